@@ -1,0 +1,13 @@
+//! The vector commitment: a table in, commitments, batches and plans of proofs out.
+//!
+//! **Neighbours.** Generic over [`RecursionBackend`] (implemented by `evergrove-recursion`, and here by the re-executing
+//! native backend) and over [`Store`] (implemented by the `evergrove` crate on redb, and here in memory).
+
+#![forbid(unsafe_code)]
+
+mod backend;
+pub mod page;
+mod store;
+
+pub use backend::{BackendError, BackendId, BucketWitness, LeafWitness, MergeWitness, NodeKind, NodeProof, RecursionBackend};
+pub use store::{PageId, Store, StoreError, StoreMut};

@@ -1,0 +1,145 @@
+//! Security profiles: the parameters of the recursive proofs.
+
+use core::fmt;
+use core::str::FromStr;
+
+/// A named set of proof parameters. [`Profile::Proven`] is the default and the only one that the default policy accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Profile {
+    /// 100 bits per layer and query by unique decoding alone, no conjecture.
+    #[default]
+    Proven,
+    /// 89 bits in the Johnson regime (ePrint 2025/2055).
+    Johnson,
+    /// Plonky2's `standard_recursion_config`, as the Reckle paper uses it; its 100 bits rest on a disproved conjecture.
+    Paper,
+}
+
+/// Parameters of one FRI-based proof layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FriParams {
+    /// log2 of the blow-up of the low-degree extension.
+    pub rate_bits: u8,
+    /// Number of queries.
+    pub queries: u16,
+    /// Bits of grinding.
+    pub pow_bits: u8,
+    /// Challenges of the permutation argument and of the constraint combination.
+    pub challenges: u8,
+    /// log2 of the number of rows of the circuit.
+    pub degree_bits: u8,
+}
+
+impl Profile {
+    /// All profiles, strongest first.
+    pub const ALL: [Self; 3] = [Self::Proven, Self::Johnson, Self::Paper];
+
+    /// The name, as it stands in proofs and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Proven => "proven",
+            Self::Johnson => "johnson",
+            Self::Paper => "paper",
+        }
+    }
+
+    /// The number of this profile in wire formats.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Proven => 0,
+            Self::Johnson => 1,
+            Self::Paper => 2,
+        }
+    }
+
+    /// The profile with this number in wire formats.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|p| p.code() == code)
+    }
+
+    /// Parameters of the bucket and merge circuits.
+    pub const fn recursion(self) -> FriParams {
+        match self {
+            Self::Proven => FriParams { rate_bits: 3, queries: 102, pow_bits: 16, challenges: 3, degree_bits: 15 },
+            Self::Johnson => FriParams { rate_bits: 3, queries: 56, pow_bits: 18, challenges: 3, degree_bits: 14 },
+            Self::Paper => FriParams { rate_bits: 3, queries: 28, pow_bits: 16, challenges: 2, degree_bits: 13 },
+        }
+    }
+
+    /// Rate bits, queries, grinding bits and challenges of the final wrap, where the profile has one. The number of rows of
+    /// the wrap follows from the circuit.
+    pub const fn wrap(self) -> Option<FriParams> {
+        match self {
+            Self::Paper => Some(FriParams { rate_bits: 4, queries: 21, pow_bits: 16, challenges: 2, degree_bits: 12 }),
+            Self::Proven | Self::Johnson => None,
+        }
+    }
+
+    /// m, the number of leaves that one bucket of this profile holds: the most that fits in `recursion().degree_bits`.
+    pub const fn bucket_capacity(self, class: HeightClass) -> usize {
+        match (self, class) {
+            (Self::Proven, HeightClass::H27) => 840,
+            (Self::Johnson, HeightClass::H27) => 420,
+            (Self::Paper, HeightClass::H27) => 200,
+            (Self::Proven, HeightClass::H40) => 600,
+            (Self::Johnson, HeightClass::H40) => 300,
+            (Self::Paper, HeightClass::H40) => 144,
+        }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A text names no profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownProfile(pub String);
+
+impl fmt::Display for UnknownProfile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown profile {:?}: choose proven, johnson or paper", self.0)
+    }
+}
+
+impl core::error::Error for UnknownProfile {}
+
+impl FromStr for Profile {
+    type Err = UnknownProfile;
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|p| p.name() == s).ok_or_else(|| UnknownProfile(s.into()))
+    }
+}
+
+/// The class of a vector's height: each class has circuits and keys of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HeightClass {
+    /// Heights 1 to 27.
+    H27,
+    /// Heights 28 to 40.
+    H40,
+}
+
+impl HeightClass {
+    /// Both classes.
+    pub const ALL: [Self; 2] = [Self::H27, Self::H40];
+
+    /// The class of vectors of this height, `None` when the height is not from 1 to 40.
+    pub const fn of(height: u8) -> Option<Self> {
+        match height {
+            1..=27 => Some(Self::H27),
+            28..=40 => Some(Self::H40),
+            _ => None,
+        }
+    }
+
+    /// H_max, the greatest height of the class.
+    pub const fn height_max(self) -> u8 {
+        match self {
+            Self::H27 => 27,
+            Self::H40 => 40,
+        }
+    }
+}
