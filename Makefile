@@ -1,0 +1,65 @@
+# What people, hooks and CI run. `make help` lists the targets.
+
+CARGO ?= cargo
+EVERGROVE ?= target/release/evergrove
+BENCH ?= target/release/evergrove-bench
+FUZZ_CASES ?= 20000
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all check fmt clippy rustdoc deny typos book fuzz bench docs
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## commit a real table, prove a batch, change rows, refresh, verify (release build)
+	$(CARGO) build --release --locked --package evergrove-cli
+	scripts/demo.sh $(EVERGROVE)
+
+test: ## fetch what the tests need and run them
+	$(CARGO) fetch --locked
+	$(CARGO) test --workspace --locked
+
+test-all: ## the long tests too: every test, and killed processes against the store
+	$(CARGO) fetch --locked
+	$(CARGO) test --workspace --locked -- --include-ignored
+	$(CARGO) build --locked --package evergrove-cli
+	scripts/crash.sh target/debug/evergrove
+
+check: fmt clippy rustdoc deny typos book fuzz ## formatting, lints, documentation, dependencies, spelling, a bounded fuzz run
+
+fmt:
+	$(CARGO) fmt --all --check
+
+clippy:
+	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --no-default-features --locked -- -D warnings
+
+rustdoc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
+
+deny:
+	@if $(CARGO) deny --version >/dev/null 2>&1; then \
+	  $(CARGO) deny check bans licenses sources; \
+	else echo "skipped: cargo-deny is not installed (cargo install --locked cargo-deny)"; fi
+
+typos:
+	@if command -v typos >/dev/null; then typos; \
+	else echo "skipped: typos is not installed (cargo install --locked typos-cli)"; fi
+
+book:
+	@if command -v mdbook >/dev/null; then mdbook build docs; \
+	else echo "skipped: mdbook is not installed (cargo install --locked mdbook)"; fi
+
+fuzz:
+	PROPTEST_CASES=$(FUZZ_CASES) $(CARGO) test --workspace --locked --test mutation
+
+bench: ## the end-to-end figures: each profile in a process of its own, one JSON object a line
+	$(CARGO) build --release --locked --package evergrove-bench
+	@for profile in paper johnson proven; do \
+	  $(BENCH) reckle --log-size 27 --batch-log 12 --profile $$profile --json || exit 1; \
+	done
+
+docs: ## the book (docs/book) and the API documentation (target/doc)
+	@if command -v mdbook >/dev/null; then mdbook build docs; \
+	else echo "skipped the book: mdbook is not installed (cargo install --locked mdbook); read docs/SUMMARY.md instead"; fi
+	$(CARGO) doc --workspace --no-deps --locked
