@@ -1,1 +1,25 @@
-//! Placeholder.
+//! Task graphs with content-addressed results, and the engines that run them.
+//!
+//! **What.** A [`TaskGraph`] says which result needs which others; an [`Engine`] brings its results into being with a
+//! [`Runner`], once each, and keeps them in a [`Results`] store under their content keys.
+//!
+//! **When.** Whenever work takes seconds per step and must survive a crash: since a key names everything that its result
+//! depends on, whatever is stored under it already is the result, whoever made it and when.
+//!
+//! **Key types.** [`TaskGraph`], [`Engine`], [`Results`]; [`local::LocalEngine`] is the engine that needs no server.
+//!
+//! **Neighbours.** Knows no mathematics and none of Evergrove's other crates. `evergrove` maps plans of proofs to graphs.
+//! Every engine is held to the laws in `evergrove_testkit::engine`.
+
+#![forbid(unsafe_code)]
+
+mod engine;
+mod error;
+mod graph;
+pub mod local;
+mod results;
+
+pub use engine::{Cancel, Engine, Event, Observer, Report, Runner, Silent, TaskFailure};
+pub use error::{Cause, GraphError, RunError};
+pub use graph::{Key, Task, TaskGraph, TaskId};
+pub use results::{MemoryResults, Put, Results, ResultsError};

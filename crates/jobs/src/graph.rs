@@ -1,0 +1,150 @@
+//! Tasks and what they need.
+
+use core::fmt;
+use std::collections::HashMap;
+
+use crate::GraphError;
+
+/// The content key of a result: a hash of everything that the result depends on.
+///
+/// Two tasks with one key have one result; a result that is stored under the key of a task is the task's result.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(pub [u8; 32]);
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|b| write!(f, "{b:02x}"))
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({self})")
+    }
+}
+
+/// A task of a graph: its place in the order in which tasks were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(pub usize);
+
+/// One piece of work with one result.
+///
+/// The life of a task in an engine:
+///
+/// ```text
+///            key is stored, or only stored
+///            results need it
+///   planned ───────────────────────────────▶ skipped
+///      │
+///      │ all results that it needs exist
+///      ▼            a worker is free
+///    ready ───────────────────────────────▶ running ──────────────────▶ done (result stored)
+///      ▲  │                                   │  │
+///      │  │ another task failed,              │  │ error that may pass, attempts left
+///      │  │ or cancellation                   │  └───────────────────────▶ ready
+///      │  ▼                                   │
+///      │ stopped                              └──▶ failed (error that stays, panic, or no attempt left)
+///      └── planned tasks are stopped likewise
+/// ```
+///
+/// A running task is never interrupted: when another one fails, it ends and its result is stored, so that a later run of
+/// the same graph finds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// What the result is stored under.
+    pub key: Key,
+    /// A word for people and statistics, for example `bucket`.
+    pub kind: &'static str,
+    /// Of the tasks that are ready, the one with the highest priority starts first; at equal priority the one added first.
+    pub priority: i32,
+    /// The tasks whose results this one gets, in this order.
+    pub deps: Vec<TaskId>,
+}
+
+/// An acyclic graph of tasks with distinct keys. Its *root* is the task whose result is asked for: the one added last.
+///
+/// Tasks are added after those that they need, so that a cycle can not be written down.
+#[derive(Clone, Debug, Default)]
+pub struct TaskGraph {
+    tasks: Vec<Task>,
+    by_key: HashMap<Key, TaskId>,
+}
+
+impl TaskGraph {
+    /// A graph without tasks.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a task.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownTask`] when it needs a task that has not been added, which also rules out cycles;
+    /// [`GraphError::DuplicateKey`] when another task has its key.
+    pub fn add(&mut self, task: Task) -> Result<TaskId, GraphError> {
+        let id = TaskId(self.tasks.len());
+        if let Some(dep) = task.deps.iter().find(|d| d.0 >= id.0) {
+            return Err(GraphError::UnknownTask { task: id, dep: *dep });
+        }
+        if let Some(first) = self.by_key.get(&task.key) {
+            return Err(GraphError::DuplicateKey { key: task.key, first: *first, second: id });
+        }
+        self.by_key.insert(task.key, id);
+        self.tasks.push(task);
+        Ok(id)
+    }
+
+    /// The task with this id.
+    ///
+    /// # Panics
+    /// When the id is not of this graph.
+    pub fn task(&self, id: TaskId) -> &Task {
+        &self.tasks[id.0]
+    }
+
+    /// The task with this key.
+    pub fn find(&self, key: &Key) -> Option<TaskId> {
+        self.by_key.get(key).copied()
+    }
+
+    /// All tasks, in the order in which they were added: every task after those that it needs.
+    pub fn iter(&self) -> impl Iterator<Item = (TaskId, &Task)> {
+        self.tasks.iter().enumerate().map(|(i, t)| (TaskId(i), t))
+    }
+
+    /// Number of tasks.
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// True when no task has been added.
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// The task whose result is asked for, `None` in an empty graph.
+    pub fn root(&self) -> Option<TaskId> {
+        self.tasks.len().checked_sub(1).map(TaskId)
+    }
+
+    /// The tasks that have to run so that the root's result exists, given which results exist: the root unless it is
+    /// stored, and whatever a task that has to run needs and is not stored. Ascending; calls `stored` at most once for
+    /// each task and never for tasks that only stored results need.
+    ///
+    /// # Errors
+    /// The first error of `stored`.
+    pub fn missing<E>(&self, mut stored: impl FnMut(TaskId) -> Result<bool, E>) -> Result<Vec<TaskId>, E> {
+        let mut seen = vec![false; self.tasks.len()];
+        let mut stack: Vec<TaskId> = self.root().into_iter().collect();
+        let mut missing = Vec::new();
+        while let Some(id) = stack.pop() {
+            if core::mem::replace(&mut seen[id.0], true) || stored(id)? {
+                continue;
+            }
+            missing.push(id);
+            stack.extend(&self.tasks[id.0].deps);
+        }
+        missing.sort_unstable();
+        Ok(missing)
+    }
+}

@@ -1,0 +1,279 @@
+//! The engine of one process: threads, no server.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+
+use crate::{
+    Cancel, Cause, Engine, Event, Observer, Put, Report, Results, ResultsError, RunError, Runner, Task, TaskFailure,
+    TaskGraph, TaskId,
+};
+
+/// Runs the tasks of a graph on threads of this process.
+///
+/// The calling thread decides what starts; every attempt has a thread of its own, which the caller joins, so that a panic
+/// in a runner is that task's failure and nothing else's. Tasks are expected to take milliseconds or more.
+///
+/// A result stays in memory from its making to the end of the tasks that need it. With joins at a higher priority than
+/// leaves and leaves added in depth-first order, a tree of depth D keeps at most about D + `concurrency` results.
+#[derive(Clone, Debug)]
+pub struct LocalEngine {
+    concurrency: usize,
+    attempts: u32,
+}
+
+impl LocalEngine {
+    /// An engine that runs up to `concurrency` tasks at once (at least one) and tries each up to three times.
+    pub fn new(concurrency: usize) -> Self {
+        Self { concurrency: concurrency.max(1), attempts: 3 }
+    }
+
+    /// Sets how often a task is tried whose errors may pass: at least once.
+    pub fn with_attempts(mut self, attempts: u32) -> Self {
+        self.attempts = attempts.max(1);
+        self
+    }
+}
+
+impl Default for LocalEngine {
+    /// One task at a time: the right choice where a task uses all cores by itself.
+    fn default() -> Self {
+        Self::new(1)
+    }
+}
+
+impl Engine for LocalEngine {
+    fn run(
+        &self,
+        graph: &TaskGraph,
+        runner: &dyn Runner,
+        results: &dyn Results,
+        observer: &dyn Observer,
+        cancel: &Cancel,
+    ) -> Result<Report, RunError> {
+        if graph.is_empty() {
+            return Err(RunError::Empty);
+        }
+        let missing = graph.missing(|id| results.contains(&graph.task(id).key))?;
+        let mut run = Run::new(graph, missing);
+        observer.event(&Event::Planned { tasks: graph.len(), to_run: run.report.planned });
+        let outcome = thread::scope(|scope| self.work(scope, &mut run, runner, results, observer, cancel));
+        match outcome {
+            Some((id, attempts, cause)) => {
+                let task = graph.task(id);
+                observer.event(&Event::Failed { id, task, cause: &cause.to_string() });
+                let (key, kind) = (task.key, task.kind);
+                Err(RunError::Failed { task: id, key, kind, attempts, cause, report: run.report })
+            }
+            None if run.report.done < run.report.planned => Err(RunError::Cancelled { report: run.report }),
+            None => Ok(run.report),
+        }
+    }
+}
+
+/// How an attempt ended: the result as it is stored, or why there is none and whether to try again.
+type Outcome = Result<(Arc<[u8]>, Put), (Cause, bool)>;
+
+impl LocalEngine {
+    /// Starts tasks and takes in their ends until nothing runs and nothing may start. Gives the first failure.
+    fn work<'scope, 'env>(
+        &self,
+        scope: &'scope thread::Scope<'scope, 'env>,
+        run: &mut Run<'env>,
+        runner: &'env dyn Runner,
+        results: &'env dyn Results,
+        observer: &dyn Observer,
+        cancel: &Cancel,
+    ) -> Option<(TaskId, u32, Cause)> {
+        let (ended, ends) = mpsc::channel();
+        let mut threads = HashMap::new();
+        let mut failure = None;
+        loop {
+            while failure.is_none() && !cancel.is_cancelled() && threads.len() < self.concurrency {
+                let Some((id, attempt)) = run.next() else { break };
+                let (task, inputs) = (run.graph.task(id), run.inputs(id));
+                observer.event(&Event::Started { id, task, attempt });
+                let end = EndOfThread { id, ended: ended.clone() };
+                let work = move || {
+                    let _end = end;
+                    attempt_task(id, task, inputs, runner, results)
+                };
+                match thread::Builder::new().name(format!("{}-{}", task.kind, id.0)).spawn_scoped(scope, work) {
+                    Ok(thread) => drop(threads.insert(id, (attempt, thread))),
+                    Err(e) => failure = failure.or(Some((id, attempt, Cause::Error(Box::new(e))))),
+                }
+            }
+            if threads.is_empty() {
+                return failure;
+            }
+            let Ok(id) = ends.recv() else { return failure };
+            let Some((attempt, thread)) = threads.remove(&id) else { continue };
+            let task = run.graph.task(id);
+            let outcome = thread.join().unwrap_or_else(|panic| Err((Cause::Panic(panic_text(&*panic)), false)));
+            match outcome {
+                Ok((bytes, put)) => {
+                    let size = bytes.len();
+                    run.done(id, bytes, put);
+                    observer.event(&Event::Finished { id, task, bytes: size, done: run.report.done });
+                }
+                Err((cause, true)) if attempt < self.attempts && failure.is_none() => {
+                    observer.event(&Event::Retrying { id, task, attempt, cause: &cause.to_string() });
+                    run.again(id, attempt + 1);
+                }
+                Err((cause, _)) => failure = failure.or(Some((id, attempt, cause))),
+            }
+        }
+    }
+}
+
+/// Tells the caller's thread that a task's thread ends, also when it ends by a panic.
+struct EndOfThread {
+    id: TaskId,
+    ended: mpsc::Sender<TaskId>,
+}
+
+impl Drop for EndOfThread {
+    fn drop(&mut self) {
+        // The receiver outlives every thread that has a sender; without it nobody waits for the message.
+        let _ = self.ended.send(self.id);
+    }
+}
+
+fn attempt_task(
+    id: TaskId,
+    task: &Task,
+    inputs: Vec<Input>,
+    runner: &dyn Runner,
+    results: &dyn Results,
+) -> Outcome {
+    let stored = |e: ResultsError| (Cause::Results(e), true);
+    let mut loaded = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        loaded.push(match input {
+            Input::Live(bytes) => bytes,
+            Input::Stored(key) => results.get(&key).map_err(stored)?.ok_or_else(|| {
+                let context = format!("result {key}, which {} {} needs, has vanished from the store", task.kind, task.key);
+                let source = "removed while the graph was running: run it again".into();
+                (Cause::Results(ResultsError { context, source }), false)
+            })?,
+        });
+    }
+    let made = runner.run(id, task, &loaded).map_err(|TaskFailure { error, retry }| (Cause::Error(error), retry))?;
+    let bytes: Arc<[u8]> = made.into();
+    match results.put(&task.key, &bytes).map_err(stored)? {
+        Put::Stored => Ok((bytes, Put::Stored)),
+        // The first result stays, so that everybody builds on the same bytes.
+        Put::AlreadyThere => {
+            let first = results.get(&task.key).map_err(stored)?;
+            Ok((first.unwrap_or(bytes), Put::AlreadyThere))
+        }
+    }
+}
+
+/// An input of a task that starts.
+enum Input {
+    /// Made in this run and kept.
+    Live(Arc<[u8]>),
+    /// To be fetched from the store.
+    Stored(crate::Key),
+}
+
+/// Where a run stands.
+struct Run<'g> {
+    graph: &'g TaskGraph,
+    /// For each task that has to run: how many of its inputs are not made yet, counted with repetition.
+    waiting: HashMap<TaskId, usize>,
+    /// For each task that has to run: the tasks that need it, with repetition.
+    dependents: HashMap<TaskId, Vec<TaskId>>,
+    ready: BinaryHeap<(i32, Reverse<TaskId>, u32)>,
+    /// Results of this run that tasks still need, with the number of uses left.
+    live: HashMap<TaskId, (Arc<[u8]>, usize)>,
+    report: Report,
+}
+
+impl<'g> Run<'g> {
+    fn new(graph: &'g TaskGraph, missing: Vec<TaskId>) -> Self {
+        let mut waiting: HashMap<_, usize> = missing.iter().map(|id| (*id, 0)).collect();
+        let mut dependents: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
+        for id in &missing {
+            let needed = graph.task(*id).deps.iter().filter(|d| waiting.contains_key(d)).copied().collect::<Vec<_>>();
+            waiting.insert(*id, needed.len());
+            for dep in needed {
+                dependents.entry(dep).or_default().push(*id);
+            }
+        }
+        let report = Report {
+            tasks: graph.len(),
+            planned: missing.len(),
+            skipped: graph.len() - missing.len(),
+            ..Report::default()
+        };
+        let mut run = Self { graph, waiting, dependents, ready: BinaryHeap::new(), live: HashMap::new(), report };
+        for id in missing.into_iter().filter(|id| run.waiting[id] == 0).collect::<Vec<_>>() {
+            run.push(id, 1);
+        }
+        run
+    }
+
+    fn push(&mut self, id: TaskId, attempt: u32) {
+        self.ready.push((self.graph.task(id).priority, Reverse(id), attempt));
+    }
+
+    /// The ready task to start next, with the number of the attempt.
+    fn next(&mut self) -> Option<(TaskId, u32)> {
+        self.ready.pop().map(|(_, Reverse(id), attempt)| (id, attempt))
+    }
+
+    fn inputs(&self, id: TaskId) -> Vec<Input> {
+        let of = |d: &TaskId| match self.live.get(d) {
+            Some((bytes, _)) => Input::Live(bytes.clone()),
+            None => Input::Stored(self.graph.task(*d).key),
+        };
+        self.graph.task(id).deps.iter().map(of).collect()
+    }
+
+    fn again(&mut self, id: TaskId, attempt: u32) {
+        self.report.retries += 1;
+        self.push(id, attempt);
+    }
+
+    fn done(&mut self, id: TaskId, bytes: Arc<[u8]>, put: Put) {
+        self.report.done += 1;
+        self.report.done_keys.push(self.graph.task(id).key);
+        self.report.bytes += bytes.len() as u64;
+        self.report.duplicates += usize::from(put == Put::AlreadyThere);
+        let uses = self.dependents.get(&id).map_or(0, Vec::len);
+        if uses > 0 {
+            self.live.insert(id, (bytes, uses));
+            self.report.peak_live = self.report.peak_live.max(self.live.len());
+        }
+        for dep in &self.graph.task(id).deps {
+            if let Some((_, uses)) = self.live.get_mut(dep) {
+                *uses -= 1;
+                if *uses == 0 {
+                    self.live.remove(dep);
+                }
+            }
+        }
+        for dependent in self.dependents.get(&id).cloned().unwrap_or_default() {
+            let Some(waiting) = self.waiting.get_mut(&dependent) else { continue };
+            *waiting -= 1;
+            if *waiting == 0 {
+                self.push(dependent, 1);
+            }
+        }
+    }
+}
+
+/// What a panic said.
+fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).into()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a panic without a message".into()
+    }
+}
