@@ -3,26 +3,7 @@
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::Value;
 use evergrove_proof::{HeightClass, Profile, Statement};
-
-/// Name and version of a backend, recorded in every proof that it makes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct BackendId {
-    /// Name, for example `plonky2` or `native`.
-    pub name: String,
-    /// Version of the circuits and the proof encoding, for example `1`.
-    pub version: u32,
-}
-
-/// Which circuit made a proof.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NodeKind {
-    /// Up to m leaves below one node, by their own paths.
-    Bucket,
-    /// Two children of equal height, then a climb through lone siblings.
-    Merge,
-    /// The final wrap of a bucket or a merge.
-    Wrap,
-}
+pub use evergrove_proof::{BackendId, NodeKind};
 
 /// A proof of one node of a batch structure.
 #[derive(Clone, Debug, PartialEq, Eq)]

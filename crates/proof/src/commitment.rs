@@ -60,7 +60,8 @@ impl FromStr for Commitment {
 
     fn from_str(s: &str) -> Result<Self, Self::Err> {
         let mut parts = s.split(':');
-        let (Some(scheme), Some(height), Some(root), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
+        let (Some(scheme), Some(height), Some(root), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
             return Err(ParseCommitmentError::Form);
         };
         if scheme != SCHEME {

@@ -10,11 +10,15 @@
 
 #![forbid(unsafe_code)]
 
+mod backend;
 mod commitment;
 mod profile;
 mod statement;
 pub mod tree;
+pub mod wire;
 
+pub use backend::{BackendId, NodeKind};
 pub use commitment::{Commitment, HEIGHT_MAX, ParseCommitmentError, SCHEME};
 pub use profile::{FriParams, HeightClass, Profile, UnknownProfile};
 pub use statement::Statement;
+pub use wire::{BatchProof, DecodeError, Opening};

@@ -135,7 +135,12 @@ impl HeightClass {
         }
     }
 
-    /// H_max, the greatest height of the class.
+    /// The class with this number, its H_max, in wire formats.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|c| c.height_max() == code)
+    }
+
+    /// H_max, the greatest height of the class; also the number of the class in wire formats.
     pub const fn height_max(self) -> u8 {
         match self {
             Self::H27 => 27,

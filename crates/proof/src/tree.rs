@@ -43,9 +43,7 @@ pub fn null_digest(height: u8) -> Digest {
 
 /// The digests of the empty subtrees of heights 0 to `height`, inclusive.
 pub fn null_digests(height: u8) -> Vec<Digest> {
-    core::iter::successors(Some(null_leaf()), |d| Some(node_digest(d, d)))
-        .take(height as usize + 1)
-        .collect()
+    core::iter::successors(Some(null_leaf()), |d| Some(node_digest(d, d))).take(height as usize + 1).collect()
 }
 
 fn null_leaf() -> Digest {

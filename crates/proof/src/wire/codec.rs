@@ -1,0 +1,160 @@
+//! The compressed encoding of a [`Snark`].
+//!
+//! Leaves that several queries open are written once; Merkle siblings that follow from other opened leaves are not written
+//! at all. The layout is a function of the shape and of the query indices, so that a proof has one encoding and a length
+//! that is known before anything is allocated.
+
+use super::paths::Paths;
+use super::reader::{Reader, Writer};
+use super::{DecodeError, OpenedLeaf, Openings, Query, Snark, SnarkShape};
+
+/// The paths of every tree of a proof, in the order of the encoding: four initial oracles that share one set of paths, then
+/// the FRI steps.
+struct Layout {
+    initial: Paths,
+    steps: Vec<(usize, Paths)>,
+}
+
+impl Layout {
+    fn new(indices: &[u32], shape: &SnarkShape) -> Self {
+        let initial = Paths::new(indices.iter().copied(), shape.initial_path_len());
+        // A shift by the whole width of the domain leaves position 0.
+        let leaf = |x: u32, shift| x.checked_shr(shift as u32).unwrap_or(0);
+        let steps = shape
+            .steps()
+            .map(|s| (s.shift, Paths::new(indices.iter().map(|&x| leaf(x, s.shift)), s.path_len)))
+            .collect();
+        Self { initial, steps }
+    }
+
+    fn encoded_len(&self, shape: &SnarkShape) -> usize {
+        let initial: usize = shape.oracle_widths().iter().map(|&w| self.initial.encoded_len(w)).sum();
+        let steps: usize =
+            self.steps.iter().zip(shape.steps()).map(|((_, p), s)| p.encoded_len(2 << s.arity_bits)).sum();
+        fixed_len(shape) + initial + steps
+    }
+}
+
+/// The bytes that do not depend on the query indices.
+fn fixed_len(shape: &SnarkShape) -> usize {
+    let p = shape.params();
+    let caps = 3 + p.arity_bits.len();
+    let openings: usize = shape.opening_counts().iter().sum();
+    8 * p.num_public_inputs
+        + 32 * caps * shape.cap_len()
+        + 16 * (openings + shape.final_poly_len())
+        + 4 * p.num_queries
+        + 8
+}
+
+/// The length of the encoding of a proof with these query indices.
+///
+/// # Panics
+/// If an index lies outside the evaluation domain.
+pub fn encoded_len(indices: &[u32], shape: &SnarkShape) -> usize {
+    assert!(indices.iter().all(|&x| u64::from(x) >> shape.lde_bits() == 0), "query index outside the domain");
+    Layout::new(indices, shape).encoded_len(shape)
+}
+
+/// The encoding of `snark`. It decodes to the same proof whenever the proof's Merkle paths are consistent with one tree per
+/// oracle, as those of every proof that verifies are.
+///
+/// # Panics
+/// If `snark` does not have `shape`.
+pub fn encode(snark: &Snark, shape: &SnarkShape) -> Vec<u8> {
+    assert!(snark.has_shape(shape), "the proof does not have the given shape");
+    let indices: Vec<u32> = snark.queries.iter().map(|q| q.index).collect();
+    let layout = Layout::new(&indices, shape);
+    let mut w = Writer(Vec::with_capacity(layout.encoded_len(shape)));
+    w.elements(&snark.public_inputs);
+    w.digests(&snark.wires_cap);
+    w.digests(&snark.zs_cap);
+    w.digests(&snark.quotient_cap);
+    snark.openings.groups().iter().for_each(|g| w.exts(g));
+    snark.commit_caps.iter().for_each(|c| w.digests(c));
+    w.exts(&snark.final_poly);
+    w.element(snark.pow_witness);
+    indices.iter().for_each(|x| w.bytes(&x.to_le_bytes()));
+    let find = |shift: usize, leaf: u32| {
+        let at = |q: &&Query| q.index.checked_shr(shift as u32).unwrap_or(0) == leaf;
+        snark.queries.iter().find(at).expect("every leaf of the layout comes from a query")
+    };
+    for oracle in 0..4 {
+        layout.initial.write(&mut w, |leaf| &find(0, leaf).initial[oracle]);
+    }
+    for (k, (shift, paths)) in layout.steps.iter().enumerate() {
+        paths.write(&mut w, |leaf| &find(*shift, leaf).steps[k]);
+    }
+    w.0
+}
+
+/// The proof with this encoding.
+///
+/// Accepts exactly one encoding of each proof. Nothing here says that the proof is true: the SNARK's verifier derives its own
+/// query indices and checks every path against the caps.
+///
+/// # Errors
+/// When the length is not the one that `shape` and the query indices give, an index lies outside the domain, or an element is
+/// not canonical. Costs about one hash per opened leaf and tree node, memory in proportion to the uncompressed proof.
+pub fn decode(bytes: &[u8], shape: &SnarkShape) -> Result<Snark, DecodeError> {
+    let p = shape.params();
+    let fixed = fixed_len(shape);
+    if bytes.len() < fixed {
+        return Err(DecodeError::Length { expected: fixed, found: bytes.len() });
+    }
+    let mut r = Reader::new(bytes);
+    let cap = |r: &mut Reader<'_>| r.digests(shape.cap_len(), "Merkle cap");
+    let public_inputs = r.elements(p.num_public_inputs, "public inputs")?;
+    let (wires_cap, zs_cap, quotient_cap) = (cap(&mut r)?, cap(&mut r)?, cap(&mut r)?);
+    let mut groups: [Vec<_>; 7] = Default::default();
+    for (group, n) in groups.iter_mut().zip(shape.opening_counts()) {
+        *group = r.exts(n, "openings")?;
+    }
+    let commit_caps = p.arity_bits.iter().map(|_| cap(&mut r)).collect::<Result<_, _>>()?;
+    let final_poly = r.exts(shape.final_poly_len(), "final polynomial")?;
+    let pow_witness = r.element("grinding witness")?;
+    let indices: Vec<u32> = (0..p.num_queries).map(|_| r.u32("query index")).collect::<Result<_, _>>()?;
+    let max = (1u64 << shape.lde_bits()) - 1;
+    if let Some(&x) = indices.iter().find(|&&x| u64::from(x) > max) {
+        return Err(DecodeError::Range { what: "query index", found: x.into(), max });
+    }
+
+    let layout = Layout::new(&indices, shape);
+    let expected = layout.encoded_len(shape);
+    if bytes.len() != expected {
+        return Err(DecodeError::Length { expected, found: bytes.len() });
+    }
+    let mut initial: [Vec<OpenedLeaf>; 4] = Default::default();
+    for (opened, width) in initial.iter_mut().zip(shape.oracle_widths()) {
+        *opened = layout.initial.read(&mut r, width)?;
+    }
+    let mut steps = Vec::with_capacity(layout.steps.len());
+    for ((_, paths), s) in layout.steps.iter().zip(shape.steps()) {
+        steps.push(paths.read(&mut r, 2 << s.arity_bits)?);
+    }
+    r.finish()?;
+
+    let at = |paths: &Paths, leaf: u32| paths.leaves().partition_point(|&x| x < leaf);
+    let queries = indices
+        .iter()
+        .map(|&index| {
+            let place = at(&layout.initial, index);
+            let steps = layout.steps.iter().zip(&steps).map(|((shift, paths), opened)| {
+                opened[at(paths, index.checked_shr(*shift as u32).unwrap_or(0))].clone()
+            });
+            Query { index, initial: core::array::from_fn(|o| initial[o][place].clone()), steps: steps.collect() }
+        })
+        .collect();
+    let openings = Openings::from_groups(groups);
+    Ok(Snark {
+        public_inputs,
+        wires_cap,
+        zs_cap,
+        quotient_cap,
+        openings,
+        commit_caps,
+        queries,
+        final_poly,
+        pow_witness,
+    })
+}

@@ -1,0 +1,91 @@
+//! Why bytes were refused.
+
+/// Bytes are not an encoding that this version reads. Offsets count bytes from the start of the decoded slice.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The bytes end inside a value.
+    #[error("truncated at byte {offset}: {needed} more bytes are needed for {what}, {left} are left")]
+    Truncated {
+        /// What was being read.
+        what: &'static str,
+        /// Where it starts.
+        offset: usize,
+        /// Its length.
+        needed: usize,
+        /// The bytes that are left.
+        left: usize,
+    },
+    /// The bytes go on after the last value.
+    #[error("{extra} bytes follow the end of the encoding at byte {offset}")]
+    Trailing {
+        /// Where the encoding ends.
+        offset: usize,
+        /// The number of bytes after it.
+        extra: usize,
+    },
+    /// The proof does not have the length that its shape and query indices give.
+    #[error("the proof has {found} bytes, its shape and query indices give {expected}")]
+    Length {
+        /// The length that the shape and the query indices give.
+        expected: usize,
+        /// The length found.
+        found: usize,
+    },
+    /// An integer that stands for a field element is not below p.
+    #[error("{value} at byte {offset} is not a field element: it must be below p = 18446744069414584321")]
+    NonCanonical {
+        /// Where it stands.
+        offset: usize,
+        /// The integer.
+        value: u64,
+    },
+    /// The file starts with other bytes.
+    #[error("this is no {what}: the file starts with {found:02x?}")]
+    Magic {
+        /// What was expected.
+        what: &'static str,
+        /// The first bytes found.
+        found: [u8; 4],
+    },
+    /// The file is of a format version that this program does not know.
+    #[error("format version {found} is unknown, this program reads version {known}: use a newer release")]
+    Version {
+        /// The version found.
+        found: u16,
+        /// The version that is read.
+        known: u16,
+    },
+    /// A code that names no known value.
+    #[error("{found} names no {what}")]
+    Code {
+        /// What the code should name.
+        what: &'static str,
+        /// The code.
+        found: u8,
+    },
+    /// A number outside its range.
+    #[error("{what} is {found}, it must be at most {max}")]
+    Range {
+        /// Which number.
+        what: &'static str,
+        /// The number.
+        found: u64,
+        /// The greatest number allowed.
+        max: u64,
+    },
+    /// The first position of a subtree is not a multiple of its size.
+    #[error("base {base} is not a multiple of 2^{height}")]
+    Base {
+        /// The first position.
+        base: u64,
+        /// The height of the subtree.
+        height: u8,
+    },
+    /// A name is empty, too long or holds other characters than lower-case letters, digits, `-` and `_`.
+    #[error("{what} is no name: 1 to 32 of a-z, 0-9, - and _")]
+    Name {
+        /// Which name.
+        what: &'static str,
+    },
+}

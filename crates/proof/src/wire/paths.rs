@@ -1,0 +1,131 @@
+//! Several opened leaves of one Merkle tree, each node once.
+//!
+//! A node is *on a path* when an opened leaf lies below it. The sibling of such a node is either on a path itself, and then
+//! its digest follows from the leaves, or it is written. Paths end below the cap.
+
+use evergrove_primitives::Digest;
+use evergrove_primitives::hash::poseidon::{hash_or_noop, two_to_one};
+
+use super::reader::{Reader, Writer};
+use super::{DecodeError, OpenedLeaf};
+
+/// The nodes on the paths of a set of leaves.
+pub(super) struct Paths {
+    /// For each level from the leaves up to the cap: positions, strictly increasing.
+    levels: Vec<Vec<u32>>,
+}
+
+impl Paths {
+    /// The paths of the leaves at `positions` (any order, repetitions allowed) in a tree of `path_len` levels below the cap.
+    pub(super) fn new(positions: impl Iterator<Item = u32>, path_len: usize) -> Self {
+        let mut leaves: Vec<u32> = positions.collect();
+        leaves.sort_unstable();
+        leaves.dedup();
+        let mut levels = Vec::with_capacity(path_len + 1);
+        levels.push(leaves);
+        for l in 0..path_len {
+            let mut up: Vec<u32> = levels[l].iter().map(|x| x >> 1).collect();
+            up.dedup();
+            levels.push(up);
+        }
+        Self { levels }
+    }
+
+    /// The opened leaves, each once, in increasing order.
+    pub(super) fn leaves(&self) -> &[u32] {
+        &self.levels[0]
+    }
+
+    fn path_len(&self) -> usize {
+        self.levels.len() - 1
+    }
+
+    /// Where the sibling of the `i`th node of level `l` stands in that level, if it is on a path. Siblings are neighbours in
+    /// the sorted order.
+    fn sibling(&self, l: usize, i: usize) -> Option<usize> {
+        let level = &self.levels[l];
+        let (other, want) =
+            if level[i] & 1 == 0 { (i.wrapping_add(1), level[i] + 1) } else { (i.wrapping_sub(1), level[i] - 1) };
+        (level.get(other) == Some(&want)).then_some(other)
+    }
+
+    /// The nodes whose siblings are written: (level, place in the level), level by level from the leaves, left to right.
+    fn open_ends(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        (0..self.path_len())
+            .flat_map(|l| (0..self.levels[l].len()).map(move |i| (l, i)))
+            .filter(|&(l, i)| self.sibling(l, i).is_none())
+    }
+
+    /// The encoded length of leaves of `width` elements and of the siblings.
+    pub(super) fn encoded_len(&self, width: usize) -> usize {
+        self.leaves().len() * width * 8 + self.open_ends().count() * 32
+    }
+
+    /// Writes each leaf once, then the siblings. `opened` finds what a query opened at a leaf.
+    pub(super) fn write<'a>(&self, w: &mut Writer, opened: impl Fn(u32) -> &'a OpenedLeaf) {
+        let leaves: Vec<&OpenedLeaf> = self.leaves().iter().map(|&x| opened(x)).collect();
+        leaves.iter().for_each(|o| w.elements(&o.leaf));
+        for (l, i) in self.open_ends() {
+            let below = self.leaves().partition_point(|x| x >> l < self.levels[l][i]);
+            w.digests(&[leaves[below].siblings[l]]);
+        }
+    }
+
+    /// Reads leaves of `width` elements and the siblings; answers the opened leaf of each of [`Self::leaves`].
+    pub(super) fn read(&self, r: &mut Reader<'_>, width: usize) -> Result<Vec<OpenedLeaf>, DecodeError> {
+        let path_len = self.path_len();
+        let leaves: Vec<_> =
+            self.leaves().iter().map(|_| r.elements(width, "leaf")).collect::<Result<_, DecodeError>>()?;
+        let mut siblings: Vec<Vec<Digest>> = self.levels.iter().map(|x| vec![Digest::ZERO; x.len()]).collect();
+        for (l, i) in self.open_ends() {
+            siblings[l][i] = r.digest("Merkle sibling")?;
+        }
+        let needed = self.needed();
+        let mut digests: Vec<Digest> = leaves
+            .iter()
+            .zip(&needed[0])
+            .map(|(leaf, &needed)| if needed { hash_or_noop(leaf) } else { Digest::ZERO })
+            .collect();
+        for l in 0..path_len {
+            for i in 0..digests.len() {
+                if let Some(j) = self.sibling(l, i) {
+                    siblings[l][i] = digests[j];
+                }
+            }
+            let mut up = vec![Digest::ZERO; self.levels[l + 1].len()];
+            let mut i = 0;
+            for (p, d) in up.iter_mut().enumerate() {
+                if needed[l + 1][p] {
+                    let (own, other) = (&digests[i], &siblings[l][i]);
+                    *d = if self.levels[l][i] & 1 == 0 { two_to_one(own, other) } else { two_to_one(other, own) };
+                }
+                i += if self.sibling(l, i).is_some() { 2 } else { 1 };
+            }
+            digests = up;
+        }
+        Ok(leaves
+            .into_iter()
+            .zip(self.leaves())
+            .map(|(leaf, &x)| OpenedLeaf { leaf, siblings: self.path(x, &siblings) })
+            .collect())
+    }
+
+    fn path(&self, leaf: u32, siblings: &[Vec<Digest>]) -> Vec<Digest> {
+        (0..self.path_len()).map(|l| siblings[l][self.levels[l].partition_point(|&x| x < leaf >> l)]).collect()
+    }
+
+    /// Which digests have to be computed: those of a node with its sibling on a path, and all on a path below such a node.
+    fn needed(&self) -> Vec<Vec<bool>> {
+        let mut needed: Vec<Vec<bool>> = self.levels.iter().map(|x| vec![false; x.len()]).collect();
+        for l in (0..self.path_len()).rev() {
+            let mut p = 0;
+            for i in 0..self.levels[l].len() {
+                if self.levels[l + 1][p] != self.levels[l][i] >> 1 {
+                    p += 1;
+                }
+                needed[l][i] = needed[l + 1][p] || self.sibling(l, i).is_some();
+            }
+        }
+        needed
+    }
+}
