@@ -1,0 +1,273 @@
+use evergrove_primitives::Goldilocks;
+use proptest::prelude::*;
+
+use super::*;
+
+fn column(kind: ColumnType) -> Column {
+    Column::new("c", kind)
+}
+
+fn parse(kind: ColumnType, text: &str) -> Result<Cell, CellError> {
+    column(kind).parse(text.as_bytes())
+}
+
+fn encode(column: &Column, cell: &Cell) -> Vec<Goldilocks> {
+    let mut out = Vec::new();
+    column.encode(cell, &mut out).unwrap();
+    out
+}
+
+const FIXED2: ColumnType = ColumnType::Fixed { scale: 2 };
+
+#[test]
+fn numbers_are_read_at_the_edges_of_their_ranges() {
+    use ColumnType::{Signed, Unsigned};
+    assert_eq!(parse(Unsigned, "9223372036854775807"), Ok(Cell::Unsigned((1 << 63) - 1)));
+    assert_eq!(parse(Signed, "-4611686018427387904"), Ok(Cell::Signed(-(1 << 62))));
+    assert_eq!(parse(Signed, "4611686018427387903"), Ok(Cell::Signed((1 << 62) - 1)));
+    assert_eq!(parse(FIXED2, "-0.07"), Ok(Cell::Signed(-7)));
+    assert_eq!(parse(FIXED2, "12.5"), Ok(Cell::Signed(1250)));
+    assert_eq!(parse(FIXED2, "12.5000"), Ok(Cell::Signed(1250)));
+    assert_eq!(parse(ColumnType::Fixed { scale: 18 }, "4.611686018427387903"), Ok(Cell::Signed((1 << 62) - 1)));
+    for (kind, text) in [
+        (Unsigned, "9223372036854775808"),
+        (Unsigned, "-1"),
+        (Unsigned, "99999999999999999999999999999999999999999999999999"),
+        (Signed, "4611686018427387904"),
+        (Signed, "-4611686018427387905"),
+        (FIXED2, "46116860184273879.04"),
+        (ColumnType::Fixed { scale: 18 }, "4.611686018427387904"),
+    ] {
+        assert!(matches!(parse(kind, text), Err(CellError::OutOfRange { .. })), "{kind} {text}");
+    }
+}
+
+#[test]
+fn malformed_numbers_are_refused() {
+    for text in
+        ["", "+1", "-", "1e3", " 1", "1 ", "1.", ".5", "0x10", "1_000", "1,000", "NaN", "--1", "1.2.3", "\u{661}"]
+    {
+        for kind in [ColumnType::Unsigned, ColumnType::Signed, FIXED2] {
+            assert!(parse(kind, text).is_err(), "{kind} {text:?}");
+        }
+    }
+    assert!(matches!(parse(ColumnType::Unsigned, "1.5"), Err(CellError::NotANumber { .. })));
+    assert!(matches!(parse(ColumnType::Signed, "1.5"), Err(CellError::Decimals { found: 1, .. })));
+    let e = parse(FIXED2, "1.505").unwrap_err();
+    assert_eq!(e.to_string(), "column \"c\": \"1.505\" has 3 decimal places, type fixed:2 holds 2");
+    assert_eq!(e.remedy(), "give column \"c\" the type fixed:3 in the schema, or round the value");
+    let e = parse(ColumnType::Unsigned, "-3").unwrap_err();
+    assert_eq!(e.remedy(), "give column \"c\" the type signed in the schema");
+}
+
+#[test]
+fn null_is_outside_every_range_and_only_where_allowed() {
+    for kind in [ColumnType::Unsigned, ColumnType::Signed, FIXED2, ColumnType::Bytes] {
+        let c = column(kind).nullable();
+        assert_eq!(c.parse(b""), Ok(Cell::Null));
+        let elements = encode(&c, &Cell::Null);
+        assert_eq!(elements[0], NULL);
+        assert!(elements[1..].iter().all(|x| *x == Goldilocks::ZERO));
+        assert_eq!(elements.len(), kind.elements());
+        assert!(matches!(column(kind).check(Cell::Null), Err(CellError::Null { .. })));
+    }
+    assert_eq!(column(ColumnType::Bytes).parse(b""), Ok(Cell::Bytes(vec![])));
+    assert_eq!(column(ColumnType::Unsigned).decode(NULL), None);
+    assert_eq!(column(ColumnType::Unsigned).nullable().decode(NULL), Some(Cell::Null));
+}
+
+#[test]
+fn a_cell_of_another_kind_is_refused() {
+    assert!(matches!(column(ColumnType::Bytes).check(Cell::Unsigned(1)), Err(CellError::Kind { .. })));
+    assert!(matches!(column(ColumnType::Unsigned).check(Cell::Signed(1)), Err(CellError::Kind { .. })));
+    assert!(matches!(column(FIXED2).check(Cell::Bytes(vec![])), Err(CellError::Kind { .. })));
+    assert!(matches!(column(ColumnType::Unsigned).check(Cell::Unsigned(1 << 63)), Err(CellError::OutOfRange { .. })));
+    assert!(matches!(column(ColumnType::Signed).check(Cell::Signed(1 << 62)), Err(CellError::OutOfRange { .. })));
+}
+
+#[test]
+fn up_to_four_elements_are_the_value_and_more_are_hashed() {
+    let schema = Schema::new((0..4).map(|i| Column::new(format!("c{i}"), ColumnType::Unsigned)).collect()).unwrap();
+    let row = schema.parse_row(&["1", "2", "3", "4"]).unwrap();
+    assert_eq!(schema.value(&row).unwrap(), [1, 2, 3, 4].map(Goldilocks::new));
+    let two = Schema::new(schema.columns()[..2].to_vec()).unwrap();
+    assert_eq!(two.value(&two.parse_row(&["1", "2"]).unwrap()).unwrap(), [1, 2, 0, 0].map(Goldilocks::new));
+
+    let mut columns = schema.columns().to_vec();
+    columns.push(Column::new("c4", ColumnType::Unsigned));
+    let five = Schema::new(columns).unwrap();
+    assert!(!five.is_inline());
+    let a = five.value(&five.parse_row(&["1", "2", "3", "4", "0"]).unwrap()).unwrap();
+    let b = five.value(&five.parse_row(&["1", "2", "3", "4", "1"]).unwrap()).unwrap();
+    assert_ne!(a, [1, 2, 3, 4].map(Goldilocks::new));
+    assert_ne!(a, b);
+}
+
+#[test]
+fn rows_of_another_shape_are_refused() {
+    let schema = Schema::new(vec![column(ColumnType::Unsigned)]).unwrap();
+    assert_eq!(schema.parse_row(&["1", "2"]), Err(RowError::Width { expected: 1, found: 2 }));
+    assert_eq!(schema.value(&Row::Raw(Default::default())), Err(RowError::RawInTable));
+    assert_eq!(Schema::raw().value(&Row::Cells(vec![])), Err(RowError::CellsInRaw));
+    let p = Goldilocks::ORDER.to_string();
+    let e = Schema::raw().parse_row(&["0", "0", p.as_str(), "0"]).unwrap_err();
+    assert_eq!(e, RowError::Element { position: 3, value: p });
+    let mut bytes = [0; 32];
+    bytes[8..16].fill(0xff);
+    assert!(matches!(Schema::raw_row(&bytes), Err(RowError::Element { position: 2, .. })));
+}
+
+#[test]
+fn a_schema_reads_from_toml() {
+    let text = "[[column]]\nname = \"id\"\ntype = \"unsigned\"\n\n\
+                [[column]]\nname = \"a \\\"b\\\"\"\ntype = \"fixed:2\"\nnullable = true\n";
+    let schema = Schema::from_toml(text).unwrap();
+    assert_eq!(schema.columns()[0], Column::new("id", ColumnType::Unsigned));
+    assert_eq!(schema.columns()[1], Column::new("a \"b\"", FIXED2).nullable());
+    assert_eq!(Schema::from_toml(&schema.to_toml()).unwrap(), schema);
+    assert_eq!(Schema::from_toml("raw = true").unwrap(), Schema::raw());
+    assert_eq!(Schema::from_toml(&Schema::raw().to_toml()).unwrap(), Schema::raw());
+}
+
+#[test]
+fn schemas_that_make_no_sense_are_refused() {
+    let column = |name: &str, kind: &str| format!("[[column]]\nname = \"{name}\"\ntype = \"{kind}\"\n");
+    for text in [
+        String::new(),
+        column("a", "float"),
+        column("a", "fixed:19"),
+        column("a", "fixed:02"),
+        column("", "bytes"),
+        column("a\\n", "bytes"),
+        column("a", "bytes") + &column("a", "unsigned"),
+        column("a", "bytes") + "typo = 1\n",
+        "raw = true\n".to_string() + &column("a", "bytes"),
+    ] {
+        assert!(Schema::from_toml(&text).is_err(), "{text}");
+    }
+    assert!(matches!(
+        Schema::new(vec![super::tests::column(ColumnType::Bytes); 1025]),
+        Err(SchemaError::TooManyColumns(1025))
+    ));
+    assert!(matches!(
+        Schema::new(vec![super::tests::column(ColumnType::Fixed { scale: 19 })]),
+        Err(SchemaError::Scale { .. })
+    ));
+}
+
+#[test]
+fn canonical_bytes_are_the_only_encoding() {
+    let schema = Schema::new(vec![column(FIXED2).nullable()]).unwrap();
+    let bytes = schema.to_bytes();
+    assert_eq!(bytes, b"\x01\x01\x01c\x07fixed:2\x01");
+    assert_eq!(Schema::from_bytes(&bytes).unwrap(), schema);
+    assert_eq!(Schema::from_bytes(&Schema::raw().to_bytes()).unwrap(), Schema::raw());
+    assert_ne!(schema.digest(), Schema::raw().digest());
+    let longer = [&bytes[..], b"\0"].concat();
+    assert_eq!(Schema::from_bytes(&longer), Err(DecodeSchemaError::Encoding));
+    let long_varint = b"\x01\x81\x00\x01c\x07fixed:2\x01";
+    assert_eq!(Schema::from_bytes(long_varint), Err(DecodeSchemaError::Encoding));
+    assert_eq!(Schema::from_bytes(b"\x02\0"), Err(DecodeSchemaError::Version { found: 2 }));
+    assert_eq!(Schema::from_bytes(b""), Err(DecodeSchemaError::Encoding));
+}
+
+#[test]
+fn the_column_of_positions_gets_a_free_name() {
+    let named =
+        |names: &[&str]| Schema::new(names.iter().map(|n| Column::new(*n, ColumnType::Bytes)).collect()).unwrap();
+    assert_eq!(named(&["a"]).index_name(), "index");
+    assert_eq!(named(&["index", "index_"]).index_name(), "index__");
+}
+
+#[test]
+fn known_answers() {
+    let schema =
+        Schema::new(vec![Column::new("name", ColumnType::Bytes), Column::new("n", ColumnType::Unsigned)]).unwrap();
+    let row = schema.parse_row(&["Evergrove", "7"]).unwrap();
+    insta::assert_snapshot!("bytes_cell", hash_bytes(BYTES_DOMAIN, b"Evergrove"));
+    insta::assert_snapshot!("empty_cell", hash_bytes(BYTES_DOMAIN, b""));
+    insta::assert_snapshot!("row_value", Digest(schema.value(&row).unwrap()));
+    insta::assert_snapshot!("schema_digest", schema.digest());
+}
+
+fn any_type() -> impl Strategy<Value = ColumnType> {
+    prop_oneof![
+        Just(ColumnType::Unsigned),
+        Just(ColumnType::Signed),
+        (0..=MAX_SCALE).prop_map(|scale| ColumnType::Fixed { scale }),
+        Just(ColumnType::Bytes),
+    ]
+}
+
+fn any_cell(column: &Column) -> BoxedStrategy<Cell> {
+    let cell = match column.kind {
+        ColumnType::Unsigned => prop_oneof![0..1u64 << 63, 0..9u64].prop_map(Cell::Unsigned).boxed(),
+        ColumnType::Signed | ColumnType::Fixed { .. } => {
+            prop_oneof![-(1i64 << 62)..1 << 62, -9i64..9].prop_map(Cell::Signed).boxed()
+        }
+        ColumnType::Bytes => proptest::collection::vec(0u8..3, 0..20).prop_map(Cell::Bytes).boxed(),
+    };
+    if column.nullable { prop_oneof![1 => Just(Cell::Null), 4 => cell].boxed() } else { cell }
+}
+
+fn any_column() -> impl Strategy<Value = Column> {
+    (any_type(), any::<bool>()).prop_map(|(kind, nullable)| Column { name: "c".into(), kind, nullable })
+}
+
+fn any_table() -> impl Strategy<Value = (Schema, Vec<Cell>)> {
+    proptest::collection::vec(any_column(), 1..6).prop_flat_map(|mut columns| {
+        for (i, c) in columns.iter_mut().enumerate() {
+            c.name = format!("c{i}");
+        }
+        let cells: Vec<_> = columns.iter().map(any_cell).collect();
+        (Just(Schema::new(columns).unwrap()), cells)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn the_encoding_of_a_column_is_injective((c, a, b) in any_column().prop_flat_map(|c| {
+        let cell = any_cell(&c);
+        (Just(c), cell.clone(), cell)
+    })) {
+        prop_assert_eq!(encode(&c, &a) == encode(&c, &b), a == b);
+    }
+
+    #[test]
+    fn the_encoding_of_numbers_keeps_their_order(a in -(1i64 << 62)..1 << 62, b in -(1i64 << 62)..1 << 62) {
+        let c = column(FIXED2);
+        let element = |x| encode(&c, &Cell::Signed(x))[0];
+        prop_assert_eq!(element(a).cmp(&element(b)), a.cmp(&b));
+    }
+
+    #[test]
+    fn numbers_decode((c, cell) in any_column().prop_flat_map(|c| { let cell = any_cell(&c); (Just(c), cell) })) {
+        let decoded = c.decode(encode(&c, &cell)[0]);
+        prop_assert_eq!(decoded, (c.kind != ColumnType::Bytes).then_some(cell));
+    }
+
+    #[test]
+    fn text_and_bytes_round_trip((schema, cells) in any_table()) {
+        let row = Row::Cells(cells.clone());
+        let bytes = schema.encode_row(&row).unwrap();
+        prop_assert_eq!(schema.decode_row(&bytes).unwrap(), row.clone());
+        let reads_as_null = |(c, cell): (&Column, &Cell)| c.nullable && *cell == Cell::Bytes(vec![]);
+        if !schema.columns().iter().zip(&cells).any(reads_as_null) {
+            let texts = schema.format_row(&row);
+            prop_assert_eq!(schema.parse_row(&texts).unwrap(), row);
+        }
+        prop_assert_eq!(Schema::from_toml(&schema.to_toml()).unwrap(), schema.clone());
+        prop_assert_eq!(Schema::from_bytes(&schema.to_bytes()).unwrap(), schema);
+    }
+
+    #[test]
+    fn no_bytes_make_a_decoder_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64), (schema, _) in any_table()) {
+        let _ = schema.decode_row(&bytes);
+        let _ = Schema::from_bytes(&bytes);
+        for c in schema.columns() {
+            let _ = c.parse(&bytes);
+        }
+    }
+}
