@@ -58,13 +58,13 @@ pub enum RunError {
         #[source]
         cause: Cause,
         /// What was done before.
-        report: Report,
+        report: Box<Report>,
     },
     /// The run was cancelled.
     #[error("cancelled after {} of {} tasks: run again to go on from there", report.done, report.planned)]
     Cancelled {
         /// What was done before.
-        report: Report,
+        report: Box<Report>,
     },
     /// The store of results did not answer which of them exist.
     #[error("{0}")]

@@ -17,7 +17,8 @@ use crate::{
 /// in a runner is that task's failure and nothing else's. Tasks are expected to take milliseconds or more.
 ///
 /// A result stays in memory from its making to the end of the tasks that need it. With joins at a higher priority than
-/// leaves and leaves added in depth-first order, a tree of depth D keeps at most about D + `concurrency` results.
+/// leaves and leaves added in depth-first order, a tree of depth D keeps at most D `concurrency` + 1 results: each running
+/// task holds up at most one result of every level above it.
 #[derive(Clone, Debug)]
 pub struct LocalEngine {
     concurrency: usize,
@@ -65,9 +66,9 @@ impl Engine for LocalEngine {
                 let task = graph.task(id);
                 observer.event(&Event::Failed { id, task, cause: &cause.to_string() });
                 let (key, kind) = (task.key, task.kind);
-                Err(RunError::Failed { task: id, key, kind, attempts, cause, report: run.report })
+                Err(RunError::Failed { task: id, key, kind, attempts, cause, report: run.report.into() })
             }
-            None if run.report.done < run.report.planned => Err(RunError::Cancelled { report: run.report }),
+            None if run.report.done < run.report.planned => Err(RunError::Cancelled { report: run.report.into() }),
             None => Ok(run.report),
         }
     }
@@ -141,20 +142,15 @@ impl Drop for EndOfThread {
     }
 }
 
-fn attempt_task(
-    id: TaskId,
-    task: &Task,
-    inputs: Vec<Input>,
-    runner: &dyn Runner,
-    results: &dyn Results,
-) -> Outcome {
+fn attempt_task(id: TaskId, task: &Task, inputs: Vec<Input>, runner: &dyn Runner, results: &dyn Results) -> Outcome {
     let stored = |e: ResultsError| (Cause::Results(e), true);
     let mut loaded = Vec::with_capacity(inputs.len());
     for input in inputs {
         loaded.push(match input {
             Input::Live(bytes) => bytes,
             Input::Stored(key) => results.get(&key).map_err(stored)?.ok_or_else(|| {
-                let context = format!("result {key}, which {} {} needs, has vanished from the store", task.kind, task.key);
+                let context =
+                    format!("result {key}, which {} {} needs, has vanished from the store", task.kind, task.key);
                 let source = "removed while the graph was running: run it again".into();
                 (Cause::Results(ResultsError { context, source }), false)
             })?,
@@ -244,11 +240,6 @@ impl<'g> Run<'g> {
         self.report.done_keys.push(self.graph.task(id).key);
         self.report.bytes += bytes.len() as u64;
         self.report.duplicates += usize::from(put == Put::AlreadyThere);
-        let uses = self.dependents.get(&id).map_or(0, Vec::len);
-        if uses > 0 {
-            self.live.insert(id, (bytes, uses));
-            self.report.peak_live = self.report.peak_live.max(self.live.len());
-        }
         for dep in &self.graph.task(id).deps {
             if let Some((_, uses)) = self.live.get_mut(dep) {
                 *uses -= 1;
@@ -256,6 +247,11 @@ impl<'g> Run<'g> {
                     self.live.remove(dep);
                 }
             }
+        }
+        let uses = self.dependents.get(&id).map_or(0, Vec::len);
+        if uses > 0 {
+            self.live.insert(id, (bytes, uses));
+            self.report.peak_live = self.report.peak_live.max(self.live.len());
         }
         for dependent in self.dependents.get(&id).cloned().unwrap_or_default() {
             let Some(waiting) = self.waiting.get_mut(&dependent) else { continue };

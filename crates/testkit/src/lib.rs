@@ -1,1 +1,5 @@
-//! Placeholder.
+//! Law suites as functions and strict doubles, for `tests/`, benches and fuzz targets alone.
+
+#![forbid(unsafe_code)]
+
+pub mod engine;
