@@ -6,8 +6,13 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+mod memory;
 pub mod page;
+pub mod schema;
 mod store;
+mod vector;
 
 pub use backend::{BackendError, BackendId, BucketWitness, LeafWitness, MergeWitness, NodeKind, NodeProof, RecursionBackend};
+pub use memory::MemoryStore;
 pub use store::{PageId, Store, StoreError, StoreMut};
+pub use vector::{Occupied, Vector, VectorError};

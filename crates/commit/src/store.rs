@@ -43,3 +43,30 @@ pub trait StoreMut: Store {
     /// Replaces the value of a slot; `None` empties it.
     fn put_value(&mut self, index: u64, value: Option<Value>) -> Result<(), StoreError>;
 }
+
+impl<S: Store + ?Sized> Store for &S {
+    fn page(&self, id: PageId) -> Result<Option<Arc<Page>>, StoreError> {
+        (**self).page(id)
+    }
+    fn value(&self, index: u64) -> Result<Option<Value>, StoreError> {
+        (**self).value(index)
+    }
+}
+
+impl<S: Store + ?Sized> Store for &mut S {
+    fn page(&self, id: PageId) -> Result<Option<Arc<Page>>, StoreError> {
+        (**self).page(id)
+    }
+    fn value(&self, index: u64) -> Result<Option<Value>, StoreError> {
+        (**self).value(index)
+    }
+}
+
+impl<S: StoreMut + ?Sized> StoreMut for &mut S {
+    fn put_page(&mut self, id: PageId, page: Option<Page>) -> Result<(), StoreError> {
+        (**self).put_page(id, page)
+    }
+    fn put_value(&mut self, index: u64, value: Option<Value>) -> Result<(), StoreError> {
+        (**self).put_value(index, value)
+    }
+}
