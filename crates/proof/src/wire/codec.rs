@@ -1,12 +1,14 @@
 //! The compressed encoding of a [`Snark`].
 //!
-//! Leaves that several queries open are written once; Merkle siblings that follow from other opened leaves are not written
-//! at all. The layout is a function of the shape and of the query indices, so that a proof has one encoding and a length
+//! Leaves that several queries open are written once; Merkle siblings and cap entries that follow from opened leaves are not
+//! written at all. The layout is a function of the shape and of the query indices, so that a proof has one encoding and a length
 //! that is known before anything is allocated.
+
+use evergrove_primitives::Digest;
 
 use super::paths::Paths;
 use super::reader::{Reader, Writer};
-use super::{DecodeError, OpenedLeaf, Openings, Query, Snark, SnarkShape};
+use super::{DecodeError, FriStep, OpenedLeaf, Openings, Query, Snark, SnarkShape};
 
 /// The paths of every tree of a proof, in the order of the encoding: four initial oracles that share one set of paths, then
 /// the FRI steps.
@@ -28,23 +30,24 @@ impl Layout {
     }
 
     fn encoded_len(&self, shape: &SnarkShape) -> usize {
-        let initial: usize = shape.oracle_widths().iter().map(|&w| self.initial.encoded_len(w)).sum();
-        let steps: usize =
-            self.steps.iter().zip(shape.steps()).map(|((_, p), s)| p.encoded_len(2 << s.arity_bits)).sum();
-        fixed_len(shape) + initial + steps
+        let widths = shape.oracle_widths().into_iter().zip(cap_lens(shape));
+        let initial: usize = widths.map(|(width, cap)| self.initial.encoded_len(width, cap)).sum();
+        let step = |((_, p), s): (&(usize, Paths), FriStep)| p.encoded_len(2 << s.arity_bits, shape.cap_len());
+        fixed_len(shape) + initial + self.steps.iter().zip(shape.steps()).map(step).sum::<usize>()
     }
+}
+
+/// Lengths of the caps of the initial oracles in the proof: the cap of constants and sigmas is part of the verifier's key.
+fn cap_lens(shape: &SnarkShape) -> [usize; 4] {
+    let n = shape.cap_len();
+    [0, n, n, n]
 }
 
 /// The bytes that do not depend on the query indices.
 fn fixed_len(shape: &SnarkShape) -> usize {
     let p = shape.params();
-    let caps = 3 + p.arity_bits.len();
     let openings: usize = shape.opening_counts().iter().sum();
-    8 * p.num_public_inputs
-        + 32 * caps * shape.cap_len()
-        + 16 * (openings + shape.final_poly_len())
-        + 4 * p.num_queries
-        + 8
+    8 * p.num_public_inputs + 16 * (openings + shape.final_poly_len()) + 8 + 4 * p.num_queries
 }
 
 /// The length of the encoding of a proof with these query indices.
@@ -56,8 +59,8 @@ pub fn encoded_len(indices: &[u32], shape: &SnarkShape) -> usize {
     Layout::new(indices, shape).encoded_len(shape)
 }
 
-/// The encoding of `snark`. It decodes to the same proof whenever the proof's Merkle paths are consistent with one tree per
-/// oracle, as those of every proof that verifies are.
+/// The encoding of `snark`. It decodes to the same proof whenever the proof's Merkle paths are consistent with the
+/// caps, as those of every proof that verifies are.
 ///
 /// # Panics
 /// If `snark` does not have `shape`.
@@ -67,11 +70,7 @@ pub fn encode(snark: &Snark, shape: &SnarkShape) -> Vec<u8> {
     let layout = Layout::new(&indices, shape);
     let mut w = Writer(Vec::with_capacity(layout.encoded_len(shape)));
     w.elements(&snark.public_inputs);
-    w.digests(&snark.wires_cap);
-    w.digests(&snark.zs_cap);
-    w.digests(&snark.quotient_cap);
     snark.openings.groups().iter().for_each(|g| w.exts(g));
-    snark.commit_caps.iter().for_each(|c| w.digests(c));
     w.exts(&snark.final_poly);
     w.element(snark.pow_witness);
     indices.iter().for_each(|x| w.bytes(&x.to_le_bytes()));
@@ -79,11 +78,12 @@ pub fn encode(snark: &Snark, shape: &SnarkShape) -> Vec<u8> {
         let at = |q: &&Query| q.index.checked_shr(shift as u32).unwrap_or(0) == leaf;
         snark.queries.iter().find(at).expect("every leaf of the layout comes from a query")
     };
-    for oracle in 0..4 {
-        layout.initial.write(&mut w, |leaf| &find(0, leaf).initial[oracle]);
+    let caps: [&[_]; 4] = [&[], &snark.wires_cap, &snark.zs_cap, &snark.quotient_cap];
+    for (oracle, cap) in caps.into_iter().enumerate() {
+        layout.initial.write(&mut w, cap, |leaf| &find(0, leaf).initial[oracle]);
     }
-    for (k, (shift, paths)) in layout.steps.iter().enumerate() {
-        paths.write(&mut w, |leaf| &find(*shift, leaf).steps[k]);
+    for (k, ((shift, paths), cap)) in layout.steps.iter().zip(&snark.commit_caps).enumerate() {
+        paths.write(&mut w, cap, |leaf| &find(*shift, leaf).steps[k]);
     }
     w.0
 }
@@ -103,14 +103,11 @@ pub fn decode(bytes: &[u8], shape: &SnarkShape) -> Result<Snark, DecodeError> {
         return Err(DecodeError::Length { expected: fixed, found: bytes.len() });
     }
     let mut r = Reader::new(bytes);
-    let cap = |r: &mut Reader<'_>| r.digests(shape.cap_len(), "Merkle cap");
     let public_inputs = r.elements(p.num_public_inputs, "public inputs")?;
-    let (wires_cap, zs_cap, quotient_cap) = (cap(&mut r)?, cap(&mut r)?, cap(&mut r)?);
     let mut groups: [Vec<_>; 7] = Default::default();
     for (group, n) in groups.iter_mut().zip(shape.opening_counts()) {
         *group = r.exts(n, "openings")?;
     }
-    let commit_caps = p.arity_bits.iter().map(|_| cap(&mut r)).collect::<Result<_, _>>()?;
     let final_poly = r.exts(shape.final_poly_len(), "final polynomial")?;
     let pow_witness = r.element("grinding witness")?;
     let indices: Vec<u32> = (0..p.num_queries).map(|_| r.u32("query index")).collect::<Result<_, _>>()?;
@@ -125,12 +122,17 @@ pub fn decode(bytes: &[u8], shape: &SnarkShape) -> Result<Snark, DecodeError> {
         return Err(DecodeError::Length { expected, found: bytes.len() });
     }
     let mut initial: [Vec<OpenedLeaf>; 4] = Default::default();
-    for (opened, width) in initial.iter_mut().zip(shape.oracle_widths()) {
-        *opened = layout.initial.read(&mut r, width)?;
+    let mut caps: [Vec<Digest>; 4] = Default::default();
+    for (oracle, (width, cap_len)) in shape.oracle_widths().into_iter().zip(cap_lens(shape)).enumerate() {
+        (initial[oracle], caps[oracle]) = layout.initial.read(&mut r, width, cap_len)?;
     }
+    let [_, wires_cap, zs_cap, quotient_cap] = caps;
     let mut steps = Vec::with_capacity(layout.steps.len());
+    let mut commit_caps = Vec::with_capacity(layout.steps.len());
     for ((_, paths), s) in layout.steps.iter().zip(shape.steps()) {
-        steps.push(paths.read(&mut r, 2 << s.arity_bits)?);
+        let (opened, cap) = paths.read(&mut r, 2 << s.arity_bits, shape.cap_len())?;
+        steps.push(opened);
+        commit_caps.push(cap);
     }
     r.finish()?;
 

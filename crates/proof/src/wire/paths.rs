@@ -1,10 +1,11 @@
 //! Several opened leaves of one Merkle tree, each node once.
 //!
 //! A node is *on a path* when an opened leaf lies below it. The sibling of such a node is either on a path itself, and then
-//! its digest follows from the leaves, or it is written. Paths end below the cap.
+//! its digest follows from the leaves, or it is written. Paths end at the cap; the cap's entries on a path follow from the
+//! leaves too, so that only the others are written.
 
-use evergrove_primitives::Digest;
 use evergrove_primitives::hash::poseidon::{hash_or_noop, two_to_one};
+use evergrove_primitives::{Digest, Goldilocks};
 
 use super::reader::{Reader, Writer};
 use super::{DecodeError, OpenedLeaf};
@@ -56,37 +57,64 @@ impl Paths {
             .filter(|&(l, i)| self.sibling(l, i).is_none())
     }
 
-    /// The encoded length of leaves of `width` elements and of the siblings.
-    pub(super) fn encoded_len(&self, width: usize) -> usize {
-        self.leaves().len() * width * 8 + self.open_ends().count() * 32
+    /// The cap's entries that are on no path.
+    fn open_cap(&self, cap_len: usize) -> impl Iterator<Item = u32> + '_ {
+        let top = &self.levels[self.path_len()];
+        (0..cap_len as u32).filter(|x| top.binary_search(x).is_err())
     }
 
-    /// Writes each leaf once, then the siblings. `opened` finds what a query opened at a leaf.
-    pub(super) fn write<'a>(&self, w: &mut Writer, opened: impl Fn(u32) -> &'a OpenedLeaf) {
+    /// The encoded length of leaves of `width` elements, of the siblings, and of a cap of `cap_len` digests (0: the cap is the
+    /// verifier's own).
+    pub(super) fn encoded_len(&self, width: usize, cap_len: usize) -> usize {
+        self.leaves().len() * width * 8 + 32 * (self.open_ends().count() + self.open_cap(cap_len).count())
+    }
+
+    /// Writes each leaf once, then the siblings, then what is left of the cap. `opened` finds what a query opened at a leaf.
+    pub(super) fn write<'a>(&self, w: &mut Writer, cap: &[Digest], opened: impl Fn(u32) -> &'a OpenedLeaf) {
         let leaves: Vec<&OpenedLeaf> = self.leaves().iter().map(|&x| opened(x)).collect();
         leaves.iter().for_each(|o| w.elements(&o.leaf));
         for (l, i) in self.open_ends() {
             let below = self.leaves().partition_point(|x| x >> l < self.levels[l][i]);
             w.digests(&[leaves[below].siblings[l]]);
         }
+        self.open_cap(cap.len()).for_each(|x| w.digests(&[cap[x as usize]]));
     }
 
-    /// Reads leaves of `width` elements and the siblings; answers the opened leaf of each of [`Self::leaves`].
-    pub(super) fn read(&self, r: &mut Reader<'_>, width: usize) -> Result<Vec<OpenedLeaf>, DecodeError> {
-        let path_len = self.path_len();
+    /// Reads leaves of `width` elements, the siblings and what is written of a cap of `cap_len` digests; answers the opened
+    /// leaf of each of [`Self::leaves`], and the cap.
+    pub(super) fn read(
+        &self,
+        r: &mut Reader<'_>,
+        width: usize,
+        cap_len: usize,
+    ) -> Result<(Vec<OpenedLeaf>, Vec<Digest>), DecodeError> {
         let leaves: Vec<_> =
             self.leaves().iter().map(|_| r.elements(width, "leaf")).collect::<Result<_, DecodeError>>()?;
         let mut siblings: Vec<Vec<Digest>> = self.levels.iter().map(|x| vec![Digest::ZERO; x.len()]).collect();
         for (l, i) in self.open_ends() {
             siblings[l][i] = r.digest("Merkle sibling")?;
         }
-        let needed = self.needed();
-        let mut digests: Vec<Digest> = leaves
-            .iter()
-            .zip(&needed[0])
-            .map(|(leaf, &needed)| if needed { hash_or_noop(leaf) } else { Digest::ZERO })
-            .collect();
-        for l in 0..path_len {
+        let mut cap = vec![Digest::ZERO; cap_len];
+        for x in self.open_cap(cap_len) {
+            cap[x as usize] = r.digest("Merkle cap")?;
+        }
+        let top = self.climb(&leaves, &mut siblings, cap_len != 0);
+        for (&x, digest) in self.levels[self.path_len()].iter().zip(top) {
+            if let Some(entry) = cap.get_mut(x as usize) {
+                *entry = digest;
+            }
+        }
+        let open = |(leaf, &x): (_, &u32)| OpenedLeaf { leaf, siblings: self.path(x, &siblings) };
+        Ok((leaves.into_iter().zip(self.leaves()).map(open).collect(), cap))
+    }
+
+    /// Computes the digests on the paths, fills in the siblings that are on a path, and answers the digests of the top level
+    /// (meaningful only with `to_the_top`).
+    fn climb(&self, leaves: &[Vec<Goldilocks>], siblings: &mut [Vec<Digest>], to_the_top: bool) -> Vec<Digest> {
+        let needed = self.needed(to_the_top);
+        let hash_leaf = |(leaf, &needed): (&Vec<_>, &bool)| if needed { hash_or_noop(leaf) } else { Digest::ZERO };
+        let mut digests: Vec<Digest> = leaves.iter().zip(&needed[0]).map(hash_leaf).collect();
+        for l in 0..self.path_len() {
             for i in 0..digests.len() {
                 if let Some(j) = self.sibling(l, i) {
                     siblings[l][i] = digests[j];
@@ -94,8 +122,8 @@ impl Paths {
             }
             let mut up = vec![Digest::ZERO; self.levels[l + 1].len()];
             let mut i = 0;
-            for (p, d) in up.iter_mut().enumerate() {
-                if needed[l + 1][p] {
+            for (d, &needed) in up.iter_mut().zip(&needed[l + 1]) {
+                if needed {
                     let (own, other) = (&digests[i], &siblings[l][i]);
                     *d = if self.levels[l][i] & 1 == 0 { two_to_one(own, other) } else { two_to_one(other, own) };
                 }
@@ -103,20 +131,17 @@ impl Paths {
             }
             digests = up;
         }
-        Ok(leaves
-            .into_iter()
-            .zip(self.leaves())
-            .map(|(leaf, &x)| OpenedLeaf { leaf, siblings: self.path(x, &siblings) })
-            .collect())
+        digests
     }
 
     fn path(&self, leaf: u32, siblings: &[Vec<Digest>]) -> Vec<Digest> {
         (0..self.path_len()).map(|l| siblings[l][self.levels[l].partition_point(|&x| x < leaf >> l)]).collect()
     }
 
-    /// Which digests have to be computed: those of a node with its sibling on a path, and all on a path below such a node.
-    fn needed(&self) -> Vec<Vec<bool>> {
-        let mut needed: Vec<Vec<bool>> = self.levels.iter().map(|x| vec![false; x.len()]).collect();
+    /// Which digests have to be computed: those of a node with its sibling on a path and all below such a node, or simply all
+    /// when those of the top level are wanted.
+    fn needed(&self, to_the_top: bool) -> Vec<Vec<bool>> {
+        let mut needed: Vec<Vec<bool>> = self.levels.iter().map(|x| vec![to_the_top; x.len()]).collect();
         for l in (0..self.path_len()).rev() {
             let mut p = 0;
             for i in 0..self.levels[l].len() {

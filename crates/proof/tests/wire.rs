@@ -1,0 +1,261 @@
+//! Encodings: round trips, one encoding per value, every kind of damage refused.
+
+mod common;
+
+use common::{Random, small_shape, snark, wrap_shape};
+use evergrove_primitives::hash::poseidon::{hash_or_noop, two_to_one};
+use evergrove_primitives::{Digest, Goldilocks};
+use evergrove_proof::tree::{leaf_digest, node_digest, null_digests};
+use evergrove_proof::wire::{
+    BatchProof, DecodeError, Opening, OpeningError, SnarkParams, SnarkShape, decode, encode, encoded_len,
+};
+use evergrove_proof::{BackendId, Commitment, HeightClass, NodeKind, Profile, Statement};
+use proptest::prelude::*;
+
+fn shapes() -> Vec<SnarkShape> {
+    let recursion = Profile::ALL.map(|p| SnarkShape::new(SnarkParams::standard(p.recursion(), 14, 6)));
+    [small_shape(), wrap_shape()].into_iter().chain(recursion).collect()
+}
+
+#[test]
+fn shapes_have_plonky2s_counts() {
+    let s = wrap_shape();
+    assert_eq!(s.params().arity_bits, [4, 4]);
+    assert_eq!(s.final_poly_len(), 16);
+    assert_eq!(s.oracle_widths(), [86, 135, 20, 16]);
+    assert_eq!(s.opening_counts(), [6, 80, 135, 2, 2, 18, 16]);
+    assert_eq!(s.initial_path_len(), 12);
+    assert_eq!(s.steps().map(|x| x.path_len).collect::<Vec<_>>(), [8, 4]);
+    let s = SnarkShape::new(SnarkParams::standard(Profile::Proven.recursion(), 14, 6));
+    assert_eq!(s.params().arity_bits, [4, 4, 4]);
+    assert_eq!(s.final_poly_len(), 8);
+}
+
+#[test]
+fn snarks_survive_the_round_trip() {
+    for (seed, shape) in shapes().iter().enumerate() {
+        let proof = snark(seed as u64, shape);
+        let bytes = encode(&proof, shape);
+        let indices: Vec<u32> = proof.queries.iter().map(|q| q.index).collect();
+        assert_eq!(bytes.len(), encoded_len(&indices, shape));
+        assert_eq!(decode(&bytes, shape).as_ref(), Ok(&proof));
+    }
+}
+
+#[test]
+fn decoded_paths_lead_to_the_caps() {
+    let shape = wrap_shape();
+    let proof = decode(&encode(&snark(7, &shape), &shape), &shape).unwrap();
+    for q in &proof.queries {
+        for (opened, cap) in q.initial[1..].iter().zip([&proof.wires_cap, &proof.zs_cap, &proof.quotient_cap]) {
+            let mut index = q.index as usize;
+            let mut digest = hash_or_noop(&opened.leaf);
+            for s in &opened.siblings {
+                digest = if index & 1 == 0 { two_to_one(&digest, s) } else { two_to_one(s, &digest) };
+                index >>= 1;
+            }
+            assert_eq!(digest, cap[index]);
+        }
+    }
+}
+
+#[test]
+fn a_wrapped_proof_of_paper_takes_at_most_95_kib() {
+    let shape = wrap_shape();
+    let file = BatchProof { body: encode(&snark(0, &shape), &shape), kind: NodeKind::Wrap, ..batch_proof() }.encode();
+    assert!(file.len() <= 95 * 1024, "{} bytes", file.len());
+    let r = &mut Random(3);
+    let mut lengths: Vec<usize> = (0..2000)
+        .map(|_| encoded_len(&(0..21).map(|_| (r.u64() & 0xffff) as u32).collect::<Vec<_>>(), &shape))
+        .collect();
+    lengths.sort_unstable();
+    // 1st, 50th and 99th percentile over random query indices.
+    assert_eq!([lengths[20], lengths[1000], lengths[1979]], [90500, 93700, 95876]);
+}
+
+#[test]
+fn every_truncation_and_extension_is_refused() {
+    let shape = small_shape();
+    let mut bytes = encode(&snark(1, &shape), &shape);
+    for n in 0..bytes.len() {
+        assert!(matches!(decode(&bytes[..n], &shape), Err(DecodeError::Length { .. })), "{n} bytes");
+    }
+    bytes.push(0);
+    assert!(matches!(decode(&bytes, &shape), Err(DecodeError::Length { .. })));
+
+    for file in [batch_proof().encode(), opening().0.encode()] {
+        for n in 0..file.len() {
+            let (a, b) = (BatchProof::decode(&file[..n]), Opening::decode(&file[..n]));
+            assert!(a.is_err() && b.is_err(), "{n} bytes");
+        }
+        let longer = [&file[..], &[0]].concat();
+        let errors = [BatchProof::decode(&longer).unwrap_err(), Opening::decode(&longer).unwrap_err()];
+        assert!(errors.iter().any(|e| matches!(e, DecodeError::Trailing { extra: 1, .. })));
+    }
+}
+
+#[test]
+fn elements_must_be_canonical() {
+    let shape = small_shape();
+    let mut proof = snark(2, &shape);
+    proof.public_inputs[0] = Goldilocks::new(3);
+    let mut bytes = encode(&proof, &shape);
+    bytes[..8].copy_from_slice(&(Goldilocks::ORDER + 3).to_le_bytes());
+    let refused = DecodeError::NonCanonical { offset: 0, value: Goldilocks::ORDER + 3 };
+    assert_eq!(decode(&bytes, &shape), Err(refused));
+}
+
+#[test]
+fn query_indices_lie_in_the_domain() {
+    let shape = small_shape();
+    let proof = snark(2, &shape);
+    let bytes = encode(&proof, &shape);
+    let first: Vec<u8> = proof.queries.iter().flat_map(|q| q.index.to_le_bytes()).collect();
+    let at = bytes.windows(first.len()).position(|w| w == first).unwrap();
+    let mut bad = bytes.clone();
+    bad[at..at + 4].copy_from_slice(&64u32.to_le_bytes());
+    assert_eq!(decode(&bad, &shape), Err(DecodeError::Range { what: "query index", found: 64, max: 63 }));
+}
+
+fn batch_proof() -> BatchProof {
+    let r = &mut Random(11);
+    let statement = Statement { root: r.digest(), canonical: r.digest(), height: 27, base: 0 };
+    BatchProof {
+        scheme: "evergrove1".into(),
+        backend: BackendId::new("plonky2", 1),
+        profile: Profile::Proven,
+        class: HeightClass::H27,
+        kind: NodeKind::Merge,
+        statement,
+        body: (0..40).collect(),
+    }
+}
+
+/// A vector of height 3 with slots 0..8, slot 5 empty.
+fn opening() -> (Opening, Commitment, Opening) {
+    let r = &mut Random(12);
+    let values: Vec<_> = (0..8).map(|i| (i != 5).then(|| r.digest().0)).collect();
+    let null = null_digests(0)[0];
+    let leaves: Vec<Digest> =
+        values.iter().enumerate().map(|(i, v)| v.as_ref().map_or(null, |v| leaf_digest(i as u64, v))).collect();
+    let up = |d: &[Digest]| d.chunks(2).map(|x| node_digest(&x[0], &x[1])).collect::<Vec<_>>();
+    let (one, two) = (up(&leaves), up(&up(&leaves)));
+    let commitment = Commitment { height: 3, root: up(&two)[0] };
+    let open = |i: usize| Opening {
+        index: i as u64,
+        height: 3,
+        value: values[i],
+        siblings: vec![leaves[i ^ 1], one[i >> 1 ^ 1], two[i >> 2 ^ 1]],
+    };
+    (open(6), commitment, open(5))
+}
+
+#[test]
+fn openings_show_values_and_empty_slots() {
+    let (full, commitment, empty) = opening();
+    for o in [&full, &empty] {
+        assert_eq!(Opening::decode(&o.encode()).as_ref(), Ok(o));
+        assert_eq!(o.verify(&commitment), Ok(()));
+    }
+    let check = |f: fn(&mut Opening)| {
+        let mut o = full.clone();
+        f(&mut o);
+        o.verify(&commitment).unwrap_err()
+    };
+    assert!(matches!(check(|o| o.value = None), OpeningError::Root { .. }));
+    assert!(matches!(check(|o| o.index = 7), OpeningError::Root { .. }));
+    assert!(matches!(check(|o| o.index = 14), OpeningError::Index { index: 14, height: 3 }));
+    assert!(matches!(check(|o| o.height = 2), OpeningError::Height { expected: 3, found: 2 }));
+    assert!(matches!(check(|o| o.siblings.truncate(2)), OpeningError::PathLength { expected: 3, found: 2 }));
+    assert!(matches!(check(|o| o.siblings.swap(0, 1)), OpeningError::Root { .. }));
+}
+
+#[test]
+fn proof_files_survive_the_round_trip() {
+    for profile in Profile::ALL {
+        for (class, height) in [(HeightClass::H27, 20), (HeightClass::H40, 40)] {
+            for kind in NodeKind::ALL {
+                let mut p = BatchProof { profile, class, kind, ..batch_proof() };
+                p.statement.height = height;
+                assert_eq!(BatchProof::decode(&p.encode()).as_ref(), Ok(&p));
+            }
+        }
+    }
+}
+
+#[test]
+fn proof_files_are_checked_field_by_field() {
+    let good = batch_proof().encode();
+    let damage = |at: usize, byte: u8| {
+        let mut bad = good.clone();
+        bad[at] = byte;
+        BatchProof::decode(&bad).unwrap_err()
+    };
+    assert!(matches!(damage(0, b'X'), DecodeError::Magic { .. }));
+    assert!(matches!(damage(4, 2), DecodeError::Version { found: 2, known: 1 }));
+    assert!(matches!(damage(7, b'E'), DecodeError::Name { what: "scheme" }));
+    // 4 magic, 2 version, 1 + 10 scheme, 1 + 7 backend, 4 backend version
+    let codes = 29;
+    assert!(matches!(damage(codes, 3), DecodeError::Code { what: "profile", found: 3 }));
+    assert!(matches!(damage(codes + 1, 28), DecodeError::Code { what: "height class", found: 28 }));
+    assert!(matches!(damage(codes + 2, 3), DecodeError::Code { what: "proof kind", found: 3 }));
+    assert!(matches!(damage(codes + 3, 28), DecodeError::Range { what: "height", found: 28, max: 27 }));
+    assert!(matches!(damage(codes + 4, 1), DecodeError::Base { base: 1, height: 27 }));
+}
+
+/// Replaces, inserts or removes a few bytes.
+fn mutated(mut bytes: Vec<u8>, edits: &[(u8, u32, u8)]) -> Vec<u8> {
+    for &(what, at, byte) in edits {
+        let at = at as usize % (bytes.len() + 1);
+        match what % 5 {
+            0 if at < bytes.len() => bytes[at] ^= byte | 1,
+            1 => bytes.insert(at, byte),
+            2 if at < bytes.len() => drop(bytes.remove(at)),
+            3 => bytes.truncate(at),
+            _ => {
+                let end = (at + 8).min(bytes.len());
+                bytes[at..end].fill(byte);
+            }
+        }
+    }
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_bytes_never_panic_and_have_one_encoding(
+        seed in 0u64..4,
+        edits in prop::collection::vec((any::<u8>(), any::<u32>(), any::<u8>()), 1..4),
+    ) {
+        let shape = small_shape();
+        let bytes = mutated(encode(&snark(seed, &shape), &shape), &edits);
+        if let Ok(proof) = decode(&bytes, &shape) {
+            prop_assert!(proof.has_shape(&shape));
+            prop_assert_eq!(encode(&proof, &shape), bytes);
+        }
+        let bytes = mutated(batch_proof().encode(), &edits);
+        if let Ok(proof) = BatchProof::decode(&bytes) {
+            prop_assert_eq!(proof.encode(), bytes);
+        }
+        let (opening, commitment, empty) = opening();
+        for o in [opening, empty] {
+            let bytes = mutated(o.encode(), &edits);
+            if let Ok(decoded) = Opening::decode(&bytes) {
+                prop_assert_eq!(decoded.encode(), bytes);
+                prop_assert!(decoded == o || decoded.verify(&commitment).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..6000)) {
+        let shape = small_shape();
+        if let Ok(proof) = decode(&bytes, &shape) {
+            prop_assert_eq!(encode(&proof, &shape), bytes.clone());
+        }
+        prop_assert!(BatchProof::decode(&bytes).is_err());
+        prop_assert!(Opening::decode(&bytes).is_err());
+    }
+}
