@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+pub mod batch;
 mod memory;
 pub mod page;
 pub mod schema;
@@ -13,6 +14,7 @@ mod store;
 mod vector;
 
 pub use backend::{BackendError, BackendId, BucketWitness, LeafWitness, MergeWitness, NodeKind, NodeProof, RecursionBackend};
+pub use batch::{Batch, BatchError};
 pub use memory::MemoryStore;
 pub use store::{PageId, Store, StoreError, StoreMut};
 pub use vector::{Occupied, Vector, VectorError};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::{Value, leaf_digest, node_digest, null_digests};
-use evergrove_proof::{Commitment, HEIGHT_MAX};
+use evergrove_proof::{Commitment, HEIGHT_MAX, Opening};
 use rayon::prelude::*;
 
 use crate::page::{PAGE_LEVELS, Page};
@@ -123,6 +123,15 @@ impl<S: Store> Vector<S> {
     pub fn siblings(&self, index: u64, from: u8, to: u8) -> Result<Vec<Digest>, VectorError> {
         self.check(index)?;
         Ok(self.reader().siblings(index, from, to)?)
+    }
+
+    /// The opening of a slot, empty or not: its value and the siblings of its path. Reads at most ceil(H / 7) pages.
+    ///
+    /// # Errors
+    /// [`VectorError::OutOfRange`] and the store's.
+    pub fn open(&self, index: u64) -> Result<Opening, VectorError> {
+        let value = self.value(index)?;
+        Ok(Opening { index, height: self.height, value, siblings: self.siblings(index, 0, self.height)? })
     }
 
     /// Indices of the slots that hold a value, ascending. Reads each page once, as it is reached.

@@ -1,0 +1,77 @@
+//! How many proofs a batch takes, and how many a change makes anew.
+
+use evergrove_proof::NodeKind;
+
+use super::{Batch, Node};
+
+/// Number of proofs of a structure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Bucket proofs.
+    pub buckets: usize,
+    /// Merge proofs.
+    pub merges: usize,
+    /// Wraps, 0 or 1.
+    pub wraps: usize,
+    /// Proofs on the longest chain from a bucket to the final proof: the rounds that unlimited workers take.
+    pub depth: usize,
+}
+
+impl Cost {
+    /// All proofs.
+    pub fn total(&self) -> usize {
+        self.buckets + self.merges + self.wraps
+    }
+}
+
+fn depth(node: &Node) -> usize {
+    1 + node.children().map_or(0, |c| c.into_iter().map(|n| depth(n)).max().unwrap_or(0))
+}
+
+impl Batch {
+    /// Proofs of the whole batch from scratch; `wraps` is that of the backend.
+    pub fn cost(&self, wraps: bool) -> Cost {
+        let (mut buckets, mut merges) = (0, 0);
+        self.root.post_order(&mut |node| match node.kind() {
+            NodeKind::Bucket => buckets += 1,
+            _ => merges += 1,
+        });
+        Cost { buckets, merges, wraps: wraps.into(), depth: depth(&self.root) + usize::from(wraps) }
+    }
+}
+
+/// A change of one position, by what it does to a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The slot gets another value, is filled or is emptied, and membership stays: (a), (b) and (e) of section 1.1 of the
+    /// paper.
+    Value,
+    /// The index joins the batch: (c), also together with a new value.
+    Join,
+    /// The index leaves the batch: (d), also together with a new value or the emptying of the slot.
+    Leave,
+}
+
+/// The most proofs that one change makes anew in a vector of height `height` with buckets of `capacity` leaves.
+///
+/// Every new proof but one is of a node whose subtree has the changed position p, because any other node has the same
+/// members, the same digests and the same range as before. These nodes lie on one path. The merges of a path have strictly
+/// decreasing child heights b, each with more than m = `capacity` members in 2^(b+1) slots, so that
+/// floor(log2 m) <= b <= H - 1: there are at most M = H - floor(log2 m) of them (none when that is negative), then one
+/// bucket. The exception is a join that makes a merge where none was: a full bucket splits in two, or a subtree that used to
+/// climb through p's range now ends beside it; the side without p is new as well. Hence
+///
+/// - [`Change::Value`] and [`Change::Leave`]: M + 1,
+/// - [`Change::Join`]: M + 2 where M > 0, and 1 where M = 0,
+///
+/// and one wrap. The bounds are attained by chains of lone leaves (one member beside each node of p's path) above m
+/// members in one corner. k changes of one epoch make at most the sum of their bounds, with one wrap, and fewer as they
+/// share the merges above them. A growth by one level makes one proof anew and the wrap: the top merge or the only bucket.
+///
+/// # Panics
+/// If `capacity` is 0.
+pub fn worst_case(height: u8, capacity: usize, change: Change, wraps: bool) -> usize {
+    let merges = usize::from(height).saturating_sub(capacity.ilog2() as usize);
+    let beside = usize::from(change == Change::Join && merges > 0);
+    merges + 1 + beside + usize::from(wraps)
+}

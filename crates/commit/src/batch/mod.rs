@@ -1,0 +1,283 @@
+//! Batches: which proofs show that a set of slots is in a vector.
+//!
+//! **The structure A_I** of a batch I (paper, Fig. 3) is a compressed trie over I cut into buckets of at most m leaves. With
+//! `top` and `base` the height and first position of a subtree and I its members there:
+//!
+//! - at most m members are one *bucket*: each leaf climbs its own path to (`top`, `base`);
+//! - more are one *merge*: the members part at the highest bit in which the first and the last differ; the two children are
+//!   the structures of the two halves with that bit as `top`, and the merge climbs from above them to (`top`, `base`).
+//!
+//! The whole batch has `top` = H and `base` = 0. A proof is made only where two sides of more than m members meet, about
+//! |I| / m of them, and neither a bucket nor a merge stands for a lone sibling: it is climbed. The structure is a function of
+//! (I, H, m) alone, so that after any sequence of updates it is the one made from scratch. [`worst_case`] bounds the proofs
+//! that one change makes anew.
+
+mod cost;
+mod plan;
+mod update;
+mod witness;
+
+use std::sync::Arc;
+
+use evergrove_primitives::Digest;
+use evergrove_proof::tree::{canonical_digest, node_digest, split_level};
+use evergrove_proof::{NodeKind, Statement};
+
+pub use cost::{Change, Cost, worst_case};
+pub use plan::{Input, Plan, Step};
+pub use witness::Witness;
+
+use crate::{Store, StoreError, Vector};
+
+/// A batch could not be built, changed or proven.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError {
+    /// No index.
+    #[error("the batch has no index: there is no proof of an empty batch, name at least one slot")]
+    Empty,
+    /// An index is named twice.
+    #[error("index {0} is named twice: a batch is a set, name it once")]
+    Duplicate(u64),
+    /// There is no such slot.
+    #[error("index {index} is out of range: a vector of height {height} has slots 0 to {}; correct it or grow the vector", (1u64 << height) - 1)]
+    OutOfRange {
+        /// The index.
+        index: u64,
+        /// The vector's height.
+        height: u8,
+    },
+    /// A slot of the batch holds no value.
+    #[error("slot {0} is empty and can not be in a batch: give it a value, or take it out of the batch first")]
+    EmptySlot(u64),
+    /// An index that joins is in the batch.
+    #[error("index {0} is in the batch already: leave it out of those that join")]
+    AlreadyMember(u64),
+    /// An index that leaves is not in the batch.
+    #[error("index {0} is not in the batch: leave it out of those that leave")]
+    NotMember(u64),
+    /// The vector is not the one that the batch was built over.
+    #[error(
+        "the subtree of height {height} at {base} has root {found} in the vector and {expected} in the batch: update the batch to the vector's epoch first"
+    )]
+    Stale {
+        /// Height of the subtree.
+        height: u8,
+        /// First position of the subtree.
+        base: u64,
+        /// Its root in the batch.
+        expected: Digest,
+        /// Its root in the vector.
+        found: Digest,
+    },
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What a node of a batch structure consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeShape {
+    /// 1 to m members, ascending.
+    Bucket(Vec<u64>),
+    /// Two sides of equal height, together more than m members.
+    Merge {
+        /// The members below the left child of the node at which they part.
+        left: Arc<Node>,
+        /// The members below the right child.
+        right: Arc<Node>,
+    },
+}
+
+/// A node of a batch structure: one proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// What its proof states.
+    pub statement: Statement,
+    /// Bucket or merge.
+    pub shape: NodeShape,
+    /// Members below it.
+    pub count: usize,
+}
+
+impl Node {
+    /// The circuit of its proof.
+    pub fn kind(&self) -> NodeKind {
+        match self.shape {
+            NodeShape::Bucket(_) => NodeKind::Bucket,
+            NodeShape::Merge { .. } => NodeKind::Merge,
+        }
+    }
+
+    /// The children of a merge, left first.
+    pub fn children(&self) -> Option<[&Arc<Node>; 2]> {
+        match &self.shape {
+            NodeShape::Bucket(_) => None,
+            NodeShape::Merge { left, right } => Some([left, right]),
+        }
+    }
+
+    /// Appends the members below, ascending.
+    pub fn members(&self, out: &mut Vec<u64>) {
+        match &self.shape {
+            NodeShape::Bucket(indices) => out.extend_from_slice(indices),
+            NodeShape::Merge { left, right } => {
+                left.members(out);
+                right.members(out);
+            }
+        }
+    }
+
+    /// Calls `visit` for every node below and for this one, children first.
+    fn post_order<'a>(self: &'a Arc<Self>, visit: &mut impl FnMut(&'a Arc<Node>)) {
+        if let Some(children) = self.children() {
+            children.into_iter().for_each(|c| c.post_order(visit));
+        }
+        visit(self);
+    }
+}
+
+/// The structure A_I of a batch over one epoch of a vector. Cheap to clone; an update shares what it does not change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    root: Arc<Node>,
+    height: u8,
+    capacity: usize,
+}
+
+impl Batch {
+    /// The structure of the slots `indices` (in any order) of `vector`, in buckets of at most `capacity` leaves. Reads the
+    /// path of each member once; takes |I| - 1 permutations, on all cores.
+    ///
+    /// # Errors
+    /// [`BatchError::Empty`], [`BatchError::Duplicate`], [`BatchError::OutOfRange`], [`BatchError::EmptySlot`], and the
+    /// store's.
+    ///
+    /// # Panics
+    /// If `capacity` is 0.
+    pub fn build<S: Store>(vector: &Vector<S>, indices: &[u64], capacity: usize) -> Result<Self, BatchError> {
+        assert!(capacity > 0, "a bucket holds at least one leaf");
+        let indices = sorted(indices)?;
+        let height = vector.height();
+        match indices.last() {
+            None => return Err(BatchError::Empty),
+            Some(last) => in_range(*last, height)?,
+        }
+        let root = Builder { vector, capacity }.from_scratch(&indices, height, 0)?;
+        Ok(Self { root, height, capacity })
+    }
+
+    /// The node whose proof is that of the whole batch, before a wrap.
+    pub fn root(&self) -> &Arc<Node> {
+        &self.root
+    }
+
+    /// What the proof of the whole batch states.
+    pub fn statement(&self) -> &Statement {
+        &self.root.statement
+    }
+
+    /// Height of the vector.
+    pub fn height(&self) -> u8 {
+        self.height
+    }
+
+    /// m, the greatest number of leaves in a bucket.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Number of members.
+    pub fn count(&self) -> usize {
+        self.root.count
+    }
+
+    /// The members, ascending.
+    pub fn indices(&self) -> Vec<u64> {
+        let mut out = Vec::with_capacity(self.count());
+        self.root.members(&mut out);
+        out
+    }
+
+    /// True when `index` is a member. O(depth + log m).
+    pub fn contains(&self, index: u64) -> bool {
+        let mut node = &self.root;
+        loop {
+            match &node.shape {
+                NodeShape::Bucket(indices) => return indices.binary_search(&index).is_ok(),
+                NodeShape::Merge { left, right } => node = if index < right.statement.base { left } else { right },
+            }
+        }
+    }
+
+    /// All nodes, children before parents, left before right.
+    pub fn nodes(&self) -> Vec<&Arc<Node>> {
+        let mut out = Vec::new();
+        self.root.post_order(&mut |node| out.push(node));
+        out
+    }
+}
+
+/// The indices in ascending order, or the first that occurs twice.
+fn sorted(indices: &[u64]) -> Result<Vec<u64>, BatchError> {
+    let mut out = indices.to_vec();
+    out.sort_unstable();
+    match out.windows(2).find(|w| w[0] == w[1]) {
+        Some(w) => Err(BatchError::Duplicate(w[0])),
+        None => Ok(out),
+    }
+}
+
+fn in_range(index: u64, height: u8) -> Result<(), BatchError> {
+    if index >> height == 0 { Ok(()) } else { Err(BatchError::OutOfRange { index, height }) }
+}
+
+/// Where the members between `first < last` part: height and bases of the two children.
+fn parting(first: u64, last: u64) -> (u8, u64, u64) {
+    let bit = split_level(first, last);
+    let left = first >> bit << bit;
+    (bit, left, left | 1 << bit)
+}
+
+/// Makes nodes over a vector.
+struct Builder<'a, S> {
+    vector: &'a Vector<S>,
+    capacity: usize,
+}
+
+impl<S: Store> Builder<'_, S> {
+    /// The structure of `indices`, ascending and not empty, below (`top`, `base`).
+    fn from_scratch(&self, indices: &[u64], top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
+        if indices.len() <= self.capacity {
+            return self.bucket(indices.to_vec(), top, base);
+        }
+        let (bit, left_base, right_base) = parting(indices[0], indices[indices.len() - 1]);
+        let (left, right) = indices.split_at(indices.partition_point(|i| *i < right_base));
+        let (left, right) =
+            rayon::join(|| self.from_scratch(left, bit, left_base), || self.from_scratch(right, bit, right_base));
+        self.merge(left?, right?, top, base)
+    }
+
+    fn bucket(&self, indices: Vec<u64>, top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
+        let mut reader = self.vector.reader();
+        let leaves = indices
+            .iter()
+            .map(|i| match reader.node(0, *i)? {
+                d if d == self.vector.nulls()[0] => Err(BatchError::EmptySlot(*i)),
+                d => Ok((*i, d)),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let statement =
+            Statement { root: reader.node(top, base >> top)?, canonical: canonical_digest(&leaves), height: top, base };
+        Ok(Arc::new(Node { statement, count: indices.len(), shape: NodeShape::Bucket(indices) }))
+    }
+
+    fn merge(&self, left: Arc<Node>, right: Arc<Node>, top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
+        let statement = Statement {
+            root: self.vector.node(top, base >> top)?,
+            canonical: node_digest(&left.statement.canonical, &right.statement.canonical),
+            height: top,
+            base,
+        };
+        Ok(Arc::new(Node { statement, count: left.count + right.count, shape: NodeShape::Merge { left, right } }))
+    }
+}

@@ -1,0 +1,166 @@
+//! The structure after an update, sharing the nodes that stay.
+
+use std::sync::Arc;
+
+use super::{Batch, BatchError, Builder, Node, NodeShape, in_range, parting, sorted};
+use crate::{Store, Vector};
+
+/// What changes below one subtree. All slices ascend.
+#[derive(Clone, Copy)]
+struct Delta<'a> {
+    joins: &'a [u64],
+    leaves: &'a [u64],
+    touched: &'a [u64],
+}
+
+impl<'a> Delta<'a> {
+    /// The part below the node of height `top` at `base`.
+    fn within(self, top: u8, base: u64) -> Self {
+        let cut = |s: &'a [u64]| {
+            let s = &s[s.partition_point(|i| *i < base)..];
+            &s[..s.partition_point(|i| i >> top == base >> top)]
+        };
+        Self { joins: cut(self.joins), leaves: cut(self.leaves), touched: cut(self.touched) }
+    }
+
+    fn is_empty(self) -> bool {
+        self.joins.is_empty() && self.leaves.is_empty() && self.touched.is_empty()
+    }
+}
+
+impl Batch {
+    /// The structure over `vector`, a later epoch of the batch's vector, after the slots `joins` have joined the batch and
+    /// the members `leaves` have left it. `touched` are the positions whose slots differ between the two epochs, members or
+    /// not. All three in any order; a vector that has grown is welcome.
+    ///
+    /// The result equals [`Batch::build`] of the new set, and shares every node whose subtree no change touches. Rebuilds one
+    /// bucket per change at most beside a split, and O(H - log m) merges, shared by the changes.
+    ///
+    /// # Errors
+    /// [`BatchError::AlreadyMember`], [`BatchError::NotMember`], [`BatchError::Duplicate`] within `joins` or `leaves`;
+    /// [`BatchError::Empty`] when all members leave; [`BatchError::EmptySlot`] when a member's slot has been emptied and does
+    /// not leave; [`BatchError::OutOfRange`]; and the store's.
+    pub fn update<S: Store>(
+        &self,
+        vector: &Vector<S>,
+        joins: &[u64],
+        leaves: &[u64],
+        touched: &[u64],
+    ) -> Result<Self, BatchError> {
+        let (joins, leaves) = (sorted(joins)?, sorted(leaves)?);
+        let mut touched = touched.to_vec();
+        touched.sort_unstable();
+        if let Some(i) = joins.iter().find(|i| self.contains(**i)) {
+            return Err(BatchError::AlreadyMember(*i));
+        }
+        if let Some(i) = leaves.iter().find(|i| !self.contains(**i)) {
+            return Err(BatchError::NotMember(*i));
+        }
+        if self.count() + joins.len() == leaves.len() {
+            return Err(BatchError::Empty);
+        }
+        let height = vector.height();
+        let last = edge(&self.root, &[], Side::Last).max(joins.last().copied());
+        last.map_or(Ok(()), |i| in_range(i, height))?;
+        let delta = Delta { joins: &joins, leaves: &leaves, touched: &touched };
+        let root = Builder { vector, capacity: self.capacity }.revise(Some(&self.root), height, 0, delta)?;
+        Ok(Self { root, height, capacity: self.capacity })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    First,
+    Last,
+}
+
+/// The first or last member below `node` that does not leave. O(depth log |leaves| + m).
+fn edge(node: &Node, leaves: &[u64], side: Side) -> Option<u64> {
+    match &node.shape {
+        NodeShape::Bucket(indices) => {
+            let stays = |i: &&u64| leaves.binary_search(i).is_err();
+            match side {
+                Side::First => indices.iter().find(stays).copied(),
+                Side::Last => indices.iter().rfind(stays).copied(),
+            }
+        }
+        NodeShape::Merge { left, right } => {
+            let (l, r) = leaves.split_at(leaves.partition_point(|i| *i < right.statement.base));
+            let in_left = if side == Side::First { left.count > l.len() } else { right.count == r.len() };
+            if in_left { edge(left, l, side) } else { edge(right, r, side) }
+        }
+    }
+}
+
+/// The members below `node` that do not leave, together with those that join, ascending.
+fn remaining(node: Option<&Arc<Node>>, delta: Delta<'_>) -> Vec<u64> {
+    let mut all = Vec::new();
+    if let Some(node) = node {
+        node.members(&mut all);
+        all.retain(|i| delta.leaves.binary_search(i).is_err());
+    }
+    all.extend_from_slice(delta.joins);
+    all.sort_unstable();
+    all
+}
+
+impl<S: Store> Builder<'_, S> {
+    /// The node at (`top`, `base`). Invariants: `old` has exactly the old members there, `delta` is the part below
+    /// (`top`, `base`), and some member remains.
+    fn revise(
+        &self,
+        mut old: Option<&Arc<Node>>,
+        top: u8,
+        base: u64,
+        delta: Delta<'_>,
+    ) -> Result<Arc<Node>, BatchError> {
+        if let Some(node) = old {
+            if (node.statement.height, node.statement.base) == (top, base) && delta.is_empty() {
+                return Ok(node.clone());
+            }
+        }
+        // Down to the node at which the members that stay part, so that its children have the new structure's ranges.
+        let mut leaves = delta.leaves;
+        while let Some(node) = old {
+            if node.count == leaves.len() {
+                old = None;
+                leaves = &[];
+                break;
+            }
+            let Some([left, right]) = node.children() else { break };
+            let (l, r) = leaves.split_at(leaves.partition_point(|i| *i < right.statement.base));
+            (old, leaves) = if l.len() == left.count {
+                (Some(right), r)
+            } else if r.len() == right.count {
+                (Some(left), l)
+            } else {
+                break;
+            };
+        }
+        let delta = Delta { leaves, ..delta };
+        let count = old.map_or(0, |n| n.count) + delta.joins.len() - leaves.len();
+        let Some(node) = old.filter(|n| count > self.capacity && n.children().is_some()) else {
+            return self.from_scratch(&remaining(old, delta), top, base);
+        };
+
+        let pick = |own: Option<u64>, joined: Option<&u64>, side| match (own, joined.copied()) {
+            (Some(a), Some(b)) if side == Side::First => a.min(b),
+            (Some(a), Some(b)) => a.max(b),
+            (a, b) => a.or(b).unwrap_or(base),
+        };
+        let stays = edge(node, leaves, Side::First);
+        let first = pick(stays, delta.joins.first(), Side::First);
+        let last = pick(edge(node, leaves, Side::Last), delta.joins.last(), Side::Last);
+        let (bit, left_base, right_base) = parting(first, last);
+        let (old_left, old_right) = match node.children() {
+            Some([l, r]) if l.statement.height == bit => (Some(l), Some(r)),
+            _ if stays.is_some_and(|i| i < right_base) => (old, None),
+            _ => (None, old),
+        };
+        let (left, right) = rayon::join(
+            || self.revise(old_left, bit, left_base, delta.within(bit, left_base)),
+            || self.revise(old_right, bit, right_base, delta.within(bit, right_base)),
+        );
+        self.merge(left?, right?, top, base)
+    }
+}
