@@ -8,13 +8,18 @@
 mod backend;
 pub mod batch;
 mod memory;
+mod native;
 pub mod page;
 pub mod schema;
 mod store;
+pub mod vc;
 mod vector;
 
-pub use backend::{BackendError, BackendId, BucketWitness, LeafWitness, MergeWitness, NodeKind, NodeProof, RecursionBackend};
+pub use backend::{
+    BackendError, BackendId, BucketWitness, LeafWitness, MergeWitness, NodeKind, NodeProof, RecursionBackend,
+};
 pub use batch::{Batch, BatchError};
 pub use memory::MemoryStore;
+pub use native::NativeBackend;
 pub use store::{PageId, Store, StoreError, StoreMut};
 pub use vector::{Occupied, Vector, VectorError};

@@ -1,0 +1,308 @@
+//! A backend that proves by showing everything and verifies by executing it again.
+//!
+//! For tests and teaching: its proofs have the witness' size, hide nothing and need no keys, but state and refuse exactly
+//! what the circuits do. A bucket's proof is its leaves with their paths, a merge's its children's proofs and the siblings of
+//! its climb, a wrap's its child.
+
+use evergrove_primitives::Digest;
+use evergrove_proof::tree::{Value, canonical_digest, leaf_digest, node_digest};
+use evergrove_proof::{BackendId, HeightClass, NodeKind, Profile, Statement};
+
+use crate::{BackendError, BucketWitness, LeafWitness, MergeWitness, NodeProof, RecursionBackend};
+
+/// The native re-execution backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NativeBackend {
+    profile: Profile,
+    class: HeightClass,
+    capacity: usize,
+    wraps: bool,
+}
+
+impl NativeBackend {
+    /// The backend that stands for the circuits of this profile and class: their capacity, and their wrap if they have one.
+    pub fn new(profile: Profile, class: HeightClass) -> Self {
+        let capacity = profile.bucket_capacity(class);
+        Self { profile, class, capacity, wraps: profile.wrap().is_some() }
+    }
+
+    /// The same with buckets of at most `capacity` leaves.
+    ///
+    /// # Panics
+    /// If `capacity` is 0.
+    pub fn with_capacity(self, capacity: usize) -> Self {
+        assert!(capacity > 0, "a bucket holds at least one leaf");
+        Self { capacity, ..self }
+    }
+
+    /// The same with or without a wrap.
+    pub fn with_wrap(self, wraps: bool) -> Self {
+        Self { wraps, ..self }
+    }
+
+    /// The statement that these bytes prove. `depth` is the number of merges that may still nest: a merge is higher than its
+    /// children, so that H_max bounds it, and the recursion.
+    fn execute(&self, kind: NodeKind, bytes: &[u8], depth: u8) -> Result<Statement, String> {
+        let mut r = Reader(bytes);
+        let statement = match kind {
+            NodeKind::Bucket => self.bucket(&r.leaves()?),
+            NodeKind::Merge => {
+                let depth = depth.checked_sub(1).ok_or("merges nest deeper than the tree is high")?;
+                let [left, right] =
+                    [r.child()?, r.child()?].map(|(kind, bytes)| self.execute_child(kind, bytes, depth));
+                let count = r.u8()?;
+                self.merge(&left?, &right?, &r.digests(count.into())?)
+            }
+            NodeKind::Wrap => {
+                let (kind, bytes) = r.child()?;
+                self.wrap(&self.execute_child(kind, bytes, depth)?)
+            }
+        }?;
+        if !r.0.is_empty() {
+            return Err(format!("{} bytes follow the proof", r.0.len()));
+        }
+        Ok(statement)
+    }
+
+    fn execute_child(&self, kind: NodeKind, bytes: &[u8], depth: u8) -> Result<Statement, String> {
+        check_child(kind)?;
+        self.execute(kind, bytes, depth)
+    }
+
+    fn bucket(&self, leaves: &[LeafWitness]) -> Result<Statement, String> {
+        let first = leaves.first().ok_or("a bucket without a leaf")?;
+        if leaves.len() > self.capacity {
+            return Err(format!("{} leaves in a bucket of {}", leaves.len(), self.capacity));
+        }
+        if let Some(w) = leaves.windows(2).find(|w| w[0].index >= w[1].index) {
+            return Err(format!("index {} is followed by {}: indices must increase", w[0].index, w[1].index));
+        }
+        let height = first.siblings.len();
+        let height = self.height(height)?;
+        let base = first.index >> height << height;
+        let mut root = None;
+        let mut digests = Vec::with_capacity(leaves.len());
+        for leaf in leaves {
+            if leaf.index >> self.class.height_max() != 0 {
+                return Err(format!("index {} is not below 2^{}", leaf.index, self.class.height_max()));
+            }
+            if leaf.siblings.len() != usize::from(height) {
+                return Err(format!("a path of {} levels in a bucket of height {height}", leaf.siblings.len()));
+            }
+            if leaf.index >> height << height != base {
+                return Err(format!("index {} is not below the node of height {height} at {base}", leaf.index));
+            }
+            let digest = leaf_digest(leaf.index, &leaf.value);
+            let top = climb(digest, leaf.index, 0, &leaf.siblings);
+            if *root.get_or_insert(top) != top {
+                return Err(format!("the path of index {} leads to another root", leaf.index));
+            }
+            digests.push((leaf.index, digest));
+        }
+        let root = root.ok_or("a bucket without a leaf")?;
+        Ok(Statement { root, canonical: canonical_digest(&digests), height, base })
+    }
+
+    fn merge(&self, left: &Statement, right: &Statement, siblings: &[Digest]) -> Result<Statement, String> {
+        let below = left.height;
+        if right.height != below {
+            return Err(format!("children of heights {below} and {}", right.height));
+        }
+        if below >= self.class.height_max() {
+            return Err(format!("children of height {below} leave no height for a merge"));
+        }
+        if left.base >> below & 1 != 0 || right.base != left.base | 1 << below {
+            return Err(format!("the nodes of height {below} at {} and {} are not siblings", left.base, right.base));
+        }
+        let height = self.height(usize::from(below) + 1 + siblings.len())?;
+        Ok(Statement {
+            root: climb(node_digest(&left.root, &right.root), left.base, below + 1, siblings),
+            canonical: node_digest(&left.canonical, &right.canonical),
+            height,
+            base: left.base >> height << height,
+        })
+    }
+
+    fn wrap(&self, child: &Statement) -> Result<Statement, String> {
+        if !self.wraps {
+            return Err("this backend does not wrap".into());
+        }
+        if child.base != 0 || child.height == 0 {
+            return Err(format!(
+                "a proof of the node of height {} at {} is not of a whole vector",
+                child.height, child.base
+            ));
+        }
+        Ok(*child)
+    }
+
+    fn height(&self, height: usize) -> Result<u8, String> {
+        let max = self.class.height_max();
+        u8::try_from(height).ok().filter(|h| *h <= max).ok_or(format!("height {height} is above {max}"))
+    }
+
+    fn proof(
+        &self,
+        kind: NodeKind,
+        made: Statement,
+        asked: &Statement,
+        bytes: Vec<u8>,
+    ) -> Result<NodeProof, BackendError> {
+        if made != *asked {
+            return Err(BackendError::Witness(format!("it shows {made:?}, not {asked:?}")));
+        }
+        Ok(NodeProof { kind, statement: made, bytes })
+    }
+
+    fn check(&self, child: &NodeProof) -> Result<(), BackendError> {
+        check_child(child.kind).map_err(BackendError::Witness)?;
+        self.verify(child)
+    }
+}
+
+impl RecursionBackend for NativeBackend {
+    fn id(&self) -> BackendId {
+        BackendId::new("native", 1)
+    }
+
+    fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    fn class(&self) -> HeightClass {
+        self.class
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn wraps(&self) -> bool {
+        self.wraps
+    }
+
+    fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
+        let made = self.bucket(&witness.leaves).map_err(BackendError::Witness)?;
+        let mut bytes = (witness.leaves.len() as u32).to_le_bytes().to_vec();
+        bytes.push(made.height);
+        for leaf in &witness.leaves {
+            bytes.extend_from_slice(&leaf.index.to_le_bytes());
+            bytes.extend_from_slice(&Digest(leaf.value).to_bytes());
+            leaf.siblings.iter().for_each(|d| bytes.extend_from_slice(&d.to_bytes()));
+        }
+        self.proof(NodeKind::Bucket, made, &witness.statement, bytes)
+    }
+
+    fn prove_merge(
+        &self,
+        left: &NodeProof,
+        right: &NodeProof,
+        witness: &MergeWitness,
+    ) -> Result<NodeProof, BackendError> {
+        self.check(left)?;
+        self.check(right)?;
+        let made = self.merge(&left.statement, &right.statement, &witness.siblings).map_err(BackendError::Witness)?;
+        let mut bytes = Vec::with_capacity(left.bytes.len() + right.bytes.len() + 32 * witness.siblings.len() + 19);
+        push_child(&mut bytes, left);
+        push_child(&mut bytes, right);
+        bytes.push(witness.siblings.len() as u8);
+        witness.siblings.iter().for_each(|d| bytes.extend_from_slice(&d.to_bytes()));
+        self.proof(NodeKind::Merge, made, &witness.statement, bytes)
+    }
+
+    fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
+        self.check(child)?;
+        let made = self.wrap(&child.statement).map_err(BackendError::Witness)?;
+        let mut bytes = Vec::with_capacity(child.bytes.len() + 9);
+        push_child(&mut bytes, child);
+        self.proof(NodeKind::Wrap, made, &child.statement, bytes)
+    }
+
+    fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
+        let shown = self.execute(proof.kind, &proof.bytes, self.class.height_max()).map_err(BackendError::Rejected)?;
+        if shown == proof.statement {
+            Ok(())
+        } else {
+            Err(BackendError::Rejected(format!("it shows {shown:?}, not {:?}", proof.statement)))
+        }
+    }
+}
+
+/// The root above the node `digest` on the path of `position` at level `from`.
+fn climb(digest: Digest, position: u64, from: u8, siblings: &[Digest]) -> Digest {
+    siblings.iter().zip(from..).fold(digest, |d, (sibling, level)| {
+        if position >> level & 1 == 0 { node_digest(&d, sibling) } else { node_digest(sibling, &d) }
+    })
+}
+
+fn check_child(kind: NodeKind) -> Result<(), String> {
+    match kind {
+        NodeKind::Bucket | NodeKind::Merge => Ok(()),
+        NodeKind::Wrap => Err("a wrap can not be a child".into()),
+    }
+}
+
+fn push_child(bytes: &mut Vec<u8>, child: &NodeProof) {
+    bytes.push(child.kind.code());
+    bytes.extend_from_slice(&(child.bytes.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&child.bytes);
+}
+
+/// Takes a proof's bytes apart; every length is checked before anything is allocated.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, n: usize) -> Result<&'a [u8], String> {
+        let (head, rest) = self.0.split_at_checked(n).ok_or("the proof is truncated")?;
+        self.0 = rest;
+        Ok(head)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], String> {
+        let (head, rest) = self.0.split_first_chunk().ok_or("the proof is truncated")?;
+        self.0 = rest;
+        Ok(*head)
+    }
+
+    fn u8(&mut self) -> Result<u8, String> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    fn u64(&mut self) -> Result<u64, String> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    fn digest(&mut self) -> Result<Digest, String> {
+        Digest::from_bytes(&self.array()?).map_err(|e| e.to_string())
+    }
+
+    fn digests(&mut self, count: usize) -> Result<Vec<Digest>, String> {
+        if self.0.len() < 32 * count {
+            return Err("the proof is truncated".into());
+        }
+        (0..count).map(|_| self.digest()).collect()
+    }
+
+    fn leaves(&mut self) -> Result<Vec<LeafWitness>, String> {
+        let count = u64::from(u32::from_le_bytes(self.array()?));
+        let height = usize::from(self.u8()?);
+        if self.0.len() as u64 != count * (40 + 32 * height as u64) {
+            return Err(format!("{} bytes for {count} leaves of height {height}", self.0.len()));
+        }
+        (0..count)
+            .map(|_| {
+                let index = self.u64()?;
+                let Digest(value): Digest = self.digest()?;
+                let value: Value = value;
+                Ok(LeafWitness { index, value, siblings: self.digests(height)? })
+            })
+            .collect()
+    }
+
+    fn child(&mut self) -> Result<(NodeKind, &'a [u8]), String> {
+        let code = self.u8()?;
+        let kind = NodeKind::from_code(code).ok_or_else(|| format!("unknown kind {code} of a child"))?;
+        let length = usize::try_from(self.u64()?).map_err(|e| e.to_string())?;
+        Ok((kind, self.take(length)?))
+    }
+}

@@ -1,0 +1,287 @@
+//! The algorithms of the vector commitment, under the names of Definition 2.2 and Fig. 3 of the paper.
+//!
+//! Thin: each is a few lines over [`Vector`], [`Batch`] and a [`RecursionBackend`], and shows how they fit together. A caller
+//! that keeps proofs on disk or has workers make them uses those directly, through [`Batch::plan`].
+//!
+//! Where the paper changes position u *by delta*, these functions take the new value, `None` to empty the slot. Where
+//! it recomputes the proofs on the path of u, one change at a time, [`upd_batch_proof`] takes all changes of one epoch, so
+//! that they share the proofs above them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use evergrove_primitives::Digest;
+use evergrove_proof::tree::{Value, canonical_digest, leaf_digest, node_digest, null_digest, split_level};
+use evergrove_proof::{Commitment, HEIGHT_MAX, HeightClass, NodeKind, Opening, Statement};
+
+use crate::batch::{Batch, BatchError, Input};
+use crate::{BackendError, NodeProof, RecursionBackend, Store, StoreMut, Vector, VectorError};
+
+/// An algorithm of the vector commitment could not do its work, or [`ver`] does not accept.
+#[derive(Debug, thiserror::Error)]
+pub enum VcError {
+    /// Of the vector.
+    #[error(transparent)]
+    Vector(#[from] VectorError),
+    /// Of the batch.
+    #[error(transparent)]
+    Batch(#[from] BatchError),
+    /// Of the backend.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The backend's circuits are not for this height.
+    #[error("the backend is for heights up to {}, the vector's class is another: height {height}", class.height_max())]
+    Class {
+        /// Height of the vector.
+        height: u8,
+        /// Class of the backend.
+        class: HeightClass,
+    },
+    /// The store holds a vector already.
+    #[error("the store holds a vector already: update that one, or commit to an empty store")]
+    NotEmpty,
+    /// Two openings are not of one commitment.
+    #[error("the openings of slots {0} and {1} are not of one commitment: take both from the same epoch")]
+    Epochs(u64, u64),
+    /// The opening does not lead to the commitment.
+    #[error("the opening of slot {0} does not lead to the commitment: take it from the commitment's epoch")]
+    Opening(u64),
+    /// The proof is by a circuit that does not prove whole batches here.
+    #[error("a {} proof is not the proof of a batch of this backend", .0.name())]
+    Kind(NodeKind),
+    /// The proof is of another statement than the commitment and the leaves give.
+    #[error("the proof states {found:?}, commitment and leaves give {expected:?}")]
+    Statement {
+        /// From commitment and leaves.
+        expected: Box<Statement>,
+        /// Of the proof.
+        found: Box<Statement>,
+    },
+}
+
+/// pp: the vector's height, the hash function (Poseidon, fixed) and the keys, which the backend holds.
+#[derive(Clone, Debug)]
+pub struct PublicParameters<B> {
+    /// H; n = 2^H.
+    pub height: u8,
+    /// Setup(B): proving and verification keys.
+    pub backend: B,
+}
+
+/// A_I: the structure of a batch and its proofs, each with its statement (C_v, d(v, I)).
+#[derive(Clone, Debug)]
+pub struct BatchData {
+    /// The structure.
+    pub batch: Batch,
+    /// The proofs of its nodes and of the wrap.
+    pub proofs: HashMap<(Statement, NodeKind), Arc<NodeProof>>,
+    /// How many of them the last [`agg`] or [`upd_batch_proof`] made.
+    pub made: usize,
+}
+
+/// Gen(1^lambda, n) -> pp. The keys are the backend's, which fixes lambda by its profile.
+///
+/// # Errors
+/// [`VectorError::Height`], and [`VcError::Class`] when the backend's circuits are for another class of heights.
+pub fn r#gen<B: RecursionBackend>(height: u8, backend: B) -> Result<PublicParameters<B>, VcError> {
+    let class = HeightClass::of(height).ok_or(VectorError::Height(height))?;
+    if class != backend.class() {
+        return Err(VcError::Class { height, class: backend.class() });
+    }
+    Ok(PublicParameters { height, backend })
+}
+
+/// Com(a) -> C: the Merkle root. `slots` are the non-empty slots of a; the tree goes to `store`, which must be empty.
+///
+/// # Errors
+/// [`VcError::NotEmpty`], and those of [`Vector::apply`].
+pub fn com<B, S: StoreMut>(
+    pp: &PublicParameters<B>,
+    slots: &[(u64, Value)],
+    store: S,
+) -> Result<(Vector<S>, Commitment), VcError> {
+    let mut vector = Vector::new(pp.height, store)?;
+    if vector.root().map_err(VectorError::from)? != vector.nulls()[usize::from(pp.height)] {
+        return Err(VcError::NotEmpty);
+    }
+    let changes: Vec<_> = slots.iter().map(|(i, v)| (*i, Some(*v))).collect();
+    let commitment = vector.apply(&changes)?;
+    Ok((vector, commitment))
+}
+
+/// Open(i, a) -> pi_i: the Merkle proof of slot i, empty or not.
+pub fn open<S: Store>(index: u64, vector: &Vector<S>) -> Result<Opening, VcError> {
+    Ok(vector.open(index)?)
+}
+
+/// OpenAll(a) -> (pi_0, .., pi_{n-1}): the paper returns the Merkle tree, which `vector` is already. This reads from it the
+/// openings of all slots that hold a value, in ascending order, one at a time.
+pub fn open_all<S: Store>(vector: &Vector<S>) -> impl Iterator<Item = Result<Opening, VcError>> + '_ {
+    vector.occupied().map(|index| open(index.map_err(VectorError::from)?, vector))
+}
+
+/// Agg((a_i, pi_i)_{i in I}) -> (pi_I, A_I): the batch proof and the batch-proof data structure.
+///
+/// The paper's T_I, the tree formed by the openings, is read from `vector`; its loop over all nodes of T_I is the loop over
+/// the fewer nodes of [`Batch`], with one proof per bucket and per merge.
+///
+/// # Errors
+/// Those of [`Batch::build`] and of the backend.
+pub fn agg<B: RecursionBackend, S: Store>(
+    pp: &PublicParameters<B>,
+    indices: &[u64],
+    vector: &Vector<S>,
+) -> Result<(Arc<NodeProof>, BatchData), VcError> {
+    let batch = Batch::build(vector, indices, pp.backend.capacity())?;
+    prove(&pp.backend, batch, vector, &HashMap::new())
+}
+
+/// Ver(C, (a_i)_{i in I}, pi_I) -> {0, 1}: recomputes d_I from the claimed leaves (section 3.1) and checks the proof of
+/// (C, d_I), of the whole vector and by a circuit that ends a batch.
+///
+/// # Errors
+/// `Ok` is acceptance; every error is a refusal and says why.
+pub fn ver<B: RecursionBackend + ?Sized>(
+    commitment: &Commitment,
+    leaves: &[(u64, Value)],
+    proof: &NodeProof,
+    backend: &B,
+) -> Result<(), VcError> {
+    let height = commitment.height;
+    if HeightClass::of(height) != Some(backend.class()) {
+        return Err(VcError::Class { height, class: backend.class() });
+    }
+    if let Some((index, _)) = leaves.iter().find(|(i, _)| i >> height != 0) {
+        return Err(BatchError::OutOfRange { index: *index, height }.into());
+    }
+    let mut digests: Vec<(u64, Digest)> = leaves.iter().map(|(i, v)| (*i, leaf_digest(*i, v))).collect();
+    digests.sort_unstable_by_key(|l| l.0);
+    if let Some(w) = digests.windows(2).find(|w| w[0].0 == w[1].0) {
+        return Err(BatchError::Duplicate(w[0].0).into());
+    }
+    if digests.is_empty() {
+        return Err(BatchError::Empty.into());
+    }
+    if (proof.kind == NodeKind::Wrap) != backend.wraps() {
+        return Err(VcError::Kind(proof.kind));
+    }
+    let expected = Statement::whole(commitment, canonical_digest(&digests));
+    if proof.statement != expected {
+        return Err(VcError::Statement { expected: expected.into(), found: proof.statement.into() });
+    }
+    Ok(backend.verify(proof)?)
+}
+
+/// UpdDig(u, delta, C, aux) -> C': the commitment after slot u has become `value`, from the opening of u alone (aux = pi_u).
+///
+/// # Errors
+/// [`VcError::Opening`] when the opening does not lead to `commitment`.
+pub fn upd_dig(value: Option<Value>, commitment: &Commitment, aux: &Opening) -> Result<Commitment, VcError> {
+    aux.verify(commitment).map_err(|_| VcError::Opening(aux.index))?;
+    let root = path(&Opening { value, ..aux.clone() }).last().copied().ok_or(VcError::Opening(aux.index))?;
+    Ok(Commitment { root, ..*commitment })
+}
+
+/// UpdProof(u, delta, pi_i, aux) -> pi_i': the opening of slot i after slot u has become `value`, from the two old openings
+/// (aux = pi_u). One sibling changes, at the level at which the paths of u and i part; none when u = i.
+///
+/// # Errors
+/// [`VcError::Epochs`] when the two are not of one commitment.
+pub fn upd_proof(value: Option<Value>, proof: &Opening, aux: &Opening) -> Result<Opening, VcError> {
+    let mut out = proof.clone();
+    let height = usize::from(proof.height.min(HEIGHT_MAX));
+    let of_one_height = [proof, aux].iter().all(|o| usize::from(o.height) == height && o.siblings.len() == height);
+    if !of_one_height || path(proof).last() != path(aux).last() {
+        return Err(VcError::Epochs(proof.index, aux.index));
+    }
+    if proof.index == aux.index {
+        out.value = value;
+        return Ok(out);
+    }
+    let level = usize::from(split_level(proof.index, aux.index));
+    let after = path(&Opening { value, ..aux.clone() });
+    match (out.siblings.get_mut(level), after.get(level)) {
+        (Some(sibling), Some(node)) => *sibling = *node,
+        _ => return Err(VcError::Epochs(proof.index, aux.index)),
+    }
+    Ok(out)
+}
+
+/// UpdBatchProof(u, delta, I, A_I, aux) -> (pi_I', A_I'): the proof after all changes of one epoch. `vector` is that of the
+/// new epoch (aux, the tree), `touched` the positions whose slots have changed.
+///
+/// The five updates of section 1.1 of the paper:
+/// - (a) a member's value changes: it is in `touched`;
+/// - (b) the value of another slot changes: likewise;
+/// - (c) index w joins the batch: in `joins`;
+/// - (d) index w leaves it: in `leaves`;
+/// - (e) an element is added to or removed from the memory: in `touched`, a member that is removed also in `leaves`. The
+///   paper rebalances; here positions are fixed and a vector that is full has grown ([`Vector::grow`]) before.
+///
+/// # Errors
+/// Those of [`Batch::update`] and of the backend. `data` stays as it was.
+pub fn upd_batch_proof<B: RecursionBackend, S: Store>(
+    pp: &PublicParameters<B>,
+    data: &BatchData,
+    vector: &Vector<S>,
+    touched: &[u64],
+    joins: &[u64],
+    leaves: &[u64],
+) -> Result<(Arc<NodeProof>, BatchData), VcError> {
+    let batch = data.batch.update(vector, joins, leaves, touched)?;
+    prove(&pp.backend, batch, vector, &data.proofs)
+}
+
+/// UpdAllProofs(u, delta, pi_0, .., pi_{n-1}) -> (pi_0', .., pi_{n-1}'): recomputes the Merkle paths of the changed slots, in
+/// the tree from which all openings are read.
+///
+/// # Errors
+/// Those of [`Vector::apply`].
+pub fn upd_all_proofs<S: StoreMut>(
+    vector: &mut Vector<S>,
+    changes: &[(u64, Option<Value>)],
+) -> Result<Commitment, VcError> {
+    Ok(vector.apply(changes)?)
+}
+
+/// Makes the proofs of `batch` that `old` lacks.
+fn prove<B: RecursionBackend, S: Store>(
+    backend: &B,
+    batch: Batch,
+    vector: &Vector<S>,
+    old: &HashMap<(Statement, NodeKind), Arc<NodeProof>>,
+) -> Result<(Arc<NodeProof>, BatchData), VcError> {
+    let plan = batch.plan(backend.wraps(), |statement, kind| old.contains_key(&(*statement, kind)));
+    let mut made: Vec<Arc<NodeProof>> = Vec::with_capacity(plan.len());
+    let find = |input: &Input, made: &[Arc<NodeProof>]| match input {
+        Input::Step(n) => made[*n].clone(),
+        Input::Existing { statement, kind } => old[&(*statement, *kind)].clone(),
+    };
+    for step in &plan.steps {
+        let inputs: Vec<_> = step.inputs.iter().map(|i| find(i, &made)).collect();
+        let inputs: Vec<&NodeProof> = inputs.iter().map(Arc::as_ref).collect();
+        made.push(Arc::new(step.witness(vector)?.prove(backend, &inputs)?));
+    }
+    let result = find(&plan.result, &made);
+    let count = made.len();
+    let mut proofs: HashMap<_, _> = made.into_iter().map(|p| ((p.statement, p.kind), p)).collect();
+    let wrap = backend.wraps().then_some((*batch.statement(), NodeKind::Wrap));
+    for key in batch.nodes().into_iter().map(|n| (n.statement, n.kind())).chain(wrap) {
+        if let Some(proof) = old.get(&key) {
+            proofs.insert(key, proof.clone());
+        }
+    }
+    Ok((result, BatchData { batch, proofs, made: count }))
+}
+
+/// The nodes on the path of an opening, leaf first, root last.
+fn path(opening: &Opening) -> Vec<Digest> {
+    let index = opening.index;
+    let mut digest = opening.value.map_or_else(|| null_digest(0), |v| leaf_digest(index, &v));
+    let mut out = vec![digest];
+    for (level, sibling) in opening.siblings.iter().enumerate() {
+        digest = if index >> level & 1 == 0 { node_digest(&digest, sibling) } else { node_digest(sibling, &digest) };
+        out.push(digest);
+    }
+    out
+}
