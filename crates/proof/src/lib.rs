@@ -1,24 +1,32 @@
 //! What a verifier needs, and nothing else.
 //!
-//! **What.** [`Commitment`] to a vector, [`Statement`] of a proof about it, and the hashing rules that tie the two to the
-//! table ([`tree`]).
+//! **What.** [`Commitment`] to a vector, [`BatchProof`] about some of its leaves, and the [`Policy`] by which a verifier accepts
+//! one. Around them: the [`Statement`] that a proof proves and the hashing rules that tie it to the table ([`tree`],
+//! [`batch_digest`]), [`Opening`]s of single slots, the encodings ([`wire`]), pinned verifier keys ([`keys`]) and the number of
+//! bits that each profile is worth ([`soundness`]).
 //!
 //! **When.** Whenever something that came from outside is decoded or judged. Scalar, single-threaded, no plonky2, builds on
 //! plain stable Rust; nothing here panics on any bytes.
 //!
-//! **Neighbours.** Depends on `evergrove-primitives` alone. `evergrove-recursion` holds the check of the SNARK itself.
+//! **Neighbours.** Depends on `evergrove-primitives` alone of our crates. `evergrove-recursion` holds the check of the SNARK itself.
 
 #![forbid(unsafe_code)]
 
 mod backend;
 mod commitment;
+pub mod keys;
+mod leaves;
+pub mod policy;
 mod profile;
+pub mod soundness;
 mod statement;
 pub mod tree;
 pub mod wire;
 
 pub use backend::{BackendId, NodeKind};
 pub use commitment::{Commitment, HEIGHT_MAX, ParseCommitmentError, SCHEME};
+pub use leaves::{LeavesError, batch_digest};
+pub use policy::{Policy, PolicyError};
 pub use profile::{FriParams, HeightClass, Profile, UnknownProfile};
 pub use statement::Statement;
 pub use wire::{BatchProof, DecodeError, Opening};

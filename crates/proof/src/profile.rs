@@ -28,6 +28,9 @@ pub struct FriParams {
     pub challenges: u8,
     /// log2 of the number of rows of the circuit.
     pub degree_bits: u8,
+    /// Folding by 2^4 stops at a final polynomial of at most 2^this coefficients: plonky2's
+    /// `ConstantArityBits(4, final_poly_bits)`.
+    pub final_poly_bits: u8,
 }
 
 impl Profile {
@@ -60,9 +63,30 @@ impl Profile {
     /// Parameters of the bucket and merge circuits.
     pub const fn recursion(self) -> FriParams {
         match self {
-            Self::Proven => FriParams { rate_bits: 3, queries: 102, pow_bits: 16, challenges: 3, degree_bits: 15 },
-            Self::Johnson => FriParams { rate_bits: 3, queries: 56, pow_bits: 18, challenges: 3, degree_bits: 14 },
-            Self::Paper => FriParams { rate_bits: 3, queries: 28, pow_bits: 16, challenges: 2, degree_bits: 13 },
+            Self::Proven => FriParams {
+                rate_bits: 3,
+                queries: 102,
+                pow_bits: 16,
+                challenges: 3,
+                degree_bits: 15,
+                final_poly_bits: 7,
+            },
+            Self::Johnson => FriParams {
+                rate_bits: 3,
+                queries: 56,
+                pow_bits: 18,
+                challenges: 3,
+                degree_bits: 14,
+                final_poly_bits: 6,
+            },
+            Self::Paper => FriParams {
+                rate_bits: 3,
+                queries: 28,
+                pow_bits: 16,
+                challenges: 2,
+                degree_bits: 13,
+                final_poly_bits: 5,
+            },
         }
     }
 
@@ -70,7 +94,14 @@ impl Profile {
     /// the wrap follows from the circuit.
     pub const fn wrap(self) -> Option<FriParams> {
         match self {
-            Self::Paper => Some(FriParams { rate_bits: 4, queries: 21, pow_bits: 16, challenges: 2, degree_bits: 12 }),
+            Self::Paper => Some(FriParams {
+                rate_bits: 4,
+                queries: 21,
+                pow_bits: 16,
+                challenges: 2,
+                degree_bits: 12,
+                final_poly_bits: 5,
+            }),
             Self::Proven | Self::Johnson => None,
         }
     }

@@ -2,15 +2,13 @@
 
 mod common;
 
-use common::{Random, small_shape, snark, wrap_shape};
+use common::{Random, batch_proof, opening, small_shape, snark, wrap_shape};
+use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::poseidon::{hash_or_noop, two_to_one};
-use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::tree::{leaf_digest, node_digest, null_digests};
 use evergrove_proof::wire::{
     BatchProof, DecodeError, Opening, OpeningError, SnarkParams, SnarkShape, decode, encode, encoded_len,
 };
-use evergrove_proof::{BackendId, Commitment, HeightClass, NodeKind, Profile, Statement};
-use proptest::prelude::*;
+use evergrove_proof::{HeightClass, NodeKind, Profile};
 
 fn shapes() -> Vec<SnarkShape> {
     let recursion = Profile::ALL.map(|p| SnarkShape::new(SnarkParams::standard(p.recursion(), 14, 6)));
@@ -117,39 +115,6 @@ fn query_indices_lie_in_the_domain() {
     assert_eq!(decode(&bad, &shape), Err(DecodeError::Range { what: "query index", found: 64, max: 63 }));
 }
 
-fn batch_proof() -> BatchProof {
-    let r = &mut Random(11);
-    let statement = Statement { root: r.digest(), canonical: r.digest(), height: 27, base: 0 };
-    BatchProof {
-        scheme: "evergrove1".into(),
-        backend: BackendId::new("plonky2", 1),
-        profile: Profile::Proven,
-        class: HeightClass::H27,
-        kind: NodeKind::Merge,
-        statement,
-        body: (0..40).collect(),
-    }
-}
-
-/// A vector of height 3 with slots 0..8, slot 5 empty.
-fn opening() -> (Opening, Commitment, Opening) {
-    let r = &mut Random(12);
-    let values: Vec<_> = (0..8).map(|i| (i != 5).then(|| r.digest().0)).collect();
-    let null = null_digests(0)[0];
-    let leaves: Vec<Digest> =
-        values.iter().enumerate().map(|(i, v)| v.as_ref().map_or(null, |v| leaf_digest(i as u64, v))).collect();
-    let up = |d: &[Digest]| d.chunks(2).map(|x| node_digest(&x[0], &x[1])).collect::<Vec<_>>();
-    let (one, two) = (up(&leaves), up(&up(&leaves)));
-    let commitment = Commitment { height: 3, root: up(&two)[0] };
-    let open = |i: usize| Opening {
-        index: i as u64,
-        height: 3,
-        value: values[i],
-        siblings: vec![leaves[i ^ 1], one[i >> 1 ^ 1], two[i >> 2 ^ 1]],
-    };
-    (open(6), commitment, open(5))
-}
-
 #[test]
 fn openings_show_values_and_empty_slots() {
     let (full, commitment, empty) = opening();
@@ -201,61 +166,4 @@ fn proof_files_are_checked_field_by_field() {
     assert!(matches!(damage(codes + 2, 3), DecodeError::Code { what: "proof kind", found: 3 }));
     assert!(matches!(damage(codes + 3, 28), DecodeError::Range { what: "height", found: 28, max: 27 }));
     assert!(matches!(damage(codes + 4, 1), DecodeError::Base { base: 1, height: 27 }));
-}
-
-/// Replaces, inserts or removes a few bytes.
-fn mutated(mut bytes: Vec<u8>, edits: &[(u8, u32, u8)]) -> Vec<u8> {
-    for &(what, at, byte) in edits {
-        let at = at as usize % (bytes.len() + 1);
-        match what % 5 {
-            0 if at < bytes.len() => bytes[at] ^= byte | 1,
-            1 => bytes.insert(at, byte),
-            2 if at < bytes.len() => drop(bytes.remove(at)),
-            3 => bytes.truncate(at),
-            _ => {
-                let end = (at + 8).min(bytes.len());
-                bytes[at..end].fill(byte);
-            }
-        }
-    }
-    bytes
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
-
-    #[test]
-    fn damaged_bytes_never_panic_and_have_one_encoding(
-        seed in 0u64..4,
-        edits in prop::collection::vec((any::<u8>(), any::<u32>(), any::<u8>()), 1..4),
-    ) {
-        let shape = small_shape();
-        let bytes = mutated(encode(&snark(seed, &shape), &shape), &edits);
-        if let Ok(proof) = decode(&bytes, &shape) {
-            prop_assert!(proof.has_shape(&shape));
-            prop_assert_eq!(encode(&proof, &shape), bytes);
-        }
-        let bytes = mutated(batch_proof().encode(), &edits);
-        if let Ok(proof) = BatchProof::decode(&bytes) {
-            prop_assert_eq!(proof.encode(), bytes);
-        }
-        let (opening, commitment, empty) = opening();
-        for o in [opening, empty] {
-            let bytes = mutated(o.encode(), &edits);
-            if let Ok(decoded) = Opening::decode(&bytes) {
-                prop_assert_eq!(decoded.encode(), bytes);
-                prop_assert!(decoded == o || decoded.verify(&commitment).is_err());
-            }
-        }
-    }
-
-    #[test]
-    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..6000)) {
-        let shape = small_shape();
-        if let Ok(proof) = decode(&bytes, &shape) {
-            prop_assert_eq!(encode(&proof, &shape), bytes.clone());
-        }
-        prop_assert!(BatchProof::decode(&bytes).is_err());
-        prop_assert!(Opening::decode(&bytes).is_err());
-    }
 }

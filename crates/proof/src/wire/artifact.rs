@@ -8,7 +8,7 @@ pub const PROOF_MAGIC: [u8; 4] = *b"EVGP";
 
 /// A proof as it is stored and handed out: what is proven, by what, and the proof itself in its backend's encoding.
 ///
-/// All of it is a claim of whoever made the file. The policy compares it with what a verifier accepts and
+/// All of it is a claim of whoever made the file. [`crate::Policy::check`] compares it with what a verifier accepts and
 /// with the commitment; the backend then checks the body against the very same statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchProof {

@@ -115,9 +115,9 @@ impl Paths {
         let hash_leaf = |(leaf, &needed): (&Vec<_>, &bool)| if needed { hash_or_noop(leaf) } else { Digest::ZERO };
         let mut digests: Vec<Digest> = leaves.iter().zip(&needed[0]).map(hash_leaf).collect();
         for l in 0..self.path_len() {
-            for i in 0..digests.len() {
+            for (i, sibling) in siblings[l].iter_mut().enumerate() {
                 if let Some(j) = self.sibling(l, i) {
-                    siblings[l][i] = digests[j];
+                    *sibling = digests[j];
                 }
             }
             let mut up = vec![Digest::ZERO; self.levels[l + 1].len()];

@@ -1,4 +1,4 @@
-//! Synthetic proofs whose Merkle paths are consistent, for any shape.
+//! Test data: synthetic proofs whose Merkle paths are consistent, files, openings and keys.
 
 #![allow(dead_code)]
 
@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use evergrove_primitives::hash::poseidon::{hash_or_noop, two_to_one};
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::wire::{Ext, OpenedLeaf, Openings, Query, Snark, SnarkParams, SnarkShape};
+use evergrove_proof::keys::{CircuitKey, KeySet};
+use evergrove_proof::tree::{leaf_digest, node_digest, null_digest};
+use evergrove_proof::wire::{BatchProof, Ext, OpenedLeaf, Opening, Openings, Query, Snark, SnarkParams, SnarkShape};
+use evergrove_proof::{BackendId, Commitment, HeightClass, NodeKind, Profile, Statement};
 
 /// SplitMix64: enough randomness for test data, the same on every machine.
 pub(crate) struct Random(pub(crate) u64);
@@ -42,7 +45,7 @@ impl Random {
 
 /// The wrap of the profile `paper`.
 pub(crate) fn wrap_shape() -> SnarkShape {
-    let fri = evergrove_proof::Profile::Paper.wrap().expect("paper is wrapped");
+    let fri = Profile::Paper.wrap().expect("paper is wrapped");
     SnarkShape::new(SnarkParams::standard(fri, 10, 6))
 }
 
@@ -145,4 +148,51 @@ pub(crate) fn snark(seed: u64, shape: &SnarkShape) -> Snark {
         final_poly: r.exts(shape.final_poly_len()),
         pow_witness: r.element(),
     }
+}
+
+/// A proof file of the default profile with a body that is no proof.
+pub(crate) fn batch_proof() -> BatchProof {
+    let r = &mut Random(11);
+    let statement = Statement { root: r.digest(), canonical: r.digest(), height: 27, base: 0 };
+    BatchProof {
+        scheme: "evergrove1".into(),
+        backend: BackendId::new("plonky2", 1),
+        profile: Profile::Proven,
+        class: HeightClass::H27,
+        kind: NodeKind::Merge,
+        statement,
+        body: (0..40).collect(),
+    }
+}
+
+/// A vector of height 3 whose slot 5 is empty: the openings of slots 6 and 5.
+pub(crate) fn opening() -> (Opening, Commitment, Opening) {
+    let r = &mut Random(12);
+    let values: Vec<_> = (0..8).map(|i| (i != 5).then(|| r.digest().0)).collect();
+    let null = null_digest(0);
+    let leaves: Vec<Digest> =
+        values.iter().enumerate().map(|(i, v)| v.as_ref().map_or(null, |v| leaf_digest(i as u64, v))).collect();
+    let up = |d: &[Digest]| d.chunks(2).map(|x| node_digest(&x[0], &x[1])).collect::<Vec<_>>();
+    let (one, two) = (up(&leaves), up(&up(&leaves)));
+    let commitment = Commitment { height: 3, root: up(&two)[0] };
+    let open = |i: usize| Opening {
+        index: i as u64,
+        height: 3,
+        value: values[i],
+        siblings: vec![leaves[i ^ 1], one[i >> 1 ^ 1], two[i >> 2 ^ 1]],
+    };
+    (open(6), commitment, open(5))
+}
+
+/// Keys with random contents; bucket and merge share their common data.
+pub(crate) fn key_set(profile: Profile) -> KeySet {
+    let r = &mut Random(13);
+    let kinds = NodeKind::ALL.into_iter().filter(|k| *k != NodeKind::Wrap || profile.wrap().is_some());
+    let keys = kinds.map(|kind| CircuitKey {
+        kind,
+        cap: r.digests(16),
+        circuit_digest: r.digest(),
+        common: if kind == NodeKind::Wrap { vec![7; 30] } else { vec![5; 20] },
+    });
+    KeySet { backend: BackendId::new("plonky2", 1), profile, class: HeightClass::H27, keys: keys.collect() }
 }

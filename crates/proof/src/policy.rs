@@ -1,0 +1,198 @@
+//! What a verifier accepts.
+
+use evergrove_primitives::Digest;
+
+use crate::{BackendId, BatchProof, Commitment, HeightClass, NodeKind, Profile, SCHEME};
+
+/// The backend whose proofs the default policy accepts.
+pub const DEFAULT_BACKEND: (&str, u32) = ("plonky2", 1);
+
+/// What a verifier accepts: schemes, backends and profiles. All of it is the verifier's choice and nothing of it the proof's,
+/// so that a prover can not downgrade a verifier.
+///
+/// The default is our scheme, the production backend and the profile `proven`; anything else has to be allowed by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    schemes: Vec<String>,
+    backends: Vec<BackendId>,
+    profiles: Vec<Profile>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        let (name, version) = DEFAULT_BACKEND;
+        Self {
+            schemes: vec![SCHEME.into()],
+            backends: vec![BackendId::new(name, version)],
+            profiles: vec![Profile::default()],
+        }
+    }
+}
+
+/// A proof is not what the verifier asked for. None of these says that the proof is false: it was not looked into.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// The proof is for another scheme.
+    #[error("scheme {found} is not accepted (accepted: {accepted})")]
+    Scheme {
+        /// Named in the proof.
+        found: String,
+        /// The accepted ones.
+        accepted: String,
+    },
+    /// The proof was made by a backend that is not accepted.
+    #[error("proofs of backend {found} are not accepted (accepted: {accepted}); allow it explicitly if you trust it")]
+    Backend {
+        /// Named in the proof.
+        found: BackendId,
+        /// The accepted ones.
+        accepted: String,
+    },
+    /// The proof has a profile that is not accepted.
+    #[error(
+        "profile {found} is not accepted (accepted: {accepted}); allow it explicitly if {bits} proven bits are enough"
+    )]
+    Profile {
+        /// Named in the proof.
+        found: Profile,
+        /// The accepted ones.
+        accepted: String,
+        /// The bits of the profile by unique decoding, rounded down.
+        bits: u32,
+    },
+    /// The proof is about a vector or subtree of another height.
+    #[error("the proof is about a tree of height {found}, the commitment's is {expected}")]
+    Height {
+        /// Height in the commitment.
+        expected: u8,
+        /// Height in the proof.
+        found: u8,
+    },
+    /// The circuits of the proof are not those for the commitment's height.
+    #[error("the proof has circuits for heights up to {}, height {height} has those up to {}", found.height_max(), expected.height_max())]
+    Class {
+        /// Height in the commitment.
+        height: u8,
+        /// The class of that height.
+        expected: HeightClass,
+        /// The class named in the proof.
+        found: HeightClass,
+    },
+    /// The commitment's height is of no class.
+    #[error("no vector has height {0}")]
+    NoSuchHeight(u8),
+    /// The proof is about a subtree that does not begin at position 0.
+    #[error("the proof is about the subtree at position {0}, not about the whole vector")]
+    Base(u64),
+    /// The proof is about another vector, or about an earlier or later state of this one.
+    #[error("the proof is about root {found}, the commitment's is {expected}: it is stale or of another vector")]
+    Root {
+        /// Root in the commitment.
+        expected: Digest,
+        /// Root in the proof.
+        found: Digest,
+    },
+    /// The canonical digest is the one of no leaves.
+    #[error("the proof claims the canonical digest of an empty batch, which nothing can prove")]
+    Empty,
+    /// The profile's proofs are handed out by another circuit.
+    #[error("a proof of profile {profile} is a {expected}, this is a {found}")]
+    Kind {
+        /// The profile.
+        profile: Profile,
+        /// What it should be.
+        expected: &'static str,
+        /// What it is.
+        found: NodeKind,
+    },
+}
+
+impl Policy {
+    /// Accepts proofs of this profile too.
+    #[must_use]
+    pub fn allow_profile(mut self, profile: Profile) -> Self {
+        if !self.profiles.contains(&profile) {
+            self.profiles.push(profile);
+        }
+        self
+    }
+
+    /// Accepts proofs of this backend too.
+    #[must_use]
+    pub fn allow_backend(mut self, backend: BackendId) -> Self {
+        if !self.backends.contains(&backend) {
+            self.backends.push(backend);
+        }
+        self
+    }
+
+    /// Accepts proofs for this scheme too.
+    #[must_use]
+    pub fn allow_scheme(mut self, scheme: impl Into<String>) -> Self {
+        let scheme = scheme.into();
+        if !self.schemes.contains(&scheme) {
+            self.schemes.push(scheme);
+        }
+        self
+    }
+
+    /// The accepted profiles.
+    pub fn profiles(&self) -> &[Profile] {
+        &self.profiles
+    }
+
+    /// The accepted backends.
+    pub fn backends(&self) -> &[BackendId] {
+        &self.backends
+    }
+
+    /// The accepted schemes.
+    pub fn schemes(&self) -> &[String] {
+        &self.schemes
+    }
+
+    /// Accepts when the proof is of an accepted scheme, backend and profile, comes from the circuit that the profile hands out,
+    /// and is about the whole vector of `commitment`. The body is still to be verified by the backend, against
+    /// `proof.statement`.
+    pub fn check(&self, proof: &BatchProof, commitment: &Commitment) -> Result<(), PolicyError> {
+        if !self.schemes.contains(&proof.scheme) {
+            return Err(PolicyError::Scheme { found: proof.scheme.clone(), accepted: self.schemes.join(", ") });
+        }
+        if !self.backends.contains(&proof.backend) {
+            return Err(PolicyError::Backend { found: proof.backend.clone(), accepted: list(&self.backends) });
+        }
+        let class = HeightClass::of(commitment.height).ok_or(PolicyError::NoSuchHeight(commitment.height))?;
+        let profile = proof.profile;
+        if !self.profiles.contains(&profile) {
+            let bits = crate::soundness::bits(profile, class).unique_decoding as u32;
+            return Err(PolicyError::Profile { found: profile, accepted: list(&self.profiles), bits });
+        }
+        let statement = &proof.statement;
+        if statement.height != commitment.height {
+            return Err(PolicyError::Height { expected: commitment.height, found: statement.height });
+        }
+        if proof.class != class {
+            return Err(PolicyError::Class { height: commitment.height, expected: class, found: proof.class });
+        }
+        if statement.base != 0 {
+            return Err(PolicyError::Base(statement.base));
+        }
+        if statement.root != commitment.root {
+            return Err(PolicyError::Root { expected: commitment.root, found: statement.root });
+        }
+        if statement.canonical == Digest::ZERO {
+            return Err(PolicyError::Empty);
+        }
+        let wrapped = profile.wrap().is_some();
+        if wrapped != (proof.kind == NodeKind::Wrap) {
+            let expected = if wrapped { "wrap" } else { "bucket or merge" };
+            return Err(PolicyError::Kind { profile, expected, found: proof.kind });
+        }
+        Ok(())
+    }
+}
+
+fn list<T: core::fmt::Display>(items: &[T]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
