@@ -27,7 +27,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-pub use cell::{Cell, CellError};
+pub use cell::{Cell, CellError, Excerpt};
 pub use column::{Column, ColumnType, MAX_SCALE, ParseColumnTypeError};
 pub use row::{Row, RowError};
 pub use text::{DecodeSchemaError, SchemaTextError};

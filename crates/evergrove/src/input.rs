@@ -1,0 +1,141 @@
+//! Tables in files: csv, jsonl, parquet and raw 32-byte values in, csv, jsonl and raw values out.
+//!
+//! **What.** A [`Table`] is a file with a format, a schema (given or inferred) and a rule that gives every row its position;
+//! [`Table::rows`] streams `(position, Row)` pairs. [`parse_indices`] reads lists of positions; [`TableWriter`] prints rows
+//! again.
+//!
+//! **When.** Whenever rows or positions come from outside: commit, update, and the leaves that a verifier compares with.
+//! One record at a time is in memory; errors name the file, the line, the column, the value and the remedy.
+//!
+//! **Neighbours.** [`evergrove_commit::schema`] says what a cell is; nothing here knows a store.
+
+mod columnar;
+mod delimited;
+mod error;
+mod field;
+mod indices;
+mod infer;
+mod jsonl;
+mod rows;
+mod seen;
+mod values;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use evergrove_commit::schema::Schema;
+
+pub use error::{InputError, Place, Problem};
+pub use indices::{IndexListError, MAX_POSITIONS, parse_indices, read_indices};
+pub use rows::Rows;
+pub use writer::{TableWriter, WriteError};
+
+/// The greatest number of bytes of one record: a stray quote can not swallow a file into memory.
+pub const MAX_RECORD_BYTES: u64 = 1 << 26;
+
+/// How a file holds a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Comma-separated values with a header line (RFC 4180).
+    Csv,
+    /// One JSON object per line.
+    Jsonl,
+    /// Apache Parquet with flat columns.
+    Parquet,
+    /// Values of 32 bytes, 4 little-endian field elements each, without header.
+    Raw,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 4] = [Self::Csv, Self::Jsonl, Self::Parquet, Self::Raw];
+
+    /// The name: `csv`, `jsonl`, `parquet`, `raw`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Jsonl => "jsonl",
+            Self::Parquet => "parquet",
+            Self::Raw => "raw",
+        }
+    }
+
+    /// The format with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|f| f.name() == name)
+    }
+
+    /// The format that a file's extension suggests.
+    pub fn from_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "csv" => Some(Self::Csv),
+            "jsonl" | "ndjson" => Some(Self::Jsonl),
+            "parquet" => Some(Self::Parquet),
+            "raw" | "bin" => Some(Self::Raw),
+            _ => None,
+        }
+    }
+}
+
+/// What gives a row its position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IndexSource {
+    /// The order of the rows, from 0.
+    RowOrder,
+    /// A column of the file.
+    Column(String),
+    /// A list: the k-th row is at its k-th position.
+    List(Vec<u64>),
+}
+
+/// A file that holds a table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    path: PathBuf,
+    format: Format,
+    index: IndexSource,
+    schema: Schema,
+    len: Option<u64>,
+}
+
+impl Table {
+    /// A table whose schema is known. Columns of the file that the schema does not name are left out.
+    pub fn new(path: impl Into<PathBuf>, format: Format, index: IndexSource, schema: Schema) -> Self {
+        Self { path: path.into(), format, index, schema, len: None }
+    }
+
+    /// A table whose schema is found by reading the file once: integers become `unsigned` or `signed`, decimals `fixed` with
+    /// the largest number of places seen, all else `bytes`; a column with an empty cell is nullable. Raw files are raw.
+    pub fn infer(path: impl Into<PathBuf>, format: Format, index: IndexSource) -> Result<Self, InputError> {
+        let path = path.into();
+        let (schema, len) = match format {
+            Format::Raw => (Schema::raw(), None),
+            Format::Csv | Format::Jsonl | Format::Parquet => {
+                let (schema, len) = infer::infer(&path, format, &index)?;
+                (schema, Some(len))
+            }
+        };
+        Ok(Self { path, format, index, schema, len })
+    }
+
+    /// The schema, given or inferred.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Number of rows, where it is known before the rows are read.
+    pub fn len_hint(&self) -> Option<u64> {
+        self.len.or_else(|| match self.format {
+            Format::Raw => Some(std::fs::metadata(&self.path).ok()?.len() / values::VALUE_BYTES as u64),
+            Format::Csv | Format::Jsonl | Format::Parquet => None,
+        })
+    }
+
+    /// The rows with their positions, in the order of the file. After an error the iterator ends.
+    pub fn rows(&self) -> Result<Rows, InputError> {
+        Rows::open(&self.path, self.format, self.index.clone(), &self.schema)
+    }
+}

@@ -1,0 +1,168 @@
+//! What can be wrong with a file.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use evergrove_commit::schema::{RowError, SchemaError};
+use evergrove_proof::HEIGHT_MAX;
+
+/// Where in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// What is counted: `line`, or `row` in files without lines.
+    pub unit: &'static str,
+    /// Its number, from 1.
+    pub number: Option<u64>,
+}
+
+impl Place {
+    pub(crate) fn file(path: &Path) -> Self {
+        Self { path: path.to_path_buf(), unit: "line", number: None }
+    }
+
+    pub(crate) fn line(path: &Path, number: u64) -> Self {
+        Self { path: path.to_path_buf(), unit: "line", number: Some(number) }
+    }
+
+    pub(crate) fn row(path: &Path, number: u64) -> Self {
+        Self { path: path.to_path_buf(), unit: "row", number: Some(number) }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        self.number.map_or(Ok(()), |n| write!(f, ", {} {n}", self.unit))
+    }
+}
+
+/// A file does not hold the table that it should. [`InputError::remedy`] says what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct InputError {
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub problem: Problem,
+}
+
+/// What is wrong at a place of a file.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// The file does not open or read.
+    #[error("{0}")]
+    Io(std::io::Error),
+    /// The record is not one of the file's format.
+    #[error("malformed {format}: {detail}")]
+    Malformed {
+        /// Name of the format.
+        format: &'static str,
+        /// What the parser says.
+        detail: String,
+    },
+    /// The record is longer than [`super::MAX_RECORD_BYTES`].
+    #[error("a record is longer than {} bytes", super::MAX_RECORD_BYTES)]
+    TooLong,
+    /// There is no row.
+    #[error("the table has no rows")]
+    NoRows,
+    /// A column that is needed is not in the file.
+    #[error("no column {name:?}; there is {}", list(available))]
+    NoColumn {
+        /// The column.
+        name: String,
+        /// The columns that there are.
+        available: Vec<String>,
+    },
+    /// A record has a column twice.
+    #[error("column {0:?} stands there twice")]
+    DuplicateColumn(String),
+    /// The file is raw, and a column was asked for.
+    #[error("a raw file has no column {0:?}")]
+    RawColumn(String),
+    /// A raw file for a table with columns.
+    #[error("a raw file holds values, the schema has columns")]
+    RawForColumns,
+    /// The length of a raw file is not a multiple of 32.
+    #[error("{0} bytes are not a multiple of 32")]
+    RawLength(u64),
+    /// A row does not fit the schema.
+    #[error(transparent)]
+    Row(RowError),
+    /// The position is not an integer.
+    #[error("column {column:?}: {value} is not a position: an integer from 0 to 2^{HEIGHT_MAX} - 1")]
+    Index {
+        /// Name of the index column.
+        column: String,
+        /// The offending text, shortened.
+        value: String,
+    },
+    /// Two rows have one position.
+    #[error("position {0} stands there twice")]
+    DuplicateIndex(u64),
+    /// The list of positions is shorter or longer than the table.
+    #[error("{positions} positions were given, the table has {}{rows} rows", if rows > positions { "at least " } else { "" })]
+    ListLength {
+        /// Length of the list.
+        positions: u64,
+        /// Rows of the table.
+        rows: u64,
+    },
+    /// The columns of the file make no schema.
+    #[error(transparent)]
+    Schema(SchemaError),
+    /// A parquet column has a form that is not read.
+    #[error("column {column:?} is {found}")]
+    Unsupported {
+        /// Name of the column.
+        column: String,
+        /// Its form.
+        found: String,
+    },
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".into();
+    }
+    let shown: Vec<_> = names.iter().take(12).map(|n| format!("{n:?}")).collect();
+    let more = if names.len() > shown.len() { ", ..." } else { "" };
+    shown.join(", ") + more
+}
+
+impl InputError {
+    pub(crate) fn new(place: Place, problem: Problem) -> Self {
+        Self { place, problem }
+    }
+
+    /// True when the file could not be opened or read, false when its content is at fault.
+    pub fn is_io(&self) -> bool {
+        matches!(self.problem, Problem::Io(_))
+    }
+
+    /// What to do about it, in one sentence.
+    pub fn remedy(&self) -> String {
+        match &self.problem {
+            Problem::Io(e) if e.kind() == std::io::ErrorKind::NotFound => "check the path".into(),
+            Problem::Io(_) => "check the path, the permissions and the disk".into(),
+            Problem::Malformed { .. } => "correct the file, or name its format with --input-format".into(),
+            Problem::TooLong => "look for a quote that is not closed".into(),
+            Problem::NoRows => "give a table with at least one row".into(),
+            Problem::NoColumn { .. } => "name a column of the file: names are case-sensitive".into(),
+            Problem::DuplicateColumn(_) => "rename one of the two".into(),
+            Problem::RawColumn(_) => {
+                "leave the index column out: raw values take their positions from their order or from a list".into()
+            }
+            Problem::RawForColumns => "give csv, jsonl or parquet, or a schema with raw = true".into(),
+            Problem::RawLength(_) => "give 32 bytes per value: 4 little-endian field elements".into(),
+            Problem::Row(e) => e.remedy(),
+            Problem::Index { .. } => "correct the position, or name another column with --index-column".into(),
+            Problem::DuplicateIndex(_) => "keep one row per position".into(),
+            Problem::ListLength { .. } => "give one position per row".into(),
+            Problem::Schema(_) => "write a schema file and name it with --schema".into(),
+            Problem::Unsupported { .. } => "flatten or cast the column, or leave it out of the schema".into(),
+        }
+    }
+}

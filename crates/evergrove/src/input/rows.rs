@@ -1,0 +1,257 @@
+//! Records become rows with positions.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use evergrove_commit::schema::{Cell, Column, Row, RowError, Schema};
+use evergrove_proof::HEIGHT_MAX;
+
+use super::columnar::Parquet;
+use super::delimited::Csv;
+use super::error::{InputError, Place, Problem};
+use super::field::Field;
+use super::jsonl::Jsonl;
+use super::seen::Seen;
+use super::values::Values;
+use super::{Format, IndexSource};
+
+/// Takes the fields of a record, by name.
+pub(crate) type Sink<'a> = dyn FnMut(&str, Field<'_>) -> Result<(), Problem> + 'a;
+
+/// Records of a file whose fields have names.
+pub(crate) enum Records {
+    Csv(Csv),
+    Jsonl(Jsonl),
+    Parquet(Box<Parquet>),
+}
+
+impl Records {
+    /// `None` for raw files, which have no fields.
+    pub(crate) fn open(path: &Path, format: Format) -> Result<Option<Self>, InputError> {
+        Ok(Some(match format {
+            Format::Csv => Self::Csv(Csv::open(path)?),
+            Format::Jsonl => Self::Jsonl(Jsonl::open(path)?),
+            Format::Parquet => Self::Parquet(Box::new(Parquet::open(path)?)),
+            Format::Raw => return Ok(None),
+        }))
+    }
+
+    /// The names of all fields, where the file says so up front.
+    pub(crate) fn names(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Csv(r) => Some(r.names().to_vec()),
+            Self::Parquet(r) => Some(r.names()),
+            Self::Jsonl(_) => None,
+        }
+    }
+
+    /// Hands the fields of the next record to `sink` and says where the record stands; `None` at the end.
+    pub(crate) fn next(&mut self, sink: &mut Sink<'_>) -> Result<Option<Place>, InputError> {
+        match self {
+            Self::Csv(r) => r.next(sink),
+            Self::Jsonl(r) => r.next(sink),
+            Self::Parquet(r) => r.next(sink),
+        }
+    }
+}
+
+/// The rows of a [`super::Table`] with their positions.
+pub struct Rows {
+    source: Source,
+    index: IndexSource,
+    path: PathBuf,
+    seen: Seen,
+    row: u64,
+    done: bool,
+}
+
+enum Source {
+    Records { records: Records, assembly: Assembly },
+    Values(Values),
+}
+
+/// Collects the fields of one record.
+struct Assembly {
+    schema: Schema,
+    /// Names and types to read: the schema's, or four elements named e0 to e3 in raw mode.
+    columns: Vec<Column>,
+    positions: HashMap<String, usize>,
+    index_column: Option<String>,
+    slots: Vec<Option<Slot>>,
+    index: Option<Result<u64, Problem>>,
+}
+
+enum Slot {
+    Cell(Cell),
+    Element(Vec<u8>),
+}
+
+impl Rows {
+    pub(crate) fn open(path: &Path, format: Format, index: IndexSource, schema: &Schema) -> Result<Self, InputError> {
+        let at = |p| InputError::new(Place::file(path), p);
+        let source = match Records::open(path, format)? {
+            Some(records) => {
+                let index_column = match &index {
+                    IndexSource::Column(name) => Some(name.clone()),
+                    IndexSource::RowOrder | IndexSource::List(_) => None,
+                };
+                let assembly = Assembly::new(schema, index_column);
+                if let Some(names) = records.names() {
+                    assembly.check_names(&names).map_err(at)?;
+                }
+                Source::Records { records, assembly }
+            }
+            None => {
+                if let IndexSource::Column(name) = index {
+                    return Err(at(Problem::RawColumn(name)));
+                }
+                if !schema.is_raw() {
+                    return Err(at(Problem::RawForColumns));
+                }
+                Source::Values(Values::open(path)?)
+            }
+        };
+        Ok(Self { source, index, path: path.into(), seen: Seen::default(), row: 0, done: false })
+    }
+
+    fn read(&mut self) -> Result<Option<(u64, Row)>, InputError> {
+        let (place, column_index, row) = match &mut self.source {
+            Source::Values(values) => match values.next()? {
+                Some((place, row)) => (place, None, row),
+                None => return self.end(),
+            },
+            Source::Records { records, assembly } => {
+                let Some(place) = records.next(&mut |name, field| assembly.take(name, field))? else {
+                    return self.end();
+                };
+                match assembly.finish() {
+                    Ok((index, row)) => (place, index, row),
+                    Err(p) => return Err(InputError::new(place, p)),
+                }
+            }
+        };
+        let index = match (&self.index, column_index) {
+            (_, Some(index)) => index,
+            (IndexSource::List(list), None) => match list.get(self.row as usize) {
+                Some(index) => *index,
+                None => {
+                    let p = Problem::ListLength { positions: list.len() as u64, rows: self.row + 1 };
+                    return Err(InputError::new(place, p));
+                }
+            },
+            (IndexSource::RowOrder | IndexSource::Column(_), None) => self.row,
+        };
+        self.row += 1;
+        if !self.seen.insert(index) {
+            return Err(InputError::new(place, Problem::DuplicateIndex(index)));
+        }
+        Ok(Some((index, row)))
+    }
+
+    fn end(&self) -> Result<Option<(u64, Row)>, InputError> {
+        let problem = match &self.index {
+            IndexSource::List(list) if list.len() as u64 != self.row => {
+                Problem::ListLength { positions: list.len() as u64, rows: self.row }
+            }
+            _ if self.row == 0 => Problem::NoRows,
+            _ => return Ok(None),
+        };
+        Err(InputError::new(Place::file(&self.path), problem))
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<(u64, Row), InputError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let item = self.read().transpose();
+        self.done = !matches!(item, Some(Ok(_)));
+        item
+    }
+}
+
+impl Assembly {
+    fn new(schema: &Schema, index_column: Option<String>) -> Self {
+        let columns = if schema.is_raw() { raw_columns() } else { schema.columns().to_vec() };
+        let positions = columns.iter().enumerate().map(|(i, c)| (c.name.clone(), i)).collect();
+        let slots = columns.iter().map(|_| None).collect();
+        Self { schema: schema.clone(), columns, positions, index_column, slots, index: None }
+    }
+
+    fn check_names(&self, names: &[String]) -> Result<(), Problem> {
+        let needed = self.columns.iter().map(|c| &c.name).chain(&self.index_column);
+        for name in needed {
+            match names.iter().filter(|n| *n == name).count() {
+                0 => return Err(Problem::NoColumn { name: name.clone(), available: names.to_vec() }),
+                1 => {}
+                _ => return Err(Problem::DuplicateColumn(name.clone())),
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, name: &str, field: Field<'_>) -> Result<(), Problem> {
+        if self.index_column.as_deref() == Some(name) {
+            if self.index.is_some() {
+                return Err(Problem::DuplicateColumn(name.into()));
+            }
+            self.index = Some(position(name, &field));
+            // A schema may name the index column as well: the position is then part of the row.
+        }
+        let Some(&at) = self.positions.get(name) else { return Ok(()) };
+        if self.slots[at].is_some() {
+            return Err(Problem::DuplicateColumn(name.into()));
+        }
+        self.slots[at] = Some(if self.schema.is_raw() {
+            Slot::Element(field.text().into_owned())
+        } else {
+            Slot::Cell(field.cell(&self.columns[at]).map_err(|e| Problem::Row(RowError::Cell(e)))?)
+        });
+        Ok(())
+    }
+
+    /// The row of the fields taken since the last call. A column that is missing in a record is null there.
+    fn finish(&mut self) -> Result<(Option<u64>, Row), Problem> {
+        let index = self.index.take().transpose()?;
+        if let (None, Some(name)) = (index, &self.index_column) {
+            return Err(Problem::Index { column: name.clone(), value: "nothing".into() });
+        }
+        if self.schema.is_raw() {
+            let mut texts = Vec::with_capacity(self.slots.len());
+            for (slot, column) in self.slots.iter_mut().zip(&self.columns) {
+                match slot.take() {
+                    Some(Slot::Element(text)) => texts.push(text),
+                    _ => return Err(Problem::NoColumn { name: column.name.clone(), available: Vec::new() }),
+                }
+            }
+            return Ok((index, self.schema.parse_row(&texts).map_err(Problem::Row)?));
+        }
+        let mut cells = Vec::with_capacity(self.slots.len());
+        for (slot, column) in self.slots.iter_mut().zip(&self.columns) {
+            cells.push(match slot.take() {
+                Some(Slot::Cell(cell)) => cell,
+                _ => column.check(Cell::Null).map_err(|e| Problem::Row(RowError::Cell(e)))?,
+            });
+        }
+        Ok((index, Row::Cells(cells)))
+    }
+}
+
+/// The columns that hold raw values in files with columns: the four elements, named e0 to e3.
+pub(crate) fn raw_columns() -> Vec<Column> {
+    (0..4).map(|i| Column::new(format!("e{i}"), evergrove_commit::schema::ColumnType::Bytes)).collect()
+}
+
+/// The position that a field states.
+pub(crate) fn position(column: &str, field: &Field<'_>) -> Result<u64, Problem> {
+    let text = field.text();
+    let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    let index = std::str::from_utf8(&text).ok().filter(|_| digits).and_then(|t| t.parse::<u64>().ok());
+    index.filter(|i| i >> HEIGHT_MAX == 0).ok_or_else(|| Problem::Index {
+        column: column.into(),
+        value: format!("{:?}", String::from_utf8_lossy(&text).chars().take(40).collect::<String>()),
+    })
+}

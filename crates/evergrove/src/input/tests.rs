@@ -1,0 +1,329 @@
+use std::path::PathBuf;
+
+use evergrove_commit::schema::{Cell, Column, ColumnType, Row, Schema};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+
+mod columnar;
+
+const FIXED2: ColumnType = ColumnType::Fixed { scale: 2 };
+
+fn file(dir: &TempDir, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    let path = dir.path().join(name);
+    std::fs::write(&path, content).unwrap();
+    path
+}
+
+fn format(name: &str) -> Format {
+    Format::from_path(Path::new(name)).unwrap()
+}
+
+type Read = Result<Vec<(u64, Row)>, InputError>;
+
+fn read(name: &str, content: impl AsRef<[u8]>, index: IndexSource, schema: &Schema) -> Read {
+    let dir = TempDir::new().unwrap();
+    Table::new(file(&dir, name, content), format(name), index, schema.clone()).rows()?.collect()
+}
+
+fn infer(name: &str, content: impl AsRef<[u8]>, index: IndexSource) -> Result<(Schema, Vec<(u64, Row)>), InputError> {
+    let dir = TempDir::new().unwrap();
+    let table = Table::infer(file(&dir, name, content), format(name), index)?;
+    let rows: Vec<_> = table.rows()?.collect::<Result<_, _>>()?;
+    assert_eq!(table.len_hint(), Some(rows.len() as u64));
+    Ok((table.schema().clone(), rows))
+}
+
+fn by(column: &str) -> IndexSource {
+    IndexSource::Column(column.into())
+}
+
+fn table() -> Schema {
+    Schema::new(vec![
+        Column::new("name", ColumnType::Bytes),
+        Column::new("age", ColumnType::Unsigned).nullable(),
+        Column::new("balance", FIXED2),
+    ])
+    .unwrap()
+}
+
+fn cells(name: &str, age: Option<u64>, cents: i64) -> Row {
+    Row::Cells(vec![Cell::Bytes(name.into()), age.map_or(Cell::Null, Cell::Unsigned), Cell::Signed(cents)])
+}
+
+/// The text of an error without the temporary directory.
+fn message(result: Result<impl std::fmt::Debug, InputError>) -> String {
+    let e = result.unwrap_err();
+    let text = e.to_string();
+    assert!(!e.remedy().is_empty());
+    text[text.rfind('/').map_or(0, |i| i + 1)..].to_string()
+}
+
+#[test]
+fn csv_is_read_by_column_names() {
+    let csv = "\u{feff}balance,extra,age,name\n1.5,x,,\"Ann, \"\"A\"\"\"\n-0.25,y,41,Bob\n";
+    let rows = read("t.csv", csv, IndexSource::RowOrder, &table()).unwrap();
+    assert_eq!(rows, [(0, cells("Ann, \"A\"", None, 150)), (1, cells("Bob", Some(41), -25))]);
+}
+
+#[test]
+fn jsonl_is_read_by_keys() {
+    let jsonl =
+        "{\"name\":\"Ann\\n\",\"balance\":1.5}\n\n{\"age\":41,\"name\":{\"hex\":\"ff00\"},\"balance\":\"-2.5e-1\"}\n";
+    let e = read("t.jsonl", jsonl, IndexSource::RowOrder, &table());
+    assert!(message(e).starts_with("t.jsonl, line 3: column \"balance\": \"-2.5e-1\" is not a number"));
+    let rows =
+        read("t.jsonl", jsonl.replace('"', "\"").replace("\"-2.5e-1\"", "-2.5e-1"), IndexSource::RowOrder, &table())
+            .unwrap();
+    let bytes = Row::Cells(vec![Cell::Bytes(vec![0xff, 0]), Cell::Unsigned(41), Cell::Signed(-25)]);
+    assert_eq!(rows, [(0, cells("Ann\n", None, 150)), (1, bytes)]);
+}
+
+#[test]
+fn positions_come_from_a_column_a_list_or_the_order() {
+    let csv = "id,name,age,balance\n7,a,1,0\n3,b,2,0\n";
+    let indices =
+        |index| read("t.csv", csv, index, &table()).map(|rows| rows.into_iter().map(|(i, _)| i).collect::<Vec<_>>());
+    assert_eq!(indices(by("id")).unwrap(), [7, 3]);
+    assert_eq!(indices(IndexSource::RowOrder).unwrap(), [0, 1]);
+    assert_eq!(indices(IndexSource::List(vec![9, 4])).unwrap(), [9, 4]);
+    assert_eq!(
+        message(indices(IndexSource::List(vec![9]))),
+        "t.csv, line 3: 1 positions were given, the table has at least 2 rows"
+    );
+    assert_eq!(
+        message(indices(IndexSource::List(vec![9, 1, 2]))),
+        "t.csv: 3 positions were given, the table has 2 rows"
+    );
+    assert_eq!(
+        message(indices(by("key"))),
+        "t.csv: no column \"key\"; there is \"id\", \"name\", \"age\", \"balance\""
+    );
+}
+
+#[test]
+fn errors_name_the_line_the_column_and_the_value() {
+    let csv = |body: &str| message(read("t.csv", format!("id,name,age,balance\n{body}"), by("id"), &table()));
+    assert_eq!(csv("0,a,1,0\n1,b,x,0\n"), "t.csv, line 3: column \"age\": \"x\" is not a number of type unsigned");
+    assert_eq!(csv("0,a,1,0\n1,b\n"), "t.csv, line 3: malformed csv: 2 fields, the header has 4");
+    assert_eq!(
+        csv("0,\"a\n\",1,0\n1,b,1,0.125\n"),
+        "t.csv, line 4: column \"balance\": \"0.125\" has 3 decimal places, type fixed:2 holds 2"
+    );
+    assert_eq!(csv("0,a,1,\n"), "t.csv, line 2: column \"balance\" (fixed:2) is empty");
+    assert_eq!(csv("5,a,1,0\n5,b,1,0\n"), "t.csv, line 3: position 5 stands there twice");
+    for index in ["-1", "", "x", "1099511627776", "99999999999999999999999"] {
+        assert_eq!(
+            csv(&format!("{index},a,1,0\n")),
+            format!("t.csv, line 2: column \"id\": {index:?} is not a position: an integer from 0 to 2^40 - 1")
+        );
+    }
+    assert_eq!(csv(""), "t.csv: the table has no rows");
+    let json = |body: &str| message(read("t.jsonl", body, IndexSource::RowOrder, &table()));
+    assert!(
+        json("{\"name\":\"a\",\"age\":1,\"balance\":0}\n{\"name\":")
+            .starts_with("t.jsonl, line 2: malformed jsonl: EOF")
+    );
+    assert!(json("[1]").starts_with("t.jsonl, line 1: malformed jsonl: invalid type: sequence, expected an object"));
+    assert!(json("{} {}").starts_with("t.jsonl, line 1: malformed jsonl: trailing characters"));
+    assert_eq!(
+        json("{\"name\":\"a\",\"name\":\"b\",\"balance\":0}"),
+        "t.jsonl, line 1: column \"name\" stands there twice"
+    );
+    assert_eq!(
+        json("{\"name\":[1],\"balance\":0}"),
+        "t.jsonl, line 1: malformed jsonl: column \"name\" is nested: flatten it"
+    );
+    assert_eq!(
+        json("{\"name\":{\"hex\":\"0\"}}"),
+        "t.jsonl, line 1: malformed jsonl: column \"name\": \"hex\" takes pairs of hexadecimal digits"
+    );
+    assert_eq!(json("{\"name\":\"a\"}"), "t.jsonl, line 1: column \"balance\" (fixed:2) is empty");
+    assert_eq!(json("\n\n"), "t.jsonl: the table has no rows");
+    let missing = Table::new("/nonexistent.csv", Format::Csv, IndexSource::RowOrder, table()).rows().map(|_| ());
+    assert!(missing.unwrap_err().is_io());
+}
+
+#[test]
+fn rows_end_after_an_error() {
+    let dir = TempDir::new().unwrap();
+    let path = file(&dir, "t.csv", "name,age,balance\na,x,0\nb,1,0\n");
+    let mut rows = Table::new(path, Format::Csv, IndexSource::RowOrder, table()).rows().unwrap();
+    assert!(rows.next().unwrap().is_err());
+    assert!(rows.next().is_none());
+}
+
+#[test]
+fn a_quote_that_is_not_closed_does_not_swallow_the_file() {
+    let mut content = b"name,age,balance\n\"a,1,0\n".to_vec();
+    content.resize(MAX_RECORD_BYTES as usize + (1 << 18), b'x');
+    let e = read("t.csv", &content, IndexSource::RowOrder, &table());
+    assert_eq!(message(e), format!("t.csv: a record is longer than {MAX_RECORD_BYTES} bytes"));
+    let e = read("t.jsonl", &content[18..], IndexSource::RowOrder, &table());
+    assert!(matches!(e.unwrap_err().problem, Problem::Malformed { .. } | Problem::TooLong));
+}
+
+#[test]
+fn raw_values_are_read_from_bytes_and_from_columns() {
+    let mut bytes = Vec::new();
+    for x in 1..=8u64 {
+        bytes.extend(x.to_le_bytes());
+    }
+    let rows = read("t.raw", &bytes, IndexSource::RowOrder, &Schema::raw()).unwrap();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows, infer("t.bin", &bytes, IndexSource::RowOrder).unwrap().1);
+    let csv = "index,e0,e1,e2,e3\n0,1,2,3,4\n1,5,6,7,8\n";
+    assert_eq!(rows, read("t.csv", csv, by("index"), &Schema::raw()).unwrap());
+    let listed = read("t.raw", &bytes, IndexSource::List(vec![4, 2]), &Schema::raw()).unwrap();
+    assert_eq!(listed.iter().map(|(i, _)| *i).collect::<Vec<_>>(), [4, 2]);
+
+    assert_eq!(
+        message(read("t.raw", &bytes[..40], IndexSource::RowOrder, &Schema::raw())),
+        "t.raw: 40 bytes are not a multiple of 32"
+    );
+    bytes[40..48].fill(0xff);
+    assert_eq!(
+        message(read("t.raw", &bytes, IndexSource::RowOrder, &Schema::raw())),
+        "t.raw, row 2: element 2 of the raw value: 18446744073709551615 is not an integer below p = 18446744069414584321"
+    );
+    assert_eq!(message(read("t.raw", &bytes, by("id"), &Schema::raw())), "t.raw: a raw file has no column \"id\"");
+    assert_eq!(
+        message(read("t.raw", &bytes, IndexSource::RowOrder, &table())),
+        "t.raw: a raw file holds values, the schema has columns"
+    );
+    assert_eq!(message(read("t.raw", [], IndexSource::RowOrder, &Schema::raw())), "t.raw: the table has no rows");
+    let e = read("t.csv", "e0,e1,e2,e3\n1,2,3,18446744069414584321\n", IndexSource::RowOrder, &Schema::raw());
+    assert!(message(e).starts_with("t.csv, line 2: element 4 of the raw value"));
+}
+
+#[test]
+fn a_schema_is_inferred_from_the_content() {
+    let csv = "id,n,s,f,zip,t,e,big\n4,1,-1,1.50,007,a,,9223372036854775808\n5,,2,-3,12,,,1\n";
+    let (schema, rows) = infer("t.csv", csv, by("id")).unwrap();
+    let expected = [
+        Column::new("n", ColumnType::Unsigned).nullable(),
+        Column::new("s", ColumnType::Signed),
+        Column::new("f", FIXED2),
+        Column::new("zip", ColumnType::Bytes),
+        Column::new("t", ColumnType::Bytes).nullable(),
+        Column::new("e", ColumnType::Bytes).nullable(),
+        Column::new("big", ColumnType::Bytes),
+    ];
+    assert_eq!(schema.columns(), expected);
+    assert_eq!(rows[0].0, 4);
+
+    let jsonl = "{\"a\":1e3,\"b\":true,\"c\":\"5\"}\n{\"a\":1.25E-2,\"d\":null}\n";
+    let (schema, rows) = infer("t.jsonl", jsonl, IndexSource::RowOrder).unwrap();
+    let expected = [
+        Column::new("a", ColumnType::Fixed { scale: 4 }),
+        Column::new("b", ColumnType::Unsigned).nullable(),
+        Column::new("c", ColumnType::Bytes).nullable(),
+        Column::new("d", ColumnType::Bytes).nullable(),
+    ];
+    assert_eq!(schema.columns(), expected);
+    assert_eq!(
+        rows[0].1,
+        Row::Cells(vec![Cell::Signed(10_000_000), Cell::Unsigned(1), Cell::Bytes(b"5".into()), Cell::Null])
+    );
+
+    for (column, kind) in [
+        ("4611686018427387903\n-4611686018427387904", ColumnType::Signed),
+        ("4611686018427387904\n-1", ColumnType::Bytes),
+        ("9223372036854775807", ColumnType::Unsigned),
+        ("46116860184273879.0", ColumnType::Fixed { scale: 1 }),
+        ("4611686018427387903.5", ColumnType::Bytes),
+        ("0.0000000000000000001", ColumnType::Bytes),
+        ("1e5", ColumnType::Bytes),
+        ("-0", ColumnType::Signed),
+        ("1.", ColumnType::Bytes),
+    ] {
+        let (schema, _) = infer("t.csv", format!("x\n{column}\n"), IndexSource::RowOrder).unwrap();
+        assert_eq!(schema.columns(), [Column::new("x", kind)], "{column}");
+    }
+    assert_eq!(message(infer("t.csv", "a,a\n1,2\n", IndexSource::RowOrder)), "t.csv: column \"a\" stands there twice");
+    assert_eq!(message(infer("t.csv", "a\n", IndexSource::RowOrder)), "t.csv: the table has no rows");
+    assert_eq!(message(infer("t.csv", "", IndexSource::RowOrder)), "t.csv: the table has no rows");
+    assert!(message(infer("t.csv", "id\n1\n", by("id"))).starts_with("t.csv: a schema needs at least one column"));
+    assert!(
+        message(infer("t.csv", "id,a\nx,1\n", by("id")))
+            .starts_with("t.csv, line 2: column \"id\": \"x\" is not a position")
+    );
+}
+
+#[test]
+fn lists_of_positions() {
+    assert_eq!(parse_indices("0,5,9-12").unwrap(), [0, 5, 9, 10, 11, 12]);
+    assert_eq!(parse_indices(" 7 , 3-3,").unwrap(), [7, 3]);
+    let text = |list: &str| parse_indices(list).unwrap_err().to_string();
+    assert_eq!(text("1,2,1"), "position 1 stands there twice: name every position once");
+    assert_eq!(text("1-5,3"), "position 3 stands there twice: name every position once");
+    assert_eq!(text("9-5"), "the range \"9-5\" ends before it starts: swap its ends");
+    assert_eq!(text("1099511627776"), "position 1099511627776 is out of range: positions end at 2^40 - 1");
+    assert_eq!(text("0-1099511627775"), format!("more than {MAX_POSITIONS} positions: split the batch"));
+    assert_eq!(text(""), "the list has no position: name at least one");
+    for wrong in ["x", "-1", "1-", "1-2-3", "1 2", "+1", "0x1", "99999999999999999999"] {
+        assert!(text(wrong).contains("is not a position or a range"), "{wrong}");
+    }
+}
+
+#[test]
+fn lists_of_positions_in_files() {
+    let dir = TempDir::new().unwrap();
+    let path = file(&dir, "list.txt", "5\n\n1-3, 8\r\n0");
+    let name = path.to_str().unwrap();
+    assert_eq!(read_indices(name).unwrap(), [5, 1, 2, 3, 8, 0]);
+    assert_eq!(read_indices(&format!("@{name}")).unwrap(), [5, 1, 2, 3, 8, 0]);
+    assert_eq!(read_indices("1,2").unwrap(), [1, 2]);
+    let wrong = file(&dir, "wrong.txt", "5\nx\n");
+    let e = read_indices(wrong.to_str().unwrap()).unwrap_err().to_string();
+    assert_eq!(e, "line 2: \"x\" is not a position or a range: write numbers from 0 to 2^40 - 1 and ranges like 9-20");
+    assert!(read_indices("no-such-file").unwrap_err().is_io());
+    assert!(matches!(read_indices("1,x").unwrap_err(), IndexListError::Item { .. }));
+}
+
+#[test]
+fn what_is_not_held_is_not_written() {
+    let nullable = Schema::new(vec![Column::new("t", ColumnType::Bytes).nullable()]).unwrap();
+    let mut writer = TableWriter::new(Vec::new(), Format::Csv, &nullable).unwrap();
+    let e = writer.write(0, &Row::Cells(vec![Cell::Bytes(vec![])])).unwrap_err();
+    assert!(e.to_string().ends_with("which csv can not tell from null: choose jsonl"));
+    assert!(TableWriter::new(Vec::new(), Format::Raw, &nullable).is_err());
+    assert!(TableWriter::new(Vec::new(), Format::Parquet, &nullable).is_err());
+}
+
+fn any_row() -> impl Strategy<Value = Row> {
+    let number = -(1i64 << 62)..1 << 62;
+    (proptest::collection::vec(any::<u8>(), 0..12), proptest::option::of(0..1u64 << 63), number).prop_map(
+        |(name, age, cents)| {
+            Row::Cells(vec![Cell::Bytes(name), age.map_or(Cell::Null, Cell::Unsigned), Cell::Signed(cents)])
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn written_rows_are_read_back(rows in proptest::collection::btree_map(0..1u64 << 40, any_row(), 1..20)) {
+        let rows: Vec<_> = rows.into_iter().collect();
+        for (name, format) in [("t.csv", Format::Csv), ("t.jsonl", Format::Jsonl)] {
+            let mut out = Vec::new();
+            let mut writer = TableWriter::new(&mut out, format, &table()).unwrap();
+            for (i, row) in &rows {
+                writer.write(*i, row).unwrap();
+            }
+            writer.finish().unwrap();
+            prop_assert_eq!(&read(name, &out, by("index"), &table()).unwrap(), &rows);
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_a_reader_panic(bytes in proptest::collection::vec(prop_oneof![any::<u8>(), Just(b'"'), Just(b','), Just(b'\n'), Just(b'1')], 0..200)) {
+        for name in ["t.csv", "t.jsonl", "t.parquet", "t.raw"] {
+            let _ = infer(name, &bytes, IndexSource::RowOrder);
+            let _ = read(name, &bytes, by("index"), &table());
+        }
+        let _ = parse_indices(&String::from_utf8_lossy(&bytes));
+    }
+}

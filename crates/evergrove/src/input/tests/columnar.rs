@@ -1,0 +1,153 @@
+use std::fs::File;
+use std::sync::Arc;
+
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray, FixedLenByteArrayType, Int32Type,
+    Int64Type,
+};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+
+use super::*;
+
+type Group<'a> = SerializedRowGroupWriter<'a, File>;
+
+fn write(path: &Path, message: &str, groups: &[&dyn Fn(&mut Group<'_>)]) {
+    let schema = Arc::new(parse_message_type(message).unwrap());
+    let mut writer = SerializedFileWriter::new(File::create(path).unwrap(), schema, Default::default()).unwrap();
+    for fill in groups {
+        let mut group = writer.next_row_group().unwrap();
+        fill(&mut group);
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+fn column<T: DataType>(group: &mut Group<'_>, values: &[T::T], levels: Option<&[i16]>) {
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<T>().write_batch(values, levels, None).unwrap();
+    column.close().unwrap();
+}
+
+#[test]
+fn parquet_columns_become_cells() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("t.parquet");
+    let message = "message t {
+        required int64 id;
+        optional binary name (UTF8);
+        required int32 money (DECIMAL(9, 2));
+        required double ratio;
+        required boolean flag;
+        required int32 counter (UINT_32);
+        required int64 at (TIMESTAMP(NANOS, true));
+        required fixed_len_byte_array(9) wide (DECIMAL(20, 1));
+    }";
+    let first = |g: &mut Group<'_>| {
+        column::<Int64Type>(g, &[10, 20], None);
+        column::<ByteArrayType>(g, &[ByteArray::from("Ann")], Some(&[0, 1]));
+        column::<Int32Type>(g, &[-5, 1250], None);
+        column::<DoubleType>(g, &[0.1, -3e-5], None);
+        column::<BoolType>(g, &[true, false], None);
+        column::<Int32Type>(g, &[-1, 7], None);
+        column::<Int64Type>(g, &[1_700_000_000_000_000_000, 0], None);
+        let wide = |x: i128| FixedLenByteArray::from(x.to_be_bytes()[7..].to_vec());
+        column::<FixedLenByteArrayType>(g, &[wide(-15), wide(20)], None);
+    };
+    let second = |g: &mut Group<'_>| {
+        column::<Int64Type>(g, &[30], None);
+        column::<ByteArrayType>(g, &[ByteArray::from("")], Some(&[1]));
+        column::<Int32Type>(g, &[0], None);
+        column::<DoubleType>(g, &[2.0], None);
+        column::<BoolType>(g, &[true], None);
+        column::<Int32Type>(g, &[0], None);
+        column::<Int64Type>(g, &[1], None);
+        column::<FixedLenByteArrayType>(g, &[FixedLenByteArray::from(vec![0; 9])], None);
+    };
+    write(&path, message, &[&first, &second]);
+
+    let table = Table::infer(&path, Format::Parquet, by("id")).unwrap();
+    let expected = [
+        Column::new("name", ColumnType::Bytes).nullable(),
+        Column::new("money", FIXED2),
+        Column::new("ratio", ColumnType::Fixed { scale: 5 }),
+        Column::new("flag", ColumnType::Unsigned),
+        Column::new("counter", ColumnType::Unsigned),
+        Column::new("at", ColumnType::Unsigned),
+        Column::new("wide", ColumnType::Fixed { scale: 1 }),
+    ];
+    assert_eq!(table.schema().columns(), expected);
+    let rows: Vec<_> = table.rows().unwrap().collect::<Result<_, _>>().unwrap();
+    let row = |name: Cell, money, ratio, flag, counter, at, wide| {
+        let (flag, counter, at) = (Cell::Unsigned(flag), Cell::Unsigned(counter), Cell::Unsigned(at));
+        Row::Cells(vec![name, Cell::Signed(money), Cell::Signed(ratio), flag, counter, at, Cell::Signed(wide)])
+    };
+    assert_eq!(
+        rows,
+        [
+            (10, row(Cell::Null, -5, 10_000, 1, u32::MAX as u64, 1_700_000_000_000_000_000, -15)),
+            (20, row(Cell::Bytes(b"Ann".into()), 1250, -3, 0, 7, 0, 20)),
+            (30, row(Cell::Bytes(vec![]), 0, 200_000, 1, 0, 1, 0)),
+        ]
+    );
+}
+
+#[test]
+fn many_rows_of_several_groups_keep_their_order() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("t.parquet");
+    let group = |from: i64| {
+        move |g: &mut Group<'_>| {
+            let levels: Vec<i16> = (0..3000).map(|i| i16::from(i % 3 != 0)).collect();
+            let values: Vec<i64> = (0..3000).filter(|i| i % 3 != 0).map(|i| from + i).collect();
+            column::<Int64Type>(g, &values, Some(&levels));
+        }
+    };
+    write(&path, "message t { optional int64 x; }", &[&group(0), &group(3000)]);
+    let table = Table::infer(&path, Format::Parquet, IndexSource::RowOrder).unwrap();
+    assert_eq!(table.schema().columns(), [Column::new("x", ColumnType::Unsigned).nullable()]);
+    for item in table.rows().unwrap() {
+        let (i, row) = item.unwrap();
+        let x = if i % 3 == 0 { Cell::Null } else { Cell::Unsigned(i) };
+        assert_eq!(row, Row::Cells(vec![x]));
+    }
+}
+
+#[test]
+fn nested_columns_and_damaged_files_are_refused() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("t.parquet");
+    write(&path, "message t { required group g { required int64 x; } }", &[]);
+    let e = Table::infer(&path, Format::Parquet, IndexSource::RowOrder).unwrap_err();
+    assert!(e.to_string().ends_with("column \"g.x\" is nested"), "{e}");
+    write(&path, "message t { required int64 x; }", &[]);
+    let e = Table::infer(&path, Format::Parquet, IndexSource::RowOrder).unwrap_err();
+    assert!(matches!(e.problem, Problem::NoRows));
+    let bytes = std::fs::read(&path).unwrap();
+    for cut in 0..bytes.len() {
+        std::fs::write(&path, &bytes[..cut]).unwrap();
+        assert!(Table::infer(&path, Format::Parquet, IndexSource::RowOrder).is_err());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn damaged_columns_do_not_panic(at in any::<proptest::sample::Index>(), bit in 0u8..8) {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("t.parquet");
+        let message = "message t { required int64 x; optional binary s (UTF8); }";
+        write(&path, message, &[&|g: &mut Group<'_>| {
+            column::<Int64Type>(g, &[1, 2, 3], None);
+            column::<ByteArrayType>(g, &[ByteArray::from("a"), ByteArray::from("bc")], Some(&[1, 0, 1]));
+        }]);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1u8 << bit;
+        std::fs::write(&path, &bytes).unwrap();
+        if let Ok(table) = Table::infer(&path, Format::Parquet, IndexSource::RowOrder) {
+            let _ = table.rows().map(|rows| rows.count());
+        }
+    }
+}

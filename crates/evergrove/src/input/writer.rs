@@ -1,0 +1,145 @@
+//! Rows printed again.
+
+use std::io::Write;
+
+use evergrove_commit::schema::{Cell, Column, ColumnType, Row, Schema};
+use evergrove_primitives::Digest;
+
+use super::Format;
+use super::jsonl::HEX_KEY;
+use super::rows::raw_columns;
+
+/// A row was not written. The message says what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The output does not take the bytes.
+    #[error("the output does not take the rows: {0}")]
+    Io(#[from] std::io::Error),
+    /// The format is not written, or does not hold the table.
+    #[error("{format} does not hold this table: {reason}")]
+    Format {
+        /// Name of the format.
+        format: &'static str,
+        /// Why, and what to do.
+        reason: String,
+    },
+}
+
+/// Writes rows with their positions so that [`super::Table`] reads them back: csv with a header, jsonl, or raw values.
+///
+/// The column of positions is called [`Schema::index_name`]; raw mode has the columns e0 to e3. A raw file holds the values
+/// alone, in the order of the calls.
+pub struct TableWriter<W: Write> {
+    out: Output<W>,
+    columns: Vec<Column>,
+    index_name: String,
+}
+
+enum Output<W: Write> {
+    Csv(Box<csv::Writer<W>>),
+    Jsonl(W),
+    Raw(W),
+}
+
+impl<W: Write> TableWriter<W> {
+    /// Starts a file; writes the header of a csv file.
+    pub fn new(out: W, format: Format, schema: &Schema) -> Result<Self, WriteError> {
+        let index_name = schema.index_name();
+        let columns = if schema.is_raw() { raw_columns() } else { schema.columns().to_vec() };
+        let refuse = |reason: &str| Err(WriteError::Format { format: format.name(), reason: reason.into() });
+        let out = match format {
+            Format::Csv => {
+                let mut writer = csv::Writer::from_writer(out);
+                let names = std::iter::once(index_name.as_bytes()).chain(columns.iter().map(|c| c.name.as_bytes()));
+                writer.write_record(names).map_err(io)?;
+                Output::Csv(Box::new(writer))
+            }
+            Format::Jsonl => Output::Jsonl(out),
+            Format::Raw if schema.is_raw() => Output::Raw(out),
+            Format::Raw => return refuse("it has columns: choose csv or jsonl"),
+            Format::Parquet => return refuse("parquet is read only: choose csv or jsonl"),
+        };
+        Ok(Self { out, columns, index_name })
+    }
+
+    /// Writes a row of the schema.
+    pub fn write(&mut self, index: u64, row: &Row) -> Result<(), WriteError> {
+        match &mut self.out {
+            Output::Csv(writer) => {
+                let mut record = vec![index.to_string().into_bytes()];
+                match row {
+                    Row::Raw(value) => record.extend(value.iter().map(|x| x.to_string().into_bytes())),
+                    Row::Cells(cells) => {
+                        for (column, cell) in self.columns.iter().zip(cells) {
+                            record.push(csv_text(column, cell)?);
+                        }
+                    }
+                }
+                writer.write_record(&record).map_err(io)
+            }
+            Output::Jsonl(out) => {
+                let mut line = format!("{{{}:{index}", quoted(&self.index_name));
+                for (i, column) in self.columns.iter().enumerate() {
+                    let text = match row {
+                        Row::Raw(value) => value.get(i).map_or("null".into(), ToString::to_string),
+                        Row::Cells(cells) => cells.get(i).map_or("null".into(), |cell| json(column, cell)),
+                    };
+                    line.push_str(&format!(",{}:{text}", quoted(&column.name)));
+                }
+                line.push_str("}\n");
+                Ok(out.write_all(line.as_bytes())?)
+            }
+            Output::Raw(out) => match row {
+                Row::Raw(value) => Ok(out.write_all(&Digest(*value).to_bytes())?),
+                Row::Cells(_) => {
+                    Err(WriteError::Format { format: "raw", reason: "it has columns: choose csv or jsonl".into() })
+                }
+            },
+        }
+    }
+
+    /// Flushes the output.
+    pub fn finish(mut self) -> Result<(), WriteError> {
+        match &mut self.out {
+            Output::Csv(writer) => Ok(writer.flush()?),
+            Output::Jsonl(out) | Output::Raw(out) => Ok(out.flush()?),
+        }
+    }
+}
+
+fn io(error: csv::Error) -> WriteError {
+    match error.into_kind() {
+        csv::ErrorKind::Io(e) => WriteError::Io(e),
+        other => WriteError::Io(std::io::Error::other(format!("{other:?}"))),
+    }
+}
+
+fn csv_text(column: &Column, cell: &Cell) -> Result<Vec<u8>, WriteError> {
+    if column.nullable && matches!(cell, Cell::Bytes(b) if b.is_empty()) {
+        let reason =
+            format!("column {:?} has an empty string, which csv can not tell from null: choose jsonl", column.name);
+        return Err(WriteError::Format { format: "csv", reason });
+    }
+    Ok(column.format(cell))
+}
+
+/// A cell as JSON: numbers in plain digits, bytes as a string or, where they are not UTF-8, as `{"hex": ".."}`.
+fn json(column: &Column, cell: &Cell) -> String {
+    match (cell, column.kind) {
+        (Cell::Null, _) => "null".into(),
+        (Cell::Bytes(b), _) => match std::str::from_utf8(b) {
+            Ok(text) => quoted(text),
+            Err(_) => {
+                let hex: String = b.iter().map(|x| format!("{x:02x}")).collect();
+                format!("{{\"{HEX_KEY}\":\"{hex}\"}}")
+            }
+        },
+        (_, ColumnType::Bytes | ColumnType::Unsigned | ColumnType::Signed | ColumnType::Fixed { .. }) => {
+            String::from_utf8_lossy(&column.format(cell)).into_owned()
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
