@@ -36,7 +36,7 @@ fn empty_vector_has_the_null_root() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn follows_the_reference_through_updates_and_growth(

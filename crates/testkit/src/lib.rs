@@ -3,3 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod engine;
+pub mod backend;
+pub mod commit;
+pub mod store;

@@ -139,23 +139,21 @@ impl<S: Store> Builder<'_, S> {
         }
         let delta = Delta { leaves, ..delta };
         let count = old.map_or(0, |n| n.count) + delta.joins.len() - leaves.len();
-        let Some(node) = old.filter(|n| count > self.capacity && n.children().is_some()) else {
+        // A bucket that stays whole may come to lie beside a new merge; one that loses a member is made anew.
+        let Some(node) = old.filter(|n| count > self.capacity && (leaves.is_empty() || n.children().is_some())) else {
             return self.from_scratch(&remaining(old, delta), top, base);
         };
 
-        let pick = |own: Option<u64>, joined: Option<&u64>, side| match (own, joined.copied()) {
-            (Some(a), Some(b)) if side == Side::First => a.min(b),
-            (Some(a), Some(b)) => a.max(b),
-            (a, b) => a.or(b).unwrap_or(base),
-        };
-        let stays = edge(node, leaves, Side::First);
-        let first = pick(stays, delta.joins.first(), Side::First);
-        let last = pick(edge(node, leaves, Side::Last), delta.joins.last(), Side::Last);
+        let (own, joins) = ([Side::First, Side::Last].map(|s| edge(node, leaves, s)), delta.joins);
+        let first = own[0].into_iter().chain(joins.first().copied()).min().unwrap_or(base);
+        let last = own[1].into_iter().chain(joins.last().copied()).max().unwrap_or(base);
         let (bit, left_base, right_base) = parting(first, last);
-        let (old_left, old_right) = match node.children() {
-            Some([l, r]) if l.statement.height == bit => (Some(l), Some(r)),
-            _ if stays.is_some_and(|i| i < right_base) => (old, None),
-            _ => (None, old),
+        let (old_left, old_right) = match (own[0] < Some(right_base), own[1] < Some(right_base), node.children()) {
+            (true, true, _) => (old, None),
+            (false, _, _) => (None, old),
+            // Its members part where the new ones do, and its children have the ranges of the new ones.
+            (true, false, Some([l, r])) => (Some(l), Some(r)),
+            (true, false, None) => return self.from_scratch(&remaining(old, delta), top, base),
         };
         let (left, right) = rayon::join(
             || self.revise(old_left, bit, left_base, delta.within(bit, left_base)),
