@@ -1,8 +1,8 @@
 //! Tables in files: csv, jsonl, parquet and raw 32-byte values in, csv, jsonl and raw values out.
 //!
 //! **What.** A [`Table`] is a file with a format, a schema (given or inferred) and a rule that gives every row its position;
-//! [`Table::rows`] streams `(position, Row)` pairs. [`parse_indices`] reads lists of positions; [`TableWriter`] prints rows
-//! again.
+//! [`Table::rows`] streams `(position, Row)` pairs. [`parse_indices`] reads lists of positions, [`parse_record`] one row;
+//! [`TableWriter`] prints rows again.
 //!
 //! **When.** Whenever rows or positions come from outside: commit, update, and the leaves that a verifier compares with.
 //! One record at a time is in memory; errors name the file, the line, the column, the value and the remedy.
@@ -16,6 +16,7 @@ mod field;
 mod indices;
 mod infer;
 mod jsonl;
+mod record;
 mod rows;
 mod seen;
 mod values;
@@ -30,6 +31,7 @@ use evergrove_commit::schema::Schema;
 
 pub use error::{InputError, Place, Problem};
 pub use indices::{IndexListError, MAX_POSITIONS, parse_indices, read_indices};
+pub use record::{RecordError, parse_record};
 pub use rows::Rows;
 pub use writer::{TableWriter, WriteError};
 

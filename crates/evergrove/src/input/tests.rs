@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use evergrove_commit::schema::{Cell, Column, ColumnType, Row, Schema};
+use evergrove_commit::schema::{Cell, Column, ColumnType, Row, RowError, Schema};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -280,6 +280,30 @@ fn lists_of_positions_in_files() {
     assert_eq!(e, "line 2: \"x\" is not a position or a range: write numbers from 0 to 2^40 - 1 and ranges like 9-20");
     assert!(read_indices("no-such-file").unwrap_err().is_io());
     assert!(matches!(read_indices("1,x").unwrap_err(), IndexListError::Item { .. }));
+}
+
+#[test]
+fn one_row_is_read_whole_or_by_columns() {
+    let current = cells("Ann", Some(4), 150);
+    let parse = |text: &str, current: Option<&Row>| parse_record(&table(), text, current);
+    assert_eq!(parse("\"Bob, B\",,2.5", None).unwrap(), cells("Bob, B", None, 250));
+    assert_eq!(parse("age=,balance=-1", Some(&current)).unwrap(), cells("Ann", None, -100));
+    assert_eq!(parse("\"name=a,b\"", Some(&current)).unwrap(), cells("a,b", Some(4), 150));
+    assert_eq!(parse("name=a,age=1,balance=0", None).unwrap(), cells("a", Some(1), 0));
+    assert_eq!(parse("age=1", None), Err(RecordError::Incomplete("name".into())));
+    assert_eq!(parse("age=1,age=2", Some(&current)), Err(RecordError::DuplicateColumn("age".into())));
+    assert!(matches!(parse("a,b", None), Err(RecordError::Row(RowError::Width { expected: 3, found: 2 }))));
+    assert!(matches!(parse("age=x", Some(&current)), Err(RecordError::Row(RowError::Cell(_)))));
+    assert!(matches!(parse("a,1,0\nb,1,0", None), Err(RecordError::Malformed(_))));
+    let raw = parse_record(&Schema::raw(), "1,2,3,4", None).unwrap();
+    assert_eq!(raw, Schema::raw().parse_row(&["1", "2", "3", "4"]).unwrap());
+
+    let optional =
+        Schema::new(vec![Column::new("t", ColumnType::Bytes).nullable(), Column::new("n", ColumnType::Unsigned)])
+            .unwrap();
+    let current = Row::Cells(vec![Cell::Bytes(vec![]), Cell::Unsigned(1)]);
+    let changed = Row::Cells(vec![Cell::Bytes(vec![]), Cell::Unsigned(2)]);
+    assert_eq!(parse_record(&optional, "n=2", Some(&current)).unwrap(), changed);
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! One row on a command line.
+
+use std::borrow::Cow;
+
+use evergrove_commit::schema::{Row, RowError, Schema};
+
+/// A text is no row. [`RecordError::remedy`] says what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// Not one record of comma-separated values.
+    #[error("{0:?} is not one record of comma-separated values")]
+    Malformed(String),
+    /// The cells do not fit the schema.
+    #[error(transparent)]
+    Row(#[from] RowError),
+    /// A column is named twice.
+    #[error("column {0:?} is named twice")]
+    DuplicateColumn(String),
+    /// Some columns are named, and there is no row to take the others from.
+    #[error("the slot is empty, and column {0:?} is not named")]
+    Incomplete(String),
+}
+
+impl RecordError {
+    /// What to do about it, in one sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Malformed(_) => "quote cells that hold commas, quotes or line ends, as in csv".into(),
+            Self::Row(RowError::Width { expected, .. }) => {
+                format!("give {expected} cells in the order of the schema, or COLUMN=CELL for each column that changes")
+            }
+            Self::Row(e) => e.remedy(),
+            Self::DuplicateColumn(_) => "name it once".into(),
+            Self::Incomplete(_) => "name every column, or give a whole row".into(),
+        }
+    }
+}
+
+/// The row that a text stands for: cells in the order of the schema, as in a line of csv; or `COLUMN=CELL` pairs, which change
+/// some columns of `current`; or in raw mode 4 integers below p.
+///
+/// A text whose every item begins with the name of a column and `=` holds pairs.
+pub fn parse_record(schema: &Schema, text: &str, current: Option<&Row>) -> Result<Row, RecordError> {
+    let items = split(text)?;
+    let pairs: Option<Vec<_>> = items.iter().map(|item| pair(schema, item)).collect();
+    let Some(pairs) = pairs.filter(|_| !schema.is_raw()) else { return Ok(schema.parse_row(&items)?) };
+    let mut texts: Vec<Option<Cow<'_, [u8]>>> = match current {
+        Some(row) => schema.format_row(row).into_iter().map(|t| Some(Cow::Owned(t))).collect(),
+        None => schema.columns().iter().map(|_| None).collect(),
+    };
+    let mut named = vec![false; texts.len()];
+    for (at, cell) in pairs {
+        if std::mem::replace(&mut named[at], true) {
+            return Err(RecordError::DuplicateColumn(schema.columns()[at].name.clone()));
+        }
+        texts[at] = Some(Cow::Borrowed(cell.as_bytes()));
+    }
+    let mut cells = Vec::with_capacity(texts.len());
+    for (at, (column, text)) in schema.columns().iter().zip(texts).enumerate() {
+        let text = text.ok_or_else(|| RecordError::Incomplete(column.name.clone()))?;
+        // A cell that is kept is not read again: its text may stand for another one.
+        let kept = match current {
+            Some(Row::Cells(cells)) if !named[at] => cells.get(at).cloned(),
+            _ => None,
+        };
+        cells.push(match kept {
+            Some(cell) => cell,
+            None => column.parse(&text).map_err(RowError::Cell)?,
+        });
+    }
+    Ok(Row::Cells(cells))
+}
+
+fn pair<'a>(schema: &Schema, item: &'a str) -> Option<(usize, &'a str)> {
+    let (name, cell) = item.split_once('=')?;
+    schema.column(name).map(|(at, _)| (at, cell))
+}
+
+fn split(text: &str) -> Result<Vec<String>, RecordError> {
+    let malformed = || RecordError::Malformed(text.chars().take(60).collect());
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+    let mut records = reader.records();
+    let Some(first) = records.next() else { return Ok(vec![String::new()]) };
+    let first = first.map_err(|_| malformed())?;
+    match records.next() {
+        Some(_) => Err(malformed()),
+        None => Ok(first.iter().map(str::to_owned).collect()),
+    }
+}
