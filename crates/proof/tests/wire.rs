@@ -11,7 +11,7 @@ use evergrove_proof::wire::{
 use evergrove_proof::{HeightClass, NodeKind, Profile};
 
 fn shapes() -> Vec<SnarkShape> {
-    let recursion = Profile::ALL.map(|p| SnarkShape::new(SnarkParams::standard(p.recursion(), 14, 6)));
+    let recursion = Profile::ALL.map(|p| SnarkShape::new(SnarkParams::standard(p.recursion(), 0, 6)));
     [small_shape(), wrap_shape()].into_iter().chain(recursion).collect()
 }
 
@@ -24,9 +24,11 @@ fn shapes_have_plonky2s_counts() {
     assert_eq!(s.opening_counts(), [6, 80, 135, 2, 2, 18, 16]);
     assert_eq!(s.initial_path_len(), 12);
     assert_eq!(s.steps().map(|x| x.path_len).collect::<Vec<_>>(), [8, 4]);
-    let s = SnarkShape::new(SnarkParams::standard(Profile::Proven.recursion(), 14, 6));
-    assert_eq!(s.params().arity_bits, [4, 4, 4]);
-    assert_eq!(s.final_poly_len(), 8);
+    let s = SnarkShape::new(SnarkParams::standard(Profile::Proven.recursion(), 0, 6));
+    assert_eq!(s.params().arity_bits, [4, 4]);
+    assert_eq!(s.final_poly_len(), 128);
+    assert_eq!(SnarkParams::constant_arity_bits(15, 3, 4, 4, 5), [4, 4, 4]);
+    assert_eq!(SnarkParams::constant_arity_bits(12, 3, 12, 4, 5), []);
 }
 
 #[test]
@@ -68,7 +70,7 @@ fn a_wrapped_proof_of_paper_takes_at_most_95_kib() {
         .collect();
     lengths.sort_unstable();
     // 1st, 50th and 99th percentile over random query indices.
-    assert_eq!([lengths[20], lengths[1000], lengths[1979]], [90500, 93700, 95876]);
+    assert_eq!([lengths[20], lengths[1000], lengths[1979]], [90420, 93620, 95796]);
 }
 
 #[test]

@@ -49,7 +49,7 @@ impl SnarkParams {
     }
 
     /// Plonky2's standard widths (135 wires of which 80 are routed, quotients of degree factor 8, caps of height 4, folding by
-    /// 16 down to at most 32 coefficients) with the given FRI parameters.
+    /// 16) with the given FRI parameters.
     pub fn standard(fri: crate::FriParams, num_public_inputs: usize, num_constants: usize) -> Self {
         let (degree_bits, rate_bits) = (fri.degree_bits as usize, fri.rate_bits as usize);
         Self {
@@ -63,7 +63,7 @@ impl SnarkParams {
             num_routed_wires: 80,
             num_wires: 135,
             quotient_degree_factor: 8,
-            arity_bits: Self::constant_arity_bits(degree_bits, rate_bits, 4, 4, 5),
+            arity_bits: Self::constant_arity_bits(degree_bits, rate_bits, 4, 4, fri.final_poly_bits as usize),
         }
     }
 }
