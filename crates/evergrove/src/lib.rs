@@ -1,1 +1,32 @@
-//! Placeholder.
+//! Succinct proofs about a large, changing, Merkle-committed table, kept fresh.
+//!
+//! **What.** A [`Store`] holds a table in one directory: its versions, its commitment, and named batches of its rows. A
+//! [`Prover`] brings the proofs of the batches up to the current version, with a few proofs per change instead of all of
+//! them, through a `evergrove_jobs::Engine`. [`Backends`] says which proof systems there are.
+//!
+//! **When.** Whenever a program wants what the command line does. Whoever only checks proofs needs a backend and
+//! `evergrove-proof`.
+//!
+//! **Key types.** [`Store`], [`Prover`], [`Changes`].
+//!
+//! **Neighbours.** Commitments, batch structures and plans come from `evergrove-commit`, formats and policies from
+//! `evergrove-proof`, circuits from `evergrove-recursion` (which this crate does not know: it is handed its backends).
+
+#![forbid(unsafe_code)]
+
+mod backends;
+mod error;
+pub mod input;
+mod prove;
+mod store;
+mod verify;
+
+pub use backends::{BackendSpec, Backends};
+pub use error::{Error, ErrorClass};
+pub use prove::{
+    BackendChoice, BatchEstimate, BatchReport, NodeCosts, Progress, Prover, UpdateEstimate, UpdateReport, proof_key,
+};
+pub use store::{
+    BatchStatus, Changes, Epoch, EpochReport, Options, ProvenAt, PruneReport, Status, Store, View,
+};
+pub use verify::{Verified, VerifyError, verify};

@@ -143,7 +143,7 @@ impl Drop for EndOfThread {
 }
 
 fn attempt_task(id: TaskId, task: &Task, inputs: Vec<Input>, runner: &dyn Runner, results: &dyn Results) -> Outcome {
-    let stored = |e: ResultsError| (Cause::Results(e), true);
+    let stored = |e: ResultsError| (Cause::Results(e), false);
     let mut loaded = Vec::with_capacity(inputs.len());
     for input in inputs {
         loaded.push(match input {

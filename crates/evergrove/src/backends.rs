@@ -1,0 +1,128 @@
+//! The backends that a program has.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use evergrove_commit::{BackendError, BackendId, RecursionBackend};
+use evergrove_proof::{HeightClass, Profile};
+
+use crate::Error;
+
+/// What is known of a backend before its circuits are built: all that plans and keys of proofs depend on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendSpec {
+    /// Name and version.
+    pub id: BackendId,
+    /// The profile of its proofs.
+    pub profile: Profile,
+    /// The height class of its circuits.
+    pub class: HeightClass,
+    /// m, the greatest number of leaves in a bucket.
+    pub capacity: usize,
+    /// True when the proof of a whole batch is wrapped once more.
+    pub wraps: bool,
+}
+
+impl BackendSpec {
+    /// What this backend says of itself.
+    pub fn of(backend: &dyn RecursionBackend) -> Self {
+        Self {
+            id: backend.id(),
+            profile: backend.profile(),
+            class: backend.class(),
+            capacity: backend.capacity(),
+            wraps: backend.wraps(),
+        }
+    }
+}
+
+type Make = Box<dyn Fn() -> Result<Arc<dyn RecursionBackend>, BackendError> + Send + Sync>;
+
+struct Entry {
+    spec: BackendSpec,
+    make: Make,
+    made: Mutex<Option<Arc<dyn RecursionBackend>>>,
+}
+
+/// The backends that a program has, by name, profile and height class.
+///
+/// A backend is made when it is first needed, so that a program may register all of them and pay for the circuits of one.
+#[derive(Default)]
+pub struct Backends(Vec<Entry>);
+
+impl Backends {
+    /// No backends.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a backend that `make` makes when it is first needed. Takes the place of an earlier one with the same name,
+    /// profile and class.
+    pub fn register(
+        &mut self,
+        spec: BackendSpec,
+        make: impl Fn() -> Result<Arc<dyn RecursionBackend>, BackendError> + Send + Sync + 'static,
+    ) {
+        let place = |e: &Entry| (e.spec.id.name.clone(), e.spec.profile, e.spec.class);
+        let entry = Entry { spec, make: Box::new(make), made: Mutex::default() };
+        self.0.retain(|e| place(e) != place(&entry));
+        self.0.push(entry);
+    }
+
+    /// Adds a backend that is made already.
+    pub fn add(&mut self, backend: Arc<dyn RecursionBackend>) {
+        let spec = BackendSpec::of(backend.as_ref());
+        self.register(spec, move || Ok(backend.clone()));
+    }
+
+    /// What is known of a backend; makes nothing.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBackend`].
+    pub fn spec(&self, name: &str, profile: Profile, class: HeightClass) -> Result<&BackendSpec, Error> {
+        self.entry(name, profile, class).map(|e| &e.spec)
+    }
+
+    /// The backend, made if it has not been made.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBackend`]; [`Error::Backend`] when it can not be made or is not what it was registered as.
+    pub fn get(&self, name: &str, profile: Profile, class: HeightClass) -> Result<Arc<dyn RecursionBackend>, Error> {
+        let entry = self.entry(name, profile, class)?;
+        let mut made = entry.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(backend) = &*made {
+            return Ok(backend.clone());
+        }
+        let failed = |source| Error::Backend { name: name.into(), source };
+        let backend = (entry.make)().map_err(failed)?;
+        let found = BackendSpec::of(backend.as_ref());
+        if found != entry.spec {
+            let what = format!("was registered as {:?} and is {found:?}", entry.spec);
+            return Err(failed(BackendError::Internal(what)));
+        }
+        *made = Some(backend.clone());
+        Ok(backend)
+    }
+
+    /// What is known of every backend.
+    pub fn specs(&self) -> impl Iterator<Item = &BackendSpec> {
+        self.0.iter().map(|e| &e.spec)
+    }
+
+    fn entry(&self, name: &str, profile: Profile, class: HeightClass) -> Result<&Entry, Error> {
+        let found =
+            self.0.iter().find(|e| (e.spec.id.name.as_str(), e.spec.profile, e.spec.class) == (name, profile, class));
+        found.ok_or_else(|| {
+            let mut known: Vec<String> = self.specs().map(|s| format!("{} ({})", s.id.name, s.profile)).collect();
+            known.sort();
+            known.dedup();
+            Error::UnknownBackend { name: name.into(), profile, class, known }
+        })
+    }
+}
+
+impl fmt::Debug for Backends {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.specs()).finish()
+    }
+}

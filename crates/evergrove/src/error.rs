@@ -1,0 +1,308 @@
+//! What can go wrong, with the remedy.
+
+use std::path::{Path, PathBuf};
+
+use evergrove_commit::schema::{DecodeSchemaError, RowError};
+use evergrove_commit::{BackendError, StoreError, VectorError};
+use evergrove_jobs::RunError;
+use evergrove_proof::{HEIGHT_MAX, HeightClass, Profile};
+
+/// Who has to act on an error. The numbers are the exit codes of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorClass {
+    /// A verifier refused.
+    Refused = 1,
+    /// Bad input or a wrong argument.
+    Usage = 2,
+    /// The store is locked, of another version, damaged or not there.
+    Store = 3,
+    /// A proof could not be made.
+    Proving = 4,
+    /// The operating system failed to read or write.
+    Io = 5,
+}
+
+/// An error of this crate. [`Error::class`] sorts them.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An index lies outside the vector.
+    #[error("index {index} is outside the vector of 2^{height} slots; use --grow to double it as often as needed")]
+    OutOfRange {
+        /// The index.
+        index: u64,
+        /// H.
+        height: u8,
+    },
+    /// No vector has such an index.
+    #[error("index {0} is beyond 2^{HEIGHT_MAX} slots, the most that a vector can have: correct the index")]
+    TooHigh(u64),
+    /// The height is not from 1 to 40.
+    #[error("height {0} is outside 1 to {HEIGHT_MAX}: leave it out to get the smallest that holds the table")]
+    Height(u8),
+    /// One index is given twice.
+    #[error("index {0} is given twice: keep one of the two")]
+    Duplicate(u64),
+    /// A row does not fit the schema.
+    #[error("row {index}: {source}; {}", source.remedy())]
+    Row {
+        /// Its index.
+        index: u64,
+        /// How it does not fit.
+        #[source]
+        source: RowError,
+    },
+    /// The source of rows failed; it says where and why.
+    #[error("{0}")]
+    Input(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A slot is empty that should hold a row.
+    #[error("slot {index} is empty{}: choose a filled slot", in_batch(.batch))]
+    EmptySlot {
+        /// The slot.
+        index: u64,
+        /// The batch that was to hold it.
+        batch: Option<String>,
+    },
+    /// A batch would have no members.
+    #[error(
+        "batch {0:?} would have no members, and nothing can be proven of an empty batch: leave at least one index in it, or drop the batch"
+    )]
+    EmptyBatch(String),
+    /// There is no such batch.
+    #[error("there is no batch {name:?}; {}", known_batches(.known))]
+    UnknownBatch {
+        /// The name.
+        name: String,
+        /// The batches that there are.
+        known: Vec<String>,
+    },
+    /// The batch has other members.
+    #[error(
+        "batch {name:?} has {len} members already, and they are not the ones given: use update --add and --remove to change it, or another name"
+    )]
+    BatchExists {
+        /// The name.
+        name: String,
+        /// Its number of members.
+        len: u64,
+    },
+    /// The name is no batch name.
+    #[error("{0:?} is not a batch name: use 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.', the first a letter or digit")]
+    BatchName(String),
+    /// A slot is to be emptied that batches hold.
+    #[error("slot {index} is in batch {batch:?}: remove it from the batch first (--remove {batch}:{index})")]
+    InBatch {
+        /// The slot.
+        index: u64,
+        /// A batch that holds it.
+        batch: String,
+    },
+    /// An index is to join a batch that it is in.
+    #[error("index {index} is in batch {batch:?} already: leave it out of --add")]
+    AlreadyMember {
+        /// The index.
+        index: u64,
+        /// The batch.
+        batch: String,
+    },
+    /// An index is to leave a batch that it is not in.
+    #[error("index {index} is not in batch {batch:?}: leave it out of --remove")]
+    NotMember {
+        /// The index.
+        index: u64,
+        /// The batch.
+        batch: String,
+    },
+    /// The batch has no proof of the current epoch.
+    #[error("batch {name:?} is not proven at epoch {epoch}{}: run prove --batch {name}", since(.proven))]
+    Stale {
+        /// The batch.
+        name: String,
+        /// The current epoch.
+        epoch: u64,
+        /// The epoch of its last proof.
+        proven: Option<u64>,
+    },
+    /// The epoch is not kept.
+    #[error("epoch {epoch} is not kept: the store has epochs {oldest} to {newest}")]
+    UnknownEpoch {
+        /// The epoch asked for.
+        epoch: u64,
+        /// The oldest that can be read.
+        oldest: u64,
+        /// The current one.
+        newest: u64,
+    },
+    /// Pruning would keep nothing.
+    #[error("the current epoch can not be pruned: keep at least 1 epoch")]
+    KeepNothing,
+    /// No such backend is registered.
+    #[error("no backend {name:?} for profile {profile} and heights up to {}; known: {}", class.height_max(), known.join(", "))]
+    UnknownBackend {
+        /// Its name.
+        name: String,
+        /// The profile.
+        profile: Profile,
+        /// The height class.
+        class: HeightClass,
+        /// Names of the backends that there are.
+        known: Vec<String>,
+    },
+    /// The directory holds no store.
+    #[error("{} holds no store: create one with commit, or correct the path", .0.display())]
+    NotAStore(PathBuf),
+    /// The directory does not exist.
+    #[error("{} does not exist: create a store with commit, or correct the path", .0.display())]
+    Missing(PathBuf),
+    /// The directory holds a store already.
+    #[error("{} holds a store already: use update to change it, or another directory", .0.display())]
+    Exists(PathBuf),
+    /// Another process has the store open.
+    #[error("the store in {} is in use by another process: wait until it ends, or stop it", .0.display())]
+    Locked(PathBuf),
+    /// The store was written by another version of this program.
+    #[error("the store in {} has format {found}, this program reads format {known}: use the version of evergrove that wrote it, or commit the table again", dir.display())]
+    Version {
+        /// The store.
+        dir: PathBuf,
+        /// Format of the store.
+        found: String,
+        /// Format of this program.
+        known: u32,
+    },
+    /// Something in the store is not what was written.
+    #[error("the store in {} is damaged: {what}; restore it from a backup or commit the table again, and run doctor to see what is left", dir.display())]
+    Corrupt {
+        /// The store.
+        dir: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// A proof could not be made.
+    #[error("batch {name:?}: {source}")]
+    Proving {
+        /// The batch.
+        name: String,
+        /// The task that failed and why. What was proven is kept: the same command goes on from there.
+        #[source]
+        source: Box<RunError>,
+    },
+    /// The backend failed outside a task.
+    #[error("backend {name}: {source}")]
+    Backend {
+        /// Its name.
+        name: String,
+        /// Why.
+        #[source]
+        source: BackendError,
+    },
+    /// The operating system failed to read or write.
+    #[error("{}: {source}{}", path.display(), io_remedy(source))]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    /// Who has to act.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::NotAStore(_) | Self::Missing(_) | Self::Exists(_) | Self::Locked(_) => ErrorClass::Store,
+            Self::Version { .. } | Self::Corrupt { .. } => ErrorClass::Store,
+            Self::Proving { source, .. } if is_io(source.as_ref()) => ErrorClass::Io,
+            Self::Proving { .. } | Self::Backend { .. } => ErrorClass::Proving,
+            Self::Io { .. } => ErrorClass::Io,
+            Self::Input(e) if is_io(e.as_ref()) => ErrorClass::Io,
+            _ => ErrorClass::Usage,
+        }
+    }
+
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+
+    pub(crate) fn corrupt(dir: &Path, what: impl Into<String>) -> Self {
+        Self::Corrupt { dir: dir.into(), what: what.into() }
+    }
+
+    /// An error of the database in `dir`.
+    pub(crate) fn database(dir: &Path) -> impl Fn(redb::Error) -> Self + '_ {
+        use redb::Error as E;
+        move |e| match e {
+            E::DatabaseAlreadyOpen => Self::Locked(dir.into()),
+            E::Io(source) => Self::Io { path: dir.join(crate::store::DATABASE), source },
+            E::PreviousIo => Self::Io {
+                path: dir.join(crate::store::DATABASE),
+                source: std::io::Error::other("an earlier read or write of this file failed: open the store again"),
+            },
+            E::UpgradeRequired(found) => {
+                Self::Version { dir: dir.into(), found: format!("redb {found}"), known: crate::store::FORMAT }
+            }
+            e => Self::corrupt(dir, e.to_string()),
+        }
+    }
+
+    /// An error of the vector over the store in `dir`.
+    pub(crate) fn vector(dir: &Path) -> impl Fn(VectorError) -> Self + '_ {
+        move |e| match e {
+            VectorError::Height(h) => Self::Height(h),
+            VectorError::Full => Self::TooHigh(1 << HEIGHT_MAX),
+            VectorError::OutOfRange { index, height } => Self::OutOfRange { index, height },
+            VectorError::Duplicate(index) => Self::Duplicate(index),
+            VectorError::Store(e) => Self::store(dir)(e),
+        }
+    }
+
+    /// An error that went through the store's trait and is ours in most cases.
+    pub(crate) fn store(dir: &Path) -> impl Fn(StoreError) -> Self + '_ {
+        move |e| match e.source.downcast::<Self>() {
+            Ok(own) => *own,
+            Err(other) => Self::corrupt(dir, format!("{}: {other}", e.context)),
+        }
+    }
+
+    pub(crate) fn schema(dir: &Path) -> impl Fn(DecodeSchemaError) -> Self + '_ {
+        move |e| Self::corrupt(dir, format!("schema: {e}"))
+    }
+}
+
+fn is_io(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(e) = next {
+        if e.is::<std::io::Error>() || matches!(e.downcast_ref(), Some(Error::Io { .. })) {
+            return true;
+        }
+        next = e.source();
+    }
+    false
+}
+
+fn io_remedy(e: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind as K;
+    match e.kind() {
+        K::StorageFull | K::QuotaExceeded => {
+            "; free some space (evergrove prune gives back what old epochs take) and run the command again"
+        }
+        K::PermissionDenied | K::ReadOnlyFilesystem => {
+            "; make the directory writable for this user, or choose another one"
+        }
+        _ => "",
+    }
+}
+
+fn in_batch(batch: &Option<String>) -> String {
+    batch.as_ref().map_or(String::new(), |b| format!(" and can not be in batch {b:?}"))
+}
+
+fn known_batches(known: &[String]) -> String {
+    if known.is_empty() { "the store has none yet".into() } else { format!("the store has {}", known.join(", ")) }
+}
+
+fn since(proven: &Option<u64>) -> String {
+    proven.map_or(String::new(), |e| format!(", its last proof is of epoch {e}"))
+}

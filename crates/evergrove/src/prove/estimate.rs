@@ -1,0 +1,158 @@
+//! What proving would take, without proving.
+
+use evergrove_commit::Vector;
+use evergrove_commit::batch::Batch;
+use evergrove_proof::NodeKind;
+
+use super::{BackendChoice, Prover, batch_error, class_of, proof_key};
+use crate::store::{Changes, EpochReport, sorted, stage};
+use crate::{BackendSpec, Error};
+
+/// What the proofs of one backend cost on one machine, as measured on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct NodeCosts {
+    /// Seconds to build circuits or load keys, once per run.
+    pub setup_seconds: f64,
+    /// Seconds of a bucket proof.
+    pub bucket_seconds: f64,
+    /// Seconds of a merge proof.
+    pub merge_seconds: f64,
+    /// Seconds of a wrap.
+    pub wrap_seconds: f64,
+    /// Peak memory in bytes, with keys and one proof under way.
+    pub memory_bytes: u64,
+}
+
+/// What proving a batch would take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchEstimate {
+    /// The batch.
+    pub name: String,
+    /// Its backend.
+    pub backend: BackendSpec,
+    /// Number of members.
+    pub members: usize,
+    /// Bucket proofs to make.
+    pub buckets: usize,
+    /// Merge proofs to make.
+    pub merges: usize,
+    /// Wraps to make, 0 or 1.
+    pub wraps: usize,
+    /// Proofs of the whole structure: what proving from scratch would take.
+    pub total: usize,
+    /// Proofs on the longest chain: the rounds that unlimited workers would take.
+    pub depth: usize,
+    /// Seconds with one proof at a time; without the setup when there is nothing to make.
+    pub seconds: f64,
+    /// Peak memory in bytes.
+    pub memory_bytes: u64,
+}
+
+impl BatchEstimate {
+    /// Proofs to make.
+    pub fn to_make(&self) -> usize {
+        self.buckets + self.merges + self.wraps
+    }
+}
+
+/// What an update would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpdateEstimate {
+    /// The epoch that would be committed.
+    pub epoch: EpochReport,
+    /// What each batch that is not fresh afterwards would take, by name.
+    pub batches: Vec<BatchEstimate>,
+}
+
+impl Prover<'_> {
+    /// What [`Prover::prove`] would take for the batch `name`, or for a new batch of this name with the members `indices`.
+    /// Nothing is written, and no circuit is built.
+    ///
+    /// # Errors
+    /// Those of [`Prover::define`] and [`Prover::prove`] that can be foreseen.
+    pub fn estimate_prove(
+        &self,
+        name: &str,
+        indices: Option<(&[u64], &BackendChoice)>,
+        costs: &dyn Fn(&BackendSpec) -> NodeCosts,
+    ) -> Result<BatchEstimate, Error> {
+        let view = self.store.view()?;
+        let (members, spec) = match indices {
+            Some((indices, choice)) => {
+                let class = class_of(view.commitment());
+                (sorted(name, indices)?, self.backends.spec(&choice.name, choice.profile, class)?.clone())
+            }
+            None => {
+                let (record, members) = self.store.record(name)?;
+                (members, self.spec_of(&record, name, view.commitment())?)
+            }
+        };
+        self.estimate(name, &view.vector()?, &members, spec, costs)
+    }
+
+    /// What [`Prover::update`] would do. Nothing is written, and no circuit is built; the changes go through all of their
+    /// checks.
+    ///
+    /// # Errors
+    /// Those of [`crate::Store::apply`], and [`Error::UnknownBackend`].
+    pub fn estimate_update(
+        &self,
+        changes: &Changes,
+        costs: &dyn Fn(&BackendSpec) -> NodeCosts,
+    ) -> Result<UpdateEstimate, Error> {
+        self.store.write(1, |view, current| {
+            let epoch = stage(view, current, changes)?;
+            let commitment = epoch.after.commitment;
+            let mut batches = Vec::new();
+            for name in view.batch_names()? {
+                let Some(record) = view.batch(&name)? else { continue };
+                let proven = record.proven.as_ref();
+                if proven.is_some_and(|p| p.epoch >= record.since && p.commitment() == Some(commitment)) {
+                    continue;
+                }
+                let spec = self.spec_of(&record, &name, commitment)?;
+                let members = view.members(&name)?;
+                let vector = Vector::new(commitment.height, &*view).map_err(Error::vector(self.store.dir()))?;
+                batches.push(self.estimate(&name, &vector, &members, spec, costs)?);
+            }
+            Ok((UpdateEstimate { epoch, batches }, false))
+        })
+    }
+
+    fn estimate<S: evergrove_commit::Store>(
+        &self,
+        name: &str,
+        vector: &Vector<S>,
+        members: &[u64],
+        backend: BackendSpec,
+        costs: &dyn Fn(&BackendSpec) -> NodeCosts,
+    ) -> Result<BatchEstimate, Error> {
+        let batch = Batch::build(vector, members, backend.capacity).map_err(batch_error(self.store.dir(), name))?;
+        let mut failed = None;
+        let plan = batch.plan(backend.wraps, |statement, kind| {
+            let there = self.store.objects().exists(&proof_key(&backend, kind, statement));
+            there.unwrap_or_else(|e| failed.replace(e).is_some())
+        });
+        if let Some(e) = failed {
+            return Err(e);
+        }
+        let count = |kind| plan.steps.iter().filter(|s| s.kind == kind).count();
+        let (buckets, merges, wraps) = (count(NodeKind::Bucket), count(NodeKind::Merge), count(NodeKind::Wrap));
+        let cost = costs(&backend);
+        let proving = cost.bucket_seconds * buckets as f64
+            + cost.merge_seconds * merges as f64
+            + cost.wrap_seconds * wraps as f64;
+        Ok(BatchEstimate {
+            name: name.into(),
+            members: members.len(),
+            buckets,
+            merges,
+            wraps,
+            total: plan.total,
+            depth: plan.depth(),
+            seconds: if plan.is_empty() { 0.0 } else { cost.setup_seconds + proving },
+            memory_bytes: if plan.is_empty() { 0 } else { cost.memory_bytes },
+            backend,
+        })
+    }
+}

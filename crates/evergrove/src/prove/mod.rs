@@ -1,0 +1,275 @@
+//! Batches from definition to proof: plans become tasks, tasks become objects, and a finished proof is noted.
+
+mod estimate;
+mod keys;
+mod work;
+
+use evergrove_commit::batch::{Batch, BatchError};
+use evergrove_jobs::{Cancel, Engine, Event, Key, RunError};
+use evergrove_primitives::Digest;
+use evergrove_proof::{Commitment, HeightClass, NodeKind, Profile};
+
+pub use estimate::{BatchEstimate, NodeCosts, UpdateEstimate};
+pub use keys::proof_key;
+
+pub(crate) use work::decode;
+
+use work::{Proofs, Proving};
+
+use crate::store::{BackendRecord, BatchRecord, Changes, EpochReport, ProvenRecord, Store};
+use crate::{BackendSpec, Backends, Error};
+
+/// Which backend proves a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendChoice {
+    /// Its name, for example `plonky2`.
+    pub name: String,
+    /// The profile of the proofs.
+    pub profile: Profile,
+}
+
+/// What proving a batch took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchReport {
+    /// The batch.
+    pub name: String,
+    /// The epoch that is proven.
+    pub epoch: u64,
+    /// Its commitment.
+    pub commitment: Commitment,
+    /// d, the canonical digest of the members' leaves.
+    pub canonical: Digest,
+    /// Number of members.
+    pub members: usize,
+    /// The backend.
+    pub backend: BackendSpec,
+    /// Proofs made now.
+    pub made: usize,
+    /// Proofs of the whole structure, the wrap included: what proving from scratch would take.
+    pub total: usize,
+    /// Stored proofs that did not verify, and were taken away and made anew.
+    pub damaged: usize,
+    /// The circuit of the final proof.
+    pub kind: NodeKind,
+    /// Size of the final proof as a file.
+    pub bytes: usize,
+    /// Content key of the final proof.
+    pub key: Key,
+}
+
+/// What an update did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpdateReport {
+    /// The epoch that was committed.
+    pub epoch: EpochReport,
+    /// The batches that were refreshed, by name.
+    pub batches: Vec<BatchReport>,
+}
+
+/// Takes note of what happens while a batch is proven: its name, and the engine's event.
+pub type Progress<'a> = &'a dyn Fn(&str, &Event<'_>);
+
+/// Proves the batches of a store.
+///
+/// A batch's proof, as its record and the objects show it:
+///
+/// ```text
+///              define                  all proofs of its plan stored and verified
+///   (no batch) ──────▶ not proven ────────────────────────────────────────────────▶ fresh
+///                        │    ▲                                                     │  │
+///                        └────┘ some proofs stored: the next run goes on from them  │  │ epoch with another
+///                                                                                   │  │ commitment or members
+///                                                   prove, update: log-many proofs  ▲  ▼
+///                                                                                   stale
+/// ```
+///
+/// Only the step to *fresh* writes the record, after the final proof is stored; a crash at any point leaves the batch
+/// where it was, with more of its proofs stored.
+#[derive(Clone)]
+pub struct Prover<'a> {
+    store: &'a Store,
+    backends: &'a Backends,
+    engine: &'a dyn Engine,
+    progress: Progress<'a>,
+    cancel: Cancel,
+}
+
+impl<'a> Prover<'a> {
+    /// A prover of the batches of `store`.
+    pub fn new(store: &'a Store, backends: &'a Backends, engine: &'a dyn Engine) -> Self {
+        Self { store, backends, engine, progress: &|_, _| {}, cancel: Cancel::new() }
+    }
+
+    /// Tells `progress` what happens.
+    pub fn with_progress(mut self, progress: Progress<'a>) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// Stops when `cancel` says so. What was proven by then is kept.
+    pub fn with_cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// Defines a batch with these members, or finds that there is one with them; see [`Store::define_batch`].
+    ///
+    /// # Errors
+    /// Those of [`Store::define_batch`], and [`Error::UnknownBackend`].
+    pub fn define(&self, name: &str, indices: &[u64], choice: &BackendChoice) -> Result<(), Error> {
+        let spec = self.backends.spec(&choice.name, choice.profile, class_of(self.store.epoch()?.commitment))?;
+        self.store.define_batch(name, indices, spec)
+    }
+
+    /// Brings the proof of a batch to the current epoch. Makes the proofs that are not stored: all of them at first, after
+    /// an update those on the paths from changed slots and members (`evergrove_commit::batch::worst_case`), none when the
+    /// batch is fresh. Verifies each proof before it stores it, and each stored one before it builds on it.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBatch`], [`Error::UnknownBackend`], [`Error::Backend`]; [`Error::Proving`] when a proof can not be
+    /// made or the run is cancelled; [`Error::Io`]. What was proven is kept, and the next call goes on from there.
+    pub fn prove(&self, name: &str) -> Result<BatchReport, Error> {
+        let view = self.store.view()?;
+        let (record, members) = self.store.record(name)?;
+        let spec = self.spec_of(&record, name, view.commitment())?;
+        let backend = self.backends.get(&spec.id.name, spec.profile, spec.class)?;
+        let vector = view.vector()?;
+        let batch = Batch::build(&vector, &members, spec.capacity).map_err(self.batch_error(name))?;
+        let plan = batch.plan(spec.wraps, |_, _| false);
+        let proving = |source| Error::Proving { name: name.into(), source: Box::new(source) };
+        let graph = work::graph(&plan, &spec).map_err(|e| Error::corrupt(self.store.dir(), e.to_string()))?;
+        let Some(root) = graph.root().map(|id| graph.task(id).key) else { return Err(proving(RunError::Empty)) };
+
+        let proofs = Proofs::new(self.store.objects(), backend.as_ref(), &spec);
+        let runner = Proving { steps: &plan.steps, vector: &vector, backend: backend.as_ref(), spec: &spec };
+        let observer = |event: &Event<'_>| (self.progress)(name, event);
+        let run = self.engine.run(&graph, &runner, &proofs, &observer, &self.cancel);
+        let report = run.map_err(|e| proofs.take_error().unwrap_or_else(|| proving(e)))?;
+        let bytes = self.store.objects().get(&root)?;
+        let missing = || Error::corrupt(self.store.dir(), format!("proof {root} has vanished"));
+        let bytes = bytes.ok_or_else(missing)?;
+
+        let (statement, epoch) = (*batch.statement(), *view.epoch());
+        let kind = if spec.wraps { NodeKind::Wrap } else { batch.root().kind() };
+        let proven = ProvenRecord {
+            epoch: epoch.number,
+            height: statement.height,
+            root: statement.root.to_bytes(),
+            canonical: statement.canonical.to_bytes(),
+            key: root.0,
+            kind: kind.code(),
+            bytes: bytes.len() as u64,
+            checksum: *blake3::hash(&bytes).as_bytes(),
+        };
+        let backend_record = BackendRecord::new(&spec);
+        if record.proven.as_ref() != Some(&proven) || record.backend != backend_record {
+            self.store.set_proven(name, &backend_record, &proven)?;
+        }
+        Ok(BatchReport {
+            name: name.into(),
+            epoch: epoch.number,
+            commitment: epoch.commitment,
+            canonical: statement.canonical,
+            members: members.len(),
+            made: report.done - report.duplicates,
+            total: plan.total,
+            damaged: proofs.damaged(),
+            backend: spec.clone(),
+            kind,
+            bytes: bytes.len(),
+            key: root,
+        })
+    }
+
+    /// Brings every batch that is not fresh to the current epoch, in the order of their names.
+    ///
+    /// # Errors
+    /// Those of [`Self::prove`], for the first batch that meets one.
+    pub fn refresh(&self) -> Result<Vec<BatchReport>, Error> {
+        let stale = self.store.batches()?.into_iter().filter(|b| !b.fresh);
+        stale.map(|b| self.prove(&b.name)).collect()
+    }
+
+    /// Commits changes as the next epoch and refreshes the batches; with empty changes, only finishes what an earlier
+    /// update has left. [`Store::apply`] and then [`Self::refresh`].
+    ///
+    /// # Errors
+    /// Those of both. An error of the second leaves the new epoch committed and some batches stale.
+    pub fn update(&self, changes: &Changes) -> Result<UpdateReport, Error> {
+        let epoch = self.store.apply(changes)?;
+        Ok(UpdateReport { epoch, batches: self.refresh()? })
+    }
+
+    /// The final proof of a batch as a file, of the current commitment.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBatch`]; [`Error::Stale`] when the batch has no proof of the current commitment; [`Error::Corrupt`]
+    /// when the proof's object is not what was stored.
+    pub fn export(&self, name: &str) -> Result<Vec<u8>, Error> {
+        self.store.export(name)
+    }
+
+    /// The backend of a batch for the current height. Of a batch whose vector has outgrown its height class, the backend of
+    /// the next class.
+    fn spec_of(&self, record: &BatchRecord, name: &str, commitment: Commitment) -> Result<BackendSpec, Error> {
+        let known = record.backend.spec();
+        let known = known.ok_or_else(|| Error::corrupt(self.store.dir(), format!("record of batch {name:?}")))?;
+        self.backends.spec(&known.id.name, known.profile, class_of(commitment)).cloned()
+    }
+
+    fn batch_error<'s>(&'s self, name: &'s str) -> impl Fn(BatchError) -> Error + 's {
+        batch_error(self.store.dir(), name)
+    }
+}
+
+impl Store {
+    /// The final proof of a batch as a file, of the current commitment: see [`Prover::export`].
+    ///
+    /// # Errors
+    /// Those of [`Prover::export`].
+    pub fn export(&self, name: &str) -> Result<Vec<u8>, Error> {
+        let current = self.epoch()?;
+        let (record, _) = self.record(name)?;
+        let stale = |proven| Error::Stale { name: name.into(), epoch: current.number, proven };
+        let Some(proven) = &record.proven else { return Err(stale(None)) };
+        if proven.epoch < record.since || proven.commitment() != Some(current.commitment) {
+            return Err(stale(Some(proven.epoch)));
+        }
+        let place = self.objects().place(&Key(proven.key));
+        match self.objects().get(&Key(proven.key))? {
+            Some(bytes) if *blake3::hash(&bytes).as_bytes() == proven.checksum => Ok(bytes),
+            found => {
+                let what = if found.is_some() { "is not what was stored" } else { "is missing" };
+                let remedy = format!("the proof {} {what}: prove --batch {name} makes it anew", place.display());
+                Err(Error::corrupt(self.dir(), remedy))
+            }
+        }
+    }
+}
+
+/// The class of a vector. Heights in a store are from 1 to 40.
+fn class_of(commitment: Commitment) -> HeightClass {
+    HeightClass::of(commitment.height).unwrap_or(HeightClass::H40)
+}
+
+fn batch_error<'s>(dir: &'s std::path::Path, name: &'s str) -> impl Fn(BatchError) -> Error + 's {
+    move |e| match e {
+        BatchError::Empty => Error::EmptyBatch(name.into()),
+        BatchError::Duplicate(index) => Error::Duplicate(index),
+        BatchError::OutOfRange { index, height } => Error::OutOfRange { index, height },
+        BatchError::EmptySlot(index) => Error::EmptySlot { index, batch: Some(name.into()) },
+        BatchError::Store(e) => Error::store(dir)(e),
+        e => Error::corrupt(dir, format!("batch {name:?}: {e}")),
+    }
+}
+
+/// The keys of the proofs of a batch at the current epoch; none when its vector has outgrown the backend's class.
+pub(crate) fn keys_of(store: &Store, name: &str) -> Result<Vec<Key>, Error> {
+    let view = store.view()?;
+    let (record, members) = store.record(name)?;
+    let Some(spec) = record.backend.spec().filter(|s| s.class == class_of(view.commitment())) else {
+        return Ok(Vec::new());
+    };
+    let batch = Batch::build(&view.vector()?, &members, spec.capacity).map_err(batch_error(store.dir(), name))?;
+    Ok(keys::keys(&spec, &batch))
+}

@@ -1,0 +1,151 @@
+//! What an engine works with: the tasks of a plan, the runner that proves them, and the store of their results.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use evergrove_commit::batch::{Input, Plan, Step};
+use evergrove_commit::{BackendError, NodeProof, RecursionBackend, Vector};
+use evergrove_jobs::{GraphError, Key, Put, Results, ResultsError, Runner, Task, TaskFailure, TaskGraph, TaskId};
+use evergrove_proof::{BatchProof, NodeKind, SCHEME};
+
+use super::proof_key;
+use crate::store::{Objects, View};
+use crate::{BackendSpec, Error};
+
+/// The tasks of a plan from scratch: task n proves step n. Joins come before leaves.
+pub(crate) fn graph(plan: &Plan, backend: &BackendSpec) -> Result<TaskGraph, GraphError> {
+    let mut graph = TaskGraph::new();
+    for step in &plan.steps {
+        let deps = step.inputs.iter().filter_map(|i| if let Input::Step(n) = i { Some(TaskId(*n)) } else { None });
+        graph.add(Task {
+            key: proof_key(backend, step.kind, &step.statement),
+            kind: step.kind.name(),
+            priority: match step.kind {
+                NodeKind::Bucket => 0,
+                NodeKind::Merge => 1,
+                NodeKind::Wrap => 2,
+            },
+            deps: deps.collect(),
+        })?;
+    }
+    Ok(graph)
+}
+
+/// Proves the steps of a plan. Reads witnesses when a step starts, from the view of the plan's epoch.
+pub(crate) struct Proving<'a> {
+    pub(crate) steps: &'a [Step],
+    pub(crate) vector: &'a Vector<&'a View>,
+    pub(crate) backend: &'a dyn RecursionBackend,
+    pub(crate) spec: &'a BackendSpec,
+}
+
+impl Runner for Proving<'_> {
+    fn run(&self, id: TaskId, task: &Task, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure> {
+        let step = &self.steps[id.0];
+        let children = inputs
+            .iter()
+            .map(|bytes| decode(self.spec, bytes).map(|(_, proof)| proof))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(TaskFailure::permanent)?;
+        let witness = step.witness(self.vector).map_err(TaskFailure::permanent)?;
+        let made = witness.prove(self.backend, &children.iter().collect::<Vec<_>>()).map_err(failure)?;
+        if (made.kind, made.statement) != (step.kind, step.statement) {
+            let what = format!("asked for a {} and got a {}, or another statement", step.kind, made.kind);
+            return Err(failure(BackendError::Internal(what)));
+        }
+        // Nothing is stored that its own verifier refuses.
+        self.backend.verify(&made).map_err(failure)?;
+        let bytes = encode(self.spec, made);
+        debug_assert_eq!(decode(self.spec, &bytes).ok().map(|(key, _)| key), Some(task.key));
+        Ok(bytes)
+    }
+}
+
+fn failure(e: BackendError) -> TaskFailure {
+    match e {
+        BackendError::Internal(_) => TaskFailure::transient(e),
+        e => TaskFailure::permanent(e),
+    }
+}
+
+/// A proof as it is stored: the file that is handed out.
+fn encode(backend: &BackendSpec, proof: NodeProof) -> Vec<u8> {
+    let file = BatchProof {
+        scheme: SCHEME.into(),
+        backend: backend.id.clone(),
+        profile: backend.profile,
+        class: backend.class,
+        kind: proof.kind,
+        statement: proof.statement,
+        body: proof.bytes,
+    };
+    file.encode()
+}
+
+/// The proof in a file that this backend made, with its key.
+pub(crate) fn decode(backend: &BackendSpec, bytes: &[u8]) -> Result<(Key, NodeProof), String> {
+    let file = BatchProof::decode(bytes).map_err(|e| e.to_string())?;
+    if file.scheme != SCHEME {
+        return Err(format!("it is a proof of the scheme {}", file.scheme));
+    }
+    if (&file.backend, file.profile, file.class) != (&backend.id, backend.profile, backend.class) {
+        return Err(format!("it was made by {} with profile {}", file.backend, file.profile));
+    }
+    let proof = NodeProof { kind: file.kind, statement: file.statement, bytes: file.body };
+    Ok((proof_key(backend, proof.kind, &proof.statement), proof))
+}
+
+/// Proofs in the store's objects, as an engine sees them: a proof is there when it verifies.
+pub(crate) struct Proofs<'a> {
+    objects: &'a Objects,
+    backend: &'a dyn RecursionBackend,
+    spec: &'a BackendSpec,
+    damaged: AtomicUsize,
+    failed: Mutex<Option<Error>>,
+}
+
+impl<'a> Proofs<'a> {
+    pub(crate) fn new(objects: &'a Objects, backend: &'a dyn RecursionBackend, spec: &'a BackendSpec) -> Self {
+        Self { objects, backend, spec, damaged: AtomicUsize::new(0), failed: Mutex::new(None) }
+    }
+
+    /// How many stored proofs were taken away because they do not verify.
+    pub(crate) fn damaged(&self) -> usize {
+        self.damaged.load(Ordering::Relaxed)
+    }
+
+    /// The first error of the objects, if there was one.
+    pub(crate) fn take_error(&self) -> Option<Error> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn failed(&self, key: &Key) -> impl FnOnce(Error) -> ResultsError + '_ {
+        let context = format!("proof {key}");
+        move |e| {
+            let text = e.to_string();
+            self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
+            ResultsError { context, source: text.into() }
+        }
+    }
+}
+
+impl Results for Proofs<'_> {
+    fn get(&self, key: &Key) -> Result<Option<Arc<[u8]>>, ResultsError> {
+        Ok(self.objects.get(key).map_err(self.failed(key))?.map(Into::into))
+    }
+
+    fn put(&self, key: &Key, bytes: &Arc<[u8]>) -> Result<Put, ResultsError> {
+        self.objects.put(key, bytes).map_err(self.failed(key))
+    }
+
+    fn contains(&self, key: &Key) -> Result<bool, ResultsError> {
+        let Some(bytes) = self.objects.get(key).map_err(self.failed(key))? else { return Ok(false) };
+        let judged = decode(self.spec, &bytes);
+        if judged.is_ok_and(|(found, proof)| found == *key && self.backend.verify(&proof).is_ok()) {
+            return Ok(true);
+        }
+        self.objects.delete(key).map_err(self.failed(key))?;
+        self.damaged.fetch_add(1, Ordering::Relaxed);
+        Ok(false)
+    }
+}

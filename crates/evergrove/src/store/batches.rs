@@ -1,0 +1,281 @@
+//! What the store knows of its batches.
+
+use evergrove_commit::schema::Schema;
+use evergrove_primitives::Digest;
+use evergrove_proof::{BackendId, Commitment, HeightClass, NodeKind, Profile};
+use redb::ReadableTable;
+
+use super::changes::{first_empty, unknown};
+use super::layout::{BATCHES, BackendRecord, BatchRecord, MEMBERS, ProvenRecord};
+use super::write::{read_members, read_record};
+use super::{Epoch, Store};
+use crate::{BackendSpec, Error};
+
+/// The longest name of a batch.
+const NAME_BYTES: usize = 64;
+
+/// A batch and where its proof stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchStatus {
+    /// Its name.
+    pub name: String,
+    /// Number of members.
+    pub len: u64,
+    /// The first member.
+    pub first: u64,
+    /// The last member.
+    pub last: u64,
+    /// Name and version of its backend.
+    pub backend: BackendId,
+    /// The profile of its proofs.
+    pub profile: Profile,
+    /// The height class of its circuits.
+    pub class: HeightClass,
+    /// m of its backend.
+    pub capacity: usize,
+    /// True when its final proof is a wrap.
+    pub wraps: bool,
+    /// The epoch since which it has these members.
+    pub since: u64,
+    /// Its last finished proof.
+    pub proven: Option<ProvenAt>,
+    /// True when that proof is of these members and of the current commitment.
+    pub fresh: bool,
+}
+
+/// A finished proof of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProvenAt {
+    /// The epoch that was proven.
+    pub epoch: u64,
+    /// Its commitment.
+    pub commitment: Commitment,
+    /// d, the canonical digest of the members' leaves.
+    pub canonical: Digest,
+    /// The circuit of the final proof.
+    pub kind: NodeKind,
+    /// Size of the final proof as a file.
+    pub bytes: u64,
+    /// Content key of the final proof: the name of its object.
+    pub key: evergrove_jobs::Key,
+}
+
+/// The state of a store.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// The current epoch with its commitment.
+    pub epoch: Epoch,
+    /// The oldest epoch that can be read.
+    pub oldest: u64,
+    /// The schema of the table.
+    pub schema: Schema,
+    /// Size of the database's file in bytes, 0 when it is not a file in the store's directory.
+    pub database_bytes: u64,
+    /// Number of proofs kept, final ones and those below them.
+    pub objects: usize,
+    /// Their size in bytes.
+    pub object_bytes: u64,
+    /// The batches, by name.
+    pub batches: Vec<BatchStatus>,
+}
+
+impl Store {
+    /// The state of the store. Reads no page and no proof.
+    pub fn status(&self) -> Result<Status, Error> {
+        let (objects, _) = self.objects().list()?;
+        let epochs = self.epochs()?;
+        let epoch = self.epoch()?;
+        Ok(Status {
+            epoch,
+            oldest: epochs.first().map_or(epoch.number, |e| e.number),
+            schema: self.schema().clone(),
+            database_bytes: std::fs::metadata(self.dir().join(super::DATABASE)).map_or(0, |m| m.len()),
+            objects: objects.len(),
+            object_bytes: objects.iter().map(|o| o.bytes).sum(),
+            batches: self.batches()?,
+        })
+    }
+
+    /// Every batch, by name.
+    pub fn batches(&self) -> Result<Vec<BatchStatus>, Error> {
+        let current = self.epoch()?;
+        self.records()?.into_iter().map(|(name, record)| self.status_of(name, &record, &current)).collect()
+    }
+
+    /// One batch.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBatch`].
+    pub fn batch(&self, name: &str) -> Result<BatchStatus, Error> {
+        let (record, _) = self.record(name)?;
+        self.status_of(name.into(), &record, &self.epoch()?)
+    }
+
+    /// The members of a batch, ascending.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBatch`].
+    pub fn members(&self, name: &str) -> Result<Vec<u64>, Error> {
+        Ok(self.record(name)?.1)
+    }
+
+    /// Defines a batch with these members, or finds that there is one with them. A batch that exists keeps its proof when
+    /// `backend` is the one that made it. Nothing is proven.
+    ///
+    /// # Errors
+    /// [`Error::BatchName`], [`Error::EmptyBatch`], [`Error::Duplicate`], [`Error::OutOfRange`], [`Error::EmptySlot`];
+    /// [`Error::BatchExists`] when it has other members.
+    pub fn define_batch(&self, name: &str, indices: &[u64], backend: &BackendSpec) -> Result<(), Error> {
+        check_name(name)?;
+        let members = sorted(name, indices)?;
+        self.write(0, |view, current| {
+            let height = current.commitment.height;
+            if let Some(index) = members.last().filter(|i| *i >> height != 0) {
+                return Err(Error::OutOfRange { index: *index, height });
+            }
+            let record = match view.batch(name)? {
+                None => {
+                    if let Some(index) = first_empty(view, &members)? {
+                        return Err(Error::EmptySlot { index, batch: Some(name.into()) });
+                    }
+                    view.put_members(name, &members)?;
+                    BatchRecord {
+                        backend: BackendRecord::new(backend),
+                        len: members.len() as u64,
+                        span: (members[0], members[members.len() - 1]),
+                        since: current.number,
+                        proven: None,
+                    }
+                }
+                Some(old) if view.members(name)? != members => {
+                    return Err(Error::BatchExists { name: name.into(), len: old.len });
+                }
+                Some(old) if old.backend == BackendRecord::new(backend) => return Ok(((), false)),
+                Some(old) => BatchRecord { backend: BackendRecord::new(backend), proven: None, ..old },
+            };
+            view.put_batch(name, &record)?;
+            Ok(((), true))
+        })
+    }
+
+    /// Forgets a batch. Its proofs are taken away by the next [`Self::prune`].
+    ///
+    /// # Errors
+    /// [`Error::UnknownBatch`].
+    pub fn drop_batch(&self, name: &str) -> Result<(), Error> {
+        self.write(0, |view, _| {
+            if view.batch(name)?.is_none() {
+                return Err(unknown(name, view));
+            }
+            view.remove_batch(name)?;
+            Ok(((), true))
+        })
+    }
+
+    /// Record and members of a batch, read together.
+    pub(crate) fn record(&self, name: &str) -> Result<(BatchRecord, Vec<u64>), Error> {
+        let read = self.begin_read()?;
+        let both = (|| {
+            let record = read.open_table(BATCHES)?.get(name)?.map(|b| b.value().to_vec());
+            let members = read.open_table(MEMBERS)?.get(name)?.map(|b| b.value().to_vec());
+            Ok::<_, redb::Error>(record.zip(members))
+        })();
+        match both.map_err(Error::database(self.dir()))? {
+            Some((record, members)) => {
+                let members = read_members(self.dir(), name, &members)?;
+                let record = read_record(self.dir(), name, &record)?;
+                if members.is_empty() || members.len() as u64 != record.len {
+                    return Err(Error::corrupt(
+                        self.dir(),
+                        format!("batch {name:?} has not the members it is said to have"),
+                    ));
+                }
+                Ok((record, members))
+            }
+            None => {
+                let known = self.records()?.into_iter().map(|(name, _)| name).collect();
+                Err(Error::UnknownBatch { name: name.into(), known })
+            }
+        }
+    }
+
+    /// The records of all batches, by name.
+    pub(crate) fn records(&self) -> Result<Vec<(String, BatchRecord)>, Error> {
+        let read = self.begin_read()?;
+        let all = (|| {
+            let mut out = Vec::new();
+            for entry in read.open_table(BATCHES)?.iter()? {
+                let (name, record) = entry?;
+                out.push((name.value().to_owned(), record.value().to_vec()));
+            }
+            Ok::<_, redb::Error>(out)
+        })();
+        let all = all.map_err(Error::database(self.dir()))?;
+        all.into_iter().map(|(name, bytes)| Ok((name.clone(), read_record(self.dir(), &name, &bytes)?))).collect()
+    }
+
+    /// Notes a finished proof, unless the batch has got other members or another backend since the proof's epoch.
+    pub(crate) fn set_proven(&self, name: &str, backend: &BackendRecord, proven: &ProvenRecord) -> Result<(), Error> {
+        self.write(0, |view, _| match view.batch(name)? {
+            Some(record) if record.since <= proven.epoch => {
+                let record = BatchRecord { backend: backend.clone(), proven: Some(proven.clone()), ..record };
+                view.put_batch(name, &record)?;
+                Ok(((), true))
+            }
+            _ => Ok(((), false)),
+        })
+    }
+
+    fn status_of(&self, name: String, record: &BatchRecord, current: &Epoch) -> Result<BatchStatus, Error> {
+        let corrupt = || Error::corrupt(self.dir(), format!("record of batch {name:?}"));
+        let spec = record.backend.spec().ok_or_else(corrupt)?;
+        let proven = record.proven.as_ref().map(|p| {
+            Some(ProvenAt {
+                epoch: p.epoch,
+                commitment: p.commitment()?,
+                canonical: Digest::from_bytes(&p.canonical).ok()?,
+                kind: p.kind()?,
+                bytes: p.bytes,
+                key: evergrove_jobs::Key(p.key),
+            })
+        });
+        let proven = match proven {
+            None => None,
+            Some(p) => Some(p.ok_or_else(corrupt)?),
+        };
+        Ok(BatchStatus {
+            len: record.len,
+            first: record.span.0,
+            last: record.span.1,
+            backend: spec.id,
+            profile: spec.profile,
+            class: spec.class,
+            capacity: spec.capacity,
+            wraps: spec.wraps,
+            since: record.since,
+            fresh: proven.as_ref().is_some_and(|p| p.epoch >= record.since && p.commitment == current.commitment),
+            proven,
+            name,
+        })
+    }
+}
+
+/// Members in ascending order.
+pub(crate) fn sorted(name: &str, indices: &[u64]) -> Result<Vec<u64>, Error> {
+    if indices.is_empty() {
+        return Err(Error::EmptyBatch(name.into()));
+    }
+    let mut members = indices.to_vec();
+    members.sort_unstable();
+    match members.windows(2).find(|w| w[0] == w[1]) {
+        Some(w) => Err(Error::Duplicate(w[0])),
+        None => Ok(members),
+    }
+}
+
+/// Refuses what is no name of a batch: names stand in command lines and file names.
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
+    let fine = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
+    let head = name.bytes().next().is_some_and(|c| c.is_ascii_alphanumeric());
+    if head && name.len() <= NAME_BYTES && name.bytes().all(fine) { Ok(()) } else { Err(Error::BatchName(name.into())) }
+}

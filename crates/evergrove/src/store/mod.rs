@@ -1,0 +1,288 @@
+//! A store: one directory with the versions of one table, its batches and their proofs.
+
+mod batches;
+mod changes;
+mod create;
+mod layout;
+mod objects;
+mod prune;
+mod view;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use evergrove_commit::schema::Schema;
+use evergrove_proof::{Commitment, SCHEME};
+use object_store::ObjectStore;
+use redb::{Database, ReadTransaction, ReadableDatabase};
+
+pub use batches::{BatchStatus, ProvenAt, Status};
+pub use changes::{Changes, EpochReport};
+pub use layout::Epoch;
+pub use prune::PruneReport;
+pub use view::View;
+
+pub(crate) use batches::sorted;
+pub(crate) use changes::stage;
+pub(crate) use layout::{BackendRecord, BatchRecord, DATABASE, FORMAT, ProvenRecord};
+pub(crate) use objects::{Object, Objects};
+pub(crate) use view::split_slot;
+pub(crate) use write::WriteView;
+
+use layout::{EPOCHS, META, OBJECTS, meta};
+
+use crate::Error;
+
+/// Opens or creates the database at a path.
+type OpenDatabase = Arc<dyn Fn(&Path) -> Result<Database, redb::DatabaseError> + Send + Sync>;
+
+/// How a store is kept. The default is files in the store's directory and a cache of 256 MiB.
+#[derive(Clone)]
+pub struct Options {
+    cache_bytes: usize,
+    objects: Option<Arc<dyn ObjectStore>>,
+    database: Option<OpenDatabase>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { cache_bytes: 256 << 20, objects: None, database: None }
+    }
+}
+
+impl Options {
+    /// Sets the size of the database's cache.
+    pub fn with_cache_bytes(mut self, bytes: usize) -> Self {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// Keeps proofs in `objects` instead of the store's directory.
+    pub fn with_objects(mut self, objects: Arc<dyn ObjectStore>) -> Self {
+        self.objects = Some(objects);
+        self
+    }
+
+    /// Opens the database with `open`, which gets the path of its file and creates it where there is none.
+    pub fn with_database(
+        mut self,
+        open: impl Fn(&Path) -> Result<Database, redb::DatabaseError> + Send + Sync + 'static,
+    ) -> Self {
+        self.database = Some(Arc::new(open));
+        self
+    }
+
+    fn open_database(&self, dir: &Path, file: &Path, create: bool) -> Result<Database, Error> {
+        let mut builder = Database::builder();
+        builder.set_cache_size(self.cache_bytes);
+        let opened = match &self.database {
+            Some(open) => open(file),
+            None if create => builder.create(file),
+            None => builder.open(file),
+        };
+        opened.map_err(|e| match e {
+            // What redb says of a file that it did not write.
+            redb::DatabaseError::Storage(redb::StorageError::Io(e))
+                if matches!(e.kind(), std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof) =>
+            {
+                Error::NotAStore(dir.into())
+            }
+            e => Error::database(dir)(e.into()),
+        })
+    }
+}
+
+/// A table with its versions, batches and proofs in one directory.
+///
+/// ```text
+///                 Store::create                                  Changes              Prover
+///   no store ─────────────────────▶ epoch 1, batches none ───▶ epoch e + 1 ───▶ every batch proven at e + 1
+///                                                                  │   ▲             │
+///                                                     crash, error │   │ update,     │ Changes
+///                                                     or cancelled ▼   │ prove       ▼
+///                                                            some batches stale   epoch e + 2 ..
+/// ```
+///
+/// All changes of one epoch are one transaction of the database: an epoch is there whole or not at all, whenever the
+/// process ends. Proofs follow; each is stored under a key that names its statement, so that a stale batch never shows an
+/// old proof as new, and a refresh goes on from the proofs that are there.
+///
+/// One process at a time has a store open; [`View`]s of it may be read on many threads while one writes. Calls block and
+/// must not be made on a thread that drives an asynchronous runtime.
+pub struct Store {
+    dir: PathBuf,
+    database: Database,
+    objects: Objects,
+    schema: Arc<Schema>,
+}
+
+impl Store {
+    /// Opens the store in `dir`.
+    ///
+    /// # Errors
+    /// [`Error::Missing`], [`Error::NotAStore`], [`Error::Locked`], [`Error::Version`], [`Error::Corrupt`], [`Error::Io`].
+    pub fn open(dir: &Path) -> Result<Self, Error> {
+        Self::open_with(dir, &Options::default())
+    }
+
+    /// As [`Self::open`], with options.
+    pub fn open_with(dir: &Path, options: &Options) -> Result<Self, Error> {
+        let file = dir.join(DATABASE);
+        if !dir.try_exists().map_err(Error::io(dir))? {
+            return Err(Error::Missing(dir.into()));
+        }
+        if !file.try_exists().map_err(Error::io(&file))? {
+            return Err(Error::NotAStore(dir.into()));
+        }
+        let database = options.open_database(dir, &file, false)?;
+        let objects = match &options.objects {
+            None => Objects::local(dir.join(OBJECTS))?,
+            Some(store) => Objects::new(store.clone(), store.to_string().into())?,
+        };
+        let read = database.begin_read().map_err(|e| Error::database(dir)(e.into()))?;
+        check_format(dir, &read)?;
+        let schema = read_meta(dir, &read, meta::SCHEMA)?;
+        let schema = Arc::new(Schema::from_bytes(&schema).map_err(Error::schema(dir))?);
+        let store = Self { dir: dir.into(), database, objects, schema };
+        store.epoch()?;
+        Ok(store)
+    }
+
+    /// The store's directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The schema of the table.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The current epoch.
+    pub fn epoch(&self) -> Result<Epoch, Error> {
+        self.read_epochs(&self.begin_read()?, None)
+    }
+
+    /// The commitment to the current table.
+    pub fn commitment(&self) -> Result<Commitment, Error> {
+        Ok(self.epoch()?.commitment)
+    }
+
+    /// Every epoch that can be read, oldest first.
+    pub fn epochs(&self) -> Result<Vec<Epoch>, Error> {
+        let read = self.begin_read()?;
+        let newest = self.read_epochs(&read, None)?.number;
+        let oldest = self.read_number(&read, meta::OLDEST)?;
+        (oldest..=newest).map(|e| self.read_epochs(&read, Some(e))).collect()
+    }
+
+    /// A view of the current epoch.
+    pub fn view(&self) -> Result<View, Error> {
+        let read = self.begin_read()?;
+        View::new(self.dir.clone(), self.read_epochs(&read, None)?, self.schema.clone(), &read)
+    }
+
+    /// A view of an epoch.
+    ///
+    /// # Errors
+    /// [`Error::UnknownEpoch`] when it has been pruned or has not been.
+    pub fn view_at(&self, epoch: u64) -> Result<View, Error> {
+        let read = self.begin_read()?;
+        View::new(self.dir.clone(), self.read_epochs(&read, Some(epoch))?, self.schema.clone(), &read)
+    }
+
+    pub(crate) fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    pub(crate) fn begin_read(&self) -> Result<ReadTransaction, Error> {
+        self.database.begin_read().map_err(|e| Error::database(&self.dir)(e.into()))
+    }
+
+    /// Runs `work` in a transaction that writes epoch `current + ahead`, and commits it when `work` says so. When `work`
+    /// fails or says no, nothing is written.
+    pub(crate) fn write<T>(
+        &self,
+        ahead: u64,
+        work: impl FnOnce(&mut WriteView<'_>, &Epoch) -> Result<(T, bool), Error>,
+    ) -> Result<T, Error> {
+        let db = Error::database(&self.dir);
+        let write = self.database.begin_write().map_err(|e| db(e.into()))?;
+        let current = self.epoch()?;
+        let outcome = {
+            let mut view = WriteView::new(&self.dir, current.number + ahead, self.schema.clone(), &write)?;
+            work(&mut view, &current)
+        };
+        match outcome {
+            Ok((out, true)) => {
+                write.commit().map_err(|e| db(e.into()))?;
+                Ok(out)
+            }
+            Ok((out, false)) => {
+                write.abort().map_err(|e| db(e.into()))?;
+                Ok(out)
+            }
+            Err(e) => {
+                // The transaction is dropped either way; the first error is the one that tells.
+                let _ = write.abort();
+                Err(e)
+            }
+        }
+    }
+
+    /// An epoch, the current one for `None`.
+    fn read_epochs(&self, read: &ReadTransaction, epoch: Option<u64>) -> Result<Epoch, Error> {
+        let newest = self.read_number(read, meta::EPOCH)?;
+        let oldest = self.read_number(read, meta::OLDEST)?;
+        let epoch = epoch.unwrap_or(newest);
+        if !(oldest..=newest).contains(&epoch) {
+            return Err(Error::UnknownEpoch { epoch, oldest, newest });
+        }
+        let bytes = (|| Ok::<_, redb::Error>(read.open_table(EPOCHS)?.get(epoch)?.map(|b| *b.value())))();
+        bytes
+            .map_err(Error::database(&self.dir))?
+            .and_then(|b| Epoch::decode(epoch, &b))
+            .ok_or_else(|| Error::corrupt(&self.dir, format!("the record of epoch {epoch}")))
+    }
+
+    fn read_number(&self, read: &ReadTransaction, name: &str) -> Result<u64, Error> {
+        let bytes = read_meta(&self.dir, read, name)?;
+        let le = bytes.try_into().map_err(|_| Error::corrupt(&self.dir, format!("{name} is no number")))?;
+        Ok(u64::from_le_bytes(le))
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("dir", &self.dir).finish_non_exhaustive()
+    }
+}
+
+fn read_meta(dir: &Path, read: &ReadTransaction, name: &str) -> Result<Vec<u8>, Error> {
+    let bytes = (|| Ok::<_, redb::Error>(read.open_table(META)?.get(name)?.map(|b| b.value().to_vec())))();
+    match bytes {
+        Ok(Some(bytes)) => Ok(bytes),
+        Ok(None) => Err(Error::corrupt(dir, format!("it has no {name}"))),
+        Err(redb::Error::TableDoesNotExist(_) | redb::Error::TableTypeMismatch { .. }) => {
+            Err(Error::NotAStore(dir.into()))
+        }
+        Err(e) => Err(Error::database(dir)(e)),
+    }
+}
+
+fn check_format(dir: &Path, read: &ReadTransaction) -> Result<(), Error> {
+    let bytes = read_meta(dir, read, meta::FORMAT)?;
+    let version = bytes.strip_prefix(meta::MAGIC).ok_or_else(|| Error::NotAStore(dir.into()))?;
+    let found = version.try_into().map(u32::from_le_bytes).ok();
+    if found != Some(FORMAT) {
+        let found = found.map_or("of another kind".into(), |v| v.to_string());
+        return Err(Error::Version { dir: dir.into(), found, known: FORMAT });
+    }
+    let scheme = read_meta(dir, read, meta::SCHEME)?;
+    if scheme != SCHEME.as_bytes() {
+        let found = format!("{FORMAT} with the scheme {}", String::from_utf8_lossy(&scheme));
+        return Err(Error::Version { dir: dir.into(), found, known: FORMAT });
+    }
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! Reading one epoch.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use evergrove_commit::page::Page;
+use evergrove_commit::schema::{Row, Schema};
+use evergrove_commit::{PageId, StoreError, Vector};
+use evergrove_primitives::Digest;
+use evergrove_proof::tree::Value;
+use evergrove_proof::{Commitment, Opening};
+use redb::{ReadOnlyTable, ReadableTable};
+
+use super::layout::{Epoch, PAGES, SLOTS};
+use crate::Error;
+
+/// Pages above the lowest tier that a view keeps decoded: at most 32 MiB.
+const KEPT_PAGES: usize = 4096;
+/// Bytes of a value at the head of a slot.
+pub(crate) const VALUE_BYTES: usize = 32;
+
+pub(crate) type PageKey = (u8, u64, u64);
+pub(crate) type SlotKey = (u64, u64);
+
+/// The table as it is in one epoch, whatever is written meanwhile.
+///
+/// Implements [`evergrove_commit::Store`], so that everything which `evergrove-commit` computes of a vector can be computed
+/// of it.
+pub struct View {
+    dir: PathBuf,
+    epoch: Epoch,
+    schema: Arc<Schema>,
+    pages: ReadOnlyTable<PageKey, &'static [u8]>,
+    slots: ReadOnlyTable<SlotKey, &'static [u8]>,
+    kept: Mutex<HashMap<PageId, Option<Arc<Page>>>>,
+}
+
+impl View {
+    pub(crate) fn new(
+        dir: PathBuf,
+        epoch: Epoch,
+        schema: Arc<Schema>,
+        read: &redb::ReadTransaction,
+    ) -> Result<Self, Error> {
+        let pages = read.open_table(PAGES).map_err(|e| Error::database(&dir)(e.into()))?;
+        let slots = read.open_table(SLOTS).map_err(|e| Error::database(&dir)(e.into()))?;
+        Ok(Self { dir, epoch, schema, pages, slots, kept: Mutex::default() })
+    }
+
+    /// The epoch: its number, commitment and number of filled slots.
+    pub fn epoch(&self) -> &Epoch {
+        &self.epoch
+    }
+
+    /// The commitment to the table of this epoch.
+    pub fn commitment(&self) -> Commitment {
+        self.epoch.commitment
+    }
+
+    /// The schema.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The vector over this view.
+    pub fn vector(&self) -> Result<Vector<&Self>, Error> {
+        Vector::new(self.epoch.commitment.height, self).map_err(Error::vector(&self.dir))
+    }
+
+    /// The row of a slot, `None` when it is empty. One look-up.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`]; [`Error::Corrupt`] when the stored bytes are no row of the schema.
+    pub fn row(&self, index: u64) -> Result<Option<Row>, Error> {
+        self.check(index)?;
+        let slot = latest_slot(&self.slots, index, self.epoch.number).map_err(Error::database(&self.dir))?;
+        slot.map(|bytes| self.decode_row(index, &bytes)).transpose()
+    }
+
+    /// The value of a slot with its Merkle path; an empty slot opens to `None`. Reads at most ceil(H / 7) pages.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], and those of a damaged store.
+    pub fn opening(&self, index: u64) -> Result<Opening, Error> {
+        self.check(index)?;
+        let vector = self.vector()?;
+        let height = vector.height();
+        let siblings: Vec<Digest> = vector.siblings(index, 0, height).map_err(Error::vector(&self.dir))?;
+        let value = vector.value(index).map_err(Error::vector(&self.dir))?;
+        Ok(Opening { index, height, value, siblings })
+    }
+
+    /// Calls `visit` with every filled slot in ascending order. Reads the table once, in constant memory.
+    ///
+    /// # Errors
+    /// The first error of `visit`, and those of a damaged store.
+    pub fn for_each_row(&self, mut visit: impl FnMut(u64, Row) -> Result<(), Error>) -> Result<(), Error> {
+        self.for_each_slot(|index, bytes| visit(index, self.decode_row(index, bytes)?))
+    }
+
+    /// As [`Self::for_each_row`], with the slots' bytes.
+    pub(crate) fn for_each_slot(&self, mut visit: impl FnMut(u64, &[u8]) -> Result<(), Error>) -> Result<(), Error> {
+        let db = Error::database(&self.dir);
+        let mut newest: Option<(u64, Vec<u8>)> = None;
+        let mut flush = |slot: Option<(u64, Vec<u8>)>| match slot {
+            Some((index, bytes)) if !bytes.is_empty() => visit(index, &bytes),
+            _ => Ok(()),
+        };
+        for entry in self.slots.iter().map_err(|e| db(e.into()))? {
+            let (key, bytes) = entry.map_err(|e| db(e.into()))?;
+            let (index, epoch) = key.value();
+            if epoch > self.epoch.number {
+                continue;
+            }
+            if newest.as_ref().is_some_and(|(last, _)| *last != index) {
+                flush(newest.take())?;
+            }
+            newest = Some((index, bytes.value().to_vec()));
+        }
+        flush(newest)
+    }
+
+    /// Every page of this epoch that is not empty, in ascending order of tier and position.
+    pub(crate) fn for_each_page(&self, mut visit: impl FnMut(PageId, &Page) -> Result<(), Error>) -> Result<(), Error> {
+        let db = Error::database(&self.dir);
+        let mut last = None;
+        for entry in self.pages.iter().map_err(|e| db(e.into()))? {
+            let (key, _) = entry.map_err(|e| db(e.into()))?;
+            let (tier, position, _) = key.value();
+            let id = PageId { tier, position };
+            if last.replace(id) != Some(id)
+                && let Some(page) = self.read_page(id)?
+            {
+                visit(id, &page)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_page(&self, id: PageId) -> Result<Option<Arc<Page>>, Error> {
+        latest_page(&self.pages, id, self.epoch.number)
+            .map_err(Error::database(&self.dir))?
+            .map(|bytes| decode_page(id, &bytes).map_err(|what| Error::corrupt(&self.dir, what)))
+            .transpose()
+    }
+
+    fn decode_row(&self, index: u64, bytes: &[u8]) -> Result<Row, Error> {
+        let corrupt = |what| Error::corrupt(&self.dir, format!("slot {index}: {what}"));
+        let (value, row) = split_slot(bytes).ok_or_else(|| corrupt("is no value".into()))?;
+        if self.schema.is_raw() {
+            return Ok(Row::Raw(value));
+        }
+        self.schema.decode_row(row).map_err(|e| corrupt(e.to_string()))
+    }
+
+    fn check(&self, index: u64) -> Result<(), Error> {
+        let height = self.epoch.commitment.height;
+        if index >> height == 0 { Ok(()) } else { Err(Error::OutOfRange { index, height }) }
+    }
+}
+
+impl evergrove_commit::Store for View {
+    fn page(&self, id: PageId) -> Result<Option<Arc<Page>>, StoreError> {
+        let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if id.tier > 0
+            && let Some(page) = lock().get(&id)
+        {
+            return Ok(page.clone());
+        }
+        let page = self.read_page(id).map_err(context)?;
+        if id.tier > 0 {
+            let mut kept = lock();
+            if kept.len() < KEPT_PAGES {
+                kept.insert(id, page.clone());
+            }
+        }
+        Ok(page)
+    }
+
+    fn value(&self, index: u64) -> Result<Option<Value>, StoreError> {
+        read_value(&self.slots, index, self.epoch.number, &self.dir).map_err(context)
+    }
+}
+
+/// An error of ours on its way through a trait of `evergrove-commit`.
+pub(crate) fn context(e: Error) -> StoreError {
+    StoreError { context: "reading the store".into(), source: Box::new(e) }
+}
+
+/// The bytes of a page at an epoch, `None` when it is empty.
+pub(crate) fn latest_page(
+    table: &impl ReadableTable<PageKey, &'static [u8]>,
+    id: PageId,
+    epoch: u64,
+) -> Result<Option<Vec<u8>>, redb::Error> {
+    let (tier, position) = (id.tier, id.position);
+    let mut versions = table.range((tier, position, 0)..=(tier, position, epoch))?;
+    let newest = versions.next_back().transpose()?;
+    Ok(newest.map(|(_, bytes)| bytes.value().to_vec()).filter(|b| !b.is_empty()))
+}
+
+/// The bytes of a slot at an epoch, `None` when it is empty.
+pub(crate) fn latest_slot(
+    table: &impl ReadableTable<SlotKey, &'static [u8]>,
+    index: u64,
+    epoch: u64,
+) -> Result<Option<Vec<u8>>, redb::Error> {
+    let mut versions = table.range((index, 0)..=(index, epoch))?;
+    let newest = versions.next_back().transpose()?;
+    Ok(newest.map(|(_, bytes)| bytes.value().to_vec()).filter(|b| !b.is_empty()))
+}
+
+pub(crate) fn read_value(
+    table: &impl ReadableTable<SlotKey, &'static [u8]>,
+    index: u64,
+    epoch: u64,
+    dir: &std::path::Path,
+) -> Result<Option<Value>, Error> {
+    let slot = latest_slot(table, index, epoch).map_err(Error::database(dir))?;
+    slot.map(|bytes| {
+        let (value, _) = split_slot(&bytes).ok_or_else(|| Error::corrupt(dir, format!("slot {index} is no value")))?;
+        Ok(value)
+    })
+    .transpose()
+}
+
+pub(crate) fn decode_page(id: PageId, bytes: &[u8]) -> Result<Arc<Page>, String> {
+    Page::decode(bytes).map(Arc::new).map_err(|e| format!("page {} of tier {}: {e}", id.position, id.tier))
+}
+
+/// Value and row of a slot's bytes.
+pub(crate) fn split_slot(bytes: &[u8]) -> Option<(Value, &[u8])> {
+    let (value, row) = bytes.split_first_chunk::<VALUE_BYTES>()?;
+    Some((Digest::from_bytes(value).ok()?.0, row))
+}
+
+/// The bytes of a slot.
+pub(crate) fn join_slot(value: &Value, row: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(VALUE_BYTES + row.len());
+    out.extend_from_slice(&Digest(*value).to_bytes());
+    out.extend_from_slice(row);
+    out
+}

@@ -1,0 +1,217 @@
+//! Writing one epoch: everything goes into one transaction of the database, which its owner commits or drops.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use evergrove_commit::page::Page;
+use evergrove_commit::schema::{Row, Schema};
+use evergrove_commit::{PageId, StoreError, StoreMut};
+use evergrove_proof::tree::Value;
+use redb::{ReadableTable, Table, WriteTransaction};
+
+use super::layout::{
+    BATCHES, BatchRecord, EPOCHS, Epoch, MEMBERS, META, PAGES, SLOTS, decode_members, encode_members, meta,
+};
+use super::view::{
+    PageKey, SlotKey, context, decode_page, join_slot, latest_page, latest_slot, read_value, split_slot,
+};
+use crate::Error;
+
+/// A view of the epoch that is being written. Reads see what has been written.
+pub(crate) struct WriteView<'t> {
+    dir: PathBuf,
+    /// The epoch being written.
+    epoch: u64,
+    schema: Arc<Schema>,
+    meta: Table<'t, &'static str, &'static [u8]>,
+    epochs: Table<'t, u64, &'static [u8; 41]>,
+    pages: Table<'t, PageKey, &'static [u8]>,
+    slots: Table<'t, SlotKey, &'static [u8]>,
+    batches: Table<'t, &'static str, &'static [u8]>,
+    members: Table<'t, &'static str, &'static [u8]>,
+}
+
+impl<'t> WriteView<'t> {
+    /// Opens every table, and creates those that do not exist.
+    pub(crate) fn new(dir: &Path, epoch: u64, schema: Arc<Schema>, write: &'t WriteTransaction) -> Result<Self, Error> {
+        let open = || -> Result<Self, redb::TableError> {
+            Ok(Self {
+                dir: dir.into(),
+                epoch,
+                schema,
+                meta: write.open_table(META)?,
+                epochs: write.open_table(EPOCHS)?,
+                pages: write.open_table(PAGES)?,
+                slots: write.open_table(SLOTS)?,
+                batches: write.open_table(BATCHES)?,
+                members: write.open_table(MEMBERS)?,
+            })
+        };
+        open().map_err(|e| Error::database(dir)(e.into()))
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    fn db<T, E: Into<redb::Error>>(&self, result: Result<T, E>) -> Result<T, Error> {
+        result.map_err(|e| Error::database(&self.dir)(e.into()))
+    }
+
+    pub(crate) fn put_meta(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let done = self.meta.insert(name, bytes).map(drop);
+        self.db(done)
+    }
+
+    /// Makes `epoch` the current one.
+    pub(crate) fn put_epoch(&mut self, epoch: &Epoch) -> Result<(), Error> {
+        let done = self.epochs.insert(epoch.number, &epoch.encode()).map(drop);
+        self.db(done)?;
+        self.put_meta(meta::EPOCH, &epoch.number.to_le_bytes())
+    }
+
+    /// True when the slot is filled.
+    pub(crate) fn is_filled(&self, index: u64) -> Result<bool, Error> {
+        self.db(latest_slot(&self.slots, index, self.epoch)).map(|s| s.is_some())
+    }
+
+    /// Writes a row beside the tree and gives its value, which is still to be put into the tree.
+    pub(crate) fn put_row(&mut self, index: u64, row: &Row) -> Result<Value, Error> {
+        let refused = |source| Error::Row { index, source };
+        let value = self.schema.value(row).map_err(refused)?;
+        // In raw mode the value is the row.
+        let bytes = if self.schema.is_raw() { Vec::new() } else { self.schema.encode_row(row).map_err(refused)? };
+        let done = self.slots.insert((index, self.epoch), join_slot(&value, &bytes).as_slice()).map(drop);
+        self.db(done)?;
+        Ok(value)
+    }
+
+    /// The record of a batch.
+    pub(crate) fn batch(&self, name: &str) -> Result<Option<BatchRecord>, Error> {
+        let bytes = self.db(self.batches.get(name))?;
+        bytes.map(|b| read_record(&self.dir, name, b.value())).transpose()
+    }
+
+    /// The members of a batch; none for a name that is no batch.
+    pub(crate) fn members(&self, name: &str) -> Result<Vec<u64>, Error> {
+        let bytes = self.db(self.members.get(name))?;
+        bytes.map_or(Ok(Vec::new()), |b| read_members(&self.dir, name, b.value()))
+    }
+
+    pub(crate) fn batch_names(&self) -> Result<Vec<String>, Error> {
+        let each = self.db(self.batches.iter())?;
+        each.map(|entry| Ok(self.db(entry)?.0.value().to_owned())).collect()
+    }
+
+    pub(crate) fn put_batch(&mut self, name: &str, record: &BatchRecord) -> Result<(), Error> {
+        let bytes = postcard::to_stdvec(record).map_err(|e| Error::corrupt(&self.dir, e.to_string()))?;
+        let done = self.batches.insert(name, bytes.as_slice()).map(drop);
+        self.db(done)
+    }
+
+    pub(crate) fn put_members(&mut self, name: &str, indices: &[u64]) -> Result<(), Error> {
+        let done = self.members.insert(name, encode_members(indices).as_slice()).map(drop);
+        self.db(done)
+    }
+
+    pub(crate) fn remove_batch(&mut self, name: &str) -> Result<(), Error> {
+        let done = self.batches.remove(name).map(drop);
+        self.db(done)?;
+        let done = self.members.remove(name).map(drop);
+        self.db(done)
+    }
+
+    /// Takes away what no epoch from `oldest` on reads, and gives the number of page versions, slot versions and epochs.
+    pub(crate) fn prune(&mut self, oldest: u64) -> Result<(u64, u64, u64), Error> {
+        let pages = self.db(superseded(&self.pages, |(t, p, e)| ((*t, *p), *e), oldest))?;
+        let slots = self.db(superseded(&self.slots, |(i, e)| (*i, *e), oldest))?;
+        let epochs = (|| self.epochs.range(..oldest)?.map(|e| Ok(e?.0.value())).collect::<Result<Vec<_>, _>>())();
+        let epochs = self.db::<_, redb::StorageError>(epochs)?;
+        let done = (|| -> Result<(), redb::StorageError> {
+            pages.iter().try_for_each(|k| self.pages.remove(k).map(drop))?;
+            slots.iter().try_for_each(|k| self.slots.remove(k).map(drop))?;
+            epochs.iter().try_for_each(|k| self.epochs.remove(k).map(drop))
+        })();
+        self.db(done)?;
+        self.put_meta(meta::OLDEST, &oldest.to_le_bytes())?;
+        Ok((pages.len() as u64, slots.len() as u64, epochs.len() as u64))
+    }
+}
+
+/// Keys of the versions that no epoch from `oldest` on reads: those with a later version that is not later than `oldest`,
+/// and empty ones that are not later than `oldest` themselves.
+fn superseded<K, N: PartialEq + Copy>(
+    table: &Table<'_, K, &'static [u8]>,
+    split: impl Fn(&K) -> (N, u64),
+    oldest: u64,
+) -> Result<Vec<K>, redb::StorageError>
+where
+    K: redb::Key + for<'a> redb::Value<SelfType<'a> = K> + Copy + 'static,
+{
+    let mut out = Vec::new();
+    let mut last: Option<K> = None;
+    for entry in table.iter()? {
+        let (key, bytes) = entry?;
+        let (key, empty) = (key.value(), bytes.value().is_empty());
+        let (name, epoch) = split(&key);
+        let before = last.take().filter(|k| split(k).0 == name);
+        if epoch <= oldest {
+            out.extend(before);
+            if empty {
+                out.push(key);
+            } else {
+                last = Some(key);
+            }
+        }
+    }
+    Ok(out)
+}
+
+impl evergrove_commit::Store for WriteView<'_> {
+    fn page(&self, id: PageId) -> Result<Option<Arc<Page>>, StoreError> {
+        let bytes = self.db(latest_page(&self.pages, id, self.epoch)).map_err(context)?;
+        let decode = |b: Vec<u8>| decode_page(id, &b).map_err(|what| context(Error::corrupt(&self.dir, what)));
+        bytes.map(decode).transpose()
+    }
+
+    fn value(&self, index: u64) -> Result<Option<Value>, StoreError> {
+        read_value(&self.slots, index, self.epoch, &self.dir).map_err(context)
+    }
+}
+
+impl StoreMut for WriteView<'_> {
+    fn put_page(&mut self, id: PageId, page: Option<Page>) -> Result<(), StoreError> {
+        let bytes = page.map_or(Vec::new(), |p| p.encode());
+        let done = self.pages.insert((id.tier, id.position, self.epoch), bytes.as_slice()).map(drop);
+        self.db(done).map_err(context)
+    }
+
+    /// Leaves a row alone that [`WriteView::put_row`] has written with this value.
+    fn put_value(&mut self, index: u64, value: Option<Value>) -> Result<(), StoreError> {
+        let bytes = match value {
+            None => Vec::new(),
+            Some(value) => {
+                let written = self.db(self.slots.get((index, self.epoch))).map_err(context)?;
+                if written.is_some_and(|s| split_slot(s.value()).is_some_and(|(v, _)| v == value)) {
+                    return Ok(());
+                }
+                join_slot(&value, &[])
+            }
+        };
+        let done = self.slots.insert((index, self.epoch), bytes.as_slice()).map(drop);
+        self.db(done).map_err(context)
+    }
+}
+
+pub(crate) fn read_record(dir: &Path, name: &str, bytes: &[u8]) -> Result<BatchRecord, Error> {
+    postcard::from_bytes(bytes).map_err(|e| Error::corrupt(dir, format!("record of batch {name:?}: {e}")))
+}
+
+pub(crate) fn read_members(dir: &Path, name: &str, bytes: &[u8]) -> Result<Vec<u64>, Error> {
+    decode_members(bytes)
+        .ok_or_else(|| Error::corrupt(dir, format!("the members of batch {name:?} are no list of indices")))
+}

@@ -1,0 +1,108 @@
+//! Judging a proof file.
+
+use evergrove_commit::BackendError;
+use evergrove_primitives::Digest;
+use evergrove_proof::tree::Value;
+use evergrove_proof::{
+    BackendId, BatchProof, Commitment, DecodeError, HeightClass, LeavesError, NodeKind, Policy, PolicyError, Profile,
+    Statement, batch_digest,
+};
+
+use crate::{Backends, Error, ErrorClass};
+
+/// What an accepted proof has shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// The statement: `canonical` is the canonical digest of some non-empty set of leaves of the committed vector.
+    pub statement: Statement,
+    /// How many leaves the verifier brought, each of which is shown to be in the vector. Without leaves nothing is shown
+    /// of any index: only that some set of leaves has the digest.
+    pub leaves: Option<usize>,
+    /// The backend that made the proof.
+    pub backend: BackendId,
+    /// Its profile.
+    pub profile: Profile,
+    /// Its height class.
+    pub class: HeightClass,
+    /// The circuit of the proof.
+    pub kind: NodeKind,
+}
+
+/// A proof is refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerifyError {
+    /// The bytes are no proof file.
+    #[error("not a proof file: {0}")]
+    Decode(#[from] DecodeError),
+    /// It is not a proof of the kind, or about the commitment, that the verifier accepts.
+    #[error("refused by the policy: {0}")]
+    Policy(#[from] PolicyError),
+    /// The leaves are no batch.
+    #[error("the leaves are no batch: {0}")]
+    Leaves(#[from] LeavesError),
+    /// The leaves are not those of the proof.
+    #[error(
+        "the {count} leaves have the canonical digest {found}, the proof is about {expected}: a leaf is changed, missing or additional"
+    )]
+    Canonical {
+        /// Number of leaves given.
+        count: usize,
+        /// The digest in the proof.
+        expected: Digest,
+        /// The digest of the leaves.
+        found: Digest,
+    },
+    /// The proof itself does not hold.
+    #[error("{0}")]
+    Proof(BackendError),
+    /// The backend is not there, or can not be made.
+    #[error(transparent)]
+    Backend(#[from] Error),
+}
+
+impl VerifyError {
+    /// Who has to act. Leaves that are no list of distinct indices are bad input; everything else about a proof is a refusal.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Leaves(_) => ErrorClass::Usage,
+            Self::Backend(e) => e.class(),
+            Self::Proof(BackendError::Internal(_)) => ErrorClass::Proving,
+            _ => ErrorClass::Refused,
+        }
+    }
+}
+
+/// Accepts exactly when `bytes` is a proof file that `policy` accepts for `commitment`, its canonical digest is that of
+/// `leaves` (index and value, indices strictly increasing) where they are given, and its backend accepts the proof.
+///
+/// Takes 2 permutations per leaf and one verification. Never panics on any bytes.
+///
+/// # Errors
+/// [`VerifyError`]; the cheap checks come first.
+pub fn verify(
+    bytes: &[u8],
+    commitment: &Commitment,
+    leaves: Option<&[(u64, Value)]>,
+    policy: &Policy,
+    backends: &Backends,
+) -> Result<Verified, VerifyError> {
+    let file = BatchProof::decode(bytes)?;
+    policy.check(&file, commitment)?;
+    if let Some(leaves) = leaves {
+        let (found, expected) = (batch_digest(commitment.height, leaves)?, file.statement.canonical);
+        if found != expected {
+            return Err(VerifyError::Canonical { count: leaves.len(), expected, found });
+        }
+    }
+    let backend = backends.get(&file.backend.name, file.profile, file.class)?;
+    let known = backend.id();
+    if known != file.backend {
+        let what = format!("the proof is of {}, this program has {known}", file.backend);
+        return Err(VerifyError::Proof(BackendError::Rejected(what)));
+    }
+    let BatchProof { backend: id, profile, class, kind, statement, body, .. } = file;
+    let proof = evergrove_commit::NodeProof { kind, statement, bytes: body };
+    backend.verify(&proof).map_err(VerifyError::Proof)?;
+    Ok(Verified { statement, leaves: leaves.map(<[_]>::len), backend: id, profile, class, kind })
+}
