@@ -15,7 +15,14 @@ pub const KEY_MAGIC: [u8; 4] = *b"EVGK";
 const CAP_HEIGHT_MAX: u8 = 8;
 
 /// Files built into this crate.
-const PINNED: &[(Profile, HeightClass, &[u8])] = &[];
+const PINNED: &[(Profile, HeightClass, &[u8])] = &[
+    (Profile::Proven, HeightClass::H27, include_bytes!("../keys/proven-27.key")),
+    (Profile::Proven, HeightClass::H40, include_bytes!("../keys/proven-40.key")),
+    (Profile::Johnson, HeightClass::H27, include_bytes!("../keys/johnson-27.key")),
+    (Profile::Johnson, HeightClass::H40, include_bytes!("../keys/johnson-40.key")),
+    (Profile::Paper, HeightClass::H27, include_bytes!("../keys/paper-27.key")),
+    (Profile::Paper, HeightClass::H40, include_bytes!("../keys/paper-40.key")),
+];
 
 /// The key file of a profile and height class, `None` where this build has none.
 pub fn pinned(profile: Profile, class: HeightClass) -> Option<&'static [u8]> {

@@ -1,1 +1,23 @@
-//! Placeholder.
+//! Recursive proofs of batch structures on Plonky2.
+//!
+//! **What.** [`Plonky2Backend`] proves the buckets, merges and wraps of a batch; [`Plonky2Verifier`] checks what it made,
+//! with pinned keys and without building a circuit. The circuits are in [`circuit`], their construction in [`setup`].
+//!
+//! **When.** A prover loads a backend (seconds, or less from its cache); a verifier loads only keys (milliseconds).
+//!
+//! **Neighbours.** Implements `evergrove_commit::RecursionBackend`; statements, encodings, profiles and pinned keys come from
+//! `evergrove-proof`. With `evergrove-bench`, the only crate that sees plonky2.
+
+#![forbid(unsafe_code)]
+
+mod backend;
+pub mod cache;
+pub mod circuit;
+mod convert;
+pub mod keys;
+pub mod setup;
+mod verifier;
+
+pub use backend::{BACKEND_NAME, BACKEND_VERSION, Plonky2Backend, backend_id};
+pub use convert::shape_of;
+pub use verifier::Plonky2Verifier;

@@ -1,0 +1,33 @@
+//! `evergrove-bench`: measures our code, beside its peers where there are some, and pins verifier keys.
+//!
+//! Every measurement prints one JSON object per line with `--json`, else a table for people.
+
+#![forbid(unsafe_code)]
+
+mod keys;
+mod memory;
+mod reckle;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "evergrove-bench", version, about = "Benchmarks of Evergrove")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Aggregate a batch, refresh it after one change inside and one outside, verify: each profile in a process of its own.
+    Reckle(reckle::Args),
+    /// Build every circuit and compare its key with the pinned one, or write the key files anew.
+    Keys(keys::Args),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Args::parse().command {
+        Command::Reckle(args) => reckle::run(&args),
+        Command::Keys(args) => keys::run(&args),
+    }
+}

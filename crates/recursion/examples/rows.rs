@@ -1,0 +1,19 @@
+//! The largest bucket that fits each profile's rows: what `Profile::bucket_capacity` states.
+use evergrove_proof::{HeightClass, Profile};
+use evergrove_recursion::circuit::CircuitSpec;
+use evergrove_recursion::setup::bucket_degree_bits;
+
+fn main() {
+    for class in HeightClass::ALL {
+        for profile in Profile::ALL {
+            let mut spec = CircuitSpec::of(profile, class);
+            let (mut low, mut high) = (spec.capacity - 8, spec.capacity * 5 / 4);
+            while high - low > 1 {
+                spec.capacity = low.midpoint(high);
+                let fits = bucket_degree_bits(&spec) <= spec.degree_bits;
+                *(if fits { &mut low } else { &mut high }) = spec.capacity;
+            }
+            println!("{profile} {}: {low}", class.height_max());
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The Plonky2 backend: proves the nodes of a batch structure.
+
+use std::path::Path;
+
+use evergrove_commit::{
+    BackendError, BackendId, BucketWitness, MergeWitness, NodeKind, NodeProof, RecursionBackend,
+};
+use evergrove_proof::{HeightClass, Profile};
+
+use crate::cache;
+use crate::circuit::{CircuitSpec, PlonkyProof, WrapTargets, circuit_config};
+use crate::keys::KeySet;
+use crate::setup::{Circuit, CircuitPair, build_wrap};
+use crate::verifier::Plonky2Verifier;
+
+/// Name of the backend in proofs.
+pub const BACKEND_NAME: &str = "plonky2";
+/// Version of circuits and proof encoding in proofs.
+pub const BACKEND_VERSION: u32 = 1;
+
+/// Name and version of the backend.
+pub fn backend_id() -> BackendId {
+    BackendId::new(BACKEND_NAME, BACKEND_VERSION)
+}
+
+/// Proves with Plonky2, for one profile and height class. One proof at a time uses all threads of the current rayon pool.
+pub struct Plonky2Backend {
+    profile: Profile,
+    class: HeightClass,
+    pair: CircuitPair,
+    wrap: Option<Circuit<WrapTargets>>,
+    verifier: Plonky2Verifier,
+}
+
+impl Plonky2Backend {
+    /// The proving circuits of a profile and height class, from `cache_dir` where they lie there and match the pinned keys,
+    /// else built (seconds) and left there.
+    ///
+    /// # Errors
+    /// When what was built does not match the pinned keys: another version of a dependency or a miscompilation. A cache that
+    /// is damaged, outdated or not writable is no error: it is built anew.
+    pub fn load(profile: Profile, class: HeightClass, cache_dir: Option<&Path>) -> Result<Self, BackendError> {
+        let pinned = KeySet::pinned(profile, class)?;
+        let (pair, wrap) = cache::load_or_build(profile, class, &pinned, cache_dir)?;
+        if KeySet::of(&pair, wrap.as_ref()) != pinned {
+            return Err(BackendError::Internal(format!(
+                "the {profile} circuits of height {} differ from the pinned keys",
+                class.height_max()
+            )));
+        }
+        Ok(Self::assemble(profile, class, pair, wrap))
+    }
+
+    /// Builds the circuits without looking at pinned keys: how the keys that are to be pinned come about.
+    pub fn build_unpinned(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
+        let (pair, wrap) = build(profile, class, None)?;
+        Ok(Self::assemble(profile, class, pair, wrap))
+    }
+
+    fn assemble(profile: Profile, class: HeightClass, pair: CircuitPair, wrap: Option<Circuit<WrapTargets>>) -> Self {
+        let verifier = Plonky2Verifier::new(&KeySet::of(&pair, wrap.as_ref()));
+        Self { profile, class, pair, wrap, verifier }
+    }
+
+    /// The keys of the circuits.
+    pub fn keys(&self) -> KeySet {
+        KeySet::of(&self.pair, self.wrap.as_ref())
+    }
+
+    /// The verifier of the circuits.
+    pub fn verifier(&self) -> &Plonky2Verifier {
+        &self.verifier
+    }
+
+    /// The bucket and merge circuits.
+    pub fn circuits(&self) -> &CircuitPair {
+        &self.pair
+    }
+
+    /// The wrap circuit, where the profile has one.
+    pub fn wrap_circuit(&self) -> Option<&Circuit<WrapTargets>> {
+        self.wrap.as_ref()
+    }
+
+    fn finish(
+        &self,
+        kind: NodeKind,
+        statement: evergrove_proof::Statement,
+        proof: anyhow::Result<PlonkyProof>,
+    ) -> Result<NodeProof, BackendError> {
+        // Plonky2's witness generation refuses a witness that contradicts the circuit.
+        let proof = proof.map_err(|e| BackendError::Witness(format!("{kind} proof: {e}")))?;
+        Ok(NodeProof { kind, statement, bytes: self.verifier.encode(kind, &proof)? })
+    }
+}
+
+/// Builds the circuits; `hint` is the pinned common data where they are known.
+pub(crate) fn build(
+    profile: Profile,
+    class: HeightClass,
+    hint: Option<&KeySet>,
+) -> Result<(CircuitPair, Option<Circuit<WrapTargets>>), BackendError> {
+    let spec = CircuitSpec::of(profile, class);
+    let pair = CircuitPair::build(&spec, hint.map(|k| &k.node_common))
+        .map_err(|e| BackendError::Internal(e.to_string()))?;
+    let wrap = profile.wrap().map(|params| build_wrap(&pair, &circuit_config(&params)));
+    Ok((pair, wrap))
+}
+
+fn witness_error(e: anyhow::Error) -> BackendError {
+    BackendError::Witness(e.to_string())
+}
+
+impl RecursionBackend for Plonky2Backend {
+    fn id(&self) -> BackendId {
+        backend_id()
+    }
+
+    fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    fn class(&self) -> HeightClass {
+        self.class
+    }
+
+    fn capacity(&self) -> usize {
+        self.pair.bucket.targets.slots.len()
+    }
+
+    fn wraps(&self) -> bool {
+        self.wrap.is_some()
+    }
+
+    fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
+        let circuit = &self.pair.bucket;
+        let merge_key = self.pair.merge.data.verifier_only.circuit_digest;
+        let wires = circuit.targets.assign(witness, merge_key).map_err(witness_error)?;
+        self.finish(NodeKind::Bucket, witness.statement, circuit.data.prove(wires))
+    }
+
+    fn prove_merge(&self, left: &NodeProof, right: &NodeProof, witness: &MergeWitness) -> Result<NodeProof, BackendError> {
+        for child in [left, right] {
+            if child.kind == NodeKind::Wrap {
+                return Err(BackendError::Witness("a wrapped proof can not be merged".into()));
+            }
+        }
+        let proofs = [self.verifier.decode(left)?, self.verifier.decode(right)?];
+        let [bucket_key, merge_key] = [&self.pair.bucket.data.verifier_only, &self.pair.merge.data.verifier_only];
+        let children = [(&proofs[0], left.kind == NodeKind::Bucket), (&proofs[1], right.kind == NodeKind::Bucket)];
+        let circuit = &self.pair.merge;
+        let wires = circuit
+            .targets
+            .assign(witness, children, left.statement.height, bucket_key, merge_key)
+            .map_err(witness_error)?;
+        self.finish(NodeKind::Merge, witness.statement, circuit.data.prove(wires))
+    }
+
+    fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
+        let circuit = self.wrap.as_ref().ok_or_else(|| {
+            BackendError::Witness(format!("profile {} has no wrap", self.profile))
+        })?;
+        let key = match child.kind {
+            NodeKind::Bucket => &self.pair.bucket.data.verifier_only,
+            NodeKind::Merge => &self.pair.merge.data.verifier_only,
+            NodeKind::Wrap => return Err(BackendError::Witness("the proof is wrapped already".into())),
+        };
+        let proof = self.verifier.decode(child)?;
+        let wires = circuit.targets.assign(&proof, child.kind == NodeKind::Bucket, key).map_err(witness_error)?;
+        self.finish(NodeKind::Wrap, child.statement, circuit.data.prove(wires))
+    }
+
+    fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
+        self.verifier.verify(proof)
+    }
+}

@@ -1,0 +1,96 @@
+//! Proving circuits on disk.
+//!
+//! A file holds plonky2's serialized circuits behind a checksum. What is loaded must have the pinned keys; a file that does
+//! not load, whatever the reason, is built anew. The wires that a prover sets are not stored: they follow from the circuit's
+//! construction, which costs far less than its commitments.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use evergrove_commit::BackendError;
+use evergrove_proof::{HeightClass, Profile};
+use plonky2::plonk::circuit_data::CircuitData;
+use plonky2::util::serialization::{DefaultGateSerializer, DefaultGeneratorSerializer};
+
+use crate::backend::build;
+use crate::circuit::{C, CircuitSpec, D, F, WrapTargets, circuit_config};
+use crate::keys::KeySet;
+use crate::setup::{Circuit, CircuitPair};
+
+/// First bytes of a cache file; the number changes with the layout.
+const MAGIC: &[u8; 8] = b"EVGC\0\0\0\x01";
+
+type Circuits = (CircuitPair, Option<Circuit<WrapTargets>>);
+
+/// The circuits from `dir` where they lie there, else built and left there.
+pub(crate) fn load_or_build(
+    profile: Profile,
+    class: HeightClass,
+    pinned: &KeySet,
+    dir: Option<&Path>,
+) -> Result<Circuits, BackendError> {
+    let path = dir.map(|d| file(d, profile, class));
+    if let Some(circuits) = path.as_deref().and_then(|p| load(p, profile, class, pinned)) {
+        return Ok(circuits);
+    }
+    let circuits = build(profile, class, Some(pinned))?;
+    if let Some(path) = path {
+        // A cache that can not be written costs the next start some seconds and nothing else.
+        let _ = store(&path, &circuits);
+    }
+    Ok(circuits)
+}
+
+/// Where the circuits of a profile and height class lie in `dir`.
+pub fn file(dir: &Path, profile: Profile, class: HeightClass) -> PathBuf {
+    dir.join(format!("plonky2-v{}-{profile}-{}.circuits", crate::backend::BACKEND_VERSION, class.height_max()))
+}
+
+/// `None` for anything but an intact file with the pinned keys.
+fn load(path: &Path, profile: Profile, class: HeightClass, pinned: &KeySet) -> Option<Circuits> {
+    let bytes = fs::read(path).ok()?;
+    let rest = bytes.strip_prefix(MAGIC)?;
+    let (checksum, mut rest) = rest.split_at_checked(blake3::OUT_LEN)?;
+    if blake3::hash(rest).as_bytes() != checksum {
+        return None;
+    }
+    let mut section = || -> Option<CircuitData<F, C, D>> {
+        let (len, tail) = rest.split_first_chunk::<8>()?;
+        let (data, tail) = tail.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+        rest = tail;
+        let generators = DefaultGeneratorSerializer::<C, D>::default();
+        CircuitData::from_bytes(data, &DefaultGateSerializer, &generators).ok()
+    };
+    let spec = CircuitSpec::of(profile, class);
+    let pair = CircuitPair::describe(&spec, &pinned.node_common, pinned.bucket.circuit_digest, section()?, section()?);
+    let wrap = match &pinned.wrap {
+        None => None,
+        Some(_) => {
+            let config = circuit_config(&profile.wrap()?);
+            Some(crate::setup::describe_wrap(pinned, &config, section()?))
+        }
+    };
+    (KeySet::of(&pair, wrap.as_ref()) == *pinned).then_some((pair, wrap))
+}
+
+/// Writes beside the target and renames, so that a reader never sees half a file.
+fn store(path: &Path, (pair, wrap): &Circuits) -> std::io::Result<()> {
+    let mut body = Vec::new();
+    for data in [&pair.bucket.data, &pair.merge.data].into_iter().chain(wrap.iter().map(|w| &w.data)) {
+        let generators = DefaultGeneratorSerializer::<C, D>::default();
+        let bytes = data
+            .to_bytes(&DefaultGateSerializer, &generators)
+            .map_err(|_| std::io::Error::other("a gate or generator has no serialization"))?;
+        body.extend((bytes.len() as u64).to_le_bytes());
+        body.extend(bytes);
+    }
+    let dir = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(dir)?;
+    let mut tmp = tempfile::NamedTempFile::new_in(dir)?;
+    tmp.write_all(MAGIC)?;
+    tmp.write_all(blake3::hash(&body).as_bytes())?;
+    tmp.write_all(&body)?;
+    tmp.persist(path)?;
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! The circuits: bucket, universal merge and final wrap.
+
+mod bucket;
+mod gadgets;
+mod merge;
+mod wrap;
+
+pub use bucket::BucketTargets;
+pub use merge::MergeTargets;
+pub use wrap::WrapTargets;
+
+use evergrove_primitives::{Digest, Goldilocks};
+use evergrove_proof::{HeightClass, Profile};
+use plonky2::field::goldilocks_field::GoldilocksField;
+use plonky2::field::types::{Field, PrimeField64};
+use plonky2::fri::reduction_strategies::FriReductionStrategy;
+use plonky2::hash::hash_types::{HashOut, HashOutTarget};
+use plonky2::iop::target::Target;
+use plonky2::plonk::circuit_builder::CircuitBuilder;
+use plonky2::plonk::circuit_data::CircuitConfig;
+use plonky2::plonk::config::PoseidonGoldilocksConfig;
+use plonky2::plonk::proof::ProofWithPublicInputs;
+
+/// Degree of the extension field.
+pub const D: usize = 2;
+/// Plonky2's field, hash and hasher choices.
+pub type C = PoseidonGoldilocksConfig;
+/// Plonky2's Goldilocks.
+pub type F = GoldilocksField;
+/// A plonky2 proof with its public inputs.
+pub type PlonkyProof = ProofWithPublicInputs<F, C, D>;
+pub(crate) type Builder = CircuitBuilder<F, D>;
+pub(crate) type DigestTarget = [Target; 4];
+
+/// The parameters that fix a pair of bucket and merge circuits.
+#[derive(Clone, Debug)]
+pub struct CircuitSpec {
+    /// Plonky2's configuration: wires, FRI parameters, challenges.
+    pub config: CircuitConfig,
+    /// H_max: positions are below 2^H_max.
+    pub height_max: u8,
+    /// m, the number of leaf slots of a bucket.
+    pub capacity: usize,
+    /// log2 of the rows of both circuits.
+    pub degree_bits: usize,
+}
+
+impl CircuitSpec {
+    /// The circuits of a profile and height class.
+    pub fn of(profile: Profile, class: HeightClass) -> Self {
+        let params = profile.recursion();
+        Self {
+            config: circuit_config(&params),
+            height_max: class.height_max(),
+            capacity: profile.bucket_capacity(class),
+            degree_bits: params.degree_bits as usize,
+        }
+    }
+}
+
+/// Plonky2's standard configuration with the FRI parameters and challenge count of a profile.
+///
+/// `security_bits` is set to 1, since plonky2's own check counts by a conjecture that is disproved;
+/// `evergrove_proof::soundness` computes the real numbers.
+pub fn circuit_config(params: &evergrove_proof::FriParams) -> CircuitConfig {
+    let mut config = CircuitConfig::standard_recursion_config();
+    config.security_bits = 1;
+    config.num_challenges = params.challenges as usize;
+    config.fri_config.rate_bits = params.rate_bits as usize;
+    config.fri_config.num_query_rounds = params.queries as usize;
+    config.fri_config.proof_of_work_bits = params.pow_bits as u32;
+    config.fri_config.cap_height = 4;
+    config.fri_config.reduction_strategy = FriReductionStrategy::ConstantArityBits(4, params.final_poly_bits as usize);
+    config
+}
+
+/// Number of public inputs of bucket and merge: C\[4\], d\[4\], h, base, key of the merge circuit\[4\].
+pub const NODE_PUBLIC_INPUTS: usize = 14;
+/// Number of public inputs of the wrap: C\[4\], d\[4\], h, base.
+pub const WRAP_PUBLIC_INPUTS: usize = 10;
+
+/// The public inputs of a bucket or a merge.
+pub struct NodeTargets {
+    /// C, the Merkle digest of the node.
+    pub root: DigestTarget,
+    /// d, the canonical digest of the chosen leaves below it.
+    pub canonical: DigestTarget,
+    /// h, the height of the node.
+    pub height: Target,
+    /// First position below the node.
+    pub base: Target,
+    /// Circuit digest of the merge circuit that may consume the proof.
+    pub merge_key: HashOutTarget,
+}
+
+impl NodeTargets {
+    fn register(b: &mut Builder) -> Self {
+        let targets = Self {
+            root: b.add_virtual_target_arr(),
+            canonical: b.add_virtual_target_arr(),
+            height: b.add_virtual_target(),
+            base: b.add_virtual_target(),
+            merge_key: b.add_virtual_hash(),
+        };
+        b.register_public_inputs(&targets.root);
+        b.register_public_inputs(&targets.canonical);
+        b.register_public_inputs(&[targets.height, targets.base]);
+        b.register_public_inputs(&targets.merge_key.elements);
+        targets
+    }
+
+    /// Reads the public inputs of a child proof.
+    fn of_child(public_inputs: &[Target]) -> Self {
+        let digest = |at: usize| core::array::from_fn(|i| public_inputs[at + i]);
+        Self {
+            root: digest(0),
+            canonical: digest(4),
+            height: public_inputs[8],
+            base: public_inputs[9],
+            merge_key: HashOutTarget { elements: digest(10) },
+        }
+    }
+}
+
+/// A field element of ours as plonky2's.
+pub fn to_plonky(x: Goldilocks) -> F {
+    F::from_canonical_u64(x.as_u64())
+}
+
+/// A field element of plonky2's as ours.
+pub fn from_plonky(x: F) -> Goldilocks {
+    Goldilocks::reduce(x.to_canonical_u64())
+}
+
+/// A digest of ours as plonky2's.
+pub fn to_hash(d: &Digest) -> HashOut<F> {
+    HashOut { elements: d.0.map(to_plonky) }
+}
+
+/// A digest of plonky2's as ours.
+pub fn from_hash(h: &HashOut<F>) -> Digest {
+    Digest(h.elements.map(from_plonky))
+}

@@ -1,0 +1,89 @@
+//! Verifier keys in plonky2's types, and as the bytes that are pinned in [`evergrove_proof::keys`].
+//!
+//! Plonky2's `circuit_digest` does not hash the gates, so that a verifier pins the common data beside caps and digests.
+
+use evergrove_commit::{BackendError, NodeKind};
+use evergrove_proof::keys::{self, CircuitKey};
+use evergrove_proof::{HeightClass, Profile};
+use plonky2::hash::merkle_tree::MerkleCap;
+use plonky2::plonk::circuit_data::{CommonCircuitData, VerifierOnlyCircuitData};
+use plonky2::util::serialization::DefaultGateSerializer;
+
+use crate::backend::backend_id;
+use crate::circuit::{C, D, F, WrapTargets, from_hash, to_hash};
+use crate::setup::{Circuit, CircuitPair};
+
+/// A circuit's key in plonky2's form.
+pub type VerifierKey = VerifierOnlyCircuitData<C, D>;
+/// A circuit's public description in plonky2's form.
+pub type CommonData = CommonCircuitData<F, D>;
+
+/// The keys of one profile and height class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeySet {
+    /// What bucket and merge share.
+    pub node_common: CommonData,
+    /// The bucket's key.
+    pub bucket: VerifierKey,
+    /// The merge's key.
+    pub merge: VerifierKey,
+    /// The wrap's common data and key.
+    pub wrap: Option<(CommonData, VerifierKey)>,
+}
+
+impl KeySet {
+    /// The keys of built circuits.
+    pub fn of(pair: &CircuitPair, wrap: Option<&Circuit<WrapTargets>>) -> Self {
+        Self {
+            node_common: pair.merge.data.common.clone(),
+            bucket: pair.bucket.data.verifier_only.clone(),
+            merge: pair.merge.data.verifier_only.clone(),
+            wrap: wrap.map(|w| (w.data.common.clone(), w.data.verifier_only.clone())),
+        }
+    }
+
+    /// The pinned keys of a profile and height class.
+    ///
+    /// # Errors
+    /// When this build pins none, or pins bytes that do not decode.
+    pub fn pinned(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
+        let what = keys::file_name(profile, class);
+        let internal = |e: String| BackendError::Internal(format!("pinned keys {what}: {e}"));
+        let bytes = keys::pinned(profile, class).ok_or_else(|| internal("this build has none".into()))?;
+        let set = keys::KeySet::decode(bytes).map_err(|e| internal(e.to_string()))?;
+        Self::from_pinned(&set).map_err(internal)
+    }
+
+    fn from_pinned(set: &keys::KeySet) -> Result<Self, String> {
+        let read = |kind: NodeKind| -> Result<(CommonData, VerifierKey), String> {
+            let key = set.get(kind).ok_or_else(|| format!("no {kind} key"))?;
+            let common = CommonData::from_bytes(key.common.clone(), &DefaultGateSerializer)
+                .map_err(|_| format!("common data of {kind} do not decode"))?;
+            let cap = MerkleCap(key.cap.iter().map(to_hash).collect());
+            Ok((common, VerifierKey { constants_sigmas_cap: cap, circuit_digest: to_hash(&key.circuit_digest) }))
+        };
+        let (node_common, bucket) = read(NodeKind::Bucket)?;
+        let (merge_common, merge) = read(NodeKind::Merge)?;
+        if merge_common != node_common {
+            return Err("bucket and merge differ in their common data".into());
+        }
+        let wrap = set.get(NodeKind::Wrap).map(|_| read(NodeKind::Wrap)).transpose()?;
+        Ok(Self { node_common, bucket, merge, wrap })
+    }
+
+    /// The key file of these keys.
+    pub fn to_pinned(&self, profile: Profile, class: HeightClass) -> keys::KeySet {
+        let key = |kind, common: &CommonData, key: &VerifierKey| CircuitKey {
+            kind,
+            cap: key.constants_sigmas_cap.0.iter().map(from_hash).collect(),
+            circuit_digest: from_hash(&key.circuit_digest),
+            common: common.to_bytes(&DefaultGateSerializer).expect("every gate in use is one of plonky2's own"),
+        };
+        let mut set = vec![
+            key(NodeKind::Bucket, &self.node_common, &self.bucket),
+            key(NodeKind::Merge, &self.node_common, &self.merge),
+        ];
+        set.extend(self.wrap.as_ref().map(|(common, k)| key(NodeKind::Wrap, common, k)));
+        keys::KeySet { backend: backend_id(), profile, class, keys: set }
+    }
+}

@@ -1,0 +1,179 @@
+//! Building the circuits of a profile.
+//!
+//! Bucket and merge must share one `CommonCircuitData`, since a merge verifies both kinds of children with one verifier; and
+//! the merge's own common data is an input of its construction. Setup therefore looks for a fixed point: it builds both
+//! with the union of their gates until nothing changes. Rounds are cheap (no commitment); only the last one commits.
+
+use plonky2::field::goldilocks_field::GoldilocksField;
+use plonky2::gates::gate::GateRef;
+use plonky2::gates::noop::NoopGate;
+use plonky2::hash::hash_types::HashOut;
+use plonky2::plonk::circuit_data::{CircuitConfig, CircuitData, CommonCircuitData};
+
+use crate::keys::KeySet;
+use crate::circuit::{BucketTargets, Builder, C, CircuitSpec, D, F, MergeTargets, WrapTargets};
+
+/// A circuit with the wires that its prover sets.
+pub struct Circuit<T> {
+    /// The wires.
+    pub targets: T,
+    /// Plonky2's prover and verifier data.
+    pub data: CircuitData<F, C, D>,
+    /// Rows in use before padding.
+    pub rows: usize,
+}
+
+/// The two circuits that prove each other.
+pub struct CircuitPair {
+    /// Proves up to m leaves.
+    pub bucket: Circuit<BucketTargets>,
+    /// Proves the node above two proofs.
+    pub merge: Circuit<MergeTargets>,
+}
+
+/// Why no circuits came out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// A circuit needs more rows than the spec gives it.
+    #[error("the {circuit} circuit needs 2^{needed} rows, the profile has 2^{given}")]
+    TooManyRows {
+        /// `bucket` or `merge`.
+        circuit: &'static str,
+        /// log2 of the rows that it needs.
+        needed: usize,
+        /// log2 of the rows of the spec.
+        given: usize,
+    },
+    /// Bucket and merge did not come to share one common data.
+    #[error("bucket and merge circuits share no common data after {0} rounds")]
+    NoFixedPoint(usize),
+}
+
+/// Stands in for the bucket's key while the common data are searched: constants do not change them, as long as the number of
+/// distinct ones is the same.
+const STAND_IN_KEY: HashOut<F> = HashOut {
+    elements: [GoldilocksField(1 << 60), GoldilocksField(1 << 61), GoldilocksField(1 << 62), GoldilocksField(1 << 63)],
+};
+
+/// Rounds of the search; two are what it takes from scratch, one with the right hint.
+const ROUNDS: usize = 5;
+
+impl CircuitPair {
+    /// Builds both circuits. A `hint` of the right common data saves the search; a wrong one costs only time.
+    pub fn build(spec: &CircuitSpec, hint: Option<&CommonCircuitData<F, D>>) -> Result<Self, SetupError> {
+        let mut common = match hint {
+            Some(common) => common.clone(),
+            None => Unbuilt::bucket(spec).mock(spec, &[]),
+        };
+        for _ in 0..ROUNDS {
+            let bucket = Unbuilt::bucket(spec).mock(spec, &common.gates);
+            let merge = Unbuilt::merge(spec, &common, STAND_IN_KEY).mock(spec, &common.gates);
+            for (circuit, found) in [("bucket", &bucket), ("merge", &merge)] {
+                let (needed, given) = (found.degree_bits(), spec.degree_bits);
+                if needed > given {
+                    return Err(SetupError::TooManyRows { circuit, needed, given });
+                }
+            }
+            if bucket == common && merge == common {
+                return Self::build_at(spec, &common);
+            }
+            common = merge;
+        }
+        Err(SetupError::NoFixedPoint(ROUNDS))
+    }
+
+    /// The pair whose circuits have been built before: `bucket` and `merge` are their data.
+    pub(crate) fn describe(
+        spec: &CircuitSpec,
+        common: &CommonCircuitData<F, D>,
+        bucket_key: HashOut<F>,
+        bucket: CircuitData<F, C, D>,
+        merge: CircuitData<F, C, D>,
+    ) -> Self {
+        let targets = Unbuilt::bucket(spec);
+        let bucket = Circuit { rows: targets.builder.num_gates(), targets: targets.targets, data: bucket };
+        let targets = Unbuilt::merge(spec, common, bucket_key);
+        let merge = Circuit { rows: targets.builder.num_gates(), targets: targets.targets, data: merge };
+        Self { bucket, merge }
+    }
+
+    fn build_at(spec: &CircuitSpec, common: &CommonCircuitData<F, D>) -> Result<Self, SetupError> {
+        let bucket = Unbuilt::bucket(spec).commit(spec, &common.gates);
+        let merge = Unbuilt::merge(spec, common, bucket.data.verifier_only.circuit_digest).commit(spec, &common.gates);
+        if bucket.data.common != *common || merge.data.common != *common {
+            return Err(SetupError::NoFixedPoint(ROUNDS));
+        }
+        Ok(Self { bucket, merge })
+    }
+}
+
+/// log2 of the rows that a bucket of this spec takes, padding aside. Commits to nothing, so that it costs a second or two.
+pub fn bucket_degree_bits(spec: &CircuitSpec) -> usize {
+    Unbuilt::bucket(spec).builder.mock_build::<C>().common.degree_bits()
+}
+
+/// Builds the wrap of a pair's proofs.
+pub fn build_wrap(pair: &CircuitPair, config: &CircuitConfig) -> Circuit<WrapTargets> {
+    let Unbuilt { targets, builder } = Unbuilt::wrap(&KeySet::of(pair, None), config);
+    Circuit { targets, rows: builder.num_gates(), data: builder.build() }
+}
+
+/// The wrap whose circuit has been built before.
+pub(crate) fn describe_wrap(keys: &KeySet, config: &CircuitConfig, data: CircuitData<F, C, D>) -> Circuit<WrapTargets> {
+    let Unbuilt { targets, builder } = Unbuilt::wrap(keys, config);
+    Circuit { targets, rows: builder.num_gates(), data }
+}
+
+struct Unbuilt<T> {
+    targets: T,
+    builder: Builder,
+}
+
+impl Unbuilt<BucketTargets> {
+    fn bucket(spec: &CircuitSpec) -> Self {
+        let mut builder = Builder::new(spec.config.clone());
+        let targets = BucketTargets::build(&mut builder, spec);
+        Self { targets, builder }
+    }
+}
+
+impl Unbuilt<MergeTargets> {
+    fn merge(spec: &CircuitSpec, common: &CommonCircuitData<F, D>, bucket_key: HashOut<F>) -> Self {
+        let mut builder = Builder::new(spec.config.clone());
+        let targets = MergeTargets::build(&mut builder, spec, common, bucket_key);
+        Self { targets, builder }
+    }
+}
+
+impl Unbuilt<WrapTargets> {
+    fn wrap(keys: &KeySet, config: &CircuitConfig) -> Self {
+        let mut builder = Builder::new(config.clone());
+        let [bucket, merge] = [&keys.bucket, &keys.merge].map(|k| k.circuit_digest);
+        let targets = WrapTargets::build(&mut builder, &keys.node_common, bucket, merge);
+        Self { targets, builder }
+    }
+}
+
+impl<T> Unbuilt<T> {
+    /// Adds `gates` to the gate set and pads to the spec's degree, as far as the circuit leaves room.
+    fn pad(&mut self, spec: &CircuitSpec, gates: &[GateRef<F, D>]) -> usize {
+        let rows = self.builder.num_gates();
+        for gate in gates {
+            self.builder.add_gate_to_gate_set(gate.clone());
+        }
+        while self.builder.num_gates() <= 1 << (spec.degree_bits - 1) {
+            self.builder.add_gate(NoopGate, vec![]);
+        }
+        rows
+    }
+
+    fn mock(mut self, spec: &CircuitSpec, gates: &[GateRef<F, D>]) -> CommonCircuitData<F, D> {
+        self.pad(spec, gates);
+        self.builder.mock_build::<C>().common
+    }
+
+    fn commit(mut self, spec: &CircuitSpec, gates: &[GateRef<F, D>]) -> Circuit<T> {
+        let rows = self.pad(spec, gates);
+        Circuit { targets: self.targets, data: self.builder.build(), rows }
+    }
+}

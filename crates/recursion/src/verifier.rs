@@ -1,0 +1,96 @@
+//! Verification with pinned keys: no circuit is built, no prover data loaded.
+
+use evergrove_commit::{BackendError, NodeKind, NodeProof};
+use evergrove_primitives::Goldilocks;
+use evergrove_proof::wire::{self, SnarkShape};
+use evergrove_proof::{HeightClass, Profile, Statement};
+use plonky2::field::types::Field;
+use plonky2::plonk::circuit_data::VerifierCircuitData;
+
+use crate::circuit::{C, D, F, PlonkyProof, to_hash, to_plonky};
+use crate::convert::{from_plonky_proof, shape_of, to_plonky_proof};
+use crate::keys::KeySet;
+
+/// Verifies the proofs of one profile and height class.
+///
+/// Accepts bytes from anywhere: shape, canonicity and uniqueness of the encoding are checked before plonky2 sees a proof.
+pub struct Plonky2Verifier {
+    bucket: Kind,
+    merge: Kind,
+    wrap: Option<Kind>,
+}
+
+/// One circuit with what is derived from its common data.
+struct Kind {
+    circuit: VerifierCircuitData<F, C, D>,
+    shape: SnarkShape,
+}
+
+impl Kind {
+    fn new(common: &crate::keys::CommonData, key: &crate::keys::VerifierKey) -> Self {
+        let circuit = VerifierCircuitData { verifier_only: key.clone(), common: common.clone() };
+        Self { shape: shape_of(common), circuit }
+    }
+}
+
+impl Plonky2Verifier {
+    /// A verifier for these keys.
+    pub fn new(keys: &KeySet) -> Self {
+        Self {
+            bucket: Kind::new(&keys.node_common, &keys.bucket),
+            merge: Kind::new(&keys.node_common, &keys.merge),
+            wrap: keys.wrap.as_ref().map(|(common, key)| Kind::new(common, key)),
+        }
+    }
+
+    /// The verifier with the pinned keys of a profile and height class.
+    pub fn pinned(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
+        KeySet::pinned(profile, class).map(|keys| Self::new(&keys))
+    }
+
+    /// Accepts exactly the proofs of `proof.statement` by the circuit `proof.kind`. Never panics on any bytes.
+    pub fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
+        let plonky = self.decode(proof)?;
+        let circuit = &self.kind(proof.kind)?.circuit;
+        circuit.verify(plonky).map_err(|e| BackendError::Rejected(format!("{} proof: {e}", proof.kind)))
+    }
+
+    /// The plonky2 proof in `proof`, with the public inputs of its statement. Not verified.
+    pub(crate) fn decode(&self, proof: &NodeProof) -> Result<PlonkyProof, BackendError> {
+        let snark = wire::decode(&proof.bytes, &self.kind(proof.kind)?.shape)
+            .map_err(|e| BackendError::Rejected(format!("{} proof: {e}", proof.kind)))?;
+        Ok(to_plonky_proof(&snark, self.public_inputs(proof.kind, &proof.statement)?))
+    }
+
+    /// The bytes of a plonky2 proof that this program has made.
+    pub(crate) fn encode(&self, kind: NodeKind, proof: &PlonkyProof) -> Result<Vec<u8>, BackendError> {
+        let Kind { circuit, shape } = self.kind(kind)?;
+        let challenges = proof
+            .get_challenges(proof.get_public_inputs_hash(), &circuit.verifier_only.circuit_digest, &circuit.common)
+            .map_err(|e| BackendError::Internal(format!("transcript of a fresh {kind} proof: {e}")))?;
+        let snark = from_plonky_proof(&proof.proof, &challenges.fri_challenges.fri_query_indices);
+        Ok(wire::encode(&snark, shape))
+    }
+
+    fn kind(&self, kind: NodeKind) -> Result<&Kind, BackendError> {
+        match kind {
+            NodeKind::Bucket => Ok(&self.bucket),
+            NodeKind::Merge => Ok(&self.merge),
+            NodeKind::Wrap => self.wrap.as_ref().ok_or_else(|| BackendError::Rejected("this profile has no wrap".into())),
+        }
+    }
+
+    /// C, d, h, base; then the pinned merge key for bucket and merge.
+    fn public_inputs(&self, kind: NodeKind, st: &Statement) -> Result<Vec<F>, BackendError> {
+        let base = Goldilocks::from_canonical(st.base)
+            .map_err(|_| BackendError::Rejected(format!("base {} is no position", st.base)))?;
+        let mut out = Vec::with_capacity(crate::circuit::NODE_PUBLIC_INPUTS);
+        out.extend(to_hash(&st.root).elements);
+        out.extend(to_hash(&st.canonical).elements);
+        out.extend([F::from_canonical_u8(st.height), to_plonky(base)]);
+        if kind != NodeKind::Wrap {
+            out.extend(self.merge.circuit.verifier_only.circuit_digest.elements);
+        }
+        Ok(out)
+    }
+}
