@@ -52,26 +52,36 @@ pub enum Change {
     Leave,
 }
 
-/// The most proofs that one change makes anew in a vector of height `height` with buckets of `capacity` leaves.
+/// The most proofs that one change makes anew in a vector of height `height` with buckets of `capacity` leaves. Exact: some
+/// batch attains it.
 ///
 /// Every new proof but one is of a node whose subtree has the changed position p, because any other node has the same
 /// members, the same digests and the same range as before. These nodes lie on one path. The merges of a path have strictly
 /// decreasing child heights b, each with more than m = `capacity` members in 2^(b+1) slots, so that
-/// floor(log2 m) <= b <= H - 1: there are at most M = H - floor(log2 m) of them (none when that is negative), then one
+/// floor(log2 m) <= b <= H - 1: there are at most M = H - floor(log2 m) of them (none when that is not positive), then one
 /// bucket. The exception is a join that makes a merge where none was: a full bucket splits in two, or a subtree that used to
-/// climb through p's range now ends beside it; the side without p is new as well. Hence
+/// climb through p's range now ends beside it; the side without p is new as well. After a leave, p's own slot holds no
+/// member; when m + 1 is a power of two the lowest of the M merges would need it. Hence
 ///
-/// - [`Change::Value`] and [`Change::Leave`]: M + 1,
-/// - [`Change::Join`]: M + 2 where M > 0, and 1 where M = 0,
+/// | change | proofs, before a wrap |
+/// |---|---|
+/// | [`Change::Value`] | M + 1 |
+/// | [`Change::Join`] | M + 2, and 1 where M = 0 |
+/// | [`Change::Leave`] | M + 1; M where m + 1 is a power of two, but at least 1 |
 ///
-/// and one wrap. The bounds are attained by chains of lone leaves (one member beside each node of p's path) above m
-/// members in one corner. k changes of one epoch make at most the sum of their bounds, with one wrap, and fewer as they
-/// share the merges above them. A growth by one level makes one proof anew and the wrap: the top merge or the only bucket.
+/// The worst batches are chains of lone leaves (one member beside each node of p's path) above m + 1 members in one corner;
+/// for members spread at random M is replaced by about log2(|I| / m). k changes of one epoch make at most the sum of their
+/// bounds, with one wrap, and fewer as they share the merges above them. A growth by one level makes one proof anew
+/// and the wrap: the top merge or the only bucket.
 ///
 /// # Panics
 /// If `capacity` is 0.
 pub fn worst_case(height: u8, capacity: usize, change: Change, wraps: bool) -> usize {
     let merges = usize::from(height).saturating_sub(capacity.ilog2() as usize);
-    let beside = usize::from(change == Change::Join && merges > 0);
-    merges + 1 + beside + usize::from(wraps)
+    let nodes = match change {
+        Change::Join if merges > 0 => merges + 2,
+        Change::Leave if merges > 0 && (capacity + 1).is_power_of_two() => merges,
+        _ => merges + 1,
+    };
+    nodes + usize::from(wraps)
 }
