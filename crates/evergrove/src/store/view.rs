@@ -91,6 +91,19 @@ impl View {
         Ok(Opening { index, height, value, siblings })
     }
 
+    /// Index and value of filled slots, in the order of `indices`: what a verifier brings to a proof of a batch.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], [`Error::EmptySlot`].
+    pub fn leaves(&self, indices: &[u64]) -> Result<Vec<(u64, Value)>, Error> {
+        let leaf = |index: &u64| {
+            self.check(*index)?;
+            let value = read_value(&self.slots, *index, self.epoch.number, &self.dir)?;
+            Ok((*index, value.ok_or(Error::EmptySlot { index: *index, batch: None })?))
+        };
+        indices.iter().map(leaf).collect()
+    }
+
     /// Calls `visit` with every filled slot in ascending order. Reads the table once, in constant memory.
     ///
     /// # Errors

@@ -1,0 +1,66 @@
+//! A store with small buckets, for the tests.
+#![allow(dead_code, unreachable_pub)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use evergrove::{BackendChoice, Backends, Changes, Error, Prover, Store, VerifyError};
+use evergrove_commit::NativeBackend;
+use evergrove_commit::schema::{Row, Schema};
+use evergrove_jobs::local::LocalEngine;
+use evergrove_proof::{BackendId, HeightClass, Policy, Profile};
+use evergrove_testkit::commit::value;
+
+/// Native backends of both classes and all profiles, with buckets of `capacity` leaves.
+pub fn native(capacity: usize) -> Backends {
+    let mut backends = Backends::new();
+    for class in HeightClass::ALL {
+        for profile in Profile::ALL {
+            backends.add(Arc::new(NativeBackend::new(profile, class).with_capacity(capacity)));
+        }
+    }
+    backends
+}
+
+/// The native backend with a profile.
+pub fn choice(profile: Profile) -> BackendChoice {
+    BackendChoice { name: "native".into(), profile }
+}
+
+/// A raw row that depends on `x` alone.
+pub fn row(x: u64) -> Row {
+    Row::Raw(value(x))
+}
+
+/// A store of raw rows: slot i holds `row(i)`.
+pub fn create(dir: &Path, height: Option<u8>, indices: impl IntoIterator<Item = u64>) -> Store {
+    let rows = indices.into_iter().map(|i| Ok::<_, Error>((i, row(i))));
+    Store::create(dir, &Schema::raw(), height, rows).expect("a new store")
+}
+
+/// A prover that runs two tasks at once.
+pub fn with_prover<T>(store: &Store, backends: &Backends, work: impl FnOnce(&Prover<'_>) -> T) -> T {
+    let engine = LocalEngine::new(2);
+    work(&Prover::new(store, backends, &engine))
+}
+
+/// Changes that set slots to `row(x)`.
+pub fn set(slots: &[(u64, u64)]) -> Changes {
+    Changes { set: slots.iter().map(|(i, x)| (*i, row(*x))).collect(), ..Changes::default() }
+}
+
+/// A policy that accepts native proofs of every profile.
+pub fn lenient() -> Policy {
+    let policy = Policy::default().allow_backend(BackendId::new("native", 1));
+    Profile::ALL.into_iter().fold(policy, Policy::allow_profile)
+}
+
+/// Verifies the current proof of a batch against the current commitment and leaves.
+pub fn verify_batch(store: &Store, backends: &Backends, name: &str) -> Result<(), VerifyError> {
+    let view = store.view()?;
+    let leaves = view.leaves(&store.members(name)?)?;
+    let proof = store.export(name)?;
+    let verified = evergrove::verify(&proof, &view.commitment(), Some(&leaves), &lenient(), backends)?;
+    assert_eq!(verified.leaves, Some(leaves.len()));
+    Ok(())
+}
