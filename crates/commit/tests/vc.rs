@@ -6,7 +6,6 @@ use evergrove_primitives::Digest;
 use evergrove_proof::tree::{Value, null_digest};
 use evergrove_proof::{HeightClass, Opening, Profile};
 use evergrove_testkit::commit::value;
-use proptest::prelude::*;
 
 fn native(m: usize, wraps: bool) -> NativeBackend {
     NativeBackend::new(Profile::Proven, HeightClass::H27).with_capacity(m).with_wrap(wraps)
@@ -150,33 +149,4 @@ fn nested_merges_do_not_exhaust_the_stack() {
     let nested = NodeProof { kind: NodeKind::Merge, statement: proof.statement, bytes };
     let refusal = pp.backend.verify(&nested).unwrap_err();
     assert!(refusal.to_string().contains("nest deeper"), "{refusal}");
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn native_decoding_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..400), kind in 0u8..3) {
-        let pp = vc::r#gen(3, native(2, true)).unwrap();
-        let (vector, _) = vc::com(&pp, &table(0..3), MemoryStore::new()).unwrap();
-        let (proof, _) = vc::agg(&pp, &[0, 1, 2], &vector).unwrap();
-        let kind = NodeKind::from_code(kind).unwrap();
-        let offered = NodeProof { kind, statement: proof.statement, bytes };
-        prop_assert!(pp.backend.verify(&offered).is_err());
-    }
-
-    #[test]
-    fn native_mutations_are_refused(at: prop::sample::Index, to: u8, len: prop::sample::Index) {
-        let pp = vc::r#gen(3, native(2, true)).unwrap();
-        let (vector, _) = vc::com(&pp, &table(0..3), MemoryStore::new()).unwrap();
-        let (proof, _) = vc::agg(&pp, &[0, 1, 2], &vector).unwrap();
-        let mut bytes = proof.bytes.clone();
-        let at = at.index(bytes.len());
-        bytes[at] = to;
-        let other = NodeProof { bytes: bytes.clone(), ..(*proof).clone() };
-        prop_assert_eq!(pp.backend.verify(&other).is_ok(), bytes == proof.bytes);
-        bytes.truncate(len.index(bytes.len()));
-        let cut = NodeProof { bytes, ..other };
-        prop_assert!(pp.backend.verify(&cut).is_err());
-    }
 }

@@ -181,15 +181,6 @@ fn pages_encode_strictly() {
     assert!(matches!(Page::decode(&large), Err(PageError::Digest { digest: 1, .. })));
 }
 
-proptest! {
-    #[test]
-    fn decoding_any_bytes_does_not_panic(bitmap in prop::array::uniform32(any::<u8>()), body in prop::collection::vec(any::<u8>(), 0..256)) {
-        if let Ok(page) = Page::decode(&[&bitmap[..], &body].concat()) {
-            prop_assert_eq!(page.encode(), [&bitmap[..], &body].concat());
-        }
-    }
-}
-
 /// The size of the benchmark: 2^20 random slots of 2^27. Run with `--ignored`.
 #[test]
 #[ignore = "takes seconds on all cores"]
