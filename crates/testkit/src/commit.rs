@@ -14,7 +14,7 @@ pub struct Rng(pub u64);
 
 impl Rng {
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -23,12 +23,12 @@ impl Rng {
 
     /// A number below `n`.
     pub fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
+        self.next_u64() % n
     }
 
     /// A value of four field elements.
     pub fn value(&mut self) -> Value {
-        core::array::from_fn(|_| Goldilocks::reduce(self.next()))
+        core::array::from_fn(|_| Goldilocks::reduce(self.next_u64()))
     }
 }
 
@@ -80,8 +80,8 @@ impl Epoch {
             let known: Vec<u64> = slots.keys().copied().collect();
             let mask = (1 << height) - 1;
             let index = match rng.below(4) {
-                0 => rng.next() & mask,
-                1 => (rng.next() & mask) >> rng.below(u64::from(height)),
+                0 => rng.next_u64() & mask,
+                1 => (rng.next_u64() & mask) >> rng.below(u64::from(height)),
                 // Beside a known slot, so that members crowd in corners.
                 2 => known[rng.below(known.len() as u64) as usize] ^ rng.below(4) & mask,
                 _ => known[rng.below(known.len() as u64) as usize],
@@ -140,7 +140,7 @@ pub fn random_updates<B: RecursionBackend>(backend: B, height: u8, rounds: usize
     let mut pp = vc::r#gen(height, backend).expect("height of the backend's class");
     let mut slots: BTreeMap<u64, Value> = BTreeMap::new();
     while slots.len() < (1usize << height.min(3)).min(7) {
-        slots.insert(rng.next() & ((1 << height) - 1), rng.value());
+        slots.insert(rng.next_u64() & ((1 << height) - 1), rng.value());
     }
     let mut members: BTreeSet<u64> = slots.keys().copied().take(4).collect();
     let list: Vec<_> = slots.iter().map(|(i, v)| (*i, *v)).collect();

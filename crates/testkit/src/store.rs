@@ -72,7 +72,7 @@ fn carries_a_vector<S: StoreMut>(height: u8, store: S) {
     for round in 0..4 {
         let mut changes = std::collections::BTreeMap::new();
         for _ in 0..20 {
-            let index = rng.next() & ((1 << ours.height()) - 1);
+            let index = rng.next_u64() & ((1 << ours.height()) - 1);
             changes.insert(index, (rng.below(3) > 0).then(|| rng.value()));
         }
         if round == 2 {

@@ -162,7 +162,7 @@ impl Batch {
             None => return Err(BatchError::Empty),
             Some(last) => in_range(*last, height)?,
         }
-        let root = Builder { vector, capacity }.from_scratch(&indices, height, 0)?;
+        let root = Builder { vector, capacity }.anew(&indices, height, 0)?;
         Ok(Self { root, height, capacity })
     }
 
@@ -246,14 +246,14 @@ struct Builder<'a, S> {
 
 impl<S: Store> Builder<'_, S> {
     /// The structure of `indices`, ascending and not empty, below (`top`, `base`).
-    fn from_scratch(&self, indices: &[u64], top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
+    fn anew(&self, indices: &[u64], top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
         if indices.len() <= self.capacity {
             return self.bucket(indices.to_vec(), top, base);
         }
         let (bit, left_base, right_base) = parting(indices[0], indices[indices.len() - 1]);
         let (left, right) = indices.split_at(indices.partition_point(|i| *i < right_base));
         let (left, right) =
-            rayon::join(|| self.from_scratch(left, bit, left_base), || self.from_scratch(right, bit, right_base));
+            rayon::join(|| self.anew(left, bit, left_base), || self.anew(right, bit, right_base));
         self.merge(left?, right?, top, base)
     }
 

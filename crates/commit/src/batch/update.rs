@@ -114,10 +114,9 @@ impl<S: Store> Builder<'_, S> {
         base: u64,
         delta: Delta<'_>,
     ) -> Result<Arc<Node>, BatchError> {
-        if let Some(node) = old {
-            if (node.statement.height, node.statement.base) == (top, base) && delta.is_empty() {
-                return Ok(node.clone());
-            }
+        let same = |n: &&Arc<Node>| (n.statement.height, n.statement.base) == (top, base) && delta.is_empty();
+        if let Some(node) = old.filter(same) {
+            return Ok(node.clone());
         }
         // Down to the node at which the members that stay part, so that its children have the new structure's ranges.
         let mut leaves = delta.leaves;
@@ -141,7 +140,7 @@ impl<S: Store> Builder<'_, S> {
         let count = old.map_or(0, |n| n.count) + delta.joins.len() - leaves.len();
         // A bucket that stays whole may come to lie beside a new merge; one that loses a member is made anew.
         let Some(node) = old.filter(|n| count > self.capacity && (leaves.is_empty() || n.children().is_some())) else {
-            return self.from_scratch(&remaining(old, delta), top, base);
+            return self.anew(&remaining(old, delta), top, base);
         };
 
         let (own, joins) = ([Side::First, Side::Last].map(|s| edge(node, leaves, s)), delta.joins);
@@ -153,7 +152,7 @@ impl<S: Store> Builder<'_, S> {
             (false, _, _) => (None, old),
             // Its members part where the new ones do, and its children have the ranges of the new ones.
             (true, false, Some([l, r])) => (Some(l), Some(r)),
-            (true, false, None) => return self.from_scratch(&remaining(old, delta), top, base),
+            (true, false, None) => return self.anew(&remaining(old, delta), top, base),
         };
         let (left, right) = rayon::join(
             || self.revise(old_left, bit, left_base, delta.within(bit, left_base)),
