@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod backends;
+mod doctor;
 mod error;
 pub mod input;
 mod prove;
@@ -22,6 +23,7 @@ mod store;
 mod verify;
 
 pub use backends::{BackendSpec, Backends};
+pub use doctor::{DoctorReport, Finding};
 pub use error::{Error, ErrorClass};
 pub use prove::{
     BackendChoice, BatchEstimate, BatchReport, NodeCosts, Progress, Prover, UpdateEstimate, UpdateReport, proof_key,

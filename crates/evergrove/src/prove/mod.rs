@@ -12,8 +12,6 @@ use evergrove_proof::{Commitment, HeightClass, NodeKind, Profile};
 pub use estimate::{BatchEstimate, NodeCosts, UpdateEstimate};
 pub use keys::proof_key;
 
-pub(crate) use work::decode;
-
 use work::{Proofs, Proving};
 
 use crate::store::{BackendRecord, BatchRecord, Changes, EpochReport, ProvenRecord, Store};

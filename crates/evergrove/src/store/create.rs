@@ -60,7 +60,9 @@ struct Site(PathBuf);
 impl Site {
     fn new(dir: &Path) -> Result<Self, Error> {
         fs::create_dir_all(dir).map_err(Error::io(dir))?;
-        sweep(dir);
+        for left in sites(dir) {
+            fs::remove_dir_all(&left).map_err(Error::io(&left))?;
+        }
         let site = dir.join(format!("{CREATING}{}", std::process::id()));
         match fs::remove_dir_all(&site) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(&site)(e)),
@@ -94,15 +96,15 @@ impl Drop for Site {
     }
 }
 
-/// Takes away what creations have left that were killed: sites whose database nobody has open.
-fn sweep(dir: &Path) {
-    let Ok(entries) = fs::read_dir(dir) else { return };
-    for site in entries.flatten().filter(|e| e.file_name().to_string_lossy().starts_with(CREATING)) {
-        let file = site.path().join(DATABASE);
-        if file.exists() && !matches!(redb::Database::open(&file), Err(redb::DatabaseError::DatabaseAlreadyOpen)) {
-            let _ = fs::remove_dir_all(site.path());
-        }
-    }
+/// Sites in `dir` that nobody is building in: what creations have left that were killed.
+pub(super) fn sites(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let named = entries.flatten().filter(|e| e.file_name().to_string_lossy().starts_with(CREATING));
+    let abandoned = |site: &PathBuf| {
+        let file = site.join(DATABASE);
+        file.exists() && !matches!(redb::Database::open(&file), Err(redb::DatabaseError::DatabaseAlreadyOpen))
+    };
+    named.map(|e| e.path()).filter(abandoned).collect()
 }
 
 fn build<E: Into<Box<dyn std::error::Error + Send + Sync>>>(

@@ -26,7 +26,7 @@ pub use view::View;
 pub(crate) use batches::sorted;
 pub(crate) use changes::stage;
 pub(crate) use layout::{BackendRecord, BatchRecord, DATABASE, FORMAT, ProvenRecord};
-pub(crate) use objects::{Object, Objects};
+pub(crate) use objects::Objects;
 pub(crate) use view::split_slot;
 pub(crate) use write::WriteView;
 
@@ -198,6 +198,19 @@ impl Store {
 
     pub(crate) fn begin_read(&self) -> Result<ReadTransaction, Error> {
         self.database.begin_read().map_err(|e| Error::database(&self.dir)(e.into()))
+    }
+
+    /// Checks the checksums of the whole database. False when its bookkeeping had to be repaired.
+    pub(crate) fn check_integrity(&mut self) -> Result<bool, Error> {
+        self.database.check_integrity().map_err(|e| Error::database(&self.dir)(e.into()))
+    }
+
+    /// Files that interrupted commands have left.
+    pub(crate) fn leftovers(&self) -> Vec<String> {
+        let mut out = create::sites(&self.dir);
+        out.extend(self.objects.staged(&self.dir.join(OBJECTS)));
+        out.sort_unstable();
+        out.iter().map(|p| p.display().to_string()).collect()
     }
 
     /// Runs `work` in a transaction that writes epoch `current + ahead`, and commits it when `work` says so. When `work`

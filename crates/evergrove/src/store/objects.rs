@@ -85,6 +85,19 @@ impl Objects {
         }
     }
 
+    /// Files of writes to the local directory `place` that never ended.
+    pub(crate) fn staged(&self, place: &std::path::Path) -> Vec<PathBuf> {
+        if place != self.place {
+            return Vec::new();
+        }
+        let Ok(entries) = std::fs::read_dir(place.join(PROOFS)) else { return Vec::new() };
+        let staged = |p: &PathBuf| {
+            let name = p.file_name().and_then(|n| n.to_str()).and_then(|n| n.split_once('#'));
+            name.is_some_and(|(key, _)| parse_key(key).is_some())
+        };
+        entries.flatten().map(|e| e.path()).filter(staged).collect()
+    }
+
     /// Every proof object, and the names of objects beside them that are none.
     pub(crate) fn list(&self) -> Result<(Vec<Object>, Vec<String>), Error> {
         let listed = self.runtime.block_on(self.store.list_with_delimiter(Some(&ObjectPath::from(PROOFS))));

@@ -22,6 +22,8 @@ pub struct PruneReport {
     pub objects: usize,
     /// Their size in bytes.
     pub object_bytes: u64,
+    /// Files that interrupted commands have left.
+    pub leftovers: usize,
 }
 
 impl Store {
@@ -54,6 +56,12 @@ impl Store {
             report.objects += 1;
             report.object_bytes += object.bytes;
         }
+        for left in self.leftovers() {
+            if !dry_run {
+                remove(left.as_ref())?;
+            }
+            report.leftovers += 1;
+        }
         if !dry_run && report.pages + report.slots > 0 {
             self.compact()?;
         }
@@ -81,4 +89,9 @@ impl Store {
             Err(_) => Ok(()),
         }
     }
+}
+
+fn remove(path: &std::path::Path) -> Result<(), Error> {
+    let removed = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    removed.map_err(Error::io(path))
 }

@@ -1,7 +1,7 @@
 //! Reading one epoch.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use evergrove_commit::page::Page;
@@ -134,21 +134,20 @@ impl View {
         flush(newest)
     }
 
-    /// Every page of this epoch that is not empty, in ascending order of tier and position.
-    pub(crate) fn for_each_page(&self, mut visit: impl FnMut(PageId, &Page) -> Result<(), Error>) -> Result<(), Error> {
+    /// Every page that has a version, in ascending order of tier and position.
+    pub(crate) fn page_ids(&self) -> Result<Vec<PageId>, Error> {
         let db = Error::database(&self.dir);
-        let mut last = None;
+        let mut out = Vec::new();
         for entry in self.pages.iter().map_err(|e| db(e.into()))? {
-            let (key, _) = entry.map_err(|e| db(e.into()))?;
-            let (tier, position, _) = key.value();
-            let id = PageId { tier, position };
-            if last.replace(id) != Some(id)
-                && let Some(page) = self.read_page(id)?
-            {
-                visit(id, &page)?;
-            }
+            let (tier, position, _) = entry.map_err(|e| db(e.into()))?.0.value();
+            out.push(PageId { tier, position });
         }
-        Ok(())
+        out.dedup();
+        Ok(out)
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     fn read_page(&self, id: PageId) -> Result<Option<Arc<Page>>, Error> {
@@ -228,7 +227,7 @@ pub(crate) fn read_value(
     table: &impl ReadableTable<SlotKey, &'static [u8]>,
     index: u64,
     epoch: u64,
-    dir: &std::path::Path,
+    dir: &Path,
 ) -> Result<Option<Value>, Error> {
     let slot = latest_slot(table, index, epoch).map_err(Error::database(dir))?;
     slot.map(|bytes| {

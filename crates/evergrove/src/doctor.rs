@@ -1,0 +1,271 @@
+//! Looking for damage, repairing nothing.
+
+use std::collections::HashSet;
+
+use evergrove_commit::page::{PAGE_LEVELS, Page};
+use evergrove_commit::{PageId, Store as _, Vector};
+use evergrove_jobs::Key;
+use evergrove_primitives::Digest;
+use evergrove_proof::BatchProof;
+use evergrove_proof::tree::{leaf_digest, node_digest};
+
+use crate::store::{View, split_slot};
+use crate::{BackendSpec, Backends, Error, Store, proof_key};
+
+/// Something is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// What [`Store::doctor`] has looked at and found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DoctorReport {
+    /// Epochs whose root was computed from its pages.
+    pub epochs: usize,
+    /// Pages of the current epoch whose nodes were hashed again.
+    pub pages: usize,
+    /// Slots whose row, value and leaf were compared.
+    pub slots: u64,
+    /// Batches.
+    pub batches: usize,
+    /// Proofs that were decoded and verified.
+    pub proofs: usize,
+    /// Proofs that were decoded and not verified, for want of their backend.
+    pub unverified: usize,
+    /// Proofs that no batch refers to: [`Store::prune`] takes them away.
+    pub orphans: Vec<Key>,
+    /// Files that interrupted commands have left: [`Store::prune`] takes them away.
+    pub leftovers: Vec<String>,
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+}
+
+impl DoctorReport {
+    /// True when nothing is wrong; orphans and leftovers are not.
+    pub fn healthy(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    fn find(&mut self, what: impl Into<String>, remedy: &str) {
+        self.findings.push(Finding { what: what.into(), remedy: remedy.into() });
+    }
+
+    fn note<T>(&mut self, result: Result<T, Error>, remedy: &str) -> Option<T> {
+        result.map_err(|e| self.find(e.to_string(), remedy)).ok()
+    }
+}
+
+const RESTORE: &str = "restore the store from a backup, or commit the table again";
+const REPROVE: &str = "run prove for this batch: it makes the proof anew";
+const PRUNE: &str = "delete the file, or run prove for the batches that use it: it makes the proof anew";
+
+impl Store {
+    /// Looks at everything: the database's checksums, the root of every epoch, every page of the current epoch against its
+    /// parent and children, every slot's row against its value and its leaf, every batch, and every stored proof. Repairs
+    /// nothing, except that the database may repair its own bookkeeping, which is then a finding.
+    ///
+    /// Reads the whole store; takes about 2 permutations per filled slot, and one verification per proof.
+    ///
+    /// # Errors
+    /// Only when the store can not be read at all; damage is a finding.
+    pub fn doctor(&mut self, backends: &Backends) -> Result<DoctorReport, Error> {
+        let mut report = DoctorReport::default();
+        match self.check_integrity() {
+            Ok(true) => {}
+            Ok(false) => {
+                report.find("the database's bookkeeping was not in order", "nothing: the database has repaired it")
+            }
+            Err(e) => {
+                report.find(e.to_string(), RESTORE);
+                return Ok(report);
+            }
+        }
+        self.check_epochs(&mut report)?;
+        let view = self.view()?;
+        check_tree(&view, &mut report)?;
+        check_slots(&view, &mut report)?;
+        self.check_batches(&view, &mut report)?;
+        self.check_proofs(backends, &mut report)?;
+        report.leftovers = self.leftovers();
+        Ok(report)
+    }
+
+    fn check_epochs(&self, report: &mut DoctorReport) -> Result<(), Error> {
+        for epoch in self.epochs()? {
+            let view = self.view_at(epoch.number)?;
+            let root = view.vector().and_then(|v| v.root().map_err(Error::store(self.dir())));
+            match report.note(root, RESTORE) {
+                Some(root) if root != epoch.commitment.root => report
+                    .find(format!("epoch {}: the pages have another root than the commitment", epoch.number), RESTORE),
+                _ => {}
+            }
+            report.epochs += 1;
+        }
+        Ok(())
+    }
+
+    fn check_batches(&self, view: &View, report: &mut DoctorReport) -> Result<(), Error> {
+        for (name, record) in self.records()? {
+            report.batches += 1;
+            let Some((_, members)) = report.note(self.record(&name), RESTORE) else { continue };
+            if record.span != (members[0], members[members.len() - 1]) || record.backend.spec().is_none() {
+                report.find(format!("batch {name:?}: its record does not fit its members"), RESTORE);
+            }
+            report.note(
+                view.leaves(&members).map_err(|e| Error::corrupt(self.dir(), format!("batch {name:?}: {e}"))),
+                RESTORE,
+            );
+            let Some(proven) = &record.proven else { continue };
+            let bytes = report.note(self.objects().get(&Key(proven.key)), REPROVE).flatten();
+            match bytes.map(|b| *blake3::hash(&b).as_bytes()) {
+                None => report.find(format!("batch {name:?}: its proof of epoch {} is missing", proven.epoch), REPROVE),
+                Some(found) if found != proven.checksum => report.find(
+                    format!("batch {name:?}: its proof of epoch {} is not what was stored", proven.epoch),
+                    REPROVE,
+                ),
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_proofs(&self, backends: &Backends, report: &mut DoctorReport) -> Result<(), Error> {
+        let wanted: Option<HashSet<Key>> = report.note(self.referenced(), RESTORE);
+        let (objects, others) = self.objects().list()?;
+        for object in objects {
+            let Some(bytes) = report.note(self.objects().get(&object.key), PRUNE).flatten() else { continue };
+            match judge(&object.key, &bytes, backends) {
+                Ok(true) => report.proofs += 1,
+                Ok(false) => report.unverified += 1,
+                Err(what) => report.find(format!("{}: {what}", self.objects().place(&object.key).display()), PRUNE),
+            }
+            if wanted.as_ref().is_some_and(|w| !w.contains(&object.key)) {
+                report.orphans.push(object.key);
+            }
+        }
+        for name in others {
+            report.find(format!("{name} is no proof"), "move it elsewhere: the objects are the store's");
+        }
+        Ok(())
+    }
+}
+
+/// Whether a stored proof was verified, for want of its backend not, or is not what its name says.
+fn judge(key: &Key, bytes: &[u8], backends: &Backends) -> Result<bool, String> {
+    let file = BatchProof::decode(bytes).map_err(|e| e.to_string())?;
+    let spec = BackendSpec { id: file.backend, profile: file.profile, class: file.class, capacity: 1, wraps: false };
+    if proof_key(&spec, file.kind, &file.statement) != *key {
+        return Err("it is the proof of another statement".into());
+    }
+    match backends.spec(&spec.id.name, spec.profile, spec.class) {
+        Ok(known) if known.id == spec.id => {}
+        _ => return Ok(false),
+    }
+    let backend = backends.get(&spec.id.name, spec.profile, spec.class).map_err(|e| e.to_string())?;
+    let proof = evergrove_commit::NodeProof { kind: file.kind, statement: file.statement, bytes: file.body };
+    backend.verify(&proof).map(|()| true).map_err(|e| e.to_string())
+}
+
+fn check_tree(view: &View, report: &mut DoctorReport) -> Result<(), Error> {
+    let vector = view.vector()?;
+    for id in view.page_ids()? {
+        match view.page(id) {
+            Ok(None) => continue,
+            Err(e) => report.find(e.source.to_string(), RESTORE),
+            Ok(Some(page)) => {
+                if let Err(what) = check_page(view, &vector, id, &page) {
+                    report.find(format!("page {} of tier {}: {what}", id.position, id.tier), RESTORE);
+                }
+            }
+        }
+        report.pages += 1;
+    }
+    Ok(())
+}
+
+/// Hashes a page again: each node is that of its children, its root that of the page above, and each bottom node has a page
+/// below it.
+fn check_page(view: &View, vector: &Vector<&View>, id: PageId, page: &Page) -> Result<(), String> {
+    let height = vector.height();
+    let low = PAGE_LEVELS * id.tier;
+    if low >= height {
+        return Err(format!("a vector of height {height} has no such page"));
+    }
+    let levels = PAGE_LEVELS.min(height - low);
+    if id.position >> (height - low - levels) != 0 || (levels..PAGE_LEVELS).any(|l| page.positions(l).next().is_some())
+    {
+        return Err(format!("a vector of height {height} has no such page"));
+    }
+    let node =
+        |level: u8, position: u64| page.get(level, position).copied().unwrap_or(vector.nulls()[(low + level) as usize]);
+    let parent = |level: u8, position: u64| -> Digest {
+        let (left, right) = (node(level, 2 * position), node(level, 2 * position + 1));
+        let null = vector.nulls()[(low + level) as usize];
+        if (left, right) == (null, null) {
+            vector.nulls()[(low + level + 1) as usize]
+        } else {
+            node_digest(&left, &right)
+        }
+    };
+    for level in 1..levels {
+        let above = page.positions(level).chain(page.positions(level - 1).map(|p| p / 2));
+        for position in above.collect::<HashSet<_>>() {
+            if parent(level - 1, position) != node(level, position) {
+                return Err(format!("node {position} of level {} is not the hash of its children", low + level));
+            }
+        }
+    }
+    let above = if low + levels == height {
+        view.commitment().root
+    } else {
+        vector.node(low + levels, id.position).map_err(|e| e.source.to_string())?
+    };
+    if parent(levels - 1, 0) != above {
+        return Err("its root is not what the page above holds".into());
+    }
+    let Some(tier) = id.tier.checked_sub(1) else { return Ok(()) };
+    for position in page.positions(0) {
+        let below = PageId { tier, position: id.position << PAGE_LEVELS | position };
+        if view.page(below).is_ok_and(|p| p.is_none()) {
+            return Err(format!("the page below its node {position} is missing"));
+        }
+    }
+    Ok(())
+}
+
+fn check_slots(view: &View, report: &mut DoctorReport) -> Result<(), Error> {
+    let vector = view.vector()?;
+    let schema = view.schema();
+    let mut filled = 0;
+    view.for_each_slot(|index, bytes| {
+        filled += 1;
+        let Some((value, row)) = split_slot(bytes) else {
+            report.find(format!("slot {index} holds no value"), RESTORE);
+            return Ok(());
+        };
+        if !schema.is_raw() {
+            let again = schema.decode_row(row).and_then(|r| schema.value(&r));
+            if again.as_ref() != Ok(&value) {
+                let why = again.err().map_or("has another value".into(), |e| e.to_string());
+                report.find(format!("slot {index}: the row {why}"), RESTORE);
+            }
+        }
+        let out = index >> vector.height() != 0;
+        if out || vector.node(0, index).map_err(Error::store(view.dir()))? != leaf_digest(index, &value) {
+            report.find(format!("slot {index}: the value is not that of its leaf"), RESTORE);
+        }
+        Ok(())
+    })?;
+    report.slots = filled;
+    let leaves = vector.occupied().try_fold(0, |n, index| index.map(|_| n + 1));
+    let leaves: u64 = leaves.map_err(Error::store(view.dir()))?;
+    if (leaves, view.epoch().filled) != (filled, filled) {
+        let noted = view.epoch().filled;
+        report.find(format!("{filled} slots are filled, the tree has {leaves} leaves, {noted} are noted"), RESTORE);
+    }
+    Ok(())
+}
