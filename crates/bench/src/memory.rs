@@ -9,3 +9,9 @@ pub(crate) fn resident() -> (u64, u64) {
     };
     (field("VmRSS:").unwrap_or(0) * 1024, field("VmHWM:").unwrap_or(0) * 1024)
 }
+
+/// Forgets the peak so far; returns the resident set, in bytes. Where the kernel refuses, the peak stays that of the process.
+pub(crate) fn start_peak() -> u64 {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    resident().0
+}

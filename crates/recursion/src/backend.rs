@@ -67,6 +67,12 @@ impl Plonky2Backend {
         KeySet::of(&self.pair, self.wrap.as_ref())
     }
 
+    /// Size of the serialized proving circuits, in bytes: plonky2's prover data of bucket, merge and wrap.
+    pub fn proving_key_bytes(&self) -> Result<usize, BackendError> {
+        let datas = [&self.pair.bucket.data, &self.pair.merge.data].into_iter().chain(self.wrap.iter().map(|w| &w.data));
+        datas.map(|data| cache::circuit_bytes(data).map(|b| b.len())).sum()
+    }
+
     /// The verifier of the circuits.
     pub fn verifier(&self) -> &Plonky2Verifier {
         &self.verifier

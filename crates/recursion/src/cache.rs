@@ -74,14 +74,17 @@ fn load(path: &Path, profile: Profile, class: HeightClass, pinned: &KeySet) -> O
     (KeySet::of(&pair, wrap.as_ref()) == *pinned).then_some((pair, wrap))
 }
 
+/// Plonky2's serialization of a circuit.
+pub(crate) fn circuit_bytes(data: &CircuitData<F, C, D>) -> Result<Vec<u8>, BackendError> {
+    data.to_bytes(&DefaultGateSerializer, &DefaultGeneratorSerializer::<C, D>::default())
+        .map_err(|_| BackendError::Internal("a gate or generator of the circuit has no serialization".into()))
+}
+
 /// Writes beside the target and renames, so that a reader never sees half a file.
 fn store(path: &Path, (pair, wrap): &Circuits) -> std::io::Result<()> {
     let mut body = Vec::new();
     for data in [&pair.bucket.data, &pair.merge.data].into_iter().chain(wrap.iter().map(|w| &w.data)) {
-        let generators = DefaultGeneratorSerializer::<C, D>::default();
-        let bytes = data
-            .to_bytes(&DefaultGateSerializer, &generators)
-            .map_err(|_| std::io::Error::other("a gate or generator has no serialization"))?;
+        let bytes = circuit_bytes(data).map_err(std::io::Error::other)?;
         body.extend((bytes.len() as u64).to_le_bytes());
         body.extend(bytes);
     }
