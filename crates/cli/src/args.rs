@@ -1,0 +1,116 @@
+//! The command line, and the groups of flags that several commands share.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use evergrove::input::Format;
+use evergrove_proof::Profile;
+
+use crate::commands::{batches, commit, completions, doctor, export, man, open, prove, prune, status, update, verify};
+
+/// Succinct proofs about a large, changing table, kept fresh.
+///
+/// Commit a table, prove a batch of its rows, change rows, refresh the proof by a few proofs instead of from scratch, and
+/// verify it anywhere.
+#[derive(Debug, Parser)]
+#[command(name = "evergrove", version, max_term_width = 110, propagate_version = true)]
+pub(crate) struct Cli {
+    /// Form of the output: text for people, or one JSON object (lines of them for lists)
+    #[arg(long, global = true, value_enum, default_value_t = Output::Text, value_name = "FORM")]
+    pub(crate) format: Output,
+    /// Show no progress
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Form of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Commit(commit::Args),
+    Prove(prove::Args),
+    Update(update::Args),
+    Open(open::Args),
+    Verify(verify::Args),
+    Status(status::Args),
+    Batches(batches::Args),
+    Export(export::Args),
+    Prune(prune::Args),
+    Doctor(doctor::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// The store that a command works on.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// Directory of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: PathBuf,
+}
+
+/// How a file of rows is read.
+#[derive(Debug, Args)]
+pub(crate) struct RowsArgs {
+    /// Format of the file of rows: csv, jsonl, parquet or raw (32-byte values); found from its extension if left out
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    pub(crate) input_format: Option<Format>,
+    /// Column of the file that holds the positions of the rows
+    #[arg(long, value_name = "NAME", conflicts_with = "indices")]
+    pub(crate) index_column: Option<String>,
+    /// Positions of the rows, in the order of the file: a list like 0,5,9-20 or a file of such lists
+    #[arg(long, value_name = "LIST|FILE")]
+    pub(crate) indices: Option<String>,
+}
+
+/// What proving may use.
+#[derive(Debug, Args)]
+pub(crate) struct ProvingArgs {
+    /// Say what would be proven, how long it would take and how much memory, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Threads to use; all cores if left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Memory that proofs may take, like 4GiB or 512M: fewer are made at a time, and none if one takes more
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) max_memory: Option<u64>,
+    /// Directory in which proving keys are kept from run to run [default: $EVERGROVE_KEYS, or evergrove/keys in the
+    /// user's cache directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keys: Option<PathBuf>,
+    /// Write the duration of every proof to this file, a JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) timings: Option<PathBuf>,
+}
+
+pub(crate) fn parse_format(text: &str) -> Result<Format, String> {
+    Format::from_name(text).ok_or_else(|| "choose csv, jsonl, parquet or raw".into())
+}
+
+pub(crate) fn parse_profile(text: &str) -> Result<Profile, String> {
+    text.parse().map_err(|e: evergrove_proof::UnknownProfile| e.to_string())
+}
+
+/// Bytes with an optional binary unit: `1048576`, `1024K`, `1MiB`.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let shift = match unit.trim_end_matches("iB").trim_end_matches('B').to_ascii_uppercase().as_str() {
+        "" => Some(0),
+        "K" => Some(10),
+        "M" => Some(20),
+        "G" => Some(30),
+        "T" => Some(40),
+        _ => None,
+    };
+    let bytes = shift.and_then(|s| digits.parse::<u64>().ok()?.checked_mul(1 << s));
+    bytes.filter(|b| *b > 0).ok_or_else(|| "write a size like 4GiB, 512M or 1000000".into())
+}

@@ -1,0 +1,159 @@
+//! The proof systems of this program, and what they cost.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use evergrove::{BackendSpec, Backends, NodeCosts};
+use evergrove_commit::{
+    BackendError, BackendId, BucketWitness, MergeWitness, NativeBackend, NodeProof, RecursionBackend,
+};
+use evergrove_proof::{HeightClass, Profile};
+use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, backend_id};
+
+/// The backend that proves where none is named.
+pub(crate) const DEFAULT: &str = "plonky2";
+
+/// Backends that prove and verify. Proving keys are kept in `keys`, where it is given.
+pub(crate) fn provers(keys: Option<PathBuf>) -> Backends {
+    let mut backends = natives();
+    for spec in plonky2_specs() {
+        let (profile, class, keys) = (spec.profile, spec.class, keys.clone());
+        backends.register(spec, move || {
+            let backend: Arc<dyn RecursionBackend> = Arc::new(Plonky2Backend::load(profile, class, keys.as_deref())?);
+            Ok(backend)
+        });
+    }
+    backends
+}
+
+/// Backends that verify with pinned keys and build no circuit.
+pub(crate) fn verifiers() -> Backends {
+    let mut backends = natives();
+    for spec in plonky2_specs() {
+        let known = spec.clone();
+        backends.register(spec, move || {
+            let verifier = Plonky2Verifier::pinned(known.profile, known.class)?;
+            Ok(Arc::new(VerifierOnly { spec: known.clone(), verifier }))
+        });
+    }
+    backends
+}
+
+fn natives() -> Backends {
+    let mut backends = Backends::new();
+    for (profile, class) in choices() {
+        backends.add(Arc::new(NativeBackend::new(profile, class)));
+    }
+    backends
+}
+
+fn choices() -> impl Iterator<Item = (Profile, HeightClass)> {
+    Profile::ALL.into_iter().flat_map(|p| HeightClass::ALL.into_iter().map(move |c| (p, c)))
+}
+
+fn plonky2_specs() -> impl Iterator<Item = BackendSpec> {
+    choices().map(|(profile, class)| BackendSpec {
+        id: backend_id(),
+        profile,
+        class,
+        capacity: profile.bucket_capacity(class),
+        wraps: profile.wrap().is_some(),
+    })
+}
+
+/// The directory in which proving keys are kept: the one named, `$EVERGROVE_KEYS`, or the user's cache directory.
+pub(crate) fn keys_dir(named: Option<&Path>) -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let cache = || variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+    named
+        .map(Path::to_path_buf)
+        .or_else(|| variable("EVERGROVE_KEYS"))
+        .or_else(|| Some(cache()?.join("evergrove").join("keys")))
+}
+
+/// What proofs cost on 2 cores of a current machine: an estimate elsewhere.
+pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
+    if spec.id.name != DEFAULT {
+        let node = spec.capacity as f64 * f64::from(spec.class.height_max()) * 4e-6;
+        return NodeCosts {
+            setup_seconds: 0.0,
+            bucket_seconds: node,
+            merge_seconds: 2.0 * node,
+            wrap_seconds: 2.0 * node,
+            memory_bytes: 64 << 20,
+        };
+    }
+    match spec.profile {
+        Profile::Paper => NodeCosts {
+            setup_seconds: 2.0,
+            bucket_seconds: 1.2,
+            merge_seconds: 1.3,
+            wrap_seconds: 1.3,
+            memory_bytes: 1 << 30,
+        },
+        Profile::Johnson => NodeCosts {
+            setup_seconds: 4.0,
+            bucket_seconds: 2.6,
+            merge_seconds: 2.7,
+            wrap_seconds: 0.0,
+            memory_bytes: 3 << 29,
+        },
+        Profile::Proven => NodeCosts {
+            setup_seconds: 8.0,
+            bucket_seconds: 5.2,
+            merge_seconds: 5.4,
+            wrap_seconds: 0.0,
+            memory_bytes: 5 << 29,
+        },
+    }
+}
+
+/// A verifier in the place of a backend.
+struct VerifierOnly {
+    spec: BackendSpec,
+    verifier: Plonky2Verifier,
+}
+
+impl VerifierOnly {
+    fn refuse<T>() -> Result<T, BackendError> {
+        Err(BackendError::Internal("this backend was loaded for verification only".into()))
+    }
+}
+
+impl RecursionBackend for VerifierOnly {
+    fn id(&self) -> BackendId {
+        self.spec.id.clone()
+    }
+
+    fn profile(&self) -> Profile {
+        self.spec.profile
+    }
+
+    fn class(&self) -> HeightClass {
+        self.spec.class
+    }
+
+    fn capacity(&self) -> usize {
+        self.spec.capacity
+    }
+
+    fn wraps(&self) -> bool {
+        self.spec.wraps
+    }
+
+    fn prove_bucket(&self, _: &BucketWitness) -> Result<NodeProof, BackendError> {
+        Self::refuse()
+    }
+
+    fn prove_merge(&self, _: &NodeProof, _: &NodeProof, _: &MergeWitness) -> Result<NodeProof, BackendError> {
+        Self::refuse()
+    }
+
+    fn prove_wrap(&self, _: &NodeProof) -> Result<NodeProof, BackendError> {
+        Self::refuse()
+    }
+
+    fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
+        self.verifier.verify(proof)
+    }
+}

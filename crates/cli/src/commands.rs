@@ -1,0 +1,44 @@
+//! One file per command.
+
+pub(crate) mod batches;
+pub(crate) mod commit;
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod export;
+pub(crate) mod man;
+pub(crate) mod open;
+pub(crate) mod prove;
+pub(crate) mod prune;
+pub(crate) mod status;
+pub(crate) mod update;
+pub(crate) mod verify;
+
+use anyhow::Result;
+
+use crate::args::{Cli, Command, Output};
+
+/// What every command is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terminal {
+    pub(crate) format: Output,
+    pub(crate) quiet: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(cli: Cli) -> Result<()> {
+    let terminal = Terminal { format: cli.format, quiet: cli.quiet };
+    match cli.command {
+        Command::Commit(args) => commit::run(&args, terminal),
+        Command::Prove(args) => prove::run(&args, terminal),
+        Command::Update(args) => update::run(&args, terminal),
+        Command::Open(args) => open::run(&args, terminal),
+        Command::Verify(args) => verify::run(&args, terminal),
+        Command::Status(args) => status::run(&args, terminal),
+        Command::Batches(args) => batches::run(&args, terminal),
+        Command::Export(args) => export::run(&args, terminal),
+        Command::Prune(args) => prune::run(&args, terminal),
+        Command::Doctor(args) => doctor::run(&args, terminal),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args, terminal),
+    }
+}

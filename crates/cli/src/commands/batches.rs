@@ -1,0 +1,77 @@
+//! `evergrove batches`.
+
+use anyhow::Result;
+use evergrove::{BatchStatus, Store};
+use serde_json::{Value, json};
+
+use super::Terminal;
+use crate::args::{Output, StoreArgs};
+use crate::report::{self, count, size};
+
+/// List the batches of a store, or the members of one
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// List the positions of this batch instead, one a line
+    #[arg(long, value_name = "NAME", conflicts_with = "drop")]
+    members: Option<String>,
+    /// Forget this batch; prune takes its proofs away
+    #[arg(long, value_name = "NAME")]
+    drop: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+    let store = Store::open(&args.store.store)?;
+    if let Some(name) = &args.members {
+        let members = store.members(name)?;
+        match terminal.format {
+            Output::Json => report::line(&json!({ "batch": name, "indices": members })),
+            Output::Text => report::text(&members.iter().map(|i| format!("{i}\n")).collect::<String>()),
+        }
+        return Ok(());
+    }
+    if let Some(name) = &args.drop {
+        store.drop_batch(name)?;
+    }
+    let batches = store.batches()?;
+    for batch in &batches {
+        match terminal.format {
+            Output::Json => report::line(&object(batch)),
+            Output::Text => report::text(&format!("{}\n", line(batch))),
+        }
+    }
+    if batches.is_empty() && terminal.format == Output::Text {
+        report::text("No batches.\n");
+    }
+    Ok(())
+}
+
+/// A batch as an object.
+pub(crate) fn object(batch: &BatchStatus) -> Value {
+    let proven = batch.proven.as_ref().map(|p| {
+        json!({
+            "epoch": p.epoch, "commitment": p.commitment.to_string(), "canonical_digest": p.canonical.to_string(),
+            "proof_kind": p.kind.name(), "proof_bytes": p.bytes,
+        })
+    });
+    json!({
+        "name": batch.name, "members": batch.len, "first": batch.first, "last": batch.last,
+        "backend": batch.backend.name, "backend_version": batch.backend.version, "profile": batch.profile.name(),
+        "bucket_capacity": batch.capacity, "proven": proven, "stale": !batch.fresh,
+    })
+}
+
+/// A batch in one line.
+pub(crate) fn line(batch: &BatchStatus) -> String {
+    let state = match &batch.proven {
+        Some(p) if batch.fresh => format!("fresh, {} of {}", p.kind, size(p.bytes)),
+        Some(p) => format!("stale, proven at epoch {}", p.epoch),
+        None => "not proven yet".into(),
+    };
+    let members = count(usize::try_from(batch.len).unwrap_or(usize::MAX), "member");
+    format!(
+        "{}: {members} from {} to {}, {} {}, {state}",
+        batch.name, batch.first, batch.last, batch.backend.name, batch.profile
+    )
+}

@@ -1,0 +1,61 @@
+//! `evergrove commit`.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Result;
+use evergrove::Store;
+use evergrove::input::IndexSource;
+
+use super::Terminal;
+use crate::args::{RowsArgs, StoreArgs};
+use crate::files;
+use crate::progress::Counter;
+use crate::report::{Report, seconds};
+
+/// Commit a table: create a store that holds it, and print the commitment
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// File of rows. Without --index-column or --indices, the rows are numbered from 0 in their order
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+    /// Schema file (TOML); found from the content if left out, which reads the file twice
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    #[command(flatten)]
+    rows: RowsArgs,
+    /// Height of the tree: 2^HEIGHT slots, 1 to 40; the smallest that holds every row if left out
+    #[arg(long, value_name = "HEIGHT")]
+    height: Option<u8>,
+}
+
+pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+    let start = Instant::now();
+    let schema = args.schema.as_deref().map(files::schema).transpose()?;
+    let table = files::table(&args.input, &args.rows, schema, IndexSource::RowOrder)?;
+    let counter = Counter::new(terminal.quiet, "rows", table.len_hint());
+    let rows = table.rows()?.inspect(|_| counter.step());
+    let store = Store::create(&args.store.store, table.schema(), args.height, rows)?;
+    counter.finish();
+    let epoch = store.epoch()?;
+    let elapsed = start.elapsed().as_secs_f64();
+
+    let mut report = Report::default();
+    report.add("commitment", epoch.commitment.to_string());
+    report.add("store", args.store.store.display().to_string());
+    report.add("rows", epoch.filled);
+    report.add("height", epoch.commitment.height);
+    report.add("epoch", epoch.number);
+    report.add("schema_digest", store.schema().digest().to_string());
+    report.hidden("schema", serde_json::to_value(store.schema())?);
+    report.hidden("schema_inferred", args.schema.is_none());
+    report.add_as("seconds", elapsed, seconds(elapsed));
+    if args.schema.is_none() {
+        report.note("\nThe schema was found from the content:\n");
+        report.note(store.schema().to_toml().trim_end());
+    }
+    report.print(terminal.format);
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! `evergrove doctor`.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use evergrove::Store;
+use serde_json::json;
+
+use super::Terminal;
+use crate::args::StoreArgs;
+use crate::backends;
+use crate::exit::Mistake;
+use crate::report::{Report, count, seconds};
+
+/// Look at everything in a store: every page, row, batch and proof; repair nothing
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+    let start = Instant::now();
+    let mut store = Store::open(&args.store.store)?;
+    let found = store.doctor(&backends::verifiers())?;
+    let elapsed = start.elapsed().as_secs_f64();
+    let healthy = found.healthy();
+    let mut report = Report::default();
+    report.add_as("healthy", healthy, if healthy { "yes" } else { "no" });
+    report.add("epochs", found.epochs);
+    report.add("pages", found.pages);
+    report.add("slots", found.slots);
+    report.add("batches", found.batches);
+    report.add_as("proofs", found.proofs, format!("{} verified", found.proofs));
+    report.add_as("unverified", found.unverified, format!("{} for want of a backend", found.unverified));
+    report.add_as(
+        "orphans",
+        found.orphans.len(),
+        format!("{}, which prune takes away", count(found.orphans.len(), "proof")),
+    );
+    report.hidden("leftovers", found.leftovers.clone());
+    for name in &found.leftovers {
+        report.note(format!("left by an interrupted command, prune takes it away: {name}"));
+    }
+    let findings: Vec<_> = found.findings.iter().map(|f| json!({ "what": f.what, "remedy": f.remedy })).collect();
+    report.hidden("findings", findings);
+    report.add_as("seconds", elapsed, seconds(elapsed));
+    for finding in &found.findings {
+        report.note(format!("\nfound: {}\nhelp: {}", finding.what, finding.remedy));
+    }
+    report.print(terminal.format);
+    if healthy {
+        return Ok(());
+    }
+    let remedy = found.findings.first().map(|f| f.remedy.clone()).unwrap_or_default();
+    Err(Mistake::damage(format!("{} in {}", count(found.findings.len(), "finding"), args.store.store.display()), remedy))
+}

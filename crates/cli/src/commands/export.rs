@@ -1,0 +1,133 @@
+//! `evergrove export`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use evergrove::input::{Format, TableWriter};
+use evergrove::{Error, Store};
+use evergrove_commit::schema::{Row, Schema};
+
+use super::Terminal;
+use crate::args::{StoreArgs, parse_format};
+use crate::exit::Mistake;
+use crate::files;
+use crate::report::{Report, size};
+
+/// Write the proof and the rows of a batch, the table, or its schema to files
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// The batch whose proof or rows are written
+    #[arg(long, value_name = "NAME")]
+    batch: Option<String>,
+    /// Write the proof of the batch to this file; it must be fresh
+    #[arg(long, value_name = "FILE", requires = "batch")]
+    proof: Option<PathBuf>,
+    /// Write the rows of the batch with their positions to this file, for verify --leaves
+    #[arg(long, value_name = "FILE", requires = "batch")]
+    leaves: Option<PathBuf>,
+    /// Write every row of the table with its position to this file
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+    /// Write the schema to this file (TOML)
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// Write values (columns e0 to e3) instead of rows: what the tree commits to, for verifiers without the schema
+    #[arg(long)]
+    values: bool,
+    /// Format of the rows: csv, jsonl or raw; found from the extension if left out
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    output_format: Option<Format>,
+}
+
+pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+    if [&args.proof, &args.leaves, &args.table, &args.schema].iter().all(|p| p.is_none()) {
+        return Err(Mistake::usage("nothing to export", "name a file with --proof, --leaves, --table or --schema"));
+    }
+    let store = Store::open(&args.store.store)?;
+    let mut report = Report::default();
+    report.add("commitment", store.commitment()?.to_string());
+    if let Some(name) = &args.batch {
+        report.add("batch", name.clone());
+        if let Some(path) = &args.proof {
+            let bytes = store.export(name)?;
+            files::write(path, |out| Ok(out.write_all(&bytes)?))?;
+            let text = format!("{} ({})", path.display(), size(bytes.len() as u64));
+            report.add_as("proof", path.display().to_string(), text);
+            report.hidden("proof_bytes", bytes.len());
+        }
+        if let Some(path) = &args.leaves {
+            let format = files::format_of(path, args.output_format, "--output-format")?;
+            let rows = write_leaves(&store, name, path, format, args.values)?;
+            report.add_as("leaves", path.display().to_string(), format!("{} ({rows} rows)", path.display()));
+            report.hidden("members", rows);
+        }
+    }
+    if let Some(path) = &args.table {
+        let format = files::format_of(path, args.output_format, "--output-format")?;
+        let rows = write_table(&store, path, format, args.values)?;
+        report.add_as("table", path.display().to_string(), format!("{} ({rows} rows)", path.display()));
+        report.hidden("rows", rows);
+    }
+    if let Some(path) = &args.schema {
+        files::write(path, |out| Ok(out.write_all(store.schema().to_toml().as_bytes())?))?;
+        report.add("schema", path.display().to_string());
+    }
+    report.print(terminal.format);
+    Ok(())
+}
+
+/// Writes rows of a store, or their values.
+struct Rows<'a> {
+    schema: &'a Schema,
+    values: bool,
+    writer: TableWriter<&'a mut dyn Write>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(store: &'a Store, out: &'a mut dyn Write, format: Format, values: bool) -> Result<Self> {
+        let schema = store.schema();
+        let form = if values { Schema::raw() } else { schema.clone() };
+        Ok(Self { schema, values, writer: TableWriter::new(out, format, &form)? })
+    }
+
+    fn write(&mut self, index: u64, row: &Row) -> Result<()> {
+        if self.values {
+            self.writer.write(index, &Row::Raw(self.schema.value(row)?))?;
+        } else {
+            self.writer.write(index, row)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the rows of a batch, in the order of their positions; gives their number.
+pub(crate) fn write_leaves(store: &Store, batch: &str, path: &Path, format: Format, values: bool) -> Result<usize> {
+    let view = store.view()?;
+    let members = store.members(batch)?;
+    files::write(path, |out| {
+        let mut rows = Rows::new(store, out, format, values)?;
+        for index in &members {
+            let row = view.row(*index)?.ok_or(Error::EmptySlot { index: *index, batch: Some(batch.into()) })?;
+            rows.write(*index, &row)?;
+        }
+        Ok(rows.writer.finish()?)
+    })?;
+    Ok(members.len())
+}
+
+fn write_table(store: &Store, path: &Path, format: Format, values: bool) -> Result<usize> {
+    let view = store.view()?;
+    let mut written = 0;
+    files::write(path, |out| {
+        let mut rows = Rows::new(store, out, format, values)?;
+        view.for_each_row(|index, row| {
+            written += 1;
+            rows.write(index, &row).map_err(|e| Error::Input(e.into()))
+        })?;
+        Ok(rows.writer.finish()?)
+    })?;
+    Ok(written)
+}

@@ -1,0 +1,109 @@
+//! `evergrove prove`.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Result;
+use evergrove::input::{Format, read_indices};
+use evergrove::{BackendChoice, Prover, Store};
+use evergrove_jobs::Event;
+use evergrove_proof::{HeightClass, Profile};
+
+use super::{Terminal, export};
+use crate::args::{ProvingArgs, StoreArgs, parse_format, parse_profile};
+use crate::progress::Proofs;
+use crate::report::Report;
+use crate::{backends, files, proving};
+
+/// Prove a batch of rows: define it if it is new, make the proofs that are missing, and go on where an earlier run stopped
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Name of the batch: letters, digits, '-', '_' and '.', at most 64
+    #[arg(long, value_name = "NAME")]
+    batch: String,
+    /// Positions of the rows of a new batch: a list like 0,5,9-20, or a file of such lists
+    #[arg(long, value_name = "LIST|FILE")]
+    indices: Option<String>,
+    /// Security profile: proven, johnson or paper; of a new batch proven if left out
+    #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
+    profile: Option<Profile>,
+    /// Proof system: plonky2, or native for tests; of a new batch plonky2 if left out
+    #[arg(long, value_name = "NAME")]
+    backend: Option<String>,
+    /// Write the proof to this file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write the rows of the batch with their positions to this file, for verify --leaves
+    #[arg(long, value_name = "FILE")]
+    leaves_out: Option<PathBuf>,
+    /// Format of --leaves-out: csv, jsonl or raw; found from its extension if left out
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    output_format: Option<Format>,
+    #[command(flatten)]
+    proving: ProvingArgs,
+}
+
+pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+    let indices = args.indices.as_deref().map(read_indices).transpose()?;
+    let store = Store::open(&args.store.store)?;
+    let backends = backends::provers(backends::keys_dir(args.proving.keys.as_deref()));
+    let choice = choice(args, &store, indices.is_some())?;
+    // A batch that is there changes its backend only when that is asked for.
+    let members = match (indices, args.profile.is_some() || args.backend.is_some()) {
+        (Some(indices), _) => Some(indices),
+        (None, true) => Some(store.members(&args.batch)?),
+        (None, false) => {
+            store.batch(&args.batch)?;
+            None
+        }
+    };
+    let height = store.commitment()?.height;
+    let spec = backends.spec(&choice.name, choice.profile, HeightClass::of(height).unwrap_or(HeightClass::H40))?;
+    let engine = proving::engine(&args.proving, std::iter::once(spec))?;
+    let progress = Proofs::new(terminal.quiet);
+    let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
+    let prover = Prover::new(&store, &backends, &engine).with_progress(&note);
+
+    let mut report = Report::default();
+    if args.proving.dry_run {
+        let members = members.as_deref().map(|m| (m, &choice));
+        let estimate = prover.estimate_prove(&args.batch, members, &backends::costs)?;
+        proving::add_estimate(&mut report, &estimate);
+        proving::add_bits(&mut report, &estimate.backend);
+        report.print(terminal.format);
+        return Ok(());
+    }
+    if let Some(members) = &members {
+        prover.define(&args.batch, members, &choice)?;
+    }
+    let start = Instant::now();
+    let batch = prover.prove(&args.batch)?;
+    progress.finish();
+    proving::add_batch(&mut report, &batch, start.elapsed().as_secs_f64());
+    if let Some(path) = &args.out {
+        let bytes = store.export(&args.batch)?;
+        files::write(path, |out| Ok(out.write_all(&bytes)?))?;
+        report.add("proof", path.display().to_string());
+    }
+    if let Some(path) = &args.leaves_out {
+        let format = files::format_of(path, args.output_format, "--output-format")?;
+        export::write_leaves(&store, &args.batch, path, format, false)?;
+        report.add("leaves", path.display().to_string());
+    }
+    proving::write_timings(args.proving.timings.as_deref(), progress.timings())?;
+    report.print(terminal.format);
+    Ok(())
+}
+
+/// The backend that is asked for; where nothing is said, that of the batch, or the default.
+fn choice(args: &Args, store: &Store, new: bool) -> Result<BackendChoice> {
+    let known = match store.batch(&args.batch) {
+        Ok(batch) => Some(batch),
+        Err(evergrove::Error::UnknownBatch { .. }) if new => None,
+        Err(e) => return Err(e.into()),
+    };
+    let (name, profile) = known.map_or((backends::DEFAULT.into(), Profile::default()), |b| (b.backend.name, b.profile));
+    Ok(BackendChoice { name: args.backend.clone().unwrap_or(name), profile: args.profile.unwrap_or(profile) })
+}

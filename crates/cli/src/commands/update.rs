@@ -1,0 +1,187 @@
+//! `evergrove update`.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use evergrove::input::{IndexSource, parse_record, read_indices};
+use evergrove::{BackendSpec, Changes, Prover, Store};
+use evergrove_jobs::Event;
+use serde_json::Value;
+
+use super::Terminal;
+use crate::args::{ProvingArgs, RowsArgs, StoreArgs};
+use crate::exit::Mistake;
+use crate::progress::{Counter, Proofs};
+use crate::report::{Report, count, seconds, size};
+use crate::{backends, files, proving};
+
+/// Change rows and batches, all in one epoch, and refresh the proofs that this touches
+///
+/// Without changes, finishes what an interrupted update has left.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Set the row at position I: V is its cells in the order of the schema as in csv, or COLUMN=CELL pairs, or in raw mode
+    /// 4 integers. Repeat for more rows
+    #[arg(long, value_name = "I=V", allow_hyphen_values = true)]
+    set: Vec<String>,
+    /// Set the rows of this file, whose positions are in the column "index" or as --index-column or --indices say
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    #[command(flatten)]
+    rows: RowsArgs,
+    /// Empty the slots at these positions
+    #[arg(long, value_name = "LIST|FILE")]
+    delete: Vec<String>,
+    /// Let these positions join a batch
+    #[arg(long, value_name = "NAME:LIST")]
+    add: Vec<String>,
+    /// Let these positions leave a batch
+    #[arg(long, value_name = "NAME:LIST")]
+    remove: Vec<String>,
+    /// Double the vector as often as new positions need it; every proof's top is then made anew
+    #[arg(long)]
+    grow: bool,
+    /// Commit the changes and leave the proofs stale, for a later update or prove
+    #[arg(long, conflicts_with = "dry_run")]
+    no_prove: bool,
+    #[command(flatten)]
+    proving: ProvingArgs,
+}
+
+pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+    let start = Instant::now();
+    if args.input.is_none() && (args.rows.index_column.is_some() || args.rows.indices.is_some()) {
+        let remedy = "name the file with --input, or set single rows with --set";
+        return Err(Mistake::usage("--index-column and --indices describe a file of rows, and none is given", remedy));
+    }
+    let store = Store::open(&args.store.store)?;
+    let changes = changes(args, &store, terminal)?;
+    let backends = backends::provers(backends::keys_dir(args.proving.keys.as_deref()));
+    let batches = store.batches()?;
+    let specs = batches.iter().map(|b| BackendSpec {
+        id: b.backend.clone(),
+        profile: b.profile,
+        class: b.class,
+        capacity: b.capacity,
+        wraps: b.wraps,
+    });
+    let engine = proving::engine(&args.proving, specs.collect::<Vec<_>>().iter())?;
+    let progress = Proofs::new(terminal.quiet);
+    let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
+    let prover = Prover::new(&store, &backends, &engine).with_progress(&note);
+
+    let mut report = Report::default();
+    if args.proving.dry_run {
+        let estimate = prover.estimate_update(&changes, &backends::costs)?;
+        add_epoch(&mut report, &estimate.epoch);
+        let batches: Vec<Value> = estimate.batches.iter().map(proving::estimate_object).collect();
+        let made: usize = estimate.batches.iter().map(evergrove::BatchEstimate::to_make).sum();
+        let total: usize = estimate.batches.iter().map(|b| b.total).sum();
+        let time: f64 = estimate.batches.iter().map(|b| b.seconds).sum();
+        report.add_as("proofs_to_make", made, format!("{made} of {total} of the stale batches"));
+        report.hidden("proofs_total", total);
+        report.add_as("seconds", time, format!("about {}, one proof at a time", seconds(time)));
+        report.hidden("batches", batches);
+        for b in &estimate.batches {
+            let memory = size(b.memory_bytes);
+            report.note(format!(
+                "  {}: {} of {}, about {memory} of memory",
+                b.name,
+                b.to_make(),
+                count(b.total, "proof")
+            ));
+        }
+        report.print(terminal.format);
+        return Ok(());
+    }
+
+    let epoch = store.apply(&changes)?;
+    add_epoch(&mut report, &epoch);
+    let refreshed = if args.no_prove {
+        Vec::new()
+    } else {
+        prover.refresh().context("the changes are committed, and the proofs are not all refreshed: run update again")?
+    };
+    progress.finish();
+    let made: usize = refreshed.iter().map(|b| b.made).sum();
+    let total: usize = refreshed.iter().map(|b| b.total).sum();
+    let elapsed = start.elapsed().as_secs_f64();
+    report.add_as("proofs_made", made, format!("{made} of {total} of the refreshed batches"));
+    report.hidden("proofs_total", total);
+    report.add_as("seconds", elapsed, seconds(elapsed));
+    report.hidden("batches", refreshed.iter().map(proving::batch_object).collect::<Vec<_>>());
+    let stale: Vec<_> = store.batches()?.into_iter().filter(|b| !b.fresh).map(|b| b.name).collect();
+    report.hidden("stale", stale.clone());
+    for b in &refreshed {
+        report.note(format!("  {}: {} of {} made, {}", b.name, b.made, count(b.total, "proof"), size(b.bytes as u64)));
+    }
+    for name in &stale {
+        report.note(format!("  {name}: stale"));
+    }
+    proving::write_timings(args.proving.timings.as_deref(), progress.timings())?;
+    report.print(terminal.format);
+    Ok(())
+}
+
+fn add_epoch(report: &mut Report, epoch: &evergrove::EpochReport) {
+    let changed = epoch.before.number != epoch.after.number;
+    let text =
+        if changed { format!("{}", epoch.after.number) } else { format!("{}, nothing to change", epoch.after.number) };
+    report.add_as("epoch", epoch.after.number, text);
+    report.add("commitment", epoch.after.commitment.to_string());
+    report.hidden("commitment_before", epoch.before.commitment.to_string());
+    report.hidden("height", epoch.after.commitment.height);
+    report.add("rows", epoch.after.filled);
+    report.add("rows_set", epoch.set);
+    report.add("rows_deleted", epoch.cleared);
+}
+
+fn changes(args: &Args, store: &Store, terminal: Terminal) -> Result<Changes> {
+    let mut changes = Changes { grow: args.grow, ..Changes::default() };
+    let schema = store.schema();
+    let view = store.view()?;
+    let height = view.commitment().height;
+    for text in &args.set {
+        let malformed = || {
+            let remedy = "write POSITION=CELLS, for example --set 5=Ann,41 or --set 5=age=41";
+            Mistake::usage(format!("--set {text}: not of the form I=V"), remedy)
+        };
+        let (index, cells) = text.split_once('=').ok_or_else(malformed)?;
+        let index: u64 = index.trim().parse().map_err(|_| malformed())?;
+        let known = index.checked_shr(u32::from(height)).unwrap_or(0) == 0;
+        let current = if known { view.row(index)? } else { None };
+        let row = parse_record(schema, cells, current.as_ref()).with_context(|| format!("--set {text}"))?;
+        changes.set.push((index, row));
+    }
+    if let Some(path) = &args.input {
+        let by_column = IndexSource::Column(schema.index_name());
+        let table = files::table(path, &args.rows, Some(schema.clone()), by_column)?;
+        let counter = Counter::new(terminal.quiet, "rows", table.len_hint());
+        for row in table.rows()? {
+            changes.set.push(row?);
+            counter.step();
+        }
+        counter.finish();
+    }
+    for list in &args.delete {
+        changes.clear.extend(read_indices(list).with_context(|| format!("--delete {list}"))?);
+    }
+    changes.add = memberships("--add", &args.add)?;
+    changes.remove = memberships("--remove", &args.remove)?;
+    Ok(changes)
+}
+
+fn memberships(flag: &str, texts: &[String]) -> Result<Vec<(String, Vec<u64>)>> {
+    let pairs = texts.iter().map(|text| {
+        let pair = text.split_once(':').ok_or_else(|| {
+            let remedy = format!("write the batch, a colon and positions, for example {flag} night:5,9-20");
+            Mistake::usage(format!("{flag} {text}: not of the form NAME:LIST"), remedy)
+        });
+        let (name, list) = pair?;
+        Ok((name.to_owned(), read_indices(list).with_context(|| format!("{flag} {text}"))?))
+    });
+    pairs.collect()
+}

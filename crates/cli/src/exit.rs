@@ -1,0 +1,127 @@
+//! Errors on the terminal, and exit codes.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use anyhow::Error;
+use evergrove::input::{IndexListError, InputError, RecordError, WriteError};
+use evergrove::{ErrorClass, VerifyError};
+use evergrove_commit::schema::{RowError, SchemaTextError};
+use serde_json::json;
+
+use crate::args::Output;
+
+/// A mistake in the arguments or the input, with its remedy.
+#[derive(Debug)]
+pub(crate) struct Mistake {
+    message: String,
+    remedy: String,
+    class: ErrorClass,
+    /// The result, printed already, says it too.
+    printed: bool,
+}
+
+impl Mistake {
+    /// Exit code 2.
+    pub(crate) fn usage(message: impl Into<String>, remedy: impl Into<String>) -> Error {
+        Self { message: message.into(), remedy: remedy.into(), class: ErrorClass::Usage, printed: false }.into()
+    }
+
+    /// Exit code 1.
+    pub(crate) fn refused(message: impl Into<String>, remedy: impl Into<String>) -> Error {
+        Self { message: message.into(), remedy: remedy.into(), class: ErrorClass::Refused, printed: false }.into()
+    }
+
+    /// Exit code 3, after a result that tells the same to programs.
+    pub(crate) fn damage(message: impl Into<String>, remedy: impl Into<String>) -> Error {
+        Self { message: message.into(), remedy: remedy.into(), class: ErrorClass::Store, printed: true }.into()
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+/// What an error means to the one who reads it.
+struct Explained {
+    class: ErrorClass,
+    remedy: Option<String>,
+}
+
+fn explain(error: &Error) -> Explained {
+    let mut class = None;
+    let mut remedy = None;
+    for cause in error.chain() {
+        let (c, r) = if let Some(e) = cause.downcast_ref::<Mistake>() {
+            (Some(e.class), Some(e.remedy.clone()))
+        } else if let Some(e) = cause.downcast_ref::<InputError>() {
+            (Some(if e.is_io() { ErrorClass::Io } else { ErrorClass::Usage }), Some(e.remedy()))
+        } else if let Some(e) = cause.downcast_ref::<IndexListError>() {
+            (Some(if e.is_io() { ErrorClass::Io } else { ErrorClass::Usage }), None)
+        } else if let Some(e) = cause.downcast_ref::<RecordError>() {
+            (Some(ErrorClass::Usage), Some(e.remedy()))
+        } else if let Some(e) = cause.downcast_ref::<RowError>() {
+            (Some(ErrorClass::Usage), Some(e.remedy()))
+        } else if cause.is::<SchemaTextError>() {
+            (Some(ErrorClass::Usage), None)
+        } else if let Some(e) = cause.downcast_ref::<WriteError>() {
+            (Some(if matches!(e, WriteError::Io(_)) { ErrorClass::Io } else { ErrorClass::Usage }), None)
+        } else if let Some(e) = cause.downcast_ref::<VerifyError>() {
+            (Some(e.class()), None)
+        } else if let Some(e) = cause.downcast_ref::<evergrove::Error>() {
+            (Some(e.class()), None)
+        } else if cause.is::<std::io::Error>() {
+            (Some(ErrorClass::Io), None)
+        } else {
+            (None, None)
+        };
+        class = class.or(c);
+        remedy = remedy.or(r);
+    }
+    Explained { class: class.unwrap_or(ErrorClass::Usage), remedy }
+}
+
+/// The messages of a chain, without those that the one before has said already.
+fn messages(error: &Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let next = cause.to_string();
+        if text.is_empty() {
+            text = next;
+        } else if !text.contains(&next) {
+            text = format!("{text}: {next}");
+        }
+    }
+    text
+}
+
+/// Prints an error and gives its exit code.
+pub(crate) fn report(error: &Error, format: Output) -> ExitCode {
+    let Explained { class, remedy } = explain(error);
+    let message = messages(error);
+    let code = class as u8;
+    if let Some(e) = error.chain().find_map(|c| c.downcast_ref::<std::io::Error>())
+        && e.kind() == std::io::ErrorKind::BrokenPipe
+    {
+        // Whoever read the output has seen enough.
+        return ExitCode::from(code);
+    }
+    eprintln!("error: {message}");
+    if let Some(remedy) = &remedy {
+        eprintln!("help: {remedy}");
+    }
+    let printed = error.downcast_ref::<Mistake>().is_some_and(|m| m.printed);
+    if format == Output::Json && !printed {
+        let refused = class == ErrorClass::Refused;
+        let mut object = json!({ "error": message, "help": remedy, "exit_code": code });
+        if refused {
+            object["accepted"] = json!(false);
+        }
+        crate::report::line(&object);
+    }
+    ExitCode::from(code)
+}

@@ -1,0 +1,78 @@
+//! Files that commands read and write.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use evergrove::input::{Format, IndexSource, Table, read_indices};
+use evergrove_commit::schema::Schema;
+
+use crate::args::RowsArgs;
+use crate::exit::Mistake;
+
+/// Reads a whole file of at most `limit` bytes.
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let name = || path.display().to_string();
+    let mut bytes = Vec::new();
+    let file = File::open(path).with_context(name)?;
+    file.take(limit + 1).read_to_end(&mut bytes).with_context(name)?;
+    if bytes.len() as u64 > limit {
+        let message = format!("{}: longer than {limit} bytes", path.display());
+        return Err(Mistake::usage(message, "check the path: no such file is that long"));
+    }
+    Ok(bytes)
+}
+
+/// Writes a file in one step: whatever happens, the path holds the whole new content or what it held before.
+pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(format!(".{}.part", std::process::id()));
+    let part = Part(PathBuf::from(part));
+    let name = || path.display().to_string();
+    let mut out = BufWriter::new(File::create(&part.0).with_context(name)?);
+    fill(&mut out).with_context(name)?;
+    let file = out.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(name)?;
+    file.sync_all().with_context(name)?;
+    drop(file);
+    fs::rename(&part.0, path).with_context(name)
+}
+
+/// A file under way: taken away unless it has been renamed.
+struct Part(PathBuf);
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Reads a schema file.
+pub(crate) fn schema(path: &Path) -> Result<Schema> {
+    let text = String::from_utf8(read(path, 1 << 24)?);
+    let text = text.map_err(|_| Mistake::usage(format!("{}: not UTF-8", path.display()), "give a TOML file"))?;
+    Schema::from_toml(&text).with_context(|| path.display().to_string())
+}
+
+/// The format that is named, or that the path suggests.
+pub(crate) fn format_of(path: &Path, named: Option<Format>, flag: &str) -> Result<Format> {
+    named.or_else(|| Format::from_path(path)).ok_or_else(|| {
+        let message = format!("{}: the extension names no format", path.display());
+        Mistake::usage(message, format!("name it with {flag}: csv, jsonl, parquet or raw"))
+    })
+}
+
+/// The table in a file of rows; without a schema, the one that its content suggests. `index` is the rule for files whose rows
+/// have no positions on the command line.
+pub(crate) fn table(path: &Path, rows: &RowsArgs, schema: Option<Schema>, index: IndexSource) -> Result<Table> {
+    let format = format_of(path, rows.input_format, "--input-format")?;
+    let index = match (&rows.indices, &rows.index_column) {
+        (Some(list), _) => IndexSource::List(read_indices(list)?),
+        (None, Some(column)) => IndexSource::Column(column.clone()),
+        (None, None) => index,
+    };
+    Ok(match schema {
+        Some(schema) => Table::new(path, format, index, schema),
+        None => Table::infer(path, format, index)?,
+    })
+}

@@ -1,0 +1,25 @@
+//! The `evergrove` command: wiring between arguments, the library and the terminal.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod backends;
+mod commands;
+mod exit;
+mod files;
+mod progress;
+mod proving;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    let format = cli.format;
+    match commands::run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit::report(&error, format),
+    }
+}

@@ -1,0 +1,140 @@
+//! Progress on stderr: a bar on a terminal, plain lines elsewhere, nothing with `--quiet`.
+
+use std::cell::{Cell, RefCell};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use evergrove_jobs::Event;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+
+use crate::report::{count, seconds};
+
+/// Time between two plain lines.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Progress of something that is counted.
+pub(crate) struct Counter {
+    noun: &'static str,
+    total: Option<u64>,
+    bar: Option<ProgressBar>,
+    plain: bool,
+    done: Cell<u64>,
+    started: Instant,
+    last_line: Cell<Instant>,
+}
+
+impl Counter {
+    pub(crate) fn new(quiet: bool, noun: &'static str, total: Option<u64>) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = (!quiet && terminal).then(|| {
+            let (bar, template) = match total {
+                Some(n) => (ProgressBar::new(n), "{bar:32} {human_pos}/{human_len} {msg}, {eta} left"),
+                None => (ProgressBar::new_spinner(), "{spinner} {human_pos} {msg}, {elapsed}"),
+            };
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style);
+            }
+            bar.with_message(noun)
+        });
+        let now = Instant::now();
+        let plain = !quiet && !terminal;
+        Self { noun, total, bar, plain, done: Cell::new(0), started: now, last_line: Cell::new(now) }
+    }
+
+    /// One more is done.
+    pub(crate) fn step(&self) {
+        self.done.set(self.done.get() + 1);
+        if let Some(bar) = &self.bar {
+            bar.inc(1);
+        }
+        if self.plain && self.last_line.get().elapsed() >= LINE_EVERY {
+            self.last_line.set(Instant::now());
+            eprintln!("{}", self.line());
+        }
+    }
+
+    fn line(&self) -> String {
+        let (done, noun) = (self.done.get(), self.noun);
+        let elapsed = self.started.elapsed().as_secs_f64();
+        match self.total.filter(|_| done > 0) {
+            Some(total) => {
+                let left = elapsed / done as f64 * total.saturating_sub(done) as f64;
+                format!("{done}/{total} {noun}, about {} left", seconds(left))
+            }
+            None => format!("{done} {noun}, {}", seconds(elapsed)),
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Progress of proving, batch by batch, and the duration of every proof.
+pub(crate) struct Proofs {
+    quiet: bool,
+    counter: RefCell<Option<Counter>>,
+    started: RefCell<Vec<(usize, Instant)>>,
+    timings: RefCell<Vec<Value>>,
+}
+
+impl Proofs {
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { quiet, counter: RefCell::default(), started: RefCell::default(), timings: RefCell::default() }
+    }
+
+    /// Takes note of an event of the batch.
+    pub(crate) fn event(&self, batch: &str, event: &Event<'_>) {
+        match event {
+            Event::Planned { tasks, to_run } => {
+                self.finish();
+                self.started.borrow_mut().clear();
+                if *to_run == 0 {
+                    return;
+                }
+                if !self.quiet {
+                    eprintln!("batch {batch}: {} to make, {tasks} in all", count(*to_run, "proof"));
+                }
+                *self.counter.borrow_mut() = Some(Counter::new(self.quiet, "proofs", Some(*to_run as u64)));
+            }
+            Event::Started { id, .. } => self.started.borrow_mut().push((id.0, Instant::now())),
+            Event::Finished { id, task, bytes, .. } => {
+                let mut started = self.started.borrow_mut();
+                if let Some(at) = started.iter().position(|(n, _)| *n == id.0) {
+                    let (_, since) = started.swap_remove(at);
+                    let seconds = since.elapsed().as_secs_f64();
+                    self.timings.borrow_mut().push(json!({
+                        "batch": batch, "proof": task.key.to_string(), "kind": task.kind, "seconds": seconds, "bytes": bytes,
+                    }));
+                }
+                if let Some(counter) = &*self.counter.borrow() {
+                    counter.step();
+                }
+            }
+            Event::Retrying { id, cause, attempt, .. } => {
+                self.started.borrow_mut().retain(|(n, _)| *n != id.0);
+                if !self.quiet {
+                    eprintln!("batch {batch}: attempt {attempt} failed ({cause}), trying again");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        if let Some(counter) = self.counter.borrow_mut().take() {
+            counter.finish();
+        }
+    }
+
+    /// One object per proof, in the order in which they were finished.
+    pub(crate) fn timings(self) -> Vec<Value> {
+        self.finish();
+        self.timings.into_inner()
+    }
+}

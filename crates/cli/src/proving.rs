@@ -1,0 +1,164 @@
+//! What `prove` and `update` have in common: an engine within the given bounds, estimates and results.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use evergrove::{BackendSpec, BatchEstimate, BatchReport};
+use evergrove_jobs::local::LocalEngine;
+use serde_json::{Value, json};
+
+use crate::args::ProvingArgs;
+use crate::backends;
+use crate::exit::Mistake;
+use crate::files;
+use crate::report::{Report, count, seconds, size};
+
+/// Threads that one proof keeps busy.
+const THREADS_PER_PROOF: usize = 4;
+
+/// An engine that keeps to `--threads` and `--max-memory` with these backends.
+pub(crate) fn engine<'a>(args: &ProvingArgs, specs: impl Iterator<Item = &'a BackendSpec>) -> Result<LocalEngine> {
+    let available = std::thread::available_parallelism().map_or(1, Into::into);
+    let threads = args.threads.map_or(available, usize::from);
+    // A second call keeps the first pool, which a process with one command does not meet.
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    let mut at_once = threads.div_ceil(THREADS_PER_PROOF);
+    if let Some(limit) = args.max_memory {
+        for spec in specs {
+            let needed = backends::costs(spec).memory_bytes;
+            let fit = limit / needed.max(1);
+            if fit == 0 {
+                let message = format!(
+                    "a proof of backend {} and profile {} takes about {}, --max-memory is {}",
+                    spec.id.name,
+                    spec.profile,
+                    size(needed),
+                    size(limit)
+                );
+                return Err(Mistake::usage(message, "raise --max-memory, or choose a profile with smaller circuits"));
+            }
+            at_once = at_once.min(usize::try_from(fit).unwrap_or(usize::MAX));
+        }
+    }
+    Ok(LocalEngine::new(at_once))
+}
+
+/// Writes the timings of a run, where they are asked for.
+pub(crate) fn write_timings(path: Option<&Path>, timings: Vec<Value>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    files::write(path, |out| {
+        for line in timings {
+            writeln!(out, "{line}").context("timings")?;
+        }
+        Ok(())
+    })
+}
+
+/// The numbers of a batch's proof: buckets and merges follow from their sum, since a tree of merges has one bucket more.
+fn shape(total: usize, wraps: bool) -> (usize, usize) {
+    let nodes = total - usize::from(wraps);
+    (nodes.div_ceil(2), nodes / 2)
+}
+
+/// What was proven, as the fields of a report.
+pub(crate) fn add_batch(report: &mut Report, batch: &BatchReport, proof_seconds: f64) {
+    let (buckets, merges) = shape(batch.total, batch.backend.wraps);
+    report.add("batch", batch.name.clone());
+    report.add("epoch", batch.epoch);
+    report.add("commitment", batch.commitment.to_string());
+    report.add("members", batch.members);
+    report.add("canonical_digest", batch.canonical.to_string());
+    report.add("backend", batch.backend.id.name.clone());
+    report.add("profile", batch.backend.profile.name());
+    let all = format!(
+        "{} of {} ({}, {}{})",
+        batch.made,
+        batch.total,
+        count(buckets, "bucket"),
+        count(merges, "merge"),
+        if batch.backend.wraps { ", 1 wrap" } else { "" }
+    );
+    report.add_as("proofs_made", batch.made, all);
+    report.hidden("proofs_total", batch.total);
+    report.hidden("buckets", buckets);
+    report.hidden("merges", merges);
+    report.hidden("wrapped", batch.backend.wraps);
+    if batch.damaged > 0 {
+        report.add_as("proofs_damaged", batch.damaged, format!("{}, made anew", batch.damaged));
+    }
+    report.add("proof_kind", batch.kind.name());
+    report.add_as("proof_bytes", batch.bytes, size(batch.bytes as u64));
+    report.add_as("seconds", proof_seconds, seconds(proof_seconds));
+    add_bits(report, &batch.backend);
+}
+
+/// The soundness numbers of a backend's proofs.
+pub(crate) fn add_bits(report: &mut Report, backend: &BackendSpec) {
+    bits(report, &backend.id.name, backend.profile, backend.class);
+}
+
+/// The three soundness numbers; a backend that shows everything has none.
+pub(crate) fn bits(
+    report: &mut Report,
+    backend: &str,
+    profile: evergrove_proof::Profile,
+    class: evergrove_proof::HeightClass,
+) {
+    if backend != backends::DEFAULT {
+        for key in ["bits_unique_decoding", "bits_johnson", "bits_conjectured"] {
+            report.hidden(key, Value::Null);
+        }
+        report
+            .note(format!("the {backend} backend executes everything again: its proofs are for tests, and not short"));
+        return;
+    }
+    let bits = evergrove_proof::soundness::bits(profile, class);
+    let mut add = |key, bits: f64, how: &str| {
+        let rounded = (bits * 10.0).floor() / 10.0;
+        report.add_as(key, rounded, format!("{rounded:.1} ({how})"));
+    };
+    add("bits_unique_decoding", bits.unique_decoding, "proven, by unique decoding");
+    add("bits_johnson", bits.johnson, "proven up to the Johnson bound, ePrint 2025/2055");
+    add("bits_conjectured", bits.conjectured, "conjectured, random words");
+}
+
+/// An estimate as the fields of a report.
+pub(crate) fn add_estimate(report: &mut Report, estimate: &BatchEstimate) {
+    report.add("batch", estimate.name.clone());
+    report.add("members", estimate.members);
+    report.add("backend", estimate.backend.id.name.clone());
+    report.add("profile", estimate.backend.profile.name());
+    let parts = [(estimate.buckets, "bucket"), (estimate.merges, "merge"), (estimate.wraps, "wrap")];
+    let parts: Vec<_> = parts.into_iter().filter(|(n, _)| *n > 0).map(|(n, noun)| count(n, noun)).collect();
+    let parts = if parts.is_empty() { "nothing to make".into() } else { parts.join(", ") };
+    report.add_as(
+        "proofs_to_make",
+        estimate.to_make(),
+        format!("{} of {} ({parts})", estimate.to_make(), estimate.total),
+    );
+    report.hidden("proofs_total", estimate.total);
+    report.hidden("buckets", estimate.buckets);
+    report.hidden("merges", estimate.merges);
+    report.hidden("wraps", estimate.wraps);
+    report.add_as("rounds", estimate.depth, format!("{} with a worker for every proof", estimate.depth));
+    report.add_as("seconds", estimate.seconds, format!("about {}, one proof at a time", seconds(estimate.seconds)));
+    report.add_as("memory_bytes", estimate.memory_bytes, format!("about {}", size(estimate.memory_bytes)));
+}
+
+/// An estimate as an object.
+pub(crate) fn estimate_object(estimate: &BatchEstimate) -> Value {
+    let mut report = Report::default();
+    add_estimate(&mut report, estimate);
+    report.object()
+}
+
+/// A result as an object.
+pub(crate) fn batch_object(batch: &BatchReport) -> Value {
+    let (buckets, merges) = shape(batch.total, batch.backend.wraps);
+    json!({
+        "batch": batch.name, "members": batch.members, "canonical_digest": batch.canonical.to_string(),
+        "proofs_made": batch.made, "proofs_total": batch.total, "buckets": buckets, "merges": merges,
+        "wrapped": batch.backend.wraps, "proof_kind": batch.kind.name(), "proof_bytes": batch.bytes,
+        "backend": batch.backend.id.name, "profile": batch.backend.profile.name(),
+    })
+}

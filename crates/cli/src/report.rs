@@ -1,0 +1,123 @@
+//! Results on stdout, as text for people or as one JSON object.
+
+use std::io::Write;
+
+use serde_json::{Map, Value};
+
+use crate::args::Output;
+
+/// The result of a command: named values, in the order in which people want to read them.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    items: Vec<Item>,
+}
+
+#[derive(Debug)]
+enum Item {
+    Field { key: &'static str, value: Value, text: Option<String> },
+    Note(String),
+}
+
+impl Report {
+    /// A value, shown under its name with spaces for underscores.
+    pub(crate) fn add(&mut self, key: &'static str, value: impl Into<Value>) {
+        let value = value.into();
+        let text = match &value {
+            Value::String(s) => s.clone(),
+            Value::Null => "-".into(),
+            other => other.to_string(),
+        };
+        self.items.push(Item::Field { key, value, text: Some(text) });
+    }
+
+    /// A value that people read in another form.
+    pub(crate) fn add_as(&mut self, key: &'static str, value: impl Into<Value>, text: impl Into<String>) {
+        self.items.push(Item::Field { key, value: value.into(), text: Some(text.into()) });
+    }
+
+    /// A value for programs.
+    pub(crate) fn hidden(&mut self, key: &'static str, value: impl Into<Value>) {
+        self.items.push(Item::Field { key, value: value.into(), text: None });
+    }
+
+    /// Lines for people.
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
+        self.items.push(Item::Note(text.into()));
+    }
+
+    /// Prints the report.
+    pub(crate) fn print(self, format: Output) {
+        match format {
+            Output::Json => line(&self.object()),
+            Output::Text => text(&self.text()),
+        }
+    }
+
+    /// The values as a JSON object.
+    pub(crate) fn object(self) -> Value {
+        let fields = self.items.into_iter().filter_map(|i| match i {
+            Item::Field { key, value, .. } => Some((key.to_owned(), value)),
+            Item::Note(_) => None,
+        });
+        Value::Object(fields.collect::<Map<_, _>>())
+    }
+
+    /// The text for people.
+    pub(crate) fn text(&self) -> String {
+        let width = self.items.iter().filter_map(|i| match i {
+            Item::Field { key, text: Some(_), .. } => Some(key.len()),
+            _ => None,
+        });
+        let width = width.max().unwrap_or(0);
+        let mut out = String::new();
+        for item in &self.items {
+            match item {
+                Item::Field { key, text: Some(text), .. } => {
+                    out.push_str(&format!("{:<width$}  {text}\n", key.replace('_', " ")));
+                }
+                Item::Field { text: None, .. } => {}
+                Item::Note(note) => out.push_str(&format!("{note}\n")),
+            }
+        }
+        out
+    }
+}
+
+/// Prints a JSON object in one line.
+pub(crate) fn line(value: &Value) {
+    text(&format!("{value}\n"));
+}
+
+/// Prints text. A reader that is gone has seen enough.
+pub(crate) fn text(text: &str) {
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// A number of bytes with a binary unit.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = "bytes";
+    for next in UNITS {
+        if value < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = next;
+    }
+    if unit == "bytes" { format!("{bytes} bytes") } else { format!("{value:.1} {unit}") }
+}
+
+/// A duration for people.
+pub(crate) fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => format!("{:.0} ms", s * 1000.0),
+        s if s < 120.0 => format!("{s:.1} s"),
+        s => format!("{:.0} min {:02.0} s", (s / 60.0).floor(), s % 60.0),
+    }
+}
+
+/// A number and its noun.
+pub(crate) fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
