@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add_as("seconds", elapsed, seconds(elapsed));
     report.hidden("leaves", verified.leaves.map_or(serde_json::Value::Null, Into::into));
     let shown = match verified.leaves {
-        Some(n) => format!("each of the {} is in the table of this commitment, at its position", count(n, "row")),
+        Some(n) => format!("each of the {} is at its position in the table of this commitment", count(n, "row")),
         None => format!(
             "the table of this commitment has some non-empty set of leaves with canonical digest {}; without --leaves nothing \
              is shown about which",
@@ -111,7 +111,7 @@ fn opening(args: &Args, bytes: &[u8], leaves: Option<&[(u64, Value)]>, terminal:
     }
     report.add_as("seconds", elapsed, seconds(elapsed));
     let shown = match (opening.value.is_some(), leaves.is_some()) {
-        (true, true) => "the row is in the table of this commitment, at its position",
+        (true, true) => "the row is at its position in the table of this commitment",
         (true, false) => "the slot has this value in the table of this commitment",
         (false, _) => "the slot is empty in the table of this commitment",
     };
