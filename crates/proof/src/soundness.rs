@@ -32,9 +32,11 @@ pub struct CircuitShape {
 }
 
 impl CircuitShape {
-    /// Plonky2's standard widths with the constants' columns and gates of our circuits.
-    pub const STANDARD: Self =
+    /// Bucket and merge: Plonky2's standard widths, with the constants' columns and the largest gate (Poseidon) of ours.
+    pub const NODE: Self =
         Self { routed_wires: 80, wires: 135, constants: 6, gate_constraints: 123, quotient_degree_factor: 8 };
+    /// The wrap, which needs fewer selectors.
+    pub const WRAP: Self = Self { constants: 5, ..Self::NODE };
 
     /// Z and partial products per challenge: one per group of `quotient_degree_factor` routed wires.
     pub const fn products(&self) -> u32 {
@@ -218,7 +220,8 @@ pub fn layers(profile: Profile, class: HeightClass) -> Vec<Layer> {
     let layer = |kind, fri: FriParams, bucket_capacity| {
         let params = crate::wire::SnarkParams::standard(fri, 0, 0);
         let arity_bits = params.arity_bits.into_iter().map(|a| a as u32).collect();
-        Layer { kind, fri, arity_bits, shape: CircuitShape::STANDARD, bucket_capacity }
+        let shape = if kind == NodeKind::Wrap { CircuitShape::WRAP } else { CircuitShape::NODE };
+        Layer { kind, fri, arity_bits, shape, bucket_capacity }
     };
     let mut out = vec![
         layer(NodeKind::Bucket, profile.recursion(), Some(profile.bucket_capacity(class))),

@@ -41,6 +41,8 @@ fn pinned_files_are_those_of_their_profile_and_class() {
             if let Some(bytes) = pinned(profile, class) {
                 let keys = KeySet::decode(bytes).unwrap();
                 assert_eq!((keys.profile, keys.class), (profile, class), "{}", file_name(profile, class));
+                assert_eq!(keys.encode(), bytes);
+                assert!(keys.key_bytes() as f64 <= 1.85 * 1024.0);
             }
         }
     }

@@ -18,18 +18,14 @@ fn same(terms: &Terms, expected: &Value, what: &str) {
 #[test]
 fn every_term_agrees_with_the_reference() {
     let reference = reference();
-    let shape = &reference["shape"];
-    let count = |name: &str| shape[name].as_u64().unwrap() as u32;
-    assert_eq!(
-        CircuitShape::STANDARD,
-        CircuitShape {
-            routed_wires: count("routed_wires"),
-            wires: count("wires"),
-            constants: count("constants"),
-            gate_constraints: count("gate_constraints"),
-            quotient_degree_factor: count("quotient_degree_factor"),
-        }
-    );
+    let count = |row: &Value, name: &str| row[name].as_u64().unwrap() as u32;
+    let shape = |row: &Value| CircuitShape {
+        routed_wires: count(&reference["shape"], "routed_wires"),
+        wires: count(&reference["shape"], "wires"),
+        constants: count(row, "constants"),
+        gate_constraints: count(&reference["shape"], "gate_constraints"),
+        quotient_degree_factor: count(&reference["shape"], "quotient_degree_factor"),
+    };
     let all: Vec<(&str, Layer)> = vec![
         ("proven", layers(Profile::Proven, HeightClass::H27).swap_remove(1)),
         ("johnson", layers(Profile::Johnson, HeightClass::H27).swap_remove(1)),
@@ -38,6 +34,7 @@ fn every_term_agrees_with_the_reference() {
     ];
     for ((name, layer), row) in all.iter().zip(reference["layers"].as_array().unwrap()) {
         assert_eq!(row["layer"], *name);
+        assert_eq!(layer.shape, shape(row));
         let fri = layer.fri;
         for (key, value) in [
             ("rate_bits", u64::from(fri.rate_bits)),
@@ -70,6 +67,38 @@ fn the_profiles_have_the_bits_that_are_printed() {
     }
     let merge = layers(Profile::Paper, HeightClass::H27)[1].terms().bits();
     assert_eq!((merge.unique_decoding * 10.0).round(), 392.0);
+}
+
+/// The rows of the two tables in docs/security.md.
+#[test]
+fn the_security_page_prints_these_numbers() {
+    let page = include_str!("../../../docs/security.md");
+    let class = HeightClass::H27;
+    for profile in Profile::ALL {
+        let [unique, johnson, conjectured] = rounded(profile, class);
+        let row = format!("| `{profile}` | {unique:.1} | {johnson:.1} | {conjectured:.1} |");
+        assert!(page.contains(&row), "{row}");
+        for layer in layers(profile, class).iter().filter(|l| l.kind != NodeKind::Merge) {
+            let t = layer.terms();
+            let johnson = format!("Johnson, u = {}", t.multiplicity);
+            for (regime, terms) in [("unique decoding", t.unique_decoding), (&johnson, t.johnson)] {
+                let Terms { permutation, alphas, zeta, batching, folds, queries, multiset, .. } = terms;
+                let multiset = multiset.map_or("-".into(), |x| format!("{x:.1}"));
+                let row = format!(
+                    "| `{profile}` {} | {regime} | {permutation:.1} | {alphas:.1} | {zeta:.1} | {batching:.1} | {folds:.1} \
+                     | {queries:.1} | {multiset} | {:.1} |",
+                    layer.kind,
+                    terms.bits()
+                );
+                assert!(page.contains(&row), "{row}");
+            }
+        }
+        let merge = layers(profile, class)[1].terms();
+        let bucket = layers(profile, class)[0].terms();
+        assert_eq!(merge.bits(), bucket.bits(), "the page says that a merge has the terms of a bucket");
+    }
+    let union = |proofs| bits(Profile::Proven, class).union(proofs).unique_decoding;
+    assert_eq!([15, 28, 41].map(|n| format!("{:.1}", union(n))), ["96.8", "95.9", "95.3"]);
 }
 
 #[test]

@@ -46,7 +46,7 @@ impl Random {
 /// The wrap of the profile `paper`; its public inputs travel in the statement.
 pub(crate) fn wrap_shape() -> SnarkShape {
     let fri = Profile::Paper.wrap().expect("paper is wrapped");
-    SnarkShape::new(SnarkParams::standard(fri, 0, 6))
+    SnarkShape::new(SnarkParams::standard(fri, 0, 5))
 }
 
 /// A shape with a domain so small that queries repeat and meet.
