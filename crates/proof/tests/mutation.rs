@@ -100,6 +100,15 @@ proptest! {
     }
 
     #[test]
+    fn damaged_commitments(edits in edits()) {
+        let text = GOOD.commitment.to_string();
+        let text = String::from_utf8_lossy(&mutated(text.as_bytes(), &edits)).into_owned();
+        if let Ok(commitment) = text.parse::<Commitment>() {
+            prop_assert_eq!(commitment.to_string(), text);
+        }
+    }
+
+    #[test]
     fn arbitrary_bytes(bytes in prop::collection::vec(any::<u8>(), 0..3000), header in 0usize..4) {
         let mut bytes = bytes;
         let magic: &[u8] = [&b""[..], b"EVGP\x01\0", b"EVGO\x01\0", b"EVGK\x01\0"][header];
