@@ -2,7 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-pub mod engine;
 pub mod backend;
 pub mod commit;
+pub mod engine;
+pub mod faults;
 pub mod store;

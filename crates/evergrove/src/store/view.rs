@@ -195,6 +195,12 @@ impl evergrove_commit::Store for View {
     }
 }
 
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View").field("dir", &self.dir).field("epoch", &self.epoch).finish_non_exhaustive()
+    }
+}
+
 /// An error of ours on its way through a trait of `evergrove-commit`.
 pub(crate) fn context(e: Error) -> StoreError {
     StoreError { context: "reading the store".into(), source: Box::new(e) }

@@ -215,3 +215,68 @@ pub(crate) fn read_members(dir: &Path, name: &str, bytes: &[u8]) -> Result<Vec<u
     decode_members(bytes)
         .ok_or_else(|| Error::corrupt(dir, format!("the members of batch {name:?} are no list of indices")))
 }
+
+#[cfg(test)]
+mod tests {
+    use redb::Database;
+    use redb::backends::InMemoryBackend;
+
+    use super::*;
+
+    /// A view of epoch 1 of an empty store, which lives as long as the test.
+    fn view() -> WriteView<'static> {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).expect("a database");
+        let database: &'static Database = Box::leak(Box::new(database));
+        let write: &'static WriteTransaction = Box::leak(Box::new(database.begin_write().expect("a transaction")));
+        WriteView::new(Path::new("memory"), 1, Arc::new(Schema::raw()), write).expect("tables")
+    }
+
+    #[test]
+    fn keeps_the_laws_of_stores() {
+        evergrove_testkit::store::laws(view);
+    }
+
+    #[test]
+    fn prunes_what_no_kept_epoch_reads_and_nothing_else() {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).expect("a database");
+        // Epochs in which slot i is written: filled for true, emptied for false.
+        let history: [&[(u64, bool)]; 6] = [
+            &[(1, true)],
+            &[(1, true), (3, true), (5, true)],
+            &[(2, true), (3, false)],
+            &[(1, true), (4, false), (5, true)],
+            &[(5, true)],
+            &[(1, true), (2, false), (3, false)],
+        ];
+        let value = |i: usize, epoch: u64| evergrove_testkit::commit::value(100 * i as u64 + epoch);
+        for oldest in 1..=5 {
+            let write = database.begin_write().expect("a transaction");
+            let mut seen = Vec::new();
+            for (i, versions) in history.iter().enumerate() {
+                for (epoch, filled) in *versions {
+                    let mut view =
+                        WriteView::new(Path::new("m"), *epoch, Arc::new(Schema::raw()), &write).expect("tables");
+                    view.put_value(i as u64, filled.then(|| value(i, *epoch))).expect("writes");
+                }
+            }
+            let read = |epoch| -> Vec<_> {
+                let view = WriteView::new(Path::new("m"), epoch, Arc::new(Schema::raw()), &write).expect("tables");
+                (0..6).map(|i| evergrove_commit::Store::value(&view, i).expect("reads")).collect()
+            };
+            for epoch in oldest..=5 {
+                seen.push(read(epoch));
+            }
+            let mut view = WriteView::new(Path::new("m"), 5, Arc::new(Schema::raw()), &write).expect("tables");
+            view.prune(oldest).expect("prunes");
+            let left = view.slots.iter().expect("reads").count();
+            drop(view);
+            for epoch in oldest..=5 {
+                assert_eq!(read(epoch), seen[(epoch - oldest) as usize], "epoch {epoch} after pruning to {oldest}");
+            }
+            // What is left: later versions, and for each filled slot the one that `oldest` reads.
+            let later = history.iter().flat_map(|v| v.iter()).filter(|(e, _)| *e > oldest).count();
+            assert_eq!(left, later + seen[0].iter().flatten().count());
+            write.abort().expect("aborts");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Disks and object stores that fail on demand.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use futures_core::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use redb::StorageBackend;
+
+use crate::commit::Rng;
+
+/// A disk with one file, which survives crashes as disks do: what was synced stays, of what was written since the last
+/// sync any part may be lost, in pieces of 512 bytes.
+///
+/// Clones are the same disk.
+#[derive(Clone, Default)]
+pub struct Disk(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// What a reader sees now.
+    current: Vec<u8>,
+    /// What has been synced.
+    durable: Vec<u8>,
+    /// Offsets and lengths of the writes since the last sync.
+    unsynced: Vec<(u64, usize)>,
+    /// Writes and syncs that still succeed, `None` for all of them.
+    left: Option<usize>,
+    /// Writes and syncs so far.
+    operations: usize,
+    /// Counts openings: a file that was opened before the last crash is dead.
+    generation: usize,
+}
+
+/// Bytes that a disk writes whole or not at all.
+const SECTOR: usize = 512;
+
+impl Disk {
+    /// An empty disk that does not fail.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Another disk with the same content, which does not fail.
+    pub fn fork(&self) -> Self {
+        let state = self.lock();
+        let (current, durable, unsynced) = (state.current.clone(), state.durable.clone(), state.unsynced.clone());
+        Self(Arc::new(Mutex::new(State { current, durable, unsynced, ..State::default() })))
+    }
+
+    /// Lets `operations` more writes and syncs succeed; then everything fails until [`Self::crash`].
+    pub fn fail_after(&self, operations: usize) {
+        self.lock().left = Some(operations);
+    }
+
+    /// Writes and syncs that have succeeded so far.
+    pub fn operations(&self) -> usize {
+        self.lock().operations
+    }
+
+    /// The power goes off and on again: open files are dead, and every sector written since the last sync is old or new as
+    /// `seed` has it. The disk works again.
+    pub fn crash(&self, seed: u64) {
+        let mut state = self.lock();
+        let mut rng = Rng(seed);
+        let state = &mut *state;
+        let mut after = state.durable.clone();
+        if rng.below(2) == 0 {
+            after.resize(state.current.len().max(after.len()), 0);
+        }
+        for (offset, len) in state.unsynced.drain(..) {
+            let (mut at, end) = (offset as usize, offset as usize + len);
+            while at < end {
+                let next = ((at / SECTOR + 1) * SECTOR).min(end);
+                if next <= after.len() && next <= state.current.len() && rng.below(2) == 0 {
+                    after[at..next].copy_from_slice(&state.current[at..next]);
+                }
+                at = next;
+            }
+        }
+        (state.current, state.durable, state.left) = (after.clone(), after, None);
+        state.generation += 1;
+    }
+
+    /// The file, as a database's storage.
+    pub fn open(&self) -> DiskFile {
+        DiskFile { disk: self.clone(), generation: self.lock().generation }
+    }
+
+    /// True when nothing has been written.
+    pub fn is_empty(&self) -> bool {
+        self.lock().current.is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The file of a [`Disk`], open until the disk crashes.
+pub struct DiskFile {
+    disk: Disk,
+    generation: usize,
+}
+
+impl DiskFile {
+    fn read_state(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.disk.lock();
+        if state.generation == self.generation && state.left != Some(0) {
+            Ok(state)
+        } else {
+            Err(io::Error::new(io::ErrorKind::StorageFull, "the disk has failed"))
+        }
+    }
+
+    fn write_state(&self) -> io::Result<MutexGuard<'_, State>> {
+        let mut state = self.read_state()?;
+        state.left = state.left.map(|n| n - 1);
+        state.operations += 1;
+        Ok(state)
+    }
+}
+
+impl fmt::Debug for DiskFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DiskFile").field("generation", &self.generation).finish_non_exhaustive()
+    }
+}
+
+impl StorageBackend for DiskFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.read_state()?.current.len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let state = self.read_state()?;
+        let from = offset as usize;
+        let bytes = state.current.get(from..from + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        out.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.write_state()?.current.resize(len as usize, 0);
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let mut state = self.write_state()?;
+        state.durable = state.current.clone();
+        state.unsynced.clear();
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut state = self.write_state()?;
+        let from = offset as usize;
+        let place = state.current.get_mut(from..from + data.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        place.copy_from_slice(data);
+        state.unsynced.push((offset, data.len()));
+        Ok(())
+    }
+}
+
+/// An object store whose writes fail on demand. Clones are the same store.
+#[derive(Clone, Debug)]
+pub struct FaultyObjects {
+    inner: Arc<dyn ObjectStore>,
+    left: Arc<AtomicUsize>,
+    lost: Arc<Mutex<BTreeMap<String, usize>>>,
+}
+
+impl FaultyObjects {
+    /// A store in memory that does not fail.
+    pub fn new() -> Self {
+        Self {
+            inner: Arc::new(object_store::memory::InMemory::new()),
+            left: Arc::new(AtomicUsize::new(usize::MAX)),
+            lost: Arc::default(),
+        }
+    }
+
+    /// Lets `puts` more objects in; later ones fail as on a full disk.
+    pub fn fail_after(&self, puts: usize) {
+        self.left.store(puts, Ordering::SeqCst);
+    }
+
+    /// Lets objects in again.
+    pub fn heal(&self) {
+        self.left.store(usize::MAX, Ordering::SeqCst);
+    }
+
+    /// How often each object was refused.
+    pub fn refused(&self) -> BTreeMap<String, usize> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Default for FaultyObjects {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Display for FaultyObjects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("faulty objects")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for FaultyObjects {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        let left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+        if left.is_err() {
+            *self.lost.lock().unwrap_or_else(PoisonError::into_inner).entry(location.to_string()).or_default() += 1;
+            let source = io::Error::new(io::ErrorKind::StorageFull, "no space left on device");
+            return Err(Error::Generic { store: "faulty objects", source: Box::new(source) });
+        }
+        self.inner.put_opts(location, payload, opts).await
+    }
+
+    async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, opts).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.inner.get_opts(location, options).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
