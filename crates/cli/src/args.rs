@@ -16,10 +16,10 @@ use crate::commands::{batches, commit, completions, doctor, export, man, open, p
 #[command(name = "evergrove", version, max_term_width = 110, propagate_version = true)]
 pub(crate) struct Cli {
     /// Form of the output: text for people, or one JSON object (lines of them for lists)
-    #[arg(long, global = true, value_enum, default_value_t = Output::Text, value_name = "FORM")]
+    #[arg(long, global = true, value_enum, default_value_t = Output::Text, value_name = "FORM", help_heading = "Everywhere")]
     pub(crate) format: Output,
     /// Show no progress
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = "Everywhere")]
     pub(crate) quiet: bool,
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -53,5 +53,8 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         return Ok(());
     }
     let remedy = found.findings.first().map(|f| f.remedy.clone()).unwrap_or_default();
-    Err(Mistake::damage(format!("{} in {}", count(found.findings.len(), "finding"), args.store.store.display()), remedy))
+    Err(Mistake::damage(
+        format!("{} in {}", count(found.findings.len(), "finding"), args.store.store.display()),
+        remedy,
+    ))
 }

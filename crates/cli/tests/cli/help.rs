@@ -1,0 +1,78 @@
+//! What the command says about itself.
+
+use crate::world::World;
+
+#[test]
+fn the_help_of_every_command() {
+    let world = World::new();
+    let help = |args: &[&str]| {
+        let run = world.run(args);
+        assert_eq!((run.code, run.err.as_str()), (0, ""));
+        run.out
+    };
+    insta::assert_snapshot!("evergrove", help(&["--help"]));
+    for command in [
+        "commit",
+        "prove",
+        "update",
+        "open",
+        "verify",
+        "status",
+        "batches",
+        "export",
+        "prune",
+        "doctor",
+        "completions",
+        "man",
+    ] {
+        insta::assert_snapshot!(format!("evergrove_{command}"), help(&[command, "--help"]));
+    }
+}
+
+#[test]
+fn completions_and_manual_pages() {
+    let world = World::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let run = world.run(&["completions", shell]);
+        assert_eq!(run.code, 0, "{}", run.err);
+        assert!(run.out.contains("allow-profile"), "{shell}");
+    }
+    world.json(&["man", "--out", "man/pages"]);
+    let page = |name: &str| world.text(&format!("man/pages/{name}"));
+    assert!(page("evergrove.1").contains(".TH evergrove 1"));
+    assert!(page("evergrove-verify.1").contains("allow"));
+}
+
+#[test]
+fn the_book_names_every_command_and_flag() {
+    let book = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md")).unwrap();
+    let world = World::new();
+    let listed = world.run(&["--help"]).out;
+    let commands = listed.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
+    let mut count = 0;
+    for command in commands
+        .filter_map(|l| l.strip_prefix("  ")?.split_once(' ').map(|(c, _)| c))
+        .filter(|c| !c.is_empty())
+        .filter(|c| *c != "help")
+    {
+        assert!(book.contains(&format!("evergrove {command}")), "{command} is not in docs/cli.md");
+        let help = world.run(&[command, "--help"]).out;
+        let flags =
+            help.split_whitespace().filter_map(|w| w.trim_end_matches([',', ']', '.', ';', ':']).strip_prefix("--"));
+        for flag in flags.filter(|f| !f.is_empty() && !matches!(*f, "help" | "version")) {
+            assert!(book.contains(&format!("--{flag}")), "--{flag} of {command} is not in docs/cli.md");
+            count += 1;
+        }
+    }
+    assert!(count > 40);
+}
+
+#[test]
+fn progress_goes_to_stderr_and_can_be_turned_off() {
+    let world = World::with_table();
+    let prove = ["prove", "--store", "s", "--batch", "b", "--indices", "0,3", "--backend", "native"];
+    let run = world.run(&[&prove[..], &["--format", "json"]].concat());
+    assert_eq!(run.err, "batch b: 1 proof to make, 1 in all\n");
+    let update = ["update", "--store", "s", "--set", "3=age=1", "--format", "json", "--quiet"];
+    assert_eq!(world.run(&update).err, "");
+}

@@ -1,0 +1,158 @@
+//! A table and a batch through all that can happen to them.
+
+use crate::world::{NATIVE, World};
+
+#[test]
+fn a_batch_is_proven_changed_and_verified() {
+    let world = World::with_batch();
+    let root = world.commitment();
+    let run = world.verify("b.proof", &root, "b.csv");
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.out.contains("each of the 450 rows is at its position in the table of this commitment"), "{}", run.out);
+
+    // Inside the batch: one bucket, the merges above it, and the wrap.
+    let inside = world.json(&["update", "--store", "s", "--set", "3=\"new, name\",-1.5,"]);
+    assert_eq!(inside["epoch"], 2);
+    assert!(inside["proofs_made"].as_u64().unwrap() <= 4, "{inside}");
+    assert_eq!(inside["batches"][0]["proofs_total"], 6);
+    assert_ne!(inside["commitment"], root.as_str());
+    assert_eq!(inside["commitment_before"], root.as_str());
+    world.check_batch();
+    assert!(world.text("now.csv").contains("\n3,\"new, name\",-1.50,\n"));
+
+    // Outside it: the lone siblings change, so that the top is made anew and most buckets are reused.
+    let outside = world.json(&["update", "--store", "s", "--set", "1497=age=7"]);
+    assert!(outside["proofs_made"].as_u64().unwrap() <= 4, "{outside}");
+    world.check_batch();
+
+    let joined = world.json(&["update", "--store", "s", "--set", "1=x,0,1", "--add", "b:1,1497"]);
+    assert_eq!((&joined["rows"], &joined["rows_set"]), (&501.into(), &1.into()));
+    assert_eq!(joined["batches"][0]["members"], 452);
+    world.check_batch();
+
+    let left = world.json(&["update", "--store", "s", "--remove", "b:1,6", "--delete", "6"]);
+    assert_eq!((&left["rows"], &left["rows_deleted"]), (&500.into(), &1.into()));
+    assert_eq!(left["batches"][0]["members"], 450);
+    world.check_batch();
+    let members = world.json(&["batches", "--store", "s", "--members", "b"]);
+    let members = members["indices"].as_array().unwrap();
+    assert!(!members.contains(&6.into()) && members.contains(&1497.into()));
+
+    world.write("changes.csv", "index,age,name,amount\n0,1,a,1\n5000,2,b,2\n");
+    let height = world.json(&["status", "--store", "s"])["height"].as_u64().unwrap();
+    let grown = world.json(&["update", "--store", "s", "--input", "changes.csv", "--grow"]);
+    assert_eq!(grown["height"].as_u64().unwrap(), height + 2);
+    world.check_batch();
+
+    let nothing = world.json(&["update", "--store", "s"]);
+    assert_eq!((&nothing["proofs_made"], &nothing["epoch"]), (&0.into(), &grown["epoch"]));
+    let doctor = world.json(&["doctor", "--store", "s"]);
+    assert_eq!((&doctor["healthy"], &doctor["unverified"]), (&true.into(), &0.into()));
+
+    // The stale proof is gone with its epoch, and everything still holds.
+    let dry = world.json(&["prune", "--store", "s", "--dry-run"]);
+    let pruned = world.json(&["prune", "--store", "s"]);
+    assert_eq!((&dry["epochs"], &dry["proofs"]), (&pruned["epochs"], &pruned["proofs"]));
+    assert!(pruned["proofs"].as_u64().unwrap() > 0);
+    world.check_batch();
+    assert_eq!(world.json(&["doctor", "--store", "s"])["orphans"], 0);
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_tells_the_number_of_proofs() {
+    let world = World::with_batch();
+    let before = world.state();
+    let update = ["update", "--store", "s", "--set", "3=age=9"];
+    let dry = world.json(&[&update[..], &["--dry-run"]].concat());
+    assert_eq!(world.state(), before);
+    let new = ["prove", "--store", "s", "--batch", "c", "--indices", "0,3,6"];
+    let estimate = world.json(&[&new[..], &NATIVE, &["--dry-run"]].concat());
+    assert_eq!(
+        (&estimate["buckets"], &estimate["wraps"], &estimate["proofs_to_make"]),
+        (&1.into(), &1.into(), &2.into())
+    );
+    assert_eq!(world.state(), before);
+    let done = world.json(&update);
+    assert_eq!((&dry["proofs_to_make"], &dry["commitment"]), (&done["proofs_made"], &done["commitment"]));
+    assert_eq!(world.json(&[&new[..], &NATIVE].concat())["proofs_made"], 2);
+}
+
+#[test]
+fn proofs_left_stale_are_finished_later() {
+    let world = World::with_batch();
+    let left = world.json(&["update", "--store", "s", "--set", "3=age=9", "--no-prove"]);
+    assert_eq!((&left["proofs_made"], &left["stale"][0]), (&0.into(), &"b".into()));
+    let line = world.run(&["batches", "--store", "s", "--format", "json"]);
+    assert!(line.out.contains("\"stale\":true"), "{}", line.out);
+    let e = world.fails(2, &["export", "--store", "s", "--batch", "b", "--proof", "x"]);
+    assert!(e.contains("run prove --batch b"), "{e}");
+    let proven = world.json(&["prove", "--store", "s", "--batch", "b", "--timings", "t.jsonl"]);
+    let made = proven["proofs_made"].as_u64().unwrap();
+    assert!((1..6).contains(&made));
+    assert_eq!(world.text("t.jsonl").lines().count() as u64, made);
+    world.check_batch();
+    assert_eq!(world.json(&["prove", "--store", "s", "--batch", "b"])["proofs_made"], 0);
+}
+
+#[test]
+fn a_batch_is_proven_by_another_profile() {
+    let world = World::with_batch();
+    let proven = world.json(&["prove", "--store", "s", "--batch", "b", "--profile", "proven", "--out", "p"]);
+    assert_eq!(
+        (&proven["backend"], &proven["profile"], &proven["proof_kind"]),
+        (&"native".into(), &"proven".into(), &"bucket".into())
+    );
+    let root = world.commitment();
+    let args = ["verify", "--proof", "p", "--root", &root, "--allow-backend", "native:1"];
+    assert_eq!(world.json(&args)["profile"], "proven");
+}
+
+#[test]
+fn a_slot_is_opened_and_the_opening_verified() {
+    let world = World::with_table();
+    let root = world.commitment();
+    let opened = world.json(&["open", "--store", "s", "6", "--out", "six"]);
+    assert_eq!(opened["row"]["name"], "row, 2");
+    assert_eq!((&opened["row"]["amount"], &opened["row"]["age"]), (&"-248.02".into(), &2.into()));
+    assert_eq!(opened["siblings"].as_array().unwrap().len(), 11);
+    let shown = world.json(&["verify", "--proof", "six", "--root", &root]);
+    assert_eq!((&shown["accepted"], &shown["index"], &shown["value"]), (&true.into(), &6.into(), &opened["value"]));
+    world.write("six.csv", "index,name,amount,age\n6,\"row, 2\",-248.02,2\n");
+    assert_eq!(world.verify("six", &root, "six.csv").code, 0);
+    world.write("six.csv", "index,name,amount,age\n6,\"row, 2\",-248.02,3\n");
+    assert_eq!(world.verify("six", &root, "six.csv").code, 1);
+
+    let empty = world.json(&["open", "--store", "s", "7", "--out", "seven"]);
+    assert_eq!((&empty["filled"], empty["value"].is_null()), (&false.into(), true));
+    assert_eq!(world.json(&["verify", "--proof", "seven", "--root", &root])["filled"], false);
+
+    world.json(&["update", "--store", "s", "--set", "6=age=4"]);
+    assert_eq!(world.run(&["verify", "--proof", "six", "--root", &world.commitment()]).code, 1);
+    assert_eq!(world.json(&["open", "--store", "s", "6", "--epoch", "1"])["row"]["age"], 2);
+    assert_eq!(world.json(&["open", "--store", "s", "6"])["row"]["age"], 4);
+}
+
+#[test]
+fn a_proof_without_leaves_shows_no_positions() {
+    let world = World::with_batch();
+    let root = world.commitment();
+    let args =
+        ["verify", "--proof", "b.proof", "--root", &root, "--allow-backend", "native", "--allow-profile", "paper"];
+    let shown = world.json(&args);
+    let text = shown["shown"].as_str().unwrap();
+    assert!(text.contains("some non-empty set of leaves with canonical digest"), "{text}");
+    assert!(text.ends_with("without --leaves nothing is shown about which"), "{text}");
+    assert!(shown["leaves"].is_null());
+    assert_eq!(shown["canonical_digest"].as_str().unwrap().len(), 64);
+    let text = world.run(&args).out;
+    assert!(!text.contains("1347"), "{text}");
+}
+
+#[test]
+fn a_dropped_batch_is_forgotten() {
+    let world = World::with_batch();
+    let run = world.run(&["batches", "--store", "s", "--drop", "b"]);
+    assert_eq!((run.code, run.out.as_str()), (0, "No batches.\n"));
+    assert_eq!(world.json(&["prune", "--store", "s"])["proofs"], 6);
+    assert_eq!(world.json(&["status", "--store", "s"])["proofs_kept"], 0);
+}

@@ -1,0 +1,9 @@
+//! The command as its users meet it: real processes, real files, the backend that executes everything again.
+
+mod bad_input;
+mod formats;
+mod help;
+mod life;
+mod refusals;
+mod store_trouble;
+mod world;

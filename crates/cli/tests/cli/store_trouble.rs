@@ -1,0 +1,125 @@
+//! Stores that are not there, locked, of another version, damaged, or on a full disk.
+
+use std::fs;
+
+use evergrove::Store;
+use redb::{Database, TableDefinition};
+
+use crate::world::{NATIVE, World, is_bare};
+
+#[test]
+fn a_store_that_is_not_there() {
+    let world = World::with_table();
+    let e = world.fails(3, &["status", "--store", "missing"]);
+    assert!(e.contains("missing does not exist: create a store with commit"), "{e}");
+    fs::create_dir(world.path("empty")).unwrap();
+    let e = world.fails(3, &["prove", "--store", "empty", "--batch", "b", "--indices", "0"]);
+    assert!(e.contains("holds no store"), "{e}");
+    fs::create_dir(world.path("other")).unwrap();
+    world.write("other/evergrove.redb", "something else");
+    world.fails(3, &["status", "--store", "other"]);
+    let before = world.state();
+    let e = world.fails(3, &["commit", "--store", "s", "--input", "table.csv"]);
+    assert!(e.contains("holds a store already"), "{e}");
+    assert_eq!(world.state(), before);
+}
+
+#[test]
+fn a_store_in_use_by_another_process() {
+    let world = World::with_batch();
+    let store = Store::open(&world.path("s")).unwrap();
+    for args in [
+        &["status", "--store", "s"][..],
+        &["update", "--store", "s", "--set", "3=age=1"],
+        &["prove", "--store", "s", "--batch", "b"],
+        &["doctor", "--store", "s"],
+    ] {
+        let e = world.fails(3, args);
+        assert!(e.contains("in use by another process: wait until it ends, or stop it"), "{e}");
+    }
+    drop(store);
+    world.check_batch();
+}
+
+#[test]
+fn a_store_of_another_version() {
+    let world = World::with_table();
+    {
+        let database = Database::open(world.path("s/evergrove.redb")).unwrap();
+        let write = database.begin_write().unwrap();
+        let meta: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+        write.open_table(meta).unwrap().insert("format", &b"evergrove-store\x63\0\0\0"[..]).unwrap();
+        write.commit().unwrap();
+    }
+    let e = world.fails(3, &["update", "--store", "s", "--set", "3=age=1"]);
+    assert!(e.contains("has format 99, this program reads format 1"), "{e}");
+}
+
+#[test]
+fn a_damaged_proof_is_found_and_made_anew() {
+    let world = World::with_batch();
+    let proofs: Vec<_> = files(&world.path("s/objects"));
+    assert_eq!(proofs.len(), 6);
+    for path in &proofs {
+        let mut bytes = fs::read(path).unwrap();
+        let at = bytes.len() / 2;
+        bytes[at] ^= 1;
+        fs::write(path, bytes).unwrap();
+    }
+    let run = world.run(&["doctor", "--store", "s", "--format", "json"]);
+    assert_eq!(run.code, 3, "{}", run.err);
+    let report: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(report["healthy"], false);
+    assert!(report["findings"].as_array().unwrap().len() >= 6, "{report}");
+    assert!(run.err.contains("help: "), "{}", run.err);
+    world.fails(3, &["export", "--store", "s", "--batch", "b", "--proof", "x"]);
+    world.json(&["prove", "--store", "s", "--batch", "b"]);
+    world.check_batch();
+    assert_eq!(world.json(&["doctor", "--store", "s"])["healthy"], true);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_nothing_half_written() {
+    let world = World::with_table();
+    let full = |blocks: u32, args: &[&str]| {
+        let run = world.on_a_full_disk(blocks, args);
+        assert_eq!(run.code, 5, "{args:?}: {}", run.err);
+        assert!(run.err.starts_with("error: ") || run.err.contains("\nerror: "), "{}", run.err);
+        assert!(!run.err.contains("panicked"), "{}", run.err);
+    };
+    full(8, &["commit", "--store", "new", "--input", "table.csv"]);
+    assert!(is_bare(&world.path("new")));
+
+    let before = world.state();
+    full(8, &["export", "--store", "s", "--table", "out.csv"]);
+    assert!(!world.path("out.csv").exists());
+    let left: Vec<_> = files(&world.path("")).into_iter().filter(|p| p.to_string_lossy().ends_with(".part")).collect();
+    assert_eq!(left, [] as [std::path::PathBuf; 0]);
+    assert_eq!(world.state(), before);
+
+    // Proofs of some hundred KiB do not fit; what fits is kept, and the same command finishes.
+    let indices: String = (0..450).map(|i| format!("{}\n", 3 * i)).collect();
+    world.write("b.txt", indices);
+    let database = fs::metadata(world.path("s/evergrove.redb")).unwrap().len().div_ceil(512);
+    let prove = [&["prove", "--store", "s", "--batch", "b", "--indices", "b.txt"], &NATIVE[..]].concat();
+    let room = u32::try_from(database).unwrap();
+    let sizes = || files(&world.path("s/objects")).len();
+    full(room.min(256), &prove);
+    assert!(sizes() < 6);
+    world.json(&prove);
+    assert_eq!(sizes(), 6);
+    world.check_batch();
+}
+
+fn files(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut out = Vec::new();
+    let mut dirs = vec![dir.to_path_buf()];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { dirs.push(path) } else { out.push(path) }
+        }
+    }
+    out
+}
