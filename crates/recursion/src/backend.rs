@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use evergrove_commit::{
-    BackendError, BackendId, BucketWitness, MergeWitness, NodeKind, NodeProof, RecursionBackend,
-};
+use evergrove_commit::{BackendError, BackendId, BucketWitness, MergeWitness, NodeKind, NodeProof, RecursionBackend};
 use evergrove_proof::{HeightClass, Profile};
 
 use crate::cache;
@@ -69,7 +67,8 @@ impl Plonky2Backend {
 
     /// Size of the serialized proving circuits, in bytes: plonky2's prover data of bucket, merge and wrap.
     pub fn proving_key_bytes(&self) -> Result<usize, BackendError> {
-        let datas = [&self.pair.bucket.data, &self.pair.merge.data].into_iter().chain(self.wrap.iter().map(|w| &w.data));
+        let datas =
+            [&self.pair.bucket.data, &self.pair.merge.data].into_iter().chain(self.wrap.iter().map(|w| &w.data));
         datas.map(|data| cache::circuit_bytes(data).map(|b| b.len())).sum()
     }
 
@@ -107,9 +106,9 @@ pub(crate) fn build(
     hint: Option<&KeySet>,
 ) -> Result<(CircuitPair, Option<Circuit<WrapTargets>>), BackendError> {
     let spec = CircuitSpec::of(profile, class);
-    let pair = CircuitPair::build(&spec, hint.map(|k| &k.node_common))
-        .map_err(|e| BackendError::Internal(e.to_string()))?;
-    let wrap = profile.wrap().map(|params| build_wrap(&pair, &circuit_config(&params)));
+    let pair =
+        CircuitPair::build(&spec, hint.map(|k| &k.node_common)).map_err(|e| BackendError::Internal(e.to_string()))?;
+    let wrap = profile.wrap().map(|params| build_wrap(&KeySet::of(&pair, None), &circuit_config(&params)));
     Ok((pair, wrap))
 }
 
@@ -145,7 +144,12 @@ impl RecursionBackend for Plonky2Backend {
         self.finish(NodeKind::Bucket, witness.statement, circuit.data.prove(wires))
     }
 
-    fn prove_merge(&self, left: &NodeProof, right: &NodeProof, witness: &MergeWitness) -> Result<NodeProof, BackendError> {
+    fn prove_merge(
+        &self,
+        left: &NodeProof,
+        right: &NodeProof,
+        witness: &MergeWitness,
+    ) -> Result<NodeProof, BackendError> {
         for child in [left, right] {
             if child.kind == NodeKind::Wrap {
                 return Err(BackendError::Witness("a wrapped proof can not be merged".into()));
@@ -163,9 +167,8 @@ impl RecursionBackend for Plonky2Backend {
     }
 
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
-        let circuit = self.wrap.as_ref().ok_or_else(|| {
-            BackendError::Witness(format!("profile {} has no wrap", self.profile))
-        })?;
+        let circuit =
+            self.wrap.as_ref().ok_or_else(|| BackendError::Witness(format!("profile {} has no wrap", self.profile)))?;
         let key = match child.kind {
             NodeKind::Bucket => &self.pair.bucket.data.verifier_only,
             NodeKind::Merge => &self.pair.merge.data.verifier_only,

@@ -10,6 +10,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod attacks;
 mod backend;
 pub mod cache;
 pub mod circuit;

@@ -10,8 +10,8 @@ use plonky2::gates::noop::NoopGate;
 use plonky2::hash::hash_types::HashOut;
 use plonky2::plonk::circuit_data::{CircuitConfig, CircuitData, CommonCircuitData};
 
-use crate::keys::KeySet;
 use crate::circuit::{BucketTargets, Builder, C, CircuitSpec, D, F, MergeTargets, WrapTargets};
+use crate::keys::KeySet;
 
 /// A circuit with the wires that its prover sets.
 pub struct Circuit<T> {
@@ -107,14 +107,20 @@ impl CircuitPair {
     }
 }
 
+/// Builds a bucket circuit alone, with no more rows than it needs: it can be proven and examined, but not merged.
+pub fn build_bucket(spec: &CircuitSpec) -> Circuit<BucketTargets> {
+    let Unbuilt { targets, builder } = Unbuilt::bucket(spec);
+    Circuit { targets, rows: builder.num_gates(), data: builder.build() }
+}
+
 /// log2 of the rows that a bucket of this spec takes, padding aside. Commits to nothing, so that it costs a second or two.
 pub fn bucket_degree_bits(spec: &CircuitSpec) -> usize {
     Unbuilt::bucket(spec).builder.mock_build::<C>().common.degree_bits()
 }
 
-/// Builds the wrap of a pair's proofs.
-pub fn build_wrap(pair: &CircuitPair, config: &CircuitConfig) -> Circuit<WrapTargets> {
-    let Unbuilt { targets, builder } = Unbuilt::wrap(&KeySet::of(pair, None), config);
+/// Builds the wrap of the proofs that verify with `keys`.
+pub fn build_wrap(keys: &KeySet, config: &CircuitConfig) -> Circuit<WrapTargets> {
+    let Unbuilt { targets, builder } = Unbuilt::wrap(keys, config);
     Circuit { targets, rows: builder.num_gates(), data: builder.build() }
 }
 
@@ -176,4 +182,26 @@ impl<T> Unbuilt<T> {
         let rows = self.pad(spec, gates);
         Circuit { targets: self.targets, data: self.builder.build(), rows }
     }
+}
+
+/// A circuit with the common data of a pair that proves any public inputs, for attacks.
+#[cfg(test)]
+pub(crate) fn build_anything(
+    spec: &CircuitSpec,
+    common: &CommonCircuitData<F, D>,
+) -> Circuit<Vec<plonky2::iop::target::Target>> {
+    let mut builder = Builder::new(spec.config.clone());
+    let targets = builder.add_virtual_targets(common.num_public_inputs);
+    builder.register_public_inputs(&targets);
+    Unbuilt { targets, builder }.commit(spec, &common.gates)
+}
+
+/// A merge that trusts any bucket key, for attacks.
+#[cfg(test)]
+pub(crate) fn build_merge(
+    spec: &CircuitSpec,
+    common: &CommonCircuitData<F, D>,
+    bucket_key: HashOut<F>,
+) -> Circuit<MergeTargets> {
+    Unbuilt::merge(spec, common, bucket_key).commit(spec, &common.gates)
 }

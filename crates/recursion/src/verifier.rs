@@ -76,7 +76,9 @@ impl Plonky2Verifier {
         match kind {
             NodeKind::Bucket => Ok(&self.bucket),
             NodeKind::Merge => Ok(&self.merge),
-            NodeKind::Wrap => self.wrap.as_ref().ok_or_else(|| BackendError::Rejected("this profile has no wrap".into())),
+            NodeKind::Wrap => {
+                self.wrap.as_ref().ok_or_else(|| BackendError::Rejected("this profile has no wrap".into()))
+            }
         }
     }
 

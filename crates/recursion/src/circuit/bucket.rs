@@ -26,6 +26,10 @@ pub struct LeafSlot {
     pub value: DigestTarget,
     /// Siblings from the leaf up, H_max of them; those at or above h do not matter.
     pub siblings: Vec<DigestTarget>,
+    /// Derived: the leaf's digest.
+    pub digest: DigestTarget,
+    /// Derived: the bits of `index`, lowest first, which are the turns of the path.
+    pub bits: Vec<BoolTarget>,
 }
 
 /// One hash of the canonical digest.
@@ -41,8 +45,8 @@ pub struct CanonicalMerge {
 /// The wires of a bucket that a prover sets; the generators derive all others.
 ///
 /// The circuit holds for exactly these statements: every active slot's leaf (index, value) lies at position `index` of the
-/// node (C, h, base), indices strictly increase, at least one slot is active, and d is the root of a hash tree whose leaves
-/// are exactly the active leaves, each once. The *shape* of that tree is free: the verifier recomputes d.
+/// node (C, h, base), indices strictly increase, at least one slot is active, and d is the root of a hash tree that holds each
+/// active leaf exactly once and otherwise zeros. The *shape* of that tree is free: the verifier recomputes d.
 pub struct BucketTargets {
     /// Public inputs.
     pub node: NodeTargets,
@@ -65,7 +69,7 @@ impl BucketTargets {
     }
 
     /// Sets every free wire for `witness`. Returns an error text where the witness is not of the circuit's shape.
-    pub(crate) fn assign(&self, witness: &BucketWitness, merge_key: HashOut<F>) -> Result<PartialWitness<F>, anyhow::Error> {
+    pub fn assign(&self, witness: &BucketWitness, merge_key: HashOut<F>) -> Result<PartialWitness<F>, anyhow::Error> {
         let st = &witness.statement;
         let height_max = self.below_height.len();
         anyhow::ensure!(
@@ -74,6 +78,9 @@ impl BucketTargets {
             witness.leaves.len(),
             self.slots.len()
         );
+        if let Some(pair) = witness.leaves.windows(2).find(|w| w[0].index >= w[1].index) {
+            anyhow::bail!("index {} does not come before index {}", pair[0].index, pair[1].index);
+        }
         anyhow::ensure!(st.height as usize <= height_max, "height {} is above {height_max}", st.height);
         let mut pw = PartialWitness::new();
         pw.set_target_arr(&self.node.root, &to_hash(&st.root).elements)?;
@@ -176,7 +183,7 @@ fn leaf_slots(
             }
         }
         digests.push(leaf.map(|x| b.mul(active.target, x)));
-        slots.push(LeafSlot { active, index, value, siblings });
+        slots.push(LeafSlot { active, index, value, siblings, digest: leaf, bits });
     }
     (slots, digests)
 }

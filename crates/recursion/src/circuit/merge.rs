@@ -37,6 +37,8 @@ pub struct MergeTargets {
     pub below_height: Vec<BoolTarget>,
     /// Siblings by level; those outside h_c + 1 .. h do not matter.
     pub siblings: Vec<DigestTarget>,
+    /// Derived: the bits of the left child's base, lowest first.
+    pub base_bits: Vec<BoolTarget>,
 }
 
 impl MergeTargets {
@@ -102,11 +104,11 @@ impl MergeTargets {
         }
         b.connect_array(node.root, digest);
         b.connect(node.base, base);
-        Self { node, children, below_child, below_height, siblings }
+        Self { node, children, below_child, below_height, siblings, base_bits: bits }
     }
 
     /// Sets every free wire.
-    pub(crate) fn assign(
+    pub fn assign(
         &self,
         witness: &MergeWitness,
         children: [(&PlonkyProof, bool); 2],

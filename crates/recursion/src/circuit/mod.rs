@@ -5,8 +5,8 @@ mod gadgets;
 mod merge;
 mod wrap;
 
-pub use bucket::BucketTargets;
-pub use merge::MergeTargets;
+pub use bucket::{BucketTargets, CanonicalMerge, LeafSlot};
+pub use merge::{ChildTargets, MergeTargets};
 pub use wrap::WrapTargets;
 
 use evergrove_primitives::{Digest, Goldilocks};
@@ -30,7 +30,8 @@ pub type F = GoldilocksField;
 /// A plonky2 proof with its public inputs.
 pub type PlonkyProof = ProofWithPublicInputs<F, C, D>;
 pub(crate) type Builder = CircuitBuilder<F, D>;
-pub(crate) type DigestTarget = [Target; 4];
+/// The wires of a digest.
+pub type DigestTarget = [Target; 4];
 
 /// The parameters that fix a pair of bucket and merge circuits.
 #[derive(Clone, Debug)]

@@ -47,7 +47,7 @@ impl WrapTargets {
     }
 
     /// Sets every free wire.
-    pub(crate) fn assign(
+    pub fn assign(
         &self,
         proof: &PlonkyProof,
         is_bucket: bool,
