@@ -8,6 +8,7 @@ use evergrove_jobs::Key;
 use evergrove_primitives::Digest;
 use evergrove_proof::BatchProof;
 use evergrove_proof::tree::{leaf_digest, node_digest};
+use rayon::prelude::*;
 
 use crate::store::{View, split_slot};
 use crate::{BackendSpec, Backends, Error, Store, proof_key};
@@ -59,6 +60,8 @@ impl DoctorReport {
     }
 }
 
+/// Slots that are looked at together, on all cores.
+const SLOTS_AT_ONCE: usize = 1 << 13;
 const RESTORE: &str = "restore the store from a backup, or commit the table again";
 const REPROVE: &str = "run prove for this batch: it makes the proof anew";
 const PRUNE: &str = "delete the file, or run prove for the batches that use it: it makes the proof anew";
@@ -172,17 +175,20 @@ fn judge(key: &Key, bytes: &[u8], backends: &Backends) -> Result<bool, String> {
 
 fn check_tree(view: &View, report: &mut DoctorReport) -> Result<(), Error> {
     let vector = view.vector()?;
-    for id in view.page_ids()? {
-        match view.page(id) {
-            Ok(None) => continue,
-            Err(e) => report.find(e.source.to_string(), RESTORE),
-            Ok(Some(page)) => {
-                if let Err(what) = check_page(view, &vector, id, &page) {
-                    report.find(format!("page {} of tier {}: {what}", id.position, id.tier), RESTORE);
-                }
-            }
-        }
+    let ids = view.page_ids()?;
+    let judged = ids.par_iter().filter_map(|id| match view.page(*id) {
+        Ok(None) => None,
+        Ok(Some(page)) => Some(
+            check_page(view, &vector, *id, &page)
+                .map_err(|what| format!("page {} of tier {}: {what}", id.position, id.tier)),
+        ),
+        Err(e) => Some(Err(e.source.to_string())),
+    });
+    for outcome in judged.collect::<Vec<_>>() {
         report.pages += 1;
+        if let Err(what) = outcome {
+            report.find(what, RESTORE);
+        }
     }
     Ok(())
 }
@@ -239,33 +245,46 @@ fn check_page(view: &View, vector: &Vector<&View>, id: PageId, page: &Page) -> R
 
 fn check_slots(view: &View, report: &mut DoctorReport) -> Result<(), Error> {
     let vector = view.vector()?;
-    let schema = view.schema();
     let mut filled = 0;
+    let mut some = Vec::with_capacity(SLOTS_AT_ONCE);
+    let mut judge = |some: &mut Vec<(u64, Vec<u8>)>| {
+        filled += some.len() as u64;
+        let wrong = some.par_iter().filter_map(|(index, bytes)| check_slot(view, &vector, *index, bytes).err());
+        wrong.collect::<Vec<_>>().into_iter().for_each(|what| report.find(what, RESTORE));
+        some.clear();
+    };
     view.for_each_slot(|index, bytes| {
-        filled += 1;
-        let Some((value, row)) = split_slot(bytes) else {
-            report.find(format!("slot {index} holds no value"), RESTORE);
-            return Ok(());
-        };
-        if !schema.is_raw() {
-            let again = schema.decode_row(row).and_then(|r| schema.value(&r));
-            if again.as_ref() != Ok(&value) {
-                let why = again.err().map_or("has another value".into(), |e| e.to_string());
-                report.find(format!("slot {index}: the row {why}"), RESTORE);
-            }
-        }
-        let out = index >> vector.height() != 0;
-        if out || vector.node(0, index).map_err(Error::store(view.dir()))? != leaf_digest(index, &value) {
-            report.find(format!("slot {index}: the value is not that of its leaf"), RESTORE);
+        some.push((index, bytes.to_vec()));
+        if some.len() == SLOTS_AT_ONCE {
+            judge(&mut some);
         }
         Ok(())
     })?;
+    judge(&mut some);
     report.slots = filled;
-    let leaves = vector.occupied().try_fold(0, |n, index| index.map(|_| n + 1));
-    let leaves: u64 = leaves.map_err(Error::store(view.dir()))?;
-    if (leaves, view.epoch().filled) != (filled, filled) {
-        let noted = view.epoch().filled;
+    let leaves = vector.occupied().try_fold(0, |n, index| index.map(|_| n + 1)).map_err(Error::store(view.dir()));
+    let Some(leaves) = report.note(leaves, RESTORE) else { return Ok(()) };
+    let noted = view.epoch().filled;
+    if (leaves, noted) != (filled, filled) {
         report.find(format!("{filled} slots are filled, the tree has {leaves} leaves, {noted} are noted"), RESTORE);
+    }
+    Ok(())
+}
+
+/// Compares a slot's row with its value, and the value with its leaf.
+fn check_slot(view: &View, vector: &Vector<&View>, index: u64, bytes: &[u8]) -> Result<(), String> {
+    let (value, row) = split_slot(bytes).ok_or_else(|| format!("slot {index} holds no value"))?;
+    let schema = view.schema();
+    if !schema.is_raw() {
+        let again = schema.decode_row(row).and_then(|r| schema.value(&r));
+        if again.as_ref() != Ok(&value) {
+            let why = again.err().map_or("has another value".into(), |e| e.to_string());
+            return Err(format!("slot {index}: the row {why}"));
+        }
+    }
+    let leaf = if index >> vector.height() == 0 { vector.node(0, index).ok() } else { None };
+    if leaf != Some(leaf_digest(index, &value)) {
+        return Err(format!("slot {index}: the value is not that of its leaf"));
     }
     Ok(())
 }

@@ -127,7 +127,8 @@ fn doctor_finds_damaged_proofs_and_prove_makes_them_anew() {
 fn doctor_finds_damage_in_the_tree() {
     let pages: redb::TableDefinition<'_, (u8, u64, u64), &[u8]> = redb::TableDefinition::new("pages");
     let slots: redb::TableDefinition<'_, (u64, u64), &[u8]> = redb::TableDefinition::new("slots");
-    let damages: [(&str, &dyn Fn(&redb::WriteTransaction)); 5] = [
+    type Damage<'a> = (&'a str, &'a dyn Fn(&redb::WriteTransaction));
+    let damages: [Damage<'_>; 5] = [
         ("value is not that of its leaf", &|w| {
             let mut table = w.open_table(slots).expect("opens");
             table.insert((9, 1), [7u8; 32].as_slice()).expect("inserts");

@@ -45,7 +45,7 @@ pub struct InputError {
     /// Where.
     pub place: Place,
     /// What.
-    pub problem: Problem,
+    pub problem: Box<Problem>,
 }
 
 /// What is wrong at a place of a file.
@@ -134,17 +134,17 @@ fn list(names: &[String]) -> String {
 
 impl InputError {
     pub(crate) fn new(place: Place, problem: Problem) -> Self {
-        Self { place, problem }
+        Self { place, problem: Box::new(problem) }
     }
 
     /// True when the file could not be opened or read, false when its content is at fault.
     pub fn is_io(&self) -> bool {
-        matches!(self.problem, Problem::Io(_))
+        matches!(*self.problem, Problem::Io(_))
     }
 
     /// What to do about it, in one sentence.
     pub fn remedy(&self) -> String {
-        match &self.problem {
+        match &*self.problem {
             Problem::Io(e) if e.kind() == std::io::ErrorKind::NotFound => "check the path".into(),
             Problem::Io(_) => "check the path, the permissions and the disk".into(),
             Problem::Malformed { .. } => "correct the file, or name its format with --input-format".into(),

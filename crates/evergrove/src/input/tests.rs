@@ -161,7 +161,7 @@ fn a_quote_that_is_not_closed_does_not_swallow_the_file() {
     let e = read("t.csv", &content, IndexSource::RowOrder, &table());
     assert_eq!(message(e), format!("t.csv: a record is longer than {MAX_RECORD_BYTES} bytes"));
     let e = read("t.jsonl", &content[18..], IndexSource::RowOrder, &table());
-    assert!(matches!(e.unwrap_err().problem, Problem::Malformed { .. } | Problem::TooLong));
+    assert!(matches!(*e.unwrap_err().problem, Problem::Malformed { .. } | Problem::TooLong));
 }
 
 #[test]

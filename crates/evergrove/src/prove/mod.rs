@@ -45,6 +45,10 @@ pub struct BatchReport {
     pub made: usize,
     /// Proofs of the whole structure, the wrap included: what proving from scratch would take.
     pub total: usize,
+    /// Bucket proofs of the whole structure.
+    pub buckets: usize,
+    /// Merge proofs of the whole structure.
+    pub merges: usize,
     /// Stored proofs that did not verify, and were taken away and made anew.
     pub damaged: usize,
     /// The circuit of the final proof.
@@ -147,6 +151,7 @@ impl<'a> Prover<'a> {
         let missing = || Error::corrupt(self.store.dir(), format!("proof {root} has vanished"));
         let bytes = bytes.ok_or_else(missing)?;
 
+        let cost = batch.cost(spec.wraps);
         let (statement, epoch) = (*batch.statement(), *view.epoch());
         let kind = if spec.wraps { NodeKind::Wrap } else { batch.root().kind() };
         let proven = ProvenRecord {
@@ -157,6 +162,8 @@ impl<'a> Prover<'a> {
             key: root.0,
             kind: kind.code(),
             bytes: bytes.len() as u64,
+            total: plan.total as u64,
+            buckets: cost.buckets as u64,
             checksum: *blake3::hash(&bytes).as_bytes(),
         };
         let backend_record = BackendRecord::new(&spec);
@@ -171,6 +178,8 @@ impl<'a> Prover<'a> {
             members: members.len(),
             made: report.done - report.duplicates,
             total: plan.total,
+            buckets: cost.buckets,
+            merges: cost.merges,
             damaged: proofs.damaged(),
             backend: spec.clone(),
             kind,

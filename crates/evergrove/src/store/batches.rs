@@ -56,6 +56,10 @@ pub struct ProvenAt {
     pub kind: NodeKind,
     /// Size of the final proof as a file.
     pub bytes: u64,
+    /// Proofs of the whole structure, the wrap included.
+    pub total: u64,
+    /// Bucket proofs among them.
+    pub buckets: u64,
     /// Content key of the final proof: the name of its object.
     pub key: evergrove_jobs::Key,
 }
@@ -236,6 +240,8 @@ impl Store {
                 canonical: Digest::from_bytes(&p.canonical).ok()?,
                 kind: p.kind()?,
                 bytes: p.bytes,
+                total: p.total,
+                buckets: p.buckets,
                 key: evergrove_jobs::Key(p.key),
             })
         });

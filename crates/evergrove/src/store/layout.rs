@@ -108,6 +108,9 @@ pub(crate) struct ProvenRecord {
     pub(crate) key: [u8; 32],
     pub(crate) kind: u8,
     pub(crate) bytes: u64,
+    /// Proofs of the whole structure.
+    pub(crate) total: u64,
+    pub(crate) buckets: u64,
     /// BLAKE3 of the final proof's file.
     pub(crate) checksum: [u8; 32],
 }

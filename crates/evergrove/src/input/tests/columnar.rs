@@ -122,7 +122,7 @@ fn nested_columns_and_damaged_files_are_refused() {
     assert!(e.to_string().ends_with("column \"g.x\" is nested"), "{e}");
     write(&path, "message t { required int64 x; }", &[]);
     let e = Table::infer(&path, Format::Parquet, IndexSource::RowOrder).unwrap_err();
-    assert!(matches!(e.problem, Problem::NoRows));
+    assert!(matches!(*e.problem, Problem::NoRows));
     let bytes = std::fs::read(&path).unwrap();
     for cut in 0..bytes.len() {
         std::fs::write(&path, &bytes[..cut]).unwrap();
