@@ -174,7 +174,7 @@ fn leaves(args: &Args) -> Result<Option<Vec<(u64, Value)>>> {
 
 /// Rows that were read as values for want of a schema.
 fn without_schema(args: &Args, e: evergrove::input::InputError) -> anyhow::Error {
-    let missing = matches!(&e.problem, evergrove::input::Problem::NoColumn { name, .. } if name.starts_with('e'));
+    let missing = matches!(&*e.problem, evergrove::input::Problem::NoColumn { name, .. } if name.starts_with('e'));
     if args.schema.is_none() && missing {
         let remedy =
             "give the schema of the rows with --schema (export --schema FILE writes it), or values in e0 to e3";

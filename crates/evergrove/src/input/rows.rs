@@ -66,7 +66,7 @@ pub struct Rows {
 }
 
 enum Source {
-    Records { records: Records, assembly: Assembly },
+    Records { records: Records, assembly: Box<Assembly> },
     Values(Values),
 }
 
@@ -99,7 +99,7 @@ impl Rows {
                 if let Some(names) = records.names() {
                     assembly.check_names(&names).map_err(at)?;
                 }
-                Source::Records { records, assembly }
+                Source::Records { records, assembly: Box::new(assembly) }
             }
             None => {
                 if let IndexSource::Column(name) = index {
