@@ -45,17 +45,17 @@ impl NativeBackend {
     fn execute(&self, kind: NodeKind, bytes: &[u8], depth: u8) -> Result<Statement, String> {
         let mut r = Reader(bytes);
         let statement = match kind {
-            NodeKind::Bucket => self.bucket(&r.leaves()?),
+            NodeKind::Bucket => self.bucket_statement(&r.leaves()?),
             NodeKind::Merge => {
                 let depth = depth.checked_sub(1).ok_or("merges nest deeper than the tree is high")?;
                 let [left, right] =
                     [r.child()?, r.child()?].map(|(kind, bytes)| self.execute_child(kind, bytes, depth));
                 let count = r.u8()?;
-                self.merge(&left?, &right?, &r.digests(count.into())?)
+                self.merge_statement(&left?, &right?, &r.digests(count.into())?)
             }
             NodeKind::Wrap => {
                 let (kind, bytes) = r.child()?;
-                self.wrap(&self.execute_child(kind, bytes, depth)?)
+                self.wrap_statement(&self.execute_child(kind, bytes, depth)?)
             }
         }?;
         if !r.0.is_empty() {
@@ -69,7 +69,11 @@ impl NativeBackend {
         self.execute(kind, bytes, depth)
     }
 
-    fn bucket(&self, leaves: &[LeafWitness]) -> Result<Statement, String> {
+    /// What a bucket of these leaves proves: every constraint of the bucket circuit, executed.
+    ///
+    /// # Errors
+    /// The constraint that does not hold, in words.
+    pub fn bucket_statement(&self, leaves: &[LeafWitness]) -> Result<Statement, String> {
         let first = leaves.first().ok_or("a bucket without a leaf")?;
         if leaves.len() > self.capacity {
             return Err(format!("{} leaves in a bucket of {}", leaves.len(), self.capacity));
@@ -103,7 +107,16 @@ impl NativeBackend {
         Ok(Statement { root, canonical: canonical_digest(&digests), height, base })
     }
 
-    fn merge(&self, left: &Statement, right: &Statement, siblings: &[Digest]) -> Result<Statement, String> {
+    /// What a merge of two children of these statements proves: every constraint of the merge circuit, executed.
+    ///
+    /// # Errors
+    /// The constraint that does not hold, in words.
+    pub fn merge_statement(
+        &self,
+        left: &Statement,
+        right: &Statement,
+        siblings: &[Digest],
+    ) -> Result<Statement, String> {
         let below = left.height;
         if right.height != below {
             return Err(format!("children of heights {below} and {}", right.height));
@@ -123,7 +136,11 @@ impl NativeBackend {
         })
     }
 
-    fn wrap(&self, child: &Statement) -> Result<Statement, String> {
+    /// What a wrap of a child of this statement proves.
+    ///
+    /// # Errors
+    /// When the child is not of a whole vector, or there is no wrap.
+    pub fn wrap_statement(&self, child: &Statement) -> Result<Statement, String> {
         if !self.wraps {
             return Err("this backend does not wrap".into());
         }
@@ -182,7 +199,7 @@ impl RecursionBackend for NativeBackend {
     }
 
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
-        let made = self.bucket(&witness.leaves).map_err(BackendError::Witness)?;
+        let made = self.bucket_statement(&witness.leaves).map_err(BackendError::Witness)?;
         let mut bytes = (witness.leaves.len() as u32).to_le_bytes().to_vec();
         bytes.push(made.height);
         for leaf in &witness.leaves {
@@ -201,7 +218,9 @@ impl RecursionBackend for NativeBackend {
     ) -> Result<NodeProof, BackendError> {
         self.check(left)?;
         self.check(right)?;
-        let made = self.merge(&left.statement, &right.statement, &witness.siblings).map_err(BackendError::Witness)?;
+        let made = self
+            .merge_statement(&left.statement, &right.statement, &witness.siblings)
+            .map_err(BackendError::Witness)?;
         let mut bytes = Vec::with_capacity(left.bytes.len() + right.bytes.len() + 32 * witness.siblings.len() + 19);
         push_child(&mut bytes, left);
         push_child(&mut bytes, right);
@@ -212,7 +231,7 @@ impl RecursionBackend for NativeBackend {
 
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
         self.check(child)?;
-        let made = self.wrap(&child.statement).map_err(BackendError::Witness)?;
+        let made = self.wrap_statement(&child.statement).map_err(BackendError::Witness)?;
         let mut bytes = Vec::with_capacity(child.bytes.len() + 9);
         push_child(&mut bytes, child);
         self.proof(NodeKind::Wrap, made, &child.statement, bytes)

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use evergrove_commit::{BackendError, BackendId, BucketWitness, MergeWitness, NodeKind, NodeProof, RecursionBackend};
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_commit::{
+    BackendError, BackendId, BucketWitness, MergeWitness, NativeBackend, NodeKind, NodeProof, RecursionBackend,
+};
+use evergrove_proof::{HeightClass, Profile, Statement};
 
 use crate::cache;
 use crate::circuit::{CircuitSpec, PlonkyProof, WrapTargets, circuit_config};
@@ -28,6 +30,8 @@ pub struct Plonky2Backend {
     pair: CircuitPair,
     wrap: Option<Circuit<WrapTargets>>,
     verifier: Plonky2Verifier,
+    /// The circuits' constraints as code.
+    rules: NativeBackend,
 }
 
 impl Plonky2Backend {
@@ -57,7 +61,9 @@ impl Plonky2Backend {
 
     fn assemble(profile: Profile, class: HeightClass, pair: CircuitPair, wrap: Option<Circuit<WrapTargets>>) -> Self {
         let verifier = Plonky2Verifier::new(&KeySet::of(&pair, wrap.as_ref()));
-        Self { profile, class, pair, wrap, verifier }
+        let rules =
+            NativeBackend::new(profile, class).with_capacity(pair.bucket.targets.slots.len()).with_wrap(wrap.is_some());
+        Self { profile, class, pair, wrap, verifier, rules }
     }
 
     /// The keys of the circuits.
@@ -67,9 +73,9 @@ impl Plonky2Backend {
 
     /// Size of the serialized proving circuits, in bytes: plonky2's prover data of bucket, merge and wrap.
     pub fn proving_key_bytes(&self) -> Result<usize, BackendError> {
-        let datas =
+        let circuits =
             [&self.pair.bucket.data, &self.pair.merge.data].into_iter().chain(self.wrap.iter().map(|w| &w.data));
-        datas.map(|data| cache::circuit_bytes(data).map(|b| b.len())).sum()
+        circuits.map(|data| cache::circuit_bytes(data).map(|b| b.len())).sum()
     }
 
     /// The verifier of the circuits.
@@ -87,10 +93,18 @@ impl Plonky2Backend {
         self.wrap.as_ref()
     }
 
+    /// The proof of a child, verified: a merge of one that does not verify would fail late and without a reason.
+    fn child(&self, child: &NodeProof) -> Result<PlonkyProof, BackendError> {
+        if child.kind == NodeKind::Wrap {
+            return Err(BackendError::Witness("a wrapped proof can not be a child".into()));
+        }
+        self.verifier.verified(child)
+    }
+
     fn finish(
         &self,
         kind: NodeKind,
-        statement: evergrove_proof::Statement,
+        statement: Statement,
         proof: anyhow::Result<PlonkyProof>,
     ) -> Result<NodeProof, BackendError> {
         // Plonky2's witness generation refuses a witness that contradicts the circuit.
@@ -110,6 +124,15 @@ pub(crate) fn build(
         CircuitPair::build(&spec, hint.map(|k| &k.node_common)).map_err(|e| BackendError::Internal(e.to_string()))?;
     let wrap = profile.wrap().map(|params| build_wrap(&KeySet::of(&pair, None), &circuit_config(&params)));
     Ok((pair, wrap))
+}
+
+/// The constraints, executed: plonky2's prover would panic or make a proof that does not verify.
+fn agree(proven: Result<Statement, String>, stated: &Statement) -> Result<(), BackendError> {
+    match proven {
+        Ok(proven) if proven == *stated => Ok(()),
+        Ok(proven) => Err(BackendError::Witness(format!("it proves {proven:?}, not {stated:?}"))),
+        Err(reason) => Err(BackendError::Witness(reason)),
+    }
 }
 
 fn witness_error(e: anyhow::Error) -> BackendError {
@@ -138,6 +161,7 @@ impl RecursionBackend for Plonky2Backend {
     }
 
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
+        agree(self.rules.bucket_statement(&witness.leaves), &witness.statement)?;
         let circuit = &self.pair.bucket;
         let merge_key = self.pair.merge.data.verifier_only.circuit_digest;
         let wires = circuit.targets.assign(witness, merge_key).map_err(witness_error)?;
@@ -150,12 +174,8 @@ impl RecursionBackend for Plonky2Backend {
         right: &NodeProof,
         witness: &MergeWitness,
     ) -> Result<NodeProof, BackendError> {
-        for child in [left, right] {
-            if child.kind == NodeKind::Wrap {
-                return Err(BackendError::Witness("a wrapped proof can not be merged".into()));
-            }
-        }
-        let proofs = [self.verifier.decode(left)?, self.verifier.decode(right)?];
+        let proofs = [self.child(left)?, self.child(right)?];
+        agree(self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings), &witness.statement)?;
         let [bucket_key, merge_key] = [&self.pair.bucket.data.verifier_only, &self.pair.merge.data.verifier_only];
         let children = [(&proofs[0], left.kind == NodeKind::Bucket), (&proofs[1], right.kind == NodeKind::Bucket)];
         let circuit = &self.pair.merge;
@@ -167,15 +187,13 @@ impl RecursionBackend for Plonky2Backend {
     }
 
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
+        agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
         let circuit =
             self.wrap.as_ref().ok_or_else(|| BackendError::Witness(format!("profile {} has no wrap", self.profile)))?;
-        let key = match child.kind {
-            NodeKind::Bucket => &self.pair.bucket.data.verifier_only,
-            NodeKind::Merge => &self.pair.merge.data.verifier_only,
-            NodeKind::Wrap => return Err(BackendError::Witness("the proof is wrapped already".into())),
-        };
-        let proof = self.verifier.decode(child)?;
-        let wires = circuit.targets.assign(&proof, child.kind == NodeKind::Bucket, key).map_err(witness_error)?;
+        let proof = self.child(child)?;
+        let is_bucket = child.kind == NodeKind::Bucket;
+        let key = if is_bucket { &self.pair.bucket.data.verifier_only } else { &self.pair.merge.data.verifier_only };
+        let wires = circuit.targets.assign(&proof, is_bucket, key).map_err(witness_error)?;
         self.finish(NodeKind::Wrap, child.statement, circuit.data.prove(wires))
     }
 

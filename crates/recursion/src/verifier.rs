@@ -50,13 +50,19 @@ impl Plonky2Verifier {
 
     /// Accepts exactly the proofs of `proof.statement` by the circuit `proof.kind`. Never panics on any bytes.
     pub fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
+        self.verified(proof).map(|_| ())
+    }
+
+    /// The plonky2 proof in `proof`, verified.
+    pub(crate) fn verified(&self, proof: &NodeProof) -> Result<PlonkyProof, BackendError> {
         let plonky = self.decode(proof)?;
         let circuit = &self.kind(proof.kind)?.circuit;
-        circuit.verify(plonky).map_err(|e| BackendError::Rejected(format!("{} proof: {e}", proof.kind)))
+        circuit.verify(plonky.clone()).map_err(|e| BackendError::Rejected(format!("{} proof: {e}", proof.kind)))?;
+        Ok(plonky)
     }
 
     /// The plonky2 proof in `proof`, with the public inputs of its statement. Not verified.
-    pub(crate) fn decode(&self, proof: &NodeProof) -> Result<PlonkyProof, BackendError> {
+    fn decode(&self, proof: &NodeProof) -> Result<PlonkyProof, BackendError> {
         let snark = wire::decode(&proof.bytes, &self.kind(proof.kind)?.shape)
             .map_err(|e| BackendError::Rejected(format!("{} proof: {e}", proof.kind)))?;
         Ok(to_plonky_proof(&snark, self.public_inputs(proof.kind, &proof.statement)?))

@@ -1,0 +1,61 @@
+//! No bytes make decoding and verification panic, and no mutation of a proof verifies.
+
+use std::sync::LazyLock;
+
+use evergrove_commit::{NodeProof, vc};
+use evergrove_proof::{HeightClass, NodeKind, Profile};
+use evergrove_recursion::{Plonky2Backend, Plonky2Verifier};
+use evergrove_testkit::commit::vector;
+use proptest::prelude::*;
+
+/// A wrapped proof and the bucket proof inside it.
+static PROOFS: LazyLock<Vec<NodeProof>> = LazyLock::new(|| {
+    let backend = Plonky2Backend::load(Profile::Paper, HeightClass::H27, None).unwrap();
+    let vector = vector(5, [1, 2, 30]);
+    let (_, data) = vc::agg(&vc::r#gen(5, &backend).unwrap(), &[1, 30], &vector).unwrap();
+    data.proofs.values().map(|p| p.as_ref().clone()).collect()
+});
+
+static VERIFIER: LazyLock<Plonky2Verifier> =
+    LazyLock::new(|| Plonky2Verifier::pinned(Profile::Paper, HeightClass::H27).unwrap());
+
+proptest! {
+    // A case verifies a proof: some milliseconds.
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn mutated_proofs_are_refused(
+        which in any::<prop::sample::Index>(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 1..4),
+    ) {
+        let mut proof = PROOFS[which.index(PROOFS.len())].clone();
+        let original = proof.bytes.clone();
+        for (at, byte, how) in edits {
+            let at = at.index(proof.bytes.len().max(1));
+            match how {
+                _ if proof.bytes.is_empty() => {}
+                0 => proof.bytes[at] = byte,
+                1 => proof.bytes[at] ^= 1 << (byte % 8),
+                2 => proof.bytes.truncate(at),
+                _ => proof.bytes.insert(at, byte),
+            }
+        }
+        prop_assert_eq!(VERIFIER.verify(&proof).is_ok(), proof.bytes == original);
+    }
+
+    #[test]
+    fn whole_elements_replaced_are_refused(which in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), x in any::<u32>()) {
+        // Eight bytes at a time keep the encoding canonical far more often, so that plonky2's verifier is reached.
+        let mut proof = PROOFS[which.index(PROOFS.len())].clone();
+        let original = proof.bytes.clone();
+        let at = at.index(proof.bytes.len() - 8);
+        proof.bytes[at..at + 8].copy_from_slice(&u64::from(x).to_le_bytes());
+        prop_assert_eq!(VERIFIER.verify(&proof).is_ok(), proof.bytes == original);
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..2000), kind in 0..3usize) {
+        let proof = NodeProof { kind: NodeKind::ALL[kind], statement: PROOFS[0].statement, bytes };
+        prop_assert!(VERIFIER.verify(&proof).is_err());
+    }
+}
