@@ -58,6 +58,7 @@ impl Counter {
         let (done, noun) = (self.done.get(), self.noun);
         let elapsed = self.started.elapsed().as_secs_f64();
         match self.total.filter(|_| done > 0) {
+            Some(total) if done >= total => format!("{done}/{total} {noun}, {}", seconds(elapsed)),
             Some(total) => {
                 let left = elapsed / done as f64 * total.saturating_sub(done) as f64;
                 format!("{done}/{total} {noun}, about {} left", seconds(left))

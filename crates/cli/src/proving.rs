@@ -54,15 +54,9 @@ pub(crate) fn write_timings(path: Option<&Path>, timings: Vec<Value>) -> Result<
     })
 }
 
-/// The numbers of a batch's proof: buckets and merges follow from their sum, since a tree of merges has one bucket more.
-fn shape(total: usize, wraps: bool) -> (usize, usize) {
-    let nodes = total - usize::from(wraps);
-    (nodes.div_ceil(2), nodes / 2)
-}
-
 /// What was proven, as the fields of a report.
 pub(crate) fn add_batch(report: &mut Report, batch: &BatchReport, proof_seconds: f64) {
-    let (buckets, merges) = shape(batch.total, batch.backend.wraps);
+    let (buckets, merges) = (batch.buckets, batch.merges);
     report.add("batch", batch.name.clone());
     report.add("epoch", batch.epoch);
     report.add("commitment", batch.commitment.to_string());
@@ -154,10 +148,9 @@ pub(crate) fn estimate_object(estimate: &BatchEstimate) -> Value {
 
 /// A result as an object.
 pub(crate) fn batch_object(batch: &BatchReport) -> Value {
-    let (buckets, merges) = shape(batch.total, batch.backend.wraps);
     json!({
         "batch": batch.name, "members": batch.members, "canonical_digest": batch.canonical.to_string(),
-        "proofs_made": batch.made, "proofs_total": batch.total, "buckets": buckets, "merges": merges,
+        "proofs_made": batch.made, "proofs_total": batch.total, "buckets": batch.buckets, "merges": batch.merges,
         "wrapped": batch.backend.wraps, "proof_kind": batch.kind.name(), "proof_bytes": batch.bytes,
         "backend": batch.backend.id.name, "profile": batch.backend.profile.name(),
     })

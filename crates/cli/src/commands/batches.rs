@@ -52,7 +52,7 @@ pub(crate) fn object(batch: &BatchStatus) -> Value {
     let proven = batch.proven.as_ref().map(|p| {
         json!({
             "epoch": p.epoch, "commitment": p.commitment.to_string(), "canonical_digest": p.canonical.to_string(),
-            "proof_kind": p.kind.name(), "proof_bytes": p.bytes,
+            "proof_kind": p.kind.name(), "proof_bytes": p.bytes, "proofs": p.total, "buckets": p.buckets,
         })
     });
     json!({
