@@ -124,6 +124,19 @@ fn doctor_finds_damaged_proofs_and_prove_makes_them_anew() {
 }
 
 #[test]
+fn prune_sweeps_up_after_a_creation_that_was_killed_at_its_end() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut store = create(dir.path(), None, 0..10);
+    let site = dir.path().join(".evergrove-new-7");
+    fs::create_dir(&site).expect("creates");
+    fs::hard_link(dir.path().join("evergrove.redb"), site.join("evergrove.redb")).expect("links");
+    assert_eq!(store.prune(1, false).expect("prunes").leftovers, 1);
+    assert!(!site.exists());
+    drop(store);
+    assert!(Store::open(dir.path()).expect("opens").doctor(&native(4)).expect("looks").healthy());
+}
+
+#[test]
 fn doctor_finds_damage_in_the_tree() {
     let pages: redb::TableDefinition<'_, (u8, u64, u64), &[u8]> = redb::TableDefinition::new("pages");
     let slots: redb::TableDefinition<'_, (u64, u64), &[u8]> = redb::TableDefinition::new("slots");

@@ -11,6 +11,9 @@ use crate::{
     TaskGraph, TaskId,
 };
 
+/// Stack of a task's thread: what a main thread has on most systems, so that a runner behaves the same on both.
+const STACK_BYTES: usize = 8 << 20;
+
 /// Runs the tasks of a graph on threads of this process.
 ///
 /// The calling thread decides what starts; every attempt has a thread of its own, which the caller joins, so that a panic
@@ -101,7 +104,8 @@ impl LocalEngine {
                     let _end = end;
                     attempt_task(id, task, inputs, runner, results)
                 };
-                match thread::Builder::new().name(format!("{}-{}", task.kind, id.0)).spawn_scoped(scope, work) {
+                let builder = thread::Builder::new().name(format!("{}-{}", task.kind, id.0)).stack_size(STACK_BYTES);
+                match builder.spawn_scoped(scope, work) {
                     Ok(thread) => drop(threads.insert(id, (attempt, thread))),
                     Err(e) => failure = failure.or(Some((id, attempt, Cause::Error(Box::new(e))))),
                 }

@@ -34,3 +34,45 @@ pub(crate) fn keys(backend: &BackendSpec, batch: &Batch) -> Vec<Key> {
     let wrap = backend.wraps.then(|| proof_key(backend, NodeKind::Wrap, batch.statement()));
     below.chain(wrap).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use evergrove_primitives::{Digest, Goldilocks};
+    use evergrove_proof::{BackendId, HeightClass, Profile};
+
+    use super::*;
+
+    #[test]
+    fn every_part_counts_and_the_key_is_frozen() {
+        let digest = |x| Digest([Goldilocks::new(x); 4]);
+        let spec = |name: &str, version, profile, class| BackendSpec {
+            id: BackendId::new(name, version),
+            profile,
+            class,
+            capacity: 200,
+            wraps: true,
+        };
+        let (paper, h27) = (Profile::Paper, HeightClass::H27);
+        let base = spec("plonky2", 1, paper, h27);
+        let statement = Statement { root: digest(1), canonical: digest(2), height: 20, base: 3 << 20 };
+        let bucket = NodeKind::Bucket;
+        let keys = [
+            proof_key(&base, bucket, &statement),
+            proof_key(&spec("plonky", 1, paper, h27), bucket, &statement),
+            proof_key(&spec("plonky2", 2, paper, h27), bucket, &statement),
+            proof_key(&spec("plonky2", 1, Profile::Proven, h27), bucket, &statement),
+            proof_key(&spec("plonky2", 1, paper, HeightClass::H40), bucket, &statement),
+            proof_key(&base, NodeKind::Merge, &statement),
+            proof_key(&base, bucket, &Statement { root: digest(3), ..statement }),
+            proof_key(&base, bucket, &Statement { canonical: digest(3), ..statement }),
+            proof_key(&base, bucket, &Statement { height: 19, ..statement }),
+            proof_key(&base, bucket, &Statement { base: 0, ..statement }),
+        ];
+        for (i, key) in keys.iter().enumerate() {
+            assert!(!keys[..i].contains(key), "{i}");
+        }
+        assert_eq!(keys[0].to_string(), "307363c015078b89724b69b3dea6f85b4d7bc136c841e2576ba09d5e0aa25a85");
+        // Capacity and wrap decide which statements are proven, not what a proof states.
+        assert_eq!(proof_key(&BackendSpec { capacity: 1, wraps: false, ..base }, bucket, &statement), keys[0]);
+    }
+}

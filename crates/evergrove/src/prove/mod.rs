@@ -168,7 +168,7 @@ impl<'a> Prover<'a> {
         };
         let backend_record = BackendRecord::new(&spec);
         if record.proven.as_ref() != Some(&proven) || record.backend != backend_record {
-            self.store.set_proven(name, &backend_record, &proven)?;
+            self.store.set_proven(name, &members, &backend_record, &proven)?;
         }
         Ok(BatchReport {
             name: name.into(),

@@ -218,10 +218,16 @@ impl Store {
         all.into_iter().map(|(name, bytes)| Ok((name.clone(), read_record(self.dir(), &name, &bytes)?))).collect()
     }
 
-    /// Notes a finished proof, unless the batch has got other members or another backend since the proof's epoch.
-    pub(crate) fn set_proven(&self, name: &str, backend: &BackendRecord, proven: &ProvenRecord) -> Result<(), Error> {
+    /// Notes a finished proof, unless the batch has got other members since the proof's epoch.
+    pub(crate) fn set_proven(
+        &self,
+        name: &str,
+        members: &[u64],
+        backend: &BackendRecord,
+        proven: &ProvenRecord,
+    ) -> Result<(), Error> {
         self.write(0, |view, _| match view.batch(name)? {
-            Some(record) if record.since <= proven.epoch => {
+            Some(record) if record.since <= proven.epoch && view.members(name)? == members => {
                 let record = BatchRecord { backend: backend.clone(), proven: Some(proven.clone()), ..record };
                 view.put_batch(name, &record)?;
                 Ok(((), true))

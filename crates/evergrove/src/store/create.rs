@@ -102,9 +102,26 @@ pub(super) fn sites(dir: &Path) -> Vec<PathBuf> {
     let named = entries.flatten().filter(|e| e.file_name().to_string_lossy().starts_with(CREATING));
     let abandoned = |site: &PathBuf| {
         let file = site.join(DATABASE);
-        file.exists() && !matches!(redb::Database::open(&file), Err(redb::DatabaseError::DatabaseAlreadyOpen))
+        // A creation that was killed after its database took its place leaves a second name of it.
+        same_file(&file, &dir.join(DATABASE))
+            || file.exists() && !matches!(redb::Database::open(&file), Err(redb::DatabaseError::DatabaseAlreadyOpen))
     };
     named.map(|e| e.path()).filter(abandoned).collect()
+}
+
+/// True when both paths name one file.
+fn same_file(a: &Path, b: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let place = |p: &Path| fs::metadata(p).map(|m| (m.dev(), m.ino())).ok();
+        place(a).is_some_and(|a| Some(a) == place(b))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (a, b);
+        false
+    }
 }
 
 fn build<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
