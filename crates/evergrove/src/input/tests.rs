@@ -73,9 +73,7 @@ fn jsonl_is_read_by_keys() {
         "{\"name\":\"Ann\\n\",\"balance\":1.5}\n\n{\"age\":41,\"name\":{\"hex\":\"ff00\"},\"balance\":\"-2.5e-1\"}\n";
     let e = read("t.jsonl", jsonl, IndexSource::RowOrder, &table());
     assert!(message(e).starts_with("t.jsonl, line 3: column \"balance\": \"-2.5e-1\" is not a number"));
-    let rows =
-        read("t.jsonl", jsonl.replace("\"-2.5e-1\"", "-2.5e-1"), IndexSource::RowOrder, &table())
-            .unwrap();
+    let rows = read("t.jsonl", jsonl.replace("\"-2.5e-1\"", "-2.5e-1"), IndexSource::RowOrder, &table()).unwrap();
     let bytes = Row::Cells(vec![Cell::Bytes(vec![0xff, 0]), Cell::Unsigned(41), Cell::Signed(-25)]);
     assert_eq!(rows, [(0, cells("Ann\n", None, 150)), (1, bytes)]);
 }
