@@ -150,8 +150,8 @@ echo "  accepted where the verifier asks for that profile by name: it is a true 
 title "Summary ($backend, profile proven, $(getconf _NPROCESSORS_ONLN) cores, no wrap)"
 line() { printf '  %-34s %12s   %s\n' "$1" "$2" "$3"; }
 line "commit" "$(secs "$commit_s")" "$rows rows, height $height"
-line "prove the batch" "$(secs "$prove_s")" "$proofs proofs, $(secs "$prove_only") without making the keys"
-line "refresh after 3 changed rows" "$(secs "$update_s")" "$redone proofs, $(secs "$update_only") without loading the keys"
+line "prove the batch" "$(secs "$prove_s")" "$proofs proofs, $(secs "$prove_only") of it in proofs; the rest is keys"
+line "refresh after 3 changed rows" "$(secs "$update_s")" "$redone proofs, $(secs "$update_only") of it in proofs"
 line "verify, with the $members rows' digest" "$(secs "$verify_s")" "accepted"
 line "proof" "$(kib "$new_bytes")" "before the update $(kib "$old_bytes")"
 line "proofs redone" "$redone of $of" "the rest were reused"
