@@ -85,7 +85,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         // A process for each profile, so that peak memory is its own.
         for profile in [Profile::Paper, Profile::Johnson, Profile::Proven] {
             let own = std::env::args_os().skip(1);
-            let status = Command::new(std::env::current_exe()?).args(own).args(["--profile", profile.name()]).status()?;
+            let status =
+                Command::new(std::env::current_exe()?).args(own).args(["--profile", profile.name()]).status()?;
             ensure!(status.success(), "the run of profile {profile} ended with {status}");
         }
         return Ok(());
@@ -232,7 +233,11 @@ fn print_table(r: &Row) {
     println!("  proof                    {:>9} bytes{}", r.proof_bytes, if r.wrapped { ", wrapped" } else { "" });
     println!("  proving keys             {:>9.1} MiB", mib(r.proving_key_bytes as u64));
     println!("  verification key         {:>9} bytes", r.verification_key_bytes);
-    println!("  memory                   {:>9.1} MiB peak, {:.1} MiB with the built tree", mib(r.peak_rss_bytes), mib(r.tree_rss_bytes));
+    println!(
+        "  memory                   {:>9.1} MiB peak, {:.1} MiB with the built tree",
+        mib(r.peak_rss_bytes),
+        mib(r.tree_rss_bytes)
+    );
     println!(
         "  bits                     {:.1} unique decoding, {:.1} Johnson, {:.1} conjectured",
         r.bits_unique_decoding, r.bits_johnson, r.bits_conjectured

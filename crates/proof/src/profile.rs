@@ -109,11 +109,11 @@ impl Profile {
     /// m, the number of leaves that one bucket of this profile holds: the most that fits in `recursion().degree_bits`.
     pub const fn bucket_capacity(self, class: HeightClass) -> usize {
         match (self, class) {
-            (Self::Proven, HeightClass::H27) => 845,
-            (Self::Johnson, HeightClass::H27) => 422,
+            (Self::Proven, HeightClass::H27) => 846,
+            (Self::Johnson, HeightClass::H27) => 423,
             (Self::Paper, HeightClass::H27) => 211,
             (Self::Proven, HeightClass::H40) => 602,
-            (Self::Johnson, HeightClass::H40) => 300,
+            (Self::Johnson, HeightClass::H40) => 301,
             (Self::Paper, HeightClass::H40) => 150,
         }
     }

@@ -17,7 +17,7 @@ fn paper_backend_keeps_the_laws() {
 }
 
 #[test]
-#[ignore = "minutes: buckets of 845 leaves, three proofs of 2^15 rows"]
+#[ignore = "minutes: buckets of 846 leaves, three proofs of 2^15 rows"]
 fn proven_backend_keeps_the_laws() {
     let backend = Plonky2Backend::load(Profile::Proven, HeightClass::H27, None).expect("the pinned circuits");
     evergrove_testkit::backend::laws(&backend);

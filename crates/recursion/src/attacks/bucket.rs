@@ -75,7 +75,7 @@ fn slot(k: usize, index: u64, v: &Value, siblings: &[Digest]) -> Vec<(Target, F)
 /// Merge k hashes these two.
 fn merge(k: usize, left: Digest, right: Digest) -> Vec<(Target, F)> {
     let m = &BUCKET.targets.merges[k];
-    [vec![number(m.active.target, 1)], digest(m.left, left), digest(m.right, right)].concat()
+    [digest(m.left, left), digest(m.right, right)].concat()
 }
 
 #[test]
@@ -103,7 +103,6 @@ fn an_empty_bucket_is_refused() {
     let mut forced = digest(BUCKET.targets.node.root, leaf_digest(1, &value(1)));
     forced.extend(digest(BUCKET.targets.node.canonical, Digest::ZERO));
     forced.extend(BUCKET.targets.slots.iter().map(|s| number(s.active.target, 0)));
-    forced.extend(BUCKET.targets.merges.iter().map(|m| number(m.active.target, 0)));
     assert_refused(&Assignment::complete(&BUCKET.data, &forced, assign(&witness(&[5]))), 2);
 }
 
@@ -188,19 +187,28 @@ fn an_inactive_leaf_in_the_digest_is_refused() {
     let inactive = &BUCKET.targets.slots[2];
     forced.push(number(inactive.index, 7));
     forced.extend(inactive.value.into_iter().zip(value(7).map(to_plonky)));
-    assert_refused(&Assignment::complete(&BUCKET.data, &forced, assign(&honest)), 2);
+    // Merge 1 is inactive with its slot: its left operand must be zero, and the product does not balance.
+    assert_refused(&Assignment::complete(&BUCKET.data, &forced, assign(&honest)), 6);
 }
 
 #[test]
 fn an_inactive_merge_that_swallows_a_leaf_is_refused() {
-    // Drops leaf 5 from d: the merge of 3 and 5 is declared inactive and passes 3 through.
+    // Drops leaf 5 from d: inactive merge 1 takes it for its zero, and the zero goes where the leaf was missing.
     let (a, b) = (leaf_digest(3, &value(3)), leaf_digest(5, &value(5)));
-    let mut forced = digest(BUCKET.targets.node.canonical, a);
-    let m = &BUCKET.targets.merges[0];
-    forced.push(number(m.active.target, 0));
-    forced.extend(digest(m.left, b));
-    forced.extend(digest(m.right, a));
-    assert_refused(&Assignment::complete(&BUCKET.data, &forced, assign(&witness(&[3, 5]))), 5);
+    let mut forced = merge(0, Digest::ZERO, a);
+    forced.extend(merge(1, b, Digest::ZERO));
+    forced.extend(digest(BUCKET.targets.node.canonical, node_digest(&Digest::ZERO, &a)));
+    // The four elements of the operand that must be zero.
+    assert_refused(&Assignment::complete(&BUCKET.data, &forced, assign(&witness(&[3, 5]))), 4);
+}
+
+#[test]
+fn a_zero_operand_of_an_active_merge_is_refused() {
+    // d = H(0, leaf) is the canonical digest of no set: its zero has no source.
+    let a = leaf_digest(5, &value(5));
+    let mut forced = merge(0, Digest::ZERO, a);
+    forced.extend(digest(BUCKET.targets.node.canonical, node_digest(&Digest::ZERO, &a)));
+    assert_refused(&Assignment::complete(&BUCKET.data, &forced, assign(&witness(&[5]))), 2);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use plonky2::iop::witness::{PartialWitness, WitnessWrite};
 use super::gadgets::{assert_implies, assert_zero_if, below_flags, parent, permute};
 use super::{Builder, CircuitSpec, D, DigestTarget, F, NodeTargets, to_hash, to_plonky};
 
-/// Activity flags of merges that share one field element on their way into the challenge.
+/// Activity flags that share one field element on their way into the challenge.
 const FLAGS_PER_ELEMENT: usize = 60;
 
 /// One leaf slot.
@@ -32,21 +32,19 @@ pub struct LeafSlot {
     pub bits: Vec<BoolTarget>,
 }
 
-/// One hash of the canonical digest.
+/// One hash of the canonical digest. Merge k is active where slot k + 1 is: one merge fewer than leaves.
 pub struct CanonicalMerge {
     /// Left operand; zero where inactive.
     pub left: DigestTarget,
     /// Right operand; passed through where inactive.
     pub right: DigestTarget,
-    /// The merge takes part in the digest.
-    pub active: BoolTarget,
 }
 
 /// The wires of a bucket that a prover sets; the generators derive all others.
 ///
 /// The circuit holds for exactly these statements: every active slot's leaf (index, value) lies at position `index` of the
-/// node (C, h, base), indices strictly increase, at least one slot is active, and d is the root of a hash tree that holds each
-/// active leaf exactly once and otherwise zeros. The *shape* of that tree is free: the verifier recomputes d.
+/// node (C, h, base), indices strictly increase, at least one slot is active, and d is the root of a binary hash
+/// tree whose leaves are exactly the active leaves, each once. The *shape* of that tree is free: the verifier recomputes d.
 pub struct BucketTargets {
     /// Public inputs.
     pub node: NodeTargets,
@@ -64,8 +62,8 @@ impl BucketTargets {
         let node = NodeTargets::register(b);
         let below_height = below_flags(b, node.height, spec.height_max);
         let slots = leaf_slots(b, spec, &node, &below_height);
-        let merges = canonical_digest(b, &node, slots.1);
-        Self { node, below_height, slots: slots.0, merges }
+        let merges = canonical_digest(b, &node, &slots);
+        Self { node, below_height, slots, merges }
     }
 
     /// Sets every free wire for `witness`. Returns an error text where the witness is not of the circuit's shape.
@@ -108,7 +106,6 @@ impl BucketTargets {
             let (left, right) = hashes.get(k).copied().unwrap_or((Digest::ZERO, Digest::ZERO));
             pw.set_target_arr(&merge.left, &to_hash(&left).elements)?;
             pw.set_target_arr(&merge.right, &to_hash(&right).elements)?;
-            pw.set_bool_target(merge.active, k < hashes.len())?;
         }
         Ok(pw)
     }
@@ -125,13 +122,8 @@ fn canonical_hashes(leaves: &[(u64, Digest)], out: &mut Vec<(Digest, Digest)>) -
     node_digest(&operands.0, &operands.1)
 }
 
-/// m slots that climb to the node; returns them with their digests, zero where inactive.
-fn leaf_slots(
-    b: &mut Builder,
-    spec: &CircuitSpec,
-    node: &NodeTargets,
-    below_height: &[BoolTarget],
-) -> (Vec<LeafSlot>, Vec<DigestTarget>) {
+/// m slots that climb to the node.
+fn leaf_slots(b: &mut Builder, spec: &CircuitSpec, node: &NodeTargets, below_height: &[BoolTarget]) -> Vec<LeafSlot> {
     let height_max = spec.height_max as usize;
     let (zero, one, no) = (b.zero(), b.one(), b._false());
     let tag = b.constant(to_plonky(LEAF_TAG));
@@ -140,7 +132,7 @@ fn leaf_slots(
         .enumerate()
         .map(|(l, flag)| b.mul_const(F::from_canonical_u64(1 << l), flag.target))
         .collect();
-    let (mut slots, mut digests): (Vec<LeafSlot>, Vec<DigestTarget>) = (vec![], vec![]);
+    let mut slots: Vec<LeafSlot> = vec![];
     for _ in 0..spec.capacity {
         let active = b.add_virtual_bool_target_safe();
         let index = b.add_virtual_target();
@@ -182,10 +174,9 @@ fn leaf_slots(
                 b.range_check(gap, height_max);
             }
         }
-        digests.push(leaf.map(|x| b.mul(active.target, x)));
         slots.push(LeafSlot { active, index, value, siblings, digest: leaf, bits });
     }
-    (slots, digests)
+    slots
 }
 
 /// `random_access` wants a power of two; the list ends with copies of its last entry, which h <= H_max never reaches.
@@ -198,17 +189,18 @@ fn padded(mut list: Vec<Target>) -> Vec<Target> {
 /// m - 1 merges of free shape whose multiset argument shows that the active ones form one tree over the active leaves.
 ///
 /// An active merge takes (left, right) and gives their hash; an inactive one takes (0, right) and gives right, so that it
-/// removes exactly one zero. Then {leaves} + {given} = {taken} + {d} as multisets, shown by a grand product in the quadratic
-/// extension at challenges that bind leaves, hashes (hence all operands), flags and d.
-fn canonical_digest(b: &mut Builder, node: &NodeTargets, leaves: Vec<DigestTarget>) -> Vec<CanonicalMerge> {
+/// removes exactly one zero. With as many inactive merges as inactive slots, none is left for an active merge or for d. Then
+/// {leaves} + {given} = {taken} + {d} as multisets, shown by a grand product in the quadratic extension at challenges that
+/// bind leaves, hashes (hence all operands), flags and d.
+fn canonical_digest(b: &mut Builder, node: &NodeTargets, slots: &[LeafSlot]) -> Vec<CanonicalMerge> {
     let (zero, no) = (b.zero(), b._false());
+    let leaves: Vec<DigestTarget> = slots.iter().map(|s| s.digest.map(|x| b.mul(s.active.target, x))).collect();
     let mut merges = vec![];
     let mut given = vec![];
     let mut transcript: Vec<Target> = leaves.iter().flatten().copied().collect();
-    for _ in 1..leaves.len() {
+    for LeafSlot { active, .. } in &slots[1..] {
         let left = b.add_virtual_target_arr::<4>();
         let right = b.add_virtual_target_arr::<4>();
-        let active = b.add_virtual_bool_target_safe();
         let hash = parent(b, left, right, no);
         transcript.extend(hash);
         given.push(core::array::from_fn::<Target, 4, _>(|e| {
@@ -217,10 +209,10 @@ fn canonical_digest(b: &mut Builder, node: &NodeTargets, leaves: Vec<DigestTarge
             let difference = b.sub(hash[e], right[e]);
             b.mul_add(active.target, difference, right[e])
         }));
-        merges.push(CanonicalMerge { left, right, active });
+        merges.push(CanonicalMerge { left, right });
     }
-    for chunk in merges.chunks(FLAGS_PER_ELEMENT) {
-        let packed = chunk.iter().fold(zero, |acc, m| b.mul_const_add(F::TWO, acc, m.active.target));
+    for chunk in slots.chunks(FLAGS_PER_ELEMENT) {
+        let packed = chunk.iter().fold(zero, |acc, s| b.mul_const_add(F::TWO, acc, s.active.target));
         transcript.push(packed);
     }
     transcript.extend(node.canonical);
