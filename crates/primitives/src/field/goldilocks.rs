@@ -5,7 +5,7 @@ use core::iter::{Product, Sum};
 use core::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// 2^64 mod p = 2^32 - 1.
-const EPSILON: u64 = 0xffff_ffff;
+pub(crate) const EPSILON: u64 = 0xffff_ffff;
 
 /// An element of the field of order p = 2^64 - 2^32 + 1.
 ///
@@ -21,12 +21,7 @@ pub struct NonCanonical(pub u64);
 
 impl fmt::Display for NonCanonical {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} is not a field element: it must be below p = {}",
-            self.0,
-            Goldilocks::ORDER
-        )
+        write!(f, "{} is not a field element: it must be below p = {}", self.0, Goldilocks::ORDER)
     }
 }
 
@@ -51,20 +46,12 @@ impl Goldilocks {
 
     /// The element with canonical representative `x`, or an error when `x >= p`.
     pub const fn from_canonical(x: u64) -> Result<Self, NonCanonical> {
-        if x < Self::ORDER {
-            Ok(Self(x))
-        } else {
-            Err(NonCanonical(x))
-        }
+        if x < Self::ORDER { Ok(Self(x)) } else { Err(NonCanonical(x)) }
     }
 
     /// `x` modulo p.
     pub const fn reduce(x: u64) -> Self {
-        if x >= Self::ORDER {
-            Self(x - Self::ORDER)
-        } else {
-            Self(x)
-        }
+        if x >= Self::ORDER { Self(x - Self::ORDER) } else { Self(x) }
     }
 
     /// The canonical representative, below p.
@@ -93,15 +80,30 @@ impl Goldilocks {
 
 /// `x` modulo p up to one multiple of p: some `y < 2^64` with `y = x (mod p)`.
 ///
-/// With x = lo + 2^64 (hl + 2^32 hh): 2^64 = 2^32 - 1 and 2^96 = -1 modulo p.
+/// With x = lo + 2^64 (hl + 2^32 hh): 2^64 = 2^32 - 1 and 2^96 = -1 modulo p. The borrow is taken by a branch, since it
+/// happens once in 2^32 products and a predicted branch is off the critical path; the carry is a coin toss and is not.
 #[inline(always)]
 pub(crate) const fn partial_reduce(x: u128) -> u64 {
     let (lo, hi) = (x as u64, (x >> 64) as u64);
     let (hh, hl) = (hi >> 32, hi & EPSILON);
-    let (t, borrow) = lo.overflowing_sub(hh);
-    let t = t.wrapping_sub(EPSILON * borrow as u64);
-    let (r, carry) = t.overflowing_add(hl * EPSILON);
-    r.wrapping_add(EPSILON * carry as u64)
+    let (mut t, borrow) = lo.overflowing_sub(hh);
+    if borrow {
+        core::hint::cold_path();
+        t = t.wrapping_sub(EPSILON);
+    }
+    let (r, carry) = t.overflowing_add((hl << 32) - hl);
+    r.wrapping_add((carry as u32).wrapping_neg() as u64)
+}
+
+/// Some `y < 2^64` with `y = lo + 2^64 hi (mod p)`, for `hi < 2^31` that is usually so small that a carry is rare.
+#[inline(always)]
+pub(crate) const fn fold(lo: u64, hi: u64) -> u64 {
+    let (r, carry) = lo.overflowing_add(hi * EPSILON);
+    if carry {
+        core::hint::cold_path();
+        return r.wrapping_add(EPSILON);
+    }
+    r
 }
 
 impl Add for Goldilocks {
@@ -110,7 +112,7 @@ impl Add for Goldilocks {
     fn add(self, rhs: Self) -> Self {
         let (s, carry) = self.0.overflowing_add(rhs.0);
         // s + 2^64 - p = s + EPSILON when the sum wrapped; it is then below p already.
-        Self::reduce(s.wrapping_add(EPSILON * carry as u64))
+        Self::reduce(s.wrapping_add(if carry { EPSILON } else { 0 }))
     }
 }
 
@@ -119,7 +121,7 @@ impl Sub for Goldilocks {
     #[inline]
     fn sub(self, rhs: Self) -> Self {
         let (d, borrow) = self.0.overflowing_sub(rhs.0);
-        Self(d.wrapping_add(Self::ORDER * borrow as u64))
+        Self(d.wrapping_add(if borrow { Self::ORDER } else { 0 }))
     }
 }
 
@@ -194,5 +196,38 @@ impl fmt::Debug for Goldilocks {
 impl fmt::Display for Goldilocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Around the ends of limbs, where the rare borrows and carries are.
+    const EDGES: [u64; 10] = [
+        0,
+        1,
+        EPSILON - 1,
+        EPSILON,
+        EPSILON + 1,
+        1 << 63,
+        u64::MAX - EPSILON,
+        Goldilocks::ORDER,
+        u64::MAX - 1,
+        u64::MAX,
+    ];
+
+    #[test]
+    fn partial_reduce_at_the_edges() {
+        for lo in EDGES {
+            for hi in EDGES {
+                let x = (hi as u128) << 64 | lo as u128;
+                let p = Goldilocks::ORDER as u128;
+                assert_eq!(partial_reduce(x) as u128 % p, x % p, "{x:#x}");
+                let hi = hi >> 33;
+                let x = (hi as u128) << 64 | lo as u128;
+                assert_eq!(fold(lo, hi) as u128 % p, x % p, "{x:#x}");
+            }
+        }
     }
 }

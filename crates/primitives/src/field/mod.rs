@@ -2,6 +2,6 @@
 
 mod goldilocks;
 
-pub(crate) use goldilocks::partial_reduce;
+pub(crate) use goldilocks::{EPSILON, fold, partial_reduce};
 
 pub use goldilocks::{Goldilocks, NonCanonical};
