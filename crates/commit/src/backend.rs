@@ -61,6 +61,8 @@ pub enum BackendError {
 }
 
 /// A recursive proof system for the nodes of batch structures, for one profile and height class.
+///
+/// A proof that one of the `prove` functions returns verifies: an implementation checks before it hands out.
 pub trait RecursionBackend: Send + Sync {
     /// Name and version, recorded in every proof.
     fn id(&self) -> BackendId;

@@ -1,7 +1,8 @@
 //! A backend that proves by showing everything and verifies by executing it again.
 //!
-//! For tests and teaching: its proofs have the witness' size, hide nothing and need no keys, but state and refuse exactly
-//! what the circuits do. A bucket's proof is its leaves with their paths, a merge's its children's proofs and the siblings of
+//! For tests and teaching: its proofs have the witness' size, hide nothing and need no keys, but state what the
+//! circuits state and refuse what they refuse. It refuses a little more: the shape of a bucket's canonical digest is free in
+//! the circuit and canonical here, and a wrap here is of height 1 at least. A bucket's proof is its leaves with their paths, a merge's its children's proofs and the siblings of
 //! its climb, a wrap's its child.
 
 use evergrove_primitives::Digest;

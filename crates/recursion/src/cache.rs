@@ -1,7 +1,9 @@
 //! Proving circuits on disk.
 //!
-//! A file holds plonky2's serialized circuits behind a checksum. What is loaded must have the pinned keys; a file that does
-//! not load, whatever the reason, is built anew. The wires that a prover sets are not stored: they follow from the circuit's
+//! A file holds plonky2's serialized circuits behind a checksum. What is loaded must have the pinned keys; a file that is
+//! damaged, or of another version, is built anew. The checksum is no signature: the directory is trusted, and made for its
+//! owner alone. Whoever may write to it can stop the prover, but no more: every proof is verified with the pinned keys
+//! before it leaves the backend. The wires that a prover sets are not stored: they follow from the circuit's
 //! construction, which costs far less than its commitments.
 
 use std::fs;
@@ -18,8 +20,9 @@ use crate::circuit::{C, CircuitSpec, D, F, WrapTargets, circuit_config};
 use crate::keys::KeySet;
 use crate::setup::{Circuit, CircuitPair};
 
-/// First bytes of a cache file; the number changes with the layout.
-const MAGIC: &[u8; 8] = b"EVGC\0\0\0\x01";
+/// First bytes of a cache file. Wires and generators are numbered by the code that built them, so that no other version's
+/// file will do.
+const HEADER: &[u8] = concat!("evergrove circuits 1, ", env!("CARGO_PKG_VERSION"), ", plonky2 1.1.0\n").as_bytes();
 
 type Circuits = (CircuitPair, Option<Circuit<WrapTargets>>);
 
@@ -50,7 +53,7 @@ pub fn file(dir: &Path, profile: Profile, class: HeightClass) -> PathBuf {
 /// `None` for anything but an intact file with the pinned keys.
 fn load(path: &Path, profile: Profile, class: HeightClass, pinned: &KeySet) -> Option<Circuits> {
     let bytes = fs::read(path).ok()?;
-    let rest = bytes.strip_prefix(MAGIC)?;
+    let rest = bytes.strip_prefix(HEADER)?;
     let (checksum, mut rest) = rest.split_at_checked(blake3::OUT_LEN)?;
     if blake3::hash(rest).as_bytes() != checksum {
         return None;
@@ -71,7 +74,16 @@ fn load(path: &Path, profile: Profile, class: HeightClass, pinned: &KeySet) -> O
             Some(crate::setup::describe_wrap(pinned, &config, section()?))
         }
     };
-    (KeySet::of(&pair, wrap.as_ref()) == *pinned).then_some((pair, wrap))
+    // The prover's half names its key too, and commits to the same constants.
+    let consistent = |data: &CircuitData<F, C, D>| {
+        let (prover, key) = (&data.prover_only, &data.verifier_only);
+        prover.circuit_digest == key.circuit_digest
+            && prover.constants_sigmas_commitment.merkle_tree.cap == key.constants_sigmas_cap
+    };
+    let consistent = consistent(&pair.bucket.data)
+        && consistent(&pair.merge.data)
+        && wrap.as_ref().is_none_or(|w| consistent(&w.data));
+    (consistent && KeySet::of(&pair, wrap.as_ref()) == *pinned).then_some((pair, wrap))
 }
 
 /// Plonky2's serialization of a circuit.
@@ -89,11 +101,20 @@ fn store(path: &Path, (pair, wrap): &Circuits) -> std::io::Result<()> {
         body.extend(bytes);
     }
     let dir = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(dir)?;
+    create_private(dir)?;
     let mut tmp = tempfile::NamedTempFile::new_in(dir)?;
-    tmp.write_all(MAGIC)?;
+    tmp.write_all(HEADER)?;
     tmp.write_all(blake3::hash(&body).as_bytes())?;
     tmp.write_all(&body)?;
     tmp.persist(path)?;
     Ok(())
+}
+
+/// Makes the directory, for its owner alone where the system knows owners.
+fn create_private(dir: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
 }

@@ -51,6 +51,9 @@ impl KeySet {
         let internal = |e: String| BackendError::Internal(format!("pinned keys {what}: {e}"));
         let bytes = keys::pinned(profile, class).ok_or_else(|| internal("this build has none".into()))?;
         let set = keys::KeySet::decode(bytes).map_err(|e| internal(e.to_string()))?;
+        if (&set.backend, set.profile, set.class) != (&backend_id(), profile, class) {
+            return Err(internal(format!("are of {}, {}, {:?}", set.backend, set.profile, set.class)));
+        }
         Self::from_pinned(&set).map_err(internal)
     }
 

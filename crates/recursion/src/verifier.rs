@@ -48,7 +48,10 @@ impl Plonky2Verifier {
         KeySet::pinned(profile, class).map(|keys| Self::new(&keys))
     }
 
-    /// Accepts exactly the proofs of `proof.statement` by the circuit `proof.kind`. Never panics on any bytes.
+    /// Accepts exactly the proofs of `proof.statement` by the circuit `proof.kind`.
+    ///
+    /// Panics on no bytes that anybody will find: plonky2's verifier divides by x - zeta, for the transcript's challenge zeta
+    /// and queried points x of a domain of at most 2^18 points, which coincide with probability about 2^-110.
     pub fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
         self.verified(proof).map(|_| ())
     }

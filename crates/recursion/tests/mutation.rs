@@ -2,17 +2,19 @@
 
 use std::sync::LazyLock;
 
-use evergrove_commit::{NodeProof, vc};
+use evergrove_commit::{NodeProof, RecursionBackend, vc};
 use evergrove_proof::{HeightClass, NodeKind, Profile};
 use evergrove_recursion::{Plonky2Backend, Plonky2Verifier};
 use evergrove_testkit::commit::vector;
 use proptest::prelude::*;
 
-/// A wrapped proof and the bucket proof inside it.
+/// Two buckets, the merge above them and its wrap.
 static PROOFS: LazyLock<Vec<NodeProof>> = LazyLock::new(|| {
     let backend = Plonky2Backend::load(Profile::Paper, HeightClass::H27, None).unwrap();
-    let vector = vector(5, [1, 2, 30]);
-    let (_, data) = vc::agg(&vc::r#gen(5, &backend).unwrap(), &[1, 30], &vector).unwrap();
+    let members: Vec<u64> = (0..=backend.capacity() as u64).collect();
+    let vector = vector(9, members.iter().copied());
+    let (_, data) = vc::agg(&vc::r#gen(9, &backend).unwrap(), &members, &vector).unwrap();
+    assert_eq!(data.proofs.len(), 4);
     data.proofs.values().map(|p| p.as_ref().clone()).collect()
 });
 

@@ -89,6 +89,16 @@ fn honest_assignments_violate_nothing_and_prove() {
 }
 
 #[test]
+fn the_shape_of_the_digest_is_free() {
+    // Not an attack: what the circuit leaves to the verifier, who recomputes d. H(leaf 5, leaf 3) is canonical for no set.
+    let (a, b) = (leaf_digest(3, &value(3)), leaf_digest(5, &value(5)));
+    let mut forced = merge(0, b, a);
+    forced.extend(digest(BUCKET.targets.node.canonical, node_digest(&b, &a)));
+    let assignment = Assignment::complete(&BUCKET.data, &forced, assign(&witness(&[3, 5])));
+    assert_eq!(assignment.violations(), Default::default());
+}
+
+#[test]
 fn a_violation_makes_the_proof_fail() {
     let mut wrong = witness(&[3, 5]);
     wrong.statement.canonical = Digest::ZERO;
@@ -134,10 +144,13 @@ fn a_witness_out_of_order_is_an_error() {
 
 #[test]
 fn a_gap_in_the_active_slots_is_refused() {
+    // Members in slots 0 and 2, the index of inactive slot 1 between theirs; their hash in the merge of slot 2.
     let honest = witness(&[3, 5]);
     let mut forced = slot(2, 5, &value(5), &honest.leaves[1].siblings);
-    forced.push(number(BUCKET.targets.slots[1].active.target, 0));
-    assert_refused(&Assignment::complete(&BUCKET.data, &forced, assign(&honest)), 2);
+    forced.extend([number(BUCKET.targets.slots[1].active.target, 0), number(BUCKET.targets.slots[1].index, 4)]);
+    forced.extend(merge(0, Digest::ZERO, Digest::ZERO));
+    forced.extend(merge(1, leaf_digest(3, &value(3)), leaf_digest(5, &value(5))));
+    assert_refused(&Assignment::complete(&BUCKET.data, &forced, assign(&honest)), 1);
 }
 
 #[test]
