@@ -11,15 +11,23 @@ use evergrove_commit::schema::Schema;
 use crate::args::RowsArgs;
 use crate::exit::Mistake;
 
-/// Reads a whole file of at most `limit` bytes.
-pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
+/// Reads a whole file of at most `limit` bytes; `remedy` is for a longer one, of which nothing or no more than that is read.
+pub(crate) fn read(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>> {
     let name = || path.display().to_string();
-    let mut bytes = Vec::new();
+    let too_long = |size: String| {
+        let message = format!("{}: {size}, at most {limit} bytes are read", path.display());
+        Mistake::usage(message, remedy)
+    };
     let file = File::open(path).with_context(name)?;
+    let size = file.metadata().with_context(name)?.len();
+    if size > limit {
+        return Err(too_long(format!("{size} bytes")));
+    }
+    // What is no regular file, or grows, may hold more than its size says.
+    let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes).with_context(name)?;
     if bytes.len() as u64 > limit {
-        let message = format!("{}: longer than {limit} bytes", path.display());
-        return Err(Mistake::usage(message, "check the path: no such file is that long"));
+        return Err(too_long(format!("more than {limit} bytes")));
     }
     Ok(bytes)
 }
@@ -49,7 +57,7 @@ impl Drop for Part {
 
 /// Reads a schema file.
 pub(crate) fn schema(path: &Path) -> Result<Schema> {
-    let text = String::from_utf8(read(path, 1 << 24)?);
+    let text = String::from_utf8(read(path, 1 << 24, "check the path: no schema is that long")?);
     let text = text.map_err(|_| Mistake::usage(format!("{}: not UTF-8", path.display()), "give a TOML file"))?;
     Schema::from_toml(&text).with_context(|| path.display().to_string())
 }

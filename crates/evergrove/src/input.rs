@@ -93,6 +93,19 @@ pub enum IndexSource {
     List(Vec<u64>),
 }
 
+/// Which fields a record may have, and must have, beside the one that holds its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Fields {
+    /// Those of the schema and no others: all that a reader sees in the file is in the row. The rule for rows that are to be
+    /// verified.
+    #[default]
+    Exact,
+    /// None but those of the schema; a jsonl record that lacks a nullable column has null there.
+    Sparse,
+    /// The schema selects: other fields are left out, and what is lacking is taken as in [`Fields::Sparse`].
+    Selected,
+}
+
 /// A file that holds a table.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -100,17 +113,26 @@ pub struct Table {
     format: Format,
     index: IndexSource,
     schema: Schema,
+    fields: Fields,
     len: Option<u64>,
 }
 
 impl Table {
-    /// A table whose schema is known. Columns of the file that the schema does not name are left out.
+    /// A table whose schema is known, with [`Fields::Exact`].
     pub fn new(path: impl Into<PathBuf>, format: Format, index: IndexSource, schema: Schema) -> Self {
-        Self { path: path.into(), format, index, schema, len: None }
+        Self { path: path.into(), format, index, schema, fields: Fields::Exact, len: None }
+    }
+
+    /// Says which fields a record may have.
+    #[must_use]
+    pub fn with_fields(mut self, fields: Fields) -> Self {
+        self.fields = fields;
+        self
     }
 
     /// A table whose schema is found by reading the file once: integers become `unsigned` or `signed`, decimals `fixed` with
-    /// the largest number of places seen, all else `bytes`; a column with an empty cell is nullable. Raw files are raw.
+    /// the largest number of places seen, all else `bytes`; a column with an empty cell is nullable. Raw files are raw. Records are
+    /// taken as [`Fields::Sparse`].
     pub fn infer(path: impl Into<PathBuf>, format: Format, index: IndexSource) -> Result<Self, InputError> {
         let path = path.into();
         let (schema, len) = match format {
@@ -120,7 +142,7 @@ impl Table {
                 (schema, Some(len))
             }
         };
-        Ok(Self { path, format, index, schema, len })
+        Ok(Self { path, format, index, schema, fields: Fields::Sparse, len })
     }
 
     /// The schema, given or inferred.
@@ -138,6 +160,6 @@ impl Table {
 
     /// The rows with their positions, in the order of the file. After an error the iterator ends.
     pub fn rows(&self) -> Result<Rows, InputError> {
-        Rows::open(&self.path, self.format, self.index.clone(), &self.schema)
+        Rows::open(&self.path, self.format, self.index.clone(), &self.schema, self.fields)
     }
 }

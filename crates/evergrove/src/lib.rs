@@ -28,7 +28,5 @@ pub use error::{Error, ErrorClass};
 pub use prove::{
     BackendChoice, BatchEstimate, BatchReport, NodeCosts, Progress, Prover, UpdateEstimate, UpdateReport, proof_key,
 };
-pub use store::{
-    BatchStatus, Changes, Epoch, EpochReport, Options, ProvenAt, PruneReport, Status, Store, View,
-};
+pub use store::{BatchStatus, Changes, Epoch, EpochReport, Options, ProvenAt, PruneReport, Status, Store, View};
 pub use verify::{Verified, VerifyError, verify};

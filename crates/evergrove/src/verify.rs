@@ -13,10 +13,11 @@ use crate::{Backends, Error, ErrorClass};
 /// What an accepted proof has shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// The statement: `canonical` is the canonical digest of some non-empty set of leaves of the committed vector.
+    /// The statement: `canonical` is the root of some hash tree over a non-empty set of leaves of the committed vector.
     pub statement: Statement,
-    /// How many leaves the verifier brought, each of which is shown to be in the vector. Without leaves nothing is shown
-    /// of any index: only that some set of leaves has the digest.
+    /// How many leaves the verifier brought, each of which is shown to be in the vector: `canonical` is their canonical
+    /// digest. Without leaves the statement is all that is shown: nothing about which leaves, nor that `canonical` is
+    /// canonical for them.
     pub leaves: Option<usize>,
     /// The backend that made the proof.
     pub backend: BackendId,

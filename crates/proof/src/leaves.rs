@@ -36,8 +36,8 @@ pub enum LeavesError {
 /// The canonical digest d of a batch of leaves (index, value) of a vector of height `height`.
 ///
 /// A verifier that recomputes d from the leaves it was given knows, once the proof of d is accepted, that each of them is in
-/// the vector; a d taken from the proof itself shows only that *some* non-empty set of leaves has it. Costs
-/// `2 leaves.len() - 1` permutations.
+/// the vector. A d taken from the proof itself is only the root of some hash tree over a non-empty set of leaves of the vector:
+/// it need not be canonical for them, and says nothing about which they are. Costs `2 leaves.len() - 1` permutations.
 ///
 /// # Errors
 /// When there are no leaves, an index is out of range, or the indices do not strictly increase.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use evergrove::Store;
-use evergrove::input::IndexSource;
+use evergrove::input::{Fields, IndexSource};
 
 use super::Terminal;
 use crate::args::{RowsArgs, StoreArgs};
@@ -21,7 +21,8 @@ pub(crate) struct Args {
     /// File of rows. Without --index-column or --indices, the rows are numbered from 0 in their order
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// Schema file (TOML); found from the content if left out, which reads the file twice
+    /// Schema file (TOML): columns of the file that it does not name are left out; found from the content if not given,
+    /// which reads the file twice
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
     #[command(flatten)]
@@ -34,7 +35,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let start = Instant::now();
     let schema = args.schema.as_deref().map(files::schema).transpose()?;
-    let table = files::table(&args.input, &args.rows, schema, IndexSource::RowOrder)?;
+    let selects = schema.is_some();
+    let mut table = files::table(&args.input, &args.rows, schema, IndexSource::RowOrder)?;
+    if selects {
+        table = table.with_fields(Fields::Selected);
+    }
     let counter = Counter::new(terminal.quiet, "rows", table.len_hint());
     let rows = table.rows()?.inspect(|_| counter.step());
     let store = Store::create(&args.store.store, table.schema(), args.height, rows)?;

@@ -7,6 +7,7 @@ use anyhow::Result;
 use evergrove::input::{Format, IndexSource};
 use evergrove::{Backends, verify};
 use evergrove_commit::schema::Schema;
+use evergrove_primitives::Digest;
 use evergrove_proof::tree::Value;
 use evergrove_proof::wire::OPENING_MAGIC;
 use evergrove_proof::{BackendId, Commitment, Opening, Policy, Profile};
@@ -17,13 +18,18 @@ use crate::exit::Mistake;
 use crate::report::{Report, count, seconds};
 use crate::{backends, files, proving};
 
-/// No proof file is longer.
-const MAX_PROOF_BYTES: u64 = 1 << 32;
+/// Longer files are no succinct proofs, nor openings.
+const MAX_SUCCINCT_BYTES: u64 = 1 << 24;
+/// A proof of the backend `native` holds its witness.
+const MAX_NATIVE_BYTES: u64 = 1 << 32;
+/// The backend whose proofs are not short.
+const NATIVE: &str = "native";
 
 /// Verify a proof or an opening against a commitment, without a store
 ///
 /// With --leaves, shows that the rows of the file are at their positions in the committed table. Without it, shows only that
-/// the table has some non-empty set of rows with the canonical digest that the proof names.
+/// the digest d in the proof is the root of some hash tree over a non-empty set of rows of the table: nothing is known about
+/// which rows, nor that d is their canonical digest.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The proof, or an opening
@@ -38,6 +44,12 @@ pub(crate) struct Args {
     /// Schema of the rows (TOML); not needed for values (columns e0 to e3, or raw)
     #[arg(long, value_name = "FILE", requires = "leaves")]
     schema: Option<PathBuf>,
+    /// Refuse the rows unless the schema has this digest, which status shows: for a schema from a source that is not trusted
+    #[arg(long, value_name = "HEX", requires = "leaves")]
+    schema_digest: Option<Digest>,
+    /// Refuse the proof unless it is about this canonical digest, for example one computed from rows seen before
+    #[arg(long, value_name = "HEX")]
+    digest: Option<Digest>,
     #[command(flatten)]
     rows: RowsArgs,
     /// Accept proofs of this profile too: johnson or paper. Repeat for both
@@ -51,46 +63,82 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let backends = backends::verifiers();
     let policy = policy(args, &backends)?;
-    let bytes = files::read(&args.proof, MAX_PROOF_BYTES)?;
+    let bytes = proof_file(args, &policy)?;
     let leaves = leaves(args)?;
     let start = Instant::now();
     if bytes.starts_with(&OPENING_MAGIC) {
-        return opening(args, &bytes, leaves.as_deref(), terminal);
+        return opening(args, &bytes, leaves.as_ref(), terminal);
     }
-    let verified = verify(&bytes, &args.root, leaves.as_deref(), &policy, &backends)?;
+    let rows = leaves.as_ref().map(|l| l.rows.as_slice());
+    let verified = verify(&bytes, &args.root, rows, &policy, &backends)?;
+    let found = verified.statement.canonical;
+    if let Some(expected) = args.digest.filter(|d| *d != found) {
+        let message = format!("the proof is about the digest {found}, --digest is {expected}");
+        return Err(Mistake::refused(message, "ask for the proof of that batch at this commitment"));
+    }
     let elapsed = start.elapsed().as_secs_f64();
 
     let mut report = Report::default();
     report.add_as("accepted", true, "yes");
     report.add("commitment", args.root.to_string());
-    report.add("canonical_digest", verified.statement.canonical.to_string());
+    report.add("canonical_digest", found.to_string());
+    report.hidden("digest_checked", args.digest.is_some());
     report.add("backend", verified.backend.name.clone());
     report.add("profile", verified.profile.name());
     report.hidden("proof_kind", verified.kind.name());
     report.hidden("proof_bytes", bytes.len());
     report.add_as("seconds", elapsed, seconds(elapsed));
     report.hidden("leaves", verified.leaves.map_or(serde_json::Value::Null, Into::into));
+    add_leaves(&mut report, leaves.as_ref());
     let shown = match verified.leaves {
         Some(n) => format!("each of the {} is at its position in the table of this commitment", count(n, "row")),
         None => format!(
-            "the table of this commitment has some non-empty set of leaves with canonical digest {}; without --leaves nothing \
-             is shown about which",
-            verified.statement.canonical
+            "{found} is the root of some hash tree over a non-empty set of leaves of the table of this commitment; nothing is \
+             known about which"
         ),
     };
     report.add("shown", shown);
+    match (verified.leaves, args.digest) {
+        (Some(_), _) => {}
+        (None, None) => {
+            report.note("note: no rows were checked, and nothing is known about which: give them with --leaves")
+        }
+        (None, Some(_)) => report.note("note: no rows were checked; of them is known what is known of --digest"),
+    }
     proving::bits(&mut report, &verified.backend.name, verified.profile, verified.class);
     report.print(terminal.format);
     Ok(())
 }
 
-fn opening(args: &Args, bytes: &[u8], leaves: Option<&[(u64, Value)]>, terminal: Terminal) -> Result<()> {
+/// The bytes of the file of the proof.
+fn proof_file(args: &Args, policy: &Policy) -> Result<Vec<u8>> {
+    if policy.backends().iter().any(|b| b.name == NATIVE) {
+        return files::read(&args.proof, MAX_NATIVE_BYTES, "check the path: no proof is that long");
+    }
+    let remedy = "check the path: only proofs of the backend native are that long, and need --allow-backend native";
+    files::read(&args.proof, MAX_SUCCINCT_BYTES, remedy)
+}
+
+/// Whether there were leaves, and how their rows were read.
+fn add_leaves(report: &mut Report, leaves: Option<&Leaves>) {
+    report.hidden("leaves_checked", leaves.is_some());
+    match leaves {
+        Some(leaves) => report.add("schema_digest", leaves.schema.to_string()),
+        None => report.hidden("schema_digest", serde_json::Value::Null),
+    }
+}
+
+fn opening(args: &Args, bytes: &[u8], leaves: Option<&Leaves>, terminal: Terminal) -> Result<()> {
+    if args.digest.is_some() {
+        let message = format!("{}: an opening has no canonical digest", args.proof.display());
+        return Err(Mistake::usage(message, "leave --digest out, or give the proof of a batch"));
+    }
     let remedy = "ask for a new opening";
     let start = Instant::now();
     let opening = Opening::decode(bytes).map_err(|e| Mistake::refused(format!("not an opening: {e}"), remedy))?;
     opening.verify(&args.root).map_err(|e| Mistake::refused(e.to_string(), remedy))?;
     if let Some(leaves) = leaves {
-        let claimed = match leaves {
+        let claimed = match leaves.rows.as_slice() {
             [(index, value)] => *index == opening.index && Some(*value) == opening.value,
             _ => false,
         };
@@ -110,6 +158,7 @@ fn opening(args: &Args, bytes: &[u8], leaves: Option<&[(u64, Value)]>, terminal:
         report.add("value", value.iter().map(ToString::to_string).collect::<Vec<_>>());
     }
     report.add_as("seconds", elapsed, seconds(elapsed));
+    add_leaves(&mut report, leaves);
     let shown = match (opening.value.is_some(), leaves.is_some()) {
         (true, true) => "the row is at its position in the table of this commitment",
         (true, false) => "the slot has this value in the table of this commitment",
@@ -147,13 +196,26 @@ fn policy(args: &Args, backends: &Backends) -> Result<Policy> {
     Ok(policy)
 }
 
-/// The leaves, sorted by position.
-fn leaves(args: &Args) -> Result<Option<Vec<(u64, Value)>>> {
+/// The leaves to verify.
+struct Leaves {
+    /// Positions and values, sorted by position.
+    rows: Vec<(u64, Value)>,
+    /// Digest of the schema by which the rows were read.
+    schema: Digest,
+}
+
+fn leaves(args: &Args) -> Result<Option<Leaves>> {
     let Some(path) = &args.leaves else { return Ok(None) };
     let schema = match &args.schema {
         Some(path) => files::schema(path)?,
         None => Schema::raw(),
     };
+    let digest = schema.digest();
+    if let Some(expected) = args.schema_digest.filter(|d| *d != digest) {
+        let what = args.schema.as_deref().map_or("raw values".into(), |p| p.display().to_string());
+        let message = format!("{what}: the digest of this schema is {digest}, --schema-digest is {expected}");
+        return Err(Mistake::refused(message, "get the schema that has this digest, and name it with --schema"));
+    }
     let format = files::format_of(path, args.rows.input_format, "--input-format")?;
     let unlisted = format == Format::Raw && args.rows.indices.is_none();
     if unlisted {
@@ -163,18 +225,19 @@ fn leaves(args: &Args) -> Result<Option<Vec<(u64, Value)>>> {
     let index = IndexSource::Column(schema.index_name());
     let table = files::table(path, &args.rows, Some(schema.clone()), index)?;
     let rows = table.rows().map_err(|e| without_schema(args, e))?;
-    let mut leaves = Vec::new();
+    let mut leaves = Leaves { rows: Vec::new(), schema: digest };
     for row in rows {
         let (index, row) = row.map_err(|e| without_schema(args, e))?;
-        leaves.push((index, schema.value(&row)?));
+        leaves.rows.push((index, schema.value(&row)?));
     }
-    leaves.sort_by_key(|(index, _)| *index);
+    leaves.rows.sort_by_key(|(index, _)| *index);
     Ok(Some(leaves))
 }
 
 /// Rows that were read as values for want of a schema.
 fn without_schema(args: &Args, e: evergrove::input::InputError) -> anyhow::Error {
-    let missing = matches!(&*e.problem, evergrove::input::Problem::NoColumn { name, .. } if name.starts_with('e'));
+    use evergrove::input::Problem::{Lacking, NoColumn};
+    let missing = matches!(&*e.problem, NoColumn { name, .. } | Lacking { name, .. } if name.starts_with('e'));
     if args.schema.is_none() && missing {
         let remedy =
             "give the schema of the rows with --schema (export --schema FILE writes it), or values in e0 to e3";

@@ -1,6 +1,6 @@
 //! A table and a batch through all that can happen to them.
 
-use crate::world::{NATIVE, World};
+use crate::world::{ALLOW, NATIVE, World};
 
 #[test]
 fn a_batch_is_proven_changed_and_verified() {
@@ -140,12 +140,59 @@ fn a_proof_without_leaves_shows_no_positions() {
         ["verify", "--proof", "b.proof", "--root", &root, "--allow-backend", "native", "--allow-profile", "paper"];
     let shown = world.json(&args);
     let text = shown["shown"].as_str().unwrap();
-    assert!(text.contains("some non-empty set of leaves with canonical digest"), "{text}");
-    assert!(text.ends_with("without --leaves nothing is shown about which"), "{text}");
-    assert!(shown["leaves"].is_null());
-    assert_eq!(shown["canonical_digest"].as_str().unwrap().len(), 64);
+    let digest = shown["canonical_digest"].as_str().unwrap();
+    assert_eq!(digest.len(), 64);
+    let expected = "is the root of some hash tree over a non-empty set of leaves of the table of this commitment";
+    assert!(text.starts_with(&format!("{digest} {expected}")), "{text}");
+    assert!(text.ends_with("nothing is known about which"), "{text}");
+    assert!(shown["leaves"].is_null() && shown["schema_digest"].is_null());
+    assert_eq!((&shown["leaves_checked"], &shown["digest_checked"]), (&false.into(), &false.into()));
     let text = world.run(&args).out;
+    assert!(text.contains("note: no rows were checked, and nothing is known about which: give them with --leaves\n"));
     assert!(!text.contains("1347"), "{text}");
+}
+
+fn join<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [args, more].concat()
+}
+
+#[test]
+fn a_digest_and_a_schema_digest_are_compared_with_what_is_known() {
+    let world = World::with_batch();
+    let root = world.commitment();
+    let status = world.json(&["status", "--store", "s"]);
+    let schema = status["schema_digest"].as_str().unwrap();
+    let digest = status["batches"][0]["proven"]["canonical_digest"].as_str().unwrap();
+    let verify = join(&["verify", "--proof", "b.proof", "--root", &root], &ALLOW);
+    let rows = ["--leaves", "b.csv", "--schema", "schema.toml"];
+
+    let shown = world.json(&join(&verify, &["--digest", digest]));
+    assert_eq!((&shown["leaves_checked"], &shown["digest_checked"]), (&false.into(), &true.into()));
+    let e = world.fails(1, &join(&verify, &["--digest", schema]));
+    assert!(e.contains(&format!("the proof is about the digest {digest}, --digest is {schema}")), "{e}");
+
+    let shown = world.json(&join(&join(&verify, &rows), &["--schema-digest", schema, "--digest", digest]));
+    assert_eq!((&shown["leaves_checked"], &shown["leaves"]), (&true.into(), &450.into()));
+    assert_eq!(shown["schema_digest"], schema);
+    let text = world.run(&join(&verify, &rows)).out;
+    assert!(text.contains(schema) && !text.contains("note: no rows"), "{text}");
+    let e = world.fails(1, &join(&join(&verify, &rows), &["--schema-digest", digest]));
+    assert!(e.contains(&format!("schema.toml: the digest of this schema is {schema}, --schema-digest is {digest}")));
+    assert!(e.contains("help: get the schema that has this digest"), "{e}");
+    // The same values under other names are other rows.
+    world.write("other.toml", crate::world::SCHEMA.replace("amount", "debt"));
+    world.write("debt.csv", world.text("b.csv").replacen("amount", "debt", 1));
+    let other = ["--leaves", "debt.csv", "--schema", "other.toml"];
+    assert_eq!(world.run(&join(&verify, &other)).code, 0);
+    world.fails(1, &join(&join(&verify, &other), &["--schema-digest", schema]));
+
+    for text in ["x", &schema[1..], &schema.to_uppercase()] {
+        assert_eq!(world.run(&join(&verify, &["--digest", text])).code, 2);
+    }
+    assert_eq!(world.run(&join(&verify, &["--schema-digest", schema])).code, 2);
+    world.json(&["open", "--store", "s", "6", "--out", "six"]);
+    let e = world.fails(2, &["verify", "--proof", "six", "--root", &root, "--digest", digest]);
+    assert!(e.contains("an opening has no canonical digest"), "{e}");
 }
 
 #[test]

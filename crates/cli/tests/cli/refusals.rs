@@ -82,3 +82,88 @@ fn a_proof_of_one_batch_is_none_of_another() {
     assert_eq!(world.verify("c.proof", &root, "b.csv").code, 1);
     assert_eq!(world.verify("b.proof", &root, "c.csv").code, 1);
 }
+
+#[test]
+fn nothing_in_a_file_of_leaves_goes_unchecked() {
+    let world = World::with_batch();
+    let root = world.commitment();
+    let verify = |leaves: &str, schema: &[&str]| {
+        let args = ["verify", "--proof", "b.proof", "--root", &root, "--leaves", leaves];
+        [&args[..], &ALLOW, schema].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let refused = |leaves: &str, schema: &[&str], expected: &[&str]| {
+        let args = verify(leaves, schema);
+        let e = world.fails(2, &args.iter().map(String::as_str).collect::<Vec<_>>());
+        for text in expected {
+            assert!(e.contains(text), "{text:?} is not in {e}");
+        }
+    };
+    let columns = ["--schema", "schema.toml"];
+    let take_out = "help: take the column out of the file";
+
+    // An invented column in csv: of the rows, and of the values.
+    let widen = |csv: &str| {
+        let lines = csv.lines().enumerate();
+        lines.map(|(n, line)| format!("{line},{}\n", if n == 0 { "paid" } else { "yes" })).collect::<String>()
+    };
+    world.write("wide.csv", widen(&world.text("b.csv")));
+    refused("wide.csv", &columns, &["wide.csv: column \"paid\" is neither one of the schema nor", take_out]);
+    world.json(&["export", "--store", "s", "--batch", "b", "--leaves", "values.csv", "--values"]);
+    assert_eq!(world.run(&verify("values.csv", &[]).iter().map(String::as_str).collect::<Vec<_>>()).code, 0);
+    world.write("wide.csv", widen(&world.text("values.csv")));
+    refused("wide.csv", &[], &["wide.csv: column \"paid\" is neither one of the schema nor", take_out]);
+
+    // In jsonl: a column in one record, a misspelled one, one that is left out where it is null.
+    world.json(&["export", "--store", "s", "--batch", "b", "--leaves", "b.jsonl"]);
+    let rows = world.text("b.jsonl");
+    assert_eq!(world.verify("b.proof", &root, "b.jsonl").code, 0);
+    let first = rows.lines().next().unwrap();
+    assert!(first.ends_with("\"age\":null}"), "{first}");
+    let edited = |to: &str| world.write("t.jsonl", rows.replacen(",\"age\":null}", to, 1));
+    edited(",\"age\":null,\"paid\":true}");
+    refused("t.jsonl", &columns, &["t.jsonl, line 1: column \"paid\" is neither one of the schema nor", take_out]);
+    edited(",\"aeg\":41}");
+    refused("t.jsonl", &columns, &["t.jsonl, line 1: the record has no column \"age\"; there is", "\"aeg\""]);
+    edited("}");
+    refused("t.jsonl", &columns, &["t.jsonl, line 1: the record has no column \"age\"", "help: write the column"]);
+
+    // Positions beside those that are checked.
+    refused("b.csv", &[&columns[..], &["--indices", "b.txt"]].concat(), &["b.csv: column \"index\" is neither"]);
+
+    // The rows of an update are whole as well; a schema that is given to commit selects.
+    world.write("u.csv", "index,name,amount,age,paid\n3,a,1,1,yes\n");
+    let before = world.state();
+    let e = world.fails(2, &["update", "--store", "s", "--input", "u.csv"]);
+    assert!(e.contains("u.csv: column \"paid\" is neither"), "{e}");
+    world.write("u.jsonl", "{\"index\":3,\"name\":\"a\",\"amount\":1}\n");
+    let e = world.fails(2, &["update", "--store", "s", "--input", "u.jsonl"]);
+    assert!(e.contains("the record has no column \"age\""), "{e}");
+    assert_eq!(world.state(), before);
+    let commit = |store: &str, input: &str| {
+        let args = ["commit", "--store", store, "--input", input, "--schema", "schema.toml"];
+        world.json(&[&args[..], &["--index-column", "index"]].concat())["rows"].clone()
+    };
+    assert_eq!((commit("s1", "u.csv"), commit("s2", "u.jsonl")), (1.into(), 1.into()));
+}
+
+#[test]
+fn a_file_that_is_too_long_is_not_read() {
+    let world = World::with_batch();
+    let root = world.commitment();
+    let long = std::fs::File::create(world.path("long.proof")).unwrap();
+    long.set_len(1 << 32).unwrap();
+    let verify = ["verify", "--proof", "long.proof", "--root", &root];
+    let e = world.fails(2, &verify);
+    assert!(e.contains("long.proof: 4294967296 bytes, at most 16777216 bytes are read"), "{e}");
+    assert!(e.contains("need --allow-backend native"), "{e}");
+    // Another profile does not make it longer, another backend does.
+    world.fails(2, &[&verify[..], &["--allow-profile", "paper"]].concat());
+    long.set_len((1 << 24) + 1).unwrap();
+    world.fails(2, &verify);
+    world.fails(1, &[&verify[..], &ALLOW].concat());
+    long.set_len(1 << 24).unwrap();
+    world.fails(1, &verify);
+    long.set_len((1 << 32) + 1).unwrap();
+    let e = world.fails(2, &[&verify[..], &ALLOW].concat());
+    assert!(e.contains("long.proof: 4294967297 bytes, at most 4294967296 bytes are read"), "{e}");
+}

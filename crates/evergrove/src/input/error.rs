@@ -76,6 +76,17 @@ pub enum Problem {
         /// The columns that there are.
         available: Vec<String>,
     },
+    /// A record lacks a column.
+    #[error("the record has no column {name:?}; there is {}", list(available))]
+    Lacking {
+        /// The column.
+        name: String,
+        /// The columns that it has.
+        available: Vec<String>,
+    },
+    /// A column that the schema does not name, and that does not hold the positions: its content would go unread.
+    #[error("column {0:?} is neither one of the schema nor that of the positions")]
+    UnknownColumn(String),
     /// A record has a column twice.
     #[error("column {0:?} stands there twice")]
     DuplicateColumn(String),
@@ -151,6 +162,13 @@ impl InputError {
             Problem::TooLong => "look for a quote that is not closed".into(),
             Problem::NoRows => "give a table with at least one row".into(),
             Problem::NoColumn { .. } => "name a column of the file: names are case-sensitive".into(),
+            Problem::Lacking { .. } => {
+                "write the column in every record, as null where it has no value: names are case-sensitive".into()
+            }
+            Problem::UnknownColumn(_) => {
+                "take the column out of the file, give the schema that has it, or name it as the column of positions"
+                    .into()
+            }
             Problem::DuplicateColumn(_) => "rename one of the two".into(),
             Problem::RawColumn(_) => {
                 "leave the index column out: raw values take their positions from their order or from a list".into()

@@ -13,7 +13,7 @@ use super::field::Field;
 use super::jsonl::Jsonl;
 use super::seen::Seen;
 use super::values::Values;
-use super::{Format, IndexSource};
+use super::{Fields, Format, IndexSource};
 
 /// Takes the fields of a record, by name.
 pub(crate) type Sink<'a> = dyn FnMut(&str, Field<'_>) -> Result<(), Problem> + 'a;
@@ -55,6 +55,9 @@ impl Records {
     }
 }
 
+/// How many fields without a place an error lists.
+const SHOWN: usize = 12;
+
 /// The rows of a [`super::Table`] with their positions.
 pub struct Rows {
     source: Source,
@@ -77,8 +80,11 @@ struct Assembly {
     columns: Vec<Column>,
     positions: HashMap<String, usize>,
     index_column: Option<String>,
+    fields: Fields,
     slots: Vec<Option<Slot>>,
     index: Option<Result<u64, Problem>>,
+    /// The first fields of the record that have no place, at most [`SHOWN`] of them.
+    unknown: Vec<String>,
 }
 
 enum Slot {
@@ -87,7 +93,13 @@ enum Slot {
 }
 
 impl Rows {
-    pub(crate) fn open(path: &Path, format: Format, index: IndexSource, schema: &Schema) -> Result<Self, InputError> {
+    pub(crate) fn open(
+        path: &Path,
+        format: Format,
+        index: IndexSource,
+        schema: &Schema,
+        fields: Fields,
+    ) -> Result<Self, InputError> {
         let at = |p| InputError::new(Place::file(path), p);
         let source = match Records::open(path, format)? {
             Some(records) => {
@@ -95,7 +107,7 @@ impl Rows {
                     IndexSource::Column(name) => Some(name.clone()),
                     IndexSource::RowOrder | IndexSource::List(_) => None,
                 };
-                let assembly = Assembly::new(schema, index_column);
+                let assembly = Assembly::new(schema, index_column, fields);
                 if let Some(names) = records.names() {
                     assembly.check_names(&names).map_err(at)?;
                 }
@@ -174,11 +186,12 @@ impl Iterator for Rows {
 }
 
 impl Assembly {
-    fn new(schema: &Schema, index_column: Option<String>) -> Self {
+    fn new(schema: &Schema, index_column: Option<String>, fields: Fields) -> Self {
         let columns = if schema.is_raw() { raw_columns() } else { schema.columns().to_vec() };
         let positions = columns.iter().enumerate().map(|(i, c)| (c.name.clone(), i)).collect();
         let slots = columns.iter().map(|_| None).collect();
-        Self { schema: schema.clone(), columns, positions, index_column, slots, index: None }
+        let schema = schema.clone();
+        Self { schema, columns, positions, index_column, fields, slots, index: None, unknown: Vec::new() }
     }
 
     fn check_names(&self, names: &[String]) -> Result<(), Problem> {
@@ -190,18 +203,28 @@ impl Assembly {
                 _ => return Err(Problem::DuplicateColumn(name.clone())),
             }
         }
-        Ok(())
+        let placed = |name: &String| self.positions.contains_key(name) || self.index_column.as_ref() == Some(name);
+        match names.iter().find(|n| !placed(n)) {
+            Some(name) if self.fields != Fields::Selected => Err(Problem::UnknownColumn(name.clone())),
+            _ => Ok(()),
+        }
     }
 
     fn take(&mut self, name: &str, field: Field<'_>) -> Result<(), Problem> {
-        if self.index_column.as_deref() == Some(name) {
+        let holds_index = self.index_column.as_deref() == Some(name);
+        if holds_index {
             if self.index.is_some() {
                 return Err(Problem::DuplicateColumn(name.into()));
             }
             self.index = Some(position(name, &field));
             // A schema may name the index column as well: the position is then part of the row.
         }
-        let Some(&at) = self.positions.get(name) else { return Ok(()) };
+        let Some(&at) = self.positions.get(name) else {
+            if !holds_index && self.unknown.len() < SHOWN {
+                self.unknown.push(name.into());
+            }
+            return Ok(());
+        };
         if self.slots[at].is_some() {
             return Err(Problem::DuplicateColumn(name.into()));
         }
@@ -213,8 +236,30 @@ impl Assembly {
         Ok(())
     }
 
-    /// The row of the fields taken since the last call. A column that is missing in a record is null there.
+    /// True when a record has to have this column. A raw value has all of its elements.
+    fn needs(&self, column: &Column) -> bool {
+        self.fields == Fields::Exact || self.schema.is_raw() || !column.nullable
+    }
+
+    /// Nothing is lacking in the record, and nothing in it is left unread that must be read.
+    fn check_record(&mut self) -> Result<(), Problem> {
+        let unknown = std::mem::take(&mut self.unknown);
+        let mut missing = self.slots.iter().zip(&self.columns).filter(|(slot, _)| slot.is_none());
+        if let Some((_, column)) = missing.find(|(_, column)| self.needs(column)) {
+            let index = self.index_column.iter().filter(|_| self.index.is_some());
+            let taken = self.slots.iter().zip(&self.columns).filter(|(slot, _)| slot.is_some());
+            let available = index.chain(taken.map(|(_, c)| &c.name)).chain(&unknown).cloned().collect();
+            return Err(Problem::Lacking { name: column.name.clone(), available });
+        }
+        match unknown.into_iter().next() {
+            Some(name) if self.fields != Fields::Selected => Err(Problem::UnknownColumn(name)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The row of the fields taken since the last call.
     fn finish(&mut self) -> Result<(Option<u64>, Row), Problem> {
+        self.check_record()?;
         let index = self.index.take().transpose()?;
         if let (None, Some(name)) = (index, &self.index_column) {
             return Err(Problem::Index { column: name.clone(), value: "nothing".into() });
@@ -224,7 +269,7 @@ impl Assembly {
             for (slot, column) in self.slots.iter_mut().zip(&self.columns) {
                 match slot.take() {
                     Some(Slot::Element(text)) => texts.push(text),
-                    _ => return Err(Problem::NoColumn { name: column.name.clone(), available: Vec::new() }),
+                    _ => return Err(Problem::Lacking { name: column.name.clone(), available: Vec::new() }),
                 }
             }
             return Ok((index, self.schema.parse_row(&texts).map_err(Problem::Row)?));

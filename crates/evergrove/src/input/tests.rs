@@ -23,8 +23,12 @@ fn format(name: &str) -> Format {
 type Read = Result<Vec<(u64, Row)>, InputError>;
 
 fn read(name: &str, content: impl AsRef<[u8]>, index: IndexSource, schema: &Schema) -> Read {
+    read_as(Fields::Exact, name, content, index, schema)
+}
+
+fn read_as(fields: Fields, name: &str, content: impl AsRef<[u8]>, index: IndexSource, schema: &Schema) -> Read {
     let dir = TempDir::new().unwrap();
-    Table::new(file(&dir, name, content), format(name), index, schema.clone()).rows()?.collect()
+    Table::new(file(&dir, name, content), format(name), index, schema.clone()).with_fields(fields).rows()?.collect()
 }
 
 fn infer(name: &str, content: impl AsRef<[u8]>, index: IndexSource) -> Result<(Schema, Vec<(u64, Row)>), InputError> {
@@ -62,18 +66,73 @@ fn message(result: Result<impl std::fmt::Debug, InputError>) -> String {
 
 #[test]
 fn csv_is_read_by_column_names() {
-    let csv = "\u{feff}balance,extra,age,name\n1.5,x,,\"Ann, \"\"A\"\"\"\n-0.25,y,41,Bob\n";
+    let csv = "\u{feff}balance,age,name\n1.5,,\"Ann, \"\"A\"\"\"\n-0.25,41,Bob\n";
     let rows = read("t.csv", csv, IndexSource::RowOrder, &table()).unwrap();
     assert_eq!(rows, [(0, cells("Ann, \"A\"", None, 150)), (1, cells("Bob", Some(41), -25))]);
+}
+
+#[test]
+fn no_field_goes_unread_unless_the_schema_selects() {
+    let unknown = |name: &str| format!("column {name:?} is neither one of the schema nor that of the positions");
+    let row = [(7, cells("Ann", Some(41), 150))];
+    let csv = "note,balance,id,age,name\nx,1.5,7,41,Ann\n";
+    let jsonl = "{\"id\":7,\"name\":\"Ann\",\"note\":\"x\",\"age\":41,\"balance\":1.5}\n";
+    let refuse = |name: &str, content: &str, index: IndexSource| {
+        for fields in [Fields::Exact, Fields::Sparse] {
+            let e = read_as(fields, name, content, index.clone(), &table()).unwrap_err();
+            assert!(matches!(&*e.problem, Problem::UnknownColumn(_)), "{e}");
+            assert!(e.remedy().starts_with("take the column out of the file"));
+        }
+        message(read(name, content, index, &table()))
+    };
+    assert_eq!(refuse("t.csv", csv, by("id")), format!("t.csv: {}", unknown("note")));
+    assert_eq!(refuse("t.jsonl", jsonl, by("id")), format!("t.jsonl, line 1: {}", unknown("note")));
+    for (name, content) in [("t.csv", csv), ("t.jsonl", jsonl)] {
+        assert_eq!(read_as(Fields::Selected, name, content, by("id"), &table()).unwrap(), row);
+    }
+    // Positions that are not those of the rows would go unread, too.
+    let csv = "id,name,age,balance\n8,Ann,41,1.5\n";
+    for index in [IndexSource::RowOrder, IndexSource::List(vec![7])] {
+        assert_eq!(refuse("t.csv", csv, index), format!("t.csv: {}", unknown("id")));
+    }
+    let values = "index,e0,e1,e2,e3,name\n7,1,2,3,4,Ann\n";
+    assert_eq!(message(read("t.csv", values, by("index"), &Schema::raw())), format!("t.csv: {}", unknown("name")));
+    let values = "{\"index\":7,\"e0\":1,\"e1\":2,\"e2\":3,\"e3\":4,\"e4\":5}\n";
+    let e = message(read("t.jsonl", values, by("index"), &Schema::raw()));
+    assert_eq!(e, format!("t.jsonl, line 1: {}", unknown("e4")));
+    // The first line decides nothing for the next ones.
+    let e = message(read("t.jsonl", format!("{}{jsonl}", jsonl.replace("\"note\":\"x\",", "")), by("id"), &table()));
+    assert_eq!(e, format!("t.jsonl, line 2: {}", unknown("note")));
+}
+
+#[test]
+fn a_record_that_lacks_a_column_is_taken_only_where_that_is_null() {
+    let misspelled = "{\"id\":7,\"name\":\"Ann\",\"agee\":41,\"balance\":1.5}\n";
+    let lacking = "t.jsonl, line 1: the record has no column \"age\"; there is \"id\", \"name\", \"balance\"";
+    let refused = read("t.jsonl", misspelled, by("id"), &table());
+    assert!(refused.as_ref().unwrap_err().remedy().starts_with("write the column in every record, as null"));
+    assert_eq!(message(refused), format!("{lacking}, \"agee\""));
+    let short = "{\"id\":7,\"name\":\"Ann\",\"balance\":1.5}\n";
+    assert_eq!(message(read("t.jsonl", short, by("id"), &table())), lacking);
+    for fields in [Fields::Sparse, Fields::Selected] {
+        assert_eq!(read_as(fields, "t.jsonl", short, by("id"), &table()).unwrap(), [(7, cells("Ann", None, 150))]);
+        let e = message(read_as(fields, "t.jsonl", "{\"id\":7,\"name\":\"a\"}", by("id"), &table()));
+        assert_eq!(e, "t.jsonl, line 1: the record has no column \"balance\"; there is \"id\", \"name\"");
+    }
+    let explicit = short.replace("\"balance\"", "\"age\":null,\"balance\"");
+    assert_eq!(read("t.jsonl", explicit, by("id"), &table()).unwrap(), [(7, cells("Ann", None, 150))]);
+    let e = message(read_as(Fields::Selected, "t.jsonl", "{\"e0\":1}", IndexSource::RowOrder, &Schema::raw()));
+    assert_eq!(e, "t.jsonl, line 1: the record has no column \"e1\"; there is \"e0\"");
 }
 
 #[test]
 fn jsonl_is_read_by_keys() {
     let jsonl =
         "{\"name\":\"Ann\\n\",\"balance\":1.5}\n\n{\"age\":41,\"name\":{\"hex\":\"ff00\"},\"balance\":\"-2.5e-1\"}\n";
-    let e = read("t.jsonl", jsonl, IndexSource::RowOrder, &table());
+    let e = read_as(Fields::Selected, "t.jsonl", jsonl, IndexSource::RowOrder, &table());
     assert!(message(e).starts_with("t.jsonl, line 3: column \"balance\": \"-2.5e-1\" is not a number"));
-    let rows = read("t.jsonl", jsonl.replace("\"-2.5e-1\"", "-2.5e-1"), IndexSource::RowOrder, &table()).unwrap();
+    let jsonl = jsonl.replace("\"-2.5e-1\"", "-2.5e-1");
+    let rows = read_as(Fields::Selected, "t.jsonl", jsonl, IndexSource::RowOrder, &table()).unwrap();
     let bytes = Row::Cells(vec![Cell::Bytes(vec![0xff, 0]), Cell::Unsigned(41), Cell::Signed(-25)]);
     assert_eq!(rows, [(0, cells("Ann\n", None, 150)), (1, bytes)]);
 }
@@ -81,8 +140,10 @@ fn jsonl_is_read_by_keys() {
 #[test]
 fn positions_come_from_a_column_a_list_or_the_order() {
     let csv = "id,name,age,balance\n7,a,1,0\n3,b,2,0\n";
-    let indices =
-        |index| read("t.csv", csv, index, &table()).map(|rows| rows.into_iter().map(|(i, _)| i).collect::<Vec<_>>());
+    let indices = |index| {
+        read_as(Fields::Selected, "t.csv", csv, index, &table())
+            .map(|rows| rows.into_iter().map(|(i, _)| i).collect::<Vec<_>>())
+    };
     assert_eq!(indices(by("id")).unwrap(), [7, 3]);
     assert_eq!(indices(IndexSource::RowOrder).unwrap(), [0, 1]);
     assert_eq!(indices(IndexSource::List(vec![9, 4])).unwrap(), [9, 4]);
@@ -137,7 +198,10 @@ fn errors_name_the_line_the_column_and_the_value() {
         json("{\"name\":{\"hex\":\"0\"}}"),
         "t.jsonl, line 1: malformed jsonl: column \"name\": \"hex\" takes pairs of hexadecimal digits"
     );
-    assert_eq!(json("{\"name\":\"a\"}"), "t.jsonl, line 1: column \"balance\" (fixed:2) is empty");
+    assert_eq!(
+        json("{\"name\":\"a\",\"age\":1,\"balance\":null}"),
+        "t.jsonl, line 1: column \"balance\" (fixed:2) is empty"
+    );
     assert_eq!(json("\n\n"), "t.jsonl: the table has no rows");
     let missing = Table::new("/nonexistent.csv", Format::Csv, IndexSource::RowOrder, table()).rows().map(|_| ());
     assert!(missing.unwrap_err().is_io());
