@@ -2,11 +2,14 @@
 
 mod common;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use common::{choice, create, lenient, native, row, set, verify_batch, with_prover};
-use evergrove::{Changes, Error, ErrorClass, Store, VerifyError, verify};
+use evergrove::{BackendSpec, Backends, Changes, Error, ErrorClass, Store, VerifyError, verify};
 use evergrove_commit::schema::Schema;
-use evergrove_commit::{Batch, MemoryStore, Vector};
-use evergrove_proof::Profile;
+use evergrove_commit::{Batch, MemoryStore, NativeBackend, RecursionBackend, Vector};
+use evergrove_proof::{HeightClass, Profile};
 use evergrove_testkit::commit::value;
 
 #[test]
@@ -184,4 +187,54 @@ fn an_empty_table_is_the_null_tree_and_can_be_filled() {
     assert_eq!(report.after.commitment, vector.apply(&[(9, Some(value(9)))]).expect("applies"));
     let batch = Batch::build(&store.view().expect("reads").vector().expect("reads"), &[9], 4).expect("a batch");
     assert_eq!(batch, Batch::build(&vector, &[9], 4).expect("a batch"));
+}
+
+/// The native backend of one profile, and how often it is made.
+fn counted(profile: Profile) -> (Backends, Arc<AtomicUsize>) {
+    let backend = NativeBackend::new(profile, HeightClass::H27).with_capacity(4);
+    let made = Arc::new(AtomicUsize::new(0));
+    let (spec, count) = (BackendSpec::of(&backend), made.clone());
+    let mut backends = Backends::new();
+    backends.register(spec, move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        let backend: Arc<dyn RecursionBackend> =
+            Arc::new(NativeBackend::new(profile, HeightClass::H27).with_capacity(4));
+        Ok(backend)
+    });
+    (backends, made)
+}
+
+#[test]
+fn a_backend_is_made_when_a_proof_is() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = create(dir.path(), Some(10), 0..64);
+    let run = |work: &dyn Fn(&evergrove::Prover<'_>)| {
+        let (backends, made) = counted(Profile::Paper);
+        with_prover(&store, &backends, work);
+        made.load(Ordering::Relaxed)
+    };
+    let prove = |made: usize| {
+        run(&|prover| {
+            let report = prover.prove("b").expect("proves");
+            assert_eq!((report.made, report.damaged > 0), (made, made == 1));
+            assert_eq!((report.total, report.buckets, report.merges, report.members), (4, 2, 1, 8));
+            assert_eq!(report.epoch, store.epoch().expect("reads").number);
+        })
+    };
+    assert_eq!(
+        run(&|prover| prover.define("b", &(0..8).collect::<Vec<_>>(), &choice(Profile::Paper)).expect("new")),
+        0
+    );
+    assert_eq!(prove(4), 1);
+    assert_eq!(prove(0), 0);
+    assert_eq!(run(&|prover| assert!(prover.refresh().expect("is fresh").is_empty())), 0);
+
+    // A final proof that is not what was noted is looked into, and made anew.
+    let key = store.batch("b").expect("is there").proven.expect("is proven").key;
+    let path = dir.path().join("objects/proofs").join(key.to_string());
+    let mut bytes = std::fs::read(&path).expect("reads");
+    *bytes.last_mut().expect("is not empty") ^= 1;
+    std::fs::write(&path, bytes).expect("writes");
+    assert_eq!(prove(1), 1);
+    assert_eq!(prove(0), 0);
 }

@@ -125,7 +125,8 @@ impl<'a> Prover<'a> {
 
     /// Brings the proof of a batch to the current epoch. Makes the proofs that are not stored: all of them at first, after
     /// an update those on the paths from changed slots and members (`evergrove_commit::batch::worst_case`), none when the
-    /// batch is fresh. Verifies each proof before it stores it, and each stored one before it builds on it.
+    /// batch is fresh. Verifies each proof before it stores it, and each stored one before it builds on it. Of a fresh batch
+    /// it compares the final proof with the checksum that was noted when it was verified, and makes no backend.
     ///
     /// # Errors
     /// [`Error::UnknownBatch`], [`Error::UnknownBackend`], [`Error::Backend`]; [`Error::Proving`] when a proof can not be
@@ -134,7 +135,6 @@ impl<'a> Prover<'a> {
         let view = self.store.view()?;
         let (record, members) = self.store.record(name)?;
         let spec = self.spec_of(&record, name, view.commitment())?;
-        let backend = self.backends.get(&spec.id.name, spec.profile, spec.class)?;
         let vector = view.vector()?;
         let batch = Batch::build(&vector, &members, spec.capacity).map_err(self.batch_error(name))?;
         let plan = batch.plan(spec.wraps, |_, _| false);
@@ -142,19 +142,10 @@ impl<'a> Prover<'a> {
         let graph = work::graph(&plan, &spec).map_err(|e| Error::corrupt(self.store.dir(), e.to_string()))?;
         let Some(root) = graph.root().map(|id| graph.task(id).key) else { return Err(proving(RunError::Empty)) };
 
-        let proofs = Proofs::new(self.store.objects(), backend.as_ref(), &spec);
-        let runner = Proving { steps: &plan.steps, vector: &vector, backend: backend.as_ref(), spec: &spec };
-        let observer = |event: &Event<'_>| (self.progress)(name, event);
-        let run = self.engine.run(&graph, &runner, &proofs, &observer, &self.cancel);
-        let report = run.map_err(|e| proofs.take_error().unwrap_or_else(|| proving(e)))?;
-        let bytes = self.store.objects().get(&root)?;
-        let missing = || Error::corrupt(self.store.dir(), format!("proof {root} has vanished"));
-        let bytes = bytes.ok_or_else(missing)?;
-
         let cost = batch.cost(spec.wraps);
         let (statement, epoch) = (*batch.statement(), *view.epoch());
         let kind = if spec.wraps { NodeKind::Wrap } else { batch.root().kind() };
-        let proven = ProvenRecord {
+        let record_of = |bytes: &[u8]| ProvenRecord {
             epoch: epoch.number,
             height: statement.height,
             root: statement.root.to_bytes(),
@@ -164,9 +155,32 @@ impl<'a> Prover<'a> {
             bytes: bytes.len() as u64,
             total: plan.total as u64,
             buckets: cost.buckets as u64,
-            checksum: *blake3::hash(&bytes).as_bytes(),
+            checksum: *blake3::hash(bytes).as_bytes(),
         };
         let backend_record = BackendRecord::new(&spec);
+        let is_noted = |bytes: &Vec<u8>| {
+            let noted = record.proven.as_ref().filter(|_| record.backend == backend_record);
+            noted.is_some_and(|p| *p == ProvenRecord { epoch: p.epoch, ..record_of(bytes) })
+        };
+
+        let observer = |event: &Event<'_>| (self.progress)(name, event);
+        let (bytes, made, damaged) = match self.store.objects().get(&root)?.filter(is_noted) {
+            Some(bytes) => {
+                observer(&Event::Planned { tasks: graph.len(), to_run: 0 });
+                (bytes, 0, 0)
+            }
+            None => {
+                let backend = self.backends.get(&spec.id.name, spec.profile, spec.class)?;
+                let proofs = Proofs::new(self.store.objects(), backend.as_ref(), &spec);
+                let runner = Proving { steps: &plan.steps, vector: &vector, backend: backend.as_ref(), spec: &spec };
+                let run = self.engine.run(&graph, &runner, &proofs, &observer, &self.cancel);
+                let report = run.map_err(|e| proofs.take_error().unwrap_or_else(|| proving(e)))?;
+                let missing = || Error::corrupt(self.store.dir(), format!("proof {root} has vanished"));
+                let bytes = self.store.objects().get(&root)?.ok_or_else(missing)?;
+                (bytes, report.done - report.duplicates, proofs.damaged())
+            }
+        };
+        let proven = record_of(&bytes);
         if record.proven.as_ref() != Some(&proven) || record.backend != backend_record {
             self.store.set_proven(name, &members, &backend_record, &proven)?;
         }
@@ -176,11 +190,11 @@ impl<'a> Prover<'a> {
             commitment: epoch.commitment,
             canonical: statement.canonical,
             members: members.len(),
-            made: report.done - report.duplicates,
+            made,
             total: plan.total,
             buckets: cost.buckets,
             merges: cost.merges,
-            damaged: proofs.damaged(),
+            damaged,
             backend: spec.clone(),
             kind,
             bytes: bytes.len(),
