@@ -2,8 +2,8 @@
 
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::Value;
-use evergrove_proof::{HeightClass, Profile, Statement};
 pub use evergrove_proof::{BackendId, NodeKind};
+use evergrove_proof::{HeightClass, Profile, Statement};
 
 /// A proof of one node of a batch structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,12 @@ pub trait RecursionBackend: Send + Sync {
     /// Proves a bucket.
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError>;
     /// Proves the node above two children, each a bucket or a merge.
-    fn prove_merge(&self, left: &NodeProof, right: &NodeProof, witness: &MergeWitness) -> Result<NodeProof, BackendError>;
+    fn prove_merge(
+        &self,
+        left: &NodeProof,
+        right: &NodeProof,
+        witness: &MergeWitness,
+    ) -> Result<NodeProof, BackendError>;
     /// Wraps the proof of a whole vector (`base == 0`, height of the vector). Only where [`Self::wraps`].
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError>;
     /// Accepts exactly the proofs of `proof.statement` made by the circuit `proof.kind`. Never panics on any bytes.
@@ -103,7 +108,12 @@ impl<B: RecursionBackend + ?Sized> RecursionBackend for &B {
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
         (**self).prove_bucket(witness)
     }
-    fn prove_merge(&self, left: &NodeProof, right: &NodeProof, witness: &MergeWitness) -> Result<NodeProof, BackendError> {
+    fn prove_merge(
+        &self,
+        left: &NodeProof,
+        right: &NodeProof,
+        witness: &MergeWitness,
+    ) -> Result<NodeProof, BackendError> {
         (**self).prove_merge(left, right, witness)
     }
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {

@@ -10,11 +10,10 @@ use plonky2::field::polynomial::PolynomialCoeffs;
 use plonky2::fri::proof::{FriInitialTreeProof, FriProof, FriQueryRound, FriQueryStep};
 use plonky2::hash::merkle_proofs::MerkleProof;
 use plonky2::hash::merkle_tree::MerkleCap;
-use plonky2::hash::poseidon::PoseidonHash;
 use plonky2::plonk::circuit_data::CommonCircuitData;
 use plonky2::plonk::proof::{OpeningSet, Proof};
 
-use crate::circuit::{C, D, F, PlonkyProof, from_hash, from_plonky, to_hash, to_plonky};
+use crate::circuit::{C, D, F, PlonkyProof, Poseidon, from_hash, from_plonky, to_hash, to_plonky};
 
 type FExt = QuadraticExtension<F>;
 
@@ -37,9 +36,9 @@ pub fn shape_of(common: &CommonCircuitData<F, D>) -> SnarkShape {
 
 /// A plonky2 proof as plain data. `indices` are the query indices that its transcript yields.
 pub(crate) fn from_plonky_proof(proof: &Proof<F, C, D>, indices: &[usize]) -> Snark {
-    let cap = |c: &MerkleCap<F, PoseidonHash>| c.0.iter().map(from_hash).collect();
+    let cap = |c: &MerkleCap<F, Poseidon>| c.0.iter().map(from_hash).collect();
     let exts = |v: &[FExt]| v.iter().map(from_ext).collect();
-    let path = |p: &MerkleProof<F, PoseidonHash>| p.siblings.iter().map(from_hash).collect();
+    let path = |p: &MerkleProof<F, Poseidon>| p.siblings.iter().map(from_hash).collect();
     let (o, fri) = (&proof.openings, &proof.opening_proof);
     let queries = fri.query_round_proofs.iter().zip(indices).map(|(round, index)| Query {
         index: *index as u32,

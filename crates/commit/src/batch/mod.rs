@@ -252,8 +252,7 @@ impl<S: Store> Builder<'_, S> {
         }
         let (bit, left_base, right_base) = parting(indices[0], indices[indices.len() - 1]);
         let (left, right) = indices.split_at(indices.partition_point(|i| *i < right_base));
-        let (left, right) =
-            rayon::join(|| self.anew(left, bit, left_base), || self.anew(right, bit, right_base));
+        let (left, right) = rayon::join(|| self.anew(left, bit, left_base), || self.anew(right, bit, right_base));
         self.merge(left?, right?, top, base)
     }
 

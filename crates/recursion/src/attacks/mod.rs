@@ -16,7 +16,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use plonky2::field::extension::FieldExtension;
 use plonky2::field::extension::quadratic::QuadraticExtension;
 use plonky2::field::types::{Field, PrimeField64};
-use plonky2::hash::poseidon::PoseidonHash;
 use plonky2::iop::generator::GeneratedValues;
 use plonky2::iop::target::Target;
 use plonky2::iop::witness::{MatrixWitness, PartialWitness, PartitionWitness, Witness, WitnessWrite};
@@ -24,7 +23,7 @@ use plonky2::plonk::circuit_data::CircuitData;
 use plonky2::plonk::config::Hasher;
 use plonky2::plonk::vars::EvaluationVars;
 
-use crate::circuit::{C, D, F};
+use crate::circuit::{C, D, F, Poseidon};
 
 /// A value for every wire of a circuit.
 pub(crate) struct Assignment<'a> {
@@ -86,7 +85,7 @@ impl<'a> Assignment<'a> {
             .iter()
             .map(|p| p.clone().fft().values)
             .collect();
-        let public_inputs_hash = PoseidonHash::hash_no_pad(&self.public_inputs);
+        let public_inputs_hash = Poseidon::hash_no_pad(&self.public_inputs);
         let mut out = BTreeSet::new();
         for row in 0..common.degree() {
             // The one selector that is in use at this row holds the number of the row's gate.

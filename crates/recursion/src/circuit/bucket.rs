@@ -5,12 +5,12 @@ use evergrove_primitives::Digest;
 use evergrove_proof::tree::{LEAF_TAG, canonical_split, leaf_digest, node_digest};
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
-use plonky2::hash::poseidon::PoseidonHash;
 use plonky2::iop::ext_target::ExtensionTarget;
 use plonky2::iop::target::{BoolTarget, Target};
 use plonky2::iop::witness::{PartialWitness, WitnessWrite};
 
 use super::gadgets::{assert_implies, assert_zero_if, below_flags, parent, permute};
+use super::hasher::Poseidon;
 use super::{Builder, CircuitSpec, D, DigestTarget, F, NodeTargets, to_hash, to_plonky};
 
 /// Activity flags that share one field element on their way into the challenge.
@@ -216,7 +216,7 @@ fn canonical_digest(b: &mut Builder, node: &NodeTargets, slots: &[LeafSlot]) -> 
         transcript.push(packed);
     }
     transcript.extend(node.canonical);
-    let challenge = b.hash_n_to_m_no_pad::<PoseidonHash>(transcript, 4);
+    let challenge = b.hash_n_to_m_no_pad::<Poseidon>(transcript, 4);
     let beta = ExtensionTarget([challenge[0], challenge[1]]);
     let gamma = [challenge[2], challenge[3]];
 

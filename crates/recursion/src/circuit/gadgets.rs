@@ -3,17 +3,17 @@
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::{HashOut, HashOutTarget};
 use plonky2::hash::hashing::PlonkyPermutation;
-use plonky2::hash::poseidon::PoseidonHash;
 use plonky2::iop::target::{BoolTarget, Target};
 use plonky2::plonk::circuit_data::{CommonCircuitData, VerifierCircuitTarget};
 use plonky2::plonk::config::{AlgebraicHasher, Hasher};
 
+use super::hasher::Poseidon;
 use super::{Builder, D, DigestTarget, F};
 
 /// One Poseidon permutation (one row); `swap` exchanges the first two groups of four elements.
 pub(super) fn permute(b: &mut Builder, state: [Target; 12], swap: BoolTarget) -> DigestTarget {
-    let state = <PoseidonHash as AlgebraicHasher<F>>::AlgebraicPermutation::new(state);
-    let out = PoseidonHash::permute_swapped(state, swap, b);
+    let state = <Poseidon as AlgebraicHasher<F>>::AlgebraicPermutation::new(state);
+    let out = Poseidon::permute_swapped(state, swap, b);
     core::array::from_fn(|i| out.squeeze()[i])
 }
 
@@ -63,11 +63,11 @@ pub(super) fn key_with_digest(
     common: &CommonCircuitData<F, D>,
 ) -> VerifierCircuitTarget {
     let cap = b.add_virtual_cap(common.config.fri_config.cap_height);
-    let domain_separator: HashOut<F> = PoseidonHash::hash_pad(&[]);
+    let domain_separator: HashOut<F> = Poseidon::hash_pad(&[]);
     let mut preimage: Vec<Target> = cap.0.iter().flat_map(|h| h.elements).collect();
     preimage.extend(domain_separator.elements.map(|x| b.constant(x)));
     preimage.push(b.constant(F::from_canonical_usize(common.degree_bits())));
-    let recomputed = b.hash_n_to_hash_no_pad::<PoseidonHash>(preimage);
+    let recomputed = b.hash_n_to_hash_no_pad::<Poseidon>(preimage);
     b.connect_hashes(recomputed, digest);
     VerifierCircuitTarget { constants_sigmas_cap: cap, circuit_digest: digest }
 }

@@ -2,10 +2,12 @@
 
 mod bucket;
 mod gadgets;
+mod hasher;
 mod merge;
 mod wrap;
 
 pub use bucket::{BucketTargets, CanonicalMerge, LeafSlot};
+pub use hasher::{Permutation, Poseidon, PoseidonConfig};
 pub use merge::{ChildTargets, MergeTargets};
 pub use wrap::WrapTargets;
 
@@ -18,13 +20,12 @@ use plonky2::hash::hash_types::{HashOut, HashOutTarget};
 use plonky2::iop::target::Target;
 use plonky2::plonk::circuit_builder::CircuitBuilder;
 use plonky2::plonk::circuit_data::CircuitConfig;
-use plonky2::plonk::config::PoseidonGoldilocksConfig;
 use plonky2::plonk::proof::ProofWithPublicInputs;
 
 /// Degree of the extension field.
 pub const D: usize = 2;
-/// Plonky2's field, hash and hasher choices.
-pub type C = PoseidonGoldilocksConfig;
+/// Plonky2's field and hasher choices, with our permutation.
+pub type C = PoseidonConfig;
 /// Plonky2's Goldilocks.
 pub type F = GoldilocksField;
 /// A plonky2 proof with its public inputs.
