@@ -4,8 +4,10 @@ use std::sync::LazyLock;
 
 use evergrove_commit::vc;
 use evergrove_commit::{NodeKind, RecursionBackend};
+use evergrove_proof::wire::encoded_len;
 use evergrove_proof::{HeightClass, Profile};
-use evergrove_recursion::{Plonky2Backend, Plonky2Verifier};
+use evergrove_recursion::keys::{CommonData, KeySet};
+use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, shape_of};
 use evergrove_testkit::commit::{value, vector};
 
 static PAPER: LazyLock<Plonky2Backend> =
@@ -108,4 +110,22 @@ fn circuits_survive_the_cache() {
     std::fs::write(&file, &damaged).unwrap();
     assert_eq!(load().keys(), built.keys());
     assert_eq!(std::fs::read(&file).unwrap(), bytes);
+}
+
+#[test]
+fn proof_bytes_are_as_recorded() {
+    // The size depends on the query indices: here they are as far apart as they can be, which is close to the worst case.
+    let spread = |common: &CommonData| {
+        let shape = shape_of(common);
+        let queries = shape.params().num_queries as u64;
+        let indices: Vec<u32> = (0..queries).map(|i| ((i << shape.lde_bits()) / queries) as u32).collect();
+        encoded_len(&indices, &shape)
+    };
+    let mut lines = vec![];
+    for profile in Profile::ALL {
+        let keys = KeySet::pinned(profile, HeightClass::H27).unwrap();
+        let wrap = keys.wrap.map_or("none".into(), |(common, _)| spread(&common).to_string());
+        lines.push(format!("{profile}: node {}, wrap {wrap}", spread(&keys.node_common)));
+    }
+    insta::assert_snapshot!(lines.join("\n"));
 }
