@@ -108,7 +108,7 @@ pub(crate) fn bits(
     }
     let bits = evergrove_proof::soundness::bits(profile, class);
     let mut add = |key, bits: f64, how: &str| {
-        let rounded = (bits * 10.0).floor() / 10.0;
+        let rounded = (bits * 10.0).round() / 10.0;
         report.add_as(key, rounded, format!("{rounded:.1} ({how})"));
     };
     add("bits_unique_decoding", bits.unique_decoding, "proven, by unique decoding");
