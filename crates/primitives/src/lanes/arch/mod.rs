@@ -3,6 +3,7 @@
 //! All unsafe code of the lanes is in this module. Its reason is the same everywhere: a witness has a private field and is
 //! made by [`run`] alone, after the CPU was asked, so that a method of a witness executes only where its instructions exist.
 
+pub(crate) mod keccak;
 mod portable;
 
 #[cfg(target_arch = "x86_64")]
