@@ -4,9 +4,13 @@
 
 use super::{DIGEST_BYTES, Function, Many, NODE_BYTES, RATE_BYTES, STATE_WORDS};
 use crate::lanes::arch::keccak::{SCALAR, Words, WordsKernel, run};
-use crate::lanes::{Kernel, Lanes};
+use crate::lanes::{Kernel, LANES, Lanes};
 
 const WORD_BYTES: usize = 8;
+const RATE_WORDS: usize = RATE_BYTES / WORD_BYTES;
+
+/// The last bit of the padding, in the last word of the rate.
+const PADDING_END: u64 = 1 << 63;
 
 /// Round constants of the step iota (FIPS 202, section 3.2.5); a test derives them.
 const ROUND_CONSTANTS: [u64; 24] = [
@@ -46,49 +50,92 @@ fn permute<W: Words>(isa: W, state: &mut [W::Word; STATE_WORDS]) {
     *state = a;
 }
 
-/// One round: theta folded into the reads of rho and pi, one row of chi at a time, so that few words are live at once.
+/// Column x of the state, summed.
+#[inline(always)]
+fn column<W: Words>(isa: W, a: &[W::Word; STATE_WORDS], x: usize) -> W::Word {
+    isa.xor5([a[x], a[x + 5], a[x + 10], a[x + 15], a[x + 20]])
+}
+
+/// Theta and rho on word i, where `d` is what theta adds to each column.
+#[inline(always)]
+fn moved<const N: i32, W: Words>(isa: W, a: &[W::Word; STATE_WORDS], d: &[W::Word; 5], i: usize) -> W::Word {
+    isa.rotl::<N>(isa.xor(a[i], d[i % 5]))
+}
+
+/// Chi on one row.
+#[inline(always)]
+fn chi<W: Words>(isa: W, b: [W::Word; 5]) -> [W::Word; 5] {
+    [
+        isa.chi(b[0], b[1], b[2]),
+        isa.chi(b[1], b[2], b[3]),
+        isa.chi(b[2], b[3], b[4]),
+        isa.chi(b[3], b[4], b[0]),
+        isa.chi(b[4], b[0], b[1]),
+    ]
+}
+
+/// One round, a row of its result at a time, so that few words are live at once.
 #[inline(always)]
 fn round<W: Words>(isa: W, a: &[W::Word; STATE_WORDS], constant: u64) -> [W::Word; STATE_WORDS] {
-    let column = |x: usize| isa.xor5([a[x], a[x + 5], a[x + 10], a[x + 15], a[x + 20]]);
-    let c = [column(0), column(1), column(2), column(3), column(4)];
-    let parity = |x: usize| isa.xor(c[(x + 4) % 5], isa.rotl::<1>(c[(x + 1) % 5]));
-    let d = [parity(0), parity(1), parity(2), parity(3), parity(4)];
-    let t = |i: usize| isa.xor(a[i], d[i % 5]);
-    let chi = |b: [W::Word; 5]| {
-        let at = |x: usize| isa.chi(b[x], b[(x + 1) % 5], b[(x + 2) % 5]);
-        [at(0), at(1), at(2), at(3), at(4)]
-    };
-    let [s0, s1, s2, s3, s4] =
-        chi([t(0), isa.rotl::<44>(t(6)), isa.rotl::<43>(t(12)), isa.rotl::<21>(t(18)), isa.rotl::<14>(t(24))]);
+    let c = [column(isa, a, 0), column(isa, a, 1), column(isa, a, 2), column(isa, a, 3), column(isa, a, 4)];
+    let d = [
+        isa.xor(c[4], isa.rotl::<1>(c[1])),
+        isa.xor(c[0], isa.rotl::<1>(c[2])),
+        isa.xor(c[1], isa.rotl::<1>(c[3])),
+        isa.xor(c[2], isa.rotl::<1>(c[4])),
+        isa.xor(c[3], isa.rotl::<1>(c[0])),
+    ];
+    let [s0, s1, s2, s3, s4] = chi(
+        isa,
+        [
+            moved::<0, W>(isa, a, &d, 0),
+            moved::<44, W>(isa, a, &d, 6),
+            moved::<43, W>(isa, a, &d, 12),
+            moved::<21, W>(isa, a, &d, 18),
+            moved::<14, W>(isa, a, &d, 24),
+        ],
+    );
     let s0 = isa.xor(s0, isa.splat(constant));
-    let [s5, s6, s7, s8, s9] = chi([
-        isa.rotl::<28>(t(3)),
-        isa.rotl::<20>(t(9)),
-        isa.rotl::<3>(t(10)),
-        isa.rotl::<45>(t(16)),
-        isa.rotl::<61>(t(22)),
-    ]);
-    let [s10, s11, s12, s13, s14] = chi([
-        isa.rotl::<1>(t(1)),
-        isa.rotl::<6>(t(7)),
-        isa.rotl::<25>(t(13)),
-        isa.rotl::<8>(t(19)),
-        isa.rotl::<18>(t(20)),
-    ]);
-    let [s15, s16, s17, s18, s19] = chi([
-        isa.rotl::<27>(t(4)),
-        isa.rotl::<36>(t(5)),
-        isa.rotl::<10>(t(11)),
-        isa.rotl::<15>(t(17)),
-        isa.rotl::<56>(t(23)),
-    ]);
-    let [s20, s21, s22, s23, s24] = chi([
-        isa.rotl::<62>(t(2)),
-        isa.rotl::<55>(t(8)),
-        isa.rotl::<39>(t(14)),
-        isa.rotl::<41>(t(15)),
-        isa.rotl::<2>(t(21)),
-    ]);
+    let [s5, s6, s7, s8, s9] = chi(
+        isa,
+        [
+            moved::<28, W>(isa, a, &d, 3),
+            moved::<20, W>(isa, a, &d, 9),
+            moved::<3, W>(isa, a, &d, 10),
+            moved::<45, W>(isa, a, &d, 16),
+            moved::<61, W>(isa, a, &d, 22),
+        ],
+    );
+    let [s10, s11, s12, s13, s14] = chi(
+        isa,
+        [
+            moved::<1, W>(isa, a, &d, 1),
+            moved::<6, W>(isa, a, &d, 7),
+            moved::<25, W>(isa, a, &d, 13),
+            moved::<8, W>(isa, a, &d, 19),
+            moved::<18, W>(isa, a, &d, 20),
+        ],
+    );
+    let [s15, s16, s17, s18, s19] = chi(
+        isa,
+        [
+            moved::<27, W>(isa, a, &d, 4),
+            moved::<36, W>(isa, a, &d, 5),
+            moved::<10, W>(isa, a, &d, 11),
+            moved::<15, W>(isa, a, &d, 17),
+            moved::<56, W>(isa, a, &d, 23),
+        ],
+    );
+    let [s20, s21, s22, s23, s24] = chi(
+        isa,
+        [
+            moved::<62, W>(isa, a, &d, 2),
+            moved::<55, W>(isa, a, &d, 8),
+            moved::<39, W>(isa, a, &d, 14),
+            moved::<41, W>(isa, a, &d, 15),
+            moved::<2, W>(isa, a, &d, 21),
+        ],
+    );
     [s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15, s16, s17, s18, s19, s20, s21, s22, s23, s24]
 }
 
@@ -108,20 +155,24 @@ fn last_word(rest: &[u8], domain: u8) -> u64 {
 fn sponge<W: Words>(isa: W, domain: u8, messages: &[u8], bytes: usize, last: usize) -> [W::Word; 4] {
     let mut state = [isa.splat(0); STATE_WORDS];
     let blocks = bytes / RATE_BYTES;
-    for block in 0..blocks {
-        absorb(isa, &mut state[..RATE_BYTES / WORD_BYTES], &messages[block * RATE_BYTES..], bytes, last);
+    for block in 0..=blocks {
+        let rest = &messages[block * RATE_BYTES..];
+        if block < blocks {
+            absorb(isa, &mut state[..RATE_WORDS], rest, bytes, last);
+        } else {
+            let words = bytes % RATE_BYTES / WORD_BYTES;
+            absorb(isa, &mut state[..words], rest, bytes, last);
+            let end = bytes % WORD_BYTES;
+            let word = isa.gather(|lane| {
+                let at = lane.min(last) * bytes + words * WORD_BYTES;
+                last_word(&rest[at..at + end], domain)
+            });
+            state[words] = isa.xor(state[words], word);
+            state[RATE_WORDS - 1] = isa.xor(state[RATE_WORDS - 1], isa.splat(PADDING_END));
+        }
         permute(isa, &mut state);
     }
-    let tail = &messages[blocks * RATE_BYTES..];
-    let words = bytes % RATE_BYTES / WORD_BYTES;
-    absorb(isa, &mut state[..words], tail, bytes, last);
-    let end = bytes % WORD_BYTES;
-    let word = isa.from_lanes(|lane| {
-        let at = lane.min(last) * bytes + words * WORD_BYTES;
-        last_word(&tail[at..at + end], domain)
-    });
-    state[words] = isa.xor(state[words], word);
-    finish(isa, state)
+    [state[0], state[1], state[2], state[3]]
 }
 
 /// XORs the next words of each message into the front of the state.
@@ -136,7 +187,7 @@ fn absorb<W: Words>(isa: W, front: &mut [W::Word], messages: &[u8], stride: usiz
             }
         } else {
             for (i, word) in chunk.iter_mut().enumerate() {
-                let new = isa.from_lanes(|lane| {
+                let new = isa.gather(|lane| {
                     let from = lane.min(last) * stride + (at + i) * WORD_BYTES;
                     let bytes = messages[from..from + WORD_BYTES].try_into().expect("eight bytes");
                     u64::from_le_bytes(bytes)
@@ -148,22 +199,15 @@ fn absorb<W: Words>(isa: W, front: &mut [W::Word], messages: &[u8], stride: usiz
     }
 }
 
-/// Sets the last bit of the padding and permutes.
-#[inline(always)]
-fn finish<W: Words>(isa: W, mut state: [W::Word; STATE_WORDS]) -> [W::Word; 4] {
-    let end = RATE_BYTES / WORD_BYTES - 1;
-    state[end] = isa.xor(state[end], isa.splat(1 << 63));
-    permute(isa, &mut state);
-    [state[0], state[1], state[2], state[3]]
-}
-
 /// [`sponge`] for messages of [`NODE_BYTES`], which fill eight words of one block.
 #[inline(always)]
 fn node<W: Words>(isa: W, domain: u8, messages: &[u8], last: usize) -> [W::Word; 4] {
     let mut state = [isa.splat(0); STATE_WORDS];
     state[..8].copy_from_slice(&isa.load_eight(messages, NODE_BYTES, last));
     state[8] = isa.splat(u64::from(domain));
-    finish(isa, state)
+    state[RATE_WORDS - 1] = isa.splat(PADDING_END);
+    permute(isa, &mut state);
+    [state[0], state[1], state[2], state[3]]
 }
 
 impl WordsKernel for Many<'_> {
@@ -172,23 +216,21 @@ impl WordsKernel for Many<'_> {
         let Many { function, messages, message_bytes, digests } = self;
         assert_eq!(Some(messages.len()), message_bytes.checked_mul(digests.len()), "one message per digest");
         let domain = function.domain();
-        let hash = |from: usize, last: usize| {
-            let messages = &messages[from * message_bytes..];
-            if message_bytes == NODE_BYTES {
+        for (i, digests) in digests.chunks_mut(W::LANES).enumerate() {
+            let messages = &messages[i * W::LANES * message_bytes..];
+            let last = digests.len() - 1;
+            let words = if message_bytes == NODE_BYTES {
                 node(isa, domain, messages, last)
             } else {
                 sponge(isa, domain, messages, message_bytes, last)
+            };
+            if digests.len() == W::LANES {
+                isa.store_digests(words, digests);
+            } else {
+                let mut out = [[0; DIGEST_BYTES]; LANES];
+                isa.store_digests(words, &mut out);
+                digests.copy_from_slice(&out[..=last]);
             }
-        };
-        let count = digests.len();
-        let whole = count - count % W::LANES;
-        for from in (0..whole).step_by(W::LANES) {
-            isa.store_digests(hash(from, W::LANES - 1), &mut digests[from..from + W::LANES]);
-        }
-        if whole < count {
-            let mut out = [[0; DIGEST_BYTES]; 8];
-            isa.store_digests(hash(whole, count - whole - 1), &mut out[..W::LANES]);
-            digests[whole..].copy_from_slice(&out[..count - whole]);
         }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) trait Words: Copy {
     /// `x` in every lane.
     fn splat(self, x: u64) -> Self::Word;
     /// f(i) in lane i.
-    fn from_lanes(self, f: impl Fn(usize) -> u64) -> Self::Word;
+    fn gather(self, f: impl Fn(usize) -> u64) -> Self::Word;
     /// a ^ b.
     fn xor(self, a: Self::Word, b: Self::Word) -> Self::Word;
     /// a ^ b ^ c ^ d ^ e.
@@ -75,7 +75,7 @@ impl Words for Portable {
         x
     }
     #[inline(always)]
-    fn from_lanes(self, f: impl Fn(usize) -> u64) -> u64 {
+    fn gather(self, f: impl Fn(usize) -> u64) -> u64 {
         f(0)
     }
     #[inline(always)]
@@ -112,6 +112,12 @@ mod x86_64 {
     use super::Words;
     use crate::lanes::Lanes;
 
+    /// The first 64 bytes of a message.
+    #[inline(always)]
+    fn front(messages: &[u8], stride: usize, message: usize) -> &[u8; 64] {
+        messages[message * stride..].first_chunk().expect("64 bytes of every message")
+    }
+
     impl Words for Avx512 {
         type Word = __m512i;
         const LANES: usize = 8;
@@ -121,7 +127,7 @@ mod x86_64 {
             Lanes::splat(self, x)
         }
         #[inline(always)]
-        fn from_lanes(self, f: impl Fn(usize) -> u64) -> __m512i {
+        fn gather(self, f: impl Fn(usize) -> u64) -> __m512i {
             Lanes::load(self, &core::array::from_fn(f))
         }
         #[inline(always)]
@@ -143,11 +149,21 @@ mod x86_64 {
         }
         #[inline(always)]
         fn load_eight(self, messages: &[u8], stride: usize, last: usize) -> [__m512i; 8] {
-            let rows = core::array::from_fn(|lane| {
-                let row = &messages[lane.min(last) * stride..][..64];
-                // SAFETY: the CPU has AVX-512F, by `self`; `row` has 64 bytes; no alignment is asked for.
-                unsafe { _mm512_loadu_si512(row.as_ptr().cast()) }
-            });
+            let row = |lane: usize| -> &[u8; 64] { front(messages, stride, lane.min(last)) };
+            let rows = [row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)];
+            // SAFETY: the CPU has AVX-512F, by `self`; a row has 64 bytes; no alignment is asked for.
+            let rows = unsafe {
+                [
+                    _mm512_loadu_si512(rows[0].as_ptr().cast()),
+                    _mm512_loadu_si512(rows[1].as_ptr().cast()),
+                    _mm512_loadu_si512(rows[2].as_ptr().cast()),
+                    _mm512_loadu_si512(rows[3].as_ptr().cast()),
+                    _mm512_loadu_si512(rows[4].as_ptr().cast()),
+                    _mm512_loadu_si512(rows[5].as_ptr().cast()),
+                    _mm512_loadu_si512(rows[6].as_ptr().cast()),
+                    _mm512_loadu_si512(rows[7].as_ptr().cast()),
+                ]
+            };
             self.transpose(rows)
         }
         #[inline(always)]
@@ -171,6 +187,14 @@ mod x86_64 {
     }
 
     impl Avx2 {
+        /// The first or second half of a row.
+        #[inline(always)]
+        fn half(self, row: &[u8; 64], half: usize) -> __m256i {
+            let half = &row.as_chunks::<32>().0[half];
+            // SAFETY: the CPU has AVX2, by `self`; `half` has 32 bytes; no alignment is asked for.
+            unsafe { _mm256_loadu_si256(half.as_ptr().cast()) }
+        }
+
         /// Word j of row i becomes word i of row j.
         #[inline(always)]
         fn transpose_four(self, [a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
@@ -198,7 +222,7 @@ mod x86_64 {
             unsafe { _mm256_set1_epi64x(x as i64) }
         }
         #[inline(always)]
-        fn from_lanes(self, f: impl Fn(usize) -> u64) -> __m256i {
+        fn gather(self, f: impl Fn(usize) -> u64) -> __m256i {
             let words: [u64; 4] = core::array::from_fn(f);
             // SAFETY: the CPU has AVX2, by `self`; `words` has 32 bytes; no alignment is asked for.
             unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
@@ -224,15 +248,14 @@ mod x86_64 {
         }
         #[inline(always)]
         fn load_eight(self, messages: &[u8], stride: usize, last: usize) -> [__m256i; 8] {
-            let rows: [&[u8]; 4] = core::array::from_fn(|lane| &messages[lane.min(last) * stride..][..64]);
-            let half = |from: usize| {
-                let words = rows.map(|row| {
-                    // SAFETY: the CPU has AVX2, by `self`; `row` has 64 bytes, and `from` is 0 or 32; no alignment is asked for.
-                    unsafe { _mm256_loadu_si256(row.as_ptr().add(from).cast()) }
-                });
-                self.transpose_four(words)
-            };
-            let ([a, b, c, d], [e, f, g, h]) = (half(0), half(32));
+            let row = |lane: usize| -> &[u8; 64] { front(messages, stride, lane.min(last)) };
+            let (r0, r1, r2, r3) = (row(0), row(1), row(2), row(3));
+            let (low, high) = (
+                [self.half(r0, 0), self.half(r1, 0), self.half(r2, 0), self.half(r3, 0)],
+                [self.half(r0, 1), self.half(r1, 1), self.half(r2, 1), self.half(r3, 1)],
+            );
+            let (low, high) = (self.transpose_four(low), self.transpose_four(high));
+            let ([a, b, c, d], [e, f, g, h]) = (low, high);
             [a, b, c, d, e, f, g, h]
         }
         #[inline(always)]
