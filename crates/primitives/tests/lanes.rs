@@ -1,6 +1,6 @@
 //! Every operation of every instruction set against the same on single words.
 
-use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, available, dispatch, dispatch_on};
+use evergrove_primitives::lanes::{Body, Isa, Kernel, LANES, Lanes, available, dispatch, dispatch_on};
 use proptest::prelude::*;
 
 type Words = [u64; LANES];
@@ -39,7 +39,7 @@ impl Kernel for Operations {
             l.rotl::<1>(a),
             l.rotl::<44>(a),
             l.rotl::<63>(a),
-            l.outline(|l| l.add(l.add(a, b), c)),
+            l.outline(Sum(a, b, c)),
         ];
         let words = |v| {
             let mut out = [0; LANES];
@@ -47,6 +47,17 @@ impl Kernel for Operations {
             out
         };
         (L::ISA, vectors.into_iter().map(words).collect())
+    }
+}
+
+struct Sum<V>(V, V, V);
+
+impl<L: Lanes> Body<L> for Sum<L::V> {
+    type Output = L::V;
+
+    #[inline(always)]
+    fn run(self, l: L) -> L::V {
+        l.add(l.add(self.0, self.1), self.2)
     }
 }
 

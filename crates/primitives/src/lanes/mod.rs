@@ -10,9 +10,9 @@
 //! [`Avx512Ifma`](arch::Avx512Ifma) have no size and no public constructor. Who holds one has been dispatched, hence their
 //! operations are safe. Vectors ([`Lanes::V`]) are plain data without operations of their own.
 //!
-//! **Inlining.** Whatever a kernel calls with a witness must be `#[inline(always)]`, closures apart, so that it is compiled
-//! with the instruction set switched on. Where a function should stay one, [`Lanes::outline`] makes a call that keeps the
-//! instruction set.
+//! **Inlining.** Whatever a kernel calls with a witness must be `#[inline(always)]`, so that it is compiled with the
+//! instruction set switched on; what is not costs a call per operation. Closures of a line or two are inlined, larger ones
+//! may not be. Where a function should stay one, [`Lanes::outline`] makes a call that keeps the instruction set.
 
 #[allow(unsafe_code)]
 pub mod arch;
@@ -93,6 +93,16 @@ pub fn dispatch_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     arch::run(isa, kernel)
 }
 
+/// A part of a kernel that stays a function of its own: see [`Lanes::outline`].
+///
+/// A trait rather than a closure, since a closure can't be forced to be inlined into the function with the instruction set.
+pub trait Body<L> {
+    /// What it returns.
+    type Output;
+    /// The computation. Implementations carry `#[inline(always)]`.
+    fn run(self, lanes: L) -> Self::Output;
+}
+
 mod sealed {
     pub trait Sealed {}
 }
@@ -153,8 +163,8 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
         core::array::from_fn(|j| self.load(&core::array::from_fn(|i| rows[i][j])))
     }
 
-    /// Calls `f` without inlining it into the caller, with the instruction set switched on.
-    fn outline<R>(self, f: impl FnOnce(Self) -> R) -> R;
+    /// Runs `body` in a function of its own, with the instruction set switched on.
+    fn outline<B: Body<Self>>(self, body: B) -> B::Output;
 
     /// The witness of the 52-bit multipliers, where the instruction set has them.
     ///

@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::*;
 
-use crate::lanes::{Isa, LANES, Lanes, sealed};
+use crate::lanes::{Body, Isa, LANES, Lanes, sealed};
 
 /// The witness of AVX2.
 #[derive(Clone, Copy, Debug)]
@@ -88,13 +88,13 @@ impl Lanes for Avx2 {
         halves!(_mm256_mul_epu32, a, b)
     }
     #[inline(always)]
-    fn outline<R>(self, f: impl FnOnce(Self) -> R) -> R {
+    fn outline<B: Body<Self>>(self, body: B) -> B::Output {
         #[target_feature(enable = "avx2")]
         #[inline(never)]
-        fn call<R>(lanes: Avx2, f: impl FnOnce(Avx2) -> R) -> R {
-            f(lanes)
+        fn call<B: Body<Avx2>>(lanes: Avx2, body: B) -> B::Output {
+            body.run(lanes)
         }
         // SAFETY: the CPU has AVX2, by `self`.
-        unsafe { call(self, f) }
+        unsafe { call(self, body) }
     }
 }

@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::*;
 
-use crate::lanes::{Isa, LANES, Lanes, sealed};
+use crate::lanes::{Body, Isa, LANES, Lanes, sealed};
 
 /// The witness of AVX-512F.
 #[derive(Clone, Copy, Debug)]
@@ -25,29 +25,39 @@ macro_rules! op {
     }};
 }
 
+/// Words 0 (of every 128 bits) of two rows, and words 1.
 #[inline(always)]
-fn transpose(r: [V; LANES]) -> [V; LANES] {
+fn interleave(a: V, b: V) -> (V, V) {
+    op!((_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)))
+}
+
+/// Columns c, c + 2, c + 4, c + 6 of eight rows, from pairs of rows interleaved.
+#[inline(always)]
+fn columns(a: V, b: V, c: V, d: V) -> [V; 4] {
     op!({
-        // Pairs of rows 2k, 2k + 1: column pairs in the four quarters, even columns first.
-        let pair = |j: usize| (_mm512_unpacklo_epi64(r[j], r[j + 1]), _mm512_unpackhi_epi64(r[j], r[j + 1]));
-        let (p0, p1, p2, p3) = (pair(0), pair(2), pair(4), pair(6));
-        // Fours of rows: the columns c and c + 2, then c + 4 and c + 6.
+        // Fours of rows: the columns c and c + 4, then c + 2 and c + 6.
         let near = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
         let far = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
-        let columns = |a: V, b: V, c: V, d: V| {
-            let (ab0, ab1) = (_mm512_permutex2var_epi64(a, near, b), _mm512_permutex2var_epi64(a, far, b));
-            let (cd0, cd1) = (_mm512_permutex2var_epi64(c, near, d), _mm512_permutex2var_epi64(c, far, d));
-            [
-                _mm512_shuffle_i64x2::<0x44>(ab0, cd0),
-                _mm512_shuffle_i64x2::<0x44>(ab1, cd1),
-                _mm512_shuffle_i64x2::<0xee>(ab0, cd0),
-                _mm512_shuffle_i64x2::<0xee>(ab1, cd1),
-            ]
-        };
-        let even = columns(p0.0, p1.0, p2.0, p3.0);
-        let odd = columns(p0.1, p1.1, p2.1, p3.1);
-        [even[0], odd[0], even[1], odd[1], even[2], odd[2], even[3], odd[3]]
+        let (ab0, ab1) = (_mm512_permutex2var_epi64(a, near, b), _mm512_permutex2var_epi64(a, far, b));
+        let (cd0, cd1) = (_mm512_permutex2var_epi64(c, near, d), _mm512_permutex2var_epi64(c, far, d));
+        [
+            _mm512_shuffle_i64x2::<0x44>(ab0, cd0),
+            _mm512_shuffle_i64x2::<0x44>(ab1, cd1),
+            _mm512_shuffle_i64x2::<0xee>(ab0, cd0),
+            _mm512_shuffle_i64x2::<0xee>(ab1, cd1),
+        ]
     })
+}
+
+#[inline(always)]
+fn transpose(r: [V; LANES]) -> [V; LANES] {
+    let (e0, o0) = interleave(r[0], r[1]);
+    let (e1, o1) = interleave(r[2], r[3]);
+    let (e2, o2) = interleave(r[4], r[5]);
+    let (e3, o3) = interleave(r[6], r[7]);
+    let even = columns(e0, e1, e2, e3);
+    let odd = columns(o0, o1, o2, o3);
+    [even[0], odd[0], even[1], odd[1], even[2], odd[2], even[3], odd[3]]
 }
 
 macro_rules! lanes_by_avx512f {
@@ -123,14 +133,14 @@ macro_rules! lanes_by_avx512f {
                 transpose(v)
             }
             #[inline(always)]
-            fn outline<R>(self, f: impl FnOnce(Self) -> R) -> R {
+            fn outline<B: Body<Self>>(self, body: B) -> B::Output {
                 #[target_feature(enable = $features)]
                 #[inline(never)]
-                fn call<R>(lanes: $witness, f: impl FnOnce($witness) -> R) -> R {
-                    f(lanes)
+                fn call<B: Body<$witness>>(lanes: $witness, body: B) -> B::Output {
+                    body.run(lanes)
                 }
                 // SAFETY: the CPU has these instruction sets, by `self`.
-                unsafe { call(self, f) }
+                unsafe { call(self, body) }
             }
             lanes_by_avx512f!(@ifma $witness);
         }

@@ -1,6 +1,6 @@
 //! Plain Rust.
 
-use crate::lanes::{Isa, LANES, Lanes, sealed};
+use crate::lanes::{Body, Isa, LANES, Lanes, sealed};
 
 /// The witness of nothing: arrays of words.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ impl Lanes for Portable {
         map(a, b, |a, b| (a & 0xffff_ffff) * (b & 0xffff_ffff))
     }
     #[inline(never)]
-    fn outline<R>(self, f: impl FnOnce(Self) -> R) -> R {
-        f(self)
+    fn outline<B: Body<Self>>(self, body: B) -> B::Output {
+        body.run(self)
     }
 }
