@@ -44,7 +44,7 @@ const ROUND_CONSTANTS: [u64; 24] = [
 #[inline(always)]
 fn permute<W: Words>(isa: W, state: &mut [W::Word; STATE_WORDS]) {
     let mut a = *state;
-    for constant in ROUND_CONSTANTS {
+    for &constant in &ROUND_CONSTANTS {
         a = round(isa, &a, constant);
     }
     *state = a;
@@ -58,8 +58,8 @@ fn column<W: Words>(isa: W, a: &[W::Word; STATE_WORDS], x: usize) -> W::Word {
 
 /// Theta and rho on word i, where `d` is what theta adds to each column.
 #[inline(always)]
-fn moved<const N: i32, W: Words>(isa: W, a: &[W::Word; STATE_WORDS], d: &[W::Word; 5], i: usize) -> W::Word {
-    isa.rotl::<N>(isa.xor(a[i], d[i % 5]))
+fn moved<const N: i32, W: Words>(isa: W, a: &[W::Word; STATE_WORDS], d: &[(W::Word, W::Word); 5], i: usize) -> W::Word {
+    isa.rotl::<N>(isa.xor3(a[i], d[i % 5].0, d[i % 5].1))
 }
 
 /// Chi on one row.
@@ -79,11 +79,11 @@ fn chi<W: Words>(isa: W, b: [W::Word; 5]) -> [W::Word; 5] {
 fn round<W: Words>(isa: W, a: &[W::Word; STATE_WORDS], constant: u64) -> [W::Word; STATE_WORDS] {
     let c = [column(isa, a, 0), column(isa, a, 1), column(isa, a, 2), column(isa, a, 3), column(isa, a, 4)];
     let d = [
-        isa.xor(c[4], isa.rotl::<1>(c[1])),
-        isa.xor(c[0], isa.rotl::<1>(c[2])),
-        isa.xor(c[1], isa.rotl::<1>(c[3])),
-        isa.xor(c[2], isa.rotl::<1>(c[4])),
-        isa.xor(c[3], isa.rotl::<1>(c[0])),
+        (c[4], isa.rotl::<1>(c[1])),
+        (c[0], isa.rotl::<1>(c[2])),
+        (c[1], isa.rotl::<1>(c[3])),
+        (c[2], isa.rotl::<1>(c[4])),
+        (c[3], isa.rotl::<1>(c[0])),
     ];
     let [s0, s1, s2, s3, s4] = chi(
         isa,
