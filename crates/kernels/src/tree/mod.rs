@@ -1,0 +1,3 @@
+//! Balanced binary trees.
+
+pub mod merkle;
