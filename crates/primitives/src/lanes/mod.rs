@@ -11,8 +11,9 @@
 //! operations are safe. Vectors ([`Lanes::V`]) are plain data without operations of their own.
 //!
 //! **Inlining.** Whatever a kernel calls with a witness must be `#[inline(always)]`, so that it is compiled with the
-//! instruction set switched on; what is not costs a call per operation. Closures of a line or two are inlined, larger ones
-//! may not be. Where a function should stay one, [`Lanes::outline`] makes a call that keeps the instruction set.
+//! instruction set switched on; what is not costs a call per operation. Closures can't carry the attribute: one of an
+//! operation or two is inlined, a larger one or one behind an iterator may not be. Where a function should stay one,
+//! [`Lanes::outline`] makes a call that keeps the instruction set.
 
 #[allow(unsafe_code)]
 pub mod arch;

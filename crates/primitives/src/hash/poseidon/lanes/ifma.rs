@@ -119,12 +119,14 @@ const fn constants() -> Constants {
     out
 }
 
-/// f(0) to f(N - 1), always inlined.
+/// f(0) to f(N - 1), by a loop that is inlined and unrolled in every build. `f` should be an operation or two.
 #[inline(always)]
 fn from_fn<T: Copy, const N: usize>(f: impl Fn(usize) -> T) -> [T; N] {
     let mut out = [f(0); N];
-    for (i, x) in out.iter_mut().enumerate().skip(1) {
-        *x = f(i);
+    let mut i = 1;
+    while i < N {
+        out[i] = f(i);
+        i += 1;
     }
     out
 }
@@ -244,14 +246,18 @@ struct Frequencies {
     im: V,
 }
 
+/// Of the words that are j modulo 3.
+#[inline(always)]
+fn transform(w: W, s: &State, j: usize) -> Frequencies {
+    let [a, b, c, d] = [s[4 * j], s[(4 * j + 9) % WIDTH], s[(4 * j + 6) % WIDTH], s[(4 * j + 3) % WIDTH]];
+    let (even, odd) = (w.add(a, c), w.add(b, d));
+    Frequencies { zero: w.add(even, odd), two: w.sub(even, odd), re: w.sub(a, c), im: w.sub(b, d) }
+}
+
 /// The product of the MDS matrix with twelve halves, over the integers modulo 2^64.
 #[inline(always)]
 fn convolve(w: W, s: &State) -> State {
-    let f: [Frequencies; 3] = from_fn(|j| {
-        let [a, b, c, d]: [V; 4] = from_fn(|k| s[(4 * j + 9 * k) % WIDTH]);
-        let (even, odd) = (w.add(a, c), w.add(b, d));
-        Frequencies { zero: w.add(even, odd), two: w.sub(even, odd), re: w.sub(a, c), im: w.sub(b, d) }
-    });
+    let f = [transform(w, s, 0), transform(w, s, 1), transform(w, s, 2)];
     let sum = w.add(w.add(f[0].zero, f[1].zero), f[2].zero);
     let mut out = *s;
     for r in 0..3 {
@@ -264,10 +270,10 @@ fn convolve(w: W, s: &State) -> State {
         let im = w.sub(w.sub(w.shl::<1>(x.im), x.re), w.add(w.shl::<4>(y.im), y.re));
         let im = w.sub(im, w.add(z.im, w.shl::<2>(z.re)));
         let (even, odd) = (w.add(zero, two), w.sub(zero, two));
-        let row = [w.add(even, re), w.add(odd, im), w.sub(even, re), w.sub(odd, im)];
-        for (k, x) in row.into_iter().enumerate() {
-            out[(4 * r + 9 * k) % WIDTH] = x;
-        }
+        out[4 * r] = w.add(even, re);
+        out[(4 * r + 9) % WIDTH] = w.add(odd, im);
+        out[(4 * r + 6) % WIDTH] = w.sub(even, re);
+        out[(4 * r + 3) % WIDTH] = w.sub(odd, im);
     }
     // The diagonal entry.
     out[0] = w.add(out[0], w.shl::<3>(s[0]));
@@ -358,7 +364,8 @@ fn partial_rounds<const G: usize>(w: W, states: &mut [State; G]) {
             (l[g][i], h[g][i]) = split(w, states[g][i]);
         }
     }
-    for (r, c) in CONSTANTS.partial.iter().enumerate() {
+    for r in 0..PARTIAL_ROUNDS {
+        let c = CONSTANTS.partial[r];
         w.outline(FirstWords(&x, &mut l, &mut h));
         for g in 0..G {
             w.outline(Convolve(&mut l[g]));
@@ -382,18 +389,14 @@ fn partial_rounds<const G: usize>(w: W, states: &mut [State; G]) {
 #[inline(always)]
 fn permute_groups<const G: usize>(w: W, states: &mut [State; G]) {
     for s in states.iter_mut() {
-        for (x, c) in s.iter_mut().zip(CONSTANTS.first) {
-            *x = add_constant(w, *x, c);
-        }
+        *s = from_fn(|i| add_constant(w, s[i], CONSTANTS.first[i]));
         for c in &CONSTANTS.full[..HALF_FULL_ROUNDS] {
             w.outline(FullRound(s, c));
         }
     }
     partial_rounds(w, states);
     for s in states.iter_mut() {
-        for (x, c) in s.iter_mut().zip(CONSTANTS.middle) {
-            *x = add_constant(w, *x, c);
-        }
+        *s = from_fn(|i| add_constant(w, s[i], CONSTANTS.middle[i]));
         for c in &CONSTANTS.full[HALF_FULL_ROUNDS..] {
             w.outline(FullRound(s, c));
         }
@@ -414,11 +417,15 @@ fn load(w: W, words: &[Goldilocks; LANES]) -> V {
 /// Lanes as rows, canonical.
 #[inline(always)]
 fn store_rows(w: W, columns: [V; LANES]) -> [[Goldilocks; LANES]; LANES] {
-    w.transpose(columns.map(|x| canonical(w, x))).map(|row| {
-        let mut words = [0; LANES];
-        w.store(row, &mut words);
-        words.map(Goldilocks::from_word_below_order)
-    })
+    let rows = w.transpose(from_fn(|i| canonical(w, columns[i])));
+    from_fn(|j| store(w, rows[j]))
+}
+
+#[inline(always)]
+fn store(w: W, x: V) -> [Goldilocks; LANES] {
+    let mut words = [0; LANES];
+    w.store(x, &mut words);
+    words.map(Goldilocks::from_word_below_order)
 }
 
 /// Eight G states from `states`, of which those behind its end repeat the last.
@@ -471,8 +478,8 @@ fn sponge_chunk<const G: usize, R: Rows>(w: W, rows: R, first: usize, tag: Goldi
     for start in (0..rows.width()).step_by(RATE) {
         let len = (rows.width() - start).min(RATE);
         for (g, vector) in vectors.iter_mut().enumerate() {
-            let row = |j: usize| (first + LANES * g + j).min(last);
-            let block = w.transpose(from_fn(|j| load(w, &rows.block(row(j), start))));
+            let base = first + LANES * g;
+            let block = w.transpose(from_fn(|j| load(w, &rows.block((base + j).min(last), start))));
             vector[..len].copy_from_slice(&block[..len]);
         }
         permute_groups(w, &mut vectors);
