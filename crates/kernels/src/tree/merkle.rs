@@ -178,7 +178,7 @@ impl Shape {
     /// If there is no such level: see [`Shape::levels`].
     pub fn level(&self, level: usize) -> Range<usize> {
         assert!(level < self.levels(), "level {level} of a tree of {} levels", self.levels());
-        let start = 2 * self.rows - (2 * self.rows >> level);
+        let start = 2 * self.rows - ((2 * self.rows) >> level);
         start..start + (self.rows >> level)
     }
     /// Digests that [`cap`] needs to work in: three for every two blocks of [`BLOCK`] leaves, or of fewer under a high cap.
