@@ -1,3 +1,4 @@
 //! Balanced binary trees.
 
 pub mod merkle;
+pub mod sha3;
