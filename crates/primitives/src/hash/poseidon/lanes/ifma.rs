@@ -13,15 +13,18 @@
 //!
 //! **MDS.** The matrix is applied over the integers to two halves l, h of a word l + 2^32 h, as the cyclic convolution of 3
 //! by 4 of [`super::super::full`]. Its rows sum to at most 264 < 2^8.05. In the full rounds l is signed and l, h are what the
-//! S-box left; the constants that follow carry an offset ([`BIAS`]) that makes the sums non-negative. In the partial rounds,
+//! S-box left; the constants that follow carry an offset ([`constants`]) that makes the sums non-negative. In the partial rounds,
 //! words 1 to 11 pass three matrices before halves are made anew, and of their constants only those of word 0 are left
 //! inside: the others are moved behind the last partial round.
 //!
 //! **Interleaving.** S-boxes are taken six at a time, and partial rounds of several vectors of states side by side, since a
 //! chain of dependent products would leave the multipliers idle.
 
-use super::super::constants::ROUND_CONSTANTS;
-use super::super::derive::{add, mds, sub, times};
+mod constants;
+#[cfg(test)]
+mod tests;
+
+use self::constants::{CONSTANTS, Halves};
 use super::super::{HALF_FULL_ROUNDS, PARTIAL_ROUNDS, RATE, WIDTH, permute};
 use super::Rows;
 use crate::field::EPSILON;
@@ -42,82 +45,6 @@ const SBOXES: usize = 6;
 const FEW: usize = 3;
 /// Partial rounds between two times that halves are made anew.
 const STRIDE: usize = 3;
-
-/// More than what negative low halves can sum up to.
-const BIAS: u64 = (1 << 62) + (1 << 60);
-
-/// A round constant as halves.
-#[derive(Clone, Copy)]
-struct Halves {
-    low: u64,
-    high: u64,
-}
-
-/// c as halves whose low one has `bias` on top.
-const fn halves(c: u64, bias: u64) -> Halves {
-    let c = sub(c, bias % Goldilocks::ORDER);
-    Halves { low: bias + (c & EPSILON), high: c >> 32 }
-}
-
-struct Constants {
-    first: [u64; WIDTH],
-    /// Added behind the matrix of full round r: the constants of the next round.
-    full: [[Halves; WIDTH]; 2 * HALF_FULL_ROUNDS],
-    /// Added to word 0 behind the matrix of partial round r. The last is zero.
-    partial: [Halves; PARTIAL_ROUNDS],
-    /// Added behind the partial rounds.
-    middle: [u64; WIDTH],
-}
-
-static CONSTANTS: Constants = constants();
-
-const fn constants() -> Constants {
-    let m = mds();
-    let mut rounds = ROUND_CONSTANTS;
-    let end = HALF_FULL_ROUNDS + PARTIAL_ROUNDS;
-    let mut r = HALF_FULL_ROUNDS;
-    while r < end {
-        // Words 1 to 11 meet no S-box: their constants pass through the matrix.
-        let mut moved = rounds[r];
-        moved[0] = 0;
-        let moved = times(&m, &moved);
-        let mut i = 0;
-        while i < WIDTH {
-            rounds[r + 1][i] = add(rounds[r + 1][i], moved[i]);
-            if i > 0 {
-                rounds[r][i] = 0;
-            }
-            i += 1;
-        }
-        r += 1;
-    }
-    let none = halves(0, BIAS);
-    let mut out = Constants {
-        first: rounds[0],
-        full: [[none; WIDTH]; 2 * HALF_FULL_ROUNDS],
-        partial: [halves(0, 0); PARTIAL_ROUNDS],
-        middle: rounds[end],
-    };
-    let mut r = 0;
-    while r < HALF_FULL_ROUNDS {
-        let mut i = 0;
-        while i < WIDTH {
-            // The first partial round has constants in word 0 alone, and nothing follows the last full round.
-            out.full[r][i] = halves(rounds[r + 1][i], BIAS);
-            if r + 1 < HALF_FULL_ROUNDS {
-                out.full[HALF_FULL_ROUNDS + r][i] = halves(rounds[end + r + 1][i], BIAS);
-            }
-            i += 1;
-        }
-        r += 1;
-    }
-    let mut r = 0;
-    while r + 1 < PARTIAL_ROUNDS {
-        out.partial[r] = halves(rounds[HALF_FULL_ROUNDS + r + 1][0], 0);
-        r += 1;
-    }
-    out
-}
 
 /// f(0) to f(N - 1), by a loop that is inlined and unrolled in every build. `f` should be an operation or two.
 #[inline(always)]
