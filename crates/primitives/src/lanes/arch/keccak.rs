@@ -21,11 +21,6 @@ pub(crate) trait Words: Copy {
     fn gather(self, f: impl Fn(usize) -> u64) -> Self::Word;
     /// a ^ b.
     fn xor(self, a: Self::Word, b: Self::Word) -> Self::Word;
-    /// a ^ b ^ c.
-    #[inline(always)]
-    fn xor3(self, a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word {
-        self.xor(self.xor(b, c), a)
-    }
     /// a ^ b ^ c ^ d ^ e.
     #[inline(always)]
     fn xor5(self, [a, b, c, d, e]: [Self::Word; 5]) -> Self::Word {
@@ -141,11 +136,7 @@ mod x86_64 {
         }
         #[inline(always)]
         fn xor5(self, [a, b, c, d, e]: [__m512i; 5]) -> __m512i {
-            Words::xor3(self, Words::xor3(self, a, b, c), d, e)
-        }
-        #[inline(always)]
-        fn xor3(self, a: __m512i, b: __m512i, c: __m512i) -> __m512i {
-            Lanes::xor3(self, a, b, c)
+            self.xor3(self.xor3(a, b, c), d, e)
         }
         #[inline(always)]
         fn chi(self, a: __m512i, b: __m512i, c: __m512i) -> __m512i {
