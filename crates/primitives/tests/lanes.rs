@@ -88,6 +88,58 @@ fn expected(a: Words, b: Words, c: Words) -> Vec<Words> {
     ]
 }
 
+/// What AVX-512 IFMA has beyond the rest.
+#[cfg(target_arch = "x86_64")]
+impl Operations {
+    fn ifma(self) -> Option<Vec<Words>> {
+        struct Ifma(Operations);
+
+        impl Kernel for Ifma {
+            type Output = Option<Vec<Words>>;
+
+            #[inline(always)]
+            fn run<L: Lanes>(self, lanes: L) -> Self::Output {
+                let l = lanes.ifma()?;
+                let (a, b, c) = (l.load(&self.0.a), l.load(&self.0.b), l.load(&self.0.c));
+                let vectors = [
+                    l.mul52_low(c, a, b),
+                    l.mul52_high(c, a, b),
+                    l.shr_signed::<0>(a),
+                    l.shr_signed::<52>(a),
+                    l.or_and(a, b, c),
+                    l.add_where_less(c, a, a, b),
+                    l.sub_where_less(c, a, a, b),
+                    l.min(a, b),
+                ];
+                let words = |v| {
+                    let mut out = [0; LANES];
+                    l.store(v, &mut out);
+                    out
+                };
+                Some(vectors.into_iter().map(words).collect())
+            }
+        }
+        dispatch(Ifma(self))
+    }
+
+    fn expected_ifma(&self) -> Vec<Words> {
+        let Self { a, b, c } = *self;
+        let low52 = (1 << 52) - 1;
+        let product = |a: u64, b: u64| (a & low52) as u128 * (b & low52) as u128;
+        let each = |f: &dyn Fn(u64, u64, u64) -> u64| core::array::from_fn(|i| f(a[i], b[i], c[i]));
+        vec![
+            each(&|a, b, c| c.wrapping_add(product(a, b) as u64 & low52)),
+            each(&|a, b, c| c.wrapping_add((product(a, b) >> 52) as u64)),
+            a,
+            each(&|a, _, _| (a as i64 >> 52) as u64),
+            each(&|a, b, c| a | (b & c)),
+            each(&|a, b, c| if a < b { c.wrapping_add(a) } else { c }),
+            each(&|a, b, c| if a < b { c.wrapping_sub(a) } else { c }),
+            each(&|a, b, _| a.min(b)),
+        ]
+    }
+}
+
 struct Transpose([Words; LANES]);
 
 impl Kernel for Transpose {
@@ -121,6 +173,14 @@ proptest! {
             prop_assert_eq!(name, isa);
             for (i, (found, expected)) in found.iter().zip(expected(a, b, c)).enumerate() {
                 prop_assert_eq!(*found, expected, "operation {} on {}", i, isa);
+            }
+        }
+        #[cfg(target_arch = "x86_64")]
+        {
+            let found = Operations { a, b, c }.ifma();
+            prop_assert_eq!(found.is_some(), Isa::detect() == Isa::Avx512Ifma);
+            if let Some(found) = found {
+                prop_assert_eq!(found, Operations { a, b, c }.expected_ifma());
             }
         }
     }
