@@ -4,8 +4,8 @@
 //! that a word x is taken as x mod 2^52 and x >> 52. Between the products of an S-box a word is a pair (l, u) that stands for
 //! (l mod 2^52) + 2^52 u with u below 2^24: see [`fold52`].
 //!
-//! **Products** come as three sums (p0, p1, p2) of weights 1, 2^52 and 2^104, with p0 < 2^53, p1 < 2^54, p2 < 2^46. Modulo p,
-//! 2^64 = 2^32 - 1 and 2^96 = -1, so that with p1 = r + 2^12 q
+//! **Products** come as three sums (p0, p1, p2) of weights 1, 2^52 and 2^104, with p0 < 2^52 before what it began
+//! at, p1 < 2^54, p2 < 2^46. Modulo p, 2^64 = 2^32 - 1 and 2^96 = -1, so that with p1 = r + 2^12 q
 //!
 //! ```text
 //! p0 + 2^52 p1 + 2^104 p2 = p0 + 2^52 r + 2^32 q - q - 2^8 p2.
@@ -13,8 +13,8 @@
 //!
 //! **MDS.** The matrix is applied over the integers to two halves l, h of a word l + 2^32 h, as the cyclic convolution of 3
 //! by 4 of [`super::super::full`]. Its rows sum to at most 264 < 2^8.05. In the full rounds l is signed and l, h are what the
-//! S-box left; the constants that follow carry an offset ([`constants`]) that makes the sums non-negative. In the partial rounds,
-//! words 1 to 11 pass three matrices before halves are made anew, and of their constants only those of word 0 are left
+//! S-box left; the constants that follow carry an offset ([`constants`]) that makes the sums non-negative. In the partial
+//! rounds, words 1 to 11 pass three matrices before halves are made anew, and of the constants only those of word 0 are left
 //! inside: the others are moved behind the last partial round.
 //!
 //! **Interleaving.** S-boxes are taken six at a time, and partial rounds of several vectors of states side by side, since a
@@ -128,7 +128,7 @@ fn power7<const N: usize>(w: W, x: &[V; N]) -> Sums<N> {
     product(w, w.splat(0), &x3, &x3h, &x4, &x4h)
 }
 
-/// A product as halves: -2^55 < l < 2^32, 0 <= h < 2^43.
+/// A product as halves: -2^54 - 2^43 < l < 2^32, 0 <= h < 2^43.
 #[inline(always)]
 fn split_product(w: W, p0: V, p1: V, p2: V) -> (V, V) {
     let q = w.shr::<12>(p1);

@@ -1,13 +1,21 @@
 //! The round constants as the vector code adds them.
 
-use super::super::super::constants::ROUND_CONSTANTS;
+use super::super::super::constants::{MDS_CIRCULANT, MDS_DIAGONAL_0, ROUND_CONSTANTS};
 use super::super::super::derive::{add, mds, sub, times};
 use super::{HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH};
 use crate::Goldilocks;
 use crate::field::EPSILON;
 
-/// More than what negative low halves can sum up to.
+/// More than what negative low halves, above -2^54 - 2^43, can sum up to in a row of the matrix.
 const BIAS: u64 = (1 << 62) + (1 << 60);
+const _: () = {
+    let (mut row, mut i) = (MDS_DIAGONAL_0, 0);
+    while i < WIDTH {
+        row += MDS_CIRCULANT[i];
+        i += 1;
+    }
+    assert!(row * ((1 << 54) + (1 << 43)) < BIAS);
+};
 
 /// A round constant as halves.
 #[derive(Clone, Copy)]

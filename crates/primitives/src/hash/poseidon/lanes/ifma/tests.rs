@@ -82,7 +82,8 @@ fn products_are_split_and_reduced() {
             let (a, b, c) = (w.splat(p0), w.splat(p1), w.splat(p2));
             let (l, h) = split_product(w, a, b, c);
             let (l, h) = (word(w, l), word(w, h));
-            assert!((l as i64) < 1 << 32 && l as i64 > -(1 << 55) && h < 1 << 43, "{p0:#x} {p1:#x} {p2:#x}");
+            assert!(((-(1 << 54) - (1 << 43) + 1)..1 << 32).contains(&(l as i64)), "{p0:#x} {p1:#x} {p2:#x}");
+            assert!(h < 1 << 43, "{p0:#x} {p1:#x} {p2:#x}");
             assert_eq!(signed(l) + field(h) * power_of_two(32), value, "{p0:#x} {p1:#x} {p2:#x}");
             assert_eq!(field(word(w, reduce_product(w, a, b, c))), value, "{p0:#x} {p1:#x} {p2:#x}");
         }
