@@ -4,9 +4,9 @@
 //! four (AVX2) or one at a time, and [`two_to_one_many`] is its case of 64 bytes: the nodes of a binary Merkle tree. Both
 //! choose the instruction set when they are called, so call them once per chunk of work, inside a thread's closure.
 //!
-//! One body serves every instruction set ([`lanes`]); [`mod@reference`] is the definition it is held to.
+//! One body serves every instruction set; [`mod@reference`] is the definition it is held to.
 
-pub mod lanes;
+mod lanes;
 pub mod reference;
 
 use core::fmt;

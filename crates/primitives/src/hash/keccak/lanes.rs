@@ -1,6 +1,7 @@
 //! One body of Keccak for every instruction set: a state whose words hold the same word of `LANES` independent sponges.
 //!
-//! The bodies are `#[inline(always)]`, so that they are compiled with the features of the dispatch that calls them.
+//! The bodies are `#[inline(always)]`, so that they are compiled with the features of the dispatch that calls them; closures
+//! are not, hence no operation on words is in one.
 
 use super::{DIGEST_BYTES, Function, Many, NODE_BYTES, RATE_BYTES, STATE_WORDS};
 use crate::lanes::arch::keccak::{SCALAR, Words, WordsKernel, run};
@@ -12,7 +13,7 @@ const RATE_WORDS: usize = RATE_BYTES / WORD_BYTES;
 /// The last bit of the padding, in the last word of the rate.
 const PADDING_END: u64 = 1 << 63;
 
-/// Round constants of the step iota (FIPS 202, section 3.2.5); a test derives them.
+/// Round constants of the step iota (FIPS 202, section 3.2.5); the reference twin derives them.
 const ROUND_CONSTANTS: [u64; 24] = [
     0x0000_0000_0000_0001,
     0x0000_0000_0000_8082,
