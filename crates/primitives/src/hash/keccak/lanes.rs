@@ -186,8 +186,8 @@ fn absorb<W: Words>(isa: W, front: &mut [W::Word], messages: &[u8], stride: usiz
     for chunk in front.chunks_mut(8) {
         if chunk.len() == 8 {
             let words = isa.load_eight(&messages[at * WORD_BYTES..], stride, last);
-            for (word, new) in chunk.iter_mut().zip(words) {
-                *word = isa.xor(*word, new);
+            for i in 0..8 {
+                chunk[i] = isa.xor(chunk[i], words[i]);
             }
         } else {
             for (i, word) in chunk.iter_mut().enumerate() {
