@@ -6,7 +6,9 @@
 
 mod keys;
 mod memory;
+mod merkle;
 mod reckle;
+mod sha3;
 
 use clap::{Parser, Subcommand};
 
@@ -23,11 +25,17 @@ enum Command {
     Reckle(reckle::Args),
     /// Build every circuit and compare its key with the pinned one, or write the key files anew.
     Keys(keys::Args),
+    /// A Poseidon Merkle tree over the rows of a matrix, all levels, beside Plonky2's.
+    MerklePoseidon(merkle::Args),
+    /// A SHA3-256 Merkle tree over leaves of 64 bytes, all levels, beside other libraries.
+    MerkleSha3(sha3::Args),
 }
 
 fn main() -> anyhow::Result<()> {
     match Args::parse().command {
         Command::Reckle(args) => reckle::run(&args),
         Command::Keys(args) => keys::run(&args),
+        Command::MerklePoseidon(args) => merkle::run(&args),
+        Command::MerkleSha3(args) => sha3::run(&args),
     }
 }

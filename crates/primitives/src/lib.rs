@@ -1,7 +1,8 @@
 //! The arithmetic that everything else in Evergrove stands on.
 //!
 //! **What.** [`Goldilocks`], the prime field of order p = 2^64 - 2^32 + 1; [`hash::poseidon`], the width-12 permutation of
-//! Plonky2 over it and the sponge and compression functions built from it; [`Digest`], four field elements.
+//! Plonky2 over it and the sponge and compression functions built from it; [`Digest`], four field elements; [`lanes`], eight
+//! 64-bit words at a time on the best instruction set of the CPU.
 //!
 //! **When.** Whenever a leaf, a node or a proof is hashed or decoded. Nothing here allocates, spawns threads or panics on
 //! data.
@@ -9,10 +10,11 @@
 //! **Neighbours.** `evergrove-proof` (formats and verification) and everything above it use this crate; it depends on
 //! nothing.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod field;
 pub mod hash;
+pub mod lanes;
 
 pub use field::Goldilocks;
 pub use hash::Digest;

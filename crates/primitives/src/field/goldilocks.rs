@@ -54,6 +54,13 @@ impl Goldilocks {
         if x >= Self::ORDER { Self(x - Self::ORDER) } else { Self(x) }
     }
 
+    /// The element with canonical representative `x`, which the caller knows to be below p.
+    #[inline(always)]
+    pub(crate) const fn from_word_below_order(x: u64) -> Self {
+        debug_assert!(x < Self::ORDER);
+        Self(x)
+    }
+
     /// The canonical representative, below p.
     pub const fn as_u64(self) -> u64 {
         self.0

@@ -5,6 +5,7 @@
 mod constants;
 mod derive;
 mod full;
+pub mod lanes;
 mod partial;
 pub mod reference;
 

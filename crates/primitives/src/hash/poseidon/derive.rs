@@ -214,7 +214,7 @@ const fn lift(row: &Vector) -> Vector {
     out
 }
 
-const fn mds() -> Matrix {
+pub(super) const fn mds() -> Matrix {
     let mut m = [[0; WIDTH]; WIDTH];
     let mut r = 0;
     while r < WIDTH {
@@ -233,11 +233,11 @@ const fn mul(a: u64, b: u64) -> u64 {
     Goldilocks::reduce(partial_reduce(a as u128 * b as u128)).as_u64()
 }
 
-const fn add(a: u64, b: u64) -> u64 {
+pub(super) const fn add(a: u64, b: u64) -> u64 {
     ((a as u128 + b as u128) % P as u128) as u64
 }
 
-const fn sub(a: u64, b: u64) -> u64 {
+pub(super) const fn sub(a: u64, b: u64) -> u64 {
     add(a, P - b)
 }
 
@@ -289,7 +289,7 @@ const fn row_times(row: &Vector, m: &Matrix) -> Vector {
 }
 
 /// `m * v`.
-const fn times(m: &Matrix, v: &Vector) -> Vector {
+pub(super) const fn times(m: &Matrix, v: &Vector) -> Vector {
     let (mut out, mut i) = ([0; WIDTH], 0);
     while i < WIDTH {
         out[i] = dot(&m[i], v);

@@ -1,0 +1,4 @@
+//! Balanced binary trees.
+
+pub mod merkle;
+pub mod sha3;

@@ -1,0 +1,206 @@
+//! Many permutations at a time, eight to a vector.
+//!
+//! **What.** [`permute_many`], [`two_to_one_many`], [`compress_many`], [`hash_no_pad_many`] and [`hash_or_noop_many`] return,
+//! word for word, what [`super::permute`], [`super::two_to_one`], [`super::compress`], [`super::hash_no_pad`] and
+//! [`super::hash_or_noop`] return one at a time. Any number of states, pairs or rows will do: what does not fill a vector is
+//! padded.
+//!
+//! **Speed.** With AVX-512 IFMA, vectors of eight states, four vectors interleaved. On every other instruction set one state
+//! after the other by [`super::permute`].
+//!
+//! **When.** From some eight hashes on. The functions dispatch by themselves, once per call; the [`Kernel`]s [`Permute`] and
+//! [`Sponge`] behind them are for callers that choose the instruction set or have been dispatched already. Nothing here
+//! starts threads.
+
+#[cfg(target_arch = "x86_64")]
+mod ifma;
+
+use super::{RATE, WIDTH, permute, truncate};
+use crate::lanes::{Kernel, Lanes, dispatch};
+use crate::{Digest, Goldilocks};
+
+/// The permutation of every state.
+pub fn permute_many(states: &mut [[Goldilocks; WIDTH]]) {
+    dispatch(Permute(states));
+}
+
+/// [`super::two_to_one`] of every pair.
+///
+/// # Panics
+/// If there are not as many digests as pairs.
+pub fn two_to_one_many(pairs: &[[Digest; 2]], digests: &mut [Digest]) {
+    compress_many(pairs, Goldilocks::ZERO, digests);
+}
+
+/// [`super::compress`] of every pair, with the same tag.
+///
+/// # Panics
+/// If there are not as many digests as pairs.
+pub fn compress_many(pairs: &[[Digest; 2]], tag: Goldilocks, digests: &mut [Digest]) {
+    dispatch(Sponge::new(Pairs::new(pairs), tag, digests));
+}
+
+/// [`super::hash_no_pad`] of every row of a row-major matrix with `digests.len()` rows of `width` elements.
+///
+/// # Panics
+/// If `rows` has not `width` elements for every digest.
+pub fn hash_no_pad_many(rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
+    dispatch(Sponge::new(Matrix::new(rows, width), Goldilocks::ZERO, digests));
+}
+
+/// [`super::hash_or_noop`] of every row of a row-major matrix with `digests.len()` rows of `width` elements.
+///
+/// # Panics
+/// If `rows` has not `width` elements for every digest.
+pub fn hash_or_noop_many(rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
+    if width > 4 {
+        return hash_no_pad_many(rows, width, digests);
+    }
+    assert_eq!(Some(rows.len()), width.checked_mul(digests.len()), "elements for {} rows of {width}", digests.len());
+    for (i, digest) in digests.iter_mut().enumerate() {
+        *digest = super::hash_or_noop(&rows[i * width..][..width]);
+    }
+}
+
+/// The kernel of [`permute_many`].
+#[derive(Debug)]
+pub struct Permute<'a>(pub &'a mut [[Goldilocks; WIDTH]]);
+
+impl Kernel for Permute<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, _lanes: L) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(lanes) = _lanes.ifma() {
+            return ifma::permute_many(lanes, self.0);
+        }
+        self.0.iter_mut().for_each(permute);
+    }
+}
+
+/// The kernel of the hashes: the overwriting sponge over equally long rows, with a domain tag in the first capacity element.
+#[derive(Debug)]
+pub struct Sponge<'a, R> {
+    rows: R,
+    tag: Goldilocks,
+    digests: &'a mut [Digest],
+}
+
+impl<'a, R: Rows> Sponge<'a, R> {
+    /// Row i of `rows` to digest i.
+    ///
+    /// # Panics
+    /// If there are not as many digests as rows. Where rows have no elements, any number of digests will do.
+    pub fn new(rows: R, tag: Goldilocks, digests: &'a mut [Digest]) -> Self {
+        assert!(rows.has(digests.len()), "there are {} digests for rows of {}", digests.len(), rows.width());
+        Self { rows, tag, digests }
+    }
+}
+
+impl<R: Rows> Kernel for Sponge<'_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, _lanes: L) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(lanes) = _lanes.ifma() {
+            return ifma::sponge(lanes, self.rows, self.tag, self.digests);
+        }
+        sponge(self.rows, 0, self.tag, self.digests);
+    }
+}
+
+/// The rows from `first` on, one after the other.
+fn sponge<R: Rows>(rows: R, first: usize, tag: Goldilocks, digests: &mut [Digest]) {
+    for (row, digest) in (first..).zip(digests) {
+        let mut state = [Goldilocks::ZERO; WIDTH];
+        state[RATE] = tag;
+        for start in (0..rows.width()).step_by(RATE) {
+            let len = (rows.width() - start).min(RATE);
+            state[..len].copy_from_slice(&rows.block(row, start)[..len]);
+            permute(&mut state);
+        }
+        *digest = truncate(&state);
+    }
+}
+
+/// Where the rows of a [`Sponge`] come from: [`Matrix`] or [`Pairs`].
+pub trait Rows: Copy + Send + sealed::Sealed {
+    /// Elements of a row.
+    fn width(self) -> usize;
+    /// Whether there are `n` rows.
+    fn has(self, n: usize) -> bool;
+    /// The elements of a row from `start` on, at most eight and zeros behind its end.
+    fn block(self, row: usize, start: usize) -> [Goldilocks; RATE];
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Rows of equal width, one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix<'a> {
+    elements: &'a [Goldilocks],
+    width: usize,
+}
+
+impl<'a> Matrix<'a> {
+    /// Rows of `width` elements.
+    pub fn new(elements: &'a [Goldilocks], width: usize) -> Self {
+        Self { elements, width }
+    }
+}
+
+impl sealed::Sealed for Matrix<'_> {}
+
+impl Rows for Matrix<'_> {
+    #[inline(always)]
+    fn width(self) -> usize {
+        self.width
+    }
+    fn has(self, n: usize) -> bool {
+        self.width.checked_mul(n) == Some(self.elements.len())
+    }
+    #[inline(always)]
+    fn block(self, row: usize, start: usize) -> [Goldilocks; RATE] {
+        let rest = &self.elements[row * self.width..][..self.width][start..];
+        match rest.first_chunk() {
+            Some(block) => *block,
+            None => {
+                let mut block = [Goldilocks::ZERO; RATE];
+                block[..rest.len()].copy_from_slice(rest);
+                block
+            }
+        }
+    }
+}
+
+/// Two digests are a row of eight elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Pairs<'a>(&'a [[Digest; 2]]);
+
+impl<'a> Pairs<'a> {
+    /// A row per pair.
+    pub fn new(pairs: &'a [[Digest; 2]]) -> Self {
+        Self(pairs)
+    }
+}
+
+impl sealed::Sealed for Pairs<'_> {}
+
+impl Rows for Pairs<'_> {
+    #[inline(always)]
+    fn width(self) -> usize {
+        RATE
+    }
+    fn has(self, n: usize) -> bool {
+        self.0.len() == n
+    }
+    #[inline(always)]
+    fn block(self, row: usize, _start: usize) -> [Goldilocks; RATE] {
+        let [Digest([a, b, c, d]), Digest([e, f, g, h])] = self.0[row];
+        [a, b, c, d, e, f, g, h]
+    }
+}

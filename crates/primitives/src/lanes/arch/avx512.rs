@@ -1,0 +1,198 @@
+//! AVX-512: a vector is one register.
+
+use core::arch::x86_64::*;
+
+use crate::lanes::{Body, Isa, LANES, Lanes, sealed};
+
+/// The witness of AVX-512F.
+#[derive(Clone, Copy, Debug)]
+pub struct Avx512(pub(super) ());
+
+/// The witness of AVX-512F and AVX-512 IFMA. Its own methods are what the 52-bit kernels need beyond [`Lanes`].
+#[derive(Clone, Copy, Debug)]
+pub struct Avx512Ifma(pub(super) ());
+
+impl sealed::Sealed for Avx512 {}
+impl sealed::Sealed for Avx512Ifma {}
+
+type V = __m512i;
+
+/// An intrinsic of AVX-512F, which a witness in scope shows to exist.
+macro_rules! op {
+    ($op:expr) => {{
+        // SAFETY: the caller holds a witness, so that the CPU has AVX-512F; no memory is touched.
+        unsafe { $op }
+    }};
+}
+
+/// Words 0 (of every 128 bits) of two rows, and words 1.
+#[inline(always)]
+fn interleave(a: V, b: V) -> (V, V) {
+    op!((_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)))
+}
+
+/// Columns c, c + 2, c + 4, c + 6 of eight rows, from pairs of rows interleaved.
+#[inline(always)]
+fn columns(a: V, b: V, c: V, d: V) -> [V; 4] {
+    op!({
+        // Fours of rows: the columns c and c + 4, then c + 2 and c + 6.
+        let near = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
+        let far = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+        let (ab0, ab1) = (_mm512_permutex2var_epi64(a, near, b), _mm512_permutex2var_epi64(a, far, b));
+        let (cd0, cd1) = (_mm512_permutex2var_epi64(c, near, d), _mm512_permutex2var_epi64(c, far, d));
+        [
+            _mm512_shuffle_i64x2::<0x44>(ab0, cd0),
+            _mm512_shuffle_i64x2::<0x44>(ab1, cd1),
+            _mm512_shuffle_i64x2::<0xee>(ab0, cd0),
+            _mm512_shuffle_i64x2::<0xee>(ab1, cd1),
+        ]
+    })
+}
+
+#[inline(always)]
+fn transpose(r: [V; LANES]) -> [V; LANES] {
+    let (e0, o0) = interleave(r[0], r[1]);
+    let (e1, o1) = interleave(r[2], r[3]);
+    let (e2, o2) = interleave(r[4], r[5]);
+    let (e3, o3) = interleave(r[6], r[7]);
+    let even = columns(e0, e1, e2, e3);
+    let odd = columns(o0, o1, o2, o3);
+    [even[0], odd[0], even[1], odd[1], even[2], odd[2], even[3], odd[3]]
+}
+
+macro_rules! lanes_by_avx512f {
+    ($witness:ident, $isa:expr, $features:literal) => {
+        impl Lanes for $witness {
+            type V = V;
+            const ISA: Isa = $isa;
+
+            #[inline(always)]
+            fn splat(self, x: u64) -> V {
+                op!(_mm512_set1_epi64(x as i64))
+            }
+            #[inline(always)]
+            fn load(self, words: &[u64; LANES]) -> V {
+                // SAFETY: the CPU has AVX-512F, by `self`; 64 bytes are readable; no alignment is asked for.
+                unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+            }
+            #[inline(always)]
+            fn store(self, v: V, words: &mut [u64; LANES]) {
+                // SAFETY: the CPU has AVX-512F, by `self`; 64 bytes are writable; no alignment is asked for.
+                unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), v) }
+            }
+            #[inline(always)]
+            fn add(self, a: V, b: V) -> V {
+                op!(_mm512_add_epi64(a, b))
+            }
+            #[inline(always)]
+            fn sub(self, a: V, b: V) -> V {
+                op!(_mm512_sub_epi64(a, b))
+            }
+            #[inline(always)]
+            fn xor(self, a: V, b: V) -> V {
+                op!(_mm512_xor_si512(a, b))
+            }
+            #[inline(always)]
+            fn and(self, a: V, b: V) -> V {
+                op!(_mm512_and_si512(a, b))
+            }
+            #[inline(always)]
+            fn or(self, a: V, b: V) -> V {
+                op!(_mm512_or_si512(a, b))
+            }
+            #[inline(always)]
+            fn andnot(self, a: V, b: V) -> V {
+                op!(_mm512_andnot_si512(a, b))
+            }
+            #[inline(always)]
+            fn shl<const N: u32>(self, a: V) -> V {
+                op!(_mm512_slli_epi64::<N>(a))
+            }
+            #[inline(always)]
+            fn shr<const N: u32>(self, a: V) -> V {
+                op!(_mm512_srli_epi64::<N>(a))
+            }
+            #[inline(always)]
+            fn rotl<const N: u32>(self, a: V) -> V {
+                op!(_mm512_rolv_epi64(a, _mm512_set1_epi64(N as i64)))
+            }
+            #[inline(always)]
+            fn mul32(self, a: V, b: V) -> V {
+                op!(_mm512_mul_epu32(a, b))
+            }
+            #[inline(always)]
+            fn xor3(self, a: V, b: V, c: V) -> V {
+                op!(_mm512_ternarylogic_epi64::<0x96>(a, b, c))
+            }
+            #[inline(always)]
+            fn xor_andnot(self, a: V, b: V, c: V) -> V {
+                op!(_mm512_ternarylogic_epi64::<0xd2>(a, b, c))
+            }
+            #[inline(always)]
+            fn transpose(self, v: [V; LANES]) -> [V; LANES] {
+                transpose(v)
+            }
+            #[inline(always)]
+            fn outline<B: Body<Self>>(self, body: B) -> B::Output {
+                #[target_feature(enable = $features)]
+                #[inline(never)]
+                fn call<B: Body<$witness>>(lanes: $witness, body: B) -> B::Output {
+                    body.run(lanes)
+                }
+                // SAFETY: the CPU has these instruction sets, by `self`.
+                unsafe { call(self, body) }
+            }
+            lanes_by_avx512f!(@ifma $witness);
+        }
+    };
+    (@ifma Avx512) => {};
+    (@ifma Avx512Ifma) => {
+        #[inline(always)]
+        fn ifma(self) -> Option<Avx512Ifma> {
+            Some(self)
+        }
+    };
+}
+
+lanes_by_avx512f!(Avx512, Isa::Avx512, "avx512f");
+lanes_by_avx512f!(Avx512Ifma, Isa::Avx512Ifma, "avx512f,avx512ifma");
+
+impl Avx512Ifma {
+    /// c + the low 52 bits of the product of the low 52 bits of a and b.
+    #[inline(always)]
+    pub fn mul52_low(self, c: V, a: V, b: V) -> V {
+        // SAFETY: the CPU has AVX-512 IFMA, by `self`.
+        unsafe { _mm512_madd52lo_epu64(c, a, b) }
+    }
+    /// c + the high 52 bits of the product of the low 52 bits of a and b.
+    #[inline(always)]
+    pub fn mul52_high(self, c: V, a: V, b: V) -> V {
+        // SAFETY: the CPU has AVX-512 IFMA, by `self`.
+        unsafe { _mm512_madd52hi_epu64(c, a, b) }
+    }
+    /// a >> N with copies of the sign from the left.
+    #[inline(always)]
+    pub fn shr_signed<const N: u32>(self, a: V) -> V {
+        op!(_mm512_srai_epi64::<N>(a))
+    }
+    /// a | (b & c).
+    #[inline(always)]
+    pub fn or_and(self, a: V, b: V, c: V) -> V {
+        op!(_mm512_ternarylogic_epi64::<0xf8>(a, b, c))
+    }
+    /// r + x in the lanes where a < b (as unsigned), r elsewhere.
+    #[inline(always)]
+    pub fn add_where_less(self, r: V, x: V, a: V, b: V) -> V {
+        op!(_mm512_mask_add_epi64(r, _mm512_cmplt_epu64_mask(a, b), r, x))
+    }
+    /// r - x in the lanes where a < b (as unsigned), r elsewhere.
+    #[inline(always)]
+    pub fn sub_where_less(self, r: V, x: V, a: V, b: V) -> V {
+        op!(_mm512_mask_sub_epi64(r, _mm512_cmplt_epu64_mask(a, b), r, x))
+    }
+    /// The lesser of a and b (as unsigned).
+    #[inline(always)]
+    pub fn min(self, a: V, b: V) -> V {
+        op!(_mm512_min_epu64(a, b))
+    }
+}

@@ -1,0 +1,72 @@
+//! The instruction sets: the witnesses, and the one place that makes them.
+//!
+//! All unsafe code of the lanes is in this module. Its reason is the same everywhere: a witness has a private field and is
+//! made by `run` alone, after the CPU was asked, so that a method of a witness executes only where its instructions exist.
+
+pub(crate) mod keccak;
+mod portable;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+pub use portable::Portable;
+
+#[cfg(target_arch = "x86_64")]
+pub use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+pub use avx512::{Avx512, Avx512Ifma};
+
+use super::{Isa, Kernel};
+
+/// The best instruction set of this CPU; the standard library remembers the answer.
+#[inline]
+pub(super) fn detect() -> Isa {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // Each asks for the one before, since a hypervisor may hide any bit.
+        if is_x86_feature_detected!("avx2") {
+            if !is_x86_feature_detected!("avx512f") {
+                return Isa::Avx2;
+            }
+            return if is_x86_feature_detected!("avx512ifma") { Isa::Avx512Ifma } else { Isa::Avx512 };
+        }
+    }
+    Isa::Portable
+}
+
+/// Runs `kernel` on `isa`, which is not better than [`detect`].
+///
+/// # Panics
+/// If it is.
+#[inline]
+pub(super) fn run<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2")]
+        fn avx2<K: Kernel>(kernel: K) -> K::Output {
+            kernel.run(Avx2(()))
+        }
+        #[target_feature(enable = "avx512f")]
+        fn avx512<K: Kernel>(kernel: K) -> K::Output {
+            kernel.run(Avx512(()))
+        }
+        #[target_feature(enable = "avx512f,avx512ifma")]
+        fn avx512ifma<K: Kernel>(kernel: K) -> K::Output {
+            kernel.run(Avx512Ifma(()))
+        }
+        assert!(isa <= detect());
+        match isa {
+            Isa::Portable => {}
+            // SAFETY: `isa <= detect()`, hence the CPU has AVX2.
+            Isa::Avx2 => return unsafe { avx2(kernel) },
+            // SAFETY: likewise AVX-512F.
+            Isa::Avx512 => return unsafe { avx512(kernel) },
+            // SAFETY: likewise AVX-512F and AVX-512 IFMA.
+            Isa::Avx512Ifma => return unsafe { avx512ifma(kernel) },
+        }
+    }
+    assert!(isa <= detect());
+    kernel.run(Portable(()))
+}

@@ -1,0 +1,78 @@
+//! Plain Rust.
+
+use crate::lanes::{Body, Isa, LANES, Lanes, sealed};
+
+/// The witness of nothing: arrays of words.
+#[derive(Clone, Copy, Debug)]
+pub struct Portable(pub(super) ());
+
+impl sealed::Sealed for Portable {}
+
+type V = [u64; LANES];
+
+#[inline(always)]
+fn map(a: V, b: V, f: impl Fn(u64, u64) -> u64) -> V {
+    core::array::from_fn(|i| f(a[i], b[i]))
+}
+
+impl Lanes for Portable {
+    type V = V;
+    const ISA: Isa = Isa::Portable;
+
+    #[inline(always)]
+    fn splat(self, x: u64) -> V {
+        [x; LANES]
+    }
+    #[inline(always)]
+    fn load(self, words: &[u64; LANES]) -> V {
+        *words
+    }
+    #[inline(always)]
+    fn store(self, v: V, words: &mut [u64; LANES]) {
+        *words = v;
+    }
+    #[inline(always)]
+    fn add(self, a: V, b: V) -> V {
+        map(a, b, u64::wrapping_add)
+    }
+    #[inline(always)]
+    fn sub(self, a: V, b: V) -> V {
+        map(a, b, u64::wrapping_sub)
+    }
+    #[inline(always)]
+    fn xor(self, a: V, b: V) -> V {
+        map(a, b, |a, b| a ^ b)
+    }
+    #[inline(always)]
+    fn and(self, a: V, b: V) -> V {
+        map(a, b, |a, b| a & b)
+    }
+    #[inline(always)]
+    fn or(self, a: V, b: V) -> V {
+        map(a, b, |a, b| a | b)
+    }
+    #[inline(always)]
+    fn andnot(self, a: V, b: V) -> V {
+        map(a, b, |a, b| !a & b)
+    }
+    #[inline(always)]
+    fn shl<const N: u32>(self, a: V) -> V {
+        a.map(|x| x << N)
+    }
+    #[inline(always)]
+    fn shr<const N: u32>(self, a: V) -> V {
+        a.map(|x| x >> N)
+    }
+    #[inline(always)]
+    fn rotl<const N: u32>(self, a: V) -> V {
+        a.map(|x| x.rotate_left(N))
+    }
+    #[inline(always)]
+    fn mul32(self, a: V, b: V) -> V {
+        map(a, b, |a, b| (a & 0xffff_ffff) * (b & 0xffff_ffff))
+    }
+    #[inline(never)]
+    fn outline<B: Body<Self>>(self, body: B) -> B::Output {
+        body.run(self)
+    }
+}

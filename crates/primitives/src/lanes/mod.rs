@@ -1,0 +1,178 @@
+//! Eight 64-bit lanes on whatever instruction set the CPU has.
+//!
+//! **What.** A [`Kernel`] is a computation written once against [`Lanes`], eight words of 64 bits at a time. [`dispatch`]
+//! runs it on the best instruction set of this CPU, found at run time: [`Isa`] names them. No build flag is needed.
+//!
+//! **When.** For bulk work. Call [`dispatch`] once per chunk of work and *inside* a thread pool's closure: a call costs some
+//! nanoseconds, but nothing is inlined across it, and vectors that cross it go through memory.
+//!
+//! **Key types.** The witnesses [`Portable`], [`Avx2`](arch::Avx2), [`Avx512`](arch::Avx512) and
+//! [`Avx512Ifma`](arch::Avx512Ifma) have no size and no public constructor. Who holds one has been dispatched, hence their
+//! operations are safe. Vectors ([`Lanes::V`]) are plain data without operations of their own.
+//!
+//! **Inlining.** Whatever a kernel calls with a witness must be `#[inline(always)]`, so that it is compiled with the
+//! instruction set switched on; what is not costs a call per operation. Closures can't carry the attribute: one of an
+//! operation or two is inlined, a larger one or one behind an iterator may not be. Where a function should stay one,
+//! [`Lanes::outline`] makes a call that keeps the instruction set.
+
+#[allow(unsafe_code)]
+pub mod arch;
+
+use core::fmt;
+
+pub use arch::Portable;
+
+/// Lanes of a vector.
+pub const LANES: usize = 8;
+
+/// An instruction set that kernels are compiled for. Later ones include earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Isa {
+    /// Plain Rust, on every CPU.
+    Portable,
+    /// AVX2: two vectors of four lanes.
+    Avx2,
+    /// AVX-512F.
+    Avx512,
+    /// AVX-512F with the 52-bit multipliers of AVX-512 IFMA.
+    Avx512Ifma,
+}
+
+impl Isa {
+    /// Every instruction set, whether this CPU has it or not.
+    pub const ALL: [Self; 4] = [Self::Portable, Self::Avx2, Self::Avx512, Self::Avx512Ifma];
+
+    /// The best instruction set of this CPU.
+    #[inline]
+    pub fn detect() -> Self {
+        arch::detect()
+    }
+
+    /// Whether this CPU has the instruction set.
+    pub fn is_available(self) -> bool {
+        self <= Self::detect()
+    }
+}
+
+impl fmt::Display for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Portable => "portable",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+            Self::Avx512Ifma => "avx512ifma",
+        })
+    }
+}
+
+/// The instruction sets of this CPU, from the plainest to the one that [`dispatch`] takes.
+pub fn available() -> impl Iterator<Item = Isa> {
+    Isa::ALL.into_iter().filter(|isa| isa.is_available())
+}
+
+/// A computation on any [`Lanes`].
+pub trait Kernel {
+    /// What it returns.
+    type Output;
+    /// The computation. Implementations carry `#[inline(always)]`.
+    fn run<L: Lanes>(self, lanes: L) -> Self::Output;
+}
+
+/// Runs a kernel on the best instruction set of this CPU.
+#[inline]
+pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
+    arch::run(Isa::detect(), kernel)
+}
+
+/// Runs a kernel on a given instruction set, for tests and comparisons.
+///
+/// # Panics
+/// If this CPU lacks the instruction set: see [`available`].
+pub fn dispatch_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
+    assert!(isa.is_available(), "this CPU lacks {isa}: its best is {}", Isa::detect());
+    arch::run(isa, kernel)
+}
+
+/// A part of a kernel that stays a function of its own: see [`Lanes::outline`].
+///
+/// A trait rather than a closure, since a closure can't be forced to be inlined into the function with the instruction set.
+pub trait Body<L> {
+    /// What it returns.
+    type Output;
+    /// The computation. Implementations carry `#[inline(always)]`.
+    fn run(self, lanes: L) -> Self::Output;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Operations on vectors of eight lanes of 64 bits, and the proof that the CPU can do them.
+///
+/// All arithmetic wraps modulo 2^64. Operations act on lanes independently, [`Lanes::transpose`] apart.
+pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
+    /// Eight words.
+    type V: Copy;
+    /// The name of the instruction set.
+    const ISA: Isa;
+
+    /// `x` in every lane.
+    fn splat(self, x: u64) -> Self::V;
+    /// The words in order.
+    fn load(self, words: &[u64; LANES]) -> Self::V;
+    /// The words in order.
+    fn store(self, v: Self::V, words: &mut [u64; LANES]);
+    /// a + b.
+    fn add(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a - b.
+    fn sub(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a ^ b.
+    fn xor(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a & b.
+    fn and(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a | b.
+    fn or(self, a: Self::V, b: Self::V) -> Self::V;
+    /// !a & b.
+    fn andnot(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a << N, for N < 64.
+    fn shl<const N: u32>(self, a: Self::V) -> Self::V;
+    /// a >> N with zeros from the left, for N < 64.
+    fn shr<const N: u32>(self, a: Self::V) -> Self::V;
+    /// a rotated to the left by N bits, for N < 64.
+    fn rotl<const N: u32>(self, a: Self::V) -> Self::V;
+    /// The product of the low 32 bits of a and b.
+    fn mul32(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// a ^ b ^ c, in one instruction where there is one.
+    #[inline(always)]
+    fn xor3(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+        self.xor(self.xor(a, b), c)
+    }
+    /// a ^ (!b & c), in one instruction where there is one: the chi step of Keccak.
+    #[inline(always)]
+    fn xor_andnot(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+        self.xor(a, self.andnot(b, c))
+    }
+    /// Lane j of vector i becomes lane i of vector j.
+    #[inline(always)]
+    fn transpose(self, v: [Self::V; LANES]) -> [Self::V; LANES] {
+        let mut rows = [[0; LANES]; LANES];
+        for (row, v) in rows.iter_mut().zip(v) {
+            self.store(v, row);
+        }
+        core::array::from_fn(|j| self.load(&core::array::from_fn(|i| rows[i][j])))
+    }
+
+    /// Runs `body` in a function of its own, with the instruction set switched on.
+    fn outline<B: Body<Self>>(self, body: B) -> B::Output;
+
+    /// The witness of the 52-bit multipliers, where the instruction set has them.
+    ///
+    /// Known at compile time, so that a kernel may choose its body by it.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn ifma(self) -> Option<arch::Avx512Ifma> {
+        None
+    }
+}
