@@ -9,6 +9,7 @@ mod memory;
 mod merkle;
 mod reckle;
 mod sha3;
+mod turns;
 
 use clap::{Parser, Subcommand};
 

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use anyhow::ensure;
 use evergrove_kernels::tree::merkle::{Poseidon, Shape, TreeHash, build};
 use evergrove_primitives::hash::poseidon::lanes::{Matrix, Pairs, Sponge};
 use evergrove_primitives::lanes::{Isa, available, dispatch_on};
@@ -13,9 +12,10 @@ use plonky2::hash::merkle_tree::MerkleTree;
 use plonky2::hash::poseidon::PoseidonHash;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde::Serialize;
 
-/// Runs of each implementation; they take turns, so that a change of the clock's rate meets all of them.
+use crate::turns::{Row, medians};
+
+/// Runs of each implementation.
 const RUNS: usize = 5;
 
 #[derive(clap::Args)]
@@ -32,22 +32,6 @@ pub(crate) struct Args {
     /// One JSON object per line.
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Serialize)]
-struct Row {
-    kernel: &'static str,
-    r#impl: String,
-    /// Rows of the matrix.
-    size: usize,
-    columns: usize,
-    threads: u32,
-    seconds: f64,
-    ns_per_element: f64,
-    mperm_per_second: f64,
-    /// The implementation's seconds per second of ours.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ratio: Option<f64>,
 }
 
 /// [`Poseidon`] on an instruction set that is not the best.
@@ -114,60 +98,24 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     for isa in available().filter(|isa| [Isa::Portable, Isa::Avx2].contains(isa) && *isa != Isa::detect()) {
         runs.push((format!("evergrove-{isa}"), ours(PoseidonOn(isa), &shape, &rows)));
     }
-    // A first run of each, not counted, touches the memory and gives the root.
-    let mut seconds = vec![Vec::with_capacity(RUNS); runs.len()];
-    let mut roots = Vec::new();
-    for turn in 0..=RUNS {
-        for ((_, run), seconds) in runs.iter_mut().zip(&mut seconds) {
-            let (time, root) = rayon::scope(|_| run())?;
-            if turn == 0 {
-                roots.push(root);
-            } else {
-                seconds.push(time);
-            }
-        }
-    }
-    ensure!(roots.iter().all(|root| *root == roots[0]), "the implementations disagree on the root: {roots:?}");
+    let medians = medians(runs.len(), RUNS, |k| rayon::scope(|_| runs[k].1()))?;
 
     let per_leaf = if shape.width() <= 4 { 0 } else { shape.width().div_ceil(8) };
     let permutations = (shape.rows() * (per_leaf + 1) - 1) as f64;
-    let mut of_ours = None;
-    for ((name, _), seconds) in runs.into_iter().zip(&mut seconds) {
-        let seconds = median(seconds);
-        print(
-            &Row {
-                kernel: "merkle-poseidon",
-                r#impl: name,
-                size: shape.rows(),
-                columns: shape.width(),
-                threads: args.threads,
-                seconds,
-                ns_per_element: seconds * 1e9 / elements as f64,
-                mperm_per_second: permutations / seconds / 1e6,
-                ratio: of_ours.map(|ours: f64| seconds / ours),
-            },
-            args.json,
-        )?;
-        of_ours.get_or_insert(seconds);
+    for (k, ((name, _), seconds)) in runs.into_iter().zip(&medians).enumerate() {
+        let mperm_per_second = permutations / seconds / 1e6;
+        let row = Row {
+            kernel: "merkle-poseidon",
+            r#impl: name,
+            size: shape.rows(),
+            columns: Some(shape.width()),
+            threads: args.threads,
+            seconds: *seconds,
+            ns_per_element: seconds * 1e9 / elements as f64,
+            mperm_per_second: Some(mperm_per_second),
+            ratio: (k > 0).then(|| seconds / medians[0]),
+        };
+        row.print(args.json, &format!("{mperm_per_second:.3} Mperm/s"))?;
     }
-    Ok(())
-}
-
-fn median(seconds: &mut [f64]) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
-}
-
-fn print(row: &Row, json: bool) -> anyhow::Result<()> {
-    if json {
-        println!("{}", serde_json::to_string(row)?);
-        return Ok(());
-    }
-    let Row { kernel, r#impl, size, columns, threads, seconds, ns_per_element, mperm_per_second, ratio } = row;
-    print!(
-        "{kernel} {impl:20} {size} rows of {columns}, {threads} threads: {seconds:.4} s, {ns_per_element:.2} ns an element, \
-         {mperm_per_second:.3} Mperm/s"
-    );
-    println!("{}", ratio.map_or(String::new(), |ratio| format!(", {ratio:.2} times ours")));
     Ok(())
 }

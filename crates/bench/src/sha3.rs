@@ -2,16 +2,16 @@
 
 use std::time::Instant;
 
-use anyhow::ensure;
 use evergrove_kernels::tree::sha3::{Leaf, Node, build, node_count};
 use evergrove_primitives::hash::keccak::{Function, Many, NODE_BYTES};
 use evergrove_primitives::lanes::{Isa, available, dispatch_on};
 use rayon::prelude::*;
-use serde::Serialize;
+
+use crate::turns::{Row, medians};
 
 /// Nodes that a thread hashes at a time, in the peers' trees.
 const CHUNK: usize = 1024;
-/// Runs of each implementation; they take turns, so that a change of the clock's rate meets all of them.
+/// Runs of each implementation.
 const RUNS: usize = 7;
 
 #[derive(clap::Args)]
@@ -25,19 +25,6 @@ pub(crate) struct Args {
     /// One JSON object per line.
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Serialize)]
-struct Row {
-    kernel: &'static str,
-    r#impl: String,
-    size: usize,
-    threads: u32,
-    seconds: f64,
-    ns_per_element: f64,
-    /// The implementation's seconds per second of ours.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ratio: Option<f64>,
 }
 
 /// Hashes messages of [`NODE_BYTES`], one digest each.
@@ -95,61 +82,29 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut nodes: Vec<Node> = vec![[0; 32]; node_count(size)?];
 
     let peers = peers();
-    // Ours is the first. A first run of each, not counted, touches the memory and gives the root.
-    let mut seconds = vec![Vec::with_capacity(RUNS); peers.len() + 1];
-    let mut roots = Vec::new();
-    for run in 0..=RUNS {
-        for (i, seconds) in seconds.iter_mut().enumerate() {
-            let start = Instant::now();
-            match i.checked_sub(1) {
-                None => build(Function::Sha3_256, &leaves, &mut nodes)?,
-                Some(peer) => rayon::scope(|_| peer_tree(&peers[peer].1, &leaves, &mut nodes)),
-            }
-            let elapsed = start.elapsed().as_secs_f64();
-            if run == 0 {
-                roots.push(nodes[nodes.len() - 1]);
-            } else {
-                seconds.push(elapsed);
-            }
+    let medians = medians(peers.len() + 1, RUNS, |k| {
+        let start = Instant::now();
+        match k.checked_sub(1) {
+            None => build(Function::Sha3_256, &leaves, &mut nodes)?,
+            Some(peer) => rayon::scope(|_| peer_tree(&peers[peer].1, &leaves, &mut nodes)),
         }
-    }
-    ensure!(roots.iter().all(|root| *root == roots[0]), "the implementations disagree on the root");
+        Ok((start.elapsed().as_secs_f64(), nodes[nodes.len() - 1]))
+    })?;
 
     let names = core::iter::once("evergrove").chain(peers.iter().map(|(name, _)| name.as_str()));
-    let ours = median(&mut seconds[0]);
-    for (i, (name, seconds)) in names.zip(&mut seconds).enumerate() {
-        let seconds = median(seconds);
-        print(
-            &Row {
-                kernel: "merkle-sha3",
-                r#impl: name.to_owned(),
-                size,
-                threads: args.threads,
-                seconds,
-                ns_per_element: seconds * 1e9 / size as f64,
-                ratio: (i > 0).then(|| seconds / ours),
-            },
-            args.json,
-        )?;
+    for (k, (name, seconds)) in names.zip(&medians).enumerate() {
+        let row = Row {
+            kernel: "merkle-sha3",
+            r#impl: name.to_owned(),
+            size,
+            columns: None,
+            threads: args.threads,
+            seconds: *seconds,
+            ns_per_element: seconds * 1e9 / size as f64,
+            mperm_per_second: None,
+            ratio: (k > 0).then(|| seconds / medians[0]),
+        };
+        row.print(args.json, &format!("{:.2} MH/s", (2 * size - 1) as f64 / seconds / 1e6))?;
     }
-    Ok(())
-}
-
-fn median(seconds: &mut [f64]) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
-}
-
-fn print(row: &Row, json: bool) -> anyhow::Result<()> {
-    if json {
-        println!("{}", serde_json::to_string(row)?);
-        return Ok(());
-    }
-    let Row { kernel, r#impl, size, threads, seconds, ns_per_element, ratio } = row;
-    let hashes = (2 * size - 1) as f64 / seconds / 1e6;
-    print!(
-        "{kernel} {impl:20} {size} leaves, {threads} threads: {seconds:.4} s, {ns_per_element:.1} ns a leaf, {hashes:.2} MH/s"
-    );
-    println!("{}", ratio.map_or(String::new(), |ratio| format!(", {ratio:.2} times ours")));
     Ok(())
 }
