@@ -71,14 +71,17 @@ impl Lanes for Avx2 {
     }
     #[inline(always)]
     fn shl<const N: u32>(self, a: V) -> V {
+        const { assert!(N < 64) };
         halves!(_mm256_sllv_epi64, a, self.splat(N as u64))
     }
     #[inline(always)]
     fn shr<const N: u32>(self, a: V) -> V {
+        const { assert!(N < 64) };
         halves!(_mm256_srlv_epi64, a, self.splat(N as u64))
     }
     #[inline(always)]
     fn rotl<const N: u32>(self, a: V) -> V {
+        const { assert!(N < 64) };
         // A count of 64, for N = 0, shifts everything out.
         let right = halves!(_mm256_srlv_epi64, a, self.splat(64 - N as u64));
         self.or(self.shl::<N>(a), right)

@@ -27,13 +27,13 @@ macro_rules! op {
 
 /// Words 0 (of every 128 bits) of two rows, and words 1.
 #[inline(always)]
-fn interleave(a: V, b: V) -> (V, V) {
+fn interleave(_lanes: impl Lanes<V = V>, a: V, b: V) -> (V, V) {
     op!((_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)))
 }
 
 /// Columns c, c + 2, c + 4, c + 6 of eight rows, from pairs of rows interleaved.
 #[inline(always)]
-fn columns(a: V, b: V, c: V, d: V) -> [V; 4] {
+fn columns(_lanes: impl Lanes<V = V>, a: V, b: V, c: V, d: V) -> [V; 4] {
     op!({
         // Fours of rows: the columns c and c + 4, then c + 2 and c + 6.
         let near = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
@@ -50,13 +50,13 @@ fn columns(a: V, b: V, c: V, d: V) -> [V; 4] {
 }
 
 #[inline(always)]
-fn transpose(r: [V; LANES]) -> [V; LANES] {
-    let (e0, o0) = interleave(r[0], r[1]);
-    let (e1, o1) = interleave(r[2], r[3]);
-    let (e2, o2) = interleave(r[4], r[5]);
-    let (e3, o3) = interleave(r[6], r[7]);
-    let even = columns(e0, e1, e2, e3);
-    let odd = columns(o0, o1, o2, o3);
+fn transpose(lanes: impl Lanes<V = V>, r: [V; LANES]) -> [V; LANES] {
+    let (e0, o0) = interleave(lanes, r[0], r[1]);
+    let (e1, o1) = interleave(lanes, r[2], r[3]);
+    let (e2, o2) = interleave(lanes, r[4], r[5]);
+    let (e3, o3) = interleave(lanes, r[6], r[7]);
+    let even = columns(lanes, e0, e1, e2, e3);
+    let odd = columns(lanes, o0, o1, o2, o3);
     [even[0], odd[0], even[1], odd[1], even[2], odd[2], even[3], odd[3]]
 }
 
@@ -106,14 +106,17 @@ macro_rules! lanes_by_avx512f {
             }
             #[inline(always)]
             fn shl<const N: u32>(self, a: V) -> V {
+                const { assert!(N < 64) };
                 op!(_mm512_slli_epi64::<N>(a))
             }
             #[inline(always)]
             fn shr<const N: u32>(self, a: V) -> V {
+                const { assert!(N < 64) };
                 op!(_mm512_srli_epi64::<N>(a))
             }
             #[inline(always)]
             fn rotl<const N: u32>(self, a: V) -> V {
+                const { assert!(N < 64) };
                 op!(_mm512_rolv_epi64(a, _mm512_set1_epi64(N as i64)))
             }
             #[inline(always)]
@@ -130,7 +133,7 @@ macro_rules! lanes_by_avx512f {
             }
             #[inline(always)]
             fn transpose(self, v: [V; LANES]) -> [V; LANES] {
-                transpose(v)
+                transpose(self, v)
             }
             #[inline(always)]
             fn outline<B: Body<Self>>(self, body: B) -> B::Output {

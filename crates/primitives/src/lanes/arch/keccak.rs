@@ -88,6 +88,7 @@ impl Words for Portable {
     }
     #[inline(always)]
     fn rotl<const N: i32>(self, a: u64) -> u64 {
+        const { assert!(0 <= N && N < 64) };
         a.rotate_left(N as u32)
     }
     #[inline(always)]
@@ -144,6 +145,7 @@ mod x86_64 {
         }
         #[inline(always)]
         fn rotl<const N: i32>(self, a: __m512i) -> __m512i {
+            const { assert!(0 <= N && N < 64) };
             // SAFETY: the CPU has AVX-512F, by `self`.
             unsafe { _mm512_rol_epi64::<N>(a) }
         }
@@ -239,6 +241,7 @@ mod x86_64 {
         }
         #[inline(always)]
         fn rotl<const N: i32>(self, a: __m256i) -> __m256i {
+            const { assert!(0 <= N && N < 64) };
             // Counts from a register: a left shift by N and a right shift by 64 - N, which is zero for N = 0.
             // SAFETY: the CPU has AVX2, by `self`.
             unsafe {

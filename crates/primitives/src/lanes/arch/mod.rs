@@ -1,7 +1,8 @@
 //! The instruction sets: the witnesses, and the one place that makes them.
 //!
 //! All unsafe code of the lanes is in this module. Its reason is the same everywhere: a witness has a private field and is
-//! made by `run` alone, after the CPU was asked, so that a method of a witness executes only where its instructions exist.
+//! made by `run`, after the CPU was asked, or by `keccak::run`, from a witness of the same instruction set or a later one. So a
+//! method of a witness executes only where its instructions exist.
 
 pub(crate) mod keccak;
 mod portable;

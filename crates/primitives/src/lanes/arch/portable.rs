@@ -57,14 +57,17 @@ impl Lanes for Portable {
     }
     #[inline(always)]
     fn shl<const N: u32>(self, a: V) -> V {
+        const { assert!(N < 64) };
         a.map(|x| x << N)
     }
     #[inline(always)]
     fn shr<const N: u32>(self, a: V) -> V {
+        const { assert!(N < 64) };
         a.map(|x| x >> N)
     }
     #[inline(always)]
     fn rotl<const N: u32>(self, a: V) -> V {
+        const { assert!(N < 64) };
         a.map(|x| x.rotate_left(N))
     }
     #[inline(always)]
