@@ -7,6 +7,8 @@
 mod keys;
 mod memory;
 mod merkle;
+#[cfg_attr(not(test), expect(dead_code, reason = "the figures that are drawn with it follow"))]
+mod plot;
 mod reckle;
 mod sha3;
 mod turns;

@@ -1,0 +1,411 @@
+//! Figures: series of points on logarithmic or linear axes, as SVG, PNG and CSV.
+//!
+//! The marker tells where a point comes from, so that no figure passes a computed or a published value off as measured.
+
+use std::fmt;
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+use plotters::element::{Drawable, PointCollection};
+use plotters::prelude::*;
+use plotters::style::register_font;
+use plotters_backend::{DrawingBackend, DrawingErrorKind};
+
+/// Width and height in pixels.
+const SIZE: (u32, u32) = (960, 540);
+/// Pixels to the right of the plot that hold the legend.
+const LEGEND: u32 = 270;
+/// Radius of a marker in pixels.
+const RADIUS: i32 = 5;
+/// Colours of the series in turn: Okabe and Ito's, which colour-blind readers tell apart.
+const PALETTE: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(230, 159, 0),
+    RGBColor(90, 90, 90),
+];
+
+/// Where a point comes from, and how it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Origin {
+    /// Measured here: a filled circle.
+    Measured,
+    /// Computed from measurements: a hatched circle.
+    Extrapolated,
+    /// Stated by others: a cross.
+    Published,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Measured => "measured",
+            Self::Extrapolated => "extrapolated",
+            Self::Published => "published",
+        })
+    }
+}
+
+/// A point of a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) origin: Origin,
+}
+
+/// Points of one name and colour.
+#[derive(Clone, Debug)]
+pub(crate) struct Series {
+    pub(crate) name: String,
+    /// In the order of the line through them.
+    pub(crate) points: Vec<Point>,
+}
+
+/// The spacing of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// Ticks at multiples of 1, 2 or 5 times a power of ten; begins at 0 where no value is negative.
+    Linear,
+    /// Ticks at powers of two.
+    Log2,
+    /// Ticks at powers of ten.
+    Log10,
+}
+
+/// An axis.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    /// Beside the axis, with the unit.
+    pub(crate) label: String,
+    /// The column of the CSV.
+    pub(crate) column: &'static str,
+    pub(crate) scale: Scale,
+}
+
+/// A figure.
+#[derive(Clone, Debug)]
+pub(crate) struct Figure {
+    pub(crate) title: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    /// At most 7 have a colour of their own.
+    pub(crate) series: Vec<Series>,
+}
+
+impl Figure {
+    /// Writes `name.svg`, `name.png` and `name.csv` into `dir`, which is made where it does not exist.
+    ///
+    /// # Errors
+    /// When there is no point, when one is not finite, or not positive on a logarithmic axis, and when a file can not be
+    /// written.
+    pub(crate) fn write(&self, dir: &Path, name: &str) -> anyhow::Result<[PathBuf; 3]> {
+        let [svg, png, csv] = ["svg", "png", "csv"].map(|ending| dir.join(format!("{name}.{ending}")));
+        let axes = [self.coordinate(&self.x, |p| p.x)?, self.coordinate(&self.y, |p| p.y)?];
+        fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
+        register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular())
+            .map_err(|_| anyhow::anyhow!("the embedded font can not be read"))?;
+        self.draw(SVGBackend::new(&svg, SIZE).into_drawing_area(), &axes)
+            .with_context(|| format!("drawing {}", svg.display()))?;
+        self.draw(BitMapBackend::new(&png, SIZE).into_drawing_area(), &axes)
+            .with_context(|| format!("drawing {}", png.display()))?;
+        fs::write(&csv, self.csv()).with_context(|| format!("writing {}", csv.display()))?;
+        Ok([svg, png, csv])
+    }
+
+    /// One line a point, after a line of column names.
+    fn csv(&self) -> String {
+        let quote = |text: &str| {
+            if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+        };
+        let mut out = format!("series,{},{},origin\n", self.x.column, self.y.column);
+        for series in &self.series {
+            for Point { x, y, origin } in &series.points {
+                out.push_str(&format!("{},{x},{y},{origin}\n", quote(&series.name)));
+            }
+        }
+        out
+    }
+
+    fn points(&self) -> impl Iterator<Item = &Point> {
+        self.series.iter().flat_map(|s| &s.points)
+    }
+
+    fn coordinate(&self, axis: &Axis, of: impl Fn(&Point) -> f64) -> anyhow::Result<Coordinate> {
+        let values: Vec<f64> = self.points().map(of).collect();
+        ensure!(!values.is_empty(), "figure {:?} has no point", self.title);
+        for value in &values {
+            let fits = value.is_finite() && (axis.scale == Scale::Linear || *value > 0.0);
+            ensure!(fits, "figure {:?}: {value} does not fit the axis {:?}", self.title, axis.label);
+        }
+        Ok(Coordinate::around(axis.scale, &values))
+    }
+
+    fn draw<B: DrawingBackend>(&self, root: DrawingArea<B, Shift>, axes: &[Coordinate; 2]) -> anyhow::Result<()>
+    where
+        B::ErrorType: 'static,
+    {
+        root.fill(&WHITE)?;
+        let (plot, legend) = root.split_horizontally(SIZE.0 - LEGEND);
+        let mut chart = ChartBuilder::on(&plot)
+            .caption(&self.title, ("sans-serif", 18))
+            .margin(12)
+            .x_label_area_size(42)
+            .y_label_area_size(64)
+            .build_cartesian_2d(axes[0].clone(), axes[1].clone())?;
+        chart
+            .configure_mesh()
+            .x_desc(&self.x.label)
+            .y_desc(&self.y.label)
+            .label_style(("sans-serif", 13))
+            .light_line_style(TRANSPARENT)
+            .draw()?;
+        for (k, series) in self.series.iter().enumerate() {
+            let color = PALETTE[k % PALETTE.len()];
+            // A line through published points would claim values between them.
+            let line = series.points.iter().filter(|p| p.origin != Origin::Published).map(|p| (p.x, p.y));
+            chart.draw_series(LineSeries::new(line, color.mix(0.55)))?;
+            for p in &series.points {
+                chart.draw_series([Marker { at: (p.x, p.y), origin: p.origin, color }])?;
+            }
+        }
+        self.draw_legend(&legend)?;
+        root.present()?;
+        Ok(())
+    }
+
+    fn draw_legend<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> anyhow::Result<()>
+    where
+        B::ErrorType: 'static,
+    {
+        let named = self.series.iter().enumerate().map(|(k, s)| {
+            let origin = s.points.first().map_or(Origin::Measured, |p| p.origin);
+            let origin = if origin == Origin::Published { origin } else { Origin::Measured };
+            (s.name.clone(), origin, PALETTE[k % PALETTE.len()])
+        });
+        let mut origins: Vec<Origin> = self.points().map(|p| p.origin).collect();
+        origins.sort_unstable();
+        origins.dedup();
+        let kinds = origins.into_iter().map(|o| (o.to_string(), o, BLACK));
+        let mut y = 52;
+        let mut entry = |text: String, origin, color| -> anyhow::Result<()> {
+            area.draw(&Marker { at: (12, y), origin, color })?;
+            area.draw(&Text::new(text, (26, y - 4), ("sans-serif", 13)))?;
+            y += 22;
+            Ok(())
+        };
+        for (text, origin, color) in named {
+            entry(text, origin, color)?;
+        }
+        for (text, origin, color) in kinds {
+            entry(text, origin, color)?;
+        }
+        Ok(())
+    }
+}
+
+/// A point's sign, of the same size whatever the axes.
+struct Marker<C> {
+    at: C,
+    origin: Origin,
+    color: RGBColor,
+}
+
+impl<'a, C> PointCollection<'a, C> for &'a Marker<C> {
+    type Point = &'a C;
+    type IntoIter = core::iter::Once<&'a C>;
+
+    fn point_iter(self) -> Self::IntoIter {
+        core::iter::once(&self.at)
+    }
+}
+
+impl<C, B: DrawingBackend> Drawable<B> for Marker<C> {
+    fn draw<I: Iterator<Item = (i32, i32)>>(
+        &self,
+        at: I,
+        backend: &mut B,
+        _: (u32, u32),
+    ) -> Result<(), DrawingErrorKind<B::ErrorType>> {
+        let style = ShapeStyle { color: self.color.to_rgba(), filled: true, stroke_width: 1 };
+        for (x, y) in at {
+            // Ends of a line through the centre, or beside it, in the circle: all turned by 45 degrees.
+            let mut line = |from: (i32, i32), to: (i32, i32)| {
+                backend.draw_line((x + from.0, y + from.1), (x + to.0, y + to.1), &style)
+            };
+            match self.origin {
+                Origin::Measured => backend.draw_circle((x, y), RADIUS as u32, &style, true)?,
+                Origin::Extrapolated => {
+                    line((-3, 3), (3, -3))?;
+                    line((-4, 0), (0, -4))?;
+                    line((0, 4), (4, 0))?;
+                    backend.draw_circle((x, y), RADIUS as u32, &style, false)?;
+                }
+                Origin::Published => {
+                    line((-RADIUS, -RADIUS), (RADIUS, RADIUS))?;
+                    line((-RADIUS, RADIUS), (RADIUS, -RADIUS))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One axis, from values to pixels.
+#[derive(Clone, Debug)]
+struct Coordinate {
+    scale: Scale,
+    /// Of the scaled values.
+    range: Range<f64>,
+}
+
+impl Coordinate {
+    /// The axis that shows all of `values` with some room beside them.
+    fn around(scale: Scale, values: &[f64]) -> Self {
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (low, high) = match scale {
+            Scale::Linear => (low.min(0.0), if high == low { low + 1.0 } else { high }),
+            Scale::Log2 | Scale::Log10 => (forth(scale, low), forth(scale, high)),
+        };
+        let room = ((high - low) * 0.06).max(if scale == Scale::Linear { 0.0 } else { 0.1 });
+        let below = if scale == Scale::Linear && low == 0.0 { 0.0 } else { room };
+        Self { scale, range: low - below..high + room }
+    }
+}
+
+/// A value as its place on the axis.
+fn forth(scale: Scale, value: f64) -> f64 {
+    match scale {
+        Scale::Linear => value,
+        Scale::Log2 => value.log2(),
+        Scale::Log10 => value.log10(),
+    }
+}
+
+/// The value at a place on the axis.
+fn back(scale: Scale, place: f64) -> f64 {
+    match scale {
+        Scale::Linear => place,
+        Scale::Log2 => place.exp2(),
+        Scale::Log10 => 10_f64.powf(place),
+    }
+}
+
+/// The least of 1, 2 and 5 times a power of ten that is at least `step`.
+fn round_up(step: f64) -> f64 {
+    let power = 10_f64.powf(step.log10().floor());
+    [1.0, 2.0, 5.0].into_iter().map(|m| m * power).find(|s| *s >= step).unwrap_or(10.0 * power)
+}
+
+impl Ranged for Coordinate {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        let Range { start, end } = self.range;
+        let part = (forth(self.scale, *value) - start) / (end - start);
+        limit.0 + (part * f64::from(limit.1 - limit.0)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        let Range { start, end } = self.range;
+        let most = hint.max_num_points().clamp(2, 12) as f64;
+        let step = match self.scale {
+            Scale::Linear => round_up((end - start) / most),
+            // Whole powers alone.
+            Scale::Log2 | Scale::Log10 => ((end - start) / most).ceil().max(1.0),
+        };
+        let first = (start / step).ceil() as i64;
+        let places = (first..).map(|k| k as f64 * step).take_while(|p| *p <= end);
+        places.map(|p| back(self.scale, p)).collect()
+    }
+
+    fn range(&self) -> Range<f64> {
+        back(self.scale, self.range.start)..back(self.scale, self.range.end)
+    }
+}
+
+impl ValueFormatter<f64> for Coordinate {
+    fn format_ext(&self, value: &f64) -> String {
+        match self.scale {
+            Scale::Linear => format!("{:.10}", value).trim_end_matches('0').trim_end_matches('.').to_owned(),
+            Scale::Log2 => format!("2^{}", value.log2().round()),
+            Scale::Log10 if (0.001..100_000.0).contains(value) => format!("{value}"),
+            Scale::Log10 => format!("1e{}", value.log10().round()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(points: &[(f64, f64, Origin)]) -> Figure {
+        let points = points.iter().map(|(x, y, origin)| Point { x: *x, y: *y, origin: *origin }).collect();
+        let axis = |column: &'static str, scale| Axis { label: column.to_owned(), column, scale };
+        Figure {
+            title: "times".to_owned(),
+            x: axis("batch", Scale::Log2),
+            y: axis("seconds", Scale::Log10),
+            series: vec![Series { name: "ours, \"wrapped\"".to_owned(), points }],
+        }
+    }
+
+    #[test]
+    fn every_point_is_in_the_three_files() {
+        let dir = std::env::temp_dir().join(format!("evergrove-plot-{}", std::process::id()));
+        let points =
+            [(4.0, 0.5, Origin::Measured), (64.0, 30.0, Origin::Extrapolated), (4096.0, 16.61, Origin::Published)];
+        let [svg, png, csv] = figure(&points).write(&dir, "test").unwrap();
+        let text = fs::read_to_string(svg).unwrap();
+        // One filled and one open circle for the points, and one each in the legend, beside the filled one of the name.
+        assert_eq!(text.matches("<circle").count(), 5, "{text}");
+        for label in ["times", "batch", "seconds", "2^12", "measured", "extrapolated", "published"] {
+            assert!(text.contains(label), "{label} is missing");
+        }
+        let png = fs::read(png).unwrap();
+        assert_eq!(png[..8], *b"\x89PNG\r\n\x1a\n");
+        assert_eq!(
+            fs::read_to_string(csv).unwrap(),
+            "series,batch,seconds,origin\n\"ours, \"\"wrapped\"\"\",4,0.5,measured\n\"ours, \"\"wrapped\"\"\",64,30,extrapolated\n\"ours, \"\"wrapped\"\"\",4096,16.61,published\n"
+        );
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_figure_that_can_not_be_drawn_is_refused_before_a_file_is_made() {
+        let dir = std::env::temp_dir().join(format!("evergrove-plot-none-{}", std::process::id()));
+        for points in [
+            &[][..],
+            &[(1.0, 0.0, Origin::Measured)],
+            &[(-1.0, 1.0, Origin::Measured)],
+            &[(1.0, f64::NAN, Origin::Measured)],
+            &[(f64::INFINITY, 1.0, Origin::Measured)],
+        ] {
+            assert!(figure(points).write(&dir, "test").is_err(), "{points:?}");
+        }
+        assert!(!dir.exists());
+    }
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        let ticks = |scale, values: &[f64], most: usize| Coordinate::around(scale, values).key_points(most);
+        assert_eq!(
+            ticks(Scale::Log2, &[4.0, 4096.0], 20),
+            [4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0]
+        );
+        assert_eq!(ticks(Scale::Log10, &[0.5, 2000.0], 20), [1.0, 10.0, 100.0, 1000.0]);
+        assert_eq!(ticks(Scale::Linear, &[1.0, 9.0], 5), [0.0, 2.0, 4.0, 6.0, 8.0]);
+        // A single value has an axis too.
+        assert_eq!(ticks(Scale::Log2, &[8.0], 5), [8.0]);
+        assert_eq!(ticks(Scale::Linear, &[0.0], 4), [0.0, 0.5, 1.0]);
+    }
+}
