@@ -39,6 +39,10 @@ impl Kernel for Operations {
             l.rotl::<1>(a),
             l.rotl::<44>(a),
             l.rotl::<63>(a),
+            l.min(a, b),
+            l.add_where_less(c, a, a, b),
+            l.sub_where_less(c, a, a, b),
+            l.add_where_less(c, b, a, a),
             l.outline(Sum(a, b, c)),
         ];
         let words = |v| {
@@ -84,6 +88,10 @@ fn expected(a: Words, b: Words, c: Words) -> Vec<Words> {
         each(&|a, _, _| a.rotate_left(1)),
         each(&|a, _, _| a.rotate_left(44)),
         each(&|a, _, _| a.rotate_left(63)),
+        each(&|a, b, _| a.min(b)),
+        each(&|a, b, c| if a < b { c.wrapping_add(a) } else { c }),
+        each(&|a, b, c| if a < b { c.wrapping_sub(a) } else { c }),
+        c,
         each(&|a, b, c| a.wrapping_add(b).wrapping_add(c)),
     ]
 }
@@ -107,9 +115,6 @@ impl Operations {
                     l.shr_signed::<0>(a),
                     l.shr_signed::<52>(a),
                     l.or_and(a, b, c),
-                    l.add_where_less(c, a, a, b),
-                    l.sub_where_less(c, a, a, b),
-                    l.min(a, b),
                 ];
                 let words = |v| {
                     let mut out = [0; LANES];
@@ -133,9 +138,6 @@ impl Operations {
             a,
             each(&|a, _, _| (a as i64 >> 52) as u64),
             each(&|a, b, c| a | (b & c)),
-            each(&|a, b, c| if a < b { c.wrapping_add(a) } else { c }),
-            each(&|a, b, c| if a < b { c.wrapping_sub(a) } else { c }),
-            each(&|a, b, _| a.min(b)),
         ]
     }
 }

@@ -143,6 +143,12 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     fn rotl<const N: u32>(self, a: Self::V) -> Self::V;
     /// The product of the low 32 bits of a and b.
     fn mul32(self, a: Self::V, b: Self::V) -> Self::V;
+    /// The lesser of a and b (as unsigned).
+    fn min(self, a: Self::V, b: Self::V) -> Self::V;
+    /// r + x in the lanes where a < b (as unsigned), r elsewhere.
+    fn add_where_less(self, r: Self::V, x: Self::V, a: Self::V, b: Self::V) -> Self::V;
+    /// r - x in the lanes where a < b (as unsigned), r elsewhere.
+    fn sub_where_less(self, r: Self::V, x: Self::V, a: Self::V, b: Self::V) -> Self::V;
 
     /// a ^ b ^ c, in one instruction where there is one.
     #[inline(always)]

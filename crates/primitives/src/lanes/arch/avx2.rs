@@ -21,6 +21,13 @@ macro_rules! halves {
     }};
 }
 
+/// All bits of the lanes where a < b (as unsigned): AVX2 compares signed words only.
+#[inline(always)]
+fn less(lanes: Avx2, a: V, b: V) -> V {
+    let sign = lanes.splat(1 << 63);
+    halves!(_mm256_cmpgt_epi64, lanes.xor(b, sign), lanes.xor(a, sign))
+}
+
 impl Lanes for Avx2 {
     type V = V;
     const ISA: Isa = Isa::Avx2;
@@ -89,6 +96,19 @@ impl Lanes for Avx2 {
     #[inline(always)]
     fn mul32(self, a: V, b: V) -> V {
         halves!(_mm256_mul_epu32, a, b)
+    }
+    #[inline(always)]
+    fn min(self, a: V, b: V) -> V {
+        let less = less(self, a, b);
+        self.or(self.and(a, less), self.andnot(less, b))
+    }
+    #[inline(always)]
+    fn add_where_less(self, r: V, x: V, a: V, b: V) -> V {
+        self.add(r, self.and(x, less(self, a, b)))
+    }
+    #[inline(always)]
+    fn sub_where_less(self, r: V, x: V, a: V, b: V) -> V {
+        self.sub(r, self.and(x, less(self, a, b)))
     }
     #[inline(always)]
     fn outline<B: Body<Self>>(self, body: B) -> B::Output {

@@ -124,6 +124,18 @@ macro_rules! lanes_by_avx512f {
                 op!(_mm512_mul_epu32(a, b))
             }
             #[inline(always)]
+            fn add_where_less(self, r: V, x: V, a: V, b: V) -> V {
+                op!(_mm512_mask_add_epi64(r, _mm512_cmplt_epu64_mask(a, b), r, x))
+            }
+            #[inline(always)]
+            fn sub_where_less(self, r: V, x: V, a: V, b: V) -> V {
+                op!(_mm512_mask_sub_epi64(r, _mm512_cmplt_epu64_mask(a, b), r, x))
+            }
+            #[inline(always)]
+            fn min(self, a: V, b: V) -> V {
+                op!(_mm512_min_epu64(a, b))
+            }
+            #[inline(always)]
             fn xor3(self, a: V, b: V, c: V) -> V {
                 op!(_mm512_ternarylogic_epi64::<0x96>(a, b, c))
             }
@@ -182,20 +194,5 @@ impl Avx512Ifma {
     #[inline(always)]
     pub fn or_and(self, a: V, b: V, c: V) -> V {
         op!(_mm512_ternarylogic_epi64::<0xf8>(a, b, c))
-    }
-    /// r + x in the lanes where a < b (as unsigned), r elsewhere.
-    #[inline(always)]
-    pub fn add_where_less(self, r: V, x: V, a: V, b: V) -> V {
-        op!(_mm512_mask_add_epi64(r, _mm512_cmplt_epu64_mask(a, b), r, x))
-    }
-    /// r - x in the lanes where a < b (as unsigned), r elsewhere.
-    #[inline(always)]
-    pub fn sub_where_less(self, r: V, x: V, a: V, b: V) -> V {
-        op!(_mm512_mask_sub_epi64(r, _mm512_cmplt_epu64_mask(a, b), r, x))
-    }
-    /// The lesser of a and b (as unsigned).
-    #[inline(always)]
-    pub fn min(self, a: V, b: V) -> V {
-        op!(_mm512_min_epu64(a, b))
     }
 }

@@ -15,6 +15,12 @@ fn map(a: V, b: V, f: impl Fn(u64, u64) -> u64) -> V {
     core::array::from_fn(|i| f(a[i], b[i]))
 }
 
+/// x where a < b, 0 elsewhere.
+#[inline(always)]
+fn masked(x: V, a: V, b: V) -> V {
+    core::array::from_fn(|i| x[i] & ((a[i] < b[i]) as u64).wrapping_neg())
+}
+
 impl Lanes for Portable {
     type V = V;
     const ISA: Isa = Isa::Portable;
@@ -73,6 +79,18 @@ impl Lanes for Portable {
     #[inline(always)]
     fn mul32(self, a: V, b: V) -> V {
         map(a, b, |a, b| (a & 0xffff_ffff) * (b & 0xffff_ffff))
+    }
+    #[inline(always)]
+    fn min(self, a: V, b: V) -> V {
+        map(a, b, u64::min)
+    }
+    #[inline(always)]
+    fn add_where_less(self, r: V, x: V, a: V, b: V) -> V {
+        map(r, masked(x, a, b), u64::wrapping_add)
+    }
+    #[inline(always)]
+    fn sub_where_less(self, r: V, x: V, a: V, b: V) -> V {
+        map(r, masked(x, a, b), u64::wrapping_sub)
     }
     #[inline(never)]
     fn outline<B: Body<Self>>(self, body: B) -> B::Output {
