@@ -104,6 +104,20 @@ pub trait Body<L> {
     fn run(self, lanes: L) -> Self::Output;
 }
 
+/// What the 52-bit multipliers read of a word.
+const LOW52: u64 = (1 << 52) - 1;
+
+/// f(c, product of the low 52 bits of a and b) in every lane.
+#[inline(always)]
+fn by_words<L: Lanes>(lanes: L, c: L::V, a: L::V, b: L::V, f: impl Fn(u64, u128) -> u64) -> L::V {
+    let mut words = [[0; LANES]; 3];
+    for (words, v) in words.iter_mut().zip([c, a, b]) {
+        lanes.store(v, words);
+    }
+    let [c, a, b] = words;
+    lanes.load(&core::array::from_fn(|i| f(c[i], (a[i] & LOW52) as u128 * (b[i] & LOW52) as u128)))
+}
+
 mod sealed {
     pub trait Sealed {}
 }
@@ -150,6 +164,16 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     /// r - x in the lanes where a < b (as unsigned), r elsewhere.
     fn sub_where_less(self, r: Self::V, x: Self::V, a: Self::V, b: Self::V) -> Self::V;
 
+    /// c + the low 52 bits of the product of the low 52 bits of a and b: one instruction of AVX-512 IFMA, by words elsewhere.
+    #[inline(always)]
+    fn mul52_low(self, c: Self::V, a: Self::V, b: Self::V) -> Self::V {
+        by_words(self, c, a, b, |c, product| c.wrapping_add(product as u64 & LOW52))
+    }
+    /// c + the high 52 bits of the product of the low 52 bits of a and b: one instruction of AVX-512 IFMA, by words elsewhere.
+    #[inline(always)]
+    fn mul52_high(self, c: Self::V, a: Self::V, b: Self::V) -> Self::V {
+        by_words(self, c, a, b, |c, product| c.wrapping_add((product >> 52) as u64))
+    }
     /// a ^ b ^ c, in one instruction where there is one.
     #[inline(always)]
     fn xor3(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {

@@ -166,6 +166,16 @@ macro_rules! lanes_by_avx512f {
         fn ifma(self) -> Option<Avx512Ifma> {
             Some(self)
         }
+        #[inline(always)]
+        fn mul52_low(self, c: V, a: V, b: V) -> V {
+            // SAFETY: the CPU has AVX-512 IFMA, by `self`.
+            unsafe { _mm512_madd52lo_epu64(c, a, b) }
+        }
+        #[inline(always)]
+        fn mul52_high(self, c: V, a: V, b: V) -> V {
+            // SAFETY: the CPU has AVX-512 IFMA, by `self`.
+            unsafe { _mm512_madd52hi_epu64(c, a, b) }
+        }
     };
 }
 
@@ -173,18 +183,6 @@ lanes_by_avx512f!(Avx512, Isa::Avx512, "avx512f");
 lanes_by_avx512f!(Avx512Ifma, Isa::Avx512Ifma, "avx512f,avx512ifma");
 
 impl Avx512Ifma {
-    /// c + the low 52 bits of the product of the low 52 bits of a and b.
-    #[inline(always)]
-    pub fn mul52_low(self, c: V, a: V, b: V) -> V {
-        // SAFETY: the CPU has AVX-512 IFMA, by `self`.
-        unsafe { _mm512_madd52lo_epu64(c, a, b) }
-    }
-    /// c + the high 52 bits of the product of the low 52 bits of a and b.
-    #[inline(always)]
-    pub fn mul52_high(self, c: V, a: V, b: V) -> V {
-        // SAFETY: the CPU has AVX-512 IFMA, by `self`.
-        unsafe { _mm512_madd52hi_epu64(c, a, b) }
-    }
     /// a >> N with copies of the sign from the left.
     #[inline(always)]
     pub fn shr_signed<const N: u32>(self, a: V) -> V {
