@@ -130,9 +130,10 @@ pub(crate) fn describe_wrap(keys: &KeySet, config: &CircuitConfig, data: Circuit
     Circuit { targets, rows: builder.num_gates(), data }
 }
 
-struct Unbuilt<T> {
-    targets: T,
-    builder: Builder,
+/// A circuit's constraints and wires, before its commitment.
+pub(crate) struct Unbuilt<T> {
+    pub(crate) targets: T,
+    pub(crate) builder: Builder,
 }
 
 impl Unbuilt<BucketTargets> {
@@ -173,12 +174,14 @@ impl<T> Unbuilt<T> {
         rows
     }
 
-    fn mock(mut self, spec: &CircuitSpec, gates: &[GateRef<F, D>]) -> CommonCircuitData<F, D> {
+    /// The common data that the circuit would have. Commits to nothing.
+    pub(crate) fn mock(mut self, spec: &CircuitSpec, gates: &[GateRef<F, D>]) -> CommonCircuitData<F, D> {
         self.pad(spec, gates);
         self.builder.mock_build::<C>().common
     }
 
-    fn commit(mut self, spec: &CircuitSpec, gates: &[GateRef<F, D>]) -> Circuit<T> {
+    /// The circuit, padded like [`Self::mock`].
+    pub(crate) fn commit(mut self, spec: &CircuitSpec, gates: &[GateRef<F, D>]) -> Circuit<T> {
         let rows = self.pad(spec, gates);
         Circuit { targets: self.targets, data: self.builder.build(), rows }
     }

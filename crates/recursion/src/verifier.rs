@@ -1,5 +1,7 @@
 //! Verification with pinned keys: no circuit is built, no prover data loaded.
 
+use std::fmt::Display;
+
 use evergrove_commit::{BackendError, NodeKind, NodeProof};
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::wire::{self, SnarkShape};
@@ -9,27 +11,56 @@ use plonky2::plonk::circuit_data::VerifierCircuitData;
 
 use crate::circuit::{C, D, F, PlonkyProof, to_hash, to_plonky};
 use crate::convert::{from_plonky_proof, shape_of, to_plonky_proof};
-use crate::keys::KeySet;
+use crate::keys::{CommonData, KeySet, VerifierKey};
 
 /// Verifies the proofs of one profile and height class.
 ///
 /// Accepts bytes from anywhere: shape, canonicity and uniqueness of the encoding are checked before plonky2 sees a proof.
 pub struct Plonky2Verifier {
-    bucket: Kind,
-    merge: Kind,
-    wrap: Option<Kind>,
+    bucket: CircuitVerifier,
+    merge: CircuitVerifier,
+    wrap: Option<CircuitVerifier>,
 }
 
-/// One circuit with what is derived from its common data.
-struct Kind {
+/// Verifies, encodes and decodes the proofs of one circuit.
+pub(crate) struct CircuitVerifier {
     circuit: VerifierCircuitData<F, C, D>,
     shape: SnarkShape,
 }
 
-impl Kind {
-    fn new(common: &crate::keys::CommonData, key: &crate::keys::VerifierKey) -> Self {
+impl CircuitVerifier {
+    pub(crate) fn new(common: &CommonData, key: &VerifierKey) -> Self {
         let circuit = VerifierCircuitData { verifier_only: key.clone(), common: common.clone() };
         Self { shape: shape_of(common), circuit }
+    }
+
+    /// The key of the circuit.
+    pub(crate) fn key(&self) -> &VerifierKey {
+        &self.circuit.verifier_only
+    }
+
+    /// The plonky2 proof in `bytes`, verified for these public inputs. `name` is that of the circuit, for errors.
+    pub(crate) fn verified(
+        &self,
+        name: impl Display,
+        bytes: &[u8],
+        public_inputs: Vec<F>,
+    ) -> Result<PlonkyProof, BackendError> {
+        let snark =
+            wire::decode(bytes, &self.shape).map_err(|e| BackendError::Rejected(format!("{name} proof: {e}")))?;
+        let proof = to_plonky_proof(&snark, public_inputs);
+        self.circuit.verify(proof.clone()).map_err(|e| BackendError::Rejected(format!("{name} proof: {e}")))?;
+        Ok(proof)
+    }
+
+    /// The bytes of a proof that this program has made.
+    pub(crate) fn encode(&self, name: impl Display, proof: &PlonkyProof) -> Result<Vec<u8>, BackendError> {
+        let Self { circuit, shape } = self;
+        let challenges = proof
+            .get_challenges(proof.get_public_inputs_hash(), &circuit.verifier_only.circuit_digest, &circuit.common)
+            .map_err(|e| BackendError::Internal(format!("transcript of a fresh {name} proof: {e}")))?;
+        let snark = from_plonky_proof(&proof.proof, &challenges.fri_challenges.fri_query_indices);
+        Ok(wire::encode(&snark, shape))
     }
 }
 
@@ -37,9 +68,9 @@ impl Plonky2Verifier {
     /// A verifier for these keys.
     pub fn new(keys: &KeySet) -> Self {
         Self {
-            bucket: Kind::new(&keys.node_common, &keys.bucket),
-            merge: Kind::new(&keys.node_common, &keys.merge),
-            wrap: keys.wrap.as_ref().map(|(common, key)| Kind::new(common, key)),
+            bucket: CircuitVerifier::new(&keys.node_common, &keys.bucket),
+            merge: CircuitVerifier::new(&keys.node_common, &keys.merge),
+            wrap: keys.wrap.as_ref().map(|(common, key)| CircuitVerifier::new(common, key)),
         }
     }
 
@@ -58,30 +89,16 @@ impl Plonky2Verifier {
 
     /// The plonky2 proof in `proof`, verified.
     pub(crate) fn verified(&self, proof: &NodeProof) -> Result<PlonkyProof, BackendError> {
-        let plonky = self.decode(proof)?;
-        let circuit = &self.kind(proof.kind)?.circuit;
-        circuit.verify(plonky.clone()).map_err(|e| BackendError::Rejected(format!("{} proof: {e}", proof.kind)))?;
-        Ok(plonky)
-    }
-
-    /// The plonky2 proof in `proof`, with the public inputs of its statement. Not verified.
-    fn decode(&self, proof: &NodeProof) -> Result<PlonkyProof, BackendError> {
-        let snark = wire::decode(&proof.bytes, &self.kind(proof.kind)?.shape)
-            .map_err(|e| BackendError::Rejected(format!("{} proof: {e}", proof.kind)))?;
-        Ok(to_plonky_proof(&snark, self.public_inputs(proof.kind, &proof.statement)?))
+        let public_inputs = self.public_inputs(proof.kind, &proof.statement)?;
+        self.kind(proof.kind)?.verified(proof.kind, &proof.bytes, public_inputs)
     }
 
     /// The bytes of a plonky2 proof that this program has made.
     pub(crate) fn encode(&self, kind: NodeKind, proof: &PlonkyProof) -> Result<Vec<u8>, BackendError> {
-        let Kind { circuit, shape } = self.kind(kind)?;
-        let challenges = proof
-            .get_challenges(proof.get_public_inputs_hash(), &circuit.verifier_only.circuit_digest, &circuit.common)
-            .map_err(|e| BackendError::Internal(format!("transcript of a fresh {kind} proof: {e}")))?;
-        let snark = from_plonky_proof(&proof.proof, &challenges.fri_challenges.fri_query_indices);
-        Ok(wire::encode(&snark, shape))
+        self.kind(kind)?.encode(kind, proof)
     }
 
-    fn kind(&self, kind: NodeKind) -> Result<&Kind, BackendError> {
+    fn kind(&self, kind: NodeKind) -> Result<&CircuitVerifier, BackendError> {
         match kind {
             NodeKind::Bucket => Ok(&self.bucket),
             NodeKind::Merge => Ok(&self.merge),
@@ -100,7 +117,7 @@ impl Plonky2Verifier {
         out.extend(to_hash(&st.canonical).elements);
         out.extend([F::from_canonical_u8(st.height), to_plonky(base)]);
         if kind != NodeKind::Wrap {
-            out.extend(self.merge.circuit.verifier_only.circuit_digest.elements);
+            out.extend(self.merge.key().circuit_digest.elements);
         }
         Ok(out)
     }
