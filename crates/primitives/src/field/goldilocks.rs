@@ -1,5 +1,7 @@
 //! The Goldilocks field, integers modulo p = 2^64 - 2^32 + 1.
 
+pub mod lanes;
+
 use core::fmt;
 use core::iter::{Product, Sum};
 use core::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -34,6 +36,13 @@ impl Goldilocks {
     pub const ZERO: Self = Self(0);
     /// The multiplicative identity.
     pub const ONE: Self = Self(1);
+
+    /// The generator of the multiplicative group that Plonky2 takes for the shift of its cosets.
+    pub const GENERATOR: Self = Self(14_293_326_489_335_486_720);
+    /// 2^32 divides p - 1, and no higher power of two does.
+    pub const TWO_ADICITY: u32 = 32;
+    /// `GENERATOR^((p - 1) / 2^32)`, of order 2^32.
+    const TWO_ADIC_GENERATOR: Self = Self(7_277_203_076_849_721_926);
 
     /// The element with canonical representative `x`.
     ///
@@ -77,6 +86,12 @@ impl Goldilocks {
             exp >>= 1;
         }
         acc
+    }
+
+    /// Plonky2's root of unity of order 2^`log_order`, `None` above order 2^32. That of order 2^k, k <= 6, is 2^(192 / 2^k).
+    pub fn root_of_unity(log_order: u32) -> Option<Self> {
+        let squarings = Self::TWO_ADICITY.checked_sub(log_order)?;
+        Some((0..squarings).fold(Self::TWO_ADIC_GENERATOR, |root, _| root * root))
     }
 
     /// The multiplicative inverse, `None` for zero.

@@ -1,6 +1,6 @@
 //! Prime fields.
 
-mod goldilocks;
+pub mod goldilocks;
 
 pub(crate) use goldilocks::{EPSILON, fold, partial_reduce};
 

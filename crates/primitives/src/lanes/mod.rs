@@ -153,6 +153,10 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     fn shl<const N: u32>(self, a: Self::V) -> Self::V;
     /// a >> N with zeros from the left, for N < 64.
     fn shr<const N: u32>(self, a: Self::V) -> Self::V;
+    /// a << n in every lane, for n < 64: [`Lanes::shl`] where n is known only after inlining.
+    fn shift_left(self, a: Self::V, n: u32) -> Self::V;
+    /// a >> n in every lane, for n < 64: [`Lanes::shr`] where n is known only after inlining.
+    fn shift_right(self, a: Self::V, n: u32) -> Self::V;
     /// a rotated to the left by N bits, for N < 64.
     fn rotl<const N: u32>(self, a: Self::V) -> Self::V;
     /// The product of the low 32 bits of a and b.

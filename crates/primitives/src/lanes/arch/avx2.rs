@@ -79,12 +79,20 @@ impl Lanes for Avx2 {
     #[inline(always)]
     fn shl<const N: u32>(self, a: V) -> V {
         const { assert!(N < 64) };
-        halves!(_mm256_sllv_epi64, a, self.splat(N as u64))
+        self.shift_left(a, N)
     }
     #[inline(always)]
     fn shr<const N: u32>(self, a: V) -> V {
         const { assert!(N < 64) };
-        halves!(_mm256_srlv_epi64, a, self.splat(N as u64))
+        self.shift_right(a, N)
+    }
+    #[inline(always)]
+    fn shift_left(self, a: V, n: u32) -> V {
+        halves!(_mm256_sllv_epi64, a, self.splat(n as u64))
+    }
+    #[inline(always)]
+    fn shift_right(self, a: V, n: u32) -> V {
+        halves!(_mm256_srlv_epi64, a, self.splat(n as u64))
     }
     #[inline(always)]
     fn rotl<const N: u32>(self, a: V) -> V {

@@ -115,6 +115,14 @@ macro_rules! lanes_by_avx512f {
                 op!(_mm512_srli_epi64::<N>(a))
             }
             #[inline(always)]
+            fn shift_left(self, a: V, n: u32) -> V {
+                op!(_mm512_sllv_epi64(a, _mm512_set1_epi64(n as i64)))
+            }
+            #[inline(always)]
+            fn shift_right(self, a: V, n: u32) -> V {
+                op!(_mm512_srlv_epi64(a, _mm512_set1_epi64(n as i64)))
+            }
+            #[inline(always)]
             fn rotl<const N: u32>(self, a: V) -> V {
                 const { assert!(N < 64) };
                 op!(_mm512_rolv_epi64(a, _mm512_set1_epi64(N as i64)))

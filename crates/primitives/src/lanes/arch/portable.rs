@@ -72,6 +72,14 @@ impl Lanes for Portable {
         a.map(|x| x >> N)
     }
     #[inline(always)]
+    fn shift_left(self, a: V, n: u32) -> V {
+        a.map(|x| x << n)
+    }
+    #[inline(always)]
+    fn shift_right(self, a: V, n: u32) -> V {
+        a.map(|x| x >> n)
+    }
+    #[inline(always)]
     fn rotl<const N: u32>(self, a: V) -> V {
         const { assert!(N < 64) };
         a.map(|x| x.rotate_left(N))
