@@ -2,13 +2,13 @@
 //!
 //! **What.** [`Goldilocks`], the prime field of order p = 2^64 - 2^32 + 1; [`hash::poseidon`], the width-12 permutation of
 //! Plonky2 over it and the sponge and compression functions built from it; [`Digest`], four field elements; [`lanes`], eight
-//! 64-bit words at a time on the best instruction set of the CPU.
+//! 64-bit words at a time on the best instruction set of the CPU; [`field::prime`], prime fields of 253 to 381 bits on them.
 //!
 //! **When.** Whenever a leaf, a node or a proof is hashed or decoded. Nothing here allocates, spawns threads or panics on
 //! data.
 //!
 //! **Neighbours.** `evergrove-proof` (formats and verification) and everything above it use this crate; it depends on
-//! nothing.
+//! nothing, unless the feature `ark` brings in the fields of ark-ff.
 
 #![deny(unsafe_code)]
 

@@ -1,6 +1,7 @@
 //! Prime fields.
 
 pub mod goldilocks;
+pub mod prime;
 
 pub(crate) use goldilocks::{EPSILON, fold, partial_reduce};
 

@@ -20,6 +20,8 @@ pub mod arch;
 
 use core::fmt;
 
+use crate::field::prime::{PrimeElement, PrimeLanes};
+
 pub use arch::Portable;
 
 /// Lanes of a vector.
@@ -128,6 +130,8 @@ mod sealed {
 pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     /// Eight words.
     type V: Copy;
+    /// Eight elements of a prime field of N words, or M limbs of 52 bits. Reached by [`PrimeElement::on`].
+    type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>: PrimeLanes<Element = F>;
     /// The name of the instruction set.
     const ISA: Isa;
 
@@ -197,6 +201,9 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
         }
         core::array::from_fn(|j| self.load(&core::array::from_fn(|i| rows[i][j])))
     }
+
+    /// Arithmetic on eight elements of a prime field. Reached by [`PrimeElement::on`].
+    fn prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>(self) -> Self::Prime<F, N, M>;
 
     /// Runs `body` in a function of its own, with the instruction set switched on.
     fn outline<B: Body<Self>>(self, body: B) -> B::Output;

@@ -2,6 +2,7 @@
 
 use core::arch::x86_64::*;
 
+use crate::field::prime::{PrimeElement, Radix64};
 use crate::lanes::{Body, Isa, LANES, Lanes, sealed};
 
 /// The witness of AVX2.
@@ -30,6 +31,7 @@ fn less(lanes: Avx2, a: V, b: V) -> V {
 
 impl Lanes for Avx2 {
     type V = V;
+    type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> = Radix64<Self, F, N>;
     const ISA: Isa = Isa::Avx2;
 
     #[inline(always)]
@@ -117,6 +119,10 @@ impl Lanes for Avx2 {
     #[inline(always)]
     fn sub_where_less(self, r: V, x: V, a: V, b: V) -> V {
         self.sub(r, self.and(x, less(self, a, b)))
+    }
+    #[inline(always)]
+    fn prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>(self) -> Radix64<Self, F, N> {
+        Radix64::new(self)
     }
     #[inline(always)]
     fn outline<B: Body<Self>>(self, body: B) -> B::Output {

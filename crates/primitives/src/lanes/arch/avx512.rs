@@ -2,6 +2,7 @@
 
 use core::arch::x86_64::*;
 
+use crate::field::prime::{PrimeElement, Radix64};
 use crate::lanes::{Body, Isa, LANES, Lanes, sealed};
 
 /// The witness of AVX-512F.
@@ -64,6 +65,7 @@ macro_rules! lanes_by_avx512f {
     ($witness:ident, $isa:expr, $features:literal) => {
         impl Lanes for $witness {
             type V = V;
+        type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> = Radix64<Self, F, N>;
             const ISA: Isa = $isa;
 
             #[inline(always)]
@@ -156,6 +158,10 @@ macro_rules! lanes_by_avx512f {
                 transpose(self, v)
             }
             #[inline(always)]
+        fn prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>(self) -> Radix64<Self, F, N> {
+            Radix64::new(self)
+        }
+        #[inline(always)]
             fn outline<B: Body<Self>>(self, body: B) -> B::Output {
                 #[target_feature(enable = $features)]
                 #[inline(never)]

@@ -1,5 +1,6 @@
 //! Plain Rust.
 
+use crate::field::prime::{PrimeElement, Radix64};
 use crate::lanes::{Body, Isa, LANES, Lanes, sealed};
 
 /// The witness of nothing: arrays of words.
@@ -23,6 +24,7 @@ fn masked(x: V, a: V, b: V) -> V {
 
 impl Lanes for Portable {
     type V = V;
+    type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> = Radix64<Self, F, N>;
     const ISA: Isa = Isa::Portable;
 
     #[inline(always)]
@@ -99,6 +101,10 @@ impl Lanes for Portable {
     #[inline(always)]
     fn sub_where_less(self, r: V, x: V, a: V, b: V) -> V {
         map(r, masked(x, a, b), u64::wrapping_sub)
+    }
+    #[inline(always)]
+    fn prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>(self) -> Radix64<Self, F, N> {
+        Radix64::new(self)
     }
     #[inline(never)]
     fn outline<B: Body<Self>>(self, body: B) -> B::Output {

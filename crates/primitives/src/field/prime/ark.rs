@@ -1,0 +1,34 @@
+//! The fields of ark-ff.
+
+use ark_ff::{BigInt, Fp, MontBackend, MontConfig};
+
+use super::PrimeElement;
+use crate::lanes::Lanes;
+
+macro_rules! ark {
+    ($words:literal, $limbs:literal) => {
+        impl<T: MontConfig<$words>> PrimeElement for Fp<MontBackend<T, $words>, $words> {
+            type Words = [u64; $words];
+            type On<L: Lanes> = L::Prime<Self, $words, $limbs>;
+            const MODULUS: [u64; $words] = T::MODULUS.0;
+
+            #[inline(always)]
+            fn words(&self) -> &[u64; $words] {
+                &self.0.0
+            }
+            #[inline(always)]
+            fn from_words(words: [u64; $words]) -> Self {
+                Self::new_unchecked(BigInt(words))
+            }
+            #[inline(always)]
+            fn on<L: Lanes>(lanes: L) -> Self::On<L> {
+                lanes.prime()
+            }
+        }
+    };
+}
+
+// The scalar fields of BLS12-381, BLS12-377 and BN254, and the base field of BN254.
+ark!(4, 5);
+// The base fields of BLS12-381 and BLS12-377.
+ark!(6, 8);
