@@ -13,6 +13,7 @@
 #[cfg(test)]
 mod attacks;
 mod backend;
+pub mod baselines;
 pub mod cache;
 pub mod circuit;
 mod convert;

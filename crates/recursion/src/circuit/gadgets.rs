@@ -11,14 +11,14 @@ use super::hasher::Poseidon;
 use super::{Builder, D, DigestTarget, F};
 
 /// One Poseidon permutation (one row); `swap` exchanges the first two groups of four elements.
-pub(super) fn permute(b: &mut Builder, state: [Target; 12], swap: BoolTarget) -> DigestTarget {
+pub(crate) fn permute(b: &mut Builder, state: [Target; 12], swap: BoolTarget) -> DigestTarget {
     let state = <Poseidon as AlgebraicHasher<F>>::AlgebraicPermutation::new(state);
     let out = Poseidon::permute_swapped(state, swap, b);
     core::array::from_fn(|i| out.squeeze()[i])
 }
 
 /// The digest of the parent of `node` and `sibling`; `node` is the right child where `is_right`.
-pub(super) fn parent(b: &mut Builder, node: DigestTarget, sibling: DigestTarget, is_right: BoolTarget) -> DigestTarget {
+pub(crate) fn parent(b: &mut Builder, node: DigestTarget, sibling: DigestTarget, is_right: BoolTarget) -> DigestTarget {
     let zero = b.zero();
     let mut state = [zero; 12];
     state[..4].copy_from_slice(&node);
@@ -50,14 +50,14 @@ pub(super) fn assert_zero_if(b: &mut Builder, a: BoolTarget, x: Target) {
 }
 
 /// `a` where the flag holds, else `c`.
-pub(super) fn select_digest(b: &mut Builder, flag: BoolTarget, a: HashOutTarget, c: HashOutTarget) -> HashOutTarget {
+pub(crate) fn select_digest(b: &mut Builder, flag: BoolTarget, a: HashOutTarget, c: HashOutTarget) -> HashOutTarget {
     HashOutTarget { elements: core::array::from_fn(|e| b.select(flag, a.elements[e], c.elements[e])) }
 }
 
 /// A verifier key with a free cap that `digest` binds: plonky2's circuit digest, recomputed over the cap.
 ///
 /// Cheaper than constant caps: 10 rows against one for every two elements.
-pub(super) fn key_with_digest(
+pub(crate) fn key_with_digest(
     b: &mut Builder,
     digest: HashOutTarget,
     common: &CommonCircuitData<F, D>,

@@ -6,6 +6,8 @@ mod hasher;
 mod merge;
 mod wrap;
 
+pub(crate) use gadgets::{key_with_digest, parent, permute, select_digest};
+
 pub use bucket::{BucketTargets, CanonicalMerge, LeafSlot};
 pub use hasher::{Permutation, Poseidon, PoseidonConfig};
 pub use merge::{ChildTargets, MergeTargets};
