@@ -3,7 +3,9 @@
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::Value;
 pub use evergrove_proof::{BackendId, NodeKind};
-use evergrove_proof::{HeightClass, Profile, Statement};
+use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
+
+use crate::batch::Structure;
 
 /// A proof of one node of a batch structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +48,28 @@ pub struct MergeWitness {
     pub siblings: Vec<Digest>,
 }
 
+/// All that the proof of a block of [`Structure::Levels`] needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockWitness {
+    /// The statement to prove.
+    pub statement: Statement,
+    /// The leaf digests of all 2^`statement.height` slots.
+    pub leaves: Vec<Digest>,
+    /// Which of the slots are members.
+    pub members: Vec<bool>,
+}
+
+/// All that the proof of a level of [`Structure::Levels`] needs beside its children.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelWitness {
+    /// The statement to prove.
+    pub statement: Statement,
+    /// C of the left and the right child, each of height `statement.height - 1`.
+    pub roots: [Digest; 2],
+    /// d of the children; `None` where a child has no member, and hence no proof.
+    pub canonicals: [Option<Digest>; 2],
+}
+
 /// A backend could not prove or does not accept a proof.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
@@ -70,23 +94,48 @@ pub trait RecursionBackend: Send + Sync {
     fn profile(&self) -> Profile;
     /// The height class of the circuits.
     fn class(&self) -> HeightClass;
-    /// m, the greatest number of leaves in a bucket.
+    /// m, the greatest number of leaves in a bucket; of the paper's scheme the number of slots of a block.
     fn capacity(&self) -> usize;
+    /// The scheme whose statements it proves.
+    fn scheme(&self) -> Scheme {
+        Scheme::Evergrove
+    }
+    /// Which proofs a batch consists of.
+    fn structure(&self) -> Structure {
+        match self.scheme() {
+            Scheme::Evergrove => Structure::Compressed { capacity: self.capacity() },
+            Scheme::RecklePaper => Structure::Levels { block_height: self.capacity().ilog2() as u8 },
+        }
+    }
     /// True when the proof of a whole batch is wrapped once more.
     fn wraps(&self) -> bool;
-    /// Proves a bucket.
+    /// Proves a bucket. Only of our scheme.
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError>;
-    /// Proves the node above two children, each a bucket or a merge.
+    /// Proves the node above two children, each a bucket or a merge. Only of our scheme.
     fn prove_merge(
         &self,
         left: &NodeProof,
         right: &NodeProof,
         witness: &MergeWitness,
     ) -> Result<NodeProof, BackendError>;
+    /// Proves a block. Only of the paper's scheme.
+    fn prove_block(&self, _: &BlockWitness) -> Result<NodeProof, BackendError> {
+        Err(foreign(self.scheme(), "block"))
+    }
+    /// Proves a node above one or two children, each a block or a level; `None` where a child has no member. Only of the
+    /// paper's scheme.
+    fn prove_level(&self, _: [Option<&NodeProof>; 2], _: &LevelWitness) -> Result<NodeProof, BackendError> {
+        Err(foreign(self.scheme(), "level"))
+    }
     /// Wraps the proof of a whole vector (`base == 0`, height of the vector). Only where [`Self::wraps`].
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError>;
     /// Accepts exactly the proofs of `proof.statement` made by the circuit `proof.kind`. Never panics on any bytes.
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError>;
+}
+
+/// The refusal of a node that the structures of a scheme have not.
+pub fn foreign(scheme: Scheme, node: &str) -> BackendError {
+    BackendError::Witness(format!("the batches of {scheme} have no {node}"))
 }
 
 impl<B: RecursionBackend + ?Sized> RecursionBackend for &B {
@@ -102,6 +151,12 @@ impl<B: RecursionBackend + ?Sized> RecursionBackend for &B {
     fn capacity(&self) -> usize {
         (**self).capacity()
     }
+    fn scheme(&self) -> Scheme {
+        (**self).scheme()
+    }
+    fn structure(&self) -> Structure {
+        (**self).structure()
+    }
     fn wraps(&self) -> bool {
         (**self).wraps()
     }
@@ -115,6 +170,16 @@ impl<B: RecursionBackend + ?Sized> RecursionBackend for &B {
         witness: &MergeWitness,
     ) -> Result<NodeProof, BackendError> {
         (**self).prove_merge(left, right, witness)
+    }
+    fn prove_block(&self, witness: &BlockWitness) -> Result<NodeProof, BackendError> {
+        (**self).prove_block(witness)
+    }
+    fn prove_level(
+        &self,
+        children: [Option<&NodeProof>; 2],
+        witness: &LevelWitness,
+    ) -> Result<NodeProof, BackendError> {
+        (**self).prove_level(children, witness)
     }
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
         (**self).prove_wrap(child)

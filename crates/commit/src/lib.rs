@@ -24,7 +24,8 @@ pub mod vc;
 mod vector;
 
 pub use backend::{
-    BackendError, BackendId, BucketWitness, LeafWitness, MergeWitness, NodeKind, NodeProof, RecursionBackend,
+    BackendError, BackendId, BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness, NodeKind, NodeProof,
+    RecursionBackend, foreign,
 };
 pub use batch::{Batch, BatchError};
 pub use memory::MemoryStore;

@@ -5,11 +5,16 @@
 //! the circuit and canonical here, and a wrap here is of height 1 at least. A bucket's proof is its leaves with their paths, a merge's its children's proofs and the siblings of
 //! its climb, a wrap's its child.
 
+mod levels;
+
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::{Value, canonical_digest, leaf_digest, node_digest};
-use evergrove_proof::{BackendId, HeightClass, NodeKind, Profile, Statement};
+use evergrove_proof::{BackendId, HeightClass, NodeKind, Profile, Scheme, Statement};
 
-use crate::{BackendError, BucketWitness, LeafWitness, MergeWitness, NodeProof, RecursionBackend};
+use crate::{
+    BackendError, BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness, NodeProof, RecursionBackend,
+    foreign,
+};
 
 /// The native re-execution backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,13 +23,24 @@ pub struct NativeBackend {
     class: HeightClass,
     capacity: usize,
     wraps: bool,
+    scheme: Scheme,
 }
 
 impl NativeBackend {
     /// The backend that stands for the circuits of this profile and class: their capacity, and their wrap if they have one.
     pub fn new(profile: Profile, class: HeightClass) -> Self {
         let capacity = profile.bucket_capacity(class);
-        Self { profile, class, capacity, wraps: profile.wrap().is_some() }
+        Self { profile, class, capacity, wraps: profile.wrap().is_some(), scheme: Scheme::Evergrove }
+    }
+
+    /// The backend that stands for the circuits of the paper's scheme, with blocks of 2^`block_height` slots. What it accepts
+    /// of a node's base is what those circuits do: anything.
+    ///
+    /// # Panics
+    /// If `block_height` is above 20.
+    pub fn of_paper(profile: Profile, class: HeightClass, block_height: u8) -> Self {
+        assert!(block_height <= 20, "blocks of 2^{block_height} slots");
+        Self { capacity: 1 << block_height, scheme: Scheme::RecklePaper, ..Self::new(profile, class) }
     }
 
     /// The same with buckets of at most `capacity` leaves.
@@ -46,6 +62,8 @@ impl NativeBackend {
     fn execute(&self, kind: NodeKind, bytes: &[u8], depth: u8) -> Result<Statement, String> {
         let mut r = Reader(bytes);
         let statement = match kind {
+            NodeKind::Bucket if self.scheme == Scheme::RecklePaper => self.block(&mut r),
+            NodeKind::Merge if self.scheme == Scheme::RecklePaper => self.level(&mut r, depth),
             NodeKind::Bucket => self.bucket_statement(&r.leaves()?),
             NodeKind::Merge => {
                 let depth = depth.checked_sub(1).ok_or("merges nest deeper than the tree is high")?;
@@ -199,7 +217,26 @@ impl RecursionBackend for NativeBackend {
         self.wraps
     }
 
+    fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    fn prove_block(&self, witness: &BlockWitness) -> Result<NodeProof, BackendError> {
+        self.prove_paper_block(witness)
+    }
+
+    fn prove_level(
+        &self,
+        children: [Option<&NodeProof>; 2],
+        witness: &LevelWitness,
+    ) -> Result<NodeProof, BackendError> {
+        self.prove_paper_level(children, witness)
+    }
+
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
+        if self.scheme != Scheme::Evergrove {
+            return Err(foreign(self.scheme, "bucket"));
+        }
         let made = self.bucket_statement(&witness.leaves).map_err(BackendError::Witness)?;
         let mut bytes = (witness.leaves.len() as u32).to_le_bytes().to_vec();
         bytes.push(made.height);
@@ -217,6 +254,9 @@ impl RecursionBackend for NativeBackend {
         right: &NodeProof,
         witness: &MergeWitness,
     ) -> Result<NodeProof, BackendError> {
+        if self.scheme != Scheme::Evergrove {
+            return Err(foreign(self.scheme, "merge"));
+        }
         self.check(left)?;
         self.check(right)?;
         let made = self
@@ -239,7 +279,11 @@ impl RecursionBackend for NativeBackend {
     }
 
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        let shown = self.execute(proof.kind, &proof.bytes, self.class.height_max()).map_err(BackendError::Rejected)?;
+        let mut shown =
+            self.execute(proof.kind, &proof.bytes, self.class.height_max()).map_err(BackendError::Rejected)?;
+        if self.scheme == Scheme::RecklePaper {
+            shown.base = proof.statement.base;
+        }
         if shown == proof.statement {
             Ok(())
         } else {

@@ -132,7 +132,7 @@ pub fn agg<B: RecursionBackend, S: Store>(
     indices: &[u64],
     vector: &Vector<S>,
 ) -> Result<(Arc<NodeProof>, BatchData), VcError> {
-    let batch = Batch::build(vector, indices, pp.backend.capacity())?;
+    let batch = Batch::build_as(vector, indices, pp.backend.structure())?;
     prove(&pp.backend, batch, vector, &HashMap::new())
 }
 

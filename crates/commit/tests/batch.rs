@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use evergrove_commit::batch::{Batch, BatchError, Change, Input, Node, NodeShape, Witness, worst_case};
+use evergrove_commit::batch::{
+    Batch, BatchError, Change, Cost, Input, Node, NodeShape, Structure, Witness, worst_case,
+};
 use evergrove_commit::{MemoryStore, NodeKind, Vector};
 use evergrove_proof::tree::{canonical_digest, leaf_digest};
 use evergrove_proof::{HeightClass, Profile, Statement};
@@ -155,6 +157,63 @@ fn render(node: &Node, depth: usize, out: &mut String) {
             writeln!(out, "{pad}merge to ({height}, {base})").unwrap();
             render(left, depth + 1, out);
             render(right, depth + 1, out);
+        }
+        NodeShape::Block(indices) => writeln!(out, "{pad}block of ({height}, {base}): {indices:?}").unwrap(),
+        NodeShape::Level(children) => {
+            writeln!(out, "{pad}level at ({height}, {base})").unwrap();
+            children.iter().flatten().for_each(|c| render(c, depth + 1, out));
+        }
+    }
+}
+
+#[test]
+fn levels_have_a_node_for_every_node_with_members_above_the_blocks() {
+    let members = [2, 4, 5, 7, 15, 40, 41, 42, 43, 63];
+    let v = vector(6, 0..64);
+    let build = |q| Batch::build_as(&v, &members, Structure::Levels { block_height: q }).unwrap();
+    let mut text = String::new();
+    render(build(2).root(), 0, &mut text);
+    insta::assert_snapshot!(text);
+    let ours = Batch::build(&v, &members, 2).unwrap();
+    for q in 0..=6u8 {
+        let batch = build(q);
+        // T_I' of section 3.3, from its definition.
+        let at = |level: u8| members.iter().map(|i| i >> level).collect::<HashSet<_>>().len();
+        let cost = batch.cost(true);
+        let (buckets, merges) = (at(q), (q + 1..=6).map(at).sum());
+        assert_eq!(cost, Cost { buckets, merges, wraps: 1, depth: usize::from(6 - q) + 2 });
+        assert_eq!(batch.statement(), ours.statement());
+        assert_eq!((batch.indices(), batch.count()), (members.to_vec(), members.len()));
+        assert!((0..64).all(|i| batch.contains(i) == members.contains(&i)));
+        for node in batch.nodes() {
+            let below: Vec<u64> = members.into_iter().filter(|i| node.statement.covers(*i)).collect();
+            let leaves: Vec<_> = below.iter().map(|i| (*i, leaf_digest(*i, &value(*i)))).collect();
+            let Statement { root, canonical, height, base } = node.statement;
+            assert_eq!((root, node.count), (v.node(height, base >> height).unwrap(), below.len()));
+            assert_eq!(canonical, canonical_digest(&leaves));
+        }
+    }
+}
+
+/// The paper's O(log n): one change makes anew the proofs of one path, whatever the batch.
+#[test]
+fn a_change_below_levels_makes_one_path_anew() {
+    let members = [3, 17, 18, 19, 40, 200, 255];
+    let v = vector(8, 0..256);
+    for q in 0..=8u8 {
+        let structure = Structure::Levels { block_height: q };
+        let old = Batch::build_as(&v, &members, structure).unwrap();
+        for p in [0, 3, 16, 19, 100, 255] {
+            let other = with_value(&v, p, 999);
+            let value = made(&old, &old.update(&other, &[], &[], &[p]).unwrap());
+            // Outside of the batch the path is proven from the first node on that has members.
+            let lowest = (q..=8).find(|l| members.iter().any(|m| m >> l == p >> l)).unwrap();
+            assert_eq!(value, usize::from(8 - lowest) + 1, "q = {q}, value of {p}");
+            assert!(value <= structure.worst_case(8, Change::Value, false));
+            let (joins, leaves): (&[u64], &[u64]) = if old.contains(p) { (&[], &[p]) } else { (&[p], &[]) };
+            let new = old.update(&v, joins, leaves, &[]).unwrap();
+            assert!(made(&old, &new) <= structure.worst_case(8, Change::Join, false), "q = {q}, membership of {p}");
+            assert_eq!(new, Batch::build_as(&v, &new.indices(), structure).unwrap());
         }
     }
 }

@@ -26,6 +26,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
+    fn an_update_of_the_papers_structure_ends_where_a_rebuild_does(height in 1u8..=40, q in 0u8..=5, seed: u64) {
+        let class = HeightClass::of(height).unwrap();
+        commit::random_updates(NativeBackend::of_paper(Profile::Paper, class, q), height, 5, seed);
+    }
+
+    #[test]
     fn an_update_ends_where_a_rebuild_does(height in 1u8..=40, m in 1usize..=5, wraps: bool, seed: u64) {
         commit::random_updates(native(height, m, wraps), height, 10, seed);
     }

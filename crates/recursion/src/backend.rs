@@ -138,7 +138,7 @@ fn agree(proven: Result<Statement, String>, stated: &Statement) -> Result<(), Ba
     }
 }
 
-fn witness_error(e: anyhow::Error) -> BackendError {
+pub(crate) fn witness_error(e: anyhow::Error) -> BackendError {
     BackendError::Witness(e.to_string())
 }
 

@@ -18,6 +18,7 @@ pub mod cache;
 pub mod circuit;
 mod convert;
 pub mod keys;
+pub mod paper;
 pub mod setup;
 mod verifier;
 

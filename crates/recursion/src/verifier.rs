@@ -39,6 +39,11 @@ impl CircuitVerifier {
         &self.circuit.verifier_only
     }
 
+    /// The common data of the circuit.
+    pub(crate) fn common(&self) -> &CommonData {
+        &self.circuit.common
+    }
+
     /// The plonky2 proof in `bytes`, verified for these public inputs. `name` is that of the circuit, for errors.
     pub(crate) fn verified(
         &self,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use evergrove_commit::batch::{Batch, Change, Node, worst_case};
+use evergrove_commit::batch::{Batch, Change, Node, Structure};
 use evergrove_commit::{MemoryStore, RecursionBackend, Vector, vc};
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::tree::Value;
@@ -113,14 +113,14 @@ impl Epoch {
     }
 
     /// The most proofs that it makes anew, without a wrap.
-    fn bound(&self, height: u8, capacity: usize) -> usize {
+    fn bound(&self, height: u8, structure: Structure) -> usize {
         let positions: BTreeSet<_> = self.changes.keys().chain(&self.joins).chain(&self.leaves).collect();
         let kind = |i: &u64| match (self.joins.contains(i), self.leaves.contains(i)) {
             (true, _) => Change::Join,
             (_, true) => Change::Leave,
             _ => Change::Value,
         };
-        positions.into_iter().map(|i| worst_case(height, capacity, kind(i), false)).sum()
+        positions.into_iter().map(|i| structure.worst_case(height, kind(i), false)).sum()
     }
 }
 
@@ -129,7 +129,7 @@ impl Epoch {
 ///
 /// - the updated structure equals the one built from scratch, in shape, statements and digests;
 /// - it shares every node that no change touches;
-/// - the proofs made anew are at most [`worst_case`] of the epoch's changes, and all proofs of the structure verify;
+/// - the proofs made anew are at most [`Structure::worst_case`] of the epoch's changes, and all proofs of the structure verify;
 /// - `ver` accepts the batch's proof with the new leaves, and with no other value, commitment or set.
 ///
 /// # Panics
@@ -171,11 +171,11 @@ pub fn random_updates<B: RecursionBackend>(backend: B, height: u8, rounds: usize
         let old = (proof, data);
         (proof, data) = vc::upd_batch_proof(&pp, &old.1, &vector, &touched, &joins, &leaves).expect(&case);
 
-        let scratch = Batch::build(&vector, &Vec::from_iter(members.iter().copied()), pp.backend.capacity());
+        let scratch = Batch::build_as(&vector, &Vec::from_iter(members.iter().copied()), pp.backend.structure());
         assert_eq!(data.batch, scratch.expect(&case), "{case}");
         check_sharing(&old.1.batch, &data.batch, [&touched, &joins, &leaves], &case);
         let wraps = pp.backend.wraps();
-        let bound = epoch.bound(pp.height, pp.backend.capacity()) + usize::from(grows) + usize::from(wraps);
+        let bound = epoch.bound(pp.height, pp.backend.structure()) + usize::from(grows) + usize::from(wraps);
         assert!(data.made <= bound, "{case}: {} proofs made, at most {bound} expected", data.made);
         assert!(data.made <= data.batch.cost(wraps).total(), "{case}");
         assert_eq!(data.proofs.len(), data.batch.cost(wraps).total(), "{case}");

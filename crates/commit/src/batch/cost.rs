@@ -2,7 +2,7 @@
 
 use evergrove_proof::NodeKind;
 
-use super::{Batch, Node};
+use super::{Batch, Node, Structure};
 
 /// Number of proofs of a structure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,18 @@ impl Cost {
 }
 
 fn depth(node: &Node) -> usize {
-    1 + node.children().map_or(0, |c| c.into_iter().map(|n| depth(n)).max().unwrap_or(0))
+    1 + node.children().map(|n| depth(n)).max().unwrap_or(0)
+}
+
+impl Structure {
+    /// The most proofs that one change makes anew in a vector of height `height`: [`worst_case`] of ours; of the paper's one
+    /// block and the H - q levels above it, whatever the change.
+    pub fn worst_case(self, height: u8, change: Change, wraps: bool) -> usize {
+        match self {
+            Self::Compressed { capacity } => worst_case(height, capacity, change, wraps),
+            Self::Levels { block_height } => usize::from(height.saturating_sub(block_height)) + 1 + usize::from(wraps),
+        }
+    }
 }
 
 impl Batch {

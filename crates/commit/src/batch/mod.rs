@@ -13,6 +13,7 @@
 //! that one change makes anew.
 
 mod cost;
+mod levels;
 mod plan;
 mod update;
 mod witness;
@@ -74,7 +75,34 @@ pub enum BatchError {
     Store(#[from] StoreError),
 }
 
-/// What a node of a batch structure consists of.
+/// Which proofs a batch consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Structure {
+    /// Ours: a compressed trie cut into buckets of at most `capacity` leaves.
+    Compressed {
+        /// m.
+        capacity: usize,
+    },
+    /// The paper's T_I' (sections 3.3, 3.6 and 3.7): a proof for every node with members, from blocks of 2^`block_height`
+    /// adjacent slots up to the root.
+    Levels {
+        /// q. A vector of a lower height is one block.
+        block_height: u8,
+    },
+}
+
+impl Structure {
+    /// The greatest number of leaves under one proof without children: m, or 2^q.
+    pub fn capacity(self) -> usize {
+        match self {
+            Self::Compressed { capacity } => capacity,
+            Self::Levels { block_height } => 1 << block_height,
+        }
+    }
+}
+
+/// What a node of a batch structure consists of. Buckets and merges are of [`Structure::Compressed`], blocks and levels of
+/// [`Structure::Levels`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeShape {
     /// 1 to m members, ascending.
@@ -86,6 +114,10 @@ pub enum NodeShape {
         /// The members below the right child.
         right: Arc<Node>,
     },
+    /// Members among the 2^height adjacent slots of a block, ascending.
+    Block(Vec<u64>),
+    /// The left and right child that have members: one or both.
+    Level([Option<Arc<Node>>; 2]),
 }
 
 /// A node of a batch structure: one proof.
@@ -103,35 +135,32 @@ impl Node {
     /// The circuit of its proof.
     pub fn kind(&self) -> NodeKind {
         match self.shape {
-            NodeShape::Bucket(_) => NodeKind::Bucket,
-            NodeShape::Merge { .. } => NodeKind::Merge,
+            NodeShape::Bucket(_) | NodeShape::Block(_) => NodeKind::Bucket,
+            NodeShape::Merge { .. } | NodeShape::Level(_) => NodeKind::Merge,
         }
     }
 
-    /// The children of a merge, left first.
-    pub fn children(&self) -> Option<[&Arc<Node>; 2]> {
-        match &self.shape {
-            NodeShape::Bucket(_) => None,
-            NodeShape::Merge { left, right } => Some([left, right]),
-        }
+    /// The children, left first: none of a bucket or block, two of a merge, one or two of a level.
+    pub fn children(&self) -> impl Iterator<Item = &Arc<Node>> {
+        let pair = match &self.shape {
+            NodeShape::Bucket(_) | NodeShape::Block(_) => [None, None],
+            NodeShape::Merge { left, right } => [Some(left), Some(right)],
+            NodeShape::Level([left, right]) => [left.as_ref(), right.as_ref()],
+        };
+        pair.into_iter().flatten()
     }
 
     /// Appends the members below, ascending.
     pub fn members(&self, out: &mut Vec<u64>) {
         match &self.shape {
-            NodeShape::Bucket(indices) => out.extend_from_slice(indices),
-            NodeShape::Merge { left, right } => {
-                left.members(out);
-                right.members(out);
-            }
+            NodeShape::Bucket(indices) | NodeShape::Block(indices) => out.extend_from_slice(indices),
+            NodeShape::Merge { .. } | NodeShape::Level(_) => self.children().for_each(|c| c.members(out)),
         }
     }
 
     /// Calls `visit` for every node below and for this one, children first.
     fn post_order<'a>(self: &'a Arc<Self>, visit: &mut impl FnMut(&'a Arc<Node>)) {
-        if let Some(children) = self.children() {
-            children.into_iter().for_each(|c| c.post_order(visit));
-        }
+        self.children().for_each(|c| c.post_order(visit));
         visit(self);
     }
 }
@@ -141,7 +170,7 @@ impl Node {
 pub struct Batch {
     root: Arc<Node>,
     height: u8,
-    capacity: usize,
+    structure: Structure,
 }
 
 impl Batch {
@@ -155,15 +184,33 @@ impl Batch {
     /// # Panics
     /// If `capacity` is 0.
     pub fn build<S: Store>(vector: &Vector<S>, indices: &[u64], capacity: usize) -> Result<Self, BatchError> {
-        assert!(capacity > 0, "a bucket holds at least one leaf");
+        Self::build_as(vector, indices, Structure::Compressed { capacity })
+    }
+
+    /// [`Self::build`] of any structure.
+    ///
+    /// # Errors
+    /// Those of [`Self::build`].
+    ///
+    /// # Panics
+    /// If the capacity is 0 or the height of blocks above 40.
+    pub fn build_as<S: Store>(vector: &Vector<S>, indices: &[u64], structure: Structure) -> Result<Self, BatchError> {
         let indices = sorted(indices)?;
         let height = vector.height();
         match indices.last() {
             None => return Err(BatchError::Empty),
             Some(last) => in_range(*last, height)?,
         }
-        let root = Builder { vector, capacity }.anew(&indices, height, 0)?;
-        Ok(Self { root, height, capacity })
+        let root = match structure {
+            Structure::Compressed { capacity } => {
+                assert!(capacity > 0, "a bucket holds at least one leaf");
+                Builder { vector, capacity }.anew(&indices, height, 0)?
+            }
+            Structure::Levels { block_height } => {
+                levels::Builder::new(vector, block_height).anew(&indices, height, 0)?
+            }
+        };
+        Ok(Self { root, height, structure })
     }
 
     /// The node whose proof is that of the whole batch, before a wrap.
@@ -181,9 +228,14 @@ impl Batch {
         self.height
     }
 
-    /// m, the greatest number of leaves in a bucket.
+    /// Which proofs the batch consists of.
+    pub fn structure(&self) -> Structure {
+        self.structure
+    }
+
+    /// The greatest number of leaves under one proof without children: m, or 2^q.
     pub fn capacity(&self) -> usize {
-        self.capacity
+        self.structure.capacity()
     }
 
     /// Number of members.
@@ -203,8 +255,15 @@ impl Batch {
         let mut node = &self.root;
         loop {
             match &node.shape {
-                NodeShape::Bucket(indices) => return indices.binary_search(&index).is_ok(),
+                NodeShape::Bucket(indices) | NodeShape::Block(indices) => return indices.binary_search(&index).is_ok(),
                 NodeShape::Merge { left, right } => node = if index < right.statement.base { left } else { right },
+                NodeShape::Level(children) => {
+                    let side = index >> (node.statement.height - 1) & 1;
+                    match &children[side as usize] {
+                        Some(child) => node = child,
+                        None => return false,
+                    }
+                }
             }
         }
     }
@@ -238,6 +297,19 @@ fn parting(first: u64, last: u64) -> (u8, u64, u64) {
     (bit, left, left | 1 << bit)
 }
 
+/// The statement of the node (`top`, `base`) with the members `indices`, ascending, all read from their leaves.
+fn statement_of<S: Store>(vector: &Vector<S>, indices: &[u64], top: u8, base: u64) -> Result<Statement, BatchError> {
+    let mut reader = vector.reader();
+    let leaves = indices
+        .iter()
+        .map(|i| match reader.node(0, *i)? {
+            d if d == vector.nulls()[0] => Err(BatchError::EmptySlot(*i)),
+            d => Ok((*i, d)),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Statement { root: reader.node(top, base >> top)?, canonical: canonical_digest(&leaves), height: top, base })
+}
+
 /// Makes nodes over a vector.
 struct Builder<'a, S> {
     vector: &'a Vector<S>,
@@ -257,16 +329,7 @@ impl<S: Store> Builder<'_, S> {
     }
 
     fn bucket(&self, indices: Vec<u64>, top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
-        let mut reader = self.vector.reader();
-        let leaves = indices
-            .iter()
-            .map(|i| match reader.node(0, *i)? {
-                d if d == self.vector.nulls()[0] => Err(BatchError::EmptySlot(*i)),
-                d => Ok((*i, d)),
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        let statement =
-            Statement { root: reader.node(top, base >> top)?, canonical: canonical_digest(&leaves), height: top, base };
+        let statement = statement_of(self.vector, &indices, top, base)?;
         Ok(Arc::new(Node { statement, count: indices.len(), shape: NodeShape::Bucket(indices) }))
     }
 

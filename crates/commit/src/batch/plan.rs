@@ -29,7 +29,7 @@ pub struct Step {
     pub kind: NodeKind,
     /// The node of the structure; of a wrap, the one that is wrapped.
     pub node: Arc<Node>,
-    /// The proofs that it stands on: none for a bucket, left and right for a merge, one for a wrap.
+    /// The proofs that it stands on: those of the node's children, left first; of a wrap, the one that is wrapped.
     pub inputs: Vec<Input>,
 }
 
@@ -97,6 +97,6 @@ fn add(node: &Arc<Node>, have: &mut impl FnMut(&Statement, NodeKind) -> bool, st
     if have(&statement, kind) {
         return Input::Existing { statement, kind };
     }
-    let inputs = node.children().map_or_else(Vec::new, |c| c.into_iter().map(|n| add(n, have, steps)).collect());
+    let inputs = node.children().map(|n| add(n, have, steps)).collect();
     push(steps, Step { statement, kind, node: node.clone(), inputs })
 }

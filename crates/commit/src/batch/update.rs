@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
-use super::{Batch, BatchError, Builder, Node, NodeShape, in_range, parting, sorted};
+use evergrove_proof::NodeKind;
+
+use super::{Batch, BatchError, Builder, Node, NodeShape, Structure, in_range, levels, parting, sorted};
 use crate::{Store, Vector};
 
 /// What changes below one subtree. All slices ascend.
 #[derive(Clone, Copy)]
-struct Delta<'a> {
-    joins: &'a [u64],
-    leaves: &'a [u64],
-    touched: &'a [u64],
+pub(super) struct Delta<'a> {
+    pub(super) joins: &'a [u64],
+    pub(super) leaves: &'a [u64],
+    pub(super) touched: &'a [u64],
 }
 
 impl<'a> Delta<'a> {
     /// The part below the node of height `top` at `base`.
-    fn within(self, top: u8, base: u64) -> Self {
+    pub(super) fn within(self, top: u8, base: u64) -> Self {
         let cut = |s: &'a [u64]| {
             let s = &s[s.partition_point(|i| *i < base)..];
             &s[..s.partition_point(|i| i >> top == base >> top)]
@@ -23,7 +25,7 @@ impl<'a> Delta<'a> {
         Self { joins: cut(self.joins), leaves: cut(self.leaves), touched: cut(self.touched) }
     }
 
-    fn is_empty(self) -> bool {
+    pub(super) fn is_empty(self) -> bool {
         self.joins.is_empty() && self.leaves.is_empty() && self.touched.is_empty()
     }
 }
@@ -63,8 +65,15 @@ impl Batch {
         let last = edge(&self.root, &[], Side::Last).max(joins.last().copied());
         last.map_or(Ok(()), |i| in_range(i, height))?;
         let delta = Delta { joins: &joins, leaves: &leaves, touched: &touched };
-        let root = Builder { vector, capacity: self.capacity }.revise(Some(&self.root), height, 0, delta)?;
-        Ok(Self { root, height, capacity: self.capacity })
+        let root = match self.structure {
+            Structure::Compressed { capacity } => {
+                Builder { vector, capacity }.revise(Some(&self.root), height, 0, delta)?
+            }
+            Structure::Levels { block_height } => {
+                levels::Builder::new(vector, block_height).revise_whole(&self.root, height, delta)?
+            }
+        };
+        Ok(Self { root, height, structure: self.structure })
     }
 }
 
@@ -77,7 +86,7 @@ enum Side {
 /// The first or last member below `node` that does not leave. O(depth log |leaves| + m).
 fn edge(node: &Node, leaves: &[u64], side: Side) -> Option<u64> {
     match &node.shape {
-        NodeShape::Bucket(indices) => {
+        NodeShape::Bucket(indices) | NodeShape::Block(indices) => {
             let stays = |i: &&u64| leaves.binary_search(i).is_err();
             match side {
                 Side::First => indices.iter().find(stays).copied(),
@@ -89,11 +98,20 @@ fn edge(node: &Node, leaves: &[u64], side: Side) -> Option<u64> {
             let in_left = if side == Side::First { left.count > l.len() } else { right.count == r.len() };
             if in_left { edge(left, l, side) } else { edge(right, r, side) }
         }
+        NodeShape::Level(children) => {
+            let middle = node.statement.base | 1 << (node.statement.height - 1);
+            let (l, r) = leaves.split_at(leaves.partition_point(|i| *i < middle));
+            let mut sides = [(&children[0], l), (&children[1], r)];
+            if side == Side::Last {
+                sides.reverse();
+            }
+            sides.into_iter().find_map(|(child, leaves)| edge(child.as_ref()?, leaves, side))
+        }
     }
 }
 
 /// The members below `node` that do not leave, together with those that join, ascending.
-fn remaining(node: Option<&Arc<Node>>, delta: Delta<'_>) -> Vec<u64> {
+pub(super) fn remaining(node: Option<&Arc<Node>>, delta: Delta<'_>) -> Vec<u64> {
     let mut all = Vec::new();
     if let Some(node) = node {
         node.members(&mut all);
@@ -126,7 +144,7 @@ impl<S: Store> Builder<'_, S> {
                 leaves = &[];
                 break;
             }
-            let Some([left, right]) = node.children() else { break };
+            let NodeShape::Merge { left, right } = &node.shape else { break };
             let (l, r) = leaves.split_at(leaves.partition_point(|i| *i < right.statement.base));
             (old, leaves) = if l.len() == left.count {
                 (Some(right), r)
@@ -139,7 +157,8 @@ impl<S: Store> Builder<'_, S> {
         let delta = Delta { leaves, ..delta };
         let count = old.map_or(0, |n| n.count) + delta.joins.len() - leaves.len();
         // A bucket that stays whole may come to lie beside a new merge; one that loses a member is made anew.
-        let Some(node) = old.filter(|n| count > self.capacity && (leaves.is_empty() || n.children().is_some())) else {
+        let Some(node) = old.filter(|n| count > self.capacity && (leaves.is_empty() || n.kind() == NodeKind::Merge))
+        else {
             return self.anew(&remaining(old, delta), top, base);
         };
 
@@ -147,12 +166,12 @@ impl<S: Store> Builder<'_, S> {
         let first = own[0].into_iter().chain(joins.first().copied()).min().unwrap_or(base);
         let last = own[1].into_iter().chain(joins.last().copied()).max().unwrap_or(base);
         let (bit, left_base, right_base) = parting(first, last);
-        let (old_left, old_right) = match (own[0] < Some(right_base), own[1] < Some(right_base), node.children()) {
+        let (old_left, old_right) = match (own[0] < Some(right_base), own[1] < Some(right_base), &node.shape) {
             (true, true, _) => (old, None),
             (false, _, _) => (None, old),
             // Its members part where the new ones do, and its children have the ranges of the new ones.
-            (true, false, Some([l, r])) => (Some(l), Some(r)),
-            (true, false, None) => return self.anew(&remaining(old, delta), top, base),
+            (true, false, NodeShape::Merge { left, right }) => (Some(left), Some(right)),
+            (true, false, _) => return self.anew(&remaining(old, delta), top, base),
         };
         let (left, right) = rayon::join(
             || self.revise(old_left, bit, left_base, delta.within(bit, left_base)),

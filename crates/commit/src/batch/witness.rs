@@ -3,7 +3,10 @@
 use evergrove_proof::NodeKind;
 
 use super::{BatchError, Node, NodeShape, Step};
-use crate::{BackendError, BucketWitness, LeafWitness, MergeWitness, NodeProof, RecursionBackend, Store, Vector};
+use crate::{
+    BackendError, BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness, NodeProof, RecursionBackend,
+    Store, Vector,
+};
 
 /// All that one step needs beside its inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,12 +15,17 @@ pub enum Witness {
     Bucket(BucketWitness),
     /// Of a merge.
     Merge(MergeWitness),
+    /// Of a block of the paper's scheme.
+    Block(BlockWitness),
+    /// Of a level of the paper's scheme.
+    Level(LevelWitness),
     /// A wrap needs its input alone.
     Wrap,
 }
 
 impl Node {
-    /// The witness of this node's proof. Reads the paths of a bucket's members, or the path above a merge's children.
+    /// The witness of this node's proof. Reads the paths of a bucket's members, the path above a merge's children, all slots
+    /// of a block, or the two children of a level.
     ///
     /// # Errors
     /// [`BatchError::Stale`] when `vector` is not of the node's epoch, [`BatchError::EmptySlot`] when the store lacks the
@@ -43,6 +51,18 @@ impl Node {
                 let below = left.statement;
                 let siblings = reader.siblings(below.base, below.height + 1, height)?;
                 Witness::Merge(MergeWitness { statement, siblings })
+            }
+            NodeShape::Block(indices) => {
+                let slots = base..base + (1 << height);
+                let leaves = slots.clone().map(|i| reader.node(0, i)).collect::<Result<_, _>>()?;
+                let members = slots.map(|i| indices.binary_search(&i).is_ok()).collect();
+                Witness::Block(BlockWitness { statement, leaves, members })
+            }
+            NodeShape::Level(children) => {
+                let left = base >> (height - 1);
+                let roots = [reader.node(height - 1, left)?, reader.node(height - 1, left | 1)?];
+                let canonicals = children.each_ref().map(|c| c.as_ref().map(|c| c.statement.canonical));
+                Witness::Level(LevelWitness { statement, roots, canonicals })
             }
         })
     }
@@ -71,6 +91,17 @@ impl Witness {
         match (self, inputs) {
             (Self::Bucket(witness), []) => backend.prove_bucket(witness),
             (Self::Merge(witness), [left, right]) => backend.prove_merge(left, right, witness),
+            (Self::Block(witness), []) => backend.prove_block(witness),
+            (Self::Level(witness), inputs) => {
+                let mut rest = inputs.iter().copied();
+                let children = witness.canonicals.map(|c| c.and_then(|_| rest.next()));
+                let expected = witness.canonicals.iter().flatten().count();
+                if inputs.len() != expected {
+                    let what = format!("{} proofs for {expected} children with members", inputs.len());
+                    return Err(BackendError::Witness(what));
+                }
+                backend.prove_level(children, witness)
+            }
             (Self::Wrap, [child]) => backend.prove_wrap(child),
             _ => Err(BackendError::Witness(format!("a step with {} input proofs", inputs.len()))),
         }

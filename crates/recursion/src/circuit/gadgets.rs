@@ -44,7 +44,7 @@ pub(super) fn assert_implies(b: &mut Builder, a: BoolTarget, c: BoolTarget) {
 }
 
 /// Constrains `a x = 0`: x vanishes where the flag holds.
-pub(super) fn assert_zero_if(b: &mut Builder, a: BoolTarget, x: Target) {
+pub(crate) fn assert_zero_if(b: &mut Builder, a: BoolTarget, x: Target) {
     let product = b.mul(a.target, x);
     b.assert_zero(product);
 }

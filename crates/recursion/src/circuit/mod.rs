@@ -1,7 +1,7 @@
 //! The circuits: bucket, universal merge and final wrap.
 
 mod bucket;
-mod gadgets;
+pub(crate) mod gadgets;
 mod hasher;
 mod merge;
 mod wrap;

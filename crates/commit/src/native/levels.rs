@@ -1,0 +1,146 @@
+//! The paper's scheme, executed: what its circuits constrain, as code.
+
+use evergrove_primitives::Digest;
+use evergrove_proof::tree::{canonical_digest, node_digest};
+use evergrove_proof::{NodeKind, Scheme, Statement};
+
+use super::{NativeBackend, Reader, push_child};
+use crate::{BackendError, BlockWitness, LevelWitness, NodeProof, foreign};
+
+impl NativeBackend {
+    /// What a block of these slots proves, with base 0: its circuit does not know where it lies.
+    ///
+    /// # Errors
+    /// The constraint that does not hold, in words.
+    pub fn block_statement(&self, leaves: &[Digest], members: &[bool]) -> Result<Statement, String> {
+        let slots = leaves.len();
+        if !slots.is_power_of_two() || slots > self.capacity || members.len() != slots {
+            return Err(format!("{slots} leaves and {} flags in a block of {}", members.len(), self.capacity));
+        }
+        if !members.contains(&true) {
+            return Err("a block without a member".into());
+        }
+        let height = slots.ilog2() as u8;
+        let mut level = leaves.to_vec();
+        while level.len() > 1 {
+            level = level.chunks(2).map(|pair| node_digest(&pair[0], &pair[1])).collect();
+        }
+        let chosen: Vec<(u64, Digest)> =
+            (0..).zip(leaves).zip(members).filter(|(_, member)| **member).map(|((i, d), _)| (i, *d)).collect();
+        Ok(Statement { root: level[0], canonical: canonical_digest(&chosen), height, base: 0 })
+    }
+
+    /// What a level above children of these statements proves, with base 0. `children` are those with members.
+    ///
+    /// # Errors
+    /// The constraint that does not hold, in words.
+    pub fn level_statement(
+        &self,
+        children: [Option<&Statement>; 2],
+        witness: &LevelWitness,
+    ) -> Result<Statement, String> {
+        let height = match children {
+            [Some(l), Some(r)] if l.height != r.height => {
+                return Err(format!("children of heights {} and {}", l.height, r.height));
+            }
+            [Some(c), _] | [None, Some(c)] => c.height + 1,
+            [None, None] => return Err("a level without a child".into()),
+        };
+        if height <= self.capacity.ilog2() as u8 || height > self.class.height_max() {
+            let (low, high) = (self.capacity.ilog2() + 1, self.class.height_max());
+            return Err(format!("a level of height {height}, not of {low} to {high}"));
+        }
+        for (k, child) in children.into_iter().enumerate() {
+            let (root, canonical) = (witness.roots[k], witness.canonicals[k]);
+            if child.map(|c| c.canonical) != canonical || child.is_some_and(|c| c.root != root) {
+                return Err(format!("child {k} states {child:?}, not ({root}, {canonical:?})"));
+            }
+        }
+        let canonical = match witness.canonicals {
+            [Some(l), Some(r)] => node_digest(&l, &r),
+            [d, None] | [None, d] => d.unwrap_or(Digest::ZERO),
+        };
+        Ok(Statement { root: node_digest(&witness.roots[0], &witness.roots[1]), canonical, height, base: 0 })
+    }
+
+    fn made(
+        &self,
+        kind: NodeKind,
+        made: Statement,
+        asked: &Statement,
+        bytes: Vec<u8>,
+    ) -> Result<NodeProof, BackendError> {
+        self.proof(kind, Statement { base: asked.base, ..made }, asked, bytes)
+    }
+
+    pub(super) fn prove_paper_block(&self, witness: &BlockWitness) -> Result<NodeProof, BackendError> {
+        if self.scheme != Scheme::RecklePaper {
+            return Err(foreign(self.scheme, "block"));
+        }
+        let made = self.block_statement(&witness.leaves, &witness.members).map_err(BackendError::Witness)?;
+        let mut bytes = vec![made.height];
+        for (leaf, member) in witness.leaves.iter().zip(&witness.members) {
+            bytes.push((*member).into());
+            bytes.extend_from_slice(&leaf.to_bytes());
+        }
+        self.made(NodeKind::Bucket, made, &witness.statement, bytes)
+    }
+
+    pub(super) fn prove_paper_level(
+        &self,
+        children: [Option<&NodeProof>; 2],
+        witness: &LevelWitness,
+    ) -> Result<NodeProof, BackendError> {
+        if self.scheme != Scheme::RecklePaper {
+            return Err(foreign(self.scheme, "level"));
+        }
+        children.into_iter().flatten().try_for_each(|c| self.check(c))?;
+        let made =
+            self.level_statement(children.map(|c| c.map(|c| &c.statement)), witness).map_err(BackendError::Witness)?;
+        let mut bytes = Vec::new();
+        for (child, root) in children.into_iter().zip(&witness.roots) {
+            bytes.push(child.is_some().into());
+            match child {
+                Some(child) => push_child(&mut bytes, child),
+                None => bytes.extend_from_slice(&root.to_bytes()),
+            }
+        }
+        self.made(NodeKind::Merge, made, &witness.statement, bytes)
+    }
+
+    pub(super) fn block(&self, r: &mut Reader<'_>) -> Result<Statement, String> {
+        let height = r.u8()?;
+        let slots = 1usize.checked_shl(height.into()).filter(|n| *n <= self.capacity).ok_or("the block is too high")?;
+        let (mut leaves, mut members) = (Vec::with_capacity(slots), Vec::with_capacity(slots));
+        for _ in 0..slots {
+            members.push(flag(r)?);
+            leaves.push(r.digest()?);
+        }
+        self.block_statement(&leaves, &members)
+    }
+
+    pub(super) fn level(&self, r: &mut Reader<'_>, depth: u8) -> Result<Statement, String> {
+        let depth = depth.checked_sub(1).ok_or("levels nest deeper than the tree is high")?;
+        let (mut roots, mut statements) = ([Digest::ZERO; 2], [None; 2]);
+        for (root, statement) in roots.iter_mut().zip(&mut statements) {
+            if flag(r)? {
+                let (kind, bytes) = r.child()?;
+                let child = self.execute_child(kind, bytes, depth)?;
+                (*root, *statement) = (child.root, Some(child));
+            } else {
+                *root = r.digest()?;
+            }
+        }
+        let canonicals = statements.map(|s| s.map(|s: Statement| s.canonical));
+        let statement = Statement { root: Digest::ZERO, canonical: Digest::ZERO, height: 0, base: 0 };
+        self.level_statement(statements.each_ref().map(Option::as_ref), &LevelWitness { statement, roots, canonicals })
+    }
+}
+
+fn flag(r: &mut Reader<'_>) -> Result<bool, String> {
+    match r.u8()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        x => Err(format!("{x} is no flag")),
+    }
+}

@@ -1,0 +1,59 @@
+//! The schemes: which circuits stand behind a proof.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::SCHEME;
+
+/// A scheme of batch proofs. All are about one and the same tree, commitment and canonical digest; they differ in what is
+/// proven of them, and by which proofs. The name stands in every proof, and a verifier's policy accepts names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Scheme {
+    /// Ours: buckets and one universal merge, with index and position binding. The only one that the default policy accepts.
+    #[default]
+    Evergrove,
+    /// The paper's (sections 3.3 to 3.7): one circuit per level, a proof for every node. It does not tie a leaf's index to its
+    /// position, so that it is sound only for a commitment made by an honest party.
+    RecklePaper,
+}
+
+impl Scheme {
+    /// All schemes.
+    pub const ALL: [Self; 2] = [Self::Evergrove, Self::RecklePaper];
+
+    /// q of [`Scheme::RecklePaper`]: its blocks have 2^5 leaves, the size that section 3.7 of the paper finds to be best.
+    pub const BLOCK_HEIGHT: u8 = 5;
+
+    /// The name, as it stands in proofs and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Evergrove => SCHEME,
+            Self::RecklePaper => "reckle-paper",
+        }
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A text names no scheme.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownScheme(pub String);
+
+impl fmt::Display for UnknownScheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown scheme {:?}: choose {} or {}", self.0, Scheme::Evergrove, Scheme::RecklePaper)
+    }
+}
+
+impl core::error::Error for UnknownScheme {}
+
+impl FromStr for Scheme {
+    type Err = UnknownScheme;
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|x| x.name() == s).ok_or_else(|| UnknownScheme(s.into()))
+    }
+}

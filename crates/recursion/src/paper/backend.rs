@@ -1,0 +1,221 @@
+//! The backend of the paper's scheme: proves the nodes of its batch structure.
+
+use evergrove_commit::{
+    BackendError, BackendId, BlockWitness, BucketWitness, LevelWitness, MergeWitness, NativeBackend, NodeKind,
+    NodeProof, RecursionBackend, foreign,
+};
+use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
+
+use super::chain::{Chain, Node};
+use super::level::Keyed;
+use crate::backend::{backend_id, witness_error};
+use crate::cache::circuit_bytes;
+use crate::circuit::{F, PlonkyProof, to_hash};
+use crate::verifier::CircuitVerifier;
+
+/// Proves the paper's scheme with Plonky2, for one profile and height class. Circuits are built when they are first needed,
+/// those below first. One proof at a time uses all threads of the current rayon pool.
+///
+/// What its proofs state is (C, d) of a node of a height. The node's position is not part of it: of a
+/// [`Statement`], `base` is taken as it is.
+pub struct PaperBackend {
+    profile: Profile,
+    class: HeightClass,
+    chain: Chain,
+    /// The circuits' constraints as code.
+    rules: NativeBackend,
+}
+
+impl PaperBackend {
+    /// The backend with the blocks of the scheme, [`Scheme::BLOCK_HEIGHT`].
+    pub fn new(profile: Profile, class: HeightClass) -> Self {
+        Self::with_block_height(profile, class, Scheme::BLOCK_HEIGHT)
+    }
+
+    /// The backend with blocks of 2^`block_height` slots. Its proofs are of a scheme of their own for each such height.
+    ///
+    /// # Panics
+    /// If `block_height` is above 20.
+    pub fn with_block_height(profile: Profile, class: HeightClass, block_height: u8) -> Self {
+        let rules = NativeBackend::of_paper(profile, class, block_height);
+        Self { profile, class, chain: Chain::new(profile, class.height_max(), block_height), rules }
+    }
+
+    /// The circuits.
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Builds all circuits of vectors of height `height`, and says how many there are: block, levels and, where the profile
+    /// has one, the wrap. About a second each.
+    ///
+    /// # Panics
+    /// If the height is above the class's.
+    pub fn setup(&self, height: u8) -> usize {
+        self.chain.node(height);
+        let wraps = usize::from(self.chain.wrap(height).is_some());
+        usize::from(height.saturating_sub(self.chain.block_height())) + 1 + wraps
+    }
+
+    /// Size of the serialized proving circuits of vectors of height `height`, in bytes. Builds those that are not there.
+    pub fn proving_key_bytes(&self, height: u8) -> Result<usize, BackendError> {
+        let lowest = height.min(self.chain.block_height());
+        let nodes = (lowest..=height).map(|h| self.chain.node(h).data());
+        let wrap = self.chain.wrap(height).map(|w| &w.circuit.data);
+        nodes.chain(wrap).map(|data| circuit_bytes(data).map(|b| b.len())).sum()
+    }
+
+    /// Size of the verification key of vectors of height `height`: 32 bytes for each cap entry and the circuit digest of the
+    /// one circuit whose proofs are handed out.
+    pub fn verification_key_bytes(&self, height: u8) -> usize {
+        let of = |k: &CircuitVerifier| 32 * (k.key().constants_sigmas_cap.0.len() + 1);
+        self.chain.wrap(height).map_or_else(|| of(self.chain.node(height).verifier()), |w| of(&w.verifier))
+    }
+
+    /// Rows in use of the circuit of the nodes of a height, and log2 of all its rows.
+    pub fn rows(&self, height: u8) -> (usize, usize) {
+        match self.chain.node(height) {
+            Node::Block(b) => (b.circuit.rows, b.circuit.data.common.degree_bits()),
+            Node::Level(l) => (l.link.circuit.rows, l.link.circuit.data.common.degree_bits()),
+        }
+    }
+
+    fn height(&self, statement: &Statement) -> Result<u8, BackendError> {
+        let (height, max) = (statement.height, self.chain.height_max());
+        if height > max {
+            return Err(BackendError::Rejected(format!("height {height} is above {max}")));
+        }
+        Ok(height)
+    }
+
+    /// The circuit of a kind and height.
+    fn kind(&self, kind: NodeKind, statement: &Statement) -> Result<&CircuitVerifier, BackendError> {
+        let height = self.height(statement)?;
+        let is_block = height <= self.chain.block_height();
+        match kind {
+            NodeKind::Bucket if is_block => Ok(self.chain.node(height).verifier()),
+            NodeKind::Merge if !is_block => Ok(self.chain.node(height).verifier()),
+            NodeKind::Wrap => match self.chain.wrap(height) {
+                Some(link) => Ok(&link.verifier),
+                None => Err(BackendError::Rejected("this profile has no wrap".into())),
+            },
+            kind => Err(BackendError::Rejected(format!("no {kind} is of height {height}"))),
+        }
+    }
+
+    /// The proof of a child, verified: a level over one that does not verify would fail late and without a reason.
+    fn child(&self, child: &NodeProof) -> Result<(PlonkyProof, &CircuitVerifier), BackendError> {
+        if child.kind == NodeKind::Wrap {
+            return Err(BackendError::Witness("a wrapped proof can not be a child".into()));
+        }
+        let kind = self.kind(child.kind, &child.statement)?;
+        Ok((kind.verified(child.kind, &child.bytes, public_inputs(&child.statement))?, kind))
+    }
+
+    /// The constraints, executed: plonky2's prover would panic or make a proof that does not verify.
+    fn agree(&self, proven: Result<Statement, String>, stated: &Statement) -> Result<(), BackendError> {
+        let proven = proven.map(|p| Statement { base: stated.base, ..p }).map_err(BackendError::Witness)?;
+        if proven == *stated {
+            return Ok(());
+        }
+        Err(BackendError::Witness(format!("it proves {proven:?}, not {stated:?}")))
+    }
+
+    fn finish(
+        &self,
+        kind: NodeKind,
+        statement: Statement,
+        proof: anyhow::Result<PlonkyProof>,
+    ) -> Result<NodeProof, BackendError> {
+        let proof = proof.map_err(|e| BackendError::Witness(format!("{kind} proof: {e}")))?;
+        let verifier = self.kind(kind, &statement)?;
+        let proof = NodeProof { kind, statement, bytes: verifier.encode(kind, &proof)? };
+        self.verify(&proof).map_err(|e| BackendError::Internal(format!("a fresh proof: {e}")))?;
+        Ok(proof)
+    }
+}
+
+/// C, d.
+pub(super) fn public_inputs(statement: &Statement) -> Vec<F> {
+    [to_hash(&statement.root).elements, to_hash(&statement.canonical).elements].concat()
+}
+
+impl RecursionBackend for PaperBackend {
+    fn id(&self) -> BackendId {
+        backend_id()
+    }
+
+    fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    fn class(&self) -> HeightClass {
+        self.class
+    }
+
+    fn capacity(&self) -> usize {
+        1 << self.chain.block_height()
+    }
+
+    fn scheme(&self) -> Scheme {
+        Scheme::RecklePaper
+    }
+
+    fn wraps(&self) -> bool {
+        self.chain.wraps()
+    }
+
+    fn prove_bucket(&self, _: &BucketWitness) -> Result<NodeProof, BackendError> {
+        Err(foreign(self.scheme(), "bucket"))
+    }
+
+    fn prove_merge(&self, _: &NodeProof, _: &NodeProof, _: &MergeWitness) -> Result<NodeProof, BackendError> {
+        Err(foreign(self.scheme(), "merge"))
+    }
+
+    fn prove_block(&self, witness: &BlockWitness) -> Result<NodeProof, BackendError> {
+        let statement = witness.statement;
+        self.agree(self.rules.block_statement(&witness.leaves, &witness.members), &statement)?;
+        let Node::Block(link) = self.chain.node(statement.height) else {
+            return Err(BackendError::Witness(format!("a block of height {}", statement.height)));
+        };
+        let wires = link.circuit.targets.assign(witness).map_err(witness_error)?;
+        self.finish(NodeKind::Bucket, statement, link.circuit.data.prove(wires))
+    }
+
+    fn prove_level(
+        &self,
+        children: [Option<&NodeProof>; 2],
+        witness: &LevelWitness,
+    ) -> Result<NodeProof, BackendError> {
+        let statement = witness.statement;
+        let [left, right] = children.map(|c| c.map(|c| self.child(c)).transpose());
+        let proofs = [left?, right?];
+        self.agree(self.rules.level_statement(children.map(|c| c.map(|c| &c.statement)), witness), &statement)?;
+        let Node::Level(level) = self.chain.node(statement.height) else {
+            return Err(BackendError::Witness(format!("a level of height {}", statement.height)));
+        };
+        let keyed = proofs.each_ref().map(|c| c.as_ref().map(|(proof, kind)| -> Keyed<'_> { (proof, kind.key()) }));
+        let stand_in = (level.stand_in.proof(), level.stand_in.key());
+        let circuit = &level.link.circuit;
+        let wires = circuit.targets.assign(witness, keyed, stand_in).map_err(witness_error)?;
+        self.finish(NodeKind::Merge, statement, circuit.data.prove(wires))
+    }
+
+    fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
+        self.agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
+        let (proof, kind) = self.child(child)?;
+        let circuit = match self.chain.wrap(child.statement.height) {
+            Some(link) => &link.circuit,
+            None => return Err(BackendError::Witness(format!("profile {} has no wrap", self.profile))),
+        };
+        let wires = circuit.targets.assign((&proof, kind.key())).map_err(witness_error)?;
+        self.finish(NodeKind::Wrap, child.statement, circuit.data.prove(wires))
+    }
+
+    fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
+        self.kind(proof.kind, &proof.statement)?
+            .verified(proof.kind, &proof.bytes, public_inputs(&proof.statement))
+            .map(|_| ())
+    }
+}
