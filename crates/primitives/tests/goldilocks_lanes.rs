@@ -74,6 +74,7 @@ impl Kernel for Operations {
                 words
             })
             .collect();
+        let rows = f.transpose([f.reduce(a), bc, cc, f.reduce(a), bc, cc, bc, bc]);
         // What must be canonical is compared as it is.
         for x in
             [f.reduce(a), f.reduce(f.mul(a, b)), f.splat(Goldilocks::new(P - 1)), f.load(&[Goldilocks::ONE; LANES])]
@@ -123,6 +124,7 @@ fn expected(a: Words, b: Words, c: Words) -> Vec<Words> {
         each(&|a, b, _| a * b),
         [P - 1; LANES],
         [1; LANES],
+        [a[5], b[5], c[5], a[5], b[5], c[5], b[5], b[5]].map(|x| Goldilocks::reduce(x).as_u64()),
     ]
 }
 
@@ -130,7 +132,7 @@ fn check(isa: Isa, a: Words, b: Words, c: Words) {
     let found = dispatch_on(isa, Operations(a, b, c));
     let expected = expected(a, b, c);
     assert_eq!(found.len(), expected.len());
-    let canonical = found.len() - 4;
+    let canonical = found.len() - 5;
     for (i, (found, expected)) in found.into_iter().zip(expected).enumerate() {
         let found = if i < canonical { found.map(|x| Goldilocks::reduce(x).as_u64()) } else { found };
         assert_eq!(found, expected, "operation {i} on {isa} of {a:x?}, {b:x?}, {c:x?}");

@@ -77,6 +77,12 @@ impl<L: Lanes> GoldilocksLanes<L> {
         *elements = words.map(Goldilocks::from_word_below_order);
     }
 
+    /// Lane j of vector i becomes lane i of vector j.
+    #[inline(always)]
+    pub fn transpose(self, x: [Canonical<L::V>; LANES]) -> [Canonical<L::V>; LANES] {
+        self.0.transpose(x.map(|x| x.0)).map(Canonical)
+    }
+
     /// Any words, each an element modulo p.
     #[inline(always)]
     pub fn load_words(self, words: &[u64; LANES]) -> Loose<L::V> {
