@@ -1,4 +1,6 @@
 //! Balanced binary trees.
 
+pub mod count;
 pub mod merkle;
+pub mod schedule;
 pub mod sha3;
