@@ -1,15 +1,21 @@
 //! The inner loops over whole trees, on vectors and threads.
 //!
-//! **What.** [`tree::merkle`]: Merkle trees over the rows of a matrix, with all levels or with the cap alone.
+//! **What.** [`tree::merkle`]: Merkle trees over the rows of a matrix. `mle`: multilinear extensions, their tables of eq,
+//! values and products. [`tree::schedule`] and [`tree::ops`]: any operation on the nodes of a tree by any traversal, with
+//! exact counts in [`tree::count`].
 //!
-//! **When.** For commitments to many rows at once. Buffers are the caller's; work is split over the rayon pool that the call
-//! runs in, and each piece picks the best instruction set of the CPU for itself. Results do not depend on either.
+//! **When.** For commitments to many rows, and for the provers of SumCheck. Buffers are the caller's; work is split over the
+//! rayon pool that the call runs in, and each piece picks the best instruction set of the CPU for itself. Results do not
+//! depend on either.
 //!
-//! **Key types.** [`tree::merkle::Shape`] checks the sizes once, [`tree::merkle::TreeHash`] is the hash.
+//! **Key types.** [`tree::merkle::Shape`] checks the sizes of a Merkle tree once; [`tree::schedule::Plan`] is a traversal.
 //!
-//! **Neighbours.** `evergrove-primitives` holds the hashes themselves.
+//! **Neighbours.** `evergrove-primitives` holds the hashes and fields themselves. Without the feature `ark` there are no
+//! prime-field kernels.
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "ark")]
+pub mod mle;
 pub mod ntt;
 pub mod tree;

@@ -2,5 +2,6 @@
 
 pub mod count;
 pub mod merkle;
+pub mod ops;
 pub mod schedule;
 pub mod sha3;

@@ -66,6 +66,13 @@ pub enum Schedule {
 }
 
 impl Schedule {
+    /// Breadth first as the kernels run it: 32 parents a task, eight tasks in lockstep.
+    pub const BREADTH_FIRST: Self = Self::BreadthFirst { chunk: 5 };
+    /// Depth first as the kernels run it: subtrees of 512 leaves.
+    pub const DEPTH_FIRST: Self = Self::DepthFirst { subtree: 9 };
+    /// Hybrid as the kernels run it: subtrees of 512 leaves in blocks of 64, of which eight fill the first-level cache.
+    pub const HYBRID: Self = Self::Hybrid { subtree: 9, block: 6 };
+
     /// The name that reports print.
     pub fn name(&self) -> &'static str {
         match self {
@@ -251,6 +258,21 @@ impl Plan {
     /// The bands, the first to be computed first.
     pub fn bands(&self) -> &[Band] {
         &self.bands
+    }
+    /// Nodes that pass from band to band besides the leaves and the results: the scratch memory of an execution.
+    ///
+    /// In an inverted tree two bands' results take turns. In a forward tree the leaves' own memory takes every other turn.
+    pub fn scratch(&self) -> usize {
+        let between = self.bands.len().saturating_sub(1);
+        let results = |band: &Band| match self.tree {
+            Tree::Forward => band.tasks() * band.width(0),
+            _ => band.tasks() * band.width(band.height),
+        };
+        match self.tree {
+            Tree::Forward => self.bands[..between].iter().rev().take(1).map(results).sum(),
+            Tree::Inverted => self.bands[..between].iter().take(2).map(results).sum(),
+            Tree::InvertedLevels => 0,
+        }
     }
     /// All steps of all tasks, one task after the other.
     pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {

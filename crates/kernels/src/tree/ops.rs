@@ -1,0 +1,107 @@
+//! Operations on the nodes of a tree, executed by any schedule on vectors and threads.
+//!
+//! A [`NodeOp`] says what a node is and how eight of them lie in lanes; [`Combine`] makes a node from its children,
+//! [`Expand`] the children from a node. [`reduce`], [`reduce_levels`] and [`expand`] execute a [`Plan`] with it:
+//!
+//! | operation | type | trait |
+//! |---|---|---|
+//! | Build MLE: eq(x, r) for all x | [`BuildMle`] | [`Expand`] |
+//! | MLE evaluation | [`EvaluateMle`] | [`Combine`] |
+//! | multiplication tree, product MLE | [`Product`] | [`Combine`] |
+//! | Merkle tree | [`Merkle`] | [`Combine`] |
+//!
+//! **Lanes.** The tasks of a band are of one shape, so that eight adjacent ones run in lockstep, one in each lane: every step
+//! of the schedule is one vector operation for each of its nodes, and no operation crosses lanes. A band with fewer tasks is
+//! computed node by node.
+//!
+//! **Results** are those of the operation on single nodes: the same words for every schedule, instruction set and number of
+//! threads, since nodes are exact and no operation is reordered within a node.
+
+mod engine;
+mod error;
+mod execute;
+mod merkle;
+#[cfg(feature = "ark")]
+mod mle;
+#[cfg(feature = "ark")]
+mod product;
+
+use core::fmt::Debug;
+use core::ops::RangeInclusive;
+
+#[cfg(feature = "ark")]
+use ark_ff::PrimeField;
+#[cfg(feature = "ark")]
+use evergrove_primitives::field::prime::PrimeElement;
+use evergrove_primitives::lanes::{LANES, Lanes};
+
+use super::count::Arithmetic;
+
+pub use engine::{expand, expand_on, reduce, reduce_levels, reduce_levels_on, reduce_on};
+pub use error::TreeError;
+pub use merkle::Merkle;
+#[cfg(feature = "ark")]
+pub use mle::{BuildMle, Coordinates, EvaluateMle};
+#[cfg(feature = "ark")]
+pub use product::Product;
+
+/// A field of arkworks that has lanes.
+#[cfg(feature = "ark")]
+pub trait MleField: PrimeElement + PrimeField {}
+
+#[cfg(feature = "ark")]
+impl<F: PrimeElement + PrimeField> MleField for F {}
+
+/// What the nodes of a tree are, one at a time in memory and eight at a time in lanes.
+pub trait NodeOp: Sync {
+    /// A node in memory.
+    type Node: Copy + Debug + PartialEq + Send + Sync;
+    /// Eight nodes in registers.
+    type Vector<L: Lanes>: Copy;
+    /// What a task needs of the operation's constants on an instruction set.
+    type Prepared<L: Lanes>;
+
+    /// The constants for nodes of these levels.
+    fn prepare<L: Lanes>(&self, lanes: L, levels: RangeInclusive<u32>) -> Self::Prepared<L>;
+    /// Eight nodes, one in each lane. Implementations of this and the next are `#[inline(always)]`.
+    fn load<L: Lanes>(&self, lanes: L, nodes: [&Self::Node; LANES]) -> Self::Vector<L>;
+    /// The nodes in memory form.
+    fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>) -> [Self::Node; LANES];
+    /// The arithmetic of a node of level `level` >= 1 in a tree of height `height`.
+    fn arithmetic(&self, level: u32, height: u32) -> Arithmetic;
+    /// The levels that the operation is defined for, if it is not for all: the height of its trees.
+    fn height(&self) -> Option<u32> {
+        None
+    }
+}
+
+/// A node from its children: inverted trees.
+pub trait Combine: NodeOp {
+    /// The nodes of level `level` >= 1 over eight pairs. Implementations are `#[inline(always)]`.
+    fn combine<L: Lanes>(
+        &self,
+        lanes: L,
+        prepared: &Self::Prepared<L>,
+        level: u32,
+        left: Self::Vector<L>,
+        right: Self::Vector<L>,
+    ) -> Self::Vector<L>;
+    /// The node over one pair, by the plainest code there is: what [`Combine::combine`] is held to.
+    fn node(&self, level: u32, left: &Self::Node, right: &Self::Node) -> Self::Node;
+}
+
+/// Children from their node: forward trees.
+pub trait Expand: NodeOp {
+    /// The left and the right children of eight nodes of level `level` >= 1. Implementations are `#[inline(always)]`.
+    fn expand<L: Lanes>(
+        &self,
+        lanes: L,
+        prepared: &Self::Prepared<L>,
+        level: u32,
+        nodes: Self::Vector<L>,
+    ) -> [Self::Vector<L>; 2];
+    /// The root of the tree.
+    fn root(&self) -> Self::Node;
+    /// The children of one node, by the plainest code there is: what [`Expand::expand`] is held to.
+    fn children(&self, level: u32, node: &Self::Node) -> [Self::Node; 2];
+}
