@@ -48,6 +48,10 @@ impl Kernel for Operations {
             l.add_where_less(c, a, a, b),
             l.sub_where_less(c, a, a, b),
             l.add_where_less(c, b, a, a),
+            l.shr_signed::<0>(a),
+            l.shr_signed::<52>(a),
+            l.shr_signed::<63>(a),
+            l.select_negative(a, b, c),
             l.outline(Sum(a, b, c)),
         ];
         let words = |v| {
@@ -104,6 +108,10 @@ fn expected(a: Words, b: Words, c: Words) -> Vec<Words> {
         each(&|a, b, c| if a < b { c.wrapping_add(a) } else { c }),
         each(&|a, b, c| if a < b { c.wrapping_sub(a) } else { c }),
         c,
+        a,
+        each(&|a, _, _| (a as i64 >> 52) as u64),
+        each(&|a, _, _| (a as i64 >> 63) as u64),
+        each(&|a, b, c| if (a as i64) < 0 { b } else { c }),
         each(&|a, b, c| a.wrapping_add(b).wrapping_add(c)),
     ]
 }
@@ -121,7 +129,7 @@ impl Operations {
             fn run<L: Lanes>(self, lanes: L) -> Self::Output {
                 let l = lanes.ifma()?;
                 let (a, b, c) = (l.load(&self.0.a), l.load(&self.0.b), l.load(&self.0.c));
-                let vectors = [l.shr_signed::<0>(a), l.shr_signed::<52>(a), l.or_and(a, b, c)];
+                let vectors = [l.or_and(a, b, c)];
                 let words = |v| {
                     let mut out = [0; LANES];
                     l.store(v, &mut out);
@@ -136,7 +144,7 @@ impl Operations {
     fn expected_ifma(&self) -> Vec<Words> {
         let Self { a, b, c } = *self;
         let each = |f: &dyn Fn(u64, u64, u64) -> u64| core::array::from_fn(|i| f(a[i], b[i], c[i]));
-        vec![a, each(&|a, _, _| (a as i64 >> 52) as u64), each(&|a, b, c| a | (b & c))]
+        vec![each(&|a, b, c| a | (b & c))]
     }
 }
 
@@ -193,6 +201,42 @@ fn transpose_moves_every_word() {
     for isa in available() {
         assert_eq!(dispatch_on(isa, Transpose(rows)), columns, "{isa}");
     }
+}
+
+/// Rows of N words, made columns and rows again.
+struct Rows<const N: usize>([[u64; N]; LANES]);
+
+impl<const N: usize> Kernel for Rows<N> {
+    type Output = ([Words; N], [[u64; N]; LANES]);
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, l: L) -> Self::Output {
+        let columns = l.load_rows(self.0.each_ref());
+        let mut rows = [[0; N]; LANES];
+        l.store_rows(columns, rows.each_mut());
+        let words = columns.map(|v| {
+            let mut words = [0; LANES];
+            l.store(v, &mut words);
+            words
+        });
+        (words, rows)
+    }
+}
+
+#[test]
+fn rows_become_columns_and_rows_again() {
+    fn check<const N: usize>() {
+        let rows: [[u64; N]; LANES] = core::array::from_fn(|i| core::array::from_fn(|j| (10 * i + j) as u64));
+        let columns = core::array::from_fn(|j| core::array::from_fn(|i| rows[i][j]));
+        for isa in available() {
+            assert_eq!(dispatch_on(isa, Rows(rows)), (columns, rows), "{N} words on {isa}");
+        }
+    }
+    check::<1>();
+    check::<3>();
+    check::<4>();
+    check::<6>();
+    check::<8>();
 }
 
 #[test]

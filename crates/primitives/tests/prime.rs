@@ -177,7 +177,7 @@ fn long_sums<F: PrimeElement<Words = [u64; N]> + Field, const N: usize>() {
     last[0] -= 1;
     let last = F::from_words(last);
     let (x, y) = ([last, F::from_words(F::MODULUS) - F::ONE, last], [last]);
-    for terms in [1, 255, 256, 257, 1 << 15] {
+    for terms in [1, 127, 128, 129, 1 << 15] {
         let dot: F = (0..terms).map(|i| x[i % 3] * y[0] * F::from(4u64)).sum();
         for isa in available() {
             assert_eq!(dispatch_on(isa, LongSum(&x, &y, terms)), [dot; LANES], "{terms} terms on {isa}");

@@ -129,7 +129,7 @@ mod sealed {
 /// All arithmetic wraps modulo 2^64. Operations act on lanes independently, [`Lanes::transpose`] apart.
 pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     /// Eight words.
-    type V: Copy;
+    type V: Copy + Send + Sync;
     /// Eight elements of a prime field of N words, or M limbs of 52 bits. Reached by [`PrimeElement::on`].
     type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>: PrimeLanes<Element = F>;
     /// The name of the instruction set.
@@ -191,6 +191,41 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     #[inline(always)]
     fn xor_andnot(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
         self.xor(a, self.andnot(b, c))
+    }
+    /// a >> N with copies of the sign from the left, for N < 64.
+    #[inline(always)]
+    fn shr_signed<const N: u32>(self, a: Self::V) -> Self::V {
+        let sign = self.splat(1 << 63);
+        self.sub(self.shr::<N>(self.xor(a, sign)), self.shr::<N>(sign))
+    }
+    /// a in the lanes where the sign bit of s is set, b elsewhere.
+    #[inline(always)]
+    fn select_negative(self, s: Self::V, a: Self::V, b: Self::V) -> Self::V {
+        let mask = self.sub(self.splat(0), self.shr::<63>(s));
+        self.or(self.and(mask, a), self.andnot(mask, b))
+    }
+    /// Word j of the eight rows: vector j has row i's in lane i. N is at most 8.
+    #[inline(always)]
+    fn load_rows<const N: usize>(self, rows: [&[u64; N]; LANES]) -> [Self::V; N] {
+        let [a, b, c, d, e, f, g, h] = rows;
+        let mut out = [self.splat(0); N];
+        for (j, v) in out.iter_mut().enumerate() {
+            *v = self.load(&[a[j], b[j], c[j], d[j], e[j], f[j], g[j], h[j]]);
+        }
+        out
+    }
+    /// Lane i of vector j becomes word j of row i: the inverse of [`Lanes::load_rows`].
+    #[inline(always)]
+    fn store_rows<const N: usize>(self, v: [Self::V; N], rows: [&mut [u64; N]; LANES]) {
+        let mut columns = [[0; LANES]; N];
+        for (column, v) in columns.iter_mut().zip(v) {
+            self.store(v, column);
+        }
+        for (i, row) in rows.into_iter().enumerate() {
+            for (word, column) in row.iter_mut().zip(&columns) {
+                *word = column[i];
+            }
+        }
     }
     /// Lane j of vector i becomes lane i of vector j.
     #[inline(always)]

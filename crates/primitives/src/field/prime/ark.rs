@@ -17,6 +17,10 @@ macro_rules! ark {
                 &self.0.0
             }
             #[inline(always)]
+            fn words_mut(&mut self) -> &mut [u64; $words] {
+                &mut self.0.0
+            }
+            #[inline(always)]
             fn from_words(words: [u64; $words]) -> Self {
                 Self::new_unchecked(BigInt(words))
             }

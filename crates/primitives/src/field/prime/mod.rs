@@ -36,7 +36,7 @@
 //!
 //! | type | value | made by |
 //! |---|---|---|
-//! | [`V`](PrimeLanes::V) | below 2 p | loads, products, reduced sums |
+//! | [`V`](PrimeLanes::V) | below 9/4 p | loads, products, reduced sums |
 //! | [`Lazy`](PrimeLanes::Lazy) | below 8 p | `lazy_add`, `lazy_sub`, `extend`: no conditional subtraction |
 //! | [`Factor`](PrimeLanes::Factor) | what the fastest product takes | `factor`: constants, challenges, tables |
 //! | [`Sum`](PrimeLanes::Sum) | a sum of products, not reduced | `accumulate`: dot products |
@@ -44,8 +44,7 @@
 //! The bodies of some instruction sets keep every value canonical; a kernel must not rely on it. What is stored is always
 //! canonical, so that results are the same words on every instruction set.
 //!
-//! **Lanes.** Element i of what was loaded is in a lane that depends on i and on the instruction set alone. Operations act
-//! lane by lane, and a store puts element i back in place i: only the order of the lanes in registers is open.
+//! **Lanes.** Element i of what is loaded is in lane i, operations act lane by lane, and lane i is stored to element i.
 //!
 //! **Neighbours.** With the feature `ark`, every field of ark-ff of four or six words is a [`PrimeElement`]. A type of
 //! another library becomes one by the trait's few methods.
@@ -53,6 +52,7 @@
 #[cfg(feature = "ark")]
 mod ark;
 mod modulus;
+mod radix52;
 mod radix64;
 pub mod reference;
 mod scalar;
@@ -61,6 +61,7 @@ use core::fmt::Debug;
 
 use crate::lanes::{Body, LANES, Lanes};
 
+pub use radix52::Radix52;
 pub use radix64::Radix64;
 
 /// An element of a prime field in Montgomery form.
@@ -85,6 +86,10 @@ pub use radix64::Radix64;
 ///         &self.0
 ///     }
 ///     #[inline(always)]
+///     fn words_mut(&mut self) -> &mut [u64; 4] {
+///         &mut self.0
+///     }
+///     #[inline(always)]
 ///     fn from_words(words: [u64; 4]) -> Self {
 ///         Self(words)
 ///     }
@@ -104,6 +109,8 @@ pub trait PrimeElement: Copy + Debug + PartialEq + Send + Sync + 'static {
 
     /// x 2^(64 N) mod p.
     fn words(&self) -> &Self::Words;
+    /// The words, for what is stored.
+    fn words_mut(&mut self) -> &mut Self::Words;
     /// The element with the words, which are below p.
     fn from_words(words: Self::Words) -> Self;
     /// Arithmetic on eight elements, where the witness `lanes` allows it.
@@ -124,7 +131,7 @@ pub trait PrimeElement: Copy + Debug + PartialEq + Send + Sync + 'static {
 pub trait PrimeLanes: Copy + Send + Sync {
     /// The element.
     type Element: PrimeElement;
-    /// Eight elements, below 2 p.
+    /// Eight elements, below 9/4 p.
     type V: Copy + Send + Sync;
     /// Eight sums or differences, below 8 p.
     type Lazy: Copy + Send + Sync + From<Self::V>;
@@ -134,7 +141,7 @@ pub trait PrimeLanes: Copy + Send + Sync {
     type Sum: Copy + Send + Sync;
 
     /// How many products may be accumulated between two calls of [`PrimeLanes::carry`].
-    const TERMS: usize = 256;
+    const TERMS: usize = 128;
 
     /// Zero in every lane.
     fn zero(self) -> Self::V;
@@ -154,20 +161,26 @@ pub trait PrimeLanes: Copy + Send + Sync {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = x;
         [self.gather([a, c, e, g, i, k, m, o]), self.gather([b, d, f, h, j, l, n, p])]
     }
-    /// The canonical elements.
-    fn to_array(self, v: Self::V) -> [Self::Element; LANES];
     /// The canonical elements, to eight neighbours.
     #[inline(always)]
     fn store(self, v: Self::V, x: &mut [Self::Element; LANES]) {
-        *x = self.to_array(v);
+        self.scatter(v, x.each_mut());
     }
+    /// The canonical elements, to anywhere.
+    fn scatter(self, v: Self::V, x: [&mut Self::Element; LANES]);
     /// The canonical elements of `even` to the places 2 i, of `odd` to the places 2 i + 1.
     #[inline(always)]
     fn store_pairs(self, even: Self::V, odd: Self::V, x: &mut [Self::Element; 2 * LANES]) {
-        let (even, odd) = (self.to_array(even), self.to_array(odd));
-        for (pair, (even, odd)) in x.as_chunks_mut::<2>().0.iter_mut().zip(even.into_iter().zip(odd)) {
-            *pair = [even, odd];
-        }
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = x;
+        self.scatter(even, [a, c, e, g, i, k, m, o]);
+        self.scatter(odd, [b, d, f, h, j, l, n, p]);
+    }
+    /// The canonical elements.
+    #[inline(always)]
+    fn to_array(self, v: Self::V) -> [Self::Element; LANES] {
+        let mut out = [Self::Element::from_words(Self::Element::MODULUS); LANES];
+        self.store(v, &mut out);
+        out
     }
     /// The sum of the eight lanes.
     fn sum_lanes(self, v: Self::V) -> Self::Element;
@@ -197,7 +210,7 @@ pub trait PrimeLanes: Copy + Send + Sync {
     fn lazy_sub(self, a: Self::V, b: Self::V) -> Self::Lazy;
     /// 2 b - a: the value at 2 of the line through a at 0 and b at 1.
     fn extend(self, a: Self::V, b: Self::V) -> Self::Lazy;
-    /// The same value, below 2 p.
+    /// The same value, below 9/4 p.
     fn reduce(self, a: Self::Lazy) -> Self::V;
 
     /// `x` as a multiplier, in every lane. Costs about a product.
@@ -220,4 +233,23 @@ pub trait PrimeLanes: Copy + Send + Sync {
 
     /// Runs `body` in a function of its own, with the instruction set switched on.
     fn outline<B: Body<Self>>(self, body: B) -> B::Output;
+}
+
+/// The sum of canonical elements.
+#[inline(always)]
+fn sum<F: PrimeElement<Words = [u64; N]>, const N: usize>(x: &[F; LANES]) -> F {
+    let [first, rest @ ..] = x;
+    F::from_words(rest.iter().fold(*first.words(), |sum, x| scalar::add::<F, N>(&sum, x.words())))
+}
+
+/// A body on words that runs one on elements.
+struct Outlined<A, B>(A, B);
+
+impl<L: Lanes, A: PrimeLanes, B: Body<A>> Body<L> for Outlined<A, B> {
+    type Output = B::Output;
+
+    #[inline(always)]
+    fn run(self, _lanes: L) -> B::Output {
+        self.1.run(self.0)
+    }
 }

@@ -44,3 +44,32 @@ pub(super) const fn power_of_two<const N: usize>(k: u32, p: &[u64; N]) -> [u64; 
     }
     x
 }
+
+/// The bits of `x` in limbs of 52; M of them hold all bits.
+pub(super) const fn limbs<const N: usize, const M: usize>(x: &[u64; N]) -> [u64; M] {
+    let mut out = [0; M];
+    let mut i = 0;
+    while i < M {
+        let (word, shift) = (52 * i / 64, 52 * i % 64);
+        let mut limb = if word < N { x[word] >> shift } else { 0 };
+        if shift > 12 && word + 1 < N {
+            limb |= x[word + 1] << (64 - shift);
+        }
+        out[i] = limb & ((1 << 52) - 1);
+        i += 1;
+    }
+    out
+}
+
+/// k x in limbs of 52 bits, the highest as large as it gets.
+pub(super) const fn times<const M: usize>(k: u64, x: &[u64; M]) -> [u64; M] {
+    let (mut out, mut carry) = (*x, 0);
+    let mut i = 0;
+    while i < M {
+        let sum = k * x[i] + carry;
+        out[i] = if i + 1 < M { sum & ((1 << 52) - 1) } else { sum };
+        carry = sum >> 52;
+        i += 1;
+    }
+    out
+}

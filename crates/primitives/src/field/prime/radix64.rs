@@ -74,13 +74,14 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize> PrimeLanes for
         Words(x.map(|x| *x.words()))
     }
     #[inline(always)]
-    fn to_array(self, v: Words<N>) -> [F; LANES] {
-        v.0.map(F::from_words)
+    fn scatter(self, v: Words<N>, x: [&mut F; LANES]) {
+        for (x, v) in x.into_iter().zip(v.0) {
+            *x.words_mut() = v;
+        }
     }
     #[inline(always)]
     fn sum_lanes(self, v: Words<N>) -> F {
-        let [first, rest @ ..] = v.0;
-        F::from_words(rest.iter().fold(first, |sum, x| scalar::add::<F, N>(&sum, x)))
+        super::sum(&v.0.map(F::from_words))
     }
     #[inline(always)]
     fn add(self, a: Words<N>, b: Words<N>) -> Words<N> {
@@ -148,18 +149,6 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize> PrimeLanes for
     }
     #[inline(always)]
     fn outline<B: Body<Self>>(self, body: B) -> B::Output {
-        self.0.outline(Outlined(self, body))
-    }
-}
-
-/// A body on the words of an instruction set that runs one on elements.
-struct Outlined<A, B>(A, B);
-
-impl<L: Lanes, A: PrimeLanes, B: Body<A>> Body<L> for Outlined<A, B> {
-    type Output = B::Output;
-
-    #[inline(always)]
-    fn run(self, _lanes: L) -> B::Output {
-        self.1.run(self.0)
+        self.0.outline(super::Outlined(self, body))
     }
 }

@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::*;
 
-use crate::field::prime::{PrimeElement, Radix64};
+use crate::field::prime::{PrimeElement, Radix52, Radix64};
 use crate::lanes::{Body, Isa, LANES, Lanes, sealed};
 
 /// The witness of AVX-512F.
@@ -61,11 +61,81 @@ fn transpose(lanes: impl Lanes<V = V>, r: [V; LANES]) -> [V; LANES] {
     [even[0], odd[0], even[1], odd[1], even[2], odd[2], even[3], odd[3]]
 }
 
+/// Four words of two rows, as halves of a vector.
+#[inline(always)]
+fn two_rows<const N: usize>(_lanes: impl Lanes<V = V>, a: &[u64; N], b: &[u64; N]) -> V {
+    assert!(N == 4);
+    // SAFETY: the CPU has AVX-512F, by the witness; a row has 32 bytes; no alignment is asked for.
+    unsafe {
+        let a = _mm512_castsi256_si512(_mm256_loadu_si256(a.as_ptr().cast()));
+        _mm512_inserti64x4::<1>(a, _mm256_loadu_si256(b.as_ptr().cast()))
+    }
+}
+
+/// The mask of N words.
+const fn words(n: usize) -> __mmask8 {
+    assert!(n <= LANES);
+    (0xff >> (LANES - n)) as __mmask8
+}
+
+#[inline(always)]
+fn load_rows<const N: usize>(lanes: impl Lanes<V = V>, [a, b, c, d, e, f, g, h]: [&[u64; N]; LANES]) -> [V; N] {
+    let mut out = [lanes.splat(0); N];
+    if N == 4 {
+        // Words 0 and 2, and words 1 and 3, of rows 0 to 3 and of rows 4 to 7.
+        let (even0, odd0) = interleave(lanes, two_rows(lanes, a, c), two_rows(lanes, b, d));
+        let (even1, odd1) = interleave(lanes, two_rows(lanes, e, g), two_rows(lanes, f, h));
+        op!({
+            out[0] = _mm512_shuffle_i64x2::<0x88>(even0, even1);
+            out[1] = _mm512_shuffle_i64x2::<0x88>(odd0, odd1);
+            out[2] = _mm512_shuffle_i64x2::<0xdd>(even0, even1);
+            out[3] = _mm512_shuffle_i64x2::<0xdd>(odd0, odd1);
+        });
+        return out;
+    }
+    let row = |row: &[u64; N]| {
+        // SAFETY: the CPU has AVX-512F, by the witness; the mask reads the N words of the row alone.
+        unsafe { _mm512_maskz_loadu_epi64(const { words(N) }, row.as_ptr().cast()) }
+    };
+    let columns = transpose(lanes, [row(a), row(b), row(c), row(d), row(e), row(f), row(g), row(h)]);
+    out.copy_from_slice(&columns[..N]);
+    out
+}
+
+#[inline(always)]
+fn store_rows<const N: usize>(lanes: impl Lanes<V = V>, v: [V; N], rows: [&mut [u64; N]; LANES]) {
+    if N == 4 {
+        let [r0, r1, r2, r3, r4, r5, r6, r7] = rows;
+        // Words 0 and 2, or 1 and 3, of rows 0 and 1, then of rows 2 and 3; and the same of rows 4 to 7.
+        let (low, high) =
+            op!((_mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15)));
+        let (even0, even1) =
+            op!((_mm512_permutex2var_epi64(v[0], low, v[2]), _mm512_permutex2var_epi64(v[0], high, v[2])));
+        let (odd0, odd1) =
+            op!((_mm512_permutex2var_epi64(v[1], low, v[3]), _mm512_permutex2var_epi64(v[1], high, v[3])));
+        let ((r02, r13), (r46, r57)) = (interleave(lanes, even0, odd0), interleave(lanes, even1, odd1));
+        for (pair, [a, b]) in [(r02, [r0, r2]), (r13, [r1, r3]), (r46, [r4, r6]), (r57, [r5, r7])] {
+            // SAFETY: the CPU has AVX-512F, by the witness; a row has 32 bytes; no alignment is asked for.
+            unsafe {
+                _mm256_storeu_si256(a.as_mut_ptr().cast(), _mm512_castsi512_si256(pair));
+                _mm256_storeu_si256(b.as_mut_ptr().cast(), _mm512_extracti64x4_epi64::<1>(pair));
+            }
+        }
+        return;
+    }
+    let mut columns = [lanes.splat(0); LANES];
+    columns[..N].copy_from_slice(&v);
+    for (row, v) in rows.into_iter().zip(transpose(lanes, columns)) {
+        // SAFETY: the CPU has AVX-512F, by the witness; the mask writes the N words of the row alone.
+        unsafe { _mm512_mask_storeu_epi64(row.as_mut_ptr().cast(), const { words(N) }, v) };
+    }
+}
+
 macro_rules! lanes_by_avx512f {
-    ($witness:ident, $isa:expr, $features:literal) => {
+    ($witness:ident, $isa:expr, $prime:ty, $features:literal) => {
         impl Lanes for $witness {
             type V = V;
-        type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> = Radix64<Self, F, N>;
+        type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> = $prime;
             const ISA: Isa = $isa;
 
             #[inline(always)]
@@ -158,10 +228,26 @@ macro_rules! lanes_by_avx512f {
                 transpose(self, v)
             }
             #[inline(always)]
-        fn prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>(self) -> Radix64<Self, F, N> {
-            Radix64::new(self)
-        }
-        #[inline(always)]
+            fn shr_signed<const N: u32>(self, a: V) -> V {
+                op!(_mm512_srai_epi64::<N>(a))
+            }
+            #[inline(always)]
+            fn select_negative(self, s: V, a: V, b: V) -> V {
+                op!(_mm512_mask_mov_epi64(b, _mm512_cmplt_epi64_mask(s, _mm512_setzero_si512()), a))
+            }
+            #[inline(always)]
+            fn load_rows<const N: usize>(self, rows: [&[u64; N]; LANES]) -> [V; N] {
+                load_rows(self, rows)
+            }
+            #[inline(always)]
+            fn store_rows<const N: usize>(self, v: [V; N], rows: [&mut [u64; N]; LANES]) {
+                store_rows(self, v, rows);
+            }
+            #[inline(always)]
+            fn prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>(self) -> Self::Prime<F, N, M> {
+                <Self::Prime<F, N, M>>::new(self)
+            }
+            #[inline(always)]
             fn outline<B: Body<Self>>(self, body: B) -> B::Output {
                 #[target_feature(enable = $features)]
                 #[inline(never)]
@@ -193,15 +279,10 @@ macro_rules! lanes_by_avx512f {
     };
 }
 
-lanes_by_avx512f!(Avx512, Isa::Avx512, "avx512f");
-lanes_by_avx512f!(Avx512Ifma, Isa::Avx512Ifma, "avx512f,avx512ifma");
+lanes_by_avx512f!(Avx512, Isa::Avx512, Radix64<Self, F, N>, "avx512f");
+lanes_by_avx512f!(Avx512Ifma, Isa::Avx512Ifma, Radix52<Self, F, N, M>, "avx512f,avx512ifma");
 
 impl Avx512Ifma {
-    /// a >> N with copies of the sign from the left.
-    #[inline(always)]
-    pub fn shr_signed<const N: u32>(self, a: V) -> V {
-        op!(_mm512_srai_epi64::<N>(a))
-    }
     /// a | (b & c).
     #[inline(always)]
     pub fn or_and(self, a: V, b: V, c: V) -> V {

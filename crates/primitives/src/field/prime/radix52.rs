@@ -1,0 +1,445 @@
+//! Eight elements as limbs of 52 bits, lane by lane: for the 52-bit multipliers.
+//!
+//! **Limbs.** A value is M vectors, limb j of eight elements in vector j, each limb below 2^52. The multipliers give the low
+//! or the high 52 bits of a product of limbs, added to 64 bits: *columns* of weight 2^(52 k) take the sums, and a carry
+//! passes through them once at the end.
+//!
+//! **Montgomery's reduction** takes one limb a step: m = -t/p mod 2^52, t + m p, and the column that is now 0 modulo 2^52
+//! falls away. What that column carries is (t + lo(m p_0)) / 2^52 = (t + 2^52 - 1) >> 52, whatever m is. M steps divide by
+//! 2^(52 M), while memory holds x 2^(64 N). Three ways out, none of which converts a value on its way in or out:
+//!
+//! - `mul` stops early: the last step takes 64 N - 52 (M - 1) bits, so that the product is divided by 2^(64 N).
+//! - A *factor* is kept as x 2^(52 M) mod p, so that the product with a value x 2^(64 N) is again in that form.
+//! - A *sum* of products is divided by 2^(52 (M + 1)), and a product with a constant factor puts the rest right.
+//!
+//! **Bounds**, for p < 2^(64 N - 1) and 2^(64 N) <= 2^(52 M - 4). A product of a and b divided by 2^k is below
+//! a b / 2^k + p. Values are below 9/4 p, lazy values below 8 p, factors below 5/4 p. With p / 2^(64 N) < 1/2:
+//! (9/4)^2 / 2 + 1 < 3.6, from which [`settle_one`] makes 9/4; with p / 2^(52 M) < 1/32: 8 (5/4) / 32 + 1 < 1.4.
+//! A conditional subtraction of k p looks at the highest column alone, before carries: it leaves values below k p + e, where e
+//! is what the carries into that column and the lower limbs are worth. A column is below 2^58, so that e < 2^7 2^(52 (M - 1)),
+//! which is below p / 8 for a p of 52 (M - 1) + 10 bits and more.
+
+use core::marker::PhantomData;
+
+use super::modulus::{limbs, negated_inverse, power_of_two, times};
+use super::{PrimeElement, PrimeLanes, scalar};
+use crate::lanes::{Body, LANES, Lanes};
+
+/// Arithmetic on eight elements of N words, as M limbs of 52 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Radix52<L, F, const N: usize, const M: usize>(L, PhantomData<F>);
+
+/// Eight elements, below 9/4 p.
+#[derive(Clone, Copy, Debug)]
+pub struct Limbs<V, const M: usize>([V; M]);
+
+/// Eight elements, below 8 p.
+#[derive(Clone, Copy, Debug)]
+pub struct LazyLimbs<V, const M: usize>([V; M]);
+
+/// Eight multipliers x 2^(52 M), below 5/4 p.
+#[derive(Clone, Copy, Debug)]
+pub struct FactorLimbs<V, const M: usize>([V; M]);
+
+/// Eight sums of products: 2 M columns, low and high.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns<V, const M: usize>([[V; M]; 2]);
+
+impl<V, const M: usize> From<Limbs<V, M>> for LazyLimbs<V, M> {
+    #[inline(always)]
+    fn from(v: Limbs<V, M>) -> Self {
+        Self(v.0)
+    }
+}
+
+const BITS: u32 = 52;
+const MASK: u64 = (1 << BITS) - 1;
+
+/// The modulus of `F` in limbs, and what follows from it.
+struct Constants<F, const N: usize, const M: usize>(PhantomData<F>);
+
+impl<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> Constants<F, N, M> {
+    const P: [u64; M] = {
+        assert!(F::MODULUS[0] % 2 == 1, "the modulus is odd");
+        assert!(F::MODULUS[N - 1] < u64::MAX >> 1, "the modulus leaves the highest bit free");
+        assert!(64 * N + 4 <= 52 * M && 52 * (M - 1) < 64 * N, "limbs leave four bits free, and none is superfluous");
+        let p: [u64; M] = limbs(&F::MODULUS);
+        assert!(p[M - 1] >> 9 != 0, "the highest limb has ten bits");
+        p
+    };
+    const P2: [u64; M] = times(2, &Self::P);
+    const P3: [u64; M] = times(3, &Self::P);
+    const P4: [u64; M] = times(4, &Self::P);
+    /// -1/p mod 2^52.
+    const NEGATED_INVERSE: u64 = negated_inverse(Self::P[0]) & MASK;
+    /// Whether (9/4)^2 p / 2^(64 N) + 1 < 9/4.
+    const PRODUCTS_ARE_SETTLED: bool = F::MODULUS[N - 1] < 0x3f00_0000_0000_0000;
+    /// 2^(52 M) mod p: what makes a factor of words.
+    const FACTOR: [u64; N] = power_of_two(BITS * M as u32, &F::MODULUS);
+    /// What makes a factor of a value: the factor 2^(52 M - 64 N).
+    const TO_FACTOR: [u64; M] = limbs(&power_of_two(2 * BITS * M as u32 - 64 * N as u32, &F::MODULUS));
+    /// What makes a value of a sum divided by 2^(52 (M + 1)).
+    const FINISH: [u64; M] = limbs(&power_of_two(BITS * (2 * M as u32 + 1) - 64 * N as u32, &F::MODULUS));
+}
+
+impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> Radix52<L, F, N, M> {
+    /// On an instruction set.
+    #[inline(always)]
+    pub fn new(lanes: L) -> Self {
+        Self(lanes, PhantomData)
+    }
+
+    /// The same limbs in every lane.
+    #[inline(always)]
+    fn constant(self, x: &[u64; M]) -> [L::V; M] {
+        let mut out = [self.0.splat(0); M];
+        for (out, x) in out.iter_mut().zip(x) {
+            *out = self.0.splat(*x);
+        }
+        out
+    }
+
+    /// Passes carries, which may be negative, up from every column but the highest.
+    #[inline(always)]
+    fn normalize(self, mut t: [L::V; M]) -> [L::V; M] {
+        let w = self.0;
+        for i in 0..M - 1 {
+            let carry = w.shr_signed::<BITS>(t[i]);
+            t[i] = w.and(t[i], w.splat(MASK));
+            t[i + 1] = w.add(t[i + 1], carry);
+        }
+        t
+    }
+
+    /// Subtracts `kp` where the highest column shows that it may.
+    #[inline(always)]
+    fn settle_one(self, mut t: [L::V; M], kp: &[u64; M]) -> [L::V; M] {
+        let w = self.0;
+        let (top, bound) = (t[M - 1], w.splat(kp[M - 1]));
+        for (t, p) in t.iter_mut().zip(kp) {
+            *t = w.sub_where_less(*t, w.splat(*p), bound, top);
+        }
+        t
+    }
+
+    /// Columns worth less than 8 p as a value below 9/4 p.
+    #[inline(always)]
+    fn settle(self, t: [L::V; M]) -> Limbs<L::V, M> {
+        let t = self.settle_one(t, const { &Constants::<F, N, M>::P4 });
+        let t = self.settle_one(t, const { &Constants::<F, N, M>::P2 });
+        Limbs(self.normalize(t))
+    }
+
+    /// The representative below p of a value below 9/4 p.
+    #[inline(always)]
+    fn canonical(self, v: Limbs<L::V, M>) -> [L::V; M] {
+        let (w, p) = (self.0, const { &Constants::<F, N, M>::P });
+        let v = self.normalize(self.settle_one(v.0, p));
+        let mut less = v;
+        for (x, p) in less.iter_mut().zip(p) {
+            *x = w.sub(*x, w.splat(*p));
+        }
+        let less = self.normalize(less);
+        let (mut out, sign) = (v, less[M - 1]);
+        for (out, less) in out.iter_mut().zip(less) {
+            *out = w.select_negative(sign, *out, less);
+        }
+        out
+    }
+
+    /// a + b, as columns.
+    #[inline(always)]
+    fn plus(self, mut a: [L::V; M], b: [L::V; M]) -> [L::V; M] {
+        for (a, b) in a.iter_mut().zip(b) {
+            *a = self.0.add(*a, b);
+        }
+        a
+    }
+
+    /// a - b + 3 p, as columns.
+    #[inline(always)]
+    fn minus(self, mut a: [L::V; M], b: [L::V; M]) -> [L::V; M] {
+        let p3 = const { &Constants::<F, N, M>::P3 };
+        for ((a, b), p) in a.iter_mut().zip(b).zip(p3) {
+            *a = self.0.sub(self.0.add(*a, self.0.splat(*p)), b);
+        }
+        a
+    }
+
+    /// `t` + a b.
+    #[inline(always)]
+    fn multiply(self, t: &mut [[L::V; M]; 2], a: &[L::V; M], b: &[L::V; M]) {
+        let w = self.0;
+        let t = t.as_flattened_mut();
+        for i in 0..M {
+            for j in 0..M {
+                t[i + j] = w.mul52_low(t[i + j], a[i], b[j]);
+            }
+            for j in 0..M {
+                t[i + j + 1] = w.mul52_high(t[i + j + 1], a[i], b[j]);
+            }
+        }
+    }
+
+    /// a^2.
+    #[inline(always)]
+    fn squared(self, a: &[L::V; M]) -> [[L::V; M]; 2] {
+        let w = self.0;
+        let mut columns = [[w.splat(0); M]; 2];
+        let t = columns.as_flattened_mut();
+        for i in 0..M {
+            for j in i + 1..M {
+                t[i + j] = w.mul52_low(t[i + j], a[i], a[j]);
+            }
+            for j in i + 1..M {
+                t[i + j + 1] = w.mul52_high(t[i + j + 1], a[i], a[j]);
+            }
+        }
+        for i in 0..M {
+            t[2 * i] = w.mul52_low(w.add(t[2 * i], t[2 * i]), a[i], a[i]);
+            t[2 * i + 1] = w.mul52_high(w.add(t[2 * i + 1], t[2 * i + 1]), a[i], a[i]);
+        }
+        columns
+    }
+
+    /// m p added to the columns t, but for the lowest, where m = -t/p mod 2^52, of which `low` are taken.
+    #[inline(always)]
+    fn add_multiple(self, t: &mut [L::V], low: u64) -> L::V {
+        let (w, p) = (self.0, const { &Constants::<F, N, M>::P });
+        let mut m = w.mul52_low(w.splat(0), t[0], w.splat(const { Constants::<F, N, M>::NEGATED_INVERSE }));
+        if low != MASK {
+            m = w.and(m, w.splat(low));
+        }
+        for j in 1..M {
+            t[j] = w.mul52_low(t[j], m, w.splat(p[j]));
+        }
+        for j in 0..M {
+            t[j + 1] = w.mul52_high(t[j + 1], m, w.splat(p[j]));
+        }
+        m
+    }
+
+    /// One step of the reduction: makes column 0 zero modulo 2^52, and adds what it then carries to column 1.
+    #[inline(always)]
+    fn step(self, t: &mut [L::V]) {
+        let w = self.0;
+        let carry = w.shr::<BITS>(w.add(t[0], w.splat(MASK)));
+        t[1] = w.add(t[1], carry);
+        self.add_multiple(t, MASK);
+    }
+
+    /// t / 2^(52 M) below 2^(52 M), as columns.
+    #[inline(always)]
+    fn divide(self, mut t: [[L::V; M]; 2]) -> [L::V; M] {
+        let columns = t.as_flattened_mut();
+        for i in 0..M {
+            self.step(&mut columns[i..]);
+        }
+        t[1]
+    }
+
+    /// t / 2^(64 N), below 18/5 p, as a value.
+    #[inline(always)]
+    fn divide_by_words(self, mut t: [[L::V; M]; 2]) -> Limbs<L::V, M> {
+        let w = self.0;
+        let columns = t.as_flattened_mut();
+        for i in 0..M - 1 {
+            self.step(&mut columns[i..]);
+        }
+        // The last step takes `bits`; `rest` remain of the limb.
+        let bits = (64 * N - 52 * (M - 1)) as u32;
+        let (rest, low) = (BITS - bits, (1 << bits) - 1);
+        let last = &mut columns[M - 1..];
+        let m = self.add_multiple(last, low);
+        let first = w.mul52_low(last[0], m, w.splat(const { Constants::<F, N, M>::P[0] }));
+        if rest <= 5 {
+            // Columns below 2^58 may be shifted before carries pass.
+            let mut t = t[1];
+            for t in &mut t {
+                *t = w.shift_left(*t, rest);
+            }
+            t[0] = w.add(t[0], w.shift_right(first, bits));
+            if const { !Constants::<F, N, M>::PRODUCTS_ARE_SETTLED } {
+                t = self.settle_one(t, const { &Constants::<F, N, M>::P2 });
+            }
+            return Limbs(self.normalize(t));
+        }
+        const { assert!(Constants::<F, N, M>::PRODUCTS_ARE_SETTLED || 64 * N + 5 >= 52 * M) };
+        let mut t = t[1];
+        t[0] = w.add(t[0], w.shr::<BITS>(first));
+        let t = self.normalize(t);
+        let (mut out, mut below) = (t, w.and(first, w.splat(MASK)));
+        for (out, t) in out.iter_mut().zip(t) {
+            *out = w.or(w.shift_right(below, bits), w.and(w.shift_left(t, rest), w.splat(MASK)));
+            below = t;
+        }
+        Limbs(out)
+    }
+
+    /// The limbs of eight elements.
+    #[inline(always)]
+    fn split(self, words: [L::V; N]) -> Limbs<L::V, M> {
+        let w = self.0;
+        let mut out = [w.splat(0); M];
+        for (i, limb) in out.iter_mut().enumerate() {
+            let (word, shift) = (BITS * i as u32 / 64, BITS * i as u32 % 64);
+            *limb = w.shift_right(words[word as usize], shift);
+            if shift > 64 - BITS && word as usize + 1 < N {
+                *limb = w.or(*limb, w.shift_left(words[word as usize + 1], 64 - shift));
+            }
+            *limb = w.and(*limb, w.splat(MASK));
+        }
+        Limbs(out)
+    }
+
+    /// The words of eight elements.
+    #[inline(always)]
+    fn pack(self, limbs: [L::V; M]) -> [L::V; N] {
+        let w = self.0;
+        let mut out = [w.splat(0); N];
+        for (i, word) in out.iter_mut().enumerate() {
+            let (mut limb, shift) = (64 * i as u32 / BITS, 64 * i as u32 % BITS);
+            *word = w.shift_right(limbs[limb as usize], shift);
+            let mut filled = BITS - shift;
+            while filled < 64 && limb as usize + 1 < M {
+                limb += 1;
+                *word = w.or(*word, w.shift_left(limbs[limb as usize], filled));
+                filled += BITS;
+            }
+        }
+        out
+    }
+}
+
+impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> PrimeLanes for Radix52<L, F, N, M> {
+    type Element = F;
+    type V = Limbs<L::V, M>;
+    type Lazy = LazyLimbs<L::V, M>;
+    type Factor = FactorLimbs<L::V, M>;
+    type Sum = Columns<L::V, M>;
+
+    #[inline(always)]
+    fn zero(self) -> Self::V {
+        Limbs([self.0.splat(0); M])
+    }
+    #[inline(always)]
+    fn splat(self, x: &F) -> Self::V {
+        Limbs(self.constant(&limbs(x.words())))
+    }
+    #[inline(always)]
+    fn gather(self, x: [&F; LANES]) -> Self::V {
+        let [a, b, c, d, e, f, g, h] = x;
+        let rows = [a.words(), b.words(), c.words(), d.words(), e.words(), f.words(), g.words(), h.words()];
+        self.split(self.0.load_rows(rows))
+    }
+    #[inline(always)]
+    fn scatter(self, v: Self::V, x: [&mut F; LANES]) {
+        let [a, b, c, d, e, f, g, h] = x;
+        let rows = [
+            a.words_mut(),
+            b.words_mut(),
+            c.words_mut(),
+            d.words_mut(),
+            e.words_mut(),
+            f.words_mut(),
+            g.words_mut(),
+            h.words_mut(),
+        ];
+        self.0.store_rows(self.pack(self.canonical(v)), rows);
+    }
+    #[inline(always)]
+    fn sum_lanes(self, v: Self::V) -> F {
+        super::sum(&self.to_array(v))
+    }
+    #[inline(always)]
+    fn add(self, a: Self::V, b: Self::V) -> Self::V {
+        self.settle(self.plus(a.0, b.0))
+    }
+    #[inline(always)]
+    fn sub(self, a: Self::V, b: Self::V) -> Self::V {
+        self.settle(self.minus(a.0, b.0))
+    }
+    #[inline(always)]
+    fn mul(self, a: Self::V, b: Self::V) -> Self::V {
+        let mut t = self.empty().0;
+        self.multiply(&mut t, &a.0, &b.0);
+        self.divide_by_words(t)
+    }
+    #[inline(always)]
+    fn square(self, a: Self::V) -> Self::V {
+        self.divide_by_words(self.squared(&a.0))
+    }
+    #[inline(always)]
+    fn lazy_add(self, a: Self::V, b: Self::V) -> Self::Lazy {
+        LazyLimbs(self.normalize(self.plus(a.0, b.0)))
+    }
+    #[inline(always)]
+    fn lazy_sub(self, a: Self::V, b: Self::V) -> Self::Lazy {
+        LazyLimbs(self.normalize(self.minus(a.0, b.0)))
+    }
+    #[inline(always)]
+    fn extend(self, a: Self::V, b: Self::V) -> Self::Lazy {
+        LazyLimbs(self.normalize(self.minus(self.plus(b.0, b.0), a.0)))
+    }
+    #[inline(always)]
+    fn reduce(self, a: Self::Lazy) -> Self::V {
+        self.settle(a.0)
+    }
+    #[inline(always)]
+    fn factor(self, x: &F) -> Self::Factor {
+        let words = scalar::mul::<F, N>(x.words(), const { &Constants::<F, N, M>::FACTOR });
+        FactorLimbs(self.constant(&limbs(&words)))
+    }
+    #[inline(always)]
+    fn to_factor(self, a: Self::V) -> Self::Factor {
+        let k = FactorLimbs(self.constant(const { &Constants::<F, N, M>::TO_FACTOR }));
+        FactorLimbs(self.scale(a.into(), k).0)
+    }
+    #[inline(always)]
+    fn scale(self, a: Self::Lazy, k: Self::Factor) -> Self::V {
+        let mut t = self.empty().0;
+        self.multiply(&mut t, &a.0, &k.0);
+        Limbs(self.normalize(self.divide(t)))
+    }
+    #[inline(always)]
+    fn line(self, a: Self::V, b: Self::V, k: Self::Factor) -> Self::V {
+        // a is added to the high columns, which are what the division leaves: a + (8 (5/4) / 32 + 1) p < 15/4 p.
+        let mut t = [[self.0.splat(0); M], a.0];
+        self.multiply(&mut t, &self.lazy_sub(b, a).0, &k.0);
+        let t = self.settle_one(self.divide(t), const { &Constants::<F, N, M>::P2 });
+        Limbs(self.normalize(t))
+    }
+    #[inline(always)]
+    fn empty(self) -> Self::Sum {
+        Columns([[self.0.splat(0); M]; 2])
+    }
+    #[inline(always)]
+    fn accumulate(self, sum: &mut Self::Sum, a: Self::Lazy, b: Self::Lazy) {
+        self.multiply(&mut sum.0, &a.0, &b.0);
+    }
+    #[inline(always)]
+    fn carry(self, sum: &mut Self::Sum) {
+        let (w, t) = (self.0, sum.0.as_flattened_mut());
+        for i in 0..2 * M - 1 {
+            t[i + 1] = w.add(t[i + 1], w.shr::<BITS>(t[i]));
+            t[i] = w.and(t[i], w.splat(MASK));
+        }
+    }
+    #[inline(always)]
+    fn finish(self, sum: Self::Sum) -> Self::V {
+        // One step more than in `divide`: whatever the sum, the quotient is below 5/4 p.
+        let mut t = [sum.0[0], sum.0[1], [self.0.splat(0); M]];
+        let columns = t.as_flattened_mut();
+        for i in 0..M + 1 {
+            self.step(&mut columns[i..]);
+        }
+        let mut quotient = t[1];
+        quotient.copy_from_slice(&t.as_flattened()[M + 1..2 * M + 1]);
+        let k = FactorLimbs(self.constant(const { &Constants::<F, N, M>::FINISH }));
+        self.scale(LazyLimbs(self.normalize(quotient)), k)
+    }
+    #[inline(always)]
+    fn outline<B: Body<Self>>(self, body: B) -> B::Output {
+        self.0.outline(super::Outlined(self, body))
+    }
+}
