@@ -44,6 +44,44 @@ fn hashes_are_those_of_plonky2() {
     }
 }
 
+/// Values of the tests of Polygon zkEVM's `goldilocks` library: its permutation, `linear_hash` and the sponge's first block.
+#[test]
+fn polygon_is_polygon() {
+    let vectors: Value = serde_json::from_str(include_str!("../../../vectors/poseidon-polygon.json")).unwrap();
+    let mut state: [Goldilocks; WIDTH] = core::array::from_fn(|i| Goldilocks::new(i as u64));
+    poseidon::permute(&mut state);
+    assert_eq!(state[..4], words(&vectors["permutation_of_0_to_11"]));
+    let mut fibonacci = vec![Goldilocks::ZERO, Goldilocks::ONE];
+    for i in 2..128 {
+        fibonacci.push(fibonacci[i - 1] + fibonacci[i - 2]);
+    }
+    assert_eq!(poseidon::linear_hash(&fibonacci).0.to_vec(), words(&vectors["linear_hash_of_128_fibonacci"]));
+}
+
+/// The definition of `linear_hash`, permutation by permutation.
+#[test]
+fn chained_sponges_are_their_definition() {
+    let input: Vec<Goldilocks> = (0..21).map(|i| Goldilocks::new(i * i + 3)).collect();
+    for len in 0..=4 {
+        assert_eq!(poseidon::linear_hash(&input[..len]), poseidon::hash_or_noop(&input[..len]));
+    }
+    for len in 5..=8 {
+        assert_eq!(poseidon::linear_hash(&input[..len]), poseidon::hash_no_pad(&input[..len]), "one block of {len}");
+    }
+    for len in 9..=21 {
+        let mut state = [Goldilocks::ZERO; WIDTH];
+        for (i, block) in input[..len].chunks(8).enumerate() {
+            let capacity = if i == 0 { [Goldilocks::ZERO; 4] } else { [state[0], state[1], state[2], state[3]] };
+            state = [Goldilocks::ZERO; WIDTH];
+            state[..block.len()].copy_from_slice(block);
+            state[8..].copy_from_slice(&capacity);
+            reference::permute(&mut state);
+        }
+        assert_eq!(poseidon::linear_hash(&input[..len]).0, state[..4], "{len} words");
+        assert_ne!(poseidon::linear_hash(&input[..len]), poseidon::hash_no_pad(&input[..len]), "{len} words");
+    }
+}
+
 /// Words at the ends of the field and around the limbs that the kernel splits words into.
 const EDGES: [u64; 12] = [
     0,

@@ -1,7 +1,8 @@
 //! Many permutations at a time against one at a time, on every instruction set of this CPU.
 
 use evergrove_primitives::hash::poseidon::lanes::{
-    Matrix, Pairs, Permute, Sponge, compress_many, hash_no_pad_many, hash_or_noop_many, permute_many, two_to_one_many,
+    Groups, Matrix, Pairs, Permute, Sponge, compress_many, hash_no_pad_many, hash_or_noop_many, linear_hash_many,
+    permute_many, two_to_one_many,
 };
 use evergrove_primitives::hash::poseidon::{self, WIDTH, reference};
 use evergrove_primitives::lanes::{available, dispatch_on};
@@ -135,6 +136,14 @@ fn rows_of_any_width_and_number() {
             assert_eq!(found, each(poseidon::hash_no_pad), "{n} rows of {width}");
             hash_or_noop_many(&rows, width, &mut found);
             assert_eq!(found, each(poseidon::hash_or_noop), "{n} rows of {width}");
+            let expected = each(poseidon::linear_hash);
+            linear_hash_many(&rows, width, &mut found);
+            assert_eq!(found, expected, "{n} rows of {width}");
+            for isa in available().filter(|_| width > 4) {
+                found.fill(Digest::ZERO);
+                dispatch_on(isa, Sponge::chained(Matrix::new(&rows, width), &mut found));
+                assert_eq!(found, expected, "{n} rows of {width} on {isa}");
+            }
         }
     }
 }
@@ -171,6 +180,26 @@ proptest! {
     }
 }
 
+/// Nodes with any number of children, by both sponges.
+#[test]
+fn groups_are_rows_of_digests() {
+    for arity in [1, 2, 3, 4, 8, 16] {
+        for n in [0, 1, 5, 8, 33, 40] {
+            let elements: Vec<Goldilocks> = words(arity as u64).take(4 * arity * n).collect();
+            let digests: Vec<Digest> = elements.as_chunks().0.iter().map(|d| Digest(*d)).collect();
+            for isa in available() {
+                let (mut found, mut expected) = (vec![Digest::ZERO; n], vec![Digest::ZERO; n]);
+                dispatch_on(isa, Sponge::new(Groups::new(&digests, arity), Goldilocks::ZERO, &mut found));
+                hash_no_pad_many(&elements, 4 * arity, &mut expected);
+                assert_eq!(found, expected, "{n} groups of {arity} on {isa}");
+                dispatch_on(isa, Sponge::chained(Groups::new(&digests, arity), &mut found));
+                dispatch_on(isa, Sponge::chained(Matrix::new(&elements, 4 * arity), &mut expected));
+                assert_eq!(found, expected, "{n} chained groups of {arity} on {isa}");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_functions_dispatch() {
     let mut words = words(5);
@@ -189,6 +218,11 @@ fn lengths_that_do_not_match_are_refused() {
     assert!(refused(&|| hash_no_pad_many(&rows, 8, &mut [Digest::ZERO; 4])));
     assert!(refused(&|| hash_no_pad_many(&rows, usize::MAX, &mut [Digest::ZERO; 3])));
     assert!(refused(&|| hash_or_noop_many(&rows, 4, &mut [Digest::ZERO; 5])));
+    assert!(refused(&|| linear_hash_many(&rows, 4, &mut [Digest::ZERO; 5])));
+    assert!(refused(&|| linear_hash_many(&rows, 8, &mut [Digest::ZERO; 2])));
+    let digests = [Digest::ZERO; 8];
+    assert!(refused(&|| drop(Sponge::chained(Groups::new(&digests, 4), &mut [Digest::ZERO; 3]))));
+    assert!(refused(&|| drop(Sponge::new(Groups::new(&digests, usize::MAX), Goldilocks::ONE, &mut [Digest::ZERO; 2]))));
     assert!(refused(&|| two_to_one_many(&[[Digest::ZERO; 2]; 3], &mut [Digest::ZERO; 2])));
     assert!(refused(&|| two_to_one_many(&[[Digest::ZERO; 2]; 3], &mut [Digest::ZERO; 4])));
 }

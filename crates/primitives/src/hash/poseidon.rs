@@ -1,6 +1,14 @@
-//! Plonky2's Poseidon: width 12, rate 8, capacity 4, 8 full and 22 partial rounds, S-box x^7, over Goldilocks.
+//! Poseidon of width 12, rate 8, capacity 4, 8 full and 22 partial rounds, S-box x^7, over Goldilocks.
 //!
-//! The round constants and the MDS matrix are those of Plonky2 1.1.0 (checked against it in `evergrove-recursion`).
+//! The round constants and the MDS matrix are those of Plonky2 1.1.0 (checked against it in `evergrove-recursion`) and of
+//! Polygon zkEVM. The two have one permutation and one hash of pairs ([`two_to_one`]), but two sponges for longer inputs:
+//!
+//! | | a block that is not the first | a block of fewer than 8 words |
+//! |---|---|---|
+//! | Plonky2: [`hash_no_pad`], [`hash_or_noop`] | overwrites words of the rate, the capacity stays | leaves the rest of the rate |
+//! | Polygon zkEVM: [`linear_hash`] | the first 4 words of the state become the capacity | is filled up with zeros |
+//!
+//! They agree on up to 8 words. The number of words must be fixed by the context in both, since neither pads injectively.
 
 mod constants;
 mod derive;
@@ -80,4 +88,24 @@ pub fn hash_or_noop(input: &[Goldilocks]) -> Digest {
     } else {
         hash_no_pad(input)
     }
+}
+
+/// Polygon zkEVM's `linear_hash`: up to four elements are the digest themselves (padded with zeros); more go through a sponge
+/// whose capacity is the digest of what was absorbed before, in blocks of 8 elements filled up with zeros.
+///
+/// The number of elements must be fixed by the context. ceil(n / 8) permutations for n > 4.
+pub fn linear_hash(input: &[Goldilocks]) -> Digest {
+    let mut digest = Digest::ZERO;
+    if input.len() <= 4 {
+        digest.0[..input.len()].copy_from_slice(input);
+        return digest;
+    }
+    for block in input.chunks(RATE) {
+        let mut s = [Goldilocks::ZERO; WIDTH];
+        s[..block.len()].copy_from_slice(block);
+        s[RATE..].copy_from_slice(&digest.0);
+        permute(&mut s);
+        digest = truncate(&s);
+    }
+    digest
 }

@@ -180,7 +180,7 @@ const fn fits(derived: &Partial, n: usize) -> bool {
         plus += derived.q[n][i] as u128;
         i += 1;
     }
-    (n <= lags || lags == LONG) && minus << 64 < HEADROOM && plus < (u128::MAX - derived.k[n]) >> 64
+    (n <= lags || lags == LONG) && minus < HEADROOM >> 64 && plus < (u128::MAX - derived.k[n]) >> 64
 }
 
 /// The one of c and c - p that is smaller in magnitude.

@@ -1,9 +1,9 @@
 //! Many permutations at a time, eight to a vector.
 //!
-//! **What.** [`permute_many`], [`two_to_one_many`], [`compress_many`], [`hash_no_pad_many`] and [`hash_or_noop_many`] return,
-//! word for word, what [`super::permute`], [`super::two_to_one`], [`super::compress`], [`super::hash_no_pad`] and
-//! [`super::hash_or_noop`] return one at a time. Any number of states, pairs or rows will do: what does not fill a vector is
-//! padded.
+//! **What.** [`permute_many`], [`two_to_one_many`], [`compress_many`], [`hash_no_pad_many`], [`hash_or_noop_many`] and
+//! [`linear_hash_many`] return, word for word, what [`super::permute`], [`super::two_to_one`], [`super::compress`],
+//! [`super::hash_no_pad`], [`super::hash_or_noop`] and [`super::linear_hash`] return one at a time. Any number of states,
+//! pairs or rows will do: what does not fill a vector is padded.
 //!
 //! **Speed.** With AVX-512 IFMA, vectors of eight states, four vectors interleaved. On every other instruction set one state
 //! after the other by [`super::permute`].
@@ -56,6 +56,22 @@ pub fn hash_or_noop_many(rows: &[Goldilocks], width: usize, digests: &mut [Diges
     if width > 4 {
         return hash_no_pad_many(rows, width, digests);
     }
+    pass_through(rows, width, digests);
+}
+
+/// [`super::linear_hash`] of every row of a row-major matrix with `digests.len()` rows of `width` elements.
+///
+/// # Panics
+/// If `rows` has not `width` elements for every digest.
+pub fn linear_hash_many(rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
+    if width > 4 {
+        return dispatch(Sponge::chained(Matrix::new(rows, width), digests));
+    }
+    pass_through(rows, width, digests);
+}
+
+/// Rows of at most four elements, which are their own digests.
+fn pass_through(rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
     assert_eq!(Some(rows.len()), width.checked_mul(digests.len()), "elements for {} rows of {width}", digests.len());
     for (i, digest) in digests.iter_mut().enumerate() {
         *digest = super::hash_or_noop(&rows[i * width..][..width]);
@@ -79,22 +95,68 @@ impl Kernel for Permute<'_> {
     }
 }
 
-/// The kernel of the hashes: the overwriting sponge over equally long rows, with a domain tag in the first capacity element.
+/// The kernel of the hashes: a sponge over equally long rows.
 #[derive(Debug)]
 pub struct Sponge<'a, R> {
     rows: R,
-    tag: Goldilocks,
+    mode: Mode,
     digests: &'a mut [Digest],
 }
 
+/// What a block does to the state.
+#[derive(Clone, Copy, Debug)]
+enum Mode {
+    /// Plonky2's, with a domain tag in the first capacity element.
+    Overwrite { tag: Goldilocks },
+    /// Polygon zkEVM's.
+    Chain,
+}
+
+impl Mode {
+    /// The first capacity element of the empty sponge.
+    #[inline(always)]
+    fn tag(self) -> Goldilocks {
+        match self {
+            Self::Overwrite { tag } => tag,
+            Self::Chain => Goldilocks::ZERO,
+        }
+    }
+
+    /// Absorbs a block, zero behind its `len` words, of which `start` words have gone before.
+    #[inline(always)]
+    fn absorb<T: Copy>(self, state: &mut [T; WIDTH], block: &[T; RATE], start: usize, len: usize) {
+        match self {
+            Self::Overwrite { .. } => state[..len].copy_from_slice(&block[..len]),
+            Self::Chain => {
+                if start > 0 {
+                    state.copy_within(..WIDTH - RATE, RATE);
+                }
+                state[..RATE].copy_from_slice(block);
+            }
+        }
+    }
+}
+
 impl<'a, R: Rows> Sponge<'a, R> {
-    /// Row i of `rows` to digest i.
+    /// Plonky2's overwriting sponge with a domain tag in the first capacity element: row i of `rows` to digest i.
     ///
     /// # Panics
     /// If there are not as many digests as rows. Where rows have no elements, any number of digests will do.
     pub fn new(rows: R, tag: Goldilocks, digests: &'a mut [Digest]) -> Self {
+        Self::with(rows, Mode::Overwrite { tag }, digests)
+    }
+
+    /// Polygon zkEVM's sponge, likewise. Unlike [`super::linear_hash`] it also permutes rows of four elements and fewer.
+    ///
+    /// # Panics
+    /// As [`Sponge::new`].
+    pub fn chained(rows: R, digests: &'a mut [Digest]) -> Self {
+        Self::with(rows, Mode::Chain, digests)
+    }
+
+    fn with(rows: R, mode: Mode, digests: &'a mut [Digest]) -> Self {
         assert!(rows.has(digests.len()), "there are {} digests for rows of {}", digests.len(), rows.width());
-        Self { rows, tag, digests }
+        Self { rows, mode, digests }
     }
 }
 
@@ -105,27 +167,27 @@ impl<R: Rows> Kernel for Sponge<'_, R> {
     fn run<L: Lanes>(self, _lanes: L) {
         #[cfg(target_arch = "x86_64")]
         if let Some(lanes) = _lanes.ifma() {
-            return ifma::sponge(lanes, self.rows, self.tag, self.digests);
+            return ifma::sponge(lanes, self.rows, self.mode, self.digests);
         }
-        sponge(self.rows, 0, self.tag, self.digests);
+        sponge(self.rows, 0, self.mode, self.digests);
     }
 }
 
 /// The rows from `first` on, one after the other.
-fn sponge<R: Rows>(rows: R, first: usize, tag: Goldilocks, digests: &mut [Digest]) {
+fn sponge<R: Rows>(rows: R, first: usize, mode: Mode, digests: &mut [Digest]) {
     for (row, digest) in (first..).zip(digests) {
         let mut state = [Goldilocks::ZERO; WIDTH];
-        state[RATE] = tag;
+        state[RATE] = mode.tag();
         for start in (0..rows.width()).step_by(RATE) {
             let len = (rows.width() - start).min(RATE);
-            state[..len].copy_from_slice(&rows.block(row, start)[..len]);
+            mode.absorb(&mut state, &rows.block(row, start), start, len);
             permute(&mut state);
         }
         *digest = truncate(&state);
     }
 }
 
-/// Where the rows of a [`Sponge`] come from: [`Matrix`] or [`Pairs`].
+/// Where the rows of a [`Sponge`] come from: [`Matrix`], [`Pairs`] or [`Groups`].
 pub trait Rows: Copy + Send + sealed::Sealed {
     /// Elements of a row.
     fn width(self) -> usize;
@@ -201,6 +263,39 @@ impl Rows for Pairs<'_> {
     #[inline(always)]
     fn block(self, row: usize, _start: usize) -> [Goldilocks; RATE] {
         let [Digest([a, b, c, d]), Digest([e, f, g, h])] = self.0[row];
+        [a, b, c, d, e, f, g, h]
+    }
+}
+
+/// Equally many digests are a row: the children of a node of a tree of any arity.
+#[derive(Clone, Copy, Debug)]
+pub struct Groups<'a> {
+    digests: &'a [Digest],
+    arity: usize,
+}
+
+impl<'a> Groups<'a> {
+    /// A row per `arity` digests.
+    pub fn new(digests: &'a [Digest], arity: usize) -> Self {
+        Self { digests, arity }
+    }
+}
+
+impl sealed::Sealed for Groups<'_> {}
+
+impl Rows for Groups<'_> {
+    #[inline(always)]
+    fn width(self) -> usize {
+        4 * self.arity
+    }
+    fn has(self, n: usize) -> bool {
+        self.arity.checked_mul(n) == Some(self.digests.len())
+    }
+    #[inline(always)]
+    fn block(self, row: usize, start: usize) -> [Goldilocks; RATE] {
+        let group = &self.digests[row * self.arity..][..self.arity];
+        let Digest([a, b, c, d]) = group[start / 4];
+        let Digest([e, f, g, h]) = group.get(start / 4 + 1).copied().unwrap_or(Digest::ZERO);
         [a, b, c, d, e, f, g, h]
     }
 }

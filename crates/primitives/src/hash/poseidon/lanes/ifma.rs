@@ -26,7 +26,7 @@ mod tests;
 
 use self::constants::{CONSTANTS, Halves};
 use super::super::{HALF_FULL_ROUNDS, PARTIAL_ROUNDS, RATE, WIDTH, permute};
-use super::Rows;
+use super::{Mode, Rows};
 use crate::field::EPSILON;
 use crate::lanes::arch::Avx512Ifma;
 use crate::lanes::{Body, LANES, Lanes};
@@ -396,18 +396,18 @@ pub(super) fn permute_many(w: W, states: &mut [[Goldilocks; WIDTH]]) {
 
 /// Rows from `first` on to digests, at most eight G of them.
 #[inline(always)]
-fn sponge_chunk<const G: usize, R: Rows>(w: W, rows: R, first: usize, tag: Goldilocks, digests: &mut [Digest]) {
+fn sponge_chunk<const G: usize, R: Rows>(w: W, rows: R, first: usize, mode: Mode, digests: &mut [Digest]) {
     let last = first + digests.len() - 1;
     let mut vectors = [[w.splat(0); WIDTH]; G];
     for vector in &mut vectors {
-        vector[RATE] = w.splat(tag.as_u64());
+        vector[RATE] = w.splat(mode.tag().as_u64());
     }
     for start in (0..rows.width()).step_by(RATE) {
         let len = (rows.width() - start).min(RATE);
         for (g, vector) in vectors.iter_mut().enumerate() {
             let base = first + LANES * g;
             let block = w.transpose(from_fn(|j| load(w, &rows.block((base + j).min(last), start))));
-            vector[..len].copy_from_slice(&block[..len]);
+            mode.absorb(vector, &block, start, len);
         }
         permute_groups(w, &mut vectors);
     }
@@ -420,18 +420,18 @@ fn sponge_chunk<const G: usize, R: Rows>(w: W, rows: R, first: usize, tag: Goldi
 }
 
 #[inline(always)]
-pub(super) fn sponge<R: Rows>(w: W, rows: R, tag: Goldilocks, digests: &mut [Digest]) {
+pub(super) fn sponge<R: Rows>(w: W, rows: R, mode: Mode, digests: &mut [Digest]) {
     let mut first = 0;
     let mut chunks = digests.chunks_exact_mut(GROUPS * LANES);
     for chunk in &mut chunks {
-        sponge_chunk::<GROUPS, R>(w, rows, first, tag, chunk);
+        sponge_chunk::<GROUPS, R>(w, rows, first, mode, chunk);
         first += chunk.len();
     }
     for chunk in chunks.into_remainder().chunks_mut(LANES) {
         if chunk.len() < FEW {
-            super::sponge(rows, first, tag, chunk);
+            super::sponge(rows, first, mode, chunk);
         } else {
-            sponge_chunk::<1, R>(w, rows, first, tag, chunk);
+            sponge_chunk::<1, R>(w, rows, first, mode, chunk);
         }
         first += chunk.len();
     }
