@@ -1,8 +1,10 @@
 //! Merkle trees against their definition, against Plonky2's caps and paths, and against bad sizes.
 
 use evergrove_kernels::tree::merkle::{
-    BLOCK, MerkleError, Poseidon, Shape, TreeHash, build, build_vec, cap, cap_vec, path, reference, root,
+    Arity, BLOCK, Keccak, MerkleError, Polygon, Poseidon, Shape, TreeHash, build, build_vec, cap, cap_vec,
+    elements_from_words, fold_path, path, reference, root,
 };
+use evergrove_primitives::hash::keccak::Function;
 use evergrove_primitives::{Digest, Goldilocks};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -18,14 +20,15 @@ fn matrix(rows: usize, width: usize) -> Vec<Goldilocks> {
     (0..rows * width).map(element).collect()
 }
 
-fn check(shape: &Shape, rows: &[Goldilocks]) {
-    let expected = reference::levels(Poseidon, shape, rows).unwrap();
-    let nodes = build_vec(Poseidon, shape, rows).unwrap();
+fn check<H: TreeHash>(hash: H, shape: &Shape, rows: &[H::Element]) {
+    let expected = reference::levels(hash, shape, rows).unwrap();
+    let nodes = build_vec(hash, shape, rows).unwrap();
     for (level, expected) in expected.iter().enumerate() {
         assert_eq!(nodes[shape.level(level)], **expected, "level {level} of {shape:?}");
     }
     assert_eq!(shape.level(shape.levels() - 1).end, shape.nodes());
-    assert_eq!(cap_vec(Poseidon, shape, rows).unwrap(), expected[shape.levels() - 1], "{shape:?}");
+    assert_eq!(shape.cap_len(), expected[shape.levels() - 1].len());
+    assert_eq!(cap_vec(hash, shape, rows).unwrap(), expected[shape.levels() - 1], "{shape:?}");
 }
 
 #[test]
@@ -58,7 +61,7 @@ fn trees_around_the_size_of_a_block() {
         for width in [1, 4, 5, 8, 17] {
             let elements = matrix(rows, width);
             for cap_height in 0..=rows.ilog2() {
-                check(&Shape::new(rows, width, cap_height).unwrap(), &elements);
+                check(Poseidon, &Shape::new(rows, width, cap_height).unwrap(), &elements);
             }
         }
     }
@@ -78,35 +81,125 @@ fn threads_do_not_change_a_tree() {
     }
 }
 
+/// Polygon zkEVM's tree over 64 rows of 128 columns, each row the sum of the two before.
+#[test]
+fn roots_are_those_of_polygon() {
+    let vectors: Value = serde_json::from_str(include_str!("../../../vectors/poseidon-polygon.json")).unwrap();
+    let words = |v: &Value| -> Vec<u64> {
+        v.as_array().unwrap().iter().map(|x| u64::from_str_radix(x.as_str().unwrap(), 16).unwrap()).collect()
+    };
+    let mut elements: Vec<Goldilocks> = (1..=128).chain(1..=128).map(Goldilocks::new).collect();
+    for i in 256..64 * 128 {
+        elements.push(elements[i - 256] + elements[i - 128]);
+    }
+    let found = root(Polygon, &elements, 128).unwrap();
+    assert_eq!(found.0.map(Goldilocks::as_u64).to_vec(), words(&vectors["merkle_root_of_64_rows_of_128"]));
+    // There a row without elements has four zeros for its digest, as a row of up to four zeros has.
+    let found = root(Polygon, &[Goldilocks::ZERO; 64], 1).unwrap();
+    assert_eq!(found.0.map(Goldilocks::as_u64).to_vec(), words(&vectors["merkle_root_of_64_rows_of_0"]));
+}
+
+/// Trees of any arity, complete and padded, by every hash.
+#[test]
+fn trees_of_every_arity_are_those_of_the_definition() {
+    let elements = matrix(5000, 9);
+    let bytes: Vec<u8> = elements.iter().map(|x| x.as_u64() as u8).collect();
+    for arity in [Arity::Two, Arity::Four, Arity::Eight] {
+        for rows in [1, 2, 3, 4, 5, 7, 8, 9, 63, 64, 65, 255, 256, 257, 511, 512, 513, 1024, 1025, 4096, 4097] {
+            for width in [1, 5, 9] {
+                let tall = Shape::padded(rows, width, arity, 0).unwrap();
+                let heights = tall.levels() as u32;
+                for cap_height in [0, 1, 2, heights - 1].into_iter().filter(|c| *c < heights) {
+                    let shape = Shape::padded(rows, width, arity, cap_height).unwrap();
+                    assert_eq!(shape.levels() as u32, heights - cap_height);
+                    check(Poseidon, &shape, &elements[..rows * width]);
+                    if rows < 600 {
+                        check(Polygon, &shape, &elements[..rows * width]);
+                        check(Keccak(Function::Sha3_256), &shape, &bytes[..rows * width]);
+                        check(Keccak(Function::Keccak256), &shape, &bytes[..rows * width]);
+                    }
+                    let complete = Shape::complete(rows, width, arity, cap_height);
+                    if rows.is_power_of_two() && rows.ilog2() % arity.get().ilog2() == 0 {
+                        let complete = complete.unwrap();
+                        assert_eq!(complete, shape);
+                        assert_eq!(complete.cap_len(), arity.get().pow(cap_height));
+                    } else {
+                        assert_eq!(complete, Err(MerkleError::RowCount { rows, arity: arity.get() }));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Leaves of 64 bytes: every node is one permutation.
+#[test]
+fn sha3_trees_are_those_of_the_definition() {
+    let bytes: Vec<u8> = (0..64 << 11).map(|i: usize| (i * 131 + (i >> 8) * 17) as u8).collect();
+    for log in [0, 1, 5, 9, 10, 11] {
+        let shape = Shape::new(1 << log, 64, 0).unwrap();
+        for function in [Function::Sha3_256, Function::Keccak256] {
+            check(Keccak(function), &shape, &bytes[..64 << log]);
+        }
+    }
+}
+
 #[test]
 fn paths_lead_to_the_cap() {
-    let shape = Shape::new(64, 12, 2).unwrap();
-    let elements = matrix(64, 12);
-    let nodes = build_vec(Poseidon, &shape, &elements).unwrap();
-    let cap = &nodes[shape.level(shape.levels() - 1)];
-    for index in 0..64 {
-        let siblings = path(&shape, &nodes, index).unwrap();
-        assert_eq!(siblings.len(), 4);
-        let mut digest = Poseidon.leaf(&elements[index * 12..][..12]);
-        for (level, sibling) in siblings.enumerate() {
-            digest = match index >> level & 1 {
-                0 => Poseidon.node(&digest, &sibling),
-                _ => Poseidon.node(&sibling, &digest),
-            };
+    let shapes = [
+        Shape::new(64, 12, 2),
+        Shape::complete(64, 12, Arity::Four, 1),
+        Shape::complete(64, 12, Arity::Eight, 0),
+        Shape::padded(61, 12, Arity::Two, 1),
+        Shape::padded(61, 12, Arity::Four, 0),
+        Shape::padded(9, 12, Arity::Eight, 0),
+        Shape::padded(1, 12, Arity::Eight, 0),
+    ];
+    for shape in shapes.map(Result::unwrap) {
+        let rows = shape.rows();
+        let elements = matrix(rows, 12);
+        let nodes = build_vec(Poseidon, &shape, &elements).unwrap();
+        let cap = &nodes[shape.level(shape.levels() - 1)];
+        for index in 0..rows {
+            let siblings: Vec<Digest> = path(&shape, &nodes, index).unwrap().collect();
+            assert_eq!(siblings.len(), (shape.arity().get() - 1) * (shape.levels() - 1));
+            let leaf = Poseidon.leaf(&elements[index * 12..][..12]);
+            let found = fold_path(Poseidon, &shape, index, leaf, &siblings).unwrap();
+            let log = shape.arity().get().ilog2() * (shape.levels() as u32 - 1);
+            assert_eq!(found, cap[index >> log], "leaf {index} of {shape:?}");
+            let short = fold_path(Poseidon, &shape, index, leaf, &siblings[..siblings.len().saturating_sub(1)]);
+            assert_eq!(short.is_err(), !siblings.is_empty());
         }
-        assert_eq!(digest, cap[index >> 4], "leaf {index}");
+        assert_eq!(
+            fold_path(Poseidon, &shape, rows, Digest::ZERO, &[]),
+            Err(MerkleError::LeafIndex { index: rows, rows })
+        );
     }
+}
+
+#[test]
+fn words_that_are_no_elements_are_refused() {
+    let mut elements = [Goldilocks::ONE; 3];
+    let words = [0, Goldilocks::ORDER - 1, 7];
+    assert_eq!(elements_from_words(&words, &mut elements), Ok(()));
+    assert_eq!(elements.map(Goldilocks::as_u64), words);
+    for word in [Goldilocks::ORDER, u64::MAX] {
+        let refused = elements_from_words(&[1, word, word], &mut elements);
+        assert_eq!(refused, Err(MerkleError::NonCanonical { position: 1, word }));
+    }
+    let error = elements_from_words(&words[..2], &mut elements).unwrap_err();
+    assert_eq!(error, MerkleError::Elements { found: 2, expected: 3, rows: 3, width: 1 });
 }
 
 #[test]
 fn bad_sizes_are_refused() {
     let new = Shape::new;
     for rows in [0, 3, 6, usize::MAX] {
-        assert_eq!(new(rows, 4, 0), Err(MerkleError::RowCount { rows }));
+        assert_eq!(new(rows, 4, 0), Err(MerkleError::RowCount { rows, arity: 2 }));
     }
     assert_eq!(new(8, 0, 0), Err(MerkleError::NoColumns));
-    assert_eq!(new(8, 1, 4), Err(MerkleError::CapTooHigh { cap_height: 4, rows: 8 }));
-    assert_eq!(new(8, 1, u32::MAX), Err(MerkleError::CapTooHigh { cap_height: u32::MAX, rows: 8 }));
+    assert_eq!(new(8, 1, 4), Err(MerkleError::CapTooHigh { cap_height: 4, height: 3, rows: 8 }));
+    assert_eq!(new(8, 1, u32::MAX), Err(MerkleError::CapTooHigh { cap_height: u32::MAX, height: 3, rows: 8 }));
     let rows = 1 << (usize::BITS - 2);
     assert_eq!(new(rows, 8, 0), Err(MerkleError::TooLarge { rows, width: 8 }));
     assert_eq!(new(2 * rows, 1, 0), Err(MerkleError::TooLarge { rows: 2 * rows, width: 1 }));
@@ -131,10 +224,18 @@ fn bad_sizes_are_refused() {
     assert_eq!(path(&shape, &nodes, 8).err(), Some(MerkleError::LeafIndex { index: 8, rows: 8 }));
     assert_eq!(path(&shape, &nodes[..3], 0).err(), digests("nodes", 3, 14).err());
     assert_eq!(root(Poseidon, &elements, 0), Err(MerkleError::NoColumns));
-    assert_eq!(root(Poseidon, &elements, 7), Err(MerkleError::RowCount { rows: 5 }));
-    assert_eq!(root(Poseidon, &elements[..39], 5), Err(MerkleError::RowCount { rows: 7 }));
-    let message = MerkleError::CapTooHigh { cap_height: 4, rows: 8 }.to_string();
-    assert!(message.contains("2^4") && message.contains("8 rows"), "{message}");
+    assert_eq!(root(Poseidon, &elements, 7), Err(MerkleError::RowCount { rows: 5, arity: 2 }));
+    assert_eq!(root(Poseidon, &elements[..39], 5), Err(MerkleError::RowCount { rows: 7, arity: 2 }));
+    let message = MerkleError::CapTooHigh { cap_height: 4, height: 3, rows: 8 }.to_string();
+    assert!(message.contains("cap 4 levels") && message.contains("8 rows"), "{message}");
+    for arity in [Arity::Two, Arity::Four, Arity::Eight] {
+        assert_eq!(Shape::padded(0, 4, arity, 0), Err(MerkleError::NoRows));
+        assert_eq!(Shape::padded(3, 0, arity, 0), Err(MerkleError::NoColumns));
+        let huge = Shape::padded(usize::MAX, 1, arity, 0);
+        assert_eq!(huge, Err(MerkleError::TooLarge { rows: usize::MAX, width: 1 }));
+        let error = Shape::padded(9, 1, arity, 5).unwrap_err();
+        assert!(matches!(error, MerkleError::CapTooHigh { cap_height: 5, rows: 9, .. }));
+    }
 }
 
 proptest! {
@@ -156,6 +257,7 @@ proptest! {
                 *x = Goldilocks::new(*edge);
             }
         }
-        check(&Shape::new(rows, width, cap.min(log)).unwrap(), &elements);
+        check(Poseidon, &Shape::new(rows, width, cap.min(log)).unwrap(), &elements);
+        check(Polygon, &Shape::new(rows, width, cap.min(log)).unwrap(), &elements);
     }
 }

@@ -1,7 +1,6 @@
-//! Balanced binary trees.
+//! Balanced trees.
 
 pub mod count;
 pub mod merkle;
 pub mod ops;
 pub mod schedule;
-pub mod sha3;
