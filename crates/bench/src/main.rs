@@ -7,6 +7,7 @@
 mod keys;
 mod memory;
 mod merkle;
+mod p3;
 #[cfg_attr(not(test), expect(dead_code, reason = "the figures that are drawn with it follow"))]
 mod plot;
 mod reckle;

@@ -1,9 +1,11 @@
-//! `merkle-poseidon`: a Poseidon Merkle tree over the rows of a matrix, all levels into one buffer, beside Plonky2's.
+//! `merkle-poseidon`: a Poseidon Merkle tree over the rows of a matrix, beside its peers, or streamed.
 
 use std::time::Instant;
 
-use evergrove_kernels::tree::merkle::{Poseidon, Shape, TreeHash, build};
-use evergrove_primitives::hash::poseidon::lanes::{Matrix, Pairs, Sponge};
+use anyhow::bail;
+use clap::ValueEnum;
+use evergrove_kernels::tree::merkle::{Arity, Polygon, Poseidon, Shape, Stream, TreeHash, build};
+use evergrove_primitives::hash::poseidon::lanes::{Groups, Matrix, Sponge};
 use evergrove_primitives::lanes::{Isa, available, dispatch_on};
 use evergrove_primitives::{Digest, Goldilocks};
 use plonky2::field::goldilocks_field::GoldilocksField;
@@ -13,19 +15,33 @@ use plonky2::hash::poseidon::PoseidonHash;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::p3;
 use crate::turns::{Row, medians};
 
 /// Runs of each implementation.
 const RUNS: usize = 5;
+/// Rows that a stream is given at a time.
+const PIECE: usize = 1 << 14;
+/// The peer of the article on Poseidon hardware: 2^24 rows of 130 columns (136 with padding) on 128 virtual CPUs.
+const PUBLISHED: (u32, usize, u32, f64) = (24, 136, 128, 8.49);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Rows, as a power of two.
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(0..=26))]
-    log_size: u32,
+    /// Rows, as a power of two: 16, or 24 with --stream.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=30))]
+    log_size: Option<u32>,
     /// Field elements of a row.
     #[arg(long, default_value_t = 136, value_parser = clap::value_parser!(u32).range(1..=4096))]
     columns: u32,
+    /// Which sponge hashes the rows.
+    #[arg(long, default_value = "plonky2")]
+    convention: Convention,
+    /// The root alone, of rows that are never all there; ours alone, beside a published figure.
+    #[arg(long)]
+    stream: bool,
+    /// Our instruction set: portable, avx2, avx512 or avx512ifma. The best by default.
+    #[arg(long, value_parser = parse_isa)]
+    isa: Option<Isa>,
     /// Threads.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: u32,
@@ -34,43 +50,71 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// [`Poseidon`] on an instruction set that is not the best.
-#[derive(Clone, Copy)]
-struct PoseidonOn(Isa);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Convention {
+    /// Blocks overwrite the rate.
+    Plonky2,
+    /// Polygon zkEVM: a chained capacity, blocks filled up with zeros.
+    Polygon,
+}
 
-impl TreeHash for PoseidonOn {
+/// An instruction set of this CPU, by its name.
+pub(crate) fn parse_isa(name: &str) -> Result<Isa, String> {
+    available().find(|isa| isa.to_string() == name).ok_or_else(|| {
+        let names: Vec<String> = available().map(|isa| isa.to_string()).collect();
+        format!("this CPU has {}", names.join(", "))
+    })
+}
+
+/// Our hash by either convention on a given instruction set.
+#[derive(Clone, Copy)]
+struct On {
+    isa: Isa,
+    convention: Convention,
+}
+
+impl TreeHash for On {
     type Element = Goldilocks;
     type Digest = Digest;
 
     fn leaves(&self, rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
-        if width <= 4 {
-            return Poseidon.leaves(rows, width, digests);
+        let matrix = Matrix::new(rows, width);
+        match self.convention {
+            _ if width <= 4 => Poseidon.leaves(rows, width, digests),
+            Convention::Plonky2 => dispatch_on(self.isa, Sponge::new(matrix, Goldilocks::ZERO, digests)),
+            Convention::Polygon => dispatch_on(self.isa, Sponge::chained(matrix, digests)),
         }
-        dispatch_on(self.0, Sponge::new(Matrix::new(rows, width), Goldilocks::ZERO, digests));
     }
-    fn nodes(&self, pairs: &[[Digest; 2]], digests: &mut [Digest]) {
-        dispatch_on(self.0, Sponge::new(Pairs::new(pairs), Goldilocks::ZERO, digests));
+    fn nodes(&self, children: &[Digest], arity: usize, digests: &mut [Digest]) {
+        let groups = Groups::new(children, arity);
+        match self.convention {
+            Convention::Plonky2 => dispatch_on(self.isa, Sponge::new(groups, Goldilocks::ZERO, digests)),
+            Convention::Polygon => dispatch_on(self.isa, Sponge::chained(groups, digests)),
+        }
     }
     fn leaf(&self, row: &[Goldilocks]) -> Digest {
-        Poseidon.leaf(row)
+        match self.convention {
+            Convention::Plonky2 => Poseidon.leaf(row),
+            Convention::Polygon => Polygon.leaf(row),
+        }
     }
-    fn node(&self, left: &Digest, right: &Digest) -> Digest {
-        Poseidon.node(left, right)
+    fn node(&self, children: &[Digest]) -> Digest {
+        match self.convention {
+            Convention::Plonky2 => Poseidon.node(children),
+            Convention::Polygon => Polygon.node(children),
+        }
     }
 }
 
-/// Makes the tree, and returns the seconds it took and the root.
-type Run<'a> = Box<dyn FnMut() -> anyhow::Result<(f64, Digest)> + Send + 'a>;
+/// Makes the tree, and returns the seconds it took and the root. `None`: the root of another hash.
+type Run<'a> = Box<dyn FnMut() -> anyhow::Result<(f64, Option<Digest>)> + Send + 'a>;
 
-fn ours<'a, H>(hash: H, shape: &'a Shape, rows: &'a [Goldilocks]) -> Run<'a>
-where
-    H: TreeHash<Element = Goldilocks, Digest = Digest> + Send + 'a,
-{
+fn ours<'a>(hash: On, shape: &'a Shape, rows: &'a [Goldilocks]) -> Run<'a> {
     let mut nodes = vec![Digest::ZERO; shape.nodes()];
     Box::new(move || {
         let start = Instant::now();
         build(hash, shape, rows, &mut nodes)?;
-        Ok((start.elapsed().as_secs_f64(), nodes[shape.nodes() - 1]))
+        Ok((start.elapsed().as_secs_f64(), Some(nodes[shape.nodes() - 1])))
     })
 }
 
@@ -82,40 +126,124 @@ fn plonky2<'a>(shape: &'a Shape, rows: &'a [Goldilocks]) -> Run<'a> {
         let start = Instant::now();
         let tree = MerkleTree::<GoldilocksField, PoseidonHash>::new(leaves, 0);
         let seconds = start.elapsed().as_secs_f64();
-        Ok((seconds, Digest(tree.cap.0[0].elements.map(|x| Goldilocks::reduce(x.to_canonical_u64())))))
+        let root = tree.cap.0[0].elements.map(|x| Goldilocks::reduce(x.to_canonical_u64()));
+        Ok((seconds, Some(Digest(root))))
     })
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     rayon::ThreadPoolBuilder::new().num_threads(args.threads as usize).build_global()?;
-    let shape = Shape::new(1 << args.log_size, args.columns as usize, 0)?;
+    let best = On { isa: args.isa.unwrap_or_else(Isa::detect), convention: args.convention };
+    let name = match args.isa {
+        None => "evergrove".to_owned(),
+        Some(isa) => format!("evergrove-{isa}"),
+    };
+    if args.stream {
+        return stream(args, best, name);
+    }
+    let log_size = args.log_size.unwrap_or(16);
+    if log_size > 26 {
+        bail!("2^{log_size} rows at once: the most is 2^26; use --stream");
+    }
+    let shape = Shape::new(1 << log_size, args.columns as usize, 0)?;
     let mut rng = ChaCha8Rng::seed_from_u64(136);
     let elements = shape.rows() * shape.width();
     let rows: Vec<Goldilocks> = (0..elements).map(|_| Goldilocks::new(rng.gen_range(0..Goldilocks::ORDER))).collect();
 
-    let mut runs =
-        vec![("evergrove".to_owned(), ours(Poseidon, &shape, &rows)), ("plonky2".to_owned(), plonky2(&shape, &rows))];
-    for isa in available().filter(|isa| [Isa::Portable, Isa::Avx2].contains(isa) && *isa != Isa::detect()) {
-        runs.push((format!("evergrove-{isa}"), ours(PoseidonOn(isa), &shape, &rows)));
+    let mut runs = vec![(name, ours(best, &shape, &rows))];
+    // The two conventions agree on rows of one block.
+    if args.convention == Convention::Plonky2 || shape.width() <= 8 {
+        runs.push(("plonky2".to_owned(), plonky2(&shape, &rows)));
     }
-    let medians = medians(runs.len(), RUNS, |k| rayon::scope(|_| runs[k].1()))?;
+    if args.isa.is_none() {
+        for isa in available().filter(|isa| *isa != Isa::detect()) {
+            runs.push((format!("evergrove-{isa}"), ours(On { isa, ..best }, &shape, &rows)));
+        }
+    }
+    let p3: Run<'_> = Box::new(|| Ok((p3::poseidon_tree(&rows, shape.width())?, None)));
+    runs.push(("p3-poseidon1".to_owned(), p3));
 
-    let per_leaf = if shape.width() <= 4 { 0 } else { shape.width().div_ceil(8) };
-    let permutations = (shape.rows() * (per_leaf + 1) - 1) as f64;
+    // What has no comparable root stands for the first.
+    let mut root = None;
+    let medians = medians(runs.len(), RUNS, |k| {
+        let (seconds, found) = rayon::scope(|_| runs[k].1())?;
+        root = root.or(found);
+        Ok((seconds, found.or(root)))
+    })?;
     for (k, ((name, _), seconds)) in runs.into_iter().zip(&medians).enumerate() {
-        let mperm_per_second = permutations / seconds / 1e6;
-        let row = Row {
-            kernel: "merkle-poseidon",
-            r#impl: name,
-            size: shape.rows(),
-            columns: Some(shape.width()),
-            threads: args.threads,
-            seconds: *seconds,
-            ns_per_element: seconds * 1e9 / elements as f64,
-            mperm_per_second: Some(mperm_per_second),
-            ratio: (k > 0).then(|| seconds / medians[0]),
-        };
-        row.print(args.json, &format!("{mperm_per_second:.3} Mperm/s"))?;
+        let ratio = (k > 0).then(|| seconds / medians[0]);
+        print(args, name, log_size, shape.width(), args.threads, *seconds, ratio)?;
     }
     Ok(())
+}
+
+/// The root of rows that are made a piece at a time; making them is not counted.
+fn stream(args: &Args, hash: On, name: String) -> anyhow::Result<()> {
+    let log_size = args.log_size.unwrap_or(24);
+    let shape = Shape::padded(1 << log_size, args.columns as usize, Arity::Two, 0)?;
+    let mut rng = ChaCha8Rng::seed_from_u64(130);
+    let width = shape.width();
+    let mut piece: Vec<Goldilocks> =
+        (0..PIECE.min(shape.rows()) * width).map(|_| Goldilocks::new(rng.gen_range(0..Goldilocks::ORDER))).collect();
+    let mut stream = Stream::new(hash, &shape);
+    let mut seconds = 0.0;
+    while stream.rows() < shape.rows() {
+        // Every row differs from those before, in its first column.
+        for (row, elements) in (stream.rows() as u64..).zip(piece.chunks_mut(width)) {
+            elements[0] = Goldilocks::new(row);
+        }
+        let start = Instant::now();
+        rayon::scope(|_| stream.push(&piece))?;
+        seconds += start.elapsed().as_secs_f64();
+    }
+    let start = Instant::now();
+    let root = stream.finish()?[0];
+    seconds += start.elapsed().as_secs_f64();
+    if !args.json {
+        println!("root {root}");
+    }
+    print(args, name, log_size, width, args.threads, seconds, None)?;
+    // Per permutation and thread, since the sizes differ.
+    let (published_log, published_width, cpus, published) = PUBLISHED;
+    let of =
+        |log: u32, width: usize, threads: u32, seconds: f64| seconds * f64::from(threads) / permutations(log, width);
+    let ratio = of(published_log, published_width, cpus, published) / of(log_size, width, args.threads, seconds);
+    print(args, "published-128-vcpu".to_owned(), published_log, published_width, cpus, published, Some(ratio))
+}
+
+/// Permutations of a binary tree.
+fn permutations(log_size: u32, width: usize) -> f64 {
+    let per_leaf = if width <= 4 { 0 } else { width.div_ceil(8) };
+    ((per_leaf + 1) as f64) * f64::from(log_size).exp2() - 1.0
+}
+
+fn print(
+    args: &Args,
+    name: String,
+    log_size: u32,
+    width: usize,
+    threads: u32,
+    seconds: f64,
+    ratio: Option<f64>,
+) -> anyhow::Result<()> {
+    let mperm_per_second = permutations(log_size, width) / seconds / 1e6;
+    let size = 1_usize << log_size;
+    let row = Row {
+        kernel: match (args.convention, args.stream) {
+            (Convention::Plonky2, false) => "merkle-poseidon",
+            (Convention::Plonky2, true) => "merkle-poseidon-stream",
+            (Convention::Polygon, false) => "merkle-polygon",
+            (Convention::Polygon, true) => "merkle-polygon-stream",
+        },
+        r#impl: name,
+        size,
+        columns: Some(width),
+        threads,
+        seconds,
+        ns_per_element: seconds * 1e9 / (size * width) as f64,
+        mperm_per_second: Some(mperm_per_second),
+        ratio,
+    };
+    let per_thread = mperm_per_second / f64::from(threads);
+    row.print(args.json, &format!("{mperm_per_second:.3} Mperm/s, {per_thread:.3} a thread"))
 }

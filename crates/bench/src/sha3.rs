@@ -2,12 +2,17 @@
 
 use std::time::Instant;
 
-use evergrove_kernels::tree::sha3::{Leaf, Node, build, node_count};
+use evergrove_kernels::tree::merkle::{Keccak, Shape, TreeHash, build};
 use evergrove_primitives::hash::keccak::{Function, Many, NODE_BYTES};
 use evergrove_primitives::lanes::{Isa, available, dispatch_on};
 use rayon::prelude::*;
 
+use crate::merkle::parse_isa;
+use crate::p3;
 use crate::turns::{Row, medians};
+
+type Node = [u8; 32];
+type Leaf = [u8; NODE_BYTES];
 
 /// Nodes that a thread hashes at a time, in the peers' trees.
 const CHUNK: usize = 1024;
@@ -19,6 +24,9 @@ pub(crate) struct Args {
     /// Leaves, as a power of two.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=26))]
     log_size: u32,
+    /// Our instruction set: portable, avx2, avx512 or avx512ifma. The best by default.
+    #[arg(long, value_parser = parse_isa)]
+    isa: Option<Isa>,
     /// Threads.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: u32,
@@ -38,23 +46,42 @@ fn one_by_one(hash: impl Fn(&[u8]) -> Node + Sync + 'static) -> HashNodes {
     })
 }
 
-fn by_lanes(isa: Isa) -> HashNodes {
-    Box::new(move |messages, digests| {
-        dispatch_on(isa, Many { function: Function::Sha3_256, messages, message_bytes: NODE_BYTES, digests });
-    })
+/// SHA3-256 on a given instruction set.
+#[derive(Clone, Copy)]
+struct On(Isa);
+
+impl On {
+    fn many(self, messages: &[u8], message_bytes: usize, digests: &mut [Node]) {
+        dispatch_on(self.0, Many { function: Function::Sha3_256, messages, message_bytes, digests });
+    }
 }
 
+impl TreeHash for On {
+    type Element = u8;
+    type Digest = Node;
+
+    fn leaves(&self, rows: &[u8], width: usize, digests: &mut [Node]) {
+        self.many(rows, width, digests);
+    }
+    fn nodes(&self, children: &[Node], arity: usize, digests: &mut [Node]) {
+        self.many(children.as_flattened(), 32 * arity, digests);
+    }
+    fn leaf(&self, row: &[u8]) -> Node {
+        Keccak(Function::Sha3_256).leaf(row)
+    }
+    fn node(&self, children: &[Node]) -> Node {
+        Keccak(Function::Sha3_256).node(children)
+    }
+}
+
+/// The other libraries' functions.
 fn peers() -> Vec<(String, HashNodes)> {
     use sha3::Digest;
 
-    let mut peers = vec![
+    vec![
         ("sha3".to_owned(), one_by_one(|message| sha3::Sha3_256::digest(message).into())),
         ("keccak-asm".to_owned(), one_by_one(|message| keccak_asm::Sha3_256::digest(message).into())),
-    ];
-    for isa in available().filter(|isa| [Isa::Portable, Isa::Avx2].contains(isa) && *isa != Isa::detect()) {
-        peers.push((format!("evergrove-{isa}"), by_lanes(isa)));
-    }
-    peers
+    ]
 }
 
 /// The tree of a library that hashes nodes: the layout of [`build`], level by level.
@@ -79,23 +106,43 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let size = 1_usize << args.log_size;
     let leaves: Vec<Leaf> =
         (0..size).map(|i| core::array::from_fn(|j| (i.wrapping_mul(0x9e37_79b9) >> (j % 24)) as u8)).collect();
-    let mut nodes: Vec<Node> = vec![[0; 32]; node_count(size)?];
+    let shape = Shape::new(size, NODE_BYTES, 0)?;
+    let mut nodes: Vec<Node> = vec![[0; 32]; shape.nodes()];
 
-    let peers = peers();
-    let medians = medians(peers.len() + 1, RUNS, |k| {
+    let best = args.isa.unwrap_or_else(Isa::detect);
+    let mut isas = vec![best];
+    isas.extend(available().filter(|isa| args.isa.is_none() && *isa < Isa::Avx512 && *isa != best));
+    let (peers, ours) = (peers(), isas.len());
+    // Plonky3's root is of another function, and stands for the first.
+    let mut root = [0; 32];
+    let medians = medians(ours + peers.len() + 1, RUNS, |k| {
         let start = Instant::now();
-        match k.checked_sub(1) {
-            None => build(Function::Sha3_256, &leaves, &mut nodes)?,
-            Some(peer) => rayon::scope(|_| peer_tree(&peers[peer].1, &leaves, &mut nodes)),
+        if k < ours {
+            build(On(isas[k]), &shape, leaves.as_flattened(), &mut nodes)?;
+        } else if k < ours + peers.len() {
+            rayon::scope(|_| peer_tree(&peers[k - ours].1, &leaves, &mut nodes));
+        } else {
+            return Ok((rayon::scope(|_| p3::keccak_tree(leaves.as_flattened()))?, root));
         }
-        Ok((start.elapsed().as_secs_f64(), nodes[nodes.len() - 1]))
+        root = nodes[nodes.len() - 1];
+        Ok((start.elapsed().as_secs_f64(), root))
     })?;
 
-    let names = core::iter::once("evergrove").chain(peers.iter().map(|(name, _)| name.as_str()));
-    for (k, (name, seconds)) in names.zip(&medians).enumerate() {
+    let our_name = |(k, isa): (usize, &Isa)| match (k, args.isa) {
+        (0, None) => "evergrove".to_owned(),
+        _ => format!("evergrove-{isa}"),
+    };
+    let names: Vec<String> = isas
+        .iter()
+        .enumerate()
+        .map(our_name)
+        .chain(peers.iter().map(|(name, _)| name.clone()))
+        .chain(["p3-keccak".to_owned()])
+        .collect();
+    for (k, (name, seconds)) in names.into_iter().zip(&medians).enumerate() {
         let row = Row {
             kernel: "merkle-sha3",
-            r#impl: name.to_owned(),
+            r#impl: name,
             size,
             columns: None,
             threads: args.threads,

@@ -47,10 +47,10 @@ impl<H: TreeHash> Combine for Merkle<H> {
     ) -> [H::Digest; LANES] {
         let pairs: [[H::Digest; 2]; LANES] = core::array::from_fn(|i| [left[i], right[i]]);
         let mut nodes = [H::Digest::default(); LANES];
-        self.0.nodes(&pairs, &mut nodes);
+        self.0.nodes(pairs.as_flattened(), 2, &mut nodes);
         nodes
     }
     fn node(&self, _: u32, left: &H::Digest, right: &H::Digest) -> H::Digest {
-        self.0.node(left, right)
+        self.0.node(&[*left, *right])
     }
 }
