@@ -3,6 +3,7 @@
 //! **What.** [`tree::merkle`]: Merkle trees over the rows of a matrix. `mle`: multilinear extensions, their tables of eq,
 //! values and products. [`tree::schedule`] and [`tree::ops`]: any operation on the nodes of a tree by any traversal, with
 //! exact counts in [`tree::count`].
+//! `sumcheck`: SumCheck, ZeroCheck and ProductCheck over multilinear polynomials.
 //!
 //! **When.** For commitments to many rows, and for the provers of SumCheck. Buffers are the caller's; work is split over the
 //! rayon pool that the call runs in, and each piece picks the best instruction set of the CPU for itself. Results do not
@@ -18,4 +19,6 @@
 #[cfg(feature = "ark")]
 pub mod mle;
 pub mod ntt;
+#[cfg(feature = "ark")]
+pub mod sumcheck;
 pub mod tree;

@@ -1,0 +1,294 @@
+//! SumCheck, ZeroCheck and ProductCheck over virtual polynomials.
+//!
+//! **What.** A [`VirtualPolynomial`] f is a sum of products of multilinear polynomials, which the prover has as tables of 2^n
+//! values. [`SumCheck`] proves the sum of f, or of eq(w, x) f(x), over the cube; [`ZeroCheck`] that f is 0 on all of it;
+//! [`ProductCheck`] a product of values, or a quotient of products. Each leaves a verifier with values of the multilinear
+//! polynomials at one point, [`Evaluations`], which the caller holds against its commitments.
+//!
+//! **Messages.** The polynomial of a round is sent as coefficients without the constant one, which the claim gives: degree d
+//! costs d elements. Under weights eq(w, x) the factor of the round's variable is not sent either (Gruen), so that eq adds nothing to
+//! the degree. The values of all tables at the final point end the proof. See docs/math/sumcheck.md.
+//!
+//! **Provers** run eight lanes wide on the best instruction set of the CPU and on the threads of the current rayon pool, and
+//! send the same bytes whatever these are. They take tables in two ways ([`Tables`]): borrowed, with a workspace of half
+//! their size, or given away, without one. No table of weights is built. [`Order`] says which variable goes first.
+//!
+//! **Verifiers** are scalar, use no threads and never panic: whatever is wrong with a proof is a [`VerifyError`].
+//!
+//! **Transcripts** are behind two small traits; [`SpongeProver`] and [`SpongeVerifier`] are those to use.
+//!
+//! ```
+//! use ark_bls12_381::Fr;
+//! use evergrove_kernels::sumcheck::{Order, SpongeProver, SpongeVerifier, SumCheck, Tables, VirtualPolynomial};
+//!
+//! // The sum of a(x) b(x) over the cube in three variables.
+//! let (a, b): (Vec<Fr>, Vec<Fr>) = ((0..8).map(Fr::from).collect(), (0..8).map(|i| Fr::from(i * i)).collect());
+//! let check = SumCheck::new(VirtualPolynomial::product(3, 2)?, Order::LowFirst);
+//! let mut workspace = vec![Fr::from(0); check.workspace()];
+//!
+//! // The context is what the statement rests on: commitments to a and b.
+//! let mut transcript = SpongeProver::new(b"example", b"commitments");
+//! let tables = Tables::Borrowed { tables: &[&a, &b], workspace: &mut workspace };
+//! let (claim, _) = check.prove(tables, None, &mut transcript)?;
+//! assert_eq!(claim, Fr::from(784));
+//!
+//! let proof = transcript.into_proof();
+//! let mut transcript = SpongeVerifier::new(b"example", b"commitments", &proof);
+//! let evaluations = check.verify(claim, &mut transcript)?;
+//! transcript.finish()?;
+//! // What is left: that a and b have the values `evaluations.values` at `evaluations.point`.
+//! # assert_eq!(evaluations.point.len(), 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod engine;
+mod pass;
+mod polynomial;
+mod product;
+mod prover;
+pub mod reference;
+mod round;
+mod sponge;
+mod tail;
+mod transcript;
+mod verifier;
+mod weights;
+mod zero;
+
+use evergrove_primitives::lanes::Isa;
+
+use engine::LanesEngine;
+use prover::Claim;
+
+pub use pass::Field;
+pub use polynomial::{MAX_DEGREE, MAX_TABLES, MAX_TERMS, MAX_VARIABLES, ShapeError, Term, VirtualPolynomial};
+pub use product::{ProductCheck, ProductEvaluations, ProductWitness};
+pub use sponge::{PROTOCOL, SpongeProver, SpongeVerifier, element_bytes};
+pub use transcript::{ProverTranscript, Transcript, TranscriptError, VerifierTranscript};
+pub use verifier::{Evaluations, VerifyError};
+pub use weights::eq;
+pub use zero::ZeroCheck;
+
+/// Which variable a prover binds first. Another order gives other messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// x_0 first: neighbours in a table. The order of arkworks and HyperPlonk.
+    LowFirst,
+    /// x_(n-1) first: the halves of a table. The faster one, by a little.
+    HighFirst,
+}
+
+impl Order {
+    /// The variables in this order.
+    fn variables(self, variables: usize) -> impl Iterator<Item = usize> {
+        (0..variables).map(move |i| match self {
+            Self::LowFirst => i,
+            Self::HighFirst => variables - 1 - i,
+        })
+    }
+}
+
+/// The values of the multilinear polynomials: for each, 2^n, canonical.
+///
+/// For an element of arkworks that is not canonical (none comes out of its checked constructors) the proof is one that no
+/// verifier accepts, or the prover reports [`ProveError::Claim`].
+#[derive(Debug)]
+pub enum Tables<'a, F> {
+    /// Read only.
+    Borrowed {
+        /// One slice per table.
+        tables: &'a [&'a [F]],
+        /// Room to work in: `workspace()` elements of any value.
+        workspace: &'a mut [F],
+    },
+    /// Used up: what is in them afterwards means nothing.
+    InPlace(Vec<&'a mut [F]>),
+}
+
+impl<F> Tables<'_, F> {
+    /// That there are as many tables and values as the polynomial says, and as much workspace as needed.
+    fn check<G: ark_ff::PrimeField>(&self, polynomial: &VirtualPolynomial<G>) -> Result<(), ProveError> {
+        let (found, lengths): (_, Vec<usize>) = match self {
+            Self::Borrowed { tables, .. } => (tables.len(), tables.iter().map(|table| table.len()).collect()),
+            Self::InPlace(tables) => (tables.len(), tables.iter().map(|table| table.len()).collect()),
+        };
+        if found != polynomial.tables() {
+            return Err(ProveError::Tables { found, expected: polynomial.tables() });
+        }
+        let expected = polynomial.len();
+        if let Some((table, &found)) = lengths.iter().enumerate().find(|(_, len)| **len != expected) {
+            return Err(ProveError::Values { table, found, expected });
+        }
+        if let Self::Borrowed { workspace, .. } = self
+            && workspace.len() < workspace_of(polynomial)
+        {
+            return Err(ProveError::Workspace { found: workspace.len(), expected: workspace_of(polynomial) });
+        }
+        Ok(())
+    }
+}
+
+/// Elements of the workspace for borrowed tables.
+fn workspace_of<F: ark_ff::PrimeField>(polynomial: &VirtualPolynomial<F>) -> usize {
+    polynomial.tables() * (polynomial.len() / 2)
+}
+
+/// What a prover can't work with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProveError {
+    /// Another number of tables than the polynomial is made of.
+    #[error("{found} tables were given for a polynomial made of {expected}")]
+    Tables {
+        /// Tables that were given.
+        found: usize,
+        /// Tables of the polynomial.
+        expected: usize,
+    },
+    /// A table has not 2^n values.
+    #[error("table {table} has {found} values: {expected} are needed")]
+    Values {
+        /// Position of the table.
+        table: usize,
+        /// Its values.
+        found: usize,
+        /// 2^n.
+        expected: usize,
+    },
+    /// The workspace is too small.
+    #[error("a workspace of {found} elements was given: {expected} are needed")]
+    Workspace {
+        /// Elements that were given.
+        found: usize,
+        /// Elements that are needed.
+        expected: usize,
+    },
+    /// The claim that was given is not the sum, or the polynomial is not 0 on the cube: the proof is worthless.
+    #[error("the claim is wrong: after {rounds} rounds it is not the value of the polynomial")]
+    Claim {
+        /// Rounds.
+        rounds: usize,
+    },
+    /// A denominator is 0.
+    #[error("denominator {table} is 0 at index {index}")]
+    Denominator {
+        /// Position among the denominators.
+        table: usize,
+        /// Index of the value.
+        index: usize,
+    },
+}
+
+/// The statement that the sum over the cube of f(x), or of eq(w, x) f(x), is a claimed value.
+#[derive(Clone, Debug)]
+pub struct SumCheck<F> {
+    polynomial: VirtualPolynomial<F>,
+    point: Option<Vec<F>>,
+    order: Order,
+}
+
+impl<F: Field> SumCheck<F> {
+    /// The sum of f(x).
+    pub fn new(polynomial: VirtualPolynomial<F>, order: Order) -> Self {
+        Self { polynomial, point: None, order }
+    }
+
+    /// The sum of eq(w, x) f(x), for a point w that prover and verifier know.
+    ///
+    /// Errors if w has not n coordinates.
+    pub fn weighted(polynomial: VirtualPolynomial<F>, w: Vec<F>, order: Order) -> Result<Self, VerifyError> {
+        if w.len() != polynomial.variables() {
+            return Err(VerifyError::Point { found: w.len(), expected: polynomial.variables() });
+        }
+        Ok(Self { polynomial, point: Some(w), order })
+    }
+
+    /// f.
+    pub fn polynomial(&self) -> &VirtualPolynomial<F> {
+        &self.polynomial
+    }
+    /// Elements that [`Tables::Borrowed`] needs as a workspace: half of those of the tables.
+    pub fn workspace(&self) -> usize {
+        workspace_of(&self.polynomial)
+    }
+
+    fn announce(&self, transcript: &mut impl Transcript<F>, claim: F) {
+        announce(transcript, b"sumcheck", &self.polynomial, self.order);
+        transcript.public_bytes(&[u8::from(self.point.is_some())]);
+        transcript.public(self.point.as_deref().unwrap_or_default());
+        transcript.public(&[claim]);
+    }
+
+    /// Proves the sum, and returns it. A `claim` that is known saves a part of the first round; a wrong one is an error.
+    ///
+    /// For one product of d tables about (2 d - 2) 2^n multiplications, weighted or not, half of them not reduced, and d 2^n to
+    /// bind; twice over the tables and twice over the workspace through memory.
+    pub fn prove(
+        &self,
+        tables: Tables<'_, F>,
+        claim: Option<F>,
+        transcript: &mut impl ProverTranscript<F>,
+    ) -> Result<(F, Evaluations<F>), ProveError> {
+        self.prove_on(Isa::detect(), tables, claim, transcript)
+    }
+
+    /// [`SumCheck::prove`] on a given instruction set, for tests and comparisons.
+    ///
+    /// # Panics
+    /// If this CPU lacks the instruction set.
+    pub fn prove_on(
+        &self,
+        isa: Isa,
+        tables: Tables<'_, F>,
+        claim: Option<F>,
+        transcript: &mut impl ProverTranscript<F>,
+    ) -> Result<(F, Evaluations<F>), ProveError> {
+        let claim = claim.map_or(Claim::Unknown, Claim::Known);
+        let announce = |transcript: &mut _, claim| self.announce(transcript, claim);
+        prove_on(isa, &self.polynomial, self.point.as_deref(), self.order, tables, claim, transcript, announce)
+    }
+
+    /// Checks the rounds and the final evaluations: about n d multiplications.
+    ///
+    /// The caller checks the evaluations against its commitments, and that the proof has come to its end.
+    pub fn verify(&self, claim: F, transcript: &mut impl VerifierTranscript<F>) -> Result<Evaluations<F>, VerifyError> {
+        self.announce(transcript, claim);
+        verifier::verify(&self.polynomial, self.point.as_deref(), self.order, claim, transcript)
+    }
+}
+
+/// The statement's kind and shape, for the transcript.
+fn announce<F: ark_ff::PrimeField>(
+    transcript: &mut impl Transcript<F>,
+    kind: &[u8],
+    polynomial: &VirtualPolynomial<F>,
+    order: Order,
+) {
+    let (bytes, coefficients) = polynomial.description();
+    transcript.public_bytes(kind);
+    transcript.public_bytes(&[order as u8]);
+    transcript.public_bytes(&bytes);
+    transcript.public(&coefficients);
+}
+
+#[expect(clippy::too_many_arguments, reason = "the statement, the witness and the transcript of three protocols")]
+fn prove_on<F: Field, T: ProverTranscript<F>>(
+    isa: Isa,
+    polynomial: &VirtualPolynomial<F>,
+    point: Option<&[F]>,
+    order: Order,
+    tables: Tables<'_, F>,
+    claim: Claim<F>,
+    transcript: &mut T,
+    announce: impl FnOnce(&mut T, F),
+) -> Result<(F, Evaluations<F>), ProveError> {
+    tables.check(polynomial)?;
+    let mut engine = match tables {
+        Tables::Borrowed { tables, workspace } => {
+            LanesEngine::borrowed(isa, polynomial, order, point, tables, workspace)
+        }
+        Tables::InPlace(tables) => LanesEngine::in_place(isa, polynomial, order, point, tables),
+    };
+    prover::prove(polynomial, point, order, claim, &mut engine, transcript, announce)
+        .map_err(|prover::WrongClaim| ProveError::Claim { rounds: polynomial.variables() })
+}

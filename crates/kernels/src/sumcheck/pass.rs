@@ -1,0 +1,279 @@
+//! One pass over a part of the tables, eight positions at a time: bind the last variable, sample the next round's polynomial.
+
+use ark_ff::PrimeField;
+use evergrove_primitives::field::prime::{PrimeElement, PrimeLanes};
+use evergrove_primitives::lanes::{Kernel, LANES, Lanes};
+
+use super::polynomial::VirtualPolynomial;
+use super::prover::Sample;
+
+/// Positions after which sums are reduced where no weights say so.
+const RUN: usize = 128;
+
+/// A field with both faces: scalars of arkworks, and eight at a time.
+pub trait Field: PrimeField + PrimeElement {}
+impl<F: PrimeField + PrimeElement> Field for F {}
+
+/// Part of one table. Position p stands for [`LANES`] neighbouring pairs.
+pub(super) trait Piece<F: PrimeElement>: Send {
+    /// The values at 0 and 1 of the next variable for the pairs of position p, after binding.
+    fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, challenge: A::Factor) -> [A::V; 2];
+}
+
+#[inline(always)]
+fn eight<F>(x: &[F], position: usize) -> &[F; LANES] {
+    x[LANES * position..].first_chunk().expect("a whole position")
+}
+
+#[inline(always)]
+fn eight_mut<F>(x: &mut [F], position: usize) -> &mut [F; LANES] {
+    x[LANES * position..].first_chunk_mut().expect("a whole position")
+}
+
+#[inline(always)]
+fn sixteen<F>(x: &[F], position: usize) -> &[F; 2 * LANES] {
+    x[2 * LANES * position..].first_chunk().expect("a whole position")
+}
+
+#[inline(always)]
+fn sixteen_mut<F>(x: &mut [F], position: usize) -> &mut [F; 2 * LANES] {
+    x[2 * LANES * position..].first_chunk_mut().expect("a whole position")
+}
+
+/// The elements 4 i + k of 32.
+#[inline(always)]
+fn quarter<A: PrimeLanes>(f: A, x: &[A::Element; 4 * LANES], k: usize) -> A::V {
+    f.gather([&x[k], &x[k + 4], &x[k + 8], &x[k + 12], &x[k + 16], &x[k + 20], &x[k + 24], &x[k + 28]])
+}
+
+/// The lines through elements 4 i, 4 i + 1, and through 4 i + 2, 4 i + 3.
+#[inline(always)]
+fn bind_neighbours<A: PrimeLanes>(f: A, x: &[A::Element; 4 * LANES], challenge: A::Factor) -> [A::V; 2] {
+    [f.line(quarter(f, x, 0), quarter(f, x, 1), challenge), f.line(quarter(f, x, 2), quarter(f, x, 3), challenge)]
+}
+
+/// Nothing is bound yet; the lowest variable is next.
+pub(super) struct LowFirst<'a, F>(pub(super) &'a [F]);
+
+impl<F: PrimeElement> Piece<F> for LowFirst<'_, F> {
+    #[inline(always)]
+    fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, _challenge: A::Factor) -> [A::V; 2] {
+        f.load_pairs(sixteen(self.0, position))
+    }
+}
+
+/// Nothing is bound yet; the highest variable is next: its values at 0 and at 1.
+pub(super) struct HighFirst<'a, F>(pub(super) [&'a [F]; 2]);
+
+impl<F: PrimeElement> Piece<F> for HighFirst<'_, F> {
+    #[inline(always)]
+    fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, _challenge: A::Factor) -> [A::V; 2] {
+        let [zero, one] = self.0;
+        [f.load(eight(zero, position)), f.load(eight(one, position))]
+    }
+}
+
+/// The lowest variable is bound, from one place to another of half the size.
+pub(super) struct LowFrom<'a, F> {
+    pub(super) from: &'a [F],
+    pub(super) to: &'a mut [F],
+}
+
+impl<F: PrimeElement> Piece<F> for LowFrom<'_, F> {
+    #[inline(always)]
+    fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, challenge: A::Factor) -> [A::V; 2] {
+        let from = self.from[4 * LANES * position..].first_chunk().expect("a whole position");
+        let [zero, one] = bind_neighbours(f, from, challenge);
+        f.store_pairs(zero, one, sixteen_mut(self.to, position));
+        [zero, one]
+    }
+}
+
+/// The lowest variable is bound in place: the values move to the front half.
+pub(super) struct LowIn<'a, F>(pub(super) &'a mut [F]);
+
+impl<F: PrimeElement> Piece<F> for LowIn<'_, F> {
+    #[inline(always)]
+    fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, challenge: A::Factor) -> [A::V; 2] {
+        let from = self.0[4 * LANES * position..].first_chunk().expect("a whole position");
+        let [zero, one] = bind_neighbours(f, from, challenge);
+        // Positions come in order: what is overwritten was read at this position or at one before.
+        f.store_pairs(zero, one, sixteen_mut(self.0, position));
+        [zero, one]
+    }
+}
+
+/// The highest variable is bound, from the four quarters of a table to the halves of another.
+pub(super) struct HighFrom<'a, F> {
+    pub(super) from: [&'a [F]; 4],
+    pub(super) to: [&'a mut [F]; 2],
+}
+
+impl<F: PrimeElement> Piece<F> for HighFrom<'_, F> {
+    #[inline(always)]
+    fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, challenge: A::Factor) -> [A::V; 2] {
+        let zero = f.line(f.load(eight(self.from[0], position)), f.load(eight(self.from[2], position)), challenge);
+        let one = f.line(f.load(eight(self.from[1], position)), f.load(eight(self.from[3], position)), challenge);
+        f.store(zero, eight_mut(self.to[0], position));
+        f.store(one, eight_mut(self.to[1], position));
+        [zero, one]
+    }
+}
+
+/// The highest variable is bound in place: the values move to the first two quarters.
+pub(super) struct HighIn<'a, F>(pub(super) [&'a mut [F]; 4]);
+
+impl<F: PrimeElement> Piece<F> for HighIn<'_, F> {
+    #[inline(always)]
+    fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, challenge: A::Factor) -> [A::V; 2] {
+        let zero = f.line(f.load(eight(self.0[0], position)), f.load(eight(self.0[2], position)), challenge);
+        let one = f.line(f.load(eight(self.0[1], position)), f.load(eight(self.0[3], position)), challenge);
+        f.store(zero, eight_mut(self.0[0], position));
+        f.store(one, eight_mut(self.0[1], position));
+        [zero, one]
+    }
+}
+
+/// The weights of the positions of a pass.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PassWeights<'a, F> {
+    /// Of the pairs of a run, one after the other: a multiple of [`LANES`].
+    pub(super) inner: &'a [F],
+    /// Of the runs.
+    pub(super) outer: &'a [F],
+}
+
+/// A pass over pieces of all tables. Returns, for each sample and each term, the weighted sum of the term's product without
+/// its coefficient, samples outside; a term of degree below d, or without factors, has 0 at infinity, or everywhere.
+pub(super) struct Pass<'a, F, P> {
+    pub(super) polynomial: &'a VirtualPolynomial<F>,
+    pub(super) samples: &'a [Sample],
+    pub(super) challenge: F,
+    pub(super) weights: Option<PassWeights<'a, F>>,
+    pub(super) positions: usize,
+    pub(super) pieces: Vec<P>,
+}
+
+/// The weights of a run, as multipliers and as values.
+struct Run<A: PrimeLanes> {
+    factors: Vec<A::Factor>,
+    values: Vec<A::V>,
+}
+
+impl<F: Field, P: Piece<F>> Kernel for Pass<'_, F, P> {
+    type Output = Vec<F>;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> Vec<F> {
+        let f = <F as PrimeElement>::on(lanes);
+        let Self { polynomial, samples, challenge, weights, positions, mut pieces } = self;
+        let challenge = f.factor(&challenge);
+        let one = f.splat(&F::ONE);
+        let run = match weights {
+            Some(weights) => Some(load_run(f, weights.inner)),
+            None => None,
+        };
+        let length = run.as_ref().map_or(RUN, |run| run.values.len());
+        let terms = polynomial.terms();
+        let mut totals = vec![f.zero(); samples.len() * terms.len()];
+        let mut sums = vec![f.empty(); totals.len()];
+        let mut lines = vec![[f.zero(); 2]; pieces.len()];
+        let mut values = vec![<<F as PrimeElement>::On<L> as PrimeLanes>::Lazy::from(f.zero()); pieces.len()];
+        let mut begin = 0;
+        let mut number = 0;
+        while begin < positions {
+            let end = positions.min(begin + length);
+            for position in begin..end {
+                for (line, piece) in lines.iter_mut().zip(&mut pieces) {
+                    *line = piece.pairs(f, position, challenge);
+                }
+                let weight = run.as_ref().map(|run| (run.factors[position - begin], run.values[position - begin]));
+                for (&sample, sums) in samples.iter().zip(sums.chunks_exact_mut(terms.len())) {
+                    for (value, line) in values.iter_mut().zip(&lines) {
+                        *value = evaluate(f, line, sample);
+                    }
+                    for (term, sum) in terms.iter().zip(sums) {
+                        if sample != Sample::Infinity || term.factors.len() == polynomial.degree() {
+                            accumulate(f, &term.factors, &values, weight, one, sum);
+                        }
+                    }
+                }
+            }
+            for (total, sum) in totals.iter_mut().zip(&mut sums) {
+                let mut value = f.finish(*sum);
+                *sum = f.empty();
+                if let Some(weights) = weights {
+                    value = f.mul(value, f.splat(&weights.outer[number]));
+                }
+                *total = f.add(*total, value);
+            }
+            begin = end;
+            number += 1;
+        }
+        let mut out = Vec::with_capacity(totals.len());
+        for total in totals {
+            out.push(f.sum_lanes(total));
+        }
+        out
+    }
+}
+
+#[inline(always)]
+fn load_run<A: PrimeLanes>(f: A, inner: &[A::Element]) -> Run<A> {
+    let eights = inner.as_chunks::<LANES>().0;
+    let mut run = Run { factors: Vec::with_capacity(eights.len()), values: Vec::with_capacity(eights.len()) };
+    for eight in eights {
+        let value = f.load(eight);
+        run.values.push(value);
+        run.factors.push(f.to_factor(value));
+    }
+    run
+}
+
+/// The value of a line at a sample, from its values at 0 and 1.
+#[inline(always)]
+fn evaluate<A: PrimeLanes>(f: A, &[zero, one]: &[A::V; 2], sample: Sample) -> A::Lazy {
+    match sample {
+        Sample::At(0) => zero.into(),
+        Sample::At(1) => one.into(),
+        Sample::Infinity => f.lazy_sub(one, zero),
+        Sample::At(2) => f.extend(zero, one),
+        Sample::At(x) => {
+            let step = f.sub(one, zero);
+            let mut value = one;
+            for _ in 1..x {
+                value = f.add(value, step);
+            }
+            value.into()
+        }
+    }
+}
+
+/// `sum` + the weighted product of the values at `factors`.
+#[inline(always)]
+fn accumulate<A: PrimeLanes>(
+    f: A,
+    factors: &[usize],
+    values: &[A::Lazy],
+    weight: Option<(A::Factor, A::V)>,
+    one: A::V,
+    sum: &mut A::Sum,
+) {
+    match (factors, weight) {
+        ([], _) => {}
+        (&[only], Some((_, weight))) => f.accumulate(sum, weight.into(), values[only]),
+        (&[only], None) => {
+            f.accumulate(sum, one.into(), values[only]);
+        }
+        (&[first, ref middle @ .., last], weight) => {
+            let mut product = match weight {
+                Some((weight, _)) => f.scale(values[first], weight),
+                None => f.reduce(values[first]),
+            };
+            for &factor in middle {
+                product = f.mul(product, f.reduce(values[factor]));
+            }
+            f.accumulate(sum, product.into(), values[last]);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! eq(w, x) = product of w_i x_i + (1 - w_i)(1 - x_i), and its values over a cube as an outer product of two short tables.
+//!
+//! Gruen ("Some improvements for the PIOP for ZeroCheck", ePrint 2024/108) takes the factor of the round's own variable out
+//! of the sum; Dao and Thaler ("More optimizations to sum-check proving", ePrint 2024/1210) split the rest, so that no
+//! table of 2^n weights is ever built, read or bound.
+
+use ark_ff::PrimeField;
+
+/// eq(w, x) for every x of the cube, at index x_0 + 2 x_1 + ...: 2^n - 1 multiplications.
+pub(super) fn eq_table<F: PrimeField>(w: &[F]) -> Vec<F> {
+    let mut table = Vec::with_capacity(1 << w.len());
+    table.push(F::ONE);
+    for &w in w {
+        for i in 0..table.len() {
+            let (below, above) = (table[i], table[i] * w);
+            table[i] = below - above;
+            table.push(above);
+        }
+    }
+    table
+}
+
+/// eq(w, x) at one point.
+///
+/// # Panics
+/// If the points have different lengths.
+pub fn eq<F: PrimeField>(w: &[F], x: &[F]) -> F {
+    assert_eq!(w.len(), x.len(), "points with as many coordinates");
+    w.iter().zip(x).map(|(&w, &x)| F::ONE - w - x + (w * x).double()).product()
+}
+
+/// The weights of 2^(k + l) values: that of value i is inner[i mod 2^k] outer[i / 2^k].
+#[derive(Clone, Debug)]
+pub(super) struct SplitWeights<F> {
+    pub(super) inner: Vec<F>,
+    pub(super) outer: Vec<F>,
+}
+
+impl<F: PrimeField> SplitWeights<F> {
+    /// eq(w, x) for every x, with 2^k inner values.
+    pub(super) fn new(w: &[F], k: usize) -> Self {
+        let (low, high) = w.split_at(k);
+        Self { inner: eq_table(low), outer: eq_table(high) }
+    }
+}
