@@ -15,6 +15,7 @@
 
 mod backend;
 pub mod batch;
+mod hashing;
 mod memory;
 mod native;
 pub mod page;

@@ -2,7 +2,7 @@
 
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::NonCanonical;
-use evergrove_proof::tree::node_digest;
+use evergrove_primitives::hash::poseidon::lanes::two_to_one_many;
 
 /// Levels of nodes in a page: 128 + 64 + ... + 2 = 254 nodes, the page's root excluded.
 pub const PAGE_LEVELS: u8 = 7;
@@ -161,37 +161,48 @@ impl Page {
         Ok(Self { bitmap, digests })
     }
 
-    /// The page of `levels` levels after its bottom nodes `changes` (strictly increasing positions), and the digest of its
-    /// root. `nulls` are the null digests of the page's levels and of its root. At most 7 permutations per change.
-    pub(crate) fn rebuilt(&self, levels: u8, changes: &[(u8, Digest)], nulls: &[Digest]) -> (Self, Digest) {
-        let mut nodes = self.expand(levels, nulls);
-        let mut dirty: Vec<u8> = Vec::with_capacity(changes.len());
-        for (position, digest) in changes {
-            nodes[*position as usize] = *digest;
-            dirty.push(*position);
+    /// Each page of `levels` levels after changes to its bottom nodes, and the digest of its root.
+    ///
+    /// Changes are pairs of a position in the level, of which the low bits count, and a digest, in strictly increasing order.
+    /// `nulls` are the null digests of the pages' levels and of their roots. At most 7 permutations per change; those of one
+    /// level of all pages are made together, so that pages with few changes fill vectors too.
+    pub(crate) fn rebuilt(
+        levels: u8,
+        nulls: &[Digest],
+        pages: &[(&Self, &[(u64, Digest)])],
+    ) -> impl Iterator<Item = (Self, Digest)> {
+        let mut nodes: Vec<[Digest; PAGE_NODES]> = pages.iter().map(|(page, _)| page.expand(levels, nulls)).collect();
+        // Pages and positions of the nodes of a level that change, ascending.
+        let mut dirty: Vec<(usize, usize)> = Vec::new();
+        for (page, (nodes, (_, changes))) in nodes.iter_mut().zip(pages).enumerate() {
+            for (position, digest) in *changes {
+                let position = *position as usize % PAGE_WIDTH;
+                nodes[position] = *digest;
+                dirty.push((page, position));
+            }
         }
-        let mut root = Digest::ZERO;
+        let mut roots = vec![Digest::ZERO; pages.len()];
+        let (mut pairs, mut digests) = (Vec::new(), Vec::new());
         for level in 0..levels {
-            let first = number(level, 0);
-            dirty.iter_mut().for_each(|p| *p >>= 1);
+            dirty.iter_mut().for_each(|(_, position)| *position >>= 1);
             dirty.dedup();
-            for parent in &dirty {
-                let child = first + 2 * *parent as usize;
-                let (left, right) = (nodes[child], nodes[child + 1]);
-                let null = &nulls[level as usize];
-                let digest = if left == *null && right == *null {
-                    nulls[level as usize + 1]
-                } else {
-                    node_digest(&left, &right)
-                };
-                if level + 1 == levels {
-                    root = digest;
-                } else {
-                    nodes[number(level + 1, 0) + *parent as usize] = digest;
+            let below = number(level, 0);
+            pairs.clear();
+            pairs.extend(dirty.iter().map(|(page, parent)| {
+                let children = &nodes[*page][below + 2 * parent..];
+                [children[0], children[1]]
+            }));
+            digests.resize(pairs.len(), Digest::ZERO);
+            two_to_one_many(&pairs, &mut digests);
+            for ((page, parent), digest) in dirty.iter().zip(&digests) {
+                match level + 1 == levels {
+                    true => roots[*page] = *digest,
+                    false => nodes[*page][number(level + 1, 0) + parent] = *digest,
                 }
             }
         }
-        (Self::compress(levels, &nodes, nulls), root)
+        let compressed = nodes.into_iter().map(move |nodes| Self::compress(levels, &nodes, nulls));
+        compressed.zip(roots)
     }
 
     fn expand(&self, levels: u8, nulls: &[Digest]) -> [Digest; PAGE_NODES] {

@@ -3,15 +3,20 @@
 use std::sync::Arc;
 
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{Value, leaf_digest, node_digest, null_digests};
+use evergrove_proof::tree::{Value, node_digest, null_digests};
 use evergrove_proof::{Commitment, HEIGHT_MAX, Opening};
 use rayon::prelude::*;
 
+use crate::hashing::leaf_digests;
 use crate::page::{PAGE_LEVELS, Page};
 use crate::{PageId, Store, StoreError, StoreMut};
 
 /// Pages of one tier that an update builds in parallel before it writes them.
 const PAGES_AT_ONCE: usize = 1 << 13;
+/// Pages that one task builds, in 8 KiB each.
+const PAGES_PER_TASK: usize = 32;
+/// Leaves that one task hashes.
+const LEAVES_PER_TASK: usize = 256;
 
 /// A vector could not be read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +47,7 @@ pub enum VectorError {
 
 /// A vector of 2^height slots over a store of its pages and values.
 ///
-/// Slot `i` is the leaf at position `i` of level 0; its digest is [`leaf_digest`] of index and value, or null_0 when the
+/// Slot `i` is the leaf at position `i` of level 0; its digest is [`leaf_digest`](evergrove_proof::tree::leaf_digest) of index and value, or null_0 when the
 /// slot is empty. A store that holds no page is the empty vector, whose root is null_H. Positions never move: a
 /// vector is extended by [`Vector::grow`].
 #[derive(Clone, Debug)]
@@ -173,8 +178,14 @@ impl<S: StoreMut> Vector<S> {
             return Err(VectorError::Duplicate(w[0].0));
         }
         let null = self.nulls[0];
-        let mut nodes: Vec<(u64, Digest)> =
-            order.par_iter().map(|(i, v)| (*i, v.as_ref().map_or(null, |v| leaf_digest(*i, v)))).collect();
+        let mut nodes: Vec<(u64, Digest)> = order
+            .par_chunks(LEAVES_PER_TASK)
+            .flat_map_iter(|some| {
+                let digests = leaf_digests(some.iter().filter_map(|(i, v)| Some((*i, (*v)?))));
+                let mut digests = digests.into_iter();
+                some.iter().map(move |(i, v)| (*i, v.and_then(|_| digests.next()).unwrap_or(null)))
+            })
+            .collect();
         for (index, value) in order {
             self.store.put_value(*index, *value)?;
         }
@@ -200,15 +211,17 @@ impl<S: StoreMut> Vector<S> {
         for some in groups.chunks(PAGES_AT_ONCE) {
             let store = &self.store;
             let built = some
-                .par_iter()
-                .map(|group| {
-                    let id = PageId { tier, position: group[0].0 >> PAGE_LEVELS };
-                    let old = store.page(id)?;
-                    let old = old.as_deref().unwrap_or(const { &Page::new() });
-                    let low = (1 << PAGE_LEVELS) - 1;
-                    let changes: Vec<(u8, Digest)> = group.iter().map(|(p, d)| ((p & low) as u8, *d)).collect();
-                    let (page, root) = old.rebuilt(levels, &changes, nulls);
-                    Ok((page != *old).then_some((id, page, root)))
+                .par_chunks(PAGES_PER_TASK)
+                .map(|groups| {
+                    let id = |group: &[(u64, Digest)]| PageId { tier, position: group[0].0 >> PAGE_LEVELS };
+                    let olds = groups.iter().map(|group| store.page(id(group))).collect::<Result<Vec<_>, _>>()?;
+                    let olds = || olds.iter().map(|old| old.as_deref().unwrap_or(const { &Page::new() }));
+                    let pages: Vec<(&Page, &[(u64, Digest)])> = olds().zip(groups.iter().copied()).collect();
+                    let changed = Page::rebuilt(levels, nulls, &pages)
+                        .zip(&pages)
+                        .filter(|((page, _), (old, _))| page != *old)
+                        .map(|((page, root), (_, group))| (id(group), page, root));
+                    Ok(changed.collect::<Vec<_>>())
                 })
                 .collect::<Result<Vec<_>, StoreError>>()?;
             for (id, page, root) in built.into_iter().flatten() {

@@ -21,13 +21,14 @@ mod witness;
 use std::sync::Arc;
 
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{canonical_digest, node_digest, split_level};
+use evergrove_proof::tree::{node_digest, split_level};
 use evergrove_proof::{NodeKind, Statement};
 
 pub use cost::{Change, Cost, worst_case};
 pub use plan::{Input, Plan, Step};
 pub use witness::Witness;
 
+use crate::hashing::canonical_digest;
 use crate::{Store, StoreError, Vector};
 
 /// A batch could not be built, changed or proven.
