@@ -4,12 +4,13 @@
 
 #![forbid(unsafe_code)]
 
+mod figures;
 mod keys;
 mod memory;
 mod merkle;
 mod p3;
-#[cfg_attr(not(test), expect(dead_code, reason = "the figures that are drawn with it follow"))]
 mod plot;
+mod published;
 mod reckle;
 mod sha3;
 mod turns;
@@ -27,6 +28,8 @@ struct Args {
 enum Command {
     /// Aggregate a batch, refresh it after one change inside and one outside, verify: each profile in a process of its own.
     Reckle(reckle::Args),
+    /// Draw the papers' figures with our measurements.
+    Figures(figures::Args),
     /// Build every circuit and compare its key with the pinned one, or write the key files anew.
     Keys(keys::Args),
     /// A Poseidon Merkle tree over the rows of a matrix, all levels, beside Plonky2's.
@@ -38,6 +41,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Args::parse().command {
         Command::Reckle(args) => reckle::run(&args),
+        Command::Figures(args) => figures::run(&args),
         Command::Keys(args) => keys::run(&args),
         Command::MerklePoseidon(args) => merkle::run(&args),
         Command::MerkleSha3(args) => sha3::run(&args),

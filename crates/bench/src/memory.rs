@@ -15,3 +15,10 @@ pub(crate) fn start_peak() -> u64 {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     resident().0
 }
+
+/// Memory that programs may still take without swapping, in bytes; 0 where the kernel does not tell.
+pub(crate) fn available() -> u64 {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = info.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
+    line.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
+}

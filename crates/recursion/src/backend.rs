@@ -75,7 +75,7 @@ impl Plonky2Backend {
     pub fn proving_key_bytes(&self) -> Result<usize, BackendError> {
         let circuits =
             [&self.pair.bucket.data, &self.pair.merge.data].into_iter().chain(self.wrap.iter().map(|w| &w.data));
-        circuits.map(|data| cache::circuit_bytes(data).map(|b| b.len())).sum()
+        circuits.map(cache::circuit_size).sum()
     }
 
     /// The verifier of the circuits.

@@ -6,14 +6,21 @@
 //! before it leaves the backend. The wires that a prover sets are not stored: they follow from the circuit's
 //! construction, which costs far less than its commitments.
 
+use std::convert::Infallible;
 use std::fs;
-use std::io::Write;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use evergrove_commit::BackendError;
 use evergrove_proof::{HeightClass, Profile};
-use plonky2::plonk::circuit_data::CircuitData;
-use plonky2::util::serialization::{DefaultGateSerializer, DefaultGeneratorSerializer};
+use plonky2::field::extension::Extendable;
+use plonky2::gates::gate::GateRef;
+use plonky2::hash::hash_types::RichField;
+use plonky2::iop::generator::WitnessGeneratorRef;
+use plonky2::plonk::circuit_data::{CircuitData, CommonCircuitData};
+use plonky2::util::serialization::{
+    DefaultGateSerializer, DefaultGeneratorSerializer, GateSerializer, IoResult, WitnessGeneratorSerializer, Write,
+};
 
 use crate::backend::build;
 use crate::circuit::{C, CircuitSpec, D, F, WrapTargets, circuit_config};
@@ -90,6 +97,49 @@ fn load(path: &Path, profile: Profile, class: HeightClass, pinned: &KeySet) -> O
 pub(crate) fn circuit_bytes(data: &CircuitData<F, C, D>) -> Result<Vec<u8>, BackendError> {
     data.to_bytes(&DefaultGateSerializer, &DefaultGeneratorSerializer::<C, D>::default())
         .map_err(|_| BackendError::Internal("a gate or generator of the circuit has no serialization".into()))
+}
+
+/// Size of [`circuit_bytes`], without holding them: the largest circuits of the baselines take gigabytes.
+pub(crate) fn circuit_size(data: &CircuitData<F, C, D>) -> Result<usize, BackendError> {
+    let mut counter = Counter(0);
+    counter
+        .write_circuit_data(data, &DefaultGateSerializer, &DefaultGeneratorSerializer::<C, D>::default())
+        .map_err(|_| BackendError::Internal("a gate or generator of the circuit has no serialization".into()))?;
+    Ok(counter.0)
+}
+
+/// Counts the bytes that are written to it.
+struct Counter(usize);
+
+impl Write for Counter {
+    type Error = Infallible;
+
+    fn write_all(&mut self, bytes: &[u8]) -> IoResult<()> {
+        self.0 += bytes.len();
+        Ok(())
+    }
+
+    fn write_gate<G: RichField + Extendable<E>, const E: usize>(
+        &mut self,
+        gate: &GateRef<G, E>,
+        serializer: &dyn GateSerializer<G, E>,
+        common: &CommonCircuitData<G, E>,
+    ) -> IoResult<()> {
+        let mut bytes = Vec::new();
+        serializer.write_gate(&mut bytes, gate, common)?;
+        self.write_all(&bytes)
+    }
+
+    fn write_generator<G: RichField + Extendable<E>, const E: usize>(
+        &mut self,
+        generator: &WitnessGeneratorRef<G, E>,
+        serializer: &dyn WitnessGeneratorSerializer<G, E>,
+        common: &CommonCircuitData<G, E>,
+    ) -> IoResult<()> {
+        let mut bytes = Vec::new();
+        serializer.write_generator(&mut bytes, generator, common)?;
+        self.write_all(&bytes)
+    }
 }
 
 /// Writes beside the target and renames, so that a reader never sees half a file.

@@ -10,7 +10,7 @@ use plonky2::iop::witness::{PartialWitness, WitnessWrite};
 use plonky2::plonk::circuit_data::VerifierCircuitTarget;
 use plonky2::plonk::proof::ProofWithPublicInputsTarget;
 
-use crate::cache::circuit_bytes;
+use crate::cache::circuit_size;
 use crate::circuit::{Builder, C, D, F, PlonkyProof, circuit_config, key_with_digest, to_hash};
 use crate::keys::{CommonData, VerifierKey};
 use crate::setup::Circuit;
@@ -122,7 +122,7 @@ impl Compaction {
 
     /// Size of the serialized circuit, in bytes.
     pub(crate) fn proving_key_bytes(&self) -> Result<usize, BackendError> {
-        circuit_bytes(&self.circuit.data).map(|b| b.len())
+        circuit_size(&self.circuit.data)
     }
 
     /// Bytes of cap and circuit digest: what a verifier must know.

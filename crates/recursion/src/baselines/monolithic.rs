@@ -10,7 +10,7 @@ use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
 
 use super::compact::{BatchProof, Compaction, height_element};
-use crate::cache::circuit_bytes;
+use crate::cache::circuit_size;
 use crate::circuit::{BucketTargets, CircuitSpec, F};
 use crate::setup::{Circuit, build_bucket};
 
@@ -79,7 +79,7 @@ impl Monolithic {
 
     /// Size of the serialized proving circuits, in bytes.
     pub fn proving_key_bytes(&self) -> Result<usize, BackendError> {
-        Ok(circuit_bytes(&self.bucket.data)?.len() + self.compaction.proving_key_bytes()?)
+        Ok(circuit_size(&self.bucket.data)? + self.compaction.proving_key_bytes()?)
     }
 
     /// Bytes that a verifier must know.

@@ -21,7 +21,7 @@ use plonky2::plonk::config::Hasher;
 use plonky2::plonk::proof::ProofWithPublicInputsTarget;
 
 use super::compact::{BatchProof, Compaction};
-use crate::cache::circuit_bytes;
+use crate::cache::circuit_size;
 use crate::circuit::{
     Builder, C, CircuitSpec, D, DigestTarget, F, PlonkyProof, Poseidon, circuit_config, key_with_digest, parent,
     permute, select_digest, to_hash, to_plonky,
@@ -56,7 +56,8 @@ impl JoinKind {
         }
     }
 
-    fn of(left_is_join: bool, right_is_join: bool) -> Self {
+    /// The kind of the join of two proofs, each a path or a join.
+    pub fn of(left_is_join: bool, right_is_join: bool) -> Self {
         match (left_is_join, right_is_join) {
             (false, false) => Self::Paths,
             (true, true) => Self::Joins,
@@ -355,9 +356,9 @@ impl TreeOfProofs {
 
     /// Size of the serialized proving circuits, in bytes.
     pub fn proving_key_bytes(&self) -> Result<usize, BackendError> {
-        let mut bytes = circuit_bytes(&self.path.data)?.len() + self.compaction.proving_key_bytes()?;
+        let mut bytes = circuit_size(&self.path.data)? + self.compaction.proving_key_bytes()?;
         for join in &self.joins {
-            bytes += circuit_bytes(&join.data)?.len();
+            bytes += circuit_size(&join.data)?;
         }
         Ok(bytes)
     }

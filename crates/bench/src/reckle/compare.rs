@@ -1,0 +1,265 @@
+//! Our scheme beside the others, in one process and on the same prover.
+
+use std::str::FromStr;
+
+use anyhow::{Context, bail};
+use evergrove_proof::Profile;
+use evergrove_recursion::Plonky2Backend;
+use evergrove_recursion::paper::PaperBackend;
+use serde::Serialize;
+
+use super::baselines::{Circuit, Tree};
+use super::footprint;
+use super::recursive::Recursive;
+use super::scheme::{Facts, Scheme, Timing, median, timed};
+use super::world::World;
+
+/// A scheme that can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SchemeName {
+    Evergrove,
+    RecklePaper,
+    TreeOfProofs,
+    Monolithic,
+}
+
+impl SchemeName {
+    pub(crate) const ALL: [Self; 4] = [Self::Evergrove, Self::RecklePaper, Self::TreeOfProofs, Self::Monolithic];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Evergrove => "evergrove",
+            Self::RecklePaper => "reckle-paper",
+            Self::TreeOfProofs => "tree-of-proofs",
+            Self::Monolithic => "monolithic",
+        }
+    }
+}
+
+impl FromStr for SchemeName {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        let names = || Self::ALL.map(Self::name).join(", ");
+        Self::ALL.into_iter().find(|n| n.name() == s).ok_or_else(|| format!("choose from {}", names()))
+    }
+}
+
+/// One of `--schemes`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SchemeArg(Option<SchemeName>);
+
+impl FromStr for SchemeArg {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        if s == "all" { Ok(Self(None)) } else { s.parse().map(|n| Self(Some(n))) }
+    }
+}
+
+impl SchemeArg {
+    /// The schemes that are named, ours first and always, each once.
+    pub(crate) fn names(args: &[Self]) -> Vec<SchemeName> {
+        let named = |n: &SchemeName| args.iter().any(|a| a.0.is_none_or(|one| one == *n));
+        SchemeName::ALL.into_iter().filter(|n| *n == SchemeName::Evergrove || named(n)).collect()
+    }
+}
+
+/// What a scheme took for one batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Compared {
+    pub(crate) name: &'static str,
+    pub(crate) batch: usize,
+    pub(crate) aggregate: Timing,
+    /// Median of the updates.
+    pub(crate) update: Timing,
+    pub(crate) verify: Timing,
+    pub(crate) facts: Facts,
+    /// Of a process of its own, 0 where it was not measured.
+    pub(crate) peak_rss_bytes: u64,
+    /// Seconds of ours for the same: aggregate, update, verify.
+    ours: Option<[f64; 3]>,
+}
+
+/// One line of results.
+#[derive(Serialize)]
+struct Row<'a> {
+    kernel: &'a str,
+    r#impl: &'a str,
+    profile: &'a str,
+    log_size: u8,
+    /// Members of the batch.
+    size: usize,
+    threads: usize,
+    seconds: f64,
+    ns_per_element: f64,
+    /// The scheme's seconds per second of ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    /// The seconds are computed from measured proofs and the number of proofs of this batch.
+    extrapolated: bool,
+    /// Members of the batch whose proofs were measured.
+    measured_batch: usize,
+    proofs: usize,
+    setup_s: f64,
+    key_bytes: usize,
+    verification_key_bytes: usize,
+    proof_bytes: usize,
+    peak_rss_bytes: u64,
+}
+
+impl Compared {
+    /// Prints three rows: aggregation, update, verification.
+    pub(crate) fn print(&self, profile: Profile, world: &World, threads: usize, json: bool) -> anyhow::Result<()> {
+        let kernels = ["reckle-aggregate", "reckle-update", "reckle-verify"];
+        for (k, (kernel, timing)) in kernels.into_iter().zip([self.aggregate, self.update, self.verify]).enumerate() {
+            let Timing { seconds, proofs, extrapolated, measured_batch } = timing;
+            let row = Row {
+                kernel,
+                r#impl: self.name,
+                profile: profile.name(),
+                log_size: world.height,
+                size: self.batch,
+                threads,
+                seconds,
+                ns_per_element: seconds * 1e9 / self.batch as f64,
+                ratio: self.ours.map(|ours| seconds / ours[k]),
+                extrapolated,
+                measured_batch,
+                proofs,
+                setup_s: self.facts.setup_s,
+                key_bytes: self.facts.proving_key_bytes,
+                verification_key_bytes: self.facts.verification_key_bytes,
+                proof_bytes: self.facts.proof_bytes,
+                peak_rss_bytes: self.peak_rss_bytes,
+            };
+            if json {
+                println!("{}", serde_json::to_string(&row)?);
+                continue;
+            }
+            let ratio = row.ratio.map_or(String::new(), |r| format!(", {r:.2} times ours"));
+            let how = if extrapolated { "extrapolated from a batch" } else { "measured on a batch" };
+            println!("{kernel} {:15} {seconds:.4} s, {proofs} proofs, {how} of {measured_batch}{ratio}", self.name);
+        }
+        if !json {
+            let Facts { setup_s, proving_key_bytes, verification_key_bytes, proof_bytes } = self.facts;
+            let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+            println!(
+                "  set-up {setup_s:.1} s, proving keys {:.1} MiB, verification key {verification_key_bytes} B, proof {proof_bytes} B, peak memory {:.0} MiB",
+                mib(proving_key_bytes as u64),
+                mib(self.peak_rss_bytes)
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The schemes, with their circuits.
+pub(crate) struct Comparison {
+    pub(crate) ours: Recursive<Plonky2Backend>,
+    pub(crate) paper: Option<Recursive<PaperBackend>>,
+    tree: Option<Tree>,
+    circuit: Option<Circuit>,
+    repeat: usize,
+    footprints: Vec<(&'static str, u64)>,
+}
+
+impl Comparison {
+    /// Builds the circuits of the named schemes. `largest` is the largest batch that `reckle-paper` and `tree-of-proofs`
+    /// really prove, `repeat` the number of updates.
+    pub(crate) fn load(
+        names: &[SchemeName],
+        profile: Profile,
+        world: &World,
+        ours: Recursive<Plonky2Backend>,
+        largest: usize,
+        repeat: usize,
+    ) -> anyhow::Result<Self> {
+        let has = |name| names.contains(&name);
+        let largest = largest.min(world.members.len());
+        Ok(Self {
+            ours,
+            paper: has(SchemeName::RecklePaper).then(|| paper(profile, world, largest, repeat)).transpose()?,
+            tree: has(SchemeName::TreeOfProofs).then(|| Tree::build(profile, world, largest)).transpose()?,
+            circuit: has(SchemeName::Monolithic).then(|| Circuit::new(profile, world)),
+            repeat,
+            footprints: vec![],
+        })
+    }
+
+    /// Measures the peak memory of each scheme in a process of its own.
+    pub(crate) fn footprints(
+        &mut self,
+        profile: Profile,
+        log_size: u8,
+        batch_log: u8,
+        threads: usize,
+    ) -> anyhow::Result<()> {
+        let names: Vec<_> = self.schemes().map(|s| s.name()).collect();
+        for name in names {
+            self.footprints.push((name, footprint::of(name, profile, log_size, batch_log, threads)?));
+        }
+        Ok(())
+    }
+
+    fn schemes(&mut self) -> impl Iterator<Item = &mut dyn Scheme> {
+        let Self { ours, paper, tree, circuit, .. } = self;
+        let ours: &mut dyn Scheme = ours;
+        let others = [
+            paper.as_mut().map(|s| s as &mut dyn Scheme),
+            tree.as_mut().map(|s| s as &mut dyn Scheme),
+            circuit.as_mut().map(|s| s as &mut dyn Scheme),
+        ];
+        core::iter::once(ours).chain(others.into_iter().flatten())
+    }
+
+    /// Every scheme on the batch of these members: the first result is ours. Updates take turns, so that a change of the
+    /// machine's speed meets all of them.
+    pub(crate) fn run(&mut self, members: &[u64]) -> anyhow::Result<Vec<Compared>> {
+        let repeat = self.repeat;
+        let footprints = self.footprints.clone();
+        let mut aggregates = vec![];
+        for scheme in self.schemes() {
+            aggregates.push(scheme.aggregate(members).with_context(|| format!("aggregating by {}", scheme.name()))?);
+        }
+        let mut updates: Vec<Vec<Timing>> = vec![vec![]; aggregates.len()];
+        for _ in 0..repeat {
+            for (scheme, updates) in self.schemes().zip(&mut updates) {
+                updates.push(scheme.update().with_context(|| format!("updating by {}", scheme.name()))?);
+            }
+        }
+        let mut out: Vec<Compared> = vec![];
+        for ((scheme, aggregate), updates) in self.schemes().zip(aggregates).zip(updates) {
+            let Some(last) = updates.last() else { bail!("--repeat is at least 1") };
+            let seconds: Vec<f64> = updates.iter().map(|t| t.seconds).collect();
+            let proofs = updates.iter().map(|t| t.proofs).max().unwrap_or(0);
+            let update = Timing { seconds: median(&seconds), proofs, ..*last };
+            let (verify, _) = scheme.verify()?;
+            let ours = out.first().map(|o| [o.aggregate.seconds, o.update.seconds, o.verify.seconds]);
+            let name = scheme.name();
+            let peak_rss_bytes = footprints.iter().find(|f| f.0 == name).map_or(0, |f| f.1);
+            let facts = scheme.facts()?;
+            out.push(Compared { name, batch: members.len(), aggregate, update, verify, facts, peak_rss_bytes, ours });
+        }
+        Ok(out)
+    }
+}
+
+/// The paper's scheme with all circuits of the vector's height.
+pub(crate) fn paper(
+    profile: Profile,
+    world: &World,
+    largest: usize,
+    repeat: usize,
+) -> anyhow::Result<Recursive<PaperBackend>> {
+    let (backend, setup_s) = timed(|| {
+        let backend = PaperBackend::new(profile, world.class);
+        backend.setup(world.height);
+        Ok(backend)
+    })?;
+    let facts = Facts {
+        setup_s,
+        proving_key_bytes: backend.proving_key_bytes(world.height)?,
+        verification_key_bytes: backend.verification_key_bytes(world.height),
+        proof_bytes: 0,
+    };
+    Ok(Recursive::new("reckle-paper", backend, world, facts, largest, repeat))
+}

@@ -1,0 +1,46 @@
+//! Peak memory of one scheme in a process of its own: circuits, the workspace of its largest proof, a small tree.
+
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use evergrove_commit::RecursionBackend;
+use evergrove_proof::Profile;
+
+use super::baselines::{Circuit, Tree};
+use super::compare::{SchemeName, paper};
+use super::scheme::Scheme;
+use super::world::World;
+use crate::memory;
+
+/// Sets the scheme up, proves a batch that takes a proof by each of its circuits, and prints the peak of memory in bytes.
+pub(crate) fn run(name: SchemeName, profile: Profile, log_size: u8, batch_log: u8) -> anyhow::Result<()> {
+    // Twice the batch is filled, so that the tree hardly counts.
+    let mut world = World::build(profile, log_size, batch_log + 1, batch_log)?;
+    match name {
+        SchemeName::Evergrove => {
+            let mut ours = super::ours(None, profile, &world, 0)?;
+            let members = (ours.backend.capacity() + 1).min(world.members.len());
+            ours.aggregate(&world.members[..members])?;
+        }
+        SchemeName::RecklePaper => {
+            world.members.truncate(1);
+            _ = paper(profile, &world, 1, 0)?.aggregate(&world.members)?;
+        }
+        SchemeName::TreeOfProofs => _ = Tree::build(profile, &world, 8)?.aggregate(&world.members)?,
+        SchemeName::Monolithic => _ = Circuit::new(profile, &world).aggregate(&world.members)?,
+    }
+    println!("{}", memory::resident().1);
+    Ok(())
+}
+
+/// [`run`] in a process of its own.
+pub(crate) fn of(name: &str, profile: Profile, log_size: u8, batch_log: u8, threads: usize) -> anyhow::Result<u64> {
+    let output = Command::new(std::env::current_exe()?)
+        .args(["reckle", "--footprint", name, "--profile", profile.name()])
+        .args(["--log-size", &log_size.to_string(), "--batch-log", &batch_log.to_string()])
+        .args(["--threads", &threads.to_string()])
+        .stderr(std::process::Stdio::inherit())
+        .output()?;
+    ensure!(output.status.success(), "measuring the memory of {name} ended with {}", output.status);
+    String::from_utf8(output.stdout)?.trim().parse().with_context(|| format!("the memory of {name}"))
+}

@@ -1,0 +1,266 @@
+//! The two schemes that keep a tree of proofs: ours and the paper's.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use evergrove_commit::batch::{Batch, Input};
+use evergrove_commit::vc;
+use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
+use evergrove_proof::{Statement, batch_digest};
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::scheme::{Facts, Scheme, Timing, check_time, median, timed};
+use super::world::{World, leaves, random_value};
+
+type Proofs = HashMap<(Statement, NodeKind), Arc<NodeProof>>;
+
+/// A batch with all its proofs.
+struct Proven {
+    batch: Batch,
+    proofs: Proofs,
+    last: Arc<NodeProof>,
+    /// What its proofs from nothing took.
+    anew: Timing,
+    /// Seconds and proofs of its updates.
+    updates: Vec<(f64, usize)>,
+}
+
+/// A scheme of `evergrove_commit::batch`, on its backend.
+pub(crate) struct Recursive<B> {
+    name: &'static str,
+    pub(crate) backend: B,
+    pub(crate) vector: Vector<MemoryStore>,
+    rng: ChaCha8Rng,
+    facts: Facts,
+    /// The largest batch that is really proven; of larger ones the proofs are counted.
+    largest: usize,
+    /// Updates that are measured of a batch in the place of one that is too large.
+    repeat: usize,
+    proven: Option<Proven>,
+    /// The structure of the batch last aggregated.
+    asked: Option<Batch>,
+    /// Seconds of the proofs made so far, by circuit and height.
+    rates: BTreeMap<(u8, u8), Vec<f64>>,
+}
+
+impl<B: RecursionBackend> Recursive<B> {
+    pub(crate) fn new(
+        name: &'static str,
+        backend: B,
+        world: &World,
+        facts: Facts,
+        largest: usize,
+        repeat: usize,
+    ) -> Self {
+        Self {
+            name,
+            backend,
+            vector: world.vector.clone(),
+            rng: world.rng.clone(),
+            facts,
+            largest,
+            repeat,
+            proven: None,
+            asked: None,
+            rates: BTreeMap::new(),
+        }
+    }
+
+    /// The final proof of the batch last proven.
+    pub(crate) fn proof(&self) -> anyhow::Result<&NodeProof> {
+        Ok(&self.proven.as_ref().context("no batch has been proven")?.last)
+    }
+
+    /// Median seconds of the proofs of a circuit at a height, or at the nearest height that has been proven.
+    pub(crate) fn rate(&self, kind: NodeKind, height: u8) -> anyhow::Result<f64> {
+        let of_kind = self.rates.iter().filter(|((k, _), _)| *k == kind.code());
+        let nearest = of_kind.min_by_key(|((_, h), _)| h.abs_diff(height));
+        let (_, times) = nearest.with_context(|| format!("no {kind} has been proven"))?;
+        Ok(median(times))
+    }
+
+    /// Makes the proofs of `batch` that `proofs` lacks, and leaves those of `batch` there; returns the last and how many were
+    /// made.
+    fn prove(&mut self, batch: &Batch, proofs: &mut Proofs) -> anyhow::Result<(Arc<NodeProof>, usize)> {
+        let plan = batch.plan(self.backend.wraps(), |s, kind| proofs.contains_key(&(*s, kind)));
+        let mut made: Vec<Arc<NodeProof>> = Vec::with_capacity(plan.len());
+        let find = |input: &Input, made: &[Arc<NodeProof>]| match input {
+            Input::Step(n) => made[*n].clone(),
+            Input::Existing { statement, kind } => proofs[&(*statement, *kind)].clone(),
+        };
+        for step in &plan.steps {
+            let inputs: Vec<_> = step.inputs.iter().map(|i| find(i, &made)).collect();
+            let inputs: Vec<&NodeProof> = inputs.iter().map(Arc::as_ref).collect();
+            let (proof, seconds) = timed(|| Ok(step.witness(&self.vector)?.prove(&self.backend, &inputs)?))?;
+            self.rates.entry((step.kind.code(), step.statement.height)).or_default().push(seconds);
+            made.push(Arc::new(proof));
+        }
+        let last = find(&plan.result, &made);
+        proofs.extend(made.into_iter().map(|p| ((p.statement, p.kind), p)));
+        let wrap = self.backend.wraps().then_some((*batch.statement(), NodeKind::Wrap));
+        let nodes = batch.nodes().into_iter().map(|n| (n.statement, n.kind())).chain(wrap);
+        *proofs = nodes.filter_map(|key| Some((key, proofs.get(&key)?.clone()))).collect();
+        Ok((last, plan.len()))
+    }
+
+    fn prove_anew(&mut self, batch: Batch) -> anyhow::Result<Timing> {
+        // The same batch is not proven again, nor are two batches held at a time.
+        if let Some(proven) = self.proven.take_if(|p| p.batch != batch) {
+            drop(proven);
+        }
+        if let Some(proven) = &self.proven {
+            return Ok(proven.anew);
+        }
+        let mut proofs = Proofs::new();
+        let ((last, made), seconds) = timed(|| self.prove(&batch, &mut proofs))?;
+        let anew = Timing { seconds, proofs: made, extrapolated: false, measured_batch: batch.count() };
+        let claimed = leaves(&self.vector, &batch.indices())?;
+        vc::ver(&self.vector.commitment()?, &claimed, &last, &self.backend)?;
+        self.proven = Some(Proven { batch, proofs, last, anew, updates: vec![] });
+        Ok(anew)
+    }
+
+    /// Refreshes the proven batch after a new value at `index`, inside or outside it.
+    pub(crate) fn update_at(&mut self, index: u64) -> anyhow::Result<Timing> {
+        let value = random_value(&mut self.rng);
+        let mut proven = self.proven.take().context("no batch has been proven")?;
+        let (made, seconds) = timed(|| {
+            vc::upd_all_proofs(&mut self.vector, &[(index, Some(value))])?;
+            proven.batch = proven.batch.update(&self.vector, &[], &[], &[index])?;
+            let (last, made) = self.prove(&proven.batch, &mut proven.proofs)?;
+            proven.last = last;
+            Ok(made)
+        })?;
+        proven.updates.push((seconds, made));
+        let members = proven.batch.count();
+        self.proven = Some(proven);
+        let timing = Timing { seconds, proofs: made, extrapolated: false, measured_batch: members };
+        let Some(asked) = self.asked.as_ref().filter(|a| a.count() > members) else { return Ok(timing) };
+        // The batch that was asked for takes as many proofs for the same change: the seconds hold for it too.
+        let next = asked.update(&self.vector, &[], &[], &[index])?;
+        let old: std::collections::HashSet<_> = asked.nodes().into_iter().map(|n| (n.statement, n.kind())).collect();
+        let count = next.plan(self.backend.wraps(), |s, kind| old.contains(&(*s, kind))).len();
+        ensure!(
+            count == made,
+            "an update takes {made} proofs in a batch of {members}, {count} in one of {}",
+            next.count()
+        );
+        self.asked = Some(next);
+        Ok(timing)
+    }
+}
+
+impl<B: RecursionBackend> Scheme for Recursive<B> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn aggregate(&mut self, members: &[u64]) -> anyhow::Result<Timing> {
+        let structure = self.backend.structure();
+        let asked = Batch::build_as(&self.vector, members, structure)?;
+        if members.len() <= self.largest {
+            self.asked = None;
+            return self.prove_anew(asked);
+        }
+        if self.proven.is_none() {
+            self.prove_anew(Batch::build_as(&self.vector, &members[..self.largest], structure)?)?;
+        }
+        let mut seconds = 0.0;
+        for node in asked.nodes() {
+            seconds += self.rate(node.kind(), node.statement.height)?;
+        }
+        if self.backend.wraps() {
+            seconds += self.rate(NodeKind::Wrap, asked.height())?;
+        }
+        let proofs = asked.cost(self.backend.wraps()).total();
+        self.asked = Some(asked);
+        Ok(Timing { seconds, proofs, extrapolated: true, measured_batch: self.largest })
+    }
+
+    fn update(&mut self) -> anyhow::Result<Timing> {
+        let Proven { batch, updates, .. } = self.proven.as_ref().context("no batch has been proven")?;
+        if self.asked.is_some() && updates.len() >= self.repeat {
+            let seconds = median(&updates.iter().map(|u| u.0).collect::<Vec<_>>());
+            let proofs = updates.iter().map(|u| u.1).max().unwrap_or(0);
+            return Ok(Timing { seconds, proofs, extrapolated: false, measured_batch: batch.count() });
+        }
+        let index = *batch.indices().choose(&mut self.rng).context("a batch has a member")?;
+        self.update_at(index)
+    }
+
+    fn verify(&self) -> anyhow::Result<(Timing, f64)> {
+        let proof = self.proof()?;
+        let proven = self.proven.as_ref().context("no batch has been proven")?;
+        let batch = self.asked.as_ref().unwrap_or(&proven.batch);
+        let claimed = leaves(&self.vector, &batch.indices())?;
+        let commitment = self.vector.commitment()?;
+        let snark = check_time(|| Ok(self.backend.verify(proof)?))?;
+        let seconds = match &self.asked {
+            None => check_time(|| Ok(vc::ver(&commitment, &claimed, proof, &self.backend)?))?,
+            Some(_) => snark + check_time(|| Ok(_ = batch_digest(commitment.height, &claimed)?))?,
+        };
+        let (extrapolated, measured_batch) = (self.asked.is_some(), proven.batch.count());
+        Ok((Timing { seconds, proofs: 0, extrapolated, measured_batch }, snark))
+    }
+
+    fn facts(&self) -> anyhow::Result<Facts> {
+        Ok(Facts { proof_bytes: self.proof()?.bytes.len(), ..self.facts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evergrove_commit::NativeBackend;
+    use evergrove_proof::Profile;
+
+    use super::*;
+
+    const FREE: Facts = Facts { setup_s: 0.0, proving_key_bytes: 0, verification_key_bytes: 0, proof_bytes: 0 };
+
+    fn check(backend: NativeBackend, largest: usize) {
+        let world = World::build(Profile::Paper, 12, 8, 6).unwrap();
+        let mut scheme = Recursive::new("test", backend.clone(), &world, FREE, largest, 2);
+        let whole = Batch::build_as(&world.vector, &world.members, backend.structure()).unwrap();
+        let aggregate = scheme.aggregate(&world.members).unwrap();
+        assert_eq!(aggregate.proofs, whole.cost(backend.wraps()).total());
+        assert_eq!(aggregate.extrapolated, largest < 64);
+        assert_eq!(aggregate.measured_batch, largest.min(64));
+        let again = scheme.aggregate(&world.members).unwrap();
+        assert!(aggregate.extrapolated || again == aggregate, "a batch is proven once");
+        for _ in 0..3 {
+            let update = scheme.update().unwrap();
+            assert!(!update.extrapolated && update.measured_batch == largest.min(64));
+            // A block or bucket, what is above it, a wrap.
+            let path = if largest < 64 { 12 - 5 + 2 } else { update.proofs };
+            assert!(update.proofs >= 2 && update.proofs == path, "{} proofs", update.proofs);
+        }
+        let (verify, snark_s) = scheme.verify().unwrap();
+        assert!(verify.seconds > 0.0 && snark_s > 0.0);
+        assert_eq!(verify.extrapolated, largest < 64);
+        assert!(scheme.facts().unwrap().proof_bytes > 0);
+    }
+
+    #[test]
+    fn our_batch_is_proven_and_refreshed() {
+        let world = World::build(Profile::Paper, 12, 8, 6).unwrap();
+        check(NativeBackend::new(Profile::Paper, world.class).with_capacity(5), usize::MAX);
+    }
+
+    #[test]
+    fn a_batch_that_is_too_large_is_counted_by_the_planner() {
+        let world = World::build(Profile::Paper, 12, 8, 6).unwrap();
+        check(NativeBackend::of_paper(Profile::Paper, world.class, 5), 4);
+    }
+
+    #[test]
+    fn without_a_proof_there_is_nothing_to_measure() {
+        let world = World::build(Profile::Paper, 4, 3, 1).unwrap();
+        let backend = NativeBackend::new(Profile::Paper, world.class);
+        let mut scheme = Recursive::new("test", backend, &world, FREE, 2, 1);
+        assert!(scheme.update().is_err() && scheme.verify().is_err() && scheme.facts().is_err());
+        assert!(scheme.rate(NodeKind::Bucket, 4).is_err());
+        assert!(World::build(Profile::Paper, 4, 5, 1).is_err() && World::build(Profile::Paper, 41, 5, 1).is_err());
+    }
+}
