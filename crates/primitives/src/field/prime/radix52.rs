@@ -4,9 +4,13 @@
 //! or the high 52 bits of a product of limbs, added to 64 bits: *columns* of weight 2^(52 k) take the sums, and a carry
 //! passes through them once at the end.
 //!
-//! **Montgomery's reduction** takes one limb a step: m = -t/p mod 2^52, t + m p, and the column that is now 0 modulo 2^52
-//! falls away. What that column carries is (t + lo(m p_0)) / 2^52 = (t + 2^52 - 1) >> 52, whatever m is. M steps divide by
-//! 2^(52 M), while memory holds x 2^(64 N). Three ways out, none of which converts a value on its way in or out:
+//! **Montgomery's reduction** takes one limb a step. A *late* step takes m = -t/p mod 2^52 and t + m p; the column that is now
+//! 0 modulo 2^52 falls away, and carries (t + 2^52 - 1) >> 52, whatever m is. An *early* step spares the wait for m: with
+//! k = -1/p mod 2^52 and the multiple (k p + 1) / 2^52 of weight 2^52, column q goes as q + q k p = (q >> 52) 2^52 +
+//! (q mod 2^52) (k p + 1). It adds up to 2^52 p to what remains, which the steps behind it make small: two of the steps are late.
+//! The multiples of p are kept apart from the product, so that neither waits for the other.
+//!
+//! M steps divide by 2^(52 M), while memory holds x 2^(64 N). Three ways out, none of which converts a value on its way in or out:
 //!
 //! - `mul` stops early: the last step takes 64 N - 52 (M - 1) bits, so that the product is divided by 2^(64 N).
 //! - A *factor* is kept as x 2^(52 M) mod p, so that the product with a value x 2^(64 N) is again in that form.
@@ -52,6 +56,9 @@ impl<V, const M: usize> From<Limbs<V, M>> for LazyLimbs<V, M> {
     }
 }
 
+/// The limbs of two factors.
+type Factors<'a, V, const M: usize> = (&'a [V; M], &'a [V; M]);
+
 const BITS: u32 = 52;
 const MASK: u64 = (1 << BITS) - 1;
 
@@ -72,6 +79,24 @@ impl<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> Constant
     const P4: [u64; M] = times(4, &Self::P);
     /// -1/p mod 2^52.
     const NEGATED_INVERSE: u64 = negated_inverse(Self::P[0]) & MASK;
+    /// (p (-1/p mod 2^52) + 1) / 2^52, below p.
+    const MULTIPLE: [u64; M] = {
+        // p k + 1, limb by limb; the lowest is 0.
+        let (mut out, mut carry, mut i) = ([0; M], 1u128, 0);
+        while i < M {
+            let sum = Self::P[i] as u128 * Self::NEGATED_INVERSE as u128 + carry;
+            if i > 0 {
+                out[i - 1] = sum as u64 & MASK;
+            } else {
+                assert!(sum as u64 & MASK == 0, "k is -1/p");
+            }
+            carry = sum >> BITS;
+            i += 1;
+        }
+        assert!(carry <= MASK as u128);
+        out[M - 1] = carry as u64;
+        out
+    };
     /// Whether (9/4)^2 p / 2^(64 N) + 1 < 9/4.
     const PRODUCTS_ARE_SETTLED: bool = F::MODULUS[N - 1] < 0x3f00_0000_0000_0000;
     /// 2^(52 M) mod p: what makes a factor of words.
@@ -134,12 +159,12 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     #[inline(always)]
     fn canonical(self, v: Limbs<L::V, M>) -> [L::V; M] {
         let (w, p) = (self.0, const { &Constants::<F, N, M>::P });
-        let v = self.normalize(self.settle_one(v.0, p));
+        let v = self.settle_one(v.0, p);
         let mut less = v;
         for (x, p) in less.iter_mut().zip(p) {
             *x = w.sub(*x, w.splat(*p));
         }
-        let less = self.normalize(less);
+        let (v, less) = (self.normalize(v), self.normalize(less));
         let (mut out, sign) = (v, less[M - 1]);
         for (out, less) in out.iter_mut().zip(less) {
             *out = w.select_negative(sign, *out, less);
@@ -166,22 +191,19 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         a
     }
 
-    /// `t` + a b.
+    /// Row i of the product a b, added to columns.
     #[inline(always)]
-    fn multiply(self, t: &mut [[L::V; M]; 2], a: &[L::V; M], b: &[L::V; M]) {
+    fn row(self, t: &mut [L::V], a: &[L::V; M], b: &[L::V; M], i: usize) {
         let w = self.0;
-        let t = t.as_flattened_mut();
-        for i in 0..M {
-            for j in 0..M {
-                t[i + j] = w.mul52_low(t[i + j], a[i], b[j]);
-            }
-            for j in 0..M {
-                t[i + j + 1] = w.mul52_high(t[i + j + 1], a[i], b[j]);
-            }
+        for j in 0..M {
+            t[i + j] = w.mul52_low(t[i + j], a[j], b[i]);
+        }
+        for j in 0..M {
+            t[i + j + 1] = w.mul52_high(t[i + j + 1], a[j], b[i]);
         }
     }
 
-    /// a^2.
+    /// a^2, as columns.
     #[inline(always)]
     fn squared(self, a: &[L::V; M]) -> [[L::V; M]; 2] {
         let w = self.0;
@@ -202,59 +224,123 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         columns
     }
 
-    /// m p added to the columns t, but for the lowest, where m = -t/p mod 2^52, of which `low` are taken.
+    /// Step i of the reduction of t + h by [`Constants::MULTIPLE`].
     #[inline(always)]
-    fn add_multiple(self, t: &mut [L::V], low: u64) -> L::V {
-        let (w, p) = (self.0, const { &Constants::<F, N, M>::P });
-        let mut m = w.mul52_low(w.splat(0), t[0], w.splat(const { Constants::<F, N, M>::NEGATED_INVERSE }));
-        if low != MASK {
-            m = w.and(m, w.splat(low));
-        }
-        for j in 1..M {
-            t[j] = w.mul52_low(t[j], m, w.splat(p[j]));
+    fn early_step(self, t: &mut [L::V], h: &mut [L::V], i: usize) {
+        let (w, k) = (self.0, const { &Constants::<F, N, M>::MULTIPLE });
+        let q = w.add(t[i], h[i]);
+        t[i + 1] = w.add(t[i + 1], w.shr::<BITS>(q));
+        for j in 0..M {
+            h[i + 1 + j] = w.mul52_low(h[i + 1 + j], q, w.splat(k[j]));
         }
         for j in 0..M {
-            t[j + 1] = w.mul52_high(t[j + 1], m, w.splat(p[j]));
+            h[i + 2 + j] = w.mul52_high(h[i + 2 + j], q, w.splat(k[j]));
         }
-        m
     }
 
-    /// One step of the reduction: makes column 0 zero modulo 2^52, and adds what it then carries to column 1.
+    /// Step i of the reduction of t + h by p; `low` bits of the column become zero. Returns the column, with what was added.
     #[inline(always)]
-    fn step(self, t: &mut [L::V]) {
-        let w = self.0;
-        let carry = w.shr::<BITS>(w.add(t[0], w.splat(MASK)));
-        t[1] = w.add(t[1], carry);
-        self.add_multiple(t, MASK);
+    fn late_step(self, t: &mut [L::V], h: &mut [L::V], i: usize, low: u64) -> L::V {
+        let (w, p) = (self.0, const { &Constants::<F, N, M>::P });
+        let column = w.add(t[i], h[i]);
+        let mut m = w.mul52_low(w.splat(0), column, w.splat(const { Constants::<F, N, M>::NEGATED_INVERSE }));
+        let column = if low == MASK {
+            t[i + 1] = w.add(t[i + 1], w.shr::<BITS>(w.add(column, w.splat(MASK))));
+            column
+        } else {
+            m = w.and(m, w.splat(low));
+            w.mul52_low(column, m, w.splat(p[0]))
+        };
+        t[i + 1] = w.mul52_high(t[i + 1], m, w.splat(p[0]));
+        for j in 1..M {
+            h[i + j] = w.mul52_low(h[i + j], m, w.splat(p[j]));
+        }
+        for j in 1..M {
+            h[i + j + 1] = w.mul52_high(h[i + j + 1], m, w.splat(p[j]));
+        }
+        column
     }
 
-    /// t / 2^(52 M) below 2^(52 M), as columns.
+    /// What two arrays of columns add up to, from 2^(52 M) on.
     #[inline(always)]
-    fn divide(self, mut t: [[L::V; M]; 2]) -> [L::V; M] {
-        let columns = t.as_flattened_mut();
-        for i in 0..M {
-            self.step(&mut columns[i..]);
+    fn high(self, t: &[[L::V; M]; 2], h: &[[L::V; M]; 2]) -> [L::V; M] {
+        self.plus(t[1], h[1])
+    }
+
+    /// Row i + 1 of the product, if there is one, and step i of the reduction, of `steps`. Not a loop, since the compiler
+    /// unrolls small ones only, and columns would go to memory.
+    #[inline(always)]
+    fn round(self, t: &mut [L::V], h: &mut [L::V], factors: Option<Factors<'_, L::V, M>>, i: usize, steps: usize) {
+        if let Some((a, b)) = factors
+            && i + 1 < M
+        {
+            self.row(t, a, b, i + 1);
         }
-        t[1]
+        // An early step leaves up to 2^52 p in its place: it is early enough if two steps follow, or one and the last of
+        // `finish_words`.
+        if i + 2 < steps.max(M) {
+            self.early_step(t, h, i);
+        } else if i < steps {
+            self.late_step(t, h, i, MASK);
+        }
+    }
+
+    /// `steps` rounds of the reduction of t, with the product of two factors on the way: what is left is 2^(52 steps) too
+    /// large. Steps are M - 1, M or M + 1.
+    #[inline(always)]
+    fn rounds(self, t: &mut [L::V], h: &mut [L::V], factors: Option<Factors<'_, L::V, M>>, steps: usize) {
+        if let Some((a, b)) = factors {
+            self.row(t, a, b, 0);
+        }
+        self.round(t, h, factors, 0, steps);
+        self.round(t, h, factors, 1, steps);
+        self.round(t, h, factors, 2, steps);
+        self.round(t, h, factors, 3, steps);
+        self.round(t, h, factors, 4, steps);
+        self.round(t, h, factors, 5, steps);
+        self.round(t, h, factors, 6, steps);
+        self.round(t, h, factors, 7, steps);
+        self.round(t, h, factors, 8, steps);
+        const { assert!(M < 9, "there are rounds enough") };
+    }
+
+    /// a b / 2^(52 M), as columns.
+    #[inline(always)]
+    fn multiply(self, a: &[L::V; M], b: &[L::V; M]) -> [L::V; M] {
+        let zero = [[self.0.splat(0); M]; 2];
+        let (mut t, mut h) = (zero, zero);
+        self.rounds(t.as_flattened_mut(), h.as_flattened_mut(), Some((a, b)), M);
+        self.high(&t, &h)
+    }
+
+    /// a b / 2^(64 N), below 18/5 p, as a value.
+    #[inline(always)]
+    fn multiply_words(self, a: &[L::V; M], b: &[L::V; M]) -> Limbs<L::V, M> {
+        let zero = [[self.0.splat(0); M]; 2];
+        let (mut t, mut h) = (zero, zero);
+        self.rounds(t.as_flattened_mut(), h.as_flattened_mut(), Some((a, b)), M - 1);
+        self.finish_words(t, h)
     }
 
     /// t / 2^(64 N), below 18/5 p, as a value.
     #[inline(always)]
-    fn divide_by_words(self, mut t: [[L::V; M]; 2]) -> Limbs<L::V, M> {
+    fn divide_words(self, mut t: [[L::V; M]; 2]) -> Limbs<L::V, M> {
+        let mut h = [[self.0.splat(0); M]; 2];
+        self.rounds(t.as_flattened_mut(), h.as_flattened_mut(), None, M - 1);
+        self.finish_words(t, h)
+    }
+
+    /// The last step of a division by 2^(64 N), and carries.
+    #[inline(always)]
+    fn finish_words(self, mut columns: [[L::V; M]; 2], mut multiples: [[L::V; M]; 2]) -> Limbs<L::V, M> {
         let w = self.0;
-        let columns = t.as_flattened_mut();
-        for i in 0..M - 1 {
-            self.step(&mut columns[i..]);
-        }
         // The last step takes `bits`; `rest` remain of the limb.
         let bits = (64 * N - 52 * (M - 1)) as u32;
         let (rest, low) = (BITS - bits, (1 << bits) - 1);
-        let last = &mut columns[M - 1..];
-        let m = self.add_multiple(last, low);
-        let first = w.mul52_low(last[0], m, w.splat(const { Constants::<F, N, M>::P[0] }));
+        let first = self.late_step(columns.as_flattened_mut(), multiples.as_flattened_mut(), M - 1, low);
+        let mut t = self.high(&columns, &multiples);
         if rest <= 5 {
             // Columns below 2^58 may be shifted before carries pass.
-            let mut t = t[1];
             for t in &mut t {
                 *t = w.shift_left(*t, rest);
             }
@@ -265,7 +351,6 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
             return Limbs(self.normalize(t));
         }
         const { assert!(Constants::<F, N, M>::PRODUCTS_ARE_SETTLED || 64 * N + 5 >= 52 * M) };
-        let mut t = t[1];
         t[0] = w.add(t[0], w.shr::<BITS>(first));
         let t = self.normalize(t);
         let (mut out, mut below) = (t, w.and(first, w.splat(MASK)));
@@ -361,13 +446,11 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     }
     #[inline(always)]
     fn mul(self, a: Self::V, b: Self::V) -> Self::V {
-        let mut t = self.empty().0;
-        self.multiply(&mut t, &a.0, &b.0);
-        self.divide_by_words(t)
+        self.multiply_words(&a.0, &b.0)
     }
     #[inline(always)]
     fn square(self, a: Self::V) -> Self::V {
-        self.divide_by_words(self.squared(&a.0))
+        self.divide_words(self.squared(&a.0))
     }
     #[inline(always)]
     fn lazy_add(self, a: Self::V, b: Self::V) -> Self::Lazy {
@@ -397,17 +480,13 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     }
     #[inline(always)]
     fn scale(self, a: Self::Lazy, k: Self::Factor) -> Self::V {
-        let mut t = self.empty().0;
-        self.multiply(&mut t, &a.0, &k.0);
-        Limbs(self.normalize(self.divide(t)))
+        Limbs(self.normalize(self.multiply(&a.0, &k.0)))
     }
     #[inline(always)]
     fn line(self, a: Self::V, b: Self::V, k: Self::Factor) -> Self::V {
-        // a is added to the high columns, which are what the division leaves: a + (8 (5/4) / 32 + 1) p < 15/4 p.
-        let mut t = [[self.0.splat(0); M], a.0];
-        self.multiply(&mut t, &self.lazy_sub(b, a).0, &k.0);
-        let t = self.settle_one(self.divide(t), const { &Constants::<F, N, M>::P2 });
-        Limbs(self.normalize(t))
+        // a + (8 (5/4) / 32 + 1) p < 15/4 p.
+        let t = self.plus(self.multiply(&self.lazy_sub(b, a).0, &k.0), a.0);
+        Limbs(self.normalize(self.settle_one(t, const { &Constants::<F, N, M>::P2 })))
     }
     #[inline(always)]
     fn empty(self) -> Self::Sum {
@@ -415,7 +494,10 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     }
     #[inline(always)]
     fn accumulate(self, sum: &mut Self::Sum, a: Self::Lazy, b: Self::Lazy) {
-        self.multiply(&mut sum.0, &a.0, &b.0);
+        let t = sum.0.as_flattened_mut();
+        for i in 0..M {
+            self.row(t, &a.0, &b.0, i);
+        }
     }
     #[inline(always)]
     fn carry(self, sum: &mut Self::Sum) {
@@ -427,14 +509,15 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     }
     #[inline(always)]
     fn finish(self, sum: Self::Sum) -> Self::V {
-        // One step more than in `divide`: whatever the sum, the quotient is below 5/4 p.
-        let mut t = [sum.0[0], sum.0[1], [self.0.splat(0); M]];
-        let columns = t.as_flattened_mut();
-        for i in 0..M + 1 {
-            self.step(&mut columns[i..]);
+        // One step more than in `multiply`: whatever the sum, the quotient is below 5/4 p.
+        let zero = [self.0.splat(0); M];
+        let (mut columns, mut multiples) = ([sum.0[0], sum.0[1], zero], [zero; 3]);
+        let (t, h) = (columns.as_flattened_mut(), multiples.as_flattened_mut());
+        self.rounds(t, h, None, M + 1);
+        let mut quotient = zero;
+        for (j, out) in quotient.iter_mut().enumerate() {
+            *out = self.0.add(t[M + 1 + j], h[M + 1 + j]);
         }
-        let mut quotient = t[1];
-        quotient.copy_from_slice(&t.as_flattened()[M + 1..2 * M + 1]);
         let k = FactorLimbs(self.constant(const { &Constants::<F, N, M>::FINISH }));
         self.scale(LazyLimbs(self.normalize(quotient)), k)
     }
