@@ -76,9 +76,13 @@ impl Kernel for Operations {
             .collect();
         let rows = f.transpose([f.reduce(a), bc, cc, f.reduce(a), bc, cc, bc, bc]);
         // What must be canonical is compared as it is.
-        for x in
-            [f.reduce(a), f.reduce(f.mul(a, b)), f.splat(Goldilocks::new(P - 1)), f.load(&[Goldilocks::ONE; LANES])]
-        {
+        for x in [
+            f.reduce(a),
+            f.reduce(f.mul(a, b)),
+            f.splat(Goldilocks::new(P - 1)),
+            f.load(&[Goldilocks::ONE; LANES]),
+            rows[5],
+        ] {
             let mut elements = [Goldilocks::ZERO; LANES];
             f.store(x, &mut elements);
             out.push(elements.map(Goldilocks::as_u64));
