@@ -3,6 +3,8 @@
 
 mod baselines;
 mod compare;
+#[cfg(test)]
+mod counts;
 mod footprint;
 mod recursive;
 mod scheme;

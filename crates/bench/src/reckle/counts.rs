@@ -1,0 +1,134 @@
+//! How many proofs each scheme makes: by its planner, not by a formula. `docs/why-faster.md` states these numbers.
+
+use evergrove_commit::batch::{Batch, Node, Structure};
+use evergrove_recursion::baselines::Cost;
+
+use super::world::{World, random_value};
+
+/// Proofs before a wrap or compaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// From nothing.
+    pub(crate) aggregate: usize,
+    /// After one member's value has changed, of the member for which it is most.
+    pub(crate) update: usize,
+}
+
+impl Counts {
+    /// Of a scheme that keeps its proofs.
+    pub(crate) fn of_structure(world: &mut World, members: &[u64], structure: Structure) -> anyhow::Result<Self> {
+        let batch = Batch::build_as(&world.vector, members, structure)?;
+        let deepest = deepest(batch.root());
+        let value = random_value(&mut world.rng);
+        world.vector.apply(&[(deepest, Some(value))])?;
+        let next = batch.update(&world.vector, &[], &[], &[deepest])?;
+        let old: std::collections::HashSet<_> = batch.nodes().into_iter().map(|n| n.statement).collect();
+        let update = next.plan(false, |statement, _| old.contains(statement)).len();
+        Ok(Self { aggregate: batch.cost(false).total(), update })
+    }
+
+    /// Of the tree of proofs, which makes all of them anew.
+    pub(crate) fn of_tree(members: &[u64]) -> Self {
+        let mut members = members.to_vec();
+        members.sort_unstable();
+        let cost = Cost::of(&members);
+        let all = cost.total() - cost.compactions;
+        Self { aggregate: all, update: all }
+    }
+}
+
+/// A member with the most nodes on its path.
+fn deepest(node: &Node) -> u64 {
+    fn walk(node: &Node, depth: usize, best: &mut (usize, u64)) {
+        if node.children().next().is_none() && depth >= best.0 {
+            let mut members = vec![];
+            node.members(&mut members);
+            *best = (depth, members[0]);
+        }
+        node.children().for_each(|c| walk(c, depth + 1, best));
+    }
+    let mut best = (0, 0);
+    walk(node, 0, &mut best);
+    best.1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use evergrove_commit::batch::{Change, worst_case};
+    use evergrove_proof::{HeightClass, Profile, Scheme};
+
+    use super::*;
+
+    const HEIGHT: u8 = 27;
+    const CHAPTER: &str = include_str!("../../../../docs/why-faster.md");
+    const M: usize = Profile::Paper.bucket_capacity(HeightClass::H27);
+
+    fn ours() -> Structure {
+        Structure::Compressed { capacity: M }
+    }
+
+    fn papers() -> Structure {
+        Structure::Levels { block_height: Scheme::BLOCK_HEIGHT }
+    }
+
+    /// A row of the chapter's table: aggregate and update by the paper's scheme, by ours, and by a tree of proofs; rows of
+    /// one circuit.
+    fn row(world: &mut World, log: u32) -> String {
+        let members = world.members[..1 << log].to_vec();
+        let paper = Counts::of_structure(world, &members, papers()).unwrap();
+        let ours = Counts::of_structure(world, &members, ours()).unwrap();
+        let tree = Counts::of_tree(&members);
+        format!(
+            "| 2^{log} | {} | {} | {} | {} | {} | {} |",
+            paper.aggregate, paper.update, ours.aggregate, ours.update, tree.aggregate, tree.update
+        )
+    }
+
+    #[test]
+    fn the_chapter_states_what_the_planners_count() {
+        let mut world = World::build(Profile::Paper, HEIGHT, 13, 12).unwrap();
+        let rows: Vec<String> = (1..=6).map(|k| row(&mut world, 2 * k)).collect();
+        let stated: Vec<&str> = CHAPTER.lines().filter(|l| l.starts_with("| 2^")).collect();
+        assert_eq!(stated, rows, "docs/why-faster.md should have\n{}", rows.join("\n"));
+        assert!(CHAPTER.contains(&format!("m = {M}")) && CHAPTER.contains(&format!("q = {}", Scheme::BLOCK_HEIGHT)));
+    }
+
+    #[test]
+    fn the_chapters_formulas_hold() {
+        let mut world = World::build(Profile::Paper, HEIGHT, 13, 12).unwrap();
+        let q = Scheme::BLOCK_HEIGHT;
+        for log in 2..=12_u32 {
+            let members = world.members[..1 << log].to_vec();
+            let size = members.len();
+            let paper = Counts::of_structure(&mut world, &members, papers()).unwrap();
+            let nodes = (q..=HEIGHT).map(|l| members.iter().map(|i| i >> l).collect::<BTreeSet<_>>().len());
+            assert_eq!(paper, Counts { aggregate: nodes.sum(), update: usize::from(HEIGHT - q) + 1 });
+            let estimate = size as f64 * (f64::from(HEIGHT - q) - f64::from(log) + 1.1);
+            assert!((paper.aggregate as f64 / estimate - 1.0).abs() < 0.06, "2^{log}: {} {estimate}", paper.aggregate);
+
+            let batch = Batch::build_as(&world.vector, &members, ours()).unwrap();
+            let ours = Counts::of_structure(&mut world, &members, ours()).unwrap();
+            assert_eq!(ours.aggregate, 2 * batch.cost(false).buckets - 1);
+            assert!(ours.update <= worst_case(HEIGHT, M, Change::Value, false));
+            let random = (size as f64 / M as f64).log2().ceil().max(0.0) as usize + 1;
+            assert!(ours.update.abs_diff(random) <= 1, "2^{log}: {} {random}", ours.update);
+
+            assert_eq!(Counts::of_tree(&members), Counts { aggregate: 2 * size - 1, update: 2 * size - 1 });
+        }
+    }
+
+    #[test]
+    fn the_chapters_bound_is_attained() {
+        // One member beside each node of position 0's path, above more than m in one corner.
+        let mut world = World::build(Profile::Paper, HEIGHT, 13, 12).unwrap();
+        let corner = M.ilog2() as u8 + 1;
+        let members: Vec<u64> = (0..=M as u64).chain((corner..HEIGHT).map(|l| 1 << l)).collect();
+        let filled: Vec<_> = members.iter().map(|i| (*i, Some(random_value(&mut world.rng)))).collect();
+        world.vector.apply(&filled).unwrap();
+        let counts = Counts::of_structure(&mut world, &members, ours()).unwrap();
+        assert_eq!(counts.update, usize::from(HEIGHT) - M.ilog2() as usize + 1);
+        assert_eq!(counts.update, worst_case(HEIGHT, M, Change::Value, false));
+    }
+}
