@@ -5,18 +5,23 @@
 //! [`super::hash_no_pad`], [`super::hash_or_noop`] and [`super::linear_hash`] return one at a time. Any number of states,
 //! pairs or rows will do: what does not fill a vector is padded.
 //!
-//! **Speed.** With AVX-512 IFMA, vectors of eight states, four vectors interleaved. On every other instruction set one state
-//! after the other by [`super::permute`].
+//! **Speed.** Vectors of eight states, four vectors interleaved: by products of 52 bits with AVX-512 IFMA, of 32 bits with
+//! AVX-512F and AVX2. Without those one state after the other by [`super::permute`]: the portable bodies of vectors would be
+//! slower.
 //!
 //! **When.** From some eight hashes on. The functions dispatch by themselves, once per call; the [`Kernel`]s [`Permute`] and
 //! [`Sponge`] behind them are for callers that choose the instruction set or have been dispatched already. Nothing here
 //! starts threads.
 
-#[cfg(target_arch = "x86_64")]
-mod ifma;
+mod chunks;
+mod constants;
+mod rounds;
+mod sbox;
+#[cfg(test)]
+mod tests;
 
 use super::{RATE, WIDTH, permute, truncate};
-use crate::lanes::{Kernel, Lanes, dispatch};
+use crate::lanes::{Isa, Kernel, Lanes, dispatch};
 use crate::{Digest, Goldilocks};
 
 /// The permutation of every state.
@@ -86,12 +91,11 @@ impl Kernel for Permute<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self, _lanes: L) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(lanes) = _lanes.ifma() {
-            return ifma::permute_many(lanes, self.0);
+    fn run<L: Lanes>(self, lanes: L) {
+        if L::ISA == Isa::Portable {
+            return self.0.iter_mut().for_each(permute);
         }
-        self.0.iter_mut().for_each(permute);
+        chunks::permute_many(lanes, self.0);
     }
 }
 
@@ -164,12 +168,11 @@ impl<R: Rows> Kernel for Sponge<'_, R> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self, _lanes: L) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(lanes) = _lanes.ifma() {
-            return ifma::sponge(lanes, self.rows, self.mode, self.digests);
+    fn run<L: Lanes>(self, lanes: L) {
+        if L::ISA == Isa::Portable {
+            return sponge(self.rows, 0, self.mode, self.digests);
         }
-        sponge(self.rows, 0, self.mode, self.digests);
+        chunks::sponge(lanes, self.rows, self.mode, self.digests);
     }
 }
 

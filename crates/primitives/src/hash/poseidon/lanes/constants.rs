@@ -1,8 +1,8 @@
 //! The round constants as the vector code adds them.
 
-use super::super::super::constants::{MDS_CIRCULANT, MDS_DIAGONAL_0, ROUND_CONSTANTS};
-use super::super::super::derive::{add, mds, sub, times};
-use super::{HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH};
+use super::super::constants::{MDS_CIRCULANT, MDS_DIAGONAL_0, ROUND_CONSTANTS};
+use super::super::derive::{add, mds, sub, times};
+use super::super::{HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH};
 use crate::Goldilocks;
 use crate::field::EPSILON;
 

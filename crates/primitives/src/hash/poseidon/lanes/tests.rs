@@ -1,21 +1,18 @@
 //! Each step at the ends of the ranges that the module states, where random states seldom are.
 
-use super::super::super::constants::{MDS_CIRCULANT, MDS_DIAGONAL_0};
-use super::*;
-use crate::lanes::{Isa, Kernel, dispatch};
+use super::super::WIDTH;
+use super::super::constants::{MDS_CIRCULANT, MDS_DIAGONAL_0};
+use super::chunks::canonical;
+use super::rounds::{add_constant, convolve, join, join52};
+use super::sbox::{fold52, power7_halves, power7_words, product32, reduce_product32, reduce_product52};
+use super::sbox::{split_product32, split_product52};
+use crate::Goldilocks;
+use crate::field::EPSILON;
+use crate::lanes::{Kernel, LANES, Lanes, available, dispatch_on};
 
-/// Runs a test on the witness, where the CPU has the instruction set.
-struct With<F>(F);
-
-impl<F: FnOnce(W)> Kernel for With<F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        if let Some(w) = lanes.ifma() {
-            (self.0)(w);
-        }
-        assert_eq!(lanes.ifma().is_some(), L::ISA == Isa::Avx512Ifma);
+fn on_every_instruction_set(test: impl Kernel<Output = ()> + Copy) {
+    for isa in available() {
+        dispatch_on(isa, test);
     }
 }
 
@@ -43,10 +40,10 @@ fn signed(x: u64) -> Goldilocks {
 }
 
 /// Lane 3, all lanes being equal.
-fn word(w: W, x: V) -> u64 {
+fn word<L: Lanes>(w: L, x: L::V) -> u64 {
     let mut words = [0; LANES];
     w.store(x, &mut words);
-    assert_eq!(words, [words[3]; LANES]);
+    assert_eq!(words, [words[3]; LANES], "{}", L::ISA);
     words[3]
 }
 
@@ -62,37 +59,76 @@ fn sums() -> impl Iterator<Item = (u64, u64, u64, Goldilocks)> {
     })
 }
 
-#[test]
-fn products_are_folded() {
-    dispatch(With(|w: W| {
+#[derive(Clone, Copy)]
+struct Products52;
+
+impl Kernel for Products52 {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, w: L) {
         for (p0, p1, p2, value) in sums() {
             let start = p0.wrapping_sub(EPSILON);
             let (l, u) = fold52(w, ([w.splat(start)], [w.splat(p1)], [w.splat(p2)]));
             let (l, u) = (word(w, l[0]), word(w, u[0]));
             assert!(u < 1 << 24, "{p0:#x} {p1:#x} {p2:#x}");
             assert_eq!(field(l % (1 << 52)) + field(u) * power_of_two(52), value, "{p0:#x} {p1:#x} {p2:#x}");
-        }
-    }));
-}
 
-#[test]
-fn products_are_split_and_reduced() {
-    dispatch(With(|w: W| {
-        for (p0, p1, p2, value) in sums() {
             let (a, b, c) = (w.splat(p0), w.splat(p1), w.splat(p2));
-            let (l, h) = split_product(w, a, b, c);
+            let (l, h) = split_product52(w, a, b, c);
             let (l, h) = (word(w, l), word(w, h));
             assert!(((-(1 << 54) - (1 << 43) + 1)..1 << 32).contains(&(l as i64)), "{p0:#x} {p1:#x} {p2:#x}");
             assert!(h < 1 << 43, "{p0:#x} {p1:#x} {p2:#x}");
             assert_eq!(signed(l) + field(h) * power_of_two(32), value, "{p0:#x} {p1:#x} {p2:#x}");
-            assert_eq!(field(word(w, reduce_product(w, a, b, c))), value, "{p0:#x} {p1:#x} {p2:#x}");
+            assert_eq!(field(word(w, reduce_product52(w, a, b, c))), value, "{p0:#x} {p1:#x} {p2:#x}");
         }
-    }));
+    }
 }
 
 #[test]
-fn halves_are_joined() {
-    dispatch(With(|w: W| {
+fn sums_of_products_of_52_bits_are_folded() {
+    on_every_instruction_set(Products52);
+}
+
+#[derive(Clone, Copy)]
+struct Products32;
+
+impl Kernel for Products32 {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, w: L) {
+        for x in edges(64) {
+            for y in edges(64) {
+                let (a, b) = (w.splat(x), w.splat(y));
+                let product = product32(w, a, w.shr::<32>(a), b, w.shr::<32>(b));
+                let [low, middle, high] = product.map(|v| word(w, v));
+                let expected = x as u128 * y as u128;
+                assert_eq!(low as u32 as u128 | (middle as u32 as u128) << 32 | (high as u128) << 64, expected);
+                let value = field(x) * field(y);
+                assert_eq!(field(word(w, reduce_product32(w, product))), value, "{x:#x} {y:#x}");
+                let (l, h) = split_product32(w, product);
+                let (l, h) = (word(w, l), word(w, h));
+                assert!(((-(1i64 << 33) + 1)..1 << 32).contains(&(l as i64)) && h < 1 << 33, "{x:#x} {y:#x}");
+                assert_eq!(signed(l) + field(h) * power_of_two(32), value, "{x:#x} {y:#x}");
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_32_bits_are_split_and_reduced() {
+    on_every_instruction_set(Products32);
+}
+
+#[derive(Clone, Copy)]
+struct Joins;
+
+impl Kernel for Joins {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, w: L) {
         for l in edges(63) {
             for h in edges(62) {
                 let value = field(l) + field(h) * power_of_two(32);
@@ -102,26 +138,52 @@ fn halves_are_joined() {
                 }
             }
         }
-    }));
+    }
 }
 
 #[test]
-fn any_word_is_multiplied_and_made_canonical() {
-    dispatch(With(|w: W| {
+fn halves_are_joined() {
+    on_every_instruction_set(Joins);
+}
+
+#[derive(Clone, Copy)]
+struct Powers;
+
+impl Kernel for Powers {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, w: L) {
         for x in edges(64) {
-            let (p0, p1, p2) = power7(w, &[w.splat(x)]);
-            assert_eq!(field(word(w, reduce_product(w, p0[0], p1[0], p2[0]))), field(x).pow(7), "{x:#x}");
+            let v = [w.splat(x); 3];
+            let power = field(x).pow(7);
+            assert_eq!(power7_words(w, &v).map(|z| field(word(w, z))), [power; 3], "{x:#x} on {}", L::ISA);
+            let (l, h) = power7_halves(w, &v);
+            for (l, h) in l.into_iter().zip(h) {
+                let value = signed(word(w, l)) + field(word(w, h)) * power_of_two(32);
+                assert_eq!(value, power, "{x:#x} on {}", L::ISA);
+            }
             assert_eq!(word(w, canonical(w, w.splat(x))), field(x).as_u64(), "{x:#x}");
             for c in edges(64).into_iter().filter(|c| *c < Goldilocks::ORDER) {
                 assert_eq!(field(word(w, add_constant(w, w.splat(x), c))), field(x) + field(c), "{x:#x} {c:#x}");
             }
         }
-    }));
+    }
 }
 
 #[test]
-fn the_matrix_is_that_of_the_definition() {
-    dispatch(With(|w: W| {
+fn any_word_is_raised_to_the_seventh_power_and_made_canonical() {
+    on_every_instruction_set(Powers);
+}
+
+#[derive(Clone, Copy)]
+struct Matrix;
+
+impl Kernel for Matrix {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, w: L) {
         let all = edges(64);
         for shift in 0..all.len() {
             let s: [u64; WIDTH] = core::array::from_fn(|i| all[(5 * i + shift) % all.len()]);
@@ -134,5 +196,10 @@ fn the_matrix_is_that_of_the_definition() {
                 assert_eq!(word(w, out), sum, "row {r} of {s:x?}");
             }
         }
-    }));
+    }
+}
+
+#[test]
+fn the_matrix_is_that_of_the_definition() {
+    on_every_instruction_set(Matrix);
 }

@@ -1,0 +1,211 @@
+//! The rounds on vectors: eight permutations at a time.
+//!
+//! **Words.** A state is twelve vectors of any representatives below 2^64.
+//!
+//! **MDS.** The matrix is applied over the integers to two halves l, h of a word l + 2^32 h, as the cyclic convolution of 3
+//! by 4 of [`super::super::full`]. Its rows sum to at most 264 < 2^8.05. In the full rounds l is signed and l, h are what the
+//! S-box left; the constants that follow carry an offset ([`super::constants`]) that makes the sums non-negative. In the
+//! partial rounds, words 1 to 11 pass three matrices before halves are made anew, and of the constants only those of word 0
+//! are left inside: the others are moved behind the last partial round.
+//!
+//! **Interleaving.** Partial rounds of several vectors of states go side by side, since each waits for the S-box of the one
+//! before.
+
+use super::super::{HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH};
+use super::constants::{CONSTANTS, Halves};
+use super::sbox::{carry, from_fn, power7_halves, power7_words, split};
+use crate::field::EPSILON;
+use crate::lanes::{Body, Isa, Lanes};
+
+/// Word i of eight states, i from 0 to 11.
+pub(super) type State<V> = [V; WIDTH];
+
+/// S-boxes of a full round that are interleaved.
+const SBOXES: usize = 6;
+/// Partial rounds between two times that halves are made anew.
+const STRIDE: usize = 3;
+
+/// x + c modulo p, for c < p.
+#[inline(always)]
+pub(super) fn add_constant<L: Lanes>(w: L, x: L::V, c: u64) -> L::V {
+    let c = w.splat(c);
+    carry(w, w.add(x, c), c)
+}
+
+/// The word l + 2^32 h for l < 2^63 and h < 2^64 with h >> 32 < 2^30, by 32-bit products.
+#[inline(always)]
+pub(super) fn join<L: Lanes>(w: L, l: L::V, h: L::V) -> L::V {
+    let u = w.add(l, w.mul32(w.shr::<32>(h), w.splat(EPSILON)));
+    let high = w.shl::<32>(h);
+    carry(w, w.add(high, u), high)
+}
+
+/// [`join`] for h < 2^52, by 52-bit products where there are any.
+#[inline(always)]
+pub(super) fn join52<L: Lanes>(w: L, l: L::V, h: L::V) -> L::V {
+    if L::ISA != Isa::Avx512Ifma {
+        return join(w, l, h);
+    }
+    let u = w.mul52_low(l, w.shr::<32>(h), w.splat(EPSILON));
+    let high = w.shl::<32>(h);
+    carry(w, w.add(high, u), high)
+}
+
+/// The transform of four halves, as in `full`.
+#[derive(Clone, Copy)]
+struct Frequencies<V> {
+    zero: V,
+    two: V,
+    re: V,
+    im: V,
+}
+
+/// Of the words that are j modulo 3.
+#[inline(always)]
+fn transform<L: Lanes>(w: L, s: &State<L::V>, j: usize) -> Frequencies<L::V> {
+    let [a, b, c, d] = [s[4 * j], s[(4 * j + 9) % WIDTH], s[(4 * j + 6) % WIDTH], s[(4 * j + 3) % WIDTH]];
+    let (even, odd) = (w.add(a, c), w.add(b, d));
+    Frequencies { zero: w.add(even, odd), two: w.sub(even, odd), re: w.sub(a, c), im: w.sub(b, d) }
+}
+
+/// The product of the MDS matrix with twelve halves, over the integers modulo 2^64.
+#[inline(always)]
+pub(super) fn convolve<L: Lanes>(w: L, s: &State<L::V>) -> State<L::V> {
+    let f = [transform(w, s, 0), transform(w, s, 1), transform(w, s, 2)];
+    let sum = w.add(w.add(f[0].zero, f[1].zero), f[2].zero);
+    let mut out = *s;
+    for r in 0..3 {
+        let [x, y, z] = [f[r], f[(r + 1) % 3], f[(r + 2) % 3]];
+        // The spectrum of the matrix: (16, 16, 32); (-1, 2, 8); (2 + i, -16 + i, -1 + 4i), conjugated.
+        let zero = w.shl::<4>(w.add(sum, z.zero));
+        let two = w.add(w.sub(w.shl::<3>(z.two), x.two), w.shl::<1>(y.two));
+        let re = w.add(w.sub(w.add(w.shl::<1>(x.re), x.im), w.shl::<4>(y.re)), w.sub(y.im, z.re));
+        let re = w.add(re, w.shl::<2>(z.im));
+        let im = w.sub(w.sub(w.shl::<1>(x.im), x.re), w.add(w.shl::<4>(y.im), y.re));
+        let im = w.sub(im, w.add(z.im, w.shl::<2>(z.re)));
+        let (even, odd) = (w.add(zero, two), w.sub(zero, two));
+        out[4 * r] = w.add(even, re);
+        out[(4 * r + 9) % WIDTH] = w.add(odd, im);
+        out[(4 * r + 6) % WIDTH] = w.sub(even, re);
+        out[(4 * r + 3) % WIDTH] = w.sub(odd, im);
+    }
+    // The diagonal entry.
+    out[0] = w.add(out[0], w.shl::<3>(s[0]));
+    out
+}
+
+/// S-boxes, matrix and the constants behind it.
+struct FullRound<'a, V>(&'a mut State<V>, &'a [Halves; WIDTH]);
+
+impl<L: Lanes> Body<L> for FullRound<'_, L::V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, w: L) {
+        full_round(w, self.0, self.1);
+    }
+}
+
+#[inline(always)]
+fn full_round<L: Lanes>(w: L, s: &mut State<L::V>, c: &[Halves; WIDTH]) {
+    let (mut l, mut h) = (*s, *s);
+    for start in (0..WIDTH).step_by(SBOXES) {
+        let x: [L::V; SBOXES] = from_fn(|i| s[start + i]);
+        let (low, high) = power7_halves(w, &x);
+        l[start..start + SBOXES].copy_from_slice(&low);
+        h[start..start + SBOXES].copy_from_slice(&high);
+    }
+    let (l, h) = (convolve(w, &l), convolve(w, &h));
+    for i in 0..WIDTH {
+        s[i] = join52(w, w.add(l[i], w.splat(c[i].low)), w.add(h[i], w.splat(c[i].high)));
+    }
+}
+
+/// The S-box on word 0 of every state, as halves.
+struct FirstWords<'a, V, const G: usize>(&'a [V; G], &'a mut [State<V>; G], &'a mut [State<V>; G]);
+
+impl<L: Lanes, const G: usize> Body<L> for FirstWords<'_, L::V, G> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, w: L) {
+        let z = power7_words(w, self.0);
+        for g in 0..G {
+            (self.1[g][0], self.2[g][0]) = split(w, z[g]);
+        }
+    }
+}
+
+/// [`convolve`] in place.
+struct Convolve<'a, V>(&'a mut State<V>);
+
+impl<L: Lanes> Body<L> for Convolve<'_, L::V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, w: L) {
+        *self.0 = convolve(w, self.0);
+    }
+}
+
+/// Words 1 to 11 to halves below 2^32.
+struct Renew<'a, V>(&'a mut State<V>, &'a mut State<V>);
+
+impl<L: Lanes> Body<L> for Renew<'_, L::V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, w: L) {
+        for i in 1..WIDTH {
+            (self.0[i], self.1[i]) = split(w, join(w, self.0[i], self.1[i]));
+        }
+    }
+}
+
+#[inline(always)]
+fn partial_rounds<L: Lanes, const G: usize>(w: L, states: &mut [State<L::V>; G]) {
+    let (mut l, mut h) = (*states, *states);
+    let mut x: [L::V; G] = from_fn(|g| states[g][0]);
+    for g in 0..G {
+        for i in 1..WIDTH {
+            (l[g][i], h[g][i]) = split(w, states[g][i]);
+        }
+    }
+    for r in 0..PARTIAL_ROUNDS {
+        let c = CONSTANTS.partial[r];
+        w.outline(FirstWords(&x, &mut l, &mut h));
+        for g in 0..G {
+            w.outline(Convolve(&mut l[g]));
+            w.outline(Convolve(&mut h[g]));
+            x[g] = join(w, w.add(l[g][0], w.splat(c.low)), w.add(h[g][0], w.splat(c.high)));
+            // Entries grow from 2^32 to below 2^32 264^3 < 2^57 in three rounds.
+            if r % STRIDE == STRIDE - 1 {
+                w.outline(Renew(&mut l[g], &mut h[g]));
+            }
+        }
+    }
+    for g in 0..G {
+        states[g][0] = x[g];
+        for i in 1..WIDTH {
+            states[g][i] = join(w, l[g][i], h[g][i]);
+        }
+    }
+}
+
+/// The permutation of 8 G states of any representatives, to representatives below 2^64.
+#[inline(always)]
+pub(super) fn permute_groups<L: Lanes, const G: usize>(w: L, states: &mut [State<L::V>; G]) {
+    for s in states.iter_mut() {
+        *s = from_fn(|i| add_constant(w, s[i], CONSTANTS.first[i]));
+        for c in &CONSTANTS.full[..HALF_FULL_ROUNDS] {
+            w.outline(FullRound(s, c));
+        }
+    }
+    partial_rounds(w, states);
+    for s in states.iter_mut() {
+        *s = from_fn(|i| add_constant(w, s[i], CONSTANTS.middle[i]));
+        for c in &CONSTANTS.full[HALF_FULL_ROUNDS..] {
+            w.outline(FullRound(s, c));
+        }
+    }
+}
