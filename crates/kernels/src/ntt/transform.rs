@@ -70,8 +70,7 @@ impl Forward {
             8 => forward_pass::<8>(isa, from, rows, top),
             _ => forward_pass::<RADIX>(isa, from, rows, top),
         }
-        let part = rows.len() / top.len();
-        rows.par_chunks_mut(part).enumerate().for_each(|(q, rows)| descend(isa, rows, &self.twiddles.levels, q));
+        children(rows, top.len(), |q, rows| descend(isa, rows, &self.twiddles.levels, q));
     }
 }
 
@@ -108,8 +107,7 @@ impl Inverse {
         if top.is_empty() {
             return Ok(());
         }
-        let part = rows.len() / top.len();
-        rows.par_chunks_mut(part).enumerate().for_each(|(q, rows)| ascend(isa, rows, &self.twiddles.levels, q));
+        children(rows, top.len(), |q, rows| ascend(isa, rows, &self.twiddles.levels, q));
         match top.len() {
             2 => inverse_pass::<2>(isa, rows, top),
             4 => inverse_pass::<4>(isa, rows, top),
@@ -120,6 +118,16 @@ impl Inverse {
     }
 }
 
+/// `f` on each of `count` equal parts of `rows`: in parallel where they are worth it.
+fn children(rows: &mut [Row], count: usize, f: impl Fn(usize, &mut [Row]) + Sync) {
+    let part = rows.len() / count;
+    match part {
+        1 => {}
+        _ if rows.len() <= CACHED => rows.chunks_mut(part).enumerate().for_each(|(i, rows)| f(i, rows)),
+        _ => rows.par_chunks_mut(part).enumerate().for_each(|(i, rows)| f(i, rows)),
+    }
+}
+
 /// Node `q` of the first level and all below it.
 fn descend(isa: Isa, rows: &mut [Row], levels: &[Vec<Node>], q: usize) {
     let Some((nodes, below)) = levels.split_first() else { return };
@@ -127,8 +135,7 @@ fn descend(isa: Isa, rows: &mut [Row], levels: &[Vec<Node>], q: usize) {
         return dispatch_on(isa, Evaluate { rows, levels, q });
     }
     forward_pass::<RADIX>(isa, None, rows, &nodes[q]);
-    let part = rows.len() / RADIX;
-    rows.par_chunks_mut(part).enumerate().for_each(|(i, rows)| descend(isa, rows, below, RADIX * q + i));
+    children(rows, RADIX, |i, rows| descend(isa, rows, below, RADIX * q + i));
 }
 
 /// All below node `q` of the first level, then the node.
@@ -137,24 +144,28 @@ fn ascend(isa: Isa, rows: &mut [Row], levels: &[Vec<Node>], q: usize) {
     if rows.len() <= CACHED {
         return dispatch_on(isa, Interpolate { rows, levels, q });
     }
-    let part = rows.len() / RADIX;
-    rows.par_chunks_mut(part).enumerate().for_each(|(i, rows)| ascend(isa, rows, below, RADIX * q + i));
+    children(rows, RADIX, |i, rows| ascend(isa, rows, below, RADIX * q + i));
     inverse_pass::<RADIX>(isa, rows, &nodes[q]);
 }
 
-/// The N parts of `rows`, cut into tasks: task t has piece t of every part.
-fn tasks<const N: usize>(rows: &mut [Row]) -> Vec<[&mut [Row]; N]> {
+/// Cuts the N parts of `rows` into tasks: task t has piece t of every part.
+fn each_task<const N: usize>(rows: &mut [Row], f: impl Fn(usize, [&mut [Row]; N]) + Sync) {
     let part = rows.len() / N;
     let mut parts = rows.chunks_exact_mut(part);
     let mut pieces: [_; N] = core::array::from_fn(|_| parts.next().expect("N parts").chunks_mut(PASS));
-    (0..part.div_ceil(PASS)).map(|_| pieces.each_mut().map(|p| p.next().expect("a piece per task"))).collect()
+    let tasks = (0..part.div_ceil(PASS)).map(|_| pieces.each_mut().map(|p| p.next().expect("a piece per task")));
+    if part <= PASS {
+        tasks.enumerate().for_each(|(t, task)| f(t, task));
+    } else {
+        tasks.collect::<Vec<_>>().into_par_iter().enumerate().for_each(|(t, task)| f(t, task));
+    }
 }
 
 /// One node with N children over all rows, read from `from` if there is one.
 fn forward_pass<const N: usize>(isa: Isa, from: Option<&[Row]>, rows: &mut [Row], powers: &[Goldilocks]) {
     let part = rows.len() / N;
     let powers: &[Goldilocks; N] = powers.try_into().expect("a power per child");
-    tasks::<N>(rows).into_par_iter().enumerate().for_each(|(t, to)| match from {
+    each_task::<N>(rows, |t, to| match from {
         Some(from) => {
             let from = core::array::from_fn(|i| &from[i * part + t * PASS..][..to[i].len()]);
             dispatch_on(isa, ForwardCopy { from, to, powers });
@@ -165,7 +176,7 @@ fn forward_pass<const N: usize>(isa: Isa, from: Option<&[Row]>, rows: &mut [Row]
 
 fn inverse_pass<const N: usize>(isa: Isa, rows: &mut [Row], powers: &[Goldilocks]) {
     let powers: &[Goldilocks; N] = powers.try_into().expect("a power per child");
-    tasks::<N>(rows).into_par_iter().for_each(|rows| dispatch_on(isa, InversePass { rows, powers }));
+    each_task::<N>(rows, |_, rows| dispatch_on(isa, InversePass { rows, powers }));
 }
 
 #[inline(always)]
@@ -177,36 +188,114 @@ fn factors<L: Lanes, const N: usize>(f: GoldilocksLanes<L>, powers: &[Goldilocks
     out
 }
 
-/// N coefficients times the powers of u, evaluated. The power 0 is taken to be 1.
+/// N equally long parts of rows. Row (i, j) is row j of part i.
+trait Parts {
+    fn row(&self, i: usize, j: usize) -> &Row;
+}
+
+trait PartsMut: Parts {
+    fn row_mut(&mut self, i: usize, j: usize) -> &mut Row;
+}
+
+/// Parts that lie apart.
+impl<R: core::ops::Deref<Target = [Row]>, const N: usize> Parts for [R; N] {
+    #[inline(always)]
+    fn row(&self, i: usize, j: usize) -> &Row {
+        &self[i][j]
+    }
+}
+
+impl<const N: usize> PartsMut for [&mut [Row]; N] {
+    #[inline(always)]
+    fn row_mut(&mut self, i: usize, j: usize) -> &mut Row {
+        &mut self[i][j]
+    }
+}
+
+/// Parts one behind the other.
+struct Adjacent<'a> {
+    rows: &'a mut [Row],
+    part: usize,
+}
+
+impl Parts for Adjacent<'_> {
+    #[inline(always)]
+    fn row(&self, i: usize, j: usize) -> &Row {
+        &self.rows[i * self.part + j]
+    }
+}
+
+impl PartsMut for Adjacent<'_> {
+    #[inline(always)]
+    fn row_mut(&mut self, i: usize, j: usize) -> &mut Row {
+        &mut self.rows[i * self.part + j]
+    }
+}
+
+/// Rows (0, j) to (N - 1, j), as vectors.
 #[inline(always)]
-fn forward_rows<L: Lanes, const N: usize>(
+fn load<L: Lanes, const N: usize>(f: GoldilocksLanes<L>, parts: &impl Parts, j: usize) -> [Loose<L::V>; N] {
+    let mut x = [Loose::from(f.load(parts.row(0, j))); N];
+    for (i, x) in x.iter_mut().enumerate().skip(1) {
+        *x = f.load(parts.row(i, j)).into();
+    }
+    x
+}
+
+#[inline(always)]
+fn store<L: Lanes, const N: usize>(f: GoldilocksLanes<L>, x: [Loose<L::V>; N], parts: &mut impl PartsMut, j: usize) {
+    for (i, x) in x.into_iter().enumerate() {
+        f.store(f.reduce(x), parts.row_mut(i, j));
+    }
+}
+
+/// Vectors 1 to N - 1 times their powers.
+#[inline(always)]
+fn scale<L: Lanes, const N: usize>(f: GoldilocksLanes<L>, powers: &[Factor<L::V>; N], x: &mut [Loose<L::V>; N]) {
+    // In parts short enough to be unrolled, which keeps the vectors in registers.
+    scale_part(f, powers, x, 1, 4);
+    scale_part(f, powers, x, 4, 8);
+    scale_part(f, powers, x, 8, 12);
+    scale_part(f, powers, x, 12, 16);
+}
+
+#[inline(always)]
+fn scale_part<L: Lanes, const N: usize>(
     f: GoldilocksLanes<L>,
     powers: &[Factor<L::V>; N],
-    rows: [&Row; N],
-) -> [Loose<L::V>; N] {
-    let mut x = [Loose::from(f.load(rows[0])); N];
-    for i in 1..N {
-        x[i] = f.mul_by(f.load(rows[i]), powers[i]);
+    x: &mut [Loose<L::V>; N],
+    first: usize,
+    end: usize,
+) {
+    for i in first..end.min(N) {
+        x[i] = f.mul_by(x[i], powers[i]);
     }
+}
+
+/// N coefficients times the powers of u, evaluated. The power 0 is taken to be 1.
+#[inline(always)]
+fn evaluate_rows<L: Lanes, const N: usize>(
+    f: GoldilocksLanes<L>,
+    powers: &[Factor<L::V>; N],
+    mut x: [Loose<L::V>; N],
+) -> [Loose<L::V>; N] {
+    scale(f, powers, &mut x);
     evaluate(f, &mut x);
     x
 }
 
 /// N values interpolated, times the powers. Without `SCALE` the power 0 is taken to be 1.
 #[inline(always)]
-fn inverse_rows<L: Lanes, const N: usize, const SCALE: bool>(
+fn interpolate_rows<L: Lanes, const N: usize, const SCALE: bool>(
     f: GoldilocksLanes<L>,
     powers: &[Factor<L::V>; N],
-    rows: [&Row; N],
+    mut x: [Loose<L::V>; N],
 ) -> [Loose<L::V>; N] {
-    let mut x = [Loose::from(f.load(rows[0])); N];
-    for i in 1..N {
-        x[i] = f.load(rows[i]).into();
-    }
     interpolate(f, &mut x);
-    for i in usize::from(!SCALE)..N {
-        x[i] = f.mul_by(x[i], powers[i]);
+    if SCALE {
+        x[0] = f.mul_by(x[0], powers[0]);
     }
+    scale(f, powers, &mut x);
     x
 }
 
@@ -225,10 +314,8 @@ impl<const N: usize> Kernel for ForwardCopy<'_, N> {
         let Self { from, mut to, powers } = self;
         let powers = factors(f, powers);
         for j in 0..to[0].len() {
-            let x = forward_rows(f, &powers, from.each_ref().map(|rows| &rows[j]));
-            for (x, rows) in x.into_iter().zip(&mut to) {
-                f.store(f.reduce(x), &mut rows[j]);
-            }
+            let x = evaluate_rows(f, &powers, load(f, &from, j));
+            store(f, x, &mut to, j);
         }
     }
 }
@@ -247,10 +334,8 @@ impl<const N: usize> Kernel for ForwardPass<'_, N> {
         let Self { mut rows, powers } = self;
         let powers = factors(f, powers);
         for j in 0..rows[0].len() {
-            let x = forward_rows(f, &powers, rows.each_ref().map(|rows| &rows[j]));
-            for (x, rows) in x.into_iter().zip(&mut rows) {
-                f.store(f.reduce(x), &mut rows[j]);
-            }
+            let x = evaluate_rows(f, &powers, load(f, &rows, j));
+            store(f, x, &mut rows, j);
         }
     }
 }
@@ -269,10 +354,8 @@ impl<const N: usize> Kernel for InversePass<'_, N> {
         let Self { mut rows, powers } = self;
         let powers = factors(f, powers);
         for j in 0..rows[0].len() {
-            let x = inverse_rows::<L, N, true>(f, &powers, rows.each_ref().map(|rows| &rows[j]));
-            for (x, rows) in x.into_iter().zip(&mut rows) {
-                f.store(f.reduce(x), &mut rows[j]);
-            }
+            let x = interpolate_rows::<L, N, true>(f, &powers, load(f, &rows, j));
+            store(f, x, &mut rows, j);
         }
     }
 }
@@ -292,17 +375,16 @@ impl Kernel for Evaluate<'_> {
         let f = GoldilocksLanes::new(lanes);
         let (mut size, mut first) = (self.rows.len(), self.q);
         for nodes in self.levels {
+            let part = size / RADIX;
             for (rows, powers) in self.rows.chunks_exact_mut(size).zip(&nodes[first..]) {
                 let powers = factors(f, powers);
-                let part = rows.len() / RADIX;
+                let mut rows = Adjacent { rows, part };
                 for j in 0..part {
-                    let x = forward_rows(f, &powers, core::array::from_fn(|i| &rows[i * part + j]));
-                    for (i, x) in x.into_iter().enumerate() {
-                        f.store(f.reduce(x), &mut rows[i * part + j]);
-                    }
+                    let x = evaluate_rows(f, &powers, load(f, &rows, j));
+                    store(f, x, &mut rows, j);
                 }
             }
-            (size, first) = (size / RADIX, first * RADIX);
+            (size, first) = (part, first * RADIX);
         }
     }
 }
@@ -322,16 +404,13 @@ impl Kernel for Interpolate<'_> {
         let f = GoldilocksLanes::new(lanes);
         for (depth, nodes) in self.levels.iter().enumerate().rev() {
             let size = self.rows.len() / RADIX.pow(depth as u32);
-            let first = self.q * RADIX.pow(depth as u32);
+            let (part, first) = (size / RADIX, self.q * RADIX.pow(depth as u32));
             for (rows, powers) in self.rows.chunks_exact_mut(size).zip(&nodes[first..]) {
                 let powers = factors(f, powers);
-                let part = rows.len() / RADIX;
+                let mut rows = Adjacent { rows, part };
                 for j in 0..part {
-                    let rows_j = core::array::from_fn(|i| &rows[i * part + j]);
-                    let x = inverse_rows::<L, RADIX, false>(f, &powers, rows_j);
-                    for (i, x) in x.into_iter().enumerate() {
-                        f.store(f.reduce(x), &mut rows[i * part + j]);
-                    }
+                    let x = interpolate_rows::<L, RADIX, false>(f, &powers, load(f, &rows, j));
+                    store(f, x, &mut rows, j);
                 }
             }
         }

@@ -54,11 +54,13 @@ impl Goldilocks {
     }
 
     /// The element with canonical representative `x`, or an error when `x >= p`.
+    #[inline]
     pub const fn from_canonical(x: u64) -> Result<Self, NonCanonical> {
         if x < Self::ORDER { Ok(Self(x)) } else { Err(NonCanonical(x)) }
     }
 
     /// `x` modulo p.
+    #[inline]
     pub const fn reduce(x: u64) -> Self {
         if x >= Self::ORDER { Self(x - Self::ORDER) } else { Self(x) }
     }
@@ -71,6 +73,7 @@ impl Goldilocks {
     }
 
     /// The canonical representative, below p.
+    #[inline]
     pub const fn as_u64(self) -> u64 {
         self.0
     }

@@ -66,7 +66,9 @@ impl<L: Lanes> GoldilocksLanes<L> {
     /// The elements in order.
     #[inline(always)]
     pub fn load(self, elements: &[Goldilocks; LANES]) -> Canonical<L::V> {
-        Canonical(self.0.load(&elements.map(Goldilocks::as_u64)))
+        // No closure, which might be called in place of being inlined.
+        let [a, b, c, d, e, f, g, h] = elements;
+        Canonical(self.0.load(&[a.0, b.0, c.0, d.0, e.0, f.0, g.0, h.0]))
     }
 
     /// The elements in order.
@@ -74,13 +76,18 @@ impl<L: Lanes> GoldilocksLanes<L> {
     pub fn store(self, x: Canonical<L::V>, elements: &mut [Goldilocks; LANES]) {
         let mut words = [0; LANES];
         self.0.store(x.0, &mut words);
-        *elements = words.map(Goldilocks::from_word_below_order);
+        for (element, word) in elements.iter_mut().zip(words) {
+            *element = Goldilocks(word);
+        }
     }
 
     /// Lane j of vector i becomes lane i of vector j.
     #[inline(always)]
     pub fn transpose(self, x: [Canonical<L::V>; LANES]) -> [Canonical<L::V>; LANES] {
-        self.0.transpose(x.map(|x| x.0)).map(Canonical)
+        let [a, b, c, d, e, f, g, h] = x;
+        let rows = self.0.transpose([a.0, b.0, c.0, d.0, e.0, f.0, g.0, h.0]);
+        let [a, b, c, d, e, f, g, h] = rows;
+        [Canonical(a), Canonical(b), Canonical(c), Canonical(d), Canonical(e), Canonical(f), Canonical(g), Canonical(h)]
     }
 
     /// Any words, each an element modulo p.
