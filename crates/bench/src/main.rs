@@ -8,6 +8,8 @@ mod figures;
 mod keys;
 mod memory;
 mod merkle;
+mod ntt;
+mod oracle;
 mod p3;
 mod plot;
 mod published;
@@ -36,6 +38,10 @@ enum Command {
     MerklePoseidon(merkle::Args),
     /// A SHA3-256 Merkle tree over leaves of 64 bytes, all levels, beside other libraries.
     MerkleSha3(sha3::Args),
+    /// The low-degree extension of columns on a coset, beside Plonky2's.
+    Ntt(ntt::Args),
+    /// The low-degree extension and the Merkle tree of a matrix of values, beside Plonky2's.
+    CommitMatrix(oracle::Args),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -45,5 +51,7 @@ fn main() -> anyhow::Result<()> {
         Command::Keys(args) => keys::run(&args),
         Command::MerklePoseidon(args) => merkle::run(&args),
         Command::MerkleSha3(args) => sha3::run(&args),
+        Command::Ntt(args) => ntt::run(&args),
+        Command::CommitMatrix(args) => oracle::run(&args),
     }
 }

@@ -19,6 +19,7 @@
 #[cfg(feature = "ark")]
 pub mod mle;
 pub mod ntt;
+pub mod oracle;
 #[cfg(feature = "ark")]
 pub mod sumcheck;
 pub mod tree;

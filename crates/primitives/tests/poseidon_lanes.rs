@@ -1,8 +1,8 @@
 //! Many permutations at a time against one at a time, on every instruction set of this CPU.
 
 use evergrove_primitives::hash::poseidon::lanes::{
-    Groups, Matrix, Pairs, Permute, Sponge, compress_many, hash_no_pad_many, hash_or_noop_many, linear_hash_many,
-    permute_many, two_to_one_many,
+    Groups, Interleaved, Matrix, Pairs, Permute, Sponge, compress_many, hash_no_pad_many, hash_or_noop_many,
+    linear_hash_many, permute_many, two_to_one_many,
 };
 use evergrove_primitives::hash::poseidon::{self, WIDTH, reference};
 use evergrove_primitives::lanes::{available, dispatch, dispatch_on};
@@ -198,6 +198,40 @@ fn groups_are_rows_of_digests() {
             }
         }
     }
+}
+
+#[test]
+fn interleaved_rows_are_rows() {
+    let (stride, first, rows) = (13, 2, 9);
+    for width in [1usize, 4, 7, 8, 9, 20] {
+        let mut words = words(5);
+        let groups: Vec<[Goldilocks; 8]> =
+            (0..width.div_ceil(8) * stride).map(|_| core::array::from_fn(|_| words.next().unwrap())).collect();
+        let element = |i: usize, j: usize| groups[j / 8 * stride + first + i][j % 8];
+        let matrix: Vec<_> = (0..rows).flat_map(|i| (0..width).map(move |j| element(i, j))).collect();
+        for isa in available() {
+            let interleaved = || Interleaved::new(&groups, stride, first, rows, width);
+            let (mut found, mut expected) = (vec![Digest::ZERO; rows], vec![Digest::ZERO; rows]);
+            dispatch_on(isa, Sponge::new(interleaved(), Goldilocks::ONE, &mut found));
+            dispatch_on(isa, Sponge::new(Matrix::new(&matrix, width), Goldilocks::ONE, &mut expected));
+            assert_eq!(found, expected, "{width} on {isa}");
+            dispatch_on(isa, Sponge::chained(interleaved(), &mut found));
+            dispatch_on(isa, Sponge::chained(Matrix::new(&matrix, width), &mut expected));
+            assert_eq!(found, expected, "chained, {width} on {isa}");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "9 columns in 8 rows of groups")]
+fn groups_that_are_missing_are_refused() {
+    Interleaved::new(&[[Goldilocks::ZERO; 8]; 8], 8, 0, 8, 9);
+}
+
+#[test]
+#[should_panic(expected = "8 rows from row 1 on of 8")]
+fn rows_that_are_missing_are_refused() {
+    Interleaved::new(&[[Goldilocks::ZERO; 8]; 8], 8, 1, 8, 8);
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod update;
 
 use evergrove_primitives::Goldilocks;
 
+pub(crate) use build::levels_above;
 pub use build::{build, build_vec, cap, cap_vec, root};
 pub use error::MerkleError;
 pub use hash::{Keccak, Polygon, Poseidon, TreeHash};

@@ -41,7 +41,7 @@ pub fn build<H: TreeHash>(
 }
 
 /// The levels above level `first`, which is there already.
-pub(super) fn levels_above<H: TreeHash>(hash: H, shape: &Shape, first: usize, nodes: &mut [H::Digest]) {
+pub(crate) fn levels_above<H: TreeHash>(hash: H, shape: &Shape, first: usize, nodes: &mut [H::Digest]) {
     for level in first + 1..shape.levels() {
         let (below, above) = nodes.split_at_mut(shape.level(level).start);
         let below = &below[shape.level(level - 1)];

@@ -190,7 +190,7 @@ fn sponge<R: Rows>(rows: R, first: usize, mode: Mode, digests: &mut [Digest]) {
     }
 }
 
-/// Where the rows of a [`Sponge`] come from: [`Matrix`], [`Pairs`] or [`Groups`].
+/// Where the rows of a [`Sponge`] come from: [`Matrix`], [`Interleaved`], [`Pairs`] or [`Groups`].
 pub trait Rows: Copy + Send + sealed::Sealed {
     /// Elements of a row.
     fn width(self) -> usize;
@@ -239,6 +239,52 @@ impl Rows for Matrix<'_> {
                 block
             }
         }
+    }
+}
+
+/// Rows of a matrix that lies in groups of eight interleaved columns.
+///
+/// Element j of row i is element j mod 8 of `groups[j / 8 * stride + i]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Interleaved<'a> {
+    groups: &'a [[Goldilocks; RATE]],
+    stride: usize,
+    first: usize,
+    rows: usize,
+    width: usize,
+}
+
+impl<'a> Interleaved<'a> {
+    /// `rows` rows of `width` elements, from row `first` on, of groups of `stride` rows each.
+    ///
+    /// # Panics
+    /// If there are not as many groups or rows.
+    pub fn new(groups: &'a [[Goldilocks; RATE]], stride: usize, first: usize, rows: usize, width: usize) -> Self {
+        let needed = width.div_ceil(RATE).checked_mul(stride);
+        assert!(needed.is_some_and(|n| n <= groups.len()), "{width} columns in {} rows of groups", groups.len());
+        let end = first.checked_add(rows);
+        assert!(end.is_some_and(|end| end <= stride), "{rows} rows from row {first} on of {stride}");
+        Self { groups, stride, first, rows, width }
+    }
+}
+
+impl sealed::Sealed for Interleaved<'_> {}
+
+impl Rows for Interleaved<'_> {
+    #[inline(always)]
+    fn width(self) -> usize {
+        self.width
+    }
+    fn has(self, n: usize) -> bool {
+        self.rows == n
+    }
+    #[inline(always)]
+    fn block(self, row: usize, start: usize) -> [Goldilocks; RATE] {
+        let mut block = self.groups[start / RATE * self.stride + self.first + row];
+        if self.width - start < RATE {
+            block[self.width - start..].fill(Goldilocks::ZERO);
+        }
+        block
     }
 }
 

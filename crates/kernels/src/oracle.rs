@@ -1,0 +1,246 @@
+//! Commitments to polynomials by their low-degree extensions: the oracles of FRI.
+//!
+//! **What.** A batch of polynomials, given by values on the group H of order 2^log_size or by coefficients, is extended to
+//! a coset 2^rate_bits times as large, and a Poseidon Merkle tree is built over the rows of the extension. The tree's leaves,
+//! cap and paths are those of Plonky2's `PolynomialBatch` without blinding: leaf i is the row of the point
+//! `GENERATOR` w^rev(i).
+//!
+//! **How.** A [`Domain`] has the tables for one size and rate, to be shared. A [`Workspace`] has the buffers for a number of
+//! columns; a commitment takes them and gives an [`Oracle`], from which they can be had back for the next proof. Columns go
+//! through memory once in groups of eight ([`crate::ntt`]): nothing is transposed, and no leaf is a vector of its own.
+//!
+//! **Memory.** Coefficients are kept, in 8 bytes an element of the trace, and the digests of the tree. [`Keep::Values`] keeps
+//! the extension as well, which is 2^rate_bits times the trace. With [`Keep::Coefficients`] the extension is made and hashed
+//! one coset of H at a time, in as much memory as the trace, and a row that is opened is evaluated anew.
+
+mod domain;
+mod error;
+pub mod reference;
+
+use std::sync::Arc;
+
+use evergrove_primitives::hash::poseidon::lanes::{Groups, Interleaved, Sponge};
+use evergrove_primitives::lanes::{Isa, LANES, dispatch_on};
+use evergrove_primitives::{Digest, Goldilocks};
+use rayon::prelude::*;
+
+use crate::ntt::columns::{Order, gather_on};
+use crate::ntt::{Row, ZERO_ROW, groups};
+use crate::tree::merkle::{self, Poseidon, Shape, TreeHash};
+
+pub use domain::Domain;
+pub use error::OracleError;
+
+/// Rows that one task hashes.
+const TASK: usize = 1 << 8;
+
+/// What an oracle holds besides the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// The coefficients.
+    Coefficients,
+    /// The coefficients and the extension.
+    Values,
+}
+
+/// Buffers for commitments to a number of polynomials.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    domain: Arc<Domain>,
+    columns: usize,
+    shape: Shape,
+    keep: Keep,
+    coefficients: Vec<Row>,
+    /// Of every group all blocks, or one block.
+    values: Vec<Row>,
+    nodes: Vec<Digest>,
+}
+
+impl Workspace {
+    /// Buffers for `columns` polynomials, whose tree ends at a cap of 2^`cap_height` digests.
+    pub fn new(domain: Arc<Domain>, columns: usize, cap_height: u32, keep: Keep) -> Result<Self, OracleError> {
+        let shape = Shape::new(domain.lde().extended_size(), columns, cap_height)?;
+        let rows = groups(columns) * domain.lde().size();
+        let values = if keep == Keep::Values { rows << domain.lde().rate_bits() } else { rows };
+        Ok(Self {
+            columns,
+            shape,
+            keep,
+            coefficients: vec![ZERO_ROW; rows],
+            values: vec![ZERO_ROW; values],
+            nodes: vec![Digest::ZERO; shape.nodes()],
+            domain,
+        })
+    }
+
+    /// Polynomials.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Commits to the polynomials with these values on H, in natural order, column by column.
+    ///
+    /// An inverse transform, the transforms of all blocks, and a tree over 2^(log_size + rate_bits) rows.
+    pub fn commit_values<C: AsRef<[Goldilocks]> + Sync>(mut self, columns: &[C]) -> Result<Oracle, OracleError> {
+        self.gather(columns, Order::BitReversed)?;
+        self.interpolate();
+        Ok(self.commit())
+    }
+
+    /// Commits to the polynomials with these coefficients.
+    pub fn commit_coefficients<C: AsRef<[Goldilocks]> + Sync>(mut self, columns: &[C]) -> Result<Oracle, OracleError> {
+        self.gather(columns, Order::Natural)?;
+        Ok(self.commit())
+    }
+
+    /// What [`Workspace::commit`] commits to: groups of eight interleaved columns, one behind the other, of 2^log_size rows
+    /// each. The columns that fill up the last group are of no consequence.
+    pub fn coefficients_mut(&mut self) -> &mut [Row] {
+        &mut self.coefficients
+    }
+
+    /// Takes what is in the coefficients for values on H in bit-reversed order, and puts the coefficients in their place.
+    pub fn interpolate(&mut self) {
+        let n = self.domain.lde().size();
+        let inverse = self.domain.inverse();
+        self.coefficients.par_chunks_mut(n).for_each(|rows| inverse.transform_in_place(rows).expect("n rows"));
+    }
+
+    /// Commits to the coefficients that are there.
+    pub fn commit(mut self) -> Oracle {
+        let (isa, n) = (self.domain.isa(), self.domain.lde().size());
+        let stride = self.values.len() / groups(self.columns);
+        for (b, block) in self.domain.lde().blocks().iter().enumerate() {
+            let first = if self.keep == Keep::Values { b * n } else { 0 };
+            self.values.par_chunks_mut(stride).zip(self.coefficients.par_chunks(n)).for_each(
+                |(values, coefficients)| {
+                    block.transform(coefficients, &mut values[first..][..n]).expect("n rows each");
+                },
+            );
+            let leaves = &mut self.nodes[b * n..][..n];
+            leaves.par_chunks_mut(TASK).enumerate().for_each(|(t, digests)| {
+                hash_rows(isa, &self.values, stride, first + t * TASK, self.columns, digests);
+            });
+        }
+        merkle::levels_above(On(isa), &self.shape, 0, &mut self.nodes);
+        Oracle(self)
+    }
+
+    fn gather<C: AsRef<[Goldilocks]> + Sync>(&mut self, columns: &[C], order: Order) -> Result<(), OracleError> {
+        if columns.len() != self.columns {
+            return Err(OracleError::Columns { found: columns.len(), expected: self.columns });
+        }
+        let rows = self.domain.lde().size();
+        if let Some((column, found)) = columns.iter().map(|c| c.as_ref().len()).enumerate().find(|(_, n)| *n != rows) {
+            return Err(OracleError::Rows { column, found, expected: rows });
+        }
+        Ok(gather_on(self.domain.isa(), columns, order, &mut self.coefficients)?)
+    }
+}
+
+/// Leaf digests of rows of groups: Plonky2's `hash_or_noop`.
+fn hash_rows(isa: Isa, values: &[Row], stride: usize, first: usize, columns: usize, digests: &mut [Digest]) {
+    if columns > 4 {
+        let rows = Interleaved::new(values, stride, first, digests.len(), columns);
+        return dispatch_on(isa, Sponge::new(rows, Goldilocks::ZERO, digests));
+    }
+    for (row, digest) in values[first..].iter().zip(digests) {
+        *digest = Digest::ZERO;
+        digest.0[..columns].copy_from_slice(&row[..columns]);
+    }
+}
+
+/// [`Poseidon`] on a given instruction set.
+#[derive(Clone, Copy, Debug)]
+struct On(Isa);
+
+impl TreeHash for On {
+    type Element = Goldilocks;
+    type Digest = Digest;
+
+    fn leaves(&self, rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
+        Poseidon.leaves(rows, width, digests);
+    }
+    fn nodes(&self, children: &[Digest], arity: usize, digests: &mut [Digest]) {
+        dispatch_on(self.0, Sponge::new(Groups::new(children, arity), Goldilocks::ZERO, digests));
+    }
+    fn leaf(&self, row: &[Goldilocks]) -> Digest {
+        Poseidon.leaf(row)
+    }
+    fn node(&self, children: &[Digest]) -> Digest {
+        Poseidon.node(children)
+    }
+}
+
+/// Polynomials that are committed to.
+#[derive(Clone, Debug)]
+pub struct Oracle(Workspace);
+
+impl Oracle {
+    /// The buffers, for the next commitment.
+    pub fn into_workspace(self) -> Workspace {
+        self.0
+    }
+
+    /// The tables.
+    pub fn domain(&self) -> &Arc<Domain> {
+        &self.0.domain
+    }
+
+    /// Polynomials.
+    pub fn columns(&self) -> usize {
+        self.0.columns
+    }
+
+    /// The commitment.
+    pub fn cap(&self) -> &[Digest] {
+        &self.0.nodes[self.0.shape.level(self.0.shape.levels() - 1)]
+    }
+
+    /// The shape of the tree.
+    pub fn shape(&self) -> &Shape {
+        &self.0.shape
+    }
+
+    /// All digests of the tree, as [`Shape::level`] lays them out.
+    pub fn nodes(&self) -> &[Digest] {
+        &self.0.nodes
+    }
+
+    /// The coefficients: groups of 2^log_size rows.
+    pub fn coefficients(&self) -> &[Row] {
+        &self.0.coefficients
+    }
+
+    /// The extension, if it is kept: groups of 2^(log_size + rate_bits) rows, of which row i is leaf i. Block b of a group,
+    /// the values on one coset of H, is its rows from b 2^log_size on.
+    pub fn values(&self) -> Option<&[Row]> {
+        (self.0.keep == Keep::Values).then_some(&self.0.values)
+    }
+
+    /// Leaf `leaf` of the tree into a buffer of [`Oracle::columns`] elements.
+    ///
+    /// Without the extension, one evaluation of every polynomial.
+    pub fn row(&self, leaf: usize, row: &mut [Goldilocks]) -> Result<(), OracleError> {
+        let lde = self.0.domain.lde();
+        let rows = lde.extended_size();
+        let point = lde.point(leaf).ok_or(OracleError::Leaf { leaf, rows })?;
+        if row.len() != self.0.columns {
+            return Err(OracleError::Columns { found: row.len(), expected: self.0.columns });
+        }
+        match self.values() {
+            Some(values) => row.chunks_mut(LANES).zip(values.chunks(rows)).for_each(|(row, group)| {
+                row.copy_from_slice(&group[leaf][..row.len()]);
+            }),
+            None => row.chunks_mut(LANES).zip(self.0.coefficients.chunks(lde.size())).for_each(|(row, group)| {
+                row.copy_from_slice(&domain::evaluate(self.0.domain.isa(), group, point)[..row.len()]);
+            }),
+        }
+        Ok(())
+    }
+
+    /// The siblings from leaf `leaf` to the cap, the leaf's own first.
+    pub fn path(&self, leaf: usize) -> Result<impl ExactSizeIterator<Item = Digest>, OracleError> {
+        Ok(merkle::path(&self.0.shape, &self.0.nodes, leaf)?)
+    }
+}
