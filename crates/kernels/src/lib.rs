@@ -3,13 +3,15 @@
 //! **What.** [`tree::merkle`]: Merkle trees over the rows of a matrix. `mle`: multilinear extensions, their tables of eq,
 //! values and products. [`tree::schedule`] and [`tree::ops`]: any operation on the nodes of a tree by any traversal, with
 //! exact counts in [`tree::count`].
+//! [`ntt`]: transforms and low-degree extensions of eight columns at a time; [`oracle`]: commitments to polynomials by them.
 //! `sumcheck`: SumCheck, ZeroCheck and ProductCheck over multilinear polynomials.
 //!
 //! **When.** For commitments to many rows, and for the provers of SumCheck. Buffers are the caller's; work is split over the
 //! rayon pool that the call runs in, and each piece picks the best instruction set of the CPU for itself. Results do not
 //! depend on either.
 //!
-//! **Key types.** [`tree::merkle::Shape`] checks the sizes of a Merkle tree once; [`tree::schedule::Plan`] is a traversal.
+//! **Key types.** [`tree::merkle::Shape`] checks the sizes of a Merkle tree once; [`tree::schedule::Plan`] is a traversal;
+//! [`oracle::Domain`] has the tables of transforms, [`oracle::Workspace`] the buffers of a commitment.
 //!
 //! **Neighbours.** `evergrove-primitives` holds the hashes and fields themselves. Without the feature `ark` there are no
 //! prime-field kernels.
