@@ -7,6 +7,9 @@
 //! The path circuit has 2^6 rows for H = 27 and is proven at that size. Joins of two paths, of a path and a join, and of two
 //! joins are three circuits of one common data; each knows the three by a digest of their keys, its last public inputs.
 
+#[cfg(test)]
+mod attacks;
+
 use evergrove_commit::{BackendError, LeafWitness};
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::{LEAF_TAG, canonical_split};
@@ -144,6 +147,20 @@ impl PathTargets {
         b.register_public_input(index);
         Self { root, index, value, siblings }
     }
+
+    /// Sets every free wire.
+    fn assign(&self, root: &Digest, leaf: &LeafWitness) -> anyhow::Result<PartialWitness<F>> {
+        let (given, height) = (leaf.siblings.len(), self.siblings.len());
+        anyhow::ensure!(given == height, "a path of {given} levels in a tree of {height}");
+        let mut pw = PartialWitness::new();
+        pw.set_target_arr(&self.root, &to_hash(root).elements)?;
+        pw.set_target(self.index, F::from_canonical_u64(leaf.index))?;
+        pw.set_target_arr(&self.value, &leaf.value.map(to_plonky))?;
+        for (target, sibling) in self.siblings.iter().zip(&leaf.siblings) {
+            pw.set_target_arr(target, &to_hash(sibling).elements)?;
+        }
+        Ok(pw)
+    }
 }
 
 /// One child of a join.
@@ -260,19 +277,10 @@ impl TreeOfProofs {
     /// # Errors
     /// [`BackendError::Witness`] when its path does not lead there.
     pub fn prove_path(&self, root: &Digest, leaf: &LeafWitness) -> Result<PathProof, BackendError> {
-        let prove = || -> anyhow::Result<PlonkyProof> {
-            let targets = &self.path.targets;
-            anyhow::ensure!(leaf.siblings.len() == targets.siblings.len(), "a path of {} levels", leaf.siblings.len());
-            let mut pw = PartialWitness::new();
-            pw.set_target_arr(&targets.root, &to_hash(root).elements)?;
-            pw.set_target(targets.index, F::from_canonical_u64(leaf.index))?;
-            pw.set_target_arr(&targets.value, &leaf.value.map(to_plonky))?;
-            for (target, sibling) in targets.siblings.iter().zip(&leaf.siblings) {
-                pw.set_target_arr(target, &to_hash(sibling).elements)?;
-            }
-            self.path.data.prove(pw)
-        };
-        let proof = prove().map_err(|e| BackendError::Witness(format!("the path of index {}: {e}", leaf.index)))?;
+        let wires = self.path.targets.assign(root, leaf);
+        let proof = wires
+            .and_then(|wires| self.path.data.prove(wires))
+            .map_err(|e| BackendError::Witness(format!("the path of index {}: {e}", leaf.index)))?;
         Ok(PathProof { proof, join: None })
     }
 
@@ -292,27 +300,32 @@ impl TreeOfProofs {
             let ((_, last), (first, _)) = (span(left), span(right));
             anyhow::ensure!(last < first, "index {last} does not come before index {first}");
             anyhow::ensure!(left.proof.public_inputs[..4] == right.proof.public_inputs[..4], "two vectors");
-            let circuit = &self.joins[kind as usize];
-            let mut pw = PartialWitness::new();
-            for (targets, child) in circuit.targets.children.iter().zip(children) {
-                pw.set_proof_with_pis_target(&targets.proof, &child.proof)?;
-                if let (Some(flags), Some(kind)) = (targets.kind, child.join) {
-                    pw.set_bool_target(flags[0], kind == JoinKind::Paths)?;
-                    pw.set_bool_target(flags[1], kind == JoinKind::Mixed)?;
-                }
-                pw.set_cap_target(&targets.key.constants_sigmas_cap, &self.key(child).constants_sigmas_cap)?;
-            }
-            if kind == JoinKind::Mixed {
-                pw.set_bool_target(circuit.targets.swapped, swapped)?;
-            }
-            for (target, join) in circuit.targets.members.iter().zip(&self.joins) {
-                pw.set_hash_target(*target, join.data.verifier_only.circuit_digest)?;
-            }
-            pw.set_hash_target(circuit.targets.family, self.family)?;
-            circuit.data.prove(pw)
+            self.joins[kind as usize].data.prove(self.wires(kind, children, swapped)?)
         };
         let proof = prove().map_err(|e| BackendError::Witness(format!("a join: {e}")))?;
         Ok(PathProof { proof, join: Some(kind) })
+    }
+
+    /// The free wires of a join of these children, in the order in which its circuit takes them.
+    fn wires(&self, kind: JoinKind, children: [&PathProof; 2], swapped: bool) -> anyhow::Result<PartialWitness<F>> {
+        let targets = &self.joins[kind as usize].targets;
+        let mut pw = PartialWitness::new();
+        for (targets, child) in targets.children.iter().zip(children) {
+            pw.set_proof_with_pis_target(&targets.proof, &child.proof)?;
+            if let (Some(flags), Some(kind)) = (targets.kind, child.join) {
+                pw.set_bool_target(flags[0], kind == JoinKind::Paths)?;
+                pw.set_bool_target(flags[1], kind == JoinKind::Mixed)?;
+            }
+            pw.set_cap_target(&targets.key.constants_sigmas_cap, &self.key(child).constants_sigmas_cap)?;
+        }
+        if kind == JoinKind::Mixed {
+            pw.set_bool_target(targets.swapped, swapped)?;
+        }
+        for (target, join) in targets.members.iter().zip(&self.joins) {
+            pw.set_hash_target(*target, join.data.verifier_only.circuit_digest)?;
+        }
+        pw.set_hash_target(targets.family, self.family)?;
+        Ok(pw)
     }
 
     /// Compacts the proof of a whole batch.
