@@ -15,7 +15,7 @@ use evergrove_primitives::lanes::{Isa, LANES, dispatch_on};
 use rayon::prelude::*;
 
 use super::Order;
-use super::pass::{Field, HighFirst, HighFrom, HighIn, LowFirst, LowFrom, LowIn, Pass, PassWeights, Piece};
+use super::pass::{Field, Pass, PassWeights, Piece};
 use super::polynomial::VirtualPolynomial;
 use super::prover::{Engine, Sample};
 use super::tail;
@@ -86,12 +86,12 @@ impl<'a, F: Field> LanesEngine<'a, F> {
     }
 
     /// Runs tasks of `pairs` pairs each, and adds up what they return.
-    fn run<P: Piece<F>>(&self, challenge: Option<F>, samples: &[Sample], pairs: usize, tasks: Vec<Vec<P>>) -> Vec<F> {
+    fn run(&self, challenge: Option<F>, samples: &[Sample], pairs: usize, tasks: Vec<Vec<Piece<'_, F>>>) -> Vec<F> {
         let split = self.remaining().map(|w| {
             let k = INNER.min(w.len().div_ceil(2)).max(LANES.ilog2() as usize).min(pairs.ilog2() as usize);
             SplitWeights::new(w, k)
         });
-        let pass = |(number, pieces): (usize, Vec<P>)| {
+        let pass = |(number, pieces): (usize, Vec<Piece<'_, F>>)| {
             let weights = split.as_ref().map(|split| {
                 let runs = pairs / split.inner.len();
                 PassWeights { inner: &split.inner, outer: &split.outer[number * runs..][..runs] }
@@ -125,14 +125,16 @@ impl<'a, F: Field> LanesEngine<'a, F> {
         let tasks = self.len / 2 / pairs;
         match self.order {
             Order::LowFirst => {
-                let columns = tables.iter().map(|table| table.chunks_exact(2 * pairs).map(LowFirst));
+                let columns = tables.iter().map(|table| table.chunks_exact(2 * pairs).map(Piece::LowFirst));
                 let tasks = transpose(columns, tasks);
                 self.run(None, samples, pairs, tasks)
             }
             Order::HighFirst => {
                 let columns = tables.iter().map(|table| {
                     let (zero, one) = table.split_at(table.len() / 2);
-                    zero.chunks_exact(pairs).zip(one.chunks_exact(pairs)).map(|(zero, one)| HighFirst([zero, one]))
+                    zero.chunks_exact(pairs)
+                        .zip(one.chunks_exact(pairs))
+                        .map(|(zero, one)| Piece::HighFirst([zero, one]))
                 });
                 let tasks = transpose(columns, tasks);
                 self.run(None, samples, pairs, tasks)
@@ -149,7 +151,7 @@ impl<'a, F: Field> LanesEngine<'a, F> {
                 let pairs = TASK.min(left / 2);
                 let columns = tables.iter().zip(&mut to).map(|(from, to)| {
                     let pieces = from.chunks_exact(4 * pairs).zip(to.chunks_exact_mut(2 * pairs));
-                    pieces.map(|(from, to)| LowFrom { from, to })
+                    pieces.map(|(from, to)| Piece::LowFrom(from, to))
                 });
                 let tasks = transpose(columns, left / 2 / pairs);
                 (self.block, self.stride) = (2 * pairs, 2 * pairs);
@@ -165,7 +167,7 @@ impl<'a, F: Field> LanesEngine<'a, F> {
                 let (stride, tasks) = (self.stride, self.len / self.block);
                 let columns = to
                     .iter_mut()
-                    .map(|table| table.chunks_mut(stride).take(tasks).map(|piece| LowIn(&mut piece[..block])));
+                    .map(|table| table.chunks_mut(stride).take(tasks).map(|piece| Piece::LowIn(&mut piece[..block])));
                 let tasks = transpose(columns, tasks);
                 self.block /= 2;
                 self.run(Some(challenge), samples, pairs, tasks)
@@ -178,7 +180,7 @@ impl<'a, F: Field> LanesEngine<'a, F> {
                     let (zero, one) = to.split_at_mut(quarter);
                     let to = zero.chunks_exact_mut(pairs).zip(one.chunks_exact_mut(pairs));
                     let from = a.zip(b).zip(c.zip(d));
-                    from.zip(to).map(|(((a, b), (c, d)), (zero, one))| HighFrom { from: [a, b, c, d], to: [zero, one] })
+                    from.zip(to).map(|(((a, b), (c, d)), (zero, one))| Piece::HighFrom([a, b, c, d], [zero, one]))
                 });
                 let tasks = transpose(columns, left / 2 / pairs);
                 self.run(Some(challenge), samples, pairs, tasks)
@@ -190,7 +192,7 @@ impl<'a, F: Field> LanesEngine<'a, F> {
                     let ((a, b), (c, d)) = (zero.split_at_mut(len / 4), one.split_at_mut(len / 4));
                     let (a, b) = (a.chunks_exact_mut(pairs), b.chunks_exact_mut(pairs));
                     let (c, d) = (c.chunks_exact_mut(pairs), d.chunks_exact_mut(pairs));
-                    a.zip(b).zip(c.zip(d)).map(|((a, b), (c, d))| HighIn([a, b, c, d]))
+                    a.zip(b).zip(c.zip(d)).map(|((a, b), (c, d))| Piece::HighIn([a, b, c, d]))
                 });
                 let tasks = transpose(columns, left / 2 / pairs);
                 self.run(Some(challenge), samples, pairs, tasks)

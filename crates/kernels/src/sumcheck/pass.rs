@@ -14,10 +14,22 @@ const RUN: usize = 128;
 pub trait Field: PrimeField + PrimeElement {}
 impl<F: PrimeField + PrimeElement> Field for F {}
 
-/// Part of one table. Position p stands for [`LANES`] neighbouring pairs.
-pub(super) trait Piece<F: PrimeElement>: Send {
-    /// The values at 0 and 1 of the next variable for the pairs of position p, after binding.
-    fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, challenge: A::Factor) -> [A::V; 2];
+/// Part of one table: where its values are, and where they go once the next variable is bound.
+///
+/// Position p stands for [`LANES`] neighbouring pairs of what is left after binding.
+pub(super) enum Piece<'a, F> {
+    /// Nothing is bound yet; the lowest variable is next.
+    LowFirst(&'a [F]),
+    /// Nothing is bound yet; the highest variable is next: its values at 0 and at 1.
+    HighFirst([&'a [F]; 2]),
+    /// The lowest variable is bound, from one place to another of half the size.
+    LowFrom(&'a [F], &'a mut [F]),
+    /// The lowest variable is bound in place: the values move to the front half.
+    LowIn(&'a mut [F]),
+    /// The highest variable is bound, from the four quarters of a table to the halves of another.
+    HighFrom([&'a [F]; 4], [&'a mut [F]; 2]),
+    /// The highest variable is bound in place: the values move to the first two quarters.
+    HighIn([&'a mut [F]; 4]),
 }
 
 #[inline(always)]
@@ -40,96 +52,57 @@ fn sixteen_mut<F>(x: &mut [F], position: usize) -> &mut [F; 2 * LANES] {
     x[2 * LANES * position..].first_chunk_mut().expect("a whole position")
 }
 
+/// The elements 4 i, 4 i + 1, 4 i + 2, 4 i + 3 of 32.
+#[inline(always)]
+fn neighbours<A: PrimeLanes>(f: A, x: &[A::Element], position: usize) -> [A::V; 4] {
+    let x: &[A::Element; 4 * LANES] = x[4 * LANES * position..].first_chunk().expect("a whole position");
+    [quarter(f, x, 0), quarter(f, x, 1), quarter(f, x, 2), quarter(f, x, 3)]
+}
+
 /// The elements 4 i + k of 32.
 #[inline(always)]
 fn quarter<A: PrimeLanes>(f: A, x: &[A::Element; 4 * LANES], k: usize) -> A::V {
     f.gather([&x[k], &x[k + 4], &x[k + 8], &x[k + 12], &x[k + 16], &x[k + 20], &x[k + 24], &x[k + 28]])
 }
 
-/// The lines through elements 4 i, 4 i + 1, and through 4 i + 2, 4 i + 3.
-#[inline(always)]
-fn bind_neighbours<A: PrimeLanes>(f: A, x: &[A::Element; 4 * LANES], challenge: A::Factor) -> [A::V; 2] {
-    [f.line(quarter(f, x, 0), quarter(f, x, 1), challenge), f.line(quarter(f, x, 2), quarter(f, x, 3), challenge)]
-}
-
-/// Nothing is bound yet; the lowest variable is next.
-pub(super) struct LowFirst<'a, F>(pub(super) &'a [F]);
-
-impl<F: PrimeElement> Piece<F> for LowFirst<'_, F> {
-    #[inline(always)]
-    fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, _challenge: A::Factor) -> [A::V; 2] {
-        f.load_pairs(sixteen(self.0, position))
-    }
-}
-
-/// Nothing is bound yet; the highest variable is next: its values at 0 and at 1.
-pub(super) struct HighFirst<'a, F>(pub(super) [&'a [F]; 2]);
-
-impl<F: PrimeElement> Piece<F> for HighFirst<'_, F> {
-    #[inline(always)]
-    fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, _challenge: A::Factor) -> [A::V; 2] {
-        let [zero, one] = self.0;
-        [f.load(eight(zero, position)), f.load(eight(one, position))]
-    }
-}
-
-/// The lowest variable is bound, from one place to another of half the size.
-pub(super) struct LowFrom<'a, F> {
-    pub(super) from: &'a [F],
-    pub(super) to: &'a mut [F],
-}
-
-impl<F: PrimeElement> Piece<F> for LowFrom<'_, F> {
+impl<F: PrimeElement> Piece<'_, F> {
+    /// The values at 0 and 1 of the next variable for the pairs of a position, after binding. Positions come in order.
     #[inline(always)]
     fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, challenge: A::Factor) -> [A::V; 2] {
-        let from = self.from[4 * LANES * position..].first_chunk().expect("a whole position");
-        let [zero, one] = bind_neighbours(f, from, challenge);
-        f.store_pairs(zero, one, sixteen_mut(self.to, position));
-        [zero, one]
-    }
-}
-
-/// The lowest variable is bound in place: the values move to the front half.
-pub(super) struct LowIn<'a, F>(pub(super) &'a mut [F]);
-
-impl<F: PrimeElement> Piece<F> for LowIn<'_, F> {
-    #[inline(always)]
-    fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, challenge: A::Factor) -> [A::V; 2] {
-        let from = self.0[4 * LANES * position..].first_chunk().expect("a whole position");
-        let [zero, one] = bind_neighbours(f, from, challenge);
-        // Positions come in order: what is overwritten was read at this position or at one before.
-        f.store_pairs(zero, one, sixteen_mut(self.0, position));
-        [zero, one]
-    }
-}
-
-/// The highest variable is bound, from the four quarters of a table to the halves of another.
-pub(super) struct HighFrom<'a, F> {
-    pub(super) from: [&'a [F]; 4],
-    pub(super) to: [&'a mut [F]; 2],
-}
-
-impl<F: PrimeElement> Piece<F> for HighFrom<'_, F> {
-    #[inline(always)]
-    fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, challenge: A::Factor) -> [A::V; 2] {
-        let zero = f.line(f.load(eight(self.from[0], position)), f.load(eight(self.from[2], position)), challenge);
-        let one = f.line(f.load(eight(self.from[1], position)), f.load(eight(self.from[3], position)), challenge);
-        f.store(zero, eight_mut(self.to[0], position));
-        f.store(one, eight_mut(self.to[1], position));
-        [zero, one]
-    }
-}
-
-/// The highest variable is bound in place: the values move to the first two quarters.
-pub(super) struct HighIn<'a, F>(pub(super) [&'a mut [F]; 4]);
-
-impl<F: PrimeElement> Piece<F> for HighIn<'_, F> {
-    #[inline(always)]
-    fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, challenge: A::Factor) -> [A::V; 2] {
-        let zero = f.line(f.load(eight(self.0[0], position)), f.load(eight(self.0[2], position)), challenge);
-        let one = f.line(f.load(eight(self.0[1], position)), f.load(eight(self.0[3], position)), challenge);
-        f.store(zero, eight_mut(self.0[0], position));
-        f.store(one, eight_mut(self.0[1], position));
+        // The values of the next variable at 0 and 1, each where the variable to be bound is 0 and 1.
+        let [zero_zero, zero_one, one_zero, one_one] = match self {
+            Self::LowFirst(x) => return f.load_pairs(sixteen(x, position)),
+            Self::HighFirst([zero, one]) => return [f.load(eight(zero, position)), f.load(eight(one, position))],
+            Self::LowFrom(x, _) => neighbours(f, x, position),
+            Self::LowIn(x) => neighbours(f, x, position),
+            Self::HighFrom([a, b, c, d], _) => [
+                f.load(eight(a, position)),
+                f.load(eight(c, position)),
+                f.load(eight(b, position)),
+                f.load(eight(d, position)),
+            ],
+            Self::HighIn([a, b, c, d]) => [
+                f.load(eight(a, position)),
+                f.load(eight(c, position)),
+                f.load(eight(b, position)),
+                f.load(eight(d, position)),
+            ],
+        };
+        let (zero, one) = (f.line(zero_zero, zero_one, challenge), f.line(one_zero, one_one, challenge));
+        match self {
+            Self::LowFirst(_) | Self::HighFirst(_) => {}
+            // In place, what is overwritten was read at this position or at one before.
+            Self::LowFrom(_, to) => f.store_pairs(zero, one, sixteen_mut(to, position)),
+            Self::LowIn(to) => f.store_pairs(zero, one, sixteen_mut(to, position)),
+            Self::HighFrom(_, [a, b]) => {
+                f.store(zero, eight_mut(a, position));
+                f.store(one, eight_mut(b, position));
+            }
+            Self::HighIn([a, b, _, _]) => {
+                f.store(zero, eight_mut(a, position));
+                f.store(one, eight_mut(b, position));
+            }
+        }
         [zero, one]
     }
 }
@@ -145,13 +118,13 @@ pub(super) struct PassWeights<'a, F> {
 
 /// A pass over pieces of all tables. Returns, for each sample and each term, the weighted sum of the term's product without
 /// its coefficient, samples outside; a term of degree below d, or without factors, has 0 at infinity, or everywhere.
-pub(super) struct Pass<'a, F, P> {
+pub(super) struct Pass<'a, F> {
     pub(super) polynomial: &'a VirtualPolynomial<F>,
     pub(super) samples: &'a [Sample],
     pub(super) challenge: F,
     pub(super) weights: Option<PassWeights<'a, F>>,
     pub(super) positions: usize,
-    pub(super) pieces: Vec<P>,
+    pub(super) pieces: Vec<Piece<'a, F>>,
 }
 
 /// The weights of a run, as multipliers and as values.
@@ -160,7 +133,7 @@ struct Run<A: PrimeLanes> {
     values: Vec<A::V>,
 }
 
-impl<F: Field, P: Piece<F>> Kernel for Pass<'_, F, P> {
+impl<F: Field> Kernel for Pass<'_, F> {
     type Output = Vec<F>;
 
     #[inline(always)]
@@ -179,22 +152,32 @@ impl<F: Field, P: Piece<F>> Kernel for Pass<'_, F, P> {
         let mut sums = vec![f.empty(); totals.len()];
         let mut lines = vec![[f.zero(); 2]; pieces.len()];
         let mut values = vec![<<F as PrimeElement>::On<L> as PrimeLanes>::Lazy::from(f.zero()); pieces.len()];
+        let two = terms.len() == 1 && terms[0].factors == [0, 1] && pieces.len() == 2;
         let mut begin = 0;
         let mut number = 0;
         while begin < positions {
             let end = positions.min(begin + length);
-            for position in begin..end {
-                for (line, piece) in lines.iter_mut().zip(&mut pieces) {
-                    *line = piece.pairs(f, position, challenge);
+            if two {
+                let [first, second] = &mut pieces[..] else { unreachable!("two tables") };
+                for position in begin..end {
+                    let lines = [first.pairs(f, position, challenge), second.pairs(f, position, challenge)];
+                    let weight = run.as_ref().map(|run| run.factors[position - begin]);
+                    accumulate_two(f, &lines, weight, samples, &mut sums);
                 }
-                let weight = run.as_ref().map(|run| (run.factors[position - begin], run.values[position - begin]));
-                for (&sample, sums) in samples.iter().zip(sums.chunks_exact_mut(terms.len())) {
-                    for (value, line) in values.iter_mut().zip(&lines) {
-                        *value = evaluate(f, line, sample);
+            } else {
+                for position in begin..end {
+                    for (line, piece) in lines.iter_mut().zip(&mut pieces) {
+                        *line = piece.pairs(f, position, challenge);
                     }
-                    for (term, sum) in terms.iter().zip(sums) {
-                        if sample != Sample::Infinity || term.factors.len() == polynomial.degree() {
-                            accumulate(f, &term.factors, &values, weight, one, sum);
+                    let weight = run.as_ref().map(|run| (run.factors[position - begin], run.values[position - begin]));
+                    for (&sample, sums) in samples.iter().zip(sums.chunks_exact_mut(terms.len())) {
+                        for (value, line) in values.iter_mut().zip(&lines) {
+                            *value = evaluate(f, line, sample);
+                        }
+                        for (term, sum) in terms.iter().zip(sums) {
+                            if sample != Sample::Infinity || term.factors.len() == polynomial.degree() {
+                                accumulate(f, &term.factors, &values, weight, one, sum);
+                            }
                         }
                     }
                 }
@@ -245,6 +228,43 @@ fn evaluate<A: PrimeLanes>(f: A, &[zero, one]: &[A::V; 2], sample: Sample) -> A:
                 value = f.add(value, step);
             }
             value.into()
+        }
+    }
+}
+
+/// `sums` + the weighted products of two factors at the samples.
+#[inline(always)]
+fn accumulate_two<A: PrimeLanes>(
+    f: A,
+    [a, b]: &[[A::V; 2]; 2],
+    weight: Option<A::Factor>,
+    samples: &[Sample],
+    sums: &mut [A::Sum],
+) {
+    match (samples, weight) {
+        ([Sample::At(0), Sample::Infinity], Some(weight)) => {
+            let [zero, infinity] = sums else { return };
+            let slope = f.scale(f.lazy_sub(a[1], a[0]), weight);
+            let value = f.scale(a[0].into(), weight);
+            f.accumulate(zero, value.into(), b[0].into());
+            f.accumulate(infinity, slope.into(), f.lazy_sub(b[1], b[0]));
+        }
+        ([Sample::At(0), Sample::At(1), Sample::Infinity], Some(weight)) => {
+            let [zero, one, infinity] = sums else { return };
+            let (x, y) = (f.scale(a[0].into(), weight), f.scale(a[1].into(), weight));
+            f.accumulate(zero, x.into(), b[0].into());
+            f.accumulate(one, y.into(), b[1].into());
+            f.accumulate(infinity, f.lazy_sub(y, x), f.lazy_sub(b[1], b[0]));
+        }
+        _ => {
+            for (&sample, sum) in samples.iter().zip(sums) {
+                let values = [evaluate(f, a, sample), evaluate(f, b, sample)];
+                let first = match weight {
+                    Some(weight) => f.scale(values[0], weight).into(),
+                    None => values[0],
+                };
+                f.accumulate(sum, first, values[1]);
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ark_bls12_381::Fr;
 use ark_ff::Field;
 use evergrove_kernels::sumcheck::reference::textbook;
-use evergrove_kernels::sumcheck::{Order, SumCheck, Tables, VirtualPolynomial, eq};
+use evergrove_kernels::sumcheck::{Order, ProductCheck, ProductWitness, SumCheck, Tables, VirtualPolynomial, eq};
 
 use crate::common::{Elements, Recorder, slices};
 
@@ -60,6 +60,24 @@ fn zero_check_of_the_textbook_sums_to_zero() {
     let polynomial = VirtualPolynomial::product(5, 2).unwrap();
     let outcome = textbook::zero_check(&polynomial, &shared, &mut Recorder::default());
     assert_eq!(outcome.sum, Fr::from(0));
+}
+
+#[test]
+fn product_check_of_the_textbook_ends_in_the_same_values() {
+    let mut elements = Elements::new(42);
+    for variables in [1, 2, 6] {
+        let values = elements.table(variables);
+        let check = ProductCheck::new(variables, 1, 0, Order::LowFirst).unwrap();
+        let witness = ProductWitness::new(&check, &[&values], &[]).unwrap();
+        let mut workspace = vec![Fr::from(0); check.workspace()];
+        let (product, end) = check.prove(&witness, &[&values], &[], &mut workspace, &mut Recorder::default()).unwrap();
+        assert_eq!(product, values.iter().product());
+        // Terms of two degrees: the textbook extrapolates the lower one.
+        let outcome = textbook::product_check(&Arc::new(values), &mut Recorder::default());
+        assert_eq!(outcome.sum, Fr::from(0));
+        assert_eq!(outcome.point, end.point);
+        assert_eq!(outcome.values[..3], [end.left, end.right, end.product]);
+    }
 }
 
 fn check_workspace(check: &SumCheck<Fr>) -> Vec<Fr> {

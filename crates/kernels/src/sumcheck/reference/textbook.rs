@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ark_ff::PrimeField;
 use rayon::prelude::*;
 
-use super::super::{ProverTranscript, VirtualPolynomial};
+use super::super::{ProverTranscript, Term, VirtualPolynomial};
 
 /// What is left of a run: the sum, and the final point and values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,13 +22,14 @@ pub struct Outcome<F> {
     pub values: Vec<F>,
 }
 
-/// x_0 bound to `challenge`, into a new table.
+/// x_0 bound to `challenge`: a copy, a new table, and a copy of that, as HyperPlonk's `fix_variables` makes them.
 fn fix_variable<F: PrimeField>(table: &[F], challenge: F) -> Vec<F> {
+    let table = table.to_vec();
     let mut bound = vec![F::ZERO; table.len() / 2];
     bound.par_iter_mut().enumerate().for_each(|(i, bound)| {
         *bound = table[2 * i] + (table[2 * i + 1] - table[2 * i]) * challenge;
     });
-    bound
+    bound.to_vec()
 }
 
 /// The products of one term at 0, 1, ..., `factors.len()`, summed over the pairs.
@@ -57,17 +58,32 @@ fn sums<F: PrimeField>(factors: &[usize], tables: &[Vec<F>], pairs: usize) -> Ve
     (0..pairs).into_par_iter().fold(empty, add_pair).map(|(_, sums)| sums).reduce(|| vec![F::ZERO; degree + 1], add)
 }
 
+/// Further values of the polynomial with the given values at 0, 1, ..., k, up to `len` in all.
+fn extrapolate<F: PrimeField>(mut values: Vec<F>, len: usize) -> Vec<F> {
+    let degree = values.len() - 1;
+    while values.len() < len {
+        // The next value is the sum of the last differences of each order.
+        let mut differences = values[values.len() - degree - 1..].to_vec();
+        let mut next = F::ZERO;
+        while let Some(&last) = differences.last() {
+            next += last;
+            differences = differences.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        }
+        values.push(next);
+    }
+    values
+}
+
 /// SumCheck.
 ///
 /// # Panics
-/// If a table has not 2^n values, or if terms differ in degree.
+/// If a table has not 2^n values, or if there are no variables.
 pub fn sum_check<F: PrimeField>(
     polynomial: &VirtualPolynomial<F>,
     tables: &[Arc<Vec<F>>],
     transcript: &mut impl ProverTranscript<F>,
 ) -> Outcome<F> {
     assert!(tables.iter().all(|table| table.len() == polynomial.len()), "tables of 2^n values");
-    assert!(polynomial.terms().iter().all(|term| term.factors.len() == polynomial.degree()), "terms of one degree");
     let mut kept = tables.to_vec();
     let (mut sum, mut point) = (None, Vec::new());
     for round in 0..polynomial.variables() {
@@ -78,6 +94,7 @@ pub fn sum_check<F: PrimeField>(
         let mut message = vec![F::ZERO; polynomial.degree() + 1];
         for term in polynomial.terms() {
             let values = sums(&term.factors, &tables, 1 << (polynomial.variables() - round - 1));
+            let values = extrapolate(values, message.len());
             message.iter_mut().zip(values).for_each(|(sum, value)| *sum += term.coefficient * value);
         }
         kept = tables.par_iter().map(|table| Arc::new(table.clone())).collect();
@@ -136,4 +153,26 @@ pub fn zero_check<F: PrimeField>(
 ) -> Outcome<F> {
     let w: Vec<F> = (0..polynomial.variables()).map(|_| transcript.challenge()).collect();
     weighted_sum_check(polynomial, tables, &w, transcript)
+}
+
+/// ProductCheck of the product of one table's values: the tree of products level by level, then [`zero_check`].
+///
+/// # Panics
+/// If there are fewer than two values, or not a power of two.
+pub fn product_check<F: PrimeField>(values: &Arc<Vec<F>>, transcript: &mut impl ProverTranscript<F>) -> Outcome<F> {
+    let mut product = Vec::with_capacity(values.len());
+    let mut below = values.to_vec();
+    while below.len() > 1 {
+        let level: Vec<F> = (0..below.len() / 2).into_par_iter().map(|i| below[2 * i] * below[2 * i + 1]).collect();
+        product.extend_from_slice(&level);
+        below = level;
+    }
+    product.push(F::ZERO);
+    let half =
+        |k: usize| -> Arc<Vec<F>> { Arc::new(values.iter().chain(&product).skip(k).step_by(2).copied().collect()) };
+    let tables = [half(0), half(1), Arc::new(product)];
+    let terms = vec![Term::new(F::ONE, [2]), Term::new(-F::ONE, [0, 1])];
+    let variables = values.len().ilog2() as usize;
+    let polynomial = VirtualPolynomial::new(variables, 3, terms).expect("a small polynomial");
+    zero_check(&polynomial, &tables, transcript)
 }
