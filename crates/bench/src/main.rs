@@ -15,6 +15,7 @@ mod plot;
 mod published;
 mod reckle;
 mod sha3;
+mod sumcheck;
 mod turns;
 
 use clap::{Parser, Subcommand};
@@ -42,6 +43,12 @@ enum Command {
     Ntt(ntt::Args),
     /// The low-degree extension and the Merkle tree of a matrix of values, beside Plonky2's.
     CommitMatrix(oracle::Args),
+    /// SumCheck of eq(w, x) a(x) b(x), transcript included, beside the textbook's prover.
+    Sumcheck(sumcheck::Args),
+    /// ZeroCheck of a(x) b(x), beside the textbook's prover.
+    Zerocheck(sumcheck::Args),
+    /// ProductCheck of one table, the tree of products included, beside the textbook's prover.
+    ProductCheck(sumcheck::Args),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -53,5 +60,8 @@ fn main() -> anyhow::Result<()> {
         Command::MerkleSha3(args) => sha3::run(&args),
         Command::Ntt(args) => ntt::run(&args),
         Command::CommitMatrix(args) => oracle::run(&args),
+        Command::Sumcheck(args) => sumcheck::run(sumcheck::Protocol::Sum, &args),
+        Command::Zerocheck(args) => sumcheck::run(sumcheck::Protocol::Zero, &args),
+        Command::ProductCheck(args) => sumcheck::run(sumcheck::Protocol::Product, &args),
     }
 }

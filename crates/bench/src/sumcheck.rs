@@ -1,0 +1,237 @@
+//! `sumcheck`, `zerocheck` and `product-check`: provers over the scalar field of BLS12-381, transcript included, beside the
+//! textbook's (HyperPlonk's).
+//!
+//! The sum is that of eq(w, x) a(x) b(x), and not known beforehand; what is 0 everywhere is a(x) b(x) with b = 0 where a is not; the
+//! product is that of one table's values, the tree of products included.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::ensure;
+use ark_bls12_381::Fr;
+use ark_ff::{AdditiveGroup, Field, UniformRand};
+use evergrove_kernels::sumcheck::reference::textbook::{self, Outcome};
+use evergrove_kernels::sumcheck::{
+    Order, ProductCheck, ProductWitness, ProverTranscript, SpongeProver, SumCheck, Tables, Transcript,
+    VirtualPolynomial, ZeroCheck,
+};
+use evergrove_primitives::lanes::{Isa, available};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::merkle::parse_isa;
+use crate::turns::{Row, medians};
+
+/// Runs of each implementation.
+const RUNS: usize = 7;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Values of a table, as a power of two.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=26))]
+    log_size: u32,
+    /// Threads.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: u32,
+    /// Ours on this instruction set alone: portable, avx2, avx512, avx512ifma.
+    #[arg(long, value_parser = parse_isa)]
+    isa: Option<Isa>,
+    /// Ours alone, without the textbook's prover.
+    #[arg(long)]
+    no_peers: bool,
+    /// One JSON object per line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// The sum of eq(w, x) a(x) b(x).
+    Sum,
+    /// a(x) b(x) = 0.
+    Zero,
+    /// The product of a's values.
+    Product,
+}
+
+impl Protocol {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "sumcheck",
+            Self::Zero => "zerocheck",
+            Self::Product => "product-check",
+        }
+    }
+}
+
+/// Challenges by their number alone, so that implementations with other messages can be compared.
+#[derive(Default)]
+struct Scripted(u64);
+
+impl Transcript<Fr> for Scripted {
+    fn public_bytes(&mut self, _bytes: &[u8]) {}
+    fn public(&mut self, _elements: &[Fr]) {}
+    fn challenge(&mut self) -> Fr {
+        self.0 += 1;
+        Fr::from(self.0).pow([99])
+    }
+}
+
+impl ProverTranscript<Fr> for Scripted {
+    fn send(&mut self, _message: &[Fr]) {}
+}
+
+/// The statement and the tables.
+struct Input {
+    protocol: Protocol,
+    polynomial: VirtualPolynomial<Fr>,
+    tables: [Arc<Vec<Fr>>; 2],
+    w: Vec<Fr>,
+}
+
+impl Input {
+    fn random(protocol: Protocol, log_size: u32) -> anyhow::Result<Self> {
+        let mut rng = ChaCha8Rng::seed_from_u64(255);
+        let mut random = |n: usize| (0..n).map(|_| Fr::rand(&mut rng)).collect::<Vec<_>>();
+        let (mut a, mut b, w) = (random(1 << log_size), random(1 << log_size), random(log_size as usize));
+        if protocol == Protocol::Zero {
+            a.iter_mut().step_by(2).for_each(|a| *a = Fr::ZERO);
+            b.iter_mut().skip(1).step_by(2).for_each(|b| *b = Fr::ZERO);
+        }
+        let polynomial = VirtualPolynomial::product(log_size as usize, 2)?;
+        Ok(Self { protocol, polynomial, tables: [a, b].map(Arc::new), w })
+    }
+
+    /// Elements of the workspace.
+    fn workspace(&self) -> anyhow::Result<usize> {
+        let polynomial = || self.polynomial.clone();
+        Ok(match self.protocol {
+            Protocol::Sum | Protocol::Zero => ZeroCheck::new(polynomial(), Order::LowFirst).workspace(),
+            Protocol::Product => self.product_check(Order::LowFirst)?.workspace(),
+        })
+    }
+
+    fn product_check(&self, order: Order) -> anyhow::Result<ProductCheck<Fr>> {
+        Ok(ProductCheck::new(self.polynomial.variables(), 1, 0, order)?)
+    }
+
+    /// Ours: the sum or product, and the values at the end.
+    fn ours(
+        &self,
+        isa: Isa,
+        order: Order,
+        workspace: &mut [Fr],
+        transcript: &mut impl ProverTranscript<Fr>,
+    ) -> anyhow::Result<(Fr, Vec<Fr>)> {
+        let slices = [&self.tables[0][..], &self.tables[1][..]];
+        let polynomial = self.polynomial.clone();
+        Ok(match self.protocol {
+            Protocol::Sum => {
+                let check = SumCheck::weighted(polynomial, self.w.clone(), order)?;
+                let (sum, end) =
+                    check.prove_on(isa, Tables::Borrowed { tables: &slices, workspace }, None, transcript)?;
+                (sum, end.values)
+            }
+            Protocol::Zero => {
+                let check = ZeroCheck::new(polynomial, order);
+                let end = check.prove_on(isa, Tables::Borrowed { tables: &slices, workspace }, transcript)?;
+                (Fr::ZERO, end.values)
+            }
+            Protocol::Product => {
+                let check = self.product_check(order)?;
+                let witness = ProductWitness::new(&check, &slices[..1], &[])?;
+                let (_, end) = check.prove_on(isa, &witness, &slices[..1], &[], workspace, transcript)?;
+                // ZeroCheck's sum.
+                (Fr::ZERO, vec![end.left, end.right, end.product])
+            }
+        })
+    }
+
+    /// The textbook's, whose last value is that of eq.
+    fn textbook(&self, transcript: &mut impl ProverTranscript<Fr>) -> Outcome<Fr> {
+        match self.protocol {
+            Protocol::Sum => textbook::weighted_sum_check(&self.polynomial, &self.tables, &self.w, transcript),
+            Protocol::Zero => textbook::zero_check(&self.polynomial, &self.tables, transcript),
+            Protocol::Product => textbook::product_check(&self.tables[0], transcript),
+        }
+    }
+}
+
+/// Proves, and returns the seconds it took and the sum.
+type Run<'a> = Box<dyn FnMut() -> anyhow::Result<(f64, Fr)> + Send + 'a>;
+
+pub(crate) fn run(protocol: Protocol, args: &Args) -> anyhow::Result<()> {
+    rayon::ThreadPoolBuilder::new().num_threads(args.threads as usize).build_global()?;
+    let input = Input::random(protocol, args.log_size)?;
+    let best = args.isa.unwrap_or_else(Isa::detect);
+    let own = |isa: Isa, order: Order| {
+        let suffix = if args.isa.is_some() || isa != best { format!("-{isa}") } else { String::new() };
+        format!("evergrove{suffix}{}", if order == Order::HighFirst { "-high-first" } else { "" })
+    };
+
+    let mut variants = vec![(best, Order::LowFirst), (best, Order::HighFirst)];
+    if args.isa.is_none() {
+        variants.extend(
+            available()
+                .filter(|isa| [Isa::Portable, Isa::Avx2].contains(isa) && *isa != best)
+                .map(|isa| (isa, Order::LowFirst)),
+        );
+    }
+    let mut runs: Vec<(String, Run<'_>)> = Vec::new();
+    for &(isa, order) in &variants {
+        let (input, mut workspace) = (&input, vec![Fr::ONE; input.workspace()?]);
+        let run = move || {
+            let start = Instant::now();
+            let mut transcript = SpongeProver::new(b"evergrove-bench", b"");
+            let (sum, _) = input.ours(isa, order, &mut workspace, &mut transcript)?;
+            ensure!(!transcript.into_proof().is_empty(), "a proof");
+            Ok((start.elapsed().as_secs_f64(), sum))
+        };
+        runs.push((own(isa, order), Box::new(run)));
+    }
+    if !args.no_peers {
+        let mut workspace = vec![Fr::ONE; input.workspace()?];
+        let (sum, values) = input.ours(best, Order::LowFirst, &mut workspace, &mut Scripted::default())?;
+        let theirs = input.textbook(&mut Scripted::default());
+        ensure!((sum, &values[..]) == (theirs.sum, &theirs.values[..values.len()]), "the textbook's prover disagrees");
+        drop(workspace);
+        let input = &input;
+        let run = move || {
+            let start = Instant::now();
+            let mut transcript = SpongeProver::new(b"evergrove-bench", b"");
+            let outcome = input.textbook(&mut transcript);
+            ensure!(!transcript.into_proof().is_empty(), "a proof");
+            Ok((start.elapsed().as_secs_f64(), outcome.sum))
+        };
+        runs.push(("reference".to_owned(), Box::new(run)));
+        if protocol == Protocol::Sum {
+            // Two factors without weights: what HyperPlonk's SumCheck is known to take. Another sum, hence not compared.
+            let polynomial = &input.polynomial;
+            let run = move || {
+                let start = Instant::now();
+                textbook::sum_check(polynomial, &input.tables, &mut SpongeProver::new(b"evergrove-bench", b""));
+                Ok((start.elapsed().as_secs_f64(), sum))
+            };
+            runs.push(("reference-two-factors".to_owned(), Box::new(run)));
+        }
+    }
+    let medians = medians(runs.len(), RUNS, |k| rayon::scope(|_| runs[k].1()))?;
+
+    let size = 1usize << args.log_size;
+    for (k, ((name, _), seconds)) in runs.into_iter().zip(&medians).enumerate() {
+        let row = Row {
+            kernel: protocol.name(),
+            r#impl: name,
+            size,
+            columns: None,
+            threads: args.threads,
+            seconds: *seconds,
+            ns_per_element: seconds * 1e9 / size as f64,
+            mperm_per_second: None,
+            ratio: (k > 0).then(|| seconds / medians[0]),
+        };
+        row.print(args.json, "transcript included")?;
+    }
+    Ok(())
+}
