@@ -8,6 +8,7 @@
 
 mod bucket;
 mod merge;
+mod paper;
 mod wrap;
 
 use std::collections::BTreeSet;

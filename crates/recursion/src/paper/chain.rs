@@ -42,9 +42,9 @@ impl StandIn {
 }
 
 /// A circuit with its verifier.
-pub(super) struct Link<T> {
-    pub(super) circuit: Circuit<T>,
-    pub(super) verifier: CircuitVerifier,
+pub(crate) struct Link<T> {
+    pub(crate) circuit: Circuit<T>,
+    pub(crate) verifier: CircuitVerifier,
 }
 
 impl<T> Link<T> {
@@ -62,9 +62,9 @@ impl<T> Link<T> {
 }
 
 /// A level with what stands in for its absent children.
-pub(super) struct LevelLink {
-    pub(super) link: Link<LevelTargets>,
-    pub(super) stand_in: Arc<StandIn>,
+pub(crate) struct LevelLink {
+    pub(crate) link: Link<LevelTargets>,
+    pub(crate) stand_in: Arc<StandIn>,
 }
 
 /// The circuits of the paper's scheme for one configuration: block and levels up to a greatest height, and a wrap for each
@@ -83,20 +83,20 @@ pub struct Chain {
 }
 
 /// The circuit that proves the nodes of a height.
-pub(super) enum Node<'a> {
+pub(crate) enum Node<'a> {
     Block(&'a Link<BlockTargets>),
     Level(&'a LevelLink),
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn verifier(&self) -> &'a CircuitVerifier {
+    pub(crate) fn verifier(&self) -> &'a CircuitVerifier {
         match self {
             Self::Block(block) => &block.verifier,
             Self::Level(level) => &level.link.verifier,
         }
     }
 
-    pub(super) fn data(&self) -> &'a CircuitData<F, C, D> {
+    pub(crate) fn data(&self) -> &'a CircuitData<F, C, D> {
         match self {
             Self::Block(block) => &block.circuit.data,
             Self::Level(level) => &level.link.circuit.data,
@@ -146,7 +146,7 @@ impl Chain {
     }
 
     /// The circuit of the nodes of a height, built with all below it if they are not there. About a second each.
-    pub(super) fn node(&self, height: u8) -> Node<'_> {
+    pub(crate) fn node(&self, height: u8) -> Node<'_> {
         match height.checked_sub(self.block_height + 1) {
             None => Node::Block(
                 self.blocks[usize::from(height)]
@@ -163,7 +163,7 @@ impl Chain {
     }
 
     /// The wrap of the vectors of a height, `None` where the profile has none.
-    pub(super) fn wrap(&self, height: u8) -> Option<&Link<CompactionTargets>> {
+    pub(crate) fn wrap(&self, height: u8) -> Option<&Link<CompactionTargets>> {
         let config = self.compaction.as_ref()?;
         Some(self.wraps[usize::from(height)].get_or_init(|| {
             let below = self.node(height).verifier();

@@ -19,5 +19,7 @@ mod wrap;
 pub use backend::PaperBackend;
 pub use bucket::BlockTargets;
 pub use chain::{Chain, StandIn};
+#[cfg(test)]
+pub(crate) use chain::{LevelLink, Node};
 pub use level::{LevelChild, LevelTargets};
 pub use wrap::CompactionTargets;
