@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     backends.add(Arc::new(backend));
     let engine = LocalEngine::new(1);
     let prover = Prover::new(&store, &backends, &engine);
-    prover.define("night", &night, &BackendChoice { name: "native".into(), profile: Profile::Proven })?;
+    prover.define("night", &night, &BackendChoice::new("native", Profile::Proven))?;
     let first = prover.prove("night")?;
     println!("{} in the batch   {} of {} proofs made", first.members, first.made, first.total);
 

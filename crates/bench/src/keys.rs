@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use evergrove_proof::keys::{file_name, pinned};
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_proof::keys::{file_name, paper_file_name, pinned, pinned_paper};
+use evergrove_proof::{HEIGHT_MAX, HeightClass, Profile, Scheme};
 use evergrove_recursion::Plonky2Backend;
+use evergrove_recursion::paper::paper_keys;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -36,17 +37,29 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                 backend.wrap_circuit().map_or("-".into(), |w| w.rows.to_string()),
                 if same { "as pinned" } else { "NOT as pinned" }
             );
-            match &args.bless {
-                Some(dir) => {
-                    let path = dir.join(&name);
-                    std::fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
-                }
-                None => stale += usize::from(!same),
-            }
+            stale += usize::from(!same && !bless(args, &name, &bytes)?);
         }
+    }
+    if args.profile.is_none_or(|only| only == Profile::Paper) {
+        let profile = Profile::Paper;
+        let name = paper_file_name(profile);
+        let keys = paper_keys(profile, Scheme::BLOCK_HEIGHT, HEIGHT_MAX);
+        let bytes = keys.encode();
+        let same = pinned_paper(profile) == Some(&bytes[..]);
+        let agree = if same { "as pinned" } else { "NOT as pinned" };
+        println!("{name}: {} heights, file {} bytes, {agree}", keys.keys.len(), bytes.len());
+        stale += usize::from(!same && !bless(args, &name, &bytes)?);
     }
     if stale > 0 {
         bail!("{stale} key files differ from the circuits: run `evergrove-bench keys --bless crates/proof/keys`");
     }
     Ok(())
+}
+
+/// Writes a key file where that is asked for.
+fn bless(args: &Args, name: &str, bytes: &[u8]) -> anyhow::Result<bool> {
+    let Some(dir) = &args.bless else { return Ok(false) };
+    let path = dir.join(name);
+    std::fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
+    Ok(true)
 }

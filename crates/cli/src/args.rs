@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evergrove::input::Format;
-use evergrove_proof::Profile;
+use evergrove_proof::{Profile, Scheme};
 
 use crate::commands::{batches, commit, completions, doctor, export, man, open, prove, prune, status, update, verify};
 
@@ -97,6 +97,10 @@ pub(crate) fn parse_format(text: &str) -> Result<Format, String> {
 
 pub(crate) fn parse_profile(text: &str) -> Result<Profile, String> {
     text.parse().map_err(|e: evergrove_proof::UnknownProfile| e.to_string())
+}
+
+pub(crate) fn parse_scheme(text: &str) -> Result<Scheme, String> {
+    text.parse().map_err(|e: evergrove_proof::UnknownScheme| e.to_string())
 }
 
 /// Bytes with an optional binary unit: `1048576`, `1024K`, `1MiB`.

@@ -7,7 +7,9 @@ use evergrove::{BackendSpec, Backends, NodeCosts};
 use evergrove_commit::{
     BackendError, BackendId, BucketWitness, MergeWitness, NativeBackend, NodeProof, RecursionBackend,
 };
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_proof::keys::pinned_paper;
+use evergrove_proof::{HeightClass, Profile, Scheme};
+use evergrove_recursion::paper::{PaperBackend, PaperVerifier};
 use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, backend_id};
 
 /// The backend that proves where none is named.
@@ -16,6 +18,12 @@ pub(crate) const DEFAULT: &str = "plonky2";
 /// Backends that prove and verify. Proving keys are kept in `keys`, where it is given.
 pub(crate) fn provers(keys: Option<PathBuf>) -> Backends {
     let mut backends = natives();
+    for spec in paper_specs() {
+        let (profile, class, keys) = (spec.profile, spec.class, keys.clone());
+        backends.register(spec, move || {
+            Ok(Arc::new(PaperBackend::new(profile, class).with_cache(keys.as_deref())) as Arc<dyn RecursionBackend>)
+        });
+    }
     for spec in plonky2_specs() {
         let (profile, class, keys) = (spec.profile, spec.class, keys.clone());
         backends.register(spec, move || {
@@ -33,7 +41,18 @@ pub(crate) fn verifiers() -> Backends {
         let known = spec.clone();
         backends.register(spec, move || {
             let verifier = Plonky2Verifier::pinned(known.profile, known.class)?;
-            Ok(Arc::new(VerifierOnly { spec: known.clone(), verifier }))
+            Ok(Arc::new(VerifierOnly { spec: known.clone(), verify: Box::new(move |p| verifier.verify(p)) }))
+        });
+    }
+    for spec in paper_specs() {
+        let known = spec.clone();
+        backends.register(spec, move || {
+            if pinned_paper(known.profile).is_none() {
+                // Its key follows from the circuits, which take a verifier as long to build as the prover.
+                return Ok(Arc::new(PaperBackend::new(known.profile, known.class)) as Arc<dyn RecursionBackend>);
+            }
+            let verifier = PaperVerifier::pinned(known.profile)?;
+            Ok(Arc::new(VerifierOnly { spec: known.clone(), verify: Box::new(move |p| verifier.verify(p)) }))
         });
     }
     backends
@@ -43,6 +62,7 @@ fn natives() -> Backends {
     let mut backends = Backends::new();
     for (profile, class) in choices() {
         backends.add(Arc::new(NativeBackend::new(profile, class)));
+        backends.add(Arc::new(NativeBackend::of_paper(profile, class, Scheme::BLOCK_HEIGHT)));
     }
     backends
 }
@@ -53,12 +73,17 @@ fn choices() -> impl Iterator<Item = (Profile, HeightClass)> {
 
 fn plonky2_specs() -> impl Iterator<Item = BackendSpec> {
     choices().map(|(profile, class)| BackendSpec {
+        scheme: Scheme::Evergrove,
         id: backend_id(),
         profile,
         class,
         capacity: profile.bucket_capacity(class),
         wraps: profile.wrap().is_some(),
     })
+}
+
+fn paper_specs() -> impl Iterator<Item = BackendSpec> {
+    plonky2_specs().map(|ours| BackendSpec { scheme: Scheme::RecklePaper, capacity: 1 << Scheme::BLOCK_HEIGHT, ..ours })
 }
 
 /// The directory in which proving keys are kept: the one named, `$EVERGROVE_KEYS`, or the user's cache directory.
@@ -81,6 +106,22 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
             merge_seconds: 2.0 * node,
             wrap_seconds: 2.0 * node,
             memory_bytes: 64 << 20,
+        };
+    }
+    if spec.scheme == Scheme::RecklePaper {
+        // A block takes little, a level what a merge takes; every level has a circuit of its own.
+        let levels = f64::from(spec.class.height_max()) - f64::from(Scheme::BLOCK_HEIGHT);
+        let (level, circuit, wrap) = match spec.profile {
+            Profile::Paper => (1.3, 75 << 20, 1.3),
+            Profile::Johnson => (2.7, 150 << 20, 0.0),
+            Profile::Proven => (5.4, 300 << 20, 0.0),
+        };
+        return NodeCosts {
+            setup_seconds: levels * level * 0.6,
+            bucket_seconds: 0.1,
+            merge_seconds: level,
+            wrap_seconds: wrap,
+            memory_bytes: levels as u64 * circuit + (1 << 30),
         };
     }
     match spec.profile {
@@ -111,8 +152,10 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
 /// A verifier in the place of a backend.
 struct VerifierOnly {
     spec: BackendSpec,
-    verifier: Plonky2Verifier,
+    verify: Verify,
 }
+
+type Verify = Box<dyn Fn(&NodeProof) -> Result<(), BackendError> + Send + Sync>;
 
 impl VerifierOnly {
     fn refuse<T>() -> Result<T, BackendError> {
@@ -137,6 +180,10 @@ impl RecursionBackend for VerifierOnly {
         self.spec.capacity
     }
 
+    fn scheme(&self) -> Scheme {
+        self.spec.scheme
+    }
+
     fn wraps(&self) -> bool {
         self.spec.wraps
     }
@@ -154,6 +201,6 @@ impl RecursionBackend for VerifierOnly {
     }
 
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        self.verifier.verify(proof)
+        (self.verify)(proof)
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use evergrove::{BackendSpec, BatchEstimate, BatchReport};
 use evergrove_jobs::local::LocalEngine;
+use evergrove_proof::Scheme;
 use serde_json::{Value, json};
 
 use crate::args::ProvingArgs;
@@ -54,6 +55,14 @@ pub(crate) fn write_timings(path: Option<&Path>, timings: Vec<Value>) -> Result<
     })
 }
 
+/// What a scheme's proofs without and with children are called.
+fn nouns(scheme: Scheme) -> [&'static str; 2] {
+    match scheme {
+        Scheme::Evergrove => ["bucket", "merge"],
+        Scheme::RecklePaper => ["block", "level"],
+    }
+}
+
 /// What was proven, as the fields of a report.
 pub(crate) fn add_batch(report: &mut Report, batch: &BatchReport, proof_seconds: f64) {
     let (buckets, merges) = (batch.buckets, batch.merges);
@@ -62,14 +71,16 @@ pub(crate) fn add_batch(report: &mut Report, batch: &BatchReport, proof_seconds:
     report.add("commitment", batch.commitment.to_string());
     report.add("members", batch.members);
     report.add("canonical_digest", batch.canonical.to_string());
+    add_scheme(report, batch.backend.scheme);
     report.add("backend", batch.backend.id.name.clone());
     report.add("profile", batch.backend.profile.name());
+    let [leaf, inner] = nouns(batch.backend.scheme);
     let all = format!(
         "{} of {} ({}, {}{})",
         batch.made,
         batch.total,
-        count(buckets, "bucket"),
-        count(merges, "merge"),
+        count(buckets, leaf),
+        count(merges, inner),
         if batch.backend.wraps { ", 1 wrap" } else { "" }
     );
     report.add_as("proofs_made", batch.made, all);
@@ -84,6 +95,15 @@ pub(crate) fn add_batch(report: &mut Report, batch: &BatchReport, proof_seconds:
     report.add_as("proof_bytes", batch.bytes, size(batch.bytes as u64));
     report.add_as("seconds", proof_seconds, seconds(proof_seconds));
     add_bits(report, &batch.backend);
+}
+
+/// The scheme, which text names where it is not ours.
+pub(crate) fn add_scheme(report: &mut Report, scheme: Scheme) {
+    if scheme == Scheme::default() {
+        report.hidden("scheme", scheme.name());
+    } else {
+        report.add("scheme", scheme.name());
+    }
 }
 
 /// The soundness numbers of a backend's proofs.
@@ -120,9 +140,11 @@ pub(crate) fn bits(
 pub(crate) fn add_estimate(report: &mut Report, estimate: &BatchEstimate) {
     report.add("batch", estimate.name.clone());
     report.add("members", estimate.members);
+    add_scheme(report, estimate.backend.scheme);
     report.add("backend", estimate.backend.id.name.clone());
     report.add("profile", estimate.backend.profile.name());
-    let parts = [(estimate.buckets, "bucket"), (estimate.merges, "merge"), (estimate.wraps, "wrap")];
+    let [leaf, inner] = nouns(estimate.backend.scheme);
+    let parts = [(estimate.buckets, leaf), (estimate.merges, inner), (estimate.wraps, "wrap")];
     let parts: Vec<_> = parts.into_iter().filter(|(n, _)| *n > 0).map(|(n, noun)| count(n, noun)).collect();
     let parts = if parts.is_empty() { "nothing to make".into() } else { parts.join(", ") };
     report.add_as(
@@ -151,7 +173,7 @@ pub(crate) fn batch_object(batch: &BatchReport) -> Value {
     json!({
         "batch": batch.name, "members": batch.members, "canonical_digest": batch.canonical.to_string(),
         "proofs_made": batch.made, "proofs_total": batch.total, "buckets": batch.buckets, "merges": batch.merges,
-        "wrapped": batch.backend.wraps, "proof_kind": batch.kind.name(), "proof_bytes": batch.bytes,
+        "scheme": batch.backend.scheme.name(), "wrapped": batch.backend.wraps, "proof_kind": batch.kind.name(), "proof_bytes": batch.bytes,
         "backend": batch.backend.id.name, "profile": batch.backend.profile.name(),
     })
 }

@@ -3,21 +3,24 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use evergrove_commit::batch::Structure;
 use evergrove_commit::{BackendError, BackendId, RecursionBackend};
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_proof::{HeightClass, Profile, Scheme};
 
 use crate::Error;
 
 /// What is known of a backend before its circuits are built: all that plans and keys of proofs depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendSpec {
+    /// The scheme of its proofs.
+    pub scheme: Scheme,
     /// Name and version.
     pub id: BackendId,
     /// The profile of its proofs.
     pub profile: Profile,
     /// The height class of its circuits.
     pub class: HeightClass,
-    /// m, the greatest number of leaves in a bucket.
+    /// m, the greatest number of leaves in a bucket; of the paper's scheme 2^q, the slots of a block.
     pub capacity: usize,
     /// True when the proof of a whole batch is wrapped once more.
     pub wraps: bool,
@@ -27,12 +30,51 @@ impl BackendSpec {
     /// What this backend says of itself.
     pub fn of(backend: &dyn RecursionBackend) -> Self {
         Self {
+            scheme: backend.scheme(),
             id: backend.id(),
             profile: backend.profile(),
             class: backend.class(),
             capacity: backend.capacity(),
             wraps: backend.wraps(),
         }
+    }
+
+    /// Which proofs a batch consists of.
+    pub fn structure(&self) -> Structure {
+        match self.scheme {
+            Scheme::Evergrove => Structure::Compressed { capacity: self.capacity },
+            Scheme::RecklePaper => Structure::Levels { block_height: self.capacity.ilog2() as u8 },
+        }
+    }
+}
+
+/// Which backend proves a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendChoice {
+    /// The scheme.
+    pub scheme: Scheme,
+    /// Its name, for example `plonky2`.
+    pub name: String,
+    /// The profile of the proofs.
+    pub profile: Profile,
+}
+
+impl BackendChoice {
+    /// The backend of this name and profile, for our scheme.
+    pub fn new(name: impl Into<String>, profile: Profile) -> Self {
+        Self { scheme: Scheme::default(), name: name.into(), profile }
+    }
+
+    /// The same for another scheme.
+    pub fn with_scheme(self, scheme: Scheme) -> Self {
+        Self { scheme, ..self }
+    }
+}
+
+impl BackendSpec {
+    /// The choice that leads to this backend.
+    pub fn choice(&self) -> BackendChoice {
+        BackendChoice::new(self.id.name.clone(), self.profile).with_scheme(self.scheme)
     }
 }
 
@@ -44,7 +86,7 @@ struct Entry {
     made: Mutex<Option<Arc<dyn RecursionBackend>>>,
 }
 
-/// The backends that a program has, by name, profile and height class.
+/// The backends that a program has, by scheme, name, profile and height class.
 ///
 /// A backend is made when it is first needed, so that a program may register all of them and pay for the circuits of one.
 #[derive(Default)]
@@ -56,14 +98,14 @@ impl Backends {
         Self::default()
     }
 
-    /// Adds a backend that `make` makes when it is first needed. Takes the place of an earlier one with the same name,
-    /// profile and class.
+    /// Adds a backend that `make` makes when it is first needed. Takes the place of an earlier one with the same scheme,
+    /// name, profile and class.
     pub fn register(
         &mut self,
         spec: BackendSpec,
         make: impl Fn() -> Result<Arc<dyn RecursionBackend>, BackendError> + Send + Sync + 'static,
     ) {
-        let place = |e: &Entry| (e.spec.id.name.clone(), e.spec.profile, e.spec.class);
+        let place = |e: &Entry| (e.spec.scheme, e.spec.id.name.clone(), e.spec.profile, e.spec.class);
         let entry = Entry { spec, make: Box::new(make), made: Mutex::default() };
         self.0.retain(|e| place(e) != place(&entry));
         self.0.push(entry);
@@ -79,21 +121,21 @@ impl Backends {
     ///
     /// # Errors
     /// [`Error::UnknownBackend`].
-    pub fn spec(&self, name: &str, profile: Profile, class: HeightClass) -> Result<&BackendSpec, Error> {
-        self.entry(name, profile, class).map(|e| &e.spec)
+    pub fn spec(&self, choice: &BackendChoice, class: HeightClass) -> Result<&BackendSpec, Error> {
+        self.entry(choice, class).map(|e| &e.spec)
     }
 
     /// The backend, made if it has not been made.
     ///
     /// # Errors
     /// [`Error::UnknownBackend`]; [`Error::Backend`] when it can not be made or is not what it was registered as.
-    pub fn get(&self, name: &str, profile: Profile, class: HeightClass) -> Result<Arc<dyn RecursionBackend>, Error> {
-        let entry = self.entry(name, profile, class)?;
+    pub fn get(&self, choice: &BackendChoice, class: HeightClass) -> Result<Arc<dyn RecursionBackend>, Error> {
+        let entry = self.entry(choice, class)?;
         let mut made = entry.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(backend) = &*made {
             return Ok(backend.clone());
         }
-        let failed = |source| Error::Backend { name: name.into(), source };
+        let failed = |source| Error::Backend { name: choice.name.clone(), source };
         let backend = (entry.make)().map_err(failed)?;
         let found = BackendSpec::of(backend.as_ref());
         if found != entry.spec {
@@ -109,14 +151,16 @@ impl Backends {
         self.0.iter().map(|e| &e.spec)
     }
 
-    fn entry(&self, name: &str, profile: Profile, class: HeightClass) -> Result<&Entry, Error> {
-        let found =
-            self.0.iter().find(|e| (e.spec.id.name.as_str(), e.spec.profile, e.spec.class) == (name, profile, class));
-        found.ok_or_else(|| {
-            let mut known: Vec<String> = self.specs().map(|s| format!("{} ({})", s.id.name, s.profile)).collect();
+    fn entry(&self, choice: &BackendChoice, class: HeightClass) -> Result<&Entry, Error> {
+        let BackendChoice { scheme, name, profile } = choice;
+        let place =
+            |s: &BackendSpec| (s.scheme, s.profile, s.class) == (*scheme, *profile, class) && s.id.name == *name;
+        self.0.iter().find(|e| place(&e.spec)).ok_or_else(|| {
+            let of_scheme = self.specs().filter(|s| s.scheme == *scheme);
+            let mut known: Vec<String> = of_scheme.map(|s| format!("{} ({})", s.id.name, s.profile)).collect();
             known.sort();
             known.dedup();
-            Error::UnknownBackend { name: name.into(), profile, class, known }
+            Error::UnknownBackend { scheme: *scheme, name: name.clone(), profile: *profile, class, known }
         })
     }
 }

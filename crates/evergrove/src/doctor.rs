@@ -6,8 +6,8 @@ use evergrove_commit::page::{PAGE_LEVELS, Page};
 use evergrove_commit::{PageId, Store as _, Vector};
 use evergrove_jobs::Key;
 use evergrove_primitives::Digest;
-use evergrove_proof::BatchProof;
 use evergrove_proof::tree::{leaf_digest, node_digest};
+use evergrove_proof::{BatchProof, UnknownScheme};
 use rayon::prelude::*;
 
 use crate::store::{View, split_slot};
@@ -160,15 +160,17 @@ impl Store {
 /// Whether a stored proof was verified, for want of its backend not, or is not what its name says.
 fn judge(key: &Key, bytes: &[u8], backends: &Backends) -> Result<bool, String> {
     let file = BatchProof::decode(bytes).map_err(|e| e.to_string())?;
-    let spec = BackendSpec { id: file.backend, profile: file.profile, class: file.class, capacity: 1, wraps: false };
+    let scheme = file.scheme.parse().map_err(|e: UnknownScheme| e.to_string())?;
+    let spec =
+        BackendSpec { scheme, id: file.backend, profile: file.profile, class: file.class, capacity: 1, wraps: false };
     if proof_key(&spec, file.kind, &file.statement) != *key {
         return Err("it is the proof of another statement".into());
     }
-    match backends.spec(&spec.id.name, spec.profile, spec.class) {
+    match backends.spec(&spec.choice(), spec.class) {
         Ok(known) if known.id == spec.id => {}
         _ => return Ok(false),
     }
-    let backend = backends.get(&spec.id.name, spec.profile, spec.class).map_err(|e| e.to_string())?;
+    let backend = backends.get(&spec.choice(), spec.class).map_err(|e| e.to_string())?;
     let proof = evergrove_commit::NodeProof { kind: file.kind, statement: file.statement, bytes: file.body };
     backend.verify(&proof).map(|()| true).map_err(|e| e.to_string())
 }

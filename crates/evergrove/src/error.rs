@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use evergrove_commit::schema::{DecodeSchemaError, RowError};
 use evergrove_commit::{BackendError, StoreError, VectorError};
 use evergrove_jobs::RunError;
-use evergrove_proof::{HEIGHT_MAX, HeightClass, Profile};
+use evergrove_proof::{HEIGHT_MAX, HeightClass, Profile, Scheme};
 
 /// Who has to act on an error. The numbers are the exit codes of the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,8 +137,10 @@ pub enum Error {
     #[error("the current epoch can not be pruned: keep at least 1 epoch")]
     KeepNothing,
     /// No such backend is registered.
-    #[error("no backend {name:?} for profile {profile} and heights up to {}; known: {}", class.height_max(), known.join(", "))]
+    #[error("no backend {name:?} for the scheme {scheme}, profile {profile} and heights up to {}; known: {}", class.height_max(), known.join(", "))]
     UnknownBackend {
+        /// The scheme.
+        scheme: Scheme,
         /// Its name.
         name: String,
         /// The profile.

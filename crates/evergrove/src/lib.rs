@@ -22,11 +22,9 @@ mod prove;
 mod store;
 mod verify;
 
-pub use backends::{BackendSpec, Backends};
+pub use backends::{BackendChoice, BackendSpec, Backends};
 pub use doctor::{DoctorReport, Finding};
 pub use error::{Error, ErrorClass};
-pub use prove::{
-    BackendChoice, BatchEstimate, BatchReport, NodeCosts, Progress, Prover, UpdateEstimate, UpdateReport, proof_key,
-};
+pub use prove::{BatchEstimate, BatchReport, NodeCosts, Progress, Prover, UpdateEstimate, UpdateReport, proof_key};
 pub use store::{BatchStatus, Changes, Epoch, EpochReport, Options, ProvenAt, PruneReport, Status, Store, View};
 pub use verify::{Verified, VerifyError, verify};

@@ -5,10 +5,10 @@ use evergrove_primitives::Digest;
 use evergrove_proof::tree::Value;
 use evergrove_proof::{
     BackendId, BatchProof, Commitment, DecodeError, HeightClass, LeavesError, NodeKind, Policy, PolicyError, Profile,
-    Statement, batch_digest,
+    Scheme, Statement, batch_digest,
 };
 
-use crate::{Backends, Error, ErrorClass};
+use crate::{BackendChoice, Backends, Error, ErrorClass};
 
 /// What an accepted proof has shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Verified {
     /// digest. Without leaves the statement is all that is shown: nothing about which leaves, nor that `canonical` is
     /// canonical for them.
     pub leaves: Option<usize>,
+    /// The scheme of the proof.
+    pub scheme: Scheme,
     /// The backend that made the proof.
     pub backend: BackendId,
     /// Its profile.
@@ -39,6 +41,9 @@ pub enum VerifyError {
     /// It is not a proof of the kind, or about the commitment, that the verifier accepts.
     #[error("refused by the policy: {0}")]
     Policy(#[from] PolicyError),
+    /// The policy accepts a scheme that this program does not know.
+    #[error("the proof is of the scheme {0:?}, which this program does not know")]
+    Scheme(String),
     /// The leaves are no batch.
     #[error("the leaves are no batch: {0}")]
     Leaves(#[from] LeavesError),
@@ -96,7 +101,9 @@ pub fn verify(
             return Err(VerifyError::Canonical { count: leaves.len(), expected, found });
         }
     }
-    let backend = backends.get(&file.backend.name, file.profile, file.class)?;
+    let scheme: Scheme = file.scheme.parse().map_err(|_| VerifyError::Scheme(file.scheme.clone()))?;
+    let choice = BackendChoice::new(file.backend.name.clone(), file.profile).with_scheme(scheme);
+    let backend = backends.get(&choice, file.class)?;
     let known = backend.id();
     if known != file.backend {
         let what = format!("the proof is of {}, this program has {known}", file.backend);
@@ -105,5 +112,5 @@ pub fn verify(
     let BatchProof { backend: id, profile, class, kind, statement, body, .. } = file;
     let proof = evergrove_commit::NodeProof { kind, statement, bytes: body };
     backend.verify(&proof).map_err(VerifyError::Proof)?;
-    Ok(Verified { statement, leaves: leaves.map(<[_]>::len), backend: id, profile, class, kind })
+    Ok(Verified { statement, leaves: leaves.map(<[_]>::len), scheme, backend: id, profile, class, kind })
 }

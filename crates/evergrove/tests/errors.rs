@@ -158,7 +158,7 @@ fn batches_that_are_refused_are_not_defined() {
         refused(define("b", &[3, 1, 3]), ErrorClass::Usage, "index 3 is given twice");
         refused(define("b", &[8]), ErrorClass::Usage, "index 8 is outside the vector of 2^3 slots");
         refused(define("b", &[4]), ErrorClass::Usage, "slot 4 is empty and can not be in batch \"b\"");
-        let unknown = BackendChoice { name: "other".into(), profile: Profile::Paper };
+        let unknown = BackendChoice::new("other", Profile::Paper);
         refused(prover.define("b", &[1], &unknown), ErrorClass::Usage, "no backend \"other\"");
         refused(prover.prove("b"), ErrorClass::Usage, "there is no batch \"b\"; the store has none yet");
         assert!(store.batches().expect("reads").is_empty());

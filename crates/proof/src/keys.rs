@@ -6,6 +6,10 @@
 
 use evergrove_primitives::Digest;
 
+mod paper;
+
+pub use paper::{PAPER_KEY_MAGIC, PaperKeys, paper_file_name, pinned_paper};
+
 use crate::wire::{Reader, Writer};
 use crate::{BackendId, DecodeError, HeightClass, NodeKind, Profile};
 
@@ -88,28 +92,11 @@ impl KeySet {
             "one key for each circuit of {}",
             self.profile
         );
-        let mut blobs: Vec<&[u8]> = Vec::new();
         let mut w = Writer::header(KEY_MAGIC);
         w.name(&self.backend.name);
         w.bytes(&self.backend.version.to_le_bytes());
         w.bytes(&[self.profile.code(), self.class.height_max()]);
-        for key in &self.keys {
-            let cap_height =
-                key.cap.len().checked_ilog2().filter(|h| *h <= CAP_HEIGHT_MAX.into() && 1 << h == key.cap.len());
-            let cap_height = cap_height.expect("a cap has a power of two of digests, at most 256");
-            let blob = blobs.iter().position(|b| *b == key.common).unwrap_or_else(|| {
-                blobs.push(&key.common);
-                blobs.len() - 1
-            });
-            w.bytes(&[key.kind.code(), cap_height as u8, blob as u8]);
-            w.digests(&key.cap);
-            w.digests(&[key.circuit_digest]);
-        }
-        for blob in blobs {
-            let len = u32::try_from(blob.len()).expect("common data has less than 4 GiB");
-            w.bytes(&len.to_le_bytes());
-            w.bytes(blob);
-        }
+        write_keys(&mut w, &self.keys);
         w.0
     }
 
@@ -125,42 +112,73 @@ impl KeySet {
         let profile = Profile::from_code(code).ok_or(DecodeError::Code { what: "profile", found: code })?;
         let code = r.u8("height class")?;
         let class = HeightClass::from_code(code).ok_or(DecodeError::Code { what: "height class", found: code })?;
-        let mut keys = Vec::new();
-        let mut places = Vec::new();
-        let mut blobs = 0u8;
-        for kind in kinds(profile) {
-            let code = r.u8("circuit")?;
-            if code != kind.code() {
-                return Err(DecodeError::Code { what: "circuit in its place", found: code });
-            }
-            let cap_height = r.u8("cap height")?;
-            if cap_height > CAP_HEIGHT_MAX {
-                let max = CAP_HEIGHT_MAX.into();
-                return Err(DecodeError::Range { what: "cap height", found: cap_height.into(), max });
-            }
-            // Blobs are numbered in the order in which keys name them first.
-            let place = r.u8("common data number")?;
-            if place > blobs {
-                return Err(DecodeError::Range { what: "common data number", found: place.into(), max: blobs.into() });
-            }
-            blobs = blobs.max(place + 1);
-            places.push(place as usize);
-            let cap = r.digests(1 << cap_height, "cap")?;
-            keys.push(CircuitKey { kind, cap, circuit_digest: r.digest("circuit digest")?, common: Vec::new() });
-        }
-        let mut common: Vec<&[u8]> = Vec::new();
-        for number in 0..blobs {
-            let len = r.u32("common data length")? as usize;
-            let blob = r.take(len, "common data")?;
-            if common.contains(&blob) {
-                return Err(DecodeError::Code { what: "new common data", found: number });
-            }
-            common.push(blob);
-        }
+        let keys = read_keys(&mut r, kinds(profile))?;
         r.finish()?;
-        for (key, place) in keys.iter_mut().zip(places) {
-            key.common = common[place].to_vec();
-        }
         Ok(Self { backend, profile, class, keys })
     }
+}
+
+/// The keys, then the common data that they name, each once.
+///
+/// # Panics
+/// If a cap's length is no power of two up to 256, or a common data blob has 4 GiB or more.
+fn write_keys(w: &mut Writer, keys: &[CircuitKey]) {
+    let mut blobs: Vec<&[u8]> = Vec::new();
+    for key in keys {
+        let cap_height =
+            key.cap.len().checked_ilog2().filter(|h| *h <= CAP_HEIGHT_MAX.into() && 1 << h == key.cap.len());
+        let cap_height = cap_height.expect("a cap has a power of two of digests, at most 256");
+        let blob = blobs.iter().position(|b| *b == key.common).unwrap_or_else(|| {
+            blobs.push(&key.common);
+            blobs.len() - 1
+        });
+        w.bytes(&[key.kind.code(), cap_height as u8, blob as u8]);
+        w.digests(&key.cap);
+        w.digests(&[key.circuit_digest]);
+    }
+    for blob in blobs {
+        let len = u32::try_from(blob.len()).expect("common data has less than 4 GiB");
+        w.bytes(&len.to_le_bytes());
+        w.bytes(blob);
+    }
+}
+
+/// What [`write_keys`] writes of keys of these kinds, in this order.
+fn read_keys(r: &mut Reader<'_>, kinds: impl Iterator<Item = NodeKind>) -> Result<Vec<CircuitKey>, DecodeError> {
+    let mut keys = Vec::new();
+    let mut places = Vec::new();
+    let mut blobs = 0u8;
+    for kind in kinds {
+        let code = r.u8("circuit")?;
+        if code != kind.code() {
+            return Err(DecodeError::Code { what: "circuit in its place", found: code });
+        }
+        let cap_height = r.u8("cap height")?;
+        if cap_height > CAP_HEIGHT_MAX {
+            let max = CAP_HEIGHT_MAX.into();
+            return Err(DecodeError::Range { what: "cap height", found: cap_height.into(), max });
+        }
+        // Blobs are numbered in the order in which keys name them first.
+        let place = r.u8("common data number")?;
+        if place > blobs {
+            return Err(DecodeError::Range { what: "common data number", found: place.into(), max: blobs.into() });
+        }
+        blobs = blobs.max(place + 1);
+        places.push(place as usize);
+        let cap = r.digests(1 << cap_height, "cap")?;
+        keys.push(CircuitKey { kind, cap, circuit_digest: r.digest("circuit digest")?, common: Vec::new() });
+    }
+    let mut common: Vec<&[u8]> = Vec::new();
+    for number in 0..blobs {
+        let len = r.u32("common data length")? as usize;
+        let blob = r.take(len, "common data")?;
+        if common.contains(&blob) {
+            return Err(DecodeError::Code { what: "new common data", found: number });
+        }
+        common.push(blob);
+    }
+    for (key, place) in keys.iter_mut().zip(places) {
+        key.common = common[place].to_vec();
+    }
+    Ok(keys)
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::key_set;
-use evergrove_proof::keys::{KeySet, file_name, pinned};
+use evergrove_proof::keys::{KeySet, PaperKeys, file_name, paper_file_name, pinned, pinned_paper};
 use evergrove_proof::{DecodeError, HeightClass, NodeKind, Profile};
 
 #[test]
@@ -47,4 +47,29 @@ fn pinned_files_are_those_of_their_profile_and_class() {
         }
     }
     assert_eq!(file_name(Profile::Paper, HeightClass::H27), "paper-27.key");
+}
+
+#[test]
+fn the_key_file_of_the_papers_scheme_has_one_encoding() {
+    let bytes = pinned_paper(Profile::Paper).unwrap();
+    let keys = PaperKeys::decode(bytes).unwrap();
+    assert_eq!((keys.profile, keys.block_height, keys.keys.len()), (Profile::Paper, 5, 40));
+    assert_eq!(keys.encode(), bytes);
+    assert_eq!((keys.get(0), keys.get(41)), (None, None));
+    for height in 1..=40 {
+        let key = keys.get(height).unwrap();
+        assert_eq!(key.kind, NodeKind::Wrap);
+        assert!(32 * (key.cap.len() + 1) <= 1024);
+        // Each height has a key of its own.
+        assert!((1..height).all(|lower| keys.get(lower).unwrap().circuit_digest != key.circuit_digest));
+    }
+    for n in (0..bytes.len()).step_by(97) {
+        assert!(PaperKeys::decode(&bytes[..n]).is_err(), "{n} bytes");
+    }
+    assert!(matches!(PaperKeys::decode(&[bytes, &[0]].concat()), Err(DecodeError::Trailing { .. })));
+    // Without a wrap, a block ends the batches of low vectors and a level those of higher ones.
+    for (height, kind) in [(1, NodeKind::Bucket), (5, NodeKind::Bucket), (6, NodeKind::Merge), (40, NodeKind::Merge)] {
+        assert_eq!(PaperKeys::kind(Profile::Proven, 5, height), kind);
+    }
+    assert_eq!(paper_file_name(Profile::Paper), "reckle-paper-paper.key");
 }

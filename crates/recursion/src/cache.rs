@@ -59,18 +59,13 @@ pub fn file(dir: &Path, profile: Profile, class: HeightClass) -> PathBuf {
 
 /// `None` for anything but an intact file with the pinned keys.
 fn load(path: &Path, profile: Profile, class: HeightClass, pinned: &KeySet) -> Option<Circuits> {
-    let bytes = fs::read(path).ok()?;
-    let rest = bytes.strip_prefix(HEADER)?;
-    let (checksum, mut rest) = rest.split_at_checked(blake3::OUT_LEN)?;
-    if blake3::hash(rest).as_bytes() != checksum {
-        return None;
-    }
+    let body = read(path)?;
+    let mut rest = &body[..];
     let mut section = || -> Option<CircuitData<F, C, D>> {
         let (len, tail) = rest.split_first_chunk::<8>()?;
         let (data, tail) = tail.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
         rest = tail;
-        let generators = DefaultGeneratorSerializer::<C, D>::default();
-        CircuitData::from_bytes(data, &DefaultGateSerializer, &generators).ok()
+        circuit_from(data)
     };
     let spec = CircuitSpec::of(profile, class);
     let pair = CircuitPair::describe(&spec, &pinned.node_common, pinned.bucket.circuit_digest, section()?, section()?);
@@ -81,16 +76,30 @@ fn load(path: &Path, profile: Profile, class: HeightClass, pinned: &KeySet) -> O
             Some(crate::setup::describe_wrap(pinned, &config, section()?))
         }
     };
+    (KeySet::of(&pair, wrap.as_ref()) == *pinned).then_some((pair, wrap))
+}
+
+/// A circuit from its serialization, `None` unless its halves agree.
+fn circuit_from(data: &[u8]) -> Option<CircuitData<F, C, D>> {
+    let generators = DefaultGeneratorSerializer::<C, D>::default();
+    let data = CircuitData::<F, C, D>::from_bytes(data, &DefaultGateSerializer, &generators).ok()?;
     // The prover's half names its key too, and commits to the same constants.
-    let consistent = |data: &CircuitData<F, C, D>| {
-        let (prover, key) = (&data.prover_only, &data.verifier_only);
-        prover.circuit_digest == key.circuit_digest
-            && prover.constants_sigmas_commitment.merkle_tree.cap == key.constants_sigmas_cap
-    };
-    let consistent = consistent(&pair.bucket.data)
-        && consistent(&pair.merge.data)
-        && wrap.as_ref().is_none_or(|w| consistent(&w.data));
-    (consistent && KeySet::of(&pair, wrap.as_ref()) == *pinned).then_some((pair, wrap))
+    let (prover, key) = (&data.prover_only, &data.verifier_only);
+    let consistent = prover.circuit_digest == key.circuit_digest
+        && prover.constants_sigmas_commitment.merkle_tree.cap == key.constants_sigmas_cap;
+    consistent.then_some(data)
+}
+
+/// A single circuit from its file, where it is intact.
+pub(crate) fn load_circuit(path: &Path) -> Option<CircuitData<F, C, D>> {
+    circuit_from(&read(path)?)
+}
+
+/// Leaves a single circuit in a file. A cache that can not be written costs the next start its building and nothing else.
+pub(crate) fn store_circuit(path: &Path, data: &CircuitData<F, C, D>) {
+    if let Ok(bytes) = circuit_bytes(data) {
+        let _ = write(path, &bytes);
+    }
 }
 
 /// Plonky2's serialization of a circuit.
@@ -142,7 +151,6 @@ impl Write for Counter {
     }
 }
 
-/// Writes beside the target and renames, so that a reader never sees half a file.
 fn store(path: &Path, (pair, wrap): &Circuits) -> std::io::Result<()> {
     let mut body = Vec::new();
     for data in [&pair.bucket.data, &pair.merge.data].into_iter().chain(wrap.iter().map(|w| &w.data)) {
@@ -150,12 +158,29 @@ fn store(path: &Path, (pair, wrap): &Circuits) -> std::io::Result<()> {
         body.extend((bytes.len() as u64).to_le_bytes());
         body.extend(bytes);
     }
+    write(path, &body)
+}
+
+/// What follows header and checksum in an intact file of this version.
+pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = fs::read(path).ok()?;
+    let rest = bytes.strip_prefix(HEADER)?;
+    let (checksum, body) = rest.split_at_checked(blake3::OUT_LEN)?;
+    if blake3::hash(body).as_bytes() != checksum {
+        return None;
+    }
+    bytes.drain(..HEADER.len() + blake3::OUT_LEN);
+    Some(bytes)
+}
+
+/// Writes beside the target and renames, so that a reader never sees half a file.
+pub(crate) fn write(path: &Path, body: &[u8]) -> std::io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     create_private(dir)?;
     let mut tmp = tempfile::NamedTempFile::new_in(dir)?;
     tmp.write_all(HEADER)?;
-    tmp.write_all(blake3::hash(&body).as_bytes())?;
-    tmp.write_all(&body)?;
+    tmp.write_all(blake3::hash(body).as_bytes())?;
+    tmp.write_all(body)?;
     tmp.persist(path)?;
     Ok(())
 }

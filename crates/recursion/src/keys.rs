@@ -59,11 +59,7 @@ impl KeySet {
 
     fn from_pinned(set: &keys::KeySet) -> Result<Self, String> {
         let read = |kind: NodeKind| -> Result<(CommonData, VerifierKey), String> {
-            let key = set.get(kind).ok_or_else(|| format!("no {kind} key"))?;
-            let common = CommonData::from_bytes(key.common.clone(), &DefaultGateSerializer)
-                .map_err(|_| format!("common data of {kind} do not decode"))?;
-            let cap = MerkleCap(key.cap.iter().map(to_hash).collect());
-            Ok((common, VerifierKey { constants_sigmas_cap: cap, circuit_digest: to_hash(&key.circuit_digest) }))
+            from_pinned(set.get(kind).ok_or_else(|| format!("no {kind} key"))?)
         };
         let (node_common, bucket) = read(NodeKind::Bucket)?;
         let (merge_common, merge) = read(NodeKind::Merge)?;
@@ -76,17 +72,29 @@ impl KeySet {
 
     /// The key file of these keys.
     pub fn to_pinned(&self, profile: Profile, class: HeightClass) -> keys::KeySet {
-        let key = |kind, common: &CommonData, key: &VerifierKey| CircuitKey {
-            kind,
-            cap: key.constants_sigmas_cap.0.iter().map(from_hash).collect(),
-            circuit_digest: from_hash(&key.circuit_digest),
-            common: common.to_bytes(&DefaultGateSerializer).expect("every gate in use is one of plonky2's own"),
-        };
         let mut set = vec![
-            key(NodeKind::Bucket, &self.node_common, &self.bucket),
-            key(NodeKind::Merge, &self.node_common, &self.merge),
+            to_pinned(NodeKind::Bucket, &self.node_common, &self.bucket),
+            to_pinned(NodeKind::Merge, &self.node_common, &self.merge),
         ];
-        set.extend(self.wrap.as_ref().map(|(common, k)| key(NodeKind::Wrap, common, k)));
+        set.extend(self.wrap.as_ref().map(|(common, k)| to_pinned(NodeKind::Wrap, common, k)));
         keys::KeySet { backend: backend_id(), profile, class, keys: set }
+    }
+}
+
+/// A pinned key in plonky2's types.
+pub(crate) fn from_pinned(key: &CircuitKey) -> Result<(CommonData, VerifierKey), String> {
+    let common = CommonData::from_bytes(key.common.clone(), &DefaultGateSerializer)
+        .map_err(|_| format!("common data of {} do not decode", key.kind))?;
+    let cap = MerkleCap(key.cap.iter().map(to_hash).collect());
+    Ok((common, VerifierKey { constants_sigmas_cap: cap, circuit_digest: to_hash(&key.circuit_digest) }))
+}
+
+/// A key as it is pinned.
+pub(crate) fn to_pinned(kind: NodeKind, common: &CommonData, key: &VerifierKey) -> CircuitKey {
+    CircuitKey {
+        kind,
+        cap: key.constants_sigmas_cap.0.iter().map(from_hash).collect(),
+        circuit_digest: from_hash(&key.circuit_digest),
+        common: common.to_bytes(&DefaultGateSerializer).expect("every gate in use is one of plonky2's own"),
     }
 }

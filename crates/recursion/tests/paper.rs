@@ -8,9 +8,9 @@ use evergrove_commit::{
 };
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::tree::{Value, canonical_digest, leaf_digest, node_digest, null_digest};
-use evergrove_proof::{Commitment, HeightClass, Profile, Scheme, Statement};
+use evergrove_proof::{Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, Statement};
 use evergrove_recursion::Plonky2Backend;
-use evergrove_recursion::paper::PaperBackend;
+use evergrove_recursion::paper::{PaperBackend, PaperVerifier, paper_keys};
 use evergrove_testkit::commit::{random_updates, value, vector};
 
 /// q of the small circuits.
@@ -31,8 +31,9 @@ fn both_schemes_prove_the_same_statements_through_updates() {
     // Blocks 4 and 6, levels of height 3 above them, one path from height 4 to 8, the wrap.
     assert_eq!((p.1.made, q.1.made), (2 + 2 + 5 + 1, 2));
 
-    // What changes (index, joins, leaves) and how many proofs it takes each scheme.
-    let steps: [(Option<u64>, &[u64], &[u64], usize, usize); 3] = [
+    /// What changes (index, joins, leaves) and how many proofs it takes each scheme.
+    type Step = (Option<u64>, &'static [u64], &'static [u64], usize, usize);
+    let steps: [Step; 3] = [
         (Some(27), &[], &[], 8, 2),
         // Outside: only the root has members on the path of 200.
         (Some(200), &[], &[], 2, 2),
@@ -169,6 +170,69 @@ fn a_dishonest_commitment_opens_one_index_twice_in_the_papers_scheme_and_not_in_
     assert!(open_in_ours(&tree, 5, 1, values[1]).is_err());
     assert!(open_in_ours(&tree, 1, 1, values[1]).is_err());
     assert!(open_in_ours(&tree, 5, 5, values[1]).is_err());
+}
+
+#[test]
+fn the_pinned_keys_are_those_of_the_circuits() {
+    let pinned = PaperVerifier::pinned(Profile::Paper).unwrap();
+    assert_eq!((pinned.keys().block_height, pinned.keys().keys.len()), (Scheme::BLOCK_HEIGHT, HEIGHT_MAX.into()));
+    let backend = PaperBackend::new(Profile::Paper, HeightClass::H27);
+    for height in [1, 5, 6] {
+        assert_eq!(Some(&backend.key(height)), pinned.keys().get(height), "height {height}");
+    }
+    // The verifier that a user has: pinned keys and no circuit.
+    let members = [3, 20];
+    let v = vector(5, members);
+    let (proof, _) = vc::agg(&vc::r#gen(5, &backend).unwrap(), &members, &v).unwrap();
+    pinned.verify(&proof).unwrap();
+    for statement in [
+        Statement { height: 4, ..proof.statement },
+        Statement { height: 41, ..proof.statement },
+        Statement { height: 0, ..proof.statement },
+        Statement { canonical: proof.statement.root, ..proof.statement },
+    ] {
+        assert!(pinned.verify(&NodeProof { statement, ..(*proof).clone() }).is_err(), "{statement:?}");
+    }
+    assert!(pinned.verify(&NodeProof { kind: NodeKind::Merge, ..(*proof).clone() }).is_err());
+    assert!(PaperVerifier::pinned(Profile::Proven).is_err(), "not pinned");
+}
+
+#[test]
+fn circuits_survive_the_cache() {
+    let dir = tempfile::tempdir().unwrap();
+    let cached = || PaperBackend::with_block_height(Profile::Paper, HeightClass::H27, Q).with_cache(Some(dir.path()));
+    let v = vector(3, [1]);
+    let prove = |backend: &PaperBackend| vc::agg(&vc::r#gen(3, backend).unwrap(), &[1], &v).unwrap().0;
+    let built = cached();
+    built.verify(&prove(&built)).unwrap();
+    let files = || {
+        let names = std::fs::read_dir(dir.path()).unwrap().map(|f| f.unwrap().path());
+        std::collections::BTreeMap::from_iter(names.map(|p| (p.clone(), std::fs::read(p).unwrap())))
+    };
+    let left = files();
+    // Block, level, wrap, and what stands in for an absent block.
+    assert_eq!(left.len(), 4);
+    let again = cached();
+    built.verify(&prove(&again)).unwrap();
+    assert!(files() == left, "what is there is not written again");
+    // Damaged files are built anew, not trusted.
+    for (path, bytes) in &left {
+        let mut damaged = bytes.clone();
+        damaged[bytes.len() / 2] ^= 1;
+        std::fs::write(path, damaged).unwrap();
+    }
+    assert_eq!(cached().key(3), built.key(3));
+    // A new proof may have another grinding witness.
+    for (path, bytes) in files().into_iter().filter(|(path, _)| !path.to_string_lossy().contains("stand-in")) {
+        assert!(left[&path] == bytes, "{}", path.display());
+    }
+}
+
+#[test]
+#[ignore = "minutes: the circuits of every height"]
+fn every_pinned_key_is_that_of_the_circuits() {
+    let built = paper_keys(Profile::Paper, Scheme::BLOCK_HEIGHT, HEIGHT_MAX);
+    assert_eq!(built, *PaperVerifier::pinned(Profile::Paper).unwrap().keys());
 }
 
 #[test]

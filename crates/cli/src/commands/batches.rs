@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use evergrove::{BatchStatus, Store};
+use evergrove_proof::Scheme;
 use serde_json::{Value, json};
 
 use super::Terminal;
@@ -57,7 +58,7 @@ pub(crate) fn object(batch: &BatchStatus) -> Value {
     });
     json!({
         "name": batch.name, "members": batch.len, "first": batch.first, "last": batch.last,
-        "backend": batch.backend.name, "backend_version": batch.backend.version, "profile": batch.profile.name(),
+        "scheme": batch.scheme.name(), "backend": batch.backend.name, "backend_version": batch.backend.version, "profile": batch.profile.name(),
         "bucket_capacity": batch.capacity, "proven": proven, "stale": !batch.fresh,
     })
 }
@@ -70,8 +71,9 @@ pub(crate) fn line(batch: &BatchStatus) -> String {
         None => "not proven yet".into(),
     };
     let members = count(usize::try_from(batch.len).unwrap_or(usize::MAX), "member");
+    let scheme = if batch.scheme == Scheme::default() { String::new() } else { format!("{} ", batch.scheme) };
     format!(
-        "{}: {members} from {} to {}, {} {}, {state}",
+        "{}: {members} from {} to {}, {scheme}{} {}, {state}",
         batch.name, batch.first, batch.last, batch.backend.name, batch.profile
     )
 }

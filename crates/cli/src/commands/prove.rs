@@ -7,10 +7,10 @@ use anyhow::Result;
 use evergrove::input::{Format, read_indices};
 use evergrove::{BackendChoice, Prover, Store};
 use evergrove_jobs::Event;
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_proof::{HeightClass, Profile, Scheme};
 
 use super::{Terminal, export};
-use crate::args::{ProvingArgs, StoreArgs, parse_format, parse_profile};
+use crate::args::{ProvingArgs, StoreArgs, parse_format, parse_profile, parse_scheme};
 use crate::progress::Proofs;
 use crate::report::Report;
 use crate::{backends, files, proving};
@@ -32,6 +32,10 @@ pub(crate) struct Args {
     /// Proof system: plonky2, or native for tests; of a new batch plonky2 if left out
     #[arg(long, value_name = "NAME")]
     backend: Option<String>,
+    /// Scheme: evergrove1, or reckle-paper to compare with, whose verifier has to allow it; of a new batch evergrove1 if left
+    /// out
+    #[arg(long, value_name = "NAME", value_parser = parse_scheme)]
+    scheme: Option<Scheme>,
     /// Write the proof to this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -51,7 +55,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let backends = backends::provers(backends::keys_dir(args.proving.keys.as_deref()));
     let choice = choice(args, &store, indices.is_some())?;
     // A batch that is there changes its backend only when that is asked for.
-    let members = match (indices, args.profile.is_some() || args.backend.is_some()) {
+    let members = match (indices, args.profile.is_some() || args.backend.is_some() || args.scheme.is_some()) {
         (Some(indices), _) => Some(indices),
         (None, true) => Some(store.members(&args.batch)?),
         (None, false) => {
@@ -60,7 +64,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         }
     };
     let height = store.commitment()?.height;
-    let spec = backends.spec(&choice.name, choice.profile, HeightClass::of(height).unwrap_or(HeightClass::H40))?;
+    let spec = backends.spec(&choice, HeightClass::of(height).unwrap_or(HeightClass::H40))?;
     let engine = proving::engine(&args.proving, std::iter::once(spec))?;
     let progress = Proofs::new(terminal.quiet);
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
@@ -104,6 +108,13 @@ fn choice(args: &Args, store: &Store, new: bool) -> Result<BackendChoice> {
         Err(evergrove::Error::UnknownBatch { .. }) if new => None,
         Err(e) => return Err(e.into()),
     };
-    let (name, profile) = known.map_or((backends::DEFAULT.into(), Profile::default()), |b| (b.backend.name, b.profile));
-    Ok(BackendChoice { name: args.backend.clone().unwrap_or(name), profile: args.profile.unwrap_or(profile) })
+    let known = known.map_or_else(
+        || BackendChoice::new(backends::DEFAULT, Profile::default()),
+        |b| BackendChoice::new(b.backend.name, b.profile).with_scheme(b.scheme),
+    );
+    Ok(BackendChoice {
+        scheme: args.scheme.unwrap_or(known.scheme),
+        name: args.backend.clone().unwrap_or(known.name),
+        profile: args.profile.unwrap_or(known.profile),
+    })
 }

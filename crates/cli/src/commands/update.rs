@@ -62,6 +62,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let backends = backends::provers(backends::keys_dir(args.proving.keys.as_deref()));
     let batches = store.batches()?;
     let specs = batches.iter().map(|b| BackendSpec {
+        scheme: b.scheme,
         id: b.backend.clone(),
         profile: b.profile,
         class: b.class,

@@ -10,10 +10,10 @@ use evergrove_commit::schema::Schema;
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::Value;
 use evergrove_proof::wire::OPENING_MAGIC;
-use evergrove_proof::{BackendId, Commitment, Opening, Policy, Profile};
+use evergrove_proof::{BackendId, Commitment, Opening, Policy, Profile, Scheme};
 
 use super::Terminal;
-use crate::args::{RowsArgs, parse_profile};
+use crate::args::{RowsArgs, parse_profile, parse_scheme};
 use crate::exit::Mistake;
 use crate::report::{Report, count, seconds};
 use crate::{backends, files, proving};
@@ -58,6 +58,9 @@ pub(crate) struct Args {
     /// Accept proofs of this backend too, like native or native:1
     #[arg(long, value_name = "NAME")]
     allow_backend: Vec<String>,
+    /// Accept proofs of this scheme too: reckle-paper, which is sound only for a commitment by an honest party
+    #[arg(long, value_name = "NAME", value_parser = parse_scheme)]
+    allow_scheme: Vec<Scheme>,
 }
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
@@ -83,6 +86,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add("commitment", args.root.to_string());
     report.add("canonical_digest", found.to_string());
     report.hidden("digest_checked", args.digest.is_some());
+    proving::add_scheme(&mut report, verified.scheme);
     report.add("backend", verified.backend.name.clone());
     report.add("profile", verified.profile.name());
     report.hidden("proof_kind", verified.kind.name());
@@ -91,6 +95,11 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.hidden("leaves", verified.leaves.map_or(serde_json::Value::Null, Into::into));
     add_leaves(&mut report, leaves.as_ref());
     let shown = match verified.leaves {
+        Some(n) if verified.scheme == Scheme::RecklePaper => format!(
+            "each of the {} is a leaf of the table of this commitment, and at its position if an honest party has made the \
+             commitment",
+            count(n, "row")
+        ),
         Some(n) => format!("each of the {} is at its position in the table of this commitment", count(n, "row")),
         None => format!(
             "{found} is the root of some hash tree over a non-empty set of leaves of the table of this commitment; nothing is \
@@ -174,6 +183,9 @@ fn policy(args: &Args, backends: &Backends) -> Result<Policy> {
     let mut policy = Policy::default();
     for profile in &args.allow_profile {
         policy = policy.allow_profile(*profile);
+    }
+    for scheme in &args.allow_scheme {
+        policy = policy.allow_scheme(scheme.name());
     }
     for text in &args.allow_backend {
         let (name, version) = match text.split_once(':') {

@@ -51,6 +51,36 @@ fn whatever_is_not_so_is_refused() {
 }
 
 #[test]
+fn the_papers_scheme_is_refused_unless_it_is_allowed() {
+    let world = World::with_table();
+    let prove = ["prove", "--store", "s", "--batch", "p", "--indices", "0,3,900", "--scheme", "reckle-paper"];
+    let prove = [&prove[..], &["--out", "p.proof", "--leaves-out", "p.csv"], &NATIVE].concat();
+    let dry = world.json(&[&prove[..], &["--dry-run"]].concat());
+    let proven = world.json(&prove);
+    assert_eq!(proven["scheme"], "reckle-paper");
+    // Blocks of 32 slots up to height 11: two paths that meet at height 10, and the wrap.
+    assert_eq!((&proven["buckets"], &proven["merges"], &proven["proofs_made"]), (&2.into(), &10.into(), &13.into()));
+    assert_eq!(dry["proofs_to_make"], proven["proofs_made"]);
+    let root = world.commitment();
+    let verify = ["verify", "--proof", "p.proof", "--root", &root, "--leaves", "p.csv", "--schema", "schema.toml"];
+    let verify = [&verify[..], &ALLOW].concat();
+    let e = world.fails(1, &verify);
+    assert!(e.contains("scheme reckle-paper is not accepted (accepted: evergrove1)"), "{e}");
+    let allowed = world.json(&[&verify[..], &["--allow-scheme", "reckle-paper"]].concat());
+    assert_eq!((&allowed["accepted"], &allowed["scheme"]), (&true.into(), &"reckle-paper".into()));
+    assert!(allowed["shown"].as_str().unwrap().contains("if an honest party has made the commitment"), "{allowed}");
+    let updated = world.json(&["update", "--store", "s", "--set", "3=age=9"]);
+    assert_eq!(updated["proofs_made"], 8);
+    let status = world.json(&["status", "--store", "s"]);
+    assert_eq!(
+        (&status["batches"][0]["scheme"], &status["batches"][0]["stale"]),
+        (&"reckle-paper".into(), &false.into())
+    );
+    let e = world.fails(2, &["prove", "--store", "s", "--batch", "q", "--indices", "0", "--scheme", "other"]);
+    assert!(e.contains("choose evergrove1 or reckle-paper"), "{e}");
+}
+
+#[test]
 fn a_prover_can_not_lower_what_the_verifier_asks_for() {
     let world = World::with_batch();
     let root = world.commitment();

@@ -4,9 +4,9 @@ use evergrove_commit::Vector;
 use evergrove_commit::batch::Batch;
 use evergrove_proof::NodeKind;
 
-use super::{BackendChoice, Prover, batch_error, class_of, proof_key};
+use super::{Prover, batch_error, class_of, proof_key};
 use crate::store::{Changes, EpochReport, sorted, stage};
-use crate::{BackendSpec, Error};
+use crate::{BackendChoice, BackendSpec, Error};
 
 /// What the proofs of one backend cost on one machine, as measured on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -80,7 +80,7 @@ impl Prover<'_> {
         let (members, spec) = match indices {
             Some((indices, choice)) => {
                 let class = class_of(view.commitment());
-                (sorted(name, indices)?, self.backends.spec(&choice.name, choice.profile, class)?.clone())
+                (sorted(name, indices)?, self.backends.spec(choice, class)?.clone())
             }
             None => {
                 let (record, members) = self.store.record(name)?;
@@ -127,7 +127,8 @@ impl Prover<'_> {
         backend: BackendSpec,
         costs: &dyn Fn(&BackendSpec) -> NodeCosts,
     ) -> Result<BatchEstimate, Error> {
-        let batch = Batch::build(vector, members, backend.capacity).map_err(batch_error(self.store.dir(), name))?;
+        let batch =
+            Batch::build_as(vector, members, backend.structure()).map_err(batch_error(self.store.dir(), name))?;
         let mut failed = None;
         let plan = batch.plan(backend.wraps, |statement, kind| {
             let there = self.store.objects().exists(&proof_key(&backend, kind, statement));

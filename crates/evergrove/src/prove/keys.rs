@@ -2,7 +2,7 @@
 
 use evergrove_commit::batch::Batch;
 use evergrove_jobs::Key;
-use evergrove_proof::{NodeKind, Statement};
+use evergrove_proof::{NodeKind, Scheme, Statement};
 
 use crate::BackendSpec;
 
@@ -11,7 +11,8 @@ const DOMAIN: &str = "evergrove 2026-11 content key of a node proof v1";
 
 /// What the proof of `statement` by the circuit `kind` of a backend is stored under: BLAKE3, in key derivation mode with a
 /// context of our own, of backend name (length in 1 byte, then the bytes), backend version (4 bytes), profile, class and
-/// kind (1 byte each), height (1 byte), base (8 bytes), root and canonical digest (32 bytes each), numbers little-endian.
+/// kind (1 byte each), height (1 byte), base (8 bytes), root and canonical digest (32 bytes each), numbers little-endian; of
+/// another scheme than ours also its name.
 ///
 /// Nothing else decides what the proof states, so that a proof of the same statement is the same result whichever batch or
 /// epoch asks for it, and a proof of an older root is never found under the key of a newer one.
@@ -24,6 +25,9 @@ pub fn proof_key(backend: &BackendSpec, kind: NodeKind, statement: &Statement) -
     h.update(&statement.base.to_le_bytes());
     h.update(&statement.root.to_bytes());
     h.update(&statement.canonical.to_bytes());
+    if backend.scheme != Scheme::Evergrove {
+        h.update(backend.scheme.name().as_bytes());
+    }
     Key(*h.finalize().as_bytes())
 }
 
@@ -46,6 +50,7 @@ mod tests {
     fn every_part_counts_and_the_key_is_frozen() {
         let digest = |x| Digest([Goldilocks::new(x); 4]);
         let spec = |name: &str, version, profile, class| BackendSpec {
+            scheme: Scheme::Evergrove,
             id: BackendId::new(name, version),
             profile,
             class,
@@ -58,6 +63,7 @@ mod tests {
         let bucket = NodeKind::Bucket;
         let keys = [
             proof_key(&base, bucket, &statement),
+            proof_key(&BackendSpec { scheme: Scheme::RecklePaper, capacity: 32, ..base.clone() }, bucket, &statement),
             proof_key(&spec("plonky", 1, paper, h27), bucket, &statement),
             proof_key(&spec("plonky2", 2, paper, h27), bucket, &statement),
             proof_key(&spec("plonky2", 1, Profile::Proven, h27), bucket, &statement),

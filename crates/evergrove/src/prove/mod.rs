@@ -7,7 +7,7 @@ mod work;
 use evergrove_commit::batch::{Batch, BatchError};
 use evergrove_jobs::{Cancel, Engine, Event, Key, RunError};
 use evergrove_primitives::Digest;
-use evergrove_proof::{Commitment, HeightClass, NodeKind, Profile};
+use evergrove_proof::{Commitment, HeightClass, NodeKind};
 
 pub use estimate::{BatchEstimate, NodeCosts, UpdateEstimate};
 pub use keys::proof_key;
@@ -15,16 +15,7 @@ pub use keys::proof_key;
 use work::{Proofs, Proving};
 
 use crate::store::{BackendRecord, BatchRecord, Changes, EpochReport, ProvenRecord, Store};
-use crate::{BackendSpec, Backends, Error};
-
-/// Which backend proves a batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BackendChoice {
-    /// Its name, for example `plonky2`.
-    pub name: String,
-    /// The profile of the proofs.
-    pub profile: Profile,
-}
+use crate::{BackendChoice, BackendSpec, Backends, Error};
 
 /// What proving a batch took.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +110,7 @@ impl<'a> Prover<'a> {
     /// # Errors
     /// Those of [`Store::define_batch`], and [`Error::UnknownBackend`].
     pub fn define(&self, name: &str, indices: &[u64], choice: &BackendChoice) -> Result<(), Error> {
-        let spec = self.backends.spec(&choice.name, choice.profile, class_of(self.store.epoch()?.commitment))?;
+        let spec = self.backends.spec(choice, class_of(self.store.epoch()?.commitment))?;
         self.store.define_batch(name, indices, spec)
     }
 
@@ -136,7 +127,7 @@ impl<'a> Prover<'a> {
         let (record, members) = self.store.record(name)?;
         let spec = self.spec_of(&record, name, view.commitment())?;
         let vector = view.vector()?;
-        let batch = Batch::build(&vector, &members, spec.capacity).map_err(self.batch_error(name))?;
+        let batch = Batch::build_as(&vector, &members, spec.structure()).map_err(self.batch_error(name))?;
         let plan = batch.plan(spec.wraps, |_, _| false);
         let proving = |source| Error::Proving { name: name.into(), source: Box::new(source) };
         let graph = work::graph(&plan, &spec).map_err(|e| Error::corrupt(self.store.dir(), e.to_string()))?;
@@ -170,7 +161,7 @@ impl<'a> Prover<'a> {
                 (bytes, 0, 0)
             }
             None => {
-                let backend = self.backends.get(&spec.id.name, spec.profile, spec.class)?;
+                let backend = self.backends.get(&spec.choice(), spec.class)?;
                 let proofs = Proofs::new(self.store.objects(), backend.as_ref(), &spec);
                 let runner = Proving { steps: &plan.steps, vector: &vector, backend: backend.as_ref(), spec: &spec };
                 let run = self.engine.run(&graph, &runner, &proofs, &observer, &self.cancel);
@@ -235,7 +226,7 @@ impl<'a> Prover<'a> {
     fn spec_of(&self, record: &BatchRecord, name: &str, commitment: Commitment) -> Result<BackendSpec, Error> {
         let known = record.backend.spec();
         let known = known.ok_or_else(|| Error::corrupt(self.store.dir(), format!("record of batch {name:?}")))?;
-        self.backends.spec(&known.id.name, known.profile, class_of(commitment)).cloned()
+        self.backends.spec(&known.choice(), class_of(commitment)).cloned()
     }
 
     fn batch_error<'s>(&'s self, name: &'s str) -> impl Fn(BatchError) -> Error + 's {
@@ -291,6 +282,6 @@ pub(crate) fn keys_of(store: &Store, name: &str) -> Result<Vec<Key>, Error> {
     let Some(spec) = record.backend.spec().filter(|s| s.class == class_of(view.commitment())) else {
         return Ok(Vec::new());
     };
-    let batch = Batch::build(&view.vector()?, &members, spec.capacity).map_err(batch_error(store.dir(), name))?;
+    let batch = Batch::build_as(&view.vector()?, &members, spec.structure()).map_err(batch_error(store.dir(), name))?;
     Ok(keys::keys(&spec, &batch))
 }

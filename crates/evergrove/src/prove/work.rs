@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use evergrove_commit::batch::{Input, Plan, Step};
 use evergrove_commit::{BackendError, NodeProof, RecursionBackend, Vector};
 use evergrove_jobs::{GraphError, Key, Put, Results, ResultsError, Runner, Task, TaskFailure, TaskGraph, TaskId};
-use evergrove_proof::{BatchProof, NodeKind, SCHEME};
+use evergrove_proof::{BatchProof, NodeKind};
 
 use super::proof_key;
 use crate::store::{Objects, View};
@@ -71,7 +71,7 @@ fn failure(e: BackendError) -> TaskFailure {
 /// A proof as it is stored: the file that is handed out.
 fn encode(backend: &BackendSpec, proof: NodeProof) -> Vec<u8> {
     let file = BatchProof {
-        scheme: SCHEME.into(),
+        scheme: backend.scheme.name().into(),
         backend: backend.id.clone(),
         profile: backend.profile,
         class: backend.class,
@@ -85,7 +85,7 @@ fn encode(backend: &BackendSpec, proof: NodeProof) -> Vec<u8> {
 /// The proof in a file that this backend made, with its key.
 pub(crate) fn decode(backend: &BackendSpec, bytes: &[u8]) -> Result<(Key, NodeProof), String> {
     let file = BatchProof::decode(bytes).map_err(|e| e.to_string())?;
-    if file.scheme != SCHEME {
+    if file.scheme != backend.scheme.name() {
         return Err(format!("it is a proof of the scheme {}", file.scheme));
     }
     if (&file.backend, file.profile, file.class) != (&backend.id, backend.profile, backend.class) {

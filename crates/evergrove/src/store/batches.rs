@@ -2,7 +2,7 @@
 
 use evergrove_commit::schema::Schema;
 use evergrove_primitives::Digest;
-use evergrove_proof::{BackendId, Commitment, HeightClass, NodeKind, Profile};
+use evergrove_proof::{BackendId, Commitment, HeightClass, NodeKind, Profile, Scheme};
 use redb::ReadableTable;
 
 use super::changes::{first_empty, unknown};
@@ -25,13 +25,15 @@ pub struct BatchStatus {
     pub first: u64,
     /// The last member.
     pub last: u64,
+    /// The scheme of its proofs.
+    pub scheme: Scheme,
     /// Name and version of its backend.
     pub backend: BackendId,
     /// The profile of its proofs.
     pub profile: Profile,
     /// The height class of its circuits.
     pub class: HeightClass,
-    /// m of its backend.
+    /// m of its backend, or the slots of a block.
     pub capacity: usize,
     /// True when its final proof is a wrap.
     pub wraps: bool,
@@ -259,6 +261,7 @@ impl Store {
             len: record.len,
             first: record.span.0,
             last: record.span.1,
+            scheme: spec.scheme,
             backend: spec.id,
             profile: spec.profile,
             class: spec.class,

@@ -1,7 +1,7 @@
 //! What is where in the database.
 
 use evergrove_primitives::Digest;
-use evergrove_proof::{BackendId, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile};
+use evergrove_proof::{BackendId, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, UnknownScheme};
 use redb::TableDefinition;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub(crate) const EPOCHS: TableDefinition<u64, &[u8; 41]> = TableDefinition::new(
 pub(crate) const PAGES: TableDefinition<(u8, u64, u64), &[u8]> = TableDefinition::new("pages");
 /// (index, epoch) -> the slot as it is from this epoch on: 32 bytes of value, then the row; no bytes when it is empty.
 pub(crate) const SLOTS: TableDefinition<(u64, u64), &[u8]> = TableDefinition::new("slots");
-/// Name -> [`BatchRecord`] in postcard.
+/// Name -> [`BatchRecord::encode`].
 pub(crate) const BATCHES: TableDefinition<&str, &[u8]> = TableDefinition::new("batches");
 /// Name -> the members: the first index and then the differences, as LEB128 numbers.
 pub(crate) const MEMBERS: TableDefinition<&str, &[u8]> = TableDefinition::new("members");
@@ -96,6 +96,30 @@ pub(crate) struct BackendRecord {
     pub(crate) height_max: u8,
     pub(crate) capacity: u32,
     pub(crate) wraps: bool,
+    /// Follows the record where it is not ours: see [`BatchRecord::encode`].
+    #[serde(skip)]
+    pub(crate) scheme: Scheme,
+}
+
+impl BatchRecord {
+    /// The record in postcard, and after it the name of the scheme where it is not ours.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, postcard::Error> {
+        let mut bytes = postcard::to_stdvec(self)?;
+        if self.backend.scheme != Scheme::default() {
+            bytes.extend_from_slice(self.backend.scheme.name().as_bytes());
+        }
+        Ok(bytes)
+    }
+
+    /// The record in bytes that [`Self::encode`] has made.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let (mut record, rest): (Self, _) = postcard::take_from_bytes(bytes).map_err(|e| e.to_string())?;
+        if !rest.is_empty() {
+            let name = String::from_utf8_lossy(rest);
+            record.backend.scheme = name.parse().map_err(|e: UnknownScheme| e.to_string())?;
+        }
+        Ok(record)
+    }
 }
 
 /// A finished proof of a batch.
@@ -118,6 +142,7 @@ pub(crate) struct ProvenRecord {
 impl BackendRecord {
     pub(crate) fn new(spec: &crate::BackendSpec) -> Self {
         Self {
+            scheme: spec.scheme,
             name: spec.id.name.clone(),
             version: spec.id.version,
             profile: spec.profile.code(),
@@ -130,6 +155,7 @@ impl BackendRecord {
     /// The backend, `None` when a number of the record stands for nothing.
     pub(crate) fn spec(&self) -> Option<crate::BackendSpec> {
         Some(crate::BackendSpec {
+            scheme: self.scheme,
             id: BackendId { name: self.name.clone(), version: self.version },
             profile: Profile::from_code(self.profile)?,
             class: HeightClass::ALL.into_iter().find(|c| c.height_max() == self.height_max)?,

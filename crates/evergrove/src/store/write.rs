@@ -108,7 +108,7 @@ impl<'t> WriteView<'t> {
     }
 
     pub(crate) fn put_batch(&mut self, name: &str, record: &BatchRecord) -> Result<(), Error> {
-        let bytes = postcard::to_stdvec(record).map_err(|e| Error::corrupt(&self.dir, e.to_string()))?;
+        let bytes = record.encode().map_err(|e| Error::corrupt(&self.dir, e.to_string()))?;
         let done = self.batches.insert(name, bytes.as_slice()).map(drop);
         self.db(done)
     }
@@ -208,7 +208,7 @@ impl StoreMut for WriteView<'_> {
 }
 
 pub(crate) fn read_record(dir: &Path, name: &str, bytes: &[u8]) -> Result<BatchRecord, Error> {
-    postcard::from_bytes(bytes).map_err(|e| Error::corrupt(dir, format!("record of batch {name:?}: {e}")))
+    BatchRecord::decode(bytes).map_err(|e| Error::corrupt(dir, format!("record of batch {name:?}: {e}")))
 }
 
 pub(crate) fn read_members(dir: &Path, name: &str, bytes: &[u8]) -> Result<Vec<u64>, Error> {

@@ -24,7 +24,7 @@ pub fn native(capacity: usize) -> Backends {
 
 /// The native backend with a profile.
 pub fn choice(profile: Profile) -> BackendChoice {
-    BackendChoice { name: "native".into(), profile }
+    BackendChoice::new("native", profile)
 }
 
 /// A raw row that depends on `x` alone.

@@ -1,16 +1,21 @@
 //! The backend of the paper's scheme: proves the nodes of its batch structure.
 
+use std::path::Path;
+
 use evergrove_commit::{
     BackendError, BackendId, BlockWitness, BucketWitness, LevelWitness, MergeWitness, NativeBackend, NodeKind,
     NodeProof, RecursionBackend, foreign,
 };
+use evergrove_proof::keys::{CircuitKey, PaperKeys, pinned_paper};
 use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
 
+use super::PaperVerifier;
 use super::chain::{Chain, Node};
 use super::level::Keyed;
 use crate::backend::{backend_id, witness_error};
 use crate::cache::circuit_bytes;
 use crate::circuit::{F, PlonkyProof, to_hash};
+use crate::keys::to_pinned;
 use crate::verifier::CircuitVerifier;
 
 /// Proves the paper's scheme with Plonky2, for one profile and height class. Circuits are built when they are first needed,
@@ -41,6 +46,13 @@ impl PaperBackend {
         Self { profile, class, chain: Chain::new(profile, class.height_max(), block_height), rules }
     }
 
+    /// The backend that keeps its circuits in `dir`, and takes from there those that an earlier one has left. The directory is
+    /// trusted like that of [`crate::Plonky2Backend::load`].
+    #[must_use]
+    pub fn with_cache(self, dir: Option<&Path>) -> Self {
+        Self { chain: self.chain.with_cache(dir), ..self }
+    }
+
     /// The circuits.
     pub fn chain(&self) -> &Chain {
         &self.chain
@@ -68,8 +80,15 @@ impl PaperBackend {
     /// Size of the verification key of vectors of height `height`: 32 bytes for each cap entry and the circuit digest of the
     /// one circuit whose proofs are handed out.
     pub fn verification_key_bytes(&self, height: u8) -> usize {
-        let of = |k: &CircuitVerifier| 32 * (k.key().constants_sigmas_cap.0.len() + 1);
-        self.chain.wrap(height).map_or_else(|| of(self.chain.node(height).verifier()), |w| of(&w.verifier))
+        32 * (self.key(height).cap.len() + 1)
+    }
+
+    /// The key for vectors of height `height`, as it is pinned: of the wrap, or of the block or level where the profile has
+    /// none. Builds the circuits that are not there.
+    pub fn key(&self, height: u8) -> CircuitKey {
+        let kind = PaperKeys::kind(self.profile, self.chain.block_height(), height);
+        let verifier = self.chain.wrap(height).map_or_else(|| self.chain.node(height).verifier(), |w| &w.verifier);
+        to_pinned(kind, verifier.common(), verifier.key())
     }
 
     /// Rows in use of the circuit of the nodes of a height, and log2 of all its rows.
@@ -78,6 +97,13 @@ impl PaperBackend {
             Node::Block(b) => (b.circuit.rows, b.circuit.data.common.degree_bits()),
             Node::Level(l) => (l.link.circuit.rows, l.link.circuit.data.common.degree_bits()),
         }
+    }
+
+    /// A cached circuit may be spoilt, or another version's: what is handed out must verify with the pinned key, where there
+    /// is one.
+    fn check_pinned(&self, proof: &NodeProof) -> Result<(), BackendError> {
+        let pinned = pinned_paper(self.profile).is_some() && self.chain.block_height() == Scheme::BLOCK_HEIGHT;
+        if pinned { PaperVerifier::pinned(self.profile)?.verify(proof) } else { Ok(()) }
     }
 
     fn height(&self, statement: &Statement) -> Result<u8, BackendError> {
@@ -210,7 +236,9 @@ impl RecursionBackend for PaperBackend {
             None => return Err(BackendError::Witness(format!("profile {} has no wrap", self.profile))),
         };
         let wires = circuit.targets.assign((&proof, kind.key())).map_err(witness_error)?;
-        self.finish(NodeKind::Wrap, child.statement, circuit.data.prove(wires))
+        let proof = self.finish(NodeKind::Wrap, child.statement, circuit.data.prove(wires))?;
+        self.check_pinned(&proof).map_err(|e| BackendError::Internal(format!("by the pinned key: {e}")))?;
+        Ok(proof)
     }
 
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {

@@ -1,17 +1,22 @@
-//! The circuits of the paper's scheme, each built from the one below when it is first needed.
+//! The circuits of the paper's scheme, each built from the one below, or taken from a cache, when it is first needed.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use evergrove_proof::Profile;
+use evergrove_proof::keys::PaperKeys;
+use evergrove_proof::{Profile, Scheme};
 use plonky2::gates::constant::ConstantGate;
 use plonky2::gates::gate::GateRef;
 use plonky2::gates::noop::NoopGate;
 use plonky2::plonk::circuit_data::{CircuitConfig, CircuitData};
 use plonky2::recursion::dummy_circuit::{dummy_circuit, dummy_proof};
+use plonky2::util::serialization::DefaultGateSerializer;
 
 use super::{BlockTargets, CompactionTargets, LevelTargets};
-use crate::circuit::{Builder, C, D, F, PlonkyProof, circuit_config};
-use crate::keys::{CommonData, VerifierKey};
+use crate::backend::backend_id;
+use crate::cache;
+use crate::circuit::{Builder, C, D, F, PlonkyProof, circuit_config, from_hash};
+use crate::keys::{CommonData, VerifierKey, to_pinned};
 use crate::setup::Circuit;
 use crate::verifier::CircuitVerifier;
 
@@ -30,6 +35,28 @@ impl StandIn {
         Self { common: common.clone(), key: circuit.verifier_only, proof }
     }
 
+    /// From `cache`, else made and left there.
+    fn load_or_new(common: &CommonData, cache: &Cache) -> Self {
+        let path = cache.stand_in(common);
+        let load = |path: &PathBuf| {
+            let bytes = cache::read(path)?;
+            let (len, rest) = bytes.split_first_chunk::<8>()?;
+            let (key, proof) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+            let key = VerifierKey::from_bytes(key.to_vec()).ok()?;
+            let proof = PlonkyProof::from_bytes(proof.to_vec(), common).ok()?;
+            Some(Self { common: common.clone(), key, proof })
+        };
+        path.as_ref().and_then(load).unwrap_or_else(|| {
+            let new = Self::new(common);
+            if let (Some(path), Ok(key)) = (path, new.key.to_bytes()) {
+                let body = [&(key.len() as u64).to_le_bytes(), &key[..], &new.proof.to_bytes()].concat();
+                // A cache that can not be written costs the next start a second and nothing else.
+                let _ = cache::write(&path, &body);
+            }
+            new
+        })
+    }
+
     /// The key.
     pub fn key(&self) -> &VerifierKey {
         &self.key
@@ -41,6 +68,37 @@ impl StandIn {
     }
 }
 
+/// Where circuits are kept. A file's name binds what a circuit is built from: the configuration, and for what stands on another
+/// circuit that one's key. So a file never stands for another circuit, whatever the chain that left it.
+struct Cache {
+    dir: Option<PathBuf>,
+}
+
+impl Cache {
+    fn path(&self, what: &str, inputs: &[&[u8]]) -> Option<PathBuf> {
+        let mut hasher = blake3::Hasher::new();
+        for input in inputs {
+            hasher.update(&(input.len() as u64).to_le_bytes());
+            hasher.update(input);
+        }
+        let name = format!("{}-{what}-{}.circuit", Scheme::RecklePaper, &hasher.finalize().to_hex()[..32]);
+        self.dir.as_ref().map(|dir| dir.join(name))
+    }
+
+    /// A circuit of this configuration over circuits with these keys.
+    fn circuit(&self, what: &str, config: &CircuitConfig, below: &[&VerifierKey]) -> Option<PathBuf> {
+        let config = format!("{config:?}");
+        let digests: Vec<_> = below.iter().map(|k| from_hash(&k.circuit_digest).to_bytes()).collect();
+        let inputs: Vec<&[u8]> = std::iter::once(config.as_bytes()).chain(digests.iter().map(|d| &d[..])).collect();
+        self.path(what, &inputs)
+    }
+
+    fn stand_in(&self, common: &CommonData) -> Option<PathBuf> {
+        let bytes = common.to_bytes(&DefaultGateSerializer).ok()?;
+        self.path("stand-in", &[&bytes])
+    }
+}
+
 /// A circuit with its verifier.
 pub(crate) struct Link<T> {
     pub(crate) circuit: Circuit<T>,
@@ -48,16 +106,46 @@ pub(crate) struct Link<T> {
 }
 
 impl<T> Link<T> {
-    fn new(config: &CircuitConfig, build: impl FnOnce(&mut Builder) -> T) -> Self {
+    /// The circuit in the file `cached`, else built and left there.
+    fn new(config: &CircuitConfig, cached: Option<PathBuf>, build: impl FnOnce(&mut Builder) -> T) -> Self {
         let mut builder = Builder::new(config.clone());
         let targets = build(&mut builder);
         // The gates of the stand-in, which has the same common data.
         builder.add_gate_to_gate_set(GateRef::new(NoopGate));
         builder.add_gate_to_gate_set(GateRef::new(ConstantGate::new(config.num_constants)));
         let rows = builder.num_gates();
-        let data: CircuitData<F, C, D> = builder.build();
+        let data = cached.as_deref().and_then(cache::load_circuit).unwrap_or_else(|| {
+            let data: CircuitData<F, C, D> = builder.build();
+            if let Some(path) = &cached {
+                cache::store_circuit(path, &data);
+            }
+            data
+        });
         let verifier = CircuitVerifier::new(&data.common, &data.verifier_only);
         Self { circuit: Circuit { targets, data, rows }, verifier }
+    }
+}
+
+impl Link<BlockTargets> {
+    fn block(config: &CircuitConfig, height: u8, cache: &Cache) -> Self {
+        let cached = cache.circuit(&format!("block-{height}"), config, &[]);
+        Self::new(config, cached, |b| BlockTargets::build(b, height))
+    }
+}
+
+impl Link<LevelTargets> {
+    fn level(config: &CircuitConfig, below: &CircuitVerifier, stand_in: &VerifierKey, cache: &Cache) -> Self {
+        let keys = [below.key(), stand_in];
+        let cached = cache.circuit("level", config, &keys);
+        let [key, stand_in] = keys.map(|k| k.circuit_digest);
+        Self::new(config, cached, |b| LevelTargets::build(b, below.common(), key, stand_in))
+    }
+}
+
+impl Link<CompactionTargets> {
+    fn wrap(config: &CircuitConfig, below: &CircuitVerifier, cache: &Cache) -> Self {
+        let cached = cache.circuit("wrap", config, &[below.key()]);
+        Self::new(config, cached, |b| CompactionTargets::build(b, below.common(), below.key().circuit_digest))
     }
 }
 
@@ -80,6 +168,7 @@ pub struct Chain {
     /// By height.
     wraps: Vec<OnceLock<Link<CompactionTargets>>>,
     stand_ins: Mutex<Vec<Arc<StandIn>>>,
+    cache: Cache,
 }
 
 /// The circuit that proves the nodes of a height.
@@ -127,7 +216,15 @@ impl Chain {
             levels: (0..cells(height_max.saturating_sub(block_height))).map(|_| OnceLock::new()).collect(),
             wraps: (0..=cells(height_max)).map(|_| OnceLock::new()).collect(),
             stand_ins: Mutex::default(),
+            cache: Cache { dir: None },
         }
+    }
+
+    /// Keeps the circuits in `dir`, and takes from it those that are there.
+    #[must_use]
+    pub fn with_cache(mut self, dir: Option<&Path>) -> Self {
+        self.cache.dir = dir.map(Path::to_path_buf);
+        self
     }
 
     /// q.
@@ -148,16 +245,14 @@ impl Chain {
     /// The circuit of the nodes of a height, built with all below it if they are not there. About a second each.
     pub(crate) fn node(&self, height: u8) -> Node<'_> {
         match height.checked_sub(self.block_height + 1) {
-            None => Node::Block(
-                self.blocks[usize::from(height)]
-                    .get_or_init(|| Link::new(&self.config, |b| BlockTargets::build(b, height))),
-            ),
+            None => {
+                let cell = &self.blocks[usize::from(height)];
+                Node::Block(cell.get_or_init(|| Link::block(&self.config, height, &self.cache)))
+            }
             Some(at) => Node::Level(self.levels[usize::from(at)].get_or_init(|| {
                 let below = self.node(height - 1).verifier();
                 let stand_in = self.stand_in(below.common());
-                let keys = [below.key().circuit_digest, stand_in.key.circuit_digest];
-                let link = Link::new(&self.config, |b| LevelTargets::build(b, below.common(), keys[0], keys[1]));
-                LevelLink { link, stand_in }
+                LevelLink { link: Link::level(&self.config, below, stand_in.key(), &self.cache), stand_in }
             })),
         }
     }
@@ -165,10 +260,8 @@ impl Chain {
     /// The wrap of the vectors of a height, `None` where the profile has none.
     pub(crate) fn wrap(&self, height: u8) -> Option<&Link<CompactionTargets>> {
         let config = self.compaction.as_ref()?;
-        Some(self.wraps[usize::from(height)].get_or_init(|| {
-            let below = self.node(height).verifier();
-            Link::new(config, |b| CompactionTargets::build(b, below.common(), below.key().circuit_digest))
-        }))
+        let cell = &self.wraps[usize::from(height)];
+        Some(cell.get_or_init(|| Link::wrap(config, self.node(height).verifier(), &self.cache)))
     }
 
     /// The stand-in for proofs of circuits with these common data: most levels share them.
@@ -177,8 +270,36 @@ impl Chain {
         if let Some(found) = made.iter().find(|s| s.common == *common) {
             return found.clone();
         }
-        let new = Arc::new(StandIn::new(common));
+        let new = Arc::new(StandIn::load_or_new(common, &self.cache));
         made.push(new.clone());
         new
     }
+}
+
+/// The keys of a profile for vectors of heights 1 to `height_max`, as they are pinned. Builds every circuit and keeps one at
+/// a time: seconds each.
+pub fn paper_keys(profile: Profile, block_height: u8, height_max: u8) -> PaperKeys {
+    let config = circuit_config(&profile.recursion());
+    let compaction = profile.wrap().map(|params| circuit_config(&params));
+    let cache = Cache { dir: None };
+    let mut stand_in: Option<StandIn> = None;
+    let mut node: Option<CircuitVerifier> = None;
+    let keys = (1..=height_max).map(|height| {
+        let verifier = match &node {
+            Some(below) if height > block_height => {
+                let fits = |s: &StandIn| s.common == *below.common();
+                let stand_in = match stand_in.take().filter(fits) {
+                    Some(same) => stand_in.insert(same),
+                    None => stand_in.insert(StandIn::new(below.common())),
+                };
+                Link::level(&config, below, stand_in.key(), &cache).verifier
+            }
+            _ => Link::block(&config, height, &cache).verifier,
+        };
+        let node = node.insert(verifier);
+        let wrap = compaction.as_ref().map(|config| Link::wrap(config, node, &cache).verifier);
+        let top = wrap.as_ref().unwrap_or(node);
+        to_pinned(PaperKeys::kind(profile, block_height, height), top.common(), top.key())
+    });
+    PaperKeys { backend: backend_id(), profile, block_height, keys: keys.collect() }
 }

@@ -14,12 +14,14 @@ mod bucket;
 mod chain;
 mod gadgets;
 mod level;
+mod verifier;
 mod wrap;
 
 pub use backend::PaperBackend;
 pub use bucket::BlockTargets;
-pub use chain::{Chain, StandIn};
+pub use chain::{Chain, StandIn, paper_keys};
 #[cfg(test)]
 pub(crate) use chain::{LevelLink, Node};
 pub use level::{LevelChild, LevelTargets};
+pub use verifier::PaperVerifier;
 pub use wrap::CompactionTargets;
