@@ -108,7 +108,10 @@ impl Input {
         let polynomial = || self.polynomial.clone();
         Ok(match self.protocol {
             Protocol::Sum | Protocol::Zero => ZeroCheck::new(polynomial(), Order::LowFirst).workspace(),
-            Protocol::Product => self.product_check(Order::LowFirst)?.workspace(),
+            Protocol::Product => {
+                let check = self.product_check(Order::LowFirst)?;
+                check.workspace() + check.witness_len()
+            }
         })
     }
 
@@ -140,7 +143,8 @@ impl Input {
             }
             Protocol::Product => {
                 let check = self.product_check(order)?;
-                let witness = ProductWitness::new(&check, &slices[..1], &[])?;
+                let (buffer, workspace) = workspace.split_at_mut(check.witness_len());
+                let witness = ProductWitness::new_on(isa, &check, &slices[..1], &[], buffer)?;
                 let (_, end) = check.prove_on(isa, &witness, &slices[..1], &[], workspace, transcript)?;
                 // ZeroCheck's sum.
                 (Fr::ZERO, vec![end.left, end.right, end.product])

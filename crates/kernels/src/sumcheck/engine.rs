@@ -15,11 +15,12 @@ use evergrove_primitives::lanes::{Isa, LANES, dispatch_on};
 use rayon::prelude::*;
 
 use super::Order;
-use super::pass::{Field, Pass, PassWeights, Piece};
+use super::pass::{Pass, PassWeights, Piece};
 use super::polynomial::VirtualPolynomial;
 use super::prover::{Engine, Sample};
 use super::tail;
 use super::weights::SplitWeights;
+use crate::tree::ops::MleField;
 
 /// Pairs of a task.
 const TASK: usize = 1 << 12;
@@ -48,7 +49,7 @@ pub(super) struct LanesEngine<'a, F> {
     stride: usize,
 }
 
-impl<'a, F: Field> LanesEngine<'a, F> {
+impl<'a, F: MleField> LanesEngine<'a, F> {
     /// Over borrowed tables of 2^n values each, with a workspace of half as many per table.
     pub(super) fn borrowed(
         isa: Isa,
@@ -266,7 +267,7 @@ fn transpose<P>(columns: impl Iterator<Item = impl Iterator<Item = P>>, tasks: u
         .collect()
 }
 
-impl<F: Field> Engine<F> for LanesEngine<'_, F> {
+impl<F: MleField> Engine<F> for LanesEngine<'_, F> {
     fn round(&mut self, challenge: Option<F>, samples: &[Sample]) -> Vec<F> {
         self.rounds += 1;
         let left = if challenge.is_some() { self.len / 2 } else { self.len };

@@ -42,6 +42,7 @@
 //! ```
 
 mod engine;
+mod fraction;
 mod pass;
 mod polynomial;
 mod product;
@@ -60,7 +61,8 @@ use evergrove_primitives::lanes::Isa;
 use engine::LanesEngine;
 use prover::Claim;
 
-pub use pass::Field;
+use crate::tree::ops::MleField;
+
 pub use polynomial::{MAX_DEGREE, MAX_TABLES, MAX_TERMS, MAX_VARIABLES, ShapeError, Term, VirtualPolynomial};
 pub use product::{ProductCheck, ProductEvaluations, ProductWitness};
 pub use sponge::{PROTOCOL, SpongeProver, SpongeVerifier, element_bytes};
@@ -74,7 +76,7 @@ pub use zero::ZeroCheck;
 pub enum Order {
     /// x_0 first: neighbours in a table. The order of arkworks and HyperPlonk.
     LowFirst,
-    /// x_(n-1) first: the halves of a table. The faster one, by a little.
+    /// x_(n-1) first: the halves of a table.
     HighFirst,
 }
 
@@ -163,6 +165,14 @@ pub enum ProveError {
         /// Elements that are needed.
         expected: usize,
     },
+    /// The buffer for a product's witness has another length.
+    #[error("a buffer of {found} elements was given for the witness: {expected} are needed")]
+    Witness {
+        /// Elements that were given.
+        found: usize,
+        /// Elements that are needed.
+        expected: usize,
+    },
     /// The claim that was given is not the sum, or the polynomial is not 0 on the cube: the proof is worthless.
     #[error("the claim is wrong: after {rounds} rounds it is not the value of the polynomial")]
     Claim {
@@ -187,7 +197,7 @@ pub struct SumCheck<F> {
     order: Order,
 }
 
-impl<F: Field> SumCheck<F> {
+impl<F: MleField> SumCheck<F> {
     /// The sum of f(x).
     pub fn new(polynomial: VirtualPolynomial<F>, order: Order) -> Self {
         Self { polynomial, point: None, order }
@@ -221,8 +231,8 @@ impl<F: Field> SumCheck<F> {
 
     /// Proves the sum, and returns it. A `claim` that is known saves a part of the first round; a wrong one is an error.
     ///
-    /// For one product of d tables about (2 d - 2) 2^n multiplications, weighted or not, half of them not reduced, and d 2^n to
-    /// bind; twice over the tables and twice over the workspace through memory.
+    /// For one product of d tables under weights d (d - 1) 2^n multiplications, d 2^n without reduction, and d 2^n to bind. Borrowed
+    /// tables are read twice.
     pub fn prove(
         &self,
         tables: Tables<'_, F>,
@@ -272,7 +282,7 @@ fn announce<F: ark_ff::PrimeField>(
 }
 
 #[expect(clippy::too_many_arguments, reason = "the statement, the witness and the transcript of three protocols")]
-fn prove_on<F: Field, T: ProverTranscript<F>>(
+fn prove_on<F: MleField, T: ProverTranscript<F>>(
     isa: Isa,
     polynomial: &VirtualPolynomial<F>,
     point: Option<&[F]>,

@@ -1,18 +1,14 @@
 //! One pass over a part of the tables, eight positions at a time: bind the last variable, sample the next round's polynomial.
 
-use ark_ff::PrimeField;
 use evergrove_primitives::field::prime::{PrimeElement, PrimeLanes};
 use evergrove_primitives::lanes::{Kernel, LANES, Lanes};
 
 use super::polynomial::VirtualPolynomial;
 use super::prover::Sample;
+use crate::tree::ops::MleField;
 
 /// Positions after which sums are reduced where no weights say so.
 const RUN: usize = 128;
-
-/// A field with both faces: scalars of arkworks, and eight at a time.
-pub trait Field: PrimeField + PrimeElement {}
-impl<F: PrimeField + PrimeElement> Field for F {}
 
 /// Part of one table: where its values are, and where they go once the next variable is bound.
 ///
@@ -133,7 +129,7 @@ struct Run<A: PrimeLanes> {
     values: Vec<A::V>,
 }
 
-impl<F: Field> Kernel for Pass<'_, F> {
+impl<F: MleField> Kernel for Pass<'_, F> {
     type Output = Vec<F>;
 
     #[inline(always)]

@@ -5,15 +5,17 @@
 //! v(0, 1, ..., 1) (Setty, Lee: Quarks, ePrint 2020/1275, section 5; HyperPlonk, ePrint 2022/1355, section 3.3).
 //! v(1, ..., 1) is 0.
 
-use ark_ff::batch_inversion;
 use evergrove_primitives::lanes::Isa;
 use rayon::prelude::*;
 
+use super::fraction::quotients;
 use super::prover::Claim;
 use super::{
-    Field, Order, ProveError, ProverTranscript, ShapeError, Tables, Term, Transcript, VerifierTranscript, VerifyError,
+    Order, ProveError, ProverTranscript, ShapeError, Tables, Term, Transcript, VerifierTranscript, VerifyError,
     VirtualPolynomial, announce, prove_on, verifier, workspace_of,
 };
+use crate::mle::product_table_on;
+use crate::tree::ops::MleField;
 
 /// The statement that the product over the cube of f_1(x) ... f_k(x) is P times that of g_1(x) ... g_l(x).
 ///
@@ -29,11 +31,11 @@ pub struct ProductCheck<F> {
     marker: std::marker::PhantomData<F>,
 }
 
-/// v: the fraction, unless it is the only numerator, and the product MLE.
-#[derive(Clone, Debug)]
-pub struct ProductWitness<F> {
-    fraction: Option<Vec<F>>,
-    product: Vec<F>,
+/// v: the fraction, or the only numerator, and the product MLE.
+#[derive(Clone, Copy, Debug)]
+pub struct ProductWitness<'a, F> {
+    fraction: &'a [F],
+    product: &'a [F],
 }
 
 /// What the verifier is left with: values of v and of the f and g, to be checked against their commitments.
@@ -58,7 +60,7 @@ pub struct ProductEvaluations<F> {
     pub denominators: Vec<F>,
 }
 
-impl<F: Field> ProductCheck<F> {
+impl<F: MleField> ProductCheck<F> {
     /// For `numerators` and `denominators` multilinear polynomials in `variables` variables, at least one of each of the first
     /// two.
     ///
@@ -102,6 +104,10 @@ impl<F: Field> ProductCheck<F> {
         (polynomial, (0..self.variables).map(|_| transcript.challenge()).collect())
     }
 
+    /// Elements that [`ProductWitness::new`] fills: one table or two.
+    pub fn witness_len(&self) -> usize {
+        (1 + usize::from(self.has_fraction())) << self.variables
+    }
     /// Elements that [`ProductCheck::prove`] needs as a workspace.
     pub fn workspace(&self) -> usize {
         workspace_of(&self.polynomial(F::ONE).expect("a shape that was checked")) + 2 * (1 << self.variables)
@@ -112,7 +118,7 @@ impl<F: Field> ProductCheck<F> {
     /// 6 2^n multiplications for one numerator alone, in the way of [`SumCheck::prove`](super::SumCheck::prove).
     pub fn prove(
         &self,
-        witness: &ProductWitness<F>,
+        witness: &ProductWitness<'_, F>,
         numerators: &[&[F]],
         denominators: &[&[F]],
         workspace: &mut [F],
@@ -128,7 +134,7 @@ impl<F: Field> ProductCheck<F> {
     pub fn prove_on(
         &self,
         isa: Isa,
-        witness: &ProductWitness<F>,
+        witness: &ProductWitness<'_, F>,
         numerators: &[&[F]],
         denominators: &[&[F]],
         workspace: &mut [F],
@@ -137,19 +143,18 @@ impl<F: Field> ProductCheck<F> {
         let n = 1 << self.variables;
         check(self.numerators, numerators, n)?;
         check(self.denominators, denominators, n)?;
-        check(1, &[&witness.product], n)?;
+        check(1, &[witness.product], n)?;
         if workspace.len() < self.workspace() {
             return Err(ProveError::Workspace { found: workspace.len(), expected: self.workspace() });
         }
         let product = witness.product();
         let (polynomial, w) = self.begin(product, transcript);
-        let fraction = witness.fraction.as_deref().unwrap_or(numerators[0]);
         let (halves, workspace) = workspace.split_at_mut(2 * n);
         let (left, right) = halves.split_at_mut(n);
-        split(fraction, &witness.product, left, right);
-        let mut tables: Vec<&[F]> = vec![&witness.product, left, right];
+        split(witness.fraction, witness.product, left, right);
+        let mut tables: Vec<&[F]> = vec![witness.product, left, right];
         if self.has_fraction() {
-            tables.push(fraction);
+            tables.push(witness.fraction);
             tables.extend(numerators.iter().chain(denominators));
         }
         let tables = Tables::Borrowed { tables: &tables, workspace };
@@ -192,7 +197,7 @@ fn check<F>(expected: usize, tables: &[&[F]], values: usize) -> Result<(), Prove
 }
 
 /// v(0, x) and v(1, x) from v(x, 0) and v(x, 1): the even and the odd places.
-fn split<F: Field>(fraction: &[F], product: &[F], left: &mut [F], right: &mut [F]) {
+fn split<F: MleField>(fraction: &[F], product: &[F], left: &mut [F], right: &mut [F]) {
     const PIECE: usize = 1 << 12;
     let half = fraction.len() / 2;
     let pieces = |from: &[F], left: &mut [F], right: &mut [F]| {
@@ -208,73 +213,63 @@ fn split<F: Field>(fraction: &[F], product: &[F], left: &mut [F], right: &mut [F
     pieces(product, left_high, right_high);
 }
 
-impl<F: Field> ProductWitness<F> {
-    /// v for the tables of `check`.
+impl<'a, F: MleField> ProductWitness<'a, F> {
+    /// v for the tables of `check_of`, into a buffer of [`ProductCheck::witness_len`] elements.
     ///
-    /// Errors if their numbers or lengths are not those of `check`, and if a denominator is 0 somewhere.
-    pub fn new(check_of: &ProductCheck<F>, numerators: &[&[F]], denominators: &[&[F]]) -> Result<Self, ProveError> {
+    /// Errors if the numbers or lengths are not those of `check_of`, and if a denominator is 0 somewhere. 2^n multiplications for the
+    /// product MLE; for a fraction k + 2 l + 1 more for each of its 2^n values, and one inversion for many.
+    pub fn new(
+        check_of: &ProductCheck<F>,
+        numerators: &[&'a [F]],
+        denominators: &[&[F]],
+        buffer: &'a mut [F],
+    ) -> Result<Self, ProveError> {
+        Self::new_on(Isa::detect(), check_of, numerators, denominators, buffer)
+    }
+
+    /// [`ProductWitness::new`] on a given instruction set, for tests and comparisons.
+    ///
+    /// # Panics
+    /// If this CPU lacks the instruction set.
+    pub fn new_on(
+        isa: Isa,
+        check_of: &ProductCheck<F>,
+        numerators: &[&'a [F]],
+        denominators: &[&[F]],
+        buffer: &'a mut [F],
+    ) -> Result<Self, ProveError> {
         let n = 1 << check_of.variables;
         check(check_of.numerators, numerators, n)?;
         check(check_of.denominators, denominators, n)?;
+        if buffer.len() != check_of.witness_len() {
+            return Err(ProveError::Witness { found: buffer.len(), expected: check_of.witness_len() });
+        }
         for (table, values) in denominators.iter().enumerate() {
             if let Some(index) = values.iter().position(|value| value.is_zero()) {
                 return Err(ProveError::Denominator { table, index });
             }
         }
-        let fraction = check_of.has_fraction().then(|| {
-            const PIECE: usize = 1 << 10;
-            let mut fraction = vec![F::ONE; n];
-            fraction.par_chunks_mut(PIECE).enumerate().for_each(|(piece, fraction)| {
-                let multiply = |fraction: &mut [F], table: &[F]| {
-                    for (fraction, value) in fraction.iter_mut().zip(&table[piece * PIECE..]) {
-                        *fraction *= value;
-                    }
-                };
-                denominators.iter().for_each(|table| multiply(fraction, table));
-                if !denominators.is_empty() {
-                    batch_inversion(fraction);
-                }
-                numerators.iter().for_each(|table| multiply(fraction, table));
-            });
-            fraction
-        });
-        let product = product_mle(fraction.as_deref().unwrap_or(numerators[0]));
+        let (product, rest) = buffer.split_at_mut(n);
+        let fraction: &[F] = if check_of.has_fraction() {
+            quotients(isa, numerators, denominators, rest);
+            rest
+        } else {
+            numerators[0]
+        };
+        product_table_on(isa, fraction, product).expect("tables of 2^n values");
         Ok(Self { fraction, product })
     }
 
-    /// v(x, 0), where it is not the only numerator.
-    pub fn fraction(&self) -> Option<&[F]> {
-        self.fraction.as_deref()
+    /// v(x, 0): the only numerator, or the fraction.
+    pub fn fraction(&self) -> &'a [F] {
+        self.fraction
     }
     /// v(x, 1): the product MLE.
-    pub fn product_mle(&self) -> &[F] {
-        &self.product
+    pub fn product_mle(&self) -> &'a [F] {
+        self.product
     }
     /// P, the root: v(0, 1, ..., 1).
     pub fn product(&self) -> F {
         self.product[self.product.len() - 2]
     }
-}
-
-/// The products of pairs, level by level, and 0 at the end.
-fn product_mle<F: Field>(values: &[F]) -> Vec<F> {
-    const PIECE: usize = 1 << 10;
-    let mut product = vec![F::ZERO; values.len()];
-    let mut level: &mut [F] = &mut product;
-    let multiply = |below: &[F], above: &mut [F]| {
-        above.par_chunks_mut(PIECE).zip(below.par_chunks(2 * PIECE)).for_each(|(above, below)| {
-            for (above, [a, b]) in above.iter_mut().zip(below.as_chunks::<2>().0) {
-                *above = *a * b;
-            }
-        });
-    };
-    let (first, mut rest) = level.split_at_mut(values.len() / 2);
-    multiply(values, first);
-    let mut below = first;
-    while below.len() > 1 {
-        (level, rest) = rest.split_at_mut(below.len() / 2);
-        multiply(below, level);
-        below = level;
-    }
-    product
 }

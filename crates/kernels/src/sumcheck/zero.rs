@@ -4,9 +4,10 @@ use evergrove_primitives::lanes::Isa;
 
 use super::prover::Claim;
 use super::{
-    Evaluations, Field, Order, ProveError, ProverTranscript, Tables, Transcript, VerifierTranscript, VerifyError,
+    Evaluations, Order, ProveError, ProverTranscript, Tables, Transcript, VerifierTranscript, VerifyError,
     VirtualPolynomial, announce, prove_on, verifier, workspace_of,
 };
+use crate::tree::ops::MleField;
 
 /// The statement that f(x) = 0 for every x of the cube.
 ///
@@ -19,7 +20,7 @@ pub struct ZeroCheck<F> {
     order: Order,
 }
 
-impl<F: Field> ZeroCheck<F> {
+impl<F: MleField> ZeroCheck<F> {
     /// f(x) = 0.
     pub fn new(polynomial: VirtualPolynomial<F>, order: Order) -> Self {
         Self { polynomial, order }

@@ -17,12 +17,11 @@ fn table(elements: &mut Elements, variables: usize) -> Vec<Fr> {
 fn check_evaluations(
     end: &ProductEvaluations<Fr>,
     product: Fr,
-    witness: &ProductWitness<Fr>,
+    witness: &ProductWitness<'_, Fr>,
     numerators: &[Vec<Fr>],
     denominators: &[Vec<Fr>],
 ) {
-    let fraction = witness.fraction().unwrap_or(&numerators[0]);
-    let v = [fraction, witness.product_mle()].concat();
+    let v = [witness.fraction(), witness.product_mle()].concat();
     let at = |front: &[Fr], back: &[Fr]| mle(&v, &[front, &end.point, back].concat());
     assert_eq!(at(&[], &[Fr::ONE]), end.product);
     assert_eq!(at(&[Fr::zero()], &[]), end.left);
@@ -41,7 +40,7 @@ fn check_evaluations(
 #[test]
 fn products_and_quotients_are_proven() {
     let mut elements = Elements::new(20);
-    for variables in [1, 2, 5, 9] {
+    for variables in [1, 2, 5, 9, 13] {
         for (above, below) in [(1, 0), (1, 1), (2, 0), (3, 2)] {
             let numerators: Vec<_> = (0..above).map(|_| table(&mut elements, variables)).collect();
             let denominators: Vec<_> = (0..below).map(|_| table(&mut elements, variables)).collect();
@@ -49,7 +48,17 @@ fn products_and_quotients_are_proven() {
             for order in ORDERS {
                 let check = ProductCheck::new(variables, above, below, order).unwrap();
                 let (f, g) = (slices(&numerators), slices(&denominators));
-                let witness = ProductWitness::new(&check, &f, &g).unwrap();
+                let mut buffer = vec![Fr::zero(); check.witness_len()];
+                let witness = ProductWitness::new(&check, &f, &g, &mut buffer).unwrap();
+                let values = |tables: &[Vec<Fr>], i: usize| tables.iter().map(|table| table[i]).product::<Fr>();
+                for (i, fraction) in witness.fraction().iter().enumerate() {
+                    assert_eq!(*fraction * values(&denominators, i), values(&numerators, i));
+                }
+                for isa in isas() {
+                    let mut other = vec![Fr::ONE; check.witness_len()];
+                    let other = ProductWitness::new_on(isa, &check, &f, &g, &mut other).unwrap();
+                    assert_eq!(other.product_mle(), witness.product_mle());
+                }
                 assert_eq!(witness.product() * total(&denominators), total(&numerators));
                 let mut workspace = vec![Fr::zero(); check.workspace()];
                 let mut proofs = Vec::new();
@@ -78,11 +87,12 @@ fn products_and_quotients_are_proven() {
 fn the_product_mle_holds_every_level() {
     let values: Vec<Fr> = (1..=8).map(Fr::from).collect();
     let check = ProductCheck::new(3, 1, 0, ORDERS[0]).unwrap();
-    let witness = ProductWitness::new(&check, &[&values], &[]).unwrap();
+    let mut buffer = [Fr::ONE; 8];
+    let witness = ProductWitness::new(&check, &[&values], &[], &mut buffer).unwrap();
     let expected = [2, 12, 30, 56, 24, 1680, 40320, 0].map(Fr::from);
     assert_eq!(witness.product_mle(), expected);
     assert_eq!(witness.product(), Fr::from(40320));
-    assert_eq!(witness.fraction(), None);
+    assert_eq!(witness.fraction(), values);
 }
 
 #[test]
@@ -97,13 +107,17 @@ fn bad_sizes_and_denominators_are_reported() {
 
     let check = ProductCheck::new(1, 1, 1, order).unwrap();
     let (one, three) = ([Fr::ONE; 2], [Fr::ONE; 3]);
-    let witness = |above: &[&[Fr]], below: &[&[Fr]]| ProductWitness::new(&check, above, below).err();
+    let witness = |above: &[&[Fr]], below: &[&[Fr]]| ProductWitness::new(&check, above, below, &mut [Fr::ONE; 4]).err();
     assert_eq!(witness(&[], &[&one]), Some(ProveError::Tables { found: 0, expected: 1 }));
     assert_eq!(witness(&[&one], &[&three]), Some(ProveError::Values { table: 0, found: 3, expected: 2 }));
     let zero = [Fr::ONE, Fr::zero()];
     assert_eq!(witness(&[&one], &[&zero]), Some(ProveError::Denominator { table: 0, index: 1 }));
 
-    let witness = ProductWitness::new(&check, &[&one], &[&one]).unwrap();
+    let short = ProductWitness::new(&check, &[&one], &[&one], &mut [Fr::ONE; 3]).err();
+    assert_eq!(short, Some(ProveError::Witness { found: 3, expected: 4 }));
+
+    let mut buffer = [Fr::ONE; 4];
+    let witness = ProductWitness::new(&check, &[&one], &[&one], &mut buffer).unwrap();
     let mut transcript = SpongeProver::new(b"tests", b"v");
     let found = check.workspace() - 1;
     let short = check.prove(&witness, &[&one], &[&one], &mut vec![Fr::zero(); found], &mut transcript);

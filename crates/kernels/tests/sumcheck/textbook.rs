@@ -68,7 +68,8 @@ fn product_check_of_the_textbook_ends_in_the_same_values() {
     for variables in [1, 2, 6] {
         let values = elements.table(variables);
         let check = ProductCheck::new(variables, 1, 0, Order::LowFirst).unwrap();
-        let witness = ProductWitness::new(&check, &[&values], &[]).unwrap();
+        let mut buffer = vec![Fr::from(0); check.witness_len()];
+        let witness = ProductWitness::new(&check, &[&values], &[], &mut buffer).unwrap();
         let mut workspace = vec![Fr::from(0); check.workspace()];
         let (product, end) = check.prove(&witness, &[&values], &[], &mut workspace, &mut Recorder::default()).unwrap();
         assert_eq!(product, values.iter().product());
