@@ -130,6 +130,8 @@ impl Mode {
     #[inline(always)]
     fn absorb<T: Copy>(self, state: &mut [T; WIDTH], block: &[T; RATE], start: usize, len: usize) {
         match self {
+            // A copy of a length that is known is no call.
+            Self::Overwrite { .. } if len == RATE => state[..RATE].copy_from_slice(block),
             Self::Overwrite { .. } => state[..len].copy_from_slice(&block[..len]),
             Self::Chain => {
                 if start > 0 {
@@ -198,6 +200,11 @@ pub trait Rows: Copy + Send + sealed::Sealed {
     fn has(self, n: usize) -> bool;
     /// The elements of a row from `start` on, at most eight and zeros behind its end.
     fn block(self, row: usize, start: usize) -> [Goldilocks; RATE];
+    /// The eight elements of a row from `start` on: [`Rows::block`] where it is whole.
+    ///
+    /// # Panics
+    /// If the row ends before.
+    fn whole_block(self, row: usize, start: usize) -> [Goldilocks; RATE];
 }
 
 mod sealed {
@@ -231,14 +238,15 @@ impl Rows for Matrix<'_> {
     #[inline(always)]
     fn block(self, row: usize, start: usize) -> [Goldilocks; RATE] {
         let rest = &self.elements[row * self.width..][..self.width][start..];
-        match rest.first_chunk() {
-            Some(block) => *block,
-            None => {
-                let mut block = [Goldilocks::ZERO; RATE];
-                block[..rest.len()].copy_from_slice(rest);
-                block
-            }
-        }
+        let len = rest.len().min(RATE);
+        let mut block = [Goldilocks::ZERO; RATE];
+        block[..len].copy_from_slice(&rest[..len]);
+        block
+    }
+    #[inline(always)]
+    fn whole_block(self, row: usize, start: usize) -> [Goldilocks; RATE] {
+        let row = &self.elements[row * self.width..][..self.width];
+        *row[start..].first_chunk().expect("a whole block")
     }
 }
 
@@ -310,7 +318,11 @@ impl Rows for Pairs<'_> {
         self.0.len() == n
     }
     #[inline(always)]
-    fn block(self, row: usize, _start: usize) -> [Goldilocks; RATE] {
+    fn block(self, row: usize, start: usize) -> [Goldilocks; RATE] {
+        self.whole_block(row, start)
+    }
+    #[inline(always)]
+    fn whole_block(self, row: usize, _start: usize) -> [Goldilocks; RATE] {
         let [Digest([a, b, c, d]), Digest([e, f, g, h])] = self.0[row];
         [a, b, c, d, e, f, g, h]
     }
@@ -345,6 +357,12 @@ impl Rows for Groups<'_> {
         let group = &self.digests[row * self.arity..][..self.arity];
         let Digest([a, b, c, d]) = group[start / 4];
         let Digest([e, f, g, h]) = group.get(start / 4 + 1).copied().unwrap_or(Digest::ZERO);
+        [a, b, c, d, e, f, g, h]
+    }
+    #[inline(always)]
+    fn whole_block(self, row: usize, start: usize) -> [Goldilocks; RATE] {
+        let pair = &self.digests[row * self.arity + start / 4..][..2];
+        let (Digest([a, b, c, d]), Digest([e, f, g, h])) = (pair[0], pair[1]);
         [a, b, c, d, e, f, g, h]
     }
 }

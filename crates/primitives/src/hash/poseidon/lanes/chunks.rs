@@ -94,7 +94,12 @@ fn sponge_chunk<L: Lanes, const G: usize, R: Rows>(w: L, rows: R, first: usize, 
         let len = (rows.width() - start).min(RATE);
         for (g, vector) in vectors.iter_mut().enumerate() {
             let base = first + LANES * g;
-            let block = w.transpose(from_fn(|j| load(w, &rows.block((base + j).min(last), start))));
+            // The last block apart: its copies have a length that is not known.
+            let block = if len == RATE {
+                w.transpose(from_fn(|j| load(w, &rows.whole_block((base + j).min(last), start))))
+            } else {
+                w.transpose(from_fn(|j| load(w, &rows.block((base + j).min(last), start))))
+            };
             mode.absorb(vector, &block, start, len);
         }
         permute_groups(w, &mut vectors);

@@ -35,10 +35,10 @@ pub(super) struct Constants {
     pub(super) first: [u64; WIDTH],
     /// Added behind the matrix of full round r: the constants of the next round.
     pub(super) full: [[Halves; WIDTH]; 2 * HALF_FULL_ROUNDS],
-    /// Added to word 0 behind the matrix of partial round r. The last is zero.
+    /// Added to word 0 behind the matrix of partial round r: of the last, the constant of the round behind.
     pub(super) partial: [Halves; PARTIAL_ROUNDS],
-    /// Added behind the partial rounds.
-    pub(super) middle: [u64; WIDTH],
+    /// Added behind the partial rounds, to words 1 to 11.
+    pub(super) middle: [Halves; WIDTH],
 }
 
 pub(super) static CONSTANTS: Constants = constants();
@@ -68,7 +68,7 @@ const fn constants() -> Constants {
         first: rounds[0],
         full: [[none; WIDTH]; 2 * HALF_FULL_ROUNDS],
         partial: [halves(0, 0); PARTIAL_ROUNDS],
-        middle: rounds[end],
+        middle: [halves(0, 0); WIDTH],
     };
     let mut r = 0;
     while r < HALF_FULL_ROUNDS {
@@ -84,9 +84,14 @@ const fn constants() -> Constants {
         r += 1;
     }
     let mut r = 0;
-    while r + 1 < PARTIAL_ROUNDS {
+    while r < PARTIAL_ROUNDS {
         out.partial[r] = halves(rounds[HALF_FULL_ROUNDS + r + 1][0], 0);
         r += 1;
+    }
+    let mut i = 1;
+    while i < WIDTH {
+        out.middle[i] = halves(rounds[end][i], 0);
+        i += 1;
     }
     out
 }

@@ -20,8 +20,8 @@ use crate::lanes::{Body, Isa, Lanes};
 /// Word i of eight states, i from 0 to 11.
 pub(super) type State<V> = [V; WIDTH];
 
-/// S-boxes of a full round that are interleaved.
-const SBOXES: usize = 6;
+/// S-boxes of a full round that are interleaved: half of them.
+const SBOXES: usize = WIDTH / 2;
 /// Partial rounds between two times that halves are made anew.
 const STRIDE: usize = 3;
 
@@ -108,12 +108,13 @@ impl<L: Lanes> Body<L> for FullRound<'_, L::V> {
 
 #[inline(always)]
 fn full_round<L: Lanes>(w: L, s: &mut State<L::V>, c: &[Halves; WIDTH]) {
-    let (mut l, mut h) = (*s, *s);
-    for start in (0..WIDTH).step_by(SBOXES) {
-        let x: [L::V; SBOXES] = from_fn(|i| s[start + i]);
-        let (low, high) = power7_halves(w, &x);
-        l[start..start + SBOXES].copy_from_slice(&low);
-        h[start..start + SBOXES].copy_from_slice(&high);
+    // Two batches, not a loop: its index would keep the state in memory.
+    let (l0, h0) = power7_halves(w, &from_fn::<_, SBOXES>(|i| s[i]));
+    let (l1, h1) = power7_halves(w, &from_fn::<_, SBOXES>(|i| s[SBOXES + i]));
+    let (mut l, mut h) = ([l0[0]; WIDTH], [h0[0]; WIDTH]);
+    for i in 0..SBOXES {
+        (l[i], h[i]) = (l0[i], h0[i]);
+        (l[SBOXES + i], h[SBOXES + i]) = (l1[i], h1[i]);
     }
     let (l, h) = (convolve(w, &l), convolve(w, &h));
     for i in 0..WIDTH {
@@ -129,9 +130,8 @@ impl<L: Lanes, const G: usize> Body<L> for FirstWords<'_, L::V, G> {
 
     #[inline(always)]
     fn run(self, w: L) {
-        let z = power7_words(w, self.0);
-        for g in 0..G {
-            (self.1[g][0], self.2[g][0]) = split(w, z[g]);
+        for (g, z) in power7_words(w, self.0).into_iter().enumerate() {
+            (self.1[g][0], self.2[g][0]) = split(w, z);
         }
     }
 }
@@ -162,18 +162,19 @@ impl<L: Lanes> Body<L> for Renew<'_, L::V> {
     }
 }
 
+/// The partial rounds, and the constants of the round behind them. The states become their low halves and words again.
 #[inline(always)]
-fn partial_rounds<L: Lanes, const G: usize>(w: L, states: &mut [State<L::V>; G]) {
-    let (mut l, mut h) = (*states, *states);
-    let mut x: [L::V; G] = from_fn(|g| states[g][0]);
-    for g in 0..G {
+fn partial_rounds<L: Lanes, const G: usize>(w: L, l: &mut [State<L::V>; G]) {
+    let mut h = [[w.splat(0); WIDTH]; G];
+    let mut x: [L::V; G] = from_fn(|g| l[g][0]);
+    for (l, h) in l.iter_mut().zip(&mut h) {
         for i in 1..WIDTH {
-            (l[g][i], h[g][i]) = split(w, states[g][i]);
+            (l[i], h[i]) = split(w, l[i]);
         }
     }
     for r in 0..PARTIAL_ROUNDS {
         let c = CONSTANTS.partial[r];
-        w.outline(FirstWords(&x, &mut l, &mut h));
+        w.outline(FirstWords(&x, l, &mut h));
         for g in 0..G {
             w.outline(Convolve(&mut l[g]));
             w.outline(Convolve(&mut h[g]));
@@ -184,10 +185,11 @@ fn partial_rounds<L: Lanes, const G: usize>(w: L, states: &mut [State<L::V>; G])
             }
         }
     }
-    for g in 0..G {
-        states[g][0] = x[g];
+    for (g, (l, h)) in l.iter_mut().zip(&h).enumerate() {
+        l[0] = x[g];
         for i in 1..WIDTH {
-            states[g][i] = join(w, l[g][i], h[g][i]);
+            let c = CONSTANTS.middle[i];
+            l[i] = join(w, w.add(l[i], w.splat(c.low)), w.add(h[i], w.splat(c.high)));
         }
     }
 }
@@ -196,14 +198,15 @@ fn partial_rounds<L: Lanes, const G: usize>(w: L, states: &mut [State<L::V>; G])
 #[inline(always)]
 pub(super) fn permute_groups<L: Lanes, const G: usize>(w: L, states: &mut [State<L::V>; G]) {
     for s in states.iter_mut() {
-        *s = from_fn(|i| add_constant(w, s[i], CONSTANTS.first[i]));
+        for (x, c) in s.iter_mut().zip(CONSTANTS.first) {
+            *x = add_constant(w, *x, c);
+        }
         for c in &CONSTANTS.full[..HALF_FULL_ROUNDS] {
             w.outline(FullRound(s, c));
         }
     }
     partial_rounds(w, states);
     for s in states.iter_mut() {
-        *s = from_fn(|i| add_constant(w, s[i], CONSTANTS.middle[i]));
         for c in &CONSTANTS.full[HALF_FULL_ROUNDS..] {
             w.outline(FullRound(s, c));
         }

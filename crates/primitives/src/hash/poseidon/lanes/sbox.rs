@@ -53,9 +53,15 @@ pub(super) fn power7_halves<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> ([
         for i in 0..N {
             (l[i], h[i]) = split_product52(w, p0[i], p1[i], p2[i]);
         }
+    } else if L::ISA == Isa::Avx512 {
+        let (low, middle, high) = power7_32(w, x);
+        for i in 0..N {
+            (l[i], h[i]) = split_product32(w, low[i], middle[i], high[i]);
+        }
     } else {
         for i in 0..N {
-            (l[i], h[i]) = split_product32(w, power7_32(w, x[i]));
+            let (low, middle, high) = power7_32(w, &[x[i]]);
+            (l[i], h[i]) = split_product32(w, low[0], middle[0], high[0]);
         }
     }
     (l, h)
@@ -70,9 +76,11 @@ pub(super) fn power7_words<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> [L:
         for i in 0..N {
             out[i] = reduce_product52(w, p0[i], p1[i], p2[i]);
         }
+    } else if L::ISA == Isa::Avx512 {
+        out = reduce_product32(w, power7_32(w, x));
     } else {
         for i in 0..N {
-            out[i] = reduce_product32(w, power7_32(w, x[i]));
+            [out[i]] = reduce_product32(w, power7_32(w, &[x[i]]));
         }
     }
     out
@@ -136,8 +144,10 @@ fn power7_52<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> Sums<L::V, N> {
     let start = w.splat(EPSILON.wrapping_neg());
     let xh: [L::V; N] = from_fn(|i| w.shr::<52>(x[i]));
     let (x2, x2h) = fold52(w, square(w, start, x, &xh));
-    let (x3, x3h) = fold52(w, product(w, start, x, &xh, &x2, &x2h));
-    let (x4, x4h) = fold52(w, square(w, start, &x2, &x2h));
+    // Both products before both foldings: the chains of the one fill the gaps of the other.
+    let x4 = square(w, start, &x2, &x2h);
+    let x3 = product(w, start, x, &xh, &x2, &x2h);
+    let ((x4, x4h), (x3, x3h)) = (fold52(w, x4), fold52(w, x3));
     product(w, w.splat(0), &x3, &x3h, &x4, &x4h)
 }
 
@@ -163,47 +173,77 @@ pub(super) fn reduce_product52<L: Lanes>(w: L, p0: L::V, p1: L::V, p2: L::V) -> 
     carry(w, w.add(d, q), q)
 }
 
-/// A product of 128 bits: its lowest 32 bits and the 32 above them, each at the bottom of a word, and its upper word.
-pub(super) type Words<V> = [V; 3];
+/// Products of 128 bits: their lowest 32 bits and the 32 above them, each at the bottom of a word, and their upper words.
+pub(super) type Words<V, const N: usize> = ([V; N], [V; N], [V; N]);
 
 /// a b, by 32-bit halves: `ah` and `bh` are the upper ones. Of a and b only the lower ones count.
 #[inline(always)]
-pub(super) fn product32<L: Lanes>(w: L, a: L::V, ah: L::V, b: L::V, bh: L::V) -> Words<L::V> {
+pub(super) fn product32<L: Lanes, const N: usize>(
+    w: L,
+    a: &[L::V; N],
+    ah: &[L::V; N],
+    b: &[L::V; N],
+    bh: &[L::V; N],
+) -> Words<L::V, N> {
+    // Loops rather than closures, which are not inlined where an operation is several instructions.
     let low32 = w.splat(EPSILON);
-    let (ll, lh) = (w.mul32(a, b), w.mul32(a, bh));
-    let (hl, hh) = (w.mul32(ah, b), w.mul32(ah, bh));
+    let (mut ll, mut middle, mut crossed, mut high) = (*a, *a, *a, *a);
+    for i in 0..N {
+        (ll[i], middle[i]) = (w.mul32(a[i], b[i]), w.mul32(ah[i], b[i]));
+    }
+    for i in 0..N {
+        (crossed[i], high[i]) = (w.mul32(a[i], bh[i]), w.mul32(ah[i], bh[i]));
+    }
     // Each sum stays below 2^64: (2^32 - 1)^2 + 2 (2^32 - 1) = 2^64 - 1.
-    let middle = w.add(hl, w.shr::<32>(ll));
-    let crossed = w.add(lh, w.and(middle, low32));
-    [ll, crossed, w.add(w.add(hh, w.shr::<32>(middle)), w.shr::<32>(crossed))]
+    for i in 0..N {
+        middle[i] = w.add(middle[i], w.shr::<32>(ll[i]));
+    }
+    for i in 0..N {
+        crossed[i] = w.add(crossed[i], w.and(middle[i], low32));
+        high[i] = w.add(high[i], w.shr::<32>(middle[i]));
+    }
+    for i in 0..N {
+        high[i] = w.add(high[i], w.shr::<32>(crossed[i]));
+    }
+    (ll, crossed, high)
 }
 
 /// A product as halves: -2^33 < l < 2^32, 0 <= h < 2^33.
 #[inline(always)]
-pub(super) fn split_product32<L: Lanes>(w: L, [low, middle, high]: Words<L::V>) -> (L::V, L::V) {
+pub(super) fn split_product32<L: Lanes>(w: L, low: L::V, middle: L::V, high: L::V) -> (L::V, L::V) {
     let low32 = w.splat(EPSILON);
     let (h0, h1) = split(w, high);
     (w.sub(w.and(low, low32), w.add(h0, h1)), w.add(w.and(middle, low32), h0))
 }
 
-/// A product as a word: 2^64 (h0 + 2^32 h1) = (2^32 - 1) h0 - h1.
+/// Products as words: 2^64 (h0 + 2^32 h1) = (2^32 - 1) h0 - h1.
 #[inline(always)]
-pub(super) fn reduce_product32<L: Lanes>(w: L, [low, middle, high]: Words<L::V>) -> L::V {
+pub(super) fn reduce_product32<L: Lanes, const N: usize>(w: L, (low, middle, high): Words<L::V, N>) -> [L::V; N] {
     let epsilon = w.splat(EPSILON);
-    let low = w.or(w.and(low, epsilon), w.shl::<32>(middle));
-    let h1 = w.shr::<32>(high);
-    let rest = w.sub_where_less(w.sub(low, h1), epsilon, low, h1);
-    let fold = w.mul32(high, epsilon);
-    carry(w, w.add(rest, fold), fold)
+    let (mut fold, mut rest) = (high, low);
+    for i in 0..N {
+        fold[i] = w.mul32(high[i], epsilon);
+        rest[i] = w.or(w.and(low[i], epsilon), w.shl::<32>(middle[i]));
+    }
+    for i in 0..N {
+        let h1 = w.shr::<32>(high[i]);
+        rest[i] = w.sub_where_less(w.sub(rest[i], h1), epsilon, rest[i], h1);
+    }
+    for i in 0..N {
+        rest[i] = carry(w, w.add(rest[i], fold[i]), fold[i]);
+    }
+    rest
 }
 
 /// x^7, not reduced.
 #[inline(always)]
-fn power7_32<L: Lanes>(w: L, x: L::V) -> Words<L::V> {
-    let xh = w.shr::<32>(x);
-    let x2 = reduce_product32(w, product32(w, x, xh, x, xh));
-    let x2h = w.shr::<32>(x2);
-    let x3 = reduce_product32(w, product32(w, x, xh, x2, x2h));
-    let x4 = reduce_product32(w, product32(w, x2, x2h, x2, x2h));
-    product32(w, x3, w.shr::<32>(x3), x4, w.shr::<32>(x4))
+fn power7_32<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> Words<L::V, N> {
+    let xh: [L::V; N] = from_fn(|i| w.shr::<32>(x[i]));
+    let x2 = reduce_product32(w, product32(w, x, &xh, x, &xh));
+    let x2h: [L::V; N] = from_fn(|i| w.shr::<32>(x2[i]));
+    let x3 = reduce_product32(w, product32(w, x, &xh, &x2, &x2h));
+    let x3h: [L::V; N] = from_fn(|i| w.shr::<32>(x3[i]));
+    let x4 = reduce_product32(w, product32(w, &x2, &x2h, &x2, &x2h));
+    let x4h: [L::V; N] = from_fn(|i| w.shr::<32>(x4[i]));
+    product32(w, &x3, &x3h, &x4, &x4h)
 }

@@ -101,13 +101,15 @@ impl Kernel for Products32 {
         for x in edges(64) {
             for y in edges(64) {
                 let (a, b) = (w.splat(x), w.splat(y));
-                let product = product32(w, a, w.shr::<32>(a), b, w.shr::<32>(b));
-                let [low, middle, high] = product.map(|v| word(w, v));
-                let expected = x as u128 * y as u128;
-                assert_eq!(low as u32 as u128 | (middle as u32 as u128) << 32 | (high as u128) << 64, expected);
+                let (ah, bh) = (w.shr::<32>(a), w.shr::<32>(b));
+                let product = product32(w, &[a], &[ah], &[b], &[bh]);
+                let ([low], [middle], [high]) = product;
+                let words = [low, middle, high].map(|v| word(w, v));
+                let found = words[0] as u32 as u128 | (words[1] as u32 as u128) << 32 | (words[2] as u128) << 64;
+                assert_eq!(found, x as u128 * y as u128);
                 let value = field(x) * field(y);
-                assert_eq!(field(word(w, reduce_product32(w, product))), value, "{x:#x} {y:#x}");
-                let (l, h) = split_product32(w, product);
+                assert_eq!(field(word(w, reduce_product32(w, product)[0])), value, "{x:#x} {y:#x}");
+                let (l, h) = split_product32(w, low, middle, high);
                 let (l, h) = (word(w, l), word(w, h));
                 assert!(((-(1i64 << 33) + 1)..1 << 32).contains(&(l as i64)) && h < 1 << 33, "{x:#x} {y:#x}");
                 assert_eq!(signed(l) + field(h) * power_of_two(32), value, "{x:#x} {y:#x}");
