@@ -200,10 +200,7 @@ pub trait Rows: Copy + Send + sealed::Sealed {
     fn has(self, n: usize) -> bool;
     /// The elements of a row from `start` on, at most eight and zeros behind its end.
     fn block(self, row: usize, start: usize) -> [Goldilocks; RATE];
-    /// The eight elements of a row from `start` on: [`Rows::block`] where it is whole.
-    ///
-    /// # Panics
-    /// If the row ends before.
+    /// The eight elements of a row from `start` on: [`Rows::block`] where the row does not end before.
     fn whole_block(self, row: usize, start: usize) -> [Goldilocks; RATE];
 }
 
@@ -293,6 +290,10 @@ impl Rows for Interleaved<'_> {
             block[self.width - start..].fill(Goldilocks::ZERO);
         }
         block
+    }
+    #[inline(always)]
+    fn whole_block(self, row: usize, start: usize) -> [Goldilocks; RATE] {
+        self.groups[start / RATE * self.stride + self.first + row]
     }
 }
 
