@@ -10,6 +10,7 @@ mod memory;
 mod merkle;
 mod ntt;
 mod oracle;
+mod mle;
 mod p3;
 mod plot;
 mod published;
@@ -49,6 +50,14 @@ enum Command {
     Zerocheck(sumcheck::Args),
     /// ProductCheck of one table, the tree of products included, beside the textbook's prover.
     ProductCheck(sumcheck::Args),
+    /// The value of a multilinear extension at a point, beside ark-poly's and the textbook's.
+    MleEval(mle::Args),
+    /// The table of eq(x, r) for all x, beside the textbook's.
+    BuildMle(mle::Args),
+    /// The product MLE, all levels of a tree of products, beside the textbook's.
+    ProductMle(mle::Args),
+    /// The product of all values, beside the textbook's.
+    MultiplicationTree(mle::Args),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -63,5 +72,9 @@ fn main() -> anyhow::Result<()> {
         Command::Sumcheck(args) => sumcheck::run(sumcheck::Protocol::Sum, &args),
         Command::Zerocheck(args) => sumcheck::run(sumcheck::Protocol::Zero, &args),
         Command::ProductCheck(args) => sumcheck::run(sumcheck::Protocol::Product, &args),
+        Command::MleEval(args) => mle::run(mle::Kernel::Evaluate, &args),
+        Command::BuildMle(args) => mle::run(mle::Kernel::Build, &args),
+        Command::ProductMle(args) => mle::run(mle::Kernel::ProductTable, &args),
+        Command::MultiplicationTree(args) => mle::run(mle::Kernel::Product, &args),
     }
 }

@@ -60,7 +60,7 @@ pub fn product<F: PrimeField>(values: &[F]) -> F {
 pub fn product_table<F: PrimeField>(values: &[F]) -> Vec<F> {
     assert!(values.len().is_power_of_two(), "one value for each point of the hypercube");
     let bits = values.len().ilog2() as usize;
-    let mut table = Vec::new();
+    let mut table = Vec::with_capacity(values.len());
     for x in 0..values.len() - 1 {
         let (left, right, above) = operands(x, bits);
         table.push(if above { table[left] * table[right] } else { values[left] * values[right] });
@@ -72,7 +72,12 @@ pub fn product_table<F: PrimeField>(values: &[F]) -> Vec<F> {
 /// The indices of the operands of entry `x`, and whether they are in the table rather than among the values: the bits of x
 /// moved up by one, below them 0 or 1.
 fn operands(x: usize, bits: usize) -> (usize, usize, bool) {
-    let digits: Vec<bool> = (0..bits).map(|k| x >> k & 1 == 1).collect();
+    let mut digits = Vec::with_capacity(bits);
+    let mut rest = x;
+    for _ in 0..bits {
+        digits.push(rest & 1 == 1);
+        rest >>= 1;
+    }
     let number = |digits: &[bool]| digits.iter().rev().fold(0, |n, digit| 2 * n + usize::from(*digit));
     let with = |low: bool| number(&[&[low], &digits[..bits - 1]].concat());
     (with(false), with(true), digits[bits - 1])

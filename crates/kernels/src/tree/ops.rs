@@ -1,7 +1,7 @@
 //! Operations on the nodes of a tree, executed by any schedule on vectors and threads.
 //!
 //! A [`NodeOp`] says what a node is and how eight of them lie in lanes; [`Combine`] makes a node from its children,
-//! [`Expand`] the children from a node. [`reduce`], [`reduce_levels`] and [`expand`] execute a [`Plan`] with it:
+//! [`Expand`] the children from a node. [`reduce`], [`reduce_levels`] and [`expand`] execute a [`Plan`](super::schedule::Plan) with it:
 //!
 //! | operation | type | trait |
 //! |---|---|---|
