@@ -206,9 +206,9 @@ impl<O: NodeOp> NodeOp for Counted<O> {
         add(&self.loaded);
         self.op.load(lanes, nodes)
     }
-    fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>) -> [Self::Node; LANES] {
+    fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>, to: [&mut Self::Node; LANES]) {
         add(&self.stored);
-        self.op.store(lanes, nodes)
+        self.op.store(lanes, nodes, to)
     }
     fn arithmetic(&self, level: u32, height: u32) -> Arithmetic {
         self.op.arithmetic(level, height)

@@ -66,7 +66,7 @@ pub trait NodeOp: Sync {
     /// Eight nodes, one in each lane. Implementations of this and the next are `#[inline(always)]`.
     fn load<L: Lanes>(&self, lanes: L, nodes: [&Self::Node; LANES]) -> Self::Vector<L>;
     /// The nodes in memory form.
-    fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>) -> [Self::Node; LANES];
+    fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>, to: [&mut Self::Node; LANES]);
     /// The arithmetic of a node of level `level` >= 1 in a tree of height `height`.
     fn arithmetic(&self, level: u32, height: u32) -> Arithmetic;
     /// The levels that the operation is defined for, if it is not for all: the height of its trees.

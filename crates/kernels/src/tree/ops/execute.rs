@@ -83,14 +83,49 @@ pub(super) struct Lockstep<'a, 'b, O: NodeOp, L: Lanes> {
 /// The same run of eight tasks.
 #[inline(always)]
 fn lanes_of<T>(nodes: &[T], task: usize, width: usize, run: Run) -> [&[T]; LANES] {
-    core::array::from_fn(|lane| &nodes[(task + lane) * width + run.start..][..run.len])
+    let mut out = [&nodes[..0]; LANES];
+    for (lane, out) in out.iter_mut().enumerate() {
+        *out = &nodes[(task + lane) * width + run.start..][..run.len];
+    }
+    out
 }
 
-/// Likewise, to be written.
+/// Entry i of each lane.
+#[inline(always)]
+fn each<'a, T>(lanes: &[&'a [T]; LANES], i: usize) -> [&'a T; LANES] {
+    let [a, b, c, d, e, f, g, h] = *lanes;
+    [&a[i], &b[i], &c[i], &d[i], &e[i], &f[i], &g[i], &h[i]]
+}
+
+/// The run of the first task of `rest`, to be written; the other tasks remain.
+#[inline(always)]
+fn take<'a, T>(rest: &mut &'a mut [T], width: usize, run: Run) -> &'a mut [T] {
+    let (lane, others) = core::mem::take(rest).split_at_mut(width);
+    *rest = others;
+    &mut lane[run.start..][..run.len]
+}
+
+/// The same run of eight tasks, to be written.
 #[inline(always)]
 fn lanes_of_mut<T>(nodes: &mut [T], task: usize, width: usize, run: Run) -> [&mut [T]; LANES] {
-    let mut tasks = nodes[task * width..][..LANES * width].chunks_exact_mut(width);
-    core::array::from_fn(|_| &mut tasks.next().expect("eight tasks")[run.start..][..run.len])
+    let rest = &mut &mut nodes[task * width..][..LANES * width];
+    [
+        take(rest, width, run),
+        take(rest, width, run),
+        take(rest, width, run),
+        take(rest, width, run),
+        take(rest, width, run),
+        take(rest, width, run),
+        take(rest, width, run),
+        take(rest, width, run),
+    ]
+}
+
+/// Entry i of each lane, to be written.
+#[inline(always)]
+fn each_mut<'a, T>(lanes: &'a mut [&mut [T]; LANES], i: usize) -> [&'a mut T; LANES] {
+    let [a, b, c, d, e, f, g, h] = lanes;
+    [&mut a[i], &mut b[i], &mut c[i], &mut d[i], &mut e[i], &mut f[i], &mut g[i], &mut h[i]]
 }
 
 impl<O: NodeOp, L: Lanes> Lockstep<'_, '_, O, L> {
@@ -105,9 +140,7 @@ impl<O: NodeOp, L: Lanes> Lockstep<'_, '_, O, L> {
         let width = self.width(run);
         let mut out = lanes_of_mut(self.to[slot], self.task, width, run);
         for (i, v) in self.local[from..][..run.len].iter().enumerate() {
-            for (out, node) in out.iter_mut().zip(self.op.store(self.lanes, *v)) {
-                out[i] = node;
-            }
+            self.op.store(self.lanes, *v, each_mut(&mut out, i));
         }
     }
 }
@@ -117,7 +150,7 @@ impl<O: NodeOp, L: Lanes> Machine for Lockstep<'_, '_, O, L> {
     fn load(&mut self, run: Run) {
         let from = lanes_of(self.from, self.task, self.width(run), run);
         for i in 0..run.len {
-            self.local.push(self.op.load(self.lanes, from.map(|lane| &lane[i])));
+            self.local.push(self.op.load(self.lanes, each(&from, i)));
         }
     }
     #[inline(always)]
@@ -132,10 +165,10 @@ impl<O: Combine, L: Lanes> Inverted for Lockstep<'_, '_, O, L> {
     #[inline(always)]
     fn load_and_combine(&mut self, run: Run) {
         let children = Run { level: run.level - 1, start: 2 * run.start, len: 2 * run.len };
-        let from = lanes_of(self.from, self.task, self.width(children), children).map(|lane| lane.as_chunks::<2>().0);
+        let from = lanes_of(self.from, self.task, self.width(children), children);
         for i in 0..run.len {
-            let left = self.op.load(self.lanes, from.map(|lane| &lane[i][0]));
-            let right = self.op.load(self.lanes, from.map(|lane| &lane[i][1]));
+            let left = self.op.load(self.lanes, each(&from, 2 * i));
+            let right = self.op.load(self.lanes, each(&from, 2 * i + 1));
             self.local.push(self.op.combine(self.lanes, self.prepared, run.level, left, right));
         }
     }
@@ -175,13 +208,11 @@ impl<O: Expand, L: Lanes> Forward for Lockstep<'_, '_, O, L> {
         let first = self.local.len() - run.len;
         let children = Run { level: run.level - 1, start: 2 * run.start, len: 2 * run.len };
         let width = self.width(children);
-        let mut out = lanes_of_mut(self.to[0], self.task, width, children).map(|lane| lane.as_chunks_mut::<2>().0);
+        let mut out = lanes_of_mut(self.to[0], self.task, width, children);
         for (i, v) in self.local[first..].iter().enumerate() {
             let [left, right] = self.op.expand(self.lanes, self.prepared, run.level, *v);
-            let (left, right) = (self.op.store(self.lanes, left), self.op.store(self.lanes, right));
-            for (out, pair) in out.iter_mut().zip(left.into_iter().zip(right)) {
-                out[i] = [pair.0, pair.1];
-            }
+            self.op.store(self.lanes, left, each_mut(&mut out, 2 * i));
+            self.op.store(self.lanes, right, each_mut(&mut out, 2 * i + 1));
         }
         self.local.truncate(first);
     }

@@ -27,8 +27,10 @@ impl<H: TreeHash> NodeOp for Merkle<H> {
         nodes.map(|node| *node)
     }
     #[inline(always)]
-    fn store<L: Lanes>(&self, _: L, nodes: [H::Digest; LANES]) -> [H::Digest; LANES] {
-        nodes
+    fn store<L: Lanes>(&self, _: L, nodes: [H::Digest; LANES], to: [&mut H::Digest; LANES]) {
+        for (to, node) in to.into_iter().zip(nodes) {
+            *to = node;
+        }
     }
     fn arithmetic(&self, _: u32, _: u32) -> Arithmetic {
         Arithmetic::HASH

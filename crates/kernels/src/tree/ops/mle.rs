@@ -67,8 +67,8 @@ impl<F: MleField> NodeOp for EvaluateMle<'_, F> {
         F::on(lanes).gather(nodes)
     }
     #[inline(always)]
-    fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>) -> [F; LANES] {
-        F::on(lanes).to_array(nodes)
+    fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>, to: [&mut F; LANES]) {
+        F::on(lanes).scatter(nodes, to);
     }
     fn arithmetic(&self, _: u32, _: u32) -> Arithmetic {
         Arithmetic::field(1, 2)
@@ -130,8 +130,8 @@ impl<F: MleField> NodeOp for BuildMle<'_, F> {
         F::on(lanes).gather(nodes)
     }
     #[inline(always)]
-    fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>) -> [F; LANES] {
-        F::on(lanes).to_array(nodes)
+    fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>, to: [&mut F; LANES]) {
+        F::on(lanes).scatter(nodes, to);
     }
     fn arithmetic(&self, level: u32, height: u32) -> Arithmetic {
         // Under the root 1 the children are 1 - r and r.

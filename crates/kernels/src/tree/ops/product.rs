@@ -41,8 +41,8 @@ impl<F: MleField> NodeOp for Product<F> {
         F::on(lanes).gather(nodes)
     }
     #[inline(always)]
-    fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>) -> [F; LANES] {
-        F::on(lanes).to_array(nodes)
+    fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>, to: [&mut F; LANES]) {
+        F::on(lanes).scatter(nodes, to);
     }
     fn arithmetic(&self, _: u32, _: u32) -> Arithmetic {
         Arithmetic::field(1, 0)

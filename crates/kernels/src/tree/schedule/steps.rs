@@ -37,13 +37,13 @@ impl Steps {
     }
 
     /// Blocks of a task.
-    #[inline]
+    #[inline(always)]
     fn blocks(&self) -> usize {
         1 << (self.band.height - self.band.block)
     }
 
     /// The nodes on level `up` of the band which the present block computes or completes.
-    #[inline]
+    #[inline(always)]
     fn at(&self, up: u32) -> Run {
         let Band { bottom, height, roots, block, .. } = self.band;
         let first = self.task << (height - up + roots);
@@ -56,12 +56,12 @@ impl Steps {
     }
 
     /// The level up to which the present block completes nodes.
-    #[inline]
+    #[inline(always)]
     fn completes(&self) -> u32 {
         self.band.block + self.block.trailing_ones()
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_inverted(&mut self) -> Option<Step> {
         loop {
             match self.stage {
@@ -100,7 +100,7 @@ impl Steps {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_forward(&mut self) -> Option<Step> {
         match self.stage {
             Stage::Load => {
@@ -127,7 +127,7 @@ impl Steps {
 impl Iterator for Steps {
     type Item = Step;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Step> {
         if self.band.tree == Tree::Forward { self.next_forward() } else { self.next_inverted() }
     }
