@@ -1,5 +1,6 @@
 //! The papers' figures with our measurements: SVG, PNG and CSV.
 
+mod mtu;
 mod reckle;
 
 #[derive(clap::Args)]
@@ -12,10 +13,13 @@ pub(crate) struct Args {
 enum Item {
     /// Fig. 11 of the Reckle trees paper (aggregate, verify, update by batch size), the table of one update, r, h and q.
     Reckle(reckle::Args),
+    /// Fig. 4 of the MTU paper: four workloads by three traversals over threads, as plots and a table.
+    Mtu(mtu::Args),
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     match &args.item {
         Item::Reckle(args) => reckle::run(args),
+        Item::Mtu(args) => mtu::run(args),
     }
 }

@@ -1,7 +1,7 @@
 //! Fig. 11 of the Reckle trees paper: a vector of 2^27 slots, batches of 2^2 to 2^12, our scheme beside all others.
 
 mod buckets;
-mod table;
+pub(super) mod table;
 
 use std::path::{Path, PathBuf};
 

@@ -10,15 +10,15 @@ use crate::published::{Published, Quantity};
 use crate::reckle::Compared;
 
 /// A table with a sentence above it.
-pub(super) struct Table {
-    pub(super) about: String,
-    pub(super) head: Vec<&'static str>,
-    pub(super) rows: Vec<Vec<String>>,
+pub(in crate::figures) struct Table {
+    pub(in crate::figures) about: String,
+    pub(in crate::figures) head: Vec<&'static str>,
+    pub(in crate::figures) rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// Writes `name.md` and `name.csv`; returns the path of the first.
-    pub(super) fn write(&self, dir: &Path, name: &str) -> anyhow::Result<PathBuf> {
+    pub(in crate::figures) fn write(&self, dir: &Path, name: &str) -> anyhow::Result<PathBuf> {
         fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let head: Vec<String> = self.head.iter().map(|h| (*h).to_owned()).collect();
