@@ -52,6 +52,13 @@ impl Kernel for Operations {
             l.shr_signed::<52>(a),
             l.shr_signed::<63>(a),
             l.select_negative(a, b, c),
+            l.sub_where_less_signed(c, a, a, b),
+            {
+                let (low, high) = l.mul52_add(c, a, a, b);
+                l.add(low, l.shl::<52>(high))
+            },
+            // What rounding may take from the low part is in the high one.
+            l.shr::<54>(l.add(l.mul52_add(l.splat(0), c, a, b).0, l.splat(1 << 51))),
             l.outline(Sum(a, b, c)),
         ];
         let words = |v| {
@@ -112,6 +119,9 @@ fn expected(a: Words, b: Words, c: Words) -> Vec<Words> {
         each(&|a, _, _| (a as i64 >> 52) as u64),
         each(&|a, _, _| (a as i64 >> 63) as u64),
         each(&|a, b, c| if (a as i64) < 0 { b } else { c }),
+        each(&|a, b, c| if (a as i64) < b as i64 { c.wrapping_sub(a) } else { c }),
+        each(&|a, b, c| c.wrapping_add(a << 52).wrapping_add(product(a, b) as u64)),
+        [0; LANES],
         each(&|a, b, c| a.wrapping_add(b).wrapping_add(c)),
     ]
 }

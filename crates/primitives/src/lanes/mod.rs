@@ -33,7 +33,7 @@ pub const LANES: usize = 8;
 pub enum Isa {
     /// Plain Rust, on every CPU.
     Portable,
-    /// AVX2: two vectors of four lanes.
+    /// AVX2 and FMA: two vectors of four lanes.
     Avx2,
     /// AVX-512F.
     Avx512,
@@ -109,6 +109,14 @@ pub trait Body<L> {
 /// What the 52-bit multipliers read of a word.
 const LOW52: u64 = (1 << 52) - 1;
 
+/// The bits of 2^52, of 3/2 2^52 and of 2^104 as floating-point numbers: what the products of [`Lanes::mul52_add`] begin at.
+#[cfg(target_arch = "x86_64")]
+const TWO_52: u64 = 0x4330_0000_0000_0000;
+#[cfg(target_arch = "x86_64")]
+const THREE_51: u64 = 0x4338_0000_0000_0000;
+#[cfg(target_arch = "x86_64")]
+const TWO_104: u64 = 0x4670_0000_0000_0000;
+
 /// f(c, product of the low 52 bits of a and b) in every lane.
 #[inline(always)]
 fn by_words<L: Lanes>(lanes: L, c: L::V, a: L::V, b: L::V, f: impl Fn(u64, u128) -> u64) -> L::V {
@@ -134,6 +142,8 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>: PrimeLanes<Element = F>;
     /// The name of the instruction set.
     const ISA: Isa;
+    /// Whether [`Lanes::mul52_add`] splits a product as [`Lanes::mul52_low`] and [`Lanes::mul52_high`] do.
+    const EXACT_LOW: bool = true;
 
     /// `x` in every lane.
     fn splat(self, x: u64) -> Self::V;
@@ -172,6 +182,12 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     /// r - x in the lanes where a < b (as unsigned), r elsewhere.
     fn sub_where_less(self, r: Self::V, x: Self::V, a: Self::V, b: Self::V) -> Self::V;
 
+    /// r - x in the lanes where a < b (as signed), r elsewhere.
+    #[inline(always)]
+    fn sub_where_less_signed(self, r: Self::V, x: Self::V, a: Self::V, b: Self::V) -> Self::V {
+        let sign = self.splat(1 << 63);
+        self.sub_where_less(r, x, self.xor(a, sign), self.xor(b, sign))
+    }
     /// c + the low 52 bits of the product of the low 52 bits of a and b: one instruction of AVX-512 IFMA, by words elsewhere.
     #[inline(always)]
     fn mul52_low(self, c: Self::V, a: Self::V, b: Self::V) -> Self::V {
@@ -181,6 +197,12 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     #[inline(always)]
     fn mul52_high(self, c: Self::V, a: Self::V, b: Self::V) -> Self::V {
         by_words(self, c, a, b, |c, product| c.wrapping_add((product >> 52) as u64))
+    }
+    /// (low + l, high + h), where l + 2^52 h is the product of the low 52 bits of a and b. If [`Lanes::EXACT_LOW`], l is from 0 to
+    /// 2^52 - 1; else from -2^51 to 2^51. Two instructions of AVX-512 IFMA, some by floating point elsewhere.
+    #[inline(always)]
+    fn mul52_add(self, low: Self::V, high: Self::V, a: Self::V, b: Self::V) -> (Self::V, Self::V) {
+        (self.mul52_low(low, a, b), self.mul52_high(high, a, b))
     }
     /// a ^ b ^ c, in one instruction where there is one.
     #[inline(always)]

@@ -61,6 +61,8 @@ type Factors<'a, V, const M: usize> = (&'a [V; M], &'a [V; M]);
 
 const BITS: u32 = 52;
 const MASK: u64 = (1 << BITS) - 1;
+/// More than what the columns below the highest may take from it or give to it, in its units.
+const SLACK: u64 = 65;
 
 /// The modulus of `F` in limbs, and what follows from it.
 struct Constants<F, const N: usize, const M: usize>(PhantomData<F>);
@@ -71,7 +73,7 @@ impl<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> Constant
         assert!(F::MODULUS[N - 1] < u64::MAX >> 1, "the modulus leaves the highest bit free");
         assert!(64 * N + 4 <= 52 * M && 52 * (M - 1) < 64 * N, "limbs leave four bits free, and none is superfluous");
         let p: [u64; M] = limbs(&F::MODULUS);
-        assert!(p[M - 1] >> 9 != 0, "the highest limb has ten bits");
+        assert!(p[M - 1] >> 11 != 0, "the highest limb has twelve bits");
         p
     };
     const P2: [u64; M] = times(2, &Self::P);
@@ -136,13 +138,19 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         t
     }
 
+    /// What a column carries to the next.
+    #[inline(always)]
+    fn carry_of(self, column: L::V) -> L::V {
+        if L::EXACT_LOW { self.0.shr::<BITS>(column) } else { self.0.shr_signed::<BITS>(column) }
+    }
+
     /// Subtracts `kp` where the highest column shows that it may.
     #[inline(always)]
     fn settle_one(self, mut t: [L::V; M], kp: &[u64; M]) -> [L::V; M] {
         let w = self.0;
-        let (top, bound) = (t[M - 1], w.splat(kp[M - 1]));
+        let (top, bound) = (t[M - 1], w.splat(kp[M - 1] + SLACK));
         for (t, p) in t.iter_mut().zip(kp) {
-            *t = w.sub_where_less(*t, w.splat(*p), bound, top);
+            *t = w.sub_where_less_signed(*t, w.splat(*p), bound, top);
         }
         t
     }
@@ -196,10 +204,7 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     fn row(self, t: &mut [L::V], a: &[L::V; M], b: &[L::V; M], i: usize) {
         let w = self.0;
         for j in 0..M {
-            t[i + j] = w.mul52_low(t[i + j], a[j], b[i]);
-        }
-        for j in 0..M {
-            t[i + j + 1] = w.mul52_high(t[i + j + 1], a[j], b[i]);
+            (t[i + j], t[i + j + 1]) = w.mul52_add(t[i + j], t[i + j + 1], a[j], b[i]);
         }
     }
 
@@ -211,15 +216,12 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         let t = columns.as_flattened_mut();
         for i in 0..M {
             for j in i + 1..M {
-                t[i + j] = w.mul52_low(t[i + j], a[i], a[j]);
-            }
-            for j in i + 1..M {
-                t[i + j + 1] = w.mul52_high(t[i + j + 1], a[i], a[j]);
+                (t[i + j], t[i + j + 1]) = w.mul52_add(t[i + j], t[i + j + 1], a[i], a[j]);
             }
         }
         for i in 0..M {
-            t[2 * i] = w.mul52_low(w.add(t[2 * i], t[2 * i]), a[i], a[i]);
-            t[2 * i + 1] = w.mul52_high(w.add(t[2 * i + 1], t[2 * i + 1]), a[i], a[i]);
+            let (low, high) = (w.add(t[2 * i], t[2 * i]), w.add(t[2 * i + 1], t[2 * i + 1]));
+            (t[2 * i], t[2 * i + 1]) = w.mul52_add(low, high, a[i], a[i]);
         }
         columns
     }
@@ -229,12 +231,9 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     fn early_step(self, t: &mut [L::V], h: &mut [L::V], i: usize) {
         let (w, k) = (self.0, const { &Constants::<F, N, M>::MULTIPLE });
         let q = w.add(t[i], h[i]);
-        t[i + 1] = w.add(t[i + 1], w.shr::<BITS>(q));
+        t[i + 1] = w.add(t[i + 1], self.carry_of(q));
         for j in 0..M {
-            h[i + 1 + j] = w.mul52_low(h[i + 1 + j], q, w.splat(k[j]));
-        }
-        for j in 0..M {
-            h[i + 2 + j] = w.mul52_high(h[i + 2 + j], q, w.splat(k[j]));
+            (h[i + 1 + j], h[i + 2 + j]) = w.mul52_add(h[i + 1 + j], h[i + 2 + j], q, w.splat(k[j]));
         }
     }
 
@@ -242,29 +241,22 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     #[inline(always)]
     fn late_step(self, t: &mut [L::V], h: &mut [L::V], i: usize, low: u64) -> L::V {
         let (w, p) = (self.0, const { &Constants::<F, N, M>::P });
-        let column = w.add(t[i], h[i]);
-        let mut m = w.mul52_low(w.splat(0), column, w.splat(const { Constants::<F, N, M>::NEGATED_INVERSE }));
-        let column = if low == MASK {
+        let (zero, column) = (w.splat(0), w.add(t[i], h[i]));
+        let (mut m, _) = w.mul52_add(zero, zero, column, w.splat(const { Constants::<F, N, M>::NEGATED_INVERSE }));
+        let column = if low == MASK && L::EXACT_LOW {
             t[i + 1] = w.add(t[i + 1], w.shr::<BITS>(w.add(column, w.splat(MASK))));
+            t[i + 1] = w.mul52_high(t[i + 1], m, w.splat(p[0]));
             column
         } else {
             m = w.and(m, w.splat(low));
-            w.mul52_low(column, m, w.splat(p[0]))
+            let (column, high) = w.mul52_add(column, t[i + 1], m, w.splat(p[0]));
+            t[i + 1] = if low == MASK { w.add(high, self.carry_of(column)) } else { high };
+            column
         };
-        t[i + 1] = w.mul52_high(t[i + 1], m, w.splat(p[0]));
         for j in 1..M {
-            h[i + j] = w.mul52_low(h[i + j], m, w.splat(p[j]));
-        }
-        for j in 1..M {
-            h[i + j + 1] = w.mul52_high(h[i + j + 1], m, w.splat(p[j]));
+            (h[i + j], h[i + j + 1]) = w.mul52_add(h[i + j], h[i + j + 1], m, w.splat(p[j]));
         }
         column
-    }
-
-    /// What two arrays of columns add up to, from 2^(52 M) on.
-    #[inline(always)]
-    fn high(self, t: &[[L::V; M]; 2], h: &[[L::V; M]; 2]) -> [L::V; M] {
-        self.plus(t[1], h[1])
     }
 
     /// Row i + 1 of the product, if there is one, and step i of the reduction, of `steps`. Not a loop, since the compiler
@@ -310,55 +302,78 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         let zero = [[self.0.splat(0); M]; 2];
         let (mut t, mut h) = (zero, zero);
         self.rounds(t.as_flattened_mut(), h.as_flattened_mut(), Some((a, b)), M);
-        self.high(&t, &h)
+        self.plus(t[1], h[1])
     }
 
     /// a b / 2^(64 N), below 18/5 p, as a value.
     #[inline(always)]
-    fn multiply_words(self, a: &[L::V; M], b: &[L::V; M]) -> Limbs<L::V, M> {
+    fn multiply_words(self, a: &[L::V; M], b: &[L::V; M]) -> [L::V; M] {
         let zero = [[self.0.splat(0); M]; 2];
         let (mut t, mut h) = (zero, zero);
         self.rounds(t.as_flattened_mut(), h.as_flattened_mut(), Some((a, b)), M - 1);
         self.finish_words(t, h)
     }
 
-    /// t / 2^(64 N), below 18/5 p, as a value.
+    /// a^2 / 2^(64 N), below 18/5 p, as a value.
     #[inline(always)]
-    fn divide_words(self, mut t: [[L::V; M]; 2]) -> Limbs<L::V, M> {
-        let mut h = [[self.0.splat(0); M]; 2];
+    fn square_words(self, a: &[L::V; M]) -> [L::V; M] {
+        let (mut t, mut h) = (self.squared(a), [[self.0.splat(0); M]; 2]);
         self.rounds(t.as_flattened_mut(), h.as_flattened_mut(), None, M - 1);
         self.finish_words(t, h)
     }
 
+    /// A sum / 2^(52 (M + 1)), as columns. One step more than in `multiply`: whatever the sum, the quotient is below 5/4 p.
+    #[inline(always)]
+    fn divide_sum(self, sum: &[[L::V; M]; 2]) -> [L::V; M] {
+        let zero = [self.0.splat(0); M];
+        let (mut columns, mut multiples) = ([sum[0], sum[1], zero], [zero; 3]);
+        let (t, h) = (columns.as_flattened_mut(), multiples.as_flattened_mut());
+        self.rounds(t, h, None, M + 1);
+        let mut quotient = zero;
+        for (j, out) in quotient.iter_mut().enumerate() {
+            *out = self.0.add(t[M + 1 + j], h[M + 1 + j]);
+        }
+        quotient
+    }
+
+    /// Runs what is long: in place where a product is two instructions, else as a function, since the call costs little beside
+    /// it and the compiler much.
+    #[inline(always)]
+    fn long(self, operation: Long<'_, L::V, M>) -> [L::V; M] {
+        if L::EXACT_LOW { operation.run(self) } else { self.outline(operation) }
+    }
+
     /// The last step of a division by 2^(64 N), and carries.
     #[inline(always)]
-    fn finish_words(self, mut columns: [[L::V; M]; 2], mut multiples: [[L::V; M]; 2]) -> Limbs<L::V, M> {
+    fn finish_words(self, mut columns: [[L::V; M]; 2], mut multiples: [[L::V; M]; 2]) -> [L::V; M] {
         let w = self.0;
         // The last step takes `bits`; `rest` remain of the limb.
         let bits = (64 * N - 52 * (M - 1)) as u32;
         let (rest, low) = (BITS - bits, (1 << bits) - 1);
         let first = self.late_step(columns.as_flattened_mut(), multiples.as_flattened_mut(), M - 1, low);
-        let mut t = self.high(&columns, &multiples);
+        let mut t = self.plus(columns[1], multiples[1]);
         if rest <= 5 {
             // Columns below 2^58 may be shifted before carries pass.
             for t in &mut t {
                 *t = w.shift_left(*t, rest);
             }
-            t[0] = w.add(t[0], w.shift_right(first, bits));
+            // Above 0: 2^62 is more than a column can be below it.
+            let first = w.shift_right(w.add(first, w.splat(1 << 62)), bits);
+            t[0] = w.add(t[0], w.sub(first, w.splat(1 << (62 - bits))));
             if const { !Constants::<F, N, M>::PRODUCTS_ARE_SETTLED } {
                 t = self.settle_one(t, const { &Constants::<F, N, M>::P2 });
             }
-            return Limbs(self.normalize(t));
+            return self.normalize(t);
         }
         const { assert!(Constants::<F, N, M>::PRODUCTS_ARE_SETTLED || 64 * N + 5 >= 52 * M) };
-        t[0] = w.add(t[0], w.shr::<BITS>(first));
+        t[0] = w.add(t[0], self.carry_of(first));
         let t = self.normalize(t);
         let (mut out, mut below) = (t, w.and(first, w.splat(MASK)));
         for (out, t) in out.iter_mut().zip(t) {
             *out = w.or(w.shift_right(below, bits), w.and(w.shift_left(t, rest), w.splat(MASK)));
             below = t;
         }
-        Limbs(out)
+        out
     }
 
     /// The limbs of eight elements.
@@ -393,6 +408,43 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
             }
         }
         out
+    }
+}
+
+/// An operation of many products of limbs.
+enum Long<'a, V, const M: usize> {
+    /// [`Radix52::multiply`].
+    Scale(&'a [V; M], &'a [V; M]),
+    /// [`Radix52::multiply_words`].
+    Multiply(&'a [V; M], &'a [V; M]),
+    /// [`Radix52::square_words`].
+    Square(&'a [V; M]),
+    /// The columns and a product: added to them; the result is of no use.
+    Accumulate(&'a mut [[V; M]; 2], &'a [V; M], &'a [V; M]),
+    /// [`Radix52::divide_sum`].
+    Finish(&'a [[V; M]; 2]),
+}
+
+impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> Body<Radix52<L, F, N, M>>
+    for Long<'_, L::V, M>
+{
+    type Output = [L::V; M];
+
+    #[inline(always)]
+    fn run(self, f: Radix52<L, F, N, M>) -> [L::V; M] {
+        match self {
+            Self::Scale(a, k) => f.multiply(a, k),
+            Self::Multiply(a, b) => f.multiply_words(a, b),
+            Self::Square(a) => f.square_words(a),
+            Self::Accumulate(sum, a, b) => {
+                let t = sum.as_flattened_mut();
+                for i in 0..M {
+                    f.row(t, a, b, i);
+                }
+                *a
+            }
+            Self::Finish(sum) => f.divide_sum(sum),
+        }
     }
 }
 
@@ -446,11 +498,11 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     }
     #[inline(always)]
     fn mul(self, a: Self::V, b: Self::V) -> Self::V {
-        self.multiply_words(&a.0, &b.0)
+        Limbs(self.long(Long::Multiply(&a.0, &b.0)))
     }
     #[inline(always)]
     fn square(self, a: Self::V) -> Self::V {
-        self.divide_words(self.squared(&a.0))
+        Limbs(self.long(Long::Square(&a.0)))
     }
     #[inline(always)]
     fn lazy_add(self, a: Self::V, b: Self::V) -> Self::Lazy {
@@ -480,12 +532,12 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     }
     #[inline(always)]
     fn scale(self, a: Self::Lazy, k: Self::Factor) -> Self::V {
-        Limbs(self.normalize(self.multiply(&a.0, &k.0)))
+        Limbs(self.normalize(self.long(Long::Scale(&a.0, &k.0))))
     }
     #[inline(always)]
     fn line(self, a: Self::V, b: Self::V, k: Self::Factor) -> Self::V {
         // a + (8 (5/4) / 32 + 1) p < 15/4 p.
-        let t = self.plus(self.multiply(&self.lazy_sub(b, a).0, &k.0), a.0);
+        let t = self.plus(self.long(Long::Scale(&self.lazy_sub(b, a).0, &k.0)), a.0);
         Limbs(self.normalize(self.settle_one(t, const { &Constants::<F, N, M>::P2 })))
     }
     #[inline(always)]
@@ -494,30 +546,19 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     }
     #[inline(always)]
     fn accumulate(self, sum: &mut Self::Sum, a: Self::Lazy, b: Self::Lazy) {
-        let t = sum.0.as_flattened_mut();
-        for i in 0..M {
-            self.row(t, &a.0, &b.0, i);
-        }
+        self.long(Long::Accumulate(&mut sum.0, &a.0, &b.0));
     }
     #[inline(always)]
     fn carry(self, sum: &mut Self::Sum) {
         let (w, t) = (self.0, sum.0.as_flattened_mut());
         for i in 0..2 * M - 1 {
-            t[i + 1] = w.add(t[i + 1], w.shr::<BITS>(t[i]));
+            t[i + 1] = w.add(t[i + 1], self.carry_of(t[i]));
             t[i] = w.and(t[i], w.splat(MASK));
         }
     }
     #[inline(always)]
     fn finish(self, sum: Self::Sum) -> Self::V {
-        // One step more than in `multiply`: whatever the sum, the quotient is below 5/4 p.
-        let zero = [self.0.splat(0); M];
-        let (mut columns, mut multiples) = ([sum.0[0], sum.0[1], zero], [zero; 3]);
-        let (t, h) = (columns.as_flattened_mut(), multiples.as_flattened_mut());
-        self.rounds(t, h, None, M + 1);
-        let mut quotient = zero;
-        for (j, out) in quotient.iter_mut().enumerate() {
-            *out = self.0.add(t[M + 1 + j], h[M + 1 + j]);
-        }
+        let quotient = self.long(Long::Finish(&sum.0));
         let k = FactorLimbs(self.constant(const { &Constants::<F, N, M>::FINISH }));
         self.scale(LazyLimbs(self.normalize(quotient)), k)
     }

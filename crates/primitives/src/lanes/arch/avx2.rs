@@ -2,16 +2,18 @@
 
 use core::arch::x86_64::*;
 
-use crate::field::prime::{PrimeElement, Radix64};
-use crate::lanes::{Body, Isa, LANES, Lanes, sealed};
+use crate::field::prime::{PrimeElement, Radix52};
+use crate::lanes::{Body, Isa, LANES, LOW52, Lanes, THREE_51, TWO_52, TWO_104, sealed};
 
-/// The witness of AVX2.
+/// The witness of AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
 pub struct Avx2(pub(super) ());
 
 impl sealed::Sealed for Avx2 {}
 
 type V = [__m256i; 2];
+/// Eight floating-point numbers.
+type D = [__m256d; 2];
 
 /// Both halves by one intrinsic, which a witness in scope shows to exist.
 macro_rules! halves {
@@ -29,10 +31,44 @@ fn less(lanes: Avx2, a: V, b: V) -> V {
     halves!(_mm256_cmpgt_epi64, lanes.xor(b, sign), lanes.xor(a, sign))
 }
 
+/// [`halves`] of floating-point numbers.
+macro_rules! doubles {
+    ($op:ident, $a:expr $(, $b:expr)+) => {{
+        let a = $a;
+        // SAFETY: the caller holds an `Avx2`, so that the CPU has AVX2 and FMA.
+        unsafe { [$op(a[0] $(, $b[0])+), $op(a[1] $(, $b[1])+)] }
+    }};
+}
+
+impl Avx2 {
+    /// The floating-point number of the bits in every lane.
+    #[inline(always)]
+    fn double(self, bits: u64) -> D {
+        // SAFETY: the CPU has AVX2, by `self`.
+        unsafe { [_mm256_set1_pd(f64::from_bits(bits)); 2] }
+    }
+    /// The low 52 bits, exactly.
+    #[inline(always)]
+    fn integer_to_double(self, x: V) -> D {
+        let x = self.or(self.and(x, self.splat(LOW52)), self.splat(TWO_52));
+        // SAFETY: the CPU has AVX2, by `self`.
+        let x = unsafe { [_mm256_castsi256_pd(x[0]), _mm256_castsi256_pd(x[1])] };
+        let two52 = self.double(TWO_52);
+        doubles!(_mm256_sub_pd, x, two52)
+    }
+    /// The bits of floating-point numbers.
+    #[inline(always)]
+    fn bits(self, x: D) -> V {
+        // SAFETY: the CPU has AVX2, by `self`.
+        unsafe { [_mm256_castpd_si256(x[0]), _mm256_castpd_si256(x[1])] }
+    }
+}
+
 impl Lanes for Avx2 {
     type V = V;
-    type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> = Radix64<Self, F, N>;
+    type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> = Radix52<Self, F, N, M>;
     const ISA: Isa = Isa::Avx2;
+    const EXACT_LOW: bool = false;
 
     #[inline(always)]
     fn splat(self, x: u64) -> V {
@@ -121,12 +157,30 @@ impl Lanes for Avx2 {
         self.sub(r, self.and(x, less(self, a, b)))
     }
     #[inline(always)]
-    fn prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>(self) -> Radix64<Self, F, N> {
-        Radix64::new(self)
+    fn sub_where_less_signed(self, r: V, x: V, a: V, b: V) -> V {
+        self.sub(r, self.and(x, halves!(_mm256_cmpgt_epi64, b, a)))
+    }
+    #[inline(always)]
+    fn mul52_add(self, low: V, high: V, a: V, b: V) -> (V, V) {
+        let (two104, three51) = (self.double(TWO_104), self.double(THREE_51));
+        let (a, b) = (self.integer_to_double(a), self.integer_to_double(b));
+        // The product is rounded to a multiple of 2^52 above 2^104; the rest is exact.
+        let h = doubles!(_mm256_fmadd_pd, a, b, two104);
+        let rest = doubles!(_mm256_sub_pd, two104, h);
+        let l = doubles!(_mm256_fmadd_pd, a, b, rest);
+        let l = doubles!(_mm256_add_pd, l, three51);
+        (
+            self.sub(self.add(low, self.bits(l)), self.splat(THREE_51)),
+            self.sub(self.add(high, self.bits(h)), self.splat(TWO_104)),
+        )
+    }
+    #[inline(always)]
+    fn prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>(self) -> Radix52<Self, F, N, M> {
+        Radix52::new(self)
     }
     #[inline(always)]
     fn outline<B: Body<Self>>(self, body: B) -> B::Output {
-        #[target_feature(enable = "avx2")]
+        #[target_feature(enable = "avx2,fma")]
         #[inline(never)]
         fn call<B: Body<Avx2>>(lanes: Avx2, body: B) -> B::Output {
             body.run(lanes)

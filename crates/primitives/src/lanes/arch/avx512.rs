@@ -2,8 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use crate::field::prime::{PrimeElement, Radix52, Radix64};
-use crate::lanes::{Body, Isa, LANES, Lanes, sealed};
+use crate::field::prime::{PrimeElement, Radix52};
+use crate::lanes::{Body, Isa, LANES, LOW52, Lanes, THREE_51, TWO_52, TWO_104, sealed};
 
 /// The witness of AVX-512F.
 #[derive(Clone, Copy, Debug)]
@@ -131,11 +131,33 @@ fn store_rows<const N: usize>(lanes: impl Lanes<V = V>, v: [V; N], rows: [&mut [
     }
 }
 
+/// The low 52 bits as floating-point numbers, exactly.
+#[inline(always)]
+fn integer_to_double(lanes: impl Lanes<V = V>, x: V) -> __m512d {
+    let x = lanes.or(lanes.and(x, lanes.splat(LOW52)), lanes.splat(TWO_52));
+    op!(_mm512_sub_pd(_mm512_castsi512_pd(x), _mm512_set1_pd(f64::from_bits(TWO_52))))
+}
+
+#[inline(always)]
+fn mul52_add(lanes: impl Lanes<V = V>, low: V, high: V, a: V, b: V) -> (V, V) {
+    let (a, b) = (integer_to_double(lanes, a), integer_to_double(lanes, b));
+    // The product is rounded to a multiple of 2^52 above 2^104; the rest is exact.
+    let (l, h) = op!({
+        let two104 = _mm512_set1_pd(f64::from_bits(TWO_104));
+        let h = _mm512_fmadd_pd(a, b, two104);
+        let l = _mm512_fmadd_pd(a, b, _mm512_sub_pd(two104, h));
+        let l = _mm512_add_pd(l, _mm512_set1_pd(f64::from_bits(THREE_51)));
+        (_mm512_castpd_si512(l), _mm512_castpd_si512(h))
+    });
+    let (low, high) = (lanes.add(low, l), lanes.add(high, h));
+    (lanes.sub(low, lanes.splat(THREE_51)), lanes.sub(high, lanes.splat(TWO_104)))
+}
+
 macro_rules! lanes_by_avx512f {
-    ($witness:ident, $isa:expr, $prime:ty, $features:literal) => {
+    ($witness:ident, $isa:expr, $features:literal) => {
         impl Lanes for $witness {
             type V = V;
-        type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> = $prime;
+        type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> = Radix52<Self, F, N, M>;
             const ISA: Isa = $isa;
 
             #[inline(always)]
@@ -244,8 +266,12 @@ macro_rules! lanes_by_avx512f {
                 store_rows(self, v, rows);
             }
             #[inline(always)]
-            fn prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>(self) -> Self::Prime<F, N, M> {
-                <Self::Prime<F, N, M>>::new(self)
+            fn sub_where_less_signed(self, r: V, x: V, a: V, b: V) -> V {
+                op!(_mm512_mask_sub_epi64(r, _mm512_cmplt_epi64_mask(a, b), r, x))
+            }
+            #[inline(always)]
+            fn prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>(self) -> Radix52<Self, F, N, M> {
+                Radix52::new(self)
             }
             #[inline(always)]
             fn outline<B: Body<Self>>(self, body: B) -> B::Output {
@@ -260,7 +286,14 @@ macro_rules! lanes_by_avx512f {
             lanes_by_avx512f!(@ifma $witness);
         }
     };
-    (@ifma Avx512) => {};
+    (@ifma Avx512) => {
+        const EXACT_LOW: bool = false;
+
+        #[inline(always)]
+        fn mul52_add(self, low: V, high: V, a: V, b: V) -> (V, V) {
+            mul52_add(self, low, high, a, b)
+        }
+    };
     (@ifma Avx512Ifma) => {
         #[inline(always)]
         fn ifma(self) -> Option<Avx512Ifma> {
@@ -279,8 +312,8 @@ macro_rules! lanes_by_avx512f {
     };
 }
 
-lanes_by_avx512f!(Avx512, Isa::Avx512, Radix64<Self, F, N>, "avx512f");
-lanes_by_avx512f!(Avx512Ifma, Isa::Avx512Ifma, Radix52<Self, F, N, M>, "avx512f,avx512ifma");
+lanes_by_avx512f!(Avx512, Isa::Avx512, "avx512f");
+lanes_by_avx512f!(Avx512Ifma, Isa::Avx512Ifma, "avx512f,avx512ifma");
 
 impl Avx512Ifma {
     /// a | (b & c).

@@ -27,7 +27,7 @@ pub(super) fn detect() -> Isa {
     #[cfg(target_arch = "x86_64")]
     {
         // Each asks for the one before, since a hypervisor may hide any bit.
-        if is_x86_feature_detected!("avx2") {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             if !is_x86_feature_detected!("avx512f") {
                 return Isa::Avx2;
             }
@@ -45,7 +45,7 @@ pub(super) fn detect() -> Isa {
 pub(super) fn run<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
     {
-        #[target_feature(enable = "avx2")]
+        #[target_feature(enable = "avx2,fma")]
         fn avx2<K: Kernel>(kernel: K) -> K::Output {
             kernel.run(Avx2(()))
         }
@@ -60,7 +60,7 @@ pub(super) fn run<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
         assert!(isa <= detect());
         match isa {
             Isa::Portable => {}
-            // SAFETY: `isa <= detect()`, hence the CPU has AVX2.
+            // SAFETY: `isa <= detect()`, hence the CPU has AVX2 and FMA.
             Isa::Avx2 => return unsafe { avx2(kernel) },
             // SAFETY: likewise AVX-512F.
             Isa::Avx512 => return unsafe { avx512(kernel) },
