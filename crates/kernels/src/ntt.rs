@@ -21,7 +21,9 @@
 
 mod butterfly;
 pub mod columns;
+mod field;
 mod lde;
+mod pass;
 pub mod reference;
 mod transform;
 mod twiddles;

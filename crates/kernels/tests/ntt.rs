@@ -101,6 +101,23 @@ fn extensions_are_those_of_padded_polynomials() {
 }
 
 #[test]
+fn columns_of_many_pages_are_permuted() {
+    let n = 1 << 17;
+    let columns: Vec<_> = (0..3).map(|c| column(c, n)).collect();
+    for isa in available() {
+        let mut rows = vec![ZERO_ROW; n];
+        gather_on(isa, &columns, Order::BitReversed, &mut rows).unwrap();
+        for (k, row) in rows.iter().enumerate() {
+            assert_eq!(row[..3], [0, 1, 2].map(|c: usize| columns[c][reverse(k, n)]), "row {k} on {isa}");
+            assert_eq!(row[3..], [Goldilocks::ZERO; 5]);
+        }
+        let mut back = vec![vec![Goldilocks::ZERO; n]; 3];
+        scatter_on(isa, &rows, Order::BitReversed, &mut back).unwrap();
+        assert!(back == columns, "{isa}");
+    }
+}
+
+#[test]
 fn results_do_not_depend_on_threads() {
     let log = CACHED.ilog2() + 5;
     let coefficients = vec![core::array::from_fn(|c| column(c, 1)[0]); 1 << log];

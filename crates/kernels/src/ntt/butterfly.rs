@@ -1,11 +1,10 @@
 //! Transforms of length 2 to 16, whose roots of unity are powers of two.
 
-use evergrove_primitives::field::goldilocks::lanes::{GoldilocksLanes, Loose};
-use evergrove_primitives::lanes::Lanes;
+use super::field::Field;
 
 /// The root by which block Q of any level multiplies its upper half: w_16^rev(Q), w_16 = 2^12, with Q of three bits.
 #[inline(always)]
-fn twist<L: Lanes, const Q: usize>(f: GoldilocksLanes<L>, x: Loose<L::V>) -> Loose<L::V> {
+fn twist<F: Field, const Q: usize>(f: F, x: F::Loose) -> F::Loose {
     match Q {
         0 => x,
         1 => f.mul_power_of_two::<48>(x),
@@ -21,7 +20,7 @@ fn twist<L: Lanes, const Q: usize>(f: GoldilocksLanes<L>, x: Loose<L::V>) -> Loo
 
 /// Minus the inverse of [`twist`], for Q > 0: 2^96 = -1.
 #[inline(always)]
-fn untwist<L: Lanes, const Q: usize>(f: GoldilocksLanes<L>, x: Loose<L::V>) -> Loose<L::V> {
+fn untwist<F: Field, const Q: usize>(f: F, x: F::Loose) -> F::Loose {
     match Q {
         1 => f.mul_power_of_two::<48>(x),
         2 => f.mul_power_of_two::<72>(x),
@@ -36,10 +35,10 @@ fn untwist<L: Lanes, const Q: usize>(f: GoldilocksLanes<L>, x: Loose<L::V>) -> L
 
 /// (x, y) to (x + t y, x - t y) for the two halves of block Q, t its root.
 #[inline(always)]
-fn split<L: Lanes, const N: usize, const Q: usize>(f: GoldilocksLanes<L>, x: &mut [Loose<L::V>; N], half: usize) {
+fn split<F: Field, const N: usize, const Q: usize>(f: F, x: &mut [F::Loose; N], half: usize) {
     let start = 2 * half * Q;
     for j in start..start + half {
-        let (a, b) = (x[j], f.reduce(twist::<L, Q>(f, x[j + half])));
+        let (a, b) = (x[j], f.reduce(twist::<F, Q>(f, x[j + half])));
         x[j] = f.add(a, b);
         x[j + half] = f.sub(a, b);
     }
@@ -47,65 +46,65 @@ fn split<L: Lanes, const N: usize, const Q: usize>(f: GoldilocksLanes<L>, x: &mu
 
 /// Twice the inverse of [`split`].
 #[inline(always)]
-fn join<L: Lanes, const N: usize, const Q: usize>(f: GoldilocksLanes<L>, x: &mut [Loose<L::V>; N], half: usize) {
+fn join<F: Field, const N: usize, const Q: usize>(f: F, x: &mut [F::Loose; N], half: usize) {
     let start = 2 * half * Q;
     for j in start..start + half {
         let (a, b) = (x[j], f.reduce(x[j + half]));
         x[j] = f.add(a, b);
-        x[j + half] = if Q == 0 { f.sub(a, b) } else { untwist::<L, Q>(f, f.sub(b, f.reduce(a))) };
+        x[j + half] = if Q == 0 { f.sub(a, b) } else { untwist::<F, Q>(f, f.sub(b.into(), f.reduce(a))) };
     }
 }
 
 /// The values at the N-th roots of unity, N from 2 to 16, in bit-reversed order, of N coefficients.
 #[inline(always)]
-pub(super) fn evaluate<L: Lanes, const N: usize>(f: GoldilocksLanes<L>, x: &mut [Loose<L::V>; N]) {
+pub(super) fn evaluate<F: Field, const N: usize>(f: F, x: &mut [F::Loose; N]) {
     const { assert!(N == 2 || N == 4 || N == 8 || N == 16) };
-    split::<L, N, 0>(f, x, N / 2);
+    split::<F, N, 0>(f, x, N / 2);
     if N >= 4 {
-        split::<L, N, 0>(f, x, N / 4);
-        split::<L, N, 1>(f, x, N / 4);
+        split::<F, N, 0>(f, x, N / 4);
+        split::<F, N, 1>(f, x, N / 4);
     }
     if N >= 8 {
-        split::<L, N, 0>(f, x, N / 8);
-        split::<L, N, 1>(f, x, N / 8);
-        split::<L, N, 2>(f, x, N / 8);
-        split::<L, N, 3>(f, x, N / 8);
+        split::<F, N, 0>(f, x, N / 8);
+        split::<F, N, 1>(f, x, N / 8);
+        split::<F, N, 2>(f, x, N / 8);
+        split::<F, N, 3>(f, x, N / 8);
     }
     if N >= 16 {
-        split::<L, N, 0>(f, x, N / 16);
-        split::<L, N, 1>(f, x, N / 16);
-        split::<L, N, 2>(f, x, N / 16);
-        split::<L, N, 3>(f, x, N / 16);
-        split::<L, N, 4>(f, x, N / 16);
-        split::<L, N, 5>(f, x, N / 16);
-        split::<L, N, 6>(f, x, N / 16);
-        split::<L, N, 7>(f, x, N / 16);
+        split::<F, N, 0>(f, x, N / 16);
+        split::<F, N, 1>(f, x, N / 16);
+        split::<F, N, 2>(f, x, N / 16);
+        split::<F, N, 3>(f, x, N / 16);
+        split::<F, N, 4>(f, x, N / 16);
+        split::<F, N, 5>(f, x, N / 16);
+        split::<F, N, 6>(f, x, N / 16);
+        split::<F, N, 7>(f, x, N / 16);
     }
 }
 
 /// N times the coefficients of N values: the inverse of [`evaluate`], not scaled.
 #[inline(always)]
-pub(super) fn interpolate<L: Lanes, const N: usize>(f: GoldilocksLanes<L>, x: &mut [Loose<L::V>; N]) {
+pub(super) fn interpolate<F: Field, const N: usize>(f: F, x: &mut [F::Loose; N]) {
     const { assert!(N == 2 || N == 4 || N == 8 || N == 16) };
     if N >= 16 {
-        join::<L, N, 0>(f, x, N / 16);
-        join::<L, N, 1>(f, x, N / 16);
-        join::<L, N, 2>(f, x, N / 16);
-        join::<L, N, 3>(f, x, N / 16);
-        join::<L, N, 4>(f, x, N / 16);
-        join::<L, N, 5>(f, x, N / 16);
-        join::<L, N, 6>(f, x, N / 16);
-        join::<L, N, 7>(f, x, N / 16);
+        join::<F, N, 0>(f, x, N / 16);
+        join::<F, N, 1>(f, x, N / 16);
+        join::<F, N, 2>(f, x, N / 16);
+        join::<F, N, 3>(f, x, N / 16);
+        join::<F, N, 4>(f, x, N / 16);
+        join::<F, N, 5>(f, x, N / 16);
+        join::<F, N, 6>(f, x, N / 16);
+        join::<F, N, 7>(f, x, N / 16);
     }
     if N >= 8 {
-        join::<L, N, 0>(f, x, N / 8);
-        join::<L, N, 1>(f, x, N / 8);
-        join::<L, N, 2>(f, x, N / 8);
-        join::<L, N, 3>(f, x, N / 8);
+        join::<F, N, 0>(f, x, N / 8);
+        join::<F, N, 1>(f, x, N / 8);
+        join::<F, N, 2>(f, x, N / 8);
+        join::<F, N, 3>(f, x, N / 8);
     }
     if N >= 4 {
-        join::<L, N, 0>(f, x, N / 4);
-        join::<L, N, 1>(f, x, N / 4);
+        join::<F, N, 0>(f, x, N / 4);
+        join::<F, N, 1>(f, x, N / 4);
     }
-    join::<L, N, 0>(f, x, N / 2);
+    join::<F, N, 0>(f, x, N / 2);
 }

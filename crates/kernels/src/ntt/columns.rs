@@ -54,9 +54,12 @@ pub fn gather_on<C: AsRef<[Goldilocks]> + Sync>(
             Order::Natural => rows.par_chunks_mut(TASK).enumerate().for_each(|(t, rows)| {
                 dispatch_on(isa, Gather { columns, first: t * TASK, rows });
             }),
-            Order::BitReversed => parts(rows).into_par_iter().enumerate().for_each(|(t, parts)| {
-                dispatch_on(isa, GatherReversed { columns, first: t * (TASK / LANES), parts });
-            }),
+            Order::BitReversed => {
+                let Tasks { tasks, middle_bits } = Tasks::new(rows);
+                tasks.into_par_iter().for_each(|(tiles, middle)| {
+                    dispatch_on(isa, GatherReversed { columns, tiles, middle, middle_bits });
+                });
+            }
         }
     });
     Ok(())
@@ -125,12 +128,32 @@ fn check(mut lengths: impl Iterator<Item = usize>) -> Result<usize, NttError> {
     }
 }
 
-/// The eighths of `rows`, cut into tasks.
-fn parts(rows: &mut [Row]) -> Vec<[&mut [Row]; LANES]> {
-    let part = rows.len() / LANES;
-    let mut parts = rows.chunks_exact_mut(part);
-    let mut pieces: [_; LANES] = core::array::from_fn(|_| parts.next().expect("eight parts").chunks_mut(TASK / LANES));
-    (0..part.div_ceil(TASK / LANES)).map(|_| pieces.each_mut().map(|p| p.next().expect("a piece per task"))).collect()
+/// Rows of a tile: a page of 4 KiB.
+const TILE: usize = 64;
+
+/// The eighths of a group, cut into tiles, and these into tasks.
+///
+/// Row j of an eighth comes from the elements 8 rev(j) to 8 rev(j) + 7 of the columns. A task has the rows whose middle bits
+/// are given: its tiles are as many pages of every eighth and of every column, and it goes through all of each.
+struct Tasks<'a> {
+    /// The tiles of every eighth, in ascending order, and the middle bits.
+    tasks: Vec<([Vec<&'a mut [Row]>; LANES], usize)>,
+    middle_bits: u32,
+}
+
+impl<'a> Tasks<'a> {
+    fn new(rows: &'a mut [Row]) -> Self {
+        let part = rows.len() / LANES;
+        let tiles = part.div_ceil(TILE);
+        let middle_bits = (tiles / TILE).checked_ilog2().unwrap_or(0);
+        let mut tasks: Vec<_> = (0..1 << middle_bits).map(|middle| (<[Vec<_>; LANES]>::default(), middle)).collect();
+        for (i, part) in rows.chunks_exact_mut(part).enumerate() {
+            for (c, tile) in part.chunks_mut(TILE).enumerate() {
+                tasks[c % (1 << middle_bits)].0[i].push(tile);
+            }
+        }
+        Self { tasks, middle_bits }
+    }
 }
 
 /// Rows `first` to `first + 7` of at most eight columns.
@@ -163,11 +186,12 @@ impl Kernel for Gather<'_> {
     }
 }
 
-/// Rows from `first` on of every eighth of a group. Eight neighbours of a column go to the same row of the eighths.
+/// A task of [`Tasks`]. Eight neighbours of a column go to the same row of the eighths.
 struct GatherReversed<'a> {
     columns: &'a [&'a [Goldilocks]],
-    first: usize,
-    parts: [&'a mut [Row]; LANES],
+    tiles: [Vec<&'a mut [Row]>; LANES],
+    middle: usize,
+    middle_bits: u32,
 }
 
 impl Kernel for GatherReversed<'_> {
@@ -176,12 +200,15 @@ impl Kernel for GatherReversed<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let f = GoldilocksLanes::new(lanes);
-        let bits = self.columns[0].len().ilog2() - LANES.ilog2();
-        let parts = self.parts;
-        for j in 0..parts[0].len() {
-            let square = load_square(f, self.columns, LANES * reverse(self.first + j, bits));
+        let Self { columns, mut tiles, middle, middle_bits } = self;
+        let bits = columns[0].len().ilog2() - LANES.ilog2();
+        let (count, len) = (tiles[0].len(), tiles[0][0].len());
+        for k in 0..count * len {
+            let (high, low) = (k >> len.ilog2(), k & (len - 1));
+            let j = ((high << middle_bits) + middle) * TILE + low;
+            let square = load_square(f, columns, LANES * reverse(j, bits));
             for (i, x) in square.into_iter().enumerate() {
-                f.store(x, &mut parts[reverse(i, LANES.ilog2())][j]);
+                f.store(x, &mut tiles[reverse(i, LANES.ilog2())][high][low]);
             }
         }
     }
