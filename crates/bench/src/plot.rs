@@ -76,7 +76,7 @@ pub(crate) enum Scale {
     Linear,
     /// Ticks at powers of two.
     Log2,
-    /// Ticks at powers of ten.
+    /// Ticks at powers of ten; also at 2 and 5 times these where there are few.
     Log10,
 }
 
@@ -318,6 +318,12 @@ impl Ranged for Coordinate {
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
         let Range { start, end } = self.range;
         let most = hint.max_num_points().clamp(2, 12) as f64;
+        if self.scale == Scale::Log10 && end - start < 1.8 {
+            // Less than two decades have 2 and 5 between the powers.
+            let decades = start.floor() as i32..=end.ceil() as i32;
+            let ticks = decades.flat_map(|k| [1.0, 2.0, 5.0].map(|m| m * 10_f64.powi(k)));
+            return ticks.filter(|v| (start..=end).contains(&v.log10())).collect();
+        }
         let step = match self.scale {
             Scale::Linear => round_up((end - start) / most),
             // Whole powers alone.
@@ -338,7 +344,9 @@ impl ValueFormatter<f64> for Coordinate {
         match self.scale {
             Scale::Linear => format!("{:.10}", value).trim_end_matches('0').trim_end_matches('.').to_owned(),
             Scale::Log2 => format!("2^{}", value.log2().round()),
-            Scale::Log10 if (0.001..100_000.0).contains(value) => format!("{value}"),
+            Scale::Log10 if (0.001..100_000.0).contains(value) => {
+                format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned()
+            }
             Scale::Log10 => format!("1e{}", value.log10().round()),
         }
     }
@@ -404,6 +412,7 @@ mod tests {
         );
         assert_eq!(ticks(Scale::Log10, &[0.5, 2000.0], 20), [1.0, 10.0, 100.0, 1000.0]);
         assert_eq!(ticks(Scale::Linear, &[1.0, 9.0], 5), [0.0, 2.0, 4.0, 6.0, 8.0]);
+        assert_eq!(ticks(Scale::Log10, &[0.3, 4.0], 20), [0.5, 1.0, 2.0, 5.0]);
         // A single value has an axis too.
         assert_eq!(ticks(Scale::Log2, &[8.0], 5), [8.0]);
         assert_eq!(ticks(Scale::Linear, &[0.0], 4), [0.0, 0.5, 1.0]);

@@ -118,3 +118,21 @@ fn a_monolithic_proof_states_what_a_batch_states() {
     assert!(circuit.prove(&other).is_err(), "a statement that the leaves do not show");
     assert!(Monolithic::build(Profile::Paper, 0, 8).is_err() && Monolithic::build(Profile::Paper, 8, 0).is_err());
 }
+
+#[test]
+#[ignore = "minutes: circuits of 2^15 rows"]
+fn every_profile_has_its_baselines() {
+    for profile in [Profile::Johnson, Profile::Proven] {
+        let members = &MEMBERS[..2];
+        let vector = vector(HEIGHT, MEMBERS);
+        let witness = witness(&vector, members);
+        let tree = TreeOfProofs::build(profile, HEIGHT).unwrap();
+        let proof = tree.prove(&witness.statement.root, &witness.leaves).unwrap();
+        assert_eq!(proof.statement, witness.statement);
+        tree.verify(&proof).unwrap();
+        let circuit = Monolithic::build(profile, HEIGHT, 2).unwrap();
+        circuit.verify(&circuit.prove(&witness).unwrap()).unwrap();
+        // Circuits of another kind refuse the proof, though it states the same.
+        circuit.verify(&proof).unwrap_err();
+    }
+}

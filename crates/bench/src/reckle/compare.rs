@@ -263,3 +263,22 @@ pub(crate) fn paper(
     };
     Ok(Recursive::new("reckle-paper", backend, world, facts, largest, repeat))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_is_always_compared_and_each_scheme_once() {
+        let names = |text: &str| -> Result<Vec<&str>, String> {
+            let args = text.split(',').map(str::parse).collect::<Result<Vec<SchemeArg>, _>>()?;
+            Ok(SchemeArg::names(&args).into_iter().map(SchemeName::name).collect())
+        };
+        let all = ["evergrove", "reckle-paper", "tree-of-proofs", "monolithic"];
+        assert_eq!(names("all").unwrap(), all);
+        assert_eq!(names("monolithic,all").unwrap(), all);
+        assert_eq!(names("reckle-paper,reckle-paper").unwrap(), ["evergrove", "reckle-paper"]);
+        assert_eq!(names("evergrove").unwrap(), ["evergrove"]);
+        assert!(names("groth16").unwrap_err().contains("reckle-paper"));
+    }
+}
