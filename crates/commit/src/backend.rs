@@ -120,12 +120,12 @@ pub trait RecursionBackend: Send + Sync {
     ) -> Result<NodeProof, BackendError>;
     /// Proves a block. Only of the paper's scheme.
     fn prove_block(&self, _: &BlockWitness) -> Result<NodeProof, BackendError> {
-        Err(foreign(self.scheme(), "block"))
+        Err(BackendError::foreign_node(self.scheme(), "block"))
     }
     /// Proves a node above one or two children, each a block or a level; `None` where a child has no member. Only of the
     /// paper's scheme.
     fn prove_level(&self, _: [Option<&NodeProof>; 2], _: &LevelWitness) -> Result<NodeProof, BackendError> {
-        Err(foreign(self.scheme(), "level"))
+        Err(BackendError::foreign_node(self.scheme(), "level"))
     }
     /// Wraps the proof of a whole vector (`base == 0`, height of the vector). Only where [`Self::wraps`].
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError>;
@@ -133,9 +133,11 @@ pub trait RecursionBackend: Send + Sync {
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError>;
 }
 
-/// The refusal of a node that the structures of a scheme have not.
-pub fn foreign(scheme: Scheme, node: &str) -> BackendError {
-    BackendError::Witness(format!("the batches of {scheme} have no {node}"))
+impl BackendError {
+    /// The refusal of a node that the batches of a scheme have not.
+    pub fn foreign_node(scheme: Scheme, node: &str) -> Self {
+        Self::Witness(format!("the batches of {scheme} have no {node}"))
+    }
 }
 
 impl<B: RecursionBackend + ?Sized> RecursionBackend for &B {

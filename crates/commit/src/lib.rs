@@ -26,7 +26,7 @@ mod vector;
 
 pub use backend::{
     BackendError, BackendId, BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness, NodeKind, NodeProof,
-    RecursionBackend, foreign,
+    RecursionBackend,
 };
 pub use batch::{Batch, BatchError};
 pub use memory::MemoryStore;

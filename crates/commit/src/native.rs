@@ -13,7 +13,6 @@ use evergrove_proof::{BackendId, HeightClass, NodeKind, Profile, Scheme, Stateme
 
 use crate::{
     BackendError, BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness, NodeProof, RecursionBackend,
-    foreign,
 };
 
 /// The native re-execution backend.
@@ -235,7 +234,7 @@ impl RecursionBackend for NativeBackend {
 
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
         if self.scheme != Scheme::Evergrove {
-            return Err(foreign(self.scheme, "bucket"));
+            return Err(BackendError::foreign_node(self.scheme, "bucket"));
         }
         let made = self.bucket_statement(&witness.leaves).map_err(BackendError::Witness)?;
         let mut bytes = (witness.leaves.len() as u32).to_le_bytes().to_vec();
@@ -255,7 +254,7 @@ impl RecursionBackend for NativeBackend {
         witness: &MergeWitness,
     ) -> Result<NodeProof, BackendError> {
         if self.scheme != Scheme::Evergrove {
-            return Err(foreign(self.scheme, "merge"));
+            return Err(BackendError::foreign_node(self.scheme, "merge"));
         }
         self.check(left)?;
         self.check(right)?;

@@ -2,6 +2,7 @@
 //!
 //! **What.** [`Plonky2Backend`] proves the buckets, merges and wraps of a batch; [`Plonky2Verifier`] checks what it made,
 //! with pinned keys and without building a circuit. The circuits are in [`circuit`], their construction in [`setup`].
+//! [`paper`] has the paper's own scheme, to compare with.
 //!
 //! **When.** A prover loads a backend (seconds, or less from its cache); a verifier loads only keys (milliseconds).
 //!

@@ -11,6 +11,9 @@
 //! |I| / m of them, and neither a bucket nor a merge stands for a lone sibling: it is climbed. The structure is a function of
 //! (I, H, m) alone, so that after any sequence of updates it is the one made from scratch. [`worst_case`] bounds the proofs
 //! that one change makes anew.
+//!
+//! **The paper's structure**, to compare with, is the second variant of [`Structure`]: T_I' of its section 3.3, a proof for every
+//! node with members from blocks of 2^q slots up. Plans, updates and witnesses work alike for both.
 
 mod cost;
 mod levels;

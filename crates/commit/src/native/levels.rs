@@ -5,7 +5,7 @@ use evergrove_proof::tree::{canonical_digest, node_digest};
 use evergrove_proof::{NodeKind, Scheme, Statement};
 
 use super::{NativeBackend, Reader, push_child};
-use crate::{BackendError, BlockWitness, LevelWitness, NodeProof, foreign};
+use crate::{BackendError, BlockWitness, LevelWitness, NodeProof};
 
 impl NativeBackend {
     /// What a block of these slots proves, with base 0: its circuit does not know where it lies.
@@ -75,7 +75,7 @@ impl NativeBackend {
 
     pub(super) fn prove_paper_block(&self, witness: &BlockWitness) -> Result<NodeProof, BackendError> {
         if self.scheme != Scheme::RecklePaper {
-            return Err(foreign(self.scheme, "block"));
+            return Err(BackendError::foreign_node(self.scheme, "block"));
         }
         let made = self.block_statement(&witness.leaves, &witness.members).map_err(BackendError::Witness)?;
         let mut bytes = vec![made.height];
@@ -92,7 +92,7 @@ impl NativeBackend {
         witness: &LevelWitness,
     ) -> Result<NodeProof, BackendError> {
         if self.scheme != Scheme::RecklePaper {
-            return Err(foreign(self.scheme, "level"));
+            return Err(BackendError::foreign_node(self.scheme, "level"));
         }
         children.into_iter().flatten().try_for_each(|c| self.check(c))?;
         let made =

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use evergrove_commit::{
     BackendError, BackendId, BlockWitness, BucketWitness, LevelWitness, MergeWitness, NativeBackend, NodeKind,
-    NodeProof, RecursionBackend, foreign,
+    NodeProof, RecursionBackend,
 };
 use evergrove_proof::keys::{CircuitKey, PaperKeys, pinned_paper};
 use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
@@ -192,11 +192,11 @@ impl RecursionBackend for PaperBackend {
     }
 
     fn prove_bucket(&self, _: &BucketWitness) -> Result<NodeProof, BackendError> {
-        Err(foreign(self.scheme(), "bucket"))
+        Err(BackendError::foreign_node(self.scheme(), "bucket"))
     }
 
     fn prove_merge(&self, _: &NodeProof, _: &NodeProof, _: &MergeWitness) -> Result<NodeProof, BackendError> {
-        Err(foreign(self.scheme(), "merge"))
+        Err(BackendError::foreign_node(self.scheme(), "merge"))
     }
 
     fn prove_block(&self, witness: &BlockWitness) -> Result<NodeProof, BackendError> {
