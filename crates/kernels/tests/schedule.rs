@@ -236,6 +236,18 @@ fn buffers_of_all_levels() {
     assert_eq!(level_above_leaves(1, 1), 0..1);
 }
 
+/// A vector's eight lanes have a task each as soon as there are leaves for them.
+#[test]
+fn hybrids_fill_the_lanes() {
+    for height in 4..=26 {
+        let plan = Plan::new(Tree::Inverted, height, Schedule::hybrid_for(height)).unwrap();
+        assert!(plan.bands()[0].tasks() >= 8, "{height}");
+        let single: usize = plan.bands().iter().filter(|band| band.tasks() < 8).map(|b| b.tasks() * b.width(0)).sum();
+        assert!(single <= 1 << 9 || single << 11 <= plan.leaves(), "{single} leaves are single at height {height}");
+    }
+    assert_eq!(Schedule::hybrid_for(0), Schedule::Hybrid { subtree: 1, block: 7 });
+}
+
 #[test]
 fn bad_parameters_are_refused() {
     let none = Schedule::DepthFirst { subtree: 0 };

@@ -53,7 +53,7 @@ fn schedules(log_size: u32, threads: u32) -> [Schedule; 3] {
     // As the paper has it: every thread (here every lane of every thread) has one static subtree.
     let subtrees = LANES.ilog2() + threads.next_power_of_two().ilog2();
     let subtree = log_size.saturating_sub(subtrees).max(1);
-    [Schedule::HYBRID, Schedule::DepthFirst { subtree }, Schedule::BreadthFirst { chunk: 8 }]
+    [Schedule::hybrid_for(log_size), Schedule::DepthFirst { subtree }, Schedule::BreadthFirst { chunk: 8 }]
 }
 
 /// A workload: makes the runs of a plan, which return their seconds and something that all must agree on.

@@ -71,7 +71,8 @@ pub fn product_table_on<F: MleField>(isa: Isa, values: &[F], table: &mut [F]) ->
         return Err(MleError::Length { buffer: "table", found: table.len(), expected: values.len() });
     }
     let (last, nodes) = table.split_last_mut().expect("a power of two is not 0");
-    let plan = Plan::new(Tree::InvertedLevels, values.len().ilog2(), Schedule::HYBRID).expect("the values fit memory");
+    let height = values.len().ilog2();
+    let plan = Plan::new(Tree::InvertedLevels, height, Schedule::hybrid_for(height)).expect("the values fit memory");
     reduce_levels_on(isa, &Product::new(), &plan, values, nodes).expect("lengths were checked");
     *last = F::ZERO;
     Ok(())

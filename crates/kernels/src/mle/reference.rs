@@ -60,7 +60,8 @@ pub fn product<F: PrimeField>(values: &[F]) -> F {
 pub fn product_table<F: PrimeField>(values: &[F]) -> Vec<F> {
     assert!(values.len().is_power_of_two(), "one value for each point of the hypercube");
     let bits = values.len().ilog2() as usize;
-    let mut table = Vec::with_capacity(values.len());
+    // Grown entry by entry, as there.
+    let mut table = Vec::new();
     for x in 0..values.len() - 1 {
         let (left, right, above) = operands(x, bits);
         table.push(if above { table[left] * table[right] } else { values[left] * values[right] });

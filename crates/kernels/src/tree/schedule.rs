@@ -70,8 +70,20 @@ impl Schedule {
     pub const BREADTH_FIRST: Self = Self::BreadthFirst { chunk: 5 };
     /// Depth first as the kernels run it: subtrees of 512 leaves.
     pub const DEPTH_FIRST: Self = Self::DepthFirst { subtree: 9 };
-    /// Hybrid as the kernels run it: subtrees of 512 leaves in blocks of 64, of which eight fill the first-level cache.
-    pub const HYBRID: Self = Self::Hybrid { subtree: 9, block: 6 };
+    /// Hybrid as the kernels run it: subtrees of 512 leaves in blocks of 128. Of a block 64 vectors are kept at a time, which
+    /// for elements of 255 bits are 20 KiB: larger blocks leave the first-level cache, smaller ones cost more steps.
+    pub const HYBRID: Self = Self::Hybrid { subtree: 9, block: 7 };
+
+    /// [`Schedule::HYBRID`] with subtrees for a tree of height `height`: eight at least where there are leaves enough for the
+    /// lanes, and larger ones in large trees.
+    pub fn hybrid_for(height: u32) -> Self {
+        let subtree = match height {
+            ..=12 => height.saturating_sub(LANES_LOG).max(1),
+            13..=17 => 9,
+            _ => 12,
+        };
+        Self::Hybrid { subtree, block: 7 }
+    }
 
     /// The name that reports print.
     pub fn name(&self) -> &'static str {
