@@ -204,7 +204,7 @@ fn circuits_survive_the_cache() {
     let v = vector(3, [1]);
     let prove = |backend: &PaperBackend| vc::agg(&vc::r#gen(3, backend).unwrap(), &[1], &v).unwrap().0;
     let built = cached();
-    built.verify(&prove(&built)).unwrap();
+    built.setup(3);
     let files = || {
         let names = std::fs::read_dir(dir.path()).unwrap().map(|f| f.unwrap().path());
         std::collections::BTreeMap::from_iter(names.map(|p| (p.clone(), std::fs::read(p).unwrap())))
