@@ -22,14 +22,14 @@ pub struct Outcome<F> {
     pub values: Vec<F>,
 }
 
-/// x_0 bound to `challenge`: a copy, a new table, and a copy of that, as HyperPlonk's `fix_variables` makes them.
+/// x_0 bound to `challenge`: a copy, as HyperPlonk's `fix_variables` makes it, then a new table.
 fn fix_variable<F: PrimeField>(table: &[F], challenge: F) -> Vec<F> {
     let table = table.to_vec();
     let mut bound = vec![F::ZERO; table.len() / 2];
     bound.par_iter_mut().enumerate().for_each(|(i, bound)| {
         *bound = table[2 * i] + (table[2 * i + 1] - table[2 * i]) * challenge;
     });
-    bound.to_vec()
+    bound
 }
 
 /// The products of one term at 0, 1, ..., `factors.len()`, summed over the pairs.
