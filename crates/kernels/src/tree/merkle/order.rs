@@ -29,7 +29,7 @@ pub enum Order {
 
 /// [`build`](super::build) over rows that lie in columns or are taken in bit-reversed order.
 ///
-/// Rows are hashed in the order in which they lie, and the digests are moved. Elements in columns are copied once, [`TILE`]
+/// Rows are hashed in the order in which they lie, and the digests are moved. Elements in columns are copied once, `TILE`
 /// rows at a time.
 ///
 /// Errors as [`build`](super::build) does, and if the rows in bit-reversed order are no power of two.
