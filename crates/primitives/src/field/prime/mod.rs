@@ -41,7 +41,7 @@
 //! | [`Factor`](PrimeLanes::Factor) | what the fastest product takes | `factor`: constants, challenges, tables |
 //! | [`Sum`](PrimeLanes::Sum) | a sum of products, not reduced | `accumulate`: dot products |
 //!
-//! The bodies of some instruction sets keep every value canonical; a kernel must not rely on it. What is stored is always
+//! The body of plain Rust keeps every value canonical; a kernel must not rely on it. What is stored is always
 //! canonical, so that results are the same words on every instruction set.
 //!
 //! **Lanes.** Element i of what is loaded is in lane i, operations act lane by lane, and lane i is stored to element i.

@@ -1,16 +1,17 @@
-//! Eight elements as limbs of 52 bits, lane by lane: for the 52-bit multipliers.
+//! Eight elements as limbs of 52 bits, lane by lane: for 52-bit multipliers, and for those that floating point makes.
 //!
-//! **Limbs.** A value is M vectors, limb j of eight elements in vector j, each limb below 2^52. The multipliers give the low
-//! or the high 52 bits of a product of limbs, added to 64 bits: *columns* of weight 2^(52 k) take the sums, and a carry
-//! passes through them once at the end.
+//! **Limbs.** A value is M vectors, limb j of eight elements in vector j, each limb below 2^52. [`Lanes::mul52_add`] splits
+//! the product of two limbs into l + 2^52 h and adds both to *columns* of weight 2^(52 k); carries pass through the columns once,
+//! at the end. Where l is rounded ([`Lanes::EXACT_LOW`] is false) columns may be negative.
 //!
 //! **Montgomery's reduction** takes one limb a step. A *late* step takes m = -t/p mod 2^52 and t + m p; the column that is now
-//! 0 modulo 2^52 falls away, and carries (t + 2^52 - 1) >> 52, whatever m is. An *early* step spares the wait for m: with
-//! k = -1/p mod 2^52 and the multiple (k p + 1) / 2^52 of weight 2^52, column q goes as q + q k p = (q >> 52) 2^52 +
-//! (q mod 2^52) (k p + 1). It adds up to 2^52 p to what remains, which the steps behind it make small: two of the steps are late.
-//! The multiples of p are kept apart from the product, so that neither waits for the other.
+//! 0 modulo 2^52 falls away. With exact l it carries (t + 2^52 - 1) >> 52, whatever m is. An *early* step spares the wait for
+//! m: with k = -1/p mod 2^52 and the multiple (k p + 1) / 2^52, a column q becomes q + (q mod 2^52) k p =
+//! 2^52 (q >> 52) + (q mod 2^52) (k p + 1). It adds up to 2^52 p to what remains, which the steps behind it make small: two
+//! steps are late. The multiples of p are kept apart from the product, so that neither waits for the other.
 //!
-//! M steps divide by 2^(52 M), while memory holds x 2^(64 N). Three ways out, none of which converts a value on its way in or out:
+//! M steps divide by 2^(52 M), while memory holds x 2^(64 N). There are three ways out, and none converts a value on its way in
+//! or out:
 //!
 //! - `mul` stops early: the last step takes 64 N - 52 (M - 1) bits, so that the product is divided by 2^(64 N).
 //! - A *factor* is kept as x 2^(52 M) mod p, so that the product with a value x 2^(64 N) is again in that form.
@@ -18,10 +19,11 @@
 //!
 //! **Bounds**, for p < 2^(64 N - 1) and 2^(64 N) <= 2^(52 M - 4). A product of a and b divided by 2^k is below
 //! a b / 2^k + p. Values are below 9/4 p, lazy values below 8 p, factors below 5/4 p. With p / 2^(64 N) < 1/2:
-//! (9/4)^2 / 2 + 1 < 3.6, from which [`settle_one`] makes 9/4; with p / 2^(52 M) < 1/32: 8 (5/4) / 32 + 1 < 1.4.
-//! A conditional subtraction of k p looks at the highest column alone, before carries: it leaves values below k p + e, where e
-//! is what the carries into that column and the lower limbs are worth. A column is below 2^58, so that e < 2^7 2^(52 (M - 1)),
-//! which is below p / 8 for a p of 52 (M - 1) + 10 bits and more.
+//! (9/4)^2 / 2 + 1 < 18/5, from which `settle_one` makes 9/4; with p / 2^(52 M) < 1/32: 8 (5/4) / 32 + 1 < 7/5.
+//! A conditional subtraction of k p looks at the highest column alone, before carries. A column is between -2^58 and 2^58, so
+//! that those below are worth less than 65 of its units either way ([`SLACK`]): the subtraction leaves no negative value, and
+//! none of k p + e and more, where e is 2^8 units and, since the highest limb of p has twelve bits, at most p / 8.
+//! A column of a sum takes 2 M products of a term: 128 terms stay below 2^63, and 2^63 if they are signed.
 
 use core::marker::PhantomData;
 

@@ -1,4 +1,4 @@
-//! Eight elements as words of 64 bits, one after the other: for instruction sets without 52-bit multipliers.
+//! Eight elements as words of 64 bits, one after the other: plain Rust.
 
 use core::array::from_fn;
 use core::marker::PhantomData;

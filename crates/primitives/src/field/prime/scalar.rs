@@ -1,4 +1,4 @@
-//! One element at a time: the body of every instruction set without 52-bit multipliers.
+//! One element at a time: the body of plain Rust, and what constants and sums of lanes need.
 //!
 //! Words are canonical before and after. The modulus leaves the highest bit of its N words free, so that a sum of two
 //! elements fits them, and so does every row of the product: its two carries together are below 2^64 ("no-carry" CIOS,
