@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod field;
 mod figures;
 mod keys;
 mod memory;
@@ -40,6 +41,8 @@ enum Command {
     MerklePoseidon(merkle::Args),
     /// A SHA3-256 Merkle tree over leaves of 64 bytes, all levels, beside other libraries.
     MerkleSha3(sha3::Args),
+    /// Products of prime field elements that stay in cache, beside ark-ff's.
+    FieldMul(field::Args),
     /// The low-degree extension of columns on a coset, beside Plonky2's.
     Ntt(ntt::Args),
     /// The low-degree extension and the Merkle tree of a matrix of values, beside Plonky2's.
@@ -67,6 +70,7 @@ fn main() -> anyhow::Result<()> {
         Command::Keys(args) => keys::run(&args),
         Command::MerklePoseidon(args) => merkle::run(&args),
         Command::MerkleSha3(args) => sha3::run(&args),
+        Command::FieldMul(args) => field::run(&args),
         Command::Ntt(args) => ntt::run(&args),
         Command::CommitMatrix(args) => oracle::run(&args),
         Command::Sumcheck(args) => sumcheck::run(sumcheck::Protocol::Sum, &args),
