@@ -188,3 +188,43 @@ fn roots_of_unity_have_their_order() {
         assert_ne!(Goldilocks::GENERATOR.pow((P - 1) / prime), Goldilocks::ONE);
     }
 }
+
+/// Sums of products, of the given terms.
+struct Sums<'a>(&'a [[Words; 2]]);
+
+impl Kernel for Sums<'_> {
+    type Output = Words;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> Words {
+        let f = GoldilocksLanes::new(lanes);
+        let mut sum = f.product_sum();
+        for [a, b] in self.0 {
+            f.accumulate(&mut sum, f.factor(f.load_words(a)), f.factor(f.load_words(b)));
+        }
+        let mut words = [0; LANES];
+        f.store_words(f.from_vector(f.to_vector(f.reduce(f.reduce_sum(sum)))), &mut words);
+        words
+    }
+}
+
+#[test]
+fn sums_of_products() {
+    let most = GoldilocksLanes::<evergrove_primitives::lanes::Portable>::MAX_TERMS;
+    let edge = |i: usize| -> [Words; 2] {
+        [0, 1].map(|e| core::array::from_fn(|lane| EDGES[(i * (3 + 4 * e) + lane * (1 + e)) % EDGES.len()]))
+    };
+    let mut cases: Vec<Vec<[Words; 2]>> = vec![vec![], vec![[[u64::MAX; LANES]; 2]; most]];
+    cases.extend([1, 2, 17, most].map(|n| (0..n).map(edge).collect()));
+    for terms in &cases {
+        let mut expected = [Goldilocks::ZERO; LANES];
+        for [a, b] in terms {
+            for lane in 0..LANES {
+                expected[lane] += Goldilocks::reduce(a[lane]) * Goldilocks::reduce(b[lane]);
+            }
+        }
+        for isa in available() {
+            assert_eq!(dispatch_on(isa, Sums(terms)), expected.map(Goldilocks::as_u64), "{isa}, {} terms", terms.len());
+        }
+    }
+}

@@ -13,8 +13,12 @@
 //! subtracting it, and a product of 128 bits is folded by one small product and two such corrections. Powers of two are
 //! roots of unity of order 192: a product with one is some shifts.
 
+mod sum;
+
 use super::{EPSILON, Goldilocks, partial_reduce};
 use crate::lanes::{Isa, LANES, Lanes};
+
+pub use sum::ProductSum;
 
 /// Any representatives, below 2^64.
 #[derive(Clone, Copy, Debug)]
@@ -269,7 +273,7 @@ impl<L: Lanes> GoldilocksLanes<L> {
         self.fold52(p0, p1, p2)
     }
 
-    /// p0 + 2^52 p1 + 2^104 p2 for p0 < 2^52, p1 < 2^54, p2 < 2^26.
+    /// p0 + 2^52 p1 + 2^104 p2 for p0 < 2^52, any p1, p2 < 2^55.
     ///
     /// With p1 = r + 2^12 q: 2^52 p1 = 2^52 r + 2^64 q and 2^64 q = (2^32 - 1) (q mod 2^32) - (q >> 32); 2^104 = -2^8.
     #[inline(always)]
