@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evergrove::input::Format;
 use evergrove_proof::{Profile, Scheme};
+use evergrove_recursion::ProverKind;
+use evergrove_recursion::prover::UnknownProver;
 
 use crate::commands::{batches, commit, completions, doctor, export, man, open, prove, prune, status, update, verify};
 
@@ -86,6 +88,9 @@ pub(crate) struct ProvingArgs {
     /// user's cache directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) keys: Option<PathBuf>,
+    /// Prover of the circuits: evergrove, or plonky2 for Plonky2's own; both make proofs for the same keys
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = parse_prover)]
+    pub(crate) prover: ProverKind,
     /// Write the duration of every proof to this file, a JSON object a line
     #[arg(long, value_name = "FILE")]
     pub(crate) timings: Option<PathBuf>,
@@ -101,6 +106,10 @@ pub(crate) fn parse_profile(text: &str) -> Result<Profile, String> {
 
 pub(crate) fn parse_scheme(text: &str) -> Result<Scheme, String> {
     text.parse().map_err(|e: evergrove_proof::UnknownScheme| e.to_string())
+}
+
+pub(crate) fn parse_prover(text: &str) -> Result<ProverKind, String> {
+    text.parse().map_err(|e: UnknownProver| e.to_string())
 }
 
 /// Bytes with an optional binary unit: `1048576`, `1024K`, `1MiB`.

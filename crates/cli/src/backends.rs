@@ -10,24 +10,28 @@ use evergrove_commit::{
 use evergrove_proof::keys::pinned_paper;
 use evergrove_proof::{HeightClass, Profile, Scheme};
 use evergrove_recursion::paper::{PaperBackend, PaperVerifier};
-use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, backend_id};
+use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, ProverKind, backend_id};
 
 /// The backend that proves where none is named.
 pub(crate) const DEFAULT: &str = "plonky2";
 
-/// Backends that prove and verify. Proving keys are kept in `keys`, where it is given.
-pub(crate) fn provers(keys: Option<PathBuf>) -> Backends {
+/// Backends that prove, with this prover, and verify. Proving keys are kept in `keys`, where it is given.
+pub(crate) fn provers(keys: Option<PathBuf>, prover: ProverKind) -> Backends {
     let mut backends = natives();
     for spec in paper_specs() {
         let (profile, class, keys) = (spec.profile, spec.class, keys.clone());
         backends.register(spec, move || {
-            Ok(Arc::new(PaperBackend::new(profile, class).with_cache(keys.as_deref())) as Arc<dyn RecursionBackend>)
+            let backend = PaperBackend::new(profile, class).with_cache(keys.as_deref()).with_prover(prover);
+            Ok(Arc::new(backend) as Arc<dyn RecursionBackend>)
         });
     }
     for spec in plonky2_specs() {
         let (profile, class, keys) = (spec.profile, spec.class, keys.clone());
         backends.register(spec, move || {
-            let backend: Arc<dyn RecursionBackend> = Arc::new(Plonky2Backend::load(profile, class, keys.as_deref())?);
+            let backend: Arc<dyn RecursionBackend> = {
+                let backend = Plonky2Backend::load(profile, class, keys.as_deref())?;
+                Arc::new(backend.with_prover(prover))
+            };
             Ok(backend)
         });
     }

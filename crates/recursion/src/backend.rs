@@ -6,10 +6,12 @@ use evergrove_commit::{
     BackendError, BackendId, BucketWitness, MergeWitness, NativeBackend, NodeKind, NodeProof, RecursionBackend,
 };
 use evergrove_proof::{HeightClass, Profile, Statement};
+use plonky2::iop::witness::PartialWitness;
 
 use crate::cache;
-use crate::circuit::{CircuitSpec, PlonkyProof, WrapTargets, circuit_config};
+use crate::circuit::{CircuitSpec, F, PlonkyProof, WrapTargets, circuit_config};
 use crate::keys::KeySet;
+use crate::prover::{CircuitProver, ProverKind};
 use crate::setup::{Circuit, CircuitPair, build_wrap};
 use crate::verifier::Plonky2Verifier;
 
@@ -66,6 +68,16 @@ impl Plonky2Backend {
         Self { profile, class, pair, wrap, verifier, rules }
     }
 
+    /// The backend with another prover than the default. Proofs, keys and verifiers stay the same.
+    pub fn with_prover(mut self, kind: ProverKind) -> Self {
+        self.pair.bucket.prover = CircuitProver::new(kind);
+        self.pair.merge.prover = CircuitProver::new(kind);
+        if let Some(wrap) = &mut self.wrap {
+            wrap.prover = CircuitProver::new(kind);
+        }
+        self
+    }
+
     /// The keys of the circuits.
     pub fn keys(&self) -> KeySet {
         KeySet::of(&self.pair, self.wrap.as_ref())
@@ -91,6 +103,51 @@ impl Plonky2Backend {
     /// The wrap circuit, where the profile has one.
     pub fn wrap_circuit(&self) -> Option<&Circuit<WrapTargets>> {
         self.wrap.as_ref()
+    }
+
+    /// What the bucket circuit is proven from.
+    ///
+    /// # Errors
+    /// When the witness contradicts the circuit's rules.
+    pub fn bucket_inputs(&self, witness: &BucketWitness) -> Result<PartialWitness<F>, BackendError> {
+        agree(self.rules.bucket_statement(&witness.leaves), &witness.statement)?;
+        let merge_key = self.pair.merge.data.verifier_only.circuit_digest;
+        self.pair.bucket.targets.assign(witness, merge_key).map_err(witness_error)
+    }
+
+    /// What the merge circuit is proven from.
+    ///
+    /// # Errors
+    /// When a child does not verify, or the witness contradicts the circuit's rules.
+    pub fn merge_inputs(
+        &self,
+        left: &NodeProof,
+        right: &NodeProof,
+        witness: &MergeWitness,
+    ) -> Result<PartialWitness<F>, BackendError> {
+        let proofs = [self.child(left)?, self.child(right)?];
+        agree(self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings), &witness.statement)?;
+        let [bucket_key, merge_key] = [&self.pair.bucket.data.verifier_only, &self.pair.merge.data.verifier_only];
+        let children = [(&proofs[0], left.kind == NodeKind::Bucket), (&proofs[1], right.kind == NodeKind::Bucket)];
+        let targets = &self.pair.merge.targets;
+        targets.assign(witness, children, left.statement.height, bucket_key, merge_key).map_err(witness_error)
+    }
+
+    /// What the wrap circuit is proven from.
+    ///
+    /// # Errors
+    /// When the profile has no wrap, or the child does not verify or is not a whole batch's.
+    pub fn wrap_inputs(&self, child: &NodeProof) -> Result<PartialWitness<F>, BackendError> {
+        agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
+        let circuit = self.wrap()?;
+        let proof = self.child(child)?;
+        let is_bucket = child.kind == NodeKind::Bucket;
+        let key = if is_bucket { &self.pair.bucket.data.verifier_only } else { &self.pair.merge.data.verifier_only };
+        circuit.targets.assign(&proof, is_bucket, key).map_err(witness_error)
+    }
+
+    fn wrap(&self) -> Result<&Circuit<WrapTargets>, BackendError> {
+        self.wrap.as_ref().ok_or_else(|| BackendError::Witness(format!("profile {} has no wrap", self.profile)))
     }
 
     /// The proof of a child, verified: a merge of one that does not verify would fail late and without a reason.
@@ -164,11 +221,8 @@ impl RecursionBackend for Plonky2Backend {
     }
 
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
-        agree(self.rules.bucket_statement(&witness.leaves), &witness.statement)?;
-        let circuit = &self.pair.bucket;
-        let merge_key = self.pair.merge.data.verifier_only.circuit_digest;
-        let wires = circuit.targets.assign(witness, merge_key).map_err(witness_error)?;
-        self.finish(NodeKind::Bucket, witness.statement, circuit.data.prove(wires))
+        let wires = self.bucket_inputs(witness)?;
+        self.finish(NodeKind::Bucket, witness.statement, self.pair.bucket.prove(wires))
     }
 
     fn prove_merge(
@@ -177,27 +231,13 @@ impl RecursionBackend for Plonky2Backend {
         right: &NodeProof,
         witness: &MergeWitness,
     ) -> Result<NodeProof, BackendError> {
-        let proofs = [self.child(left)?, self.child(right)?];
-        agree(self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings), &witness.statement)?;
-        let [bucket_key, merge_key] = [&self.pair.bucket.data.verifier_only, &self.pair.merge.data.verifier_only];
-        let children = [(&proofs[0], left.kind == NodeKind::Bucket), (&proofs[1], right.kind == NodeKind::Bucket)];
-        let circuit = &self.pair.merge;
-        let wires = circuit
-            .targets
-            .assign(witness, children, left.statement.height, bucket_key, merge_key)
-            .map_err(witness_error)?;
-        self.finish(NodeKind::Merge, witness.statement, circuit.data.prove(wires))
+        let wires = self.merge_inputs(left, right, witness)?;
+        self.finish(NodeKind::Merge, witness.statement, self.pair.merge.prove(wires))
     }
 
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
-        agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
-        let circuit =
-            self.wrap.as_ref().ok_or_else(|| BackendError::Witness(format!("profile {} has no wrap", self.profile)))?;
-        let proof = self.child(child)?;
-        let is_bucket = child.kind == NodeKind::Bucket;
-        let key = if is_bucket { &self.pair.bucket.data.verifier_only } else { &self.pair.merge.data.verifier_only };
-        let wires = circuit.targets.assign(&proof, is_bucket, key).map_err(witness_error)?;
-        self.finish(NodeKind::Wrap, child.statement, circuit.data.prove(wires))
+        let wires = self.wrap_inputs(child)?;
+        self.finish(NodeKind::Wrap, child.statement, self.wrap()?.prove(wires))
     }
 
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {

@@ -20,9 +20,11 @@ pub mod circuit;
 mod convert;
 pub mod keys;
 pub mod paper;
+pub mod prover;
 pub mod setup;
 mod verifier;
 
 pub use backend::{BACKEND_NAME, BACKEND_VERSION, Plonky2Backend, backend_id};
 pub use convert::shape_of;
+pub use prover::ProverKind;
 pub use verifier::Plonky2Verifier;

@@ -8,10 +8,12 @@ use plonky2::field::goldilocks_field::GoldilocksField;
 use plonky2::gates::gate::GateRef;
 use plonky2::gates::noop::NoopGate;
 use plonky2::hash::hash_types::HashOut;
+use plonky2::iop::witness::PartialWitness;
 use plonky2::plonk::circuit_data::{CircuitConfig, CircuitData, CommonCircuitData};
 
-use crate::circuit::{BucketTargets, Builder, C, CircuitSpec, D, F, MergeTargets, WrapTargets};
+use crate::circuit::{BucketTargets, Builder, C, CircuitSpec, D, F, MergeTargets, PlonkyProof, WrapTargets};
 use crate::keys::KeySet;
+use crate::prover::{CircuitProver, ProverKind};
 
 /// A circuit with the wires that its prover sets.
 pub struct Circuit<T> {
@@ -21,6 +23,31 @@ pub struct Circuit<T> {
     pub data: CircuitData<F, C, D>,
     /// Rows in use before padding.
     pub rows: usize,
+    /// What proves it.
+    pub prover: CircuitProver,
+}
+
+impl<T> Circuit<T> {
+    /// A circuit that is proven by the default prover.
+    pub fn new(targets: T, data: CircuitData<F, C, D>, rows: usize) -> Self {
+        Self { targets, data, rows, prover: CircuitProver::default() }
+    }
+
+    /// A proof of the circuit.
+    ///
+    /// # Errors
+    /// When `inputs` contradict the circuit or leave something open.
+    pub fn prove(&self, inputs: PartialWitness<F>) -> anyhow::Result<PlonkyProof> {
+        self.prover.prove(&self.data, inputs)
+    }
+
+    /// [`Circuit::prove`] by the circuit's prover or by plonky2's.
+    pub(crate) fn prove_by(&self, kind: ProverKind, inputs: PartialWitness<F>) -> anyhow::Result<PlonkyProof> {
+        match kind {
+            ProverKind::Evergrove => self.prove(inputs),
+            ProverKind::Plonky2 => self.data.prove(inputs),
+        }
+    }
 }
 
 /// The two circuits that prove each other.
@@ -91,9 +118,9 @@ impl CircuitPair {
         merge: CircuitData<F, C, D>,
     ) -> Self {
         let targets = Unbuilt::bucket(spec);
-        let bucket = Circuit { rows: targets.builder.num_gates(), targets: targets.targets, data: bucket };
+        let bucket = Circuit::new(targets.targets, bucket, targets.builder.num_gates());
         let targets = Unbuilt::merge(spec, common, bucket_key);
-        let merge = Circuit { rows: targets.builder.num_gates(), targets: targets.targets, data: merge };
+        let merge = Circuit::new(targets.targets, merge, targets.builder.num_gates());
         Self { bucket, merge }
     }
 
@@ -110,7 +137,8 @@ impl CircuitPair {
 /// Builds a bucket circuit alone, with no more rows than it needs: it can be proven and examined, but not merged.
 pub fn build_bucket(spec: &CircuitSpec) -> Circuit<BucketTargets> {
     let Unbuilt { targets, builder } = Unbuilt::bucket(spec);
-    Circuit { targets, rows: builder.num_gates(), data: builder.build() }
+    let rows = builder.num_gates();
+    Circuit::new(targets, builder.build(), rows)
 }
 
 /// log2 of the rows that a bucket of this spec takes, padding aside. Commits to nothing, so that it costs a second or two.
@@ -121,13 +149,14 @@ pub fn bucket_degree_bits(spec: &CircuitSpec) -> usize {
 /// Builds the wrap of the proofs that verify with `keys`.
 pub fn build_wrap(keys: &KeySet, config: &CircuitConfig) -> Circuit<WrapTargets> {
     let Unbuilt { targets, builder } = Unbuilt::wrap(keys, config);
-    Circuit { targets, rows: builder.num_gates(), data: builder.build() }
+    let rows = builder.num_gates();
+    Circuit::new(targets, builder.build(), rows)
 }
 
 /// The wrap whose circuit has been built before.
 pub(crate) fn describe_wrap(keys: &KeySet, config: &CircuitConfig, data: CircuitData<F, C, D>) -> Circuit<WrapTargets> {
     let Unbuilt { targets, builder } = Unbuilt::wrap(keys, config);
-    Circuit { targets, rows: builder.num_gates(), data }
+    Circuit::new(targets, data, builder.num_gates())
 }
 
 /// A circuit's constraints and wires, before its commitment.
@@ -183,7 +212,7 @@ impl<T> Unbuilt<T> {
     /// The circuit, padded like [`Self::mock`].
     pub(crate) fn commit(mut self, spec: &CircuitSpec, gates: &[GateRef<F, D>]) -> Circuit<T> {
         let rows = self.pad(spec, gates);
-        Circuit { targets: self.targets, data: self.builder.build(), rows }
+        Circuit::new(self.targets, self.builder.build(), rows)
     }
 }
 

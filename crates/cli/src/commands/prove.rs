@@ -52,7 +52,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let indices = args.indices.as_deref().map(read_indices).transpose()?;
     let store = Store::open(&args.store.store)?;
-    let backends = backends::provers(backends::keys_dir(args.proving.keys.as_deref()));
+    let backends = backends::provers(backends::keys_dir(args.proving.keys.as_deref()), args.proving.prover);
     let choice = choice(args, &store, indices.is_some())?;
     // A batch that is there changes its backend only when that is asked for.
     let members = match (indices, args.profile.is_some() || args.backend.is_some() || args.scheme.is_some()) {

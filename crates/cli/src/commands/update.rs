@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     }
     let store = Store::open(&args.store.store)?;
     let changes = changes(args, &store, terminal)?;
-    let backends = backends::provers(backends::keys_dir(args.proving.keys.as_deref()));
+    let backends = backends::provers(backends::keys_dir(args.proving.keys.as_deref()), args.proving.prover);
     let batches = store.batches()?;
     let specs = batches.iter().map(|b| BackendSpec {
         scheme: b.scheme,

@@ -57,7 +57,7 @@ static FIXTURE: LazyLock<Fixture> = LazyLock::new(|| {
     assert_ne!(keys[0], keys[1]);
     let targets = LevelTargets::build(&mut builder, common, keys[0], keys[1]);
     let rows = builder.num_gates();
-    Fixture { anything, level: Circuit { targets, rows, data: builder.build() } }
+    Fixture { anything, level: Circuit::new(targets, builder.build(), rows) }
 });
 
 /// Like the stand-in's circuit, with another key: it has a constant more.

@@ -80,7 +80,7 @@ impl Compaction {
         }
         b.register_public_inputs(&proof.public_inputs[..8]);
         let rows = b.num_gates();
-        let circuit = Circuit { targets: Targets { proof, which, key }, data: b.build(), rows };
+        let circuit = Circuit::new(Targets { proof, which, key }, b.build(), rows);
         let verifier = CircuitVerifier::new(&circuit.data.common, &circuit.data.verifier_only);
         Self { circuit, keys, height, verifier }
     }
@@ -95,7 +95,7 @@ impl Compaction {
                 pw.set_bool_target(*flag, k == which)?;
             }
             pw.set_cap_target(&key.constants_sigmas_cap, &self.keys[which].constants_sigmas_cap)?;
-            self.circuit.data.prove(pw)
+            self.circuit.prove(pw)
         };
         let compact = prove().map_err(|e| BackendError::Witness(format!("{NAME}: {e}")))?;
         let digest = |at: usize| {

@@ -67,7 +67,7 @@ impl Monolithic {
             .bucket
             .targets
             .assign(witness, HashOut::ZERO)
-            .and_then(|wires| self.bucket.data.prove(wires))
+            .and_then(|wires| self.bucket.prove(wires))
             .map_err(|e| BackendError::Witness(format!("monolithic proof: {e}")))?;
         self.compaction.prove(&proof, 0)
     }

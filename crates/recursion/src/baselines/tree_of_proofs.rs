@@ -263,7 +263,8 @@ impl TreeOfProofs {
         let config = circuit_config(&params);
         let mut builder = Builder::new(config.clone());
         let targets = PathTargets::build(&mut builder, height);
-        let path = Circuit { rows: builder.num_gates(), targets, data: builder.build() };
+        let rows = builder.num_gates();
+        let path = Circuit::new(targets, builder.build(), rows);
         let joins = build_joins(&config, params.degree_bits.into(), height, &path)?;
         let keys = joins.each_ref().map(|j| j.data.verifier_only.clone());
         let family = family(&keys);
@@ -279,7 +280,7 @@ impl TreeOfProofs {
     pub fn prove_path(&self, root: &Digest, leaf: &LeafWitness) -> Result<PathProof, BackendError> {
         let wires = self.path.targets.assign(root, leaf);
         let proof = wires
-            .and_then(|wires| self.path.data.prove(wires))
+            .and_then(|wires| self.path.prove(wires))
             .map_err(|e| BackendError::Witness(format!("the path of index {}: {e}", leaf.index)))?;
         Ok(PathProof { proof, join: None })
     }
@@ -300,7 +301,7 @@ impl TreeOfProofs {
             let ((_, last), (first, _)) = (span(left), span(right));
             anyhow::ensure!(last < first, "index {last} does not come before index {first}");
             anyhow::ensure!(left.proof.public_inputs[..4] == right.proof.public_inputs[..4], "two vectors");
-            self.joins[kind as usize].data.prove(self.wires(kind, children, swapped)?)
+            self.joins[kind as usize].prove(self.wires(kind, children, swapped)?)
         };
         let proof = prove().map_err(|e| BackendError::Witness(format!("a join: {e}")))?;
         Ok(PathProof { proof, join: Some(kind) })

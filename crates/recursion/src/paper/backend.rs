@@ -16,6 +16,7 @@ use crate::backend::{backend_id, witness_error};
 use crate::cache::circuit_bytes;
 use crate::circuit::{F, PlonkyProof, to_hash};
 use crate::keys::to_pinned;
+use crate::prover::ProverKind;
 use crate::verifier::CircuitVerifier;
 
 /// Proves the paper's scheme with Plonky2, for one profile and height class. Circuits are built when they are first needed,
@@ -29,6 +30,7 @@ pub struct PaperBackend {
     chain: Chain,
     /// The circuits' constraints as code.
     rules: NativeBackend,
+    prover: ProverKind,
 }
 
 impl PaperBackend {
@@ -43,7 +45,8 @@ impl PaperBackend {
     /// If `block_height` is above 20.
     pub fn with_block_height(profile: Profile, class: HeightClass, block_height: u8) -> Self {
         let rules = NativeBackend::of_paper(profile, class, block_height);
-        Self { profile, class, chain: Chain::new(profile, class.height_max(), block_height), rules }
+        let chain = Chain::new(profile, class.height_max(), block_height);
+        Self { profile, class, chain, rules, prover: ProverKind::default() }
     }
 
     /// The backend that keeps its circuits in `dir`, and takes from there those that an earlier one has left. The directory is
@@ -51,6 +54,12 @@ impl PaperBackend {
     #[must_use]
     pub fn with_cache(self, dir: Option<&Path>) -> Self {
         Self { chain: self.chain.with_cache(dir), ..self }
+    }
+
+    /// The backend with another prover than the default. Proofs, keys and verifiers stay the same.
+    #[must_use]
+    pub fn with_prover(self, prover: ProverKind) -> Self {
+        Self { prover, ..self }
     }
 
     /// The circuits.
@@ -206,7 +215,7 @@ impl RecursionBackend for PaperBackend {
             return Err(BackendError::Witness(format!("a block of height {}", statement.height)));
         };
         let wires = link.circuit.targets.assign(witness).map_err(witness_error)?;
-        self.finish(NodeKind::Bucket, statement, link.circuit.data.prove(wires))
+        self.finish(NodeKind::Bucket, statement, link.circuit.prove_by(self.prover, wires))
     }
 
     fn prove_level(
@@ -225,7 +234,7 @@ impl RecursionBackend for PaperBackend {
         let stand_in = (level.stand_in.proof(), level.stand_in.key());
         let circuit = &level.link.circuit;
         let wires = circuit.targets.assign(witness, keyed, stand_in).map_err(witness_error)?;
-        self.finish(NodeKind::Merge, statement, circuit.data.prove(wires))
+        self.finish(NodeKind::Merge, statement, circuit.prove_by(self.prover, wires))
     }
 
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
@@ -236,7 +245,7 @@ impl RecursionBackend for PaperBackend {
             None => return Err(BackendError::Witness(format!("profile {} has no wrap", self.profile))),
         };
         let wires = circuit.targets.assign((&proof, kind.key())).map_err(witness_error)?;
-        let proof = self.finish(NodeKind::Wrap, child.statement, circuit.data.prove(wires))?;
+        let proof = self.finish(NodeKind::Wrap, child.statement, circuit.prove_by(self.prover, wires))?;
         self.check_pinned(&proof).map_err(|e| BackendError::Internal(format!("by the pinned key: {e}")))?;
         Ok(proof)
     }

@@ -122,7 +122,7 @@ impl<T> Link<T> {
             data
         });
         let verifier = CircuitVerifier::new(&data.common, &data.verifier_only);
-        Self { circuit: Circuit { targets, data, rows }, verifier }
+        Self { circuit: Circuit::new(targets, data, rows), verifier }
     }
 }
 

@@ -1,0 +1,92 @@
+//! Which prover proves a circuit.
+
+use core::fmt;
+use core::str::FromStr;
+use std::sync::OnceLock;
+
+use plonky2::iop::witness::PartialWitness;
+use plonky2::plonk::circuit_data::CircuitData;
+
+use super::Prover;
+use crate::circuit::{C, D, F, PlonkyProof};
+
+/// A prover by its name. Proofs are of the same circuits, and verify with the same keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ProverKind {
+    /// [`Prover`], and plonky2's for circuits that it does not support.
+    #[default]
+    Evergrove,
+    /// Plonky2's own prover.
+    Plonky2,
+}
+
+impl ProverKind {
+    /// All provers, the default first.
+    pub const ALL: [Self; 2] = [Self::Evergrove, Self::Plonky2];
+
+    /// The name, as it stands on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Evergrove => "evergrove",
+            Self::Plonky2 => "plonky2",
+        }
+    }
+}
+
+impl fmt::Display for ProverKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A text names no prover.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown prover {0:?}: choose evergrove or plonky2")]
+pub struct UnknownProver(pub String);
+
+impl FromStr for ProverKind {
+    type Err = UnknownProver;
+
+    fn from_str(s: &str) -> Result<Self, UnknownProver> {
+        Self::ALL.into_iter().find(|p| p.name() == s).ok_or_else(|| UnknownProver(s.into()))
+    }
+}
+
+/// The prover of one circuit. Its tables are built by the first proof.
+#[derive(Default)]
+pub struct CircuitProver {
+    kind: ProverKind,
+    /// `None` inside where the circuit is not supported.
+    prover: OnceLock<Option<Prover>>,
+}
+
+impl CircuitProver {
+    /// A prover of this kind.
+    pub fn new(kind: ProverKind) -> Self {
+        Self { kind, prover: OnceLock::new() }
+    }
+
+    /// Proves `circuit`, the same in all calls.
+    ///
+    /// # Errors
+    /// When `inputs` contradict the circuit or leave something open.
+    pub fn prove(&self, circuit: &CircuitData<F, C, D>, inputs: PartialWitness<F>) -> anyhow::Result<PlonkyProof> {
+        match self.tables(circuit) {
+            Some(prover) => prover.prove(circuit, inputs),
+            None => circuit.prove(inputs),
+        }
+    }
+
+    /// Our prover, where it is chosen and supports the circuit.
+    fn tables(&self, circuit: &CircuitData<F, C, D>) -> Option<&Prover> {
+        if self.kind == ProverKind::Plonky2 {
+            return None;
+        }
+        if self.prover.get().is_none() {
+            // Not `get_or_init`: the tables are built in a thread pool, one of whose threads may wait here. Two threads that
+            // are here at the same time do the work twice.
+            let _ = self.prover.set(Prover::new(circuit).ok());
+        }
+        self.prover.get()?.as_ref()
+    }
+}

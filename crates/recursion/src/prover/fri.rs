@@ -1,0 +1,172 @@
+//! FRI: the combination of all openings, its commitments, grinding and queries.
+
+use anyhow::anyhow;
+use evergrove_kernels::ntt::{Row, ZERO_ROW};
+use evergrove_kernels::oracle::Oracle;
+use evergrove_kernels::tree::merkle::{self, Shape};
+use evergrove_primitives::lanes::LANES;
+use evergrove_primitives::{Digest, Goldilocks};
+use plonky2::field::polynomial::PolynomialCoeffs;
+use plonky2::field::types::Field;
+use plonky2::fri::FriParams;
+use plonky2::fri::oracle::PolynomialBatch;
+use plonky2::fri::proof::{FriInitialTreeProof, FriProof, FriQueryRound, FriQueryStep};
+use rayon::prelude::*;
+
+use super::openings::{Weighted, combine, extension, pair, powers};
+use super::oracle::{open, path, plonky_cap};
+use super::tables::{Layer, Tables};
+use super::transcript::Transcript;
+use super::{E, F, Phase};
+use crate::circuit::{C, D, Poseidon};
+
+/// What is opened.
+pub(super) struct Opened<'a> {
+    pub(super) tables: &'a Tables,
+    pub(super) preprocessed: &'a PolynomialBatch<F, C, D>,
+    /// Wires, Z and partial products, quotient chunks.
+    pub(super) oracles: [&'a Oracle; 3],
+    pub(super) zeta: E,
+    /// The next row's point.
+    pub(super) zeta_next: E,
+}
+
+/// A committed layer.
+struct Committed {
+    /// Leaves of 2^arity elements, one behind the other.
+    leaves: Vec<Goldilocks>,
+    shape: Shape,
+    nodes: Vec<Digest>,
+    arity_bits: usize,
+}
+
+impl Committed {
+    fn cap(&self) -> &[Digest] {
+        &self.nodes[self.shape.level(self.shape.levels() - 1)]
+    }
+}
+
+/// Proves the openings.
+pub(super) fn prove(
+    opened: &Opened<'_>,
+    params: &FriParams,
+    transcript: &mut Transcript,
+    ended: &mut dyn FnMut(Phase),
+) -> anyhow::Result<FriProof<F, Poseidon, D>> {
+    let tables = opened.tables;
+    let alpha = transcript.extension_challenge();
+    let mut coefficients = batch(opened, alpha);
+    ended(Phase::Combination);
+    let mut layers = Vec::with_capacity(tables.layers.len());
+    for layer in &tables.layers {
+        let committed = commit(params, layer, &coefficients);
+        transcript.observe_cap(committed.cap());
+        layers.push(committed);
+        let beta = transcript.extension_challenge();
+        coefficients = (coefficients.par_chunks_exact(1 << layer.arity_bits))
+            .map(|chunk| chunk.iter().rev().fold(E::ZERO, |sum, x| sum * beta + *x))
+            .collect();
+    }
+    transcript.observe_extension(&coefficients);
+    ended(Phase::Fri);
+    let bits = params.config.proof_of_work_bits;
+    let pow_witness = transcript.grind(tables.isa, bits).ok_or_else(|| anyhow!("no proof of work of {bits} bits"))?;
+    ended(Phase::Grinding);
+    let queries = transcript.queries(params.config.num_query_rounds, params.lde_bits());
+    let proof = FriProof {
+        commit_phase_merkle_caps: layers.iter().map(|l| plonky_cap(l.cap())).collect(),
+        query_round_proofs: queries.into_par_iter().map(|q| query(opened, &layers, q)).collect(),
+        final_poly: PolynomialCoeffs::new(coefficients),
+        pow_witness,
+    };
+    ended(Phase::Queries);
+    Ok(proof)
+}
+
+/// The polynomial that FRI proves to be of low degree: all polynomials opened at zeta and Z opened at the next point, each
+/// batch less its value and divided by X minus the point.
+fn batch(opened: &Opened<'_>, alpha: E) -> Vec<E> {
+    let tables = opened.tables;
+    let (n, nc, isa) = (tables.size(), tables.challenges, tables.isa);
+    let columns = tables.constants + tables.routed;
+    let all = [(&tables.preprocessed[..], columns)]
+        .into_iter()
+        .chain(opened.oracles.iter().map(|o| (o.coefficients(), o.columns())));
+    let mut weights = powers(alpha, columns + opened.oracles.iter().map(|o| o.columns()).sum::<usize>()).into_iter();
+    let mut weighted = Vec::new();
+    for (coefficients, columns) in all {
+        for (g, rows) in coefficients.chunks_exact(n).enumerate() {
+            let mut group = [ZERO_ROW; 2];
+            let [re, im] = &mut group;
+            for ((re, im), weight) in re.iter_mut().zip(im).take(columns - LANES * g).zip(&mut weights) {
+                [*re, *im] = weight;
+            }
+            weighted.push(Weighted { rows, weights: group });
+        }
+    }
+    let mut next = [ZERO_ROW; 2];
+    for (j, [re, im]) in powers(alpha, nc).into_iter().enumerate() {
+        (next[0][j], next[1][j]) = (re, im);
+    }
+    let next = [Weighted { rows: &opened.oracles[1].coefficients()[..n], weights: next }];
+    let (first, second) = rayon::join(
+        || divide(&combine(isa, &weighted, n), opened.zeta),
+        || divide(&combine(isa, &next, n), opened.zeta_next),
+    );
+    let shift = alpha.exp_u64(nc as u64);
+    first.par_iter().zip(&second).map(|(a, b)| *a * shift + *b).collect()
+}
+
+/// (p(X) - p(z)) / (X - z).
+fn divide(p: &[E], z: E) -> Vec<E> {
+    let mut out = vec![E::ZERO; p.len()];
+    let mut sum = E::ZERO;
+    for i in (1..p.len()).rev() {
+        sum = sum * z + p[i];
+        out[i - 1] = sum;
+    }
+    out
+}
+
+/// Extends a polynomial and commits to its values, 2^arity to a leaf.
+fn commit(params: &FriParams, layer: &Layer, coefficients: &[E]) -> Committed {
+    let (n, cosets) = (coefficients.len(), 1 << params.config.rate_bits);
+    let parts: Vec<[Goldilocks; 2]> = coefficients.iter().map(|x| pair(*x)).collect();
+    // Real and imaginary parts by eight cosets, each interleaved.
+    let groups: Vec<Vec<Row>> = (layer.shift.par_chunks_exact(n))
+        .flat_map(|shift| (0..2).into_par_iter().map(move |part| (shift, part)))
+        .map(|(shift, part)| {
+            let shifted = shift.iter().zip(&parts).map(|(shift, x)| shift.map(|s| s * x[part]));
+            let mut rows: Vec<Row> = shifted.collect();
+            layer.forward.transform_in_place(&mut rows).expect("rows of the layer's size");
+            rows
+        })
+        .collect();
+    let arity = 1 << layer.arity_bits;
+    let mut leaves = vec![Goldilocks::ZERO; 2 * n * cosets];
+    leaves.par_chunks_mut(2 * n).enumerate().for_each(|(coset, leaves)| {
+        let [real, imaginary] = [0, 1].map(|part| &groups[2 * (coset / LANES) + part]);
+        for ((pair, re), im) in leaves.as_chunks_mut::<2>().0.iter_mut().zip(real).zip(imaginary) {
+            *pair = [re[coset % LANES], im[coset % LANES]];
+        }
+    });
+    let shape = Shape::new(n * cosets / arity, 2 * arity, params.config.cap_height as u32).expect("plonky2's tree");
+    let nodes = merkle::build_vec(merkle::Poseidon, &shape, &leaves).expect("a tree of this shape");
+    Committed { leaves, shape, nodes, arity_bits: layer.arity_bits }
+}
+
+/// The openings of all trees for one query.
+fn query(opened: &Opened<'_>, layers: &[Committed], index: usize) -> FriQueryRound<F, Poseidon, D> {
+    let tree = &opened.preprocessed.merkle_tree;
+    let mut evals_proofs = vec![(tree.get(index).to_vec(), tree.prove(index))];
+    evals_proofs.extend(opened.oracles.iter().map(|o| open(o, index)));
+    let mut index = index;
+    let steps = layers.iter().map(|layer| {
+        index >>= layer.arity_bits;
+        let leaf = layer.leaves.as_chunks::<2>().0.chunks_exact(1 << layer.arity_bits).nth(index);
+        let evals = leaf.expect("a leaf per index").iter().map(|x| extension(*x)).collect();
+        FriQueryStep { evals, merkle_proof: path(&layer.shape, &layer.nodes, index) }
+    });
+    let steps = steps.collect();
+    FriQueryRound { initial_trees_proof: FriInitialTreeProof { evals_proofs }, steps }
+}

@@ -1,0 +1,294 @@
+//! The quotient: all constraints, combined and divided by Z_H.
+//!
+//! The vanishing polynomial is evaluated on the first cosets of the extension, as many as its degree asks for, at eight
+//! points of a coset at a time. The values of coset b give the remainder modulo X^n - s_b^n; the remainders of one
+//! challenge are interpolated side by side, and a small matrix turns them into chunks of n coefficients.
+
+use anyhow::ensure;
+use evergrove_kernels::ntt::{Row, ZERO_ROW};
+use evergrove_kernels::oracle::{Oracle, Workspace};
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::goldilocks::lanes::{Canonical, GoldilocksLanes, Loose};
+use evergrove_primitives::lanes::{Body, Kernel, LANES, Lanes, dispatch_on};
+use plonky2::hash::hash_types::HashOut;
+use rayon::prelude::*;
+
+use super::F;
+use super::gates::{Constraints, Evaluate};
+use super::oracle;
+use super::permutation::{Challenges, load_plonky, load_rows};
+use super::tables::Tables;
+
+/// Vectors of rows of a task.
+const TASK: usize = 16;
+
+/// What the vanishing polynomial is made of.
+pub(super) struct Inputs<'a> {
+    pub(super) tables: &'a Tables,
+    /// Values of constants and sigmas, row by row.
+    pub(super) preprocessed: &'a [Vec<F>],
+    pub(super) wires: &'a Oracle,
+    pub(super) zs: &'a Oracle,
+    pub(super) permutation: &'a Challenges,
+    pub(super) alphas: &'a [Goldilocks],
+    pub(super) public_inputs_hash: &'a HashOut<F>,
+}
+
+/// Writes the chunks' coefficients into `out`.
+///
+/// # Errors
+/// When the quotient has too high a degree: the wires do not obey the constraints. Where the degree fills all chunks this
+/// does not show, and the proof is one that does not verify.
+pub(super) fn fill(inputs: &Inputs<'_>, out: &mut Workspace) -> anyhow::Result<()> {
+    let Inputs { tables, alphas, .. } = inputs;
+    let (n, nc, isa) = (tables.size(), tables.challenges, tables.isa);
+    let terms = nc * (tables.chunks + 1) + tables.gate_constraints;
+    let weights: Vec<Vec<Goldilocks>> = (alphas.iter())
+        .map(|a| core::iter::successors(Some(Goldilocks::ONE), |p| Some(*p * *a)).take(terms).collect())
+        .collect();
+    let weights = &weights;
+    // Eight rows at a time, and each challenge by challenge.
+    let mut values = vec![ZERO_ROW; nc * n];
+    values.par_chunks_mut(TASK * nc * LANES).enumerate().for_each(|(task, values)| {
+        dispatch_on(isa, Vanishing { inputs, weights, first: task * TASK, values });
+    });
+    let values = &values;
+    let remainders: Vec<Vec<Row>> = (0..nc)
+        .into_par_iter()
+        .map(|c| {
+            let mut rows = vec![ZERO_ROW; n];
+            for (v, rows) in rows.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+                rows.copy_from_slice(&values[(v * nc + c) * LANES..][..LANES]);
+            }
+            tables.shared.domain.inverse().transform_in_place(&mut rows).expect("rows of the domain's size");
+            rows.par_chunks_mut(TASK * LANES).enumerate().for_each(|(task, rows)| {
+                dispatch_on(isa, Chunks { tables, first: task * TASK * LANES, rows });
+            });
+            rows
+        })
+        .collect();
+    let chunk = tables.chunk;
+    let out = out.coefficients_mut();
+    if chunk == LANES {
+        for (group, rows) in out.chunks_exact_mut(n).zip(&remainders) {
+            group.copy_from_slice(rows);
+        }
+        return Ok(());
+    }
+    for (c, rows) in remainders.iter().enumerate() {
+        for (i, row) in rows.iter().enumerate() {
+            for (k, x) in row.iter().enumerate().take(chunk) {
+                let column = c * chunk + k;
+                out[column / LANES * n + i][column % LANES] = *x;
+            }
+            let rest = &row[chunk..];
+            ensure!(rest.iter().all(|x| *x == Goldilocks::ZERO), "the constraints do not hold: no quotient");
+        }
+    }
+    Ok(())
+}
+
+struct Vanishing<'a> {
+    inputs: &'a Inputs<'a>,
+    /// Powers of each alpha.
+    weights: &'a [Vec<Goldilocks>],
+    /// The first vector of rows.
+    first: usize,
+    values: &'a mut [Row],
+}
+
+impl Kernel for Vanishing<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let f = GoldilocksLanes::new(lanes);
+        let Self { inputs, weights, first, values } = self;
+        let tables = inputs.tables;
+        let zero = f.splat(Goldilocks::ZERO);
+        let nc = tables.challenges;
+        let most = tables.gate_constraints.max(nc * (tables.chunks + 1));
+        let mut columns = Columns {
+            preprocessed: vec![zero; (tables.constants + tables.routed).next_multiple_of(LANES)],
+            wires: vec![zero; inputs.wires.columns().next_multiple_of(LANES)],
+            zs: vec![zero; inputs.zs.columns().next_multiple_of(LANES)],
+            next: [zero; LANES],
+        };
+        let mut constraints = Constraints::new(f, most);
+        let mut results = vec![[zero; LANES]; nc];
+        for (v, values) in values.chunks_exact_mut(nc * LANES).enumerate() {
+            let position = (first + v) * LANES;
+            for (coset, vanishing_inverse) in tables.quotient.vanishing_inverse.iter().enumerate() {
+                columns.load(f, inputs, coset, position);
+                constraints.clear();
+                lanes.outline(Permutation { inputs, columns: &columns, coset, position, out: &mut constraints });
+                let mut totals = [Loose::from(zero); LANES];
+                for c in 0..nc {
+                    totals[c] = weigh(f, constraints.values(), &weights[c]);
+                }
+                let offset = constraints.values().len();
+                let (selectors, constants) = columns.preprocessed.split_at(tables.selectors);
+                let constants = &constants[..tables.constants - tables.selectors];
+                for gate in &tables.gates {
+                    constraints.clear();
+                    lanes.outline(Evaluate {
+                        gate: &gate.gate,
+                        constants,
+                        wires: &columns.wires,
+                        public_inputs_hash: inputs.public_inputs_hash,
+                        out: &mut constraints,
+                    });
+                    if constraints.values().is_empty() {
+                        continue;
+                    }
+                    let mut filter = Loose::from(f.splat(Goldilocks::ONE));
+                    for other in &gate.others {
+                        filter = f.mul(filter, f.sub(f.splat(*other), selectors[gate.selector]));
+                    }
+                    let filter = f.factor(filter);
+                    for c in 0..nc {
+                        let sum = weigh(f, constraints.values(), &weights[c][offset..]);
+                        totals[c] = f.add(f.mul_by(sum, filter), f.reduce(totals[c]));
+                    }
+                }
+                let inverse = f.factor(f.splat(*vanishing_inverse));
+                for c in 0..nc {
+                    results[c][coset] = f.reduce(f.mul_by(totals[c], inverse));
+                }
+            }
+            for (result, rows) in results.iter().zip(values.chunks_exact_mut(LANES)) {
+                for (x, row) in f.transpose(*result).into_iter().zip(rows) {
+                    f.store(x, row);
+                }
+            }
+        }
+    }
+}
+
+/// sum_k constraint_k weight_k.
+#[inline(always)]
+fn weigh<L: Lanes>(f: GoldilocksLanes<L>, constraints: &[Loose<L::V>], weights: &[Goldilocks]) -> Loose<L::V> {
+    let mut sum = f.product_sum();
+    for (constraint, weight) in constraints.iter().zip(weights) {
+        f.accumulate(&mut sum, f.factor(*constraint), f.factor(f.splat(*weight)));
+    }
+    f.reduce_sum(sum)
+}
+
+/// The values of all polynomials at eight points of a coset.
+struct Columns<V> {
+    /// Constants, then sigmas.
+    preprocessed: Vec<Canonical<V>>,
+    wires: Vec<Canonical<V>>,
+    /// Z, then partial products.
+    zs: Vec<Canonical<V>>,
+    /// Z at the next rows.
+    next: [Canonical<V>; LANES],
+}
+
+impl<V: Copy> Columns<V> {
+    #[inline(always)]
+    fn load<L: Lanes<V = V>>(&mut self, f: GoldilocksLanes<L>, inputs: &Inputs<'_>, coset: usize, position: usize) {
+        let tables = inputs.tables;
+        let n = tables.size();
+        let leaves = &inputs.preprocessed[coset * n + position..];
+        let rows: [&[F]; LANES] = core::array::from_fn(|j| &leaves[j][..]);
+        for (start, columns) in (0..).step_by(LANES).zip(self.preprocessed.as_chunks_mut().0) {
+            *columns = load_plonky(f, &rows, start);
+        }
+        for (to, oracle) in [(&mut self.wires, inputs.wires), (&mut self.zs, inputs.zs)] {
+            for (group, columns) in oracle::coset(oracle, coset).zip(to.as_chunks_mut().0) {
+                let rows = group[position..].first_chunk().expect("a multiple of eight rows");
+                *columns = f.transpose(load_rows(f, rows));
+            }
+        }
+        let zs = oracle::coset(inputs.zs, coset).next().expect("a group of Z");
+        for (j, row) in self.next.iter_mut().enumerate() {
+            let next = (tables.reverse(position + j) + 1) % n;
+            *row = f.load(&zs[tables.reverse(next)]);
+        }
+        self.next = f.transpose(self.next);
+    }
+}
+
+/// The constraints of the permutation argument.
+struct Permutation<'a, V> {
+    inputs: &'a Inputs<'a>,
+    columns: &'a Columns<V>,
+    coset: usize,
+    position: usize,
+    out: &'a mut Constraints<V>,
+}
+
+impl<L: Lanes> Body<L> for Permutation<'_, L::V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, lanes: L) {
+        let f = GoldilocksLanes::new(lanes);
+        let Self { inputs, columns, coset, position, out } = self;
+        let tables = inputs.tables;
+        let (nc, chunks) = (tables.challenges, tables.chunks);
+        let at = coset * tables.size() + position;
+        let load = |all: &[Goldilocks]| f.load(all[at..].first_chunk().expect("a multiple of eight rows"));
+        let (x, lagrange) = (load(&tables.quotient.points), load(&tables.quotient.lagrange));
+        for z in &columns.zs[..nc] {
+            out.push(f.mul(lagrange, f.sub(*z, f.splat(Goldilocks::ONE))));
+        }
+        let sigmas = &columns.preprocessed[tables.constants..];
+        for c in 0..nc {
+            let (beta, gamma) = (inputs.permutation.betas[c], inputs.permutation.gammas[c]);
+            let (beta_factor, gamma_lanes) = (f.factor(f.splat(beta)), f.splat(gamma));
+            let partials = &columns.zs[nc + c * (chunks - 1)..][..chunks - 1];
+            for e in 0..chunks {
+                let mut left = Loose::from(if e == 0 { columns.zs[c] } else { partials[e - 1] });
+                let mut right = Loose::from(if e + 1 == chunks { columns.next[c] } else { partials[e] });
+                let range = e * tables.chunk..((e + 1) * tables.chunk).min(tables.routed);
+                let factors = sigmas[range.clone()].iter().zip(&columns.wires[range.clone()]);
+                for ((sigma, w), identity) in factors.zip(&inputs.permutation.identities[c][range]) {
+                    let w = f.reduce(f.add(*w, gamma_lanes));
+                    left = f.mul(left, f.add(f.mul(x, f.splat(*identity)), w));
+                    right = f.mul(right, f.add(f.mul_by(*sigma, beta_factor), w));
+                }
+                out.push(f.sub(left, f.reduce(right)));
+            }
+        }
+    }
+}
+
+/// Remainders, interpolated but shifted, to chunks; eight rows at a time.
+struct Chunks<'a> {
+    tables: &'a Tables,
+    first: usize,
+    rows: &'a mut [Row],
+}
+
+impl Kernel for Chunks<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let f = GoldilocksLanes::new(lanes);
+        let Self { tables, first, rows } = self;
+        let quotient = &tables.quotient;
+        let unshift = quotient.unshift[first..].as_chunks::<LANES>().0;
+        for (rows, unshift) in rows.as_chunks_mut::<LANES>().0.iter_mut().zip(unshift) {
+            let mut remainders = load_rows(f, rows);
+            for (x, power) in remainders.iter_mut().zip(unshift) {
+                *x = f.reduce(f.mul(*x, f.load(power)));
+            }
+            let remainders = f.transpose(remainders);
+            let mut chunks = remainders;
+            for (chunk, line) in chunks.iter_mut().zip(&quotient.matrix) {
+                let mut sum = f.product_sum();
+                for (remainder, entry) in remainders.iter().zip(line) {
+                    f.accumulate(&mut sum, f.factor(*remainder), f.factor(f.splat(*entry)));
+                }
+                *chunk = f.reduce(f.reduce_sum(sum));
+            }
+            for (x, row) in f.transpose(chunks).into_iter().zip(rows) {
+                f.store(x, row);
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Buffers and transforms, shared by all provers of circuits of one shape.
+//!
+//! A proof of 2^15 rows works in half a gigabyte. Bucket and merge have one shape, and so have the many circuits of the
+//! paper's scheme: they take turns with the same buffers, of which there are as many as proofs that were made at a time. What
+//! is shared goes with the last prover that shares it.
+
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use evergrove_kernels::ntt::{NttError, Row, ZERO_ROW, groups};
+use evergrove_kernels::oracle::{self, Domain, Keep};
+use evergrove_primitives::Digest;
+use evergrove_primitives::lanes::Isa;
+
+use super::F;
+
+/// What buffers and transforms depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) isa: Isa,
+    pub(super) log_size: u32,
+    pub(super) rate_bits: u32,
+    pub(super) cap_height: u32,
+    /// Routed wires.
+    pub(super) routed: usize,
+    /// Columns of the oracles: wires, Z and partial products, quotient chunks.
+    pub(super) columns: [usize; 3],
+}
+
+/// What a proof works in.
+pub(super) struct Workspace {
+    /// Values of the witness.
+    pub(super) values: Vec<Option<F>>,
+    /// The values of routed wires, in groups.
+    pub(super) trace: Vec<Row>,
+    pub(super) oracles: [oracle::Workspace; 3],
+}
+
+/// What provers of one shape share.
+pub(super) struct Shared {
+    shape: Shape,
+    pub(super) domain: Arc<Domain>,
+    idle: Mutex<Vec<Workspace>>,
+}
+
+/// All that is shared now.
+static SHARED: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Vectors are whole between any two of our statements.
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The shared part of a shape, if a prover has it.
+fn find(shared: &[Weak<Shared>], shape: &Shape) -> Option<Arc<Shared>> {
+    shared.iter().filter_map(Weak::upgrade).find(|s| s.shape == *shape)
+}
+
+impl Shared {
+    /// That of this shape, made if no prover has it.
+    pub(super) fn of(shape: Shape) -> Result<Arc<Self>, NttError> {
+        let known = find(&lock(&SHARED), &shape);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        // Not under the lock: a thread that waits for others of its pool may be given work that comes here.
+        let domain = Arc::new(Domain::on(shape.isa, shape.log_size, shape.rate_bits)?);
+        let mut shared = lock(&SHARED);
+        shared.retain(|s| s.strong_count() > 0);
+        Ok(find(&shared, &shape).unwrap_or_else(|| {
+            let new = Arc::new(Self { shape, domain, idle: Mutex::new(Vec::new()) });
+            shared.push(Arc::downgrade(&new));
+            new
+        }))
+    }
+
+    /// Buffers that no proof works in.
+    pub(super) fn take(&self) -> Workspace {
+        let idle = lock(&self.idle).pop();
+        let Shape { cap_height, routed, columns, .. } = self.shape;
+        let room = |columns: usize| {
+            let domain = Arc::clone(&self.domain);
+            oracle::Workspace::new(domain, columns, cap_height, Keep::Values).expect("a tree that plonky2 has")
+        };
+        idle.unwrap_or_else(|| Workspace {
+            values: Vec::new(),
+            trace: vec![ZERO_ROW; groups(routed) * self.domain.lde().size()],
+            oracles: columns.map(room),
+        })
+    }
+
+    /// Keeps buffers for the next proof.
+    pub(super) fn keep(&self, workspace: Workspace) {
+        lock(&self.idle).push(workspace);
+    }
+
+    /// Bytes of the transforms' tables, and of the buffers of one proof.
+    pub(super) fn bytes(&self) -> [usize; 2] {
+        let lde = self.domain.lde();
+        let (size, extended) = (lde.size(), lde.extended_size());
+        let oracles = self.shape.columns.map(|c| groups(c) * (size + extended)).iter().sum::<usize>();
+        let rows = oracles + groups(self.shape.routed) * size;
+        let trees = self.shape.columns.len() * 2 * extended * size_of::<Digest>();
+        [8 * (size + extended), rows * size_of::<Row>() + trees]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_shape_shares_and_others_do_not() {
+        let shape =
+            Shape { isa: Isa::Portable, log_size: 5, rate_bits: 1, cap_height: 0, routed: 9, columns: [10, 3, 2] };
+        let [a, b] = [shape, shape].map(|s| Shared::of(s).unwrap());
+        assert!(Arc::ptr_eq(&a, &b));
+        let other = Shared::of(Shape { log_size: 6, ..shape }).unwrap();
+        assert!(!Arc::ptr_eq(&a, &other));
+        let mut workspace = a.take();
+        workspace.values.push(None);
+        a.keep(workspace);
+        assert_eq!(b.take().values.len(), 1);
+        assert!(b.take().values.is_empty());
+        let weak = Arc::downgrade(&a);
+        drop((a, b));
+        assert!(weak.upgrade().is_none(), "it goes with its provers");
+    }
+}
