@@ -13,6 +13,7 @@ mod mle;
 mod ntt;
 mod oracle;
 mod p3;
+mod plonky2_prove;
 mod plot;
 mod published;
 mod reckle;
@@ -39,6 +40,8 @@ enum Command {
     Keys(keys::Args),
     /// A Poseidon Merkle tree over the rows of a matrix, all levels, beside Plonky2's.
     MerklePoseidon(merkle::Args),
+    /// Proofs of our circuits by our prover and by Plonky2's.
+    Plonky2Prove(plonky2_prove::Args),
     /// A SHA3-256 Merkle tree over leaves of 64 bytes, all levels, beside other libraries.
     MerkleSha3(sha3::Args),
     /// Products of prime field elements that stay in cache, beside ark-ff's.
@@ -69,6 +72,7 @@ fn main() -> anyhow::Result<()> {
         Command::Figures(args) => figures::run(&args),
         Command::Keys(args) => keys::run(&args),
         Command::MerklePoseidon(args) => merkle::run(&args),
+        Command::Plonky2Prove(args) => plonky2_prove::run(&args),
         Command::MerkleSha3(args) => sha3::run(&args),
         Command::FieldMul(args) => field::run(&args),
         Command::Ntt(args) => ntt::run(&args),
