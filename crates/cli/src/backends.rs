@@ -100,7 +100,7 @@ pub(crate) fn keys_dir(named: Option<&Path>) -> Option<PathBuf> {
         .or_else(|| Some(cache()?.join("evergrove").join("keys")))
 }
 
-/// What proofs cost on 2 cores of a current machine: an estimate elsewhere.
+/// What proofs cost by our prover on 2 cores of a current machine: an estimate elsewhere, a fifth of what Plonky2's takes.
 pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
     if spec.id.name != DEFAULT {
         let node = spec.capacity as f64 * f64::from(spec.class.height_max()) * 4e-6;
@@ -116,13 +116,13 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
         // A block takes little, a level what a merge takes; every level has a circuit of its own.
         let levels = f64::from(spec.class.height_max()) - f64::from(Scheme::BLOCK_HEIGHT);
         let (level, circuit, wrap) = match spec.profile {
-            Profile::Paper => (1.3, 75 << 20, 1.3),
-            Profile::Johnson => (2.7, 150 << 20, 0.0),
-            Profile::Proven => (5.4, 300 << 20, 0.0),
+            Profile::Paper => (0.23, 75 << 20, 0.2),
+            Profile::Johnson => (0.53, 150 << 20, 0.0),
+            Profile::Proven => (1.1, 300 << 20, 0.0),
         };
         return NodeCosts {
-            setup_seconds: levels * level * 0.6,
-            bucket_seconds: 0.1,
+            setup_seconds: levels * level * 4.0,
+            bucket_seconds: 0.02,
             merge_seconds: level,
             wrap_seconds: wrap,
             memory_bytes: levels as u64 * circuit + (1 << 30),
@@ -131,22 +131,22 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
     match spec.profile {
         Profile::Paper => NodeCosts {
             setup_seconds: 2.0,
-            bucket_seconds: 1.2,
-            merge_seconds: 1.3,
-            wrap_seconds: 1.3,
+            bucket_seconds: 0.23,
+            merge_seconds: 0.23,
+            wrap_seconds: 0.2,
             memory_bytes: 1 << 30,
         },
         Profile::Johnson => NodeCosts {
             setup_seconds: 4.0,
-            bucket_seconds: 2.6,
-            merge_seconds: 2.7,
+            bucket_seconds: 0.53,
+            merge_seconds: 0.53,
             wrap_seconds: 0.0,
             memory_bytes: 3 << 29,
         },
         Profile::Proven => NodeCosts {
             setup_seconds: 8.0,
-            bucket_seconds: 5.2,
-            merge_seconds: 5.4,
+            bucket_seconds: 1.1,
+            merge_seconds: 1.1,
             wrap_seconds: 0.0,
             memory_bytes: 5 << 29,
         },
