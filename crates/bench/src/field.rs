@@ -52,7 +52,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// x[i] = x[i] y[i], `passes` times; the seconds without loads and stores. By prepared factors, if `factors`.
+/// `x[i] = x[i] y[i]`, `passes` times; the seconds without loads and stores. By prepared factors, if `factors`.
 struct Passes<'a, F> {
     x: &'a mut [F],
     y: &'a [F],
