@@ -157,7 +157,7 @@ macro_rules! lanes_by_avx512f {
     ($witness:ident, $isa:expr, $features:literal) => {
         impl Lanes for $witness {
             type V = V;
-        type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> = Radix52<Self, F, N, M>;
+            type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> = Radix52<Self, F, N, M>;
             const ISA: Isa = $isa;
 
             #[inline(always)]
