@@ -32,8 +32,8 @@ pub use column::{Column, ColumnType, MAX_SCALE, ParseColumnTypeError};
 pub use row::{Row, RowError};
 pub use text::{DecodeSchemaError, SchemaTextError};
 
-use evergrove_primitives::hash::poseidon::hash_tagged;
-use evergrove_primitives::{Digest, Goldilocks};
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::hash::poseidon::{domain_tag, hash_tagged};
 use evergrove_proof::tree::Value;
 
 /// The encoding of null: 2^63, the first integer that no number of a column is encoded as.
@@ -55,8 +55,6 @@ const BYTES_DOMAIN: u32 = 0x4259_5445;
 const ROW_DOMAIN: u32 = 0x524f_5745;
 /// Domain of the digest of a schema, ASCII "SCHM".
 const SCHEMA_DOMAIN: u32 = 0x5343_484d;
-/// Bytes per field element: 7 always fit below p.
-const PACKED_BYTES: usize = 7;
 
 /// The columns of a table, or raw mode.
 ///
@@ -187,7 +185,7 @@ impl Schema {
             value[..elements.len()].copy_from_slice(&elements);
             Ok(value)
         } else {
-            Ok(hash_tagged(&elements, tag(ROW_DOMAIN, elements.len())).0)
+            Ok(hash_tagged(&elements, domain_tag(ROW_DOMAIN, elements.len())).0)
         }
     }
 
@@ -195,27 +193,4 @@ impl Schema {
         let expected = self.columns.len();
         if found == expected { Ok(()) } else { Err(RowError::Width { expected, found }) }
     }
-}
-
-/// Domain tag: the domain in the upper half, the length in the lower one.
-fn tag(domain: u32, length: usize) -> Goldilocks {
-    debug_assert!(length < 1 << 32);
-    Goldilocks::reduce((domain as u64) << 32 | length as u64 & 0xffff_ffff)
-}
-
-/// Sponge over bytes: little-endian groups of 7, the last one padded with zeros, at least one element; the tag carries the
-/// length, so that the padding names no other string.
-fn hash_bytes(domain: u32, bytes: &[u8]) -> Digest {
-    let mut elements: Vec<Goldilocks> = bytes
-        .chunks(PACKED_BYTES)
-        .map(|chunk| {
-            let mut le = [0; 8];
-            le[..chunk.len()].copy_from_slice(chunk);
-            Goldilocks::reduce(u64::from_le_bytes(le))
-        })
-        .collect();
-    if elements.is_empty() {
-        elements.push(Goldilocks::ZERO);
-    }
-    hash_tagged(&elements, tag(domain, bytes.len()))
 }

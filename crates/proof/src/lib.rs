@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod app;
 mod backend;
 mod commitment;
 pub mod keys;
@@ -24,6 +25,7 @@ mod statement;
 pub mod tree;
 pub mod wire;
 
+pub use app::AppId;
 pub use backend::{BackendId, NodeKind};
 pub use commitment::{Commitment, HEIGHT_MAX, ParseCommitmentError, SCHEME};
 pub use leaves::{LeavesError, batch_digest};

@@ -3,9 +3,10 @@
 use core::fmt;
 
 use evergrove_primitives::Goldilocks;
+use evergrove_primitives::hash::poseidon::hash_bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{BYTES_DOMAIN, Column, ColumnType, MAX_CELL_BYTES, MAX_SCALE, NULL, SIGNED_OFFSET, hash_bytes};
+use super::{BYTES_DOMAIN, Column, ColumnType, MAX_CELL_BYTES, MAX_SCALE, NULL, SIGNED_OFFSET};
 
 /// Least number of a signed or fixed-point column, in units.
 const SIGNED_MIN: i64 = -(1 << 62);

@@ -1,4 +1,5 @@
-use evergrove_primitives::Goldilocks;
+use evergrove_primitives::hash::poseidon::hash_bytes;
+use evergrove_primitives::{Digest, Goldilocks};
 use proptest::prelude::*;
 
 use super::*;

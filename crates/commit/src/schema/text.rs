@@ -1,9 +1,10 @@
 //! Schemas as TOML, as canonical bytes, and as a digest.
 
 use evergrove_primitives::Digest;
+use evergrove_primitives::hash::poseidon::hash_bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{Column, SCHEMA_DOMAIN, Schema, SchemaError, hash_bytes};
+use super::{Column, SCHEMA_DOMAIN, Schema, SchemaError};
 
 /// Version of the canonical encoding.
 const VERSION: u8 = 1;

@@ -24,6 +24,8 @@ use crate::field::Goldilocks;
 pub const WIDTH: usize = 12;
 /// Elements absorbed per permutation.
 pub const RATE: usize = 8;
+/// Bytes per field element: 7 always fit below p.
+const PACKED_BYTES: usize = 7;
 const HALF_FULL_ROUNDS: usize = 4;
 const PARTIAL_ROUNDS: usize = 22;
 
@@ -77,6 +79,35 @@ pub fn hash_tagged(input: &[Goldilocks], tag: Goldilocks) -> Digest {
         permute(&mut s);
     }
     truncate(&s)
+}
+
+/// A domain tag for [`hash_tagged`]: the domain, four ASCII letters, in the upper half, a length in the lower one.
+///
+/// # Panics
+/// If the length is 2^32 or more.
+pub const fn domain_tag(domain: u32, length: usize) -> Goldilocks {
+    assert!(length >> 32 == 0, "a length below 2^32");
+    Goldilocks::reduce((domain as u64) << 32 | length as u64)
+}
+
+/// Sponge over bytes: little-endian groups of 7, the last one padded with zeros, at least one element; the tag carries the
+/// length, so that the padding names no other string. One permutation per 56 bytes.
+///
+/// # Panics
+/// If there are 2^32 bytes or more.
+pub fn hash_bytes(domain: u32, bytes: &[u8]) -> Digest {
+    let mut elements: Vec<Goldilocks> = bytes
+        .chunks(PACKED_BYTES)
+        .map(|chunk| {
+            let mut le = [0; 8];
+            le[..chunk.len()].copy_from_slice(chunk);
+            Goldilocks::reduce(u64::from_le_bytes(le))
+        })
+        .collect();
+    if elements.is_empty() {
+        elements.push(Goldilocks::ZERO);
+    }
+    hash_tagged(&elements, domain_tag(domain, bytes.len()))
 }
 
 /// Plonky2's leaf hash: up to four elements are the digest themselves (padded with zeros), more go through [`hash_no_pad`].

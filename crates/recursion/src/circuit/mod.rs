@@ -32,7 +32,8 @@ pub type C = PoseidonConfig;
 pub type F = GoldilocksField;
 /// A plonky2 proof with its public inputs.
 pub type PlonkyProof = ProofWithPublicInputs<F, C, D>;
-pub(crate) type Builder = CircuitBuilder<F, D>;
+/// Plonky2's builder of circuits.
+pub type Builder = CircuitBuilder<F, D>;
 /// The wires of a digest.
 pub type DigestTarget = [Target; 4];
 

@@ -6,7 +6,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_proof::tree::{Value, leaf_digest, node_digest};
 
 use super::*;
-use crate::attacks::{Assignment, assert_refused, assert_refused_at_a_child};
+use crate::assignment::{Assignment, assert_refused, assert_refused_at_a_child};
 
 const HEIGHT: u8 = 3;
 

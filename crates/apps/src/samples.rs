@@ -1,0 +1,128 @@
+//! Two small applications, to test circuits with and to start from.
+
+use evergrove_primitives::Goldilocks;
+use evergrove_recursion::circuit::{Builder, F};
+use plonky2::field::types::Field;
+use plonky2::iop::target::Target;
+
+use crate::{Leaf, LeafTargets, MapReduce, MapReduceError};
+
+/// Number of leaves, and the sum of the first elements of their values. Commutative; the opening is empty.
+///
+/// The elements are below 2^`bits`, so that no sum over 2^40 leaves leaves the field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tally {
+    bits: u8,
+}
+
+impl Tally {
+    /// The application for elements below 2^`bits`.
+    ///
+    /// # Panics
+    /// Unless `bits` is from 1 to 23.
+    pub fn new(bits: u8) -> Self {
+        assert!((1..=23).contains(&bits), "a sum of 2^40 numbers of {bits} bits does not fit the field");
+        Self { bits }
+    }
+}
+
+impl MapReduce for Tally {
+    fn name(&self) -> &str {
+        "tally"
+    }
+
+    fn parameters(&self) -> Vec<u8> {
+        vec![self.bits]
+    }
+
+    fn opening_len(&self) -> usize {
+        0
+    }
+
+    fn output_len(&self) -> usize {
+        2
+    }
+
+    fn identity(&self) -> Vec<Goldilocks> {
+        vec![Goldilocks::ZERO; 2]
+    }
+
+    fn map(&self, leaf: &Leaf<'_>) -> Result<Vec<Goldilocks>, MapReduceError> {
+        let x = leaf.value[0];
+        if x.as_u64() >> self.bits != 0 {
+            let reason = format!("its first element {x} is not below 2^{}: choose a tally of more bits", self.bits);
+            return Err(MapReduceError::Leaf { index: leaf.index, reason });
+        }
+        Ok(vec![Goldilocks::ONE, x])
+    }
+
+    fn reduce(&self, left: &[Goldilocks], right: &[Goldilocks]) -> Result<Vec<Goldilocks>, MapReduceError> {
+        Ok(left.iter().zip(right).map(|(l, r)| *l + *r).collect())
+    }
+
+    fn is_commutative(&self) -> bool {
+        true
+    }
+
+    fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
+        let checked = b.mul(leaf.active.target, leaf.value[0]);
+        b.range_check(checked, self.bits.into());
+        vec![b.one(), leaf.value[0]]
+    }
+
+    fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
+        left.iter().zip(right).map(|(l, r)| b.add(*l, *r)).collect()
+    }
+}
+
+/// A fingerprint of the leaves in their order: the composition of the maps x -> `BASE` x + v_0, as (slope, offset). Not commutative;
+/// the opening is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sequence;
+
+impl Sequence {
+    /// The slope of one leaf.
+    pub const BASE: u64 = 0x1234_5678_9abc_def1;
+}
+
+impl MapReduce for Sequence {
+    fn name(&self) -> &str {
+        "sequence"
+    }
+
+    fn parameters(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn opening_len(&self) -> usize {
+        0
+    }
+
+    fn output_len(&self) -> usize {
+        2
+    }
+
+    fn identity(&self) -> Vec<Goldilocks> {
+        vec![Goldilocks::ONE, Goldilocks::ZERO]
+    }
+
+    fn map(&self, leaf: &Leaf<'_>) -> Result<Vec<Goldilocks>, MapReduceError> {
+        Ok(vec![Goldilocks::new(Self::BASE), leaf.value[0]])
+    }
+
+    fn reduce(&self, left: &[Goldilocks], right: &[Goldilocks]) -> Result<Vec<Goldilocks>, MapReduceError> {
+        Ok(vec![left[0] * right[0], left[1] * right[0] + right[1]])
+    }
+
+    fn is_commutative(&self) -> bool {
+        false
+    }
+
+    fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
+        vec![b.constant(F::from_canonical_u64(Self::BASE)), leaf.value[0]]
+    }
+
+    fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
+        vec![b.mul(left[0], right[0]), b.mul_add(left[1], right[0], right[1])]
+    }
+}
