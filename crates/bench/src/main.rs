@@ -18,6 +18,7 @@ mod plot;
 mod published;
 mod reckle;
 mod sha3;
+mod stark;
 mod sumcheck;
 mod turns;
 
@@ -42,6 +43,8 @@ enum Command {
     MerklePoseidon(merkle::Args),
     /// Proofs of our circuits by our prover and by Plonky2's.
     Plonky2Prove(plonky2_prove::Args),
+    /// A table of Keccak permutations as a STARK, beside starky's prover.
+    KeccakStark(stark::Args),
     /// A SHA3-256 Merkle tree over leaves of 64 bytes, all levels, beside other libraries.
     MerkleSha3(sha3::Args),
     /// Products of prime field elements that stay in cache, beside ark-ff's.
@@ -73,6 +76,7 @@ fn main() -> anyhow::Result<()> {
         Command::Keys(args) => keys::run(&args),
         Command::MerklePoseidon(args) => merkle::run(&args),
         Command::Plonky2Prove(args) => plonky2_prove::run(&args),
+        Command::KeccakStark(args) => stark::run(&args),
         Command::MerkleSha3(args) => sha3::run(&args),
         Command::FieldMul(args) => field::run(&args),
         Command::Ntt(args) => ntt::run(&args),

@@ -23,6 +23,7 @@ pub mod keys;
 pub mod paper;
 pub mod prover;
 pub mod setup;
+pub mod stark;
 mod verifier;
 
 pub use backend::{BACKEND_NAME, BACKEND_VERSION, Plonky2Backend, backend_id};

@@ -4,13 +4,14 @@ use anyhow::anyhow;
 use evergrove_kernels::ntt::{Row, ZERO_ROW};
 use evergrove_kernels::oracle::Oracle;
 use evergrove_kernels::tree::merkle::{self, Shape};
-use evergrove_primitives::lanes::LANES;
+use evergrove_primitives::lanes::{Isa, LANES};
 use evergrove_primitives::{Digest, Goldilocks};
 use plonky2::field::polynomial::PolynomialCoeffs;
 use plonky2::field::types::Field;
 use plonky2::fri::FriParams;
 use plonky2::fri::oracle::PolynomialBatch;
 use plonky2::fri::proof::{FriInitialTreeProof, FriProof, FriQueryRound, FriQueryStep};
+use plonky2::hash::merkle_proofs::MerkleProof;
 use rayon::prelude::*;
 
 use super::openings::{Weighted, combine, extension, pair, powers};
@@ -55,10 +56,32 @@ pub(super) fn prove(
 ) -> anyhow::Result<FriProof<F, Poseidon, D>> {
     let tables = opened.tables;
     let alpha = transcript.extension_challenge();
-    let mut coefficients = batch(opened, alpha);
+    let coefficients = batch(opened, alpha);
     ended(Phase::Combination);
-    let mut layers = Vec::with_capacity(tables.layers.len());
-    for layer in &tables.layers {
+    let tree = &opened.preprocessed.merkle_tree;
+    let initial = |index: usize| {
+        let mut openings = vec![(tree.get(index).to_vec(), tree.prove(index))];
+        openings.extend(opened.oracles.iter().map(|o| open(o, index)));
+        openings
+    };
+    prove_low_degree(tables.isa, &tables.layers, params, coefficients, initial, transcript, ended)
+}
+
+/// A row of an oracle with its path.
+pub(super) type Opening = (Vec<F>, MerkleProof<F, Poseidon>);
+
+/// Proves that a polynomial is of low degree. `initial` opens the oracles that it is combined from at a leaf.
+pub(super) fn prove_low_degree(
+    isa: Isa,
+    tables: &[Layer],
+    params: &FriParams,
+    mut coefficients: Vec<E>,
+    initial: impl Fn(usize) -> Vec<Opening> + Sync,
+    transcript: &mut Transcript,
+    ended: &mut dyn FnMut(Phase),
+) -> anyhow::Result<FriProof<F, Poseidon, D>> {
+    let mut layers = Vec::with_capacity(tables.len());
+    for layer in tables {
         let committed = commit(params, layer, &coefficients);
         transcript.observe_cap(committed.cap());
         layers.push(committed);
@@ -70,12 +93,12 @@ pub(super) fn prove(
     transcript.observe_extension(&coefficients);
     ended(Phase::Fri);
     let bits = params.config.proof_of_work_bits;
-    let pow_witness = transcript.grind(tables.isa, bits).ok_or_else(|| anyhow!("no proof of work of {bits} bits"))?;
+    let pow_witness = transcript.grind(isa, bits).ok_or_else(|| anyhow!("no proof of work of {bits} bits"))?;
     ended(Phase::Grinding);
     let queries = transcript.queries(params.config.num_query_rounds, params.lde_bits());
     let proof = FriProof {
         commit_phase_merkle_caps: layers.iter().map(|l| plonky_cap(l.cap())).collect(),
-        query_round_proofs: queries.into_par_iter().map(|q| query(opened, &layers, q)).collect(),
+        query_round_proofs: queries.into_par_iter().map(|q| query(initial(q), &layers, q)).collect(),
         final_poly: PolynomialCoeffs::new(coefficients),
         pow_witness,
     };
@@ -89,12 +112,23 @@ fn batch(opened: &Opened<'_>, alpha: E) -> Vec<E> {
     let tables = opened.tables;
     let (n, nc, isa) = (tables.size(), tables.challenges, tables.isa);
     let columns = tables.constants + tables.routed;
-    let all = [(&tables.preprocessed[..], columns)]
-        .into_iter()
-        .chain(opened.oracles.iter().map(|o| (o.coefficients(), o.columns())));
-    let mut weights = powers(alpha, columns + opened.oracles.iter().map(|o| o.columns()).sum::<usize>()).into_iter();
+    let [wires, zs, quotient] = opened.oracles.map(|o| (o.coefficients(), o.columns()));
+    let all = [(&tables.preprocessed[..], columns), wires, zs, quotient];
+    let weighted = weigh(&all, n, alpha);
+    let next = weigh(&[(&zs.0[..n], nc)], n, alpha);
+    let (first, second) = rayon::join(
+        || divide(&combine(isa, &weighted, n), opened.zeta),
+        || divide(&combine(isa, &next, n), opened.zeta_next),
+    );
+    let shift = alpha.exp_u64(nc as u64);
+    first.par_iter().zip(&second).map(|(a, b)| *a * shift + *b).collect()
+}
+
+/// The columns of some matrices, each in groups of n rows and with its number of columns, times the powers of alpha in order.
+pub(super) fn weigh<'a>(matrices: &[(&'a [Row], usize)], n: usize, alpha: E) -> Vec<Weighted<'a>> {
+    let mut weights = powers(alpha, matrices.iter().map(|m| m.1).sum()).into_iter();
     let mut weighted = Vec::new();
-    for (coefficients, columns) in all {
+    for (coefficients, columns) in matrices {
         for (g, rows) in coefficients.chunks_exact(n).enumerate() {
             let mut group = [ZERO_ROW; 2];
             let [re, im] = &mut group;
@@ -104,21 +138,11 @@ fn batch(opened: &Opened<'_>, alpha: E) -> Vec<E> {
             weighted.push(Weighted { rows, weights: group });
         }
     }
-    let mut next = [ZERO_ROW; 2];
-    for (j, [re, im]) in powers(alpha, nc).into_iter().enumerate() {
-        (next[0][j], next[1][j]) = (re, im);
-    }
-    let next = [Weighted { rows: &opened.oracles[1].coefficients()[..n], weights: next }];
-    let (first, second) = rayon::join(
-        || divide(&combine(isa, &weighted, n), opened.zeta),
-        || divide(&combine(isa, &next, n), opened.zeta_next),
-    );
-    let shift = alpha.exp_u64(nc as u64);
-    first.par_iter().zip(&second).map(|(a, b)| *a * shift + *b).collect()
+    weighted
 }
 
 /// (p(X) - p(z)) / (X - z).
-fn divide(p: &[E], z: E) -> Vec<E> {
+pub(super) fn divide(p: &[E], z: E) -> Vec<E> {
     let mut out = vec![E::ZERO; p.len()];
     let mut sum = E::ZERO;
     for i in (1..p.len()).rev() {
@@ -156,10 +180,7 @@ fn commit(params: &FriParams, layer: &Layer, coefficients: &[E]) -> Committed {
 }
 
 /// The openings of all trees for one query.
-fn query(opened: &Opened<'_>, layers: &[Committed], index: usize) -> FriQueryRound<F, Poseidon, D> {
-    let tree = &opened.preprocessed.merkle_tree;
-    let mut evals_proofs = vec![(tree.get(index).to_vec(), tree.prove(index))];
-    evals_proofs.extend(opened.oracles.iter().map(|o| open(o, index)));
+fn query(initial: Vec<Opening>, layers: &[Committed], index: usize) -> FriQueryRound<F, Poseidon, D> {
     let mut index = index;
     let steps = layers.iter().map(|layer| {
         index >>= layer.arity_bits;
@@ -168,5 +189,5 @@ fn query(opened: &Opened<'_>, layers: &[Committed], index: usize) -> FriQueryRou
         FriQueryStep { evals, merkle_proof: path(&layer.shape, &layer.nodes, index) }
     });
     let steps = steps.collect();
-    FriQueryRound { initial_trees_proof: FriInitialTreeProof { evals_proofs }, steps }
+    FriQueryRound { initial_trees_proof: FriInitialTreeProof { evals_proofs: initial }, steps }
 }

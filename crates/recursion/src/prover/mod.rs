@@ -21,6 +21,7 @@ mod oracle;
 mod permutation;
 mod poseidon;
 mod quotient;
+pub(crate) mod stark;
 mod tables;
 mod transcript;
 mod witness;

@@ -5,11 +5,11 @@
 //! challenge are interpolated side by side, and a small matrix turns them into chunks of n coefficients.
 
 use anyhow::ensure;
-use evergrove_kernels::ntt::{Row, ZERO_ROW};
+use evergrove_kernels::ntt::{Inverse, Row, ZERO_ROW};
 use evergrove_kernels::oracle::{Oracle, Workspace};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::goldilocks::lanes::{Canonical, GoldilocksLanes, Loose};
-use evergrove_primitives::lanes::{Body, Kernel, LANES, Lanes, dispatch_on};
+use evergrove_primitives::lanes::{Body, Isa, Kernel, LANES, Lanes, dispatch_on};
 use plonky2::hash::hash_types::HashOut;
 use rayon::prelude::*;
 
@@ -17,7 +17,7 @@ use super::F;
 use super::gates::{Constraints, Evaluate};
 use super::oracle;
 use super::permutation::{Challenges, load_plonky, load_rows};
-use super::tables::Tables;
+use super::tables::{QuotientTables, Tables};
 
 /// Vectors of rows of a task.
 const TASK: usize = 16;
@@ -52,7 +52,24 @@ pub(super) fn fill(inputs: &Inputs<'_>, out: &mut Workspace) -> anyhow::Result<(
     values.par_chunks_mut(TASK * nc * LANES).enumerate().for_each(|(task, values)| {
         dispatch_on(isa, Vanishing { inputs, weights, first: task * TASK, values });
     });
-    let values = &values;
+    to_chunks(isa, tables.shared.domain.inverse(), &tables.quotient, tables.chunk, &values, out)
+}
+
+/// The chunks' coefficients from the quotients' values on the cosets of `quotient`: eight rows at a time, and each quotient
+/// by quotient, as many as `values` has times n rows.
+///
+/// # Errors
+/// When a quotient has too high a degree.
+pub(super) fn to_chunks(
+    isa: Isa,
+    inverse: &Inverse,
+    quotient: &QuotientTables,
+    chunk: usize,
+    values: &[Row],
+    out: &mut Workspace,
+) -> anyhow::Result<()> {
+    let n = quotient.unshift.len();
+    let nc = values.len() / n;
     let remainders: Vec<Vec<Row>> = (0..nc)
         .into_par_iter()
         .map(|c| {
@@ -60,14 +77,13 @@ pub(super) fn fill(inputs: &Inputs<'_>, out: &mut Workspace) -> anyhow::Result<(
             for (v, rows) in rows.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
                 rows.copy_from_slice(&values[(v * nc + c) * LANES..][..LANES]);
             }
-            tables.shared.domain.inverse().transform_in_place(&mut rows).expect("rows of the domain's size");
+            inverse.transform_in_place(&mut rows).expect("rows of the domain's size");
             rows.par_chunks_mut(TASK * LANES).enumerate().for_each(|(task, rows)| {
-                dispatch_on(isa, Chunks { tables, first: task * TASK * LANES, rows });
+                dispatch_on(isa, Chunks { quotient, first: task * TASK * LANES, rows });
             });
             rows
         })
         .collect();
-    let chunk = tables.chunk;
     let out = out.coefficients_mut();
     if chunk == LANES {
         for (group, rows) in out.chunks_exact_mut(n).zip(&remainders) {
@@ -258,7 +274,7 @@ impl<L: Lanes> Body<L> for Permutation<'_, L::V> {
 
 /// Remainders, interpolated but shifted, to chunks; eight rows at a time.
 struct Chunks<'a> {
-    tables: &'a Tables,
+    quotient: &'a QuotientTables,
     first: usize,
     rows: &'a mut [Row],
 }
@@ -269,8 +285,7 @@ impl Kernel for Chunks<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let f = GoldilocksLanes::new(lanes);
-        let Self { tables, first, rows } = self;
-        let quotient = &tables.quotient;
+        let Self { quotient, first, rows } = self;
         let unshift = quotient.unshift[first..].as_chunks::<LANES>().0;
         for (rows, unshift) in rows.as_chunks_mut::<LANES>().0.iter_mut().zip(unshift) {
             let mut remainders = load_rows(f, rows);

@@ -9,6 +9,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::goldilocks::lanes::GoldilocksLanes;
 use evergrove_primitives::lanes::{Isa, LANES, Portable};
 use plonky2::field::types::Field;
+use plonky2::fri::FriParams;
 use plonky2::plonk::circuit_data::{CircuitData, CommonCircuitData};
 
 use super::gates::Gate;
@@ -117,7 +118,7 @@ impl Tables {
             subgroup,
             quotient,
             preprocessed,
-            layers: layers(isa, common).map_err(ntt)?,
+            layers: layers(isa, &common.fri_params).map_err(ntt)?,
         })
     }
 
@@ -210,7 +211,7 @@ fn select(common: &CommonCircuitData<F, D>) -> Result<Vec<SelectedGate>, Unsuppo
 }
 
 /// w^0, w^1, .. in bit-reversed order.
-fn bit_reversed_powers(root: Goldilocks, log_size: usize) -> Vec<Goldilocks> {
+pub(super) fn bit_reversed_powers(root: Goldilocks, log_size: usize) -> Vec<Goldilocks> {
     // Entry 2^k + i is entry i times w^(n / 2^(k + 1)).
     let mut out = vec![Goldilocks::ONE];
     for k in 0..log_size {
@@ -246,7 +247,7 @@ fn coset_shifts(shift: Goldilocks, log_size: usize, bits: usize) -> Vec<Goldiloc
 }
 
 impl QuotientTables {
-    fn new(subgroup: &[Goldilocks], chunk: usize) -> Self {
+    pub(super) fn new(subgroup: &[Goldilocks], chunk: usize) -> Self {
         let (n, log_size) = (subgroup.len(), subgroup.len().ilog2() as usize);
         let bits = chunk.next_power_of_two().ilog2() as usize;
         let shifts = coset_shifts(Goldilocks::GENERATOR, log_size, bits);
@@ -280,11 +281,12 @@ impl QuotientTables {
     }
 }
 
-fn layers(isa: Isa, common: &CommonCircuitData<F, D>) -> Result<Vec<Layer>, NttError> {
-    let rate_bits = common.config.fri_config.rate_bits;
-    let (mut log_size, mut shift) = (common.degree_bits(), Goldilocks::GENERATOR);
+/// The layers of FRI.
+pub(super) fn layers(isa: Isa, params: &FriParams) -> Result<Vec<Layer>, NttError> {
+    let rate_bits = params.config.rate_bits;
+    let (mut log_size, mut shift) = (params.degree_bits, Goldilocks::GENERATOR);
     let mut out = Vec::new();
-    for &arity_bits in &common.fri_params.reduction_arity_bits {
+    for &arity_bits in &params.reduction_arity_bits {
         let shifts = coset_shifts(shift, log_size, rate_bits);
         let shift_rows = shifts.chunks(LANES).flat_map(|s| powers(s, 1 << log_size)).collect();
         let forward = Forward::on(isa, log_size as u32, Goldilocks::ONE)?;

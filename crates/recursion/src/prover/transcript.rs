@@ -5,7 +5,7 @@ use evergrove_primitives::lanes::{Isa, LANES, dispatch_on};
 use evergrove_primitives::{Digest, Goldilocks};
 use plonky2::field::extension::FieldExtension;
 use plonky2::field::types::{Field, PrimeField64};
-use plonky2::fri::FriParams;
+use plonky2::fri::{FriConfig, FriParams};
 use rayon::prelude::*;
 
 use super::{E, F};
@@ -53,17 +53,21 @@ impl Transcript {
         }
     }
 
-    /// The parameters of FRI.
-    pub(super) fn observe_params(&mut self, params: &FriParams) {
-        let config = &params.config;
-        let number = |x: usize| F::from_canonical_usize(x);
+    /// The configuration of FRI.
+    pub(super) fn observe_config(&mut self, config: &FriConfig) {
         self.observe_base(&[
             number(config.rate_bits),
             number(config.cap_height),
             F::from_canonical_u32(config.proof_of_work_bits),
         ]);
         self.observe_base(&config.reduction_strategy.serialize::<F>());
-        self.observe_base(&[number(config.num_query_rounds), F::from_bool(params.hiding), number(params.degree_bits)]);
+        self.observe_base(&[number(config.num_query_rounds)]);
+    }
+
+    /// The parameters of FRI.
+    pub(super) fn observe_params(&mut self, params: &FriParams) {
+        self.observe_config(&params.config);
+        self.observe_base(&[F::from_bool(params.hiding), number(params.degree_bits)]);
         for bits in &params.reduction_arity_bits {
             self.observe_base(&[number(*bits)]);
         }
@@ -121,4 +125,8 @@ impl Transcript {
         let mask = (1 << bits) - 1;
         (0..n).map(|_| to_plonky(self.challenge()).to_canonical_u64() as usize & mask).collect()
     }
+}
+
+fn number(x: usize) -> F {
+    F::from_canonical_usize(x)
 }

@@ -1,0 +1,21 @@
+//! STARKs in `starky`'s format.
+//!
+//! **What.** An [`Air`] is a table's constraints, written once over an [`Algebra`]; [`AirStark`] is the same table as one of
+//! `starky`'s, whose verifiers, native and recursive, take the proofs. [`StarkProver`] proves it on our kernels. [`keccak`]
+//! has the table of the permutation Keccak-f\[1600\].
+//!
+//! **Binding.** A table may *expose* records: its rows with a flag show some columns to whoever verifies the proof. Prover and
+//! verifier draw a challenge after the trace's commitment *and* a digest of what the records are compared with, and the
+//! table proves the sum of 1 / (gamma + record(beta)); that is `starky`'s argument for lookups between tables, whose other
+//! table is the verifier here. [`sum_of_records`] is the sum that the verifier expects.
+//!
+//! **When.** For computation that is regular and costly in a Plonky2 circuit: Keccak's permutation takes thousands of rows
+//! there, and 24 of a table.
+
+mod air;
+pub mod keccak;
+mod records;
+
+pub use crate::prover::stark::{StarkProver, TraceRows};
+pub use air::{Air, AirStark, Algebra, Exposed, Frame};
+pub use records::{RecordedProof, starky_proof, sum_of_records, verify};
