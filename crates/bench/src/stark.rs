@@ -52,7 +52,8 @@ fn measure(args: &Args) -> anyhow::Result<()> {
     let config = StarkConfig::new(1, 2, fri_config);
     let permutations = (1 << args.log_size) / ROUNDS;
     let blocks = (0..permutations).map(|i| Block::of(&(i as u64).to_le_bytes())).collect::<Option<_>>();
-    let table = Permutations::new(blocks.context("short messages")?, args.log_size).context("a table of permutations")?;
+    let table =
+        Permutations::new(blocks.context("short messages")?, args.log_size).context("a table of permutations")?;
     let records = table.records();
     let binding = HashOut { elements: [F::ONE; 4] };
     let prover = StarkProver::<KeccakAir>::new(&config, args.log_size)?;

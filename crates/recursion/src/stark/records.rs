@@ -10,7 +10,9 @@ use plonky2::iop::challenger::Challenger;
 use plonky2::util::timing::TimingTree;
 use starky::config::StarkConfig;
 use starky::cross_table_lookup::{CrossTableLookup, CtlCheckVars, TableWithColumns, get_ctl_data};
-use starky::lookup::{Column, Filter, GrandProductChallenge, GrandProductChallengeSet, get_grand_product_challenge_set};
+use starky::lookup::{
+    Column, Filter, GrandProductChallenge, GrandProductChallengeSet, get_grand_product_challenge_set,
+};
 use starky::proof::StarkProofWithPublicInputs;
 use starky::prover::prove_with_commitment;
 use starky::verifier::verify_stark_proof_with_challenges;
@@ -94,8 +96,14 @@ pub fn starky_proof<A: Air>(
     let columns = [(0..A::COLUMNS).map(column).collect::<Vec<_>>()];
     let mut timing = TimingTree::default();
     let fri = &config.fri_config;
-    let commitment =
-        PolynomialBatch::<F, C, D>::from_values(columns[0].clone(), fri.rate_bits, false, fri.cap_height, &mut timing, None);
+    let commitment = PolynomialBatch::<F, C, D>::from_values(
+        columns[0].clone(),
+        fri.rate_bits,
+        false,
+        fri.cap_height,
+        &mut timing,
+        None,
+    );
     let mut challenger = Challenger::<F, Poseidon>::new();
     challenger.observe_hash::<Poseidon>(binding);
     challenger.observe_cap(&commitment.merkle_tree.cap);

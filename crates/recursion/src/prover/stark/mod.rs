@@ -197,7 +197,12 @@ impl<A: Air> StarkProver<A> {
     ) -> anyhow::Result<Proof> {
         let n = self.rows();
         ensure!(trace.rows() == n, "a table of {} rows, for a prover of {n}", trace.rows());
-        ensure!(public_inputs.len() == A::PUBLIC_INPUTS, "{} public inputs of {}", public_inputs.len(), A::PUBLIC_INPUTS);
+        ensure!(
+            public_inputs.len() == A::PUBLIC_INPUTS,
+            "{} public inputs of {}",
+            public_inputs.len(),
+            A::PUBLIC_INPUTS
+        );
         let nc = self.config.num_challenges;
         let Buffers { trace: mut values, sums, quotient: mut chunks } = self.take()?;
         values.coefficients_mut().par_chunks_mut(n).enumerate().for_each(|(group, rows)| {

@@ -96,7 +96,8 @@ impl<A: Air> Kernel for Vanishing<'_, A> {
                 for (last, after) in last.iter_mut().zip(after) {
                     *last = lagrange[after];
                 }
-                let here = |all: &[Goldilocks]| f.load(all[position..].first_chunk().expect("a multiple of eight rows"));
+                let here =
+                    |all: &[Goldilocks]| f.load(all[position..].first_chunk().expect("a multiple of eight rows"));
                 let root = prover.subgroup[prover.reverse(prover.rows() - 1)];
                 let x = here(&prover.quotient.points[at..]);
                 let mut algebra = Vectors {

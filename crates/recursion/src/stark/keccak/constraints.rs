@@ -1,7 +1,8 @@
 //! The constraints of the table.
 
 use super::{
-    Algebra, C, DIGEST, DIGEST_HALVES, EMIT, MESSAGE, MESSAGE_HALVES, ROTATIONS, ROUND, ROUND_CONSTANTS, ROUNDS, T, source,
+    Algebra, C, DIGEST, DIGEST_HALVES, EMIT, MESSAGE, MESSAGE_HALVES, ROTATIONS, ROUND, ROUND_CONSTANTS, ROUNDS, T,
+    source,
 };
 
 /// Bits of a half.
@@ -28,8 +29,8 @@ pub(super) fn constraints<A: Algebra>(a: &mut A, local: &[A::T], next: &[A::T]) 
     let not_last = a.sub(one, last);
     let stray = a.mul(local[EMIT], not_last);
     a.constraint(stray);
-    for column in T..MESSAGE {
-        bit(a, next[column], one);
+    for x in &next[T..MESSAGE] {
+        bit(a, *x, one);
     }
 
     // Theta of the next row.
@@ -62,10 +63,10 @@ pub(super) fn constraints<A: Algebra>(a: &mut A, local: &[A::T], next: &[A::T]) 
     let either = a.add(running, starts);
     let padding = a.constant(1 << 31);
     for y in 0..5 {
-        for x in 0..5 {
+        for (x, difference) in difference.iter().enumerate() {
             for half in 0..2 {
                 let word = x + 5 * y;
-                let before = unmixed(a, &next[T + 64 * word + HALF * half..], &difference[x][HALF * half..]);
+                let before = unmixed(a, &next[T + 64 * word + HALF * half..], &difference[HALF * half..]);
                 let after = mixed(a, local, x, y, half);
                 let index = 2 * word + half;
                 let mut expected = a.mul(running, after);

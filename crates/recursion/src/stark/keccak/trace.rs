@@ -75,9 +75,8 @@ impl Permutations {
             let mut state = block.state();
             for constant in ROUND_CONSTANTS {
                 let parities: [u64; 5] = core::array::from_fn(|x| (0..5).fold(0, |c, y| c ^ state[x + 5 * y]));
-                let t: [u64; STATE_WORDS] = core::array::from_fn(|i| {
-                    state[i] ^ parities[(i + 4) % 5] ^ parities[(i + 1) % 5].rotate_left(1)
-                });
+                let t: [u64; STATE_WORDS] =
+                    core::array::from_fn(|i| state[i] ^ parities[(i + 4) % 5] ^ parities[(i + 1) % 5].rotate_left(1));
                 rounds.push(Round { t, parities });
                 let moved = |x: usize, y: usize| {
                     let word = source(x % 5, y);
@@ -130,10 +129,12 @@ impl TraceRows for Permutations {
         let word = match first {
             0..C => round.t[first / 64],
             C..MESSAGE => round.parities[(first - C) / 64],
-            _ => return core::array::from_fn(|i| match first + i {
-                column if column < ROUND + ROUNDS => self.other(row, column),
-                _ => Goldilocks::ZERO,
-            }),
+            _ => {
+                return core::array::from_fn(|i| match first + i {
+                    column if column < ROUND + ROUNDS => self.other(row, column),
+                    _ => Goldilocks::ZERO,
+                });
+            }
         };
         let byte = word >> (first % 64);
         core::array::from_fn(|i| number((byte >> i & 1) as u32))
