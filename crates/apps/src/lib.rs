@@ -4,13 +4,14 @@
 //! reduction of two such lists, each as code and as a circuit. [`laws`] check that the two agree.
 //!
 //! **When.** A batch proof says "these rows are in the table"; with an application it also says what they come to: how many,
-//! their sum, their aggregate key. [`samples`] has two small ones to start from.
+//! their sum, their aggregate key. [`samples`] has two small ones to start from, [`aggregate`] SQL's over the columns of a table.
 //!
 //! **Neighbours.** Circuits are built with `evergrove_recursion::circuit`; batches, plans and stores are those of
 //! `evergrove-commit` and `evergrove`, which know an application by its [`AppId`] and parameters alone.
 
 #![forbid(unsafe_code)]
 
+pub mod aggregate;
 pub mod laws;
 mod map_reduce;
 pub mod samples;

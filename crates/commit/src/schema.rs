@@ -32,8 +32,8 @@ pub use column::{Column, ColumnType, MAX_SCALE, ParseColumnTypeError};
 pub use row::{Row, RowError};
 pub use text::{DecodeSchemaError, SchemaTextError};
 
-use evergrove_primitives::Goldilocks;
-use evergrove_primitives::hash::poseidon::{domain_tag, hash_tagged};
+use evergrove_primitives::hash::poseidon::{domain_tag, hash_bytes, hash_tagged};
+use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::tree::Value;
 
 /// The encoding of null: 2^63, the first integer that no number of a column is encoded as.
@@ -185,12 +185,22 @@ impl Schema {
             value[..elements.len()].copy_from_slice(&elements);
             Ok(value)
         } else {
-            Ok(hash_tagged(&elements, domain_tag(ROW_DOMAIN, elements.len())).0)
+            Ok(hash_tagged(&elements, self.row_tag()).0)
         }
+    }
+
+    /// The tag under which the elements of a row that [`Self::is_inline`] denies are hashed to its value.
+    pub fn row_tag(&self) -> Goldilocks {
+        domain_tag(ROW_DOMAIN, self.elements_per_row())
     }
 
     fn check_width(&self, found: usize) -> Result<(), RowError> {
         let expected = self.columns.len();
         if found == expected { Ok(()) } else { Err(RowError::Width { expected, found }) }
     }
+}
+
+/// The elements of a cell of a `bytes` column that is not null: the hash of its content.
+pub fn content_digest(bytes: &[u8]) -> Digest {
+    hash_bytes(BYTES_DOMAIN, bytes)
 }

@@ -3,10 +3,9 @@
 use core::fmt;
 
 use evergrove_primitives::Goldilocks;
-use evergrove_primitives::hash::poseidon::hash_bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{BYTES_DOMAIN, Column, ColumnType, MAX_CELL_BYTES, MAX_SCALE, NULL, SIGNED_OFFSET};
+use super::{Column, ColumnType, MAX_CELL_BYTES, MAX_SCALE, NULL, SIGNED_OFFSET, content_digest};
 
 /// Least number of a signed or fixed-point column, in units.
 const SIGNED_MIN: i64 = -(1 << 62);
@@ -272,7 +271,7 @@ impl Column {
             }
             Cell::Unsigned(x) => out.push(Goldilocks::new(*x)),
             Cell::Signed(x) => out.push(Goldilocks::new(x.wrapping_add(SIGNED_OFFSET as i64) as u64)),
-            Cell::Bytes(bytes) => out.extend(hash_bytes(BYTES_DOMAIN, bytes).0),
+            Cell::Bytes(bytes) => out.extend(content_digest(bytes).0),
         }
         Ok(())
     }

@@ -1,5 +1,3 @@
-use evergrove_primitives::hash::poseidon::hash_bytes;
-use evergrove_primitives::{Digest, Goldilocks};
 use proptest::prelude::*;
 
 use super::*;

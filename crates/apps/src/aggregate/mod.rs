@@ -1,0 +1,103 @@
+//! Aggregates over the columns of a table: how many rows, their sum, least and greatest, average, variance, histogram.
+//!
+//! **What.** [`Query::parse`] turns a text like `SELECT SUM(price), COUNT(*) FROM t WHERE qty BETWEEN 5 AND 9` into a
+//! [`Plan`], which is what circuits and proofs depend on, and a reading of the plan's output as an [`Answer`].
+//! [`Aggregate`] is the plan as an application.
+//!
+//! **When.** Over a batch of rows (*selected*) or over a whole table (*complete*). Numbers are exact: sums have 128 bits, sums
+//! of products 192. Nulls are SQL's: a condition on a null is unknown, and rows pass only what is true of them; sums and
+//! extrema pass nulls over, and are null themselves where no number is left.
+//!
+//! **Neighbours.** Rows are encoded by `evergrove_commit::schema`, whose table says how; the circuits that call the ones here
+//! belong to the crate's families. Division, roots and signs are the reader's, not the circuit's: a proof shows sums and
+//! counts, from which averages and variances follow.
+
+mod answer;
+mod circuit;
+mod limbs;
+mod native;
+mod plan;
+mod query;
+mod sql;
+
+pub use answer::{Answer, Bin, Decimal, OutputError, Query, Value};
+pub use plan::{DecodePlanError, Plan};
+pub use query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, MAX_STEPS, NUMBER_END, QueryError, Step, Test};
+pub use sql::{MAX_TOKENS, SqlError};
+
+use evergrove_primitives::Goldilocks;
+use evergrove_recursion::circuit::Builder;
+use plonky2::iop::target::Target;
+
+use crate::{Leaf, LeafTargets, MapReduce, MapReduceError};
+
+/// The name of the application.
+pub const NAME: &str = "aggregate";
+
+/// A plan as an application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Aggregate {
+    plan: Plan,
+}
+
+impl Aggregate {
+    /// The application of a plan.
+    pub fn new(plan: Plan) -> Self {
+        Self { plan }
+    }
+
+    /// The application with these parameters, which [`MapReduce::parameters`] has given.
+    ///
+    /// # Errors
+    /// When the bytes are no canonical encoding of a plan.
+    pub fn from_parameters(bytes: &[u8]) -> Result<Self, DecodePlanError> {
+        Plan::from_bytes(bytes).map(Self::new)
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+impl MapReduce for Aggregate {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn parameters(&self) -> Vec<u8> {
+        self.plan.to_bytes()
+    }
+
+    fn opening_len(&self) -> usize {
+        self.plan.opening_len()
+    }
+
+    fn output_len(&self) -> usize {
+        self.plan.output_len()
+    }
+
+    fn identity(&self) -> Vec<Goldilocks> {
+        self.plan.nothing()
+    }
+
+    fn map(&self, leaf: &Leaf<'_>) -> Result<Vec<Goldilocks>, MapReduceError> {
+        self.plan.map(leaf)
+    }
+
+    fn reduce(&self, left: &[Goldilocks], right: &[Goldilocks]) -> Result<Vec<Goldilocks>, MapReduceError> {
+        self.plan.reduce(left, right)
+    }
+
+    fn is_commutative(&self) -> bool {
+        true
+    }
+
+    fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
+        circuit::fold(&self.plan, b, std::slice::from_ref(leaf))
+    }
+
+    fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
+        circuit::reduce(&self.plan, b, left, right)
+    }
+}

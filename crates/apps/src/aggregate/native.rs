@@ -1,0 +1,205 @@
+//! A plan's map and reduction, as code.
+
+use evergrove_commit::schema::{ColumnType, INLINE_ELEMENTS, NULL};
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::hash::poseidon::hash_tagged;
+
+use super::Plan;
+use super::plan::Kind;
+use super::query::{Accumulator, ColumnIndex, NUMBER_END, Test};
+use crate::{Leaf, MapReduceError};
+
+/// The greatest encoded number.
+const GREATEST: u64 = NUMBER_END - 1;
+/// Stands for the least of no numbers.
+const NONE: u64 = NUMBER_END;
+
+/// One row's elements, checked against the value and, in the columns that the plan reads, the column's type.
+struct Elements<'a> {
+    plan: &'a Plan,
+    elements: &'a [Goldilocks],
+}
+
+impl Elements<'_> {
+    fn is_null(&self, column: ColumnIndex) -> bool {
+        let c = &self.plan.schema().columns()[column as usize];
+        c.nullable && is_null(self.cell(column))
+    }
+
+    /// The elements of a column.
+    fn cell(&self, column: ColumnIndex) -> &[Goldilocks] {
+        let at = self.plan.offset(column);
+        &self.elements[at..at + self.plan.schema().columns()[column as usize].kind.elements()]
+    }
+
+    /// The encoded number of a column; `None` for null.
+    fn number(&self, column: ColumnIndex) -> Option<u64> {
+        (!self.is_null(column)).then(|| self.cell(column)[0].as_u64())
+    }
+
+    /// True when the test, or its negation, is true; false also where it is unknown.
+    fn passes(&self, test: &Test, negated: bool) -> bool {
+        let truth = match *test {
+            Test::Null { column } => Some(self.is_null(column)),
+            Test::Within { column, low, high } => self.number(column).map(|x| (low..=high).contains(&x)),
+            Test::Content { column, digest } => {
+                (!self.is_null(column)).then(|| self.cell(column) == digest.map(Goldilocks::new))
+            }
+            Test::Less { left, right } => self.number(left).zip(self.number(right)).map(|(l, r)| l < r),
+            Test::Equal { left, right } => {
+                let known = !self.is_null(left) && !self.is_null(right);
+                known.then(|| self.cell(left) == self.cell(right))
+            }
+        };
+        truth.is_some_and(|t| t != negated)
+    }
+
+    /// An accumulator's output for this row alone, which passes the filter.
+    fn accumulate(&self, accumulator: &Accumulator) -> Vec<Goldilocks> {
+        let kind = accumulator.kind();
+        let all_known = |known: &[ColumnIndex]| known.iter().all(|&c| !self.is_null(c));
+        match accumulator {
+            Accumulator::Count { known, at_least } => {
+                let reaches = |(c, bound)| self.number(c).is_some_and(|x| x >= bound);
+                vec![Goldilocks::new((all_known(known) && at_least.is_none_or(reaches)) as u64)]
+            }
+            Accumulator::Sum { column, known } => {
+                let x = if all_known(known) { self.number(*column) } else { None };
+                kind.limbs(x.unwrap_or(0).into())
+            }
+            Accumulator::Product { left, right } => {
+                let factors = self.number(*left).zip(self.number(*right));
+                kind.limbs(factors.map_or(0, |(l, r)| l as u128 * r as u128))
+            }
+            Accumulator::Min { column } => kind.limbs(self.number(*column).unwrap_or(NONE).into()),
+            Accumulator::Max { column } => kind.limbs(self.number(*column).map_or(NONE, |x| GREATEST - x).into()),
+        }
+    }
+}
+
+impl Kind {
+    fn limbs(self, x: u128) -> Vec<Goldilocks> {
+        match self {
+            Self::Count => vec![Goldilocks::new(x as u64)],
+            Self::Limbs(width) => width.split(x),
+            Self::Least => vec![Goldilocks::new(x as u64 & 0xffff_ffff), Goldilocks::new((x >> 32) as u64)],
+        }
+    }
+
+    fn nothing(self) -> Vec<Goldilocks> {
+        self.limbs(if self == Self::Least { NONE.into() } else { 0 })
+    }
+
+    /// The output of two sets of rows, or a text for what is out of range.
+    fn reduce(self, left: &[Goldilocks], right: &[Goldilocks]) -> Result<Vec<Goldilocks>, MapReduceError> {
+        match self {
+            Self::Count => Ok(vec![left[0] + right[0]]),
+            Self::Limbs(width) => width.add(left, right).ok_or_else(|| MapReduceError::Overflow {
+                what: "a sum".into(),
+                reason: format!("it has more than {} bits: split the query by a condition", width.bits()),
+            }),
+            Self::Least => {
+                let smaller = if number_of(left) <= number_of(right) { left } else { right };
+                Ok(smaller.to_vec())
+            }
+        }
+    }
+
+    /// True when the elements may be an output's.
+    pub(super) fn check(self, limbs: &[Goldilocks]) -> bool {
+        match self {
+            Self::Count => true,
+            Self::Limbs(width) => width.contains(limbs),
+            Self::Least => limbs.iter().all(|l| l.as_u64() < 1 << 32) && number_of(limbs) <= NONE,
+        }
+    }
+}
+
+/// The number of two limbs of 32 bits.
+pub(super) fn number_of(limbs: &[Goldilocks]) -> u64 {
+    limbs[0].as_u64() + (limbs[1].as_u64() << 32)
+}
+
+/// The least number of a [`Kind::Least`], `None` of no numbers.
+pub(super) fn least(limbs: &[Goldilocks]) -> Option<u64> {
+    Some(number_of(limbs)).filter(|x| *x != NONE)
+}
+
+/// The greatest number that is stored as the least of its complements.
+pub(super) fn greatest(limbs: &[Goldilocks]) -> Option<u64> {
+    least(limbs).map(|x| GREATEST - x)
+}
+
+fn is_null(cell: &[Goldilocks]) -> bool {
+    cell[0] == NULL && cell[1..].iter().all(|x| *x == Goldilocks::ZERO)
+}
+
+impl Plan {
+    /// The output of no rows.
+    pub(super) fn nothing(&self) -> Vec<Goldilocks> {
+        self.slots().flat_map(|(_, kind, _)| kind.nothing()).collect()
+    }
+
+    /// The output of one row.
+    pub(super) fn map(&self, leaf: &Leaf<'_>) -> Result<Vec<Goldilocks>, MapReduceError> {
+        let elements = Elements { plan: self, elements: self.open(leaf)? };
+        for &column in &self.columns() {
+            let c = &self.schema().columns()[column as usize];
+            let x = elements.cell(column)[0];
+            if c.kind != ColumnType::Bytes && x.as_u64() > GREATEST && !elements.is_null(column) {
+                let reason = format!(
+                    "column {:?} holds {x}, which encodes no number of type {}: the table was committed by another schema, \
+                     or by none",
+                    c.name, c.kind
+                );
+                return Err(MapReduceError::Leaf { index: leaf.index, reason });
+            }
+        }
+        let passes = self.filter().run(
+            &mut (),
+            |(), test, negated| elements.passes(test, negated),
+            |(), truths, all| if all { truths.iter().all(|t| *t) } else { truths.iter().any(|t| *t) },
+        );
+        if !passes {
+            return Ok(self.nothing());
+        }
+        Ok(self.accumulators().iter().flat_map(|a| elements.accumulate(a)).collect())
+    }
+
+    /// The elements of the leaf's row.
+    fn open<'a>(&self, leaf: &'a Leaf<'_>) -> Result<&'a [Goldilocks], MapReduceError> {
+        let (found, expected) = (leaf.opening.len(), self.opening_len());
+        if found != expected {
+            return Err(MapReduceError::OpeningLength { index: leaf.index, expected, found });
+        }
+        let opens = if self.columns().is_empty() {
+            return Ok(&leaf.value);
+        } else if self.schema().is_inline() {
+            let used = self.schema().elements_per_row();
+            leaf.value[used..INLINE_ELEMENTS].iter().all(|x| *x == Goldilocks::ZERO)
+        } else {
+            hash_tagged(leaf.opening, self.schema().row_tag()).0 == leaf.value
+        };
+        match opens {
+            false => Err(MapReduceError::Opening { index: leaf.index }),
+            true if expected == 0 => Ok(&leaf.value),
+            true => Ok(leaf.opening),
+        }
+    }
+
+    /// The output of two sets of rows.
+    pub(super) fn reduce(&self, left: &[Goldilocks], right: &[Goldilocks]) -> Result<Vec<Goldilocks>, MapReduceError> {
+        let expected = self.output_len();
+        for operand in [left, right] {
+            let fits = operand.len() == expected && self.slots().all(|(_, kind, at)| kind.check(&operand[at]));
+            if !fits {
+                return Err(MapReduceError::Operand(format!("not {expected} elements, each of its range")));
+            }
+        }
+        let mut out = Vec::with_capacity(expected);
+        for (_, kind, at) in self.slots() {
+            out.extend(kind.reduce(&left[at.clone()], &right[at])?);
+        }
+        Ok(out)
+    }
+}

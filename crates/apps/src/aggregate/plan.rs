@@ -1,0 +1,172 @@
+//! The plan of a query: what its circuits depend on, and where its numbers stand in an output.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use evergrove_commit::schema::Schema;
+use serde::{Deserialize, Serialize};
+
+use super::limbs::{PRODUCTS, SUM, Width};
+use super::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError};
+
+/// Version of [`Plan::to_bytes`].
+const VERSION: u8 = 1;
+
+/// A filter and accumulators over the rows of one schema.
+///
+/// Two queries with the same plan have the same circuits and the same proofs, whatever their texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    schema: Schema,
+    filter: Filter,
+    accumulators: Vec<Accumulator>,
+}
+
+/// How an accumulator is added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// One element; 2^40 rows can not leave the field.
+    Count,
+    /// Limbs of this width.
+    Limbs(Width),
+    /// Two limbs of 32 bits, lowest first, of the least number; 2^63 where there is none. Greatest numbers are stored as
+    /// the least of 2^63 - 1 - x.
+    Least,
+}
+
+/// Bytes are no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodePlanError {
+    /// Another version of the encoding.
+    #[error("parameters of version {found}, this program reads {VERSION}")]
+    Version {
+        /// The version found.
+        found: u8,
+    },
+    /// Not the canonical encoding of a plan.
+    #[error("not the canonical encoding of a query")]
+    Encoding,
+    /// A plan that makes no sense.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Encoded {
+    schema: Vec<u8>,
+    filter: Filter,
+    accumulators: Vec<Accumulator>,
+}
+
+impl Plan {
+    /// A plan over the rows of `schema`.
+    ///
+    /// # Errors
+    /// When the filter or an accumulator does not fit the schema, or is not in its one form.
+    pub fn new(schema: Schema, filter: Filter, accumulators: Vec<Accumulator>) -> Result<Self, QueryError> {
+        if schema.is_raw() {
+            return Err(QueryError::Raw);
+        }
+        if accumulators.is_empty() || accumulators.len() > MAX_ACCUMULATORS {
+            return Err(QueryError::Accumulators(accumulators.len()));
+        }
+        filter.check(&schema)?;
+        accumulators.iter().try_for_each(|a| a.check(&schema))?;
+        Ok(Self { schema, filter, accumulators })
+    }
+
+    /// The schema of the rows.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The condition that rows pass.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// What is added up, in the order of the output.
+    pub fn accumulators(&self) -> &[Accumulator] {
+        &self.accumulators
+    }
+
+    /// The columns that the plan reads; rows open only where there are any.
+    pub fn columns(&self) -> BTreeSet<ColumnIndex> {
+        let tests = self.filter.tests().flat_map(|t| t.columns());
+        tests.chain(self.accumulators.iter().flat_map(|a| a.columns())).collect()
+    }
+
+    /// Elements that open a row: none where the value is the row, or where no column is read.
+    pub fn opening_len(&self) -> usize {
+        if self.schema.is_inline() || self.columns().is_empty() { 0 } else { self.schema.elements_per_row() }
+    }
+
+    /// Elements of an output.
+    pub fn output_len(&self) -> usize {
+        self.accumulators.iter().map(|a| a.kind().len()).sum()
+    }
+
+    /// Where each accumulator stands in an output.
+    pub(super) fn slots(&self) -> impl Iterator<Item = (&Accumulator, Kind, Range<usize>)> {
+        let mut end = 0;
+        self.accumulators.iter().map(move |a| {
+            let start = end;
+            end += a.kind().len();
+            (a, a.kind(), start..end)
+        })
+    }
+
+    /// First element of a column in a row's elements.
+    pub(super) fn offset(&self, column: ColumnIndex) -> usize {
+        self.schema.columns()[..column as usize].iter().map(|c| c.kind.elements()).sum()
+    }
+
+    /// The canonical bytes: a version, then the schema's canonical bytes, filter and accumulators in postcard.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let encoded = Encoded {
+            schema: self.schema.to_bytes(),
+            filter: self.filter.clone(),
+            accumulators: self.accumulators.clone(),
+        };
+        let mut out = vec![VERSION];
+        // Lists of numbers: their serialisation into a growing vector has no way to fail.
+        out.extend(postcard::to_stdvec(&encoded).unwrap_or_default());
+        out
+    }
+
+    /// The plan with these canonical bytes. Other encodings are refused.
+    ///
+    /// # Errors
+    /// When these are no bytes of [`Self::to_bytes`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodePlanError> {
+        let (&found, rest) = bytes.split_first().ok_or(DecodePlanError::Encoding)?;
+        if found != VERSION {
+            return Err(DecodePlanError::Version { found });
+        }
+        let encoded: Encoded = postcard::from_bytes(rest).map_err(|_| DecodePlanError::Encoding)?;
+        let schema = Schema::from_bytes(&encoded.schema).map_err(|_| DecodePlanError::Encoding)?;
+        let plan = Self::new(schema, encoded.filter, encoded.accumulators)?;
+        if plan.to_bytes() == bytes { Ok(plan) } else { Err(DecodePlanError::Encoding) }
+    }
+}
+
+impl Accumulator {
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Count { .. } => Kind::Count,
+            Self::Sum { .. } => Kind::Limbs(SUM),
+            Self::Product { .. } => Kind::Limbs(PRODUCTS),
+            Self::Min { .. } | Self::Max { .. } => Kind::Least,
+        }
+    }
+}
+
+impl Kind {
+    pub(super) const fn len(self) -> usize {
+        match self {
+            Self::Count => 1,
+            Self::Limbs(width) => width.limbs,
+            Self::Least => 2,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The names of a query: the table's and its columns'.
+
+use evergrove_commit::schema::{Column, ColumnType, SIGNED_OFFSET, Schema};
+use sqlparser::ast::{Expr, Ident};
+
+use super::error::SqlError;
+use crate::aggregate::query::{ColumnIndex, NUMBER_END};
+
+/// The columns of the table that a query is about.
+pub(super) struct Columns<'a> {
+    pub(super) schema: &'a Schema,
+    /// Names that may stand before a column's, with a point between them.
+    pub(super) tables: Vec<String>,
+}
+
+impl Columns<'_> {
+    /// The column that an expression names; `None` where it is no name.
+    pub(super) fn of(&self, e: &Expr) -> Result<Option<ColumnIndex>, SqlError> {
+        match e {
+            Expr::Nested(inner) => self.of(inner),
+            Expr::Identifier(name) => self.named(name).map(Some),
+            Expr::CompoundIdentifier(names) => match names.as_slice() {
+                [table, name] if self.tables.iter().any(|t| t.eq_ignore_ascii_case(&table.value)) => {
+                    self.named(name).map(Some)
+                }
+                _ => Err(self.unknown(e.to_string())),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// A name as in the schema, or, without quotes, but for the case of its letters.
+    fn named(&self, name: &Ident) -> Result<ColumnIndex, SqlError> {
+        if let Some((at, _)) = self.schema.column(&name.value) {
+            return Ok(at as ColumnIndex);
+        }
+        let columns = self.schema.columns().iter().enumerate();
+        let mut alike = columns.filter(|(_, c)| name.quote_style.is_none() && c.name.eq_ignore_ascii_case(&name.value));
+        match (alike.next(), alike.next()) {
+            (Some((at, _)), None) => Ok(at as ColumnIndex),
+            (None, _) => Err(self.unknown(name.value.clone())),
+            (Some(_), Some(_)) => Err(SqlError::AmbiguousColumn(name.value.clone())),
+        }
+    }
+
+    fn unknown(&self, name: String) -> SqlError {
+        let known: Vec<&str> = self.schema.columns().iter().map(|c| c.name.as_str()).collect();
+        SqlError::UnknownColumn { name, known: known.join(", ") }
+    }
+
+    /// The description of a column.
+    pub(super) fn at(&self, column: ColumnIndex) -> &Column {
+        &self.schema.columns()[column as usize]
+    }
+
+    /// Refuses columns of type `bytes` for `what`.
+    pub(super) fn number(&self, column: ColumnIndex, what: &str) -> Result<(), SqlError> {
+        let c = self.at(column);
+        match c.kind {
+            ColumnType::Bytes => Err(SqlError::ColumnType { what: what.into(), column: c.name.clone(), kind: c.kind }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Least and greatest number of a column, in its units. The least is encoded as 0.
+    pub(super) fn range(&self, column: ColumnIndex) -> (i128, i128) {
+        let offset = offset(self.at(column).kind) as i128;
+        (-offset, NUMBER_END as i128 - 1 - offset)
+    }
+}
+
+/// What the encoding of a type of numbers adds to a number.
+pub(in crate::aggregate) fn offset(kind: ColumnType) -> u64 {
+    match kind {
+        ColumnType::Signed | ColumnType::Fixed { .. } => SIGNED_OFFSET,
+        ColumnType::Unsigned | ColumnType::Bytes => 0,
+    }
+}

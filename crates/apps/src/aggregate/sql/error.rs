@@ -1,0 +1,109 @@
+//! What is wrong with a text, and what to write instead.
+
+use evergrove_commit::schema::ColumnType;
+
+use super::MAX_TOKENS;
+use crate::aggregate::query::QueryError;
+
+/// A text is no query that can be proven. [`SqlError::remedy`] says what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SqlError {
+    /// Not SQL.
+    #[error("not SQL: {0}")]
+    Syntax(String),
+    /// More than [`MAX_TOKENS`].
+    #[error("a query of {0} tokens is longer than {MAX_TOKENS}")]
+    TooLong(usize),
+    /// SQL, but nothing that can be proven.
+    #[error("{what} is not supported")]
+    Unsupported {
+        /// The part of the text.
+        what: String,
+        /// What to write instead.
+        remedy: &'static str,
+    },
+    /// The schema has no such column.
+    #[error("there is no column {name:?}")]
+    UnknownColumn {
+        /// The name in the text.
+        name: String,
+        /// The columns that there are.
+        known: String,
+    },
+    /// Two columns differ from the name in the case of letters alone.
+    #[error("more than one column is called {0:?}, but for the case of its letters")]
+    AmbiguousColumn(String),
+    /// The column's type does not take part in this.
+    #[error("{what} does not work on column {column:?} of type {kind}")]
+    ColumnType {
+        /// The operation.
+        what: String,
+        /// Name of the column.
+        column: String,
+        /// Its type.
+        kind: ColumnType,
+    },
+    /// Two columns of different types.
+    #[error("column {left:?} is of type {left_kind}, column {right:?} of type {right_kind}")]
+    TypesDiffer {
+        /// Name of one.
+        left: String,
+        /// Its type.
+        left_kind: ColumnType,
+        /// Name of the other.
+        right: String,
+        /// Its type.
+        right_kind: ColumnType,
+    },
+    /// The literal is not one that the column can be compared with.
+    #[error("{literal} can not be compared with column {column:?} of type {kind}")]
+    Literal {
+        /// The literal.
+        literal: String,
+        /// Name of the column.
+        column: String,
+        /// Its type.
+        kind: ColumnType,
+    },
+    /// Edges of a histogram that are not numbers in ascending order and in the range of the column.
+    #[error(
+        "edge {edge} of the histogram of column {column:?} is not above the one before, or outside the column's range"
+    )]
+    Edge {
+        /// The edge.
+        edge: String,
+        /// Name of the column.
+        column: String,
+    },
+    /// What comes out of the text is no query.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+}
+
+impl SqlError {
+    /// What to do about it, in one sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Syntax(_) => "write SELECT aggregates FROM table, and WHERE a condition if need be".into(),
+            Self::TooLong(_) => "split the query".into(),
+            Self::Unsupported { remedy, .. } => (*remedy).into(),
+            Self::UnknownColumn { known, .. } => format!("choose one of {known}"),
+            Self::AmbiguousColumn(_) => "write the name as in the schema, in double quotes".into(),
+            Self::ColumnType { .. } => {
+                "choose a column of numbers: columns of type bytes know =, <>, IN and IS NULL".into()
+            }
+            Self::TypesDiffer { .. } => "compare columns of one type".into(),
+            Self::Literal { kind: ColumnType::Bytes, .. } => "write the text in single quotes".into(),
+            Self::Literal { .. } => "write a number in plain digits, without quotes".into(),
+            Self::Edge { .. } => "write ascending numbers that the column can hold".into(),
+            Self::Query(e) => match e {
+                QueryError::Raw => "commit the table with a schema".into(),
+                _ => "shorten the query".into(),
+            },
+        }
+    }
+
+    pub(super) fn unsupported(what: impl ToString, remedy: &'static str) -> Self {
+        Self::Unsupported { what: what.to_string(), remedy }
+    }
+}

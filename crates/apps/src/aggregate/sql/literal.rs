@@ -1,0 +1,115 @@
+//! Literals: exact numbers and texts.
+
+use num_bigint::BigInt;
+use sqlparser::ast::{Expr, UnaryOperator, Value};
+
+/// Longer numbers are not read.
+const MAX_DIGITS: usize = 64;
+
+/// What a column is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Literal {
+    Null,
+    Number(Decimal),
+    Text(String),
+}
+
+/// An exact decimal number: `units` * 10^-`places`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Decimal {
+    units: BigInt,
+    places: u32,
+}
+
+/// A number in units of a column: the greatest whole one that is not above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Floor {
+    /// Whole units; anything beyond 2^100 in size stands as 2^100.
+    pub(super) floor: i128,
+    /// The number is that whole one.
+    pub(super) exact: bool,
+}
+
+impl Floor {
+    /// The least whole number of units that is not below the number.
+    pub(super) fn ceiling(self) -> i128 {
+        self.floor + !self.exact as i128
+    }
+}
+
+impl Literal {
+    /// The literal that an expression is; `None` where it is none.
+    pub(super) fn of(e: &Expr) -> Option<Self> {
+        match e {
+            Expr::Nested(inner) => Self::of(inner),
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match &**expr {
+                Expr::Value(v) => number(&v.value).map(|d| Self::Number(Decimal { units: -d.units, ..d })),
+                _ => None,
+            },
+            Expr::Value(v) => match &v.value {
+                Value::Null => Some(Self::Null),
+                Value::SingleQuotedString(s) => Some(Self::Text(s.clone())),
+                other => number(other).map(Self::Number),
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Plain digits with at most one point.
+fn number(v: &Value) -> Option<Decimal> {
+    let Value::Number(text, false) = v else { return None };
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = [whole, fraction].concat();
+    let plain = (1..=MAX_DIGITS).contains(&digits.len()) && digits.bytes().all(|c| c.is_ascii_digit());
+    let units = if plain { BigInt::parse_bytes(digits.as_bytes(), 10)? } else { return None };
+    Some(Decimal { units, places: fraction.len() as u32 })
+}
+
+impl Decimal {
+    /// The number in units of 10^-`scale`.
+    pub(super) fn at_scale(&self, scale: u8) -> Floor {
+        let scaled = &self.units * BigInt::from(10).pow(scale.into());
+        let one = BigInt::from(10).pow(self.places);
+        let quotient = &scaled / &one;
+        let exact = &quotient * &one == scaled;
+        let negative = scaled < BigInt::ZERO;
+        let limit = 1i128 << 100;
+        let towards_zero = i128::try_from(&quotient).unwrap_or(if negative { -limit } else { limit });
+        Floor { floor: towards_zero.clamp(-limit, limit) - (negative && !exact) as i128, exact }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_scale(text: &str, negative: bool, scale: u8) -> (i128, bool) {
+        let d = number(&Value::Number(text.into(), false)).unwrap();
+        let d = if negative { Decimal { units: -d.units, ..d } } else { d };
+        let floor = d.at_scale(scale);
+        (floor.floor, floor.exact)
+    }
+
+    #[test]
+    fn numbers_are_exact_and_round_down() {
+        assert_eq!(at_scale("1.505", false, 2), (150, false));
+        assert_eq!(at_scale("1.505", true, 2), (-151, false));
+        assert_eq!(at_scale("1.50", false, 1), (15, true));
+        assert_eq!(at_scale("1.50", true, 1), (-15, true));
+        assert_eq!(at_scale("0", true, 3), (0, true));
+        assert_eq!(at_scale(".5", false, 0), (0, false));
+        assert_eq!(at_scale(".5", true, 0), (-1, false));
+        assert_eq!(at_scale("5.", false, 0), (5, true));
+        assert_eq!(at_scale(&"9".repeat(64), false, 18), (1 << 100, true));
+        assert_eq!(at_scale(&"9".repeat(64), true, 18), (-(1 << 100), true));
+    }
+
+    #[test]
+    fn other_forms_are_no_numbers() {
+        for text in ["1e3", "", ".", "1.2.3", "0x1", &"1".repeat(65)] {
+            assert_eq!(number(&Value::Number(text.into(), false)), None, "{text:?}");
+        }
+        assert_eq!(number(&Value::Number("1".into(), true)), None);
+    }
+}

@@ -1,0 +1,198 @@
+//! The list after `SELECT`: aggregates as readings of accumulators.
+
+use std::collections::BTreeSet;
+
+use evergrove_commit::schema::ColumnType;
+use sqlparser::ast::{
+    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+};
+
+use super::columns::Columns;
+use super::error::SqlError;
+use super::literal::Literal;
+use crate::aggregate::Plan;
+use crate::aggregate::answer::{Moments, Products, Query, Reading};
+use crate::aggregate::query::{Accumulator, ColumnIndex, Filter, QueryError};
+
+/// What the remedies of unsupported aggregates say.
+pub(super) const AGGREGATES: &str = "select COUNT(*), COUNT, SUM, MIN, MAX, AVG, VAR_POP, VAR_SAMP, STDDEV_POP or STDDEV_SAMP of a \
+                                     column, SUM(a * b), WAVG(column, weight) or HISTOGRAM(column, edge, ..)";
+
+/// Aggregates and the accumulators that they share.
+pub(super) struct Selection<'a> {
+    columns: &'a Columns<'a>,
+    accumulators: Vec<Accumulator>,
+    readings: Vec<(String, Reading)>,
+}
+
+impl<'a> Selection<'a> {
+    pub(super) fn new(columns: &'a Columns<'a>) -> Self {
+        Self { columns, accumulators: vec![], readings: vec![] }
+    }
+
+    pub(super) fn finish(self, filter: Filter) -> Result<Query, QueryError> {
+        let plan = Plan::new(self.columns.schema.clone(), filter, self.accumulators)?;
+        Ok(Query { plan, readings: self.readings })
+    }
+
+    /// Adds an aggregate under a name.
+    pub(super) fn add(&mut self, e: &Expr, name: String) -> Result<(), SqlError> {
+        let reading = match e {
+            Expr::Function(f) => self.function(f)?,
+            Expr::Nested(inner) => return self.add(inner, name),
+            _ => return Err(SqlError::unsupported(e, AGGREGATES)),
+        };
+        self.readings.push((name, reading));
+        Ok(())
+    }
+
+    fn function(&mut self, f: &Function) -> Result<Reading, SqlError> {
+        let unsupported = || SqlError::unsupported(f, AGGREGATES);
+        let arguments = arguments(f).ok_or_else(unsupported)?;
+        let name = f.name.to_string().to_ascii_uppercase();
+        match (name.as_str(), arguments.as_slice()) {
+            ("COUNT", [None]) => Ok(Reading::Count(self.count(BTreeSet::new()))),
+            ("COUNT", [Some(e)]) => {
+                let column = self.column(e)?;
+                Ok(Reading::Count(self.count([column].into())))
+            }
+            ("SUM", [Some(e)]) => match factors(e) {
+                Some((left, right)) => self.products(&name, left, right).map(Reading::SumOfProducts),
+                None => self.moments(&name, e).map(Reading::Sum),
+            },
+            ("MIN", [Some(e)]) => {
+                let column = self.number(&name, e)?;
+                Ok(Reading::Least { at: self.accumulator(Accumulator::Min { column }), column })
+            }
+            ("MAX", [Some(e)]) => {
+                let column = self.number(&name, e)?;
+                Ok(Reading::Greatest { at: self.accumulator(Accumulator::Max { column }), column })
+            }
+            ("AVG", [Some(e)]) => self.moments(&name, e).map(Reading::Average),
+            ("WAVG", [Some(e), Some(weight)]) => {
+                let products = self.products(&name, e, weight)?;
+                // The products' columns are in their canonical order: say which of them the weight is.
+                let weight = self.number(&name, weight)?;
+                let weights = self.sum(weight, [products.left, products.right].into());
+                Ok(Reading::WeightedAverage { products, weight, weights })
+            }
+            ("VAR_POP", [Some(e)]) => self.spread(&name, e, false, false),
+            ("VAR_SAMP" | "VARIANCE", [Some(e)]) => self.spread(&name, e, true, false),
+            ("STDDEV_POP", [Some(e)]) => self.spread(&name, e, false, true),
+            ("STDDEV_SAMP" | "STDDEV", [Some(e)]) => self.spread(&name, e, true, true),
+            ("HISTOGRAM", [Some(e), edges @ ..]) if !edges.is_empty() => self.histogram(&name, e, edges),
+            _ => Err(unsupported()),
+        }
+    }
+
+    /// Position of an accumulator, added if it is not there.
+    fn accumulator(&mut self, accumulator: Accumulator) -> usize {
+        self.accumulators.iter().position(|a| *a == accumulator).unwrap_or_else(|| {
+            self.accumulators.push(accumulator);
+            self.accumulators.len() - 1
+        })
+    }
+
+    /// Rows in which none of these columns is null.
+    fn count(&mut self, columns: BTreeSet<ColumnIndex>) -> usize {
+        let known = self.nullable(columns);
+        self.accumulator(Accumulator::Count { known, at_least: None })
+    }
+
+    /// Sum of a column over rows in which none of these is null.
+    fn sum(&mut self, column: ColumnIndex, known: BTreeSet<ColumnIndex>) -> usize {
+        let known = self.nullable(known);
+        self.accumulator(Accumulator::Sum { column, known })
+    }
+
+    fn nullable(&self, columns: BTreeSet<ColumnIndex>) -> Vec<ColumnIndex> {
+        columns.into_iter().filter(|&c| self.columns.at(c).nullable).collect()
+    }
+
+    fn moments(&mut self, name: &str, e: &Expr) -> Result<Moments, SqlError> {
+        let column = self.number(name, e)?;
+        Ok(Moments { column, sum: self.sum(column, [column].into()), count: self.count([column].into()) })
+    }
+
+    fn products(&mut self, name: &str, left: &Expr, right: &Expr) -> Result<Products, SqlError> {
+        let (l, r) = (self.number(name, left)?, self.number(name, right)?);
+        let (left, right) = (l.min(r), l.max(r));
+        let both: BTreeSet<ColumnIndex> = [left, right].into();
+        Ok(Products {
+            left,
+            right,
+            products: self.accumulator(Accumulator::Product { left, right }),
+            left_sum: self.sum(left, both.clone()),
+            right_sum: self.sum(right, both.clone()),
+            count: self.count(both),
+        })
+    }
+
+    fn spread(&mut self, name: &str, e: &Expr, sample: bool, root: bool) -> Result<Reading, SqlError> {
+        let products = self.products(name, e, e)?;
+        Ok(Reading::Spread { products, sample, root })
+    }
+
+    fn histogram(&mut self, name: &str, e: &Expr, edges: &[Option<&Expr>]) -> Result<Reading, SqlError> {
+        let column = self.number(name, e)?;
+        let c = self.columns.at(column);
+        let (least, greatest) = self.columns.range(column);
+        let mut bounds: Vec<u64> = vec![];
+        let mut counts = vec![self.count([column].into())];
+        let known = self.nullable([column].into());
+        for edge in edges {
+            let text = edge.map(ToString::to_string).unwrap_or_else(|| "*".into());
+            let Some(Literal::Number(number)) = edge.and_then(Literal::of) else {
+                return Err(SqlError::Literal { literal: text, column: c.name.clone(), kind: c.kind });
+            };
+            let at = number.at_scale(c.kind.scale()).ceiling();
+            let bound = (at - least) as u64;
+            let ascends = bounds.last().is_none_or(|last| *last < bound);
+            if at <= least || at > greatest || !ascends {
+                return Err(SqlError::Edge { edge: text, column: c.name.clone() });
+            }
+            bounds.push(bound);
+            counts.push(self.accumulator(Accumulator::Count { known: known.clone(), at_least: Some((column, bound)) }));
+        }
+        Ok(Reading::Histogram { column, bounds, counts })
+    }
+
+    fn column(&self, e: &Expr) -> Result<ColumnIndex, SqlError> {
+        self.columns.of(e)?.ok_or_else(|| SqlError::unsupported(format!("an aggregate of {e}"), AGGREGATES))
+    }
+
+    /// A column of numbers.
+    fn number(&self, name: &str, e: &Expr) -> Result<ColumnIndex, SqlError> {
+        let column = self.column(e)?;
+        self.columns.number(column, name)?;
+        debug_assert_ne!(self.columns.at(column).kind, ColumnType::Bytes);
+        Ok(column)
+    }
+}
+
+/// The two sides of a product.
+fn factors(e: &Expr) -> Option<(&Expr, &Expr)> {
+    match e {
+        Expr::Nested(inner) => factors(inner),
+        Expr::BinaryOp { left, op: BinaryOperator::Multiply, right } => Some((left, right)),
+        _ => None,
+    }
+}
+
+/// The arguments of a plain call, `None` for `*`; nothing for calls with clauses of any kind.
+fn arguments(f: &Function) -> Option<Vec<Option<&Expr>>> {
+    let FunctionArguments::List(list) = &f.args else { return None };
+    let plain = matches!(list.duplicate_treatment, None | Some(DuplicateTreatment::All)) && list.clauses.is_empty();
+    // What is printed beyond name and arguments is a clause: FILTER, OVER, WITHIN GROUP and the like.
+    if !plain || f.to_string() != format!("{}({list})", f.name) {
+        return None;
+    }
+    list.args
+        .iter()
+        .map(|a| match a {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Some(Some(e)),
+            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => Some(None),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,67 @@
+//! A table in memory.
+
+use evergrove_apps::MapReduce;
+use evergrove_apps::aggregate::{Aggregate, Answer, Query};
+use evergrove_apps::laws::Case;
+use evergrove_commit::schema::{Cell, Column, Row, Schema};
+
+/// A schema and its rows, at positions from 0.
+pub(crate) struct Table {
+    pub(crate) schema: Schema,
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Table {
+    /// A table from its columns, `name:type` or `name:type?` where it is nullable, and rows as in a csv file.
+    pub(crate) fn new(columns: &[&str], rows: &[&[&str]]) -> Self {
+        let columns = columns.iter().map(|c| {
+            let (name, kind) = c.split_once(':').unwrap();
+            let column = Column::new(name, kind.trim_end_matches('?').parse().unwrap());
+            if kind.ends_with('?') { column.nullable() } else { column }
+        });
+        let schema = Schema::new(columns.collect()).unwrap();
+        let rows = rows.iter().map(|r| schema.parse_row(r).unwrap()).collect();
+        Self { schema, rows }
+    }
+
+    /// The query that a text is.
+    pub(crate) fn query(&self, sql: &str) -> Query {
+        Query::parse(&self.schema, sql).unwrap_or_else(|e| panic!("{sql}: {e}"))
+    }
+
+    /// The rows as leaves of an application.
+    pub(crate) fn cases(&self, app: &Aggregate) -> Vec<Case> {
+        let case = |(index, row): (usize, &Row)| {
+            let opening = if app.opening_len() == 0 { vec![] } else { self.schema.elements(row).unwrap() };
+            Case { index: index as u64, value: self.schema.value(row).unwrap(), opening }
+        };
+        self.rows.iter().enumerate().map(case).collect()
+    }
+
+    /// The answer over all rows.
+    pub(crate) fn answer(&self, sql: &str) -> Answer {
+        let query = self.query(sql);
+        let app = Aggregate::new(query.plan().clone());
+        let output = self.cases(&app).iter().fold(app.identity(), |acc, case| {
+            let mapped = app.map(&case.leaf()).unwrap_or_else(|e| panic!("{sql}: {e}"));
+            app.reduce(&acc, &mapped).unwrap()
+        });
+        query.answer(&output).unwrap()
+    }
+
+    /// The answer's values as text.
+    pub(crate) fn values(&self, sql: &str) -> Vec<String> {
+        self.answer(sql).values.iter().map(|(_, v)| v.to_string()).collect()
+    }
+}
+
+/// A cell of a JSON document.
+pub(crate) fn cell(column: &Column, value: &serde_json::Value) -> Cell {
+    use evergrove_commit::schema::ColumnType::{Bytes, Unsigned};
+    match (value, column.kind) {
+        (serde_json::Value::Null, _) => Cell::Null,
+        (v, Bytes) => Cell::Bytes(v.as_str().unwrap().as_bytes().to_vec()),
+        (v, Unsigned) => Cell::Unsigned(v.as_u64().unwrap()),
+        (v, _) => Cell::Signed(v.as_i64().unwrap()),
+    }
+}
