@@ -12,8 +12,10 @@
 #![forbid(unsafe_code)]
 
 pub mod aggregate;
+pub mod bls;
 pub mod laws;
 mod map_reduce;
+pub mod nonnative;
 pub mod samples;
 
 pub use evergrove_proof::AppId;
