@@ -3,7 +3,6 @@
 use ark_ff::PrimeField;
 use evergrove_commit::schema::{Cell, Column, ColumnType, Row, Schema};
 use evergrove_primitives::Goldilocks;
-use evergrove_primitives::hash::poseidon::domain_tag;
 
 use super::point::{KeyError, Point};
 
@@ -31,10 +30,9 @@ pub fn schema() -> Schema {
     Schema::new(columns.collect()).expect("fourteen names")
 }
 
-/// Domain tag of the hash of a row: that of the schema's rows.
+/// Domain tag of the hash of a row.
 pub(super) fn row_tag() -> Goldilocks {
-    // ASCII "ROWE".
-    domain_tag(0x524f_5745, KEY_ELEMENTS)
+    schema().row_tag()
 }
 
 /// The numbers of a key's row. `None` of the identity, which is no key.
