@@ -2,7 +2,7 @@
 //!
 //! [`check`] holds code against circuits on leaves of the caller's; [`refuses_leaf`] and [`refuses_pair`] show that both refuse.
 //! [`MapCircuit`] and [`ReduceCircuit`] are the circuits on their own, for attacks that set wires
-//! ([`evergrove_recursion::assignment`]).
+//! ([`evergrove_recursion::assignment`]); [`FoldCircuit`] is that of a bucket's slots.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::tree::Value;
@@ -57,12 +57,7 @@ impl MapCircuit {
     /// If the output has not `output_len()` elements.
     pub fn build(app: &dyn MapReduce) -> Self {
         let mut b = Builder::new(CircuitConfig::standard_recursion_config());
-        let leaf = LeafTargets {
-            active: b.add_virtual_bool_target_safe(),
-            index: b.add_virtual_target(),
-            value: b.add_virtual_target_arr(),
-            opening: b.add_virtual_targets(app.opening_len()),
-        };
+        let leaf = slot(app, &mut b);
         let output = app.map_circuit(&mut b, &leaf);
         assert_eq!(output.len(), app.output_len(), "elements of a mapped leaf");
         b.register_public_inputs(&output);
@@ -73,11 +68,7 @@ impl MapCircuit {
     /// What an honest prover sets for a leaf, or for a slot without one.
     pub fn inputs(&self, active: bool, case: &Case) -> PartialWitness<F> {
         let mut pw = PartialWitness::new();
-        let mut set = |t: Target, x: F| pw.set_target(t, x).expect("each target once");
-        set(self.leaf.active.target, F::from_bool(active));
-        set(self.leaf.index, F::from_canonical_u64(case.index));
-        self.leaf.value.iter().zip(case.value).for_each(|(t, x)| set(*t, to_plonky(x)));
-        self.leaf.opening.iter().zip(&case.opening).for_each(|(t, x)| set(*t, to_plonky(*x)));
+        set_slot(&mut pw, &self.leaf, active, case);
         pw
     }
 }
@@ -119,6 +110,60 @@ impl ReduceCircuit {
         }
         pw
     }
+}
+
+/// The fold's circuit on its own, over `n` slots. Its public inputs are the output.
+pub struct FoldCircuit {
+    /// The circuit.
+    pub data: CircuitData<F, C, D>,
+    /// Its slots.
+    pub slots: Vec<LeafTargets>,
+    /// The output.
+    pub output: Vec<Target>,
+    /// Rows in use.
+    pub rows: usize,
+}
+
+impl FoldCircuit {
+    /// The circuit of an application's fold over `n` slots.
+    ///
+    /// # Panics
+    /// If the output has not `output_len()` elements.
+    pub fn build(app: &dyn MapReduce, n: usize) -> Self {
+        let mut b = Builder::new(CircuitConfig::standard_recursion_config());
+        let slots: Vec<_> = (0..n).map(|_| slot(app, &mut b)).collect();
+        let output = app.fold_circuit(&mut b, &slots);
+        assert_eq!(output.len(), app.output_len(), "elements of a fold");
+        b.register_public_inputs(&output);
+        let rows = b.num_gates();
+        Self { data: b.build(), slots, output, rows }
+    }
+
+    /// What a prover sets for slots with leaves, active or not.
+    pub fn inputs(&self, slots: &[(bool, &Case)]) -> PartialWitness<F> {
+        let mut pw = PartialWitness::new();
+        for (targets, (active, case)) in self.slots.iter().zip(slots) {
+            set_slot(&mut pw, targets, *active, case);
+        }
+        pw
+    }
+}
+
+fn slot(app: &dyn MapReduce, b: &mut Builder) -> LeafTargets {
+    LeafTargets {
+        active: b.add_virtual_bool_target_safe(),
+        index: b.add_virtual_target(),
+        value: b.add_virtual_target_arr(),
+        opening: b.add_virtual_targets(app.opening_len()),
+    }
+}
+
+fn set_slot(pw: &mut PartialWitness<F>, slot: &LeafTargets, active: bool, case: &Case) {
+    let mut set = |t: Target, x: F| pw.set_target(t, x).expect("each target once");
+    set(slot.active.target, F::from_bool(active));
+    set(slot.index, F::from_canonical_u64(case.index));
+    slot.value.iter().zip(case.value).for_each(|(t, x)| set(*t, to_plonky(x)));
+    slot.opening.iter().zip(&case.opening).for_each(|(t, x)| set(*t, to_plonky(*x)));
 }
 
 /// All laws on these leaves, which the application maps, in the order of their positions.
@@ -176,6 +221,29 @@ pub fn check(app: &dyn MapReduce, cases: &[Case]) {
     }
     let native = app.reduce(&mapped[0], &mapped[1]).unwrap_or_else(|e| panic!("{name}: {e}"));
     determined(&circuit.data, &circuit.output, circuit.inputs(&mapped[0], &mapped[1]), &native);
+    check_fold(app, cases, &mapped);
+}
+
+/// The fold counts the active slots, and nothing of the others: dummies, and leaves that a prover leaves inactive.
+fn check_fold(app: &dyn MapReduce, cases: &[Case], mapped: &[Vec<Goldilocks>]) {
+    let (name, dummy, n) = (app.name(), Case::dummy(app), cases.len());
+    let circuit = FoldCircuit::build(app, n);
+    let all = u64::MAX >> (64 - n.min(64));
+    for active in [all, all & 0x5555_5555_5555_5555, 1, 0, all >> 1] {
+        let is_active = |k: usize| active >> k.min(63) & 1 == 1;
+        let native = (0..n).filter(|k| is_active(*k)).fold(app.identity(), |before, k| {
+            app.reduce(&before, &mapped[k]).unwrap_or_else(|e| panic!("{name}: fold: {e}"))
+        });
+        for others_empty in [true, false] {
+            let slot = |(k, case)| (is_active(k), if others_empty && !is_active(k) { &dummy } else { case });
+            let slots: Vec<_> = cases.iter().enumerate().map(slot).collect();
+            satisfied(&circuit.data, circuit.inputs(&slots), &native, &format!("{name}: fold of {active:b}"));
+        }
+    }
+    let slots: Vec<_> = cases.iter().map(|c| (true, c)).collect();
+    let assignment = Assignment::complete(&circuit.data, &[], circuit.inputs(&slots));
+    let native: Vec<_> = assignment.public_inputs().iter().copied().map(from_plonky).collect();
+    determined(&circuit.data, &circuit.output, circuit.inputs(&slots), &native);
 }
 
 /// Neither code nor circuit maps the leaf.

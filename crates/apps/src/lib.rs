@@ -13,6 +13,8 @@
 
 pub mod aggregate;
 pub mod bls;
+pub mod catalog;
+pub mod family;
 pub mod laws;
 mod map_reduce;
 pub mod nonnative;

@@ -3,7 +3,7 @@
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::AppId;
 use evergrove_proof::tree::Value;
-use evergrove_recursion::circuit::Builder;
+use evergrove_recursion::circuit::{Builder, to_plonky};
 use plonky2::iop::target::{BoolTarget, Target};
 
 /// A member of a batch, as [`MapReduce::map`] sees it.
@@ -85,7 +85,7 @@ pub enum MapReduceError {
 /// - the circuits compute exactly `map` and `reduce`, and are unsatisfiable where these return an error. Soundness rests on
 ///   this half: outputs that come out of child proofs are already in range, leaves and openings are the adversary's;
 /// - `map_circuit` can be satisfied for a slot that is not active (all of index, value and opening zero). What it returns
-///   there does not matter: the circuit around it takes `identity()` instead, whatever the prover sets.
+///   there does not matter: `fold_circuit` takes `identity()` instead, whatever the prover sets.
 ///
 /// **Values of one's own.** A circuit may add virtual targets that only a [`SimpleGenerator`] of the application sets, from
 /// targets of its own. Provers run them like plonky2's. Circuits with such generators, or gates that plonky2's default
@@ -122,6 +122,32 @@ pub trait MapReduce: Send + Sync {
     fn is_commutative(&self) -> bool;
     /// [`Self::map`] as constraints. Everything that may fail for an inactive slot is conditional on `leaf.active`.
     fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target>;
-    /// [`Self::reduce`] as constraints. Operands are outputs: of map, of reduce, or identity.
+    /// [`Self::reduce`] as constraints. Operands are outputs: of map, of fold, of reduce, or identity.
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target>;
+    /// The output of the active ones of a bucket's slots, in order, as constraints: `reduce` of their `map`, and nothing of
+    /// what is in the others, whatever a prover puts there.
+    ///
+    /// By default a balanced tree of reductions over what [`Self::map_circuit`] returns, with the identity in the place of
+    /// inactive slots. To be overridden by applications that sum lazily.
+    fn fold_circuit(&self, b: &mut Builder, slots: &[LeafTargets]) -> Vec<Target> {
+        let identity: Vec<Target> = self.identity().into_iter().map(|x| b.constant(to_plonky(x))).collect();
+        let mut level: Vec<Vec<Target>> = slots
+            .iter()
+            .map(|slot| {
+                let mapped = self.map_circuit(b, slot);
+                assert_eq!(mapped.len(), identity.len(), "elements that {} maps a leaf to", self.name());
+                mapped.iter().zip(&identity).map(|(x, none)| b.select(slot.active, *x, *none)).collect()
+            })
+            .collect();
+        while level.len() > 1 {
+            let pairs = level.chunks(2);
+            level = pairs
+                .map(|pair| match pair {
+                    [left, right] => self.reduce_circuit(b, left, right),
+                    _ => pair[0].clone(),
+                })
+                .collect();
+        }
+        level.pop().unwrap_or(identity)
+    }
 }

@@ -24,6 +24,17 @@ impl Tally {
         assert!((1..=23).contains(&bits), "a sum of 2^40 numbers of {bits} bits does not fit the field");
         Self { bits }
     }
+
+    /// The application of these parameters.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn from_parameters(parameters: &[u8]) -> Result<Self, String> {
+        match parameters {
+            [bits @ 1..=23] => Ok(Self { bits: *bits }),
+            _ => Err(format!("{parameters:?} is not a number of bits from 1 to 23")),
+        }
+    }
 }
 
 impl MapReduce for Tally {

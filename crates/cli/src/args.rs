@@ -105,7 +105,8 @@ pub(crate) fn parse_profile(text: &str) -> Result<Profile, String> {
 }
 
 pub(crate) fn parse_scheme(text: &str) -> Result<Scheme, String> {
-    text.parse().map_err(|e: evergrove_proof::UnknownScheme| e.to_string())
+    let plain = Scheme::PLAIN.into_iter().find(|s| s.name() == text);
+    plain.ok_or_else(|| format!("choose {} or {}", Scheme::Evergrove, Scheme::RecklePaper))
 }
 
 pub(crate) fn parse_prover(text: &str) -> Result<ProverKind, String> {

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use evergrove::{BackendSpec, Backends, NodeCosts};
+use evergrove::{BackendSpec, Backends, BatchStatus, NodeCosts, Store};
+use evergrove_apps::family::{AppBackend, AppKeys, Size};
+use evergrove_apps::{MapReduce, catalog};
 use evergrove_commit::{
     BackendError, BackendId, BucketWitness, MergeWitness, NativeBackend, NodeProof, RecursionBackend,
 };
 use evergrove_proof::keys::pinned_paper;
-use evergrove_proof::{HeightClass, Profile, Scheme};
+use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
 use evergrove_recursion::paper::{PaperBackend, PaperVerifier};
 use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, ProverKind, backend_id};
 
@@ -62,6 +64,75 @@ pub(crate) fn verifiers() -> Backends {
     backends
 }
 
+/// Adds the backends of the applications of these batches, as they were defined.
+///
+/// # Errors
+/// When this program does not know an application, or the vector has outgrown its height class and the application has no
+/// circuits there.
+pub(crate) fn add_apps(
+    backends: &mut Backends,
+    store: &Store,
+    keys: Option<&Path>,
+    prover: ProverKind,
+) -> Result<(), anyhow::Error> {
+    let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
+    for batch in store.batches()? {
+        let Some(known) = batch.app else { continue };
+        let app = catalog::make(&known)?;
+        if batch.class == class {
+            let BatchStatus { scheme, backend: id, profile, capacity, wraps, .. } = batch;
+            add_app(
+                backends,
+                BackendSpec { scheme, id, profile, class, capacity, wraps, app: Some(known) },
+                app,
+                keys,
+                prover,
+            );
+        } else {
+            let spec = app_spec(&app, batch.scheme, batch.profile, class, keys)?;
+            add_app(backends, spec, app, keys, prover);
+        }
+    }
+    Ok(())
+}
+
+/// What the backend of an application will be. Seconds where its keys are not kept: circuits are built without commitments.
+///
+/// # Errors
+/// When the application has no circuits in this scheme.
+pub(crate) fn app_spec(
+    app: &Arc<dyn MapReduce>,
+    scheme: Scheme,
+    profile: Profile,
+    class: HeightClass,
+    keys: Option<&Path>,
+) -> Result<BackendSpec, anyhow::Error> {
+    let kept = keys.and_then(|d| AppKeys::kept(d, &app.id(), scheme, profile, class)).map(|k| k.size);
+    let size = match kept {
+        Some(size) => size,
+        None => Size::of(app, scheme, profile, class)?.0,
+    };
+    let known = AppSpec { name: app.name().into(), parameters: app.parameters() };
+    let wraps = profile.wrap().is_some();
+    Ok(BackendSpec { scheme, id: backend_id(), profile, class, capacity: size.capacity, wraps, app: Some(known) })
+}
+
+/// Adds the backend of an application, which is made when it is first needed.
+pub(crate) fn add_app(
+    backends: &mut Backends,
+    spec: BackendSpec,
+    app: Arc<dyn MapReduce>,
+    keys: Option<&Path>,
+    prover: ProverKind,
+) {
+    let (scheme, profile, class) = (spec.scheme, spec.profile, spec.class);
+    let keys = keys.map(Path::to_path_buf);
+    backends.register(spec, move || {
+        let backend = AppBackend::load(app.clone(), scheme, profile, class, keys.as_deref())?;
+        Ok(Arc::new(backend.with_prover(prover)) as Arc<dyn RecursionBackend>)
+    });
+}
+
 fn natives() -> Backends {
     let mut backends = Backends::new();
     for (profile, class) in choices() {
@@ -83,6 +154,7 @@ fn plonky2_specs() -> impl Iterator<Item = BackendSpec> {
         class,
         capacity: profile.bucket_capacity(class),
         wraps: profile.wrap().is_some(),
+        app: None,
     })
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn write_timings(path: Option<&Path>, timings: Vec<Value>) -> Result<
 /// What a scheme's proofs without and with children are called.
 fn nouns(scheme: Scheme) -> [&'static str; 2] {
     match scheme {
-        Scheme::Evergrove => ["bucket", "merge"],
+        Scheme::Evergrove | Scheme::Selected | Scheme::Complete => ["bucket", "merge"],
         Scheme::RecklePaper => ["block", "level"],
     }
 }

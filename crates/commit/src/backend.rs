@@ -1,9 +1,9 @@
 //! The seam between the vector commitment and whatever proves its nodes.
 
-use evergrove_primitives::Digest;
+use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::tree::Value;
+use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme, Statement};
 pub use evergrove_proof::{BackendId, NodeKind};
-use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
 
 use crate::batch::Structure;
 
@@ -14,6 +14,8 @@ pub struct NodeProof {
     pub kind: NodeKind,
     /// What is proven.
     pub statement: Statement,
+    /// Of an application, the output over the leaves of the statement; else empty.
+    pub output: Vec<Goldilocks>,
     /// The proof in the backend's own encoding.
     pub bytes: Vec<u8>,
 }
@@ -25,8 +27,11 @@ pub struct LeafWitness {
     pub index: u64,
     /// The slot's value.
     pub value: Value,
-    /// Siblings on the path from the leaf to the bucket's root, bottom up: `statement.height` of them.
+    /// Siblings on the path from the leaf to the bucket's root, bottom up: `statement.height` of them, and none where the
+    /// bucket has the whole block ([`Structure::Complete`]).
     pub siblings: Vec<Digest>,
+    /// What opens the value for an application; else empty.
+    pub opening: Vec<Goldilocks>,
 }
 
 /// All that a bucket proof needs.
@@ -94,24 +99,25 @@ pub trait RecursionBackend: Send + Sync {
     fn profile(&self) -> Profile;
     /// The height class of the circuits.
     fn class(&self) -> HeightClass;
-    /// m, the greatest number of leaves in a bucket; of the paper's scheme the number of slots of a block.
+    /// m, the greatest number of leaves in a bucket; where buckets are blocks the number of their slots.
     fn capacity(&self) -> usize;
     /// The scheme whose statements it proves.
     fn scheme(&self) -> Scheme {
         Scheme::Evergrove
     }
+    /// The application whose output its proofs state; `None` in the schemes without.
+    fn app(&self) -> Option<AppSpec> {
+        None
+    }
     /// Which proofs a batch consists of.
     fn structure(&self) -> Structure {
-        match self.scheme() {
-            Scheme::Evergrove => Structure::Compressed { capacity: self.capacity() },
-            Scheme::RecklePaper => Structure::Levels { block_height: self.capacity().ilog2() as u8 },
-        }
+        Structure::of(self.scheme(), self.capacity())
     }
     /// True when the proof of a whole batch is wrapped once more.
     fn wraps(&self) -> bool;
-    /// Proves a bucket. Only of our scheme.
+    /// Proves a bucket. Not of the paper's scheme.
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError>;
-    /// Proves the node above two children, each a bucket or a merge. Only of our scheme.
+    /// Proves the node above two children, each a bucket or a merge. Not of the paper's scheme.
     fn prove_merge(
         &self,
         left: &NodeProof,
@@ -155,6 +161,9 @@ impl<B: RecursionBackend + ?Sized> RecursionBackend for &B {
     }
     fn scheme(&self) -> Scheme {
         (**self).scheme()
+    }
+    fn app(&self) -> Option<AppSpec> {
+        (**self).app()
     }
     fn structure(&self) -> Structure {
         (**self).structure()

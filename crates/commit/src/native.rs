@@ -5,6 +5,7 @@
 //! the circuit and canonical here, and a wrap here is of height 1 at least. A bucket's proof is its leaves with their paths, a merge's its children's proofs and the siblings of
 //! its climb, a wrap's its child.
 
+mod complete;
 mod levels;
 
 use evergrove_primitives::Digest;
@@ -42,6 +43,16 @@ impl NativeBackend {
         Self { capacity: 1 << block_height, scheme: Scheme::RecklePaper, ..Self::new(profile, class) }
     }
 
+    /// The backend that stands for the circuits of [`Scheme::Complete`] with blocks of 2^`block_height` slots, without an
+    /// application.
+    ///
+    /// # Panics
+    /// If `block_height` is above 20.
+    pub fn complete(profile: Profile, class: HeightClass, block_height: u8) -> Self {
+        assert!(block_height <= 20, "blocks of 2^{block_height} slots");
+        Self { capacity: 1 << block_height, scheme: Scheme::Complete, ..Self::new(profile, class) }
+    }
+
     /// The same with buckets of at most `capacity` leaves.
     ///
     /// # Panics
@@ -63,6 +74,7 @@ impl NativeBackend {
         let statement = match kind {
             NodeKind::Bucket if self.scheme == Scheme::RecklePaper => self.block(&mut r),
             NodeKind::Merge if self.scheme == Scheme::RecklePaper => self.level(&mut r, depth),
+            NodeKind::Bucket if self.scheme == Scheme::Complete => self.block_of(&mut r),
             NodeKind::Bucket => self.bucket_statement(&r.leaves()?),
             NodeKind::Merge => {
                 let depth = depth.checked_sub(1).ok_or("merges nest deeper than the tree is high")?;
@@ -146,9 +158,15 @@ impl NativeBackend {
             return Err(format!("the nodes of height {below} at {} and {} are not siblings", left.base, right.base));
         }
         let height = self.height(usize::from(below) + 1 + siblings.len())?;
+        let canonical = if self.scheme == Scheme::Complete {
+            self.check_empty(below + 1, siblings)?;
+            Digest::ZERO
+        } else {
+            node_digest(&left.canonical, &right.canonical)
+        };
         Ok(Statement {
             root: climb(node_digest(&left.root, &right.root), left.base, below + 1, siblings),
-            canonical: node_digest(&left.canonical, &right.canonical),
+            canonical,
             height,
             base: left.base >> height << height,
         })
@@ -186,7 +204,7 @@ impl NativeBackend {
         if made != *asked {
             return Err(BackendError::Witness(format!("it shows {made:?}, not {asked:?}")));
         }
-        Ok(NodeProof { kind, statement: made, bytes })
+        Ok(NodeProof { kind, statement: made, output: Vec::new(), bytes })
     }
 
     fn check(&self, child: &NodeProof) -> Result<(), BackendError> {
@@ -233,8 +251,10 @@ impl RecursionBackend for NativeBackend {
     }
 
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
-        if self.scheme != Scheme::Evergrove {
-            return Err(BackendError::foreign_node(self.scheme, "bucket"));
+        match self.scheme {
+            Scheme::RecklePaper => return Err(BackendError::foreign_node(self.scheme, "bucket")),
+            Scheme::Complete => return self.prove_filled(witness),
+            Scheme::Evergrove | Scheme::Selected => {}
         }
         let made = self.bucket_statement(&witness.leaves).map_err(BackendError::Witness)?;
         let mut bytes = (witness.leaves.len() as u32).to_le_bytes().to_vec();
@@ -253,7 +273,7 @@ impl RecursionBackend for NativeBackend {
         right: &NodeProof,
         witness: &MergeWitness,
     ) -> Result<NodeProof, BackendError> {
-        if self.scheme != Scheme::Evergrove {
+        if self.scheme == Scheme::RecklePaper {
             return Err(BackendError::foreign_node(self.scheme, "merge"));
         }
         self.check(left)?;
@@ -357,7 +377,7 @@ impl<'a> Reader<'a> {
                 let index = self.u64()?;
                 let Digest(value): Digest = self.digest()?;
                 let value: Value = value;
-                Ok(LeafWitness { index, value, siblings: self.digests(height)? })
+                Ok(LeafWitness { index, value, siblings: self.digests(height)?, opening: Vec::new() })
             })
             .collect()
     }

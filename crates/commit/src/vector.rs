@@ -98,6 +98,18 @@ impl<S: Store> Vector<S> {
         self.reader().node(level, position)
     }
 
+    /// The node at `position` of `level` of the vector as grown to `level`, where that is above H.
+    ///
+    /// # Panics
+    /// If `position` is not below 2^(H - level), or not 0 above H.
+    pub fn grown_node(&self, level: u8, position: u64) -> Result<Digest, StoreError> {
+        if level <= self.height {
+            return self.node(level, position);
+        }
+        assert!(position == 0, "position {position} of level {level} of a vector of height {}", self.height);
+        Ok(self.commitment()?.grown(level).root)
+    }
+
     /// C, the digest of the root. Reads one page.
     pub fn root(&self) -> Result<Digest, StoreError> {
         self.node(self.height, 0)

@@ -25,7 +25,7 @@ proptest! {
     #[test]
     fn native_proofs_of_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..400), kind in 0u8..3) {
         let kind = NodeKind::from_code(kind).expect("three kinds");
-        let offered = NodeProof { kind, statement: PROOF.statement, bytes };
+        let offered = NodeProof { kind, statement: PROOF.statement, output: vec![], bytes };
         prop_assert!(BACKEND.verify(&offered).is_err());
     }
 

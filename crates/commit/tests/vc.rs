@@ -146,7 +146,7 @@ fn nested_merges_do_not_exhaust_the_stack() {
     for _ in 0..levels {
         bytes.extend_from_slice(&[bucket, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
-    let nested = NodeProof { kind: NodeKind::Merge, statement: proof.statement, bytes };
+    let nested = NodeProof { kind: NodeKind::Merge, statement: proof.statement, output: vec![], bytes };
     let refusal = pp.backend.verify(&nested).unwrap_err();
     assert!(refusal.to_string().contains("nest deeper"), "{refusal}");
 }

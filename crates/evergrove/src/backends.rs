@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use evergrove_commit::batch::Structure;
 use evergrove_commit::{BackendError, BackendId, RecursionBackend};
-use evergrove_proof::{HeightClass, Profile, Scheme};
+use evergrove_proof::{AppId, AppSpec, HeightClass, Profile, Scheme};
 
 use crate::Error;
 
@@ -20,10 +20,12 @@ pub struct BackendSpec {
     pub profile: Profile,
     /// The height class of its circuits.
     pub class: HeightClass,
-    /// m, the greatest number of leaves in a bucket; of the paper's scheme 2^q, the slots of a block.
+    /// m, the greatest number of leaves in a bucket; where buckets are blocks the number of their slots.
     pub capacity: usize,
     /// True when the proof of a whole batch is wrapped once more.
     pub wraps: bool,
+    /// The application, in the schemes that have one.
+    pub app: Option<AppSpec>,
 }
 
 impl BackendSpec {
@@ -36,15 +38,13 @@ impl BackendSpec {
             class: backend.class(),
             capacity: backend.capacity(),
             wraps: backend.wraps(),
+            app: backend.app(),
         }
     }
 
     /// Which proofs a batch consists of.
     pub fn structure(&self) -> Structure {
-        match self.scheme {
-            Scheme::Evergrove => Structure::Compressed { capacity: self.capacity },
-            Scheme::RecklePaper => Structure::Levels { block_height: self.capacity.ilog2() as u8 },
-        }
+        Structure::of(self.scheme, self.capacity)
     }
 }
 
@@ -57,24 +57,32 @@ pub struct BackendChoice {
     pub name: String,
     /// The profile of the proofs.
     pub profile: Profile,
+    /// The application, in the schemes that have one.
+    pub app: Option<AppId>,
 }
 
 impl BackendChoice {
     /// The backend of this name and profile, for our scheme.
     pub fn new(name: impl Into<String>, profile: Profile) -> Self {
-        Self { scheme: Scheme::default(), name: name.into(), profile }
+        Self { scheme: Scheme::default(), name: name.into(), profile, app: None }
     }
 
     /// The same for another scheme.
     pub fn with_scheme(self, scheme: Scheme) -> Self {
         Self { scheme, ..self }
     }
+
+    /// The same for an application, in one of its schemes.
+    pub fn with_app(self, scheme: Scheme, app: AppId) -> Self {
+        Self { scheme, app: Some(app), ..self }
+    }
 }
 
 impl BackendSpec {
     /// The choice that leads to this backend.
     pub fn choice(&self) -> BackendChoice {
-        BackendChoice::new(self.id.name.clone(), self.profile).with_scheme(self.scheme)
+        let app = self.app.as_ref().map(AppSpec::id);
+        BackendChoice { scheme: self.scheme, name: self.id.name.clone(), profile: self.profile, app }
     }
 }
 
@@ -86,7 +94,7 @@ struct Entry {
     made: Mutex<Option<Arc<dyn RecursionBackend>>>,
 }
 
-/// The backends that a program has, by scheme, name, profile and height class.
+/// The backends that a program has, by scheme, application, name, profile and height class.
 ///
 /// A backend is made when it is first needed, so that a program may register all of them and pay for the circuits of one.
 #[derive(Default)]
@@ -99,13 +107,13 @@ impl Backends {
     }
 
     /// Adds a backend that `make` makes when it is first needed. Takes the place of an earlier one with the same scheme,
-    /// name, profile and class.
+    /// application, name, profile and class.
     pub fn register(
         &mut self,
         spec: BackendSpec,
         make: impl Fn() -> Result<Arc<dyn RecursionBackend>, BackendError> + Send + Sync + 'static,
     ) {
-        let place = |e: &Entry| (e.spec.scheme, e.spec.id.name.clone(), e.spec.profile, e.spec.class);
+        let place = |e: &Entry| (e.spec.choice(), e.spec.class);
         let entry = Entry { spec, make: Box::new(make), made: Mutex::default() };
         self.0.retain(|e| place(e) != place(&entry));
         self.0.push(entry);
@@ -152,10 +160,16 @@ impl Backends {
     }
 
     fn entry(&self, choice: &BackendChoice, class: HeightClass) -> Result<&Entry, Error> {
-        let BackendChoice { scheme, name, profile } = choice;
-        let place =
-            |s: &BackendSpec| (s.scheme, s.profile, s.class) == (*scheme, *profile, class) && s.id.name == *name;
+        let BackendChoice { scheme, name, profile, app } = choice;
+        let place = |s: &BackendSpec| {
+            (s.scheme, s.profile, s.class) == (*scheme, *profile, class)
+                && s.id.name == *name
+                && s.app.as_ref().map(AppSpec::id) == *app
+        };
         self.0.iter().find(|e| place(&e.spec)).ok_or_else(|| {
+            if let Some(app) = app {
+                return Error::UnknownApp { app: app.clone(), scheme: *scheme, profile: *profile };
+            }
             let of_scheme = self.specs().filter(|s| s.scheme == *scheme);
             let mut known: Vec<String> = of_scheme.map(|s| format!("{} ({})", s.id.name, s.profile)).collect();
             known.sort();

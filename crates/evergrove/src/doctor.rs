@@ -10,8 +10,9 @@ use evergrove_proof::tree::{leaf_digest, node_digest};
 use evergrove_proof::{BatchProof, UnknownScheme};
 use rayon::prelude::*;
 
+use crate::prove::node_proof;
 use crate::store::{View, split_slot};
-use crate::{BackendSpec, Backends, Error, Store, proof_key};
+use crate::{BackendChoice, BackendSpec, Backends, Error, Store, proof_key};
 
 /// Something is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +116,8 @@ impl Store {
         for (name, record) in self.records()? {
             report.batches += 1;
             let Some((_, members)) = report.note(self.record(&name), RESTORE) else { continue };
-            if record.span != (members[0], members[members.len() - 1]) || record.backend.spec().is_none() {
+            let span = members.first().copied().zip(members.last().copied()).unwrap_or_default();
+            if record.span != span || record.backend.spec().is_none() {
                 report.find(format!("batch {name:?}: its record does not fit its members"), RESTORE);
             }
             report.note(
@@ -161,18 +163,24 @@ impl Store {
 fn judge(key: &Key, bytes: &[u8], backends: &Backends) -> Result<bool, String> {
     let file = BatchProof::decode(bytes).map_err(|e| e.to_string())?;
     let scheme = file.scheme.parse().map_err(|e: UnknownScheme| e.to_string())?;
-    let spec =
-        BackendSpec { scheme, id: file.backend, profile: file.profile, class: file.class, capacity: 1, wraps: false };
-    if proof_key(&spec, file.kind, &file.statement) != *key {
+    let (id, profile, class) = (file.backend.clone(), file.profile, file.class);
+    let app = file.app.as_ref().map(|a| a.app.clone());
+    let choice = BackendChoice { scheme, name: id.name.clone(), profile, app };
+    // The parameters of an application are not in its proofs: they come with its backend.
+    let known = backends.spec(&choice, class).ok().filter(|known| known.id == id);
+    let named = match known {
+        Some(known) => known.clone(),
+        None if scheme.has_app() => return Ok(false),
+        None => BackendSpec { scheme, id, profile, class, capacity: 1, wraps: false, app: None },
+    };
+    if proof_key(&named, file.kind, &file.statement) != *key {
         return Err("it is the proof of another statement".into());
     }
-    match backends.spec(&spec.choice(), spec.class) {
-        Ok(known) if known.id == spec.id => {}
-        _ => return Ok(false),
+    if known.is_none() {
+        return Ok(false);
     }
-    let backend = backends.get(&spec.choice(), spec.class).map_err(|e| e.to_string())?;
-    let proof = evergrove_commit::NodeProof { kind: file.kind, statement: file.statement, bytes: file.body };
-    backend.verify(&proof).map(|()| true).map_err(|e| e.to_string())
+    let backend = backends.get(&choice, class).map_err(|e| e.to_string())?;
+    backend.verify(&node_proof(file)).map(|()| true).map_err(|e| e.to_string())
 }
 
 fn check_tree(view: &View, report: &mut DoctorReport) -> Result<(), Error> {

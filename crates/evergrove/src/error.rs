@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use evergrove_commit::schema::{DecodeSchemaError, RowError};
 use evergrove_commit::{BackendError, StoreError, VectorError};
 use evergrove_jobs::RunError;
-use evergrove_proof::{HEIGHT_MAX, HeightClass, Profile, Scheme};
+use evergrove_proof::{AppId, HEIGHT_MAX, HeightClass, Profile, Scheme};
 
 /// Who has to act on an error. The numbers are the exit codes of the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -150,6 +150,21 @@ pub enum Error {
         /// Names of the backends that there are.
         known: Vec<String>,
     },
+    /// No backend of the application is registered.
+    #[error(
+        "no backend for the application {app} in the scheme {scheme} and profile {profile}: use the command that defined the batch"
+    )]
+    UnknownApp {
+        /// The application.
+        app: AppId,
+        /// The scheme.
+        scheme: Scheme,
+        /// The profile.
+        profile: Profile,
+    },
+    /// The members of a batch over all rows are named.
+    #[error("batch {0:?} is over all rows: set and delete rows instead of adding members to it or removing them")]
+    AllRows(String),
     /// The directory holds no store.
     #[error("{} holds no store: create one with commit, or correct the path", .0.display())]
     NotAStore(PathBuf),

@@ -4,10 +4,11 @@ use evergrove_commit::BackendError;
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::Value;
 use evergrove_proof::{
-    BackendId, BatchProof, Commitment, DecodeError, HeightClass, LeavesError, NodeKind, Policy, PolicyError, Profile,
-    Scheme, Statement, batch_digest,
+    AppOutput, BackendId, BatchProof, Commitment, DecodeError, HeightClass, LeavesError, NodeKind, Policy, PolicyError,
+    Profile, Scheme, Statement, batch_digest,
 };
 
+use crate::prove::node_proof;
 use crate::{BackendChoice, Backends, Error, ErrorClass};
 
 /// What an accepted proof has shown.
@@ -29,6 +30,8 @@ pub struct Verified {
     pub class: HeightClass,
     /// The circuit of the proof.
     pub kind: NodeKind,
+    /// The application with its output: over the leaves of `canonical` in the scheme `Selected`, over all in `Complete`.
+    pub app: Option<AppOutput>,
 }
 
 /// A proof is refused.
@@ -59,6 +62,9 @@ pub enum VerifyError {
         /// The digest of the leaves.
         found: Digest,
     },
+    /// Leaves were given for a proof over all rows.
+    #[error("a proof over all rows has no digest of some to compare leaves with: leave them out")]
+    AllRows,
     /// The proof itself does not hold.
     #[error("{0}")]
     Proof(BackendError),
@@ -71,7 +77,7 @@ impl VerifyError {
     /// Who has to act. Leaves that are no list of distinct indices are bad input; everything else about a proof is a refusal.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Leaves(_) => ErrorClass::Usage,
+            Self::Leaves(_) | Self::AllRows => ErrorClass::Usage,
             Self::Backend(e) => e.class(),
             Self::Proof(BackendError::Internal(_)) => ErrorClass::Proving,
             _ => ErrorClass::Refused,
@@ -96,21 +102,25 @@ pub fn verify(
     let file = BatchProof::decode(bytes)?;
     policy.check(&file, commitment)?;
     if let Some(leaves) = leaves {
+        if file.scheme == Scheme::Complete.name() {
+            return Err(VerifyError::AllRows);
+        }
         let (found, expected) = (batch_digest(commitment.height, leaves)?, file.statement.canonical);
         if found != expected {
             return Err(VerifyError::Canonical { count: leaves.len(), expected, found });
         }
     }
     let scheme: Scheme = file.scheme.parse().map_err(|_| VerifyError::Scheme(file.scheme.clone()))?;
-    let choice = BackendChoice::new(file.backend.name.clone(), file.profile).with_scheme(scheme);
+    let app = file.app.as_ref().map(|a| a.app.clone());
+    let choice = BackendChoice { scheme, name: file.backend.name.clone(), profile: file.profile, app };
     let backend = backends.get(&choice, file.class)?;
     let known = backend.id();
     if known != file.backend {
         let what = format!("the proof is of {}, this program has {known}", file.backend);
         return Err(VerifyError::Proof(BackendError::Rejected(what)));
     }
-    let BatchProof { backend: id, profile, class, kind, statement, body, .. } = file;
-    let proof = evergrove_commit::NodeProof { kind, statement, bytes: body };
-    backend.verify(&proof).map_err(VerifyError::Proof)?;
-    Ok(Verified { statement, leaves: leaves.map(<[_]>::len), scheme, backend: id, profile, class, kind })
+    let (id, app) = (file.backend.clone(), file.app.clone());
+    let (profile, class, kind, statement) = (file.profile, file.class, file.kind, file.statement);
+    backend.verify(&node_proof(file)).map_err(VerifyError::Proof)?;
+    Ok(Verified { statement, leaves: leaves.map(<[_]>::len), scheme, backend: id, profile, class, kind, app })
 }

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use evergrove_primitives::Digest;
 use evergrove_primitives::hash::poseidon::hash_bytes;
+use evergrove_primitives::{Digest, Goldilocks};
 
 /// Domain of the digest of an application's parameters, ASCII "APPL".
 const PARAMETERS_DOMAIN: u32 = 0x4150_504c;
@@ -22,6 +22,32 @@ impl AppId {
     pub fn new(name: impl Into<String>, parameters: &[u8]) -> Self {
         Self { name: name.into(), parameters: hash_bytes(PARAMETERS_DOMAIN, parameters) }
     }
+}
+
+/// An application by all that makes it: what a store keeps to make its circuits again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AppSpec {
+    /// The kind: 1 to 32 of a-z, 0-9, - and _.
+    pub name: String,
+    /// The canonical parameters.
+    pub parameters: Vec<u8>,
+}
+
+impl AppSpec {
+    /// Name and digest.
+    pub fn id(&self) -> AppId {
+        AppId::new(self.name.clone(), &self.parameters)
+    }
+}
+
+/// What a proof states beside its statement: the output of an application over the statement's leaves, which are those of d
+/// in scheme [`Selected`](crate::Scheme::Selected) and all in [`Complete`](crate::Scheme::Complete).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppOutput {
+    /// The application.
+    pub app: AppId,
+    /// Its output: 1 to 65,535 elements.
+    pub output: Vec<Goldilocks>,
 }
 
 impl fmt::Display for AppId {

@@ -6,6 +6,8 @@ use core::str::FromStr;
 use evergrove_primitives::Digest;
 use evergrove_primitives::hash::ParseDigestError;
 
+use crate::tree::{node_digest, null_digests};
+
 /// The name of Evergrove's own scheme, as it stands in commitments and proofs.
 pub const SCHEME: &str = "evergrove1";
 /// The greatest height of a vector: 2^40 slots.
@@ -21,6 +23,17 @@ pub struct Commitment {
     pub height: u8,
     /// C, the Merkle root.
     pub root: Digest,
+}
+
+impl Commitment {
+    /// The commitment to the same slots in a vector of this height, the new ones empty: C' = H2(C, null_H) for each level. Itself
+    /// where it is as high already. At most one permutation per level up to `height`, and one for each that grows.
+    pub fn grown(&self, height: u8) -> Self {
+        let nulls = null_digests(height);
+        let above = nulls.get(usize::from(self.height)..usize::from(height)).unwrap_or_default();
+        let root = above.iter().fold(self.root, |root, null| node_digest(&root, null));
+        Self { height: self.height.max(height), root }
+    }
 }
 
 impl fmt::Display for Commitment {

@@ -25,7 +25,7 @@ mod statement;
 pub mod tree;
 pub mod wire;
 
-pub use app::AppId;
+pub use app::{AppId, AppOutput, AppSpec};
 pub use backend::{BackendId, NodeKind};
 pub use commitment::{Commitment, HEIGHT_MAX, ParseCommitmentError, SCHEME};
 pub use leaves::{LeavesError, batch_digest};

@@ -2,20 +2,22 @@
 
 use evergrove_primitives::Digest;
 
-use crate::{BackendId, BatchProof, Commitment, HeightClass, NodeKind, Profile, SCHEME};
+use crate::{AppId, BackendId, BatchProof, Commitment, HeightClass, NodeKind, Profile, SCHEME, Scheme};
 
 /// The backend whose proofs the default policy accepts.
 pub const DEFAULT_BACKEND: (&str, u32) = ("plonky2", 1);
 
-/// What a verifier accepts: schemes, backends and profiles. All of it is the verifier's choice and nothing of it the proof's,
+/// What a verifier accepts: schemes, backends, profiles and applications. All of it is the verifier's choice and nothing of it the proof's,
 /// so that a prover can not downgrade a verifier.
 ///
-/// The default is our scheme, the production backend and the profile `proven`; anything else has to be allowed by name.
+/// The default is our scheme, the production backend, the profile `proven` and no application; anything else has to be allowed
+/// by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     schemes: Vec<String>,
     backends: Vec<BackendId>,
     profiles: Vec<Profile>,
+    apps: Vec<AppId>,
 }
 
 impl Default for Policy {
@@ -25,6 +27,7 @@ impl Default for Policy {
             schemes: vec![SCHEME.into()],
             backends: vec![BackendId::new(name, version)],
             profiles: vec![Profile::default()],
+            apps: Vec::new(),
         }
     }
 }
@@ -61,6 +64,19 @@ pub enum PolicyError {
         /// The bits of the profile by unique decoding, rounded down.
         bits: u32,
     },
+    /// The proof states the output of an application that is not accepted.
+    #[error(
+        "application {found} is not accepted (accepted: {accepted}); name the one whose output you ask for, with its parameters"
+    )]
+    App {
+        /// Named in the proof.
+        found: AppId,
+        /// The accepted ones.
+        accepted: String,
+    },
+    /// A proof about all leaves names some.
+    #[error("a proof over all rows has no canonical digest, this one claims {0}")]
+    Canonical(Digest),
     /// The proof is about a vector or subtree of another height.
     #[error("the proof is about a tree of height {found}, the commitment's is {expected}")]
     Height {
@@ -137,6 +153,20 @@ impl Policy {
         self
     }
 
+    /// Accepts outputs of this application too, in this scheme: over the leaves of a batch or over all.
+    #[must_use]
+    pub fn allow_app(mut self, app: AppId, scheme: Scheme) -> Self {
+        if !self.apps.contains(&app) {
+            self.apps.push(app);
+        }
+        self.allow_scheme(scheme.name())
+    }
+
+    /// The accepted applications.
+    pub fn apps(&self) -> &[AppId] {
+        &self.apps
+    }
+
     /// The accepted profiles.
     pub fn profiles(&self) -> &[Profile] {
         &self.profiles
@@ -168,9 +198,16 @@ impl Policy {
             let bits = crate::soundness::bits(profile, class).unique_decoding as u32;
             return Err(PolicyError::Profile { found: profile, accepted: list(&self.profiles), bits });
         }
+        if let Some(found) = proof.app.as_ref().map(|a| &a.app).filter(|a| !self.apps.contains(a)) {
+            let accepted = if self.apps.is_empty() { "none".into() } else { list(&self.apps) };
+            return Err(PolicyError::App { found: found.clone(), accepted });
+        }
         let statement = &proof.statement;
-        if statement.height != commitment.height {
-            return Err(PolicyError::Height { expected: commitment.height, found: statement.height });
+        let complete = proof.scheme == Scheme::Complete.name();
+        // The slots that a vector gets by growing are empty, and add nothing to what all leaves come to.
+        let about = if complete { commitment.grown(statement.height) } else { *commitment };
+        if statement.height != about.height {
+            return Err(PolicyError::Height { expected: about.height, found: statement.height });
         }
         if proof.class != class {
             return Err(PolicyError::Class { height: commitment.height, expected: class, found: proof.class });
@@ -178,11 +215,13 @@ impl Policy {
         if statement.base != 0 {
             return Err(PolicyError::Base(statement.base));
         }
-        if statement.root != commitment.root {
-            return Err(PolicyError::Root { expected: commitment.root, found: statement.root });
+        if statement.root != about.root {
+            return Err(PolicyError::Root { expected: about.root, found: statement.root });
         }
-        if statement.canonical == Digest::ZERO {
-            return Err(PolicyError::Empty);
+        match statement.canonical {
+            Digest::ZERO if !complete => return Err(PolicyError::Empty),
+            named if complete && named != Digest::ZERO => return Err(PolicyError::Canonical(named)),
+            _ => {}
         }
         let wrapped = profile.wrap().is_some();
         if wrapped != (proof.kind == NodeKind::Wrap) {

@@ -15,11 +15,19 @@ pub enum Scheme {
     /// The paper's (sections 3.3 to 3.7): one circuit per level, a proof for every node. It does not tie a leaf's index to its
     /// position, so that it is sound only for a commitment made by an honest party.
     RecklePaper,
+    /// An application's output over chosen leaves: our buckets and merge, with map and reduce. The batch is what the
+    /// canonical digest says.
+    Selected,
+    /// An application's output over **all** leaves: buckets of full subtrees, and a merge that passes over empty ones alone.
+    /// There is no choice, and no canonical digest.
+    Complete,
 }
 
 impl Scheme {
     /// All schemes.
-    pub const ALL: [Self; 2] = [Self::Evergrove, Self::RecklePaper];
+    pub const ALL: [Self; 4] = [Self::Evergrove, Self::RecklePaper, Self::Selected, Self::Complete];
+    /// The schemes of proofs without an application.
+    pub const PLAIN: [Self; 2] = [Self::Evergrove, Self::RecklePaper];
 
     /// q of [`Scheme::RecklePaper`]: its blocks have 2^5 leaves, the size that section 3.7 of the paper finds to be best.
     pub const BLOCK_HEIGHT: u8 = 5;
@@ -29,7 +37,14 @@ impl Scheme {
         match self {
             Self::Evergrove => SCHEME,
             Self::RecklePaper => "reckle-paper",
+            Self::Selected => "evergrove1-selected",
+            Self::Complete => "evergrove1-complete",
         }
+    }
+
+    /// True when its proofs state the output of an application.
+    pub const fn has_app(self) -> bool {
+        matches!(self, Self::Selected | Self::Complete)
     }
 }
 
@@ -45,7 +60,8 @@ pub struct UnknownScheme(pub String);
 
 impl fmt::Display for UnknownScheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown scheme {:?}: choose {} or {}", self.0, Scheme::Evergrove, Scheme::RecklePaper)
+        let [first, rest @ .., last] = Scheme::ALL.map(Scheme::name);
+        write!(f, "unknown scheme {:?}: choose {first}, {} or {last}", self.0, rest.join(", "))
     }
 }
 

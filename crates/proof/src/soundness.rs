@@ -234,6 +234,11 @@ pub fn layers(profile: Profile, class: HeightClass) -> Vec<Layer> {
 /// The bits of a profile: the minimum over every layer and every error term, for one layer and one query.
 /// [`SoundnessBits::union`] says what is left over a whole tree of proofs.
 pub fn bits(profile: Profile, class: HeightClass) -> SoundnessBits {
+    least(&layers(profile, class))
+}
+
+/// The minimum over layers and their error terms, for one layer and one query.
+pub fn least(layers: &[Layer]) -> SoundnessBits {
     let none = SoundnessBits { unique_decoding: 128.0, johnson: 128.0, conjectured: 128.0 };
-    layers(profile, class).iter().map(|l| l.terms().bits()).fold(none, SoundnessBits::min)
+    layers.iter().map(|l| l.terms().bits()).fold(none, SoundnessBits::min)
 }

@@ -4,7 +4,7 @@ mod common;
 
 use std::path::PathBuf;
 
-use common::{batch_proof, key_set, opening, small_shape, snark};
+use common::{app_proof, batch_proof, key_set, opening, small_shape, snark};
 use evergrove_proof::keys::KeySet;
 use evergrove_proof::wire::{self, BatchProof, Opening};
 use evergrove_proof::{NodeKind, Profile};
@@ -13,12 +13,13 @@ fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/frozen/v1").join(name)
 }
 
-fn files() -> [(&'static str, Vec<u8>); 6] {
+fn files() -> [(&'static str, Vec<u8>); 7] {
     let (full, _, empty) = opening();
     [
         ("snark.bin", wire::encode(&snark(1, &small_shape()), &small_shape())),
         ("proof.bin", batch_proof().encode()),
         ("proof-wrap.bin", BatchProof { profile: Profile::Paper, kind: NodeKind::Wrap, ..batch_proof() }.encode()),
+        ("proof-app.bin", app_proof().encode()),
         ("opening.bin", full.encode()),
         ("opening-empty.bin", empty.encode()),
         ("keys.bin", key_set(Profile::Paper).encode()),

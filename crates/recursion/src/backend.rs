@@ -166,7 +166,7 @@ impl Plonky2Backend {
     ) -> Result<NodeProof, BackendError> {
         // Plonky2's witness generation refuses a witness that contradicts the circuit.
         let proof = proof.map_err(|e| BackendError::Witness(format!("{kind} proof: {e}")))?;
-        let proof = NodeProof { kind, statement, bytes: self.verifier.encode(kind, &proof)? };
+        let proof = NodeProof { kind, statement, output: Vec::new(), bytes: self.verifier.encode(kind, &proof)? };
         // Milliseconds, against a proof that a fault of the machine or of cached circuits has spoilt.
         self.verifier.verify(&proof).map_err(|e| BackendError::Internal(format!("a fresh proof: {e}")))?;
         Ok(proof)

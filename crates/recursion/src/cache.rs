@@ -17,7 +17,7 @@ use plonky2::field::extension::Extendable;
 use plonky2::gates::gate::GateRef;
 use plonky2::hash::hash_types::RichField;
 use plonky2::iop::generator::WitnessGeneratorRef;
-use plonky2::plonk::circuit_data::{CircuitData, CommonCircuitData};
+use plonky2::plonk::circuit_data::{CircuitConfig, CircuitData, CommonCircuitData};
 use plonky2::util::serialization::{
     DefaultGateSerializer, DefaultGeneratorSerializer, GateSerializer, IoResult, WitnessGeneratorSerializer, Write,
 };
@@ -25,13 +25,13 @@ use plonky2::util::serialization::{
 use crate::backend::build;
 use crate::circuit::{C, CircuitSpec, D, F, WrapTargets, circuit_config};
 use crate::keys::KeySet;
-use crate::setup::{Circuit, CircuitPair};
+use crate::setup::{Circuit, CircuitPair, PairSpec};
 
 /// First bytes of a cache file. Wires and generators are numbered by the code that built them, so that no other version's
 /// file will do.
 const HEADER: &[u8] = concat!("evergrove circuits 1, ", env!("CARGO_PKG_VERSION"), ", plonky2 1.1.0\n").as_bytes();
 
-type Circuits = (CircuitPair, Option<Circuit<WrapTargets>>);
+type Circuits<S = CircuitSpec> = (CircuitPair<S>, Option<Circuit<WrapTargets>>);
 
 /// The circuits from `dir` where they lie there, else built and left there.
 pub(crate) fn load_or_build(
@@ -41,7 +41,9 @@ pub(crate) fn load_or_build(
     dir: Option<&Path>,
 ) -> Result<Circuits, BackendError> {
     let path = dir.map(|d| file(d, profile, class));
-    if let Some(circuits) = path.as_deref().and_then(|p| load(p, profile, class, pinned)) {
+    let wrap = profile.wrap().map(|params| circuit_config(&params));
+    let spec = CircuitSpec::of(profile, class);
+    if let Some(circuits) = path.as_deref().and_then(|p| load(p, &spec, wrap.as_ref(), pinned)) {
         return Ok(circuits);
     }
     let circuits = build(profile, class, Some(pinned))?;
@@ -57,8 +59,9 @@ pub fn file(dir: &Path, profile: Profile, class: HeightClass) -> PathBuf {
     dir.join(format!("plonky2-v{}-{profile}-{}.circuits", crate::backend::BACKEND_VERSION, class.height_max()))
 }
 
-/// `None` for anything but an intact file with the pinned keys.
-fn load(path: &Path, profile: Profile, class: HeightClass, pinned: &KeySet) -> Option<Circuits> {
+/// The circuits in a file, `None` for anything but an intact file with these keys. `wrap` is the wrap's configuration, where
+/// there is one.
+pub fn load<S: PairSpec>(path: &Path, spec: &S, wrap: Option<&CircuitConfig>, keys: &KeySet) -> Option<Circuits<S>> {
     let body = read(path)?;
     let mut rest = &body[..];
     let mut section = || -> Option<CircuitData<F, C, D>> {
@@ -67,16 +70,12 @@ fn load(path: &Path, profile: Profile, class: HeightClass, pinned: &KeySet) -> O
         rest = tail;
         circuit_from(data)
     };
-    let spec = CircuitSpec::of(profile, class);
-    let pair = CircuitPair::describe(&spec, &pinned.node_common, pinned.bucket.circuit_digest, section()?, section()?);
-    let wrap = match &pinned.wrap {
+    let pair = CircuitPair::describe(spec, &keys.node_common, keys.bucket.circuit_digest, section()?, section()?);
+    let wrap = match &keys.wrap {
         None => None,
-        Some(_) => {
-            let config = circuit_config(&profile.wrap()?);
-            Some(crate::setup::describe_wrap(pinned, &config, section()?))
-        }
+        Some(_) => Some(crate::setup::describe_wrap(keys, wrap?, section()?)),
     };
-    (KeySet::of(&pair, wrap.as_ref()) == *pinned).then_some((pair, wrap))
+    (KeySet::of(&pair, wrap.as_ref()) == *keys).then_some((pair, wrap))
 }
 
 /// A circuit from its serialization, `None` unless its halves agree.
@@ -151,7 +150,11 @@ impl Write for Counter {
     }
 }
 
-fn store(path: &Path, (pair, wrap): &Circuits) -> std::io::Result<()> {
+/// Leaves circuits in a file.
+///
+/// # Errors
+/// Of the file, and when a gate or generator has no serialization among plonky2's own.
+pub fn store<S: PairSpec>(path: &Path, (pair, wrap): &Circuits<S>) -> std::io::Result<()> {
     let mut body = Vec::new();
     for data in [&pair.bucket.data, &pair.merge.data].into_iter().chain(wrap.iter().map(|w| &w.data)) {
         let bytes = circuit_bytes(data).map_err(std::io::Error::other)?;
@@ -162,7 +165,7 @@ fn store(path: &Path, (pair, wrap): &Circuits) -> std::io::Result<()> {
 }
 
 /// What follows header and checksum in an intact file of this version.
-pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
+pub fn read(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = fs::read(path).ok()?;
     let rest = bytes.strip_prefix(HEADER)?;
     let (checksum, body) = rest.split_at_checked(blake3::OUT_LEN)?;
@@ -174,7 +177,10 @@ pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// Writes beside the target and renames, so that a reader never sees half a file.
-pub(crate) fn write(path: &Path, body: &[u8]) -> std::io::Result<()> {
+///
+/// # Errors
+/// Of the file system.
+pub fn write(path: &Path, body: &[u8]) -> std::io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     create_private(dir)?;
     let mut tmp = tempfile::NamedTempFile::new_in(dir)?;

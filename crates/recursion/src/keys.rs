@@ -11,7 +11,7 @@ use plonky2::util::serialization::DefaultGateSerializer;
 
 use crate::backend::backend_id;
 use crate::circuit::{C, D, F, WrapTargets, from_hash, to_hash};
-use crate::setup::{Circuit, CircuitPair};
+use crate::setup::{Circuit, CircuitPair, PairSpec};
 
 /// A circuit's key in plonky2's form.
 pub type VerifierKey = VerifierOnlyCircuitData<C, D>;
@@ -33,7 +33,7 @@ pub struct KeySet {
 
 impl KeySet {
     /// The keys of built circuits.
-    pub fn of(pair: &CircuitPair, wrap: Option<&Circuit<WrapTargets>>) -> Self {
+    pub fn of<S: PairSpec>(pair: &CircuitPair<S>, wrap: Option<&Circuit<WrapTargets>>) -> Self {
         Self {
             node_common: pair.merge.data.common.clone(),
             bucket: pair.bucket.data.verifier_only.clone(),
@@ -57,7 +57,11 @@ impl KeySet {
         Self::from_pinned(&set).map_err(internal)
     }
 
-    fn from_pinned(set: &keys::KeySet) -> Result<Self, String> {
+    /// The keys in a key file.
+    ///
+    /// # Errors
+    /// A text that says which key is missing or does not decode.
+    pub fn from_pinned(set: &keys::KeySet) -> Result<Self, String> {
         let read = |kind: NodeKind| -> Result<(CommonData, VerifierKey), String> {
             from_pinned(set.get(kind).ok_or_else(|| format!("no {kind} key"))?)
         };

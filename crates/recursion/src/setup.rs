@@ -50,12 +50,43 @@ impl<T> Circuit<T> {
     }
 }
 
+/// A bucket and a merge circuit that prove each other, yet to be built.
+pub trait PairSpec {
+    /// The wires of the bucket.
+    type Bucket;
+    /// The wires of the merge.
+    type Merge;
+    /// The parameters of both.
+    fn spec(&self) -> &CircuitSpec;
+    /// Adds the bucket's constraints.
+    fn bucket(&self, b: &mut Builder) -> Self::Bucket;
+    /// Adds the merge's constraints. `common` describes both circuits.
+    fn merge(&self, b: &mut Builder, common: &CommonCircuitData<F, D>, bucket_key: HashOut<F>) -> Self::Merge;
+}
+
+impl PairSpec for CircuitSpec {
+    type Bucket = BucketTargets;
+    type Merge = MergeTargets;
+
+    fn spec(&self) -> &CircuitSpec {
+        self
+    }
+
+    fn bucket(&self, b: &mut Builder) -> BucketTargets {
+        BucketTargets::build(b, self)
+    }
+
+    fn merge(&self, b: &mut Builder, common: &CommonCircuitData<F, D>, bucket_key: HashOut<F>) -> MergeTargets {
+        MergeTargets::build(b, self, common, bucket_key)
+    }
+}
+
 /// The two circuits that prove each other.
-pub struct CircuitPair {
-    /// Proves up to m leaves.
-    pub bucket: Circuit<BucketTargets>,
+pub struct CircuitPair<S: PairSpec = CircuitSpec> {
+    /// Proves leaves: up to m of them, or a block.
+    pub bucket: Circuit<S::Bucket>,
     /// Proves the node above two proofs.
-    pub merge: Circuit<MergeTargets>,
+    pub merge: Circuit<S::Merge>,
 }
 
 /// Why no circuits came out.
@@ -85,24 +116,30 @@ const STAND_IN_KEY: HashOut<F> = HashOut {
 /// Rounds of the search; two are what it takes from scratch, one with the right hint.
 const ROUNDS: usize = 5;
 
-impl CircuitPair {
+impl<S: PairSpec> CircuitPair<S> {
     /// Builds both circuits. A `hint` of the right common data saves the search; a wrong one costs only time.
-    pub fn build(spec: &CircuitSpec, hint: Option<&CommonCircuitData<F, D>>) -> Result<Self, SetupError> {
+    pub fn build(spec: &S, hint: Option<&CommonCircuitData<F, D>>) -> Result<Self, SetupError> {
+        Self::build_at(spec, &Self::search(spec, hint)?)
+    }
+
+    /// The common data of both circuits. Commits to nothing.
+    pub fn search(spec: &S, hint: Option<&CommonCircuitData<F, D>>) -> Result<CommonCircuitData<F, D>, SetupError> {
+        let size = spec.spec();
         let mut common = match hint {
             Some(common) => common.clone(),
-            None => Unbuilt::bucket(spec).mock(spec, &[]),
+            None => Unbuilt::bucket(spec).mock(size, &[]),
         };
         for _ in 0..ROUNDS {
-            let bucket = Unbuilt::bucket(spec).mock(spec, &common.gates);
-            let merge = Unbuilt::merge(spec, &common, STAND_IN_KEY).mock(spec, &common.gates);
+            let bucket = Unbuilt::bucket(spec).mock(size, &common.gates);
+            let merge = Unbuilt::merge(spec, &common, STAND_IN_KEY).mock(size, &common.gates);
             for (circuit, found) in [("bucket", &bucket), ("merge", &merge)] {
-                let (needed, given) = (found.degree_bits(), spec.degree_bits);
+                let (needed, given) = (found.degree_bits(), size.degree_bits);
                 if needed > given {
                     return Err(SetupError::TooManyRows { circuit, needed, given });
                 }
             }
             if bucket == common && merge == common {
-                return Self::build_at(spec, &common);
+                return Ok(common);
             }
             common = merge;
         }
@@ -111,7 +148,7 @@ impl CircuitPair {
 
     /// The pair whose circuits have been built before: `bucket` and `merge` are their data.
     pub(crate) fn describe(
-        spec: &CircuitSpec,
+        spec: &S,
         common: &CommonCircuitData<F, D>,
         bucket_key: HashOut<F>,
         bucket: CircuitData<F, C, D>,
@@ -124,9 +161,10 @@ impl CircuitPair {
         Self { bucket, merge }
     }
 
-    fn build_at(spec: &CircuitSpec, common: &CommonCircuitData<F, D>) -> Result<Self, SetupError> {
-        let bucket = Unbuilt::bucket(spec).commit(spec, &common.gates);
-        let merge = Unbuilt::merge(spec, common, bucket.data.verifier_only.circuit_digest).commit(spec, &common.gates);
+    fn build_at(spec: &S, common: &CommonCircuitData<F, D>) -> Result<Self, SetupError> {
+        let bucket = Unbuilt::bucket(spec).commit(spec.spec(), &common.gates);
+        let merge =
+            Unbuilt::merge(spec, common, bucket.data.verifier_only.circuit_digest).commit(spec.spec(), &common.gates);
         if bucket.data.common != *common || merge.data.common != *common {
             return Err(SetupError::NoFixedPoint(ROUNDS));
         }
@@ -139,6 +177,11 @@ pub fn build_bucket(spec: &CircuitSpec) -> Circuit<BucketTargets> {
     let Unbuilt { targets, builder } = Unbuilt::bucket(spec);
     let rows = builder.num_gates();
     Circuit::new(targets, builder.build(), rows)
+}
+
+/// Rows of a bucket before padding, those left out that plonky2 adds for constants and public inputs.
+pub fn bucket_rows<S: PairSpec>(spec: &S) -> usize {
+    Unbuilt::bucket(spec).builder.num_gates()
 }
 
 /// log2 of the rows that a bucket of this spec takes, padding aside. Commits to nothing, so that it costs a second or two.
@@ -165,18 +208,16 @@ pub(crate) struct Unbuilt<T> {
     pub(crate) builder: Builder,
 }
 
-impl Unbuilt<BucketTargets> {
-    fn bucket(spec: &CircuitSpec) -> Self {
-        let mut builder = Builder::new(spec.config.clone());
-        let targets = BucketTargets::build(&mut builder, spec);
+impl<T> Unbuilt<T> {
+    fn bucket<S: PairSpec<Bucket = T>>(spec: &S) -> Self {
+        let mut builder = Builder::new(spec.spec().config.clone());
+        let targets = spec.bucket(&mut builder);
         Self { targets, builder }
     }
-}
 
-impl Unbuilt<MergeTargets> {
-    fn merge(spec: &CircuitSpec, common: &CommonCircuitData<F, D>, bucket_key: HashOut<F>) -> Self {
-        let mut builder = Builder::new(spec.config.clone());
-        let targets = MergeTargets::build(&mut builder, spec, common, bucket_key);
+    fn merge<S: PairSpec<Merge = T>>(spec: &S, common: &CommonCircuitData<F, D>, bucket_key: HashOut<F>) -> Self {
+        let mut builder = Builder::new(spec.spec().config.clone());
+        let targets = spec.merge(&mut builder, common, bucket_key);
         Self { targets, builder }
     }
 }

@@ -23,29 +23,33 @@ pub struct Plonky2Verifier {
 }
 
 /// Verifies, encodes and decodes the proofs of one circuit.
-pub(crate) struct CircuitVerifier {
+pub struct CircuitVerifier {
     circuit: VerifierCircuitData<F, C, D>,
     shape: SnarkShape,
 }
 
 impl CircuitVerifier {
-    pub(crate) fn new(common: &CommonData, key: &VerifierKey) -> Self {
+    /// The verifier of the circuit with this key.
+    pub fn new(common: &CommonData, key: &VerifierKey) -> Self {
         let circuit = VerifierCircuitData { verifier_only: key.clone(), common: common.clone() };
         Self { shape: shape_of(common), circuit }
     }
 
     /// The key of the circuit.
-    pub(crate) fn key(&self) -> &VerifierKey {
+    pub fn key(&self) -> &VerifierKey {
         &self.circuit.verifier_only
     }
 
     /// The common data of the circuit.
-    pub(crate) fn common(&self) -> &CommonData {
+    pub fn common(&self) -> &CommonData {
         &self.circuit.common
     }
 
     /// The plonky2 proof in `bytes`, verified for these public inputs. `name` is that of the circuit, for errors.
-    pub(crate) fn verified(
+    ///
+    /// # Errors
+    /// [`BackendError::Rejected`]. Panics on no bytes that anybody will find: see [`Plonky2Verifier::verify`].
+    pub fn verified(
         &self,
         name: impl Display,
         bytes: &[u8],
@@ -59,7 +63,7 @@ impl CircuitVerifier {
     }
 
     /// The bytes of a proof that this program has made.
-    pub(crate) fn encode(&self, name: impl Display, proof: &PlonkyProof) -> Result<Vec<u8>, BackendError> {
+    pub fn encode(&self, name: impl Display, proof: &PlonkyProof) -> Result<Vec<u8>, BackendError> {
         let Self { circuit, shape } = self;
         let challenges = proof
             .get_challenges(proof.get_public_inputs_hash(), &circuit.verifier_only.circuit_digest, &circuit.common)

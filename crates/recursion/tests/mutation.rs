@@ -57,7 +57,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..2000), kind in 0..3usize) {
-        let proof = NodeProof { kind: NodeKind::ALL[kind], statement: PROOFS[0].statement, bytes };
+        let proof = NodeProof { kind: NodeKind::ALL[kind], statement: PROOFS[0].statement, output: vec![], bytes };
         prop_assert!(VERIFIER.verify(&proof).is_err());
     }
 }

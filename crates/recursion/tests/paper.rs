@@ -143,7 +143,10 @@ fn open_in_ours(tree: &[Vec<Digest>], position: usize, index: u64, value: Value)
     let canonical = canonical_digest(&[(index, leaf_digest(index, &value))]);
     let siblings = (0..height).map(|l| tree[usize::from(l)][position >> l ^ 1]).collect();
     let statement = Statement { root: tree[usize::from(height)][0], canonical, height, base: 0 };
-    OURS.prove_bucket(&BucketWitness { statement, leaves: vec![LeafWitness { index, value, siblings }] })
+    OURS.prove_bucket(&BucketWitness {
+        statement,
+        leaves: vec![LeafWitness { index, value, siblings, opening: vec![] }],
+    })
 }
 
 /// Definition 2.4 lets the adversary choose C. The paper's circuits do not tie the index in a leaf to the leaf's position: a

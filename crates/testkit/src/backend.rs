@@ -135,6 +135,7 @@ fn buckets<B: RecursionBackend>(backend: &B, batch: &Batch, vector: &Vector<Memo
         index,
         value: vector.value(index).expect("in range").expect("a member"),
         siblings: vector.siblings(index, 0, top).expect("in range"),
+        opening: Vec::new(),
     };
     let indices: Vec<u64> = batch.indices().into_iter().take(backend.capacity() + 1).collect();
     let full = Batch::build(vector, &indices, usize::MAX).expect("members");

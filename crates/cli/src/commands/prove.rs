@@ -52,7 +52,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let indices = args.indices.as_deref().map(read_indices).transpose()?;
     let store = Store::open(&args.store.store)?;
-    let backends = backends::provers(backends::keys_dir(args.proving.keys.as_deref()), args.proving.prover);
+    let keys = backends::keys_dir(args.proving.keys.as_deref());
+    let mut backends = backends::provers(keys.clone(), args.proving.prover);
+    backends::add_apps(&mut backends, &store, keys.as_deref(), args.proving.prover)?;
     let choice = choice(args, &store, indices.is_some())?;
     // A batch that is there changes its backend only when that is asked for.
     let members = match (indices, args.profile.is_some() || args.backend.is_some() || args.scheme.is_some()) {
@@ -110,9 +112,15 @@ fn choice(args: &Args, store: &Store, new: bool) -> Result<BackendChoice> {
     };
     let known = known.map_or_else(
         || BackendChoice::new(backends::DEFAULT, Profile::default()),
-        |b| BackendChoice::new(b.backend.name, b.profile).with_scheme(b.scheme),
+        |b| BackendChoice {
+            scheme: b.scheme,
+            name: b.backend.name,
+            profile: b.profile,
+            app: b.app.map(|app| app.id()),
+        },
     );
     Ok(BackendChoice {
+        app: known.app.filter(|_| args.scheme.is_none()),
         scheme: args.scheme.unwrap_or(known.scheme),
         name: args.backend.clone().unwrap_or(known.name),
         profile: args.profile.unwrap_or(known.profile),

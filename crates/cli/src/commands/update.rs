@@ -59,7 +59,9 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     }
     let store = Store::open(&args.store.store)?;
     let changes = changes(args, &store, terminal)?;
-    let backends = backends::provers(backends::keys_dir(args.proving.keys.as_deref()), args.proving.prover);
+    let keys = backends::keys_dir(args.proving.keys.as_deref());
+    let mut backends = backends::provers(keys.clone(), args.proving.prover);
+    backends::add_apps(&mut backends, &store, keys.as_deref(), args.proving.prover)?;
     let batches = store.batches()?;
     let specs = batches.iter().map(|b| BackendSpec {
         scheme: b.scheme,
@@ -68,6 +70,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         class: b.class,
         capacity: b.capacity,
         wraps: b.wraps,
+        app: b.app.clone(),
     });
     let engine = proving::engine(&args.proving, specs.collect::<Vec<_>>().iter())?;
     let progress = Proofs::new(terminal.quiet);

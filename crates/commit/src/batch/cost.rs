@@ -34,7 +34,9 @@ impl Structure {
     pub fn worst_case(self, height: u8, change: Change, wraps: bool) -> usize {
         match self {
             Self::Compressed { capacity } => worst_case(height, capacity, change, wraps),
-            Self::Levels { block_height } => usize::from(height.saturating_sub(block_height)) + 1 + usize::from(wraps),
+            Self::Levels { block_height } | Self::Complete { block_height } => {
+                usize::from(height.saturating_sub(block_height)) + 1 + usize::from(wraps)
+            }
         }
     }
 }

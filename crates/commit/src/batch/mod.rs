@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::{node_digest, split_level};
-use evergrove_proof::{NodeKind, Statement};
+use evergrove_proof::{NodeKind, Scheme, Statement};
 
 pub use cost::{Change, Cost, worst_case};
 pub use plan::{Input, Plan, Step};
@@ -93,20 +93,37 @@ pub enum Structure {
         /// q. A vector of a lower height is one block.
         block_height: u8,
     },
+    /// All filled slots: the compressed trie over the blocks of 2^`block_height` adjacent slots that are not empty. A vector of a
+    /// lower height counts as grown to it ([`Commitment::grown`](evergrove_proof::Commitment::grown)). Statements have no
+    /// canonical digest.
+    Complete {
+        /// k.
+        block_height: u8,
+    },
 }
 
 impl Structure {
-    /// The greatest number of leaves under one proof without children: m, or 2^q.
+    /// The structure of the batches of a scheme whose buckets hold `capacity` leaves, or have as many slots.
+    pub fn of(scheme: Scheme, capacity: usize) -> Self {
+        let block_height = capacity.max(1).ilog2() as u8;
+        match scheme {
+            Scheme::Evergrove | Scheme::Selected => Self::Compressed { capacity },
+            Scheme::RecklePaper => Self::Levels { block_height },
+            Scheme::Complete => Self::Complete { block_height },
+        }
+    }
+
+    /// The greatest number of leaves under one proof without children: m, 2^q or 2^k.
     pub fn capacity(self) -> usize {
         match self {
             Self::Compressed { capacity } => capacity,
-            Self::Levels { block_height } => 1 << block_height,
+            Self::Levels { block_height } | Self::Complete { block_height } => 1 << block_height,
         }
     }
 }
 
 /// What a node of a batch structure consists of. Buckets and merges are of [`Structure::Compressed`], blocks and levels of
-/// [`Structure::Levels`].
+/// [`Structure::Levels`], filled blocks and merges of [`Structure::Complete`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeShape {
     /// 1 to m members, ascending.
@@ -120,6 +137,8 @@ pub enum NodeShape {
     },
     /// Members among the 2^height adjacent slots of a block, ascending.
     Block(Vec<u64>),
+    /// All filled slots, ascending, of a block of [`Structure::Complete`] and hence of the node.
+    Filled(Vec<u64>),
     /// The left and right child that have members: one or both.
     Level([Option<Arc<Node>>; 2]),
 }
@@ -139,7 +158,7 @@ impl Node {
     /// The circuit of its proof.
     pub fn kind(&self) -> NodeKind {
         match self.shape {
-            NodeShape::Bucket(_) | NodeShape::Block(_) => NodeKind::Bucket,
+            NodeShape::Bucket(_) | NodeShape::Block(_) | NodeShape::Filled(_) => NodeKind::Bucket,
             NodeShape::Merge { .. } | NodeShape::Level(_) => NodeKind::Merge,
         }
     }
@@ -147,7 +166,7 @@ impl Node {
     /// The children, left first: none of a bucket or block, two of a merge, one or two of a level.
     pub fn children(&self) -> impl Iterator<Item = &Arc<Node>> {
         let pair = match &self.shape {
-            NodeShape::Bucket(_) | NodeShape::Block(_) => [None, None],
+            NodeShape::Bucket(_) | NodeShape::Block(_) | NodeShape::Filled(_) => [None, None],
             NodeShape::Merge { left, right } => [Some(left), Some(right)],
             NodeShape::Level([left, right]) => [left.as_ref(), right.as_ref()],
         };
@@ -157,7 +176,9 @@ impl Node {
     /// Appends the members below, ascending.
     pub fn members(&self, out: &mut Vec<u64>) {
         match &self.shape {
-            NodeShape::Bucket(indices) | NodeShape::Block(indices) => out.extend_from_slice(indices),
+            NodeShape::Bucket(indices) | NodeShape::Block(indices) | NodeShape::Filled(indices) => {
+                out.extend_from_slice(indices)
+            }
             NodeShape::Merge { .. } | NodeShape::Level(_) => self.children().for_each(|c| c.members(out)),
         }
     }
@@ -191,7 +212,7 @@ impl Batch {
         Self::build_as(vector, indices, Structure::Compressed { capacity })
     }
 
-    /// [`Self::build`] of any structure.
+    /// [`Self::build`] of any structure. [`Structure::Complete`] has every filled slot, whatever `indices` says.
     ///
     /// # Errors
     /// Those of [`Self::build`].
@@ -199,7 +220,10 @@ impl Batch {
     /// # Panics
     /// If the capacity is 0 or the height of blocks above 40.
     pub fn build_as<S: Store>(vector: &Vector<S>, indices: &[u64], structure: Structure) -> Result<Self, BatchError> {
-        let indices = sorted(indices)?;
+        let indices = match structure {
+            Structure::Complete { .. } => vector.occupied().collect::<Result<_, _>>()?,
+            _ => sorted(indices)?,
+        };
         let height = vector.height();
         match indices.last() {
             None => return Err(BatchError::Empty),
@@ -208,7 +232,10 @@ impl Batch {
         let root = match structure {
             Structure::Compressed { capacity } => {
                 assert!(capacity > 0, "a bucket holds at least one leaf");
-                Builder { vector, capacity }.anew(&indices, height, 0)?
+                Builder::new(vector, structure).anew(&indices, height, 0)?
+            }
+            Structure::Complete { block_height } => {
+                Builder::new(vector, structure).anew(&indices, height.max(block_height), 0)?
             }
             Structure::Levels { block_height } => {
                 levels::Builder::new(vector, block_height).anew(&indices, height, 0)?
@@ -259,7 +286,9 @@ impl Batch {
         let mut node = &self.root;
         loop {
             match &node.shape {
-                NodeShape::Bucket(indices) | NodeShape::Block(indices) => return indices.binary_search(&index).is_ok(),
+                NodeShape::Bucket(indices) | NodeShape::Block(indices) | NodeShape::Filled(indices) => {
+                    return indices.binary_search(&index).is_ok();
+                }
                 NodeShape::Merge { left, right } => node = if index < right.statement.base { left } else { right },
                 NodeShape::Level(children) => {
                     let side = index >> (node.statement.height - 1) & 1;
@@ -317,13 +346,29 @@ fn statement_of<S: Store>(vector: &Vector<S>, indices: &[u64], top: u8, base: u6
 /// Makes nodes over a vector.
 struct Builder<'a, S> {
     vector: &'a Vector<S>,
+    structure: Structure,
+    /// m of [`Structure::Compressed`].
     capacity: usize,
 }
 
-impl<S: Store> Builder<'_, S> {
+impl<'a, S: Store> Builder<'a, S> {
+    fn new(vector: &'a Vector<S>, structure: Structure) -> Self {
+        Self { vector, structure, capacity: structure.capacity() }
+    }
+
+    /// True when the members `indices`, ascending and not empty, are one bucket.
+    fn is_bucket(&self, indices: &[u64]) -> bool {
+        match self.structure {
+            Structure::Complete { block_height } => {
+                indices[0] >> block_height == indices[indices.len() - 1] >> block_height
+            }
+            _ => indices.len() <= self.capacity,
+        }
+    }
+
     /// The structure of `indices`, ascending and not empty, below (`top`, `base`).
     fn anew(&self, indices: &[u64], top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
-        if indices.len() <= self.capacity {
+        if self.is_bucket(indices) {
             return self.bucket(indices.to_vec(), top, base);
         }
         let (bit, left_base, right_base) = parting(indices[0], indices[indices.len() - 1]);
@@ -333,16 +378,29 @@ impl<S: Store> Builder<'_, S> {
     }
 
     fn bucket(&self, indices: Vec<u64>, top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
-        let statement = statement_of(self.vector, &indices, top, base)?;
-        Ok(Arc::new(Node { statement, count: indices.len(), shape: NodeShape::Bucket(indices) }))
+        let (count, complete) = (indices.len(), matches!(self.structure, Structure::Complete { .. }));
+        let (statement, shape) = if complete {
+            (self.complete(top, base)?, NodeShape::Filled(indices))
+        } else {
+            (statement_of(self.vector, &indices, top, base)?, NodeShape::Bucket(indices))
+        };
+        Ok(Arc::new(Node { statement, count, shape }))
+    }
+
+    /// The statement about all leaves of a node.
+    fn complete(&self, top: u8, base: u64) -> Result<Statement, StoreError> {
+        Ok(Statement { root: self.vector.grown_node(top, base >> top)?, canonical: Digest::ZERO, height: top, base })
     }
 
     fn merge(&self, left: Arc<Node>, right: Arc<Node>, top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
-        let statement = Statement {
-            root: self.vector.node(top, base >> top)?,
-            canonical: node_digest(&left.statement.canonical, &right.statement.canonical),
-            height: top,
-            base,
+        let statement = match self.structure {
+            Structure::Complete { .. } => self.complete(top, base)?,
+            _ => Statement {
+                root: self.vector.node(top, base >> top)?,
+                canonical: node_digest(&left.statement.canonical, &right.statement.canonical),
+                height: top,
+                base,
+            },
         };
         Ok(Arc::new(Node { statement, count: left.count + right.count, shape: NodeShape::Merge { left, right } }))
     }

@@ -36,7 +36,8 @@ impl Batch {
     /// not. All three in any order; a vector that has grown is welcome.
     ///
     /// The result equals [`Batch::build`] of the new set, and shares every node whose subtree no change touches. Rebuilds one
-    /// bucket per change at most beside a split, and O(H - log m) merges, shared by the changes.
+    /// bucket per change at most beside a split, and O(H - log m) merges, shared by the changes. [`Structure::Complete`] is
+    /// built anew: its nodes take no hashing.
     ///
     /// # Errors
     /// [`BatchError::AlreadyMember`], [`BatchError::NotMember`], [`BatchError::Duplicate`] within `joins` or `leaves`;
@@ -66,9 +67,11 @@ impl Batch {
         last.map_or(Ok(()), |i| in_range(i, height))?;
         let delta = Delta { joins: &joins, leaves: &leaves, touched: &touched };
         let root = match self.structure {
-            Structure::Compressed { capacity } => {
-                Builder { vector, capacity }.revise(Some(&self.root), height, 0, delta)?
+            Structure::Compressed { .. } => {
+                Builder::new(vector, self.structure).revise(Some(&self.root), height, 0, delta)?
             }
+            // What is filled is the vector's to say.
+            Structure::Complete { .. } => return Self::build_as(vector, &[], self.structure),
             Structure::Levels { block_height } => {
                 levels::Builder::new(vector, block_height).revise_whole(&self.root, height, delta)?
             }
@@ -86,7 +89,7 @@ enum Side {
 /// The first or last member below `node` that does not leave. O(depth log |leaves| + m).
 fn edge(node: &Node, leaves: &[u64], side: Side) -> Option<u64> {
     match &node.shape {
-        NodeShape::Bucket(indices) | NodeShape::Block(indices) => {
+        NodeShape::Bucket(indices) | NodeShape::Block(indices) | NodeShape::Filled(indices) => {
             let stays = |i: &&u64| leaves.binary_search(i).is_err();
             match side {
                 Side::First => indices.iter().find(stays).copied(),

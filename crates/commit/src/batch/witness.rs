@@ -1,5 +1,6 @@
 //! What the proof of a node needs, read from a vector.
 
+use evergrove_primitives::Goldilocks;
 use evergrove_proof::NodeKind;
 
 use super::{BatchError, Node, NodeShape, Step};
@@ -33,8 +34,8 @@ impl Node {
     pub fn witness<S: Store>(&self, vector: &Vector<S>) -> Result<Witness, BatchError> {
         let statement = self.statement;
         let (height, base) = (statement.height, statement.base);
+        let found = vector.grown_node(height, base >> height)?;
         let mut reader = vector.reader();
-        let found = reader.node(height, base >> height)?;
         if found != statement.root {
             return Err(BatchError::Stale { height, base, expected: statement.root, found });
         }
@@ -42,7 +43,16 @@ impl Node {
             NodeShape::Bucket(indices) => {
                 let leaf = |index: &u64| {
                     let value = vector.store().value(*index)?.ok_or(BatchError::EmptySlot(*index))?;
-                    Ok(LeafWitness { index: *index, value, siblings: reader.siblings(*index, 0, height)? })
+                    let siblings = reader.siblings(*index, 0, height)?;
+                    Ok(LeafWitness { index: *index, value, siblings, opening: Vec::new() })
+                };
+                let leaves = indices.iter().map(leaf).collect::<Result<_, BatchError>>()?;
+                Witness::Bucket(BucketWitness { statement, leaves })
+            }
+            NodeShape::Filled(indices) => {
+                let leaf = |index: &u64| {
+                    let value = vector.store().value(*index)?.ok_or(BatchError::EmptySlot(*index))?;
+                    Ok(LeafWitness { index: *index, value, siblings: Vec::new(), opening: Vec::new() })
                 };
                 let leaves = indices.iter().map(leaf).collect::<Result<_, BatchError>>()?;
                 Witness::Bucket(BucketWitness { statement, leaves })
@@ -79,6 +89,16 @@ impl Step {
 }
 
 impl Witness {
+    /// Adds what opens the values of a bucket's leaves, by their positions.
+    pub fn open<E>(&mut self, mut opening: impl FnMut(u64) -> Result<Vec<Goldilocks>, E>) -> Result<(), E> {
+        if let Self::Bucket(witness) = self {
+            for leaf in &mut witness.leaves {
+                leaf.opening = opening(leaf.index)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Proves a step from its witness and its inputs' proofs.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use evergrove_commit::batch::Batch;
 use evergrove_proof::NodeKind;
 
 use super::{Prover, batch_error, class_of, proof_key};
-use crate::store::{Changes, EpochReport, sorted, stage};
+use crate::store::{Changes, EpochReport, members_of, stage};
 use crate::{BackendChoice, BackendSpec, Error};
 
 /// What the proofs of one backend cost on one machine, as measured on it.
@@ -79,8 +79,8 @@ impl Prover<'_> {
         let view = self.store.view()?;
         let (members, spec) = match indices {
             Some((indices, choice)) => {
-                let class = class_of(view.commitment());
-                (sorted(name, indices)?, self.backends.spec(choice, class)?.clone())
+                let spec = self.backends.spec(choice, class_of(view.commitment()))?.clone();
+                (members_of(name, indices, &spec)?, spec)
             }
             None => {
                 let (record, members) = self.store.record(name)?;
@@ -145,7 +145,7 @@ impl Prover<'_> {
             + cost.wrap_seconds * wraps as f64;
         Ok(BatchEstimate {
             name: name.into(),
-            members: members.len(),
+            members: batch.count(),
             buckets,
             merges,
             wraps,

@@ -12,7 +12,7 @@ const DOMAIN: &str = "evergrove 2026-11 content key of a node proof v1";
 /// What the proof of `statement` by the circuit `kind` of a backend is stored under: BLAKE3, in key derivation mode with a
 /// context of our own, of backend name (length in 1 byte, then the bytes), backend version (4 bytes), profile, class and
 /// kind (1 byte each), height (1 byte), base (8 bytes), root and canonical digest (32 bytes each), numbers little-endian; of
-/// another scheme than ours also its name.
+/// another scheme than ours also its name; of an application its name after a zero byte, and the digest of its parameters.
 ///
 /// Nothing else decides what the proof states, so that a proof of the same statement is the same result whichever batch or
 /// epoch asks for it, and a proof of an older root is never found under the key of a newer one.
@@ -28,6 +28,12 @@ pub fn proof_key(backend: &BackendSpec, kind: NodeKind, statement: &Statement) -
     if backend.scheme != Scheme::Evergrove {
         h.update(backend.scheme.name().as_bytes());
     }
+    if let Some(app) = &backend.app {
+        let id = app.id();
+        h.update(&[0]);
+        h.update(id.name.as_bytes());
+        h.update(&id.parameters.to_bytes());
+    }
     Key(*h.finalize().as_bytes())
 }
 
@@ -42,7 +48,7 @@ pub(crate) fn keys(backend: &BackendSpec, batch: &Batch) -> Vec<Key> {
 #[cfg(test)]
 mod tests {
     use evergrove_primitives::{Digest, Goldilocks};
-    use evergrove_proof::{BackendId, HeightClass, Profile};
+    use evergrove_proof::{AppSpec, BackendId, HeightClass, Profile};
 
     use super::*;
 
@@ -56,14 +62,24 @@ mod tests {
             class,
             capacity: 200,
             wraps: true,
+            app: None,
         };
         let (paper, h27) = (Profile::Paper, HeightClass::H27);
         let base = spec("plonky2", 1, paper, h27);
         let statement = Statement { root: digest(1), canonical: digest(2), height: 20, base: 3 << 20 };
         let bucket = NodeKind::Bucket;
+        let app = |name: &str, parameters: &[u8]| {
+            let app = AppSpec { name: name.into(), parameters: parameters.to_vec() };
+            BackendSpec { scheme: Scheme::Selected, app: Some(app), ..base.clone() }
+        };
+        let complete = BackendSpec { scheme: Scheme::Complete, ..app("a", &[1]) };
         let keys = [
             proof_key(&base, bucket, &statement),
             proof_key(&BackendSpec { scheme: Scheme::RecklePaper, capacity: 32, ..base.clone() }, bucket, &statement),
+            proof_key(&app("a", &[1]), bucket, &statement),
+            proof_key(&app("a", &[2]), bucket, &statement),
+            proof_key(&app("b", &[1]), bucket, &statement),
+            proof_key(&complete, bucket, &statement),
             proof_key(&spec("plonky", 1, paper, h27), bucket, &statement),
             proof_key(&spec("plonky2", 2, paper, h27), bucket, &statement),
             proof_key(&spec("plonky2", 1, Profile::Proven, h27), bucket, &statement),

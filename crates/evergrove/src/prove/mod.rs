@@ -6,11 +6,12 @@ mod work;
 
 use evergrove_commit::batch::{Batch, BatchError};
 use evergrove_jobs::{Cancel, Engine, Event, Key, RunError};
-use evergrove_primitives::Digest;
+use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::{Commitment, HeightClass, NodeKind};
 
 pub use estimate::{BatchEstimate, NodeCosts, UpdateEstimate};
 pub use keys::proof_key;
+pub(crate) use work::node_proof;
 
 use work::{Proofs, Proving};
 
@@ -48,6 +49,8 @@ pub struct BatchReport {
     pub bytes: usize,
     /// Content key of the final proof.
     pub key: Key,
+    /// Of an application, the output.
+    pub output: Vec<Goldilocks>,
 }
 
 /// What an update did.
@@ -163,7 +166,13 @@ impl<'a> Prover<'a> {
             None => {
                 let backend = self.backends.get(&spec.choice(), spec.class)?;
                 let proofs = Proofs::new(self.store.objects(), backend.as_ref(), &spec);
-                let runner = Proving { steps: &plan.steps, vector: &vector, backend: backend.as_ref(), spec: &spec };
+                let runner = Proving {
+                    steps: &plan.steps,
+                    view: &view,
+                    vector: &vector,
+                    backend: backend.as_ref(),
+                    spec: &spec,
+                };
                 let run = self.engine.run(&graph, &runner, &proofs, &observer, &self.cancel);
                 let report = run.map_err(|e| proofs.take_error().unwrap_or_else(|| proving(e)))?;
                 let missing = || Error::corrupt(self.store.dir(), format!("proof {root} has vanished"));
@@ -180,7 +189,7 @@ impl<'a> Prover<'a> {
             epoch: epoch.number,
             commitment: epoch.commitment,
             canonical: statement.canonical,
-            members: members.len(),
+            members: batch.count(),
             made,
             total: plan.total,
             buckets: cost.buckets,
@@ -190,6 +199,7 @@ impl<'a> Prover<'a> {
             kind,
             bytes: bytes.len(),
             key: root,
+            output: work::decode(&spec, &bytes).map_or(Vec::new(), |(_, proof)| proof.output),
         })
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use evergrove_commit::batch::{Input, Plan, Step};
 use evergrove_commit::{BackendError, NodeProof, RecursionBackend, Vector};
 use evergrove_jobs::{GraphError, Key, Put, Results, ResultsError, Runner, Task, TaskFailure, TaskGraph, TaskId};
-use evergrove_proof::{BatchProof, NodeKind};
+use evergrove_proof::{AppOutput, AppSpec, BatchProof, NodeKind};
 
 use super::proof_key;
 use crate::store::{Objects, View};
@@ -34,6 +34,7 @@ pub(crate) fn graph(plan: &Plan, backend: &BackendSpec) -> Result<TaskGraph, Gra
 /// Proves the steps of a plan. Reads witnesses when a step starts, from the view of the plan's epoch.
 pub(crate) struct Proving<'a> {
     pub(crate) steps: &'a [Step],
+    pub(crate) view: &'a View,
     pub(crate) vector: &'a Vector<&'a View>,
     pub(crate) backend: &'a dyn RecursionBackend,
     pub(crate) spec: &'a BackendSpec,
@@ -47,7 +48,10 @@ impl Runner for Proving<'_> {
             .map(|bytes| decode(self.spec, bytes).map(|(_, proof)| proof))
             .collect::<Result<Vec<_>, _>>()
             .map_err(TaskFailure::permanent)?;
-        let witness = step.witness(self.vector).map_err(TaskFailure::permanent)?;
+        let mut witness = step.witness(self.vector).map_err(TaskFailure::permanent)?;
+        if self.spec.app.is_some() {
+            witness.open(|index| self.view.elements(index)).map_err(TaskFailure::permanent)?;
+        }
         let made = witness.prove(self.backend, &children.iter().collect::<Vec<_>>()).map_err(failure)?;
         if (made.kind, made.statement) != (step.kind, step.statement) {
             let what = format!("asked for a {} and got a {}, or another statement", step.kind, made.kind);
@@ -77,9 +81,16 @@ fn encode(backend: &BackendSpec, proof: NodeProof) -> Vec<u8> {
         class: backend.class,
         kind: proof.kind,
         statement: proof.statement,
+        app: backend.app.as_ref().map(|app| AppOutput { app: app.id(), output: proof.output }),
         body: proof.bytes,
     };
     file.encode()
+}
+
+/// The proof in a file, as its backend sees it.
+pub(crate) fn node_proof(file: BatchProof) -> NodeProof {
+    let output = file.app.map_or(Vec::new(), |a| a.output);
+    NodeProof { kind: file.kind, statement: file.statement, output, bytes: file.body }
 }
 
 /// The proof in a file that this backend made, with its key.
@@ -91,7 +102,10 @@ pub(crate) fn decode(backend: &BackendSpec, bytes: &[u8]) -> Result<(Key, NodePr
     if (&file.backend, file.profile, file.class) != (&backend.id, backend.profile, backend.class) {
         return Err(format!("it was made by {} with profile {}", file.backend, file.profile));
     }
-    let proof = NodeProof { kind: file.kind, statement: file.statement, bytes: file.body };
+    if file.app.as_ref().map(|a| &a.app) != backend.app.as_ref().map(AppSpec::id).as_ref() {
+        return Err("it is a proof of another application".into());
+    }
+    let proof = node_proof(file);
     Ok((proof_key(backend, proof.kind, &proof.statement), proof))
 }
 

@@ -2,7 +2,7 @@
 
 use evergrove_commit::schema::Schema;
 use evergrove_primitives::Digest;
-use evergrove_proof::{BackendId, Commitment, HeightClass, NodeKind, Profile, Scheme};
+use evergrove_proof::{AppSpec, BackendId, Commitment, HeightClass, NodeKind, Profile, Scheme};
 use redb::ReadableTable;
 
 use super::changes::{first_empty, unknown};
@@ -19,11 +19,11 @@ const NAME_BYTES: usize = 64;
 pub struct BatchStatus {
     /// Its name.
     pub name: String,
-    /// Number of members.
+    /// Number of members; of a batch over all rows that of the filled slots.
     pub len: u64,
-    /// The first member.
+    /// The first member; of a batch over all rows the first slot.
     pub first: u64,
-    /// The last member.
+    /// The last member; of a batch over all rows the last slot.
     pub last: u64,
     /// The scheme of its proofs.
     pub scheme: Scheme,
@@ -37,6 +37,8 @@ pub struct BatchStatus {
     pub capacity: usize,
     /// True when its final proof is a wrap.
     pub wraps: bool,
+    /// The application whose output over it is proven.
+    pub app: Option<AppSpec>,
     /// The epoch since which it has these members.
     pub since: u64,
     /// Its last finished proof.
@@ -117,23 +119,29 @@ impl Store {
         self.status_of(name.into(), &record, &self.epoch()?)
     }
 
-    /// The members of a batch, ascending.
+    /// The members of a batch, ascending. Of a batch over all rows the filled slots.
     ///
     /// # Errors
     /// [`Error::UnknownBatch`].
     pub fn members(&self, name: &str) -> Result<Vec<u64>, Error> {
-        Ok(self.record(name)?.1)
+        let (record, members) = self.record(name)?;
+        if record.is_complete() {
+            let view = self.view()?;
+            return view.vector()?.occupied().collect::<Result<_, _>>().map_err(Error::store(self.dir()));
+        }
+        Ok(members)
     }
 
     /// Defines a batch with these members, or finds that there is one with them. A batch that exists keeps its proof when
-    /// `backend` is the one that made it. Nothing is proven.
+    /// `backend` is the one that made it. Nothing is proven. Where the backend's scheme is over all rows, so is the batch, and
+    /// `indices` is empty.
     ///
     /// # Errors
     /// [`Error::BatchName`], [`Error::EmptyBatch`], [`Error::Duplicate`], [`Error::OutOfRange`], [`Error::EmptySlot`];
-    /// [`Error::BatchExists`] when it has other members.
+    /// [`Error::BatchExists`] when it has other members; [`Error::AllRows`].
     pub fn define_batch(&self, name: &str, indices: &[u64], backend: &BackendSpec) -> Result<(), Error> {
         check_name(name)?;
-        let members = sorted(name, indices)?;
+        let members = members_of(name, indices, backend)?;
         self.write(0, |view, current| {
             let height = current.commitment.height;
             if let Some(index) = members.last().filter(|i| *i >> height != 0) {
@@ -148,12 +156,12 @@ impl Store {
                     BatchRecord {
                         backend: BackendRecord::new(backend),
                         len: members.len() as u64,
-                        span: (members[0], members[members.len() - 1]),
+                        span: members.first().copied().zip(members.last().copied()).unwrap_or_default(),
                         since: current.number,
                         proven: None,
                     }
                 }
-                Some(old) if view.members(name)? != members => {
+                Some(old) if view.members(name)? != members || old.is_complete() != members.is_empty() => {
                     return Err(Error::BatchExists { name: name.into(), len: old.len });
                 }
                 Some(old) if old.backend == BackendRecord::new(backend) => return Ok(((), false)),
@@ -190,7 +198,7 @@ impl Store {
             Some((record, members)) => {
                 let members = read_members(self.dir(), name, &members)?;
                 let record = read_record(self.dir(), name, &record)?;
-                if members.is_empty() || members.len() as u64 != record.len {
+                if members.is_empty() != record.is_complete() || members.len() as u64 != record.len {
                     return Err(Error::corrupt(
                         self.dir(),
                         format!("batch {name:?} has not the members it is said to have"),
@@ -257,21 +265,36 @@ impl Store {
             None => None,
             Some(p) => Some(p.ok_or_else(corrupt)?),
         };
+        let (len, (first, last)) = if record.is_complete() {
+            (current.filled, (0, (1 << current.commitment.height) - 1))
+        } else {
+            (record.len, record.span)
+        };
         Ok(BatchStatus {
-            len: record.len,
-            first: record.span.0,
-            last: record.span.1,
+            len,
+            first,
+            last,
             scheme: spec.scheme,
             backend: spec.id,
             profile: spec.profile,
             class: spec.class,
             capacity: spec.capacity,
             wraps: spec.wraps,
+            app: spec.app,
             since: record.since,
             fresh: proven.as_ref().is_some_and(|p| p.epoch >= record.since && p.commitment == current.commitment),
             proven,
             name,
         })
+    }
+}
+
+/// The members of a batch of this backend: those of `indices` in ascending order, or none where it is over all rows.
+pub(crate) fn members_of(name: &str, indices: &[u64], backend: &BackendSpec) -> Result<Vec<u64>, Error> {
+    match (backend.scheme, indices) {
+        (Scheme::Complete, []) => Ok(Vec::new()),
+        (Scheme::Complete, _) => Err(Error::AllRows(name.into())),
+        _ => sorted(name, indices),
     }
 }
 

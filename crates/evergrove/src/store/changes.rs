@@ -56,7 +56,8 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::TooHigh`], [`Error::Duplicate`], [`Error::Row`], [`Error::EmptySlot`],
-    /// [`Error::InBatch`], [`Error::UnknownBatch`], [`Error::AlreadyMember`], [`Error::NotMember`], [`Error::EmptyBatch`].
+    /// [`Error::InBatch`], [`Error::UnknownBatch`], [`Error::AlreadyMember`], [`Error::NotMember`], [`Error::EmptyBatch`],
+    /// [`Error::AllRows`].
     pub fn apply(&self, changes: &Changes) -> Result<EpochReport, Error> {
         self.write(1, |view, current| {
             let report = stage(view, current, changes)?;
@@ -127,8 +128,10 @@ fn stage_members(view: &WriteView<'_>, changes: &Changes) -> Result<BTreeMap<Str
     }
     let mut out = BTreeMap::new();
     for (name, (add, remove)) in moves {
-        if view.batch(name)?.is_none() {
-            return Err(unknown(name, view));
+        match view.batch(name)? {
+            None => return Err(unknown(name, view)),
+            Some(record) if record.is_complete() => return Err(Error::AllRows(name.into())),
+            Some(_) => {}
         }
         let old = view.members(name)?;
         let batch = || name.to_owned();

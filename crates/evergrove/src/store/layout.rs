@@ -1,7 +1,9 @@
 //! What is where in the database.
 
 use evergrove_primitives::Digest;
-use evergrove_proof::{BackendId, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, UnknownScheme};
+use evergrove_proof::{
+    AppSpec, BackendId, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, UnknownScheme,
+};
 use redb::TableDefinition;
 use serde::{Deserialize, Serialize};
 
@@ -99,14 +101,29 @@ pub(crate) struct BackendRecord {
     /// Follows the record where it is not ours: see [`BatchRecord::encode`].
     #[serde(skip)]
     pub(crate) scheme: Scheme,
+    /// Follows the scheme where there is one.
+    #[serde(skip)]
+    pub(crate) app: Option<AppSpec>,
 }
 
 impl BatchRecord {
-    /// The record in postcard, and after it the name of the scheme where it is not ours.
+    /// True when the batch is all rows, whichever they are.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.backend.scheme == Scheme::Complete
+    }
+
+    /// The record in postcard, and after it the name of the scheme where it is not ours; after that a zero byte, the name of
+    /// the application, a zero byte and its parameters where there is one.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, postcard::Error> {
         let mut bytes = postcard::to_stdvec(self)?;
         if self.backend.scheme != Scheme::default() {
             bytes.extend_from_slice(self.backend.scheme.name().as_bytes());
+        }
+        if let Some(app) = &self.backend.app {
+            bytes.push(0);
+            bytes.extend_from_slice(app.name.as_bytes());
+            bytes.push(0);
+            bytes.extend_from_slice(&app.parameters);
         }
         Ok(bytes)
     }
@@ -115,8 +132,16 @@ impl BatchRecord {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
         let (mut record, rest): (Self, _) = postcard::take_from_bytes(bytes).map_err(|e| e.to_string())?;
         if !rest.is_empty() {
-            let name = String::from_utf8_lossy(rest);
+            let mut parts = rest.splitn(3, |b| *b == 0);
+            let name = String::from_utf8_lossy(parts.next().unwrap_or_default());
             record.backend.scheme = name.parse().map_err(|e: UnknownScheme| e.to_string())?;
+            record.backend.app = parts.next().zip(parts.next()).map(|(name, parameters)| AppSpec {
+                name: String::from_utf8_lossy(name).into_owned(),
+                parameters: parameters.to_vec(),
+            });
+        }
+        if record.backend.app.is_some() != record.backend.scheme.has_app() {
+            return Err(format!("an application with the scheme {}, or none", record.backend.scheme));
         }
         Ok(record)
     }
@@ -149,6 +174,7 @@ impl BackendRecord {
             height_max: spec.class.height_max(),
             capacity: spec.capacity.try_into().unwrap_or(u32::MAX),
             wraps: spec.wraps,
+            app: spec.app.clone(),
         }
     }
 
@@ -161,6 +187,7 @@ impl BackendRecord {
             class: HeightClass::ALL.into_iter().find(|c| c.height_max() == self.height_max)?,
             capacity: (self.capacity >= 1).then_some(self.capacity as usize)?,
             wraps: self.wraps,
+            app: self.app.clone(),
         })
     }
 }

@@ -23,7 +23,7 @@ pub use layout::Epoch;
 pub use prune::PruneReport;
 pub use view::View;
 
-pub(crate) use batches::sorted;
+pub(crate) use batches::members_of;
 pub(crate) use changes::stage;
 pub(crate) use layout::{BackendRecord, BatchRecord, DATABASE, FORMAT, ProvenRecord};
 pub(crate) use objects::Objects;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use evergrove_commit::page::Page;
 use evergrove_commit::schema::{Row, Schema};
 use evergrove_commit::{PageId, StoreError, Vector};
-use evergrove_primitives::Digest;
+use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::tree::Value;
 use evergrove_proof::{Commitment, Opening};
 use redb::{ReadOnlyTable, ReadableTable};
@@ -66,6 +66,15 @@ impl View {
     /// The vector over this view.
     pub fn vector(&self) -> Result<Vector<&Self>, Error> {
         Vector::new(self.epoch.commitment.height, self).map_err(Error::vector(&self.dir))
+    }
+
+    /// The field elements of a row, which open the slot's value by the schema. One look-up.
+    ///
+    /// # Errors
+    /// [`Error::EmptySlot`] and those of [`Self::row`].
+    pub fn elements(&self, index: u64) -> Result<Vec<Goldilocks>, Error> {
+        let row = self.row(index)?.ok_or(Error::EmptySlot { index, batch: None })?;
+        self.schema.elements(&row).map_err(|source| Error::Row { index, source })
     }
 
     /// The row of a slot, `None` when it is empty. One look-up.

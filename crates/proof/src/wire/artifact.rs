@@ -1,7 +1,7 @@
 //! The file that holds one proof.
 
 use super::{DecodeError, Reader, Writer};
-use crate::{BackendId, HEIGHT_MAX, HeightClass, NodeKind, Profile, Statement};
+use crate::{AppId, AppOutput, BackendId, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, Statement};
 
 /// The first bytes of a proof file.
 pub const PROOF_MAGIC: [u8; 4] = *b"EVGP";
@@ -24,6 +24,8 @@ pub struct BatchProof {
     pub kind: NodeKind,
     /// What is proven.
     pub statement: Statement,
+    /// The application with its output, in the schemes that have them ([`Scheme::has_app`]) and in no other.
+    pub app: Option<AppOutput>,
     /// The proof, in the backend's encoding.
     pub body: Vec<u8>,
 }
@@ -32,7 +34,8 @@ impl BatchProof {
     /// The file's bytes.
     ///
     /// # Panics
-    /// If scheme or backend is no name (1 to 32 of a-z, 0-9, - and _), or the body has 4 GiB or more.
+    /// If scheme, backend or application is no name (1 to 32 of a-z, 0-9, - and _), an application is there or not against
+    /// the scheme, its output has no or more than 65,535 elements, or the body has 4 GiB or more.
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::header(PROOF_MAGIC);
         w.name(&self.scheme);
@@ -41,6 +44,14 @@ impl BatchProof {
         w.bytes(&[self.profile.code(), self.class.height_max(), self.kind.code(), self.statement.height]);
         w.bytes(&self.statement.base.to_le_bytes());
         w.digests(&[self.statement.root, self.statement.canonical]);
+        assert_eq!(self.app.is_some(), has_app(&self.scheme), "an application in a proof of scheme {}", self.scheme);
+        if let Some(AppOutput { app, output }) = &self.app {
+            w.name(&app.name);
+            w.digests(&[app.parameters]);
+            let len = u16::try_from(output.len()).ok().filter(|n| *n > 0).expect("1 to 65,535 elements of output");
+            w.bytes(&len.to_le_bytes());
+            w.elements(output);
+        }
         let len = u32::try_from(self.body.len()).expect("a proof body has less than 4 GiB");
         w.bytes(&len.to_le_bytes());
         w.bytes(&self.body);
@@ -73,9 +84,24 @@ impl BatchProof {
             return Err(DecodeError::Base { base, height });
         }
         let (root, canonical) = (r.digest("root")?, r.digest("canonical digest")?);
+        let app = if has_app(&scheme) {
+            let app = AppId { name: r.name("application")?, parameters: r.digest("application parameters")? };
+            let len = usize::from(r.u16("output length")?);
+            if len == 0 {
+                return Err(DecodeError::Code { what: "output length", found: 0 });
+            }
+            Some(AppOutput { app, output: r.elements(len, "output")? })
+        } else {
+            None
+        };
         let len = r.u32("body length")? as usize;
         let body = r.take(len, "body")?.to_vec();
         r.finish()?;
-        Ok(Self { scheme, backend, profile, class, kind, statement: Statement { root, canonical, height, base }, body })
+        let statement = Statement { root, canonical, height, base };
+        Ok(Self { scheme, backend, profile, class, kind, statement, app, body })
     }
+}
+
+fn has_app(scheme: &str) -> bool {
+    scheme.parse().is_ok_and(Scheme::has_app)
 }

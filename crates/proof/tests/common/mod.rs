@@ -9,7 +9,7 @@ use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::keys::{CircuitKey, KeySet};
 use evergrove_proof::tree::{leaf_digest, node_digest, null_digest};
 use evergrove_proof::wire::{BatchProof, Ext, OpenedLeaf, Opening, Openings, Query, Snark, SnarkParams, SnarkShape};
-use evergrove_proof::{BackendId, Commitment, HeightClass, NodeKind, Profile, Statement};
+use evergrove_proof::{AppId, AppOutput, BackendId, Commitment, HeightClass, NodeKind, Profile, Statement};
 
 /// SplitMix64: enough randomness for test data, the same on every machine.
 pub(crate) struct Random(pub(crate) u64);
@@ -161,8 +161,16 @@ pub(crate) fn batch_proof() -> BatchProof {
         class: HeightClass::H27,
         kind: NodeKind::Merge,
         statement,
+        app: None,
         body: (0..40).collect(),
     }
+}
+
+/// A proof file of an application over chosen leaves, with a body that is no proof.
+pub(crate) fn app_proof() -> BatchProof {
+    let app = AppId::new("tally", &[20]);
+    let output = [0, 1, Goldilocks::ORDER - 1].map(Goldilocks::new).to_vec();
+    BatchProof { scheme: "evergrove1-selected".into(), app: Some(AppOutput { app, output }), ..batch_proof() }
 }
 
 /// A vector of height 3 whose slot 5 is empty: the openings of slots 6 and 5.

@@ -43,7 +43,12 @@ fn vector() -> Vector<MemoryStore> {
 /// A witness of these members, in this order, with d as the canonical digest of the leaves in this order.
 fn witness(members: &[u64]) -> BucketWitness {
     let vector = vector();
-    let leaf = |i: &u64| LeafWitness { index: *i, value: value(*i), siblings: vector.siblings(*i, 0, HEIGHT).unwrap() };
+    let leaf = |i: &u64| LeafWitness {
+        index: *i,
+        value: value(*i),
+        siblings: vector.siblings(*i, 0, HEIGHT).unwrap(),
+        opening: vec![],
+    };
     let digests: Vec<_> = members.iter().map(|i| (*i, leaf_digest(*i, &value(*i)))).collect();
     let statement = Statement::whole(&vector.commitment().unwrap(), canonical_digest(&digests));
     BucketWitness { statement, leaves: members.iter().map(leaf).collect() }
@@ -290,7 +295,8 @@ fn a_root_opened_at_another_height_is_refused() {
 fn flags_that_rise_again_are_refused() {
     // h = 1 through the flag of level 1 instead of level 0: the weights of the low bits would be wrong.
     let vector = vector();
-    let member = LeafWitness { index: 5, value: value(5), siblings: vector.siblings(5, 0, 1).unwrap() };
+    let member =
+        LeafWitness { index: 5, value: value(5), siblings: vector.siblings(5, 0, 1).unwrap(), opening: vec![] };
     let d = leaf_digest(5, &value(5));
     let statement = Statement { root: vector.node(1, 2).unwrap(), canonical: d, height: 1, base: 4 };
     let honest = BucketWitness { statement, leaves: vec![member] };

@@ -58,7 +58,7 @@ pub struct BucketTargets {
 
 impl BucketTargets {
     /// Adds the circuit's constraints.
-    pub(crate) fn build(b: &mut Builder, spec: &CircuitSpec) -> Self {
+    pub fn build(b: &mut Builder, spec: &CircuitSpec) -> Self {
         let node = NodeTargets::register(b);
         let below_height = below_flags(b, node.height, spec.height_max);
         let slots = leaf_slots(b, spec, &node, &below_height);

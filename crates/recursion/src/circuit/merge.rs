@@ -1,6 +1,7 @@
 //! The universal merge circuit: two child proofs of equal height, joined, then climbed through lone siblings.
 
 use evergrove_commit::MergeWitness;
+use evergrove_proof::tree::null_digests;
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
 use plonky2::iop::target::BoolTarget;
@@ -8,7 +9,7 @@ use plonky2::iop::witness::{PartialWitness, WitnessWrite};
 use plonky2::plonk::circuit_data::{CommonCircuitData, VerifierCircuitTarget, VerifierOnlyCircuitData};
 use plonky2::plonk::proof::ProofWithPublicInputsTarget;
 
-use super::gadgets::{assert_implies, below_flags, key_with_digest, parent, select_digest};
+use super::gadgets::{assert_implies, below_flags, constant, key_with_digest, parent, select_digest};
 use super::{Builder, C, CircuitSpec, D, DigestTarget, F, NodeTargets, PlonkyProof, to_hash};
 
 /// One child of a merge.
@@ -26,6 +27,9 @@ pub struct ChildTargets {
 /// The circuit holds for exactly these statements: there are proofs, each by the bucket circuit or by this circuit, about
 /// siblings (C_L, d_L, h_c, b) and (C_R, d_R, h_c, b + 2^h_c) with h_c < h <= H_max, d = H(d_L, d_R), and H(C_L, C_R) climbs
 /// to (C, h, base) through any siblings.
+///
+/// In the *complete* form ([`MergeTargets::build_complete`]) the siblings of the climb are the constants null_l, and d, d_L and d_R are 0:
+/// what the children leave out is empty.
 pub struct MergeTargets {
     /// Public inputs.
     pub node: NodeTargets,
@@ -35,19 +39,40 @@ pub struct MergeTargets {
     pub below_child: Vec<BoolTarget>,
     /// `[l < h]` for l in 0..H_max.
     pub below_height: Vec<BoolTarget>,
-    /// Siblings by level; those outside h_c + 1 .. h do not matter.
+    /// Siblings by level; those outside h_c + 1 .. h do not matter. Constants in the complete form.
     pub siblings: Vec<DigestTarget>,
     /// Derived: the bits of the left child's base, lowest first.
     pub base_bits: Vec<BoolTarget>,
+    complete: bool,
 }
 
 impl MergeTargets {
     /// Adds the circuit's constraints. `common` describes both kinds of children, and this circuit itself.
-    pub(crate) fn build(
+    pub fn build(
         b: &mut Builder,
         spec: &CircuitSpec,
         common: &CommonCircuitData<F, D>,
         bucket_key: HashOut<F>,
+    ) -> Self {
+        Self::build_as(b, spec, common, bucket_key, false)
+    }
+
+    /// Adds the constraints of the complete form.
+    pub fn build_complete(
+        b: &mut Builder,
+        spec: &CircuitSpec,
+        common: &CommonCircuitData<F, D>,
+        bucket_key: HashOut<F>,
+    ) -> Self {
+        Self::build_as(b, spec, common, bucket_key, true)
+    }
+
+    fn build_as(
+        b: &mut Builder,
+        spec: &CircuitSpec,
+        common: &CommonCircuitData<F, D>,
+        bucket_key: HashOut<F>,
+        complete: bool,
     ) -> Self {
         let node = NodeTargets::register(b);
         let bucket_key = b.constant_hash(bucket_key);
@@ -84,8 +109,9 @@ impl MergeTargets {
         let right_base = b.add(left.base, child_size);
         b.connect(right_base, right.base);
 
-        let canonical = parent(b, left.canonical, right.canonical, no);
+        let canonical = if complete { [zero; 4] } else { parent(b, left.canonical, right.canonical, no) };
         b.connect_array(node.canonical, canonical);
+        let nulls = null_digests(spec.height_max);
 
         let mut digest = parent(b, left.root, right.root, no);
         let mut base = left.base;
@@ -95,7 +121,7 @@ impl MergeTargets {
             let at_most_child = if l == 0 { b._true() } else { below_child[l - 1] };
             assert_implies(b, at_most_child, below_height[l]);
             let climbs = BoolTarget::new_unsafe(b.sub(below_height[l].target, at_most_child.target));
-            let sibling = b.add_virtual_target_arr::<4>();
+            let sibling = if complete { constant(b, &nulls[l]) } else { b.add_virtual_target_arr::<4>() };
             let up = parent(b, digest, sibling, *bit);
             digest = core::array::from_fn(|e| b.select(climbs, up[e], digest[e]));
             let leaves_base = b.mul(climbs.target, bit.target);
@@ -104,7 +130,7 @@ impl MergeTargets {
         }
         b.connect_array(node.root, digest);
         b.connect(node.base, base);
-        Self { node, children, below_child, below_height, siblings, base_bits: bits }
+        Self { node, children, below_child, below_height, siblings, base_bits: bits, complete }
     }
 
     /// Sets every free wire.
@@ -139,8 +165,10 @@ impl MergeTargets {
         for l in 0..height_max {
             pw.set_bool_target(self.below_child[l], l < child_height as usize)?;
             pw.set_bool_target(self.below_height[l], l < st.height as usize)?;
-            let sibling = l.checked_sub(climb).and_then(|k| witness.siblings.get(k)).copied().unwrap_or_default();
-            pw.set_target_arr(&self.siblings[l], &to_hash(&sibling).elements)?;
+            if !self.complete {
+                let sibling = l.checked_sub(climb).and_then(|k| witness.siblings.get(k)).copied().unwrap_or_default();
+                pw.set_target_arr(&self.siblings[l], &to_hash(&sibling).elements)?;
+            }
         }
         Ok(pw)
     }

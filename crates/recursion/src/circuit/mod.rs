@@ -1,13 +1,15 @@
 //! The circuits: bucket, universal merge and final wrap.
 
+mod block;
 mod bucket;
-pub(crate) mod gadgets;
+pub mod gadgets;
 mod hasher;
 mod merge;
 mod wrap;
 
 pub(crate) use gadgets::{key_with_digest, parent, permute, select_digest};
 
+pub use block::{BlockSlot, BlockTargets};
 pub use bucket::{BucketTargets, CanonicalMerge, LeafSlot};
 pub use hasher::{Permutation, Poseidon, PoseidonConfig};
 pub use merge::{ChildTargets, MergeTargets};
@@ -44,7 +46,7 @@ pub struct CircuitSpec {
     pub config: CircuitConfig,
     /// H_max: positions are below 2^H_max.
     pub height_max: u8,
-    /// m, the number of leaf slots of a bucket.
+    /// m, the number of leaf slots of a bucket; of blocks a power of two.
     pub capacity: usize,
     /// log2 of the rows of both circuits.
     pub degree_bits: usize,
@@ -99,7 +101,8 @@ pub struct NodeTargets {
 }
 
 impl NodeTargets {
-    fn register(b: &mut Builder) -> Self {
+    /// Adds them to a circuit, before any others.
+    pub fn register(b: &mut Builder) -> Self {
         let targets = Self {
             root: b.add_virtual_target_arr(),
             canonical: b.add_virtual_target_arr(),
@@ -115,7 +118,7 @@ impl NodeTargets {
     }
 
     /// Reads the public inputs of a child proof.
-    fn of_child(public_inputs: &[Target]) -> Self {
+    pub fn of_child(public_inputs: &[Target]) -> Self {
         let digest = |at: usize| core::array::from_fn(|i| public_inputs[at + i]);
         Self {
             root: digest(0),

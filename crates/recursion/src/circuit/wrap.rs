@@ -8,12 +8,12 @@ use plonky2::plonk::circuit_data::{CommonCircuitData, VerifierCircuitTarget, Ver
 use plonky2::plonk::proof::ProofWithPublicInputsTarget;
 
 use super::gadgets::{key_with_digest, select_digest};
-use super::{Builder, C, D, F, NodeTargets, PlonkyProof};
+use super::{Builder, C, D, F, NODE_PUBLIC_INPUTS, NodeTargets, PlonkyProof};
 
 /// The wires of a wrap that a prover sets.
 ///
 /// The circuit holds for exactly these statements: there is a proof by the pinned bucket or the pinned merge circuit, made
-/// for the pinned merge key, of (C, d, h, base = 0).
+/// for the pinned merge key, of (C, d, h, base = 0), and of what other public inputs the two have.
 pub struct WrapTargets {
     /// The wrapped proof.
     pub proof: ProofWithPublicInputsTarget<D>,
@@ -43,6 +43,7 @@ impl WrapTargets {
         b.register_public_inputs(&child.root);
         b.register_public_inputs(&child.canonical);
         b.register_public_inputs(&[child.height, child.base]);
+        b.register_public_inputs(&proof.public_inputs[NODE_PUBLIC_INPUTS..]);
         Self { proof, is_bucket, key }
     }
 

@@ -164,7 +164,7 @@ impl PaperBackend {
     ) -> Result<NodeProof, BackendError> {
         let proof = proof.map_err(|e| BackendError::Witness(format!("{kind} proof: {e}")))?;
         let verifier = self.kind(kind, &statement)?;
-        let proof = NodeProof { kind, statement, bytes: verifier.encode(kind, &proof)? };
+        let proof = NodeProof { kind, statement, output: Vec::new(), bytes: verifier.encode(kind, &proof)? };
         self.verify(&proof).map_err(|e| BackendError::Internal(format!("a fresh proof: {e}")))?;
         Ok(proof)
     }

@@ -23,8 +23,12 @@ fn tree(indices: [u64; 8]) -> (Digest, Vec<LeafWitness>) {
         levels.push(levels[levels.len() - 1].chunks(2).map(|p| node_digest(&p[0], &p[1])).collect());
     }
     let path = |at: usize| (0..usize::from(HEIGHT)).map(|l| levels[l][(at >> l) ^ 1]).collect();
-    let leaves =
-        indices.iter().enumerate().map(|(at, i)| LeafWitness { index: *i, value: value(*i), siblings: path(at) });
+    let leaves = indices.iter().enumerate().map(|(at, i)| LeafWitness {
+        index: *i,
+        value: value(*i),
+        siblings: path(at),
+        opening: vec![],
+    });
     (levels[usize::from(HEIGHT)][0], leaves.collect())
 }
 

@@ -1,0 +1,213 @@
+//! Real proofs of both schemes, with the parameters of `paper`: batches, updates, and what is refused.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use evergrove_apps::family::AppBackend;
+use evergrove_apps::samples::{Sequence, Tally};
+use evergrove_apps::{Leaf, MapReduce};
+use evergrove_commit::batch::{Batch, Input, Plan, Structure};
+use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
+use evergrove_primitives::Goldilocks;
+use evergrove_proof::tree::Value;
+use evergrove_proof::{Commitment, HeightClass, Profile, Scheme, Statement};
+
+type Proofs = BTreeMap<Vec<u8>, NodeProof>;
+
+fn backend(app: impl MapReduce + 'static, scheme: Scheme) -> AppBackend {
+    AppBackend::load(Arc::new(app), scheme, Profile::Paper, HeightClass::H27, None).unwrap()
+}
+
+static SELECTED: LazyLock<AppBackend> = LazyLock::new(|| backend(Tally::new(20), Scheme::Selected));
+static COMPLETE: LazyLock<AppBackend> = LazyLock::new(|| backend(Sequence, Scheme::Complete));
+
+fn value(index: u64) -> Value {
+    [index % 1000, index, 7, Goldilocks::ORDER - 1 - index].map(Goldilocks::new)
+}
+
+fn vector(height: u8, indices: impl IntoIterator<Item = u64>) -> Vector<MemoryStore> {
+    let mut vector = Vector::new(height, MemoryStore::new()).unwrap();
+    let slots: Vec<_> = indices.into_iter().map(|i| (i, Some(value(i)))).collect();
+    vector.apply(&slots).unwrap();
+    vector
+}
+
+fn key(statement: &Statement, kind: NodeKind) -> Vec<u8> {
+    let mut key = vec![kind.code(), statement.height];
+    key.extend(statement.base.to_le_bytes());
+    key.extend(statement.root.to_bytes());
+    key.extend(statement.canonical.to_bytes());
+    key
+}
+
+/// Proves what `proofs` lacks of a batch; gives the proof of the whole and how many were made.
+fn prove(backend: &AppBackend, vector: &Vector<MemoryStore>, batch: &Batch, proofs: &mut Proofs) -> (NodeProof, usize) {
+    let Plan { steps, result, .. } = batch.plan(backend.wraps(), |s, k| proofs.contains_key(&key(s, k)));
+    for step in &steps {
+        let inputs: Vec<NodeProof> = step
+            .inputs
+            .iter()
+            .map(|input| match input {
+                Input::Step(n) => proofs[&key(&steps[*n].statement, steps[*n].kind)].clone(),
+                Input::Existing { statement, kind } => proofs[&key(statement, *kind)].clone(),
+            })
+            .collect();
+        let witness = step.witness(vector).unwrap();
+        let made = witness.prove(backend, &inputs.iter().collect::<Vec<_>>()).unwrap();
+        proofs.insert(key(&step.statement, step.kind), made);
+    }
+    let Input::Step(last) = result else { panic!("something was to be proven") };
+    (proofs[&key(&steps[last].statement, steps[last].kind)].clone(), steps.len())
+}
+
+/// The output by the application's code alone.
+fn output(app: &dyn MapReduce, indices: &[u64], vector: &Vector<MemoryStore>) -> Vec<Goldilocks> {
+    indices.iter().fold(app.identity(), |before, i| {
+        let value = vector.value(*i).unwrap().unwrap();
+        app.reduce(&before, &app.map(&Leaf { index: *i, value, opening: &[] }).unwrap()).unwrap()
+    })
+}
+
+/// Every part of what a proof states, changed, is refused.
+fn refuses_other_statements(backend: &AppBackend, proof: &NodeProof) {
+    backend.verify(proof).unwrap();
+    let refuse = |what: &str, change: &dyn Fn(&mut NodeProof)| {
+        let mut other = proof.clone();
+        change(&mut other);
+        assert!(backend.verify(&other).is_err(), "{what}");
+    };
+    for k in 0..proof.output.len() {
+        refuse("another output", &|p| p.output[k] += Goldilocks::ONE);
+    }
+    refuse("a shorter output", &|p| _ = p.output.pop());
+    refuse("a longer output", &|p| p.output.push(Goldilocks::ZERO));
+    refuse("another root", &|p| p.statement.root.0[1] += Goldilocks::ONE);
+    refuse("another digest", &|p| p.statement.canonical.0[3] += Goldilocks::ONE);
+    refuse("another height", &|p| p.statement.height -= 1);
+    refuse("another base", &|p| p.statement.base = 1 << p.statement.height);
+    for kind in NodeKind::ALL.into_iter().filter(|k| *k != proof.kind) {
+        refuse("another kind", &|p| p.kind = kind);
+    }
+}
+
+#[test]
+fn selected_leaves_and_their_updates() {
+    let backend = &*SELECTED;
+    let m = backend.capacity() as u64;
+    let members: Vec<u64> = (0..m + 20).map(|i| 3 * i * i).collect();
+    let mut vector = vector(20, members.iter().copied().chain([1, 2]));
+    let structure = backend.structure();
+    let batch = Batch::build_as(&vector, &members, structure).unwrap();
+    let mut proofs = Proofs::new();
+    let (proof, made) = prove(backend, &vector, &batch, &mut proofs);
+    assert_eq!((made, proof.kind), (batch.cost(true).total(), NodeKind::Wrap));
+    assert!(made >= 4, "two buckets at least");
+    assert_eq!(proof.statement, Statement::whole(&vector.commitment().unwrap(), batch.statement().canonical));
+    assert_eq!(proof.output, output(&Tally::new(20), &members, &vector));
+    assert_eq!(proof.output[0], Goldilocks::new(members.len() as u64));
+    refuses_other_statements(backend, &proof);
+    proofs.values().for_each(|p| backend.verify(p).unwrap());
+
+    // A member's value, and a member that joins: one bucket, the merge and the wrap each.
+    vector.apply(&[(0, Some([Goldilocks::new(999_999); 4]))]).unwrap();
+    let changed = batch.update(&vector, &[], &[], &[0]).unwrap();
+    let (proof, made) = prove(backend, &vector, &changed, &mut proofs);
+    assert!(made <= 4, "{made} proofs for a value");
+    assert_eq!(proof.output, output(&Tally::new(20), &members, &vector));
+    let mut more = members.clone();
+    more.insert(1, 2);
+    let joined = changed.update(&vector, &[2], &[], &[]).unwrap();
+    let (proof, made) = prove(backend, &vector, &joined, &mut proofs);
+    assert!(made <= 5, "{made} proofs for a join");
+    assert_eq!(proof.output, output(&Tally::new(20), &more, &vector));
+
+    // A value that the application does not map.
+    vector.apply(&[(0, Some([Goldilocks::new(1 << 20); 4]))]).unwrap();
+    let wrong = joined.update(&vector, &[], &[], &[0]).unwrap();
+    let bucket = wrong.nodes()[0];
+    let refused = bucket.witness(&vector).unwrap().prove(backend, &[]);
+    assert!(refused.unwrap_err().to_string().contains("slot 0"));
+}
+
+#[test]
+fn complete_tables_in_order_and_their_updates() {
+    let backend = &*COMPLETE;
+    let slots = backend.capacity() as u64;
+    // Two neighbouring blocks and one far away, with all else empty.
+    let filled: Vec<u64> = (0..slots + 5).chain([7 * slots, 7 * slots + 3]).collect();
+    let mut vector = vector(24, filled.iter().copied());
+    let build = |vector: &Vector<MemoryStore>| Batch::build_as(vector, &[], backend.structure()).unwrap();
+    let batch = build(&vector);
+    assert_eq!(batch.indices(), filled);
+    let mut proofs = Proofs::new();
+    let (proof, made) = prove(backend, &vector, &batch, &mut proofs);
+    assert_eq!((made, proof.kind), (6, NodeKind::Wrap));
+    assert_eq!(proof.output, output(&Sequence, &filled, &vector));
+    refuses_other_statements(backend, &proof);
+
+    // A row between the blocks is added, another is taken away.
+    vector.apply(&[(3 * slots + 1, Some(value(5))), (7 * slots + 3, None)]).unwrap();
+    let (proof, made) = prove(backend, &vector, &build(&vector), &mut proofs);
+    assert_eq!(made, 6, "the new block, the far one, three merges and the wrap");
+    let mut now = filled.clone();
+    now.retain(|i| *i != 7 * slots + 3);
+    now.insert(now.len() - 1, 3 * slots + 1);
+    assert_eq!(proof.output, output(&Sequence, &now, &vector));
+}
+
+#[test]
+fn a_table_lower_than_a_block_counts_as_grown() {
+    let backend = &*COMPLETE;
+    let vector = vector(3, [1, 4, 6]);
+    let batch = Batch::build_as(&vector, &[], backend.structure()).unwrap();
+    let (proof, made) = prove(backend, &vector, &batch, &mut Proofs::new());
+    assert_eq!(made, 2);
+    let Structure::Complete { block_height } = backend.structure() else { panic!("a complete backend") };
+    let Commitment { height, root } = vector.commitment().unwrap().grown(block_height);
+    assert_eq!((proof.statement.height, proof.statement.root), (height, root));
+    assert_eq!(proof.output, output(&Sequence, &[1, 4, 6], &vector));
+}
+
+#[test]
+fn sizes_and_bits_are_as_recorded() {
+    let size = |b: &AppBackend| {
+        let (spec, keys) = (b.spec(), b.keys());
+        let bits = keys.bits(spec);
+        format!(
+            "{} {}: {} in 2^{} rows, bucket {}, merge {}, {:.1} / {:.1} / {:.1} bits",
+            spec.app().name(),
+            spec.scheme(),
+            keys.size.capacity,
+            keys.size.degree_bits,
+            b.circuits().bucket.rows,
+            b.circuits().merge.rows,
+            bits.unique_decoding,
+            bits.johnson,
+            bits.conjectured
+        )
+    };
+    insta::assert_snapshot!("sizes_paper", [size(&SELECTED), size(&COMPLETE)].join("\n"));
+}
+
+#[test]
+fn an_ordered_application_has_no_selected_proofs() {
+    let app: Arc<dyn MapReduce> = Arc::new(Sequence);
+    let refused = AppBackend::load(app, Scheme::Selected, Profile::Paper, HeightClass::H27, None).err().unwrap();
+    assert!(refused.to_string().contains("order"), "{refused}");
+}
+
+#[test]
+fn schemes_and_applications_share_no_proofs() {
+    let vector = vector(24, [0, 1, 2]);
+    let batch = Batch::build_as(&vector, &[0, 1, 2], SELECTED.structure()).unwrap();
+    let (selected, _) = prove(&SELECTED, &vector, &batch, &mut Proofs::new());
+    let batch = Batch::build_as(&vector, &[], COMPLETE.structure()).unwrap();
+    let (complete, _) = prove(&COMPLETE, &vector, &batch, &mut Proofs::new());
+    assert!(COMPLETE.verify(&selected).is_err() && SELECTED.verify(&complete).is_err());
+    let claims = |p: &NodeProof, to: &NodeProof| NodeProof { bytes: p.bytes.clone(), ..to.clone() };
+    assert!(COMPLETE.verify(&claims(&selected, &complete)).is_err());
+    assert!(SELECTED.verify(&claims(&complete, &selected)).is_err());
+    let [a, b] = [SELECTED.keys().set, COMPLETE.keys().set];
+    assert_ne!(a.bucket.circuit_digest, b.bucket.circuit_digest);
+    assert_ne!(a.merge.circuit_digest, b.merge.circuit_digest);
+}

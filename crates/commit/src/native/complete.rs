@@ -1,0 +1,82 @@
+//! Proofs about all leaves, executed: what the circuits of [`Scheme::Complete`](evergrove_proof::Scheme::Complete) constrain, as
+//! code.
+
+use evergrove_primitives::Digest;
+use evergrove_proof::tree::{leaf_digest, node_digest, null_digests};
+use evergrove_proof::{NodeKind, Statement};
+
+use super::{NativeBackend, Reader, climb};
+use crate::{BackendError, BucketWitness, LeafWitness, NodeProof};
+
+impl NativeBackend {
+    /// What a block of these leaves proves, climbed to `height`: that they are all leaves of the node.
+    ///
+    /// # Errors
+    /// The constraint that does not hold, in words.
+    pub fn filled_statement(&self, height: u8, leaves: &[LeafWitness]) -> Result<Statement, String> {
+        let block_height = self.capacity.ilog2() as u8;
+        let first = leaves.first().ok_or("a block without a leaf")?.index;
+        let height = self.height(height.into())?;
+        if height < block_height {
+            return Err(format!("a node of height {height} is below a block of height {block_height}"));
+        }
+        if let Some(w) = leaves.windows(2).find(|w| w[0].index >= w[1].index) {
+            return Err(format!("index {} is followed by {}: indices must increase", w[0].index, w[1].index));
+        }
+        let number = first >> block_height;
+        if first >> self.class.height_max() != 0 {
+            return Err(format!("index {first} is not below 2^{}", self.class.height_max()));
+        }
+        if let Some(leaf) = leaves.iter().find(|l| l.index >> block_height != number) {
+            return Err(format!("index {} is not in block {number} of 2^{block_height} slots", leaf.index));
+        }
+        let nulls = null_digests(height);
+        let mut level: Vec<(u64, Digest)> = leaves.iter().map(|l| (l.index, leaf_digest(l.index, &l.value))).collect();
+        for null in &nulls[..usize::from(block_height)] {
+            let mut above = Vec::with_capacity(level.len() / 2 + 1);
+            for group in level.chunk_by(|a, b| a.0 >> 1 == b.0 >> 1) {
+                let side = |right| group.iter().find(|n| n.0 & 1 == right).map_or(null, |n| &n.1);
+                above.push((group[0].0 >> 1, node_digest(side(0), side(1))));
+            }
+            level = above;
+        }
+        let (_, digest) = level[0];
+        let start = number << block_height;
+        let siblings = &nulls[usize::from(block_height)..usize::from(height)];
+        let root = climb(digest, start, block_height, siblings);
+        Ok(Statement { root, canonical: Digest::ZERO, height, base: start >> height << height })
+    }
+
+    /// A climb from `level` passes over empty subtrees alone.
+    pub(super) fn check_empty(&self, level: u8, siblings: &[Digest]) -> Result<(), String> {
+        let nulls = null_digests(self.class.height_max());
+        let found = (level..).zip(siblings).find(|(l, s)| nulls.get(usize::from(*l)) != Some(*s));
+        found.map_or(Ok(()), |(l, _)| Err(format!("the climb passes over a subtree of height {l} that is not empty")))
+    }
+
+    pub(super) fn prove_filled(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
+        let asked = &witness.statement;
+        let made = self.filled_statement(asked.height, &witness.leaves).map_err(BackendError::Witness)?;
+        let mut bytes = vec![made.height];
+        bytes.extend_from_slice(&(witness.leaves.len() as u32).to_le_bytes());
+        for leaf in &witness.leaves {
+            bytes.extend_from_slice(&leaf.index.to_le_bytes());
+            bytes.extend_from_slice(&Digest(leaf.value).to_bytes());
+        }
+        self.proof(NodeKind::Bucket, made, asked, bytes)
+    }
+
+    pub(super) fn block_of(&self, r: &mut Reader<'_>) -> Result<Statement, String> {
+        let height = r.u8()?;
+        let count = u32::from_le_bytes(r.array()?);
+        if r.0.len() as u64 != u64::from(count) * 40 {
+            return Err(format!("{} bytes for {count} leaves", r.0.len()));
+        }
+        let leaf = |r: &mut Reader<'_>| {
+            let (index, Digest(value)) = (r.u64()?, r.digest()?);
+            Ok(LeafWitness { index, value, siblings: Vec::new(), opening: Vec::new() })
+        };
+        let leaves = (0..count).map(|_| leaf(r)).collect::<Result<Vec<_>, String>>()?;
+        self.filled_statement(height, &leaves)
+    }
+}
