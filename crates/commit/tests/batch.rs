@@ -158,7 +158,9 @@ fn render(node: &Node, depth: usize, out: &mut String) {
             render(left, depth + 1, out);
             render(right, depth + 1, out);
         }
-        NodeShape::Block(indices) => writeln!(out, "{pad}block of ({height}, {base}): {indices:?}").unwrap(),
+        NodeShape::Block(indices) | NodeShape::Filled(indices) => {
+            writeln!(out, "{pad}block of ({height}, {base}): {indices:?}").unwrap()
+        }
         NodeShape::Level(children) => {
             writeln!(out, "{pad}level at ({height}, {base})").unwrap();
             children.iter().flatten().for_each(|c| render(c, depth + 1, out));

@@ -6,16 +6,17 @@ mod common;
 
 use std::sync::LazyLock;
 
-use common::{batch_proof, key_set, opening, small_shape, snark};
+use common::{app_proof, batch_proof, key_set, opening, small_shape, snark};
 use evergrove_proof::keys::KeySet;
 use evergrove_proof::wire::{BatchProof, Opening, SnarkShape, decode, encode};
-use evergrove_proof::{Commitment, Policy, Profile};
+use evergrove_proof::{Commitment, Policy, Profile, Scheme};
 use proptest::prelude::*;
 
 struct Good {
     shape: SnarkShape,
     snarks: Vec<Vec<u8>>,
     proof: Vec<u8>,
+    app_proof: Vec<u8>,
     openings: Vec<Vec<u8>>,
     commitment: Commitment,
     keys: Vec<u8>,
@@ -28,6 +29,7 @@ static GOOD: LazyLock<Good> = LazyLock::new(|| {
         snarks: (0..4).map(|seed| encode(&snark(seed, &shape), &shape)).collect(),
         shape,
         proof: batch_proof().encode(),
+        app_proof: app_proof().encode(),
         openings: vec![full.encode(), empty.encode()],
         commitment,
         keys: key_set(Profile::Paper).encode(),
@@ -77,6 +79,21 @@ proptest! {
                 prop_assert_eq!(proof.profile, honest.profile);
                 prop_assert_eq!(proof.backend, honest.backend);
                 prop_assert_eq!((proof.statement.base, proof.statement.root), (0, honest.statement.root));
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_proof_files_of_applications(edits in edits()) {
+        let bytes = mutated(&GOOD.app_proof, &edits);
+        if let Ok(proof) = BatchProof::decode(&bytes) {
+            prop_assert_eq!(proof.encode(), bytes);
+            let (honest, claimed) = (app_proof(), proof.app.as_ref().map(|a| &a.app));
+            let app = honest.app.expect("an application").app;
+            let policy = Policy::default().allow_app(app.clone(), Scheme::Selected);
+            let commitment = Commitment { height: 27, root: honest.statement.root };
+            if policy.check(&proof, &commitment).is_ok() {
+                prop_assert!(claimed == Some(&app) || proof.scheme == "evergrove1");
             }
         }
     }

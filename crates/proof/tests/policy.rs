@@ -2,9 +2,11 @@
 
 mod common;
 
-use common::batch_proof;
+use common::{app_proof, batch_proof};
 use evergrove_primitives::Digest;
-use evergrove_proof::{BackendId, BatchProof, Commitment, HeightClass, NodeKind, Policy, PolicyError, Profile};
+use evergrove_proof::{
+    AppId, BackendId, BatchProof, Commitment, HeightClass, NodeKind, Policy, PolicyError, Profile, Scheme,
+};
 
 fn commitment() -> Commitment {
     Commitment { height: 27, root: batch_proof().statement.root }
@@ -73,4 +75,50 @@ fn the_same_root_at_another_height_is_another_vector() {
     let policy = Policy::default();
     let higher = Commitment { height: 28, ..commitment() };
     assert!(matches!(policy.check(&batch_proof(), &higher), Err(PolicyError::Height { expected: 28, found: 27 })));
+}
+
+#[test]
+fn applications_are_named_with_their_scheme() {
+    let (tally, proof) = (AppId::new("tally", &[20]), app_proof());
+    let check = |policy: &Policy, proof: &BatchProof| policy.check(proof, &commitment());
+    assert!(matches!(check(&Policy::default(), &proof), Err(PolicyError::Scheme { .. })));
+    // The scheme alone accepts no application.
+    let scheme_alone = Policy::default().allow_scheme(Scheme::Selected.name());
+    assert!(matches!(check(&scheme_alone, &proof), Err(PolicyError::App { .. })));
+    let selected = Policy::default().allow_app(tally.clone(), Scheme::Selected);
+    assert_eq!((check(&selected, &proof), selected.apps().len()), (Ok(()), 1));
+    assert_eq!(check(&selected, &batch_proof()), Ok(()), "a proof without application stays accepted");
+    for other in [AppId::new("tally", &[21]), AppId::new("tall", &[20])] {
+        let policy = Policy::default().allow_app(other, Scheme::Selected);
+        assert!(matches!(check(&policy, &proof), Err(PolicyError::App { found, .. }) if found == tally));
+    }
+    // Over all rows is another statement than over some.
+    let complete = BatchProof { scheme: Scheme::Complete.name().into(), ..app_proof() };
+    assert!(matches!(check(&selected, &complete), Err(PolicyError::Scheme { .. })));
+    let of_all = Policy::default().allow_app(tally, Scheme::Complete);
+    assert!(matches!(check(&of_all, &proof), Err(PolicyError::Scheme { .. })));
+    assert!(matches!(check(&of_all, &complete), Err(PolicyError::Canonical(_))));
+    let mut nameless = complete.clone();
+    nameless.statement.canonical = Digest::ZERO;
+    assert_eq!(check(&of_all, &nameless), Ok(()));
+    let mut empty = proof;
+    empty.statement.canonical = Digest::ZERO;
+    assert!(matches!(check(&selected, &empty), Err(PolicyError::Empty)));
+}
+
+#[test]
+fn a_complete_proof_may_be_about_the_grown_vector() {
+    let mut proof = BatchProof { scheme: Scheme::Complete.name().into(), ..app_proof() };
+    proof.statement.canonical = Digest::ZERO;
+    let small = Commitment { height: 3, root: proof.statement.root };
+    let policy = Policy::default().allow_app(AppId::new("tally", &[20]), Scheme::Complete);
+    proof.statement.height = 11;
+    assert!(matches!(policy.check(&proof, &small), Err(PolicyError::Root { .. })));
+    proof.statement.root = small.grown(11).root;
+    assert_eq!(policy.check(&proof, &small), Ok(()));
+    assert!(matches!(policy.check(&proof, &Commitment { height: 12, ..small }), Err(PolicyError::Height { .. })));
+    let nulls = evergrove_proof::tree::null_digests(11);
+    let by_hand = nulls[3..].iter().take(8).fold(small.root, |r, n| evergrove_proof::tree::node_digest(&r, n));
+    assert_eq!(small.grown(11), Commitment { height: 11, root: by_hand });
+    assert_eq!((small.grown(3), small.grown(0)), (small, small));
 }

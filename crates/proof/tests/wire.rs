@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Random, batch_proof, opening, small_shape, snark, wrap_shape};
+use common::{Random, app_proof, batch_proof, opening, small_shape, snark, wrap_shape};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::poseidon::{hash_or_noop, two_to_one};
 use evergrove_proof::wire::{
@@ -148,6 +148,34 @@ fn proof_files_survive_the_round_trip() {
             }
         }
     }
+}
+
+#[test]
+fn proof_files_of_applications_survive_and_are_checked() {
+    let good = app_proof();
+    for scheme in ["evergrove1-selected", "evergrove1-complete"] {
+        let proof = BatchProof { scheme: scheme.into(), ..good.clone() };
+        assert_eq!(BatchProof::decode(&proof.encode()).as_ref(), Ok(&proof));
+    }
+    let bytes = good.encode();
+    // 4 magic, 2 version, 1 + 19 scheme, 1 + 7 backend, 4 version, 4 codes, 8 base, 64 digests: the application's name.
+    let name = 114;
+    assert_eq!(&bytes[name..name + 6], b"\x05tally");
+    let length = name + 6 + 32;
+    let mut bad = bytes.clone();
+    bad[length..length + 2].fill(0);
+    assert!(matches!(BatchProof::decode(&bad), Err(DecodeError::Code { what: "output length", found: 0 })));
+    bad = bytes.clone();
+    bad[length + 2..length + 10].fill(0xff);
+    assert!(BatchProof::decode(&bad).is_err(), "an output beyond p");
+    for end in name..bytes.len() {
+        assert!(BatchProof::decode(&bytes[..end]).is_err(), "cut at {end}");
+    }
+    // An application where the scheme has none, and none where it has one.
+    let plain = BatchProof { app: None, ..good.clone() };
+    assert!(std::panic::catch_unwind(|| plain.encode()).is_err());
+    let other = BatchProof { scheme: "evergrove1".into(), ..good };
+    assert!(std::panic::catch_unwind(|| other.encode()).is_err());
 }
 
 #[test]

@@ -9,11 +9,13 @@ use evergrove_commit::{
 };
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme, Statement};
-use evergrove_recursion::circuit::{PlonkyProof, WrapTargets, circuit_config};
+use evergrove_recursion::circuit::{F, PlonkyProof, WrapTargets, circuit_config};
 use evergrove_recursion::keys::KeySet;
 use evergrove_recursion::prover::CircuitProver;
 use evergrove_recursion::setup::{Circuit, CircuitPair};
 use evergrove_recursion::{ProverKind, backend_id, cache};
+
+use plonky2::iop::witness::PartialWitness;
 
 use super::keys::{build, file};
 use super::{AppKeys, AppVerifier, FamilySpec, Size};
@@ -131,6 +133,48 @@ impl AppBackend {
         outputs.try_fold(first, |before, next| app.reduce(&before, &next?))
     }
 
+    /// The verifier of the circuits.
+    pub fn verifier(&self) -> &AppVerifier {
+        &self.verifier
+    }
+
+    /// What the bucket circuit is proven from, and the output.
+    ///
+    /// # Errors
+    /// When the witness contradicts the circuit's rules, or the application does not map a leaf.
+    pub fn bucket_inputs(&self, witness: &BucketWitness) -> Result<(PartialWitness<F>, Vec<Goldilocks>), BackendError> {
+        let statement = witness.statement;
+        let proven = match self.spec.scheme() {
+            Scheme::Complete => self.rules.filled_statement(statement.height, &witness.leaves),
+            _ => self.rules.bucket_statement(&witness.leaves),
+        };
+        agree(proven, &statement)?;
+        let output = self.output(&witness.leaves).map_err(witness_error)?;
+        let merge_key = self.pair.merge.data.verifier_only.circuit_digest;
+        let wires = self.pair.bucket.targets.assign(witness, merge_key).map_err(witness_error)?;
+        Ok((wires, output))
+    }
+
+    /// What the merge circuit is proven from, and the output.
+    ///
+    /// # Errors
+    /// When a child does not verify, or the witness contradicts the circuit's rules.
+    pub fn merge_inputs(
+        &self,
+        left: &NodeProof,
+        right: &NodeProof,
+        witness: &MergeWitness,
+    ) -> Result<(PartialWitness<F>, Vec<Goldilocks>), BackendError> {
+        let proofs = [self.child(left)?, self.child(right)?];
+        agree(self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings), &witness.statement)?;
+        let output = self.spec.app().reduce(&left.output, &right.output).map_err(witness_error)?;
+        let [bucket_key, merge_key] = [&self.pair.bucket.data.verifier_only, &self.pair.merge.data.verifier_only];
+        let children = [(&proofs[0], left.kind == NodeKind::Bucket), (&proofs[1], right.kind == NodeKind::Bucket)];
+        let targets = &self.pair.merge.targets.node;
+        let wires = targets.assign(witness, children, left.statement.height, bucket_key, merge_key);
+        Ok((wires.map_err(witness_error)?, output))
+    }
+
     fn child(&self, child: &NodeProof) -> Result<PlonkyProof, BackendError> {
         if child.kind == NodeKind::Wrap {
             return Err(BackendError::Witness("a wrapped proof can not be a child".into()));
@@ -197,16 +241,8 @@ impl RecursionBackend for AppBackend {
     }
 
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
-        let statement = witness.statement;
-        let proven = match self.spec.scheme() {
-            Scheme::Complete => self.rules.filled_statement(statement.height, &witness.leaves),
-            _ => self.rules.bucket_statement(&witness.leaves),
-        };
-        agree(proven, &statement)?;
-        let output = self.output(&witness.leaves).map_err(witness_error)?;
-        let merge_key = self.pair.merge.data.verifier_only.circuit_digest;
-        let wires = self.pair.bucket.targets.assign(witness, merge_key).map_err(witness_error)?;
-        self.finish(NodeKind::Bucket, statement, output, self.pair.bucket.prove(wires))
+        let (wires, output) = self.bucket_inputs(witness)?;
+        self.finish(NodeKind::Bucket, witness.statement, output, self.pair.bucket.prove(wires))
     }
 
     fn prove_merge(
@@ -215,15 +251,8 @@ impl RecursionBackend for AppBackend {
         right: &NodeProof,
         witness: &MergeWitness,
     ) -> Result<NodeProof, BackendError> {
-        let proofs = [self.child(left)?, self.child(right)?];
-        agree(self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings), &witness.statement)?;
-        let output = self.spec.app().reduce(&left.output, &right.output).map_err(witness_error)?;
-        let [bucket_key, merge_key] = [&self.pair.bucket.data.verifier_only, &self.pair.merge.data.verifier_only];
-        let children = [(&proofs[0], left.kind == NodeKind::Bucket), (&proofs[1], right.kind == NodeKind::Bucket)];
-        let targets = &self.pair.merge.targets.node;
-        let wires = targets.assign(witness, children, left.statement.height, bucket_key, merge_key);
-        let proof = self.pair.merge.prove(wires.map_err(witness_error)?);
-        self.finish(NodeKind::Merge, witness.statement, output, proof)
+        let (wires, output) = self.merge_inputs(left, right, witness)?;
+        self.finish(NodeKind::Merge, witness.statement, output, self.pair.merge.prove(wires))
     }
 
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {

@@ -152,7 +152,10 @@ impl AppVerifier {
     }
 
     /// The plonky2 proof in `proof`, verified.
-    pub(super) fn verified(&self, proof: &NodeProof) -> Result<PlonkyProof, BackendError> {
+    ///
+    /// # Errors
+    /// Those of [`Self::verify`].
+    pub fn verified(&self, proof: &NodeProof) -> Result<PlonkyProof, BackendError> {
         let public_inputs = self.public_inputs(proof.kind, &proof.statement, &proof.output)?;
         self.kind(proof.kind)?.verified(proof.kind, &proof.bytes, public_inputs)
     }

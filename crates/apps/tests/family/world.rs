@@ -1,0 +1,74 @@
+//! Two applications, vectors, and plans carried out.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use evergrove_apps::family::AppBackend;
+use evergrove_apps::samples::{Sequence, Tally};
+use evergrove_apps::{Leaf, MapReduce};
+use evergrove_commit::batch::{Batch, Input, Plan};
+use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
+use evergrove_primitives::Goldilocks;
+use evergrove_proof::tree::Value;
+use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
+
+pub(crate) type Proofs = BTreeMap<Vec<u8>, NodeProof>;
+
+pub(crate) fn backend(app: impl MapReduce + 'static, scheme: Scheme) -> AppBackend {
+    AppBackend::load(Arc::new(app), scheme, Profile::Paper, HeightClass::H27, None).unwrap()
+}
+
+pub(crate) static SELECTED: LazyLock<AppBackend> = LazyLock::new(|| backend(Tally::new(20), Scheme::Selected));
+pub(crate) static COMPLETE: LazyLock<AppBackend> = LazyLock::new(|| backend(Sequence, Scheme::Complete));
+
+pub(crate) fn value(index: u64) -> Value {
+    [index % 1000, index, 7, Goldilocks::ORDER - 1 - index].map(Goldilocks::new)
+}
+
+pub(crate) fn vector(height: u8, indices: impl IntoIterator<Item = u64>) -> Vector<MemoryStore> {
+    let mut vector = Vector::new(height, MemoryStore::new()).unwrap();
+    let slots: Vec<_> = indices.into_iter().map(|i| (i, Some(value(i)))).collect();
+    vector.apply(&slots).unwrap();
+    vector
+}
+
+pub(crate) fn key(statement: &Statement, kind: NodeKind) -> Vec<u8> {
+    let mut key = vec![kind.code(), statement.height];
+    key.extend(statement.base.to_le_bytes());
+    key.extend(statement.root.to_bytes());
+    key.extend(statement.canonical.to_bytes());
+    key
+}
+
+/// Proves what `proofs` lacks of a batch; gives the proof of the whole and how many were made.
+pub(crate) fn prove(
+    backend: &AppBackend,
+    vector: &Vector<MemoryStore>,
+    batch: &Batch,
+    proofs: &mut Proofs,
+) -> (NodeProof, usize) {
+    let Plan { steps, result, .. } = batch.plan(backend.wraps(), |s, k| proofs.contains_key(&key(s, k)));
+    for step in &steps {
+        let inputs: Vec<NodeProof> = step
+            .inputs
+            .iter()
+            .map(|input| match input {
+                Input::Step(n) => proofs[&key(&steps[*n].statement, steps[*n].kind)].clone(),
+                Input::Existing { statement, kind } => proofs[&key(statement, *kind)].clone(),
+            })
+            .collect();
+        let witness = step.witness(vector).unwrap();
+        let made = witness.prove(backend, &inputs.iter().collect::<Vec<_>>()).unwrap();
+        proofs.insert(key(&step.statement, step.kind), made);
+    }
+    let Input::Step(last) = result else { panic!("something was to be proven") };
+    (proofs[&key(&steps[last].statement, steps[last].kind)].clone(), steps.len())
+}
+
+/// The output by the application's code alone.
+pub(crate) fn output(app: &dyn MapReduce, indices: &[u64], vector: &Vector<MemoryStore>) -> Vec<Goldilocks> {
+    indices.iter().fold(app.identity(), |before, i| {
+        let value = vector.value(*i).unwrap().unwrap();
+        app.reduce(&before, &app.map(&Leaf { index: *i, value, opening: &[] }).unwrap()).unwrap()
+    })
+}

@@ -1,0 +1,150 @@
+//! Batches over all slots: their structure, their statements, and what the native backend refuses of them.
+
+use std::collections::BTreeMap;
+
+use evergrove_commit::batch::{Batch, Change, Input, NodeShape, Plan, Structure, Witness};
+use evergrove_commit::{MemoryStore, MergeWitness, NativeBackend, NodeKind, NodeProof, RecursionBackend, Vector};
+use evergrove_primitives::Digest;
+use evergrove_proof::{HeightClass, Profile, Statement};
+use evergrove_testkit::commit::{Rng, value, vector};
+
+const K: u8 = 2;
+
+fn backend() -> NativeBackend {
+    NativeBackend::complete(Profile::Proven, HeightClass::H27, K)
+}
+
+fn build(vector: &Vector<MemoryStore>) -> Batch {
+    Batch::build_as(vector, &[], Structure::Complete { block_height: K }).unwrap()
+}
+
+type Proofs = BTreeMap<(u8, u64, [u8; 32], u8), NodeProof>;
+
+fn key(s: &Statement, kind: NodeKind) -> (u8, u64, [u8; 32], u8) {
+    (s.height, s.base, s.root.to_bytes(), kind.code())
+}
+
+/// Proves what is missing; gives the proof of the whole and how many were made.
+fn prove(vector: &Vector<MemoryStore>, batch: &Batch, proofs: &mut Proofs) -> (NodeProof, usize) {
+    let Plan { steps, result, .. } = batch.plan(false, |s, kind| proofs.contains_key(&key(s, kind)));
+    for step in &steps {
+        let inputs: Vec<NodeProof> = step
+            .inputs
+            .iter()
+            .map(|input| match input {
+                Input::Step(n) => proofs[&key(&steps[*n].statement, steps[*n].kind)].clone(),
+                Input::Existing { statement, kind } => proofs[&key(statement, *kind)].clone(),
+            })
+            .collect();
+        let made = step.witness(vector).unwrap().prove(&backend(), &inputs.iter().collect::<Vec<_>>()).unwrap();
+        backend().verify(&made).unwrap();
+        proofs.insert(key(&step.statement, step.kind), made);
+    }
+    let (statement, kind) = match result {
+        Input::Step(n) => (steps[n].statement, steps[n].kind),
+        Input::Existing { statement, kind } => (statement, kind),
+    };
+    (proofs[&key(&statement, kind)].clone(), steps.len())
+}
+
+#[test]
+fn the_structure_is_the_filled_blocks_and_where_they_meet() {
+    let vector = vector(8, [0, 3, 4, 130, 255]);
+    let batch = build(&vector);
+    assert_eq!((batch.count(), batch.indices()), (5, vec![0, 3, 4, 130, 255]));
+    let shape = |n: &evergrove_commit::batch::Node| (n.statement.height, n.statement.base, n.children().count());
+    let nodes: Vec<_> = batch.nodes().into_iter().map(|n| shape(n)).collect();
+    assert_eq!(nodes, [(2, 0, 0), (2, 4, 0), (7, 0, 2), (6, 128, 0), (6, 192, 0), (7, 128, 2), (8, 0, 2)]);
+    for node in batch.nodes() {
+        let Statement { root, canonical, height, base } = node.statement;
+        assert_eq!((root, canonical), (vector.node(height, base >> height).unwrap(), Digest::ZERO));
+    }
+    assert!(batch.contains(130) && !batch.contains(131) && !batch.contains(1));
+    let cost = batch.cost(true);
+    assert_eq!((cost.buckets, cost.merges, cost.wraps, cost.depth), (4, 3, 1, 4));
+}
+
+#[test]
+fn a_vector_lower_than_a_block_counts_as_grown() {
+    let vector = vector(1, [1]);
+    let batch = build(&vector);
+    let grown = vector.commitment().unwrap().grown(K);
+    assert_eq!((batch.statement().height, batch.statement().root), (grown.height, grown.root));
+    let (proof, made) = prove(&vector, &batch, &mut Proofs::new());
+    assert_eq!((made, proof.statement), (1, *batch.statement()));
+}
+
+#[test]
+fn an_empty_vector_has_no_batch() {
+    let vector = Vector::new(5, MemoryStore::new()).unwrap();
+    assert!(Batch::build_as(&vector, &[], Structure::Complete { block_height: K }).is_err());
+}
+
+#[test]
+fn updates_end_where_a_rebuild_does_and_reprove_one_path() {
+    let mut rng = Rng(5);
+    let mut vector = vector(10, (0..60).map(|i| i * 17));
+    let mut batch = build(&vector);
+    let mut proofs = Proofs::new();
+    prove(&vector, &batch, &mut proofs);
+    let bound = Structure::Complete { block_height: K }.worst_case(10, Change::Value, false);
+    for round in 0..120 {
+        let slot = rng.below(1 << 10);
+        let filled = rng.below(3) > 0;
+        vector.apply(&[(slot, filled.then(|| value(rng.next_u64())))]).unwrap();
+        batch = batch.update(&vector, &[], &[], &[slot]).unwrap();
+        assert_eq!(batch, build(&vector), "round {round}");
+        let (proof, made) = prove(&vector, &batch, &mut proofs);
+        assert!(made <= bound, "round {round}: {made} proofs, {bound} at most");
+        assert_eq!(proof.statement.root, vector.root().unwrap());
+    }
+}
+
+#[test]
+fn what_is_not_all_of_a_node_is_refused() {
+    let vector = vector(8, [0, 1, 4, 130]);
+    let batch = build(&vector);
+    let mut proofs = Proofs::new();
+    prove(&vector, &batch, &mut proofs);
+    let block = batch.nodes()[0].clone();
+    let Witness::Bucket(honest) = block.witness(&vector).unwrap() else { panic!("a block") };
+    let mut less = honest.clone();
+    less.leaves.pop();
+    assert!(backend().prove_bucket(&less).is_err(), "a leaf left out");
+    let mut twice = honest.clone();
+    twice.leaves.push(honest.leaves[1].clone());
+    assert!(backend().prove_bucket(&twice).is_err(), "a leaf twice");
+    let mut low = honest.clone();
+    low.statement.height = 1;
+    assert!(backend().prove_bucket(&low).is_err(), "below the block");
+    let mut high = honest;
+    high.statement = *batch.statement();
+    assert!(backend().prove_bucket(&high).is_err(), "above leaves that are not its own");
+
+    let lowest = batch.nodes().into_iter().find(|n| matches!(n.shape, NodeShape::Merge { .. })).unwrap().clone();
+    let below = lowest.statement;
+    let children: Vec<_> = lowest.children().map(|c| &proofs[&key(&c.statement, c.kind())]).collect();
+    let Witness::Merge(witness) = lowest.witness(&vector).unwrap() else { panic!("a merge") };
+    assert_eq!((below.height, witness.siblings.len()), (7, 4));
+    let over = vector.siblings(0, 7, 8).unwrap();
+    let passed = MergeWitness { statement: *batch.statement(), siblings: [witness.siblings, over].concat() };
+    let refused = backend().prove_merge(children[0], children[1], &passed).unwrap_err();
+    assert!(refused.to_string().contains("not empty"), "{refused}");
+}
+
+#[test]
+fn no_bytes_panic() {
+    let vector = vector(8, [0, 1, 4, 130]);
+    let (proof, _) = prove(&vector, &build(&vector), &mut Proofs::new());
+    let mut rng = Rng(9);
+    for _ in 0..2000 {
+        let mut bytes = proof.bytes.clone();
+        let at = rng.below(bytes.len() as u64) as usize;
+        match rng.below(3) {
+            0 => bytes.truncate(at),
+            1 => bytes[at] ^= 1 << rng.below(8),
+            _ => bytes.insert(at, rng.next_u64() as u8),
+        }
+        assert!(backend().verify(&NodeProof { bytes, ..proof.clone() }).is_err());
+    }
+}
