@@ -1,8 +1,8 @@
 //! The ways of making a Merkle tree against the definition: in pieces, by changes, from other orders of elements.
 
 use evergrove_kernels::tree::merkle::{
-    Arity, BLOCK, Keccak, Layout, MerkleError, Order, Polygon, Poseidon, Shape, Stream, TreeHash, Workspace,
-    build_ordered, build_vec, cap_vec, reference, update,
+    Arity, BLOCK, Keccak, Layout, MerkleError, Order, Polygon, Poseidon, ReversedStream, Shape, Stream, TreeHash,
+    Workspace, build_ordered, build_vec, cap_ordered, cap_vec, reference, update,
 };
 use evergrove_primitives::hash::keccak::Function;
 use evergrove_primitives::{Digest, Goldilocks};
@@ -164,6 +164,10 @@ fn orders_and_layouts_are_those_of_moved_rows() {
                         nodes == build_vec(Poseidon, &shape, leaves).unwrap(),
                         "{rows} {width} {layout:?} {order:?}"
                     );
+                    let mut scratch = vec![Digest::ZERO; shape.ordered_scratch()];
+                    let mut root = [Digest::ZERO];
+                    cap_ordered(Poseidon, &shape, layout, order, lying, &mut scratch, &mut root).unwrap();
+                    assert_eq!(root[0], nodes[nodes.len() - 1], "{rows} {width} {layout:?} {order:?}");
                 }
             }
         }
@@ -177,6 +181,45 @@ fn orders_and_layouts_are_those_of_moved_rows() {
     assert_eq!(error, MerkleError::Elements { found: 15, expected: 16, rows: 8, width: 2 });
     let error = make(&matrix(16, 1), &mut nodes[1..]);
     assert_eq!(error, MerkleError::Digests { buffer: "nodes", found: 14, expected: 15 });
+}
+
+#[test]
+fn streams_of_reversed_rows_end_in_the_cap_of_the_reversed_matrix() {
+    for arity in ARITIES {
+        for rows in [1usize, 2, 4, 8, 32, 64, 1024, 4096] {
+            let elements = matrix(rows, 5);
+            let bits = rows.ilog2();
+            let row = |i: usize| if bits == 0 { 0 } else { i.reverse_bits() >> (usize::BITS - bits) };
+            let reversed: Vec<Goldilocks> = (0..rows).flat_map(|i| elements[row(i) * 5..][..5].to_vec()).collect();
+            let height = Shape::padded(rows, 5, arity, 0).unwrap().levels() as u32 - 1;
+            for cap_height in 0..=height {
+                let shape = Shape::padded(rows, 5, arity, cap_height).unwrap();
+                let expected = cap_vec(Poseidon, &shape, &reversed).unwrap();
+                let mut scratch = vec![Digest::ZERO; shape.ordered_scratch()];
+                let mut cap = vec![Digest::ZERO; shape.cap_len()];
+                let (layout, order) = (Layout::RowMajor, Order::BitReversed);
+                cap_ordered(Poseidon, &shape, layout, order, &elements, &mut scratch, &mut cap).unwrap();
+                assert_eq!(cap, expected, "{shape:?}");
+                for piece in [1, 7, rows / 2 + 1, rows] {
+                    let mut stream = ReversedStream::new(Poseidon, &shape).unwrap();
+                    for piece in elements.chunks(piece * 5) {
+                        stream.push(piece).unwrap();
+                        stream.push(&[]).unwrap();
+                    }
+                    assert_eq!(stream.rows(), rows);
+                    assert_eq!(stream.finish().unwrap(), expected, "{shape:?} by {piece}");
+                }
+            }
+        }
+    }
+    let twelve = Shape::padded(12, 5, Arity::Two, 0).unwrap();
+    assert_eq!(ReversedStream::new(Poseidon, &twelve).err(), Some(MerkleError::BitReversal { rows: 12 }));
+    let shape = Shape::new(4, 2, 0).unwrap();
+    let mut stream = ReversedStream::new(Poseidon, &shape).unwrap();
+    assert_eq!(stream.push(&matrix(3, 1)), Err(MerkleError::PartialRow { elements: 3, width: 2 }));
+    assert_eq!(stream.push(&matrix(5, 2)), Err(MerkleError::Rows { found: 5, expected: 4 }));
+    stream.push(&matrix(3, 2)).unwrap();
+    assert_eq!(stream.finish(), Err(MerkleError::Rows { found: 3, expected: 4 }));
 }
 
 #[test]

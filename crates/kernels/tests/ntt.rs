@@ -3,7 +3,7 @@
 use evergrove_kernels::ntt::columns::{Order, gather_on, scatter_on};
 use evergrove_kernels::ntt::{CACHED, Forward, Inverse, Lde, NttError, Row, ZERO_ROW, columns, groups, reference};
 use evergrove_primitives::Goldilocks;
-use evergrove_primitives::lanes::{LANES, available};
+use evergrove_primitives::lanes::{Isa, LANES, available};
 use proptest::prelude::*;
 
 const EDGES: [u64; 8] =
@@ -97,6 +97,53 @@ fn extensions_are_those_of_padded_polynomials() {
             }
             assert_eq!(lde.point(lde.extended_size()), None);
         }
+    }
+}
+
+/// Values of an extension of 2^`log` coefficients at some of its points, against the definition: every coefficient counts in
+/// each of them.
+fn check_points(isa: Isa, log: u32, rate_bits: u32) {
+    let n = 1 << log;
+    let columns: Vec<_> = (0..3).map(|c| column(c, n)).collect();
+    let lde = Lde::on(isa, log, rate_bits, Goldilocks::GENERATOR).unwrap();
+    let mut rows = vec![ZERO_ROW; n];
+    gather_on(isa, &columns, Order::Natural, &mut rows).unwrap();
+    let mut values = vec![ZERO_ROW; lde.extended_size()];
+    lde.extend(&rows, &mut values).unwrap();
+    let size = lde.extended_size();
+    let edges = [0, 1, n - 1, n, size - 1];
+    let random = (1..4_usize).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % size);
+    for row in edges.into_iter().map(|row| row % size).chain(random) {
+        let point = lde.point(row).unwrap();
+        for (c, column) in columns.iter().enumerate() {
+            assert_eq!(values[row][c], reference::value(column, point), "2^{log} by 2^{rate_bits} on {isa}: row {row}");
+        }
+        assert_eq!(values[row][3..], [Goldilocks::ZERO; 5]);
+    }
+    drop(values);
+    let inverse = Inverse::on(isa, log, Goldilocks::GENERATOR).unwrap();
+    let forward = Forward::on(isa, log, Goldilocks::GENERATOR).unwrap();
+    let mut back = vec![ZERO_ROW; n];
+    forward.transform(&rows, &mut back).unwrap();
+    inverse.transform_in_place(&mut back).unwrap();
+    assert!(back == rows, "2^{log} on {isa}");
+}
+
+#[test]
+fn large_extensions_have_the_values_of_their_polynomials() {
+    for isa in available() {
+        check_points(isa, 18, 0);
+    }
+    check_points(Isa::detect(), 19, 1);
+    check_points(Isa::detect(), 20, 1);
+}
+
+#[test]
+#[ignore = "half a minute and 2 GiB: 2^22 coefficients on every instruction set"]
+fn the_largest_extensions_have_the_values_of_their_polynomials() {
+    for isa in available() {
+        check_points(isa, 21, 2);
+        check_points(isa, 22, 1);
     }
 }
 

@@ -9,9 +9,12 @@
 //! | [`build`] | every level up to the cap | all rows |
 //! | [`build_ordered`] | the same over rows that lie in columns or in bit-reversed order | all rows |
 //! | [`cap`] | the cap alone | all rows, one digest per block of rows |
+//! | [`cap_ordered`] | the same over rows that lie in columns or in bit-reversed order | all rows, one digest each |
 //! | [`Stream`] | the cap alone | one block of rows, a few digests per level |
+//! | [`ReversedStream`] | the cap of the rows in bit-reversed order | at most (1 - 1 / arity) of the rows' digests |
 //! | [`update`] | the levels above some leaves that have changed | those rows |
 //! | [`path`], [`fold_path`] | an opening, and the node of the cap that it leads to | |
+//! | [`multi_path`], [`fold_multi_path`], [`verify_rows`] | the same for many leaves, each sibling once | |
 //!
 //! **Schedule.** Subtrees of at most [`BLOCK`] leaves are built one per task, level by level while their digests are in the
 //! cache; the levels above them are short and built breadth first. Each task calls the hash on slices, which dispatches once.
@@ -24,6 +27,7 @@
 mod build;
 mod error;
 mod hash;
+mod multi;
 mod order;
 pub mod reference;
 mod shape;
@@ -36,9 +40,10 @@ pub(crate) use build::levels_above;
 pub use build::{build, build_vec, cap, cap_vec, root};
 pub use error::MerkleError;
 pub use hash::{Keccak, Polygon, Poseidon, TreeHash};
-pub use order::{Layout, Order, build_ordered};
+pub use multi::{fold_multi_path, multi_path, verify_rows};
+pub use order::{Layout, Order, build_ordered, cap_ordered};
 pub use shape::{Arity, BLOCK, Shape};
-pub use stream::Stream;
+pub use stream::{ReversedStream, Stream};
 pub use update::{Workspace, update};
 
 /// The siblings on the way from a leaf to the cap, those of the leaf first and from left to right: arity - 1 a level. In a

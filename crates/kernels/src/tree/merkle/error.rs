@@ -66,13 +66,19 @@ pub enum MerkleError {
         /// Rows of the matrix.
         rows: usize,
     },
-    /// The leaves of an update are not in ascending order, or one is named twice.
-    #[error("leaf {next} follows leaf {index} in an update: name each leaf once, in ascending order")]
+    /// The leaves of an update or an opening are not in ascending order, or one is named twice.
+    #[error("leaf {next} follows leaf {index}: name each leaf once, in ascending order")]
     Order {
         /// A leaf.
         index: usize,
         /// The one named after it.
         next: usize,
+    },
+    /// Opened leaves are not those of the tree.
+    #[error("the opened leaves do not lead to node {position} of the cap: they are of another tree, or changed")]
+    Opening {
+        /// The node of the cap.
+        position: usize,
     },
     /// A stream was given a part of a row.
     #[error("{elements} elements were given to a stream of rows of {width}: give whole rows")]

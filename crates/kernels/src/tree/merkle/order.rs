@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::build::levels_above;
+use super::build::{combine, levels_above};
 use super::shape::check_digests;
 use super::{BLOCK, MerkleError, Shape, TreeHash};
 
@@ -27,6 +27,16 @@ pub enum Order {
     BitReversed,
 }
 
+impl Order {
+    /// Errors for rows that can not be taken in this order.
+    pub(super) fn check(self, rows: usize) -> Result<(), MerkleError> {
+        match self {
+            Self::BitReversed if !rows.is_power_of_two() => Err(MerkleError::BitReversal { rows }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// [`build`](super::build) over rows that lie in columns or are taken in bit-reversed order.
 ///
 /// Rows are hashed in the order in which they lie, and the digests are moved. Elements in columns are copied once, `TILE`
@@ -43,11 +53,54 @@ pub fn build_ordered<H: TreeHash>(
 ) -> Result<(), MerkleError> {
     shape.check_elements(elements)?;
     check_digests("nodes", nodes, shape.nodes())?;
-    let (rows, width) = (shape.rows(), shape.width());
-    if order == Order::BitReversed && !rows.is_power_of_two() {
-        return Err(MerkleError::BitReversal { rows });
+    order.check(shape.rows())?;
+    leaves(hash, shape, layout, elements, &mut nodes[..shape.rows()]);
+    if order == Order::BitReversed {
+        reverse(&mut nodes[..shape.rows()]);
     }
-    let leaves = &mut nodes[..rows];
+    levels_above(hash, shape, 0, nodes);
+    Ok(())
+}
+
+/// [`cap`](super::cap) over rows that lie in columns or are taken in bit-reversed order.
+///
+/// The hashes of [`build_ordered`], whose nodes it holds up to the level above the leaves: `scratch` has
+/// [`Shape::ordered_scratch`] digests. Rows that lie in the order of the leaves take [`cap`](super::cap) itself.
+///
+/// Errors as [`build_ordered`] does.
+pub fn cap_ordered<H: TreeHash>(
+    hash: H,
+    shape: &Shape,
+    layout: Layout,
+    order: Order,
+    elements: &[H::Element],
+    scratch: &mut [H::Digest],
+    cap: &mut [H::Digest],
+) -> Result<(), MerkleError> {
+    shape.check_elements(elements)?;
+    check_digests("scratch", scratch, shape.ordered_scratch())?;
+    check_digests("cap", cap, shape.cap_len())?;
+    order.check(shape.rows())?;
+    if (layout, order) == (Layout::RowMajor, Order::Natural) {
+        return super::cap(hash, shape, elements, &mut scratch[..shape.scratch()], cap);
+    }
+    let (scratch, spare) = scratch.split_at_mut(shape.rows());
+    leaves(hash, shape, layout, elements, scratch);
+    if order == Order::BitReversed {
+        reverse(scratch);
+    }
+    for level in 1..shape.levels() {
+        let (below, len) = (shape.len(level - 1), shape.len(level));
+        combine(hash, shape.arity().get(), &scratch[..below], &mut spare[..len]);
+        scratch[..len].copy_from_slice(&spare[..len]);
+    }
+    cap.copy_from_slice(&scratch[..cap.len()]);
+    Ok(())
+}
+
+/// The digests of all rows, in the order in which the rows are numbered.
+fn leaves<H: TreeHash>(hash: H, shape: &Shape, layout: Layout, elements: &[H::Element], leaves: &mut [H::Digest]) {
+    let (rows, width) = (shape.rows(), shape.width());
     match layout {
         Layout::RowMajor => leaves
             .par_chunks_mut(BLOCK)
@@ -67,15 +120,15 @@ pub fn build_ordered<H: TreeHash>(
             },
         ),
     }
-    if order == Order::BitReversed && rows > 1 {
-        let bits = rows.ilog2();
-        for i in 0..rows {
-            let j = i.reverse_bits() >> (usize::BITS - bits);
-            if i < j {
-                leaves.swap(i, j);
-            }
+}
+
+/// Entry i to the place with the bits of i in reverse, for a power of two of them.
+pub(super) fn reverse<D>(digests: &mut [D]) {
+    let bits = digests.len().ilog2();
+    for i in 0..digests.len() {
+        let j = crate::ntt::reverse(i, bits);
+        if i < j {
+            digests.swap(i, j);
         }
     }
-    levels_above(hash, shape, 0, nodes);
-    Ok(())
 }

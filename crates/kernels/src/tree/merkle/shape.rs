@@ -130,6 +130,12 @@ impl Shape {
         let blocks = self.blocks();
         blocks + blocks.div_ceil(self.arity.get())
     }
+    /// Digests that [`cap_ordered`](super::cap_ordered) needs to work in: one for every leaf and for every node above the
+    /// leaves.
+    pub fn ordered_scratch(&self) -> usize {
+        let above = self.rows.div_ceil(self.arity.get());
+        (self.rows + above).max(self.scratch())
+    }
 
     /// Digests of a level.
     pub(super) fn len(&self, level: usize) -> usize {

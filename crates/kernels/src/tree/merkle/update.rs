@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::multi::check_ascending;
 use super::shape::{check_digests, check_rows};
 use super::{BLOCK, MerkleError, Shape, TreeHash};
 
@@ -31,12 +32,7 @@ pub fn update<H: TreeHash>(
 ) -> Result<usize, MerkleError> {
     check_digests("nodes", nodes, shape.nodes())?;
     check_rows(rows, indices.len(), shape.width())?;
-    if let Some(pair) = indices.array_windows().find(|[index, next]| index >= next) {
-        return Err(MerkleError::Order { index: pair[0], next: pair[1] });
-    }
-    if let Some(index) = indices.last().copied().filter(|index| *index >= shape.rows()) {
-        return Err(MerkleError::LeafIndex { index, rows: shape.rows() });
-    }
+    check_ascending(shape, indices)?;
     let Workspace { positions, children, digests } = work;
     let arity = shape.arity().get();
     positions.clear();

@@ -116,7 +116,8 @@ mod x86_64 {
     /// The first 64 bytes of a message.
     #[inline(always)]
     fn front(messages: &[u8], stride: usize, message: usize) -> &[u8; 64] {
-        messages[message * stride..].first_chunk().expect("64 bytes of every message")
+        let start = message.checked_mul(stride).expect("a message in the address space");
+        messages[start..].first_chunk().expect("64 bytes of every message")
     }
 
     impl Words for Avx512 {

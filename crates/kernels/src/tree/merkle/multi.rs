@@ -1,0 +1,101 @@
+//! Openings of many leaves of one tree, in which every sibling stands once.
+
+use super::shape::check_digests;
+use super::{MerkleError, Shape, TreeHash};
+
+/// The siblings that lead from the leaves `indices`, strictly ascending, to the cap: level by level from the leaves, and from left
+/// to right, those nodes beside a node on a path that are on no path themselves. A padded tree's missing ones are default
+/// digests.
+///
+/// At most arity - 1 a leaf and level, and none twice. `nodes` is what [`build`](super::build) made for the same shape.
+///
+/// Errors if the nodes are not those of the shape, an index is not below the number of rows, or they do not ascend.
+pub fn multi_path<D: Copy + Default>(shape: &Shape, nodes: &[D], indices: &[usize]) -> Result<Vec<D>, MerkleError> {
+    check_digests("nodes", nodes, shape.nodes())?;
+    check_ascending(shape, indices)?;
+    let siblings = shape.arity().get() - 1;
+    let (mut out, mut positions) = (Vec::new(), indices.to_vec());
+    for level in 0..shape.levels() - 1 {
+        let this = &nodes[shape.level(level)];
+        for group in positions.chunk_by(|a, b| a | siblings == b | siblings) {
+            let first = group[0] & !siblings;
+            let missing = (first..=first + siblings).filter(|position| !group.contains(position));
+            out.extend(missing.map(|position| this.get(position).copied().unwrap_or_default()));
+        }
+        positions.iter_mut().for_each(|p| *p >>= shape.arity().log());
+        positions.dedup();
+    }
+    Ok(out)
+}
+
+/// The nodes of the cap, with their positions, that the leaves' digests and the siblings of their [`multi_path`] lead to.
+///
+/// One hash for each node on a path, by the plain code; panics on no siblings.
+///
+/// Errors if an index is not below the number of rows, they do not ascend, or the siblings are too few or too many.
+pub fn fold_multi_path<H: TreeHash>(
+    hash: H,
+    shape: &Shape,
+    leaves: &[(usize, H::Digest)],
+    siblings: &[H::Digest],
+) -> Result<Vec<(usize, H::Digest)>, MerkleError> {
+    check_ascending(shape, &leaves.iter().map(|leaf| leaf.0).collect::<Vec<_>>())?;
+    let others = shape.arity().get() - 1;
+    let (mut used, mut level) = (0, leaves.to_vec());
+    for _ in 1..shape.levels() {
+        let mut above = Vec::with_capacity(level.len());
+        for group in level.chunk_by(|a, b| a.0 | others == b.0 | others) {
+            let first = group[0].0 & !others;
+            let mut members = group.iter().peekable();
+            let children: Vec<H::Digest> = (first..=first + others)
+                .map(|position| match members.next_if(|member| member.0 == position) {
+                    Some(member) => member.1,
+                    None => {
+                        used += 1;
+                        siblings.get(used - 1).copied().unwrap_or_default()
+                    }
+                })
+                .collect();
+            above.push((first >> shape.arity().log(), hash.node(&children)));
+        }
+        level = above;
+    }
+    check_digests("siblings", siblings, used)?;
+    Ok(level)
+}
+
+/// Accepts exactly if the rows `indices`, one behind the other in `rows`, are those of the tree with this cap.
+///
+/// Scalar, like all of [`fold_multi_path`]; panics on no input.
+///
+/// Errors as [`fold_multi_path`] does, if sizes do not match, and with [`MerkleError::Opening`] where a path leads elsewhere.
+pub fn verify_rows<H: TreeHash>(
+    hash: H,
+    shape: &Shape,
+    cap: &[H::Digest],
+    indices: &[usize],
+    rows: &[H::Element],
+    siblings: &[H::Digest],
+) -> Result<(), MerkleError> {
+    check_digests("cap", cap, shape.cap_len())?;
+    super::shape::check_rows(rows, indices.len(), shape.width())?;
+    let digests = rows.chunks_exact(shape.width()).map(|row| hash.leaf(row));
+    let leaves: Vec<(usize, H::Digest)> = indices.iter().copied().zip(digests).collect();
+    for (position, digest) in fold_multi_path(hash, shape, &leaves, siblings)? {
+        if cap.get(position) != Some(&digest) {
+            return Err(MerkleError::Opening { position });
+        }
+    }
+    Ok(())
+}
+
+/// Indices of rows, each once and in ascending order.
+pub(super) fn check_ascending(shape: &Shape, indices: &[usize]) -> Result<(), MerkleError> {
+    if let Some(pair) = indices.array_windows().find(|[index, next]| index >= next) {
+        return Err(MerkleError::Order { index: pair[0], next: pair[1] });
+    }
+    match indices.last().copied().filter(|index| *index >= shape.rows()) {
+        Some(index) => Err(MerkleError::LeafIndex { index, rows: shape.rows() }),
+        None => Ok(()),
+    }
+}
