@@ -1,11 +1,24 @@
 //! The hashing rules of [`evergrove_proof::tree`], many at a time in lanes.
 //!
-//! Each function here returns, digest for digest, what its scalar twin there returns one at a time; verifiers keep to the
-//! twins. Nothing here starts threads.
+//! Each function here returns, digest for digest, what its scalar twin there returns one at a time. Nothing here starts
+//! threads.
 
 use evergrove_primitives::hash::poseidon::lanes::{compress_many, two_to_one_many};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::tree::{LEAF_TAG, Value, split_level};
+use evergrove_proof::{LeavesError, check_batch};
+
+/// [`evergrove_proof::batch_digest`], eight permutations at a time: the canonical digest d of a batch of leaves (index, value)
+/// of a vector of height `height`. Never panics.
+///
+/// # Errors
+/// When there are no leaves, an index is out of range, or the indices do not strictly increase.
+pub fn batch_digest(height: u8, leaves: &[(u64, Value)]) -> Result<Digest, LeavesError> {
+    check_batch(height, leaves)?;
+    let hashed = leaf_digests(leaves.iter().copied());
+    let leaves: Vec<(u64, Digest)> = leaves.iter().map(|(index, _)| *index).zip(hashed).collect();
+    Ok(canonical_digest(&leaves))
+}
 
 /// [`leaf_digest`](evergrove_proof::tree::leaf_digest) of every leaf, in order.
 ///
@@ -96,6 +109,23 @@ mod tests {
         assert_eq!(canonical_digest(&chain), tree::canonical_digest(&chain));
         let full: Vec<_> = (0..1000).map(leaf).collect();
         assert_eq!(canonical_digest(&full), tree::canonical_digest(&full));
+    }
+
+    #[test]
+    fn batches_are_those_of_the_rule() {
+        let leaves: Vec<(u64, Value)> = (0..300).map(|i| (i * i, [Goldilocks::new(i); 4])).collect();
+        for n in [0, 1, 2, 300] {
+            let expected = evergrove_proof::batch_digest(17, &leaves[..n]);
+            assert_eq!((batch_digest(17, &leaves[..n]), n == 0), (expected.clone(), expected.is_err()));
+        }
+        let value = leaves[0].1;
+        for (height, indices) in [(16, vec![0, 1 << 16]), (40, vec![u64::MAX]), (u8::MAX, vec![3, 3]), (8, vec![3, 2])]
+        {
+            let leaves: Vec<(u64, Value)> = indices.into_iter().map(|i| (i, value)).collect();
+            let expected = evergrove_proof::batch_digest(height, &leaves);
+            assert!(expected.is_err());
+            assert_eq!(batch_digest(height, &leaves), expected);
+        }
     }
 
     proptest! {

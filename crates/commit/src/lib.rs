@@ -29,6 +29,7 @@ pub use backend::{
     RecursionBackend,
 };
 pub use batch::{Batch, BatchError};
+pub use hashing::batch_digest;
 pub use memory::MemoryStore;
 pub use native::NativeBackend;
 pub use store::{PageId, Store, StoreError, StoreMut};

@@ -11,11 +11,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{Value, canonical_digest, leaf_digest, node_digest, null_digest, split_level};
-use evergrove_proof::{Commitment, HEIGHT_MAX, HeightClass, NodeKind, Opening, Statement};
+use evergrove_proof::tree::{Value, leaf_digest, node_digest, null_digest, split_level};
+use evergrove_proof::{Commitment, HEIGHT_MAX, HeightClass, LeavesError, NodeKind, Opening, Statement};
 
 use crate::batch::{Batch, BatchError, Input};
-use crate::{BackendError, NodeProof, RecursionBackend, Store, StoreMut, Vector, VectorError};
+use crate::{BackendError, NodeProof, RecursionBackend, Store, StoreMut, Vector, VectorError, batch_digest};
 
 /// An algorithm of the vector commitment could not do its work, or [`ver`] does not accept.
 #[derive(Debug, thiserror::Error)]
@@ -151,21 +151,17 @@ pub fn ver<B: RecursionBackend + ?Sized>(
     if HeightClass::of(height) != Some(backend.class()) {
         return Err(VcError::Class { height, class: backend.class() });
     }
-    if let Some((index, _)) = leaves.iter().find(|(i, _)| i >> height != 0) {
-        return Err(BatchError::OutOfRange { index: *index, height }.into());
-    }
-    let mut digests: Vec<(u64, Digest)> = leaves.iter().map(|(i, v)| (*i, leaf_digest(*i, v))).collect();
-    digests.sort_unstable_by_key(|l| l.0);
-    if let Some(w) = digests.windows(2).find(|w| w[0].0 == w[1].0) {
-        return Err(BatchError::Duplicate(w[0].0).into());
-    }
-    if digests.is_empty() {
-        return Err(BatchError::Empty.into());
-    }
+    let mut leaves = leaves.to_vec();
+    leaves.sort_unstable_by_key(|l| l.0);
+    let canonical = batch_digest(height, &leaves).map_err(|e| match e {
+        LeavesError::Empty => BatchError::Empty,
+        LeavesError::Index { index, height, .. } => BatchError::OutOfRange { index, height },
+        LeavesError::Order { index, .. } => BatchError::Duplicate(index),
+    })?;
     if (proof.kind == NodeKind::Wrap) != backend.wraps() {
         return Err(VcError::Kind(proof.kind));
     }
-    let expected = Statement::whole(commitment, canonical_digest(&digests));
+    let expected = Statement::whole(commitment, canonical);
     if proof.statement != expected {
         return Err(VcError::Statement { expected: expected.into(), found: proof.statement.into() });
     }

@@ -1,11 +1,11 @@
 //! Judging a proof file.
 
-use evergrove_commit::BackendError;
+use evergrove_commit::{BackendError, batch_digest};
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::Value;
 use evergrove_proof::{
     AppOutput, BackendId, BatchProof, Commitment, DecodeError, HeightClass, LeavesError, NodeKind, Policy, PolicyError,
-    Profile, Scheme, Statement, batch_digest,
+    Profile, Scheme, Statement,
 };
 
 use crate::prove::node_proof;

@@ -28,7 +28,7 @@ pub mod wire;
 pub use app::{AppId, AppOutput, AppSpec};
 pub use backend::{BackendId, NodeKind};
 pub use commitment::{Commitment, HEIGHT_MAX, ParseCommitmentError, SCHEME};
-pub use leaves::{LeavesError, batch_digest};
+pub use leaves::{LeavesError, batch_digest, check_batch};
 pub use policy::{Policy, PolicyError};
 pub use profile::{FriParams, HeightClass, Profile, UnknownProfile};
 pub use scheme::{Scheme, UnknownScheme};

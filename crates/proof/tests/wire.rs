@@ -3,10 +3,11 @@
 mod common;
 
 use common::{Random, app_proof, batch_proof, opening, small_shape, snark, wrap_shape};
-use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::poseidon::{hash_or_noop, two_to_one};
+use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::wire::{
-    BatchProof, DecodeError, Opening, OpeningError, SnarkParams, SnarkShape, decode, encode, encoded_len,
+    BatchProof, DecodeError, Opening, OpeningError, ScalarHasher, SnarkParams, SnarkShape, decode, encode, encoded_len,
+    open,
 };
 use evergrove_proof::{HeightClass, NodeKind, Profile};
 
@@ -39,6 +40,47 @@ fn snarks_survive_the_round_trip() {
         let indices: Vec<u32> = proof.queries.iter().map(|q| q.index).collect();
         assert_eq!(bytes.len(), encoded_len(&indices, shape));
         assert_eq!(decode(&bytes, shape).as_ref(), Ok(&proof));
+    }
+}
+
+/// Where the constants' leaves lead, and zeros for the rest of their cap.
+fn constants_cap(bytes: &[u8], shape: &SnarkShape) -> Vec<Digest> {
+    let mut cap = vec![Digest::ZERO; shape.cap_len()];
+    for q in &decode(bytes, shape).unwrap().queries {
+        let (mut index, mut digest) = (q.index as usize, hash_or_noop(&q.initial[0].leaf));
+        for s in &q.initial[0].siblings {
+            digest = if index & 1 == 0 { two_to_one(&digest, s) } else { two_to_one(s, &digest) };
+            index >>= 1;
+        }
+        cap[index] = digest;
+    }
+    cap
+}
+
+#[test]
+fn opened_proofs_lie_under_the_verifiers_cap() {
+    for shape in [small_shape(), wrap_shape()] {
+        let proof = snark(3, &shape);
+        let bytes = encode(&proof, &shape);
+        let cap = constants_cap(&bytes, &shape);
+        assert_eq!(open(&bytes, &shape, &cap, &ScalarHasher).unwrap().snark(), &proof);
+        for entry in 0..cap.len() {
+            let mut other = cap.clone();
+            other[entry].0[3] += Goldilocks::ONE;
+            let opened = open(&bytes, &shape, &other, &ScalarHasher);
+            let on_a_path = cap[entry] != Digest::ZERO;
+            assert_eq!(opened.err(), on_a_path.then_some(DecodeError::Cap { entry: entry as u32 }));
+        }
+        assert!(matches!(open(&bytes, &shape, &[], &ScalarHasher), Err(DecodeError::Cap { .. })));
+        let short = open(&bytes[1..], &shape, &cap, &ScalarHasher);
+        assert_eq!(short.err(), decode(&bytes[1..], &shape).err());
+        // An element of the first opened leaf: the constants' leaves follow the fixed part.
+        let leaf = proof.queries.iter().min_by_key(|q| q.index).unwrap().initial[0].leaf[0].as_u64().to_le_bytes();
+        let at = bytes.windows(8).position(|window| window == leaf).unwrap();
+        let mut changed = bytes.clone();
+        changed[at] ^= 1;
+        assert!(decode(&changed, &shape).is_ok());
+        assert!(matches!(open(&changed, &shape, &cap, &ScalarHasher), Err(DecodeError::Cap { .. })));
     }
 }
 

@@ -6,9 +6,11 @@
 
 use evergrove_primitives::Digest;
 
-use super::paths::Paths;
+use super::paths::{Cap, Paths};
 use super::reader::{Reader, Writer};
-use super::{DecodeError, FriStep, OpenedLeaf, Openings, Query, Snark, SnarkShape};
+use super::{
+    DecodeError, FriStep, OpenedLeaf, OpenedSnark, Openings, Query, ScalarHasher, Snark, SnarkShape, TreeHasher,
+};
 
 /// The paths of every tree of a proof, in the order of the encoding: four initial oracles that share one set of paths, then
 /// the FRI steps.
@@ -97,6 +99,28 @@ pub fn encode(snark: &Snark, shape: &SnarkShape) -> Vec<u8> {
 /// When the length is not the one that `shape` and the query indices give, an index lies outside the domain, or an element is
 /// not canonical. Costs about one hash per opened leaf and tree node, memory in proportion to the uncompressed proof.
 pub fn decode(bytes: &[u8], shape: &SnarkShape) -> Result<Snark, DecodeError> {
+    read(bytes, shape, Cap::Unknown, &ScalarHasher)
+}
+
+/// [`decode`], and every opened leaf lies at the place of its query under its tree's cap; that of the constants and sigmas is
+/// `constants_cap`, of the verifier's key.
+///
+/// The caps in the proof follow from the leaves, so that this takes the hashes of decoding and those of one tree: a verifier
+/// that has compared the query indices with its own needs no others.
+///
+/// # Errors
+/// Those of [`decode`]; [`DecodeError::Cap`].
+pub fn open(
+    bytes: &[u8],
+    shape: &SnarkShape,
+    constants_cap: &[Digest],
+    hasher: &impl TreeHasher,
+) -> Result<OpenedSnark, DecodeError> {
+    read(bytes, shape, Cap::Known(constants_cap), hasher).map(OpenedSnark)
+}
+
+/// The proof with this encoding, with the cap of the constants and sigmas from `constants`.
+fn read(bytes: &[u8], shape: &SnarkShape, constants: Cap<'_>, hasher: &impl TreeHasher) -> Result<Snark, DecodeError> {
     let p = shape.params();
     let fixed = fixed_len(shape);
     if bytes.len() < fixed {
@@ -123,14 +147,16 @@ pub fn decode(bytes: &[u8], shape: &SnarkShape) -> Result<Snark, DecodeError> {
     }
     let mut initial: [Vec<OpenedLeaf>; 4] = Default::default();
     let mut caps: [Vec<Digest>; 4] = Default::default();
-    for (oracle, (width, cap_len)) in shape.oracle_widths().into_iter().zip(cap_lens(shape)).enumerate() {
-        (initial[oracle], caps[oracle]) = layout.initial.read(&mut r, width, cap_len)?;
+    let written = Cap::Written(shape.cap_len());
+    let sources = [constants, written, written, written];
+    for (oracle, (width, source)) in shape.oracle_widths().into_iter().zip(sources).enumerate() {
+        (initial[oracle], caps[oracle]) = layout.initial.read(&mut r, width, source, hasher)?;
     }
     let [_, wires_cap, zs_cap, quotient_cap] = caps;
     let mut steps = Vec::with_capacity(layout.steps.len());
     let mut commit_caps = Vec::with_capacity(layout.steps.len());
     for ((_, paths), s) in layout.steps.iter().zip(shape.steps()) {
-        let (opened, cap) = paths.read(&mut r, 2 << s.arity_bits, shape.cap_len())?;
+        let (opened, cap) = paths.read(&mut r, 2 << s.arity_bits, written, hasher)?;
         steps.push(opened);
         commit_caps.push(cap);
     }

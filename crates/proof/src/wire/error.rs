@@ -88,4 +88,12 @@ pub enum DecodeError {
         /// Which name.
         what: &'static str,
     },
+    /// Opened constants and sigmas do not lie under the cap of the verifier's key.
+    #[error(
+        "the opened constants and sigmas do not lead to entry {entry} of the verifier's cap: another circuit's proof?"
+    )]
+    Cap {
+        /// The cap's entry, from 0.
+        entry: u32,
+    },
 }

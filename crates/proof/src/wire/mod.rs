@@ -14,12 +14,13 @@ mod shape;
 mod snark;
 
 pub use artifact::{BatchProof, PROOF_MAGIC};
-pub use codec::{decode, encode, encoded_len};
+pub use codec::{decode, encode, encoded_len, open};
 pub use error::DecodeError;
 pub use opening::{OPENING_MAGIC, Opening, OpeningError};
+pub use paths::{ScalarHasher, TreeHasher};
 pub(crate) use reader::{Reader, Writer};
 pub use shape::{FriStep, SnarkParams, SnarkShape};
-pub use snark::{Ext, OpenedLeaf, Openings, Query, Snark};
+pub use snark::{Ext, OpenedLeaf, OpenedSnark, Openings, Query, Snark};
 
 /// Version of every encoding in this module, written into each file after its magic.
 pub const FORMAT_VERSION: u16 = 1;

@@ -10,6 +10,43 @@ use evergrove_primitives::{Digest, Goldilocks};
 use super::reader::{Reader, Writer};
 use super::{DecodeError, OpenedLeaf};
 
+/// The hashes of a Merkle tree, many at a time: what [`open`](super::open) spends most of its time in.
+pub trait TreeHasher {
+    /// [`hash_or_noop`] of row i of `width` elements to digest i. There are `width` elements for every digest.
+    fn rows(&self, rows: &[Goldilocks], width: usize, digests: &mut [Digest]);
+    /// [`two_to_one`] of pair i to digest i. There are as many digests as pairs.
+    fn pairs(&self, pairs: &[[Digest; 2]], digests: &mut [Digest]);
+}
+
+/// The hashes one after the other, by the plain code.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ScalarHasher;
+
+impl TreeHasher for ScalarHasher {
+    fn rows(&self, rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
+        for (i, digest) in digests.iter_mut().enumerate() {
+            *digest = hash_or_noop(&rows[i * width..][..width]);
+        }
+    }
+
+    fn pairs(&self, pairs: &[[Digest; 2]], digests: &mut [Digest]) {
+        for ([left, right], digest) in pairs.iter().zip(digests) {
+            *digest = two_to_one(left, right);
+        }
+    }
+}
+
+/// Where the cap of a tree comes from.
+#[derive(Clone, Copy)]
+pub(super) enum Cap<'a> {
+    /// From the proof, which has written so many digests less those that follow from the leaves.
+    Written(usize),
+    /// From the verifier's key: the leaves must lead to it.
+    Known(&'a [Digest]),
+    /// From the verifier's key, which is not at hand: where the leaves lead stays open.
+    Unknown,
+}
+
 /// The nodes on the paths of a set of leaves.
 pub(super) struct Paths {
     /// For each level from the leaves up to the cap: positions, strictly increasing.
@@ -80,56 +117,79 @@ impl Paths {
         self.open_cap(cap.len()).for_each(|x| w.digests(&[cap[x as usize]]));
     }
 
-    /// Reads leaves of `width` elements, the siblings and what is written of a cap of `cap_len` digests; answers the opened
-    /// leaf of each of [`Self::leaves`], and the cap.
+    /// Reads leaves of `width` elements, the siblings and what is written of the cap; answers the opened leaf of each of
+    /// [`Self::leaves`], and the cap where it is written.
     pub(super) fn read(
         &self,
         r: &mut Reader<'_>,
         width: usize,
-        cap_len: usize,
+        source: Cap<'_>,
+        hasher: &impl TreeHasher,
     ) -> Result<(Vec<OpenedLeaf>, Vec<Digest>), DecodeError> {
-        let leaves: Vec<_> =
-            self.leaves().iter().map(|_| r.elements(width, "leaf")).collect::<Result<_, DecodeError>>()?;
+        let leaves = r.elements(self.leaves().len().saturating_mul(width), "leaf")?;
         let mut siblings: Vec<Vec<Digest>> = self.levels.iter().map(|x| vec![Digest::ZERO; x.len()]).collect();
         for (l, i) in self.open_ends() {
             siblings[l][i] = r.digest("Merkle sibling")?;
         }
+        let cap_len = if let Cap::Written(len) = source { len } else { 0 };
         let mut cap = vec![Digest::ZERO; cap_len];
         for x in self.open_cap(cap_len) {
             cap[x as usize] = r.digest("Merkle cap")?;
         }
-        let top = self.climb(&leaves, &mut siblings, cap_len != 0);
-        for (&x, digest) in self.levels[self.path_len()].iter().zip(top) {
-            if let Some(entry) = cap.get_mut(x as usize) {
-                *entry = digest;
+        let top = self.climb(hasher, &leaves, width, &mut siblings, !matches!(source, Cap::Unknown));
+        for (&x, digest) in self.levels[self.path_len()].iter().zip(&top) {
+            match source {
+                Cap::Written(_) => cap.get_mut(x as usize).into_iter().for_each(|entry| *entry = *digest),
+                Cap::Known(known) if known.get(x as usize) != Some(digest) => {
+                    return Err(DecodeError::Cap { entry: x });
+                }
+                Cap::Known(_) | Cap::Unknown => {}
             }
         }
-        let open = |(leaf, &x): (_, &u32)| OpenedLeaf { leaf, siblings: self.path(x, &siblings) };
-        Ok((leaves.into_iter().zip(self.leaves()).map(open).collect(), cap))
+        let open = |(i, &x): (usize, &u32)| OpenedLeaf {
+            leaf: leaves[i * width..][..width].to_vec(),
+            siblings: self.path(x, &siblings),
+        };
+        Ok((self.leaves().iter().enumerate().map(open).collect(), cap))
     }
 
-    /// Computes the digests on the paths, fills in the siblings that are on a path, and answers the digests of the top level
-    /// (meaningful only with `to_the_top`).
-    fn climb(&self, leaves: &[Vec<Goldilocks>], siblings: &mut [Vec<Digest>], to_the_top: bool) -> Vec<Digest> {
+    /// Computes the digests on the paths, level by level, fills in the siblings that are on a path, and answers the digests of
+    /// the top level (meaningful only with `to_the_top`).
+    fn climb(
+        &self,
+        hasher: &impl TreeHasher,
+        leaves: &[Goldilocks],
+        width: usize,
+        siblings: &mut [Vec<Digest>],
+        to_the_top: bool,
+    ) -> Vec<Digest> {
         let needed = self.needed(to_the_top);
-        let hash_leaf = |(leaf, &needed): (&Vec<_>, &bool)| if needed { hash_or_noop(leaf) } else { Digest::ZERO };
-        let mut digests: Vec<Digest> = leaves.iter().zip(&needed[0]).map(hash_leaf).collect();
+        let wanted: Vec<usize> = (0..self.leaves().len()).filter(|i| needed[0][*i]).collect();
+        let rows: Vec<Goldilocks> = wanted.iter().flat_map(|i| &leaves[i * width..][..width]).copied().collect();
+        let mut hashed = vec![Digest::ZERO; wanted.len()];
+        hasher.rows(&rows, width, &mut hashed);
+        let mut digests = scatter(self.leaves().len(), &wanted, &hashed);
+        let (mut wanted, mut pairs) = (Vec::new(), Vec::new());
         for l in 0..self.path_len() {
             for (i, sibling) in siblings[l].iter_mut().enumerate() {
                 if let Some(j) = self.sibling(l, i) {
                     *sibling = digests[j];
                 }
             }
-            let mut up = vec![Digest::ZERO; self.levels[l + 1].len()];
+            wanted.clear();
+            pairs.clear();
             let mut i = 0;
-            for (d, &needed) in up.iter_mut().zip(&needed[l + 1]) {
+            for (parent, &needed) in needed[l + 1].iter().enumerate() {
                 if needed {
-                    let (own, other) = (&digests[i], &siblings[l][i]);
-                    *d = if self.levels[l][i] & 1 == 0 { two_to_one(own, other) } else { two_to_one(other, own) };
+                    let (own, other) = (digests[i], siblings[l][i]);
+                    wanted.push(parent);
+                    pairs.push(if self.levels[l][i] & 1 == 0 { [own, other] } else { [other, own] });
                 }
                 i += if self.sibling(l, i).is_some() { 2 } else { 1 };
             }
-            digests = up;
+            hashed.resize(pairs.len(), Digest::ZERO);
+            hasher.pairs(&pairs, &mut hashed);
+            digests = scatter(needed[l + 1].len(), &wanted, &hashed);
         }
         digests
     }
@@ -153,4 +213,13 @@ impl Paths {
         }
         needed
     }
+}
+
+/// `n` digests, those at `places` as given.
+fn scatter(n: usize, places: &[usize], digests: &[Digest]) -> Vec<Digest> {
+    let mut out = vec![Digest::ZERO; n];
+    for (place, digest) in places.iter().zip(digests) {
+        out[*place] = *digest;
+    }
+    out
 }

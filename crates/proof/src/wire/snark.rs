@@ -30,6 +30,19 @@ pub struct Snark {
     pub pow_witness: Goldilocks,
 }
 
+/// A proof whose opened leaves lie under the caps, each at the place that its query's index says: by [`open`](super::open).
+///
+/// The indices themselves are the proof's: a verifier compares them with those of its transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenedSnark(pub(super) Snark);
+
+impl OpenedSnark {
+    /// The proof.
+    pub fn snark(&self) -> &Snark {
+        &self.0
+    }
+}
+
 /// Opened values at zeta, and of the Zs at g zeta.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Openings {
