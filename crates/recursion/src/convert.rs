@@ -119,6 +119,6 @@ fn from_ext(x: &FExt) -> Ext {
     x.to_basefield_array().map(from_plonky)
 }
 
-fn to_ext(x: &Ext) -> FExt {
+pub(crate) fn to_ext(x: &Ext) -> FExt {
     FExt::from_basefield_array(x.map(to_plonky))
 }

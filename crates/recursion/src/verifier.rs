@@ -1,10 +1,20 @@
 //! Verification with pinned keys: no circuit is built, no prover data loaded.
+//!
+//! [`check`] is our own verifier of plonky2's proofs, from their bytes; plonky2's stays selectable ([`VerifierKind`]), and
+//! verifies what ours does not support.
 
-use std::fmt::Display;
+mod check;
+mod constraints;
+mod fri;
+#[cfg(test)]
+mod tests;
+
+use core::fmt::Display;
 
 use evergrove_commit::{BackendError, NodeKind, NodeProof};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::wire::{self, SnarkShape};
+use evergrove_primitives::lanes::Isa;
+use evergrove_proof::wire::{self, Snark, SnarkShape};
 use evergrove_proof::{HeightClass, Profile, Statement};
 use plonky2::field::types::Field;
 use plonky2::plonk::circuit_data::VerifierCircuitData;
@@ -12,6 +22,33 @@ use plonky2::plonk::circuit_data::VerifierCircuitData;
 use crate::circuit::{C, D, F, PlonkyProof, to_hash, to_plonky};
 use crate::convert::{from_plonky_proof, shape_of, to_plonky_proof};
 use crate::keys::{CommonData, KeySet, VerifierKey};
+
+pub use check::SnarkError;
+
+use check::Check;
+
+/// A verifier by its name. Verdicts are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum VerifierKind {
+    /// Ours, and plonky2's for circuits that it does not support.
+    #[default]
+    Evergrove,
+    /// Plonky2's own verifier.
+    Plonky2,
+}
+
+impl VerifierKind {
+    /// All verifiers, the default first.
+    pub const ALL: [Self; 2] = [Self::Evergrove, Self::Plonky2];
+
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Evergrove => "evergrove",
+            Self::Plonky2 => "plonky2",
+        }
+    }
+}
 
 /// Verifies the proofs of one profile and height class.
 ///
@@ -26,13 +63,23 @@ pub struct Plonky2Verifier {
 pub struct CircuitVerifier {
     circuit: VerifierCircuitData<F, C, D>,
     shape: SnarkShape,
+    /// Our verifier, where it is chosen and supports the circuit.
+    check: Option<Check>,
 }
 
 impl CircuitVerifier {
     /// The verifier of the circuit with this key.
     pub fn new(common: &CommonData, key: &VerifierKey) -> Self {
+        Self::by(VerifierKind::default(), Isa::detect(), common, key)
+    }
+
+    fn by(kind: VerifierKind, isa: Isa, common: &CommonData, key: &VerifierKey) -> Self {
+        let check = match kind {
+            VerifierKind::Evergrove => Check::new(isa, common, key).ok(),
+            VerifierKind::Plonky2 => None,
+        };
         let circuit = VerifierCircuitData { verifier_only: key.clone(), common: common.clone() };
-        Self { shape: shape_of(common), circuit }
+        Self { shape: shape_of(common), circuit, check }
     }
 
     /// The key of the circuit.
@@ -45,26 +92,46 @@ impl CircuitVerifier {
         &self.circuit.common
     }
 
-    /// The plonky2 proof in `bytes`, verified for these public inputs. `name` is that of the circuit, for errors.
+    /// Accepts exactly the encodings of proofs of these public inputs. `name` is that of the circuit, for errors.
     ///
     /// # Errors
-    /// [`BackendError::Rejected`]. Panics on no bytes that anybody will find: see [`Plonky2Verifier::verify`].
+    /// [`BackendError::Rejected`]. Panics on no bytes: see [`Plonky2Verifier::verify`].
+    pub fn verify(&self, name: impl Display, bytes: &[u8], public_inputs: Vec<F>) -> Result<(), BackendError> {
+        match &self.check {
+            Some(check) => check.verify(bytes, &public_inputs).map(|_| ()).map_err(|e| refused(name, e)),
+            None => self.by_plonky2(name, bytes, public_inputs).map(|_| ()),
+        }
+    }
+
+    /// The plonky2 proof in `bytes`, verified for these public inputs: [`Self::verify`].
+    ///
+    /// # Errors
+    /// [`BackendError::Rejected`].
     pub fn verified(
         &self,
         name: impl Display,
         bytes: &[u8],
         public_inputs: Vec<F>,
     ) -> Result<PlonkyProof, BackendError> {
-        let snark =
-            wire::decode(bytes, &self.shape).map_err(|e| BackendError::Rejected(format!("{name} proof: {e}")))?;
+        match &self.check {
+            Some(check) => match check.verify(bytes, &public_inputs) {
+                Ok(opened) => Ok(to_plonky_proof(opened.snark(), public_inputs)),
+                Err(e) => Err(refused(name, e)),
+            },
+            None => self.by_plonky2(name, bytes, public_inputs),
+        }
+    }
+
+    fn by_plonky2(&self, name: impl Display, bytes: &[u8], public_inputs: Vec<F>) -> Result<PlonkyProof, BackendError> {
+        let snark: Snark = wire::decode(bytes, &self.shape).map_err(|e| refused(&name, e))?;
         let proof = to_plonky_proof(&snark, public_inputs);
-        self.circuit.verify(proof.clone()).map_err(|e| BackendError::Rejected(format!("{name} proof: {e}")))?;
+        self.circuit.verify(proof.clone()).map_err(|e| refused(name, e))?;
         Ok(proof)
     }
 
     /// The bytes of a proof that this program has made.
     pub fn encode(&self, name: impl Display, proof: &PlonkyProof) -> Result<Vec<u8>, BackendError> {
-        let Self { circuit, shape } = self;
+        let Self { circuit, shape, .. } = self;
         let challenges = proof
             .get_challenges(proof.get_public_inputs_hash(), &circuit.verifier_only.circuit_digest, &circuit.common)
             .map_err(|e| BackendError::Internal(format!("transcript of a fresh {name} proof: {e}")))?;
@@ -73,13 +140,26 @@ impl CircuitVerifier {
     }
 }
 
+fn refused(name: impl Display, e: impl Display) -> BackendError {
+    BackendError::Rejected(format!("{name} proof: {e}"))
+}
+
 impl Plonky2Verifier {
     /// A verifier for these keys.
     pub fn new(keys: &KeySet) -> Self {
+        Self::by(VerifierKind::default(), Isa::detect(), keys)
+    }
+
+    /// A verifier for these keys, by name and on an instruction set: for tests and comparisons.
+    ///
+    /// # Panics
+    /// When used on a CPU that lacks the instruction set.
+    pub fn by(kind: VerifierKind, isa: Isa, keys: &KeySet) -> Self {
+        let circuit = |common, key| CircuitVerifier::by(kind, isa, common, key);
         Self {
-            bucket: CircuitVerifier::new(&keys.node_common, &keys.bucket),
-            merge: CircuitVerifier::new(&keys.node_common, &keys.merge),
-            wrap: keys.wrap.as_ref().map(|(common, key)| CircuitVerifier::new(common, key)),
+            bucket: circuit(&keys.node_common, &keys.bucket),
+            merge: circuit(&keys.node_common, &keys.merge),
+            wrap: keys.wrap.as_ref().map(|(common, key)| circuit(common, key)),
         }
     }
 
@@ -90,10 +170,12 @@ impl Plonky2Verifier {
 
     /// Accepts exactly the proofs of `proof.statement` by the circuit `proof.kind`.
     ///
-    /// Panics on no bytes that anybody will find: plonky2's verifier divides by x - zeta, for the transcript's challenge zeta
-    /// and queried points x of a domain of at most 2^18 points, which coincide with probability about 2^-110.
+    /// Panics on no bytes. [`VerifierKind::Plonky2`] panics on none that anybody will find: it divides by x - zeta, for the
+    /// transcript's challenge zeta and queried points x of a domain of at most 2^18 points, which coincide with probability
+    /// about 2^-110.
     pub fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        self.verified(proof).map(|_| ())
+        let public_inputs = self.public_inputs(proof.kind, &proof.statement)?;
+        self.kind(proof.kind)?.verify(proof.kind, &proof.bytes, public_inputs)
     }
 
     /// The plonky2 proof in `proof`, verified.

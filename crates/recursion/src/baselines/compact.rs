@@ -117,7 +117,7 @@ impl Compaction {
             )));
         }
         let public_inputs = [root, canonical].iter().flat_map(|d: &Digest| to_hash(d).elements).collect();
-        self.verifier.verified(NAME, &proof.bytes, public_inputs).map(|_| ())
+        self.verifier.verify(NAME, &proof.bytes, public_inputs)
     }
 
     /// Size of the serialized circuit, in bytes.

@@ -48,6 +48,6 @@ impl PaperVerifier {
         })?;
         let (common, key) = from_pinned(key).map_err(BackendError::Internal)?;
         let verifier = CircuitVerifier::new(&common, &key);
-        verifier.verified(proof.kind, &proof.bytes, public_inputs(&proof.statement)).map(|_| ())
+        verifier.verify(proof.kind, &proof.bytes, public_inputs(&proof.statement))
     }
 }

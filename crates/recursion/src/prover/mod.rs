@@ -44,12 +44,13 @@ use rayon::prelude::*;
 use self::fri::Opened;
 use self::permutation::Challenges;
 use self::tables::Tables;
-use self::transcript::Transcript;
 use self::witness::{Generated, Schedule};
 use self::workspace::Workspace;
 use crate::circuit::{C, D, F, PlonkyProof, Poseidon};
 
 pub use self::choice::{CircuitProver, ProverKind, UnknownProver};
+pub(crate) use self::tables::{Selector, selectors};
+pub(crate) use self::transcript::Transcript;
 
 type E = QuadraticExtension<F>;
 

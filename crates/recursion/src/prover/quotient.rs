@@ -158,8 +158,8 @@ impl Kernel for Vanishing<'_> {
                         continue;
                     }
                     let mut filter = Loose::from(f.splat(Goldilocks::ONE));
-                    for other in &gate.others {
-                        filter = f.mul(filter, f.sub(f.splat(*other), selectors[gate.selector]));
+                    for other in &gate.selector.others {
+                        filter = f.mul(filter, f.sub(f.splat(*other), selectors[gate.selector.constant]));
                     }
                     let filter = f.factor(filter);
                     for c in 0..nc {

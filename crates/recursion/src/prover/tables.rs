@@ -50,10 +50,7 @@ pub(super) struct Tables {
 /// A gate with its selector.
 pub(super) struct SelectedGate {
     pub(super) gate: Gate,
-    /// Which constant selects it.
-    pub(super) selector: usize,
-    /// The other values that this selector takes.
-    pub(super) others: Vec<Goldilocks>,
+    pub(super) selector: Selector,
 }
 
 /// The cosets on which the quotient is evaluated: the first of the extension.
@@ -175,8 +172,16 @@ fn check(common: &CommonCircuitData<F, D>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// The gates with their selectors: plonky2's grouping, whose result is not public.
-fn select(common: &CommonCircuitData<F, D>) -> Result<Vec<SelectedGate>, Unsupported> {
+/// How the constants of a row select a gate.
+pub(crate) struct Selector {
+    /// Which constant selects it.
+    pub(crate) constant: usize,
+    /// The other values that this constant takes.
+    pub(crate) others: Vec<Goldilocks>,
+}
+
+/// The selectors of all gates: plonky2's grouping, whose result is not public.
+pub(crate) fn selectors(common: &CommonCircuitData<F, D>) -> Result<Vec<Selector>, Unsupported> {
     let max_degree = common.quotient_degree_factor + 1;
     let degrees: Vec<usize> = common.gates.iter().map(|g| g.0.degree()).collect();
     let mut ranges: Vec<Range<usize>> = Vec::new();
@@ -200,14 +205,20 @@ fn select(common: &CommonCircuitData<F, D>) -> Result<Vec<SelectedGate>, Unsuppo
         return Err(Unsupported("selectors that are grouped otherwise".into()));
     }
     let number = |x: usize| Goldilocks::reduce(x as u64);
-    let gates = common.gates.iter().enumerate().map(|(g, gate)| {
-        let mut others: Vec<Goldilocks> = ranges[indices[g]].clone().filter(|i| *i != g).map(number).collect();
+    let selectors = indices.into_iter().enumerate().map(|(g, constant)| {
+        let mut others: Vec<Goldilocks> = ranges[constant].clone().filter(|i| *i != g).map(number).collect();
         if ranges.len() > 1 {
             others.push(number(UNUSED_SELECTOR));
         }
-        SelectedGate { gate: Gate::of(gate), selector: indices[g], others }
+        Selector { constant, others }
     });
-    Ok(gates.collect())
+    Ok(selectors.collect())
+}
+
+/// The gates with their selectors.
+fn select(common: &CommonCircuitData<F, D>) -> Result<Vec<SelectedGate>, Unsupported> {
+    let gates = common.gates.iter().zip(selectors(common)?);
+    Ok(gates.map(|(gate, selector)| SelectedGate { gate: Gate::of(gate), selector }).collect())
 }
 
 /// w^0, w^1, .. in bit-reversed order.

@@ -18,7 +18,7 @@ const TASKS: u64 = 64;
 
 /// A duplex sponge that overwrites.
 #[derive(Default)]
-pub(super) struct Transcript {
+pub(crate) struct Transcript {
     state: [Goldilocks; WIDTH],
     /// What has been observed and not yet absorbed, fewer than [`RATE`].
     input: Vec<Goldilocks>,
@@ -27,7 +27,7 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
-    pub(super) fn observe(&mut self, x: Goldilocks) {
+    pub(crate) fn observe(&mut self, x: Goldilocks) {
         self.unread = 0;
         self.input.push(x);
         if self.input.len() == RATE {
@@ -35,7 +35,7 @@ impl Transcript {
         }
     }
 
-    pub(super) fn observe_base(&mut self, elements: &[F]) {
+    pub(crate) fn observe_base(&mut self, elements: &[F]) {
         for x in elements {
             self.observe(from_plonky(*x));
         }
@@ -47,7 +47,7 @@ impl Transcript {
         }
     }
 
-    pub(super) fn observe_cap(&mut self, cap: &[Digest]) {
+    pub(crate) fn observe_cap(&mut self, cap: &[Digest]) {
         for x in cap.iter().flat_map(|d| d.0) {
             self.observe(x);
         }
@@ -65,7 +65,7 @@ impl Transcript {
     }
 
     /// The parameters of FRI.
-    pub(super) fn observe_params(&mut self, params: &FriParams) {
+    pub(crate) fn observe_params(&mut self, params: &FriParams) {
         self.observe_config(&params.config);
         self.observe_base(&[F::from_bool(params.hiding), number(params.degree_bits)]);
         for bits in &params.reduction_arity_bits {
@@ -73,7 +73,7 @@ impl Transcript {
         }
     }
 
-    pub(super) fn challenge(&mut self) -> Goldilocks {
+    pub(crate) fn challenge(&mut self) -> Goldilocks {
         if !self.input.is_empty() || self.unread == 0 {
             self.duplex();
         }
@@ -81,11 +81,11 @@ impl Transcript {
         self.state[self.unread]
     }
 
-    pub(super) fn challenges(&mut self, n: usize) -> Vec<Goldilocks> {
+    pub(crate) fn challenges(&mut self, n: usize) -> Vec<Goldilocks> {
         (0..n).map(|_| self.challenge()).collect()
     }
 
-    pub(super) fn extension_challenge(&mut self) -> E {
+    pub(crate) fn extension_challenge(&mut self) -> E {
         let [a, b] = [self.challenge(), self.challenge()];
         <E as FieldExtension<2>>::from_basefield_array([to_plonky(a), to_plonky(b)])
     }
@@ -121,7 +121,7 @@ impl Transcript {
     }
 
     /// `n` queries among 2^`bits` points.
-    pub(super) fn queries(&mut self, n: usize, bits: usize) -> Vec<usize> {
+    pub(crate) fn queries(&mut self, n: usize, bits: usize) -> Vec<usize> {
         let mask = (1 << bits) - 1;
         (0..n).map(|_| to_plonky(self.challenge()).to_canonical_u64() as usize & mask).collect()
     }
