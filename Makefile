@@ -6,10 +6,10 @@ BENCH ?= target/release/evergrove-bench
 FUZZ_CASES ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check fmt clippy rustdoc deny typos book fuzz bench docs
+.PHONY: help demo test test-all check fmt clippy rustdoc deny typos book fuzz bench bench-native docs
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## commit a real table, prove a batch, change rows, refresh, verify (release build)
 	$(CARGO) build --release --locked --package evergrove-cli
@@ -56,6 +56,11 @@ fuzz:
 bench: ## the end-to-end figures, one JSON object a line, each profile in a process of its own
 	$(CARGO) build --release --locked --package evergrove-bench
 	$(BENCH) reckle --log-size 27 --batch-log 12 --json
+
+bench-native: ## the kernels with default flags beside a build for this CPU, in turns (builds in target/native)
+	$(CARGO) build --release --locked --package evergrove-bench
+	RUSTFLAGS="-C target-cpu=native" $(CARGO) build --release --locked --package evergrove-bench --target-dir target/native
+	scripts/bench-native.sh $(BENCH) target/native/release/evergrove-bench
 
 docs: ## the book (docs/book) and the API documentation (target/doc)
 	@if command -v mdbook >/dev/null; then mdbook build docs; \

@@ -14,6 +14,7 @@ mod ntt;
 mod oracle;
 mod p3;
 mod plonky2_prove;
+mod plonky2_verify;
 mod plot;
 mod published;
 mod reckle;
@@ -45,6 +46,8 @@ enum Command {
     Plonky2Prove(plonky2_prove::Args),
     /// A table of Keccak permutations as a STARK, beside starky's prover.
     KeccakStark(stark::Args),
+    /// Verification of a batch proof by our verifier and by Plonky2's, and of a batch's canonical digest.
+    Plonky2Verify(plonky2_verify::Args),
     /// A SHA3-256 Merkle tree over leaves of 64 bytes, all levels, beside other libraries.
     MerkleSha3(sha3::Args),
     /// Products of prime field elements that stay in cache, beside ark-ff's.
@@ -77,6 +80,7 @@ fn main() -> anyhow::Result<()> {
         Command::MerklePoseidon(args) => merkle::run(&args),
         Command::Plonky2Prove(args) => plonky2_prove::run(&args),
         Command::KeccakStark(args) => stark::run(&args),
+        Command::Plonky2Verify(args) => plonky2_verify::run(&args),
         Command::MerkleSha3(args) => sha3::run(&args),
         Command::FieldMul(args) => field::run(&args),
         Command::Ntt(args) => ntt::run(&args),

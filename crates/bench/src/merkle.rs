@@ -1,8 +1,9 @@
 //! `merkle-poseidon`: a Poseidon Merkle tree over the rows of a matrix, beside its peers, or streamed.
 
+use std::sync::Mutex;
 use std::time::Instant;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::ValueEnum;
 use evergrove_kernels::tree::merkle::{Arity, Polygon, Poseidon, Shape, Stream, TreeHash, build};
 use evergrove_primitives::hash::poseidon::lanes::{Groups, Matrix, Sponge};
@@ -42,6 +43,9 @@ pub(crate) struct Args {
     /// Our instruction set: portable, avx2, avx512 or avx512ifma. The best by default.
     #[arg(long, value_parser = parse_isa)]
     isa: Option<Isa>,
+    /// Ours alone on one instruction set, without peers: for sizes at which they take minutes.
+    #[arg(long)]
+    no_peers: bool,
     /// Threads.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: u32,
@@ -109,11 +113,12 @@ impl TreeHash for On {
 /// Makes the tree, and returns the seconds it took and the root. `None`: the root of another hash.
 type Run<'a> = Box<dyn FnMut() -> anyhow::Result<(f64, Option<Digest>)> + Send + 'a>;
 
-fn ours<'a>(hash: On, shape: &'a Shape, rows: &'a [Goldilocks]) -> Run<'a> {
-    let mut nodes = vec![Digest::ZERO; shape.nodes()];
+/// All of ours write to the same `nodes`.
+fn ours<'a>(hash: On, shape: &'a Shape, rows: &'a [Goldilocks], nodes: &'a Mutex<Vec<Digest>>) -> Run<'a> {
     Box::new(move || {
+        let nodes = &mut *nodes.lock().map_err(|_| anyhow!("a run before this one has failed"))?;
         let start = Instant::now();
-        build(hash, shape, rows, &mut nodes)?;
+        build(hash, shape, rows, nodes)?;
         Ok((start.elapsed().as_secs_f64(), Some(nodes[shape.nodes() - 1])))
     })
 }
@@ -150,18 +155,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let elements = shape.rows() * shape.width();
     let rows: Vec<Goldilocks> = (0..elements).map(|_| Goldilocks::new(rng.gen_range(0..Goldilocks::ORDER))).collect();
 
-    let mut runs = vec![(name, ours(best, &shape, &rows))];
+    let nodes = Mutex::new(vec![Digest::ZERO; shape.nodes()]);
+    let mut runs = vec![(name, ours(best, &shape, &rows, &nodes))];
     // The two conventions agree on rows of one block.
-    if args.convention == Convention::Plonky2 || shape.width() <= 8 {
+    if !args.no_peers && (args.convention == Convention::Plonky2 || shape.width() <= 8) {
         runs.push(("plonky2".to_owned(), plonky2(&shape, &rows)));
     }
-    if args.isa.is_none() {
+    if !args.no_peers && args.isa.is_none() {
         for isa in available().filter(|isa| *isa != Isa::detect()) {
-            runs.push((format!("evergrove-{isa}"), ours(On { isa, ..best }, &shape, &rows)));
+            runs.push((format!("evergrove-{isa}"), ours(On { isa, ..best }, &shape, &rows, &nodes)));
         }
     }
-    let p3: Run<'_> = Box::new(|| Ok((p3::poseidon_tree(&rows, shape.width())?, None)));
-    runs.push(("p3-poseidon1".to_owned(), p3));
+    if !args.no_peers {
+        let p3: Run<'_> = Box::new(|| Ok((p3::poseidon_tree(&rows, shape.width())?, None)));
+        runs.push(("p3-poseidon1".to_owned(), p3));
+    }
 
     // What has no comparable root stands for the first.
     let mut root = None;

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-fn isa(name: &str) -> Result<Isa, String> {
+pub(crate) fn isa(name: &str) -> Result<Isa, String> {
     let known = lanes::available().find(|i| i.to_string() == name);
     known.ok_or_else(|| format!("this CPU has no {name}"))
 }

@@ -4,10 +4,10 @@
 //! The sum is that of eq(w, x) a(x) b(x), and not known beforehand; what is 0 everywhere is a(x) b(x) with b = 0 where a is not; the
 //! product is that of one table's values, the tree of products included.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use anyhow::ensure;
+use anyhow::{anyhow, ensure};
 use ark_bls12_381::Fr;
 use ark_ff::{AdditiveGroup, Field, UniformRand};
 use evergrove_kernels::sumcheck::reference::textbook::{self, Outcome};
@@ -183,9 +183,12 @@ pub(crate) fn run(protocol: Protocol, args: &Args) -> anyhow::Result<()> {
         );
     }
     let mut runs: Vec<(String, Run<'_>)> = Vec::new();
+    // All of ours work in the same memory.
+    let shared = Mutex::new(vec![Fr::ONE; input.workspace()?]);
     for &(isa, order) in &variants {
-        let (input, mut workspace) = (&input, vec![Fr::ONE; input.workspace()?]);
+        let (input, shared) = (&input, &shared);
         let run = move || {
+            let mut workspace = shared.lock().map_err(|_| anyhow!("a run before this one has failed"))?;
             let start = Instant::now();
             let mut transcript = SpongeProver::new(b"evergrove-bench", b"");
             let (sum, _) = input.ours(isa, order, &mut workspace, &mut transcript)?;
@@ -195,7 +198,7 @@ pub(crate) fn run(protocol: Protocol, args: &Args) -> anyhow::Result<()> {
         runs.push((own(isa, order), Box::new(run)));
     }
     if !args.no_peers {
-        let mut workspace = vec![Fr::ONE; input.workspace()?];
+        let mut workspace = shared.lock().map_err(|_| anyhow!("nobody has run yet"))?;
         let (sum, values) = input.ours(best, Order::LowFirst, &mut workspace, &mut Scripted::default())?;
         let theirs = input.textbook(&mut Scripted::default());
         ensure!((sum, &values[..]) == (theirs.sum, &theirs.values[..values.len()]), "the textbook's prover disagrees");

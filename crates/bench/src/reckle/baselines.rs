@@ -2,10 +2,10 @@
 
 use anyhow::Context;
 use evergrove_commit::batch::{Batch, Witness};
-use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, Vector};
+use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, Vector, batch_digest};
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::canonical_split;
-use evergrove_proof::{Profile, Statement, batch_digest};
+use evergrove_proof::{Profile, Statement};
 use evergrove_recursion::baselines::{BatchProof, Cost, JoinKind, Monolithic, PathProof, TreeOfProofs};
 
 use super::scheme::{Facts, Scheme, Timing, check_time, median, timed};

@@ -14,8 +14,9 @@ use std::process::Command;
 
 use anyhow::ensure;
 use evergrove_commit::RecursionBackend;
+use evergrove_primitives::lanes::Isa;
 use evergrove_proof::{Profile, soundness};
-use evergrove_recursion::Plonky2Backend;
+use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, VerifierKind};
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
@@ -25,7 +26,7 @@ pub(crate) use world::World;
 
 use compare::SchemeName;
 use recursive::Recursive;
-use scheme::{Facts, Scheme, median, milliseconds};
+use scheme::{Facts, Scheme, check_time, median, milliseconds};
 
 use crate::memory;
 
@@ -93,6 +94,8 @@ struct Row {
     verify_ms: f64,
     /// Of `verify_ms`, the SNARK without the canonical digest.
     verify_snark_ms: f64,
+    /// The same by plonky2's verifier and one hash after the other.
+    verify_scalar_ms: f64,
     proof_bytes: usize,
     proving_key_bytes: usize,
     verification_key_bytes: usize,
@@ -177,6 +180,15 @@ fn measure(
     let update_inside_s = update(&world.members)?;
     let update_outside_s = update(&world.others)?;
     let (verify, snark_s) = ours.verify()?;
+    let verify_scalar_s = {
+        let plonky2 = Plonky2Verifier::by(VerifierKind::Plonky2, Isa::detect(), &ours.backend.keys());
+        let (claimed, proof) = (ours.claimed()?, ours.proof()?);
+        check_time(|| {
+            let canonical = evergrove_proof::batch_digest(world.height, &claimed)?;
+            ensure!(canonical == proof.statement.canonical, "the proof is of other leaves");
+            Ok(plonky2.verify(proof)?)
+        })?
+    };
     let (_, peak_rss_bytes) = memory::resident();
     let (bits, facts) = (soundness::bits(profile, world.class), ours.facts()?);
     Ok(Row {
@@ -200,6 +212,7 @@ fn measure(
         update_proofs,
         verify_ms: milliseconds(verify.seconds),
         verify_snark_ms: milliseconds(snark_s),
+        verify_scalar_ms: milliseconds(verify_scalar_s),
         proof_bytes: facts.proof_bytes,
         proving_key_bytes: facts.proving_key_bytes,
         verification_key_bytes: facts.verification_key_bytes,
@@ -216,7 +229,10 @@ fn print_table(r: &Row) {
     println!("  aggregate                {:>9.2} s   {} proofs", r.aggregate_s, r.aggregate_proofs);
     println!("  update inside            {:>9.2} s   at most {} proofs", r.update_inside_s, r.update_proofs);
     println!("  update outside           {:>9.2} s", r.update_outside_s);
-    println!("  verify                   {:>9.2} ms  SNARK alone {:.2} ms", r.verify_ms, r.verify_snark_ms);
+    println!(
+        "  verify                   {:>9.2} ms  SNARK alone {:.2} ms; scalar {:.2} ms",
+        r.verify_ms, r.verify_snark_ms, r.verify_scalar_ms
+    );
     println!("  proof                    {:>9} bytes{}", r.proof_bytes, if r.wrapped { ", wrapped" } else { "" });
     println!("  proving keys             {:>9.1} MiB", mib(r.proving_key_bytes as u64));
     println!("  verification key         {:>9} bytes", r.verification_key_bytes);

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use anyhow::{Context, ensure};
 use evergrove_commit::batch::{Batch, Input};
 use evergrove_commit::vc;
-use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
-use evergrove_proof::{Statement, batch_digest};
+use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector, batch_digest};
+use evergrove_proof::Statement;
+use evergrove_proof::tree::Value;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
@@ -71,6 +72,12 @@ impl<B: RecursionBackend> Recursive<B> {
     /// The final proof of the batch last proven.
     pub(crate) fn proof(&self) -> anyhow::Result<&NodeProof> {
         Ok(&self.proven.as_ref().context("no batch has been proven")?.last)
+    }
+
+    /// The leaves of the batch that was asked for.
+    pub(crate) fn claimed(&self) -> anyhow::Result<Vec<(u64, Value)>> {
+        let proven = self.proven.as_ref().context("no batch has been proven")?;
+        leaves(&self.vector, &self.asked.as_ref().unwrap_or(&proven.batch).indices())
     }
 
     /// Median seconds of the proofs of a circuit at a height, or at the nearest height that has been proven.
@@ -193,8 +200,7 @@ impl<B: RecursionBackend> Scheme for Recursive<B> {
     fn verify(&self) -> anyhow::Result<(Timing, f64)> {
         let proof = self.proof()?;
         let proven = self.proven.as_ref().context("no batch has been proven")?;
-        let batch = self.asked.as_ref().unwrap_or(&proven.batch);
-        let claimed = leaves(&self.vector, &batch.indices())?;
+        let claimed = self.claimed()?;
         let commitment = self.vector.commitment()?;
         let snark = check_time(|| Ok(self.backend.verify(proof)?))?;
         let seconds = match &self.asked {
