@@ -182,9 +182,9 @@ pub(crate) fn run(protocol: Protocol, args: &Args) -> anyhow::Result<()> {
                 .map(|isa| (isa, Order::LowFirst)),
         );
     }
-    let mut runs: Vec<(String, Run<'_>)> = Vec::new();
     // All of ours work in the same memory.
     let shared = Mutex::new(vec![Fr::ONE; input.workspace()?]);
+    let mut runs: Vec<(String, Run<'_>)> = Vec::new();
     for &(isa, order) in &variants {
         let (input, shared) = (&input, &shared);
         let run = move || {
