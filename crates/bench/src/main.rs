@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod aggregate;
 mod field;
 mod figures;
 mod keys;
@@ -36,6 +37,8 @@ struct Args {
 enum Command {
     /// Aggregate a batch, refresh it after one change inside and one outside, verify: each profile in a process of its own.
     Reckle(reckle::Args),
+    /// The answer to a query over a batch and over a whole table, beside the plain proof of the batch.
+    Aggregate(aggregate::Args),
     /// Draw the papers' figures with our measurements.
     Figures(figures::Args),
     /// Build every circuit and compare its key with the pinned one, or write the key files anew.
@@ -75,6 +78,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Args::parse().command {
         Command::Reckle(args) => reckle::run(&args),
+        Command::Aggregate(args) => aggregate::run(&args),
         Command::Figures(args) => figures::run(&args),
         Command::Keys(args) => keys::run(&args),
         Command::MerklePoseidon(args) => merkle::run(&args),

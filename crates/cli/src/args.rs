@@ -8,7 +8,9 @@ use evergrove_proof::{Profile, Scheme};
 use evergrove_recursion::ProverKind;
 use evergrove_recursion::prover::UnknownProver;
 
-use crate::commands::{batches, commit, completions, doctor, export, man, open, prove, prune, status, update, verify};
+use crate::commands::{
+    app, batches, commit, completions, doctor, export, man, open, prove, prune, status, update, verify,
+};
 
 /// Succinct proofs about a large, changing table, kept fresh.
 ///
@@ -46,6 +48,7 @@ pub(crate) enum Command {
     Export(export::Args),
     Prune(prune::Args),
     Doctor(doctor::Args),
+    App(app::Args),
     Completions(completions::Args),
     Man(man::Args),
 }

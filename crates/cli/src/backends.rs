@@ -47,7 +47,7 @@ pub(crate) fn verifiers() -> Backends {
         let known = spec.clone();
         backends.register(spec, move || {
             let verifier = Plonky2Verifier::pinned(known.profile, known.class)?;
-            Ok(Arc::new(VerifierOnly { spec: known.clone(), verify: Box::new(move |p| verifier.verify(p)) }))
+            Ok(Arc::new(VerifierOnly::new(known.clone(), move |p| verifier.verify(p))))
         });
     }
     for spec in paper_specs() {
@@ -58,7 +58,7 @@ pub(crate) fn verifiers() -> Backends {
                 return Ok(Arc::new(PaperBackend::new(known.profile, known.class)) as Arc<dyn RecursionBackend>);
             }
             let verifier = PaperVerifier::pinned(known.profile)?;
-            Ok(Arc::new(VerifierOnly { spec: known.clone(), verify: Box::new(move |p| verifier.verify(p)) }))
+            Ok(Arc::new(VerifierOnly::new(known.clone(), move |p| verifier.verify(p))))
         });
     }
     backends
@@ -226,7 +226,7 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
 }
 
 /// A verifier in the place of a backend.
-struct VerifierOnly {
+pub(crate) struct VerifierOnly {
     spec: BackendSpec,
     verify: Verify,
 }
@@ -234,6 +234,14 @@ struct VerifierOnly {
 type Verify = Box<dyn Fn(&NodeProof) -> Result<(), BackendError> + Send + Sync>;
 
 impl VerifierOnly {
+    /// A backend that only verifies, with `verify`.
+    pub(crate) fn new(
+        spec: BackendSpec,
+        verify: impl Fn(&NodeProof) -> Result<(), BackendError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { spec, verify: Box::new(verify) }
+    }
+
     fn refuse<T>() -> Result<T, BackendError> {
         Err(BackendError::Internal("this backend was loaded for verification only".into()))
     }
@@ -258,6 +266,10 @@ impl RecursionBackend for VerifierOnly {
 
     fn scheme(&self) -> Scheme {
         self.spec.scheme
+    }
+
+    fn app(&self) -> Option<AppSpec> {
+        self.spec.app.clone()
     }
 
     fn wraps(&self) -> bool {

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod app;
 pub(crate) mod batches;
 pub(crate) mod commit;
 pub(crate) mod completions;
@@ -28,6 +29,7 @@ pub(crate) struct Terminal {
 pub(crate) fn run(cli: Cli) -> Result<()> {
     let terminal = Terminal { format: cli.format, quiet: cli.quiet };
     match cli.command {
+        Command::App(args) => app::run(&args, terminal),
         Command::Commit(args) => commit::run(&args, terminal),
         Command::Prove(args) => prove::run(&args, terminal),
         Command::Update(args) => update::run(&args, terminal),

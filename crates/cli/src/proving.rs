@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use evergrove::{BackendSpec, BatchEstimate, BatchReport};
 use evergrove_jobs::local::LocalEngine;
 use evergrove_proof::Scheme;
+use evergrove_proof::soundness::SoundnessBits;
 use serde_json::{Value, json};
 
 use crate::args::ProvingArgs;
@@ -70,7 +71,10 @@ pub(crate) fn add_batch(report: &mut Report, batch: &BatchReport, proof_seconds:
     report.add("epoch", batch.epoch);
     report.add("commitment", batch.commitment.to_string());
     report.add("members", batch.members);
-    report.add("canonical_digest", batch.canonical.to_string());
+    match batch.backend.scheme {
+        Scheme::Complete => report.hidden("canonical_digest", Value::Null),
+        _ => report.add("canonical_digest", batch.canonical.to_string()),
+    }
     add_scheme(report, batch.backend.scheme);
     report.add("backend", batch.backend.id.name.clone());
     report.add("profile", batch.backend.profile.name());
@@ -126,7 +130,11 @@ pub(crate) fn bits(
             .note(format!("the {backend} backend executes everything again: its proofs are for tests, and not short"));
         return;
     }
-    let bits = evergrove_proof::soundness::bits(profile, class);
+    add_soundness(report, evergrove_proof::soundness::bits(profile, class));
+}
+
+/// Three numbers of bits.
+pub(crate) fn add_soundness(report: &mut Report, bits: SoundnessBits) {
     let mut add = |key, bits: f64, how: &str| {
         let rounded = (bits * 10.0).round() / 10.0;
         report.add_as(key, rounded, format!("{rounded:.1} ({how})"));

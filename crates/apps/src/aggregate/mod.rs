@@ -100,4 +100,8 @@ impl MapReduce for Aggregate {
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
         circuit::reduce(&self.plan, b, left, right)
     }
+
+    fn fold_circuit(&self, b: &mut Builder, slots: &[LeafTargets]) -> Vec<Target> {
+        circuit::fold(&self.plan, b, slots)
+    }
 }

@@ -21,12 +21,12 @@ use rand::seq::SliceRandom;
 use serde::Serialize;
 
 pub(crate) use compare::{Compared, Comparison, SchemeArg};
-pub(crate) use scheme::timed;
+pub(crate) use scheme::{check_time, median, timed};
 pub(crate) use world::World;
 
 use compare::SchemeName;
 use recursive::Recursive;
-use scheme::{Facts, Scheme, check_time, median, milliseconds};
+use scheme::{Facts, Scheme, milliseconds};
 
 use crate::memory;
 

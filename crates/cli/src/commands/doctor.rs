@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use evergrove::Store;
+use evergrove_recursion::ProverKind;
 use serde_json::json;
 
 use super::Terminal;
@@ -22,7 +23,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let start = Instant::now();
     let mut store = Store::open(&args.store.store)?;
-    let found = store.doctor(&backends::verifiers())?;
+    let mut backends = backends::verifiers();
+    backends::add_apps(&mut backends, &store, backends::keys_dir(None).as_deref(), ProverKind::default())?;
+    let found = store.doctor(&backends)?;
     let elapsed = start.elapsed().as_secs_f64();
     let healthy = found.healthy();
     let mut report = Report::default();

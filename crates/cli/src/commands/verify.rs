@@ -19,7 +19,7 @@ use crate::report::{Report, count, seconds};
 use crate::{backends, files, proving};
 
 /// Longer files are no succinct proofs, nor openings.
-const MAX_SUCCINCT_BYTES: u64 = 1 << 24;
+pub(super) const MAX_SUCCINCT_BYTES: u64 = 1 << 24;
 /// A proof of the backend `native` holds its witness.
 const MAX_NATIVE_BYTES: u64 = 1 << 32;
 /// The backend whose proofs are not short.

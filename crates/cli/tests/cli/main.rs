@@ -1,5 +1,6 @@
 //! The command as its users meet it: real processes, real files, the backend that executes everything again.
 
+mod app;
 mod bad_input;
 mod formats;
 mod help;

@@ -1,0 +1,390 @@
+//! The answer to a query, proven over the rows of a batch and over all rows of a table, beside the plain proof of the batch.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use evergrove_apps::aggregate::{Aggregate, Query};
+use evergrove_apps::family::AppBackend;
+use evergrove_apps::{Leaf, MapReduce};
+use evergrove_commit::batch::{Batch, Input};
+use evergrove_commit::schema::{Cell, Column, ColumnType, Row as TableRow, Schema};
+use evergrove_commit::{MemoryStore, NodeProof, RecursionBackend, Vector};
+use evergrove_primitives::Goldilocks;
+use evergrove_proof::{HeightClass, NodeKind, Profile, Scheme, Statement, batch_digest};
+use evergrove_recursion::Plonky2Backend;
+use rand::{Rng, SeedableRng, seq::SliceRandom};
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+
+use crate::memory;
+use crate::reckle::{check_time, median, timed};
+
+/// The query whose answer is proven where no other is asked.
+const QUERY: &str = "SELECT SUM(price), COUNT(*), MIN(price), MAX(price) FROM t WHERE qty BETWEEN 5 AND 9";
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// log2 of the number of rows of the table from which a batch is taken.
+    #[arg(long, default_value_t = 20)]
+    log_size: u8,
+    /// log2 of the number of rows in the batch.
+    #[arg(long, default_value_t = 12)]
+    batch_log: u8,
+    /// log2 of the number of rows of the table over all of whose rows the answer is proven.
+    #[arg(long, default_value_t = 14)]
+    complete_log: u8,
+    /// The query, about a table t with columns id, price (two places), qty (nullable), day and shop (text).
+    #[arg(long, default_value = QUERY)]
+    sql: String,
+    /// Security profile.
+    #[arg(long, default_value = "paper")]
+    profile: Profile,
+    /// Updates of one row; the median counts.
+    #[arg(long, default_value_t = 3)]
+    repeat: usize,
+    /// Threads, all cores by default.
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Directory of cached circuits.
+    #[arg(long, value_name = "DIR")]
+    keys: Option<PathBuf>,
+    /// One JSON object per line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// One line of results. Times are wall clock, with the wrap where the profile has one.
+#[derive(Serialize)]
+struct Row {
+    kernel: &'static str,
+    r#impl: &'static str,
+    /// `selected` over a batch, `complete` over all rows, `batch` of the plain proof.
+    statement: &'static str,
+    profile: &'static str,
+    /// Rows of the table.
+    size: usize,
+    /// Rows that are proven about.
+    batch: usize,
+    threads: usize,
+    /// Leaves of a bucket, or slots of a block.
+    capacity: usize,
+    /// log2 of the rows of bucket and merge circuits.
+    degree_bits: usize,
+    setup_s: f64,
+    seconds: f64,
+    ns_per_element: f64,
+    proofs: usize,
+    update_s: f64,
+    update_proofs: usize,
+    verify_ms: f64,
+    proof_bytes: usize,
+    peak_rss_bytes: u64,
+    /// Of the plain proof: its seconds over those of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+}
+
+/// A table in memory, with what opens its rows.
+struct Table {
+    schema: Schema,
+    rows: Vec<TableRow>,
+    vector: Vector<MemoryStore>,
+    rng: ChaCha8Rng,
+}
+
+impl Table {
+    fn schema() -> anyhow::Result<Schema> {
+        Ok(Schema::new(vec![
+            Column::new("id", ColumnType::Unsigned),
+            Column::new("price", ColumnType::Fixed { scale: 2 }),
+            Column::new("qty", ColumnType::Unsigned).nullable(),
+            Column::new("day", ColumnType::Unsigned),
+            Column::new("shop", ColumnType::Bytes),
+        ])?)
+    }
+
+    /// 2^`log_size` random rows. The random numbers have a fixed seed.
+    fn build(log_size: u8) -> anyhow::Result<Self> {
+        let (schema, mut rng) = (Self::schema()?, ChaCha8Rng::seed_from_u64(41));
+        let rows: Vec<TableRow> = (0..1u64 << log_size).map(|id| row(id, &mut rng)).collect();
+        let slots = rows.iter().enumerate().map(|(i, row)| Ok((i as u64, Some(schema.value(row)?))));
+        let slots = slots.collect::<anyhow::Result<Vec<_>>>()?;
+        let mut vector = Vector::new(log_size, MemoryStore::new())?;
+        vector.apply(&slots)?;
+        Ok(Self { schema, rows, vector, rng })
+    }
+
+    fn elements(&self, index: u64) -> anyhow::Result<Vec<Goldilocks>> {
+        Ok(self.schema.elements(&self.rows[index as usize])?)
+    }
+
+    /// A new random row at `index`.
+    fn change(&mut self, index: u64) -> anyhow::Result<()> {
+        let new = row(index, &mut self.rng);
+        self.vector.apply(&[(index, Some(self.schema.value(&new)?))])?;
+        self.rows[index as usize] = new;
+        Ok(())
+    }
+}
+
+fn row(id: u64, rng: &mut ChaCha8Rng) -> TableRow {
+    let qty = if rng.gen_bool(0.1) { Cell::Null } else { Cell::Unsigned(rng.gen_range(0..20)) };
+    let shop = format!("shop {}", rng.gen_range(0..50));
+    let (price, day) = (rng.gen_range(-5_000..100_000_000), rng.gen_range(20_200_101..20_261_231));
+    TableRow::Cells(vec![
+        Cell::Unsigned(id),
+        Cell::Signed(price),
+        qty,
+        Cell::Unsigned(day),
+        Cell::Bytes(shop.into_bytes()),
+    ])
+}
+
+type Proofs = HashMap<(Statement, NodeKind), NodeProof>;
+
+/// A batch with its proofs.
+struct Proven<'a> {
+    backend: &'a dyn RecursionBackend,
+    opened: bool,
+    batch: Batch,
+    proofs: Proofs,
+    last: NodeProof,
+}
+
+impl<'a> Proven<'a> {
+    /// Proves a batch from nothing.
+    fn anew(backend: &'a dyn RecursionBackend, table: &Table, members: &[u64]) -> anyhow::Result<(Self, usize)> {
+        let opened = backend.scheme().has_app();
+        let batch = Batch::build_as(&table.vector, members, backend.structure())?;
+        let mut proofs = Proofs::new();
+        let (last, made) = prove(backend, opened, table, &batch, &mut proofs)?;
+        Ok((Self { backend, opened, batch, proofs, last }, made))
+    }
+
+    /// Refreshes the proof after a new row at `index`; gives the number of proofs made.
+    fn update(&mut self, table: &mut Table, index: u64) -> anyhow::Result<usize> {
+        table.change(index)?;
+        self.batch = self.batch.update(&table.vector, &[], &[], &[index])?;
+        let (last, made) = prove(self.backend, self.opened, table, &self.batch, &mut self.proofs)?;
+        self.last = last;
+        Ok(made)
+    }
+}
+
+/// Makes the proofs of a batch that `proofs` lacks; gives the last and how many were made.
+fn prove(
+    backend: &dyn RecursionBackend,
+    opened: bool,
+    table: &Table,
+    batch: &Batch,
+    proofs: &mut Proofs,
+) -> anyhow::Result<(NodeProof, usize)> {
+    let plan = batch.plan(backend.wraps(), |s, kind| proofs.contains_key(&(*s, kind)));
+    let mut made: Vec<NodeProof> = Vec::with_capacity(plan.len());
+    for step in &plan.steps {
+        let mut witness = step.witness(&table.vector)?;
+        if opened {
+            witness.open(|index| table.elements(index))?;
+        }
+        let inputs: Vec<&NodeProof> = step.inputs.iter().map(|i| find(i, &made, proofs)).collect();
+        let proof = witness.prove(backend, &inputs)?;
+        made.push(proof);
+    }
+    let last = find(&plan.result, &made, proofs).clone();
+    let count = made.len();
+    proofs.extend(made.into_iter().map(|p| ((p.statement, p.kind), p)));
+    Ok((last, count))
+}
+
+fn find<'p>(input: &Input, made: &'p [NodeProof], proofs: &'p Proofs) -> &'p NodeProof {
+    match input {
+        Input::Step(n) => &made[*n],
+        Input::Existing { statement, kind } => &proofs[&(*statement, *kind)],
+    }
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    ensure!(args.batch_log <= args.log_size, "a batch is no larger than its table");
+    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
+    let class = HeightClass::of(args.log_size.max(args.complete_log)).context("sizes are from 2^1 to 2^40")?;
+    let query = Query::parse(&Table::schema()?, &args.sql)?;
+    let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
+    let keys = args.keys.as_deref();
+
+    let mut table = Table::build(args.log_size)?;
+    let mut members: Vec<u64> = (0..table.rows.len() as u64).collect();
+    members.shuffle(&mut table.rng);
+    members.truncate(1 << args.batch_log);
+    memory::start_peak();
+    let (plain, setup_s) = timed(|| Ok(Plonky2Backend::load(args.profile, class, keys)?))?;
+    let degree_bits = usize::from(args.profile.recursion().degree_bits);
+    let measured = measure(args, &plain, &mut table, &members)?;
+    let mut batch = measured.row(args, "batch", ("batch", setup_s, degree_bits), &table, members.len(), threads);
+    drop(plain);
+
+    memory::start_peak();
+    let (backend, setup_s) = load(&app, Scheme::Selected, args.profile, class, keys)?;
+    let measured = measure(args, &backend, &mut table, &members)?;
+    check(&query, &backend, &table, &members, &measured.output)?;
+    let facts = ("selected", setup_s, backend.spec().size().degree_bits);
+    let selected = measured.row(args, "evergrove", facts, &table, members.len(), threads);
+    batch.ratio = Some(batch.seconds / selected.seconds);
+    drop(backend);
+    print(args, &selected)?;
+    print(args, &batch)?;
+
+    memory::start_peak();
+    let mut table = Table::build(args.complete_log)?;
+    let all: Vec<u64> = (0..table.rows.len() as u64).collect();
+    let (backend, setup_s) = load(&app, Scheme::Complete, args.profile, class, keys)?;
+    let measured = measure(args, &backend, &mut table, &all)?;
+    check(&query, &backend, &table, &all, &measured.output)?;
+    let facts = ("complete", setup_s, backend.spec().size().degree_bits);
+    let complete = measured.row(args, "evergrove", facts, &table, all.len(), threads);
+    print(args, &complete)
+}
+
+fn load(
+    app: &Arc<dyn MapReduce>,
+    scheme: Scheme,
+    profile: Profile,
+    class: HeightClass,
+    keys: Option<&Path>,
+) -> anyhow::Result<(AppBackend, f64)> {
+    timed(|| Ok(AppBackend::load(app.clone(), scheme, profile, class, keys)?))
+}
+
+/// What was measured of one backend.
+struct Measured {
+    capacity: usize,
+    seconds: f64,
+    proofs: usize,
+    update_s: f64,
+    update_proofs: usize,
+    verify_ms: f64,
+    proof_bytes: usize,
+    output: Vec<Goldilocks>,
+}
+
+/// Proves a batch, refreshes it after changes of single members, and verifies.
+fn measure(
+    args: &Args,
+    backend: &dyn RecursionBackend,
+    table: &mut Table,
+    members: &[u64],
+) -> anyhow::Result<Measured> {
+    let ((mut proven, proofs), seconds) = timed(|| Proven::anew(backend, table, members))?;
+    let (mut times, mut update_proofs) = (vec![], 0);
+    for _ in 0..args.repeat {
+        let index = *members.choose(&mut table.rng).context("a batch has members")?;
+        let (made, seconds) = timed(|| proven.update(table, index))?;
+        times.push(seconds);
+        update_proofs = update_proofs.max(made);
+    }
+    let commitment = table.vector.commitment()?;
+    let mut claimed = vec![];
+    if backend.scheme() != Scheme::Complete {
+        let mut sorted = members.to_vec();
+        sorted.sort_unstable();
+        for index in sorted {
+            claimed.push((index, table.schema.value(&table.rows[index as usize])?));
+        }
+    }
+    let last = proven.last;
+    let verify_s = check_time(|| {
+        backend.verify(&last)?;
+        if !claimed.is_empty() {
+            ensure!(batch_digest(commitment.height, &claimed)? == last.statement.canonical, "another batch is proven");
+        }
+        ensure!(commitment.grown(last.statement.height).root == last.statement.root, "another table is proven");
+        Ok(())
+    })?;
+    Ok(Measured {
+        capacity: backend.capacity(),
+        seconds,
+        proofs,
+        update_s: median(&times),
+        update_proofs,
+        verify_ms: verify_s * 1e3,
+        proof_bytes: last.bytes.len(),
+        output: last.output,
+    })
+}
+
+/// The output is that of the application's code over the rows.
+fn check(
+    query: &Query,
+    backend: &AppBackend,
+    table: &Table,
+    members: &[u64],
+    output: &[Goldilocks],
+) -> anyhow::Result<()> {
+    let app = backend.spec().app();
+    let mut expected = app.identity();
+    for &index in members {
+        let (value, elements) = (table.schema.value(&table.rows[index as usize])?, table.elements(index)?);
+        let opening = if app.opening_len() == 0 { &[] } else { elements.as_slice() };
+        expected = app.reduce(&expected, &app.map(&Leaf { index, value, opening })?)?;
+    }
+    ensure!(output == expected, "the proof states {:?}, not {:?}", query.answer(output), query.answer(&expected));
+    Ok(())
+}
+
+impl Measured {
+    fn row(
+        &self,
+        args: &Args,
+        implementation: &'static str,
+        (statement, setup_s, degree_bits): (&'static str, f64, usize),
+        table: &Table,
+        batch: usize,
+        threads: usize,
+    ) -> Row {
+        Row {
+            kernel: "aggregate",
+            r#impl: implementation,
+            statement,
+            profile: args.profile.name(),
+            size: table.rows.len(),
+            batch,
+            threads,
+            capacity: self.capacity,
+            degree_bits,
+            setup_s,
+            seconds: self.seconds,
+            ns_per_element: self.seconds * 1e9 / batch as f64,
+            proofs: self.proofs,
+            update_s: self.update_s,
+            update_proofs: self.update_proofs,
+            verify_ms: self.verify_ms,
+            proof_bytes: self.proof_bytes,
+            peak_rss_bytes: memory::resident().1,
+            ratio: None,
+        }
+    }
+}
+
+fn print(args: &Args, row: &Row) -> anyhow::Result<()> {
+    if args.json {
+        println!("{}", serde_json::to_string(row)?);
+        return Ok(());
+    }
+    println!(
+        "{} of {} rows of {}, profile {}, {} threads",
+        row.statement, row.batch, row.size, row.profile, row.threads
+    );
+    println!("  bucket                   {:>9} rows in 2^{} rows of gates", row.capacity, row.degree_bits);
+    println!("  load circuits            {:>9.2} s", row.setup_s);
+    println!("  prove                    {:>9.2} s   {} proofs", row.seconds, row.proofs);
+    println!("  update of one row        {:>9.2} s   at most {} proofs", row.update_s, row.update_proofs);
+    println!("  verify                   {:>9.2} ms", row.verify_ms);
+    println!("  proof                    {:>9} bytes", row.proof_bytes);
+    println!("  memory                   {:>9.1} MiB peak", row.peak_rss_bytes as f64 / (1 << 20) as f64);
+    if let Some(ratio) = row.ratio {
+        println!("  time over the answer's   {ratio:>9.2}");
+    }
+    Ok(())
+}
