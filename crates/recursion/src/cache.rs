@@ -19,11 +19,12 @@ use plonky2::hash::hash_types::RichField;
 use plonky2::iop::generator::WitnessGeneratorRef;
 use plonky2::plonk::circuit_data::{CircuitConfig, CircuitData, CommonCircuitData};
 use plonky2::util::serialization::{
-    DefaultGateSerializer, DefaultGeneratorSerializer, GateSerializer, IoResult, WitnessGeneratorSerializer, Write,
+    DefaultGeneratorSerializer, GateSerializer, IoResult, WitnessGeneratorSerializer, Write,
 };
 
 use crate::backend::build;
 use crate::circuit::{C, CircuitSpec, D, F, WrapTargets, circuit_config};
+use crate::gates::Gates;
 use crate::keys::KeySet;
 use crate::setup::{Circuit, CircuitPair, PairSpec};
 
@@ -81,7 +82,7 @@ pub fn load<S: PairSpec>(path: &Path, spec: &S, wrap: Option<&CircuitConfig>, ke
 /// A circuit from its serialization, `None` unless its halves agree.
 fn circuit_from(data: &[u8]) -> Option<CircuitData<F, C, D>> {
     let generators = DefaultGeneratorSerializer::<C, D>::default();
-    let data = CircuitData::<F, C, D>::from_bytes(data, &DefaultGateSerializer, &generators).ok()?;
+    let data = CircuitData::<F, C, D>::from_bytes(data, &Gates, &generators).ok()?;
     // The prover's half names its key too, and commits to the same constants.
     let (prover, key) = (&data.prover_only, &data.verifier_only);
     let consistent = prover.circuit_digest == key.circuit_digest
@@ -103,7 +104,7 @@ pub(crate) fn store_circuit(path: &Path, data: &CircuitData<F, C, D>) {
 
 /// Plonky2's serialization of a circuit.
 pub(crate) fn circuit_bytes(data: &CircuitData<F, C, D>) -> Result<Vec<u8>, BackendError> {
-    data.to_bytes(&DefaultGateSerializer, &DefaultGeneratorSerializer::<C, D>::default())
+    data.to_bytes(&Gates, &DefaultGeneratorSerializer::<C, D>::default())
         .map_err(|_| BackendError::Internal("a gate or generator of the circuit has no serialization".into()))
 }
 
@@ -111,7 +112,7 @@ pub(crate) fn circuit_bytes(data: &CircuitData<F, C, D>) -> Result<Vec<u8>, Back
 pub(crate) fn circuit_size(data: &CircuitData<F, C, D>) -> Result<usize, BackendError> {
     let mut counter = Counter(0);
     counter
-        .write_circuit_data(data, &DefaultGateSerializer, &DefaultGeneratorSerializer::<C, D>::default())
+        .write_circuit_data(data, &Gates, &DefaultGeneratorSerializer::<C, D>::default())
         .map_err(|_| BackendError::Internal("a gate or generator of the circuit has no serialization".into()))?;
     Ok(counter.0)
 }

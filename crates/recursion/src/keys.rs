@@ -7,10 +7,10 @@ use evergrove_proof::keys::{self, CircuitKey};
 use evergrove_proof::{HeightClass, Profile};
 use plonky2::hash::merkle_tree::MerkleCap;
 use plonky2::plonk::circuit_data::{CommonCircuitData, VerifierOnlyCircuitData};
-use plonky2::util::serialization::DefaultGateSerializer;
 
 use crate::backend::backend_id;
 use crate::circuit::{C, D, F, WrapTargets, from_hash, to_hash};
+use crate::gates::Gates;
 use crate::setup::{Circuit, CircuitPair, PairSpec};
 
 /// A circuit's key in plonky2's form.
@@ -87,7 +87,7 @@ impl KeySet {
 
 /// A pinned key in plonky2's types.
 pub(crate) fn from_pinned(key: &CircuitKey) -> Result<(CommonData, VerifierKey), String> {
-    let common = CommonData::from_bytes(key.common.clone(), &DefaultGateSerializer)
+    let common = CommonData::from_bytes(key.common.clone(), &Gates)
         .map_err(|_| format!("common data of {} do not decode", key.kind))?;
     let cap = MerkleCap(key.cap.iter().map(to_hash).collect());
     Ok((common, VerifierKey { constants_sigmas_cap: cap, circuit_digest: to_hash(&key.circuit_digest) }))
@@ -99,6 +99,6 @@ pub(crate) fn to_pinned(kind: NodeKind, common: &CommonData, key: &VerifierKey) 
         kind,
         cap: key.constants_sigmas_cap.0.iter().map(from_hash).collect(),
         circuit_digest: from_hash(&key.circuit_digest),
-        common: common.to_bytes(&DefaultGateSerializer).expect("every gate in use is one of plonky2's own"),
+        common: common.to_bytes(&Gates).expect("every gate in use is in the list"),
     }
 }

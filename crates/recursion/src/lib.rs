@@ -19,6 +19,7 @@ pub mod baselines;
 pub mod cache;
 pub mod circuit;
 mod convert;
+pub mod gates;
 pub mod keys;
 pub mod paper;
 pub mod prover;

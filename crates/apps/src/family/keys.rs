@@ -11,11 +11,11 @@ use evergrove_primitives::Goldilocks;
 use evergrove_proof::soundness::{CircuitShape, Layer, SoundnessBits};
 use evergrove_proof::{AppId, FriParams, HeightClass, NodeKind as Kind, Profile, Scheme, Statement, keys as pinned};
 use evergrove_recursion::circuit::{F, PlonkyProof, circuit_config, to_hash, to_plonky};
+use evergrove_recursion::gates::Gates;
 use evergrove_recursion::keys::{CommonData, KeySet};
 use evergrove_recursion::setup::{CircuitPair, build_wrap};
 use evergrove_recursion::{CircuitVerifier, backend_id, cache};
 use plonky2::field::types::Field;
-use plonky2::util::serialization::DefaultGateSerializer;
 
 use super::{FamilySpec, Size};
 use crate::MapReduce;
@@ -69,11 +69,11 @@ impl AppKeys {
         fits.then_some(Self { size, set })
     }
 
-    /// Leaves the keys in `dir`. Those with gates that have no serialization among plonky2's own, and those that can not be
+    /// Leaves the keys in `dir`. Those with gates that [`Gates`] does not list, and those that can not be
     /// written, are built anew next time.
     pub fn keep(&self, dir: &Path, spec: &FamilySpec) {
         let common = [Some(&self.set.node_common), self.set.wrap.as_ref().map(|w| &w.0)];
-        if common.into_iter().flatten().any(|c| c.to_bytes(&DefaultGateSerializer).is_err()) {
+        if common.into_iter().flatten().any(|c| c.to_bytes(&Gates).is_err()) {
             return;
         }
         let mut bytes = (self.size.capacity as u32).to_le_bytes().to_vec();

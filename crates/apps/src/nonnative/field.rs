@@ -1,8 +1,9 @@
 //! Elements in a circuit.
 
-use ark_bls12_381::Fq;
 use evergrove_primitives::Goldilocks;
 use evergrove_recursion::circuit::{Builder, D, F};
+use evergrove_recursion::gates::product::{CARRY_OFFSET, Half, MODULUS, QUOTIENT_OFFSET, Row};
+use evergrove_recursion::gates::{CARRY_BITS, ProductGate, RangeGate};
 use plonky2::field::types::{Field, PrimeField64};
 use plonky2::iop::generator::{GeneratedValues, SimpleGenerator};
 use plonky2::iop::target::{BoolTarget, Target};
@@ -10,9 +11,7 @@ use plonky2::iop::witness::{PartitionWitness, Witness, WitnessWrite};
 use plonky2::plonk::circuit_data::CommonCircuitData;
 use plonky2::util::serialization::{Buffer, IoResult, Read, Write};
 
-use super::limbs::{BASE, LIMB_BITS, LIMBS, MODULUS, MODULUS_INVERSE, to_limbs};
-use super::product::{CARRY_OFFSET, Half, ProductGate, QUOTIENT_OFFSET, Row};
-use super::{CARRY_BITS, RangeGate};
+use super::limbs::{BASE, LIMB_BITS, LIMBS, MODULUS_INVERSE};
 
 /// Limbs of an element in a circuit: each below 2^28 where it is a witness, of either sign in sums and differences.
 pub type Element = [Target; LIMBS];
@@ -32,11 +31,6 @@ pub fn limb_check(b: &mut Builder, x: &[Target]) {
     for limb in x {
         RangeGate::<LIMB_BITS>::check(b, *limb);
     }
-}
-
-/// A constant.
-pub fn constant(b: &mut Builder, x: &Fq) -> Element {
-    to_limbs(x).map(|l| b.constant(F::from_canonical_u64(l)))
 }
 
 /// x + y, limb by limb.

@@ -3,28 +3,16 @@
 use ark_bls12_381::Fq;
 use ark_ff::{BigInt, PrimeField};
 use evergrove_primitives::Goldilocks;
+use evergrove_recursion::gates::product::MODULUS;
 
-/// Limbs of an element.
-pub const LIMBS: usize = 14;
-/// Bits of a limb.
-pub const LIMB_BITS: usize = 28;
+pub use evergrove_recursion::gates::product::{LIMB_BITS, LIMBS};
+
 /// 2^28.
 pub(super) const BASE: u64 = 1 << LIMB_BITS;
 
 /// Limbs, the least significant first.
 pub type Limbs = [u64; LIMBS];
 
-/// p = 0x1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaab.
-pub(super) const MODULUS: Limbs = {
-    let p = <Fq as PrimeField>::MODULUS.0;
-    let mut limbs = [0; LIMBS];
-    let mut i = 0;
-    while i < LIMBS {
-        limbs[i] = window(&p, i);
-        i += 1;
-    }
-    limbs
-};
 /// 1/p modulo 2^28.
 pub(super) const MODULUS_INVERSE: u64 = {
     // Newton's iteration doubles the number of right bits.
@@ -37,7 +25,7 @@ pub(super) const MODULUS_INVERSE: u64 = {
 };
 
 /// Bits 28 i to 28 i + 27 of a number.
-const fn window(words: &[u64; 6], i: usize) -> u64 {
+fn window(words: &[u64; 6], i: usize) -> u64 {
     let (word, shift) = (LIMB_BITS * i / 64, LIMB_BITS * i % 64);
     let mut bits = words[word] >> shift;
     if shift + LIMB_BITS > 64 && word + 1 < 6 {
@@ -92,6 +80,8 @@ mod tests {
             assert_eq!(from_limbs(&limbs), Some(x));
             assert_eq!(reduce_limbs(&limbs), x);
         }
+        let words = <Fq as PrimeField>::MODULUS.0;
+        assert_eq!(MODULUS, core::array::from_fn(|i| window(&words, i)));
         assert_eq!(from_limbs(&MODULUS), None);
         assert_eq!(reduce_limbs(&MODULUS), Fq::from(0_u64));
         let mut limbs = to_limbs(&-Fq::from(1_u64));

@@ -10,12 +10,12 @@ use plonky2::gates::gate::GateRef;
 use plonky2::gates::noop::NoopGate;
 use plonky2::plonk::circuit_data::{CircuitConfig, CircuitData};
 use plonky2::recursion::dummy_circuit::{dummy_circuit, dummy_proof};
-use plonky2::util::serialization::DefaultGateSerializer;
 
 use super::{BlockTargets, CompactionTargets, LevelTargets};
 use crate::backend::backend_id;
 use crate::cache;
 use crate::circuit::{Builder, C, D, F, PlonkyProof, circuit_config, from_hash};
+use crate::gates::Gates;
 use crate::keys::{CommonData, VerifierKey, to_pinned};
 use crate::setup::Circuit;
 use crate::verifier::CircuitVerifier;
@@ -94,7 +94,7 @@ impl Cache {
     }
 
     fn stand_in(&self, common: &CommonData) -> Option<PathBuf> {
-        let bytes = common.to_bytes(&DefaultGateSerializer).ok()?;
+        let bytes = common.to_bytes(&Gates).ok()?;
         self.path("stand-in", &[&bytes])
     }
 }

@@ -14,7 +14,6 @@
 //! added, so that they are not negative.
 
 use evergrove_primitives::Goldilocks;
-use evergrove_recursion::circuit::{Builder, D, F};
 use plonky2::field::extension::quadratic::QuadraticExtension;
 use plonky2::field::types::Field;
 use plonky2::gates::gate::Gate;
@@ -27,12 +26,24 @@ use plonky2::plonk::vars::{EvaluationTargets, EvaluationVars, EvaluationVarsBase
 use plonky2::util::serialization::{Buffer, IoResult, Read, Write};
 
 use super::algebra::{Algebra, Constraints, at_extension, at_points, in_circuit};
-use super::limbs::{BASE, LIMBS, MODULUS};
+use crate::circuit::{Builder, D, F};
 
+/// Limbs of an element.
+pub const LIMBS: usize = 14;
+/// Bits of a limb.
+pub const LIMB_BITS: usize = 28;
+/// 2^28.
+const BASE: u64 = 1 << LIMB_BITS;
+/// p = 0x1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaab, the modulus of the base
+/// field of BLS12-381, in limbs.
+pub const MODULUS: [u64; LIMBS] = [
+    0xfffaaab, 0xfefffff, 0x3ffffb9, 0xfffeb15, 0x6241eab, 0xa0f6b0f, 0xf6730d2, 0xf38512b, 0x4774b84, 0x4bacd76,
+    0xba7b643, 0xe69a4b1, 0x1ea397f, 0x1a011,
+];
 /// What is added to a carry.
-pub(super) const CARRY_OFFSET: u64 = 1 << 35;
+pub const CARRY_OFFSET: u64 = 1 << 35;
 /// What is added to each limb of a quotient.
-pub(super) const QUOTIENT_OFFSET: u64 = 1 << 27;
+pub const QUOTIENT_OFFSET: u64 = 1 << 27;
 
 /// Number of wires that hold carries, or coefficients.
 const CARRIES: usize = LIMBS + 1;
@@ -53,20 +64,29 @@ pub struct ProductGate;
 
 /// Which half, in a row modulo p.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Half {
+pub enum Half {
+    /// Coefficients 0 to 13.
     Low,
+    /// Coefficients 26 to 13.
     High,
 }
 
 /// The wires of a row, in the order of its equations.
-pub(super) struct Row<'a> {
-    pub(super) a: &'a [Target; LIMBS],
-    pub(super) b: &'a [Target; LIMBS],
-    pub(super) linear: &'a [Target; LIMBS],
-    pub(super) quotient: &'a [Target; LIMBS],
-    pub(super) carries: &'a [Target; CARRIES],
-    pub(super) scale: Target,
-    pub(super) on: Target,
+pub struct Row<'a> {
+    /// A.
+    pub a: &'a [Target; LIMBS],
+    /// B.
+    pub b: &'a [Target; LIMBS],
+    /// L.
+    pub linear: &'a [Target; LIMBS],
+    /// Q.
+    pub quotient: &'a [Target; LIMBS],
+    /// c_{-1} to c_13, or c_26 to c_12.
+    pub carries: &'a [Target; LIMBS + 1],
+    /// s.
+    pub scale: Target,
+    /// g.
+    pub on: Target,
 }
 
 fn connect(b: &mut Builder, row: usize, first: usize, targets: &[Target]) {
@@ -77,7 +97,7 @@ fn connect(b: &mut Builder, row: usize, first: usize, targets: &[Target]) {
 
 impl ProductGate {
     /// A row modulo p.
-    pub(super) fn reduce(b: &mut Builder, half: Half, wires: &Row<'_>) {
+    pub fn reduce(b: &mut Builder, half: Half, wires: &Row<'_>) {
         let constants = match half {
             Half::Low => vec![F::ONE, F::ZERO],
             Half::High => vec![F::ZERO, F::ONE],
@@ -93,7 +113,7 @@ impl ProductGate {
     }
 
     /// The low coefficients of `factors[0] factors[1] + factors[2] factors[3]`.
-    pub(super) fn accumulate(b: &mut Builder, factors: [&[Target; LIMBS]; 4]) -> [Target; LIMBS] {
+    pub fn accumulate(b: &mut Builder, factors: [&[Target; LIMBS]; 4]) -> [Target; LIMBS] {
         let row = b.add_gate(Self, vec![F::ZERO, F::ZERO]);
         for (first, limbs) in [A, B, LINEAR, QUOTIENT].into_iter().zip(factors) {
             connect(b, row, first, limbs);

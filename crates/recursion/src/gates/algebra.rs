@@ -6,12 +6,13 @@
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::goldilocks::lanes::{Canonical, GoldilocksLanes};
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
-use evergrove_recursion::circuit::{Builder, D, F};
 use plonky2::field::extension::quadratic::QuadraticExtension;
 use plonky2::field::types::{Field, PrimeField64};
 use plonky2::iop::ext_target::ExtensionTarget;
 use plonky2::plonk::plonk_common::reduce_with_powers_ext_circuit;
 use plonky2::plonk::vars::{EvaluationTargets, EvaluationVars, EvaluationVarsBaseBatch};
+
+use crate::circuit::{Builder, D, F};
 
 /// Arithmetic on what constraints are made of.
 pub(super) trait Algebra {
@@ -209,7 +210,6 @@ impl<G: Constraints> Kernel for AtPoints<'_, G> {
 #[cfg(test)]
 mod tests {
     use evergrove_primitives::lanes::available;
-    use evergrove_recursion::circuit::C;
     use plonky2::field::extension::FieldExtension;
     use plonky2::gates::gate::Gate;
     use plonky2::hash::hash_types::{HashOut, HashOutTarget};
@@ -217,7 +217,8 @@ mod tests {
     use plonky2::plonk::circuit_data::CircuitConfig;
 
     use super::*;
-    use crate::nonnative::{ProductGate, RangeGate};
+    use crate::circuit::C;
+    use crate::gates::{ProductGate, RangeGate};
 
     fn lift(x: F) -> Extension {
         <Extension as FieldExtension<D>>::from_basefield(x)

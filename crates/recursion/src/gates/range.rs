@@ -1,6 +1,5 @@
 //! A gate that checks the ranges of several numbers at once.
 
-use evergrove_recursion::circuit::{Builder, D, F};
 use plonky2::field::types::{Field, PrimeField64};
 use plonky2::gates::gate::Gate;
 use plonky2::iop::ext_target::ExtensionTarget;
@@ -12,6 +11,7 @@ use plonky2::plonk::vars::{EvaluationTargets, EvaluationVars, EvaluationVarsBase
 use plonky2::util::serialization::{Buffer, IoResult, Read, Write};
 
 use super::algebra::{Algebra, Constraints, at_extension, at_points, in_circuit};
+use crate::circuit::{Builder, D, F};
 
 /// Bits of a digit. Its constraint has degree 4.
 const DIGIT_BITS: usize = 2;
