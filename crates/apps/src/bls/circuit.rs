@@ -58,6 +58,12 @@ impl PointTargets {
         Congruence { a: &self.y, b: &self.y, linear: &cube, scale: minus_active, on: active.target }.assert(b);
     }
 
+    /// The point where `active`, else the identity.
+    pub(super) fn only_if(&self, b: &mut Builder, active: BoolTarget) -> Self {
+        let limbs = self.limbs().map(|limb| b.mul(active.target, limb));
+        Self::of_output(&limbs)
+    }
+
     /// `[the point is not the identity]`.
     fn is_finite(&self, b: &mut Builder) -> BoolTarget {
         // The curve has no point with y = 0, and limbs that sum to 0 are all 0.

@@ -18,7 +18,7 @@ pub use point::{COMPRESSED_BYTES, KeyError, POINT_ELEMENTS, Point};
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::poseidon::hash_tagged;
-use evergrove_recursion::circuit::Builder;
+use evergrove_recursion::circuit::{Builder, to_plonky};
 use plonky2::iop::target::Target;
 
 use crate::{Leaf, LeafTargets, MapReduce, MapReduceError};
@@ -134,6 +134,18 @@ impl MapReduce for BlsKeys {
         sum.assert_canonical(b);
         let mut out = sum.limbs().to_vec();
         out.push(b.add(left[POINT_ELEMENTS], right[POINT_ELEMENTS]));
+        out
+    }
+
+    /// Sums between the slots need not be below p: their last is.
+    fn fold_circuit(&self, b: &mut Builder, slots: &[LeafTargets]) -> Vec<Target> {
+        let points: Vec<PointTargets> =
+            slots.iter().map(|slot| circuit::open(b, slot).only_if(b, slot.active)).collect();
+        let sum = points.into_iter().reduce(|sum, p| Addition::build(b, &sum, &p).sum);
+        let Some(sum) = sum else { return self.identity().into_iter().map(|x| b.constant(to_plonky(x))).collect() };
+        sum.assert_canonical(b);
+        let mut out = sum.limbs().to_vec();
+        out.push(b.add_many(slots.iter().map(|slot| slot.active.target)));
         out
     }
 }
