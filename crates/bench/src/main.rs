@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+mod bls_keys;
 mod field;
 mod figures;
 mod keys;
@@ -51,6 +52,8 @@ enum Command {
     KeccakStark(stark::Args),
     /// Verification of a batch proof by our verifier and by Plonky2's, and of a batch's canonical digest.
     Plonky2Verify(plonky2_verify::Args),
+    /// The aggregate key of a committee among many keys: proven, refreshed, used; beside one circuit for all.
+    BlsKeys(bls_keys::Args),
     /// A SHA3-256 Merkle tree over leaves of 64 bytes, all levels, beside other libraries.
     MerkleSha3(sha3::Args),
     /// Products of prime field elements that stay in cache, beside ark-ff's.
@@ -85,6 +88,7 @@ fn main() -> anyhow::Result<()> {
         Command::Plonky2Prove(args) => plonky2_prove::run(&args),
         Command::KeccakStark(args) => stark::run(&args),
         Command::Plonky2Verify(args) => plonky2_verify::run(&args),
+        Command::BlsKeys(args) => bls_keys::run(&args),
         Command::MerkleSha3(args) => sha3::run(&args),
         Command::FieldMul(args) => field::run(&args),
         Command::Ntt(args) => ntt::run(&args),

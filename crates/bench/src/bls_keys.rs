@@ -1,0 +1,371 @@
+//! Aggregate keys of BLS signatures: a committee among many keys, proven, refreshed after one signer has changed, and used to
+//! check a signature; beside one circuit for the whole committee, which knows no updates.
+
+use std::collections::HashMap;
+use std::process::Command;
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use ark_bls12_381::Fr;
+use ark_ff::{BigInteger, PrimeField};
+use blst::min_pk::SecretKey;
+use evergrove_apps::MapReduce;
+use evergrove_apps::bls::light_client::{self, CIPHERSUITE, Claim};
+use evergrove_apps::bls::{BlsKeys, Output, Point, rows_per_addition, table};
+use evergrove_apps::family::{AppBackend, FamilySpec, Size};
+use evergrove_commit::batch::{Batch, Input};
+use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
+use evergrove_primitives::Goldilocks;
+use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
+use evergrove_recursion::setup::{Circuit, PairSpec};
+use plonky2::field::types::Field;
+use plonky2::hash::hash_types::HashOut;
+use plonky2::plonk::circuit_builder::CircuitBuilder;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::memory;
+use crate::reckle::timed;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// log2 of the number of keys in the table.
+    #[arg(long, default_value_t = 15)]
+    log_size: u8,
+    /// Signers, at random positions.
+    #[arg(long, default_value_t = 512)]
+    signers: usize,
+    /// Only this profile; else `paper` and `proven`, each in a process of its own.
+    #[arg(long)]
+    profile: Option<Profile>,
+    /// Updates; the median counts.
+    #[arg(long, default_value_t = 3)]
+    repeat: usize,
+    /// log2 of the largest committee that one circuit really proves; up to 2^7 the times are computed from it.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(2..=7))]
+    measured_log: u8,
+    /// Threads, all cores by default.
+    #[arg(long)]
+    threads: Option<usize>,
+    /// One JSON object per line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Our row. Times are wall clock, with the wrap where the profile has one.
+#[derive(Serialize)]
+struct Row {
+    kernel: &'static str,
+    r#impl: &'static str,
+    profile: &'static str,
+    log_size: u8,
+    signers: usize,
+    threads: usize,
+    wrapped: bool,
+    /// Rows of an addition of two points, 135 wires each.
+    rows_per_addition: usize,
+    bucket_capacity: usize,
+    degree_bits: usize,
+    bits_unique_decoding: f64,
+    bits_johnson: f64,
+    commit_s: f64,
+    setup_s: f64,
+    aggregate_s: f64,
+    aggregate_proofs: usize,
+    /// One signer leaves and another joins.
+    update_s: f64,
+    update_proofs: usize,
+    verify_ms: f64,
+    /// The signature under the proven key: two pairings.
+    signature_ms: f64,
+    proof_bytes: usize,
+    peak_rss_bytes: u64,
+}
+
+/// A row of the baseline: one circuit for 2^`height` signers, proven anew for every change.
+#[derive(Serialize)]
+struct Baseline {
+    kernel: &'static str,
+    r#impl: &'static str,
+    profile: &'static str,
+    height: u8,
+    signers: usize,
+    threads: usize,
+    rows: usize,
+    degree_bits: usize,
+    seconds: f64,
+    extrapolated: bool,
+    /// Its seconds for each second of our update.
+    ratio: f64,
+}
+
+const KERNEL: &str = "bls-keys";
+const MESSAGE: &[u8] = b"evergrove-bench bls-keys";
+
+/// Keys of consecutive secrets.
+struct World {
+    keys: Vec<Point>,
+    first: Fr,
+    vector: Vector<MemoryStore>,
+    signers: Vec<u64>,
+    rng: ChaCha8Rng,
+}
+
+fn secret(scalar: Fr) -> anyhow::Result<SecretKey> {
+    SecretKey::from_bytes(&scalar.into_bigint().to_bytes_be()).map_err(|e| anyhow::anyhow!("no secret key: {e:?}"))
+}
+
+fn opening(key: &Point) -> Vec<Goldilocks> {
+    table::numbers(key).map_or(Vec::new(), |n| n.map(Goldilocks::new).to_vec())
+}
+
+impl World {
+    fn build(log_size: u8, signers: usize) -> anyhow::Result<(Self, f64)> {
+        let size = 1_usize << log_size;
+        ensure!(
+            (2..size).contains(&signers),
+            "{signers} signers of {size} keys: choose at least 2, and fewer than keys"
+        );
+        let first = Fr::from(0x5eed_u64) * Fr::from(u64::MAX);
+        let generator = Point::of_key(&secret(Fr::from(1_u64))?.sk_to_pk());
+        const CHUNK: usize = 1 << 10;
+        let chunks: anyhow::Result<Vec<Vec<Point>>> = (0..size.div_ceil(CHUNK))
+            .into_par_iter()
+            .map(|c| {
+                let start = Point::of_key(&secret(first + Fr::from((c * CHUNK) as u64))?.sk_to_pk());
+                let next = |p: &Point| Some(p.add(&generator));
+                Ok(std::iter::successors(Some(start), next).take(CHUNK.min(size - c * CHUNK)).collect())
+            })
+            .collect();
+        let keys = chunks?.concat();
+        let schema = table::schema();
+        let mut vector = Vector::new(log_size, MemoryStore::new())?;
+        let (_, commit_s) = timed(|| {
+            let slots: anyhow::Result<Vec<_>> = (0..size)
+                .into_par_iter()
+                .map(|i| {
+                    let row = table::row(&keys[i]).context("the identity is no key")?;
+                    Ok((i as u64, Some(schema.value(&row)?)))
+                })
+                .collect();
+            Ok(vector.apply(&slots?)?)
+        })?;
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let all: Vec<u64> = (0..size as u64).collect();
+        let mut signers: Vec<u64> = all.choose_multiple(&mut rng, signers).copied().collect();
+        signers.sort_unstable();
+        Ok((Self { keys, first, vector, signers, rng }, commit_s))
+    }
+
+    /// The signature of the signers, made by the sum of their secrets.
+    fn sign(&self) -> anyhow::Result<[u8; 96]> {
+        let sum: Fr = self.signers.iter().map(|i| self.first + Fr::from(*i)).sum();
+        Ok(secret(sum)?.sign(MESSAGE, CIPHERSUITE, &[]).compress())
+    }
+}
+
+type Proofs = HashMap<(Statement, NodeKind), NodeProof>;
+
+/// Makes the proofs that `proofs` lacks; returns the last and how many were made.
+fn prove(
+    backend: &AppBackend,
+    world: &World,
+    batch: &Batch,
+    proofs: &mut Proofs,
+) -> anyhow::Result<(NodeProof, usize)> {
+    let plan = batch.plan(backend.wraps(), |s, kind| proofs.contains_key(&(*s, kind)));
+    let place = |input: &Input| match input {
+        Input::Step(n) => (plan.steps[*n].statement, plan.steps[*n].kind),
+        Input::Existing { statement, kind } => (*statement, *kind),
+    };
+    for step in &plan.steps {
+        let mut witness = step.witness(&world.vector)?;
+        witness.open(|index| anyhow::Ok(opening(&world.keys[index as usize])))?;
+        let inputs: Vec<&NodeProof> = step.inputs.iter().map(|i| &proofs[&place(i)]).collect();
+        let made = witness.prove(backend, &inputs)?;
+        proofs.insert((step.statement, step.kind), made);
+    }
+    Ok((proofs[&place(&plan.result)].clone(), plan.steps.len()))
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let Some(profile) = args.profile else {
+        for profile in [Profile::Paper, Profile::Proven] {
+            let own = std::env::args_os().skip(1);
+            let status =
+                Command::new(std::env::current_exe()?).args(own).args(["--profile", profile.name()]).status()?;
+            ensure!(status.success(), "the run of profile {profile} ended with {status}");
+        }
+        return Ok(());
+    };
+    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
+    let row = measure(args, profile, threads)?;
+    if args.json {
+        println!("{}", serde_json::to_string(&row)?);
+    } else {
+        print_text(&row);
+    }
+    for baseline in baselines(args, profile, threads, row.update_s)? {
+        if args.json {
+            println!("{}", serde_json::to_string(&baseline)?);
+        } else {
+            let Baseline { signers, rows, degree_bits, seconds, extrapolated, ratio, .. } = baseline;
+            let how = if extrapolated { "extrapolated" } else { "measured" };
+            println!(
+                "one circuit for {signers} signers: {rows} rows of 2^{degree_bits}, {seconds:.2} s ({how}), {ratio:.1} times our update"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row> {
+    let (mut world, commit_s) = World::build(args.log_size, args.signers)?;
+    let class = HeightClass::of(args.log_size).context("a height of 1 to 40")?;
+    let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
+    let (backend, setup_s) = timed(|| Ok(AppBackend::load(app, Scheme::Selected, profile, class, None)?))?;
+    let mut batch = Batch::build_as(&world.vector, &world.signers, backend.structure())?;
+    let mut proofs = Proofs::new();
+    let ((mut last, aggregate_proofs), aggregate_s) = timed(|| prove(&backend, &world, &batch, &mut proofs))?;
+    let (mut updates, mut update_proofs) = (Vec::new(), 0);
+    for _ in 0..args.repeat.max(1) {
+        let leaves = *world.signers.choose(&mut world.rng).context("a committee")?;
+        let absent: Vec<u64> =
+            (0..world.keys.len() as u64).filter(|i| world.signers.binary_search(i).is_err()).collect();
+        let joins = *absent.choose(&mut world.rng).context("keys beside the committee's")?;
+        let ((next, made), seconds) = timed(|| {
+            batch = batch.update(&world.vector, &[joins], &[leaves], &[])?;
+            prove(&backend, &world, &batch, &mut proofs)
+        })?;
+        (last, update_proofs) = (next, update_proofs.max(made));
+        updates.push(seconds);
+        world.signers = batch.indices();
+    }
+    let verify: anyhow::Result<Vec<f64>> = (0..15).map(|_| Ok(timed(|| Ok(backend.verify(&last)?))?.1)).collect();
+    let output = Output::from_elements(&last.output).context("an output of the application")?;
+    let signature = world.sign()?;
+    let claim = Claim { message: MESSAGE, signature: &signature, threshold: args.signers as u64 };
+    let check: anyhow::Result<Vec<f64>> =
+        (0..15).map(|_| Ok(timed(|| Ok(light_client::check(&output, &claim)?))?.1)).collect();
+    let (size, bits) = (backend.spec().size(), backend.keys().bits(backend.spec()));
+    Ok(Row {
+        kernel: KERNEL,
+        r#impl: "evergrove",
+        profile: profile.name(),
+        log_size: args.log_size,
+        signers: args.signers,
+        threads,
+        wrapped: backend.wraps(),
+        rows_per_addition: rows_per_addition(),
+        bucket_capacity: size.capacity,
+        degree_bits: size.degree_bits,
+        bits_unique_decoding: bits.unique_decoding,
+        bits_johnson: bits.johnson,
+        commit_s,
+        setup_s,
+        aggregate_s,
+        aggregate_proofs,
+        update_s: median(updates),
+        update_proofs,
+        verify_ms: 1e3 * median(verify?),
+        signature_ms: 1e3 * median(check?),
+        proof_bytes: last.bytes.len(),
+        peak_rss_bytes: memory::resident().1,
+    })
+}
+
+/// One circuit for a committee of 2^2 to 2^7 in a tree of the paper's height: the bucket with as many slots as signers.
+fn baselines(args: &Args, profile: Profile, threads: usize, update_s: f64) -> anyhow::Result<Vec<Baseline>> {
+    const HEIGHT: u8 = 21;
+    let class = HeightClass::of(HEIGHT).context("a height of 1 to 40")?;
+    let mut out: Vec<Baseline> = Vec::new();
+    for height in 2..=7 {
+        let signers = 1 << height;
+        let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
+        let spec = |degree_bits| {
+            FamilySpec::new(app.clone(), Scheme::Selected, profile, class, Size { capacity: signers, degree_bits })
+        };
+        // The configuration does not depend on the degree but for the last polynomial of FRI.
+        let rows = evergrove_recursion::setup::bucket_rows(&spec(13));
+        let degree_bits = rows.next_power_of_two().ilog2() as usize;
+        let (seconds, extrapolated) = match out.last().filter(|_| height > args.measured_log) {
+            Some(last) => {
+                let doublings = degree_bits as i32 - last.degree_bits as i32;
+                (last.seconds * 2f64.powi(doublings), true)
+            }
+            None => (monolithic(&spec(degree_bits), signers, HEIGHT, args.repeat)?, false),
+        };
+        out.push(Baseline {
+            kernel: KERNEL,
+            r#impl: "monolithic",
+            profile: profile.name(),
+            height,
+            signers,
+            threads,
+            rows,
+            degree_bits,
+            seconds,
+            extrapolated,
+            ratio: seconds / update_s,
+        });
+    }
+    Ok(out)
+}
+
+/// Median seconds of a proof of one circuit.
+fn monolithic(spec: &FamilySpec, signers: usize, height: u8, repeat: usize) -> anyhow::Result<f64> {
+    let mut builder = CircuitBuilder::new(spec.spec().config.clone());
+    let targets = spec.bucket(&mut builder);
+    let rows = builder.num_gates();
+    let circuit = Circuit::new(targets, builder.build(), rows);
+    let (mut world, _) = World::build(10, signers)?;
+    while world.vector.height() < height {
+        world.vector.grow()?;
+    }
+    let batch = Batch::build_as(
+        &world.vector,
+        &world.signers,
+        evergrove_commit::batch::Structure::Compressed { capacity: signers },
+    )?;
+    let [node] = batch.nodes()[..] else { anyhow::bail!("a batch of one bucket") };
+    let mut witness = node.witness(&world.vector)?;
+    witness.open(|index| anyhow::Ok(opening(&world.keys[index as usize])))?;
+    let evergrove_commit::batch::Witness::Bucket(witness) = witness else { anyhow::bail!("a bucket's witness") };
+    let mut times = Vec::new();
+    for k in 0..=repeat {
+        let (proof, seconds) =
+            timed(|| circuit.prove(circuit.targets.assign(&witness, HashOut { elements: [Field::ZERO; 4] })?))?;
+        if k == 0 {
+            // The first proof records the order of witness generation.
+            circuit.data.verify(proof)?;
+        } else {
+            times.push(seconds);
+        }
+    }
+    Ok(median(times))
+}
+
+fn print_text(row: &Row) {
+    let Row { profile, signers, log_size, threads, bucket_capacity, degree_bits, .. } = row;
+    println!("{signers} signers of 2^{log_size} keys, profile {profile}, {threads} threads");
+    println!("  addition              {} rows", row.rows_per_addition);
+    println!(
+        "  circuits              {bucket_capacity} keys a bucket, 2^{degree_bits} rows; made in {:.1} s",
+        row.setup_s
+    );
+    println!("  commit                {:.2} s", row.commit_s);
+    println!("  aggregate             {:.2} s, {} proofs", row.aggregate_s, row.aggregate_proofs);
+    println!("  one signer changes    {:.2} s, {} proofs", row.update_s, row.update_proofs);
+    println!("  verify                {:.2} ms; the signature {:.2} ms", row.verify_ms, row.signature_ms);
+    println!("  proof                 {} bytes, {:.1} bits unique decoding", row.proof_bytes, row.bits_unique_decoding);
+    println!("  peak memory           {} MiB", row.peak_rss_bytes >> 20);
+}
