@@ -155,7 +155,7 @@ fn applications_live_beside_batches_through_updates() {
             Changes { clear: vec![0, 2, 3], ..set(&[(50, 5), (51, 6)]) },
             Changes {
                 add: vec![("some".into(), vec![50])],
-                remove: vec![("some".into(), vec![1])],
+                remove: vec![("some".into(), vec![1]), ("plain".into(), vec![1])],
                 clear: vec![1],
                 ..Changes::default()
             },
@@ -188,7 +188,7 @@ fn applications_live_beside_batches_through_updates() {
         kept,
         [
             ("all", Scheme::Complete, Some(app()), filled),
-            ("plain", Scheme::Evergrove, None, 6),
+            ("plain", Scheme::Evergrove, None, 5),
             ("some", Scheme::Selected, Some(app()), 6)
         ]
     );

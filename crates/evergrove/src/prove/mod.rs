@@ -141,8 +141,9 @@ impl<'a> Prover<'a> {
         let kind = if spec.wraps { NodeKind::Wrap } else { batch.root().kind() };
         let record_of = |bytes: &[u8]| ProvenRecord {
             epoch: epoch.number,
-            height: statement.height,
-            root: statement.root.to_bytes(),
+            // Of all rows, the statement may be about the vector as grown to a block.
+            height: epoch.commitment.height,
+            root: epoch.commitment.root.to_bytes(),
             canonical: statement.canonical.to_bytes(),
             key: root.0,
             kind: kind.code(),
