@@ -6,15 +6,15 @@ mod world;
 
 use std::sync::Arc;
 
-use evergrove_apps::MapReduce;
-use evergrove_apps::family::AppBackend;
+use evergrove_apps::family::{AppBackend, AppKeys, Size};
 use evergrove_apps::samples::{Sequence, Tally};
+use evergrove_apps::{AppId, MapReduce};
 use evergrove_commit::batch::{Batch, Structure};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::{Commitment, HeightClass, Profile, Scheme, Statement};
 
-use world::{COMPLETE, Proofs, SELECTED, output, prove, value, vector};
+use world::{COMPLETE, Proofs, SELECTED, cache, output, prove, value, vector};
 
 /// Every part of what a proof states, changed, is refused.
 fn refuses_other_statements(backend: &AppBackend, proof: &NodeProof) {
@@ -135,6 +135,56 @@ fn sizes_and_bits_are_as_recorded() {
         )
     };
     insta::assert_snapshot!("sizes_paper", [size(&SELECTED), size(&COMPLETE)].join("\n"));
+}
+
+#[test]
+#[ignore = "minutes: searches the shape of every circuit"]
+fn sizes_of_every_profile_are_as_recorded() {
+    let apps: [(Arc<dyn MapReduce>, Scheme); 3] = [
+        (Arc::new(Tally::new(20)), Scheme::Selected),
+        (Arc::new(Tally::new(20)), Scheme::Complete),
+        (Arc::new(Sequence), Scheme::Complete),
+    ];
+    let mut lines = Vec::new();
+    for profile in Profile::ALL {
+        for class in HeightClass::ALL {
+            for (app, scheme) in &apps {
+                let (size, _) = Size::of(app, *scheme, profile, class).unwrap();
+                let Size { capacity, degree_bits } = size;
+                let (name, height) = (app.name(), class.height_max());
+                lines.push(format!("{profile} {height} {name} {scheme}: {capacity} in 2^{degree_bits} rows"));
+            }
+        }
+    }
+    insta::assert_snapshot!("sizes", lines.join("\n"));
+}
+
+#[test]
+fn circuits_and_keys_come_back_from_the_cache() {
+    let (keys, app) = (COMPLETE.keys(), COMPLETE.spec().app().clone());
+    let kept = |app: &AppId, scheme| AppKeys::kept(&cache(), app, scheme, Profile::Paper, HeightClass::H27);
+    assert_eq!(kept(&app.id(), Scheme::Complete), Some(keys.clone()));
+    assert_eq!(kept(&app.id(), Scheme::Selected), None);
+    assert_eq!(kept(&Tally::new(20).id(), Scheme::Complete), None);
+    let again = AppBackend::load(app.clone(), Scheme::Complete, Profile::Paper, HeightClass::H27, Some(&cache()));
+    let again = again.unwrap();
+    assert_eq!(again.keys(), keys);
+    let vector = vector(20, [3, 4]);
+    let batch = Batch::build_as(&vector, &[], again.structure()).unwrap();
+    let (proof, _) = prove(&again, &vector, &batch, &mut Proofs::new());
+    COMPLETE.verify(&proof).unwrap();
+    // A damaged file is no file.
+    for entry in std::fs::read_dir(cache()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "keys") {
+            let mut bytes = std::fs::read(&path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            std::fs::write(&path, bytes).unwrap();
+        }
+    }
+    assert_eq!(kept(&app.id(), Scheme::Complete), None);
+    std::fs::remove_dir_all(cache()).unwrap();
 }
 
 #[test]

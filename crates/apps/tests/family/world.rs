@@ -1,6 +1,7 @@
 //! Two applications, vectors, and plans carried out.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use evergrove_apps::family::AppBackend;
@@ -19,7 +20,16 @@ pub(crate) fn backend(app: impl MapReduce + 'static, scheme: Scheme) -> AppBacke
 }
 
 pub(crate) static SELECTED: LazyLock<AppBackend> = LazyLock::new(|| backend(Tally::new(20), Scheme::Selected));
-pub(crate) static COMPLETE: LazyLock<AppBackend> = LazyLock::new(|| backend(Sequence, Scheme::Complete));
+/// Left in [`cache`] as well.
+pub(crate) static COMPLETE: LazyLock<AppBackend> = LazyLock::new(|| {
+    let _ = std::fs::remove_dir_all(cache());
+    AppBackend::load(Arc::new(Sequence), Scheme::Complete, Profile::Paper, HeightClass::H27, Some(&cache())).unwrap()
+});
+
+/// Where the circuits of [`COMPLETE`] lie.
+pub(crate) fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("app-circuits")
+}
 
 pub(crate) fn value(index: u64) -> Value {
     [index % 1000, index, 7, Goldilocks::ORDER - 1 - index].map(Goldilocks::new)
