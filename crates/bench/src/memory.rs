@@ -1,4 +1,4 @@
-//! Memory of this process, from the kernel.
+//! Memory and processor time of this process, from the kernel.
 
 /// Resident set now and at its peak, in bytes; zeros where the kernel does not tell.
 pub(crate) fn resident() -> (u64, u64) {
@@ -21,4 +21,16 @@ pub(crate) fn available() -> u64 {
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = info.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
     line.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+/// Seconds that the threads of this process have run so far, those that have ended apart; 0 where the kernel does not tell.
+///
+/// On a busy machine this tells more than the wall clock, though threads that wait for work may run meanwhile.
+pub(crate) fn processor_seconds() -> f64 {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
+    let run = |thread: std::fs::DirEntry| -> Option<u64> {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse().ok()
+    };
+    threads.flatten().filter_map(run).sum::<u64>() as f64 / 1e9
 }

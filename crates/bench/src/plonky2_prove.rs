@@ -1,8 +1,10 @@
 //! `evergrove-bench plonky2-prove`: proofs of the bucket, merge and wrap circuits by our prover and by Plonky2's.
 
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use evergrove_commit::batch::Witness;
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector, vc};
 use evergrove_primitives::Goldilocks;
@@ -10,11 +12,14 @@ use evergrove_primitives::lanes::{self, Isa};
 use evergrove_proof::{HeightClass, Profile, Statement};
 use evergrove_recursion::Plonky2Backend;
 use evergrove_recursion::circuit::{C, D, F};
-use evergrove_recursion::prover::{Phase, Prover};
+use evergrove_recursion::prover::{Category, Observer, Prover, ProverKind, Step, Trace, Work};
 use plonky2::iop::witness::PartialWitness;
 use plonky2::plonk::circuit_data::CircuitData;
-use serde::Serialize;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
 
+use crate::reckle::timed;
 use crate::{memory, turns};
 
 #[derive(clap::Args)]
@@ -28,12 +33,21 @@ pub(crate) struct Args {
     /// Proofs by each prover, of which the median counts.
     #[arg(long, default_value_t = 5)]
     runs: usize,
+    /// Also measure this many proofs of the merge at a time: on all threads, and on one thread each.
+    #[arg(long, value_name = "N")]
+    at_once: Option<usize>,
     /// Run our prover also on this instruction set: portable, avx2, avx512 or avx512ifma. Repeat for more.
     #[arg(long, value_name = "NAME", value_parser = isa)]
     isa: Vec<Isa>,
     /// Directory in which circuits are kept from run to run.
     #[arg(long, value_name = "DIR")]
-    keys: Option<std::path::PathBuf>,
+    keys: Option<PathBuf>,
+    /// Write what each phase of our proofs took to this file, as a trace in Chrome's JSON format.
+    #[arg(long, value_name = "FILE")]
+    timings: Option<PathBuf>,
+    /// Print the memory of one prover's proofs in this process, and nothing else.
+    #[arg(long, hide = true, value_name = "NAME")]
+    footprint: Option<ProverKind>,
     /// Print JSON, one object per line.
     #[arg(long)]
     json: bool,
@@ -42,6 +56,16 @@ pub(crate) struct Args {
 pub(crate) fn isa(name: &str) -> Result<Isa, String> {
     let known = lanes::available().find(|i| i.to_string() == name);
     known.ok_or_else(|| format!("this CPU has no {name}"))
+}
+
+/// What a category of our phases took: the median of its seconds, and what it was made of.
+#[derive(Serialize)]
+struct Part {
+    phase: &'static str,
+    seconds: f64,
+    hashes: u64,
+    multiplications: u64,
+    bytes: u64,
 }
 
 /// One prover on one circuit.
@@ -57,14 +81,27 @@ struct Row {
     seconds: f64,
     /// The implementation's seconds per second of ours.
     ratio: f64,
-    /// By how much the resident set grew during a proof, at most.
-    peak_bytes: u64,
+    /// Least processor time of all threads together.
+    processor_seconds: f64,
+    #[serde(flatten)]
+    memory: Option<Memory>,
     /// Of our prover: seconds to make its tables, their bytes, and those of the buffers of one proof.
     #[serde(skip_serializing_if = "Option::is_none")]
     tables: Option<(f64, [usize; 2])>,
-    /// Seconds by phase, of the last proof.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    phases: Vec<(String, f64)>,
+    phases: Vec<Part>,
+    /// Proofs that were made at a time, if more than one; the seconds are then those of all over their number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_once: Option<usize>,
+}
+
+/// Bytes that proofs by one prover take in a process of its own, beyond the loaded circuits.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Memory {
+    /// The peak while two buckets, their merge and its wrap are proven one after the other, tables included.
+    peak_bytes: u64,
+    /// By how much two proofs of the merge at a time exceed it.
+    concurrent_bytes: u64,
 }
 
 impl Row {
@@ -74,27 +111,72 @@ impl Row {
             return Ok(());
         }
         let Self { profile, circuit, size, threads, seconds, ratio, .. } = self;
+        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        let memory = self.memory.map_or(String::new(), |m| {
+            format!(", {:.0} MiB, {:.0} for another at a time", mib(m.peak_bytes), mib(m.concurrent_bytes))
+        });
         println!(
-            "{profile:8} {circuit:6} {size:6} rows, {threads} threads, {:20} {seconds:8.4} s, {ratio:5.2} times ours, {:5.0} MiB",
-            self.r#impl,
-            self.peak_bytes as f64 / f64::from(1 << 20)
+            "{profile:8} {circuit:6} {size:6} rows, {threads} threads, {:20} {seconds:8.4} s, {ratio:5.2} times ours, {:.4} s of processor time{memory}",
+            self.r#impl, self.processor_seconds,
         );
-        let phases: Vec<String> = self.phases.iter().map(|(p, s)| format!("{p} {:.1}", s * 1e3)).collect();
-        if !phases.is_empty() {
-            println!("         ms: {}", phases.join(", "));
+        let parts: Vec<String> = self.phases.iter().map(|p| format!("{} {:.1}", p.phase, p.seconds * 1e3)).collect();
+        if !parts.is_empty() {
+            println!("         ms: {}", parts.join(", "));
         }
         Ok(())
     }
 }
 
+/// A circuit with what it is proven from.
+struct Subject<'a> {
+    name: &'static str,
+    circuit: &'a CircuitData<F, C, D>,
+    inputs: PartialWitness<F>,
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads).build()?;
     let profiles = if args.profile.is_empty() { &Profile::ALL[..] } else { &args.profile };
-    pool.install(|| profiles.iter().try_for_each(|p| profile(args, *p)))
+    let trace = Trace::new({
+        let start = Instant::now();
+        move || start.elapsed()
+    });
+    for profile in profiles {
+        let backend = Plonky2Backend::load(*profile, HeightClass::H27, args.keys.as_deref())?;
+        if let Some(kind) = args.footprint {
+            let memory = pool.install(|| memory_here(backend.with_prover(kind)))?;
+            println!("{}", serde_json::to_string(&memory)?);
+            return Ok(());
+        }
+        let memory =
+            [memory_of(args, *profile, ProverKind::Evergrove)?, memory_of(args, *profile, ProverKind::Plonky2)?];
+        pool.install(|| {
+            let subjects = subjects(&backend)?;
+            subjects.iter().try_for_each(|subject| measure(args, *profile, subject, memory, &trace))?;
+            match args.at_once {
+                Some(at_once) => throughput(args, *profile, &subjects, at_once),
+                None => Ok(()),
+            }
+        })?;
+    }
+    if let Some(path) = &args.timings {
+        let about = [
+            ("program", concat!("evergrove-bench ", env!("CARGO_PKG_VERSION")).into()),
+            ("prover", ProverKind::Evergrove.name().into()),
+            ("isa", Isa::detect().to_string().into()),
+            ("threads", args.threads.into()),
+        ];
+        let json = trace.to_json(Map::from_iter(about.map(|(key, value)| (key.into(), value))));
+        std::fs::write(path, format!("{json}\n")).with_context(|| format!("writing {}", path.display()))?;
+        if !args.json {
+            println!("{trace}");
+        }
+    }
+    Ok(())
 }
 
-fn profile(args: &Args, profile: Profile) -> anyhow::Result<()> {
-    let backend = Plonky2Backend::load(profile, HeightClass::H27, args.keys.as_deref())?;
+/// A full bucket, the merge of two, and their wrap.
+fn subjects(backend: &Plonky2Backend) -> anyhow::Result<Vec<Subject<'_>>> {
     // Two full buckets, side by side.
     let (height, m) = (27, backend.capacity() as u64);
     let far = 1 << 26;
@@ -102,7 +184,7 @@ fn profile(args: &Args, profile: Profile) -> anyhow::Result<()> {
     let mut vector = Vector::new(height, MemoryStore::new())?;
     let value = |i: u64| core::array::from_fn(|k| Goldilocks::reduce(i * 31 + k as u64));
     vector.apply(&members.iter().map(|i| (*i, Some(value(*i)))).collect::<Vec<_>>())?;
-    let pp = vc::r#gen(height, &backend)?;
+    let pp = vc::r#gen(height, backend)?;
     let (_, data) = vc::agg(&pp, &members, &vector)?;
     let proof = |s: &Statement, kind| -> &NodeProof { &data.proofs[&(*s, kind)] };
     let nodes = data.batch.nodes();
@@ -110,57 +192,120 @@ fn profile(args: &Args, profile: Profile) -> anyhow::Result<()> {
     let merge = nodes.iter().find(|n| n.kind() == NodeKind::Merge).context("a merge")?;
     let Witness::Bucket(witness) = bucket.witness(&vector)? else { anyhow::bail!("a bucket's witness") };
     let pair = backend.circuits();
-    measure(args, profile, "bucket", &pair.bucket.data, &backend.bucket_inputs(&witness)?)?;
+    let mut subjects =
+        vec![Subject { name: "bucket", circuit: &pair.bucket.data, inputs: backend.bucket_inputs(&witness)? }];
     let Witness::Merge(witness) = merge.witness(&vector)? else { anyhow::bail!("a merge's witness") };
     let mut children = nodes.iter().filter(|n| n.kind() == NodeKind::Bucket).collect::<Vec<_>>();
     children.sort_by_key(|n| n.statement.base);
     let [left, right] = [0, 1].map(|i| proof(&children[i].statement, NodeKind::Bucket));
-    measure(args, profile, "merge", &pair.merge.data, &backend.merge_inputs(left, right, &witness)?)?;
+    let inputs = backend.merge_inputs(left, right, &witness)?;
+    subjects.push(Subject { name: "merge", circuit: &pair.merge.data, inputs });
     if let Some(wrap) = backend.wrap_circuit() {
         let top = proof(&merge.statement, NodeKind::Merge);
-        measure(args, profile, "wrap", &wrap.data, &backend.wrap_inputs(top)?)?;
+        subjects.push(Subject { name: "wrap", circuit: &wrap.data, inputs: backend.wrap_inputs(top)? });
     }
-    Ok(())
+    Ok(subjects)
+}
+
+/// Proofs in this process.
+fn memory_here(backend: Plonky2Backend) -> anyhow::Result<Memory> {
+    let loaded = memory::start_peak();
+    let subjects = subjects(&backend)?;
+    let peak_bytes = memory::resident().1.saturating_sub(loaded);
+    let merge = subjects.iter().find(|s| s.name == "merge").context("a merge")?;
+    let prove = || backend.circuits().merge.prove(merge.inputs.clone()).map(drop);
+    let (one, other) = rayon::join(prove, prove);
+    one.and(other)?;
+    let both = memory::resident().1.saturating_sub(loaded);
+    Ok(Memory { peak_bytes, concurrent_bytes: both - peak_bytes })
+}
+
+/// [`memory_here`] in a process of its own.
+fn memory_of(args: &Args, profile: Profile, kind: ProverKind) -> anyhow::Result<Memory> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["plonky2-prove", "--footprint", kind.name(), "--profile", profile.name()]);
+    command.args(["--threads", &args.threads.to_string()]);
+    if let Some(keys) = &args.keys {
+        command.arg("--keys").arg(keys);
+    }
+    let output = command.stderr(std::process::Stdio::inherit()).output()?;
+    ensure!(output.status.success(), "measuring the memory of {kind} ended with {}", output.status);
+    serde_json::from_slice(&output.stdout).with_context(|| format!("the memory of {kind}"))
+}
+
+/// Seconds and work by category, of one proof.
+#[derive(Clone, Copy, Default)]
+struct Phases([(f64, Work); Category::ALL.len()]);
+
+impl Phases {
+    fn add(&mut self, step: &Step, seconds: f64) {
+        let at = Category::ALL.iter().position(|c| *c == step.category());
+        if let Some((sum, work)) = at.and_then(|at| self.0.get_mut(at)) {
+            *sum += seconds;
+            *work = *work + step.work;
+        }
+    }
+
+    /// The medians of some proofs.
+    fn medians(proofs: &[Self]) -> Vec<Part> {
+        let part = |(at, category): (usize, &Category)| {
+            let mut seconds: Vec<f64> = proofs.iter().map(|p| p.0[at].0).collect();
+            seconds.sort_by(f64::total_cmp);
+            let work = proofs.last().map_or(Work::default(), |p| p.0[at].1);
+            let Work { hashes, multiplications, bytes, .. } = work;
+            let seconds = seconds.get(seconds.len() / 2).copied().unwrap_or(0.0);
+            Part { phase: category.name(), seconds, hashes, multiplications, bytes }
+        };
+        Category::ALL.iter().enumerate().map(part).collect()
+    }
 }
 
 /// All provers on one circuit, in turns. Plonky2's verifier checks a proof of each first.
 fn measure(
     args: &Args,
     profile: Profile,
-    name: &'static str,
-    circuit: &CircuitData<F, C, D>,
-    inputs: &PartialWitness<F>,
+    subject: &Subject<'_>,
+    memory: [Memory; 2],
+    trace: &Trace,
 ) -> anyhow::Result<()> {
+    let Subject { name, circuit, inputs } = subject;
     let mut isas = vec![Isa::detect()];
     isas.extend(args.isa.iter().copied().filter(|i| *i != Isa::detect()));
-    let start = Instant::now();
-    let mut ours = vec![Prover::new(circuit)?];
-    let tables_seconds = start.elapsed().as_secs_f64();
+    let (first, tables_seconds) = timed(|| Ok(Prover::new(circuit)?))?;
+    let mut ours = vec![first];
     for isa in &isas[1..] {
         ours.push(Prover::on(*isa, circuit)?);
     }
-    let mut peaks = vec![0; isas.len() + 1];
-    let mut phases: Vec<(Phase, f64)> = Vec::new();
+    let mut proofs: Vec<Phases> = Vec::new();
     let mut verified = vec![false; isas.len() + 1];
+    let mut processor = vec![f64::INFINITY; isas.len() + 1];
     let medians = turns::medians(isas.len() + 1, args.runs, |k| {
-        let before = memory::start_peak();
+        let inputs = inputs.clone();
+        let before = memory::processor_seconds();
         let start = Instant::now();
         let proof = match ours.get(k) {
-            Some(prover) => {
-                let (mut last, mut ended) = (start, Vec::new());
-                let proof = prover.prove_observed(circuit, inputs.clone(), &mut |phase| {
-                    ended.push((phase, last.elapsed().as_secs_f64()));
-                    last = Instant::now();
+            Some(prover) if k == 0 => {
+                // The first proof, of the turn that is not counted, records the order of the witness.
+                let mut traced = verified[0].then(|| trace.proof(name, circuit.common.degree()));
+                let (mut last, mut phases) = (start, Phases::default());
+                let proof = prover.prove_observed(circuit, inputs, &mut |step| {
+                    let now = Instant::now();
+                    phases.add(&step, (now - last).as_secs_f64());
+                    last = now;
+                    if let Some(traced) = &mut traced {
+                        traced(step);
+                    }
                 })?;
-                if k == 0 {
-                    phases = ended;
+                if verified[0] {
+                    proofs.push(phases);
                 }
                 proof
             }
-            None => circuit.prove(inputs.clone())?,
+            Some(prover) => prover.prove(circuit, inputs)?,
+            None => circuit.prove(inputs)?,
         };
         let seconds = start.elapsed().as_secs_f64();
-        peaks[k] = peaks[k].max(memory::resident().1.saturating_sub(before));
+        processor[k] = processor[k].min(memory::processor_seconds() - before);
         if !core::mem::replace(&mut verified[k], true) {
             circuit.verify(proof.clone())?;
         }
@@ -168,10 +313,10 @@ fn measure(
     })?;
     ensure!(verified.iter().all(|v| *v), "a prover made no proof");
     for (k, seconds) in medians.iter().enumerate() {
-        let by = match isas.get(k) {
-            Some(_) if k == 0 => "evergrove".into(),
-            Some(isa) => format!("evergrove-{isa}"),
-            None => "plonky2".to_owned(),
+        let (by, memory) = match isas.get(k) {
+            Some(_) if k == 0 => ("evergrove".into(), Some(memory[0])),
+            Some(isa) => (format!("evergrove-{isa}"), None),
+            None => ("plonky2".to_owned(), Some(memory[1])),
         };
         let row = Row {
             kernel: "plonky2-prove",
@@ -182,12 +327,58 @@ fn measure(
             threads: args.threads,
             seconds: *seconds,
             ratio: seconds / medians[0],
-            peak_bytes: peaks[k],
+            processor_seconds: processor[k],
+            memory,
             tables: (k == 0).then(|| (tables_seconds, ours[0].memory())),
-            phases: match k {
-                0 => phases.iter().map(|(p, s)| (format!("{p:?}").to_lowercase(), *s)).collect(),
-                _ => Vec::new(),
-            },
+            phases: if k == 0 { Phases::medians(&proofs) } else { Vec::new() },
+            at_once: None,
+        };
+        row.print(args.json)?;
+    }
+    Ok(())
+}
+
+/// Proofs of the merge one after the other, several at a time on the same threads, and several on a thread each.
+fn throughput(args: &Args, profile: Profile, subjects: &[Subject<'_>], at_once: usize) -> anyhow::Result<()> {
+    let Subject { circuit, inputs, .. } = subjects.iter().find(|s| s.name == "merge").context("a merge")?;
+    let prover = Prover::new(circuit)?;
+    let prove = || prover.prove(circuit, inputs.clone()).map(|proof| proof.public_inputs);
+    let alone = (0..at_once).map(|_| rayon::ThreadPoolBuilder::new().num_threads(1).build());
+    let alone = alone.collect::<Result<Vec<_>, _>>()?;
+    let mut processor = [f64::INFINITY; 3];
+    let medians = turns::medians(3, args.runs, |k| {
+        let before = memory::processor_seconds();
+        let start = Instant::now();
+        let proofs: Vec<anyhow::Result<_>> = match k {
+            0 => (0..at_once).map(|_| prove()).collect(),
+            1 => (0..at_once).into_par_iter().with_max_len(1).map(|_| prove()).collect(),
+            _ => std::thread::scope(|scope| {
+                let threads: Vec<_> = alone.iter().map(|pool| scope.spawn(|| pool.install(prove))).collect();
+                let join =
+                    |t: std::thread::ScopedJoinHandle<'_, _>| t.join().unwrap_or_else(|_| bail!("a proof panicked"));
+                threads.into_iter().map(join).collect()
+            }),
+        };
+        let seconds = start.elapsed().as_secs_f64() / at_once as f64;
+        processor[k] = processor[k].min((memory::processor_seconds() - before) / at_once as f64);
+        Ok((seconds, proofs.into_iter().collect::<anyhow::Result<Vec<_>>>()?))
+    })?;
+    let ways = ["evergrove", "evergrove-shared", "evergrove-alone"];
+    for ((by, seconds), processor_seconds) in ways.into_iter().zip(&medians).zip(processor) {
+        let row = Row {
+            kernel: "plonky2-prove",
+            r#impl: by.into(),
+            circuit: "merge",
+            profile: profile.name(),
+            size: circuit.common.degree(),
+            threads: args.threads,
+            seconds: *seconds,
+            ratio: seconds / medians[0],
+            processor_seconds,
+            memory: None,
+            tables: None,
+            phases: Vec::new(),
+            at_once: Some(at_once),
         };
         row.print(args.json)?;
     }

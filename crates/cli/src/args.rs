@@ -94,7 +94,7 @@ pub(crate) struct ProvingArgs {
     /// Prover of the circuits: evergrove, or plonky2 for Plonky2's own; both make proofs for the same keys
     #[arg(long, value_name = "NAME", default_value_t, value_parser = parse_prover)]
     pub(crate) prover: ProverKind,
-    /// Write the duration of every proof to this file, a JSON object a line
+    /// Write what each phase of every proof took to this file, as a trace in Chrome's JSON format, and print it as a table
     #[arg(long, value_name = "FILE")]
     pub(crate) timings: Option<PathBuf>,
 }

@@ -12,13 +12,16 @@ use evergrove_commit::{
 use evergrove_proof::keys::pinned_paper;
 use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
 use evergrove_recursion::paper::{PaperBackend, PaperVerifier};
+use evergrove_recursion::prover::{Observer, Trace};
 use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, ProverKind, backend_id};
 
 /// The backend that proves where none is named.
 pub(crate) const DEFAULT: &str = "plonky2";
 
-/// Backends that prove, with this prover, and verify. Proving keys are kept in `keys`, where it is given.
-pub(crate) fn provers(keys: Option<PathBuf>, prover: ProverKind) -> Backends {
+/// Backends that prove, with this prover, and verify. Proving keys are kept in `keys`, where it is given; of our scheme's proofs
+/// `trace` is told.
+pub(crate) fn provers(keys: Option<PathBuf>, prover: ProverKind, trace: Option<&Trace>) -> Backends {
+    let observer = observer(trace);
     let mut backends = natives();
     for spec in paper_specs() {
         let (profile, class, keys) = (spec.profile, spec.class, keys.clone());
@@ -28,16 +31,21 @@ pub(crate) fn provers(keys: Option<PathBuf>, prover: ProverKind) -> Backends {
         });
     }
     for spec in plonky2_specs() {
-        let (profile, class, keys) = (spec.profile, spec.class, keys.clone());
+        let (profile, class, keys, observer) = (spec.profile, spec.class, keys.clone(), observer.clone());
         backends.register(spec, move || {
-            let backend: Arc<dyn RecursionBackend> = {
-                let backend = Plonky2Backend::load(profile, class, keys.as_deref())?;
-                Arc::new(backend.with_prover(prover))
+            let backend = Plonky2Backend::load(profile, class, keys.as_deref())?.with_prover(prover);
+            let backend = match &observer {
+                Some(observer) => backend.with_observer(observer),
+                None => backend,
             };
-            Ok(backend)
+            Ok(Arc::new(backend) as Arc<dyn RecursionBackend>)
         });
     }
     backends
+}
+
+fn observer(trace: Option<&Trace>) -> Option<Arc<dyn Observer>> {
+    trace.map(|trace| Arc::new(trace.clone()) as Arc<dyn Observer>)
 }
 
 /// Backends that verify with pinned keys and build no circuit.
@@ -74,6 +82,7 @@ pub(crate) fn add_apps(
     store: &Store,
     keys: Option<&Path>,
     prover: ProverKind,
+    trace: Option<&Trace>,
 ) -> Result<(), anyhow::Error> {
     let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
     for batch in store.batches()? {
@@ -87,10 +96,11 @@ pub(crate) fn add_apps(
                 app,
                 keys,
                 prover,
+                trace,
             );
         } else {
             let spec = app_spec(&app, batch.scheme, batch.profile, class, keys)?;
-            add_app(backends, spec, app, keys, prover);
+            add_app(backends, spec, app, keys, prover, trace);
         }
     }
     Ok(())
@@ -124,12 +134,17 @@ pub(crate) fn add_app(
     app: Arc<dyn MapReduce>,
     keys: Option<&Path>,
     prover: ProverKind,
+    trace: Option<&Trace>,
 ) {
     let (scheme, profile, class) = (spec.scheme, spec.profile, spec.class);
-    let keys = keys.map(Path::to_path_buf);
+    let (keys, observer) = (keys.map(Path::to_path_buf), observer(trace));
     backends.register(spec, move || {
-        let backend = AppBackend::load(app.clone(), scheme, profile, class, keys.as_deref())?;
-        Ok(Arc::new(backend.with_prover(prover)) as Arc<dyn RecursionBackend>)
+        let backend = AppBackend::load(app.clone(), scheme, profile, class, keys.as_deref())?.with_prover(prover);
+        let backend = match &observer {
+            Some(observer) => backend.with_observer(observer),
+            None => backend,
+        };
+        Ok(Arc::new(backend) as Arc<dyn RecursionBackend>)
     });
 }
 
@@ -182,15 +197,16 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
             merge_seconds: 2.0 * node,
             wrap_seconds: 2.0 * node,
             memory_bytes: 64 << 20,
+            concurrent_bytes: 16 << 20,
         };
     }
     if spec.scheme == Scheme::RecklePaper {
         // A block takes little, a level what a merge takes; every level has a circuit of its own.
         let levels = f64::from(spec.class.height_max()) - f64::from(Scheme::BLOCK_HEIGHT);
-        let (level, circuit, wrap) = match spec.profile {
-            Profile::Paper => (0.23, 75 << 20, 0.2),
-            Profile::Johnson => (0.53, 150 << 20, 0.0),
-            Profile::Proven => (1.1, 300 << 20, 0.0),
+        let (level, circuit, wrap, proof) = match spec.profile {
+            Profile::Paper => (0.23, 75 << 20, 0.2, 192 << 20),
+            Profile::Johnson => (0.53, 150 << 20, 0.0, 384 << 20),
+            Profile::Proven => (1.1, 300 << 20, 0.0, 768 << 20),
         };
         return NodeCosts {
             setup_seconds: levels * level * 4.0,
@@ -198,6 +214,7 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
             merge_seconds: level,
             wrap_seconds: wrap,
             memory_bytes: levels as u64 * circuit + (1 << 30),
+            concurrent_bytes: proof,
         };
     }
     match spec.profile {
@@ -207,6 +224,7 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
             merge_seconds: 0.23,
             wrap_seconds: 0.2,
             memory_bytes: 1 << 30,
+            concurrent_bytes: 192 << 20,
         },
         Profile::Johnson => NodeCosts {
             setup_seconds: 4.0,
@@ -214,6 +232,7 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
             merge_seconds: 0.53,
             wrap_seconds: 0.0,
             memory_bytes: 3 << 29,
+            concurrent_bytes: 384 << 20,
         },
         Profile::Proven => NodeCosts {
             setup_seconds: 8.0,
@@ -221,6 +240,7 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
             merge_seconds: 1.1,
             wrap_seconds: 0.0,
             memory_bytes: 5 << 29,
+            concurrent_bytes: 768 << 20,
         },
     }
 }

@@ -5,8 +5,9 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use evergrove_jobs::Event;
+use evergrove_recursion::prover::{Level, Running, Trace};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::{Value, json};
+use serde_json::Map;
 
 use crate::report::{count, seconds};
 
@@ -75,17 +76,18 @@ impl Counter {
     }
 }
 
-/// Progress of proving, batch by batch, and the duration of every proof.
+/// Progress of proving, batch by batch, and the span of every task.
 pub(crate) struct Proofs {
     quiet: bool,
     counter: RefCell<Option<Counter>>,
-    started: RefCell<Vec<(usize, Instant)>>,
-    timings: RefCell<Vec<Value>>,
+    trace: Option<Trace>,
+    started: RefCell<Vec<(usize, Running)>>,
 }
 
 impl Proofs {
-    pub(crate) fn new(quiet: bool) -> Self {
-        Self { quiet, counter: RefCell::default(), started: RefCell::default(), timings: RefCell::default() }
+    /// Progress that goes to `trace` as well, where there is one.
+    pub(crate) fn new(quiet: bool, trace: Option<Trace>) -> Self {
+        Self { quiet, counter: RefCell::default(), trace, started: RefCell::default() }
     }
 
     /// Takes note of an event of the batch.
@@ -102,15 +104,21 @@ impl Proofs {
                 }
                 *self.counter.borrow_mut() = Some(Counter::new(self.quiet, "proofs", Some(*to_run as u64)));
             }
-            Event::Started { id, .. } => self.started.borrow_mut().push((id.0, Instant::now())),
+            Event::Started { id, .. } => {
+                let running = self.trace.as_ref().map(|trace| (id.0, trace.begin(Level::Tasks)));
+                self.started.borrow_mut().extend(running);
+            }
             Event::Finished { id, task, bytes, .. } => {
                 let mut started = self.started.borrow_mut();
                 if let Some(at) = started.iter().position(|(n, _)| *n == id.0) {
-                    let (_, since) = started.swap_remove(at);
-                    let seconds = since.elapsed().as_secs_f64();
-                    self.timings.borrow_mut().push(json!({
-                        "batch": batch, "proof": task.key.to_string(), "kind": task.kind, "seconds": seconds, "bytes": bytes,
-                    }));
+                    let (_, running) = started.swap_remove(at);
+                    let fields = [
+                        ("batch", batch.into()),
+                        ("proof", task.key.to_string().into()),
+                        ("kind", task.kind.into()),
+                        ("bytes", (*bytes).into()),
+                    ];
+                    running.end(task.kind, "task", Map::from_iter(fields.map(|(key, value)| (key.into(), value))));
                 }
                 if let Some(counter) = &*self.counter.borrow() {
                     counter.step();
@@ -131,11 +139,5 @@ impl Proofs {
         if let Some(counter) = self.counter.borrow_mut().take() {
             counter.finish();
         }
-    }
-
-    /// One object per proof, in the order in which they were finished.
-    pub(crate) fn timings(self) -> Vec<Value> {
-        self.finish();
-        self.timings.into_inner()
     }
 }

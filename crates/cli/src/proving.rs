@@ -1,13 +1,17 @@
 //! What `prove` and `update` have in common: an engine within the given bounds, estimates and results.
 
-use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use evergrove::{BackendSpec, BatchEstimate, BatchReport};
+use evergrove_jobs::Cores;
 use evergrove_jobs::local::LocalEngine;
+use evergrove_primitives::lanes::Isa;
 use evergrove_proof::Scheme;
 use evergrove_proof::soundness::SoundnessBits;
-use serde_json::{Value, json};
+use evergrove_recursion::prover::Trace;
+use serde_json::{Map, Value, json};
 
 use crate::args::ProvingArgs;
 use crate::backends;
@@ -15,45 +19,63 @@ use crate::exit::Mistake;
 use crate::files;
 use crate::report::{Report, count, seconds, size};
 
-/// Threads that one proof keeps busy.
-const THREADS_PER_PROOF: usize = 4;
-
-/// An engine that keeps to `--threads` and `--max-memory` with these backends.
+/// An engine that keeps to `--threads` and `--max-memory` with these backends; without the second to half of the memory that
+/// is free.
 pub(crate) fn engine<'a>(args: &ProvingArgs, specs: impl Iterator<Item = &'a BackendSpec>) -> Result<LocalEngine> {
     let available = std::thread::available_parallelism().map_or(1, Into::into);
     let threads = args.threads.map_or(available, usize::from);
     // A second call keeps the first pool, which a process with one command does not meet.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-    let mut at_once = threads.div_ceil(THREADS_PER_PROOF);
-    if let Some(limit) = args.max_memory {
-        for spec in specs {
-            let needed = backends::costs(spec).memory_bytes;
-            let fit = limit / needed.max(1);
-            if fit == 0 {
-                let message = format!(
-                    "a proof of backend {} and profile {} takes about {}, --max-memory is {}",
-                    spec.id.name,
-                    spec.profile,
-                    size(needed),
-                    size(limit)
-                );
-                return Err(Mistake::usage(message, "raise --max-memory, or choose a profile with smaller circuits"));
-            }
-            at_once = at_once.min(usize::try_from(fit).unwrap_or(usize::MAX));
+    let mut at_once = threads;
+    for spec in specs {
+        let costs = backends::costs(spec);
+        let fit = match args.max_memory {
+            Some(limit) => costs.at_once(limit),
+            None => free_memory().map_or(1, |free| costs.at_once(free / 2).max(1)),
+        };
+        if fit == 0 {
+            let message = format!(
+                "a proof of backend {} and profile {} takes about {}, --max-memory is {}",
+                spec.id.name,
+                spec.profile,
+                size(costs.memory_bytes),
+                size(args.max_memory.unwrap_or(0))
+            );
+            return Err(Mistake::usage(message, "raise --max-memory, or choose a profile with smaller circuits"));
         }
+        at_once = at_once.min(usize::try_from(fit).unwrap_or(usize::MAX));
     }
-    Ok(LocalEngine::new(at_once))
+    let cores = Arc::new(Cores::new(threads)?);
+    Ok(LocalEngine::new(at_once).with_cores(cores))
 }
 
-/// Writes the timings of a run, where they are asked for.
-pub(crate) fn write_timings(path: Option<&Path>, timings: Vec<Value>) -> Result<()> {
-    let Some(path) = path else { return Ok(()) };
-    files::write(path, |out| {
-        for line in timings {
-            writeln!(out, "{line}").context("timings")?;
-        }
-        Ok(())
-    })
+/// Memory that programs may still take without swapping, in bytes, where the system tells.
+fn free_memory() -> Option<u64> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+}
+
+/// A record of all proofs of this run, where `--timings` asks for it.
+pub(crate) fn trace(args: &ProvingArgs) -> Option<Trace> {
+    let start = Instant::now();
+    args.timings.is_some().then(|| Trace::new(move || start.elapsed()))
+}
+
+/// Writes the record to the file of `--timings`, and adds its table to the report.
+pub(crate) fn write_trace(report: &mut Report, args: &ProvingArgs, trace: Option<&Trace>) -> Result<()> {
+    let (Some(path), Some(trace)) = (&args.timings, trace) else { return Ok(()) };
+    let about = [
+        ("program", concat!("evergrove ", env!("CARGO_PKG_VERSION")).into()),
+        ("prover", args.prover.name().into()),
+        ("isa", Isa::detect().to_string().into()),
+        ("threads", rayon::current_num_threads().into()),
+    ];
+    let json = trace.to_json(Map::from_iter(about.map(|(key, value)| (key.into(), value))));
+    files::write(path, |out| writeln!(out, "{json}").context("timings"))?;
+    report.add("timings", path.display().to_string());
+    report.note(trace.to_string());
+    Ok(())
 }
 
 /// What a scheme's proofs without and with children are called.

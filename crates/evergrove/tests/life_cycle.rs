@@ -106,6 +106,7 @@ fn estimates_are_what_proving_makes() {
         merge_seconds: 2.0,
         wrap_seconds: 4.0,
         memory_bytes: 1 << 20,
+        concurrent_bytes: 1 << 10,
     };
     with_prover(&store, &backends, |prover| {
         let choice = choice(Profile::Paper);

@@ -13,12 +13,14 @@
 
 #![forbid(unsafe_code)]
 
+mod cores;
 mod engine;
 mod error;
 mod graph;
 pub mod local;
 mod results;
 
+pub use cores::{Cores, CoresError};
 pub use engine::{Cancel, Engine, Event, Observer, Report, Runner, Silent, TaskFailure};
 pub use error::{Cause, GraphError, RunError};
 pub use graph::{Key, Task, TaskGraph, TaskId};

@@ -7,12 +7,12 @@ use std::sync::mpsc;
 use std::thread;
 
 use crate::{
-    Cancel, Cause, Engine, Event, Observer, Put, Report, Results, ResultsError, RunError, Runner, Task, TaskFailure,
-    TaskGraph, TaskId,
+    Cancel, Cause, Cores, Engine, Event, Observer, Put, Report, Results, ResultsError, RunError, Runner, Task,
+    TaskFailure, TaskGraph, TaskId,
 };
 
 /// Stack of a task's thread: what a main thread has on most systems, so that a runner behaves the same on both.
-const STACK_BYTES: usize = 8 << 20;
+pub(crate) const STACK_BYTES: usize = 8 << 20;
 
 /// Runs the tasks of a graph on threads of this process.
 ///
@@ -22,16 +22,34 @@ const STACK_BYTES: usize = 8 << 20;
 /// A result stays in memory from its making to the end of the tasks that need it. With joins at a higher priority than
 /// leaves and leaves added in depth-first order, a tree of depth D keeps at most D `concurrency` + 1 results: each running
 /// task holds up at most one result of every level above it.
+///
+/// With [`LocalEngine::with_cores`] the engine also deals out threads for the parallel loops within tasks. While there are as
+/// many tasks to run as cores, each has one thread of its own: throughput, for the leaves of a tree. Else those that run share
+/// the process's threads: latency, for the chain of tasks at the top of a tree or in an update.
 #[derive(Clone, Debug)]
 pub struct LocalEngine {
     concurrency: usize,
     attempts: u32,
+    cores: Option<Arc<Cores>>,
 }
 
 impl LocalEngine {
     /// An engine that runs up to `concurrency` tasks at once (at least one) and tries each up to three times.
     pub fn new(concurrency: usize) -> Self {
-        Self { concurrency: concurrency.max(1), attempts: 3 }
+        Self { concurrency: concurrency.max(1), attempts: 3, cores: None }
+    }
+
+    /// Gives tasks a thread of their own while there are enough of them.
+    pub fn with_cores(mut self, cores: Arc<Cores>) -> Self {
+        self.cores = Some(cores);
+        self
+    }
+
+    /// The cores from which a task that starts now has its thread, with `others` running and `ready` able to start.
+    fn alone(&self, others: usize, ready: usize) -> Option<&Cores> {
+        let cores = self.cores.as_deref()?;
+        let enough = self.concurrency.min(others + ready + 1) >= cores.count();
+        Some(cores).filter(|_| cores.count() > 1 && enough)
     }
 
     /// Sets how often a task is tried whose errors may pass: at least once.
@@ -83,7 +101,7 @@ type Outcome = Result<(Arc<[u8]>, Put), (Cause, bool)>;
 impl LocalEngine {
     /// Starts tasks and takes in their ends until nothing runs and nothing may start. Gives the first failure.
     fn work<'scope, 'env>(
-        &self,
+        &'env self,
         scope: &'scope thread::Scope<'scope, 'env>,
         run: &mut Run<'env>,
         runner: &'env dyn Runner,
@@ -100,9 +118,14 @@ impl LocalEngine {
                 let (task, inputs) = (run.graph.task(id), run.inputs(id));
                 observer.event(&Event::Started { id, task, attempt });
                 let end = EndOfThread { id, ended: ended.clone() };
+                let cores = self.alone(threads.len(), run.ready.len());
                 let work = move || {
                     let _end = end;
-                    attempt_task(id, task, inputs, runner, results)
+                    let attempt = || attempt_task(id, task, inputs, runner, results);
+                    match cores {
+                        Some(cores) => cores.run_alone(attempt),
+                        None => attempt(),
+                    }
                 };
                 let builder = thread::Builder::new().name(format!("{}-{}", task.kind, id.0)).stack_size(STACK_BYTES);
                 match builder.spawn_scoped(scope, work) {
@@ -275,5 +298,22 @@ fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
         text.clone()
     } else {
         "a panic without a message".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_alone_while_there_are_enough() {
+        let cores = Arc::new(Cores::new(2).unwrap());
+        let alone = |concurrency, others, ready| {
+            LocalEngine::new(concurrency).with_cores(Arc::clone(&cores)).alone(others, ready).is_some()
+        };
+        // Many tasks, the last but one, the last.
+        assert_eq!([alone(2, 0, 5), alone(2, 1, 0), alone(2, 0, 0)], [true, true, false]);
+        assert!(!alone(1, 0, 5), "memory for one task: it has all threads");
+        assert!(LocalEngine::new(2).alone(1, 5).is_none());
     }
 }

@@ -1,12 +1,16 @@
 //! The local engine keeps the laws of engines, and graphs refuse what is not one.
 
+use std::sync::Arc;
+
 use evergrove_jobs::local::LocalEngine;
-use evergrove_jobs::{GraphError, Task, TaskGraph, TaskId};
+use evergrove_jobs::{Cores, GraphError, Task, TaskGraph, TaskId};
 use evergrove_testkit::engine;
 
 #[test]
 fn keeps_the_laws_of_engines() {
     engine::laws(&|concurrency| Box::new(LocalEngine::new(concurrency)));
+    let cores = Arc::new(Cores::new(2).expect("two threads"));
+    engine::laws(&|concurrency| Box::new(LocalEngine::new(concurrency).with_cores(Arc::clone(&cores))));
 }
 
 #[test]

@@ -43,6 +43,17 @@ pub enum Keep {
     Values,
 }
 
+/// A stage of [`Workspace::commit_observed`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// One block of the extension, of all columns.
+    Extension,
+    /// The leaves of one block.
+    Leaves,
+    /// All levels above the leaves.
+    Levels,
+}
+
 /// Buffers for commitments to a number of polynomials.
 #[derive(Clone, Debug)]
 pub struct Workspace {
@@ -78,6 +89,12 @@ impl Workspace {
         self.columns
     }
 
+    /// Coefficients of a polynomial, rows of the extension, polynomials, digests of the cap.
+    pub fn dimensions(&self) -> [usize; 4] {
+        let lde = self.domain.lde();
+        [lde.size(), lde.extended_size(), self.columns, self.shape.level(self.shape.levels() - 1).len()]
+    }
+
     /// Commits to the polynomials with these values on H, in natural order, column by column.
     ///
     /// An inverse transform, the transforms of all blocks, and a tree over 2^(log_size + rate_bits) rows.
@@ -107,7 +124,13 @@ impl Workspace {
     }
 
     /// Commits to the coefficients that are there.
-    pub fn commit(mut self) -> Oracle {
+    pub fn commit(self) -> Oracle {
+        self.commit_observed(&mut |_| ())
+    }
+
+    /// [`Workspace::commit`] that says when each stage has ended: extension and leaves once for each of the 2^rate_bits
+    /// blocks, in turns, and the levels.
+    pub fn commit_observed(mut self, ended: &mut dyn FnMut(Stage)) -> Oracle {
         let (isa, n) = (self.domain.isa(), self.domain.lde().size());
         let stride = self.values.len() / groups(self.columns);
         for (b, block) in self.domain.lde().blocks().iter().enumerate() {
@@ -117,12 +140,15 @@ impl Workspace {
                     block.transform(coefficients, &mut values[first..][..n]).expect("n rows each");
                 },
             );
+            ended(Stage::Extension);
             let leaves = &mut self.nodes[b * n..][..n];
             leaves.par_chunks_mut(TASK).enumerate().for_each(|(t, digests)| {
                 hash_rows(isa, &self.values, stride, first + t * TASK, self.columns, digests);
             });
+            ended(Stage::Leaves);
         }
         merkle::levels_above(On(isa), &self.shape, 0, &mut self.nodes);
+        ended(Stage::Levels);
         Oracle(self)
     }
 

@@ -1,6 +1,7 @@
 //! The Plonky2 backend: proves the nodes of a batch structure.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use evergrove_commit::{
     BackendError, BackendId, BucketWitness, MergeWitness, NativeBackend, NodeKind, NodeProof, RecursionBackend,
@@ -11,7 +12,7 @@ use plonky2::iop::witness::PartialWitness;
 use crate::cache;
 use crate::circuit::{CircuitSpec, F, PlonkyProof, WrapTargets, circuit_config};
 use crate::keys::KeySet;
-use crate::prover::{CircuitProver, ProverKind};
+use crate::prover::{CircuitProver, Observer, ProverKind};
 use crate::setup::{Circuit, CircuitPair, build_wrap};
 use crate::verifier::Plonky2Verifier;
 
@@ -74,6 +75,16 @@ impl Plonky2Backend {
         self.pair.merge.prover = CircuitProver::new(kind);
         if let Some(wrap) = &mut self.wrap {
             wrap.prover = CircuitProver::new(kind);
+        }
+        self
+    }
+
+    /// The backend that tells `observer` of its proofs, under the names of its circuits: `bucket`, `merge`, `wrap`.
+    pub fn with_observer(mut self, observer: &Arc<dyn Observer>) -> Self {
+        self.pair.bucket.prover.observe(NodeKind::Bucket.name(), observer);
+        self.pair.merge.prover.observe(NodeKind::Merge.name(), observer);
+        if let Some(wrap) = &mut self.wrap {
+            wrap.prover.observe(NodeKind::Wrap.name(), observer);
         }
         self
     }

@@ -1,11 +1,15 @@
 //! Our prover against plonky2's: the same caps, openings and final polynomial from the same witness.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use evergrove_primitives::lanes::{Isa, available};
 use evergrove_recursion::circuit::{C, D, F, PlonkyProof, Poseidon};
-use evergrove_recursion::prover::{CircuitProver, Prover, ProverKind};
+use evergrove_recursion::prover::{Category, CircuitProver, Matrix, Observer, Phase, Prover, ProverKind, Step, Trace};
 use evergrove_testkit::commit::Rng;
 use plonky2::field::types::Field;
 use plonky2::fri::reduction_strategies::FriReductionStrategy;
+use plonky2::gates::coset_interpolation::CosetInterpolationGate;
 use plonky2::gates::noop::NoopGate;
 use plonky2::iop::ext_target::ExtensionTarget;
 use plonky2::iop::generator::generate_partial_witness;
@@ -181,6 +185,23 @@ fn pair(x: Target, y: Target) -> ExtensionTarget<D> {
     ExtensionTarget([x, y])
 }
 
+/// The value at a point of the polynomial with these values in turns on the coset of eight elements.
+fn interpolate(
+    b: &mut Builder,
+    shift: Target,
+    values: [ExtensionTarget<D>; 2],
+    x: ExtensionTarget<D>,
+) -> ExtensionTarget<D> {
+    let row = b.add_gate(CosetInterpolationGate::new(3), vec![]);
+    let wires = |first| ExtensionTarget::from_range(row, first..first + D);
+    b.connect(shift, Target::wire(row, 0));
+    for i in 0..8 {
+        b.connect_extension(values[i % 2], wires(1 + D * i));
+    }
+    b.connect_extension(x, wires(1 + 8 * D));
+    wires(1 + 9 * D)
+}
+
 /// A circuit of random operations on `inputs`, with as many rows at least.
 fn random(rng: &mut Rng, config: CircuitConfig, rows: usize) -> (CircuitData<F, C, D>, [Target; 2]) {
     let mut b = Builder::new(config);
@@ -188,7 +209,7 @@ fn random(rng: &mut Rng, config: CircuitConfig, rows: usize) -> (CircuitData<F, 
     let mut known = inputs.to_vec();
     while b.num_gates() < rows {
         let [x, y, z] = core::array::from_fn(|_| known[rng.below(known.len() as u64) as usize]);
-        match rng.below(8) {
+        match rng.below(11) {
             0 => known.push(b.mul_add(x, y, z)),
             1 => known.push(b.arithmetic(F::from_canonical_u64(rng.next_u64() >> 1), F::TWO, x, y, z)),
             2 => {
@@ -210,9 +231,24 @@ fn random(rng: &mut Rng, config: CircuitConfig, rows: usize) -> (CircuitData<F, 
                 known.push(b.random_access(index, vec![x, y, z, limbs[0]]));
             }
             6 => known.extend(b.hash_n_to_hash_no_pad::<Poseidon>(vec![x, y, z]).elements),
+            7 => {
+                // Few terms would go to arithmetic gates.
+                let terms: Vec<Target> = [x, y, z].into_iter().cycle().take(16).collect();
+                known.extend(ReducingFactorTarget::new(pair(y, z)).reduce_base(&terms, &mut b).0);
+            }
+            8 => {
+                let terms: Vec<_> = [pair(x, y), pair(y, z), pair(z, x)].into_iter().cycle().take(16).collect();
+                known.extend(ReducingFactorTarget::new(pair(y, x)).reduce(&terms, &mut b).0);
+            }
+            9 => {
+                // The point has an imaginary part: it is none of the coset's.
+                let one = b.one();
+                known.extend(interpolate(&mut b, one, [pair(x, y), pair(z, x)], pair(x, one)).0);
+            }
             _ => {
-                let alpha = pair(y, z);
-                known.extend(ReducingFactorTarget::new(alpha).reduce_base(&[x, y, z], &mut b).0);
+                let state = core::array::from_fn(|i| [pair(x, y), pair(y, z), pair(z, x)][i % 3]);
+                let product = <F as plonky2::hash::poseidon::Poseidon>::mds_layer_circuit::<D>(&mut b, &state);
+                known.extend(product[rng.below(12) as usize].0);
             }
         }
     }
@@ -223,9 +259,21 @@ fn random(rng: &mut Rng, config: CircuitConfig, rows: usize) -> (CircuitData<F, 
 #[test]
 fn random_circuits() {
     let mut rng = Rng(16);
-    for (isa, rows) in available().flat_map(|isa| [(isa, 40), (isa, 90)]) {
-        let (circuit, inputs) = random(&mut rng, config(3, 2, 3), rows);
+    let mut gates = BTreeSet::new();
+    let mut prove = |isa, rate_bits, challenges, cap_height, rows| {
+        let (circuit, inputs) = random(&mut rng, config(rate_bits, challenges, cap_height), rows);
+        gates.extend(circuit.common.gates.iter().map(|gate| gate.0.id()));
         check(isa, &circuit, &assign(inputs, [rng.below(1 << 60), rng.below(1 << 60)]));
+    };
+    for isa in available() {
+        prove(isa, 3, 2, 3, 40);
+        prove(isa, 3, 2, 3, 90);
+    }
+    for (rate_bits, challenges, cap_height, rows) in [(3, 3, 1, 150), (4, 2, 4, 200), (3, 1, 0, 300)] {
+        prove(Isa::detect(), rate_bits, challenges, cap_height, rows);
+    }
+    for gate in GATES.iter().filter(|gate| **gate != "NoopGate").chain(&["BaseSumGate { num_limbs: 32 } + Base: 4"]) {
+        assert!(gates.iter().any(|id| id.starts_with(gate)), "no random circuit had {gate}: {gates:?}");
     }
 }
 
@@ -294,4 +342,64 @@ fn unsupported_circuits_are_named() {
         circuit.verify(proof).unwrap();
         assert_eq!(kind.name().parse(), Ok(kind));
     }
+}
+
+#[test]
+fn the_steps_of_a_proof_are_told() {
+    let mut b = Builder::new(config(3, 2, 4));
+    let inputs = [b.add_virtual_target(), b.add_virtual_target()];
+    for i in 0..20 {
+        let number = b.constant(F::from_canonical_u64(i));
+        let hash = b.hash_n_to_hash_no_pad::<Poseidon>(vec![inputs[0], inputs[1], number]);
+        b.register_public_inputs(&hash.elements);
+    }
+    while b.num_gates() < 100 {
+        b.add_gate(NoopGate, vec![]);
+    }
+    let circuit = b.build();
+    let prover = Prover::new(&circuit).unwrap();
+    let mut proofs: [Vec<Step>; 2] = Default::default();
+    for steps in &mut proofs {
+        let proof = prover.prove_observed(&circuit, assign(inputs, [3, 4]), &mut |step| steps.push(step)).unwrap();
+        let grinding: Vec<u64> = steps.iter().filter(|s| s.phase == Phase::Grinding).map(|s| s.work.hashes).collect();
+        assert_eq!(grinding, [proof.proof.opening_proof.pow_witness.0 + 1]);
+    }
+    let [recorded, steps] = proofs;
+    assert_eq!(recorded[0].work.hashes, 0, "plonky2's scheduler made the first witness");
+    // Those of the public inputs come one after the other, and not in vectors.
+    assert_eq!(steps[0].work.hashes, 20);
+    assert_eq!(recorded.len(), steps.len());
+    // 2^7 rows, 8 cosets, caps of 2^4: a leaf of c columns takes ceil(c / 8) permutations.
+    let hashes = |matrix| steps.iter().filter(|s| s.matrix == Some(matrix)).map(|s| s.work.hashes).sum::<u64>();
+    let tree = |leaf: u64| 1024 * leaf + 1024 - 16;
+    assert_eq!(hashes(Matrix::Wires), tree(17));
+    assert_eq!(hashes(Matrix::PartialProducts), tree(3));
+    assert_eq!(hashes(Matrix::Quotient), tree(2));
+    // One layer of arity 16: 64 leaves of 32 elements.
+    assert_eq!(hashes(Matrix::Layer), 64 * 4 + 64 - 16);
+    let count = |phase, matrix| steps.iter().filter(|s| (s.phase, s.matrix) == (phase, Some(matrix))).count();
+    assert_eq!(count(Phase::Extension, Matrix::Wires), 8);
+    assert_eq!(count(Phase::Hashing, Matrix::Wires), 9);
+    assert_eq!(count(Phase::Interpolation, Matrix::Quotient), 0);
+    let mut categories: Vec<Category> = steps.iter().map(Step::category).collect();
+    categories.sort_unstable();
+    categories.dedup();
+    assert_eq!(categories, Category::ALL);
+}
+
+#[test]
+fn a_trace_has_the_proofs_of_both_provers() {
+    let (circuit, inputs) = small(config(3, 2, 4), 40);
+    let trace = Trace::new(Default::default);
+    for kind in ProverKind::ALL {
+        let mut prover = CircuitProver::new(kind);
+        prover.observe("small", &(Arc::new(trace.clone()) as Arc<dyn Observer>));
+        prover.prove(&circuit, assign(inputs, [1, 2])).unwrap();
+        assert!(prover.prove(&circuit, PartialWitness::new()).is_err());
+    }
+    let json = trace.to_json(Default::default());
+    let spans = json["traceEvents"].as_array().unwrap();
+    assert_eq!(spans.iter().filter(|e| e["cat"] == "proof").count(), 4, "failed ones too");
+    assert_eq!(spans.iter().filter(|e| e["cat"] == "grinding").count(), 1, "plonky2's has no steps");
+    assert!(trace.total(Category::Hashing).1.hashes > 1000);
 }

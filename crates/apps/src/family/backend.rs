@@ -11,7 +11,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme, Statement};
 use evergrove_recursion::circuit::{F, PlonkyProof, WrapTargets, circuit_config};
 use evergrove_recursion::keys::KeySet;
-use evergrove_recursion::prover::CircuitProver;
+use evergrove_recursion::prover::{CircuitProver, Observer};
 use evergrove_recursion::setup::{Circuit, CircuitPair};
 use evergrove_recursion::{ProverKind, backend_id, cache};
 
@@ -91,6 +91,17 @@ impl AppBackend {
         self.pair.merge.prover = CircuitProver::new(kind);
         if let Some(wrap) = &mut self.wrap {
             wrap.prover = CircuitProver::new(kind);
+        }
+        self
+    }
+
+    /// The backend that tells `observer` of its proofs, under the names of its circuits: `bucket`, `merge`, `wrap`.
+    #[must_use]
+    pub fn with_observer(mut self, observer: &Arc<dyn Observer>) -> Self {
+        self.pair.bucket.prover.observe(NodeKind::Bucket.name(), observer);
+        self.pair.merge.prover.observe(NodeKind::Merge.name(), observer);
+        if let Some(wrap) = &mut self.wrap {
+            wrap.prover.observe(NodeKind::Wrap.name(), observer);
         }
         self
     }

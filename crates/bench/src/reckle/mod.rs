@@ -11,9 +11,12 @@ mod scheme;
 mod world;
 
 use std::process::Command;
+use std::sync::Arc;
 
 use anyhow::ensure;
 use evergrove_commit::RecursionBackend;
+use evergrove_jobs::Cores;
+use evergrove_jobs::local::LocalEngine;
 use evergrove_primitives::lanes::Isa;
 use evergrove_proof::{Profile, soundness};
 use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, VerifierKind};
@@ -50,6 +53,9 @@ pub(crate) struct Args {
     /// Threads, all cores by default.
     #[arg(long)]
     threads: Option<usize>,
+    /// Proofs made at a time; as many as threads by default, one with `--schemes`.
+    #[arg(long, value_name = "N")]
+    at_once: Option<usize>,
     /// Directory of cached circuits of ours.
     #[arg(long, value_name = "DIR")]
     keys: Option<std::path::PathBuf>,
@@ -79,6 +85,8 @@ struct Row {
     filled: usize,
     batch: usize,
     threads: usize,
+    /// Proofs made at a time, where there are as many to make.
+    at_once: usize,
     wrapped: bool,
     bits_unique_decoding: f64,
     bits_johnson: f64,
@@ -123,8 +131,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         return footprint::run(name, profile, args.log_size, args.batch_log);
     }
     let mut world = World::build(profile, args.log_size, args.fill_log, args.batch_log)?;
-    let mut ours = ours(args.keys.as_deref(), profile, &world, args.repeat)?;
-    let row = measure(args, profile, threads, &mut world, &mut ours)?;
+    let at_once = args.at_once.unwrap_or(if compares { 1 } else { threads });
+    let engine = LocalEngine::new(at_once).with_cores(Arc::new(Cores::new(threads)?));
+    let mut ours = ours(args.keys.as_deref(), profile, &world, args.repeat)?.with_engine(engine);
+    let row = measure(args, profile, [threads, at_once], &mut world, &mut ours)?;
     if args.json {
         println!("{}", serde_json::to_string(&row)?);
     } else {
@@ -161,7 +171,7 @@ pub(crate) fn ours(
 fn measure(
     args: &Args,
     profile: Profile,
-    threads: usize,
+    [threads, at_once]: [usize; 2],
     world: &mut World,
     ours: &mut Recursive<Plonky2Backend>,
 ) -> anyhow::Result<Row> {
@@ -199,6 +209,7 @@ fn measure(
         filled: world.filled,
         batch: world.members.len(),
         threads,
+        at_once,
         wrapped: ours.backend.wraps(),
         bits_unique_decoding: bits.unique_decoding,
         bits_johnson: bits.johnson,

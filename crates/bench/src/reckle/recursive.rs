@@ -1,12 +1,14 @@
 //! The two schemes that keep a tree of proofs: ours and the paper's.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, ensure};
-use evergrove_commit::batch::{Batch, Input};
+use evergrove_commit::batch::{Batch, Input, Plan};
 use evergrove_commit::vc;
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector, batch_digest};
+use evergrove_jobs::local::LocalEngine;
+use evergrove_jobs::{Cancel, Engine, Key, MemoryResults, Runner, Silent, Task, TaskFailure, TaskGraph, TaskId};
 use evergrove_proof::Statement;
 use evergrove_proof::tree::Value;
 use rand::seq::SliceRandom;
@@ -39,6 +41,7 @@ pub(crate) struct Recursive<B> {
     largest: usize,
     /// Updates that are measured of a batch in the place of one that is too large.
     repeat: usize,
+    engine: LocalEngine,
     proven: Option<Proven>,
     /// The structure of the batch last aggregated.
     asked: Option<Batch>,
@@ -63,10 +66,17 @@ impl<B: RecursionBackend> Recursive<B> {
             facts,
             largest,
             repeat,
+            engine: LocalEngine::default(),
             proven: None,
             asked: None,
             rates: BTreeMap::new(),
         }
+    }
+
+    /// Makes proofs as this engine schedules them; else one after the other on all threads.
+    pub(crate) fn with_engine(mut self, engine: LocalEngine) -> Self {
+        self.engine = engine;
+        self
     }
 
     /// The final proof of the batch last proven.
@@ -92,19 +102,23 @@ impl<B: RecursionBackend> Recursive<B> {
     /// made.
     fn prove(&mut self, batch: &Batch, proofs: &mut Proofs) -> anyhow::Result<(Arc<NodeProof>, usize)> {
         let plan = batch.plan(self.backend.wraps(), |s, kind| proofs.contains_key(&(*s, kind)));
-        let mut made: Vec<Arc<NodeProof>> = Vec::with_capacity(plan.len());
-        let find = |input: &Input, made: &[Arc<NodeProof>]| match input {
-            Input::Step(n) => made[*n].clone(),
-            Input::Existing { statement, kind } => proofs[&(*statement, *kind)].clone(),
+        let proving = Proving {
+            plan: &plan,
+            vector: &self.vector,
+            backend: &self.backend,
+            known: proofs,
+            made: plan.steps.iter().map(|_| OnceLock::new()).collect(),
         };
-        for step in &plan.steps {
-            let inputs: Vec<_> = step.inputs.iter().map(|i| find(i, &made)).collect();
-            let inputs: Vec<&NodeProof> = inputs.iter().map(Arc::as_ref).collect();
-            let (proof, seconds) = timed(|| Ok(step.witness(&self.vector)?.prove(&self.backend, &inputs)?))?;
-            self.rates.entry((step.kind.code(), step.statement.height)).or_default().push(seconds);
-            made.push(Arc::new(proof));
+        if !plan.is_empty() {
+            self.engine.run(&proving.graph()?, &proving, &MemoryResults::new(), &Silent, &Cancel::new())?;
         }
-        let last = find(&plan.result, &made);
+        let last = proving.find(&plan.result)?;
+        let mut made = Vec::with_capacity(plan.len());
+        for (step, proof) in plan.steps.iter().zip(proving.made) {
+            let (proof, seconds) = proof.into_inner().context("every step has run")?;
+            self.rates.entry((step.kind.code(), step.statement.height)).or_default().push(seconds);
+            made.push(proof);
+        }
         proofs.extend(made.into_iter().map(|p| ((p.statement, p.kind), p)));
         let wrap = self.backend.wraps().then_some((*batch.statement(), NodeKind::Wrap));
         let nodes = batch.nodes().into_iter().map(|n| (n.statement, n.kind())).chain(wrap);
@@ -213,6 +227,53 @@ impl<B: RecursionBackend> Scheme for Recursive<B> {
 
     fn facts(&self) -> anyhow::Result<Facts> {
         Ok(Facts { proof_bytes: self.proof()?.bytes.len(), ..self.facts })
+    }
+}
+
+/// Proves the steps of a plan: task n is step n. Proofs stay in memory.
+struct Proving<'a, B> {
+    plan: &'a Plan,
+    vector: &'a Vector<MemoryStore>,
+    backend: &'a B,
+    /// What the plan takes over.
+    known: &'a Proofs,
+    /// Proofs made, with their seconds.
+    made: Vec<OnceLock<(Arc<NodeProof>, f64)>>,
+}
+
+impl<B: RecursionBackend> Proving<'_, B> {
+    /// The tasks. Joins come before leaves.
+    fn graph(&self) -> anyhow::Result<TaskGraph> {
+        let mut graph = TaskGraph::new();
+        for (n, step) in self.plan.steps.iter().enumerate() {
+            let deps = step.inputs.iter().filter_map(|i| if let Input::Step(n) = i { Some(TaskId(*n)) } else { None });
+            let mut key = [0; 32];
+            key[..8].copy_from_slice(&(n as u64).to_le_bytes());
+            let priority = i32::from(step.kind != NodeKind::Bucket);
+            graph.add(Task { key: Key(key), kind: step.kind.name(), priority, deps: deps.collect() })?;
+        }
+        Ok(graph)
+    }
+
+    fn find(&self, input: &Input) -> anyhow::Result<Arc<NodeProof>> {
+        match input {
+            Input::Step(n) => Ok(self.made[*n].get().context("inputs are made first")?.0.clone()),
+            Input::Existing { statement, kind } => Ok(self.known[&(*statement, *kind)].clone()),
+        }
+    }
+}
+
+impl<B: RecursionBackend> Runner for Proving<'_, B> {
+    fn run(&self, id: TaskId, _: &Task, _: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure> {
+        let step = &self.plan.steps[id.0];
+        let prove = || {
+            let inputs = step.inputs.iter().map(|i| self.find(i)).collect::<anyhow::Result<Vec<_>>>()?;
+            let inputs: Vec<&NodeProof> = inputs.iter().map(Arc::as_ref).collect();
+            Ok(step.witness(self.vector)?.prove(self.backend, &inputs)?)
+        };
+        let (proof, seconds) = timed(prove).map_err(TaskFailure::permanent)?;
+        let _ = self.made[id.0].set((Arc::new(proof), seconds));
+        Ok(Vec::new())
     }
 }
 

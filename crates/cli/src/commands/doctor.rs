@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let start = Instant::now();
     let mut store = Store::open(&args.store.store)?;
     let mut backends = backends::verifiers();
-    backends::add_apps(&mut backends, &store, backends::keys_dir(None).as_deref(), ProverKind::default())?;
+    backends::add_apps(&mut backends, &store, backends::keys_dir(None).as_deref(), ProverKind::default(), None)?;
     let found = store.doctor(&backends)?;
     let elapsed = start.elapsed().as_secs_f64();
     let healthy = found.healthy();

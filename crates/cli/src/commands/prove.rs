@@ -52,9 +52,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let indices = args.indices.as_deref().map(read_indices).transpose()?;
     let store = Store::open(&args.store.store)?;
+    let trace = proving::trace(&args.proving);
     let keys = backends::keys_dir(args.proving.keys.as_deref());
-    let mut backends = backends::provers(keys.clone(), args.proving.prover);
-    backends::add_apps(&mut backends, &store, keys.as_deref(), args.proving.prover)?;
+    let mut backends = backends::provers(keys.clone(), args.proving.prover, trace.as_ref());
+    backends::add_apps(&mut backends, &store, keys.as_deref(), args.proving.prover, trace.as_ref())?;
     let choice = choice(args, &store, indices.is_some())?;
     // A batch that is there changes its backend only when that is asked for.
     let members = match (indices, args.profile.is_some() || args.backend.is_some() || args.scheme.is_some()) {
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let height = store.commitment()?.height;
     let spec = backends.spec(&choice, HeightClass::of(height).unwrap_or(HeightClass::H40))?;
     let engine = proving::engine(&args.proving, std::iter::once(spec))?;
-    let progress = Proofs::new(terminal.quiet);
+    let progress = Proofs::new(terminal.quiet, trace.clone());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover = Prover::new(&store, &backends, &engine).with_progress(&note);
 
@@ -98,7 +99,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         export::write_leaves(&store, &args.batch, path, format, false)?;
         report.add("leaves", path.display().to_string());
     }
-    proving::write_timings(args.proving.timings.as_deref(), progress.timings())?;
+    proving::write_trace(&mut report, &args.proving, trace.as_ref())?;
     report.print(terminal.format);
     Ok(())
 }

@@ -59,9 +59,10 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     }
     let store = Store::open(&args.store.store)?;
     let changes = changes(args, &store, terminal)?;
+    let trace = proving::trace(&args.proving);
     let keys = backends::keys_dir(args.proving.keys.as_deref());
-    let mut backends = backends::provers(keys.clone(), args.proving.prover);
-    backends::add_apps(&mut backends, &store, keys.as_deref(), args.proving.prover)?;
+    let mut backends = backends::provers(keys.clone(), args.proving.prover, trace.as_ref());
+    backends::add_apps(&mut backends, &store, keys.as_deref(), args.proving.prover, trace.as_ref())?;
     let batches = store.batches()?;
     let specs = batches.iter().map(|b| BackendSpec {
         scheme: b.scheme,
@@ -73,7 +74,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         app: b.app.clone(),
     });
     let engine = proving::engine(&args.proving, specs.collect::<Vec<_>>().iter())?;
-    let progress = Proofs::new(terminal.quiet);
+    let progress = Proofs::new(terminal.quiet, trace.clone());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover = Prover::new(&store, &backends, &engine).with_progress(&note);
 
@@ -125,7 +126,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     for name in &stale {
         report.note(format!("  {name}: stale"));
     }
-    proving::write_timings(args.proving.timings.as_deref(), progress.timings())?;
+    proving::write_trace(&mut report, &args.proving, trace.as_ref())?;
     report.print(terminal.format);
     Ok(())
 }

@@ -86,10 +86,13 @@ fn proofs_left_stale_are_finished_later() {
     assert!(line.out.contains("\"stale\":true"), "{}", line.out);
     let e = world.fails(2, &["export", "--store", "s", "--batch", "b", "--proof", "x"]);
     assert!(e.contains("run prove --batch b"), "{e}");
-    let proven = world.json(&["prove", "--store", "s", "--batch", "b", "--timings", "t.jsonl"]);
+    let proven = world.json(&["prove", "--store", "s", "--batch", "b", "--timings", "t.json"]);
     let made = proven["proofs_made"].as_u64().unwrap();
     assert!((1..6).contains(&made));
-    assert_eq!(world.text("t.jsonl").lines().count() as u64, made);
+    let trace: serde_json::Value = serde_json::from_str(&world.text("t.json")).unwrap();
+    assert_eq!((&trace["otherData"]["format"], &trace["otherData"]["version"]), (&"evergrove-trace".into(), &1.into()));
+    let tasks = trace["traceEvents"].as_array().unwrap().iter().filter(|e| e["cat"] == "task").count();
+    assert_eq!(tasks as u64, made);
     world.check_batch();
     assert_eq!(world.json(&["prove", "--store", "s", "--batch", "b"])["proofs_made"], 0);
 }

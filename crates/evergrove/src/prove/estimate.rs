@@ -21,6 +21,18 @@ pub struct NodeCosts {
     pub wrap_seconds: f64,
     /// Peak memory in bytes, with keys and one proof under way.
     pub memory_bytes: u64,
+    /// What every further proof at the same time takes.
+    pub concurrent_bytes: u64,
+}
+
+impl NodeCosts {
+    /// Proofs that fit `bytes` of memory at the same time; 0 where one takes more.
+    pub fn at_once(&self, bytes: u64) -> u64 {
+        match bytes.checked_sub(self.memory_bytes) {
+            Some(rest) => 1 + rest / self.concurrent_bytes.max(1),
+            None => 0,
+        }
+    }
 }
 
 /// What proving a batch would take.

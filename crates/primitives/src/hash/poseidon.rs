@@ -26,8 +26,10 @@ pub const WIDTH: usize = 12;
 pub const RATE: usize = 8;
 /// Bytes per field element: 7 always fit below p.
 const PACKED_BYTES: usize = 7;
-const HALF_FULL_ROUNDS: usize = 4;
-const PARTIAL_ROUNDS: usize = 22;
+/// Full rounds before the partial ones, and as many after them.
+pub const HALF_FULL_ROUNDS: usize = 4;
+/// Rounds with an S-box on word 0 alone.
+pub const PARTIAL_ROUNDS: usize = 22;
 
 /// The permutation.
 ///

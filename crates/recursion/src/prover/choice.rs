@@ -2,12 +2,12 @@
 
 use core::fmt;
 use core::str::FromStr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use plonky2::iop::witness::PartialWitness;
 use plonky2::plonk::circuit_data::CircuitData;
 
-use super::Prover;
+use super::{Observer, Prover, Step};
 use crate::circuit::{C, D, F, PlonkyProof};
 
 /// A prover by its name. Proofs are of the same circuits, and verify with the same keys.
@@ -58,12 +58,18 @@ pub struct CircuitProver {
     kind: ProverKind,
     /// `None` inside where the circuit is not supported.
     prover: OnceLock<Option<Prover>>,
+    observer: Option<(&'static str, Arc<dyn Observer>)>,
 }
 
 impl CircuitProver {
     /// A prover of this kind.
     pub fn new(kind: ProverKind) -> Self {
-        Self { kind, prover: OnceLock::new() }
+        Self { kind, prover: OnceLock::new(), observer: None }
+    }
+
+    /// Tells `observer` of all proofs from now on, under the circuit's `name`. Plonky2's own prover has no steps to tell of.
+    pub fn observe(&mut self, name: &'static str, observer: &Arc<dyn Observer>) {
+        self.observer = Some((name, Arc::clone(observer)));
     }
 
     /// Proves `circuit`, the same in all calls.
@@ -71,8 +77,13 @@ impl CircuitProver {
     /// # Errors
     /// When `inputs` contradict the circuit or leave something open.
     pub fn prove(&self, circuit: &CircuitData<F, C, D>, inputs: PartialWitness<F>) -> anyhow::Result<PlonkyProof> {
-        match self.tables(circuit) {
-            Some(prover) => prover.prove(circuit, inputs),
+        let prover = self.tables(circuit);
+        let mut ended: Box<dyn FnMut(Step)> = match &self.observer {
+            Some((name, observer)) => observer.proof(name, circuit.common.degree()),
+            None => Box::new(|_| ()),
+        };
+        match prover {
+            Some(prover) => prover.prove_observed(circuit, inputs, &mut ended),
             None => circuit.prove(inputs),
         }
     }

@@ -7,18 +7,21 @@ use evergrove_kernels::tree::merkle::{self, Shape};
 use evergrove_primitives::lanes::{Isa, LANES};
 use evergrove_primitives::{Digest, Goldilocks};
 use plonky2::field::polynomial::PolynomialCoeffs;
-use plonky2::field::types::Field;
+use plonky2::field::types::{Field, PrimeField64};
 use plonky2::fri::FriParams;
 use plonky2::fri::oracle::PolynomialBatch;
 use plonky2::fri::proof::{FriInitialTreeProof, FriProof, FriQueryRound, FriQueryStep};
 use plonky2::hash::merkle_proofs::MerkleProof;
 use rayon::prelude::*;
 
+#[cfg(test)]
+use super::faults;
 use super::openings::{Weighted, combine, extension, pair, powers};
 use super::oracle::{open, path, plonky_cap};
 use super::tables::{Layer, Tables};
 use super::transcript::Transcript;
-use super::{E, F, Phase};
+use super::work::{self, Work};
+use super::{E, F, Matrix, Phase, Step};
 use crate::circuit::{C, D, Poseidon};
 
 /// What is opened.
@@ -52,12 +55,12 @@ pub(super) fn prove(
     opened: &Opened<'_>,
     params: &FriParams,
     transcript: &mut Transcript,
-    ended: &mut dyn FnMut(Phase),
+    ended: &mut dyn FnMut(Step),
 ) -> anyhow::Result<FriProof<F, Poseidon, D>> {
     let tables = opened.tables;
     let alpha = transcript.extension_challenge();
     let coefficients = batch(opened, alpha);
-    ended(Phase::Combination);
+    ended(Step::new(Phase::Combination, tables.combination_work()));
     let tree = &opened.preprocessed.merkle_tree;
     let initial = |index: usize| {
         let mut openings = vec![(tree.get(index).to_vec(), tree.prove(index))];
@@ -75,26 +78,37 @@ pub(super) fn prove_low_degree(
     isa: Isa,
     tables: &[Layer],
     params: &FriParams,
-    mut coefficients: Vec<E>,
+    coefficients: Vec<E>,
     initial: impl Fn(usize) -> Vec<Opening> + Sync,
     transcript: &mut Transcript,
-    ended: &mut dyn FnMut(Phase),
+    ended: &mut dyn FnMut(Step),
 ) -> anyhow::Result<FriProof<F, Poseidon, D>> {
+    let mut coefficients = coefficients;
+    #[cfg(test)]
+    faults::strike_element(faults::Fault::Combination, &mut coefficients);
     let mut layers = Vec::with_capacity(tables.len());
     for layer in tables {
-        let committed = commit(params, layer, &coefficients);
+        let committed = commit(params, layer, &coefficients, ended);
         transcript.observe_cap(committed.cap());
         layers.push(committed);
         let beta = transcript.extension_challenge();
+        let products = work::EXTENSION * coefficients.len() as u64;
+        let folded =
+            Work::products(coefficients.len(), D, products, ((D * coefficients.len()) >> layer.arity_bits) as u64);
         coefficients = (coefficients.par_chunks_exact(1 << layer.arity_bits))
             .map(|chunk| chunk.iter().rev().fold(E::ZERO, |sum, x| sum * beta + *x))
             .collect();
+        ended(Step::of(Matrix::Layer, Phase::Folding, folded));
+        #[cfg(test)]
+        faults::strike_element(faults::Fault::Folding, &mut coefficients);
     }
     transcript.observe_extension(&coefficients);
-    ended(Phase::Fri);
+    #[cfg(test)]
+    faults::strike_element(faults::Fault::FinalPolynomial, &mut coefficients);
     let bits = params.config.proof_of_work_bits;
     let pow_witness = transcript.grind(isa, bits).ok_or_else(|| anyhow!("no proof of work of {bits} bits"))?;
-    ended(Phase::Grinding);
+    let tried = pow_witness.to_canonical_u64() + 1;
+    ended(Step::new(Phase::Grinding, Work { hashes: tried, ..Work::default() }));
     let queries = transcript.queries(params.config.num_query_rounds, params.lde_bits());
     let proof = FriProof {
         commit_phase_merkle_caps: layers.iter().map(|l| plonky_cap(l.cap())).collect(),
@@ -102,7 +116,9 @@ pub(super) fn prove_low_degree(
         final_poly: PolynomialCoeffs::new(coefficients),
         pow_witness,
     };
-    ended(Phase::Queries);
+    #[cfg(test)]
+    let proof = faults::strike_answers(proof);
+    ended(Step::new(Phase::Queries, answers(&proof)));
     Ok(proof)
 }
 
@@ -152,8 +168,21 @@ pub(super) fn divide(p: &[E], z: E) -> Vec<E> {
     out
 }
 
+/// Rows and paths that are looked up.
+fn answers(proof: &FriProof<F, Poseidon, D>) -> Work {
+    let digests = |path: &MerkleProof<F, Poseidon>| 4 * path.siblings.len();
+    let query = |round: &FriQueryRound<F, Poseidon, D>| -> usize {
+        let rows = round.initial_trees_proof.evals_proofs.iter().map(|(row, path)| row.len() + digests(path));
+        let steps = round.steps.iter().map(|step| D * step.evals.len() + digests(&step.merkle_proof));
+        rows.chain(steps).sum()
+    };
+    let rounds = &proof.query_round_proofs;
+    let words: usize = rounds.iter().map(query).sum();
+    Work::products(rounds.len(), words / rounds.len().max(1), 0, words as u64)
+}
+
 /// Extends a polynomial and commits to its values, 2^arity to a leaf.
-fn commit(params: &FriParams, layer: &Layer, coefficients: &[E]) -> Committed {
+fn commit(params: &FriParams, layer: &Layer, coefficients: &[E], ended: &mut dyn FnMut(Step)) -> Committed {
     let (n, cosets) = (coefficients.len(), 1 << params.config.rate_bits);
     let parts: Vec<[Goldilocks; 2]> = coefficients.iter().map(|x| pair(*x)).collect();
     // Real and imaginary parts by eight cosets, each interleaved.
@@ -174,8 +203,14 @@ fn commit(params: &FriParams, layer: &Layer, coefficients: &[E]) -> Committed {
             *pair = [re[coset % LANES], im[coset % LANES]];
         }
     });
+    let extension = Work::transform(n, D * cosets);
+    let shifts = (D * n * cosets) as u64;
+    let work = Work { multiplications: extension.multiplications + shifts, ..extension };
+    ended(Step::of(Matrix::Layer, Phase::Extension, work));
     let shape = Shape::new(n * cosets / arity, 2 * arity, params.config.cap_height as u32).expect("plonky2's tree");
     let nodes = merkle::build_vec(merkle::Poseidon, &shape, &leaves).expect("a tree of this shape");
+    let (rows, cap) = (n * cosets / arity, shape.level(shape.levels() - 1).len());
+    ended(Step::of(Matrix::Layer, Phase::Hashing, Work::leaves(rows, D * arity) + Work::levels(rows, cap)));
     Committed { leaves, shape, nodes, arity_bits: layer.arity_bits }
 }
 

@@ -23,9 +23,13 @@ use plonky2::gates::reducing_extension::ReducingExtensionGate;
 use plonky2::hash::hash_types::HashOut;
 use plonky2::plonk::vars::EvaluationVarsBaseBatch;
 
-use super::poseidon::{DELTA, OUTPUT, SWAP, SboxInputs, mds, rounds};
+use super::poseidon::{DELTA, OUTPUT, SBOXES, SWAP, Wires, mds, rounds};
+use super::work;
 use crate::circuit::from_plonky;
 use crate::circuit::{D, F};
+
+/// Products of a multiplication in the extension.
+const EXTENSION: usize = work::EXTENSION as usize;
 
 /// A kind of gate with what its constraints depend on. The wires are plonky2's, whose numbers are not public: the tests of
 /// equal proofs guard them.
@@ -105,6 +109,24 @@ impl Gate {
             PoseidonMdsGate<F, D>, _g => Self::PoseidonMds;
         }
         Self::Other(gate.clone())
+    }
+
+    /// Products of two elements in the constraints at one point; of other gates none is counted.
+    pub(super) fn multiplications(&self) -> u64 {
+        let products = match self {
+            Self::Noop | Self::Constant { .. } | Self::PublicInput | Self::PoseidonMds | Self::Other(_) => 0,
+            Self::BinarySum { limbs } => *limbs,
+            Self::Arithmetic { operations } => 3 * operations,
+            Self::ArithmeticExtension { operations } => operations * (EXTENSION + 4),
+            Self::MulExtension { operations } => operations * (EXTENSION + 2),
+            Self::Reducing { coefficients } | Self::ReducingExtension { coefficients } => coefficients * EXTENSION,
+            Self::RandomAccess { bits, copies, .. } => copies * (bits + (1 << bits) - 1),
+            Self::Exponentiation { bits } => 3 * bits,
+            Self::CosetInterpolation(gate) => 2 + gate.points.len() * (2 + 3 * EXTENSION),
+            // Swap, and four products for each S-box.
+            Self::Poseidon => 5 + 4 * SBOXES,
+        };
+        products as u64
     }
 }
 
@@ -340,7 +362,7 @@ fn poseidon_mds<L: Lanes>(f: GoldilocksLanes<L>, w: &[Canonical<L::V>], out: &mu
         for (i, x) in state.iter_mut().enumerate() {
             *x = w[2 * i + e].into();
         }
-        *product = mds(f, &state);
+        *product = mds(f, state);
     }
     for i in 0..WIDTH {
         for (e, product) in products.iter().enumerate() {
@@ -418,7 +440,7 @@ impl<L: Lanes> Body<L> for Permutation<'_, L::V> {
             state[i] = f.add(w[i], delta);
             state[i + 4] = f.sub(w[i + 4], delta);
         }
-        let state = rounds(f, state, &mut Compare { wires: w, out });
+        let state = rounds(f, state, Compare { wires: w, out: &mut *out });
         for (i, x) in state.into_iter().enumerate() {
             out.equal(f, x, w[OUTPUT + i]);
         }
@@ -431,7 +453,7 @@ struct Compare<'a, V> {
     out: &'a mut Constraints<V>,
 }
 
-impl<L: Lanes> SboxInputs<L> for Compare<'_, L::V> {
+impl<L: Lanes> Wires<L> for Compare<'_, L::V> {
     #[inline(always)]
     fn input(&mut self, f: GoldilocksLanes<L>, wire: usize, computed: Loose<L::V>) -> Loose<L::V> {
         self.out.push(f.sub(computed, self.wires[wire]));

@@ -14,8 +14,11 @@
 //! (`workspace`).
 
 mod choice;
+#[cfg(test)]
+mod faults;
 mod fri;
 mod gates;
+mod observe;
 mod openings;
 mod oracle;
 mod permutation;
@@ -23,14 +26,16 @@ mod poseidon;
 mod quotient;
 pub(crate) mod stark;
 mod tables;
+mod trace;
 mod transcript;
 mod witness;
+mod work;
 mod workspace;
 
 use std::sync::OnceLock;
 
 use anyhow::ensure;
-use evergrove_kernels::oracle::Oracle;
+use evergrove_kernels::oracle::{Oracle, Stage, Workspace as Columns};
 use evergrove_primitives::lanes::{Isa, LANES};
 use plonky2::field::extension::quadratic::QuadraticExtension;
 use plonky2::field::types::Field;
@@ -49,8 +54,11 @@ use self::workspace::Workspace;
 use crate::circuit::{C, D, F, PlonkyProof, Poseidon};
 
 pub use self::choice::{CircuitProver, ProverKind, UnknownProver};
+pub use self::observe::{Category, Matrix, Observer, Phase, Step};
 pub(crate) use self::tables::{Selector, selectors};
+pub use self::trace::{Level, Running, TRACE_VERSION, Trace};
 pub(crate) use self::transcript::Transcript;
+pub use self::work::Work;
 
 type E = QuadraticExtension<F>;
 
@@ -70,35 +78,6 @@ pub struct Prover {
     digest: HashOut<F>,
     tables: Tables,
     schedule: OnceLock<Schedule>,
-}
-
-/// A part of a proof.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Phase {
-    /// Witness generation.
-    Witness,
-    /// The trace of wires, from the witness.
-    Trace,
-    /// Interpolation, extension and tree of the wires.
-    Wires,
-    /// Values of Z and partial products.
-    Permutation,
-    /// Interpolation, extension and tree of Z and partial products.
-    PartialProducts,
-    /// Evaluation of all constraints, and the quotient's coefficients.
-    Constraints,
-    /// Extension and tree of the quotient's chunks.
-    Quotient,
-    /// Values at the two points.
-    Openings,
-    /// The combination of all polynomials.
-    Combination,
-    /// Extensions, trees and foldings of FRI.
-    Fri,
-    /// Proof of work.
-    Grinding,
-    /// Paths and rows of the queries.
-    Queries,
 }
 
 impl Prover {
@@ -138,18 +117,19 @@ impl Prover {
         self.prove_observed(circuit, inputs, &mut |_| ())
     }
 
-    /// [`Prover::prove`] that says when each phase has ended, in the order of [`Phase`].
+    /// [`Prover::prove`] that says when each step has ended. Steps follow each other without a gap.
     pub fn prove_observed(
         &self,
         circuit: &CircuitData<F, C, D>,
         inputs: PartialWitness<F>,
-        ended: &mut dyn FnMut(Phase),
+        ended: &mut dyn FnMut(Step),
     ) -> anyhow::Result<PlonkyProof> {
         ensure!(circuit.verifier_only.circuit_digest == self.digest, "this is the prover of another circuit");
         let mut workspace = self.tables.shared.take();
-        let generated = self.generate(circuit, inputs, core::mem::take(&mut workspace.values));
-        ended(Phase::Witness);
-        self.prove_in(circuit, generated?, workspace, ended)
+        let generated = self.generate(circuit, inputs, core::mem::take(&mut workspace.values))?;
+        let hashes = generated.permutations();
+        ended(Step::new(Phase::Witness, Work { hashes, ..self.tables.trace_work() }));
+        self.prove_in(circuit, generated, workspace, ended)
     }
 
     /// [`Prover::prove`] from a witness that is complete.
@@ -186,7 +166,7 @@ impl Prover {
         circuit: &CircuitData<F, C, D>,
         generated: Generated<'_>,
         workspace: Workspace,
-        ended: &mut dyn FnMut(Phase),
+        ended: &mut dyn FnMut(Step),
     ) -> anyhow::Result<PlonkyProof> {
         let tables = &self.tables;
         let prover_data = &circuit.prover_only;
@@ -199,24 +179,24 @@ impl Prover {
         // Z is computed from the wires' values, which interpolation overwrites; the wires' cap comes before its challenges.
         let routed = &wires.coefficients_mut()[..trace.len()];
         trace.par_chunks_mut(COPY).zip(routed.par_chunks(COPY)).for_each(|(to, from)| to.copy_from_slice(from));
-        ended(Phase::Trace);
+        ended(Step::new(Phase::Trace, tables.trace_work()));
+        #[cfg(test)]
+        faults::strike_row(faults::Fault::Wires, wires.coefficients_mut());
 
         let mut transcript = Transcript::default();
         transcript.observe_params(&circuit.common.fri_params);
         transcript.observe_base(&self.digest.elements);
         transcript.observe_base(&public_inputs_hash.elements);
-        wires.interpolate();
-        let wires = wires.commit();
+        let wires = commit(wires, Matrix::Wires, true, ended);
         transcript.observe_cap(wires.cap());
-        ended(Phase::Wires);
 
         let permutation = Challenges::new(tables, &mut transcript);
         permutation::fill(tables, &prover_data.sigmas, &trace, &permutation, &mut zs)?;
-        ended(Phase::Permutation);
-        zs.interpolate();
-        let zs = zs.commit();
+        ended(Step::new(Phase::Permutation, tables.permutation_work()));
+        #[cfg(test)]
+        faults::strike_row(faults::Fault::PartialProducts, zs.coefficients_mut());
+        let zs = commit(zs, Matrix::PartialProducts, true, ended);
         transcript.observe_cap(zs.cap());
-        ended(Phase::PartialProducts);
 
         let alphas = transcript.challenges(tables.challenges);
         let inputs = quotient::Inputs {
@@ -229,10 +209,11 @@ impl Prover {
             public_inputs_hash: &public_inputs_hash,
         };
         quotient::fill(&inputs, &mut quotient)?;
-        ended(Phase::Constraints);
-        let quotient = quotient.commit();
+        ended(Step::new(Phase::Constraints, tables.constraints_work()));
+        #[cfg(test)]
+        faults::strike_row(faults::Fault::Quotient, quotient.coefficients_mut());
+        let quotient = commit(quotient, Matrix::Quotient, false, ended);
         transcript.observe_cap(quotient.cap());
-        ended(Phase::Quotient);
 
         let zeta = transcript.extension_challenge();
         let degree_bits = circuit.common.degree_bits();
@@ -245,6 +226,8 @@ impl Prover {
             zeta_next: E::primitive_root_of_unity(degree_bits) * zeta,
         };
         let openings = open(&opened);
+        #[cfg(test)]
+        let openings = faults::strike_openings(openings);
         for batch in [
             &openings.constants,
             &openings.plonk_sigmas,
@@ -256,7 +239,7 @@ impl Prover {
         ] {
             transcript.observe_extension(batch);
         }
-        ended(Phase::Openings);
+        ended(Step::new(Phase::Openings, tables.openings_work()));
         let opening_proof = fri::prove(&opened, &circuit.common.fri_params, &mut transcript, ended)?;
         let proof = Proof {
             wires_cap: oracle::plonky_cap(wires.cap()),
@@ -269,6 +252,23 @@ impl Prover {
         tables.shared.keep(Workspace { values, trace, oracles });
         Ok(ProofWithPublicInputs { proof, public_inputs })
     }
+}
+
+/// The oracle of the columns, from their coefficients or from their values on the trace's domain.
+fn commit(mut columns: Columns, matrix: Matrix, values: bool, ended: &mut dyn FnMut(Step)) -> Oracle {
+    let [rows, extended, width, cap] = columns.dimensions();
+    let transform = Work::transform(rows, width);
+    if values {
+        columns.interpolate();
+        ended(Step::of(matrix, Phase::Interpolation, transform));
+    }
+    columns.commit_observed(&mut |stage| {
+        ended(match stage {
+            Stage::Extension => Step::of(matrix, Phase::Extension, transform),
+            Stage::Leaves => Step::of(matrix, Phase::Hashing, Work::leaves(rows, width)),
+            Stage::Levels => Step::of(matrix, Phase::Hashing, Work::levels(extended, cap)),
+        });
+    })
 }
 
 /// The values of all polynomials at zeta, and of Z at the next point.

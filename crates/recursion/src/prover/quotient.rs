@@ -132,6 +132,7 @@ impl Kernel for Vanishing<'_> {
         };
         let mut constraints = Constraints::new(f, most);
         let mut results = vec![[zero; LANES]; nc];
+        let mut sums = [Loose::from(zero); LANES];
         for (v, values) in values.chunks_exact_mut(nc * LANES).enumerate() {
             let position = (first + v) * LANES;
             for (coset, vanishing_inverse) in tables.quotient.vanishing_inverse.iter().enumerate() {
@@ -139,9 +140,7 @@ impl Kernel for Vanishing<'_> {
                 constraints.clear();
                 lanes.outline(Permutation { inputs, columns: &columns, coset, position, out: &mut constraints });
                 let mut totals = [Loose::from(zero); LANES];
-                for c in 0..nc {
-                    totals[c] = weigh(f, constraints.values(), &weights[c]);
-                }
+                weigh(f, constraints.values(), weights, 0, &mut totals);
                 let offset = constraints.values().len();
                 let (selectors, constants) = columns.preprocessed.split_at(tables.selectors);
                 let constants = &constants[..tables.constants - tables.selectors];
@@ -162,9 +161,9 @@ impl Kernel for Vanishing<'_> {
                         filter = f.mul(filter, f.sub(f.splat(*other), selectors[gate.selector.constant]));
                     }
                     let filter = f.factor(filter);
-                    for c in 0..nc {
-                        let sum = weigh(f, constraints.values(), &weights[c][offset..]);
-                        totals[c] = f.add(f.mul_by(sum, filter), f.reduce(totals[c]));
+                    weigh(f, constraints.values(), weights, offset, &mut sums);
+                    for (total, sum) in totals.iter_mut().zip(&sums).take(nc) {
+                        *total = f.add(f.mul_by(*sum, filter), f.reduce(*total));
                     }
                 }
                 let inverse = f.factor(f.splat(*vanishing_inverse));
@@ -181,14 +180,27 @@ impl Kernel for Vanishing<'_> {
     }
 }
 
-/// sum_k constraint_k weight_k.
+/// sum_k constraint_k weight_(offset + k) for each challenge: two at a time, which share the loads of constraints.
 #[inline(always)]
-fn weigh<L: Lanes>(f: GoldilocksLanes<L>, constraints: &[Loose<L::V>], weights: &[Goldilocks]) -> Loose<L::V> {
-    let mut sum = f.product_sum();
-    for (constraint, weight) in constraints.iter().zip(weights) {
-        f.accumulate(&mut sum, f.factor(*constraint), f.factor(f.splat(*weight)));
+fn weigh<L: Lanes>(
+    f: GoldilocksLanes<L>,
+    constraints: &[Loose<L::V>],
+    weights: &[Vec<Goldilocks>],
+    offset: usize,
+    out: &mut [Loose<L::V>; LANES],
+) {
+    for (weights, out) in weights.chunks(2).zip(out.chunks_mut(2)) {
+        let (first, last) = (&weights[0][offset..], &weights[weights.len() - 1][offset..]);
+        let mut sums = [f.product_sum(); 2];
+        for ((constraint, a), b) in constraints.iter().zip(first).zip(last) {
+            let constraint = f.factor(*constraint);
+            f.accumulate(&mut sums[0], constraint, f.factor(f.splat(*a)));
+            f.accumulate(&mut sums[1], constraint, f.factor(f.splat(*b)));
+        }
+        for (out, sum) in out.iter_mut().zip(sums) {
+            *out = f.reduce_sum(sum);
+        }
     }
-    f.reduce_sum(sum)
 }
 
 /// The values of all polynomials at eight points of a coset.

@@ -13,6 +13,7 @@ use plonky2::fri::FriParams;
 use plonky2::plonk::circuit_data::{CircuitData, CommonCircuitData};
 
 use super::gates::Gate;
+use super::work::{self, Work};
 use super::workspace::{Shape, Shared};
 use super::{F, Unsupported};
 use crate::circuit::{C, D, from_plonky};
@@ -51,6 +52,7 @@ pub(super) struct Tables {
 pub(super) struct SelectedGate {
     pub(super) gate: Gate,
     pub(super) selector: Selector,
+    constraints: usize,
 }
 
 /// The cosets on which the quotient is evaluated: the first of the extension.
@@ -126,6 +128,56 @@ impl Tables {
     /// The row at a position of bit-reversed order, and the other way round.
     pub(super) fn reverse(&self, i: usize) -> usize {
         i.reverse_bits() >> (usize::BITS - self.size().ilog2())
+    }
+
+    /// Columns of all polynomials: constants and sigmas, wires, Z and partial products, quotient chunks.
+    fn columns(&self) -> [usize; 4] {
+        let [wires, zs, quotient] = self.shared.columns();
+        [self.constants + self.routed, wires, zs, quotient]
+    }
+
+    /// The trace of wires, from values in the order of the circuit, and a copy of the routed ones.
+    pub(super) fn trace_work(&self) -> Work {
+        let [_, wires, ..] = self.columns();
+        Work::products(self.size(), wires, 0, (self.size() * (wires + 2 * self.routed)) as u64)
+    }
+
+    /// Four products a routed wire for numerator and denominator, six a chunk: inversion, quotient, partial product.
+    pub(super) fn permutation_work(&self) -> Work {
+        let [_, _, zs, _] = self.columns();
+        let products = self.size() * self.challenges * (4 * self.routed + 6 * self.chunks);
+        Work::products(self.size(), 2 * self.routed, products as u64, (self.size() * zs) as u64)
+    }
+
+    /// Evaluation at every point of the cosets, then interpolation of the remainders and the small matrix of chunks. Without
+    /// the products of gates that plonky2's code evaluates.
+    pub(super) fn constraints_work(&self) -> Work {
+        let [preprocessed, wires, zs, quotient] = self.columns();
+        let (n, nc, cosets) = (self.size(), self.challenges, self.quotient.vanishing_inverse.len());
+        let permutation = nc * (4 * self.routed + 1) + nc * nc * (self.chunks + 1);
+        let gates: u64 = (self.gates.iter())
+            .map(|g| g.gate.multiplications() + (g.selector.others.len() + nc * (g.constraints + 1)) as u64)
+            .sum();
+        let points = n * cosets;
+        let evaluation = points as u64 * (gates + (permutation + nc) as u64);
+        let interpolation = nc as u64 * Work::transform(n, cosets).multiplications;
+        let chunks = (nc * points * (1 + self.chunk)) as u64;
+        let columns = preprocessed + wires + zs;
+        Work::products(points, columns, evaluation + interpolation + chunks, (2 * nc * points + n * quotient) as u64)
+    }
+
+    /// Two products an element, and the powers of the two points.
+    pub(super) fn openings_work(&self) -> Work {
+        let (n, all) = (self.size(), self.columns().iter().sum::<usize>());
+        let products = n * (2 * (all + self.challenges)) + 2 * n * work::EXTENSION as usize;
+        Work::products(n, all, products as u64, 0)
+    }
+
+    /// Two products an element, and two divisions.
+    pub(super) fn combination_work(&self) -> Work {
+        let (n, all) = (self.size(), self.columns().iter().sum::<usize>());
+        let products = n * (2 * (all + self.challenges)) + 3 * n * work::EXTENSION as usize;
+        Work::products(n, all, products as u64, 2 * n as u64)
     }
 
     /// Bytes of all tables, shared ones included.
@@ -218,7 +270,11 @@ pub(crate) fn selectors(common: &CommonCircuitData<F, D>) -> Result<Vec<Selector
 /// The gates with their selectors.
 fn select(common: &CommonCircuitData<F, D>) -> Result<Vec<SelectedGate>, Unsupported> {
     let gates = common.gates.iter().zip(selectors(common)?);
-    Ok(gates.map(|(gate, selector)| SelectedGate { gate: Gate::of(gate), selector }).collect())
+    let selected = gates.map(|(gate, selector)| {
+        let constraints = gate.0.num_constraints();
+        SelectedGate { gate: Gate::of(gate), selector, constraints }
+    });
+    Ok(selected.collect())
 }
 
 /// w^0, w^1, .. in bit-reversed order.

@@ -61,6 +61,8 @@ pub(super) struct Generated<'a> {
     pub(super) partition: PartitionWitness<'a, F>,
     /// The wires of eight rows.
     traces: Vec<[Row; WIRES]>,
+    /// How many rows these are.
+    permutations: usize,
 }
 
 /// An empty partition whose values lie in `buffer`.
@@ -84,7 +86,7 @@ fn set_inputs(partition: &mut PartitionWitness<'_, F>, inputs: &PartialWitness<F
 impl<'a> Generated<'a> {
     /// A witness from elsewhere.
     pub(super) fn complete(partition: PartitionWitness<'a, F>) -> Self {
-        Self { partition, traces: Vec::new() }
+        Self { partition, traces: Vec::new(), permutations: 0 }
     }
 
     /// By plonky2's scheduler.
@@ -93,11 +95,16 @@ impl<'a> Generated<'a> {
         Ok(Self::complete(partition))
     }
 
+    /// Permutations that were computed in vectors.
+    pub(super) fn permutations(&self) -> u64 {
+        self.permutations as u64
+    }
+
     /// Wire values, row by row in bit-reversed order, into groups. Unset wires are zero.
     pub(super) fn fill(&self, schedule: Option<&Schedule>, groups: &mut [Row]) {
         let (n, wires) = (self.partition.degree, self.partition.num_wires);
         let shift = usize::BITS - n.ilog2();
-        let Self { partition, traces } = self;
+        let Self { partition, traces, .. } = self;
         let map = partition.representative_map;
         groups.par_chunks_mut(n).enumerate().for_each(|(g, group)| {
             let columns = LANES * g..(LANES * (g + 1)).min(wires);
@@ -263,7 +270,8 @@ impl Schedule {
                 }
             }
         }
-        Ok(Some(Generated { partition, traces }))
+        let permutations = self.levels.iter().map(|level| level.poseidon.len()).sum();
+        Ok(Some(Generated { partition, traces, permutations }))
     }
 }
 

@@ -88,6 +88,11 @@ impl Shared {
         })
     }
 
+    /// Columns of the oracles.
+    pub(super) fn columns(&self) -> [usize; 3] {
+        self.shape.columns
+    }
+
     /// Keeps buffers for the next proof.
     pub(super) fn keep(&self, workspace: Workspace) {
         lock(&self.idle).push(workspace);

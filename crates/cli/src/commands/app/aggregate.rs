@@ -70,10 +70,11 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let spec = backends::app_spec(&app, scheme, args.profile, class, keys.as_deref())
         .map_err(|e| Mistake::usage(e.to_string(), "ask for less in one query"))?;
     let choice = spec.choice();
-    let mut backends = backends::provers(keys.clone(), args.proving.prover);
-    backends::add_app(&mut backends, spec.clone(), app, keys.as_deref(), args.proving.prover);
+    let trace = proving::trace(&args.proving);
+    let mut backends = backends::provers(keys.clone(), args.proving.prover, trace.as_ref());
+    backends::add_app(&mut backends, spec.clone(), app, keys.as_deref(), args.proving.prover, trace.as_ref());
     let engine = proving::engine(&args.proving, std::iter::once(&spec))?;
-    let progress = Proofs::new(terminal.quiet);
+    let progress = Proofs::new(terminal.quiet, trace.clone());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover = Prover::new(&store, &backends, &engine).with_progress(&note);
 
@@ -103,7 +104,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         files::write(path, |out| Ok(out.write_all(&bytes)?))?;
         report.add("proof", path.display().to_string());
     }
-    proving::write_timings(args.proving.timings.as_deref(), progress.timings())?;
+    proving::write_trace(&mut report, &args.proving, trace.as_ref())?;
     report.print(terminal.format);
     Ok(())
 }

@@ -20,6 +20,8 @@ mod sbox;
 #[cfg(test)]
 mod tests;
 
+pub use rounds::SboxInputs;
+
 use super::{RATE, WIDTH, permute, truncate};
 use crate::lanes::{Isa, Kernel, Lanes, dispatch};
 use crate::{Digest, Goldilocks};
@@ -81,6 +83,21 @@ fn pass_through(rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
     for (i, digest) in digests.iter_mut().enumerate() {
         *digest = super::hash_or_noop(&rows[i * width..][..width]);
     }
+}
+
+/// The permutation of eight states, by their words of any representatives, for kernels: S-boxes read what `inputs` says. The
+/// results are representatives below 2^64.
+#[inline(always)]
+pub fn permute_with<L: Lanes, S: SboxInputs<L>>(lanes: L, state: [L::V; WIDTH], inputs: S) -> [L::V; WIDTH] {
+    let mut states = [state];
+    rounds::permute_groups(lanes, &mut states, &mut [inputs]);
+    states[0]
+}
+
+/// The product of the MDS matrix with eight states, by their words of any representatives, to representatives below 2^64.
+#[inline(always)]
+pub fn mds<L: Lanes>(lanes: L, state: [L::V; WIDTH]) -> [L::V; WIDTH] {
+    rounds::mds(lanes, &state)
 }
 
 /// The kernel of [`permute_many`].

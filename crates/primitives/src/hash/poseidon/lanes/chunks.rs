@@ -56,7 +56,7 @@ fn permute_chunk<L: Lanes, const G: usize>(w: L, states: &mut [[Goldilocks; WIDT
         vector[..LANES].copy_from_slice(&head);
         vector[LANES..].copy_from_slice(&tail[LANES - REST..]);
     }
-    permute_groups(w, &mut vectors);
+    permute_groups(w, &mut vectors, &mut [(); G]);
     for (vector, rows) in vectors.iter().zip(states.chunks_mut(LANES)) {
         let head = store_rows(w, from_fn(|i| vector[i]));
         let tail = store_rows(w, from_fn(|i| vector[REST + i]));
@@ -102,7 +102,7 @@ fn sponge_chunk<L: Lanes, const G: usize, R: Rows>(w: L, rows: R, first: usize, 
             };
             mode.absorb(vector, &block, start, len);
         }
-        permute_groups(w, &mut vectors);
+        permute_groups(w, &mut vectors, &mut [(); G]);
     }
     for (vector, digests) in vectors.iter().zip(digests.chunks_mut(LANES)) {
         let words = store_rows(w, from_fn(|i| vector[i]));

@@ -20,6 +20,26 @@ use crate::lanes::{Body, Isa, Lanes};
 /// Word i of eight states, i from 0 to 11.
 pub(super) type State<V> = [V; WIDTH];
 
+/// What the S-boxes of eight permutations read, in place of what the rounds before them have computed.
+pub trait SboxInputs<L: Lanes> {
+    /// Word `word` in full round `round`, from 0 to 7 over both halves: `x` has been computed.
+    fn full(&mut self, lanes: L, round: usize, word: usize, x: L::V) -> L::V;
+    /// Word 0 in partial round `round`, from 0 to 21.
+    fn partial(&mut self, lanes: L, round: usize, x: L::V) -> L::V;
+}
+
+/// The permutation itself: S-boxes read what was computed.
+impl<L: Lanes> SboxInputs<L> for () {
+    #[inline(always)]
+    fn full(&mut self, _: L, _: usize, _: usize, x: L::V) -> L::V {
+        x
+    }
+    #[inline(always)]
+    fn partial(&mut self, _: L, _: usize, x: L::V) -> L::V {
+        x
+    }
+}
+
 /// S-boxes of a full round that are interleaved: half of them.
 const SBOXES: usize = WIDTH / 2;
 /// Partial rounds between two times that halves are made anew.
@@ -164,7 +184,7 @@ impl<L: Lanes> Body<L> for Renew<'_, L::V> {
 
 /// The partial rounds, and the constants of the round behind them. The states become their low halves and words again.
 #[inline(always)]
-fn partial_rounds<L: Lanes, const G: usize>(w: L, l: &mut [State<L::V>; G]) {
+fn partial_rounds<L: Lanes, S: SboxInputs<L>, const G: usize>(w: L, l: &mut [State<L::V>; G], inputs: &mut [S; G]) {
     let mut h = [[w.splat(0); WIDTH]; G];
     let mut x: [L::V; G] = from_fn(|g| l[g][0]);
     for (l, h) in l.iter_mut().zip(&mut h) {
@@ -174,6 +194,9 @@ fn partial_rounds<L: Lanes, const G: usize>(w: L, l: &mut [State<L::V>; G]) {
     }
     for r in 0..PARTIAL_ROUNDS {
         let c = CONSTANTS.partial[r];
+        for g in 0..G {
+            x[g] = inputs[g].partial(w, r, x[g]);
+        }
         w.outline(FirstWords(&x, l, &mut h));
         for g in 0..G {
             w.outline(Convolve(&mut l[g]));
@@ -194,21 +217,46 @@ fn partial_rounds<L: Lanes, const G: usize>(w: L, l: &mut [State<L::V>; G]) {
     }
 }
 
+/// Four full rounds from round `first` on.
+#[inline(always)]
+fn full_rounds<L: Lanes, S: SboxInputs<L>>(w: L, s: &mut State<L::V>, first: usize, inputs: &mut S) {
+    for (r, c) in CONSTANTS.full.iter().enumerate().skip(first).take(HALF_FULL_ROUNDS) {
+        for (i, x) in s.iter_mut().enumerate() {
+            *x = inputs.full(w, r, i, *x);
+        }
+        w.outline(FullRound(s, c));
+    }
+}
+
 /// The permutation of 8 G states of any representatives, to representatives below 2^64.
 #[inline(always)]
-pub(super) fn permute_groups<L: Lanes, const G: usize>(w: L, states: &mut [State<L::V>; G]) {
-    for s in states.iter_mut() {
+pub(super) fn permute_groups<L: Lanes, S: SboxInputs<L>, const G: usize>(
+    w: L,
+    states: &mut [State<L::V>; G],
+    inputs: &mut [S; G],
+) {
+    for (s, inputs) in states.iter_mut().zip(inputs.iter_mut()) {
         for (x, c) in s.iter_mut().zip(CONSTANTS.first) {
             *x = add_constant(w, *x, c);
         }
-        for c in &CONSTANTS.full[..HALF_FULL_ROUNDS] {
-            w.outline(FullRound(s, c));
-        }
+        full_rounds(w, s, 0, inputs);
     }
-    partial_rounds(w, states);
-    for s in states.iter_mut() {
-        for c in &CONSTANTS.full[HALF_FULL_ROUNDS..] {
-            w.outline(FullRound(s, c));
-        }
+    partial_rounds(w, states, inputs);
+    for (s, inputs) in states.iter_mut().zip(inputs) {
+        full_rounds(w, s, HALF_FULL_ROUNDS, inputs);
     }
+}
+
+/// The product of the MDS matrix with a state of any representatives, to representatives below 2^64.
+#[inline(always)]
+pub(super) fn mds<L: Lanes>(w: L, s: &State<L::V>) -> State<L::V> {
+    let (mut l, mut h) = (*s, *s);
+    for i in 0..WIDTH {
+        (l[i], h[i]) = split(w, s[i]);
+    }
+    let (mut l, h) = (convolve(w, &l), convolve(w, &h));
+    for i in 0..WIDTH {
+        l[i] = join(w, l[i], h[i]);
+    }
+    l
 }

@@ -12,13 +12,15 @@
 //! The multipliers also shift, mask and add in one instruction: the product with 2^k has the low 52 bits of x << k in its low
 //! half, and x >> (52 - k) in its high one.
 //!
-//! **Products of 32 bits**, elsewhere: four to a product, which comes as its words of 32 bits.
+//! **Products of 32 bits**, elsewhere: four to a product, which comes as its words of 32 bits. Plain Rust takes words one by
+//! one.
 //!
 //! **Interleaving.** S-boxes are taken several at a time, since a chain of dependent products would leave the multipliers
 //! idle.
 
-use crate::field::EPSILON;
-use crate::lanes::{Isa, Lanes};
+use super::super::full::sbox;
+use crate::field::{EPSILON, partial_reduce};
+use crate::lanes::{Isa, LANES, Lanes};
 
 /// f(0) to f(N - 1), by a loop that is inlined and unrolled in every build. `f` should be an operation or two.
 #[inline(always)]
@@ -44,6 +46,17 @@ pub(super) fn split<L: Lanes>(w: L, x: L::V) -> (L::V, L::V) {
     (w.and(x, w.splat(EPSILON)), w.shr::<32>(x))
 }
 
+/// x^7 of one word after the other.
+#[inline(always)]
+fn power7_each<L: Lanes>(w: L, x: L::V) -> L::V {
+    let mut words = [0; LANES];
+    w.store(x, &mut words);
+    for word in &mut words {
+        *word = partial_reduce(sbox(*word));
+    }
+    w.load(&words)
+}
+
 /// x^7 as halves (l, h) with l + 2^32 h = x^7: -2^54 - 2^43 < l < 2^32 and 0 <= h < 2^43.
 #[inline(always)]
 pub(super) fn power7_halves<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> ([L::V; N], [L::V; N]) {
@@ -57,6 +70,10 @@ pub(super) fn power7_halves<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> ([
         let (low, middle, high) = power7_32(w, x);
         for i in 0..N {
             (l[i], h[i]) = split_product32(w, low[i], middle[i], high[i]);
+        }
+    } else if L::ISA == Isa::Portable {
+        for i in 0..N {
+            (l[i], h[i]) = split(w, power7_each(w, x[i]));
         }
     } else {
         for i in 0..N {
@@ -78,6 +95,10 @@ pub(super) fn power7_words<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> [L:
         }
     } else if L::ISA == Isa::Avx512 {
         out = reduce_product32(w, power7_32(w, x));
+    } else if L::ISA == Isa::Portable {
+        for i in 0..N {
+            out[i] = power7_each(w, x[i]);
+        }
     } else {
         for i in 0..N {
             [out[i]] = reduce_product32(w, power7_32(w, &[x[i]]));

@@ -1,0 +1,160 @@
+//! The steps of a proof, for whoever watches it.
+//!
+//! A prover has no clock: it says when a step has ended, and what the step was made of.
+
+use super::work::Work;
+
+/// A part of a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// Witness generation.
+    Witness,
+    /// The trace of wires, from the witness.
+    Trace,
+    /// From values to coefficients.
+    Interpolation,
+    /// From coefficients to the values on one coset.
+    Extension,
+    /// Leaves of a Merkle tree, or the levels above them.
+    Hashing,
+    /// Values of Z and partial products.
+    Permutation,
+    /// All constraints, and the quotient's coefficients.
+    Constraints,
+    /// Values of all polynomials at the two points.
+    Openings,
+    /// The combination of all polynomials.
+    Combination,
+    /// A layer of FRI to the next.
+    Folding,
+    /// Proof of work.
+    Grinding,
+    /// Paths and rows of the queries.
+    Queries,
+}
+
+/// What a step works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Matrix {
+    /// The wires.
+    Wires,
+    /// Z and partial products.
+    PartialProducts,
+    /// The quotient's chunks.
+    Quotient,
+    /// A layer of FRI.
+    Layer,
+}
+
+/// What takes a proof's time, as the phase profile groups it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Category {
+    /// Witness and trace.
+    Witness,
+    /// Interpolation and extension of the three commitments.
+    Lde,
+    /// Merkle trees of the three commitments.
+    Hashing,
+    /// The permutation argument and the evaluation of constraints.
+    Quotient,
+    /// Openings and their combination.
+    Openings,
+    /// Layers of FRI, their trees included, and queries.
+    Fri,
+    /// Proof of work.
+    Grinding,
+}
+
+/// A step of a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Which part of the proof.
+    pub phase: Phase,
+    /// Of commitments, which.
+    pub matrix: Option<Matrix>,
+    /// What it was made of.
+    pub work: Work,
+}
+
+/// Is told of proofs.
+pub trait Observer: Send + Sync {
+    /// A proof of the circuit `name` of `rows` rows begins. What comes back is told each step when it has ended, in the order in
+    /// which they follow each other without a gap, and is dropped when the proof is made or has failed. Called on any thread,
+    /// for several proofs at once.
+    fn proof(&self, name: &'static str, rows: usize) -> Box<dyn FnMut(Step)>;
+}
+
+impl Phase {
+    /// The name in traces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Witness => "witness",
+            Self::Trace => "trace",
+            Self::Interpolation => "interpolation",
+            Self::Extension => "extension",
+            Self::Hashing => "hashing",
+            Self::Permutation => "permutation",
+            Self::Constraints => "constraints",
+            Self::Openings => "openings",
+            Self::Combination => "combination",
+            Self::Folding => "folding",
+            Self::Grinding => "grinding",
+            Self::Queries => "queries",
+        }
+    }
+}
+
+impl Matrix {
+    /// The name in traces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wires => "wires",
+            Self::PartialProducts => "z",
+            Self::Quotient => "quotient",
+            Self::Layer => "fri",
+        }
+    }
+}
+
+impl Category {
+    /// All categories, in the order of a proof.
+    pub const ALL: [Self; 7] =
+        [Self::Witness, Self::Lde, Self::Hashing, Self::Quotient, Self::Openings, Self::Fri, Self::Grinding];
+
+    /// The name in traces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Witness => "witness",
+            Self::Lde => "lde",
+            Self::Hashing => "hashing",
+            Self::Quotient => "quotient",
+            Self::Openings => "openings",
+            Self::Fri => "fri",
+            Self::Grinding => "grinding",
+        }
+    }
+}
+
+impl Step {
+    pub(super) fn new(phase: Phase, work: Work) -> Self {
+        Self { phase, matrix: None, work }
+    }
+
+    pub(super) fn of(matrix: Matrix, phase: Phase, work: Work) -> Self {
+        Self { phase, matrix: Some(matrix), work }
+    }
+
+    /// What the phase profile counts it among.
+    pub fn category(&self) -> Category {
+        match self.phase {
+            _ if self.matrix == Some(Matrix::Layer) => Category::Fri,
+            Phase::Witness | Phase::Trace => Category::Witness,
+            Phase::Interpolation | Phase::Extension => Category::Lde,
+            Phase::Hashing => Category::Hashing,
+            Phase::Permutation | Phase::Constraints => Category::Quotient,
+            Phase::Openings | Phase::Combination => Category::Openings,
+            Phase::Folding | Phase::Queries => Category::Fri,
+            Phase::Grinding => Category::Grinding,
+        }
+    }
+}
