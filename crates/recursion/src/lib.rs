@@ -30,4 +30,4 @@ mod verifier;
 pub use backend::{BACKEND_NAME, BACKEND_VERSION, Plonky2Backend, backend_id};
 pub use convert::shape_of;
 pub use prover::ProverKind;
-pub use verifier::{CircuitVerifier, Plonky2Verifier, SnarkError, VerifierKind};
+pub use verifier::{CircuitVerifier, Plonky2Verifier, VerifierKind};

@@ -23,11 +23,9 @@ use crate::circuit::{C, D, F, PlonkyProof, to_hash, to_plonky};
 use crate::convert::{from_plonky_proof, shape_of, to_plonky_proof};
 use crate::keys::{CommonData, KeySet, VerifierKey};
 
-pub use check::SnarkError;
-
 use check::Check;
 
-/// A verifier by its name. Verdicts are the same.
+/// Whose verifier it is. Verdicts are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum VerifierKind {
     /// Ours, and plonky2's for circuits that it does not support.
@@ -35,19 +33,6 @@ pub enum VerifierKind {
     Evergrove,
     /// Plonky2's own verifier.
     Plonky2,
-}
-
-impl VerifierKind {
-    /// All verifiers, the default first.
-    pub const ALL: [Self; 2] = [Self::Evergrove, Self::Plonky2];
-
-    /// The name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Evergrove => "evergrove",
-            Self::Plonky2 => "plonky2",
-        }
-    }
 }
 
 /// Verifies the proofs of one profile and height class.
@@ -150,7 +135,7 @@ impl Plonky2Verifier {
         Self::by(VerifierKind::default(), Isa::detect(), keys)
     }
 
-    /// A verifier for these keys, by name and on an instruction set: for tests and comparisons.
+    /// A verifier for these keys of either kind, and on a given instruction set: for tests and comparisons.
     ///
     /// # Panics
     /// When used on a CPU that lacks the instruction set.

@@ -146,9 +146,10 @@ impl AppVerifier {
     /// Accepts exactly the proofs of `proof.statement` with `proof.output` by the circuit `proof.kind`.
     ///
     /// # Errors
-    /// [`BackendError::Rejected`]. Panics on no bytes that anybody will find: see [`evergrove_recursion::Plonky2Verifier::verify`].
+    /// [`BackendError::Rejected`]. Panics on no bytes: see [`evergrove_recursion::Plonky2Verifier::verify`].
     pub fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        self.verified(proof).map(drop)
+        let public_inputs = self.public_inputs(proof.kind, &proof.statement, &proof.output)?;
+        self.kind(proof.kind)?.verify(proof.kind, &proof.bytes, public_inputs)
     }
 
     /// The plonky2 proof in `proof`, verified.

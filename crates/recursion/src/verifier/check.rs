@@ -28,8 +28,7 @@ pub(super) type E = QuadraticExtension<F>;
 
 /// Why a proof is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SnarkError {
+pub(crate) enum SnarkError {
     /// The bytes are no proof of this shape.
     #[error(transparent)]
     Decode(#[from] DecodeError),
