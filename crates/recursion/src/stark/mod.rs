@@ -13,9 +13,17 @@
 //! there, and 24 of a table.
 
 mod air;
+mod circuit;
 pub mod keccak;
 mod records;
 
 pub use crate::prover::stark::{StarkProver, TraceRows};
 pub use air::{Air, AirStark, Algebra, Exposed, Frame};
+pub use circuit::{RecordTargets, TableTargets};
 pub use records::{RecordedProof, starky_proof, sum_of_records, verify};
+
+/// The configuration of tables that the circuits of a profile verify: its rate, queries, grinding and challenges.
+pub fn stark_config(params: &evergrove_proof::FriParams) -> starky::config::StarkConfig {
+    let fri_config = crate::circuit::circuit_config(params).fri_config;
+    starky::config::StarkConfig::new(1, params.challenges as usize, fri_config)
+}

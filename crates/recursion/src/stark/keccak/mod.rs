@@ -101,10 +101,12 @@ const fn rotations() -> [usize; 25] {
     out
 }
 
-const ROUND_CONSTANTS: [u64; ROUNDS] = round_constants();
-const ROTATIONS: [usize; 25] = rotations();
+/// The round constants.
+pub const ROUND_CONSTANTS: [u64; ROUNDS] = round_constants();
+/// By how much rho rotates the words x + 5 y.
+pub const ROTATIONS: [usize; 25] = rotations();
 
 /// The word that pi moves to word (x, y): (x + 3y, x).
-const fn source(x: usize, y: usize) -> usize {
+pub const fn source(x: usize, y: usize) -> usize {
     (x + 3 * y) % 5 + 5 * x
 }
