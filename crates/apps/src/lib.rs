@@ -14,6 +14,7 @@
 pub mod aggregate;
 pub mod bls;
 pub mod catalog;
+pub mod digest_translation;
 pub mod family;
 pub mod laws;
 mod map_reduce;

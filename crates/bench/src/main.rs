@@ -6,6 +6,7 @@
 
 mod aggregate;
 mod bls_keys;
+mod digest_translation;
 mod field;
 mod figures;
 mod keys;
@@ -48,6 +49,8 @@ enum Command {
     MerklePoseidon(merkle::Args),
     /// Proofs of our circuits by our prover and by Plonky2's.
     Plonky2Prove(plonky2_prove::Args),
+    /// Prove the Poseidon and the Keccak digest of a tree, change a leaf, verify.
+    DigestTranslation(digest_translation::Args),
     /// A table of Keccak permutations as a STARK, beside starky's prover.
     KeccakStark(stark::Args),
     /// Verification of a batch proof by our verifier and by Plonky2's, and of a batch's canonical digest.
@@ -86,6 +89,7 @@ fn main() -> anyhow::Result<()> {
         Command::Keys(args) => keys::run(&args),
         Command::MerklePoseidon(args) => merkle::run(&args),
         Command::Plonky2Prove(args) => plonky2_prove::run(&args),
+        Command::DigestTranslation(args) => digest_translation::run(&args),
         Command::KeccakStark(args) => stark::run(&args),
         Command::Plonky2Verify(args) => plonky2_verify::run(&args),
         Command::BlsKeys(args) => bls_keys::run(&args),

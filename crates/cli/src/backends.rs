@@ -99,15 +99,14 @@ pub(crate) fn add_apps(
                 trace,
             );
         } else {
-            let (spec, _) = app_spec(&app, batch.scheme, batch.profile, class, keys)?;
+            let spec = app_spec(&app, batch.scheme, batch.profile, class, keys)?;
             add_app(backends, spec, app, keys, prover, trace);
         }
     }
     Ok(())
 }
 
-/// What the backend of an application will be, and the size of its circuits. Seconds where its keys are not kept: circuits are
-/// built without commitments.
+/// What the backend of an application will be. Seconds where its keys are not kept: circuits are built without commitments.
 ///
 /// # Errors
 /// When the application has no circuits in this scheme.
@@ -117,7 +116,7 @@ pub(crate) fn app_spec(
     profile: Profile,
     class: HeightClass,
     keys: Option<&Path>,
-) -> Result<(BackendSpec, Size), anyhow::Error> {
+) -> Result<BackendSpec, anyhow::Error> {
     let kept = keys.and_then(|d| AppKeys::kept(d, &app.id(), scheme, profile, class)).map(|k| k.size);
     let size = match kept {
         Some(size) => size,
@@ -125,8 +124,7 @@ pub(crate) fn app_spec(
     };
     let known = AppSpec { name: app.name().into(), parameters: app.parameters() };
     let wraps = profile.wrap().is_some();
-    let (id, capacity) = (backend_id(), size.capacity);
-    Ok((BackendSpec { scheme, id, profile, class, capacity, wraps, app: Some(known) }, size))
+    Ok(BackendSpec { scheme, id: backend_id(), profile, class, capacity: size.capacity, wraps, app: Some(known) })
 }
 
 /// Adds the backend of an application, which is made when it is first needed.
@@ -244,21 +242,6 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
             memory_bytes: 5 << 29,
             concurrent_bytes: 768 << 20,
         },
-    }
-}
-
-/// [`costs`] of an application's circuits, which may have more rows than the profile's: time and memory grow with them.
-pub(crate) fn app_costs(spec: &BackendSpec, size: Size) -> NodeCosts {
-    let costs = costs(spec);
-    let more = size.degree_bits.saturating_sub(spec.profile.recursion().degree_bits.into());
-    let factor = (1u64 << more) as f64;
-    NodeCosts {
-        setup_seconds: costs.setup_seconds * factor,
-        bucket_seconds: costs.bucket_seconds * factor,
-        merge_seconds: costs.merge_seconds * factor,
-        wrap_seconds: costs.wrap_seconds,
-        memory_bytes: costs.memory_bytes << more,
-        concurrent_bytes: costs.concurrent_bytes << more,
     }
 }
 
