@@ -99,14 +99,15 @@ pub(crate) fn add_apps(
                 trace,
             );
         } else {
-            let spec = app_spec(&app, batch.scheme, batch.profile, class, keys)?;
+            let (spec, _) = app_spec(&app, batch.scheme, batch.profile, class, keys)?;
             add_app(backends, spec, app, keys, prover, trace);
         }
     }
     Ok(())
 }
 
-/// What the backend of an application will be. Seconds where its keys are not kept: circuits are built without commitments.
+/// What the backend of an application will be, and the size of its circuits. Seconds where its keys are not kept: circuits are
+/// built without commitments.
 ///
 /// # Errors
 /// When the application has no circuits in this scheme.
@@ -116,7 +117,7 @@ pub(crate) fn app_spec(
     profile: Profile,
     class: HeightClass,
     keys: Option<&Path>,
-) -> Result<BackendSpec, anyhow::Error> {
+) -> Result<(BackendSpec, Size), anyhow::Error> {
     let kept = keys.and_then(|d| AppKeys::kept(d, &app.id(), scheme, profile, class)).map(|k| k.size);
     let size = match kept {
         Some(size) => size,
@@ -124,7 +125,8 @@ pub(crate) fn app_spec(
     };
     let known = AppSpec { name: app.name().into(), parameters: app.parameters() };
     let wraps = profile.wrap().is_some();
-    Ok(BackendSpec { scheme, id: backend_id(), profile, class, capacity: size.capacity, wraps, app: Some(known) })
+    let (id, capacity) = (backend_id(), size.capacity);
+    Ok((BackendSpec { scheme, id, profile, class, capacity, wraps, app: Some(known) }, size))
 }
 
 /// Adds the backend of an application, which is made when it is first needed.
@@ -242,6 +244,21 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
             memory_bytes: 5 << 29,
             concurrent_bytes: 768 << 20,
         },
+    }
+}
+
+/// [`costs`] of an application's circuits, which may have more rows than the profile's: time and memory grow with them.
+pub(crate) fn app_costs(spec: &BackendSpec, size: Size) -> NodeCosts {
+    let costs = costs(spec);
+    let more = size.degree_bits.saturating_sub(spec.profile.recursion().degree_bits.into());
+    let factor = (1u64 << more) as f64;
+    NodeCosts {
+        setup_seconds: costs.setup_seconds * factor,
+        bucket_seconds: costs.bucket_seconds * factor,
+        merge_seconds: costs.merge_seconds * factor,
+        wrap_seconds: costs.wrap_seconds,
+        memory_bytes: costs.memory_bytes << more,
+        concurrent_bytes: costs.concurrent_bytes << more,
     }
 }
 

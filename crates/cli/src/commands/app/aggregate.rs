@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let keys = backends::keys_dir(args.proving.keys.as_deref());
     let height = store.commitment()?.height;
     let class = HeightClass::of(height).unwrap_or(HeightClass::H40);
-    let spec = backends::app_spec(&app, scheme, args.profile, class, keys.as_deref())
+    let (spec, size) = backends::app_spec(&app, scheme, args.profile, class, keys.as_deref())
         .map_err(|e| Mistake::usage(e.to_string(), "ask for less in one query"))?;
     let choice = spec.choice();
     let trace = proving::trace(&args.proving);
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let prover = Prover::new(&store, &backends, &engine).with_progress(&note);
 
     let indices = members.as_deref().unwrap_or_default();
-    let estimate = prover.estimate_prove(&name, Some((indices, &choice)), &backends::costs)?;
+    let estimate = prover.estimate_prove(&name, Some((indices, &choice)), &|s| backends::app_costs(s, size))?;
     let mut report = Report::default();
     report.add("query", args.sql.clone());
     if args.proving.dry_run {
