@@ -1,7 +1,7 @@
 //! The laws of an application, for its tests.
 //!
-//! [`check`] holds code against circuits on leaves of the caller's; [`refuses_leaf`] and [`refuses_pair`] show that both refuse.
-//! [`MapCircuit`] and [`ReduceCircuit`] are the circuits on their own, for attacks that set wires
+//! [`check`] holds code against circuits on leaves of the caller's; [`refuses_leaf`] and [`refuses_pair`] show that both
+//! refuse. [`MapCircuit`] and [`ReduceCircuit`] are the circuits on their own, for attacks that set wires
 //! ([`evergrove_recursion::assignment`]); [`FoldCircuit`] is that of a bucket's slots.
 
 use evergrove_primitives::Goldilocks;
@@ -168,10 +168,10 @@ fn set_slot(pw: &mut PartialWitness<F>, slot: &LeafTargets, active: bool, case: 
 
 /// All laws on these leaves, which the application maps, in the order of their positions.
 ///
-/// The circuits give what the code gives for every leaf, for every pair of neighbouring outputs and for the reduction of growing
-/// prefixes; a slot without a leaf satisfies the map's circuit; `identity` is neutral; brackets do not matter, nor does the order where
-/// the application says so. Elements of outputs that are changed one by one satisfy no circuit: the output follows from
-/// the operands alone.
+/// The circuits give what the code gives for every leaf, for every pair of neighbouring outputs and for the reduction of
+/// growing prefixes; a slot without a leaf satisfies the map's circuit; `identity` is neutral; brackets do not matter,
+/// nor does the order where the application says so. Elements of outputs that are changed one by one satisfy no circuit:
+/// the output follows from the operands alone.
 ///
 /// # Panics
 /// If a law does not hold, and for fewer than three leaves.

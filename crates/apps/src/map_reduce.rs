@@ -80,8 +80,8 @@ pub enum MapReduceError {
 /// `output_len()` elements.
 ///
 /// **Laws** ([`crate::laws`] checks them on leaves of one's own):
-/// - `reduce` is associative on outputs, `identity()` is neutral on both sides, and where [`Self::is_commutative`] says so the
-///   order of operands does not matter;
+/// - `reduce` is associative on outputs, `identity()` is neutral on both sides, and where [`Self::is_commutative`] says
+///   so the order of operands does not matter;
 /// - the circuits compute exactly `map` and `reduce`, and are unsatisfiable where these return an error. Soundness rests on
 ///   this half: outputs that come out of child proofs are already in range, leaves and openings are the adversary's;
 /// - `map_circuit` can be satisfied for a slot that is not active (all of index, value and opening zero). What it returns
@@ -95,8 +95,8 @@ pub enum MapReduceError {
 pub trait MapReduce: Send + Sync {
     /// The kind of application: 1 to 32 of `a-z`, `0-9`, `-` and `_`.
     fn name(&self) -> &str;
-    /// All that the circuits depend on besides the name, in an encoding with one form for each meaning: a query and the digest of its schema, for
-    /// example. Stores keep it to make the application again.
+    /// All that the circuits depend on besides the name, in an encoding with one form for each meaning: a query and the
+    /// digest of its schema, for example. Stores keep it to make the application again.
     fn parameters(&self) -> Vec<u8>;
     /// Name and digest of the parameters: what a proof is a proof of.
     fn id(&self) -> AppId {

@@ -86,8 +86,8 @@ impl MapReduce for Tally {
     }
 }
 
-/// A fingerprint of the leaves in their order: the composition of the maps x -> `BASE` x + v_0, as (slope, offset). Not commutative;
-/// the opening is empty.
+/// A fingerprint of the leaves in their order: the composition of the maps x -> `BASE` x + v_0, as (slope, offset). Not
+/// commutative; the opening is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sequence;
 

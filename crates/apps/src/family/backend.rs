@@ -24,8 +24,8 @@ use crate::{Leaf, MapReduce, MapReduceError};
 /// Bucket, merge, and the wrap where the profile has one.
 pub(super) type Circuits = (CircuitPair<FamilySpec>, Option<Circuit<WrapTargets>>);
 
-/// Proves an application's output with Plonky2, for one scheme, profile and height class. One proof at a time uses all threads
-/// of the current rayon pool.
+/// Proves an application's output with Plonky2, for one scheme, profile and height class. One proof at a time uses all
+/// threads of the current rayon pool.
 pub struct AppBackend {
     spec: FamilySpec,
     pair: CircuitPair<FamilySpec>,

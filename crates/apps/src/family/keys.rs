@@ -1,7 +1,7 @@
 //! Keys of an application's circuits, and the verifier that needs nothing else.
 //!
-//! Keys follow from the application, the scheme, the profile and the height class: whoever verifies builds the circuits (seconds), and
-//! keeps the keys in a directory that they trust like the program itself. They never come from a prover.
+//! Keys follow from the application, the scheme, the profile and the height class: whoever verifies builds the circuits
+//! (seconds), and keeps the keys in a directory that they trust like the program itself. They never come from a prover.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

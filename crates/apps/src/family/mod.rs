@@ -1,11 +1,11 @@
 //! The circuits around an application: buckets and merges that carry its output.
 //!
-//! **Selected** ([`Scheme::Selected`]): the bucket and merge of batch proofs, and beside C and d the output over the very leaves
-//! that d is a digest of. Each leaf counts once: indices strictly increase within a bucket, and siblings have different ones.
-//! The order in which a prover cuts leaves into buckets is free, hence commutative applications alone.
+//! **Selected** ([`Scheme::Selected`]): the bucket and merge of batch proofs, and beside C and d the output over the very
+//! leaves that d is a digest of. Each leaf counts once: indices strictly increase within a bucket, and siblings have
+//! different ones. The order in which a prover cuts leaves into buckets is free, hence commutative applications alone.
 //!
-//! **Complete** ([`Scheme::Complete`]): blocks of 2^k slots, all of them, and a merge that passes over empty subtrees alone, by
-//! their known digests. Nothing can be left out, and the order is that of positions.
+//! **Complete** ([`Scheme::Complete`]): blocks of 2^k slots, all of them, and a merge that passes over empty subtrees
+//! alone, by their known digests. Nothing can be left out, and the order is that of positions.
 //!
 //! Each application has circuits of its own for each scheme, profile and height class. Two applications share no proofs, and
 //! neither do the two schemes: their circuits have different digests.
@@ -103,8 +103,8 @@ pub enum Leaves {
 
 /// The wires of a bucket that a prover sets.
 ///
-/// The circuit holds for exactly the statements of [`BucketTargets`] or [`BlockTargets`] together with the reduction, in slot
-/// order, of what the application maps the active slots' leaves to.
+/// The circuit holds for exactly the statements of [`BucketTargets`] or [`BlockTargets`] together with the reduction, in
+/// slot order, of what the application maps the active slots' leaves to.
 pub struct AppBucket {
     /// The leaves and their node.
     pub leaves: Leaves,

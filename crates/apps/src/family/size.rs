@@ -49,8 +49,8 @@ const MAX_CAPACITY: usize = 1 << 16;
 const RESERVE: usize = 32;
 
 impl Size {
-    /// The smallest number of rows, from the profile's up, at which the merge fits and a bucket holds a leaf, and the most leaves that a bucket
-    /// then has. Deterministic. Builds circuits without committing to them: seconds.
+    /// The smallest number of rows, from the profile's up, at which the merge fits and a bucket holds a leaf, and the
+    /// most leaves that a bucket then has. Deterministic. Builds circuits without committing to them: seconds.
     ///
     /// # Errors
     /// [`SizeError`].

@@ -1,5 +1,5 @@
-//! Attacks by a prover that sets wires: outputs that do not follow from the leaves, leaves left out or counted twice, subtrees
-//! that are said to be empty, and children of another scheme.
+//! Attacks by a prover that sets wires: outputs that do not follow from the leaves, leaves left out or counted twice,
+//! subtrees that are said to be empty, and children of another scheme.
 
 use std::sync::{Arc, LazyLock};
 
