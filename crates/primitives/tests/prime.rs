@@ -10,7 +10,15 @@ use proptest::prelude::*;
 /// What the operations give on three vectors, in the order of [`expected`].
 struct Operations<'a, F>(&'a [F; LANES], &'a [F; LANES], &'a [F; LANES]);
 
-impl<F: PrimeElement> Kernel for Operations<'_, F> {
+/// 1 in the place of 0.
+fn nonzero<F: Field>(mut x: [F; LANES]) -> [F; LANES] {
+    for x in x.iter_mut().filter(|x| x.is_zero()) {
+        *x = F::ONE;
+    }
+    x
+}
+
+impl<F: PrimeElement + Field> Kernel for Operations<'_, F> {
     type Output = Vec<[F; LANES]>;
 
     #[inline(always)]
@@ -42,10 +50,21 @@ impl<F: PrimeElement> Kernel for Operations<'_, F> {
             // Values that were stored nowhere in between.
             f.mul(f.add(f.mul(a, b), f.neg(c)), f.sub(f.double(f.double(a)), f.square(b))),
             f.outline(Cube(a)),
+            f.sub_sum(a, b, c),
+            f.mul_difference(f.difference(a, b), c),
+            f.mul_difference(f.signed_difference(a, b, &SIGNS), c),
+            f.mul_difference(a.into(), b),
+            // Inverses of the lanes of a product that are not zero, and 1 else.
+            f.invert(f.load(&nonzero(f.to_array(f.mul(a, b))))).expect("no lane is zero"),
+            // The ends of the ranges.
+            f.mul_difference(f.difference(f.sub(a, b), f.mul(b, c)), f.sub(c, a)),
         ];
         out.into_iter().map(|v| f.to_array(v)).collect()
     }
 }
+
+/// Negative in lanes 0, 3, 4 and 7; only the highest bit counts.
+const SIGNS: [u64; LANES] = [u64::MAX, 0, 1, 1 << 63, 3 << 62, u64::MAX >> 1, 0, 1 << 63];
 
 struct Cube<V>(V);
 
@@ -80,6 +99,12 @@ fn expected<F: Field>(a: &[F; LANES], b: &[F; LANES], c: &[F; LANES]) -> Vec<[F;
         each(&|a, b, c| a * b + (a - c) * (c + c - b)),
         each(&|a, b, c| (a * b - c) * (a + a + a + a - b * b)),
         each(&|a, _, _| a * a * a),
+        each(&|a, b, c| a - b - c),
+        each(&|a, b, c| (a - b) * c),
+        core::array::from_fn(|i| (if SIGNS[i] >> 63 != 0 { -a[i] - b[i] } else { a[i] - b[i] }) * c[i]),
+        each(&|a, b, _| a * b),
+        each(&|a, b, _| (a * b).inverse().unwrap_or(F::ONE)),
+        each(&|a, b, c| (a - b - b * c) * (c - a)),
     ]
 }
 
@@ -185,6 +210,19 @@ fn long_sums<F: PrimeElement<Words = [u64; N]> + Field, const N: usize>() {
     }
 }
 
+/// Whether eight elements have inverses.
+struct Invertible<'a, F>(&'a [F; LANES]);
+
+impl<F: PrimeElement> Kernel for Invertible<'_, F> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> bool {
+        let f = F::on(lanes);
+        f.invert(f.load(self.0)).is_some()
+    }
+}
+
 fn laws<F: PrimeElement<Words = [u64; N]> + Field + Debug, const N: usize>() {
     let mut runner = proptest::test_runner::TestRunner::default();
     runner
@@ -219,6 +257,14 @@ fn laws<F: PrimeElement<Words = [u64; N]> + Field + Debug, const N: usize>() {
         })
         .unwrap();
     long_sums::<F, N>();
+    for isa in available() {
+        for zero in 0..LANES {
+            let mut x = [F::ONE; LANES];
+            assert!(dispatch_on(isa, Invertible(&x)));
+            x[zero] = F::ZERO;
+            assert!(!dispatch_on(isa, Invertible(&x)), "lane {zero} on {isa}");
+        }
+    }
 }
 
 #[test]

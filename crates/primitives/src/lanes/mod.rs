@@ -96,6 +96,12 @@ pub fn dispatch_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     arch::run(isa, kernel)
 }
 
+/// Asks for the cache lines of `x` ahead of their use. A hint: nothing follows from it but time.
+#[inline(always)]
+pub fn prefetch<T>(x: &T) {
+    arch::prefetch(x);
+}
+
 /// A part of a kernel that stays a function of its own: see [`Lanes::outline`].
 ///
 /// A trait rather than a closure, since a closure can't be forced to be inlined into the function with the instruction set.

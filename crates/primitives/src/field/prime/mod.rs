@@ -37,6 +37,7 @@
 //! | type | value | made by |
 //! |---|---|---|
 //! | [`V`](PrimeLanes::V) | below 9/4 p | loads, products, reduced sums |
+//! | [`Difference`](PrimeLanes::Difference) | below 21/4 p | `difference`, `signed_difference`: for one product |
 //! | [`Lazy`](PrimeLanes::Lazy) | below 8 p | `lazy_add`, `lazy_sub`, `extend`: no conditional subtraction |
 //! | [`Factor`](PrimeLanes::Factor) | what the fastest product takes | `factor`: constants, challenges, tables |
 //! | [`Sum`](PrimeLanes::Sum) | a sum of products, not reduced | `accumulate`: dot products |
@@ -51,6 +52,7 @@
 
 #[cfg(feature = "ark")]
 mod ark;
+mod invert;
 mod modulus;
 mod radix52;
 mod radix64;
@@ -133,6 +135,8 @@ pub trait PrimeLanes: Copy + Send + Sync {
     type Element: PrimeElement;
     /// Eight elements, below 9/4 p.
     type V: Copy + Send + Sync;
+    /// Eight differences, below 21/4 p.
+    type Difference: Copy + Send + Sync + From<Self::V>;
     /// Eight sums or differences, below 8 p.
     type Lazy: Copy + Send + Sync + From<Self::V>;
     /// Eight multipliers.
@@ -182,6 +186,11 @@ pub trait PrimeLanes: Copy + Send + Sync {
         self.store(v, &mut out);
         out
     }
+    /// The elements to anywhere, below 2^(64 N) but not canonical: for [`PrimeLanes::gather`] alone, which takes them back.
+    #[inline(always)]
+    fn park(self, v: Self::V, x: [&mut Self::Element; LANES]) {
+        self.scatter(v, x);
+    }
     /// The sum of the eight lanes.
     fn sum_lanes(self, v: Self::V) -> Self::Element;
 
@@ -203,6 +212,21 @@ pub trait PrimeLanes: Copy + Send + Sync {
     fn mul(self, a: Self::V, b: Self::V) -> Self::V;
     /// a^2.
     fn square(self, a: Self::V) -> Self::V;
+
+    /// a - b - c.
+    #[inline(always)]
+    fn sub_sum(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+        self.sub(self.sub(a, b), c)
+    }
+    /// a - b.
+    fn difference(self, a: Self::V, b: Self::V) -> Self::Difference;
+    /// -a - b in the lanes where the highest bit of the sign is set, a - b elsewhere.
+    fn signed_difference(self, a: Self::V, b: Self::V, signs: &[u64; LANES]) -> Self::Difference;
+    /// d b.
+    fn mul_difference(self, d: Self::Difference, b: Self::V) -> Self::V;
+
+    /// 1 / a by one inversion of a scalar, some microseconds; `None` if a lane is zero.
+    fn invert(self, a: Self::V) -> Option<Self::V>;
 
     /// a + b.
     fn lazy_add(self, a: Self::V, b: Self::V) -> Self::Lazy;

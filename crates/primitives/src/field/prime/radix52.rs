@@ -19,7 +19,8 @@
 //!
 //! **Bounds**, for p < 2^(64 N - 1) and 2^(64 N) <= 2^(52 M - 4). A product of a and b divided by 2^k is below
 //! a b / 2^k + p. Values are below 9/4 p, lazy values below 8 p, factors below 5/4 p. With p / 2^(64 N) < 1/2:
-//! (9/4)^2 / 2 + 1 < 18/5, from which `settle_one` makes 9/4; with p / 2^(52 M) < 1/32: 8 (5/4) / 32 + 1 < 7/5.
+//! (9/4)^2 / 2 + 1 < 18/5, from which `settle_one` makes 9/4; with a difference for one of the two (21/4) (9/4) / 2 + 1 < 7, which
+//! takes `settle_one` of 4 p and of 2 p; with p / 2^(52 M) < 1/32: 8 (5/4) / 32 + 1 < 7/5.
 //! A conditional subtraction of k p looks at the highest column alone, before carries. A column is between -2^58 and 2^58, so
 //! that those below are worth less than 65 of its units either way ([`SLACK`]): the subtraction leaves no negative value, and
 //! none of k p + e and more, where e is 2^8 units and, since the highest limb of p has twelve bits, at most p / 8.
@@ -27,6 +28,7 @@
 
 use core::marker::PhantomData;
 
+use super::invert::invert_all;
 use super::modulus::{limbs, negated_inverse, power_of_two, times};
 use super::{PrimeElement, PrimeLanes, scalar};
 use crate::lanes::{Body, LANES, Lanes};
@@ -39,6 +41,10 @@ pub struct Radix52<L, F, const N: usize, const M: usize>(L, PhantomData<F>);
 #[derive(Clone, Copy, Debug)]
 pub struct Limbs<V, const M: usize>([V; M]);
 
+/// Eight differences, below 21/4 p.
+#[derive(Clone, Copy, Debug)]
+pub struct DifferenceLimbs<V, const M: usize>([V; M]);
+
 /// Eight elements, below 8 p.
 #[derive(Clone, Copy, Debug)]
 pub struct LazyLimbs<V, const M: usize>([V; M]);
@@ -50,6 +56,13 @@ pub struct FactorLimbs<V, const M: usize>([V; M]);
 /// Eight sums of products: 2 M columns, low and high.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<V, const M: usize>([[V; M]; 2]);
+
+impl<V, const M: usize> From<Limbs<V, M>> for DifferenceLimbs<V, M> {
+    #[inline(always)]
+    fn from(v: Limbs<V, M>) -> Self {
+        Self(v.0)
+    }
+}
 
 impl<V, const M: usize> From<Limbs<V, M>> for LazyLimbs<V, M> {
     #[inline(always)]
@@ -81,6 +94,7 @@ impl<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> Constant
     const P2: [u64; M] = times(2, &Self::P);
     const P3: [u64; M] = times(3, &Self::P);
     const P4: [u64; M] = times(4, &Self::P);
+    const P5: [u64; M] = times(5, &Self::P);
     /// -1/p mod 2^52.
     const NEGATED_INVERSE: u64 = negated_inverse(Self::P[0]) & MASK;
     /// (p (-1/p mod 2^52) + 1) / 2^52, below p.
@@ -103,6 +117,10 @@ impl<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> Constant
     };
     /// Whether (9/4)^2 p / 2^(64 N) + 1 < 9/4.
     const PRODUCTS_ARE_SETTLED: bool = F::MODULUS[N - 1] < 0x3f00_0000_0000_0000;
+    /// Whether (21/4) (9/4) p / 2^(64 N) + 1 < 9/4.
+    const DIFFERENCES_ARE_SETTLED: bool = F::MODULUS[N - 1] < 0x1b00_0000_0000_0000;
+    /// Whether (21/4) (9/4) p / 2^(64 N) + 1 < 4.
+    const DIFFERENCES_NEED_ONE: bool = F::MODULUS[N - 1] < 0x4000_0000_0000_0000;
     /// 2^(52 M) mod p: what makes a factor of words.
     const FACTOR: [u64; N] = power_of_two(BITS * M as u32, &F::MODULUS);
     /// What makes a factor of a value: the factor 2^(52 M - 64 N).
@@ -307,13 +325,13 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         self.plus(t[1], h[1])
     }
 
-    /// a b / 2^(64 N), below 18/5 p, as a value.
+    /// a b / 2^(64 N), below 18/5 p, as a value. The first may be a difference.
     #[inline(always)]
-    fn multiply_words(self, a: &[L::V; M], b: &[L::V; M]) -> [L::V; M] {
+    fn multiply_words(self, a: &[L::V; M], b: &[L::V; M], difference: bool) -> [L::V; M] {
         let zero = [[self.0.splat(0); M]; 2];
         let (mut t, mut h) = (zero, zero);
         self.rounds(t.as_flattened_mut(), h.as_flattened_mut(), Some((a, b)), M - 1);
-        self.finish_words(t, h)
+        self.finish_words(t, h, difference)
     }
 
     /// a^2 / 2^(64 N), below 18/5 p, as a value.
@@ -321,7 +339,7 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     fn square_words(self, a: &[L::V; M]) -> [L::V; M] {
         let (mut t, mut h) = (self.squared(a), [[self.0.splat(0); M]; 2]);
         self.rounds(t.as_flattened_mut(), h.as_flattened_mut(), None, M - 1);
-        self.finish_words(t, h)
+        self.finish_words(t, h, false)
     }
 
     /// A sum / 2^(52 (M + 1)), as columns. One step more than in `multiply`: whatever the sum, the quotient is below 5/4 p.
@@ -345,9 +363,9 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         if L::EXACT_LOW { operation.run(self) } else { self.outline(operation) }
     }
 
-    /// The last step of a division by 2^(64 N), and carries.
+    /// The last step of a division by 2^(64 N), and carries. `difference`: one factor was a difference.
     #[inline(always)]
-    fn finish_words(self, mut columns: [[L::V; M]; 2], mut multiples: [[L::V; M]; 2]) -> [L::V; M] {
+    fn finish_words(self, mut columns: [[L::V; M]; 2], mut multiples: [[L::V; M]; 2], difference: bool) -> [L::V; M] {
         let w = self.0;
         // The last step takes `bits`; `rest` remain of the limb.
         let bits = (64 * N - 52 * (M - 1)) as u32;
@@ -362,12 +380,17 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
             // Above 0: 2^62 is more than a column can be below it.
             let first = w.shift_right(w.add(first, w.splat(1 << 62)), bits);
             t[0] = w.add(t[0], w.sub(first, w.splat(1 << (62 - bits))));
-            if const { !Constants::<F, N, M>::PRODUCTS_ARE_SETTLED } {
+            if difference && const { !Constants::<F, N, M>::DIFFERENCES_NEED_ONE } {
+                t = self.settle_one(t, const { &Constants::<F, N, M>::P4 });
+            }
+            let settled =
+                const { [Constants::<F, N, M>::PRODUCTS_ARE_SETTLED, Constants::<F, N, M>::DIFFERENCES_ARE_SETTLED] };
+            if !settled[difference as usize] {
                 t = self.settle_one(t, const { &Constants::<F, N, M>::P2 });
             }
             return self.normalize(t);
         }
-        const { assert!(Constants::<F, N, M>::PRODUCTS_ARE_SETTLED || 64 * N + 5 >= 52 * M) };
+        const { assert!(Constants::<F, N, M>::DIFFERENCES_ARE_SETTLED || 64 * N + 5 >= 52 * M) };
         t[0] = w.add(t[0], self.carry_of(first));
         let t = self.normalize(t);
         let (mut out, mut below) = (t, w.and(first, w.splat(MASK)));
@@ -418,7 +441,7 @@ enum Long<'a, V, const M: usize> {
     /// [`Radix52::multiply`].
     Scale(&'a [V; M], &'a [V; M]),
     /// [`Radix52::multiply_words`].
-    Multiply(&'a [V; M], &'a [V; M]),
+    Multiply(&'a [V; M], &'a [V; M], bool),
     /// [`Radix52::square_words`].
     Square(&'a [V; M]),
     /// The columns and a product: added to them; the result is of no use.
@@ -436,7 +459,7 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     fn run(self, f: Radix52<L, F, N, M>) -> [L::V; M] {
         match self {
             Self::Scale(a, k) => f.multiply(a, k),
-            Self::Multiply(a, b) => f.multiply_words(a, b),
+            Self::Multiply(a, b, difference) => f.multiply_words(a, b, difference),
             Self::Square(a) => f.square_words(a),
             Self::Accumulate(sum, a, b) => {
                 let t = sum.as_flattened_mut();
@@ -453,6 +476,7 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
 impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> PrimeLanes for Radix52<L, F, N, M> {
     type Element = F;
     type V = Limbs<L::V, M>;
+    type Difference = DifferenceLimbs<L::V, M>;
     type Lazy = LazyLimbs<L::V, M>;
     type Factor = FactorLimbs<L::V, M>;
     type Sum = Columns<L::V, M>;
@@ -487,6 +511,22 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         self.0.store_rows(self.pack(self.canonical(v)), rows);
     }
     #[inline(always)]
+    fn park(self, v: Self::V, [a, b, c, d, e, f, g, h]: [&mut F; LANES]) {
+        let rows = [
+            a.words_mut(),
+            b.words_mut(),
+            c.words_mut(),
+            d.words_mut(),
+            e.words_mut(),
+            f.words_mut(),
+            g.words_mut(),
+            h.words_mut(),
+        ];
+        // 9/4 p is below 2^(64 N): a bit is free, and the limbs are normal.
+        const { assert!(F::MODULUS[N - 1] < u64::MAX / 9 * 4) };
+        self.0.store_rows(self.pack(v.0), rows);
+    }
+    #[inline(always)]
     fn sum_lanes(self, v: Self::V) -> F {
         super::sum(&self.to_array(v))
     }
@@ -500,11 +540,44 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     }
     #[inline(always)]
     fn mul(self, a: Self::V, b: Self::V) -> Self::V {
-        Limbs(self.long(Long::Multiply(&a.0, &b.0)))
+        Limbs(self.long(Long::Multiply(&a.0, &b.0, false)))
     }
     #[inline(always)]
     fn square(self, a: Self::V) -> Self::V {
         Limbs(self.long(Long::Square(&a.0)))
+    }
+    #[inline(always)]
+    fn sub_sum(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+        // Above a - 9/2 p, and below 29/4 p.
+        let (w, p5) = (self.0, const { &Constants::<F, N, M>::P5 });
+        let mut t = a.0;
+        for (i, t) in t.iter_mut().enumerate() {
+            *t = w.sub(w.add(*t, w.splat(p5[i])), w.add(b.0[i], c.0[i]));
+        }
+        self.settle(t)
+    }
+    #[inline(always)]
+    fn difference(self, a: Self::V, b: Self::V) -> Self::Difference {
+        DifferenceLimbs(self.normalize(self.minus(a.0, b.0)))
+    }
+    #[inline(always)]
+    fn signed_difference(self, a: Self::V, b: Self::V, signs: &[u64; LANES]) -> Self::Difference {
+        // 5 p - a - b or 3 p + a - b.
+        let (w, p3, p5) = (self.0, const { &Constants::<F, N, M>::P3 }, const { &Constants::<F, N, M>::P5 });
+        let (signs, mut t) = (w.load(signs), a.0);
+        for (i, t) in t.iter_mut().enumerate() {
+            let (plus, minus) = (w.add(w.splat(p3[i]), *t), w.sub(w.splat(p5[i]), *t));
+            *t = w.sub(w.select_negative(signs, minus, plus), b.0[i]);
+        }
+        DifferenceLimbs(self.normalize(t))
+    }
+    #[inline(always)]
+    fn mul_difference(self, d: Self::Difference, b: Self::V) -> Self::V {
+        Limbs(self.long(Long::Multiply(&d.0, &b.0, true)))
+    }
+    #[inline(always)]
+    fn invert(self, a: Self::V) -> Option<Self::V> {
+        invert_all(&self.to_array(a)).map(|x| self.load(&x))
     }
     #[inline(always)]
     fn lazy_add(self, a: Self::V, b: Self::V) -> Self::Lazy {

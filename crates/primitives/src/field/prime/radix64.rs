@@ -3,6 +3,7 @@
 use core::array::from_fn;
 use core::marker::PhantomData;
 
+use super::invert::invert_all;
 use super::scalar;
 use super::{PrimeElement, PrimeLanes};
 use crate::lanes::{Body, LANES, Lanes};
@@ -57,6 +58,7 @@ fn accumulate<const N: usize>(low: &mut [u64; N], high: &mut [u64; N], top: &mut
 impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize> PrimeLanes for Radix64<L, F, N> {
     type Element = F;
     type V = Words<N>;
+    type Difference = Words<N>;
     type Lazy = Words<N>;
     type Factor = Words<N>;
     type Sum = WideWords<N>;
@@ -98,6 +100,27 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize> PrimeLanes for
     #[inline(always)]
     fn square(self, a: Words<N>) -> Words<N> {
         self.mul(a, a)
+    }
+    #[inline(always)]
+    fn difference(self, a: Words<N>, b: Words<N>) -> Words<N> {
+        self.sub(a, b)
+    }
+    #[inline(always)]
+    fn signed_difference(self, mut a: Words<N>, b: Words<N>, signs: &[u64; LANES]) -> Words<N> {
+        for (a, sign) in a.0.iter_mut().zip(signs) {
+            if sign >> 63 != 0 {
+                *a = scalar::sub::<F, N>(&[0; N], a);
+            }
+        }
+        self.sub(a, b)
+    }
+    #[inline(always)]
+    fn mul_difference(self, d: Words<N>, b: Words<N>) -> Words<N> {
+        self.mul(d, b)
+    }
+    #[inline(always)]
+    fn invert(self, a: Words<N>) -> Option<Words<N>> {
+        invert_all(&a.0.map(F::from_words)).map(|x| self.load(&x))
     }
     #[inline(always)]
     fn lazy_add(self, a: Words<N>, b: Words<N>) -> Words<N> {

@@ -71,3 +71,19 @@ pub(super) fn run<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     assert!(isa <= detect());
     kernel.run(Portable(()))
 }
+
+/// Asks for the cache lines of `x`, where the CPU can be asked; nothing is read.
+#[inline(always)]
+pub(super) fn prefetch<T>(x: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let start = core::ptr::from_ref(x).cast::<i8>();
+        for offset in (0..size_of::<T>()).step_by(64) {
+            // SAFETY: SSE is part of x86-64, a prefetch never faults, and the address is inside `x`.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.add(offset)) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = x;
+}
