@@ -13,6 +13,7 @@ mod keys;
 mod memory;
 mod merkle;
 mod mle;
+mod msm;
 mod ntt;
 mod oracle;
 mod p3;
@@ -71,6 +72,14 @@ enum Command {
     Zerocheck(sumcheck::Args),
     /// ProductCheck of one table, the tree of products included, beside the textbook's prover.
     ProductCheck(sumcheck::Args),
+    /// Multi-scalar multiplication over BLS12-377's G1, beside ark-ec's.
+    #[command(name = "msm-bls12-377")]
+    MsmBls12_377(msm::Args),
+    /// Multi-scalar multiplication over BLS12-381's G1, beside ark-ec's and blst's.
+    #[command(name = "msm-bls12-381")]
+    MsmBls12_381(msm::Args),
+    /// Multi-scalar multiplication over BN254's G1, beside ark-ec's and halo2curves'.
+    MsmBn254(msm::Args),
     /// The value of a multilinear extension at a point, beside ark-poly's and the textbook's.
     MleEval(mle::Args),
     /// The table of eq(x, r) for all x, beside the textbook's.
@@ -100,6 +109,9 @@ fn main() -> anyhow::Result<()> {
         Command::Sumcheck(args) => sumcheck::run(sumcheck::Protocol::Sum, &args),
         Command::Zerocheck(args) => sumcheck::run(sumcheck::Protocol::Zero, &args),
         Command::ProductCheck(args) => sumcheck::run(sumcheck::Protocol::Product, &args),
+        Command::MsmBls12_377(args) => msm::run(msm::Name::Bls12_377, &args),
+        Command::MsmBls12_381(args) => msm::run(msm::Name::Bls12_381, &args),
+        Command::MsmBn254(args) => msm::run(msm::Name::Bn254, &args),
         Command::MleEval(args) => mle::run(mle::Kernel::Evaluate, &args),
         Command::BuildMle(args) => mle::run(mle::Kernel::Build, &args),
         Command::ProductMle(args) => mle::run(mle::Kernel::ProductTable, &args),

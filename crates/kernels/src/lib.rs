@@ -4,7 +4,7 @@
 //! values and products. [`tree::schedule`] and [`tree::ops`]: any operation on the nodes of a tree by any traversal, with
 //! exact counts in [`tree::count`].
 //! [`ntt`]: transforms and low-degree extensions of eight columns at a time; [`oracle`]: commitments to polynomials by them.
-//! `sumcheck`: SumCheck, ZeroCheck and ProductCheck over multilinear polynomials.
+//! `msm`: multi-scalar multiplication over elliptic curves. `sumcheck`: SumCheck, ZeroCheck and ProductCheck over multilinear polynomials.
 //!
 //! **When.** For commitments to many rows, and for the provers of SumCheck. Buffers are the caller's; work is split over the
 //! rayon pool that the call runs in, and each piece picks the best instruction set of the CPU for itself. Results do not
@@ -20,6 +20,8 @@
 
 #[cfg(feature = "ark")]
 pub mod mle;
+#[cfg(feature = "ark")]
+pub mod msm;
 pub mod ntt;
 pub mod oracle;
 #[cfg(feature = "ark")]

@@ -1,0 +1,77 @@
+//! Plans as data.
+
+use evergrove_kernels::msm::{Plan, Window};
+
+fn lengths(bits: usize, points: usize) -> Vec<usize> {
+    let mut lengths = vec![0; 256];
+    lengths[bits] = points;
+    lengths
+}
+
+#[test]
+fn windows_cover_a_bit_more_than_the_longest_magnitude() {
+    for bits in [1, 2, 7, 8, 63, 64, 65, 128, 252, 253, 254] {
+        for log in [0, 1, 5, 10, 16, 20, 24, 28] {
+            for threads in [1, 2, 3, 16, 64] {
+                let plan = Plan::of_lengths(&lengths(bits, 1 << log), threads);
+                let mut offset = 0;
+                for &Window { offset: start, bits } in plan.windows() {
+                    assert_eq!(start, offset);
+                    assert!((1..=20).contains(&bits), "{bits} bits");
+                    offset += bits;
+                }
+                assert_eq!(offset as usize, bits + 1);
+                let widths: Vec<u32> = plan.windows().iter().map(|w| w.bits).collect();
+                assert!(widths.iter().max() <= widths.iter().min().map(|w| w + 1).as_ref(), "{widths:?}");
+                let passes: usize = plan.passes().iter().map(|p| p.windows).sum();
+                assert_eq!(passes, plan.windows().len());
+                assert!((1..=threads).contains(&plan.parts()));
+            }
+        }
+    }
+}
+
+#[test]
+fn no_scalars_need_no_windows() {
+    for lengths in [vec![], vec![0], vec![17], vec![3; 1]] {
+        let plan = Plan::of_lengths(&lengths, 2);
+        assert!(plan.windows().is_empty() && plan.passes().is_empty());
+        assert_eq!(plan.expected(96).additions, 0.0);
+    }
+}
+
+#[test]
+fn larger_problems_have_wider_windows() {
+    let widest = |log: u32| Plan::of_lengths(&lengths(252, 1 << log), 1).windows()[0].bits;
+    let widths: Vec<u32> = (7..=24).map(widest).collect();
+    assert!(widths.is_sorted(), "{widths:?}");
+    assert!((14..=17).contains(&widths[20 - 7]), "{widths:?}");
+}
+
+#[test]
+fn few_long_scalars_do_not_widen_the_windows_of_many_short_ones() {
+    let mut mixed = lengths(8, 1 << 20);
+    mixed[252] = 16;
+    let expected = Plan::of_lengths(&mixed, 1).expected(96);
+    assert!(expected.additions + expected.aggregation < 2.5 * (1 << 20) as f64, "{expected:?}");
+}
+
+#[test]
+fn the_papers_mixed_windows() {
+    let widths: Vec<u32> = [12; 6].into_iter().chain([13; 14]).collect();
+    let plan = Plan::of_widths(1 << 16, 253, &widths, 1);
+    assert_eq!(plan.windows().len(), 20);
+    assert_eq!(plan.windows()[19], Window { offset: 241, bits: 13 });
+    let expected = plan.expected(96);
+    // 20 digits a point, less the first of each of 6 x 2^11 and 14 x 2^12 buckets.
+    let buckets = (6 << 11) + (14 << 12);
+    assert!((expected.additions / (20.0 * 65536.0 - f64::from(buckets)) - 1.0).abs() < 1e-3, "{expected:?}");
+    assert!((expected.aggregation / (2.0 * f64::from(buckets)) - 1.0).abs() < 1e-3, "{expected:?}");
+    assert_eq!(expected.doublings, 241.0);
+}
+
+#[test]
+#[should_panic(expected = "a bit more than magnitudes have")]
+fn widths_that_leave_bits_out() {
+    let _ = Plan::of_widths(1, 253, &[16; 15], 1);
+}
