@@ -1,7 +1,10 @@
 //! `evergrove app`: what rows come to.
 
 pub(crate) mod aggregate;
+pub(crate) mod bls_keys;
+pub(crate) mod bls_table;
 pub(crate) mod verify_aggregate;
+pub(crate) mod verify_bls_keys;
 
 use anyhow::Result;
 
@@ -18,11 +21,17 @@ pub(crate) struct Args {
 enum App {
     Aggregate(aggregate::Args),
     VerifyAggregate(verify_aggregate::Args),
+    BlsTable(bls_table::Args),
+    BlsKeys(bls_keys::Args),
+    VerifyBlsKeys(verify_bls_keys::Args),
 }
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     match &args.app {
         App::Aggregate(args) => aggregate::run(args, terminal),
         App::VerifyAggregate(args) => verify_aggregate::run(args, terminal),
+        App::BlsTable(args) => bls_table::run(args, terminal),
+        App::BlsKeys(args) => bls_keys::run(args, terminal),
+        App::VerifyBlsKeys(args) => verify_bls_keys::run(args, terminal),
     }
 }

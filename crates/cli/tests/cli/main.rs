@@ -2,6 +2,7 @@
 
 mod app;
 mod bad_input;
+mod bls;
 mod formats;
 mod help;
 mod life;
