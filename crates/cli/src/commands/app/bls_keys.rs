@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
     let keys = backends::keys_dir(args.proving.keys.as_deref());
     let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
-    let spec = backends::app_spec(&app, Scheme::Selected, args.profile, class, keys.as_deref())?;
+    let (spec, size) = backends::app_spec(&app, Scheme::Selected, args.profile, class, keys.as_deref())?;
     let choice = spec.choice();
     let trace = proving::trace(&args.proving);
     let mut backends = backends::provers(keys.clone(), args.proving.prover, trace.as_ref());
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover = Prover::new(&store, &backends, &engine).with_progress(&note);
 
-    let estimate = prover.estimate_prove(&args.batch, Some((&members, &choice)), &backends::costs)?;
+    let estimate = prover.estimate_prove(&args.batch, Some((&members, &choice)), &|s| backends::app_costs(s, size))?;
     let mut report = Report::default();
     if args.proving.dry_run {
         proving::add_estimate(&mut report, &estimate);
