@@ -1,0 +1,131 @@
+//! Areas, powers and factors, each with its unit, process node and source.
+//!
+//! The table is `data/costs.toml`, part of the crate; a caller can lay another over it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::LabError;
+use crate::error::field;
+
+/// A cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// The number.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// The process node, and what else it holds for.
+    pub node: String,
+    /// Where it is from.
+    pub source: String,
+}
+
+/// A table of costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Costs {
+    version: u32,
+    entries: BTreeMap<String, Entry>,
+}
+
+/// The only version of the format.
+const VERSION: u32 = 1;
+
+impl Costs {
+    /// The table of the crate.
+    ///
+    /// # Panics
+    /// Never: a test reads the table.
+    pub fn published() -> Self {
+        Self::parse(include_str!("../data/costs.toml")).expect("the crate's own table is well formed")
+    }
+    /// A table in TOML.
+    ///
+    /// # Errors
+    /// If the text is no table of this version, or a value is not finite.
+    pub fn parse(text: &str) -> Result<Self, LabError> {
+        let costs: Self = toml::from_str(text).map_err(|e| field("costs", e.message(), "a table of costs"))?;
+        if costs.version != VERSION {
+            return Err(field("version", costs.version, VERSION));
+        }
+        match costs.entries.iter().find(|(_, e)| !e.value.is_finite()) {
+            Some((name, e)) => Err(field("value", format_args!("{} ({name})", e.value), "a finite number")),
+            None => Ok(costs),
+        }
+    }
+    /// Replaces entries by those of another table, and adds what is new.
+    pub fn overlay(&mut self, other: Self) {
+        self.entries.extend(other.entries);
+    }
+    /// The entry of this name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn entry(&self, name: &'static str) -> Result<&Entry, LabError> {
+        self.entries.get(name).ok_or_else(|| field("costs", format_args!("no {name}"), "a table with this entry"))
+    }
+    /// The value of this name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn get(&self, name: &'static str) -> Result<f64, LabError> {
+        self.entry(name).map(|e| e.value)
+    }
+    /// All entries by name.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.entries.iter().map(|(name, entry)| (name.as_str(), entry))
+    }
+}
+
+/// A part's share of an area and a power.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// mm2.
+    pub area_mm2: f64,
+    /// W.
+    pub power_w: f64,
+}
+
+/// The parts of a design. Totals are never given without them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Breakdown {
+    /// The parts.
+    pub parts: Vec<Part>,
+}
+
+impl Breakdown {
+    /// Adds a part.
+    pub fn add(&mut self, name: &str, area_mm2: f64, power_w: f64) {
+        self.parts.push(Part { name: name.to_owned(), area_mm2, power_w });
+    }
+    /// mm2.
+    pub fn area_mm2(&self) -> f64 {
+        self.parts.iter().map(|p| p.area_mm2).sum()
+    }
+    /// W.
+    pub fn power_w(&self) -> f64 {
+        self.parts.iter().map(|p| p.power_w).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_complete_and_refuses_what_it_does_not_know() {
+        let mut costs = Costs::published();
+        assert!(costs.entries().all(|(_, e)| !e.source.is_empty() && !e.unit.is_empty() && !e.node.is_empty()));
+        assert!(costs.get("nothing").is_err());
+        assert!(Costs::parse("version = 2\n[entries]").is_err());
+        assert!(Costs::parse("version = 1\nentries.a = { value = nan, unit = '1', node = '', source = 's' }").is_err());
+        let other = "version = 1\nentries.\"hbm2.phy.area\" = { value = 1, unit = 'mm2', node = 'n', source = 's' }";
+        costs.overlay(Costs::parse(other).expect("a table"));
+        assert_eq!(costs.get("hbm2.phy.area"), Ok(1.0));
+    }
+}

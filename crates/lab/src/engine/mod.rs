@@ -1,0 +1,103 @@
+//! The clock of a machine, and the parts that all machines are made of.
+//!
+//! **Two phases.** In a cycle every component first *evaluates*: it reads what was committed before and stages its outputs.
+//! Then all of them *commit*. The order in which components evaluate does not matter, as in hardware with registers between
+//! them.
+//!
+//! **Skip-ahead.** A machine says when something can happen next ([`Clocked::next_event`]). [`run`] jumps there and tells the
+//! machine how many cycles it has passed ([`Clocked::skip`]), so that they are counted under the reason for which they idle.
+//! A test runs machines with and without and demands equal statistics.
+//!
+//! | part | is |
+//! |---|---|
+//! | [`Link`] | a bounded queue with valid and ready |
+//! | [`Pipeline`] | a latency and an initiation interval |
+//! | [`TokenBucket`], [`Port`] | a memory of so many bytes a second; the same in nodes |
+//! | [`dram::Dram`] | banks and channels with open rows and refresh |
+//! | [`Activity`] | busy cycles and stalls by reason, which add up |
+//! | [`trace::Trace`] | what happened when, as Chrome JSON or VCD |
+
+mod bucket;
+pub mod dram;
+mod link;
+mod pipeline;
+mod port;
+mod stats;
+pub mod trace;
+
+pub use bucket::TokenBucket;
+pub use link::Link;
+pub use pipeline::Pipeline;
+pub use port::Port;
+pub use stats::{Activity, Stall};
+
+/// A machine that is stepped cycle by cycle.
+pub trait Clocked {
+    /// Reads what is committed, stages what follows from it.
+    fn eval(&mut self, cycle: u64);
+    /// Makes what was staged visible.
+    fn commit(&mut self, cycle: u64);
+    /// The first cycle after `cycle` in which something can happen; `None` if nothing will ever.
+    fn next_event(&self, cycle: u64) -> Option<u64>;
+    /// Counts `cycles` cycles, after `cycle`, in which nothing happens.
+    fn skip(&mut self, cycle: u64, cycles: u64);
+    /// Whether all work is done.
+    fn is_done(&self) -> bool;
+}
+
+/// A machine that did not come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// Nothing can happen any more, and work is left.
+    #[error("the machine is stuck after cycle {cycle}: work is left and nothing can happen any more")]
+    Stuck {
+        /// The last cycle.
+        cycle: u64,
+    },
+    /// The limit is reached.
+    #[error("the machine did not finish within {limit} cycles: raise the limit or choose a smaller workload")]
+    Limit {
+        /// The limit.
+        limit: u64,
+    },
+}
+
+/// Steps a machine until it is done. Returns the cycles that this took: the number of the first cycle after the last.
+///
+/// # Errors
+/// If nothing can happen any more, or after `limit` cycles.
+pub fn run<M: Clocked>(machine: &mut M, limit: u64) -> Result<u64, EngineError> {
+    drive(machine, limit, true)
+}
+
+/// [`run`] without skip-ahead: the twin that tests compare with.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_every_cycle<M: Clocked>(machine: &mut M, limit: u64) -> Result<u64, EngineError> {
+    drive(machine, limit, false)
+}
+
+#[inline]
+fn drive<M: Clocked>(machine: &mut M, limit: u64, skip: bool) -> Result<u64, EngineError> {
+    let mut cycle = 0;
+    while !machine.is_done() {
+        if cycle >= limit {
+            return Err(EngineError::Limit { limit });
+        }
+        machine.eval(cycle);
+        machine.commit(cycle);
+        if machine.is_done() {
+            return Ok(cycle + 1);
+        }
+        let next = machine.next_event(cycle).ok_or(EngineError::Stuck { cycle })?;
+        let idle = next.saturating_sub(cycle + 1).min(limit - cycle - 1);
+        if skip && idle > 0 {
+            machine.skip(cycle, idle);
+            cycle += idle;
+        }
+        cycle += 1;
+    }
+    Ok(cycle)
+}

@@ -1,0 +1,74 @@
+//! Where the cycles of a component go.
+
+use serde::Serialize;
+
+/// Why a component did nothing in a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stall {
+    /// Operands have not arrived.
+    Input,
+    /// There is no room for the result.
+    Output,
+    /// The bandwidth of the memory is used up.
+    Memory,
+    /// An operand is being computed.
+    Hazard,
+    /// The cycle belongs to other work, which is not ready: a fixed schedule.
+    Slot,
+    /// No work is left for this component.
+    Drained,
+}
+
+impl Stall {
+    /// All reasons.
+    pub const ALL: [Self; 6] = [Self::Input, Self::Output, Self::Memory, Self::Hazard, Self::Slot, Self::Drained];
+    /// The name that reports print.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Output => "output",
+            Self::Memory => "memory",
+            Self::Hazard => "hazard",
+            Self::Slot => "slot",
+            Self::Drained => "drained",
+        }
+    }
+}
+
+/// The cycles of a component: busy ones, and stalls by reason. Each cycle is counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Activity {
+    /// Cycles with work.
+    pub busy: u64,
+    stalls: [u64; Stall::ALL.len()],
+}
+
+impl Activity {
+    /// `cycles` cycles with work.
+    #[inline]
+    pub fn work(&mut self, cycles: u64) {
+        self.busy += cycles;
+    }
+    /// `cycles` cycles without.
+    #[inline]
+    pub fn stall(&mut self, reason: Stall, cycles: u64) {
+        self.stalls[reason as usize] += cycles;
+    }
+    /// Cycles lost for a reason.
+    pub fn stalled(&self, reason: Stall) -> u64 {
+        self.stalls[reason as usize]
+    }
+    /// All cycles.
+    pub fn total(&self) -> u64 {
+        self.busy + self.stalls.iter().sum::<u64>()
+    }
+    /// The share of busy cycles.
+    pub fn utilisation(&self) -> f64 {
+        if self.total() == 0 { 0.0 } else { self.busy as f64 / self.total() as f64 }
+    }
+    /// The names and cycles of the reasons that occurred.
+    pub fn reasons(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        Stall::ALL.iter().map(|r| (r.name(), self.stalled(*r))).filter(|(_, cycles)| *cycles > 0)
+    }
+}

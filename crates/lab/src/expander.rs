@@ -1,0 +1,166 @@
+//! One processing element for all the levels of a forward tree above a stream of outputs: the MTU's DFS accumulator in the
+//! direction of Build MLE (its paper's Table 3).
+//!
+//! Nodes wait in a queue for each level; a node enters the pipeline and leaves as its two children, usable the cycle after.
+//! Children of level 0 go to the output queue. Queues are bounded: a level is served when the one below has room for two,
+//! counting what the pipeline brings.
+
+use std::collections::VecDeque;
+
+use crate::accumulator::{Place, Policy};
+use crate::engine::{Activity, Pipeline, Stall};
+
+/// Nodes that a queue has room for beside those that its rate and the pipeline's latency bring.
+const ROOM: usize = 4;
+
+/// What happened in a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The node that entered the pipeline.
+    pub issued: Option<Place>,
+    /// The left of the two nodes that left it, by the level of its parent.
+    pub output: Option<Place>,
+}
+
+/// The expander. `T` is a node.
+#[derive(Clone, Debug)]
+pub struct Expander<T> {
+    policy: Policy,
+    phase: u64,
+    levels: Vec<VecDeque<T>>,
+    /// Nodes of a level that wait or are in the pipeline.
+    held: Vec<usize>,
+    issued: Vec<u64>,
+    peaks: Vec<usize>,
+    pipe: Pipeline<(Place, [T; 2])>,
+    late: Option<(u32, [T; 2])>,
+    latency: usize,
+    next: u32,
+    out: VecDeque<T>,
+    out_held: usize,
+    /// Statistics.
+    pub activity: Activity,
+}
+
+impl<T> Expander<T> {
+    /// With `top` levels above level 0, whose nodes are `roots`. The ruler's cycle c belongs to level ctz(c + `phase`).
+    pub fn new(policy: Policy, top: u32, roots: Vec<T>, latency: u64, phase: u64) -> Self {
+        let levels = top as usize + 1;
+        let mut out = Self {
+            policy,
+            phase,
+            levels: (0..levels).map(|_| VecDeque::new()).collect(),
+            held: vec![0; levels],
+            issued: vec![0; levels],
+            peaks: vec![0; levels],
+            pipe: Pipeline::new(latency, 1),
+            late: None,
+            latency: latency as usize,
+            next: top,
+            out: VecDeque::new(),
+            out_held: 0,
+            activity: Activity::default(),
+        };
+        out.held[top as usize] = roots.len();
+        out.peaks[top as usize] = roots.len();
+        out.levels[top as usize] = roots.into();
+        out
+    }
+    fn has_room(&self, level: usize) -> bool {
+        // The outputs leave one a cycle, level l one in 2^(l+1) cycles.
+        let (held, under_way) = match level.checked_sub(1) {
+            None => (self.out_held, 2 * self.latency),
+            Some(below) => (self.held[below], self.latency >> below),
+        };
+        held + 2 <= ROOM + under_way
+    }
+    fn pick(&self, cycle: u64) -> Option<usize> {
+        let served = |l: &usize| !self.levels[*l].is_empty() && self.has_room(*l);
+        let mut levels = 0..self.levels.len();
+        let owner = || (cycle.wrapping_add(self.phase).trailing_zeros() as usize).min(self.levels.len());
+        match self.policy {
+            Policy::Ruler => Some(owner()).filter(|l| *l < self.levels.len() && served(l)),
+            Policy::RulerSteal => {
+                Some(owner()).filter(|l| *l < self.levels.len() && served(l)).or_else(|| levels.find(served))
+            }
+            Policy::StreamFirst | Policy::Deepest => levels.find(served),
+            Policy::Shallowest => levels.rev().find(served),
+            Policy::InOrder => Some(self.next as usize).filter(served),
+        }
+    }
+    /// One cycle. `expand(level, node)` are the children of a node of this level.
+    pub fn step(&mut self, cycle: u64, expand: impl FnOnce(u32, &T) -> [T; 2]) -> Step {
+        let leaving = self.pipe.pop(cycle);
+        let mut issued = None;
+        let pick = self.pick(cycle);
+        if let Some((level, node)) = pick.and_then(|l| self.levels[l].pop_front().map(|node| (l, node))) {
+            let index = self.issued[level];
+            self.issued[level] = index + 1;
+            self.held[level] -= 1;
+            *(if level == 0 { &mut self.out_held } else { &mut self.held[level - 1] }) += 2;
+            self.pipe.push(cycle, ((level as u32, 2 * index), expand(level as u32, &node)));
+            self.next = if level > 0 { level as u32 - 1 } else { (index + 1).trailing_zeros() };
+            issued = Some((level as u32, index));
+            self.activity.work(1);
+        } else {
+            self.activity.stall(self.reason(), 1);
+        }
+        let output = leaving.map(|((level, index), children)| {
+            self.late = Some((level, children));
+            (level, index)
+        });
+        Step { issued, output }
+    }
+    fn reason(&self) -> Stall {
+        let waiting = (0..self.levels.len()).any(|l| !self.levels[l].is_empty());
+        let full = (0..self.levels.len()).any(|l| !self.levels[l].is_empty() && !self.has_room(l));
+        if self.policy == Policy::InOrder && waiting && !full {
+            Stall::Hazard
+        } else if full {
+            Stall::Output
+        } else if waiting {
+            Stall::Slot
+        } else if !self.pipe.is_empty() {
+            Stall::Hazard
+        } else {
+            Stall::Drained
+        }
+    }
+    /// The end of a cycle.
+    pub fn commit(&mut self) {
+        if let Some((level, children)) = self.late.take() {
+            if level == 0 {
+                self.out.extend(children);
+            } else {
+                let queue = &mut self.levels[level as usize - 1];
+                queue.extend(children);
+                let peak = &mut self.peaks[level as usize - 1];
+                *peak = (*peak).max(queue.len());
+            }
+        }
+    }
+    /// Takes the next output.
+    pub fn take(&mut self) -> Option<T> {
+        let node = self.out.pop_front()?;
+        self.out_held -= 1;
+        Some(node)
+    }
+    /// Outputs that wait.
+    pub fn waiting(&self) -> usize {
+        self.out.len()
+    }
+    /// The first cycle after `cycle` in which something happens here, if no output is taken.
+    pub fn next_event(&self, cycle: u64) -> Option<u64> {
+        let exit = self.pipe.next_exit().map(|c| c.max(cycle + 1));
+        let ready = (0..self.levels.len()).any(|l| !self.levels[l].is_empty() && self.has_room(l));
+        if ready { Some(cycle + 1) } else { exit }
+    }
+    /// Counts cycles that were skipped.
+    pub fn skip(&mut self, cycles: u64) {
+        self.activity.stall(self.reason(), cycles);
+    }
+    /// The most nodes that waited in a level, for each level.
+    pub fn peaks(&self) -> &[usize] {
+        &self.peaks
+    }
+}

@@ -1,0 +1,47 @@
+//! Area and power of a tree unit: the paper's Table 4, scaled by PEs.
+
+use crate::LabError;
+use crate::cost::{Breakdown, Costs};
+
+/// PEs of the design in the table.
+const TABLE_PES: f64 = 32.0;
+
+/// A unit with so many PEs at 7 nm and 1 GHz, without the memory's interface.
+///
+/// Modulus units, SHA3 and the rest scale with the PEs; the accumulator's memory does not, since its depth is the tree's.
+///
+/// # Errors
+/// If the table lacks an entry.
+pub fn unit(costs: &Costs, pes: u32) -> Result<Breakdown, LabError> {
+    let share = f64::from(pes) / TABLE_PES;
+    let mut out = Breakdown::default();
+    out.add("modulus", share * costs.get("mtu.modulus.area")?, share * costs.get("mtu.modulus.power")?);
+    out.add("sha3", share * costs.get("mtu.sha3.area")?, share * costs.get("mtu.sha3.power")?);
+    out.add("misc", share * costs.get("mtu.misc.area")?, share * costs.get("mtu.misc.power")?);
+    out.add("memory", costs.get("mtu.memory.area")?, costs.get("mtu.memory.power")?);
+    Ok(out)
+}
+
+/// The unit with an HBM2 PHY that it shares with `sharers` units in all.
+///
+/// # Errors
+/// If the table lacks an entry.
+pub fn with_phy(costs: &Costs, pes: u32, sharers: u32) -> Result<Breakdown, LabError> {
+    let mut out = unit(costs, pes)?;
+    let share = f64::from(sharers.max(1)).recip();
+    out.add("HBM2 PHY", share * costs.get("hbm2.phy.area")?, share * costs.get("hbm2.phy.power")?);
+    Ok(out)
+}
+
+/// The same at 22 nm, where the paper synthesised: by its factors for area and power.
+///
+/// # Errors
+/// If the table lacks an entry.
+pub fn at_22_nm(costs: &Costs, unit: &Breakdown) -> Result<Breakdown, LabError> {
+    let (area, power) = (costs.get("scale.22to7.area")?, costs.get("scale.22to7.power")?);
+    let mut out = Breakdown::default();
+    for part in &unit.parts {
+        out.add(&part.name, area * part.area_mm2, power * part.power_w);
+    }
+    Ok(out)
+}

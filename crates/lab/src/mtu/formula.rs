@@ -1,0 +1,123 @@
+//! Closed forms of the tree unit's time, memory traffic and arithmetic.
+//!
+//! n = 2^h leaves, N PEs, pipelines of L stages, B bytes a cycle, w bytes a node. Tests compare them with the models.
+
+use super::{Params, Traversal, Workload};
+use crate::accumulator::Policy;
+
+/// Cycles that the machine takes, as [`super::run`] counts them.
+pub fn cycles(params: &Params) -> f64 {
+    match (params.traversal, params.workload.is_forward()) {
+        (Traversal::Hybrid, false) if params.policy == Policy::Ruler => hybrid_ruler(params),
+        (Traversal::Hybrid, false) => hybrid(params),
+        (Traversal::Hybrid, true) => forward(params),
+        (Traversal::BreadthFirst, _) => breadth_first(params),
+        (Traversal::DepthFirst, _) => depth_first(params),
+        (Traversal::SubtreeBreadthFirst, _) => subtrees(params),
+    }
+}
+
+/// Cycles between two groups of N nodes: 1, or what the memory takes for them, and for the results with every level.
+fn interval(p: &Params) -> f64 {
+    let n = f64::from(p.pes);
+    let words = if p.workload.all_levels() { 2.0 * n } else { n };
+    (words * p.node_bytes as f64 / p.bytes_per_cycle()).max(1.0)
+}
+
+/// The stream, the front tree, and one pipeline and one register for each level above.
+fn hybrid(p: &Params) -> f64 {
+    let (latency, above) = (p.latency() as f64, f64::from(p.log_size - p.log_pes()));
+    let groups = (p.leaves() >> p.log_pes()) as f64;
+    groups * interval(p) + latency * f64::from(p.log_pes()) + above * (latency + 1.0)
+}
+
+/// The fixed ruler, while a group comes every cycle: level l is served in the cycles 2^l mod 2^(l+1), its first pair in the
+/// first of them that is not too early, and the last level's only pair therefore a good while after the stream has ended.
+fn hybrid_ruler(p: &Params) -> f64 {
+    let latency = p.latency();
+    let (mut available, mut issue) = (1, 0);
+    for level in 0..p.log_size - p.log_pes() {
+        let (first, period) = (1_u64 << level, 2_u64 << level);
+        issue = first + available.max(first).saturating_sub(first).div_ceil(period) * period;
+        available = issue + period + latency + 1;
+    }
+    let root = issue + latency + 1 + latency * u64::from(p.log_pes());
+    (root as f64).max(hybrid(p))
+}
+
+/// The way down to the first group, then the stream.
+fn forward(p: &Params) -> f64 {
+    let latency = p.latency() as f64;
+    let groups = (p.leaves() >> p.log_pes()) as f64;
+    groups * interval(p) + f64::from(p.log_size) * (latency + 1.0)
+}
+
+/// Each level takes its operations or its bytes, and a pipeline.
+fn breadth_first(p: &Params) -> f64 {
+    let (pes, latency) = (f64::from(p.pes), p.latency() as f64);
+    let on_chip = |nodes: f64| nodes <= p.sram_nodes as f64;
+    let mut sum = 0.0;
+    for level in 1..=p.log_size {
+        let ops = 2_f64.powi((p.log_size - level) as i32);
+        let (reads, writes) = if p.workload.is_forward() {
+            (if on_chip(ops) || ops < 2.0 { 0.0 } else { 1.0 }, if level > 1 && on_chip(2.0 * ops) { 0.0 } else { 2.0 })
+        } else {
+            let reads = if level > 1 && on_chip(2.0 * ops) { 0.0 } else { 2.0 };
+            (reads, if p.workload.all_levels() || !on_chip(ops) { 1.0 } else { 0.0 })
+        };
+        let bytes = ops * (reads + writes) * p.node_bytes as f64;
+        sum += (ops / pes).ceil().max(bytes / p.bytes_per_cycle()) + latency + 1.0;
+    }
+    sum
+}
+
+/// The operations of a subtree one after the other, or its bytes; then the merge.
+fn depth_first(p: &Params) -> f64 {
+    let latency = p.latency() as f64;
+    let leaves = (p.leaves() >> p.log_pes()) as f64;
+    let words = if p.workload.all_levels() { 2.0 } else { 1.0 };
+    let bytes = words * leaves * p.node_bytes as f64 * f64::from(p.pes);
+    let above = f64::from(p.log_size - p.log_pes());
+    // The first of log2 N merge levels takes a cycle for each pair.
+    let merge = f64::from(p.log_pes()) * (latency + 1.0) + f64::from(p.pes) / 2.0;
+    leaves.max(bytes / p.bytes_per_cycle()) + above * (latency + 1.0) + merge
+}
+
+/// Each level of each subtree takes its operations and a pipeline; the leaves come meanwhile, or are waited for.
+fn subtrees(p: &Params) -> f64 {
+    let (pes, latency, mut below, mut sum) = (f64::from(p.pes), p.latency() as f64, p.log_size, 0.0);
+    while below > 0 {
+        let height = p.log_subtree.min(below);
+        let count = 2_f64.powi((below - height) as i32);
+        let compute: f64 = (0..height).map(|l| (2_f64.powi(l as i32) / pes).ceil() + latency).sum();
+        let nodes = 2_f64.powi(height as i32);
+        let written = if p.workload.all_levels() { nodes - 1.0 } else { 1.0 };
+        let load = (nodes + written) * p.node_bytes as f64 / p.bytes_per_cycle();
+        // Where the memory is what takes time, the last subtree's upper levels come after it.
+        let first_level = (nodes / 2.0 / pes).ceil();
+        sum += count * compute.max(load) + if load > compute { compute - first_level } else { 0.0 };
+        below -= height;
+    }
+    sum
+}
+
+/// Bytes through memory.
+pub fn bytes(p: &Params) -> u64 {
+    let n = p.leaves();
+    let nodes = match (p.traversal, p.workload) {
+        (Traversal::BreadthFirst, _) if p.sram_nodes == 0 => 3 * n - 3 - u64::from(p.workload.is_forward()),
+        (_, Workload::ProductMle) => 2 * n - 1,
+        _ => n,
+    };
+    nodes * p.node_bytes
+}
+
+/// Multiplications: section 3.1 of the paper, by its equations (4) and (6).
+pub fn multiplications(workload: Workload, log_size: u32) -> u64 {
+    let n = 1_u64 << log_size;
+    match workload {
+        Workload::BuildMle => n - 2,
+        Workload::MleEvaluation | Workload::MultiplicationTree | Workload::ProductMle => n - 1,
+        Workload::MerkleTree => 0,
+    }
+}

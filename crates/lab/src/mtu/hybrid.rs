@@ -1,0 +1,179 @@
+//! The hybrid traversal of an inverted tree: front tree and accumulator.
+
+use super::work::Reduce;
+use super::{LIMIT, Params, Report};
+use crate::LabError;
+use crate::accumulator::Accumulator;
+use crate::engine::{Activity, Clocked, Pipeline, Port, Stall, run as drive};
+use crate::mtu::report::Inputs;
+
+/// Memory, front tree and accumulator.
+pub(super) struct Hybrid<'a, W: Reduce> {
+    work: &'a mut W,
+    port: Port,
+    /// The roots of groups of N leaves, on their way through the front tree.
+    front: Pipeline<W::Node>,
+    accumulator: Accumulator<W::Node>,
+    log_pes: u32,
+    groups: u64,
+    sent: u64,
+    all_levels: bool,
+    inputs: Inputs,
+    feed: Activity,
+}
+
+/// A memory port as the machines of the MTU use it: `share` of them have the bandwidth together.
+pub(super) fn port(params: &Params, share: u64, burst: u64) -> Port {
+    let frequency = params.frequency_mhz * 1_000_000 * share;
+    let bandwidth = params.bandwidth_gb_s * 1_000_000_000;
+    let bucket = crate::engine::TokenBucket::new(bandwidth, params.efficiency, frequency, burst * params.node_bytes);
+    Port::new(bucket, params.node_bytes)
+}
+
+impl<'a, W: Reduce> Hybrid<'a, W> {
+    pub(super) fn new(params: &Params, work: &'a mut W) -> Self {
+        let pes = u64::from(params.pes);
+        let depth = params.latency() * u64::from(params.log_pes());
+        // The first group enters in cycle 0 if the memory is that fast; the ruler starts with it.
+        let height = params.log_size - params.log_pes();
+        Self {
+            work,
+            port: port(params, 1, 4 * pes),
+            front: Pipeline::new(depth, 1),
+            accumulator: Accumulator::new(params.policy, height, params.latency(), 1, depth),
+            log_pes: params.log_pes(),
+            groups: params.leaves() / pes,
+            sent: 0,
+            all_levels: params.workload.all_levels(),
+            inputs: Inputs::default(),
+            feed: Activity::default(),
+        }
+    }
+
+    fn pes(&self) -> u64 {
+        1 << self.log_pes
+    }
+
+    /// What the front tree makes of its next N leaves.
+    #[inline(always)]
+    fn group(&mut self) -> W::Node {
+        let first = self.sent << self.log_pes;
+        if size_of::<W::Node>() == 0 {
+            // Nothing to compute.
+            return self.work.leaf(first);
+        }
+        // A stack of partial results: the carry of a binary counter.
+        let mut stack: Vec<W::Node> = Vec::new();
+        for i in 0..self.pes() {
+            let mut node = self.work.leaf(first + i);
+            let mut level = 0;
+            while (i + 1).trailing_zeros() > level
+                && let Some(left) = stack.pop()
+            {
+                level += 1;
+                node = self.work.combine(level, &left, &node);
+                self.work.result(level, (first + i) >> level, &node);
+            }
+            stack.push(node);
+        }
+        stack.swap_remove(0)
+    }
+
+    /// Results that go to memory for the next group: N - 1 of the front tree and, but for the last, one of the accumulator.
+    #[inline(always)]
+    fn writes(&self) -> u64 {
+        if self.all_levels { self.pes() - u64::from(self.sent + 1 == self.groups) } else { 0 }
+    }
+
+    fn feed_stall(&self) -> Stall {
+        if self.sent == self.groups { Stall::Drained } else { Stall::Memory }
+    }
+}
+
+impl<W: Reduce> Clocked for Hybrid<'_, W> {
+    #[inline(always)]
+    fn eval(&mut self, cycle: u64) {
+        if let Some(node) = self.front.pop(cycle) {
+            self.accumulator.arrive(node);
+        }
+        if self.sent < self.groups && self.port.book(cycle, self.pes(), self.writes()) {
+            let node = self.group();
+            self.front.push(cycle, node);
+            self.inputs.add(cycle);
+            self.sent += 1;
+            self.feed.work(1);
+        } else {
+            self.feed.stall(self.feed_stall(), 1);
+        }
+        let (work, base) = (&mut *self.work, self.log_pes);
+        let step = self.accumulator.step(cycle, |level, left, right| work.combine(base + level + 1, left, right));
+        if let Some(((level, index), node)) = step.output {
+            self.work.result(base + level, index, &node);
+        }
+    }
+    #[inline(always)]
+    fn commit(&mut self, _: u64) {
+        self.accumulator.commit();
+    }
+    fn next_event(&self, cycle: u64) -> Option<u64> {
+        let accumulator = self.accumulator.next_event(cycle);
+        if accumulator == Some(cycle + 1) {
+            return accumulator;
+        }
+        let left = self.sent < self.groups;
+        let memory = if left { self.port.ready_at(cycle, self.pes() + self.writes()) } else { None };
+        let front = self.front.next_exit().map(|c| c.max(cycle + 1));
+        [accumulator, front, memory].into_iter().flatten().min()
+    }
+    fn skip(&mut self, _: u64, cycles: u64) {
+        self.accumulator.skip(cycles);
+        self.feed.stall(self.feed_stall(), cycles);
+    }
+    fn is_done(&self) -> bool {
+        self.accumulator.root().is_some()
+    }
+}
+
+pub(super) fn run<W: Reduce>(params: &Params, work: &mut W) -> Result<Report, LabError> {
+    let mut machine = Hybrid::new(params, work);
+    let cycles = drive(&mut machine, LIMIT)?;
+    Ok(report(params, &machine, cycles))
+}
+
+fn report<W: Reduce>(params: &Params, machine: &Hybrid<'_, W>, cycles: u64) -> Report {
+    let mut report = Report::new(params, cycles);
+    (report.read_bytes, report.written_bytes) = machine.port.bytes();
+    report.inputs = machine.inputs;
+    report.peaks(machine.accumulator.peaks());
+    report.activities = vec![("front tree".into(), machine.feed), ("accumulator".into(), machine.accumulator.activity)];
+    report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accumulator::Policy;
+    use crate::engine::run_every_cycle;
+    use crate::mtu::{Timing, Workload};
+
+    #[test]
+    fn skipping_changes_nothing() {
+        for (workload, bandwidth, pes, policy) in [
+            (Workload::MleEvaluation, 37, 4, Policy::RulerSteal),
+            (Workload::ProductMle, 64, 8, Policy::Ruler),
+            (Workload::MerkleTree, 5, 2, Policy::Deepest),
+            (Workload::ProductMle, 1024, 16, Policy::StreamFirst),
+        ] {
+            let params = Params { workload, bandwidth_gb_s: bandwidth, pes, policy, log_size: 12, ..Params::default() };
+            let (mut a, mut b) = (Timing, Timing);
+            let (mut skipping, mut stepping) = (Hybrid::new(&params, &mut a), Hybrid::new(&params, &mut b));
+            let cycles = drive(&mut skipping, LIMIT).expect("the machine finishes");
+            assert_eq!(run_every_cycle(&mut stepping, LIMIT), Ok(cycles));
+            let found = report(&params, &skipping, cycles);
+            assert_eq!(found, report(&params, &stepping, cycles));
+            for (name, activity) in &found.activities {
+                assert_eq!(activity.total(), cycles, "the cycles of the {name} add up");
+            }
+        }
+    }
+}

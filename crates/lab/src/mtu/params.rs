@@ -1,0 +1,195 @@
+//! What a tree unit is, and what it computes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::LabError;
+use crate::accumulator::Policy;
+use crate::error::{power_of_two, within, within_f64};
+
+/// What is computed: section 3.1 of the paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workload {
+    /// The table of eq: a forward tree.
+    BuildMle,
+    /// The value of a multilinear extension at a point.
+    MleEvaluation,
+    /// The product of all values.
+    MultiplicationTree,
+    /// The same, every level above the leaves being a result.
+    ProductMle,
+    /// SHA3 of pairs of digests.
+    MerkleTree,
+}
+
+impl Workload {
+    /// The four of the paper's figures.
+    pub const FIGURES: [Self; 4] = [Self::BuildMle, Self::MleEvaluation, Self::ProductMle, Self::MerkleTree];
+    /// All.
+    pub const ALL: [Self; 5] =
+        [Self::BuildMle, Self::MleEvaluation, Self::MultiplicationTree, Self::ProductMle, Self::MerkleTree];
+
+    /// The name that configurations and reports use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BuildMle => "build-mle",
+            Self::MleEvaluation => "mle-evaluation",
+            Self::MultiplicationTree => "multiplication-tree",
+            Self::ProductMle => "product-mle",
+            Self::MerkleTree => "merkle-tree",
+        }
+    }
+    /// Whether the tree runs from the root to the leaves.
+    pub fn is_forward(self) -> bool {
+        self == Self::BuildMle
+    }
+    /// Whether every level above the leaves goes to memory.
+    pub fn all_levels(self) -> bool {
+        self == Self::ProductMle
+    }
+}
+
+/// In which order the nodes are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Traversal {
+    /// Front tree and accumulator.
+    #[serde(rename = "hybrid")]
+    Hybrid,
+    /// Level by level; every level goes through memory, the PEs share its nodes.
+    #[serde(rename = "bfs")]
+    BreadthFirst,
+    /// A static subtree for each PE, then one PE over their roots.
+    #[serde(rename = "dfs")]
+    DepthFirst,
+    /// Subtrees one after the other, each level by level in SRAM: UniZK's schedule.
+    #[serde(rename = "subtree-bfs")]
+    SubtreeBreadthFirst,
+}
+
+impl Traversal {
+    /// The paper's three.
+    pub const PAPER: [Self; 3] = [Self::BreadthFirst, Self::DepthFirst, Self::Hybrid];
+    /// The name that configurations and reports use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hybrid => "hybrid",
+            Self::BreadthFirst => "bfs",
+            Self::DepthFirst => "dfs",
+            Self::SubtreeBreadthFirst => "subtree-bfs",
+        }
+    }
+}
+
+/// Pipeline stages of a PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Latencies {
+    /// One cycle for every operation: the assumption of Tables 2 and 3.
+    Unit,
+    /// Ten for a multiplication, one for an addition, 24 for SHA3 (one a round).
+    Real,
+}
+
+impl Latencies {
+    /// Cycles from a node's operands to the node.
+    pub fn of(self, workload: Workload) -> u64 {
+        match (self, workload) {
+            (Self::Unit, _) => 1,
+            // r n, then n - r n.
+            (Self::Real, Workload::BuildMle) => 10 + 1,
+            // f1 - f0, times r, plus f0.
+            (Self::Real, Workload::MleEvaluation) => 1 + 10 + 1,
+            (Self::Real, Workload::MultiplicationTree | Workload::ProductMle) => 10,
+            (Self::Real, Workload::MerkleTree) => 24,
+        }
+    }
+}
+
+/// A tree unit with its memory, and its work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// What is computed.
+    pub workload: Workload,
+    /// log2 of the leaves.
+    pub log_size: u32,
+    /// Processing elements, a power of two from 2 to 256.
+    pub pes: u32,
+    /// GB/s (10^9 bytes a second) of the memory.
+    pub bandwidth_gb_s: u64,
+    /// The share of the bandwidth that is usable.
+    pub efficiency: f64,
+    /// Clock in MHz.
+    pub frequency_mhz: u64,
+    /// The order of nodes.
+    pub traversal: Traversal,
+    /// The accumulator's choice among levels; with depth first, each PE's.
+    pub policy: Policy,
+    /// Stages of a PE.
+    pub latencies: Latencies,
+    /// Bytes of a node.
+    pub node_bytes: u64,
+    /// log2 of the leaves of an on-chip subtree (`subtree-bfs`).
+    pub log_subtree: u32,
+    /// Nodes of on-chip memory that hold whole levels (`bfs`): a level that fits does not go through memory.
+    pub sram_nodes: u64,
+}
+
+impl Default for Params {
+    /// The paper's figures at 8 PEs and 1024 GB/s, by the better schedule.
+    fn default() -> Self {
+        Self {
+            workload: Workload::MleEvaluation,
+            log_size: 20,
+            pes: 8,
+            bandwidth_gb_s: 1024,
+            efficiency: 1.0,
+            frequency_mhz: 1000,
+            traversal: Traversal::Hybrid,
+            policy: Policy::RulerSteal,
+            latencies: Latencies::Real,
+            node_bytes: 32,
+            log_subtree: 10,
+            sram_nodes: 0,
+        }
+    }
+}
+
+impl Params {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub fn check(&self) -> Result<(), LabError> {
+        power_of_two("pes", u64::from(self.pes), 2..=256)?;
+        within("log_size", u64::from(self.log_size), u64::from(self.log_pes()) + 1..=32)?;
+        within("bandwidth_gb_s", self.bandwidth_gb_s, 1..=1_000_000)?;
+        within_f64("efficiency", self.efficiency, 0.01..=1.0)?;
+        within("frequency_mhz", self.frequency_mhz, 1..=10_000)?;
+        within("node_bytes", self.node_bytes, 1..=4096)?;
+        if self.traversal == Traversal::SubtreeBreadthFirst {
+            within("log_subtree", u64::from(self.log_subtree), 1..=u64::from(self.log_size))?;
+        }
+        Ok(())
+    }
+    /// log2 of the PEs.
+    pub fn log_pes(&self) -> u32 {
+        self.pes.trailing_zeros()
+    }
+    /// Leaves.
+    pub fn leaves(&self) -> u64 {
+        1 << self.log_size
+    }
+    /// Cycles of a PE from operands to result.
+    pub fn latency(&self) -> u64 {
+        self.latencies.of(self.workload)
+    }
+    /// Bytes that the memory moves in a cycle.
+    pub fn bytes_per_cycle(&self) -> f64 {
+        self.bandwidth_gb_s as f64 * self.efficiency * 1e3 / self.frequency_mhz as f64
+    }
+    /// Seconds of so many cycles.
+    pub fn seconds(&self, cycles: u64) -> f64 {
+        cycles as f64 / (self.frequency_mhz as f64 * 1e6)
+    }
+}

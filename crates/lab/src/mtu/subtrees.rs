@@ -1,0 +1,237 @@
+//! Depth first: a static subtree for each PE, then one PE over their roots.
+//!
+//! The PEs do the same in the same cycles and share the memory evenly, so one of them with its share of the bandwidth tells
+//! the time of all. On nodes, each is run.
+
+use super::hybrid::port;
+use super::report::Inputs;
+use super::work::{Grow, Reduce};
+use super::{LIMIT, Params, Report};
+use crate::LabError;
+use crate::accumulator::{Accumulator, Policy};
+use crate::engine::{Activity, Clocked, Port, Stall, run as drive};
+use crate::expander::Expander;
+
+/// Leaves that a PE has fetched and not consumed.
+const PREFETCH: usize = 4;
+
+/// A PE with its subtree, or the last one with the roots.
+struct Element<'a, W: Reduce> {
+    work: &'a mut W,
+    port: Port,
+    accumulator: Accumulator<W::Node>,
+    /// The subtree's number, and the level of its leaves.
+    subtree: u64,
+    bottom: u32,
+    height: u32,
+    /// Nodes that are there from the start, if they don't come from memory.
+    leaves: u64,
+    fetched: u64,
+    all_levels: bool,
+    inputs: Inputs,
+    feed: Activity,
+}
+
+impl<'a, W: Reduce> Element<'a, W> {
+    fn new(params: &Params, work: &'a mut W, subtree: u64, bottom: u32, height: u32) -> Self {
+        let share = if bottom == 0 { u64::from(params.pes) } else { 1 };
+        Self {
+            work,
+            port: port(params, share, 4),
+            accumulator: Accumulator::new(params.policy, height, params.latency(), 1, 0),
+            subtree,
+            bottom,
+            height,
+            leaves: if bottom == 0 { 1 << height } else { 0 },
+            fetched: 0,
+            all_levels: params.workload.all_levels(),
+            inputs: Inputs::default(),
+            feed: Activity::default(),
+        }
+    }
+    fn wants(&self) -> bool {
+        self.fetched < self.leaves && self.accumulator.waiting() + 2 <= PREFETCH
+    }
+    /// Results of the next pair that go to memory: its own and, but for the last, one above.
+    fn writes(&self) -> u64 {
+        if self.all_levels { 2 - u64::from(self.fetched + 2 == self.leaves) } else { 0 }
+    }
+    fn reason(&self) -> Stall {
+        if self.fetched == self.leaves {
+            Stall::Drained
+        } else if self.wants() {
+            Stall::Memory
+        } else {
+            Stall::Hazard
+        }
+    }
+}
+
+impl<W: Reduce> Clocked for Element<'_, W> {
+    #[inline(always)]
+    fn eval(&mut self, cycle: u64) {
+        if self.wants() && self.port.book(cycle, 2, self.writes()) {
+            let first = (self.subtree << self.height) + self.fetched;
+            for i in 0..2 {
+                let leaf = self.work.leaf(first + i);
+                self.accumulator.arrive(leaf);
+            }
+            self.fetched += 2;
+            self.inputs.add(cycle);
+            self.feed.work(1);
+        } else {
+            self.feed.stall(self.reason(), 1);
+        }
+        let (work, base) = (&mut *self.work, self.bottom);
+        let step = self.accumulator.step(cycle, |level, left, right| work.combine(base + level + 1, left, right));
+        if let Some(((level, index), node)) = step.output {
+            let first = self.subtree << (self.height - level);
+            self.work.result(base + level, first + index, &node);
+            if self.all_levels && self.leaves == 0 {
+                self.port.count(0, 1);
+            }
+        }
+    }
+    #[inline(always)]
+    fn commit(&mut self, _: u64) {
+        self.accumulator.commit();
+    }
+    fn next_event(&self, cycle: u64) -> Option<u64> {
+        let accumulator = self.accumulator.next_event(cycle);
+        if accumulator == Some(cycle + 1) {
+            return accumulator;
+        }
+        let memory = if self.wants() { self.port.ready_at(cycle, 2 + self.writes()) } else { None };
+        [accumulator, memory].into_iter().flatten().min()
+    }
+    fn skip(&mut self, _: u64, cycles: u64) {
+        self.accumulator.skip(cycles);
+        self.feed.stall(self.reason(), cycles);
+    }
+    fn is_done(&self) -> bool {
+        self.accumulator.root().is_some()
+    }
+}
+
+pub(super) fn reduce<W: Reduce>(params: &Params, work: &mut W) -> Result<Report, LabError> {
+    let height = params.log_size - params.log_pes();
+    let elements = if size_of::<W::Node>() == 0 { 1 } else { u64::from(params.pes) };
+    let mut roots = Vec::new();
+    let mut report = Report::new(params, 0);
+    for subtree in 0..elements {
+        let mut element = Element::new(params, work, subtree, 0, height);
+        let cycles = drive(&mut element, LIMIT)?;
+        roots.extend(element.accumulator.root().cloned());
+        let (read, written) = element.port.bytes();
+        let all = u64::from(params.pes);
+        (report.read_bytes, report.written_bytes) = (read * all, written * all);
+        (report.cycles, report.inputs, report.buffered_nodes, report.level_peak) = (cycles, element.inputs, 0, 0);
+        report.peaks(element.accumulator.peaks());
+        report.buffered_nodes *= params.pes as usize;
+        report.activities = vec![("fetch".into(), element.feed), ("PE".into(), element.accumulator.activity)];
+    }
+    // What all others have found is there at once. Order by order of arrival would wait for nothing.
+    let last = Params { policy: Policy::RulerSteal, ..params.clone() };
+    let mut merge = Element::new(&last, work, 0, height, params.log_pes());
+    for i in 0..params.pes as usize {
+        merge.accumulator.arrive(roots[i % roots.len()].clone());
+    }
+    let cycles = drive(&mut merge, LIMIT)?;
+    report.written_bytes += merge.port.bytes().1;
+    report.cycles += cycles;
+    report.seconds = params.seconds(report.cycles);
+    report.activities.push(("last PE".into(), merge.accumulator.activity));
+    report.continuous = false;
+    Ok(report)
+}
+
+/// A PE that expands a node.
+struct Grower<'a, W: Grow> {
+    work: &'a mut W,
+    port: Port,
+    expander: Expander<W::Node>,
+    bottom: u32,
+    first: u64,
+    made: u64,
+    leaves: u64,
+    /// Where the outputs go if they are not leaves.
+    roots: Vec<W::Node>,
+}
+
+impl<W: Grow> Clocked for Grower<'_, W> {
+    fn eval(&mut self, cycle: u64) {
+        for _ in 0..2 {
+            let leaves = self.bottom == 0;
+            if self.expander.waiting() == 0 || (leaves && !self.port.book(cycle, 0, 1)) {
+                break;
+            }
+            if let Some(node) = self.expander.take() {
+                if leaves {
+                    self.work.leaf(self.first + self.made, node);
+                } else {
+                    self.roots.push(node);
+                }
+                self.made += 1;
+            }
+        }
+        let (work, base) = (&mut *self.work, self.bottom);
+        self.expander.step(cycle, |level, node| work.expand(base + level + 1, node));
+    }
+    fn commit(&mut self, _: u64) {
+        self.expander.commit();
+    }
+    fn next_event(&self, cycle: u64) -> Option<u64> {
+        let waits = self.expander.waiting() > 0;
+        let memory = if waits && self.bottom == 0 { self.port.ready_at(cycle, 1) } else { None };
+        let out = if waits && self.bottom > 0 { Some(cycle + 1) } else { memory };
+        [self.expander.next_event(cycle), out].into_iter().flatten().min()
+    }
+    fn skip(&mut self, _: u64, cycles: u64) {
+        self.expander.skip(cycles);
+    }
+    fn is_done(&self) -> bool {
+        self.made == self.leaves
+    }
+}
+
+pub(super) fn grow<W: Grow>(params: &Params, work: &mut W) -> Result<Report, LabError> {
+    let height = params.log_size - params.log_pes();
+    let expander = |roots, top, policy| Expander::new(policy, top, roots, params.latency(), 1 << top);
+    // The roots of the subtrees come from one PE.
+    let root = work.root();
+    let mut top = Grower {
+        port: port(params, 1, 4),
+        expander: expander(vec![root], params.log_pes() - 1, Policy::RulerSteal),
+        bottom: height,
+        first: 0,
+        made: 0,
+        leaves: u64::from(params.pes),
+        roots: Vec::new(),
+        work: &mut *work,
+    };
+    let before = drive(&mut top, LIMIT)?;
+    let roots = top.roots;
+    let elements = if size_of::<W::Node>() == 0 { 1 } else { roots.len() };
+    let mut report = Report::new(params, 0);
+    for (subtree, root) in (0..).zip(roots).take(elements) {
+        let mut element = Grower {
+            port: port(params, u64::from(params.pes), 4),
+            expander: expander(vec![root], height - 1, params.policy),
+            bottom: 0,
+            first: subtree << height,
+            made: 0,
+            leaves: 1 << height,
+            roots: Vec::new(),
+            work: &mut *work,
+        };
+        report.cycles = before + drive(&mut element, LIMIT)?;
+        report.written_bytes = element.port.bytes().1 * u64::from(params.pes);
+        (report.buffered_nodes, report.level_peak) = (0, 0);
+        report.peaks(element.expander.peaks());
+        report.buffered_nodes *= params.pes as usize;
+        report.activities = vec![("PE".into(), element.expander.activity)];
+    }
+    report.seconds = params.seconds(report.cycles);
+    report.continuous = false;
+    Ok(report)
+}
