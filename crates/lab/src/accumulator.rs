@@ -213,6 +213,14 @@ impl<T: Clone> Accumulator<T> {
     pub fn root(&self) -> Option<&T> {
         self.levels[self.height as usize].front()
     }
+    /// Nodes that have reached the top: one, or those of a cap.
+    pub fn finished(&self) -> usize {
+        self.levels[self.height as usize].len()
+    }
+    /// The nodes that have reached the top, in order.
+    pub fn top(&self) -> impl Iterator<Item = &T> {
+        self.levels[self.height as usize].iter()
+    }
     /// The most nodes that waited in a level, for each level; the root's own last.
     pub fn peaks(&self) -> &[usize] {
         &self.peaks

@@ -19,6 +19,8 @@ pub mod cost;
 pub mod engine;
 mod error;
 pub mod expander;
+pub mod msm;
 pub mod mtu;
+pub mod poseidon;
 
 pub use error::LabError;

@@ -1,0 +1,65 @@
+//! Area, power, yield and cost of chiplets and of one large die.
+
+use crate::LabError;
+use crate::cost::{Breakdown, Costs};
+
+/// Bits of the scalar that Table I covers.
+pub const TABLE1_BITS: u32 = 256;
+
+/// PEs that cover a scalar with windows of so many bits, by Table I.
+pub fn pes(window: u32) -> u32 {
+    TABLE1_BITS.div_ceil(window)
+}
+
+/// One PE at 28 nm: the adder, the bucket memory of 2^w points, and its power.
+///
+/// # Errors
+/// If the table lacks an entry.
+pub fn element(costs: &Costs, window: u32) -> Result<Breakdown, LabError> {
+    let mut out = Breakdown::default();
+    out.add("point adder", costs.get("msm.pe.area")?, costs.get("msm.pe.power")?);
+    out.add("buckets", costs.get("msm.bucket.area")? * 2_f64.powi(window as i32), 0.0);
+    Ok(out)
+}
+
+/// Good dice of all, by the negative binomial model: (1 + A D / alpha)^-alpha.
+///
+/// # Errors
+/// If the table lacks an entry.
+pub fn yield_of(costs: &Costs, area_mm2: f64) -> Result<f64, LabError> {
+    let (defects, alpha) = (costs.get("yield.defects")?, costs.get("yield.alpha")?);
+    Ok((1.0 + area_mm2 / 100.0 * defects / alpha).powf(-alpha))
+}
+
+/// Dice of a wafer: its area by the die's, less those cut by the edge.
+///
+/// # Errors
+/// If the table lacks an entry.
+pub fn dice(costs: &Costs, area_mm2: f64) -> Result<f64, LabError> {
+    let d = costs.get("wafer.diameter")?;
+    let pi = std::f64::consts::PI;
+    Ok((pi * d * d / (4.0 * area_mm2) - pi * d / (2.0 * area_mm2).sqrt()).max(0.0))
+}
+
+/// The cost of a good die.
+///
+/// # Errors
+/// If the table lacks an entry, or the die is larger than the wafer.
+pub fn good_die(costs: &Costs, area_mm2: f64) -> Result<f64, LabError> {
+    let good = dice(costs, area_mm2)? * yield_of(costs, area_mm2)?;
+    if good <= 0.0 {
+        return Err(crate::error::field("area_mm2", area_mm2, "a die that fits the wafer"));
+    }
+    Ok(costs.get("wafer.cost")? / good)
+}
+
+/// A system of `chiplets` equal dice: the dice and their share of interposer, link and assembly.
+///
+/// # Errors
+/// If the table lacks an entry.
+pub fn system(costs: &Costs, chiplets: u32, die_mm2: f64) -> Result<f64, LabError> {
+    let link = if chiplets > 1 { costs.get("chiplet.link.area")? } else { 0.0 };
+    let die = good_die(costs, die_mm2 + link)?;
+    let assembly = if chiplets > 1 { costs.get("chiplet.assembly")? } else { 1.0 };
+    Ok(f64::from(chiplets) * die * assembly)
+}

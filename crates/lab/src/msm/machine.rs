@@ -1,0 +1,374 @@
+//! The machine.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use super::aggregation::Graph;
+use super::digits::{Scalar, recode};
+use super::group::Group;
+use super::params::{Aggregation, Hazards, Params};
+use crate::LabError;
+use crate::engine::{Activity, Pipeline, Stall, TokenBucket};
+
+/// What a run has measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// From the first point to the sum.
+    pub cycles: u64,
+    /// The same in seconds.
+    pub seconds: f64,
+    /// Cycles in which a point entered: what the paper counts.
+    pub stream: u64,
+    /// Cycles of classification: the stream, stalls and draining.
+    pub classification: u64,
+    /// Cycles of bucket aggregation beside that.
+    pub bucket_aggregation: u64,
+    /// Cycles of result aggregation.
+    pub result_aggregation: u64,
+    /// Additions of points.
+    pub additions: u64,
+    /// Points whose bucket was in the adder when they came.
+    pub conflicts: u64,
+    /// The most points that waited in a conflict queue.
+    pub queue_peak: usize,
+    /// Bytes from memory.
+    pub bytes: u64,
+    /// What bounded the stream.
+    pub stream_activity: Activity,
+}
+
+/// A report, and the sum of products.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome<P> {
+    /// What was measured.
+    pub report: Report,
+    /// The sum.
+    pub sum: P,
+}
+
+/// A PE during a pass.
+struct Element<P> {
+    window: usize,
+    buckets: Vec<P>,
+    busy: Vec<bool>,
+    adder: Pipeline<(u32, P)>,
+    queue: VecDeque<(u32, P)>,
+    /// The aggregation of the pass before, where it overlaps.
+    graph: Option<(Graph<P>, u32)>,
+    peak: usize,
+}
+
+/// What a PE would do with a point.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// The digit is 0.
+    Nothing,
+    Add,
+    Wait,
+    Refuse,
+}
+
+impl<P: Clone> Element<P> {
+    fn new(window: usize, bits: u32, identity: &P, latency: u64) -> Self {
+        let buckets = 1_usize << (bits - 1);
+        Self {
+            window,
+            buckets: vec![identity.clone(); buckets],
+            busy: vec![false; buckets],
+            adder: Pipeline::new(latency, 1),
+            queue: VecDeque::new(),
+            graph: None,
+            peak: 0,
+        }
+    }
+    #[inline]
+    fn fate(&self, digit: i32, hazards: Hazards, queue: usize) -> Fate {
+        if digit == 0 {
+            return Fate::Nothing;
+        }
+        match hazards {
+            Hazards::Ignored => Fate::Add,
+            _ if !self.busy[digit.unsigned_abs() as usize - 1] => Fate::Add,
+            Hazards::Queue if self.queue.len() < queue => Fate::Wait,
+            _ => Fate::Refuse,
+        }
+    }
+    #[inline]
+    fn add<G: Group<Point = P>>(&mut self, cycle: u64, bucket: u32, point: &P, group: &G) {
+        self.busy[bucket as usize] = true;
+        let sum = group.add(&self.buckets[bucket as usize], point);
+        self.adder.push(cycle, (bucket, sum));
+    }
+    fn is_drained(&self) -> bool {
+        self.queue.is_empty() && self.adder.is_empty()
+    }
+}
+
+struct Machine<'a, G: Group> {
+    p: &'a Params,
+    group: &'a G,
+    scalars: &'a [Scalar],
+    points: &'a [G::Point],
+    report: Report,
+}
+
+pub(super) fn run<G: Group>(
+    p: &Params,
+    group: &G,
+    scalars: &[Scalar],
+    points: &[G::Point],
+) -> Result<Outcome<G::Point>, LabError> {
+    let report = Report {
+        cycles: 0,
+        seconds: 0.0,
+        stream: 0,
+        classification: 0,
+        bucket_aggregation: 0,
+        result_aggregation: 0,
+        additions: 0,
+        conflicts: 0,
+        queue_peak: 0,
+        bytes: 0,
+        stream_activity: Activity::default(),
+    };
+    let mut machine = Machine { p, group, scalars, points, report };
+    let sum = machine.run();
+    let mut report = machine.report;
+    report.seconds = p.seconds(report.cycles);
+    Ok(Outcome { report, sum })
+}
+
+impl<G: Group> Machine<'_, G> {
+    /// Cycles of an adder slot for a sum of two sums, and of its latency: a mixed adder goes through it twice.
+    fn full(&self) -> (u64, u64) {
+        let times = if self.p.mixed_padd { 2 } else { 1 };
+        (times * self.p.padd_latency, times)
+    }
+
+    fn run(&mut self) -> G::Point {
+        let p = self.p;
+        let width = p.width();
+        let mut sums: Vec<Option<G::Point>> = vec![None; p.windows.len()];
+        // The aggregations of the pass before, by vertical group and window.
+        let mut before: Vec<Vec<(Graph<G::Point>, u32, usize)>> = vec![Vec::new(); p.parallel_points as usize];
+        let mut parts: Vec<Vec<G::Point>> = vec![Vec::new(); p.windows.len()];
+        for pass in 0..p.passes() as usize {
+            let windows = pass * width..((pass + 1) * width).min(p.windows.len());
+            let (mut classified, mut own) = (0, 0);
+            let mut tail = 0;
+            // The groups of points do the same side by side, each with its share of the memory.
+            for (group, before) in before.iter_mut().enumerate() {
+                let waiting = std::mem::take(before);
+                let (mut elements, cycles) = self.classify(group, windows.clone(), waiting, &mut parts);
+                classified = classified.max(cycles);
+                if group == 0 {
+                    own = cycles;
+                }
+                for element in &mut elements {
+                    let graph = self.aggregate(element, &mut parts);
+                    if let Some((graph, value)) = graph {
+                        before.push((graph, value, element.window));
+                    }
+                    self.report.queue_peak = self.report.queue_peak.max(element.peak);
+                }
+                let last = pass as u64 + 1 == p.passes();
+                if p.aggregation != Aggregation::Overlapped || last {
+                    // PEs aggregate side by side.
+                    let mut longest = 0;
+                    for (mut graph, value, window) in before.drain(..) {
+                        let (cycles, ops) = graph.run(0, self.group);
+                        longest = longest.max(cycles);
+                        self.report.additions += ops;
+                        parts[window].extend(graph.value(value).cloned());
+                    }
+                    tail = tail.max(longest);
+                }
+            }
+            self.report.stream_activity.stall(Stall::Drained, classified - own);
+            self.report.classification += classified;
+            self.report.bucket_aggregation += tail;
+        }
+        // Sums of the groups of points, then of the windows.
+        let identity = self.group.identity();
+        let (latency, interval) = self.full();
+        let values: Vec<G::Point> = parts.iter().flatten().cloned().collect();
+        let mut graph = Graph::new(values, latency, interval);
+        let mut next = 0;
+        let mut windows = Vec::new();
+        for part in &parts {
+            let mut sum = next;
+            for other in next + 1..next + part.len() as u32 {
+                sum = graph.add(sum, other);
+            }
+            windows.push(sum);
+            next += part.len() as u32;
+        }
+        if p.aggregation == Aggregation::Free {
+            // The paper's count ends with the last point.
+            sums.clear();
+            self.report.cycles = self.report.stream;
+            return identity;
+        }
+        let total = graph.windows(&windows, &p.windows);
+        let (cycles, ops) = graph.run(0, self.group);
+        self.report.result_aggregation = cycles;
+        self.report.additions += ops;
+        self.report.cycles = self.report.classification + self.report.bucket_aggregation + cycles + self.hops();
+        graph.value(total).cloned().unwrap_or(identity)
+    }
+
+    /// A point passes from PE to PE and from chiplet to chiplet.
+    fn hops(&self) -> u64 {
+        u64::from(self.p.parallel_windows) - 1 + u64::from(self.p.chiplets - 1) * self.p.link_latency
+    }
+
+    fn aggregate(
+        &mut self,
+        element: &mut Element<G::Point>,
+        parts: &mut [Vec<G::Point>],
+    ) -> Option<(Graph<G::Point>, u32)> {
+        let buckets = std::mem::take(&mut element.buckets);
+        if self.p.aggregation == Aggregation::Free {
+            parts[element.window].push(self.group.identity());
+            return None;
+        }
+        let (latency, interval) = self.full();
+        let len = buckets.len() as u32;
+        let mut graph = Graph::new(buckets, latency, interval);
+        let segments = if self.p.aggregation == Aggregation::Serial { 1 } else { self.p.segments as usize };
+        let value = graph.buckets(&(0..len).collect::<Vec<_>>(), segments);
+        Some((graph, value))
+    }
+
+    /// A pass of one group of points: the PEs, and the cycles that it took.
+    fn classify(
+        &mut self,
+        group: usize,
+        windows: std::ops::Range<usize>,
+        before: Vec<(Graph<G::Point>, u32, usize)>,
+        parts: &mut [Vec<G::Point>],
+    ) -> (Vec<Element<G::Point>>, u64) {
+        let p = self.p;
+        let (first, identity) = (group == 0, self.group.identity());
+        let mut elements: Vec<Element<G::Point>> =
+            windows.clone().map(|w| Element::new(w, p.windows[w], &identity, p.padd_latency)).collect();
+        let mut finished = Vec::new();
+        for (i, (graph, value, window)) in before.into_iter().enumerate() {
+            match elements.get_mut(i) {
+                Some(element) => element.graph = Some((graph, value)),
+                // More PEs than windows in the last pass.
+                None => {
+                    let mut graph = graph;
+                    self.report.additions += graph.run(0, self.group).1;
+                    parts[window].extend(graph.value(value).cloned());
+                    continue;
+                }
+            }
+            finished.push(window);
+        }
+        let share = u64::from(p.parallel_points) * if p.independent { u64::from(p.parallel_windows) } else { 1 };
+        let load = p.point_bytes + p.scalar_bytes;
+        let bandwidth = p.bandwidth_gb_s * 1_000_000_000;
+        let mut memory = TokenBucket::new(bandwidth, 1.0, p.frequency_mhz * 1_000_000 * share, 4 * load);
+        let limited = p.bandwidth_gb_s > 0;
+        let queue = p.conflict_queue as usize;
+        let mut indices = (group..self.scalars.len()).step_by(p.parallel_points as usize);
+        let (mut digits, mut current) = (Vec::with_capacity(p.windows.len()), None);
+        let mut cycle = 0;
+        loop {
+            for element in &mut elements {
+                if let Some((bucket, sum)) = element.adder.pop(cycle) {
+                    element.buckets[bucket as usize] = sum;
+                    element.busy[bucket as usize] = false;
+                }
+                if let Some((graph, _)) = &mut element.graph {
+                    graph.collect(cycle);
+                }
+            }
+            if current.is_none() {
+                current = indices.next();
+                if let Some(index) = current {
+                    recode(&self.scalars[index], &p.windows, &mut digits);
+                }
+            }
+            let Some(index) = current else {
+                // Draining.
+                let graphs = elements.iter().any(|e| e.graph.as_ref().is_some_and(|(g, _)| !g.is_done()));
+                if elements.iter().all(Element::is_drained) && !graphs {
+                    break;
+                }
+                for element in &mut elements {
+                    self.retire(element, cycle);
+                }
+                if first {
+                    self.report.stream_activity.stall(Stall::Drained, 1);
+                }
+                cycle += 1;
+                continue;
+            };
+            let fates = |e: &Element<G::Point>| e.fate(digits[e.window], p.hazards, queue);
+            let refused = elements.iter().any(|e| fates(e) == Fate::Refuse);
+            let taken = !refused && (!limited || memory.take(cycle, load));
+            for element in &mut elements {
+                let digit = digits[element.window];
+                let fate = if taken { element.fate(digit, p.hazards, queue) } else { Fate::Nothing };
+                if matches!(fate, Fate::Add | Fate::Wait) {
+                    let point = &self.points[index];
+                    let point = if digit < 0 { self.group.negate(point) } else { point.clone() };
+                    let bucket = digit.unsigned_abs() - 1;
+                    if fate == Fate::Add {
+                        element.add(cycle, bucket, &point, self.group);
+                        self.report.additions += 1;
+                        continue;
+                    }
+                    element.queue.push_back((bucket, point));
+                    element.peak = element.peak.max(element.queue.len());
+                    self.report.conflicts += 1;
+                }
+                // The slot is free for a point that has waited, or for the aggregation.
+                self.retire(element, cycle);
+            }
+            if taken {
+                current = None;
+                self.report.bytes += load;
+            }
+            if first {
+                match (taken, refused) {
+                    (true, _) => {
+                        self.report.stream += 1;
+                        self.report.stream_activity.work(1);
+                    }
+                    (false, true) => self.report.stream_activity.stall(Stall::Hazard, 1),
+                    (false, false) => self.report.stream_activity.stall(Stall::Memory, 1),
+                }
+            }
+            cycle += 1;
+        }
+        for (element, window) in elements.iter_mut().zip(finished) {
+            if let Some((graph, value)) = element.graph.take() {
+                parts[window].extend(graph.value(value).cloned());
+            }
+        }
+        (elements, cycle)
+    }
+
+    /// Gives a free slot of the adder to the first waiting point, or to the aggregation.
+    #[inline]
+    fn retire(&mut self, element: &mut Element<G::Point>, cycle: u64) {
+        if !element.adder.ready(cycle) {
+            return;
+        }
+        // The oldest point whose bucket is free: the queue is searched by content.
+        if let Some(oldest) = element.queue.iter().position(|(bucket, _)| !element.busy[*bucket as usize])
+            && let Some((bucket, point)) = element.queue.remove(oldest)
+        {
+            element.add(cycle, bucket, &point, self.group);
+            self.report.additions += 1;
+        } else if let Some((graph, _)) = &mut element.graph
+            && graph.issue(cycle, self.group)
+        {
+            self.report.additions += 1;
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! A multi-scalar multiplier of chiplets: processing elements (PEs) with a pipelined point adder and bucket memory. Source:
+//! "Chiplet-Based Techniques for Scalable and Memory-Aware Multi-Scalar Multiplication".
+//!
+//! ```text
+//!  memory --(P, s)/c--> | PE 0: digit -> bucket -> PADD -> bucket | -> | PE 1 ... | -> chiplet link -> ...
+//! ```
+//!
+//! Pippenger's method: scalars are cut into signed windows; in a *pass* each PE adds every point to the bucket that the digit of
+//! its window names; buckets are summed up with their weights (*bucket aggregation*), windows with theirs (*result
+//! aggregation*). `parallel_windows` PEs take the windows of one point together (horizontal unrolling), `parallel_points` points
+//! are taken at a time (vertical unrolling), both is full unrolling.
+//!
+//! The *faithful* mode counts what the paper counts: one point a cycle and pass. The *honest* mode adds what a machine has: the
+//! adder's latency and the bucket that is still in it when its next point comes, aggregation, bandwidth, hops between PEs and
+//! chiplets.
+
+mod aggregation;
+pub mod cost;
+mod digits;
+pub mod formula;
+mod group;
+mod machine;
+mod params;
+
+pub use digits::{Scalar, recode};
+pub use group::{Group, Timing};
+pub use machine::{Outcome, Report};
+pub use params::{Aggregation, Hazards, Params};
+
+use crate::LabError;
+
+/// Runs the machine on random scalars, timing only.
+///
+/// # Errors
+/// If a parameter is out of its range.
+pub fn run(params: &Params) -> Result<Report, LabError> {
+    params.check()?;
+    let scalars = digits::random(params.log_points, params.scalar_bits);
+    Ok(machine::run(params, &Timing, &scalars, &vec![(); scalars.len()])?.report)
+}
+
+/// Runs the machine on scalars and points. The sum is that of all products.
+///
+/// # Errors
+/// If a parameter is out of its range, or there are not 2^`log_points` scalars and points.
+pub fn run_on<G: Group>(
+    params: &Params,
+    group: &G,
+    scalars: &[Scalar],
+    points: &[G::Point],
+) -> Result<Outcome<G::Point>, LabError> {
+    params.check()?;
+    for (name, len) in [("scalars", scalars.len()), ("points", points.len())] {
+        if len as u64 != params.points() {
+            return Err(crate::error::field(name, len, format_args!("2^log_points = {}", params.points())));
+        }
+    }
+    if let Some(s) = scalars.iter().find(|s| digits::bits(s) > params.scalar_bits) {
+        let range = format_args!("scalars of at most {} bits", params.scalar_bits).to_string();
+        return Err(crate::error::field("scalars", format_args!("one of {} bits", digits::bits(s)), range));
+    }
+    machine::run(params, group, scalars, points)
+}

@@ -1,0 +1,176 @@
+//! What a multiplier is, and its work.
+
+use serde::{Deserialize, Serialize};
+
+use crate::LabError;
+use crate::error::{field, within};
+
+/// What happens to a point whose bucket is in the adder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hazards {
+    /// Nothing: the paper's count. No machine can do that, so that it is for timing only.
+    Ignored,
+    /// All PEs that share the point wait.
+    Stall,
+    /// It waits in a queue of `conflict_queue` points, while others pass.
+    Queue,
+}
+
+/// How a window's buckets are summed up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aggregation {
+    /// In no time: the paper's count. Timing only.
+    Free,
+    /// By one running sum: two additions a bucket, each waiting for the one before.
+    Serial,
+    /// By `segments` running sums side by side, then a running sum over the segments.
+    Segmented,
+    /// As segmented, a pass's buckets in the adder's free cycles while the next pass is classified into a second bucket memory:
+    /// the paper's claim.
+    Overlapped,
+}
+
+/// A multiplier with its work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// log2 of the points.
+    pub log_points: u32,
+    /// Bits of a scalar.
+    pub scalar_bits: u32,
+    /// Bits of the windows, the lowest first. One bit more than the scalar in all.
+    pub windows: Vec<u32>,
+    /// Windows that are classified at a time: horizontal unrolling.
+    pub parallel_windows: u32,
+    /// Points that are classified at a time: vertical unrolling.
+    pub parallel_points: u32,
+    /// Chiplets that share the PEs.
+    pub chiplets: u32,
+    /// Each PE makes a product of its own: Gypsophila's use of 16 PEs.
+    pub independent: bool,
+    /// Stages of the point adder. 82 fits the paper's Table III.
+    pub padd_latency: u64,
+    /// Whether the adder takes a point with Z = 1 as one operand (seven multipliers instead of nine): a sum of two sums goes
+    /// through it twice.
+    pub mixed_padd: bool,
+    /// Clock in MHz.
+    pub frequency_mhz: u64,
+    /// GB/s of the memory; 0: not limited.
+    pub bandwidth_gb_s: u64,
+    /// Bytes of a point: 95 for (x, y) of 377 bits, 142 for (x, y, t).
+    pub point_bytes: u64,
+    /// Bytes of a scalar.
+    pub scalar_bytes: u64,
+    /// Cycles of a hop between chiplets.
+    pub link_latency: u64,
+    /// Conflicts of buckets.
+    pub hazards: Hazards,
+    /// Places of a PE's conflict queue.
+    pub conflict_queue: u32,
+    /// Bucket aggregation.
+    pub aggregation: Aggregation,
+    /// Running sums side by side, a power of two.
+    pub segments: u32,
+}
+
+impl Default for Params {
+    /// Two chiplets of ten PEs, honest, with HBM.
+    fn default() -> Self {
+        Self {
+            log_points: 16,
+            scalar_bits: 253,
+            windows: [vec![12; 6], vec![13; 14]].concat(),
+            parallel_windows: 20,
+            parallel_points: 1,
+            chiplets: 2,
+            independent: false,
+            padd_latency: 82,
+            mixed_padd: false,
+            frequency_mhz: 1000,
+            bandwidth_gb_s: 0,
+            point_bytes: 95,
+            scalar_bytes: 32,
+            link_latency: 8,
+            hazards: Hazards::Queue,
+            conflict_queue: 16,
+            aggregation: Aggregation::Segmented,
+            segments: 32,
+        }
+    }
+}
+
+impl Params {
+    /// What the paper counts, for so many PEs that take the windows of a point together.
+    pub fn faithful(log_points: u32, pes: u32) -> Self {
+        Self {
+            log_points,
+            parallel_windows: pes,
+            chiplets: pes.div_ceil(10),
+            hazards: Hazards::Ignored,
+            aggregation: Aggregation::Free,
+            ..Self::default()
+        }
+    }
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub fn check(&self) -> Result<(), LabError> {
+        within("log_points", u64::from(self.log_points), 0..=28)?;
+        within("scalar_bits", u64::from(self.scalar_bits), 1..=256)?;
+        for w in &self.windows {
+            within("windows", u64::from(*w), 1..=20)?;
+        }
+        let covered: u32 = self.windows.iter().sum();
+        if covered <= self.scalar_bits {
+            let range = format!(
+                "windows of {} bits in all: the scalar's {} and a carry",
+                self.scalar_bits + 1,
+                self.scalar_bits
+            );
+            return Err(field("windows", format_args!("{covered} bits"), range));
+        }
+        within("parallel_windows", u64::from(self.parallel_windows), 1..=self.windows.len() as u64)?;
+        within("parallel_points", u64::from(self.parallel_points), 1..=1 << self.log_points.min(8))?;
+        if !self.parallel_points.is_power_of_two() {
+            return Err(field("parallel_points", self.parallel_points, "a power of two"));
+        }
+        within("chiplets", u64::from(self.chiplets), 1..=u64::from(self.pes()))?;
+        within("padd_latency", self.padd_latency, 1..=10_000)?;
+        within("frequency_mhz", self.frequency_mhz, 1..=10_000)?;
+        within("bandwidth_gb_s", self.bandwidth_gb_s, 0..=1_000_000)?;
+        within("point_bytes", self.point_bytes, 1..=4096)?;
+        within("scalar_bytes", self.scalar_bytes, 0..=4096)?;
+        within("link_latency", self.link_latency, 0..=100_000)?;
+        if self.hazards == Hazards::Queue {
+            within("conflict_queue", u64::from(self.conflict_queue), 1..=1 << 20)?;
+        }
+        crate::error::power_of_two("segments", u64::from(self.segments), 1..=4096)?;
+        if self.independent && self.parallel_points > 1 {
+            return Err(field("independent", true, "false with parallel_points above 1"));
+        }
+        Ok(())
+    }
+    /// Points.
+    pub fn points(&self) -> u64 {
+        1 << self.log_points
+    }
+    /// Processing elements.
+    pub fn pes(&self) -> u32 {
+        self.parallel_windows * self.parallel_points
+    }
+    /// Windows that one pass classifies for a product.
+    pub fn width(&self) -> usize {
+        if self.independent { 1 } else { self.parallel_windows as usize }
+    }
+    /// Passes over the points.
+    pub fn passes(&self) -> u64 {
+        self.windows.len().div_ceil(self.width()) as u64
+    }
+    /// Seconds of so many cycles.
+    pub fn seconds(&self, cycles: u64) -> f64 {
+        cycles as f64 / (self.frequency_mhz as f64 * 1e6)
+    }
+}

@@ -1,0 +1,118 @@
+//! What a permutation is made of: adders, multipliers, DSP slices; and the article's claim about partial rounds.
+
+use serde::Serialize;
+
+use super::params::{ROUNDS, SBOXES};
+
+/// Plonky2's MDS matrix: a circulant of these, and 8 more on the first place of the diagonal.
+const CIRCULANT: [u64; 12] = [17, 15, 41, 16, 2, 28, 13, 13, 39, 18, 34, 20];
+const DIAGONAL: u64 = 8;
+const PARTIAL_ROUNDS: u64 = 22;
+const WIDTH: u64 = 12;
+/// DSP48E2 slices of a product of two words: 64 bits in limbs of 26 by 17, unsigned.
+const DSP_PER_PRODUCT: u64 = 64_u64.div_ceil(26) * 64_u64.div_ceil(17);
+
+/// Digits other than 0 of the non-adjacent form: the shifts that a multiplication by a constant sums up.
+pub fn naf_weight(constant: u128) -> u32 {
+    // Where 3c and c differ, the form has a digit.
+    ((3 * constant) ^ constant).count_ones()
+}
+
+/// Digits other than 0 in binary.
+pub fn binary_weight(constant: u128) -> u32 {
+    constant.count_ones()
+}
+
+/// Adders, multipliers and DSP slices of a permutation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Resources {
+    /// Modular additions of round constants.
+    pub constant_adders: u64,
+    /// S-boxes.
+    pub sboxes: u64,
+    /// Modular multipliers of words.
+    pub multipliers: u64,
+    /// Additions of shifted words in the linear layers.
+    pub linear_adders: u64,
+    /// DSP slices.
+    pub dsps: u64,
+}
+
+/// A permutation with all its S-boxes, the linear layer of every round by shifts and additions: the article's.
+pub fn dense() -> Resources {
+    Resources {
+        constant_adders: ROUNDS * WIDTH,
+        sboxes: u64::from(SBOXES),
+        multipliers: 4 * u64::from(SBOXES),
+        linear_adders: ROUNDS * mds_adders(),
+        dsps: 4 * u64::from(SBOXES) * DSP_PER_PRODUCT,
+    }
+}
+
+/// The same with the partial rounds' sparse matrices of the Poseidon paper: 2 * 12 - 1 products a round by constants of 64
+/// bits, on multipliers.
+pub fn sparse() -> Resources {
+    let products = PARTIAL_ROUNDS * (2 * WIDTH - 1);
+    let dense = dense();
+    Resources {
+        multipliers: dense.multipliers + products,
+        linear_adders: (ROUNDS - PARTIAL_ROUNDS) * mds_adders() + PARTIAL_ROUNDS * (2 * WIDTH - 2),
+        dsps: dense.dsps + products * DSP_PER_PRODUCT,
+        // One constant a partial round.
+        constant_adders: (ROUNDS - PARTIAL_ROUNDS) * WIDTH + PARTIAL_ROUNDS,
+        ..dense
+    }
+}
+
+/// The sparse matrices by shifts and additions: a third of 64 digits a constant.
+pub fn sparse_by_shifts() -> Resources {
+    let products = PARTIAL_ROUNDS * (2 * WIDTH - 1);
+    let sparse = sparse();
+    Resources {
+        multipliers: sparse.multipliers - products,
+        linear_adders: sparse.linear_adders + products * (64 / 3),
+        dsps: sparse.dsps - products * DSP_PER_PRODUCT,
+        ..sparse
+    }
+}
+
+/// Additions of shifted words for one product by the MDS matrix.
+pub fn mds_adders() -> u64 {
+    let row: u32 = CIRCULANT.iter().map(|c| naf_weight(u128::from(*c))).sum();
+    let rows = WIDTH * (u64::from(row) - 1);
+    // The first diagonal entry has its own constant.
+    let first = u128::from(CIRCULANT[0]);
+    rows + u64::from(naf_weight(first + u128::from(DIAGONAL))) - u64::from(naf_weight(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_the_article() {
+        let dense = dense();
+        assert_eq!((dense.constant_adders, dense.sboxes, dense.multipliers), (360, 118, 472));
+        for constant in 0..5000_u128 {
+            // The weight by the form's definition.
+            let (mut rest, mut weight) = (constant as i64, 0);
+            while rest != 0 {
+                if rest & 1 == 1 {
+                    let digit = 2 - (rest & 3);
+                    rest -= digit;
+                    weight += 1;
+                }
+                rest >>= 1;
+            }
+            assert_eq!(naf_weight(constant), weight, "{constant}");
+        }
+        assert!((naf_weight(15), naf_weight(7), binary_weight(15)) == (2, 2, 4));
+    }
+
+    #[test]
+    fn dense_rounds_cost_fewer_slices_and_sparse_by_shifts_more_adders() {
+        assert!(sparse().dsps > 2 * dense().dsps * 9 / 10);
+        assert!(sparse_by_shifts().linear_adders > dense().linear_adders);
+        assert_eq!(sparse_by_shifts().dsps, dense().dsps);
+    }
+}

@@ -1,0 +1,99 @@
+//! What the engine hashes: nothing when only time counts, or a matrix.
+
+use evergrove_primitives::hash::poseidon::{WIDTH, permute, two_to_one};
+use evergrove_primitives::{Digest, Goldilocks};
+use serde::{Deserialize, Serialize};
+
+use super::params::RATE;
+
+/// Rows that are absorbed group by group.
+pub trait Rows {
+    /// The sponge of a row.
+    type State: Clone;
+    /// A digest.
+    type Digest: Clone;
+    /// Absorbs group `pass` of leaf `leaf`: into a fresh sponge if there is none yet.
+    fn absorb(&mut self, leaf: u64, pass: u64, state: Option<Self::State>) -> Self::State;
+    /// The digest of a row whose groups are absorbed.
+    fn digest(&mut self, state: Self::State) -> Self::Digest;
+    /// The hash of a pair.
+    fn node(&mut self, left: &Self::Digest, right: &Self::Digest) -> Self::Digest;
+}
+
+/// Rows of nothing: timing only.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timing;
+
+impl Rows for Timing {
+    type State = ();
+    type Digest = ();
+    #[inline(always)]
+    fn absorb(&mut self, _: u64, _: u64, _: Option<()>) {}
+    #[inline(always)]
+    fn digest(&mut self, (): ()) {}
+    #[inline(always)]
+    fn node(&mut self, (): &(), (): &()) {}
+}
+
+/// Which sponge hashes a row: they differ beyond eight columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Convention {
+    /// Plonky2's: a group overwrites as many words of the rate as it has.
+    Plonky2,
+    /// Polygon zkEVM's: the digest so far becomes the capacity, a short group is filled up with zeros.
+    Polygon,
+}
+
+/// A matrix, row by row.
+#[derive(Clone, Debug)]
+pub struct Matrix<'a> {
+    words: &'a [Goldilocks],
+    columns: usize,
+    convention: Convention,
+    /// Leaf i is row i with its bits reversed.
+    reversed: Option<u32>,
+}
+
+impl<'a> Matrix<'a> {
+    /// Rows of `columns` words, leaf i being row i.
+    pub fn new(words: &'a [Goldilocks], columns: usize, convention: Convention) -> Self {
+        Self { words, columns, convention, reversed: None }
+    }
+    /// Leaf i being row i with the bits of its number reversed.
+    pub fn bit_reversed(self) -> Self {
+        let rows = self.words.len() / self.columns;
+        Self { reversed: Some(rows.ilog2()), ..self }
+    }
+    fn row(&self, leaf: u64) -> usize {
+        match self.reversed {
+            None | Some(0) => leaf as usize,
+            Some(bits) => (leaf.reverse_bits() >> (64 - bits)) as usize,
+        }
+    }
+}
+
+impl Rows for Matrix<'_> {
+    type State = [Goldilocks; WIDTH];
+    type Digest = Digest;
+    fn absorb(&mut self, leaf: u64, pass: u64, state: Option<Self::State>) -> Self::State {
+        let rate = RATE as usize;
+        let start = self.row(leaf) * self.columns;
+        let group = &self.words[start..start + self.columns].chunks(rate).nth(pass as usize).unwrap_or_default();
+        let mut next = [Goldilocks::ZERO; WIDTH];
+        match (self.convention, state) {
+            (Convention::Plonky2, Some(state)) => next = state,
+            (Convention::Polygon, Some(state)) => next[rate..].copy_from_slice(&state[..4]),
+            (_, None) => {}
+        }
+        next[..group.len()].copy_from_slice(group);
+        permute(&mut next);
+        next
+    }
+    fn digest(&mut self, state: Self::State) -> Digest {
+        Digest([state[0], state[1], state[2], state[3]])
+    }
+    fn node(&mut self, left: &Digest, right: &Digest) -> Digest {
+        two_to_one(left, right)
+    }
+}
