@@ -4,7 +4,7 @@
 //! bytes and stalls, and runs in two modes: timing only, or on data, whose results are those of `evergrove-kernels`. Beside
 //! each stands a closed form in its `formula`; tests compare the two.
 //!
-//! **When.** To reproduce what the machines' papers publish, next to the published value and with a verdict;
+//! **When.** To reproduce what the machines' papers publish ([`reproduce`]), next to the published value and with a verdict;
 //! and to ask what another design would do.
 //!
 //! **Key types.** [`engine`] has the clock and the parts: links, pipelines, memories, statistics, traces.
@@ -16,11 +16,13 @@
 
 pub mod accumulator;
 pub mod cost;
+pub mod cpu;
 pub mod engine;
 mod error;
 pub mod expander;
 pub mod msm;
 pub mod mtu;
 pub mod poseidon;
+pub mod reproduce;
 
 pub use error::LabError;

@@ -105,6 +105,9 @@ impl<P: Clone> Element<P> {
     }
 }
 
+/// The aggregation of a window: its additions, the value that they end in, the window.
+type Pending<P> = (Graph<P>, u32, usize);
+
 struct Machine<'a, G: Group> {
     p: &'a Params,
     group: &'a G,
@@ -151,7 +154,7 @@ impl<G: Group> Machine<'_, G> {
         let width = p.width();
         let mut sums: Vec<Option<G::Point>> = vec![None; p.windows.len()];
         // The aggregations of the pass before, by vertical group and window.
-        let mut before: Vec<Vec<(Graph<G::Point>, u32, usize)>> = vec![Vec::new(); p.parallel_points as usize];
+        let mut before: Vec<Vec<Pending<G::Point>>> = vec![Vec::new(); p.parallel_points as usize];
         let mut parts: Vec<Vec<G::Point>> = vec![Vec::new(); p.windows.len()];
         for pass in 0..p.passes() as usize {
             let windows = pass * width..((pass + 1) * width).min(p.windows.len());
@@ -246,7 +249,7 @@ impl<G: Group> Machine<'_, G> {
         &mut self,
         group: usize,
         windows: std::ops::Range<usize>,
-        before: Vec<(Graph<G::Point>, u32, usize)>,
+        before: Vec<Pending<G::Point>>,
         parts: &mut [Vec<G::Point>],
     ) -> (Vec<Element<G::Point>>, u64) {
         let p = self.p;

@@ -156,7 +156,7 @@ pub(super) fn reduce<W: Reduce>(params: &Params, work: &mut W) -> Result<Report,
     let p = params.clone();
     let kept = move |nodes: u64| nodes <= p.sram_nodes;
     let height = params.log_size;
-    let (all, kept_below) = (params.workload.all_levels(), kept.clone());
+    let (all, kept_below) = (params.workload.all_levels(), kept);
     let sweeps = (1..=height).map(move |level| {
         let nodes = 1_u64 << (height - level);
         Sweep {

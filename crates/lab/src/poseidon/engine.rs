@@ -160,10 +160,10 @@ impl<W: Rows> Clocked for Engine<'_, W> {
                 self.states.push_back(state);
             }
         }
-        if !self.overlapped && self.ended == self.total() {
-            if let Some(digest) = self.held.pop_front() {
-                self.bhe.arrive(digest);
-            }
+        if self.ended == self.total()
+            && let Some(digest) = self.held.pop_front()
+        {
+            self.bhe.arrive(digest);
         }
         let present = self.present();
         let row_free = self.started < self.ended + self.rows;

@@ -1,0 +1,188 @@
+//! The tree unit's workloads on this CPU: our kernels, and the textbook algorithms that the paper's baseline stands on.
+//!
+//! Nothing here reads a clock: a caller times [`Workbench::run`] and hands the seconds back as a [`Baseline`].
+
+use ark_bls12_381::Fr;
+use ark_ff::AdditiveGroup;
+use evergrove_kernels::mle::{self, reference};
+use evergrove_kernels::tree::merkle::{Keccak, Shape, TreeHash, build};
+use evergrove_primitives::hash::keccak::Function;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::mtu::Workload;
+
+/// Which code runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Code {
+    /// `evergrove-kernels`.
+    Kernels,
+    /// A fresh vector for each level and one element at a time, as in HyperPlonk's library; SHA3 one hash at a time.
+    Textbook,
+}
+
+impl Code {
+    /// The name that reports print.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kernels => "our kernels",
+            Self::Textbook => "textbook",
+        }
+    }
+}
+
+/// Inputs and buffers for all workloads of one size.
+#[derive(Debug)]
+pub struct Workbench {
+    values: Vec<Fr>,
+    point: Vec<Fr>,
+    out: Vec<Fr>,
+    scratch: Vec<Fr>,
+    rows: Vec<u8>,
+    digests: Vec<[u8; 32]>,
+    shape: Shape,
+}
+
+/// Bytes of a leaf's row: a pair of digests.
+const ROW: usize = 64;
+
+impl Workbench {
+    /// For 2^`log_size` leaves, at most 2^26.
+    ///
+    /// # Panics
+    /// If there are more.
+    pub fn new(log_size: u32) -> Self {
+        assert!(log_size <= 26, "a tree of 2^{log_size} leaves");
+        let n = 1_usize << log_size;
+        let mut x = Fr::from(3_u64);
+        let mut next = || {
+            x = x * x + Fr::from(7_u64);
+            x
+        };
+        let values: Vec<Fr> = (0..n).map(|_| next()).collect();
+        let point: Vec<Fr> = (0..log_size).map(|_| next()).collect();
+        let shape = Shape::new(n / 2, ROW, 0).unwrap_or_else(|e| unreachable!("half the leaves are rows: {e}"));
+        Self {
+            scratch: vec![Fr::ZERO; mle::evaluate_scratch(log_size as usize)],
+            out: vec![Fr::ZERO; n],
+            rows: (0..n * ROW / 2).map(|i| ((i * 31) >> 3) as u8).collect(),
+            digests: vec![[0; 32]; shape.nodes()],
+            values,
+            point,
+            shape,
+        }
+    }
+    /// Computes a workload on the rayon pool that the call runs in. Returns a word of the result, which is the same for both
+    /// codes.
+    pub fn run(&mut self, workload: Workload, code: Code) -> u64 {
+        let word = |x: Fr| x.0.0[0];
+        match (workload, code) {
+            (Workload::BuildMle, Code::Kernels) => {
+                mle::eq_table(&self.point, &mut self.out).unwrap_or_else(|e| unreachable!("lengths agree: {e}"));
+                word(self.out[self.out.len() / 3])
+            }
+            (Workload::BuildMle, Code::Textbook) => {
+                let table = reference::eq_table(&self.point);
+                word(table[table.len() / 3])
+            }
+            (Workload::MleEvaluation, Code::Kernels) => {
+                let value = mle::evaluate(&self.values, &self.point, &mut self.scratch);
+                word(value.unwrap_or_else(|e| unreachable!("lengths agree: {e}")))
+            }
+            (Workload::MleEvaluation, Code::Textbook) => word(reference::evaluate(&self.values, &self.point)),
+            (Workload::MultiplicationTree, Code::Kernels) => word(mle::product(&self.values)),
+            (Workload::MultiplicationTree, Code::Textbook) => word(reference::product(&self.values)),
+            (Workload::ProductMle, Code::Kernels) => {
+                mle::product_table(&self.values, &mut self.out).unwrap_or_else(|e| unreachable!("lengths agree: {e}"));
+                word(self.out[self.out.len() - 2])
+            }
+            (Workload::ProductMle, Code::Textbook) => {
+                let table = reference::product_table(&self.values);
+                word(table[table.len() - 2])
+            }
+            (Workload::MerkleTree, Code::Kernels) => {
+                let hash = Keccak(Function::Sha3_256);
+                build(hash, &self.shape, &self.rows, &mut self.digests)
+                    .unwrap_or_else(|e| unreachable!("sizes agree: {e}"));
+                root(&self.digests)
+            }
+            (Workload::MerkleTree, Code::Textbook) => {
+                let hash = Keccak(Function::Sha3_256);
+                let mut level: Vec<[u8; 32]> = self.rows.par_chunks(ROW).map(|row| hash.leaf(row)).collect();
+                while level.len() > 1 {
+                    level = level.par_chunks(2).map(|pair| hash.node(pair)).collect();
+                }
+                root(&level)
+            }
+        }
+    }
+}
+
+fn root(level: &[[u8; 32]]) -> u64 {
+    let last = level.last().copied().unwrap_or_default();
+    last.iter().take(8).fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+/// Measured seconds of a workload, at one and at two threads.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// What was computed.
+    pub workload: Workload,
+    /// By which code.
+    pub code: Code,
+    /// Seconds with one thread.
+    pub one: f64,
+    /// Seconds with two, if they were there.
+    pub two: Option<f64>,
+}
+
+/// All measurements of a machine, at one size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// log2 of the leaves.
+    pub log_size: u32,
+    /// What was measured, and on what.
+    pub conditions: String,
+    /// The measurements.
+    pub rows: Vec<Measured>,
+}
+
+impl Baseline {
+    /// Seconds with so many threads: measured for one and two, by Amdahl's law through the two beyond.
+    pub fn seconds(&self, workload: Workload, code: Code, threads: u32) -> Option<f64> {
+        let row = self.rows.iter().find(|r| r.workload == workload && r.code == code)?;
+        let two = row.two.unwrap_or(row.one);
+        Some(match threads {
+            1 => row.one,
+            2 => two,
+            _ => {
+                // one = serial + parallel, two = serial + parallel / 2.
+                let parallel = (2.0 * (row.one - two)).clamp(0.0, row.one);
+                row.one - parallel + parallel / f64::from(threads)
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_codes_compute_the_same() {
+        let mut bench = Workbench::new(10);
+        for workload in Workload::ALL {
+            assert_eq!(bench.run(workload, Code::Kernels), bench.run(workload, Code::Textbook), "{}", workload.name());
+        }
+    }
+
+    #[test]
+    fn threads_beyond_two_follow_amdahl() {
+        let row = Measured { workload: Workload::BuildMle, code: Code::Kernels, one: 1.0, two: Some(0.6) };
+        let baseline = Baseline { log_size: 20, conditions: String::new(), rows: vec![row] };
+        let at = |threads| baseline.seconds(Workload::BuildMle, Code::Kernels, threads).expect("measured");
+        assert!((at(4) - 0.4).abs() < 1e-12 && (at(1) - 1.0).abs() < 1e-12 && (at(32) - 0.225).abs() < 1e-12);
+        assert_eq!(baseline.seconds(Workload::ProductMle, Code::Kernels, 1), None);
+    }
+}

@@ -1,0 +1,241 @@
+//! What the papers publish, next to what the models say: published value, ours, deviation, verdict.
+//!
+//! Where a paper contradicts itself or leaves something out, a note says so in one line. Nothing here is fitted to the published
+//! values but what `cost.rs` names as a fit.
+
+mod mtu;
+mod multiplier;
+mod poseidon;
+
+use serde::Serialize;
+
+use crate::LabError;
+use crate::cost::Costs;
+use crate::cpu::Baseline;
+
+/// A published table, figure or claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Item {
+    /// Properties of traversals.
+    MtuTable1,
+    /// The accumulator's schedule, inverted tree.
+    MtuTable2,
+    /// The accumulator's schedule, forward tree.
+    MtuTable3,
+    /// Area and power.
+    MtuTable4,
+    /// Run time on a CPU.
+    MtuFig4,
+    /// Run time of the unit.
+    MtuFig5,
+    /// Speed-up over the CPU.
+    MtuFig6,
+    /// Run time by area.
+    MtuFig7,
+    /// Hashes and seconds of the Poseidon engine.
+    PoseidonThroughput,
+    /// Latencies of its cores.
+    PoseidonLatency,
+    /// Energy of its hashes.
+    PoseidonEnergy,
+    /// Adders, multipliers and slices.
+    PoseidonResources,
+    /// Several boards.
+    PoseidonMultifpga,
+    /// Area and power by window.
+    MsmTable1,
+    /// Latency by points and PEs.
+    MsmTable2,
+    /// Throughput beside Gypsophila.
+    MsmTable3,
+    /// Window size: area, passes, area-time product.
+    MsmFig3,
+    /// Unrolling: loads.
+    MsmFig4,
+}
+
+impl Item {
+    /// All items.
+    pub const ALL: [Self; 18] = [
+        Self::MtuTable1,
+        Self::MtuTable2,
+        Self::MtuTable3,
+        Self::MtuTable4,
+        Self::MtuFig4,
+        Self::MtuFig5,
+        Self::MtuFig6,
+        Self::MtuFig7,
+        Self::PoseidonThroughput,
+        Self::PoseidonLatency,
+        Self::PoseidonEnergy,
+        Self::PoseidonResources,
+        Self::PoseidonMultifpga,
+        Self::MsmTable1,
+        Self::MsmTable2,
+        Self::MsmTable3,
+        Self::MsmFig3,
+        Self::MsmFig4,
+    ];
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MtuTable1 => "mtu-table1",
+            Self::MtuTable2 => "mtu-table2",
+            Self::MtuTable3 => "mtu-table3",
+            Self::MtuTable4 => "mtu-table4",
+            Self::MtuFig4 => "mtu-fig4",
+            Self::MtuFig5 => "mtu-fig5",
+            Self::MtuFig6 => "mtu-fig6",
+            Self::MtuFig7 => "mtu-fig7",
+            Self::PoseidonThroughput => "poseidon-throughput",
+            Self::PoseidonLatency => "poseidon-latency",
+            Self::PoseidonEnergy => "poseidon-energy",
+            Self::PoseidonResources => "poseidon-resources",
+            Self::PoseidonMultifpga => "poseidon-multifpga",
+            Self::MsmTable1 => "msm-table1",
+            Self::MsmTable2 => "msm-table2",
+            Self::MsmTable3 => "msm-table3",
+            Self::MsmFig3 => "msm-fig3",
+            Self::MsmFig4 => "msm-fig4",
+        }
+    }
+    /// The item of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|i| i.name() == name)
+    }
+    /// Whether it compares with times of a CPU.
+    pub fn needs_cpu(self) -> bool {
+        matches!(self, Self::MtuFig4 | Self::MtuFig6)
+    }
+}
+
+/// How close a value has to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Closeness {
+    /// The same number.
+    Exact,
+    /// The same when rounded to so many decimals.
+    Decimals(u32),
+    /// Within this share.
+    Within(f64),
+}
+
+/// What comes of the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// As published, to the printed digit or exactly.
+    Equal,
+    /// As close as asked for.
+    Close,
+    /// Not as published; a note says why.
+    Differs,
+    /// Nothing is published to compare with.
+    Ours,
+}
+
+impl Verdict {
+    /// The name that reports print.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Close => "close",
+            Self::Differs => "differs",
+            Self::Ours => "ours",
+        }
+    }
+}
+
+/// A quantity.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// What it is.
+    pub quantity: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The paper's value.
+    pub published: Option<f64>,
+    /// The model's.
+    pub ours: f64,
+    /// ours / published - 1.
+    pub deviation: Option<f64>,
+    /// The comparison.
+    pub verdict: Verdict,
+}
+
+/// An item, reproduced.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Section {
+    /// Which.
+    pub item: &'static str,
+    /// What it is about.
+    pub title: &'static str,
+    /// The quantities.
+    pub lines: Vec<Line>,
+    /// Contradictions, assumptions and what is extrapolated, one a line.
+    pub notes: Vec<String>,
+}
+
+impl Section {
+    fn new(item: Item, title: &'static str) -> Self {
+        Self { item: item.name(), title, lines: Vec::new(), notes: Vec::new() }
+    }
+    fn compare(
+        &mut self,
+        quantity: impl Into<String>,
+        unit: &'static str,
+        published: f64,
+        ours: f64,
+        close: Closeness,
+    ) {
+        let equal = match close {
+            Closeness::Exact => ours == published,
+            Closeness::Decimals(n) => (ours - published).abs() <= 0.5000001 * 10_f64.powi(-(n as i32)),
+            Closeness::Within(_) => false,
+        };
+        let near = matches!(close, Closeness::Within(share) if (ours - published).abs() <= share * published.abs());
+        let verdict = match (equal, near) {
+            (true, _) => Verdict::Equal,
+            (_, true) => Verdict::Close,
+            _ => Verdict::Differs,
+        };
+        let deviation = (published != 0.0).then(|| ours / published - 1.0);
+        self.lines.push(Line { quantity: quantity.into(), unit, published: Some(published), ours, deviation, verdict });
+    }
+    fn ours(&mut self, quantity: impl Into<String>, unit: &'static str, ours: f64) {
+        let (quantity, verdict) = (quantity.into(), Verdict::Ours);
+        self.lines.push(Line { quantity, unit, published: None, ours, deviation: None, verdict });
+    }
+    fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(text.into());
+    }
+}
+
+/// Reproduces an item. `cpu` are times of this or another CPU, for the items that compare with one.
+///
+/// # Errors
+/// If the cost table lacks an entry, or times are needed and not there.
+pub fn reproduce(item: Item, costs: &Costs, cpu: Option<&Baseline>) -> Result<Section, LabError> {
+    let baseline = || cpu.ok_or_else(|| crate::error::field("cpu", "none", "times of a CPU for this item"));
+    match item {
+        Item::MtuTable1 => mtu::table1(),
+        Item::MtuTable2 => Ok(mtu::schedule(item, 2)),
+        Item::MtuTable3 => Ok(mtu::schedule(item, 3)),
+        Item::MtuTable4 => mtu::table4(costs),
+        Item::MtuFig4 => Ok(mtu::fig4(baseline()?)),
+        Item::MtuFig5 => mtu::fig5(),
+        Item::MtuFig6 => mtu::fig6(baseline()?),
+        Item::MtuFig7 => mtu::fig7(costs),
+        Item::PoseidonThroughput => poseidon::throughput(),
+        Item::PoseidonLatency => poseidon::latency(),
+        Item::PoseidonEnergy => Ok(poseidon::energy()),
+        Item::PoseidonResources => Ok(poseidon::resources()),
+        Item::PoseidonMultifpga => poseidon::boards(),
+        Item::MsmTable1 => multiplier::table1(costs),
+        Item::MsmTable2 => multiplier::table2(costs),
+        Item::MsmTable3 => multiplier::table3(costs),
+        Item::MsmFig3 => multiplier::fig3(costs),
+        Item::MsmFig4 => multiplier::fig4(),
+    }
+}

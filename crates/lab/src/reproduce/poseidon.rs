@@ -1,0 +1,152 @@
+//! The article on Poseidon Merkle trees.
+
+use super::{Closeness, Item, Section};
+use crate::LabError;
+use crate::poseidon::{self, Params, formula, resources};
+
+/// log2 of the rows that are run cycle by cycle; beyond, the closed form is taken, which these are compared with.
+const RUN_LOG: u32 = 19;
+/// The article's measurement.
+const SECONDS: f64 = 5.55;
+const WATTS: f64 = 138.0;
+/// "17 GB".
+const GIGABYTES: f64 = 17.0;
+
+/// Seconds of the article's tree by the closed form, after a smaller one has run cycle by cycle.
+fn seconds(out: &mut Section, name: &str, params: &Params) -> Result<f64, LabError> {
+    let small = Params { log_rows: RUN_LOG, ..params.clone() };
+    let found = poseidon::run(&small)?.cycles as f64;
+    let deviation = found / formula::cycles(&small) - 1.0;
+    out.note(format!(
+        "{name}: 2^24 rows by the closed form; at 2^{RUN_LOG} the model takes {:+.3} % of it.",
+        100.0 * deviation
+    ));
+    Ok(formula::cycles(params) / (params.frequency_mhz as f64 * 1e6))
+}
+
+pub(super) fn throughput() -> Result<Section, LabError> {
+    let mut out = Section::new(Item::PoseidonThroughput, "Throughput: 136 columns, 2^24 rows");
+    let full = Params::default();
+    out.compare("input (\"17 GB\")", "GiB", 17.0, full.bytes() as f64 / f64::from(1 << 30), Closeness::Exact);
+    let zkevm = 2_f64.powi(24) * 665.0 * 8.0;
+    out.compare(
+        "input of 665 columns of 2^23 by 2 (\"83 GB\")",
+        "GiB",
+        83.0,
+        zkevm / f64::from(1 << 30),
+        Closeness::Within(0.002),
+    );
+    out.compare("hashes (derived)", "", 301_989_887.0, formula::hashes(&full) as f64, Closeness::Exact);
+    out.compare(
+        "leaf hasher's bound (derived)",
+        "s",
+        1.1409,
+        formula::lhe_bound_seconds(&full),
+        Closeness::Decimals(4),
+    );
+    out.compare(
+        "\"best theoretical latency\"",
+        "s",
+        1.27,
+        formula::best_theoretical_seconds(&full),
+        Closeness::Within(0.005),
+    );
+    let measured = Params { link_gbit_s: 24.5, ..full.clone() };
+    let at_link = seconds(&mut out, "by 24.5 Gbit/s", &measured)?;
+    out.compare("by 24.5 Gbit/s", "s", SECONDS, at_link, Closeness::Within(0.01));
+    out.compare("the same for 17 * 10^9 bytes", "s", SECONDS, GIGABYTES * 8.0 / 24.5, Closeness::Decimals(2));
+    let at_full = seconds(&mut out, "by 128 Gbit/s", &full)?;
+    out.ours("by 128 Gbit/s, tiles of 8 columns, branches meanwhile", "s", at_full);
+    let columns = Params { by_columns: true, overlapped: false, ..full.clone() };
+    let by_columns = seconds(&mut out, "column by column", &columns)?;
+    out.compare(
+        "by 128 Gbit/s, column by column, branches after the leaves",
+        "s",
+        1.27,
+        by_columns,
+        Closeness::Within(0.005),
+    );
+    let hashes = formula::hashes(&full) as f64;
+    out.compare("hashes at 5.55 s (derived)", "MH/s", 54.4, hashes / SECONDS / 1e6, Closeness::Decimals(1));
+    out.compare("peer: 8.49 s on 128 vCPU (derived)", "MH/s", 35.6, hashes / 8.49 / 1e6, Closeness::Decimals(1));
+    out.compare("speed-up over the peer", "times", 1.53, 8.49 / SECONDS, Closeness::Decimals(2));
+    let x16 = seconds(&mut out, "by 256 Gbit/s", &Params { link_gbit_s: 256.0, ..full.clone() })?;
+    out.ours("by 256 Gbit/s (x16): the core is the bound, not the link", "s", x16);
+    out.note("5.55 s at 24.5 Gbit/s holds for 17 * 10^9 bytes; the matrix has 17 * 2^30, which take 5.96 s.");
+    out.note("The text does not derive 1.27 s. A pass to fetch the first group column by column and branches after the leaves explain it: (17 + 2) * 2^24 cycles.");
+    out.note("\"Our single-FPGA solution\" is the one of two boards.");
+    Ok(out)
+}
+
+pub(super) fn latency() -> Result<Section, LabError> {
+    let mut out = Section::new(Item::PoseidonLatency, "Table 1: latencies of the cores");
+    let params = Params { log_rows: 14, columns: 8, ..Params::default() };
+    let report = poseidon::run(&params)?;
+    let micros = |cycles: f64| params.seconds(1) * cycles * 1e6;
+    let l = report.leaf_latency;
+    for (name, value) in [("min", l.min as f64), ("mean", l.mean), ("max", l.max as f64), ("median", l.median as f64)] {
+        out.ours(format!("leaf hasher, {name}"), "us", micros(value));
+    }
+    let tail = (report.cycles - 1 - report.leaves_at) as f64;
+    out.ours("branch hasher, last leaf to root, 2^14 leaves", "us", micros(tail));
+    out.ours("the same by log2(n) pipelines", "us", micros(14.0 * params.pipelines.permutation() as f64));
+    out.ours("deepest queue of the branch hasher", "digests", report.queues.iter().copied().max().unwrap_or(0) as f64);
+    out.note("The table's cells are missing from the text. Published in words: the leaf hasher's latency is constant, as here; the branch hasher's spread of 0.11 us comes from the host's stream.");
+    out.note("A permutation of 750 stages (30 rounds of 1 + 18 + 6) is assumed: an adder, three multipliers of six stages, the MDS sum.");
+    out.note("The article gives a Merkle branch ceil(log2 n) - 1 digests; it has log2 n.");
+    Ok(out)
+}
+
+pub(super) fn energy() -> Section {
+    let mut out = Section::new(Item::PoseidonEnergy, "Tables 2 to 4: rates and energy at 5.55 s and 138 W");
+    let hashes = formula::hashes(&Params::default()) as f64;
+    out.compare("trees (derived)", "MT/s", 0.180, 1.0 / SECONDS, Closeness::Decimals(3));
+    out.compare("energy of a tree (derived)", "J", 766.0, SECONDS * WATTS, Closeness::Decimals(0));
+    out.compare("hashes by energy (derived)", "MH/J", 0.394, hashes / (SECONDS * WATTS) / 1e6, Closeness::Decimals(3));
+    out.ours("with the idle server's 110 W", "MH/J", hashes / (SECONDS * (WATTS + 110.0)) / 1e6);
+    out.ours(
+        "at the link's 128 Gbit/s, if the power stayed",
+        "MH/J",
+        hashes / (formula::lhe_bound_seconds(&Params::default()) * WATTS) / 1e6,
+    );
+    out.note("MT/s stands for trees a second, not for millions. 138 W leave out the 110 W of the idle server.");
+    out
+}
+
+pub(super) fn resources() -> Section {
+    let mut out = Section::new(Item::PoseidonResources, "Resources of a permutation");
+    let (dense, sparse, shifts) = (resources::dense(), resources::sparse(), resources::sparse_by_shifts());
+    out.compare("adders of constants", "", 360.0, dense.constant_adders as f64, Closeness::Exact);
+    out.compare("S-boxes", "", 118.0, dense.sboxes as f64, Closeness::Exact);
+    out.compare("multipliers of S-boxes (derived)", "", 472.0, dense.multipliers as f64, Closeness::Exact);
+    for (name, r) in [("dense", dense), ("sparse, multipliers", sparse), ("sparse, shifts", shifts)] {
+        out.ours(format!("{name}: DSP slices"), "", r.dsps as f64);
+        out.ours(format!("{name}: additions in the linear layers"), "", r.linear_adders as f64);
+    }
+    out.note("Table 5's cells are missing from the text. A product of words is counted as 12 DSP48E2 slices (26 x 17 bits); a VU47P has 9,024.");
+    out.note("Verdict on \"sub-optimal in hardware\": holds. Sparse partial rounds double the slices, beyond the device; by shifts they take more additions than the dense ones.");
+    out
+}
+
+pub(super) fn boards() -> Result<Section, LabError> {
+    let mut out = Section::new(Item::PoseidonMultifpga, "Several boards: four leaf hashers, two branch hashers");
+    let full = Params::default();
+    out.compare(
+        "the article's estimate",
+        "ms",
+        333.0,
+        1e3 * formula::boards_seconds(&full, GIGABYTES, 4),
+        Closeness::Decimals(0),
+    );
+    let exact = formula::boards_seconds(&full, full.bytes() as f64 / 1e9, 4);
+    out.ours("the same with all bytes", "ms", 1e3 * exact);
+    // A branch board gets the digests of two leaf boards in their last pass, two a cycle, and takes one: it ends a pass later.
+    let quarter = Params { log_rows: 22, ..full.clone() };
+    let leaves = seconds(&mut out, "a quarter of the rows", &Params { log_rows: RUN_LOG, ..quarter.clone() })?;
+    let scale = formula::cycles(&quarter) / formula::cycles(&Params { log_rows: RUN_LOG, ..quarter.clone() });
+    let pass = quarter.seconds(quarter.rows());
+    out.ours("modelled: leaf boards", "ms", 1e3 * leaves * scale);
+    out.ours("modelled: to the root", "ms", 1e3 * (leaves * scale + pass));
+    out.note("The estimate takes 10^9 for link bytes and lets one branch hasher begin after the last leaf; two that begin with the last pass end a pass of 2^22 cycles after the leaves.");
+    Ok(out)
+}
