@@ -19,13 +19,14 @@ mod oracle;
 mod p3;
 mod plonky2_prove;
 mod plonky2_verify;
-mod plot;
 mod published;
 mod reckle;
 mod sha3;
 mod stark;
 mod sumcheck;
 mod turns;
+
+use evergrove_lab::plot;
 
 use clap::{Parser, Subcommand};
 

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use crate::accumulator::{Place, Policy};
-use crate::engine::{Activity, Pipeline, Stall};
+use crate::engine::{Activity, Link, Pipeline, Stall};
 
 /// Nodes that a queue has room for beside those that its rate and the pipeline's latency bring.
 const ROOM: usize = 4;
@@ -36,7 +36,7 @@ pub struct Expander<T> {
     late: Option<(u32, [T; 2])>,
     latency: usize,
     next: u32,
-    out: VecDeque<T>,
+    out: Link<T>,
     out_held: usize,
     /// Statistics.
     pub activity: Activity,
@@ -57,7 +57,7 @@ impl<T> Expander<T> {
             late: None,
             latency: latency as usize,
             next: top,
-            out: VecDeque::new(),
+            out: Link::new(ROOM + 2 * latency as usize),
             out_held: 0,
             activity: Activity::default(),
         };
@@ -130,7 +130,9 @@ impl<T> Expander<T> {
     pub fn commit(&mut self) {
         if let Some((level, children)) = self.late.take() {
             if level == 0 {
-                self.out.extend(children);
+                for child in children {
+                    self.out.push(child);
+                }
             } else {
                 let queue = &mut self.levels[level as usize - 1];
                 queue.extend(children);
@@ -138,10 +140,11 @@ impl<T> Expander<T> {
                 *peak = (*peak).max(queue.len());
             }
         }
+        self.out.commit();
     }
     /// Takes the next output.
     pub fn take(&mut self) -> Option<T> {
-        let node = self.out.pop_front()?;
+        let node = self.out.pop()?;
         self.out_held -= 1;
         Some(node)
     }

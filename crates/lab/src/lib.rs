@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accumulator;
+pub mod config;
 pub mod cost;
 pub mod cpu;
 pub mod engine;
@@ -22,7 +23,10 @@ mod error;
 pub mod expander;
 pub mod msm;
 pub mod mtu;
+pub mod plot;
 pub mod poseidon;
 pub mod reproduce;
+pub mod results;
+pub mod whatif;
 
 pub use error::LabError;

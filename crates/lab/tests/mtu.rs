@@ -146,6 +146,24 @@ fn the_published_ruler_is_slower_and_stealing_costs_no_memory() {
 }
 
 #[test]
+fn a_trace_shows_table_2() {
+    let params = Params {
+        policy: Policy::Ruler,
+        latencies: Latencies::Unit,
+        workload: Workload::MultiplicationTree,
+        log_size: 8,
+        ..Params::default()
+    };
+    let (report, trace) = mtu::trace(&params, 1000).expect("a valid machine");
+    assert_eq!(report, run(&params));
+    let accumulator: Vec<&str> = trace.events().iter().filter(|e| e.track == 1).map(|e| e.name.as_str()).collect();
+    // The operands of Table 2 in their order.
+    assert_eq!(accumulator[..8], ["L4_0", "L4_2", "L4_4", "L5_0", "L4_6", "L4_8", "L5_2", "L4_10"]);
+    assert_eq!(accumulator.len(), 31);
+    assert!(mtu::trace(&Params { traversal: Traversal::DepthFirst, ..params }, 10).is_err());
+}
+
+#[test]
 fn the_properties_of_table_1() {
     let base = Params { bandwidth_gb_s: 100_000, ..Params::default() };
     let with = |traversal, policy| run(&Params { traversal, policy, ..base.clone() });

@@ -261,13 +261,14 @@ fn draw(workload: Workload, names: &[&str], points: &[Vec<(f64, f64)>], args: &A
         let measured = measured.iter().map(|p| point(*p, Origin::Measured));
         Series { name: (*name).to_owned(), points: measured.chain(modelled).collect() }
     });
-    Figure {
+    let files = Figure {
         title: format!("{}, 2^{} leaves; hatched: Amdahl's law, not measured", workload.title(), args.log_size),
         x: Axis { label: "threads".into(), column: "threads", scale: Scale::Log2 },
         y: Axis { label: "milliseconds".into(), column: "milliseconds", scale: Scale::Log10 },
         series: series.collect(),
     }
-    .write(&args.out, workload.name())
+    .write(&args.out, workload.name())?;
+    Ok(files)
 }
 
 #[cfg(test)]

@@ -152,7 +152,6 @@ impl<G: Group> Machine<'_, G> {
     fn run(&mut self) -> G::Point {
         let p = self.p;
         let width = p.width();
-        let mut sums: Vec<Option<G::Point>> = vec![None; p.windows.len()];
         // The aggregations of the pass before, by vertical group and window.
         let mut before: Vec<Vec<Pending<G::Point>>> = vec![Vec::new(); p.parallel_points as usize];
         let mut parts: Vec<Vec<G::Point>> = vec![Vec::new(); p.windows.len()];
@@ -209,7 +208,6 @@ impl<G: Group> Machine<'_, G> {
         }
         if p.aggregation == Aggregation::Free {
             // The paper's count ends with the last point.
-            sums.clear();
             self.report.cycles = self.report.stream;
             return identity;
         }

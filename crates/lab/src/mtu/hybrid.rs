@@ -4,6 +4,7 @@ use super::work::Reduce;
 use super::{LIMIT, Params, Report};
 use crate::LabError;
 use crate::accumulator::Accumulator;
+use crate::engine::trace::Trace;
 use crate::engine::{Activity, Clocked, Pipeline, Port, Stall, run as drive};
 use crate::mtu::report::Inputs;
 
@@ -20,6 +21,7 @@ pub(super) struct Hybrid<'a, W: Reduce> {
     all_levels: bool,
     inputs: Inputs,
     feed: Activity,
+    trace: Option<Trace>,
 }
 
 /// A memory port as the machines of the MTU use it: `share` of them have the bandwidth together.
@@ -47,6 +49,7 @@ impl<'a, W: Reduce> Hybrid<'a, W> {
             all_levels: params.workload.all_levels(),
             inputs: Inputs::default(),
             feed: Activity::default(),
+            trace: None,
         }
     }
 
@@ -100,6 +103,10 @@ impl<W: Reduce> Clocked for Hybrid<'_, W> {
             let node = self.group();
             self.front.push(cycle, node);
             self.inputs.add(cycle);
+            if let Some(trace) = &mut self.trace {
+                let group = self.sent;
+                trace.add(0, cycle, 1, || format!("group {group}"));
+            }
             self.sent += 1;
             self.feed.work(1);
         } else {
@@ -107,6 +114,10 @@ impl<W: Reduce> Clocked for Hybrid<'_, W> {
         }
         let (work, base) = (&mut *self.work, self.log_pes);
         let step = self.accumulator.step(cycle, |level, left, right| work.combine(base + level + 1, left, right));
+        if let (Some(trace), Some((level, index))) = (&mut self.trace, step.issued) {
+            // The paper counts the leaves' level as 1.
+            trace.add(1, cycle, 1, || format!("L{}_{index}", base + level + 1));
+        }
         if let Some(((level, index), node)) = step.output {
             self.work.result(base + level, index, &node);
         }
@@ -138,6 +149,15 @@ pub(super) fn run<W: Reduce>(params: &Params, work: &mut W) -> Result<Report, La
     let mut machine = Hybrid::new(params, work);
     let cycles = drive(&mut machine, LIMIT)?;
     Ok(report(params, &machine, cycles))
+}
+
+/// A run that records its first `events` operations.
+pub(super) fn traced<W: Reduce>(params: &Params, work: &mut W, events: usize) -> Result<(Report, Trace), LabError> {
+    let mut machine = Hybrid::new(params, work);
+    machine.trace = Some(Trace::new(&["front tree", "accumulator"], events));
+    let cycles = drive(&mut machine, LIMIT)?;
+    let found = report(params, &machine, cycles);
+    Ok((found, machine.trace.take().unwrap_or_else(|| Trace::new(&[], 0))))
 }
 
 fn report<W: Reduce>(params: &Params, machine: &Hybrid<'_, W>, cycles: u64) -> Report {

@@ -254,6 +254,5 @@ pub(super) fn reduce_in_subtrees<W: Reduce>(params: &Params, work: &mut W) -> Re
     })?;
     report.spilled_nodes = bands.iter().skip(1).map(|(bottom, _)| 1_u64 << (total - bottom)).sum();
     report.buffered_nodes = 3 << params.log_subtree;
-    report.continuous = true;
     Ok(report)
 }

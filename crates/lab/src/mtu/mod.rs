@@ -39,6 +39,22 @@ pub fn run(params: &Params) -> Result<Report, LabError> {
     if params.workload.is_forward() { grow(params, &mut Timing) } else { reduce(params, &mut Timing) }
 }
 
+/// Runs a hybrid machine on an inverted tree, timing only, and records its first `events` operations.
+///
+/// # Errors
+/// If a parameter is out of its range, or the machine is another.
+pub fn trace(params: &Params, events: usize) -> Result<(Report, crate::engine::trace::Trace), LabError> {
+    params.check()?;
+    if params.traversal != Traversal::Hybrid || params.workload.is_forward() {
+        return Err(crate::error::field(
+            "traversal",
+            params.traversal.name(),
+            "hybrid and an inverted tree for a trace",
+        ));
+    }
+    hybrid::traced(params, &mut Timing, events)
+}
+
 /// Runs an inverted tree on nodes. Returns the root beside the report.
 ///
 /// # Errors

@@ -7,7 +7,6 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::element::{Drawable, PointCollection};
@@ -32,11 +31,55 @@ const PALETTE: [RGBColor; 7] = [
     RGBColor(90, 90, 90),
 ];
 
+/// Why a figure was not drawn.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlotError {
+    /// No point.
+    #[error("figure {title:?} has no point")]
+    Empty {
+        /// The figure.
+        title: String,
+    },
+    /// A value is not finite, or not positive on a logarithmic axis.
+    #[error("figure {title:?}: {value} does not fit the axis {axis:?}")]
+    Axis {
+        /// The figure.
+        title: String,
+        /// The axis.
+        axis: String,
+        /// The value.
+        value: f64,
+    },
+    /// The font that comes with the program.
+    #[error("the embedded font can not be read")]
+    Font,
+    /// A file can not be written, or not drawn.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl PlotError {
+    fn file(path: &Path, e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::File { path: path.to_owned(), source: e.into() }
+    }
+}
+
+/// What a backend says.
+type Drawing<B> = DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>;
+
 /// Where a point comes from, and how it is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Origin {
+pub enum Origin {
     /// Measured here: a filled circle.
     Measured,
+    /// By a model that was run: a filled circle.
+    Modelled,
     /// Computed from measurements: a hatched circle.
     Extrapolated,
     /// Stated by others: a cross.
@@ -47,6 +90,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Measured => "measured",
+            Self::Modelled => "modelled",
             Self::Extrapolated => "extrapolated",
             Self::Published => "published",
         })
@@ -55,23 +99,27 @@ impl fmt::Display for Origin {
 
 /// A point of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Point {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
-    pub(crate) origin: Origin,
+pub struct Point {
+    /// On the horizontal axis.
+    pub x: f64,
+    /// On the vertical axis.
+    pub y: f64,
+    /// Where it comes from.
+    pub origin: Origin,
 }
 
 /// Points of one name and colour.
 #[derive(Clone, Debug)]
-pub(crate) struct Series {
-    pub(crate) name: String,
+pub struct Series {
+    /// In the legend.
+    pub name: String,
     /// In the order of the line through them.
-    pub(crate) points: Vec<Point>,
+    pub points: Vec<Point>,
 }
 
 /// The spacing of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scale {
+pub enum Scale {
     /// Ticks at multiples of 1, 2 or 5 times a power of ten; begins at 0 where no value is negative.
     Linear,
     /// Ticks at powers of two.
@@ -82,22 +130,26 @@ pub(crate) enum Scale {
 
 /// An axis.
 #[derive(Clone, Debug)]
-pub(crate) struct Axis {
+pub struct Axis {
     /// Beside the axis, with the unit.
-    pub(crate) label: String,
+    pub label: String,
     /// The column of the CSV.
-    pub(crate) column: &'static str,
-    pub(crate) scale: Scale,
+    pub column: &'static str,
+    /// The spacing.
+    pub scale: Scale,
 }
 
 /// A figure.
 #[derive(Clone, Debug)]
-pub(crate) struct Figure {
-    pub(crate) title: String,
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
+pub struct Figure {
+    /// Above the plot.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
     /// At most 7 have a colour of their own.
-    pub(crate) series: Vec<Series>,
+    pub series: Vec<Series>,
 }
 
 impl Figure {
@@ -106,17 +158,14 @@ impl Figure {
     /// # Errors
     /// When there is no point, when one is not finite, or not positive on a logarithmic axis, and when a file can not be
     /// written.
-    pub(crate) fn write(&self, dir: &Path, name: &str) -> anyhow::Result<[PathBuf; 3]> {
+    pub fn write(&self, dir: &Path, name: &str) -> Result<[PathBuf; 3], PlotError> {
         let [svg, png, csv] = ["svg", "png", "csv"].map(|ending| dir.join(format!("{name}.{ending}")));
         let axes = [self.coordinate(&self.x, |p| p.x)?, self.coordinate(&self.y, |p| p.y)?];
-        fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
-        register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular())
-            .map_err(|_| anyhow::anyhow!("the embedded font can not be read"))?;
-        self.draw(SVGBackend::new(&svg, SIZE).into_drawing_area(), &axes)
-            .with_context(|| format!("drawing {}", svg.display()))?;
-        self.draw(BitMapBackend::new(&png, SIZE).into_drawing_area(), &axes)
-            .with_context(|| format!("drawing {}", png.display()))?;
-        fs::write(&csv, self.csv()).with_context(|| format!("writing {}", csv.display()))?;
+        fs::create_dir_all(dir).map_err(|e| PlotError::file(dir, e))?;
+        register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).map_err(|_| PlotError::Font)?;
+        self.draw(SVGBackend::new(&svg, SIZE).into_drawing_area(), &axes).map_err(|e| PlotError::file(&svg, e))?;
+        self.draw(BitMapBackend::new(&png, SIZE).into_drawing_area(), &axes).map_err(|e| PlotError::file(&png, e))?;
+        fs::write(&csv, self.csv()).map_err(|e| PlotError::file(&csv, e))?;
         Ok([svg, png, csv])
     }
 
@@ -138,17 +187,22 @@ impl Figure {
         self.series.iter().flat_map(|s| &s.points)
     }
 
-    fn coordinate(&self, axis: &Axis, of: impl Fn(&Point) -> f64) -> anyhow::Result<Coordinate> {
+    fn coordinate(&self, axis: &Axis, of: impl Fn(&Point) -> f64) -> Result<Coordinate, PlotError> {
         let values: Vec<f64> = self.points().map(of).collect();
-        ensure!(!values.is_empty(), "figure {:?} has no point", self.title);
+        if values.is_empty() {
+            return Err(PlotError::Empty { title: self.title.clone() });
+        }
         for value in &values {
             let fits = value.is_finite() && (axis.scale == Scale::Linear || *value > 0.0);
-            ensure!(fits, "figure {:?}: {value} does not fit the axis {:?}", self.title, axis.label);
+            if !fits {
+                let (title, axis) = (self.title.clone(), axis.label.clone());
+                return Err(PlotError::Axis { title, axis, value: *value });
+            }
         }
         Ok(Coordinate::around(axis.scale, &values))
     }
 
-    fn draw<B: DrawingBackend>(&self, root: DrawingArea<B, Shift>, axes: &[Coordinate; 2]) -> anyhow::Result<()>
+    fn draw<B: DrawingBackend>(&self, root: DrawingArea<B, Shift>, axes: &[Coordinate; 2]) -> Result<(), Drawing<B>>
     where
         B::ErrorType: 'static,
     {
@@ -181,7 +235,7 @@ impl Figure {
         Ok(())
     }
 
-    fn draw_legend<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> anyhow::Result<()>
+    fn draw_legend<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), Drawing<B>>
     where
         B::ErrorType: 'static,
     {
@@ -195,7 +249,7 @@ impl Figure {
         origins.dedup();
         let kinds = origins.into_iter().map(|o| (o.to_string(), o, BLACK));
         let mut y = 52;
-        let mut entry = |text: String, origin, color| -> anyhow::Result<()> {
+        let mut entry = |text: String, origin, color| -> Result<(), Drawing<B>> {
             area.draw(&Marker { at: (12, y), origin, color })?;
             area.draw(&Text::new(text, (26, y - 4), ("sans-serif", 13)))?;
             y += 22;
@@ -241,7 +295,7 @@ impl<C, B: DrawingBackend> Drawable<B> for Marker<C> {
                 backend.draw_line((x + from.0, y + from.1), (x + to.0, y + to.1), &style)
             };
             match self.origin {
-                Origin::Measured => backend.draw_circle((x, y), RADIUS as u32, &style, true)?,
+                Origin::Measured | Origin::Modelled => backend.draw_circle((x, y), RADIUS as u32, &style, true)?,
                 Origin::Extrapolated => {
                     line((-3, 3), (3, -3))?;
                     line((-4, 0), (0, -4))?;

@@ -1,0 +1,304 @@
+//! Results in files: CSV and Parquet with units in the names of columns, a manifest, Pareto fronts.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+use rayon::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::LabError;
+use crate::config::{Cell, Design, Row};
+use crate::cost::Costs;
+
+/// Why results were not written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResultsError {
+    /// A model refused.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// A file.
+    #[error("results: {0}")]
+    Io(#[from] io::Error),
+    /// The Parquet writer.
+    #[error("results: {0}")]
+    Parquet(#[from] ParquetError),
+    /// A file of a run that is no JSON.
+    #[error("results: {path}: {source}: remove the file to run its design again")]
+    Run {
+        /// The file.
+        path: String,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// A column that is not there, or holds no numbers.
+    #[error("no column of numbers is called {name:?}: choose one of {known}")]
+    Column {
+        /// The name.
+        name: String,
+        /// The columns.
+        known: String,
+    },
+}
+
+/// Runs designs on the threads of the pool that the call runs in, and keeps each result in `dir/runs/ID.json` with its
+/// manifest: what is there already is not run again. `done` is called after each with the number of finished ones.
+///
+/// # Errors
+/// The first design that is refused, or a file.
+pub fn sweep(
+    designs: &[Design],
+    costs: &Costs,
+    dir: &Path,
+    done: &(dyn Fn(usize) + Sync),
+) -> Result<Vec<Row>, ResultsError> {
+    let runs = dir.join("runs");
+    fs::create_dir_all(&runs)?;
+    let finished = std::sync::atomic::AtomicUsize::new(0);
+    let rows: Result<Vec<Row>, ResultsError> = designs
+        .par_iter()
+        .map(|design| {
+            let path = runs.join(format!("{}.json", design.id()));
+            let row = match fs::read_to_string(&path) {
+                Ok(text) => {
+                    load(&text).map_err(|source| ResultsError::Run { path: path.display().to_string(), source })?
+                }
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                    let row = design.run(costs)?;
+                    // A file is there whole or not at all.
+                    let part = path.with_extension("part");
+                    fs::write(&part, store(design, &row).to_string())?;
+                    fs::rename(&part, &path)?;
+                    row
+                }
+                Err(e) => return Err(e.into()),
+            };
+            done(finished.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1);
+            Ok(row)
+        })
+        .collect();
+    let rows = rows?;
+    fs::write(dir.join("results.csv"), csv(&rows))?;
+    parquet(&dir.join("results.parquet"), &rows)?;
+    let manifest = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "runs": designs.iter().map(Design::id).collect::<Vec<_>>(),
+        "costs": costs,
+    });
+    fs::write(dir.join("manifest.json"), format!("{manifest:#}\n"))?;
+    Ok(rows)
+}
+
+fn store(design: &Design, row: &Row) -> Value {
+    let columns: Vec<Value> = row.iter().map(|(name, cell)| json!([name, cell])).collect();
+    json!({ "version": env!("CARGO_PKG_VERSION"), "design": design, "columns": columns })
+}
+
+fn load(text: &str) -> Result<Row, serde_json::Error> {
+    let mut object: Map<String, Value> = serde_json::from_str(text)?;
+    let columns: Vec<(String, Value)> = serde_json::from_value(object.remove("columns").unwrap_or_default())?;
+    let cell =
+        |value: Value| value.as_f64().map_or_else(|| Cell::Text(value.as_str().unwrap_or("").into()), Cell::Number);
+    Ok(columns.into_iter().map(|(name, value)| (name, cell(value))).collect())
+}
+
+/// The columns of all rows, in the order of their first appearance.
+fn columns(rows: &[Row]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in rows.iter().flatten() {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn get<'a>(row: &'a Row, name: &str) -> Option<&'a Cell> {
+    row.iter().find(|(n, _)| n == name).map(|(_, cell)| cell)
+}
+
+/// A line of names and a line for each row.
+pub fn csv(rows: &[Row]) -> String {
+    let names = columns(rows);
+    let quote = |text: &str| {
+        if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    };
+    let mut out = names.join(",");
+    for row in rows {
+        let cells: Vec<String> = names
+            .iter()
+            .map(|name| match get(row, name) {
+                Some(Cell::Number(x)) => x.to_string(),
+                Some(Cell::Text(s)) => quote(s),
+                None => String::new(),
+            })
+            .collect();
+        out = format!("{out}\n{}", cells.join(","));
+    }
+    out.push('\n');
+    out
+}
+
+/// Writes rows as a Parquet file of optional doubles and strings.
+///
+/// # Errors
+/// If the file can not be written.
+pub fn parquet(path: &Path, rows: &[Row]) -> Result<(), ResultsError> {
+    let names = columns(rows);
+    let text = |name: &str| rows.iter().any(|row| matches!(get(row, name), Some(Cell::Text(_))));
+    let mut fields = Vec::new();
+    for name in &names {
+        let (physical, logical) =
+            if text(name) { (Physical::BYTE_ARRAY, Some(LogicalType::String)) } else { (Physical::DOUBLE, None) };
+        let column = Type::primitive_type_builder(name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(logical)
+            .build()?;
+        fields.push(Arc::new(column));
+    }
+    let schema = Arc::new(Type::group_type_builder("runs").with_fields(fields).build()?);
+    let mut writer = SerializedFileWriter::new(fs::File::create(path)?, schema, Arc::new(WriterProperties::new()))?;
+    let mut group = writer.next_row_group()?;
+    for name in &names {
+        let Some(mut column) = group.next_column()? else { break };
+        let levels: Vec<i16> = rows.iter().map(|row| i16::from(get(row, name).is_some())).collect();
+        let cells = rows.iter().filter_map(|row| get(row, name));
+        if text(name) {
+            let values: Vec<ByteArray> = cells
+                .map(|cell| match cell {
+                    Cell::Text(s) => s.as_str().into(),
+                    Cell::Number(x) => x.to_string().as_str().into(),
+                })
+                .collect();
+            column.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None)?;
+        } else {
+            let values: Vec<f64> =
+                cells.filter_map(|c| if let Cell::Number(x) = c { Some(*x) } else { None }).collect();
+            column.typed::<DoubleType>().write_batch(&values, Some(&levels), None)?;
+        }
+        column.close()?;
+    }
+    group.close()?;
+    writer.close()?;
+    Ok(())
+}
+
+/// The numbers of a column.
+///
+/// # Errors
+/// If a row lacks it, or it holds no numbers.
+pub fn numbers(rows: &[Row], name: &str) -> Result<Vec<f64>, ResultsError> {
+    let number = |row: &Row| match get(row, name) {
+        Some(Cell::Number(x)) => Some(*x),
+        _ => None,
+    };
+    rows.iter()
+        .map(number)
+        .collect::<Option<Vec<_>>>()
+        .ok_or_else(|| ResultsError::Column { name: name.to_owned(), known: columns(rows).join(", ") })
+}
+
+/// The rows that no other row beats in both columns, both to be small; ascending in the first. Of equal rows the first stays.
+///
+/// # Errors
+/// If a column is not there, or holds no numbers.
+pub fn pareto(rows: &[Row], x: &str, y: &str) -> Result<Vec<usize>, ResultsError> {
+    let (xs, ys) = (numbers(rows, x)?, numbers(rows, y)?);
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by(|a, b| xs[*a].total_cmp(&xs[*b]).then(ys[*a].total_cmp(&ys[*b])));
+    let mut best = f64::INFINITY;
+    order.retain(|i| {
+        let stays = ys[*i] < best;
+        best = best.min(ys[*i]);
+        stays
+    });
+    Ok(order)
+}
+
+/// Reads back the CSV of a sweep.
+///
+/// # Errors
+/// If the text has no header, or a line has other than its number of cells.
+pub fn read_csv(text: &str) -> Result<Vec<Row>, LabError> {
+    let mut lines = text.lines().map(split);
+    let names = lines.next().ok_or_else(|| crate::error::field("file", "empty", "the CSV of a sweep"))?;
+    lines
+        .enumerate()
+        .map(|(i, cells)| {
+            if cells.len() != names.len() {
+                let found = format!("{} cells in line {}", cells.len(), i + 2);
+                return Err(crate::error::field("file", found, format_args!("{} cells", names.len())));
+            }
+            let cells = names.iter().zip(cells).filter(|(_, cell)| !cell.is_empty());
+            Ok(cells
+                .map(|(name, cell)| (name.clone(), cell.parse().map_or_else(|_| Cell::Text(cell), Cell::Number)))
+                .collect())
+        })
+        .collect()
+}
+
+/// The cells of a line: commas apart, but for those between quotes.
+fn split(line: &str) -> Vec<String> {
+    let (mut cells, mut quoted) = (vec![String::new()], false);
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        let last = cells.len() - 1;
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                cells[last].push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            c => cells[last].push(c),
+        }
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::File;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    #[test]
+    fn a_sweep_is_kept_and_resumed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let text = "machine = 'mtu'\n[params]\nlog_size = 8\n[axes]\npes = [2, 4, 8]\nbandwidth_gb_s = [64, 1024]";
+        let designs = File::parse(text).expect("a file").designs().expect("designs");
+        let costs = Costs::published();
+        let rows = sweep(&designs, &costs, dir.path(), &|_| {}).expect("a sweep");
+        // What is kept is what comes back, and it is not run again.
+        let one = dir.path().join("runs").join(format!("{}.json", designs[2].id()));
+        let edited = fs::read_to_string(&one).expect("kept").replace("\"pes\",4.0", "\"pes\",5.0");
+        fs::write(&one, &edited).expect("written");
+        let again = sweep(&designs, &costs, dir.path(), &|_| {}).expect("a sweep");
+        assert_eq!(numbers(&again, "pes").expect("numbers").iter().filter(|p| **p == 5.0).count(), 1);
+        assert_eq!((rows.len(), &rows[0]), (6, &again[0]));
+        let text = fs::read_to_string(dir.path().join("results.csv")).expect("written");
+        assert_eq!(read_csv(&text).expect("a table"), again);
+        let file = fs::File::open(dir.path().join("results.parquet")).expect("written");
+        let reader = SerializedFileReader::new(file).expect("Parquet");
+        assert_eq!(reader.metadata().file_metadata().num_rows(), 6);
+        fs::write(&one, "{").expect("written");
+        assert!(matches!(sweep(&designs, &costs, dir.path(), &|_| {}), Err(ResultsError::Run { .. })));
+    }
+
+    #[test]
+    fn a_front_is_what_nothing_beats() {
+        let points = [(1.0, 9.0), (2.0, 9.0), (3.0, 4.0), (3.0, 5.0), (4.0, 4.0), (5.0, 1.0)];
+        let row = |(x, y)| vec![("x".to_owned(), Cell::Number(x)), ("y".to_owned(), Cell::Number(y))];
+        let rows: Vec<Row> = points.into_iter().map(row).collect();
+        assert_eq!(pareto(&rows, "x", "y").expect("a front"), [0, 2, 5]);
+        assert!(matches!(pareto(&rows, "z", "y"), Err(ResultsError::Column { .. })));
+    }
+}
