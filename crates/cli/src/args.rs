@@ -9,7 +9,7 @@ use evergrove_recursion::ProverKind;
 use evergrove_recursion::prover::UnknownProver;
 
 use crate::commands::{
-    app, batches, commit, completions, doctor, export, man, open, prove, prune, status, update, verify,
+    app, batches, commit, completions, doctor, export, lab, man, open, prove, prune, status, update, verify,
 };
 
 /// Succinct proofs about a large, changing table, kept fresh.
@@ -49,6 +49,7 @@ pub(crate) enum Command {
     Prune(prune::Args),
     Doctor(doctor::Args),
     App(app::Args),
+    Lab(lab::Args),
     Completions(completions::Args),
     Man(man::Args),
 }

@@ -6,6 +6,7 @@ pub(crate) mod commit;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod open;
 pub(crate) mod prove;
@@ -40,6 +41,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Export(args) => export::run(&args, terminal),
         Command::Prune(args) => prune::run(&args, terminal),
         Command::Doctor(args) => doctor::run(&args, terminal),
+        Command::Lab(args) => lab::run(&args, terminal),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args, terminal),
     }

@@ -1,0 +1,110 @@
+//! `evergrove lab reproduce`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use evergrove_lab::cost::Costs;
+use evergrove_lab::reproduce::{Item, Line, Section, reproduce};
+
+use super::super::Terminal;
+use super::cpu;
+use crate::args::Output;
+use crate::exit::Mistake;
+use crate::report::{line, text};
+
+/// Show published tables and figures next to what the models say, with a verdict and the papers' contradictions
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Table or figure, or all
+    #[arg(default_value = "all", value_name = "ITEM", value_parser = parse_item)]
+    item: Choice,
+    /// log2 of the leaves that this CPU computes for mtu-fig4 and mtu-fig6; scaled to 2^20
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(10..=24))]
+    cpu_log_size: u32,
+    /// TOML table of costs that replaces entries of the built-in one
+    #[arg(long, value_name = "FILE")]
+    costs: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Choice {
+    One(Item),
+    All,
+}
+
+fn parse_item(text: &str) -> Result<Choice, String> {
+    if text == "all" {
+        return Ok(Choice::All);
+    }
+    let names = || Item::ALL.map(Item::name).join(", ");
+    Item::named(text).map(Choice::One).ok_or_else(|| format!("choose all or one of {}", names()))
+}
+
+/// The costs of the crate with a file over them.
+pub(super) fn costs(file: Option<&PathBuf>) -> Result<Costs> {
+    let mut costs = Costs::published();
+    if let Some(path) = file {
+        let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        let other = Costs::parse(&text).map_err(|e| {
+            Mistake::usage(format!("{}: {e}", path.display()), "see docs/models/costs.md for the format")
+        })?;
+        costs.overlay(other);
+    }
+    Ok(costs)
+}
+
+pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+    let items = match args.item {
+        Choice::One(item) => vec![item],
+        Choice::All => Item::ALL.to_vec(),
+    };
+    let costs = costs(args.costs.as_ref())?;
+    let cpu = if items.iter().any(|i| i.needs_cpu()) { Some(cpu::measure(args.cpu_log_size)?) } else { None };
+    for item in items {
+        let section = reproduce(item, &costs, cpu.as_ref())?;
+        match terminal.format {
+            Output::Json => line(&serde_json::to_value(&section)?),
+            Output::Text => text(&table(&section)),
+        }
+    }
+    Ok(())
+}
+
+/// A number with as many digits as tell something.
+pub(super) fn digits(x: f64) -> String {
+    if x.fract() == 0.0 && x.abs() < 1e15 {
+        return format!("{x}");
+    }
+    let places = (4 - x.abs().log10().floor() as i32).clamp(0, 6) as usize;
+    format!("{x:.places$}")
+}
+
+fn table(section: &Section) -> String {
+    let cells = |l: &Line| {
+        [
+            l.quantity.clone(),
+            l.published.map_or_else(|| "-".into(), digits),
+            digits(l.ours),
+            l.unit.to_owned(),
+            l.deviation.map_or_else(|| "-".into(), |d| format!("{:+.2} %", 100.0 * d)),
+            l.verdict.name().to_owned(),
+        ]
+    };
+    let head = ["quantity", "published", "ours", "unit", "deviation", "verdict"].map(str::to_owned);
+    let rows: Vec<[String; 6]> = std::iter::once(head).chain(section.lines.iter().map(cells)).collect();
+    let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 6] = std::array::from_fn(width);
+    let mut out = format!("{}: {}\n", section.item, section.title);
+    for row in rows {
+        let [quantity, published, ours, unit, deviation, verdict] = row;
+        let [q, p, o, u, d, _] = widths;
+        let line = format!("  {quantity:<q$}  {published:>p$}  {ours:>o$}  {unit:<u$}  {deviation:>d$}  {verdict}");
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    for note in &section.notes {
+        out.push_str(&format!("  * {note}\n"));
+    }
+    out.push('\n');
+    out
+}

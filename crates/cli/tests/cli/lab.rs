@@ -1,0 +1,62 @@
+//! The hardware models on the command line.
+
+use serde_json::Value;
+
+use crate::world::World;
+
+#[test]
+fn tables_are_reproduced_with_a_verdict() {
+    let world = World::new();
+    let section = world.json(&["lab", "reproduce", "mtu-table3"]);
+    let line =
+        section["lines"].as_array().unwrap().iter().find(|l| l["quantity"] == "cells as printed, ruler").unwrap();
+    assert_eq!((&line["ours"], &line["verdict"]), (&Value::from(84.0), &Value::from("equal")));
+    let text = world.run(&["lab", "reproduce", "msm-table1"]);
+    assert!(text.out.contains("PEs, 13 bits") && text.out.contains("  * "), "{}", text.out);
+    let wrong = world.run(&["lab", "reproduce", "mtu-table9"]);
+    assert!(wrong.code == 2 && wrong.err.contains("mtu-table2"), "{}", wrong.err);
+}
+
+#[test]
+fn a_sweep_is_run_kept_and_drawn() {
+    let world = World::new();
+    world.write("one.toml", "machine = 'mtu'\n[params]\nlog_size = 9\npes = 4\n");
+    assert_eq!(world.json(&["lab", "run", "one.toml", "--trace", "t.vcd"])["pes"], 4.0);
+    assert!(world.text("t.vcd").contains("accumulator_busy"));
+    world.write(
+        "many.toml",
+        "machine = 'mtu'\n[params]\nlog_size = 9\n[axes]\npes = [2, 4, 8]\nbandwidth_gb_s = [64, 512]\n",
+    );
+    let many = ["lab", "sweep", "many.toml", "--out", "out", "--quiet"];
+    assert_eq!(world.json(&many)["runs"], 6);
+    assert_eq!(world.json(&many)["runs"], 6);
+    let refused = world.run(&["lab", "run", "many.toml"]);
+    assert!(refused.code == 2 && refused.err.contains("6 designs"), "{}", refused.err);
+    let front = world.run(&["lab", "pareto", "out/results.csv"]);
+    assert!(front.code == 0 && front.out.lines().count() >= 2, "{}", front.out);
+    world.json(&["lab", "plot", "out/results.csv", "--series", "bandwidth_gb_s", "--out", "out"]);
+    assert!(world.text("out/plot.svg").contains("bandwidth_gb_s = 512"));
+    let column = world.run(&["lab", "plot", "out/results.csv", "--x", "nothing", "--out", "out"]);
+    assert!(column.code == 2 && column.err.contains("area_mm2"), "{}", column.err);
+    world.write("bad.toml", "machine = 'mtu'\n[params]\npes = 0\n");
+    let bad = world.run(&["lab", "run", "bad.toml"]);
+    assert!(bad.code == 2 && bad.err.contains("pes = 0: choose a power of two from 2 to 256"), "{}", bad.err);
+}
+
+#[test]
+fn a_trace_is_asked_which_machine_would_help() {
+    let world = World::new();
+    let span = |name: &str, cat: &str, dur: u32| {
+        format!(
+            r#"{{"ph":"X","name":"{name}","cat":"{cat}","pid":1,"tid":0,"ts":0,"dur":{dur},"args":{{"hashes":1000,"bytes":64000}}}}"#
+        )
+    };
+    let events = [span("bucket", "proof", 1_000_000), span("wires.hashing", "hashing", 700_000)].join(",");
+    let other = r#"{"format":"evergrove-trace","version":1}"#;
+    world.write("t.json", &format!(r#"{{"otherData":{other},"traceEvents":[{events}]}}"#));
+    let answer = world.json(&["lab", "whatif", "--trace", "t.json"]);
+    assert!(answer["answers"][1]["speedup"].as_f64().unwrap() > 3.3, "{answer}");
+    assert!(world.run(&["lab", "whatif", "--trace", "t.json"]).out.contains("times faster"));
+    world.write("bad.json", "{}");
+    assert_eq!(world.run(&["lab", "whatif", "--trace", "bad.json"]).code, 2);
+}
