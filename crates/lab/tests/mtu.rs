@@ -103,8 +103,8 @@ proptest! {
         };
         let report = run(&params);
         let expected = formula::cycles(&params);
-        // Pipelines fill and drain: a constant beside a percent.
-        let slack = 0.01 * expected + 2.0 * params.latency() as f64;
+        // Pipelines fill and drain, also in the merge of subtrees: a constant beside a percent.
+        let slack = 0.01 * expected + 4.0 * params.latency() as f64;
         prop_assert!((report.cycles as f64 - expected).abs() <= slack, "{params:?}: {} against {expected}", report.cycles);
         if sram_nodes == 0 && traversal != Traversal::SubtreeBreadthFirst {
             prop_assert_eq!(report.bytes().abs_diff(formula::bytes(&params)) <= 2 * params.node_bytes, true,

@@ -37,7 +37,7 @@ impl<'a, W: Reduce> Element<'a, W> {
         let share = if bottom == 0 { u64::from(params.pes) } else { 1 };
         Self {
             work,
-            port: port(params, share, 4),
+            port: port(params, share, 8),
             accumulator: Accumulator::new(params.policy, height, params.latency(), 1, 0),
             subtree,
             bottom,
@@ -200,7 +200,7 @@ pub(super) fn grow<W: Grow>(params: &Params, work: &mut W) -> Result<Report, Lab
     // The roots of the subtrees come from one PE.
     let root = work.root();
     let mut top = Grower {
-        port: port(params, 1, 4),
+        port: port(params, 1, 8),
         expander: expander(vec![root], params.log_pes() - 1, Policy::RulerSteal),
         bottom: height,
         first: 0,
@@ -215,7 +215,7 @@ pub(super) fn grow<W: Grow>(params: &Params, work: &mut W) -> Result<Report, Lab
     let mut report = Report::new(params, 0);
     for (subtree, root) in (0..).zip(roots).take(elements) {
         let mut element = Grower {
-            port: port(params, u64::from(params.pes), 4),
+            port: port(params, u64::from(params.pes), 8),
             expander: expander(vec![root], height - 1, params.policy),
             bottom: 0,
             first: subtree << height,

@@ -34,11 +34,9 @@ pub fn cycles(p: &Params) -> f64 {
     let (levels, nodes) = (f64::from(p.log_rows - p.cap_height), rows - 2_f64.powi(p.cap_height as i32));
     let first_leaf = leaves - if p.by_columns { last_pass } else { last_pass.max(rows * arrival) };
     let tail = levels * (latency + 1.0);
-    if p.overlapped {
-        (leaves + tail).max(first_leaf + nodes * branch + tail)
-    } else {
-        leaves + rows.max(nodes * branch) + tail
-    }
+    // A core that is behind hashes the last leaves while the pipeline's worth of nodes above them is still to come.
+    let behind = nodes * branch - latency;
+    if p.overlapped { (leaves + tail).max(first_leaf + behind + tail) } else { leaves + rows.max(behind) + tail }
 }
 
 /// The article's bound of the leaf hasher: a group a cycle.
