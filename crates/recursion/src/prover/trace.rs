@@ -133,7 +133,7 @@ impl Trace {
 }
 
 impl Running {
-    /// Ends the span. Of steps, `args` has what [`Observer`] was told; of others, what the caller knows.
+    /// Ends the span under this name and category, with what else is known of it.
     pub fn end(self, name: impl Into<String>, category: &'static str, args: Map<String, Value>) {
         let end = (self.trace.0.clock)();
         self.trace.recorded().spans.push(Span {
