@@ -53,7 +53,7 @@ fn a_trace_is_asked_which_machine_would_help() {
     };
     let events = [span("bucket", "proof", 1_000_000), span("wires.hashing", "hashing", 700_000)].join(",");
     let other = r#"{"format":"evergrove-trace","version":1}"#;
-    world.write("t.json", &format!(r#"{{"otherData":{other},"traceEvents":[{events}]}}"#));
+    world.write("t.json", format!(r#"{{"otherData":{other},"traceEvents":[{events}]}}"#));
     let answer = world.json(&["lab", "whatif", "--trace", "t.json"]);
     assert!(answer["answers"][1]["speedup"].as_f64().unwrap() > 3.3, "{answer}");
     assert!(world.run(&["lab", "whatif", "--trace", "t.json"]).out.contains("times faster"));
