@@ -106,10 +106,10 @@ impl<'a, C: Curve, A: PrimeLanes<Element = C::BaseField>> Adder<'a, C, A> {
                 memory.slots.len() as u32 - 1
             })
         };
-        if a & SLOT != 0 {
-            prefetch(&memory.slots[(a & INDEX) as usize]);
-        } else {
-            prefetch(&self.points[(a & INDEX) as usize]);
+        // By the time the batch runs, the operands have come.
+        for id in [a, b] {
+            let index = (id & INDEX) as usize;
+            prefetch(if id & SLOT != 0 { &memory.slots[index] } else { &self.points[index] });
         }
         memory.jobs.push(a, b, out, bucket as u32);
     }
