@@ -65,7 +65,7 @@ fn measure(args: &Args) -> anyhow::Result<()> {
             _ => starky_proof::<KeccakAir>(&config, &table, binding)?,
         };
         let seconds = start.elapsed().as_secs_f64();
-        verify::<KeccakAir>(&config, &proof, binding, &records)?;
+        verify::<KeccakAir>(&config, args.log_size as usize, &proof, binding, &records)?;
         Ok((seconds, (proof.proof.trace_cap, proof.proof.quotient_polys_cap)))
     })?;
     for (name, s) in names.into_iter().zip(&seconds) {

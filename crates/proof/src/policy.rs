@@ -17,7 +17,7 @@ pub struct Policy {
     schemes: Vec<String>,
     backends: Vec<BackendId>,
     profiles: Vec<Profile>,
-    apps: Vec<AppId>,
+    apps: Vec<(AppId, Scheme)>,
 }
 
 impl Default for Policy {
@@ -64,7 +64,13 @@ pub enum PolicyError {
         /// The bits of the profile by unique decoding, rounded down.
         bits: u32,
     },
-    /// The proof states the output of an application that is not accepted.
+    /// The proof has an application's output where its scheme states none, or none where it states one.
+    #[error("the proof of scheme {scheme} does not have what its scheme states: it was put together by hand")]
+    Output {
+        /// Named in the proof.
+        scheme: String,
+    },
+    /// The proof states the output of an application that is not accepted in its scheme.
     #[error(
         "application {found} is not accepted (accepted: {accepted}); name the one whose output you ask for, with its parameters"
     )]
@@ -156,14 +162,15 @@ impl Policy {
     /// Accepts outputs of this application too, in this scheme: over the leaves of a batch or over all.
     #[must_use]
     pub fn allow_app(mut self, app: AppId, scheme: Scheme) -> Self {
-        if !self.apps.contains(&app) {
-            self.apps.push(app);
+        let allowed = (app, scheme);
+        if !self.apps.contains(&allowed) {
+            self.apps.push(allowed);
         }
         self.allow_scheme(scheme.name())
     }
 
-    /// The accepted applications.
-    pub fn apps(&self) -> &[AppId] {
+    /// The accepted applications, each in the scheme beside it alone.
+    pub fn apps(&self) -> &[(AppId, Scheme)] {
         &self.apps
     }
 
@@ -198,8 +205,16 @@ impl Policy {
             let bits = crate::soundness::bits(profile, class).unique_decoding as u32;
             return Err(PolicyError::Profile { found: profile, accepted: list(&self.profiles), bits });
         }
-        if let Some(found) = proof.app.as_ref().map(|a| &a.app).filter(|a| !self.apps.contains(a)) {
-            let accepted = if self.apps.is_empty() { "none".into() } else { list(&self.apps) };
+        let found = proof.app.as_ref().map(|a| &a.app);
+        let states_output = Scheme::ALL.into_iter().any(|s| s.has_app() && s.name() == proof.scheme);
+        if found.is_some() != states_output {
+            return Err(PolicyError::Output { scheme: proof.scheme.clone() });
+        }
+        if let Some(found) = found
+            && !self.apps.iter().any(|(app, scheme)| app == found && scheme.name() == proof.scheme)
+        {
+            let allowed = self.apps.iter().map(|(app, scheme)| format!("{app} in {scheme}")).collect::<Vec<_>>();
+            let accepted = if allowed.is_empty() { "none".into() } else { allowed.join(", ") };
             return Err(PolicyError::App { found: found.clone(), accepted });
         }
         let statement = &proof.statement;

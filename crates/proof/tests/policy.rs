@@ -92,6 +92,14 @@ fn applications_are_named_with_their_scheme() {
         let policy = Policy::default().allow_app(other, Scheme::Selected);
         assert!(matches!(check(&policy, &proof), Err(PolicyError::App { found, .. }) if found == tally));
     }
+    // Two applications, each in a scheme of its own, are not accepted in each other's.
+    let other = AppId::new("tally", &[21]);
+    let crossed = Policy::default().allow_app(tally.clone(), Scheme::Complete).allow_app(other, Scheme::Selected);
+    assert!(matches!(check(&crossed, &proof), Err(PolicyError::App { .. })));
+    let outputless = BatchProof { app: None, ..app_proof() };
+    assert!(matches!(check(&selected, &outputless), Err(PolicyError::Output { .. })));
+    let misplaced = BatchProof { scheme: batch_proof().scheme, ..app_proof() };
+    assert!(matches!(check(&selected, &misplaced), Err(PolicyError::Output { .. })));
     // Over all rows is another statement than over some.
     let complete = BatchProof { scheme: Scheme::Complete.name().into(), ..app_proof() };
     assert!(matches!(check(&selected, &complete), Err(PolicyError::Scheme { .. })));

@@ -2,8 +2,9 @@
 //!
 //! A file holds plonky2's serialized circuits behind a checksum. What is loaded must have the pinned keys; a file that is
 //! damaged, or of another version, is built anew. The checksum is no signature: the directory is trusted, and made for its
-//! owner alone. Whoever may write to it can stop the prover, but no more: every proof is verified with the pinned keys
-//! before it leaves the backend. The wires that a prover sets are not stored: they follow from the circuit's
+//! owner alone. Of batch proofs, whoever may write to it can stop the prover, but no more: every proof is verified with the pinned
+//! keys before it leaves the backend. Applications have no pinned keys: theirs are kept in such a directory too, and a
+//! verifier of applications must trust it like the program itself. The wires that a prover sets are not stored: they follow from the circuit's
 //! construction, which costs far less than its commitments.
 
 use std::convert::Infallible;

@@ -185,19 +185,35 @@ fn keccak_is_proven_as_by_starky() {
     let config = config(3, 2);
     let table = Permutations::new(messages(2), 6).unwrap();
     let theirs = starky_proof::<KeccakAir>(&config, &table, binding(7)).unwrap();
-    verify::<KeccakAir>(&config, &theirs, binding(7), &table.records()).unwrap();
+    let check = |proof: &RecordedProof, x: u64, records: &[Vec<Goldilocks>]| {
+        verify::<KeccakAir>(&config, 6, proof, binding(x), records)
+    };
+    check(&theirs, 7, &table.records()).unwrap();
     for isa in available().filter(|isa| *isa != Isa::Portable || cfg!(not(debug_assertions))) {
         let prover = StarkProver::<KeccakAir>::on(isa, &config, 6).unwrap();
         let ours = prover.prove_bound(&table, &[], binding(7)).unwrap();
         assert_same(&ours, &theirs);
-        verify::<KeccakAir>(&config, &ours, binding(7), &table.records()).unwrap();
+        check(&ours, 7, &table.records()).unwrap();
     }
     let mut wrong = table.records();
     wrong[1][20] += Goldilocks::ONE;
-    assert!(verify::<KeccakAir>(&config, &theirs, binding(7), &wrong).is_err(), "another digest");
-    assert!(verify::<KeccakAir>(&config, &theirs, binding(7), &table.records()[..1]).is_err(), "a record is missing");
-    assert!(verify::<KeccakAir>(&config, &theirs, binding(8), &table.records()).is_err(), "another binding");
-    let mut proof = theirs.clone();
-    proof.proof.openings.ctl_zs_first.as_mut().unwrap()[0] += F::ONE;
-    assert!(verify::<KeccakAir>(&config, &proof, binding(7), &table.records()).is_err(), "another sum");
+    assert!(check(&theirs, 7, &wrong).is_err(), "another digest");
+    assert!(check(&theirs, 7, &table.records()[..1]).is_err(), "a record is missing");
+    assert!(check(&theirs, 8, &table.records()).is_err(), "another binding");
+    let refuse = |what: &str, change: &dyn Fn(&mut RecordedProof)| {
+        let mut proof = theirs.clone();
+        change(&mut proof);
+        assert!(check(&proof, 7, &table.records()).is_err(), "{what}");
+    };
+    refuse("another sum", &|p| p.proof.openings.ctl_zs_first.as_mut().unwrap()[0] += F::ONE);
+    refuse("no cap of the quotient", &|p| p.proof.quotient_polys_cap = None);
+    refuse("no cap of the sums", &|p| p.proof.auxiliary_polys_cap = None);
+    refuse("no sums", &|p| p.proof.openings.auxiliary_polys = None);
+    refuse("no queries", &|p| p.proof.opening_proof.query_round_proofs.clear());
+    refuse("a query fewer", &|p| _ = p.proof.opening_proof.query_round_proofs.pop());
+    refuse("no layers", &|p| p.proof.opening_proof.commit_phase_merkle_caps.clear());
+    refuse("no openings of a query", &|p| {
+        p.proof.opening_proof.query_round_proofs[0].initial_trees_proof.evals_proofs.clear();
+    });
+    assert!(verify::<KeccakAir>(&config, 7, &theirs, binding(7), &table.records()).is_err(), "another number of rows");
 }

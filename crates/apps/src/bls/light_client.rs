@@ -9,12 +9,15 @@ use super::point::KeyError;
 /// Ethereum's ciphersuite: signatures in G2, proofs of possession.
 pub const CIPHERSUITE: &[u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
 
+/// Bytes of a compressed point of G2.
+pub const SIGNATURE_BYTES: usize = 96;
+
 /// What has been signed, by how many at least.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     /// The message; in Ethereum the signing root.
     pub message: &'a [u8],
-    /// The aggregate signature, 96 compressed bytes.
+    /// The aggregate signature, [`SIGNATURE_BYTES`] of the compressed form; no other is accepted.
     pub signature: &'a [u8],
     /// Least number of signers.
     pub threshold: u64,
@@ -54,6 +57,9 @@ pub fn check(output: &Output, claim: &Claim<'_>) -> Result<(), ClaimError> {
         return Err(ClaimError::TooFew { count: output.count, threshold: claim.threshold });
     }
     let key = output.key.to_key()?;
+    if claim.signature.len() != SIGNATURE_BYTES {
+        return Err(ClaimError::Encoding);
+    }
     let signature = Signature::from_bytes(claim.signature).map_err(|_| ClaimError::Encoding)?;
     match signature.verify(true, claim.message, CIPHERSUITE, &[], &key, false) {
         BLST_ERROR::BLST_SUCCESS => Ok(()),

@@ -115,7 +115,8 @@ impl MapReduce for BlsKeys {
             Output::from_elements(elements).ok_or_else(what)
         };
         let (left, right) = (operand(left)?, operand(right)?);
-        Ok(Output { key: left.key.add(&right.key), count: left.count + right.count }.to_elements())
+        let count = Goldilocks::reduce(left.count) + Goldilocks::reduce(right.count);
+        Ok(Output { key: left.key.add(&right.key), count: count.as_u64() }.to_elements())
     }
 
     fn is_commutative(&self) -> bool {

@@ -23,6 +23,7 @@ pub(super) fn node(b: &mut Builder, left: &KeccakTarget, right: &KeccakTarget) -
 /// Keccak-256 of a message of whole words, at most 16, as halves, which become constrained to be below 2^32. The digest's are
 /// then too. About 9,500 rows.
 pub(super) fn hash(b: &mut Builder, message: &[Target]) -> KeccakTarget {
+    assert!(message.len().is_multiple_of(2) && message.len() <= 32, "{} halves of whole words", message.len());
     let (one, minus_one) = (b.one(), b.neg_one());
     let mut state = vec![[one; 64]; 25];
     for (i, half) in message.iter().enumerate() {

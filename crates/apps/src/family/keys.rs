@@ -20,8 +20,9 @@ use plonky2::field::types::Field;
 use super::{FamilySpec, Size};
 use crate::MapReduce;
 
-/// Version of the circuits around applications: kept keys of another version are not read.
-const CIRCUITS_VERSION: u32 = 1;
+/// Version of the circuits of applications: kept keys of another version are not read. A test holds digests of circuits
+/// beside it, so that a change of circuits changes it.
+pub const CIRCUITS_VERSION: u32 = 2;
 
 /// The keys of an application's circuits, with the circuits' size.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,9 +35,14 @@ pub struct AppKeys {
 
 /// Where the keys of an application lie in `dir`; its circuits lie beside them.
 pub(super) fn file(dir: &Path, app: &AppId, scheme: Scheme, profile: Profile, class: HeightClass) -> PathBuf {
-    let digest = app.parameters.to_string();
+    let digest = &app.parameters.to_string()[..24];
     let (name, height) = (&app.name, class.height_max());
-    dir.join(format!("app-v{CIRCUITS_VERSION}-{name}-{}-{scheme}-{profile}-{height}.keys", &digest[..24]))
+    dir.join(format!("app-v{CIRCUITS_VERSION}-{name}-{digest}-{scheme}-{profile}-{height}.keys"))
+}
+
+/// What kept keys are of, as the first bytes of their file: its name has the beginning of the digest alone.
+fn owner(app: &AppId, scheme: Scheme, profile: Profile, class: HeightClass) -> Vec<u8> {
+    format!("{app} {scheme} {profile} {}\n", class.height_max()).into_bytes()
 }
 
 impl AppKeys {
@@ -60,12 +66,23 @@ impl AppKeys {
     /// The keys in `dir`, `None` unless an intact file has them.
     pub fn kept(dir: &Path, app: &AppId, scheme: Scheme, profile: Profile, class: HeightClass) -> Option<Self> {
         let bytes = cache::read(&file(dir, app, scheme, profile, class))?;
+        let bytes = bytes.strip_prefix(&owner(app, scheme, profile, class)[..])?;
         let (head, rest) = bytes.split_first_chunk::<5>()?;
         let [a, b, c, d, degree_bits] = *head;
         let capacity = u32::from_le_bytes([a, b, c, d]) as usize;
         let set = KeySet::from_pinned(&pinned::KeySet::decode(rest).ok()?).ok()?;
         let size = Size { capacity, degree_bits: degree_bits.into() };
-        let fits = capacity > 0 && set.node_common.degree_bits() == size.degree_bits;
+        let config = |common: &CommonData, params: &FriParams| common.config == circuit_config(params);
+        let fits = capacity > 0
+            && set.node_common.degree_bits() == size.degree_bits
+            && config(&set.node_common, &profile.recursion())
+            && set
+                .wrap
+                .as_ref()
+                .map(|(common, _)| common)
+                .zip(profile.wrap().as_ref())
+                .is_none_or(|(c, p)| config(c, p))
+            && set.wrap.is_some() == profile.wrap().is_some();
         fits.then_some(Self { size, set })
     }
 
@@ -76,7 +93,8 @@ impl AppKeys {
         if common.into_iter().flatten().any(|c| c.to_bytes(&Gates).is_err()) {
             return;
         }
-        let mut bytes = (self.size.capacity as u32).to_le_bytes().to_vec();
+        let mut bytes = owner(&spec.app().id(), spec.scheme(), spec.profile(), spec.class());
+        bytes.extend((self.size.capacity as u32).to_le_bytes());
         bytes.push(self.size.degree_bits as u8);
         bytes.extend(self.set.to_pinned(spec.profile(), spec.class()).encode());
         let path = file(dir, &spec.app().id(), spec.scheme(), spec.profile(), spec.class());

@@ -7,8 +7,8 @@
 //! **Complete** ([`Scheme::Complete`]): blocks of 2^k slots, all of them, and a merge that passes over empty subtrees
 //! alone, by their known digests. Nothing can be left out, and the order is that of positions.
 //!
-//! Each application has circuits of its own for each scheme, profile and height class. Two applications share no proofs, and
-//! neither do the two schemes: their circuits have different digests.
+//! Each application has circuits of its own for each scheme, profile and height class. The two schemes share no proofs, and
+//! neither do applications whose circuits differ. Those whose circuits are equal (columns of other names) state the same.
 
 mod backend;
 mod keys;
@@ -30,7 +30,7 @@ use plonky2::iop::witness::{PartialWitness, WitnessWrite};
 use plonky2::plonk::circuit_data::CommonCircuitData;
 
 pub use backend::AppBackend;
-pub use keys::{AppKeys, AppVerifier};
+pub use keys::{AppKeys, AppVerifier, CIRCUITS_VERSION};
 pub use size::{Size, SizeError};
 
 use crate::{LeafTargets, MapReduce};

@@ -6,13 +6,15 @@ mod world;
 
 use std::sync::Arc;
 
-use evergrove_apps::family::{AppBackend, AppKeys, Size};
+use evergrove_apps::family::{AppBackend, AppKeys, CIRCUITS_VERSION, Size};
 use evergrove_apps::samples::{Sequence, Tally};
 use evergrove_apps::{AppId, MapReduce};
 use evergrove_commit::batch::{Batch, Structure};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::{Commitment, HeightClass, Profile, Scheme, Statement};
+use evergrove_recursion::circuit::from_hash;
+use evergrove_recursion::keys::VerifierKey;
 
 use world::{COMPLETE, Proofs, SELECTED, cache, output, prove, value, vector};
 
@@ -114,6 +116,17 @@ fn a_table_lower_than_a_block_counts_as_grown() {
     let Commitment { height, root } = vector.commitment().unwrap().grown(block_height);
     assert_eq!((proof.statement.height, proof.statement.root), (height, root));
     assert_eq!(proof.output, output(&Sequence, &[1, 4, 6], &vector));
+}
+
+/// Keys are kept by their version: whoever changes circuits of applications raises [`CIRCUITS_VERSION`] with this snapshot.
+#[test]
+fn circuits_change_with_their_version_alone() {
+    let lines = [&*SELECTED, &*COMPLETE].map(|backend| {
+        let set = backend.keys().set;
+        let digest = |key: &VerifierKey| from_hash(&key.circuit_digest).to_string();
+        format!("{}: bucket {}, merge {}", backend.app().name, digest(&set.bucket), digest(&set.merge))
+    });
+    insta::assert_snapshot!(format!("version {CIRCUITS_VERSION}\n{}", lines.join("\n")));
 }
 
 #[test]

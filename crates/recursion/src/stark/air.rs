@@ -55,7 +55,7 @@ pub trait Algebra {
 pub struct Exposed {
     /// The columns of a record.
     pub columns: Vec<usize>,
-    /// The column that is 1 in the rows that have one, and else 0.
+    /// The column that is 1 in the rows that have one, and else 0, by constraints of the table.
     pub filter: usize,
 }
 

@@ -40,7 +40,7 @@ impl TableTargets {
     /// trace's cap. The records' values need no range checks: they are the table's.
     ///
     /// # Panics
-    /// If the air exposes nothing, and for sizes that [`super::StarkProver`] refuses.
+    /// If the air exposes nothing or has public inputs, and for sizes that [`super::StarkProver`] refuses.
     pub fn build<A: Air>(
         b: &mut Builder,
         config: &StarkConfig,
@@ -48,6 +48,7 @@ impl TableTargets {
         binding: HashOutTarget,
         records: &[RecordTargets],
     ) -> Self {
+        assert_eq!(A::PUBLIC_INPUTS, 0, "a table that exposes records has no public inputs");
         let stark = AirStark::<A>::default();
         let exposed = A::exposed().expect("a table that exposes records");
         let nc = config.num_challenges;

@@ -42,18 +42,21 @@ pub fn sum_of_records(records: &[Vec<F>], challenge: &GrandProductChallenge<F>) 
 
 /// Checks a proof that was made with `binding` over exactly `records`, in any order.
 ///
-/// `starky`'s verifier on challenges that have absorbed `binding`, the public inputs and the trace's cap, in that order. Its
-/// shape checks expect a proof that was not tampered with in its number of queries: this is for tests and for provers.
+/// `starky`'s verifier on challenges that have absorbed `binding`, the public inputs and the trace's cap, in that order.
+/// `starky` 1.1.0 itself accepts proofs without a quotient's cap, whose openings nothing then binds, and indexes lists that it
+/// does not measure: the shape of a table of 2^`log_rows` rows is checked here, before it.
 ///
 /// # Errors
-/// When the proof does not verify, or is of other records.
+/// When the proof is not of the shape, does not verify, or is of other records.
 pub fn verify<A: Air>(
     config: &StarkConfig,
+    log_rows: usize,
     proof: &RecordedProof,
     binding: HashOut<F>,
     records: &[Vec<Goldilocks>],
 ) -> anyhow::Result<()> {
     let exposed = A::exposed().ok_or_else(|| anyhow::anyhow!("the table exposes nothing"))?;
+    check_shape(config, log_rows, proof)?;
     let stark = AirStark::<A>::default();
     let mut challenger = Challenger::<F, Poseidon>::new();
     challenger.observe_hash::<Poseidon>(binding);
@@ -79,6 +82,32 @@ pub fn verify<A: Air>(
         None,
     );
     verify_stark_proof_with_challenges(&stark, &proof.proof, &challenges, Some(&vars), &proof.public_inputs, config)
+}
+
+/// What `starky`'s own check of the shape leaves open.
+fn check_shape(config: &StarkConfig, log_rows: usize, proof: &RecordedProof) -> anyhow::Result<()> {
+    let proof = &proof.proof;
+    let (fri, found) = (config.fri_params(log_rows), &proof.opening_proof);
+    anyhow::ensure!(proof.quotient_polys_cap.is_some(), "the proof has no cap of its quotient");
+    anyhow::ensure!(proof.auxiliary_polys_cap.is_some(), "the proof has no cap of its sums");
+    let openings = [&proof.openings.auxiliary_polys, &proof.openings.auxiliary_polys_next];
+    anyhow::ensure!(
+        openings.into_iter().all(|o| o.as_ref().is_some_and(|o| o.len() == config.num_challenges)),
+        "the proof does not open {} sums",
+        config.num_challenges
+    );
+    let (queries, layers) = (found.query_round_proofs.len(), found.commit_phase_merkle_caps.len());
+    anyhow::ensure!(queries == fri.config.num_query_rounds, "{queries} queries, not {}", fri.config.num_query_rounds);
+    anyhow::ensure!(
+        layers == fri.reduction_arity_bits.len(),
+        "{layers} layers, not {}",
+        fri.reduction_arity_bits.len()
+    );
+    let first = found.query_round_proofs.first().and_then(|round| round.initial_trees_proof.evals_proofs.first());
+    let path = first.map(|(_, path)| path.siblings.len());
+    let height = fri.lde_bits() - fri.config.cap_height;
+    anyhow::ensure!(path == Some(height), "the proof is not of a table of 2^{log_rows} rows");
+    Ok(())
 }
 
 /// The proof by `starky`'s own prover, to compare with.
