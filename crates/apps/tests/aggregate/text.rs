@@ -134,7 +134,7 @@ fn what_can_not_be_proven_is_refused_with_a_remedy() {
         assert!(!error.remedy().is_empty());
     }
     let error = |sql: &str| Query::parse(&shop.schema, sql).unwrap_err();
-    assert!(matches!(error("SELEC COUNT(*) FROM t"), SqlError::Syntax(_)));
+    assert!(matches!(error("CHOOSE COUNT(*) FROM t"), SqlError::Syntax(_)));
     assert!(matches!(error("SELECT COUNT(* FROM t"), SqlError::Syntax(_)));
     assert!(matches!(error("SELECT SUM(kind) FROM t"), SqlError::ColumnType { .. }));
     assert!(matches!(error("SELECT COUNT(*) FROM t WHERE kind < 'a'"), SqlError::ColumnType { .. }));
