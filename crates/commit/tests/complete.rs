@@ -75,12 +75,6 @@ fn a_vector_lower_than_a_block_counts_as_grown() {
 }
 
 #[test]
-fn an_empty_vector_has_no_batch() {
-    let vector = Vector::new(5, MemoryStore::new()).unwrap();
-    assert!(Batch::build_as(&vector, &[], Structure::Complete { block_height: K }).is_err());
-}
-
-#[test]
 fn updates_end_where_a_rebuild_does_and_reprove_one_path() {
     let mut rng = Rng(5);
     let mut vector = vector(10, (0..60).map(|i| i * 17));
@@ -146,5 +140,20 @@ fn no_bytes_panic() {
             _ => bytes.insert(at, rng.next_u64() as u8),
         }
         assert!(backend().verify(&NodeProof { bytes, ..proof.clone() }).is_err());
+    }
+}
+
+#[test]
+fn an_empty_vector_is_one_empty_block() {
+    for height in [1, K, 9] {
+        let vector = Vector::new(height, MemoryStore::new()).unwrap();
+        let batch = build(&vector);
+        assert_eq!((batch.count(), batch.indices()), (0, vec![]));
+        let (proof, made) = prove(&vector, &batch, &mut Proofs::new());
+        assert_eq!((made, proof.kind), (1, NodeKind::Bucket));
+        let grown = vector.commitment().unwrap().grown(height.max(K));
+        assert_eq!((proof.statement.root, proof.statement.height), (grown.root, grown.height));
+        let same = batch.update(&vector, &[], &[], &[]).unwrap();
+        assert_eq!(same.statement(), batch.statement());
     }
 }

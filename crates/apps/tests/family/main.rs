@@ -116,6 +116,12 @@ fn a_table_lower_than_a_block_counts_as_grown() {
     let Commitment { height, root } = vector.commitment().unwrap().grown(block_height);
     assert_eq!((proof.statement.height, proof.statement.root), (height, root));
     assert_eq!(proof.output, output(&Sequence, &[1, 4, 6], &vector));
+
+    let empty = Vector::new(3, MemoryStore::new()).unwrap();
+    let batch = Batch::build_as(&empty, &[], backend.structure()).unwrap();
+    let (proof, made) = prove(backend, &empty, &batch, &mut Proofs::new());
+    assert_eq!((made, proof.statement.root), (2, empty.commitment().unwrap().grown(block_height).root));
+    assert_eq!(proof.output, Sequence.identity());
 }
 
 /// Keys are kept by their version: whoever changes circuits of applications raises [`CIRCUITS_VERSION`] with this snapshot.
@@ -124,7 +130,7 @@ fn circuits_change_with_their_version_alone() {
     let lines = [&*SELECTED, &*COMPLETE].map(|backend| {
         let set = backend.keys().set;
         let digest = |key: &VerifierKey| from_hash(&key.circuit_digest).to_string();
-        format!("{}: bucket {}, merge {}", backend.app().name, digest(&set.bucket), digest(&set.merge))
+        format!("{}: bucket {}, merge {}", backend.spec().app().name(), digest(&set.bucket), digest(&set.merge))
     });
     insta::assert_snapshot!(format!("version {CIRCUITS_VERSION}\n{}", lines.join("\n")));
 }

@@ -212,7 +212,8 @@ impl Batch {
         Self::build_as(vector, indices, Structure::Compressed { capacity })
     }
 
-    /// [`Self::build`] of any structure. [`Structure::Complete`] has every filled slot, whatever `indices` says.
+    /// [`Self::build`] of any structure. [`Structure::Complete`] has every filled slot, whatever `indices` says; of an empty
+    /// vector it is the first block.
     ///
     /// # Errors
     /// Those of [`Self::build`].
@@ -226,8 +227,8 @@ impl Batch {
         };
         let height = vector.height();
         match indices.last() {
-            None => return Err(BatchError::Empty),
-            Some(last) => in_range(*last, height)?,
+            None if !matches!(structure, Structure::Complete { .. }) => return Err(BatchError::Empty),
+            last => last.map_or(Ok(()), |last| in_range(*last, height))?,
         }
         let root = match structure {
             Structure::Compressed { capacity } => {
@@ -356,17 +357,18 @@ impl<'a, S: Store> Builder<'a, S> {
         Self { vector, structure, capacity: structure.capacity() }
     }
 
-    /// True when the members `indices`, ascending and not empty, are one bucket.
+    /// True when the members `indices`, ascending, are one bucket.
     fn is_bucket(&self, indices: &[u64]) -> bool {
         match self.structure {
             Structure::Complete { block_height } => {
-                indices[0] >> block_height == indices[indices.len() - 1] >> block_height
+                let [first, last] = [indices.first(), indices.last()].map(|i| i.map(|i| i >> block_height));
+                first == last
             }
             _ => indices.len() <= self.capacity,
         }
     }
 
-    /// The structure of `indices`, ascending and not empty, below (`top`, `base`).
+    /// The structure of `indices`, ascending, below (`top`, `base`).
     fn anew(&self, indices: &[u64], top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
         if self.is_bucket(indices) {
             return self.bucket(indices.to_vec(), top, base);

@@ -59,7 +59,7 @@ impl Batch {
         if let Some(i) = leaves.iter().find(|i| !self.contains(**i)) {
             return Err(BatchError::NotMember(*i));
         }
-        if self.count() + joins.len() == leaves.len() {
+        if self.count() + joins.len() == leaves.len() && !matches!(self.structure, Structure::Complete { .. }) {
             return Err(BatchError::Empty);
         }
         let height = vector.height();

@@ -9,13 +9,14 @@ use super::{NativeBackend, Reader, climb};
 use crate::{BackendError, BucketWitness, LeafWitness, NodeProof};
 
 impl NativeBackend {
-    /// What a block of these leaves proves, climbed to `height`: that they are all leaves of the node.
+    /// What a block of these leaves proves, climbed to `height`: that they are all leaves of the node. Without a leaf it is the
+    /// first block.
     ///
     /// # Errors
     /// The constraint that does not hold, in words.
     pub fn filled_statement(&self, height: u8, leaves: &[LeafWitness]) -> Result<Statement, String> {
         let block_height = self.capacity.ilog2() as u8;
-        let first = leaves.first().ok_or("a block without a leaf")?.index;
+        let first = leaves.first().map_or(0, |leaf| leaf.index);
         let height = self.height(height.into())?;
         if height < block_height {
             return Err(format!("a node of height {height} is below a block of height {block_height}"));
@@ -40,7 +41,7 @@ impl NativeBackend {
             }
             level = above;
         }
-        let (_, digest) = level[0];
+        let digest = level.first().map_or(nulls[usize::from(block_height)], |node| node.1);
         let start = number << block_height;
         let siblings = &nulls[usize::from(block_height)..usize::from(height)];
         let root = climb(digest, start, block_height, siblings);

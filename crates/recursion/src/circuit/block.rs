@@ -97,12 +97,12 @@ impl BlockTargets {
     /// Sets every free wire for `witness`, whose leaves are the filled slots of one block.
     ///
     /// # Errors
-    /// When there is no leaf, the leaves are not of one block or the height is out of range.
+    /// When the leaves are not of one block, or the height is out of range. Without a leaf it is the first block.
     pub fn assign(&self, witness: &BucketWitness, merge_key: HashOut<F>) -> anyhow::Result<PartialWitness<F>> {
         let (st, capacity) = (&witness.statement, self.slots.len() as u64);
         let height_max = self.below_height.len();
-        let number = witness.leaves.first().map(|l| l.index / capacity).filter(|n| n >> self.bits.len() == 0);
-        let number = number.ok_or_else(|| anyhow::anyhow!("no leaf of a block below 2^{height_max}"))?;
+        let number = witness.leaves.first().map_or(0, |l| l.index / capacity);
+        anyhow::ensure!(number >> self.bits.len() == 0, "block {number} is not below 2^{height_max}");
         let height = usize::from(st.height);
         anyhow::ensure!(height <= height_max, "height {height} is above {height_max}");
         anyhow::ensure!(1 << height >= capacity, "a node of height {height} is below a block of {capacity} slots");
