@@ -278,12 +278,16 @@ mod tests {
         let costs = Costs::published();
         let rows = sweep(&designs, &costs, dir.path(), &|_| {}).expect("a sweep");
         // What is kept is what comes back, and it is not run again.
-        let one = dir.path().join("runs").join(format!("{}.json", designs[2].id()));
-        let edited = fs::read_to_string(&one).expect("kept").replace("\"pes\",4.0", "\"pes\",5.0");
+        let four = numbers(&rows, "pes").expect("numbers").iter().position(|p| *p == 4.0).expect("a run of 4 PEs");
+        let one = dir.path().join("runs").join(format!("{}.json", designs[four].id()));
+        let kept = fs::read_to_string(&one).expect("kept");
+        let edited = kept.replace("\"pes\",4.0", "\"pes\",5.0");
+        assert_ne!(edited, kept);
         fs::write(&one, &edited).expect("written");
         let again = sweep(&designs, &costs, dir.path(), &|_| {}).expect("a sweep");
         assert_eq!(numbers(&again, "pes").expect("numbers").iter().filter(|p| **p == 5.0).count(), 1);
-        assert_eq!((rows.len(), &rows[0]), (6, &again[0]));
+        assert_eq!((rows.len(), again.len()), (6, 6));
+        assert!((0..6).all(|i| (rows[i] == again[i]) == (i != four)));
         let text = fs::read_to_string(dir.path().join("results.csv")).expect("written");
         assert_eq!(read_csv(&text).expect("a table"), again);
         let file = fs::File::open(dir.path().join("results.parquet")).expect("written");
