@@ -6,7 +6,7 @@
 //! its row lets others use the bus. Commands and the turn of the bus between reads and writes are free, so this is an upper
 //! bound; parameters are those of JEDEC's speed bins, in picoseconds.
 //!
-//! Closed forms ([`Dram::stream_bandwidth`], [`Dram::random_bandwidth`]) and tests that compare both.
+//! Closed forms ([`Timing::stream_bandwidth`], [`Timing::random_bandwidth`]) and tests that compare both.
 
 use serde::{Deserialize, Serialize};
 
