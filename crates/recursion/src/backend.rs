@@ -198,7 +198,7 @@ pub(crate) fn build(
 }
 
 /// The constraints, executed: plonky2's prover would panic or make a proof that does not verify.
-fn agree(proven: Result<Statement, String>, stated: &Statement) -> Result<(), BackendError> {
+pub fn agree(proven: Result<Statement, String>, stated: &Statement) -> Result<(), BackendError> {
     match proven {
         Ok(proven) if proven == *stated => Ok(()),
         Ok(proven) => Err(BackendError::Witness(format!("it proves {proven:?}, not {stated:?}"))),
@@ -206,7 +206,8 @@ fn agree(proven: Result<Statement, String>, stated: &Statement) -> Result<(), Ba
     }
 }
 
-pub(crate) fn witness_error(e: anyhow::Error) -> BackendError {
+/// An error of a witness, in its own words.
+pub fn witness_error(e: impl core::fmt::Display) -> BackendError {
     BackendError::Witness(e.to_string())
 }
 

@@ -13,7 +13,7 @@ use evergrove_recursion::circuit::{F, PlonkyProof, WrapTargets, circuit_config};
 use evergrove_recursion::keys::KeySet;
 use evergrove_recursion::prover::{CircuitProver, Observer};
 use evergrove_recursion::setup::{Circuit, CircuitPair};
-use evergrove_recursion::{ProverKind, backend_id, cache};
+use evergrove_recursion::{ProverKind, agree, backend_id, cache, witness_error};
 
 use plonky2::iop::witness::PartialWitness;
 
@@ -207,18 +207,6 @@ impl AppBackend {
         self.verifier.verify(&proof).map_err(|e| BackendError::Internal(format!("a fresh proof: {e}")))?;
         Ok(proof)
     }
-}
-
-fn agree(proven: Result<Statement, String>, stated: &Statement) -> Result<(), BackendError> {
-    match proven {
-        Ok(proven) if proven == *stated => Ok(()),
-        Ok(proven) => Err(BackendError::Witness(format!("it proves {proven:?}, not {stated:?}"))),
-        Err(reason) => Err(BackendError::Witness(reason)),
-    }
-}
-
-fn witness_error(e: impl std::fmt::Display) -> BackendError {
-    BackendError::Witness(e.to_string())
 }
 
 impl RecursionBackend for AppBackend {

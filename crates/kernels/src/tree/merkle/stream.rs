@@ -55,13 +55,7 @@ impl<H: TreeHash> Stream<H> {
     /// Errors, and takes none, if the elements are not whole rows or the rows are more than those of the shape.
     pub fn push(&mut self, elements: &[H::Element]) -> Result<(), MerkleError> {
         let width = self.shape.width();
-        if !elements.len().is_multiple_of(width) {
-            return Err(MerkleError::PartialRow { elements: elements.len(), width });
-        }
-        let found = self.rows + elements.len() / width;
-        if found > self.shape.rows() {
-            return Err(MerkleError::Rows { found, expected: self.shape.rows() });
-        }
+        let found = rows_after(&self.shape, self.rows, elements.len())?;
         self.rows = found;
         let block = self.shape.block() * width;
         let mut rest = elements;
@@ -173,13 +167,7 @@ impl<H: TreeHash> ReversedStream<H> {
     /// Errors, and takes none, if the elements are not whole rows or the rows are more than those of the shape.
     pub fn push(&mut self, elements: &[H::Element]) -> Result<(), MerkleError> {
         let width = self.shape.width();
-        if !elements.len().is_multiple_of(width) {
-            return Err(MerkleError::PartialRow { elements: elements.len(), width });
-        }
-        let found = self.rows + elements.len() / width;
-        if found > self.shape.rows() {
-            return Err(MerkleError::Rows { found, expected: self.shape.rows() });
-        }
+        let found = rows_after(&self.shape, self.rows, elements.len())?;
         let mut fresh = mem::take(&mut self.fresh);
         fresh.resize(elements.len() / width, H::Digest::default());
         fresh
@@ -234,4 +222,17 @@ impl<H: TreeHash> ReversedStream<H> {
         }
         combine(self.hash, arity, &self.groups, &mut self.digests[from..to]);
     }
+}
+
+/// The rows taken once `elements` more are, which have to be whole rows, and no more than those of the shape.
+fn rows_after(shape: &Shape, taken: usize, elements: usize) -> Result<usize, MerkleError> {
+    let width = shape.width();
+    if !elements.is_multiple_of(width) {
+        return Err(MerkleError::PartialRow { elements, width });
+    }
+    let found = taken + elements / width;
+    if found > shape.rows() {
+        return Err(MerkleError::Rows { found, expected: shape.rows() });
+    }
+    Ok(found)
 }
