@@ -6,7 +6,7 @@ mod world;
 
 use std::sync::Arc;
 
-use evergrove_apps::family::{AppBackend, AppKeys, CIRCUITS_VERSION, Size};
+use evergrove_apps::family::{AppBackend, AppKeys, CIRCUITS_VERSION};
 use evergrove_apps::samples::{Sequence, Tally};
 use evergrove_apps::{AppId, MapReduce};
 use evergrove_commit::batch::{Batch, Structure};
@@ -154,28 +154,6 @@ fn sizes_and_bits_are_as_recorded() {
         )
     };
     insta::assert_snapshot!("sizes_paper", [size(&SELECTED), size(&COMPLETE)].join("\n"));
-}
-
-#[test]
-#[ignore = "minutes: searches the shape of every circuit"]
-fn sizes_of_every_profile_are_as_recorded() {
-    let apps: [(Arc<dyn MapReduce>, Scheme); 3] = [
-        (Arc::new(Tally::new(20)), Scheme::Selected),
-        (Arc::new(Tally::new(20)), Scheme::Complete),
-        (Arc::new(Sequence), Scheme::Complete),
-    ];
-    let mut lines = Vec::new();
-    for profile in Profile::ALL {
-        for class in HeightClass::ALL {
-            for (app, scheme) in &apps {
-                let (size, _) = Size::of(app, *scheme, profile, class).unwrap();
-                let Size { capacity, degree_bits } = size;
-                let (name, height) = (app.name(), class.height_max());
-                lines.push(format!("{profile} {height} {name} {scheme}: {capacity} in 2^{degree_bits} rows"));
-            }
-        }
-    }
-    insta::assert_snapshot!("sizes", lines.join("\n"));
 }
 
 #[test]
