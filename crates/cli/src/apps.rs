@@ -7,7 +7,7 @@ use anyhow::Result;
 use evergrove::{BackendSpec, Backends};
 use evergrove_apps::MapReduce;
 use evergrove_apps::family::{AppKeys, AppVerifier, FamilySpec};
-use evergrove_commit::RecursionBackend;
+use evergrove_commit::{NodeProof, RecursionBackend};
 use evergrove_proof::soundness::SoundnessBits;
 use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
 use evergrove_recursion::backend_id;
@@ -43,7 +43,8 @@ pub(crate) fn add_verifier(
     let known = spec.clone();
     backends.register(spec, move || {
         let verifier = AppVerifier::new(&keys.set, app.output_len());
-        Ok(Arc::new(VerifierOnly::new(known.clone(), move |p| verifier.verify(p))) as Arc<dyn RecursionBackend>)
+        let verify = move |p: &NodeProof| verifier.verify(p);
+        Ok(Arc::new(VerifierOnly::new(known.clone(), keys.set.digest(), verify)) as Arc<dyn RecursionBackend>)
     });
     Ok(bits)
 }

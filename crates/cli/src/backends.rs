@@ -9,8 +9,10 @@ use evergrove_apps::{MapReduce, catalog};
 use evergrove_commit::{
     BackendError, BackendId, BucketWitness, MergeWitness, NativeBackend, NodeProof, RecursionBackend,
 };
+use evergrove_primitives::Digest;
 use evergrove_proof::keys::pinned_paper;
 use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
+use evergrove_recursion::keys::KeySet;
 use evergrove_recursion::paper::{PaperBackend, PaperVerifier};
 use evergrove_recursion::prover::{Observer, Trace};
 use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, ProverKind, backend_id};
@@ -54,8 +56,9 @@ pub(crate) fn verifiers() -> Backends {
     for spec in plonky2_specs() {
         let known = spec.clone();
         backends.register(spec, move || {
-            let verifier = Plonky2Verifier::pinned(known.profile, known.class)?;
-            Ok(Arc::new(VerifierOnly::new(known.clone(), move |p| verifier.verify(p))))
+            let keys = KeySet::pinned(known.profile, known.class)?;
+            let verifier = Plonky2Verifier::new(&keys);
+            Ok(Arc::new(VerifierOnly::new(known.clone(), keys.digest(), move |p| verifier.verify(p))))
         });
     }
     for spec in paper_specs() {
@@ -66,7 +69,7 @@ pub(crate) fn verifiers() -> Backends {
                 return Ok(Arc::new(PaperBackend::new(known.profile, known.class)) as Arc<dyn RecursionBackend>);
             }
             let verifier = PaperVerifier::pinned(known.profile)?;
-            Ok(Arc::new(VerifierOnly::new(known.clone(), move |p| verifier.verify(p))))
+            Ok(Arc::new(VerifierOnly::new(known.clone(), Digest::ZERO, move |p| verifier.verify(p))))
         });
     }
     backends
@@ -198,6 +201,7 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
             bucket_seconds: node,
             merge_seconds: 2.0 * node,
             wrap_seconds: 2.0 * node,
+            task_seconds: 0.0,
             memory_bytes: 64 << 20,
             concurrent_bytes: 16 << 20,
         };
@@ -215,6 +219,7 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
             bucket_seconds: 0.02,
             merge_seconds: level,
             wrap_seconds: wrap,
+            task_seconds: 0.0,
             memory_bytes: levels as u64 * circuit + (1 << 30),
             concurrent_bytes: proof,
         };
@@ -225,6 +230,7 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
             bucket_seconds: 0.23,
             merge_seconds: 0.23,
             wrap_seconds: 0.2,
+            task_seconds: 0.0,
             memory_bytes: 1 << 30,
             concurrent_bytes: 192 << 20,
         },
@@ -233,6 +239,7 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
             bucket_seconds: 0.53,
             merge_seconds: 0.53,
             wrap_seconds: 0.0,
+            task_seconds: 0.0,
             memory_bytes: 3 << 29,
             concurrent_bytes: 384 << 20,
         },
@@ -241,6 +248,7 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
             bucket_seconds: 1.1,
             merge_seconds: 1.1,
             wrap_seconds: 0.0,
+            task_seconds: 0.0,
             memory_bytes: 5 << 29,
             concurrent_bytes: 768 << 20,
         },
@@ -257,6 +265,7 @@ pub(crate) fn app_costs(spec: &BackendSpec, size: Size) -> NodeCosts {
         bucket_seconds: costs.bucket_seconds * factor,
         merge_seconds: costs.merge_seconds * factor,
         wrap_seconds: costs.wrap_seconds,
+        task_seconds: costs.task_seconds,
         memory_bytes: costs.memory_bytes << more,
         concurrent_bytes: costs.concurrent_bytes << more,
     }
@@ -265,18 +274,20 @@ pub(crate) fn app_costs(spec: &BackendSpec, size: Size) -> NodeCosts {
 /// A verifier in the place of a backend.
 pub(crate) struct VerifierOnly {
     spec: BackendSpec,
+    keys: Digest,
     verify: Verify,
 }
 
 type Verify = Box<dyn Fn(&NodeProof) -> Result<(), BackendError> + Send + Sync>;
 
 impl VerifierOnly {
-    /// A backend that only verifies, with `verify`.
+    /// A backend that only verifies, with `verify`, by keys of this digest.
     pub(crate) fn new(
         spec: BackendSpec,
+        keys: Digest,
         verify: impl Fn(&NodeProof) -> Result<(), BackendError> + Send + Sync + 'static,
     ) -> Self {
-        Self { spec, verify: Box::new(verify) }
+        Self { spec, keys, verify: Box::new(verify) }
     }
 
     fn refuse<T>() -> Result<T, BackendError> {
@@ -311,6 +322,10 @@ impl RecursionBackend for VerifierOnly {
 
     fn wraps(&self) -> bool {
         self.spec.wraps
+    }
+
+    fn key_digest(&self) -> Digest {
+        self.keys
     }
 
     fn prove_bucket(&self, _: &BucketWitness) -> Result<NodeProof, BackendError> {

@@ -115,6 +115,11 @@ pub trait RecursionBackend: Send + Sync {
     }
     /// True when the proof of a whole batch is wrapped once more.
     fn wraps(&self) -> bool;
+    /// A digest of the verifier's keys, [`Digest::ZERO`] where there are none: backends that agree in it, and in what is above,
+    /// accept each other's proofs. It tells mistakes of set-up apart, and stands for nothing before an adversary.
+    fn key_digest(&self) -> Digest {
+        Digest::ZERO
+    }
     /// Proves a bucket. Not of the paper's scheme.
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError>;
     /// Proves the node above two children, each a bucket or a merge. Not of the paper's scheme.
@@ -170,6 +175,9 @@ impl<B: RecursionBackend + ?Sized> RecursionBackend for &B {
     }
     fn wraps(&self) -> bool {
         (**self).wraps()
+    }
+    fn key_digest(&self) -> Digest {
+        (**self).key_digest()
     }
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
         (**self).prove_bucket(witness)

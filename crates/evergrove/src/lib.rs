@@ -7,7 +7,7 @@
 //! **When.** Whenever a program wants what the command line does. Whoever only checks proofs needs a backend and
 //! `evergrove-proof`.
 //!
-//! **Key types.** [`Store`], [`Prover`], [`Changes`].
+//! **Key types.** [`Store`], [`Prover`], [`Changes`]. [`cluster`] is for workers that prove elsewhere.
 //!
 //! **Neighbours.** Commitments, batch structures and plans come from `evergrove-commit`, formats and policies from
 //! `evergrove-proof`, circuits from `evergrove-recursion` (which this crate does not know: it is handed its backends).
@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod backends;
+pub mod cluster;
 mod doctor;
 mod error;
 pub mod input;

@@ -105,6 +105,7 @@ fn estimates_are_what_proving_makes() {
         bucket_seconds: 1.0,
         merge_seconds: 2.0,
         wrap_seconds: 4.0,
+        task_seconds: 0.25,
         memory_bytes: 1 << 20,
         concurrent_bytes: 1 << 10,
     };
@@ -112,8 +113,11 @@ fn estimates_are_what_proving_makes() {
         let choice = choice(Profile::Paper);
         let new = prover.estimate_prove("b", Some((&members, &choice)), &costs).expect("estimates");
         assert_eq!(new.to_make(), new.total);
-        let seconds = 10.0 + new.buckets as f64 + 2.0 * new.merges as f64 + 4.0;
+        let seconds = 10.0 + new.buckets as f64 + 2.0 * new.merges as f64 + 4.0 + 0.25 * new.total as f64;
         assert_eq!((new.seconds, new.memory_bytes), (seconds, 1 << 20));
+        // Of the longest chain: a bucket, merges, the wrap.
+        let merges = (new.depth - 2) as f64;
+        assert_eq!(new.parallel_seconds, 10.0 + 1.0 + 2.0 * merges + 4.0 + 0.25 * new.depth as f64);
         assert!(store.batches().expect("reads").is_empty(), "nothing is written");
         prover.define("b", &members, &choice).expect("a new batch");
         assert_eq!(prover.prove("b").expect("proves").made, new.to_make());

@@ -12,6 +12,22 @@ pub trait Runner: Sync {
     /// May be called on any thread, for several tasks at once, and again for one task after an error, a crash, or on two
     /// machines at a time. Its result must depend on nothing but what the task's key names.
     fn run(&self, id: TaskId, task: &Task, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure>;
+
+    /// All that a worker elsewhere needs to do the work of `task`, beside the results of `task.deps`: canonical bytes.
+    ///
+    /// # Errors
+    /// A permanent one, unless it is implemented: such work can not leave its process.
+    fn payload(&self, _id: TaskId, task: &Task) -> Result<Vec<u8>, TaskFailure> {
+        Err(TaskFailure::permanent(format!("the work of {} {} can not leave its process", task.kind, task.key)))
+    }
+
+    /// Accepts `bytes`, which another process has made, as the result of `task`. As given here, any bytes.
+    ///
+    /// # Errors
+    /// [`TaskFailure`] that says why not: the bytes are taken away and made anew.
+    fn check(&self, _id: TaskId, _task: &Task, _bytes: &[u8]) -> Result<(), TaskFailure> {
+        Ok(())
+    }
 }
 
 /// A runner's error.

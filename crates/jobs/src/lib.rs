@@ -19,9 +19,11 @@ mod error;
 mod graph;
 pub mod local;
 mod results;
+mod work;
 
 pub use cores::{Cores, CoresError};
 pub use engine::{Cancel, Engine, Event, Observer, Report, Runner, Silent, TaskFailure};
 pub use error::{Cause, GraphError, RunError};
 pub use graph::{Key, Task, TaskGraph, TaskId};
 pub use results::{MemoryResults, Put, Results, ResultsError};
+pub use work::{BadInput, Job, Work};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use evergrove_commit::{
     BackendError, BackendId, BucketWitness, MergeWitness, NativeBackend, NodeKind, NodeProof, RecursionBackend,
 };
+use evergrove_primitives::Digest;
 use evergrove_proof::{HeightClass, Profile, Statement};
 use plonky2::iop::witness::PartialWitness;
 
@@ -230,6 +231,10 @@ impl RecursionBackend for Plonky2Backend {
 
     fn wraps(&self) -> bool {
         self.wrap.is_some()
+    }
+
+    fn key_digest(&self) -> Digest {
+        self.keys().digest()
     }
 
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {

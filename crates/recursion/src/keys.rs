@@ -3,6 +3,8 @@
 //! Plonky2's `circuit_digest` does not hash the gates, so that a verifier pins the common data beside caps and digests.
 
 use evergrove_commit::{BackendError, NodeKind};
+use evergrove_primitives::Digest;
+use evergrove_primitives::hash::poseidon::hash_bytes;
 use evergrove_proof::keys::{self, CircuitKey};
 use evergrove_proof::{HeightClass, Profile};
 use plonky2::hash::merkle_tree::MerkleCap;
@@ -12,6 +14,9 @@ use crate::backend::backend_id;
 use crate::circuit::{C, D, F, WrapTargets, from_hash, to_hash};
 use crate::gates::Gates;
 use crate::setup::{Circuit, CircuitPair, PairSpec};
+
+/// Domain of [`KeySet::digest`], ASCII "KEYS".
+const DIGEST_DOMAIN: u32 = 0x4b45_5953;
 
 /// A circuit's key in plonky2's form.
 pub type VerifierKey = VerifierOnlyCircuitData<C, D>;
@@ -40,6 +45,17 @@ impl KeySet {
             merge: pair.merge.data.verifier_only.clone(),
             wrap: wrap.map(|w| (w.data.common.clone(), w.data.verifier_only.clone())),
         }
+    }
+
+    /// A digest of the keys: what their caps and circuit digests come to.
+    pub fn digest(&self) -> Digest {
+        let keys = [Some(&self.bucket), Some(&self.merge), self.wrap.as_ref().map(|(_, key)| key)];
+        let mut bytes = Vec::new();
+        for key in keys.into_iter().flatten() {
+            let caps = key.constants_sigmas_cap.0.iter().chain([&key.circuit_digest]);
+            caps.for_each(|hash| bytes.extend_from_slice(&from_hash(hash).to_bytes()));
+        }
+        hash_bytes(DIGEST_DOMAIN, &bytes)
     }
 
     /// The pinned keys of a profile and height class.

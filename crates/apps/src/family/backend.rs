@@ -7,7 +7,7 @@ use evergrove_commit::{
     BackendError, BackendId, BucketWitness, LeafWitness, MergeWitness, NativeBackend, NodeKind, NodeProof,
     RecursionBackend,
 };
-use evergrove_primitives::Goldilocks;
+use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme, Statement};
 use evergrove_recursion::circuit::{F, PlonkyProof, WrapTargets, circuit_config};
 use evergrove_recursion::keys::KeySet;
@@ -237,6 +237,10 @@ impl RecursionBackend for AppBackend {
 
     fn wraps(&self) -> bool {
         self.wrap.is_some()
+    }
+
+    fn key_digest(&self) -> Digest {
+        self.keys().set.digest()
     }
 
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {

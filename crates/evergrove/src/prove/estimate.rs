@@ -1,7 +1,7 @@
 //! What proving would take, without proving.
 
 use evergrove_commit::Vector;
-use evergrove_commit::batch::Batch;
+use evergrove_commit::batch::{Batch, Input};
 use evergrove_proof::NodeKind;
 
 use super::{Prover, batch_error, class_of, proof_key};
@@ -19,6 +19,8 @@ pub struct NodeCosts {
     pub merge_seconds: f64,
     /// Seconds of a wrap.
     pub wrap_seconds: f64,
+    /// Seconds that every proof takes beside the proving: the engine's, its objects' and its queue's.
+    pub task_seconds: f64,
     /// Peak memory in bytes, with keys and one proof under way.
     pub memory_bytes: u64,
     /// What every further proof at the same time takes.
@@ -26,6 +28,16 @@ pub struct NodeCosts {
 }
 
 impl NodeCosts {
+    /// Seconds of one proof, the engine's part included.
+    pub fn node_seconds(&self, kind: NodeKind) -> f64 {
+        self.task_seconds
+            + match kind {
+                NodeKind::Bucket => self.bucket_seconds,
+                NodeKind::Merge => self.merge_seconds,
+                NodeKind::Wrap => self.wrap_seconds,
+            }
+    }
+
     /// Proofs that fit `bytes` of memory at the same time; 0 where one takes more.
     pub fn at_once(&self, bytes: u64) -> u64 {
         match bytes.checked_sub(self.memory_bytes) {
@@ -56,6 +68,8 @@ pub struct BatchEstimate {
     pub depth: usize,
     /// Seconds with one proof at a time; without the setup when there is nothing to make.
     pub seconds: f64,
+    /// Seconds with a worker for every proof that can be made at a time.
+    pub parallel_seconds: f64,
     /// Peak memory in bytes.
     pub memory_bytes: u64,
 }
@@ -152,9 +166,15 @@ impl Prover<'_> {
         let count = |kind| plan.steps.iter().filter(|s| s.kind == kind).count();
         let (buckets, merges, wraps) = (count(NodeKind::Bucket), count(NodeKind::Merge), count(NodeKind::Wrap));
         let cost = costs(&backend);
-        let proving = cost.bucket_seconds * buckets as f64
-            + cost.merge_seconds * merges as f64
-            + cost.wrap_seconds * wraps as f64;
+        let proving: f64 = plan.steps.iter().map(|s| cost.node_seconds(s.kind)).sum();
+        // The longest chain of proofs: each step's seconds with those of the slowest input below it.
+        let mut chains: Vec<f64> = Vec::with_capacity(plan.len());
+        for step in &plan.steps {
+            let below = step.inputs.iter().map(|i| if let Input::Step(n) = i { chains[*n] } else { 0.0 });
+            chains.push(below.fold(0.0, f64::max) + cost.node_seconds(step.kind));
+        }
+        let parallel = chains.into_iter().fold(0.0, f64::max);
+        let setup = if plan.is_empty() { 0.0 } else { cost.setup_seconds };
         Ok(BatchEstimate {
             name: name.into(),
             members: batch.count(),
@@ -163,7 +183,8 @@ impl Prover<'_> {
             wraps,
             total: plan.total,
             depth: plan.depth(),
-            seconds: if plan.is_empty() { 0.0 } else { cost.setup_seconds + proving },
+            seconds: setup + proving,
+            parallel_seconds: setup + parallel,
             memory_bytes: if plan.is_empty() { 0 } else { cost.memory_bytes },
             backend,
         })

@@ -11,7 +11,8 @@ use evergrove_proof::{Commitment, HeightClass, NodeKind};
 
 pub use estimate::{BatchEstimate, NodeCosts, UpdateEstimate};
 pub use keys::proof_key;
-pub(crate) use work::node_proof;
+pub use work::graph;
+pub(crate) use work::{judge, node_proof, prove};
 
 use work::{Proofs, Proving};
 

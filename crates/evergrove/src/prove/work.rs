@@ -3,17 +3,18 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evergrove_commit::batch::{Input, Plan, Step};
+use evergrove_commit::batch::{Input, Plan, Step, Witness};
 use evergrove_commit::{BackendError, NodeProof, RecursionBackend, Vector};
 use evergrove_jobs::{GraphError, Key, Put, Results, ResultsError, Runner, Task, TaskFailure, TaskGraph, TaskId};
 use evergrove_proof::{AppOutput, AppSpec, BatchProof, NodeKind};
 
 use super::proof_key;
+use crate::cluster::{Payload, Stated};
 use crate::store::{Objects, View};
 use crate::{BackendSpec, Error};
 
 /// The tasks of a plan from scratch: task n proves step n. Joins come before leaves.
-pub(crate) fn graph(plan: &Plan, backend: &BackendSpec) -> Result<TaskGraph, GraphError> {
+pub fn graph(plan: &Plan, backend: &BackendSpec) -> Result<TaskGraph, GraphError> {
     let mut graph = TaskGraph::new();
     for step in &plan.steps {
         let deps = step.inputs.iter().filter_map(|i| if let Input::Step(n) = i { Some(TaskId(*n)) } else { None });
@@ -40,6 +41,27 @@ pub(crate) struct Proving<'a> {
     pub(crate) spec: &'a BackendSpec,
 }
 
+impl Proving<'_> {
+    fn witness(&self, step: &Step) -> Result<Witness, TaskFailure> {
+        let mut witness = step.witness(self.vector).map_err(TaskFailure::permanent)?;
+        if self.spec.app.is_some() {
+            witness.open(|index| self.view.elements(index)).map_err(TaskFailure::permanent)?;
+        }
+        Ok(witness)
+    }
+
+    fn input(&self, input: &Input) -> Stated {
+        match input {
+            Input::Step(n) => stated(&self.steps[*n]),
+            Input::Existing { statement, kind } => Stated { kind: *kind, statement: *statement },
+        }
+    }
+}
+
+fn stated(step: &Step) -> Stated {
+    Stated { kind: step.kind, statement: step.statement }
+}
+
 impl Runner for Proving<'_> {
     fn run(&self, id: TaskId, task: &Task, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure> {
         let step = &self.steps[id.0];
@@ -48,20 +70,58 @@ impl Runner for Proving<'_> {
             .map(|bytes| decode(self.spec, bytes).map(|(_, proof)| proof))
             .collect::<Result<Vec<_>, _>>()
             .map_err(TaskFailure::permanent)?;
-        let mut witness = step.witness(self.vector).map_err(TaskFailure::permanent)?;
-        if self.spec.app.is_some() {
-            witness.open(|index| self.view.elements(index)).map_err(TaskFailure::permanent)?;
-        }
-        let made = witness.prove(self.backend, &children.iter().collect::<Vec<_>>()).map_err(failure)?;
-        if (made.kind, made.statement) != (step.kind, step.statement) {
-            let what = format!("asked for a {} and got a {}, or another statement", step.kind, made.kind);
-            return Err(failure(BackendError::Internal(what)));
-        }
-        // It verifies: backends check what they hand out.
-        let bytes = encode(self.spec, made);
+        let bytes = prove(self.backend, self.spec, &stated(step), &self.witness(step)?, &children)?;
         debug_assert_eq!(decode(self.spec, &bytes).ok().map(|(key, _)| key), Some(task.key));
         Ok(bytes)
     }
+
+    fn payload(&self, id: TaskId, _: &Task) -> Result<Vec<u8>, TaskFailure> {
+        let step = &self.steps[id.0];
+        let payload = Payload {
+            backend: self.spec.clone(),
+            keys: self.backend.key_digest(),
+            stated: stated(step),
+            children: step.inputs.iter().map(|i| self.input(i)).collect(),
+            witness: self.witness(step)?,
+        };
+        Ok(payload.encode())
+    }
+
+    fn check(&self, id: TaskId, _: &Task, bytes: &[u8]) -> Result<(), TaskFailure> {
+        let judged = judge(self.backend, self.spec, &stated(&self.steps[id.0]), bytes);
+        judged.map(|_| ()).map_err(TaskFailure::permanent)
+    }
+}
+
+/// Makes a proof, as it is stored, from its witness and the proofs below it. It verifies: backends check what they hand out.
+pub(crate) fn prove(
+    backend: &dyn RecursionBackend,
+    spec: &BackendSpec,
+    stated: &Stated,
+    witness: &Witness,
+    children: &[NodeProof],
+) -> Result<Vec<u8>, TaskFailure> {
+    let made = witness.prove(backend, &children.iter().collect::<Vec<_>>()).map_err(failure)?;
+    if (made.kind, made.statement) != (stated.kind, stated.statement) {
+        let what = format!("asked for a {} and got a {}, or another statement", stated.kind, made.kind);
+        return Err(failure(BackendError::Internal(what)));
+    }
+    Ok(encode(spec, made))
+}
+
+/// The proof in a file, if it is of this circuit and statement and verifies.
+pub(crate) fn judge(
+    backend: &dyn RecursionBackend,
+    spec: &BackendSpec,
+    stated: &Stated,
+    bytes: &[u8],
+) -> Result<NodeProof, String> {
+    let (_, proof) = decode(spec, bytes)?;
+    if (proof.kind, proof.statement) != (stated.kind, stated.statement) {
+        return Err(format!("it is a {} of another statement", proof.kind));
+    }
+    backend.verify(&proof).map_err(|e| e.to_string())?;
+    Ok(proof)
 }
 
 fn failure(e: BackendError) -> TaskFailure {

@@ -1,6 +1,8 @@
 //! A store with small buckets, for the tests.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod counting;
+
 use std::path::Path;
 use std::sync::Arc;
 

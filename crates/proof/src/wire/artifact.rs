@@ -1,7 +1,7 @@
 //! The file that holds one proof.
 
 use super::{DecodeError, Reader, Writer};
-use crate::{AppId, AppOutput, BackendId, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, Statement};
+use crate::{AppId, AppOutput, BackendId, HeightClass, NodeKind, Profile, Scheme, Statement};
 
 /// The first bytes of a proof file.
 pub const PROOF_MAGIC: [u8; 4] = *b"EVGP";
@@ -41,9 +41,8 @@ impl BatchProof {
         w.name(&self.scheme);
         w.name(&self.backend.name);
         w.bytes(&self.backend.version.to_le_bytes());
-        w.bytes(&[self.profile.code(), self.class.height_max(), self.kind.code(), self.statement.height]);
-        w.bytes(&self.statement.base.to_le_bytes());
-        w.digests(&[self.statement.root, self.statement.canonical]);
+        w.bytes(&[self.profile.code(), self.class.height_max(), self.kind.code()]);
+        w.statement(&self.statement);
         assert_eq!(self.app.is_some(), has_app(&self.scheme), "an application in a proof of scheme {}", self.scheme);
         if let Some(AppOutput { app, output }) = &self.app {
             w.name(&app.name);
@@ -70,20 +69,7 @@ impl BatchProof {
         let class = HeightClass::from_code(code).ok_or(DecodeError::Code { what: "height class", found: code })?;
         let code = r.u8("proof kind")?;
         let kind = NodeKind::from_code(code).ok_or(DecodeError::Code { what: "proof kind", found: code })?;
-        let height = r.u8("height")?;
-        let max = class.height_max().min(HEIGHT_MAX);
-        if height > max {
-            return Err(DecodeError::Range { what: "height", found: height.into(), max: max.into() });
-        }
-        let base = r.u64("base")?;
-        let last = (1 << class.height_max()) - 1;
-        if base > last {
-            return Err(DecodeError::Range { what: "base", found: base, max: last });
-        }
-        if base & ((1 << height) - 1) != 0 {
-            return Err(DecodeError::Base { base, height });
-        }
-        let (root, canonical) = (r.digest("root")?, r.digest("canonical digest")?);
+        let statement = r.statement(class)?;
         let app = if has_app(&scheme) {
             let app = AppId { name: r.name("application")?, parameters: r.digest("application parameters")? };
             let len = usize::from(r.u16("output length")?);
@@ -97,7 +83,6 @@ impl BatchProof {
         let len = r.u32("body length")? as usize;
         let body = r.take(len, "body")?.to_vec();
         r.finish()?;
-        let statement = Statement { root, canonical, height, base };
         Ok(Self { scheme, backend, profile, class, kind, statement, app, body })
     }
 }

@@ -18,7 +18,7 @@ pub use codec::{decode, encode, encoded_len, open};
 pub use error::DecodeError;
 pub use opening::{OPENING_MAGIC, Opening, OpeningError};
 pub use paths::{ScalarHasher, TreeHasher};
-pub(crate) use reader::{Reader, Writer};
+pub use reader::{Reader, Writer};
 pub use shape::{FriStep, SnarkParams, SnarkShape};
 pub use snark::{Ext, OpenedLeaf, OpenedSnark, Openings, Query, Snark};
 

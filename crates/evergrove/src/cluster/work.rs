@@ -1,0 +1,167 @@
+//! What a worker does with a payload.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use evergrove_commit::{BackendError, NodeProof, RecursionBackend};
+use evergrove_jobs::{BadInput, Cancel, Cores, Job, TaskFailure, Work};
+use evergrove_primitives::Digest;
+
+use super::{Payload, Stated};
+use crate::prove::{judge, prove};
+use crate::{BackendSpec, proof_key};
+
+/// Makes the backend of a specification.
+type Make = Box<dyn Fn(&BackendSpec) -> Result<Arc<dyn RecursionBackend>, BackendError> + Send + Sync>;
+
+/// Proves payloads, for a worker.
+///
+/// Nothing that comes in is trusted: a payload is decoded with every check, its statement has to be the one that the job's
+/// key names, and each proof below is verified and compared with the statement that the payload expects there. What goes
+/// out has been verified by the backend. So a wrong payload, a damaged object or a malicious worker costs time, and can not
+/// put a wrong proof under a right one.
+///
+/// Backends are made when a payload first asks for one, and kept. A worker that can not make the backend of a payload, or
+/// one with other keys, would fail each job of the batch within a millisecond and hence take them all away from workers that can:
+/// it asks to drain, and [`Self::unfit`] says why.
+pub struct ProofWork {
+    make: Make,
+    kept: usize,
+    made: Mutex<Vec<Arc<Made>>>,
+    cores: Option<Arc<Cores>>,
+    drain: Cancel,
+    unfit: OnceLock<String>,
+}
+
+/// A backend that some payload asked for: it, or why there is none.
+struct Made {
+    spec: BackendSpec,
+    backend: OnceLock<Result<Fit, String>>,
+}
+
+/// A backend, and the digest of its keys.
+struct Fit {
+    backend: Arc<dyn RecursionBackend>,
+    keys: Digest,
+}
+
+impl ProofWork {
+    /// Work with the backends that `make` makes, one at a time for each specification. `drain` is the token that asks the
+    /// worker to take no more jobs.
+    pub fn new(
+        make: impl Fn(&BackendSpec) -> Result<Arc<dyn RecursionBackend>, BackendError> + Send + Sync + 'static,
+        drain: Cancel,
+    ) -> Self {
+        let (made, unfit) = (Mutex::default(), OnceLock::new());
+        Self { make: Box::new(make), kept: 4, made, cores: None, drain, unfit }
+    }
+
+    /// Sets how many backends stay in memory, at least one and 4 unless it is set: those used last.
+    pub fn with_kept(mut self, kept: usize) -> Self {
+        self.kept = kept.max(1);
+        self
+    }
+
+    /// Gives each proof a thread of its own, while there are any; else proofs share the threads of the process.
+    pub fn with_cores(mut self, cores: Arc<Cores>) -> Self {
+        self.cores = Some(cores);
+        self
+    }
+
+    /// Why this worker can not do the work that it was given, if it has met such work.
+    pub fn unfit(&self) -> Option<&str> {
+        self.unfit.get().map(String::as_str)
+    }
+
+    /// The payload of a job, and the backend for it.
+    fn open(&self, job: &Job) -> Result<(Payload, Arc<dyn RecursionBackend>), TaskFailure> {
+        let payload = Payload::decode(&job.payload).map_err(TaskFailure::permanent)?;
+        let Stated { kind, statement } = payload.stated;
+        let key = proof_key(&payload.backend, kind, &statement);
+        if key != job.key {
+            let what = format!("the payload is about the proof {key}, the job about {}", job.key);
+            return Err(TaskFailure::permanent(what));
+        }
+        let backend = self.backend(&payload).map_err(|reason| {
+            let BackendSpec { id, capacity, .. } = &payload.backend;
+            let reason = format!("this worker has not {id} with {capacity} leaves to a bucket: {reason}");
+            self.drain.cancel();
+            // Another worker may.
+            TaskFailure::transient(self.unfit.get_or_init(|| reason).clone())
+        })?;
+        Ok((payload, backend))
+    }
+
+    fn backend(&self, payload: &Payload) -> Result<Arc<dyn RecursionBackend>, String> {
+        let spec = &payload.backend;
+        let made = self.place(spec);
+        // Jobs that need the same backend wait for it here, others do not.
+        let backend = made.backend.get_or_init(|| {
+            let backend = (self.make)(spec).map_err(|e| e.to_string())?;
+            let found = BackendSpec::of(backend.as_ref());
+            if found != *spec {
+                let (own, leaf) = (&found.id, found.capacity);
+                return Err(format!(
+                    "its own is {own} with {leaf} leaves to a bucket: run the same version as the leader"
+                ));
+            }
+            let keys = backend.key_digest();
+            Ok(Fit { backend, keys })
+        });
+        let Fit { backend, keys } = backend.as_ref().map_err(Clone::clone)?;
+        if *keys != payload.keys {
+            let wanted = payload.keys;
+            return Err(format!(
+                "its keys have the digest {keys}, the leader's {wanted}: delete its directory of keys, or run the leader's version"
+            ));
+        }
+        Ok(backend.clone())
+    }
+
+    /// The place of a backend, which is the one used last from now on.
+    fn place(&self, spec: &BackendSpec) -> Arc<Made> {
+        // The list is whole after each step, so that a panic elsewhere does not spoil it.
+        let mut all = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = match all.iter().position(|m| m.spec == *spec) {
+            Some(at) => all.remove(at),
+            None => Arc::new(Made { spec: spec.clone(), backend: OnceLock::new() }),
+        };
+        if all.len() == self.kept {
+            all.remove(0);
+        }
+        all.push(made.clone());
+        made
+    }
+}
+
+impl Work for ProofWork {
+    fn execute(&self, job: &Job, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure> {
+        let (payload, backend) = self.open(job)?;
+        let Payload { backend: spec, stated, children, witness, .. } = &payload;
+        if inputs.len() != children.len() {
+            let what = format!("{} proofs below a {} that stands on {}", inputs.len(), stated.kind, children.len());
+            return Err(TaskFailure::permanent(what));
+        }
+        let mut below: Vec<NodeProof> = Vec::with_capacity(inputs.len());
+        for (index, (bytes, child)) in inputs.iter().zip(children).enumerate() {
+            let judged = judge(backend.as_ref(), spec, child, bytes);
+            below.push(judged.map_err(|reason| TaskFailure::transient(BadInput { index, reason }))?);
+        }
+        let work = || prove(backend.as_ref(), spec, stated, witness, &below);
+        match &self.cores {
+            Some(cores) => cores.run_alone(work),
+            None => work(),
+        }
+    }
+
+    fn check(&self, job: &Job, bytes: &[u8]) -> Result<(), TaskFailure> {
+        let (payload, backend) = self.open(job)?;
+        let judged = judge(backend.as_ref(), &payload.backend, &payload.stated, bytes);
+        judged.map(|_| ()).map_err(TaskFailure::permanent)
+    }
+}
+
+impl std::fmt::Debug for ProofWork {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProofWork").field("kept", &self.kept).field("unfit", &self.unfit).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,45 @@
+//! Work that leaves the process of its graph.
+
+use std::sync::Arc;
+
+use crate::{Key, TaskFailure};
+
+/// A task as a worker elsewhere gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// What the result is stored under.
+    pub key: Key,
+    /// The task's kind.
+    pub kind: String,
+    /// What [`Runner::payload`](crate::Runner::payload) gave: all that the result depends on beside the inputs.
+    pub payload: Vec<u8>,
+}
+
+/// Does the work of jobs, in a worker.
+pub trait Work: Send + Sync {
+    /// The result of `job`, given the results of what its task needs in their order.
+    ///
+    /// Called on several threads at once. Trusts neither the payload nor the inputs: it finds a bad input before it uses it,
+    /// and says so by an error that is a [`BadInput`].
+    ///
+    /// # Errors
+    /// [`TaskFailure`], with `retry` where another attempt, maybe by another worker, may succeed.
+    fn execute(&self, job: &Job, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure>;
+
+    /// Accepts `bytes` if they are a result of `job`: whether a stored result may be taken for done.
+    ///
+    /// # Errors
+    /// [`TaskFailure`] that says why not.
+    fn check(&self, job: &Job, bytes: &[u8]) -> Result<(), TaskFailure>;
+}
+
+/// An input is not what the job's task needs: it was damaged, or made by somebody who should not be trusted. Whoever keeps it
+/// takes it away and has it made again.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("input {index} is not accepted: {reason}")]
+pub struct BadInput {
+    /// Its place among the job's inputs.
+    pub index: usize,
+    /// Why.
+    pub reason: String,
+}
