@@ -125,7 +125,7 @@ impl Store {
                 RESTORE,
             );
             let Some(proven) = &record.proven else { continue };
-            let bytes = report.note(self.objects().get(&Key(proven.key)), REPROVE).flatten();
+            let bytes = report.note(self.objects().get(&Key(proven.key)).map_err(Error::from), REPROVE).flatten();
             match bytes.map(|b| *blake3::hash(&b).as_bytes()) {
                 None => report.find(format!("batch {name:?}: its proof of epoch {} is missing", proven.epoch), REPROVE),
                 Some(found) if found != proven.checksum => report.find(
@@ -142,7 +142,9 @@ impl Store {
         let wanted: Option<HashSet<Key>> = report.note(self.referenced(), RESTORE);
         let (objects, others) = self.objects().list()?;
         for object in objects {
-            let Some(bytes) = report.note(self.objects().get(&object.key), PRUNE).flatten() else { continue };
+            let Some(bytes) = report.note(self.objects().get(&object.key).map_err(Error::from), PRUNE).flatten() else {
+                continue;
+            };
             match judge(&object.key, &bytes, backends) {
                 Ok(true) => report.proofs += 1,
                 Ok(false) => report.unverified += 1,

@@ -224,6 +224,12 @@ pub enum Error {
     },
 }
 
+impl From<evergrove_jobs::objects::ObjectsError> for Error {
+    fn from(e: evergrove_jobs::objects::ObjectsError) -> Self {
+        Self::Io { path: e.place, source: e.source }
+    }
+}
+
 impl Error {
     /// Who has to act.
     pub fn class(&self) -> ErrorClass {

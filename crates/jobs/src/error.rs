@@ -69,6 +69,9 @@ pub enum RunError {
     /// The store of results did not answer which of them exist.
     #[error("{0}")]
     Results(#[from] ResultsError),
+    /// The engine's server can not be used.
+    #[error("{0}")]
+    Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The graph has no task.
     #[error("the graph has no task")]
     Empty,

@@ -17,6 +17,26 @@ impl fmt::Display for Key {
     }
 }
 
+impl Key {
+    /// The key that this text shows: 64 hexadecimal digits in lower case.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        let value = |digit: &u8| match digit {
+            b'0'..=b'9' => Some(digit - b'0'),
+            b'a'..=b'f' => Some(digit - b'a' + 10),
+            _ => None,
+        };
+        if digits.len() != 64 {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = value(&pair[0])? << 4 | value(&pair[1])?;
+        }
+        Some(Self(bytes))
+    }
+}
+
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Key({self})")

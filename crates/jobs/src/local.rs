@@ -96,7 +96,7 @@ impl Engine for LocalEngine {
 }
 
 /// How an attempt ended: the result as it is stored, or why there is none and whether to try again.
-type Outcome = Result<(Arc<[u8]>, Put), (Cause, bool)>;
+pub(crate) type Outcome = Result<(Arc<[u8]>, Put), (Cause, bool)>;
 
 impl LocalEngine {
     /// Starts tasks and takes in their ends until nothing runs and nothing may start. Gives the first failure.
@@ -117,7 +117,11 @@ impl LocalEngine {
                 let Some((id, attempt)) = run.next() else { break };
                 let (task, inputs) = (run.graph.task(id), run.inputs(id));
                 observer.event(&Event::Started { id, task, attempt });
-                let end = EndOfThread { id, ended: ended.clone() };
+                let ended = ended.clone();
+                // The receiver outlives every thread that has a sender; without it nobody waits for the message.
+                let end = AtEnd(move || {
+                    let _ = ended.send(id);
+                });
                 let cores = self.alone(threads.len(), run.ready.len());
                 let work = move || {
                     let _end = end;
@@ -156,20 +160,23 @@ impl LocalEngine {
     }
 }
 
-/// Tells the caller's thread that a task's thread ends, also when it ends by a panic.
-struct EndOfThread {
-    id: TaskId,
-    ended: mpsc::Sender<TaskId>,
-}
+/// Does something at the end of a thread, also when it ends by a panic.
+pub(crate) struct AtEnd<F: FnMut()>(pub(crate) F);
 
-impl Drop for EndOfThread {
+impl<F: FnMut()> Drop for AtEnd<F> {
     fn drop(&mut self) {
-        // The receiver outlives every thread that has a sender; without it nobody waits for the message.
-        let _ = self.ended.send(self.id);
+        self.0();
     }
 }
 
-fn attempt_task(id: TaskId, task: &Task, inputs: Vec<Input>, runner: &dyn Runner, results: &dyn Results) -> Outcome {
+/// Loads the inputs that are not in memory, runs the task and stores its result.
+pub(crate) fn attempt_task(
+    id: TaskId,
+    task: &Task,
+    inputs: Vec<Input>,
+    runner: &dyn Runner,
+    results: &dyn Results,
+) -> Outcome {
     let stored = |e: ResultsError| (Cause::Results(e), false);
     let mut loaded = Vec::with_capacity(inputs.len());
     for input in inputs {
@@ -196,7 +203,7 @@ fn attempt_task(id: TaskId, task: &Task, inputs: Vec<Input>, runner: &dyn Runner
 }
 
 /// An input of a task that starts.
-enum Input {
+pub(crate) enum Input {
     /// Made in this run and kept.
     Live(Arc<[u8]>),
     /// To be fetched from the store.
@@ -291,7 +298,7 @@ impl<'g> Run<'g> {
 }
 
 /// What a panic said.
-fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     if let Some(text) = payload.downcast_ref::<&str>() {
         (*text).into()
     } else if let Some(text) = payload.downcast_ref::<String>() {

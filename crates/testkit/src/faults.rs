@@ -175,6 +175,9 @@ impl StorageBackend for DiskFile {
 pub struct FaultyObjects {
     inner: Arc<dyn ObjectStore>,
     left: Arc<AtomicUsize>,
+    /// Of so many calls one fails, 0 for none.
+    every: Arc<AtomicUsize>,
+    calls: Arc<AtomicUsize>,
     lost: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
@@ -184,8 +187,25 @@ impl FaultyObjects {
         Self {
             inner: Arc::new(object_store::memory::InMemory::new()),
             left: Arc::new(AtomicUsize::new(usize::MAX)),
+            every: Arc::default(),
+            calls: Arc::default(),
             lost: Arc::default(),
         }
+    }
+
+    /// Lets one of `calls` reads and writes fail from now on, each for no reason that lasts.
+    pub fn fail_every(&self, calls: usize) {
+        self.every.store(calls, Ordering::SeqCst);
+    }
+
+    fn hiccup(&self) -> Result<()> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
+        let every = self.every.load(Ordering::SeqCst);
+        if every == 0 || !call.is_multiple_of(every) {
+            return Ok(());
+        }
+        let source = io::Error::new(io::ErrorKind::ConnectionReset, "the connection was reset");
+        Err(Error::Generic { store: "faulty objects", source: Box::new(source) })
     }
 
     /// Lets `puts` more objects in; later ones fail as on a full disk.
@@ -193,8 +213,9 @@ impl FaultyObjects {
         self.left.store(puts, Ordering::SeqCst);
     }
 
-    /// Lets objects in again.
+    /// Nothing fails any more.
     pub fn heal(&self) {
+        self.every.store(0, Ordering::SeqCst);
         self.left.store(usize::MAX, Ordering::SeqCst);
     }
 
@@ -219,6 +240,7 @@ impl fmt::Display for FaultyObjects {
 #[async_trait]
 impl ObjectStore for FaultyObjects {
     async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        self.hiccup()?;
         let left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
         if left.is_err() {
             *self.lost.lock().unwrap_or_else(PoisonError::into_inner).entry(location.to_string()).or_default() += 1;
@@ -233,6 +255,7 @@ impl ObjectStore for FaultyObjects {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.hiccup()?;
         self.inner.get_opts(location, options).await
     }
 

@@ -161,7 +161,7 @@ impl Prover<'_> {
             there.unwrap_or_else(|e| failed.replace(e).is_some())
         });
         if let Some(e) = failed {
-            return Err(e);
+            return Err(e.into());
         }
         let count = |kind| plan.steps.iter().filter(|s| s.kind == kind).count();
         let (buckets, merges, wraps) = (count(NodeKind::Bucket), count(NodeKind::Merge), count(NodeKind::Wrap));

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use evergrove_commit::batch::{Input, Plan, Step, Witness};
 use evergrove_commit::{BackendError, NodeProof, RecursionBackend, Vector};
+use evergrove_jobs::objects::{Objects, ObjectsError};
 use evergrove_jobs::{GraphError, Key, Put, Results, ResultsError, Runner, Task, TaskFailure, TaskGraph, TaskId};
 use evergrove_proof::{AppOutput, AppSpec, BatchProof, NodeKind};
 
 use super::proof_key;
 use crate::cluster::{Payload, Stated};
-use crate::store::{Objects, View};
+use crate::store::View;
 use crate::{BackendSpec, Error};
 
 /// The tasks of a plan from scratch: task n proves step n. Joins come before leaves.
@@ -192,9 +193,10 @@ impl<'a> Proofs<'a> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn failed(&self, key: &Key) -> impl FnOnce(Error) -> ResultsError + '_ {
+    fn failed(&self, key: &Key) -> impl FnOnce(ObjectsError) -> ResultsError + '_ {
         let context = format!("proof {key}");
         move |e| {
+            let e = Error::from(e);
             let text = e.to_string();
             self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
             ResultsError { context, source: text.into() }

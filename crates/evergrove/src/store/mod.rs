@@ -4,7 +4,6 @@ mod batches;
 mod changes;
 mod create;
 mod layout;
-mod objects;
 mod prune;
 mod view;
 mod write;
@@ -13,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use evergrove_commit::schema::Schema;
+use evergrove_jobs::objects::{ObjectStore, Objects};
 use evergrove_proof::{Commitment, SCHEME};
-use object_store::ObjectStore;
 use redb::{Database, ReadTransaction, ReadableDatabase};
 
 pub use batches::{BatchStatus, ProvenAt, Status};
@@ -26,7 +25,6 @@ pub use view::View;
 pub(crate) use batches::members_of;
 pub(crate) use changes::stage;
 pub(crate) use layout::{BackendRecord, BatchRecord, DATABASE, FORMAT, ProvenRecord};
-pub(crate) use objects::Objects;
 pub(crate) use view::split_slot;
 pub(crate) use write::WriteView;
 
@@ -138,7 +136,7 @@ impl Store {
         let database = options.open_database(dir, &file, false)?;
         let objects = match &options.objects {
             None => Objects::local(dir.join(OBJECTS))?,
-            Some(store) => Objects::new(store.clone(), store.to_string().into())?,
+            Some(store) => Objects::new(store.clone(), store.to_string())?,
         };
         let read = database.begin_read().map_err(|e| Error::database(dir)(e.into()))?;
         check_format(dir, &read)?;

@@ -1,0 +1,301 @@
+//! Looking at a queue, and interfering: for people and their tools, from any machine.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use bullmq::RetryOptions;
+
+use super::Config;
+use super::queue::{Connection, QueueError};
+use super::record::{self, RunRecord, RunState, parse_job};
+
+/// A state of jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// First in line: a job that was taken back from a silent worker.
+    Waiting,
+    /// Ready, by priority.
+    Prioritized,
+    /// Waits for the jobs that it needs.
+    WaitingChildren,
+    /// Waits for another attempt.
+    Delayed,
+    /// A worker does it.
+    Active,
+    /// Done. Only the roots of flows stay, until their run ends.
+    Completed,
+    /// Failed for good.
+    Failed,
+}
+
+impl State {
+    /// Every state.
+    pub const ALL: [Self; 7] = [
+        Self::Waiting,
+        Self::Prioritized,
+        Self::WaitingChildren,
+        Self::Delayed,
+        Self::Active,
+        Self::Completed,
+        Self::Failed,
+    ];
+
+    /// Its name in the queue.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "wait",
+            Self::Prioritized => "prioritized",
+            Self::WaitingChildren => "waiting-children",
+            Self::Delayed => "delayed",
+            Self::Active => "active",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The text names no state.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no state: use wait, prioritized, waiting-children, delayed, active, completed or failed")]
+pub struct UnknownState(pub String);
+
+impl FromStr for State {
+    type Err = UnknownState;
+
+    fn from_str(text: &str) -> Result<Self, UnknownState> {
+        Self::ALL.into_iter().find(|s| s.name() == text).ok_or_else(|| UnknownState(text.into()))
+    }
+}
+
+/// A job of the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobInfo {
+    /// Its name: run, planning and task, between hyphens.
+    pub name: String,
+    /// The task's kind.
+    pub kind: String,
+    /// What the result is stored under.
+    pub key: Option<String>,
+    /// Hash of the payload.
+    pub payload: Option<String>,
+    /// Keys of the inputs.
+    pub inputs: Vec<String>,
+    /// Where it stands, where that is known.
+    pub state: Option<State>,
+    /// Attempts that have ended.
+    pub attempts: u32,
+    /// Place in its run, from 1: lower is earlier.
+    pub priority: u32,
+    /// Why it failed, or empty.
+    pub failed_reason: String,
+    /// The worker that has or had it.
+    pub worker: Option<String>,
+    /// The job that needs its result.
+    pub parent: Option<String>,
+    /// When it was added, taken and ended, in milliseconds since 1970.
+    pub added_ms: u64,
+    /// When a worker took it.
+    pub taken_ms: Option<u64>,
+    /// When it ended.
+    pub ended_ms: Option<u64>,
+}
+
+/// What cleaning took away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Runs.
+    pub runs: usize,
+    /// Jobs.
+    pub jobs: usize,
+}
+
+/// A queue, as those see it who neither lead nor work. Calls block.
+pub struct Admin {
+    connection: Connection,
+}
+
+impl fmt::Debug for Admin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admin").field("queue", &self.connection.config).finish()
+    }
+}
+
+impl Admin {
+    /// Connects to a queue.
+    ///
+    /// # Errors
+    /// When the server does not answer or is refused.
+    pub fn connect(config: &Config) -> Result<Self, QueueError> {
+        Ok(Self { connection: Connection::open(config)? })
+    }
+
+    /// How many jobs there are in each state.
+    ///
+    /// # Errors
+    /// When the server does not answer, as of every call here.
+    pub fn counts(&self) -> Result<Vec<(State, u64)>, QueueError> {
+        let counts = self.connection.call("counting jobs", async || self.connection.queue.get_job_counts().await)?;
+        let count = |state| match state {
+            State::Waiting => counts.waiting + counts.paused,
+            State::Prioritized => counts.prioritized,
+            State::WaitingChildren => counts.waiting_children,
+            State::Delayed => counts.delayed,
+            State::Active => counts.active,
+            State::Completed => counts.completed,
+            State::Failed => counts.failed,
+        };
+        Ok(State::ALL.map(|state| (state, count(state))).to_vec())
+    }
+
+    /// How many workers wait for or do jobs, this queue's alone.
+    ///
+    /// # Errors
+    /// As [`Self::counts`].
+    pub fn workers(&self) -> Result<usize, QueueError> {
+        self.connection.call("counting workers", async || self.connection.queue.get_workers_count().await)
+    }
+
+    /// Every run that is known, oldest first.
+    ///
+    /// # Errors
+    /// As [`Self::counts`].
+    pub fn runs(&self) -> Result<Vec<RunRecord>, QueueError> {
+        record::read_all(&self.connection)
+    }
+
+    /// Up to `limit` jobs in a state, after the first `offset`.
+    ///
+    /// # Errors
+    /// As [`Self::counts`].
+    pub fn list(&self, state: State, offset: usize, limit: usize) -> Result<Vec<JobInfo>, QueueError> {
+        let Some(last) = limit.checked_sub(1) else { return Ok(Vec::new()) };
+        let (start, end) = (offset as i64, offset.saturating_add(last) as i64);
+        let queue = &self.connection.queue;
+        let jobs =
+            self.connection.call("listing jobs", async || queue.get_jobs(&[state.name()], start, end, true).await)?;
+        Ok(jobs.iter().map(|job| info(job, Some(state))).collect())
+    }
+
+    /// One job.
+    ///
+    /// # Errors
+    /// [`QueueError::Unknown`].
+    pub fn show(&self, name: &str) -> Result<JobInfo, QueueError> {
+        let queue = &self.connection.queue;
+        let found = self.connection.call("reading a job", async || queue.get_job(name).await)?;
+        let job = found.ok_or_else(|| self.unknown("job", name))?;
+        let state = self.connection.call("asking for a job", async || queue.get_job_state(name).await)?;
+        Ok(info(&job, state.as_str().parse().ok()))
+    }
+
+    /// Lets a failed job run again, with all its attempts: its result is there for the next run of the graph. Says whether the
+    /// job had failed.
+    ///
+    /// # Errors
+    /// [`QueueError::Unknown`].
+    pub fn retry(&self, name: &str) -> Result<bool, QueueError> {
+        if self.show(name)?.state != Some(State::Failed) {
+            return Ok(false);
+        }
+        let queue = &self.connection.queue;
+        self.connection.call("retrying a job", async || {
+            let Some(mut job) = queue.get_job(name).await? else { return Ok(()) };
+            job.retry("failed", Some(RetryOptions { reset_attempts_made: true, reset_attempts_started: true })).await
+        })?;
+        Ok(true)
+    }
+
+    /// Stops a run: its leader starts nothing more and ends. A run whose leader is gone loses the jobs that wait. Jobs that run
+    /// end by themselves, and their results stay.
+    ///
+    /// # Errors
+    /// [`QueueError::Unknown`].
+    pub fn cancel(&self, run: &str) -> Result<(), QueueError> {
+        let mut record = self.record(run)?;
+        if record.state != RunState::Running {
+            return Ok(());
+        }
+        record::cancel(&self.connection, run)?;
+        if record.is_abandoned() {
+            self.remove(&HashSet::from([run]))?;
+            record.state = RunState::Cancelled;
+            record::write(&self.connection, &record)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets runs that have ended, or whose leader is gone, and was last heard of longer ago than `grace`, with all their
+    /// jobs that are not running. Results stay: they are the object store's.
+    ///
+    /// # Errors
+    /// As [`Self::counts`].
+    pub fn clean(&self, grace: Duration) -> Result<Cleaned, QueueError> {
+        let before = record::now_ms().saturating_sub(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
+        let ended = |r: &RunRecord| (r.state != RunState::Running || r.is_abandoned()) && r.seen_ms <= before;
+        let records: Vec<_> = self.runs()?.into_iter().filter(ended).collect();
+        if records.is_empty() {
+            return Ok(Cleaned::default());
+        }
+        let jobs = self.remove(&records.iter().map(|r| r.run.as_str()).collect())?;
+        for record in &records {
+            record::forget(&self.connection, &record.run)?;
+        }
+        Ok(Cleaned { runs: records.len(), jobs })
+    }
+
+    /// A run.
+    ///
+    /// # Errors
+    /// [`QueueError::Unknown`].
+    pub fn record(&self, run: &str) -> Result<RunRecord, QueueError> {
+        self.runs()?.into_iter().find(|r| r.run == run).ok_or_else(|| self.unknown("run", run))
+    }
+
+    /// Removes the jobs of runs that are not running, those that need others first.
+    fn remove(&self, runs: &HashSet<&str>) -> Result<usize, QueueError> {
+        let states: Vec<_> = State::ALL.iter().filter(|s| **s != State::Active).map(|s| s.name()).collect();
+        let queue = &self.connection.queue;
+        let found = self.connection.call("listing jobs", async || queue.get_ranges(&states, 0, -1, true).await)?;
+        let mut jobs: Vec<_> = found
+            .iter()
+            .filter_map(|name| parse_job(name).filter(|(run, ..)| runs.contains(run)).map(|(_, n, id)| (n, id, name)))
+            .collect();
+        jobs.sort_unstable_by(|a, b| b.cmp(a));
+        let names: Vec<_> = jobs.into_iter().map(|(.., name)| name.clone()).collect();
+        self.connection.remove(&names)?;
+        Ok(names.len())
+    }
+
+    fn unknown(&self, what: &'static str, id: &str) -> QueueError {
+        QueueError::Unknown { what, id: id.into(), queue: self.connection.config.queue.clone() }
+    }
+}
+
+fn info(job: &bullmq::Job, state: Option<State>) -> JobInfo {
+    let text = |name: &str| job.data().get(name).and_then(|v| v.as_str()).map(str::to_owned);
+    let inputs = job.data().get("inputs").and_then(|v| v.as_array());
+    JobInfo {
+        name: job.id().into(),
+        kind: job.name().into(),
+        key: text("key"),
+        payload: text("payload"),
+        inputs: inputs.into_iter().flatten().filter_map(|v| v.as_str()).map(str::to_owned).collect(),
+        state,
+        attempts: job.attempts_made(),
+        priority: job.priority(),
+        failed_reason: job.failed_reason().into(),
+        worker: job.processed_by().map(str::to_owned),
+        parent: job.parent().map(|p| p.id.clone()),
+        added_ms: job.timestamp(),
+        taken_ms: job.processed_on(),
+        ended_ms: job.finished_on(),
+    }
+}

@@ -1,0 +1,370 @@
+//! A run whose tasks are done by workers elsewhere.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+
+use bullmq::{JobState, QueueEvent, QueueEvents, QueueEventsOptions};
+
+use super::PREFIX;
+use super::hands::{Outcome, Retry};
+use super::pieces::{Piece, Plan};
+use super::queue::{self, QueueError};
+use super::record::{self, RunRecord, RunState, job_name, parse_job};
+use super::standing::{Run, Standing};
+use super::upload::{not_stored, prepare};
+use super::worker::DAMAGED;
+use crate::objects::Objects;
+use crate::{Cause, Put, Report, RunError, TaskFailure, TaskId};
+
+/// How often the leader says that it is alive, and asks for what events may not have told.
+const TICK: Duration = Duration::from_secs(1);
+/// Results that are taken over at once: most of the time of each is waiting.
+const TAKERS: usize = 8;
+/// Events that the server keeps for leaders that are slow to read: some 150 bytes each.
+const EVENTS: usize = 100_000;
+/// Failed jobs among which the first cause is looked for.
+const FAILED: i64 = 1000;
+
+/// What the leader is told.
+enum Message {
+    Event(QueueEvent),
+    /// A result has been taken over, or not.
+    Taken(TaskId, Result<usize, Untaken>),
+}
+
+/// Why a result was not taken over.
+enum Untaken {
+    /// It is not there, or not accepted: it has to be made again.
+    Again(String),
+    /// It can not be read or stored.
+    Failed(Cause),
+}
+
+/// Why a generation of jobs came to an end.
+enum End {
+    /// Everything is done, or nothing more may start.
+    Over,
+    /// What is left has to be planned anew.
+    Again(String),
+}
+
+/// One planning of what is left.
+struct Generation {
+    number: u32,
+    plan: Plan,
+    /// Flows that have not been added.
+    pieces: VecDeque<Piece>,
+    /// Flows whose root has not ended, by their root.
+    open: HashMap<TaskId, Piece>,
+}
+
+struct Leader<'e> {
+    run: &'e Run<'e>,
+    standing: Standing<'e>,
+    objects: &'e Objects,
+    told: mpsc::Receiver<Message>,
+    take: mpsc::Sender<TaskId>,
+    /// Results that are being taken over, and whether another than the run's worker had made them.
+    taking: HashMap<TaskId, bool>,
+    record: RunRecord,
+    ticked: Instant,
+}
+
+/// Runs the tasks by workers that share the queue and `objects`.
+pub(super) fn work<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    run: &'env Run<'env>,
+    standing: Standing<'env>,
+    objects: &'env Objects,
+) -> Result<Report, RunError> {
+    let engine_error = |e: QueueError| RunError::Engine(Box::new(e));
+    let (tell, told) = mpsc::channel();
+    let (take, taken) = mpsc::channel();
+    let _events = listen(run, tell.clone()).map_err(engine_error)?;
+    let taken = Arc::new(Mutex::new(taken));
+    for _ in 0..TAKERS {
+        let (taken, tell) = (taken.clone(), tell.clone());
+        scope.spawn(move || taker(run, objects, &taken, &tell));
+    }
+    let last = standing.left().last().copied().unwrap_or(TaskId(0));
+    let root = run.graph.task(run.graph.root().unwrap_or(last));
+    let record = RunRecord::new(&run.name, &root.key, root.kind, &standing.report);
+    let (taking, ticked) = (HashMap::new(), Instant::now());
+    let mut leader = Leader { run, standing, objects, told, take, taking, record, ticked };
+    let outcome = leader.work();
+    // Takers end with the sender of their work; the record is for others, and a lost one harms nobody.
+    let _ = leader.end();
+    let Leader { standing, .. } = leader;
+    outcome.map_err(engine_error)?;
+    standing.outcome()
+}
+
+impl Leader<'_> {
+    /// Plans and waits, as often as results turn out to be damaged.
+    fn work(&mut self) -> Result<(), QueueError> {
+        record::write(self.run.connection, &self.record)?;
+        for number in 0..self.run.attempts {
+            let todo = self.standing.left();
+            let plan = Plan::new(self.run.graph, &todo, self.run.piece);
+            let roots: HashSet<_> = plan.pieces.iter().map(Piece::root).collect();
+            let pieces = plan.pieces.iter().cloned().collect();
+            let end = self.generation(&mut Generation { number, plan, pieces, open: HashMap::new() })?;
+            // Done jobs vanish, but for the roots of flows.
+            self.remove(number, todo.into_iter().filter(|id| self.standing.is_wanted(*id) || roots.contains(id)))?;
+            match end {
+                End::Over => return Ok(()),
+                End::Again(cause) if number + 1 == self.run.attempts => {
+                    let id = self.standing.left().first().copied().unwrap_or(TaskId(0));
+                    let cause = format!("planned {} times, and again: {cause}", number + 1);
+                    self.standing.failed(id, number + 1, Cause::Error(cause.into()));
+                }
+                End::Again(_) => self.record.replans += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the flows of a generation and follows them to their end.
+    fn generation(&mut self, generation: &mut Generation) -> Result<End, QueueError> {
+        loop {
+            if self.standing.is_complete() || self.standing.is_stopping() {
+                return Ok(End::Over);
+            }
+            let message = match generation.pieces.pop_front() {
+                Some(piece) => {
+                    self.add(generation, piece)?;
+                    self.told.try_recv().ok()
+                }
+                None => self.told.recv_timeout(TICK).ok(),
+            };
+            let mut next = message;
+            while let Some(message) = next {
+                if let Some(cause) = self.handle(generation, message)? {
+                    return Ok(End::Again(cause));
+                }
+                if self.standing.is_complete() || self.standing.is_stopping() {
+                    return Ok(End::Over);
+                }
+                next = self.told.try_recv().ok();
+            }
+            if self.ticked.elapsed() >= TICK {
+                self.ticked = Instant::now();
+                if let Some(cause) = self.tick(generation)? {
+                    return Ok(End::Again(cause));
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, generation: &mut Generation, piece: Piece) -> Result<(), QueueError> {
+        let run = self.run;
+        match prepare(run, &self.standing, self.objects, &piece) {
+            Ok(prepared) => {
+                let plan = &generation.plan;
+                run.add(plan, &piece, generation.number, &|id| prepared.data(run, plan, id))?;
+                generation.open.insert(piece.root(), piece);
+            }
+            Err((id, cause)) => self.standing.failed(id, 1, cause),
+        }
+        Ok(())
+    }
+
+    /// Takes note of a message. Gives the reason to plan anew, if there is one.
+    fn handle(&mut self, generation: &mut Generation, message: Message) -> Result<Option<String>, QueueError> {
+        let event = match message {
+            Message::Event(event) => event,
+            Message::Taken(id, outcome) => {
+                let already = self.taking.remove(&id).unwrap_or(false);
+                return Ok(match outcome {
+                    Ok(bytes) => {
+                        self.standing.finished(id, bytes, if already { Put::AlreadyThere } else { Put::Stored });
+                        None
+                    }
+                    Err(Untaken::Again(cause)) => Some(cause),
+                    Err(Untaken::Failed(cause)) => {
+                        self.standing.failed(id, 1, cause);
+                        None
+                    }
+                });
+            }
+        };
+        let Some((name, number, id)) = event.job_id().and_then(parse_job) else { return Ok(None) };
+        if name != self.run.name || !self.standing.is_wanted(id) {
+            return Ok(None);
+        }
+        match event {
+            QueueEvent::Active { .. } => self.standing.started(id, None),
+            QueueEvent::Progress { data, .. } => {
+                if let Ok(Retry { attempt, cause }) = serde_json::from_value(data) {
+                    self.standing.retrying(id, attempt, &cause);
+                }
+            }
+            // Of an earlier planning too: a late result is a result.
+            QueueEvent::Completed { return_value, .. } => {
+                let already = serde_json::from_str::<Outcome>(&return_value).is_ok_and(|o| o.already);
+                self.take(id, already);
+                if number == generation.number
+                    && let Some(piece) = generation.open.remove(&id)
+                {
+                    // Events come in order: what is not known to be done by now has lost its event.
+                    piece.tasks.iter().for_each(|id| self.take(*id, false));
+                }
+            }
+            QueueEvent::Failed { failed_reason, .. } if number == generation.number => {
+                return self.failed(id, number, failed_reason);
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Has the result of a task taken over, unless it is.
+    fn take(&mut self, id: TaskId, already: bool) {
+        if self.standing.is_wanted(id) && !self.taking.contains_key(&id) {
+            self.taking.insert(id, already);
+            // The receivers outlive the leader's work.
+            let _ = self.take.send(id);
+        }
+    }
+
+    /// Takes note of a job that failed for good. Gives the reason to plan anew, if there is one.
+    fn failed(&mut self, id: TaskId, number: u32, reason: String) -> Result<Option<String>, QueueError> {
+        if is_consequence(&reason) {
+            return Ok(None);
+        }
+        if reason.starts_with(DAMAGED) {
+            return Ok(Some(reason));
+        }
+        let name = job_name(&self.run.name, number, id);
+        let queue = &self.run.connection.queue;
+        let job = self.run.connection.call("reading a job", async || queue.get_job(&name).await)?;
+        let attempts = job.map_or(1, |j| j.attempts_made().max(1));
+        self.standing.failed(id, attempts, Cause::Error(reason.into()));
+        Ok(None)
+    }
+
+    /// Says that the leader is alive, and looks for ends of flows that no event has told of.
+    fn tick(&mut self, generation: &mut Generation) -> Result<Option<String>, QueueError> {
+        let connection = self.run.connection;
+        let report = &self.standing.report;
+        (self.record.done, self.record.retries) = (report.done, report.retries);
+        self.record.seen_ms = record::now_ms();
+        record::write(connection, &self.record)?;
+        self.standing.cancelled |= record::is_cancelled(connection, &self.run.name)?;
+        let roots: Vec<_> = generation.open.keys().copied().collect();
+        for root in roots {
+            let name = job_name(&self.run.name, generation.number, root);
+            let state = connection.call("asking for a job", async || connection.queue.get_job_state(&name).await)?;
+            match state {
+                JobState::Completed => {
+                    if let Some(piece) = generation.open.remove(&root) {
+                        piece.tasks.iter().for_each(|id| self.take(*id, false));
+                    }
+                }
+                JobState::Failed => return self.find_cause(generation.number, root),
+                JobState::Unknown => return Ok(Some(format!("job {name} has vanished from the queue"))),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Looks for the failure that made the root of a flow fail.
+    fn find_cause(&mut self, number: u32, root: TaskId) -> Result<Option<String>, QueueError> {
+        let connection = self.run.connection;
+        let jobs = connection.call("reading failed jobs", async || connection.queue.get_failed(0, FAILED).await)?;
+        let causes = jobs.iter().filter(|j| !is_consequence(j.failed_reason())).filter_map(|j| {
+            let (name, generation, id) = parse_job(j.id())?;
+            (name == self.run.name && generation == number).then(|| (id, j.failed_reason().to_owned(), j.finished_on()))
+        });
+        let first = causes.min_by_key(|(.., finished)| *finished);
+        let (id, reason, _) = first.unwrap_or_else(|| (root, "a job failed, and its cause is lost".into(), None));
+        self.failed(id, number, reason)
+    }
+
+    /// Removes jobs, from the root down, so that none is released by the removal of another. Those that run stay and end by
+    /// themselves.
+    fn remove(&self, number: u32, ids: impl DoubleEndedIterator<Item = TaskId>) -> Result<(), QueueError> {
+        let names: Vec<_> = ids.rev().map(|id| job_name(&self.run.name, number, id)).collect();
+        self.run.connection.remove(&names)
+    }
+
+    /// Notes the end of the run for others.
+    fn end(&mut self) -> Result<(), QueueError> {
+        let report = &self.standing.report;
+        (self.record.done, self.record.retries) = (report.done, report.retries);
+        self.record.cause = self.standing.cause();
+        self.record.seen_ms = record::now_ms();
+        self.record.state = match &self.record.cause {
+            Some(_) => RunState::Failed,
+            None if self.standing.is_complete() => RunState::Done,
+            None => RunState::Cancelled,
+        };
+        record::write(self.run.connection, &self.record)
+    }
+}
+
+/// True of the reason that a job fails with because one that it needs has failed.
+fn is_consequence(reason: &str) -> bool {
+    reason.starts_with(&format!("child {PREFIX}:")) && reason.ends_with(" failed")
+}
+
+/// Has the queue's events sent as messages, from now on.
+fn listen(run: &Run<'_>, tell: mpsc::Sender<Message>) -> Result<Arc<QueueEvents>, QueueError> {
+    let connection = run.connection;
+    let keys = connection.queue.keys();
+    connection
+        .command::<()>("setting up events", redis::cmd("HSET").arg(keys.meta()).arg("opts.maxLenEvents").arg(EVENTS))?;
+    let newest: Vec<(String, HashMap<String, String>)> = connection
+        .command("reading events", redis::cmd("XREVRANGE").arg(keys.events()).arg("+").arg("-").arg("COUNT").arg(1))?;
+    let config = &connection.config;
+    let options = QueueEventsOptions {
+        connection: config.redis.options(),
+        prefix: PREFIX.into(),
+        last_event_id: Some(newest.first().map_or("0-0".into(), |(id, _)| id.clone())),
+        ..QueueEventsOptions::default()
+    };
+    let events = connection.runtime().block_on(QueueEvents::with_options(&config.queue, options));
+    let events = Arc::new(events.map_err(queue::call(config, "listening to events"))?);
+    let listening = events.clone();
+    connection.runtime().spawn(async move {
+        while let Some(entry) = listening.next_event().await {
+            if tell.send(Message::Event(entry.event)).is_err() {
+                break;
+            }
+        }
+    });
+    Ok(events)
+}
+
+/// Takes over results until there is no leader.
+fn taker(run: &Run<'_>, objects: &Objects, work: &Mutex<mpsc::Receiver<TaskId>>, tell: &mpsc::Sender<Message>) {
+    loop {
+        let next = work.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(id) = next else { return };
+        if tell.send(Message::Taken(id, take_over(run, objects, id))).is_err() {
+            return;
+        }
+    }
+}
+
+/// Judges the result of a task and stores it with the others of the run.
+fn take_over(run: &Run<'_>, objects: &Objects, id: TaskId) -> Result<usize, Untaken> {
+    let task = run.graph.task(id);
+    let failed = |e| Untaken::Failed(not_stored(e));
+    let Some(bytes) = objects.get(&task.key).map_err(failed)? else {
+        return Err(Untaken::Again(format!("the result of {} {} is not in the object store", task.kind, task.key)));
+    };
+    let judged = catch_unwind(AssertUnwindSafe(|| run.runner.check(id, task, &bytes)));
+    let judged = judged.unwrap_or_else(|_| Err(TaskFailure::permanent("the check panicked")));
+    if let Err(TaskFailure { error, .. }) = judged {
+        objects.delete(&task.key).map_err(failed)?;
+        return Err(Untaken::Again(format!("the result of {} {} is not accepted: {error}", task.kind, task.key)));
+    }
+    let bytes: Arc<[u8]> = bytes.into();
+    run.results.put(&task.key, &bytes).map_err(|e| Untaken::Failed(Cause::Results(e)))?;
+    Ok(bytes.len())
+}

@@ -1,0 +1,151 @@
+//! What takes jobs from the queue, in a worker and in a leader that works by itself.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use bullmq::worker::{CancellationToken, WorkerEvent};
+use bullmq::{Job, JobProgress, WorkerOptions};
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use super::PREFIX;
+use super::queue::{self, Connection, QueueError};
+use super::record::now_ms;
+
+/// How often a job may be taken from a worker that has fallen silent; once more, and it is taken for what silences them.
+const STALLS: u32 = 3;
+/// Pause before a job is looked at again whose inputs are not there yet.
+const LATER_MS: u64 = 100;
+
+/// A job that has been taken from the queue and waits for its answer. Its lock is renewed until then.
+pub(super) struct Handed {
+    pub(super) name: String,
+    pub(super) kind: String,
+    pub(super) data: serde_json::Value,
+    /// Counts from 1.
+    pub(super) attempt: u32,
+    answer: oneshot::Sender<Answer>,
+}
+
+impl Handed {
+    /// Ends the job.
+    pub(super) fn answer(self, answer: Answer) {
+        // Without a receiver the connection is gone, and another worker gets the job.
+        let _ = self.answer.send(answer);
+    }
+}
+
+/// How a job ends.
+pub(super) enum Answer {
+    /// Well.
+    Done(Outcome),
+    /// With an error that may pass: it is tried again while it has attempts.
+    Retry(String),
+    /// With an error that stays.
+    Failed(String),
+    /// Not yet: its inputs are not there.
+    Later,
+}
+
+/// What a job leaves in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Outcome {
+    /// Size of the result.
+    pub(super) bytes: usize,
+    /// Another had stored it.
+    pub(super) already: bool,
+}
+
+/// An attempt that failed and will be followed by another, as progress of its job.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Retry {
+    pub(super) attempt: u32,
+    pub(super) cause: String,
+}
+
+/// The queue's worker in this process.
+pub(super) struct Hands {
+    worker: Arc<bullmq::Worker>,
+}
+
+impl Hands {
+    /// Takes up to `concurrency` jobs at once, and tells of each, and of what happens in the queue's library.
+    pub(super) fn start<M: Send + 'static>(
+        connection: &Connection,
+        name: &str,
+        concurrency: usize,
+        tell: &mpsc::Sender<M>,
+        handed: fn(Handed) -> M,
+        happened: fn(WorkerEvent) -> Option<M>,
+    ) -> Result<Self, QueueError> {
+        let config = &connection.config;
+        let mut options = WorkerOptions::new()
+            .connection(config.redis.options())
+            .prefix(PREFIX)
+            .name(name)
+            .concurrency(concurrency)
+            .lock_duration(config.lock)
+            .lock_renew_time(config.lock / 3)
+            .stalled_interval((config.lock / 2).max(Duration::from_millis(1)))
+            .max_stalled_count(STALLS)
+            .run_retry_delay(Duration::from_millis(500));
+        // In seconds, and at least one: how long it takes to notice that the worker is to end.
+        options.drain_delay = 1;
+        let ask = tell.clone();
+        let process = move |mut job: Job, _: CancellationToken| {
+            let ask = ask.clone();
+            async move {
+                let (answer, answered) = oneshot::channel();
+                let attempt = job.attempts_made() + 1;
+                let (name, kind, data) = (job.id().to_owned(), job.name().to_owned(), job.data().clone());
+                let stopped = || bullmq::Error::Unrecoverable("the run has been stopped".into());
+                ask.send(handed(Handed { name, kind, data, attempt, answer })).map_err(|_| stopped())?;
+                match answered.await {
+                    Ok(Answer::Done(outcome)) => Ok(serde_json::to_value(outcome)?),
+                    Ok(Answer::Retry(cause)) => {
+                        if attempt < job.opts().attempts.unwrap_or(1) {
+                            let retry = Retry { attempt, cause: cause.clone() };
+                            // Only told; the attempt itself is counted by the queue.
+                            let _ = job.update_progress(JobProgress::Object(serde_json::to_value(retry)?)).await;
+                        }
+                        Err(bullmq::Error::ProcessingError(cause))
+                    }
+                    Ok(Answer::Failed(cause)) => Err(bullmq::Error::Unrecoverable(cause)),
+                    Ok(Answer::Later) => {
+                        job.move_to_delayed(now_ms() + LATER_MS).await?;
+                        Err(bullmq::Error::Delayed)
+                    }
+                    Err(_) => Err(stopped()),
+                }
+            }
+        };
+        let (runtime, failed) = (connection.runtime(), queue::call(config, "starting a worker"));
+        let worker = runtime.block_on(bullmq::Worker::with_options(&config.queue, process, options)).map_err(failed)?;
+        let worker = Arc::new(worker);
+        let (events, tell) = (worker.clone(), tell.clone());
+        runtime.spawn(async move {
+            while let Some(event) = events.next_event().await {
+                if happened(event).is_some_and(|message| tell.send(message).is_err()) {
+                    break;
+                }
+            }
+        });
+        Ok(Self { worker })
+    }
+
+    /// Takes no more jobs.
+    pub(super) fn pause(&self) {
+        self.worker.pause();
+    }
+
+    /// Takes no more jobs, and gives those that are running `patience` to end. Jobs go on being answered meanwhile.
+    pub(super) fn close(&self, connection: &Connection, patience: Duration) -> tokio::task::JoinHandle<()> {
+        let worker = self.worker.clone();
+        let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        connection.runtime().spawn(async move {
+            // It never fails.
+            let _ = worker.close(patience).await;
+        })
+    }
+}

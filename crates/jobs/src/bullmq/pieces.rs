@@ -1,0 +1,259 @@
+//! Graphs cut into flows.
+
+use std::collections::HashMap;
+
+use bullmq::{FlowJob, JobOptions};
+
+use crate::{TaskGraph, TaskId};
+
+/// Jobs of one flow: a flow is added in one transaction, during which Redis does nothing else.
+pub(super) const PIECE: usize = 4096;
+/// Levels of one flow: the queue's library adds flows by recursion.
+const DEPTH: usize = 128;
+/// The number of the lowest priority that the queue knows.
+const LOWEST: u64 = 1 << 21;
+
+/// The tasks of one flow, a tree: ascending, so that its root is the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) tasks: Vec<TaskId>,
+}
+
+impl Piece {
+    pub(super) fn root(&self) -> TaskId {
+        self.tasks[self.tasks.len() - 1]
+    }
+}
+
+/// A plan of flows for the tasks that have to run.
+///
+/// A job of a flow has one parent; a task that several tasks need is the child of the first of them, and the others look for
+/// its result when they start ([`Plan::is_shared`]).
+///
+/// Flows are added from the leaves to the root. The root of a flow is there when the flow above it is added, which names it as
+/// a child, and the queue hangs it there, whether it is waiting, running or done.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// In the order in which they are added.
+    pub(super) pieces: Vec<Piece>,
+    nodes: HashMap<TaskId, Node>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Node {
+    children: Vec<TaskId>,
+    parent: Option<TaskId>,
+    /// Place among all tasks by priority, from 1.
+    rank: u32,
+    /// The task needs one that is another's child.
+    shared: bool,
+    is_piece: bool,
+}
+
+impl Plan {
+    /// Cuts the tasks `todo`, which ascend.
+    pub(super) fn new(graph: &TaskGraph, todo: &[TaskId], piece: usize) -> Self {
+        let mut nodes: HashMap<TaskId, Node> = todo.iter().map(|id| (*id, Node::default())).collect();
+        for id in todo {
+            let mut deps = graph.task(*id).deps.clone();
+            deps.sort_unstable();
+            deps.dedup();
+            for dep in deps {
+                let Some(child) = nodes.get_mut(&dep) else { continue };
+                let free = child.parent.is_none();
+                if free {
+                    child.parent = Some(*id);
+                }
+                let node = nodes.entry(*id).or_default();
+                if free {
+                    node.children.push(dep);
+                } else {
+                    node.shared = true;
+                }
+            }
+        }
+        let mut order = todo.to_vec();
+        order.sort_unstable_by_key(|id| (-i64::from(graph.task(*id).priority), *id));
+        for (place, id) in order.iter().enumerate() {
+            // Beyond as many tasks as there are priorities, neighbours share one.
+            let rank =
+                if (todo.len() as u64) < LOWEST { place as u64 } else { place as u64 * LOWEST / todo.len() as u64 };
+            nodes.entry(*id).or_default().rank = rank.min(LOWEST - 1) as u32 + 1;
+        }
+        let pieces = cut(&mut nodes, todo, piece);
+        Self { pieces, nodes }
+    }
+
+    /// True when the task may start before all of its inputs are there.
+    pub(super) fn is_shared(&self, id: TaskId) -> bool {
+        self.nodes[&id].shared
+    }
+
+    /// The flow of a piece; `data` gives a job's data.
+    pub(super) fn flow(
+        &self,
+        piece: &Piece,
+        queue: &str,
+        graph: &TaskGraph,
+        options: &dyn Fn(TaskId) -> JobOptions,
+        data: &dyn Fn(TaskId) -> serde_json::Value,
+    ) -> Option<FlowJob> {
+        let mut made: HashMap<TaskId, FlowJob> = HashMap::new();
+        let job = |id: TaskId| FlowJob {
+            name: graph.task(id).kind.into(),
+            queue_name: queue.into(),
+            data: data(id),
+            opts: Some(self.options(id, options(id))),
+            prefix: None,
+            children: None,
+        };
+        for id in &piece.tasks {
+            let children = &self.nodes[id].children;
+            // The root of another flow is in the queue: to name it is to hang it here.
+            let children: Vec<_> = children.iter().map(|c| made.remove(c).unwrap_or_else(|| job(*c))).collect();
+            made.insert(*id, FlowJob { children: Some(children).filter(|c| !c.is_empty()), ..job(*id) });
+        }
+        made.remove(&piece.root())
+    }
+
+    fn options(&self, id: TaskId, mut options: JobOptions) -> JobOptions {
+        let node = &self.nodes[&id];
+        options.priority = Some(node.rank);
+        options.fail_parent_on_failure = Some(node.parent.is_some());
+        // The root of a flow stays until the run ends, so that the flow above finds it.
+        options.remove_on_complete = Some(bullmq::types::RemoveOnFinish::Bool(!node.is_piece));
+        options
+    }
+}
+
+fn cut(nodes: &mut HashMap<TaskId, Node>, todo: &[TaskId], piece: usize) -> Vec<Piece> {
+    let mut sizes: HashMap<TaskId, (usize, usize)> = HashMap::new();
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut piece_of: HashMap<TaskId, usize> = HashMap::new();
+    for id in todo {
+        let node = &nodes[id];
+        let whole = node.children.iter().filter(|c| !nodes[c].is_piece);
+        let (size, depth) = whole.fold((1, 1), |(size, depth), c| (size + sizes[c].0, depth.max(sizes[c].1 + 1)));
+        sizes.insert(*id, (size, depth));
+        if size >= piece || depth >= DEPTH || node.parent.is_none() {
+            nodes.entry(*id).or_default().is_piece = true;
+            piece_of.insert(*id, pieces.len());
+            pieces.push(Piece { tasks: Vec::with_capacity(size) });
+        }
+    }
+    // A parent comes after its children, so that it has its piece before they look for it.
+    for id in todo.iter().rev() {
+        let own = piece_of.get(id).copied();
+        let Some(index) = own.or_else(|| piece_of.get(&nodes[id].parent?).copied()) else { continue };
+        piece_of.insert(*id, index);
+        pieces[index].tasks.push(*id);
+    }
+    pieces.iter_mut().for_each(|p| p.tasks.reverse());
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::{Key, Task};
+
+    fn add(graph: &mut TaskGraph, priority: i32, deps: &[usize]) -> TaskId {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&(graph.len() as u64).to_le_bytes());
+        let deps = deps.iter().map(|d| TaskId(*d)).collect();
+        graph.add(Task { key: Key(key), kind: "task", priority, deps }).expect("valid")
+    }
+
+    fn tree(graph: &mut TaskGraph, depth: usize) -> usize {
+        let deps = if depth == 0 { vec![] } else { vec![tree(graph, depth - 1), tree(graph, depth - 1)] };
+        add(graph, depth as i32, &deps).0
+    }
+
+    fn all(graph: &TaskGraph) -> Vec<TaskId> {
+        graph.iter().map(|(id, _)| id).collect()
+    }
+
+    /// Every task is in one piece, pieces are of the size asked for, children's pieces come first.
+    fn check(graph: &TaskGraph, todo: &[TaskId], size: usize) -> Plan {
+        let plan = Plan::new(graph, todo, size);
+        let mut seen = HashSet::new();
+        for piece in &plan.pieces {
+            assert!(piece.tasks.len() <= 2 * size + 1, "{} tasks in a piece", piece.tasks.len());
+            for id in &piece.tasks {
+                assert!(seen.insert(*id), "{id:?} is in two pieces");
+                assert!(plan.nodes[id].children.iter().all(|c| seen.contains(c)), "{id:?} comes before a child");
+            }
+        }
+        assert_eq!(seen.len(), todo.len());
+        plan
+    }
+
+    #[test]
+    fn trees_are_cut_into_pieces() {
+        let mut graph = TaskGraph::new();
+        tree(&mut graph, 9);
+        for (size, pieces) in [(1, 1023), (64, 16), (1023, 1), (5000, 1)] {
+            assert!(check(&graph, &all(&graph), size).pieces.len() <= pieces);
+        }
+        let some: Vec<_> = all(&graph).into_iter().filter(|id| id.0 % 3 > 0).collect();
+        check(&graph, &some, 10);
+        assert!(Plan::new(&graph, &[], 10).pieces.is_empty());
+    }
+
+    #[test]
+    fn chains_are_cut_by_depth() {
+        let mut graph = TaskGraph::new();
+        add(&mut graph, 0, &[]);
+        (0..1000).for_each(|n| drop(add(&mut graph, 0, &[n])));
+        let plan = check(&graph, &all(&graph), PIECE);
+        assert!(plan.pieces.iter().all(|p| p.tasks.len() <= DEPTH));
+    }
+
+    #[test]
+    fn a_result_that_many_need_has_one_parent() {
+        let mut graph = TaskGraph::new();
+        let leaf = add(&mut graph, 0, &[]);
+        let (left, right) = (add(&mut graph, 0, &[0, 0]), add(&mut graph, 0, &[0]));
+        let root = add(&mut graph, 0, &[1, 2]);
+        let plan = check(&graph, &all(&graph), PIECE);
+        assert_eq!(plan.nodes[&leaf].parent, Some(left));
+        assert_eq!([leaf, left, right, root].map(|id| plan.is_shared(id)), [false, false, true, false]);
+    }
+
+    #[test]
+    fn ranks_follow_priority_and_then_order() {
+        let mut graph = TaskGraph::new();
+        for priority in [3, 1, 2, 3, i32::MIN, i32::MAX] {
+            add(&mut graph, priority, &[]);
+        }
+        let plan = Plan::new(&graph, &all(&graph), PIECE);
+        let ranks: Vec<_> = all(&graph).iter().map(|id| plan.nodes[id].rank).collect();
+        assert_eq!(ranks, [2, 5, 4, 3, 6, 1]);
+    }
+
+    #[test]
+    fn a_flow_names_the_roots_of_those_below() {
+        let mut graph = TaskGraph::new();
+        tree(&mut graph, 3);
+        let plan = Plan::new(&graph, &all(&graph), 7);
+        assert_eq!(plan.pieces.len(), 3);
+        let options = |id: TaskId| JobOptions::new().job_id(format!("run-{}", id.0));
+        let data = |id: TaskId| serde_json::json!(id.0);
+        let top = plan.flow(&plan.pieces[2], "queue", &graph, &options, &data).expect("has a root");
+        let children = top.children.expect("has children");
+        let kept = |job: &FlowJob| {
+            matches!(
+                job.opts.as_ref().and_then(|o| o.remove_on_complete.clone()),
+                Some(bullmq::types::RemoveOnFinish::Bool(false))
+            )
+        };
+        assert_eq!(children.iter().map(|c| c.data.clone()).collect::<Vec<_>>(), [6, 13]);
+        assert!(children.iter().all(|c| c.children.is_none() && kept(c)));
+        let below = plan.flow(&plan.pieces[0], "queue", &graph, &options, &data).expect("has a root");
+        assert_eq!(below.opts.as_ref().and_then(|o| o.job_id.clone()).as_deref(), Some("run-6"));
+        let inner = &below.children.as_ref().expect("has children")[0];
+        assert!(kept(&below) && !kept(inner) && inner.children.is_some());
+    }
+}

@@ -1,0 +1,234 @@
+//! A connection to the queue: what is asked of the server, and calls that outlive a restart of it.
+
+use std::time::{Duration, Instant};
+
+use bullmq::{FlowProducer, FlowProducerOptions, Queue, QueueOptions};
+use tokio::runtime::{Builder, Runtime};
+
+use super::{Config, PREFIX};
+
+/// The oldest server whose commands the queue uses.
+const VERSION: (u32, u32) = (6, 2);
+/// Jobs that are removed at once.
+const REMOVED: usize = 256;
+/// How long calls are tried again while the server is away.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Something is wrong with the queue or its server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueueError {
+    /// The URL is not that of a Redis server.
+    #[error("this is not the URL of a Redis server: {what}: give redis://HOST:PORT or rediss://HOST:PORT")]
+    Url {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The name is not that of a queue.
+    #[error("{name:?} can not name a queue: use letters, digits, '-', '_' and '.'")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The server is too old.
+    #[error("{redis} is Redis {found}: {}.{} or newer is needed", VERSION.0, VERSION.1)]
+    Version {
+        /// The server.
+        redis: String,
+        /// Its version.
+        found: String,
+    },
+    /// The server may drop jobs when its memory is full.
+    #[error(
+        "{redis} may evict keys (maxmemory-policy {policy}), and a job that vanishes is never done: set maxmemory-policy noeviction"
+    )]
+    Evicts {
+        /// The server.
+        redis: String,
+        /// Its policy.
+        policy: String,
+    },
+    /// The server forgets its jobs when it is restarted.
+    #[error("{redis} keeps no append-only file and would forget the queue when it is restarted: set appendonly yes")]
+    NotDurable {
+        /// The server.
+        redis: String,
+    },
+    /// A call failed.
+    #[error("{redis}: {what}: {source}")]
+    Call {
+        /// The server.
+        redis: String,
+        /// What was being done.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: Box<bullmq::Error>,
+    },
+    /// The system gave no thread.
+    #[error("no thread for the queue's connection could be started: {0}")]
+    Thread(#[source] std::io::Error),
+    /// There is no such run or job.
+    #[error("there is no {what} {id:?} in the queue {queue}: see `evergrove jobs list`")]
+    Unknown {
+        /// Run or job.
+        what: &'static str,
+        /// Its name.
+        id: String,
+        /// The queue.
+        queue: String,
+    },
+}
+
+/// A connection to one queue, driven by threads of its own, on which no task is ever worked: what renews locks is never late
+/// because of a proof.
+pub(super) struct Connection {
+    pub(super) config: Config,
+    pub(super) queue: Queue,
+    pub(super) flows: FlowProducer,
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Connection {
+    /// Connects, and refuses a server that could lose jobs.
+    pub(super) fn open(config: &Config) -> Result<Self, QueueError> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if config.queue.is_empty() || !config.queue.chars().all(plain) {
+            return Err(QueueError::Name { name: config.queue.clone() });
+        }
+        if config.redis.tls {
+            crate::tls::install();
+        }
+        let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("queue").enable_all().build();
+        let runtime = runtime.map_err(QueueError::Thread)?;
+        let (queue, flows) = runtime.block_on(async {
+            let options = QueueOptions::new().connection(config.redis.options()).prefix(PREFIX);
+            let queue = Queue::with_options(&config.queue, options).await.map_err(call(config, "connecting"))?;
+            check(config, &queue).await?;
+            let options = FlowProducerOptions::new().connection(config.redis.options()).prefix(PREFIX);
+            let flows = FlowProducer::with_options(options).await.map_err(call(config, "connecting"))?;
+            Ok::<_, QueueError>((queue, flows))
+        })?;
+        Ok(Self { config: config.clone(), queue, flows, runtime: Some(runtime) })
+    }
+
+    pub(super) fn runtime(&self) -> &Runtime {
+        let Some(runtime) = &self.runtime else { unreachable!("taken when the connection goes") };
+        runtime
+    }
+
+    /// Makes a call, again and again while the server is away, for a minute at most. The call must bear being made twice.
+    pub(super) fn call<T>(
+        &self,
+        what: &'static str,
+        mut call: impl AsyncFnMut() -> Result<T, bullmq::Error>,
+    ) -> Result<T, QueueError> {
+        let begin = Instant::now();
+        let attempts = async {
+            let mut pause = Duration::from_millis(20);
+            loop {
+                match call().await {
+                    Err(bullmq::Error::Redis(e)) if passes(&e) && begin.elapsed() < PATIENCE => {
+                        tokio::time::sleep(pause).await;
+                        pause = (2 * pause).min(Duration::from_secs(1));
+                    }
+                    outcome => return outcome,
+                }
+            }
+        };
+        self.runtime().block_on(attempts).map_err(self::call(&self.config, what))
+    }
+
+    /// Removes jobs in this order, each without those that it needs. A job that is running stays.
+    pub(super) fn remove(&self, names: &[String]) -> Result<(), QueueError> {
+        for names in names.chunks(REMOVED) {
+            self.call("removing jobs", async || {
+                let removals = names.iter().map(|name| self.queue.remove_without_children(name));
+                futures::future::try_join_all(removals).await.map(drop)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Sends one command and takes its answer.
+    pub(super) fn command<T: redis::FromRedisValue>(
+        &self,
+        what: &'static str,
+        command: &redis::Cmd,
+    ) -> Result<T, QueueError> {
+        self.call(what, async || self.queue.connection().cmd(&mut command.clone()).await)
+    }
+}
+
+/// True of errors that a restart of the server explains.
+fn passes(e: &redis::RedisError) -> bool {
+    let code = e.code().unwrap_or_default();
+    e.is_io_error()
+        || e.is_connection_dropped()
+        || e.is_timeout()
+        || matches!(code, "LOADING" | "BUSY" | "TRYAGAIN" | "NOSCRIPT")
+}
+
+pub(super) fn call<'c>(config: &'c Config, what: &'static str) -> impl FnOnce(bullmq::Error) -> QueueError + 'c {
+    move |source| QueueError::Call { redis: config.redis.to_string(), what, source: Box::new(source) }
+}
+
+async fn check(config: &Config, queue: &Queue) -> Result<(), QueueError> {
+    let info: String =
+        queue.connection().cmd(&mut redis::cmd("INFO")).await.map_err(call(config, "asking for its settings"))?;
+    judge(&info, &config.redis.to_string())
+}
+
+/// Judges a server by what it says of itself.
+fn judge(info: &str, redis: &str) -> Result<(), QueueError> {
+    let value = |name: &str| {
+        let line = info.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'));
+        line.unwrap_or_default().trim().to_owned()
+    };
+    let found = value("redis_version");
+    let mut numbers = found.split('.').map_while(|n| n.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version < VERSION {
+        return Err(QueueError::Version { redis: redis.into(), found });
+    }
+    let policy = value("maxmemory_policy");
+    if policy != "noeviction" {
+        return Err(QueueError::Evicts { redis: redis.into(), policy });
+    }
+    if value("aof_enabled") != "1" {
+        return Err(QueueError::NotDurable { redis: redis.into() });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_that_lose_jobs_are_refused() {
+        let info = |version, policy, aof| {
+            format!("# Server\r\nredis_version:{version}\r\nmaxmemory_policy:{policy}\r\naof_enabled:{aof}\r\n")
+        };
+        let judged = |text: &str| judge(text, "redis://host").map_err(|e| e.to_string());
+        assert_eq!(judged(&info("7.0.15", "noeviction", 1)), Ok(()));
+        assert_eq!(judged(&info("6.2.0", "noeviction", 1)), Ok(()));
+        for (text, part) in [
+            (info("6.0.16", "noeviction", 1), "6.2 or newer"),
+            (info("7.2.4", "allkeys-lru", 1), "maxmemory-policy noeviction"),
+            (info("7.2.4", "noeviction", 0), "appendonly yes"),
+            (String::new(), "6.2 or newer"),
+        ] {
+            let refused = judged(&text).expect_err(part);
+            assert!(refused.contains(part), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Runs as the queue's server knows them, for those who look from elsewhere.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::queue::{Connection, QueueError};
+use crate::{Key, Report, TaskId};
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunState {
+    /// Its leader plans or waits.
+    Running,
+    /// The root's result is stored.
+    Done,
+    /// A task failed.
+    Failed,
+    /// It was stopped.
+    Cancelled,
+}
+
+/// A run of a graph: one call of the leader's `Engine::run`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Its name; the jobs of the run begin with it.
+    pub run: String,
+    /// Where it stands.
+    pub state: RunState,
+    /// Key of the root.
+    pub root: String,
+    /// The root's kind.
+    pub kind: String,
+    /// Tasks of the graph.
+    pub tasks: usize,
+    /// Tasks that had to run.
+    pub planned: usize,
+    /// Tasks done.
+    pub done: usize,
+    /// Attempts beyond the first.
+    pub retries: usize,
+    /// How often the rest was planned anew, because stored results were damaged or jobs lost.
+    pub replans: u32,
+    /// Why it failed.
+    pub cause: Option<String>,
+    /// When it began, in milliseconds since 1970.
+    pub began_ms: u64,
+    /// When its leader was last heard of. A leader that is alive writes every few seconds.
+    pub seen_ms: u64,
+}
+
+impl RunRecord {
+    pub(super) fn new(run: &str, root: &Key, kind: &str, report: &Report) -> Self {
+        let now = now_ms();
+        Self {
+            run: run.into(),
+            state: RunState::Running,
+            root: root.to_string(),
+            kind: kind.into(),
+            tasks: report.tasks,
+            planned: report.planned,
+            done: 0,
+            retries: 0,
+            replans: 0,
+            cause: None,
+            began_ms: now,
+            seen_ms: now,
+        }
+    }
+
+    /// True when nobody writes the record any more although the run has not ended.
+    pub fn is_abandoned(&self) -> bool {
+        self.state == RunState::Running && now_ms().saturating_sub(self.seen_ms) > 30_000
+    }
+}
+
+/// The time in milliseconds since 1970.
+pub(super) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A name for a new run, which no other has.
+pub(super) fn new_name(root: &Key) -> String {
+    // Seeded by the system, anew for each call.
+    let random = RandomState::new().build_hasher().finish();
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&root.0).update(&random.to_le_bytes()).update(&now_ms().to_le_bytes());
+    format!("r{}", &hasher.finalize().to_hex()[..12])
+}
+
+/// The name of a job: the run, how often it has been planned, and the task.
+pub(super) fn job_name(run: &str, generation: u32, id: TaskId) -> String {
+    format!("{run}-{generation}-{}", id.0)
+}
+
+/// The run, planning and task in a job's name.
+pub(super) fn parse_job(name: &str) -> Option<(&str, u32, TaskId)> {
+    let mut parts = name.split('-');
+    let (run, generation, id) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    parts.next().is_none().then_some((run, generation, TaskId(id)))
+}
+
+fn runs_key(connection: &Connection) -> String {
+    format!("evergrove:{}:runs", connection.config.queue)
+}
+
+fn cancelled_key(connection: &Connection) -> String {
+    format!("evergrove:{}:cancelled", connection.config.queue)
+}
+
+/// Writes a record.
+pub(super) fn write(connection: &Connection, record: &RunRecord) -> Result<(), QueueError> {
+    let text = serde_json::to_string(record).unwrap_or_default();
+    connection.command("noting a run", redis::cmd("HSET").arg(runs_key(connection)).arg(&record.run).arg(text))
+}
+
+/// Every record, oldest first; what can not be read is left out.
+pub(super) fn read_all(connection: &Connection) -> Result<Vec<RunRecord>, QueueError> {
+    let texts: Vec<String> = connection.command("reading the runs", redis::cmd("HVALS").arg(runs_key(connection)))?;
+    let mut records: Vec<RunRecord> = texts.iter().filter_map(|t| serde_json::from_str(t).ok()).collect();
+    records.sort_by(|a, b| (a.began_ms, &a.run).cmp(&(b.began_ms, &b.run)));
+    Ok(records)
+}
+
+/// Forgets a run.
+pub(super) fn forget(connection: &Connection, run: &str) -> Result<(), QueueError> {
+    connection.command::<()>("forgetting a run", redis::cmd("HDEL").arg(runs_key(connection)).arg(run))?;
+    connection.command("forgetting a run", redis::cmd("SREM").arg(cancelled_key(connection)).arg(run))
+}
+
+/// Asks a run's leader to stop.
+pub(super) fn cancel(connection: &Connection, run: &str) -> Result<(), QueueError> {
+    connection.command("cancelling a run", redis::cmd("SADD").arg(cancelled_key(connection)).arg(run))
+}
+
+/// True when somebody asked for the run to stop.
+pub(super) fn is_cancelled(connection: &Connection, run: &str) -> Result<bool, QueueError> {
+    connection.command("asking for a run", redis::cmd("SISMEMBER").arg(cancelled_key(connection)).arg(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_jobs_are_read_back() {
+        let name = job_name("r0123", 2, TaskId(70_000));
+        assert_eq!(parse_job(&name), Some(("r0123", 2, TaskId(70_000))));
+        for other in ["", "r1", "r1-2", "r1-2-3-4", "r1-x-3", "r1-2-x", "1234", "a:b:c"] {
+            assert_eq!(parse_job(other), None, "{other:?}");
+        }
+        let names: std::collections::HashSet<_> = (0..100).map(|_| new_name(&Key([0; 32]))).collect();
+        assert_eq!(names.len(), 100);
+    }
+}

@@ -1,0 +1,171 @@
+//! A run whose tasks are done by threads of the leader's process.
+
+use std::collections::HashMap;
+use std::sync::mpsc;
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use super::hands::{Answer, Handed, Hands, Outcome};
+use super::pieces::Plan;
+use super::queue::QueueError;
+use super::record::parse_job;
+use super::standing::{Run, Standing};
+use crate::local::{AtEnd, Input, Outcome as Attempted, STACK_BYTES, attempt_task, panic_text};
+use crate::{Cause, Put, Report, RunError, TaskId};
+
+/// Silence after which the leader asks whether the queue has anything left.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// What the leader is told.
+enum Message {
+    /// A task may begin.
+    Handed(Handed),
+    /// A task's thread ends.
+    Ended(TaskId),
+}
+
+struct Running<'scope> {
+    thread: ScopedJoinHandle<'scope, Attempted>,
+    handed: Handed,
+    inputs: usize,
+}
+
+/// Runs the tasks with `concurrency` threads at once.
+pub(super) fn work<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    run: &'env Run<'env>,
+    mut standing: Standing<'_>,
+    concurrency: usize,
+) -> Result<Report, RunError> {
+    let (tell, told) = mpsc::channel();
+    let plan = Plan::new(run.graph, &standing.left(), run.piece);
+    let engine_error = |e: QueueError| RunError::Engine(Box::new(e));
+    let hands = Hands::start(run.connection, &run.name, concurrency, &tell, Message::Handed, |_| None);
+    let hands = hands.map_err(engine_error)?;
+    let mut pieces = plan.pieces.iter();
+    let mut running: HashMap<TaskId, Running<'scope>> = HashMap::new();
+    let outcome = loop {
+        if standing.is_stopping() {
+            hands.pause();
+        }
+        if running.is_empty() && (standing.is_complete() || standing.is_stopping()) {
+            break Ok(());
+        }
+        let next = if standing.is_stopping() { None } else { pieces.next() };
+        let message = match next {
+            Some(piece) => {
+                if let Err(e) = run.add(&plan, piece, 0, &|_| serde_json::Value::Null) {
+                    break Err(engine_error(e));
+                }
+                told.try_recv().ok()
+            }
+            None => told.recv_timeout(SILENCE).ok(),
+        };
+        match message {
+            Some(Message::Handed(handed)) => begin(scope, run, &plan, &mut standing, &mut running, handed, &tell),
+            Some(Message::Ended(id)) => end(run, &mut standing, &mut running, id),
+            None if next.is_none() && running.is_empty() => match is_idle(run) {
+                Ok(true) => {
+                    standing.failed(left(&standing), 1, Cause::Error("the queue has lost its jobs: run again".into()))
+                }
+                Ok(false) => {}
+                Err(e) => break Err(engine_error(e)),
+            },
+            None => {}
+        }
+    };
+    for (_, Running { thread, .. }) in running {
+        // What is stored is kept; the failure that ends the run is another.
+        let _ = thread.join();
+    }
+    // Answers are on their way; nothing is lost if they do not arrive, since the queue goes.
+    let closed = hands.close(run.connection, Duration::from_millis(150));
+    let _ = run.connection.runtime().block_on(closed);
+    let _ = run.connection.call("removing the queue", async || run.connection.queue.obliterate(true, 1000).await);
+    outcome.and_then(|()| standing.outcome())
+}
+
+/// The first task that is not done.
+fn left(standing: &Standing<'_>) -> TaskId {
+    standing.left().first().copied().unwrap_or(TaskId(0))
+}
+
+/// True when the queue has nothing that could still run.
+fn is_idle(run: &Run<'_>) -> Result<bool, QueueError> {
+    let counts = run.connection.call("counting jobs", async || run.connection.queue.get_job_counts().await)?;
+    Ok(counts.waiting + counts.active + counts.delayed + counts.prioritized == 0)
+}
+
+/// Starts a task's thread, if the task may start.
+fn begin<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    run: &'env Run<'env>,
+    plan: &Plan,
+    standing: &mut Standing<'_>,
+    running: &mut HashMap<TaskId, Running<'scope>>,
+    handed: Handed,
+    tell: &mpsc::Sender<Message>,
+) {
+    let Some((_, _, id)) = parse_job(&handed.name).filter(|(_, _, id)| id.0 < run.graph.len()) else {
+        return handed.answer(Answer::Failed("this is no job of the run".into()));
+    };
+    if standing.is_stopping() {
+        return handed.answer(Answer::Failed("the run has been stopped".into()));
+    }
+    let task = run.graph.task(id);
+    if standing.is_done(id) || running.contains_key(&id) {
+        // The lock was lost for a while: the queue asks again for what is done, or under way.
+        let done = standing.is_done(id).then_some(Answer::Done(Outcome { bytes: 0, already: true }));
+        return handed.answer(done.unwrap_or(Answer::Later));
+    }
+    if plan.is_shared(id) && task.deps.iter().any(|d| standing.is_wanted(*d)) {
+        return handed.answer(Answer::Later);
+    }
+    standing.started(id, Some(handed.attempt));
+    let tell = tell.clone();
+    // The receiver outlives every thread that has a sender.
+    let end = AtEnd(move || {
+        let _ = tell.send(Message::Ended(id));
+    });
+    let inputs: Vec<_> = task.deps.iter().map(|d| Input::Stored(run.graph.task(*d).key)).collect();
+    let count = inputs.len();
+    let work = move || {
+        let _end = end;
+        attempt_task(id, task, inputs, run.runner, run.results)
+    };
+    let builder = thread::Builder::new().name(format!("{}-{}", task.kind, id.0)).stack_size(STACK_BYTES);
+    match builder.spawn_scoped(scope, work) {
+        Ok(thread) => {
+            running.insert(id, Running { thread, handed, inputs: count });
+            let live = running.values().map(|r| r.inputs).sum();
+            standing.report.peak_live = standing.report.peak_live.max(live);
+        }
+        Err(e) => {
+            standing.failed(id, handed.attempt, Cause::Error(Box::new(e)));
+            handed.answer(Answer::Failed("no thread could be started".into()));
+        }
+    }
+}
+
+/// Takes in the end of a task's thread, and answers the queue.
+fn end(run: &Run<'_>, standing: &mut Standing<'_>, running: &mut HashMap<TaskId, Running<'_>>, id: TaskId) {
+    let Some(Running { thread, handed, .. }) = running.remove(&id) else { return };
+    let outcome = thread.join().unwrap_or_else(|panic| Err((Cause::Panic(panic_text(&*panic)), false)));
+    match outcome {
+        Ok((bytes, put)) => {
+            standing.finished(id, bytes.len(), put);
+            let already = put == Put::AlreadyThere;
+            handed.answer(Answer::Done(Outcome { bytes: bytes.len(), already }));
+        }
+        Err((cause, true)) if handed.attempt < run.attempts && !standing.is_stopping() => {
+            let text = cause.to_string();
+            standing.retrying(id, handed.attempt, &text);
+            handed.answer(Answer::Retry(text));
+        }
+        Err((cause, _)) => {
+            let text = cause.to_string();
+            standing.failed(id, handed.attempt, cause);
+            handed.answer(Answer::Failed(text));
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Results and payloads as objects, under their keys.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path as ObjectPath;
+use object_store::prefix::PrefixStore;
+use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use tokio::runtime::{Builder, Runtime};
+use url::Url;
+
+pub use object_store::ObjectStore;
+
+use crate::{Key, Put};
+
+/// The folder of results.
+const PROOFS: &str = "proofs";
+/// The folder of payloads.
+const PAYLOADS: &str = "payloads";
+/// Further attempts at a call to a store elsewhere.
+const RETRIES: u32 = 6;
+/// Time before the first further attempt; it doubles with each.
+const BACK_OFF: Duration = Duration::from_millis(50);
+/// Variables that may hold credentials and settings of object stores.
+const VARIABLES: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
+
+/// An object store did not do what was asked of it.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", place.display())]
+pub struct ObjectsError {
+    /// The object or the store.
+    pub place: PathBuf,
+    /// Why.
+    #[source]
+    pub source: std::io::Error,
+}
+
+/// A stored object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// What it is stored under.
+    pub key: Key,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// Objects `proofs/<key>` or `payloads/<key>`, each of them whole or not there. Clones share one store.
+///
+/// Calls block, and must not be made on a thread that drives an asynchronous runtime. Those to a store that was opened by its
+/// URL are tried again with growing pauses, about 3 s in all, unless the answer is final.
+#[derive(Clone)]
+pub struct Objects {
+    shared: Arc<Shared>,
+    folder: &'static str,
+}
+
+struct Shared {
+    store: Arc<dyn ObjectStore>,
+    /// Where the objects are, for messages.
+    place: PathBuf,
+    retries: u32,
+    /// Drives the connections; `None` after the last use.
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // The last clone may be dropped on a thread that must not wait.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl std::fmt::Debug for Objects {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Objects").field("place", &self.shared.place).field("folder", &self.folder).finish()
+    }
+}
+
+impl Objects {
+    /// Results in a local directory, which is created. A write goes to a temporary name, is synced and takes its place in
+    /// one step.
+    ///
+    /// # Errors
+    /// When the directory can not be made.
+    pub fn local(place: PathBuf) -> Result<Self, ObjectsError> {
+        let store = directory(&place)?.with_fsync(true);
+        Self::new(Arc::new(store), place)
+    }
+
+    /// Results wherever `store` keeps them; `place` names it in messages.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn new(store: Arc<dyn ObjectStore>, place: impl Into<PathBuf>) -> Result<Self, ObjectsError> {
+        let place = place.into();
+        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("objects").enable_all().build();
+        let runtime = Some(runtime.map_err(|source| ObjectsError { place: place.clone(), source })?);
+        Ok(Self { shared: Arc::new(Shared { store, place, retries: 0, runtime }), folder: PROOFS })
+    }
+
+    /// Results at a URL: `file:///DIR`, `memory:///`, and with the feature `cloud` `s3://BUCKET/PREFIX`, `gs://..` and
+    /// `az://..`. Credentials and settings are those of `variables` whose names begin with `AWS_`, `GOOGLE_` or `AZURE_`:
+    /// give the process's environment.
+    ///
+    /// A file is not synced here: whoever reads an object judges it.
+    ///
+    /// # Errors
+    /// When the URL is not of these kinds, or the store's settings are incomplete.
+    pub fn open(url: &str, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, ObjectsError> {
+        let invalid = |e: Box<dyn std::error::Error + Send + Sync>| ObjectsError {
+            place: url.into(),
+            source: std::io::Error::new(std::io::ErrorKind::InvalidInput, e),
+        };
+        let parsed = Url::parse(url)
+            .map_err(|e| invalid(format!("{e}: give a URL such as file:///DIR or s3://BUCKET/PREFIX").into()))?;
+        if !parsed.username().is_empty() || parsed.password().is_some() && parsed.scheme() != "az" {
+            return Err(invalid("credentials do not belong into a URL: give them in the environment".into()));
+        }
+        let objects = match parsed.scheme() {
+            "file" => {
+                let place = parsed.to_file_path().map_err(|()| invalid("this is no path of a directory".into()))?;
+                Self::new(Arc::new(directory(&place)?), place)?
+            }
+            "memory" => Self::new(Arc::new(InMemory::new()), url)?,
+            _ => {
+                let wanted = |(name, _): &(String, String)| VARIABLES.iter().any(|v| name.starts_with(v));
+                #[cfg(feature = "cloud")]
+                crate::tls::install();
+                let (store, prefix) = object_store::parse_url_opts(&parsed, variables.into_iter().filter(wanted))
+                    .map_err(|e| invalid(Box::new(e)))?;
+                Self::new(Arc::new(PrefixStore::new(store, prefix)), url)?
+            }
+        };
+        Ok(objects.with_retries(RETRIES))
+    }
+
+    /// Tries a call that fails up to `retries` times more.
+    ///
+    /// # Panics
+    /// When the store has clones already.
+    pub fn with_retries(mut self, retries: u32) -> Self {
+        Arc::get_mut(&mut self.shared).expect("set before the store is shared").retries = retries;
+        self
+    }
+
+    /// The payloads of the same store, under the BLAKE3 hashes of their bytes.
+    pub fn payloads(&self) -> Self {
+        Self { shared: self.shared.clone(), folder: PAYLOADS }
+    }
+
+    /// Where an object is, for messages.
+    pub fn place(&self, key: &Key) -> PathBuf {
+        self.shared.place.join(self.folder).join(key.to_string())
+    }
+
+    /// The object under `key`, `None` when there is none.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, ObjectsError> {
+        let path = self.path(key);
+        let read = self.persist(async || match self.shared.store.get(&path).await {
+            Ok(found) => Ok(Some(found.bytes().await?.into())),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(e) => Err(e),
+        });
+        self.block_on(read).map_err(failed(self.place(key)))
+    }
+
+    /// True when there is an object under `key`.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub fn exists(&self, key: &Key) -> Result<bool, ObjectsError> {
+        let path = self.path(key);
+        let look = self.persist(async || match self.shared.store.head(&path).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(e) => Err(e),
+        });
+        self.block_on(look).map_err(failed(self.place(key)))
+    }
+
+    /// Stores `bytes` under `key` unless an object is there.
+    ///
+    /// # Errors
+    /// When the store does not take them.
+    pub fn put(&self, key: &Key, bytes: &[u8]) -> Result<Put, ObjectsError> {
+        let (path, payload) = (self.path(key), PutPayload::from(bytes.to_vec()));
+        let write = self.persist(async || {
+            let create = PutOptions::from(PutMode::Create);
+            match self.shared.store.put_opts(&path, payload.clone(), create).await {
+                Ok(_) => Ok(Put::Stored),
+                Err(object_store::Error::AlreadyExists { .. }) => Ok(Put::AlreadyThere),
+                Err(e) => Err(e),
+            }
+        });
+        self.block_on(write).map_err(failed(self.place(key)))
+    }
+
+    /// Takes the object under `key` away, if there is one.
+    ///
+    /// # Errors
+    /// When the store does not do it.
+    pub fn delete(&self, key: &Key) -> Result<(), ObjectsError> {
+        let path = self.path(key);
+        let delete = self.persist(async || match self.shared.store.delete(&path).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(e) => Err(e),
+        });
+        self.block_on(delete).map_err(failed(self.place(key)))
+    }
+
+    /// Files of writes to the local directory `place` that never ended.
+    pub fn staged(&self, place: &Path) -> Vec<PathBuf> {
+        if place != self.shared.place {
+            return Vec::new();
+        }
+        let Ok(entries) = std::fs::read_dir(place.join(self.folder)) else { return Vec::new() };
+        let staged = |p: &PathBuf| {
+            let name = p.file_name().and_then(|n| n.to_str()).and_then(|n| n.split_once('#'));
+            name.is_some_and(|(key, _)| Key::parse(key).is_some())
+        };
+        entries.flatten().map(|e| e.path()).filter(staged).collect()
+    }
+
+    /// Every object of the folder, and the names of those that are not named by a key.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub fn list(&self) -> Result<(Vec<Object>, Vec<String>), ObjectsError> {
+        let folder = ObjectPath::from(self.folder);
+        let list = self.persist(async || self.shared.store.list_with_delimiter(Some(&folder)).await);
+        let listed = self.block_on(list).map_err(failed(self.shared.place.clone()))?;
+        let (mut found, mut others) = (Vec::new(), Vec::new());
+        for meta in listed.objects {
+            match meta.location.filename().and_then(Key::parse) {
+                Some(key) => found.push(Object { key, bytes: meta.size }),
+                None => others.push(meta.location.to_string()),
+            }
+        }
+        found.sort_unstable_by_key(|o| o.key);
+        others.sort_unstable();
+        Ok((found, others))
+    }
+
+    fn path(&self, key: &Key) -> ObjectPath {
+        ObjectPath::from(format!("{}/{key}", self.folder))
+    }
+
+    fn block_on<T>(&self, call: impl Future<Output = T>) -> T {
+        let Some(runtime) = &self.shared.runtime else { unreachable!("taken when the last clone goes") };
+        runtime.block_on(call)
+    }
+
+    /// Makes a call until it succeeds, fails for good, or has used up its attempts.
+    async fn persist<T>(&self, mut call: impl AsyncFnMut() -> object_store::Result<T>) -> object_store::Result<T> {
+        let mut pause = BACK_OFF;
+        for _ in 0..self.shared.retries {
+            match call().await {
+                Err(e) if may_pass(&e) => tokio::time::sleep(pause).await,
+                outcome => return outcome,
+            }
+            pause *= 2;
+        }
+        call().await
+    }
+}
+
+/// The files below `place`, which is created.
+fn directory(place: &Path) -> Result<LocalFileSystem, ObjectsError> {
+    std::fs::create_dir_all(place).map_err(|source| ObjectsError { place: place.into(), source })?;
+    LocalFileSystem::new_with_prefix(place).map_err(failed(place.into()))
+}
+
+/// True of errors that another attempt may not meet.
+fn may_pass(e: &object_store::Error) -> bool {
+    matches!(e, object_store::Error::Generic { .. } | object_store::Error::JoinError { .. })
+}
+
+/// An error of the object store, with the I/O error at its root where there is one.
+fn failed(place: PathBuf) -> impl FnOnce(object_store::Error) -> ObjectsError {
+    move |e| {
+        let mut kind = std::io::ErrorKind::Other;
+        let mut next: Option<&(dyn std::error::Error + 'static)> = Some(&e);
+        while let Some(cause) = next {
+            if let Some(io) = cause.downcast_ref::<std::io::Error>() {
+                kind = io.kind();
+            }
+            next = cause.source();
+        }
+        ObjectsError { place, source: std::io::Error::new(kind, e) }
+    }
+}

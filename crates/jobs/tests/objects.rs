@@ -1,0 +1,70 @@
+//! Objects are stored once, under their keys, wherever they are, and calls outlive a store that fails now and then.
+
+use std::sync::Arc;
+
+use evergrove_jobs::objects::Objects;
+use evergrove_jobs::{Key, Put};
+use evergrove_testkit::faults::FaultyObjects;
+
+const NOBODY: [(String, String); 0] = [];
+
+fn key(n: u8) -> Key {
+    Key([n; 32])
+}
+
+/// What holds of every store.
+fn laws(objects: &Objects) {
+    assert_eq!(objects.get(&key(1)).expect("answers"), None);
+    assert!(!objects.exists(&key(1)).expect("answers"));
+    assert_eq!(objects.put(&key(1), b"first").expect("stores"), Put::Stored);
+    assert_eq!(objects.put(&key(1), b"second").expect("answers"), Put::AlreadyThere);
+    assert_eq!(objects.put(&key(2), b"").expect("stores"), Put::Stored);
+    assert_eq!(objects.get(&key(1)).expect("answers").as_deref(), Some(&b"first"[..]));
+    assert_eq!(objects.get(&key(2)).expect("answers").as_deref(), Some(&b""[..]));
+    assert!(objects.exists(&key(2)).expect("answers"));
+    let payloads = objects.payloads();
+    assert!(!payloads.exists(&key(1)).expect("answers"), "payloads are elsewhere");
+    payloads.put(&key(3), b"payload").expect("stores");
+    let (found, others) = objects.list().expect("answers");
+    assert_eq!(found.iter().map(|o| (o.key, o.bytes)).collect::<Vec<_>>(), [(key(1), 5), (key(2), 0)]);
+    assert!(others.is_empty());
+    objects.delete(&key(1)).expect("answers");
+    objects.delete(&key(1)).expect("to delete what is not there is no error");
+    assert_eq!(objects.get(&key(1)).expect("answers"), None);
+    assert_eq!(payloads.get(&key(3)).expect("answers").as_deref(), Some(&b"payload"[..]));
+}
+
+#[test]
+fn the_laws_hold_in_files_and_in_memory() {
+    let dir = tempfile::tempdir().expect("a directory");
+    laws(&Objects::local(dir.path().join("local")).expect("opens"));
+    let url = format!("file://{}/shared", dir.path().display());
+    laws(&Objects::open(&url, NOBODY).expect("opens"));
+    assert!(dir.path().join("shared/proofs").join(key(2).to_string()).is_file());
+    laws(&Objects::open("memory:///", NOBODY).expect("opens"));
+}
+
+#[test]
+fn urls_are_refused_with_a_remedy() {
+    let refused = |url: &str| Objects::open(url, NOBODY).expect_err(url).to_string();
+    assert!(refused("proofs").contains("file:///DIR"));
+    assert!(refused("ftp://host/dir").contains("ftp"));
+    let secret = refused("s3://user:secret@bucket");
+    assert!(secret.contains("environment"), "{secret}");
+}
+
+#[test]
+fn calls_are_tried_again() {
+    let store = FaultyObjects::new();
+    let objects = Objects::new(Arc::new(store.clone()), "faulty").expect("opens").with_retries(3);
+    store.fail_every(3);
+    for n in 0..20 {
+        assert_eq!(objects.put(&key(n), &[n]).expect("stores"), Put::Stored);
+    }
+    assert!((0..20).all(|n| objects.get(&key(n)).expect("answers") == Some(vec![n])));
+    store.heal();
+    store.fail_after(0);
+    let refused = objects.put(&key(99), b"late").expect_err("every attempt fails").to_string();
+    assert!(refused.contains("faulty") && refused.contains("no space left"), "{refused}");
+    assert_eq!(store.refused().values().max(), Some(&4), "one attempt and three more");
+}
