@@ -1,5 +1,6 @@
 //! The papers' figures with our measurements: SVG, PNG and CSV.
 
+mod msm;
 mod mtu;
 mod reckle;
 
@@ -15,11 +16,14 @@ enum Item {
     Reckle(reckle::Args),
     /// Fig. 4 of the MTU paper: four workloads by three traversals over threads, as plots and a table.
     Mtu(mtu::Args),
+    /// Multi-scalar multiplication from 2^10 to 2^24 points on three curves, as plots and a table.
+    Msm(msm::Args),
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     match &args.item {
         Item::Reckle(args) => reckle::run(args),
         Item::Mtu(args) => mtu::run(args),
+        Item::Msm(args) => msm::run(args),
     }
 }

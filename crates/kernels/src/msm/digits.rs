@@ -9,11 +9,7 @@ use ark_ff::PrimeField;
 use rayon::prelude::*;
 
 use super::plan::Window;
-
-/// Words of a scalar; the highest bit is its sign.
-pub(super) type Words = [u64; 4];
-
-const SIGN: u64 = 1 << 63;
+use super::words::{SIGN, Words, length, sub, words};
 
 /// Scalars of one thread's turn.
 const CHUNK: usize = 1 << 12;
@@ -21,35 +17,26 @@ const CHUNK: usize = 1 << 12;
 /// How many scalars have a magnitude of how many bits.
 pub(super) type Lengths = [usize; 256];
 
-#[inline(always)]
-fn sub(a: &Words, b: &Words) -> (Words, bool) {
-    let (mut out, mut borrow) = (*a, false);
-    for i in 0..4 {
-        (out[i], borrow) = a[i].borrowing_sub(b[i], borrow);
-    }
-    (out, borrow)
-}
-
-fn length(words: &Words) -> usize {
-    (0..4).rev().find(|&i| words[i] != 0).map_or(0, |i| 64 * i + 64 - words[i].leading_zeros() as usize)
+/// The sum of what chunks have.
+fn sum(chunks: impl ParallelIterator<Item = Lengths>) -> Lengths {
+    let add = |mut a: Lengths, b: Lengths| {
+        for (a, b) in a.iter_mut().zip(b) {
+            *a += b;
+        }
+        a
+    };
+    chunks.reduce(|| [0; 256], add)
 }
 
 /// Magnitudes and signs of scalars, 0 where `skip` says so, and their lengths.
 pub(super) fn magnitudes<F: PrimeField>(scalars: &[F], skip: impl Fn(usize) -> bool + Sync) -> (Vec<Words>, Lengths) {
     const { assert!(F::MODULUS_BIT_SIZE < 256, "the sign has a bit") };
-    let mut order = [0; 4];
-    order[..F::MODULUS.as_ref().len()].copy_from_slice(F::MODULUS.as_ref());
+    let order = words(&F::MODULUS);
     let mut out = vec![[0; 4]; scalars.len()];
     let chunk = |(at, (out, scalars)): (usize, (&mut [Words], &[F]))| {
         let mut lengths = [0; 256];
         for (i, (out, scalar)) in out.iter_mut().zip(scalars).enumerate() {
-            let integer = scalar.into_bigint();
-            let words = integer.as_ref();
-            let mut k = [0; 4];
-            k[..words.len()].copy_from_slice(words);
-            if skip(at * CHUNK + i) {
-                k = [0; 4];
-            }
+            let mut k = if skip(at * CHUNK + i) { [0; 4] } else { words(&scalar.into_bigint()) };
             let negated = sub(&order, &k).0;
             let negative = sub(&negated, &k).1;
             if negative {
@@ -61,15 +48,24 @@ pub(super) fn magnitudes<F: PrimeField>(scalars: &[F], skip: impl Fn(usize) -> b
         }
         lengths
     };
-    let add = |mut a: Lengths, b: Lengths| {
-        for (a, b) in a.iter_mut().zip(b) {
-            *a += b;
-        }
-        a
-    };
-    let lengths =
-        out.par_chunks_mut(CHUNK).zip(scalars.par_chunks(CHUNK)).enumerate().map(chunk).reduce(|| [0; 256], add);
+    let lengths = sum(out.par_chunks_mut(CHUNK).zip(scalars.par_chunks(CHUNK)).enumerate().map(chunk));
     (out, lengths)
+}
+
+/// The lengths of magnitudes, which may have signs.
+pub(super) fn lengths(magnitudes: &[Words]) -> Lengths {
+    sum(magnitudes.par_chunks(CHUNK).map(|chunk| {
+        let mut lengths = [0; 256];
+        for k in chunk {
+            lengths[length(&[k[0], k[1], k[2], k[3] & !SIGN])] += 1;
+        }
+        lengths
+    }))
+}
+
+/// The bits of the longest.
+pub(super) fn longest(lengths: &Lengths) -> u32 {
+    lengths.iter().rposition(|&n| n > 0).unwrap_or(0) as u32
 }
 
 /// Adds to every magnitude what [`digit`] expects for these windows.

@@ -28,6 +28,8 @@ impl Window {
 }
 
 /// Windows whose buckets are filled together, by one reading of the points.
+///
+/// Of a plan for multiples of points, it stands for those above as well: window t for t + [`Plan::stride`], and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pass {
     /// The first window.
@@ -63,13 +65,31 @@ pub struct Expected {
 ///
 /// Points are read once for each pass. With more threads than passes, points are cut into parts, whose buckets are added
 /// up apart.
+///
+/// For points that come with multiples of theirs ([`FixedBase`](super::FixedBase)), the windows t, t + s, t + 2 s, .. share buckets,
+/// each with its own multiple.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Scalars that have more than b bits, for each b up to the longest.
     longer: Vec<usize>,
     windows: Vec<Window>,
+    /// s.
+    stride: usize,
     passes: Vec<Pass>,
     parts: usize,
+}
+
+/// The scalars with more than b bits, for each b up to the longest, from how many have b.
+fn longer(lengths: &[usize]) -> Vec<usize> {
+    let longest = lengths.iter().rposition(|&n| n > 0).unwrap_or(0);
+    assert!(longest < 255, "magnitudes have at most 254 bits: {longest}");
+    let mut longer: Vec<usize> = lengths[..lengths.len().min(longest + 1)].to_vec();
+    let mut sum = 0;
+    for count in longer.iter_mut().rev() {
+        (*count, sum) = (sum, sum + *count);
+    }
+    longer.truncate(longest);
+    longer
 }
 
 impl Plan {
@@ -81,24 +101,41 @@ impl Plan {
     /// # Panics
     /// If a length is above 254.
     pub fn of_lengths(lengths: &[usize], threads: usize) -> Self {
-        let longest = lengths.iter().rposition(|&n| n > 0).unwrap_or(0);
-        assert!(longest < 255, "magnitudes have at most 254 bits: {longest}");
-        let mut longer: Vec<usize> = lengths[..lengths.len().min(longest + 1)].to_vec();
-        let mut sum = 0;
-        for count in longer.iter_mut().rev() {
-            (*count, sum) = (sum, sum + *count);
-        }
-        longer.truncate(longest);
-        if longest == 0 {
-            return Self { longer, windows: Vec::new(), passes: Vec::new(), parts: 1 };
-        }
+        let longer = longer(lengths);
         // A bit more than the magnitude, for the sign of digits.
-        let bits = longest as u32 + 1;
-        let plan = |count| Self::of_windows(longer.clone(), even(bits, count), threads);
+        let bits = longer.len() as u32 + 1;
+        if longer.is_empty() {
+            return Self::of_windows(longer, Vec::new(), 0, threads);
+        }
+        let plan = |count| Self::of_windows(longer.clone(), even(bits, count), count as usize, threads);
         (bits.div_ceil(WIDEST)..=bits.div_ceil(2))
             .map(plan)
-            .min_by(|a, b| a.seconds(threads).total_cmp(&b.seconds(threads)))
+            .min_by(|a, b| a.time(threads).total_cmp(&b.time(threads)))
             .expect("a number of windows")
+    }
+
+    /// For `points` random scalars of `bits` bits, where each point may come with `copies` multiples of it, itself included.
+    ///
+    /// The cheapest by the same model.
+    pub(super) fn of_copies(points: usize, bits: u32, copies: usize, threads: usize) -> Self {
+        let plan = |width: u32| {
+            let windows = equal(bits + 1, width);
+            let stride = windows.len().div_ceil(copies);
+            Self::of_windows(vec![points; bits as usize], windows, stride, threads)
+        };
+        (2..=WIDEST).map(plan).min_by(|a, b| a.time(threads).total_cmp(&b.time(threads))).expect("a width")
+    }
+
+    /// The same windows, as far as scalars of the given lengths reach.
+    pub(super) fn shortened(&self, lengths: &[usize], threads: usize) -> Self {
+        let longer = longer(lengths);
+        let mut windows = self.windows.clone();
+        windows.truncate(windows.iter().take_while(|w| (w.offset as usize) < longer.len() + 1).count());
+        if longer.is_empty() {
+            windows.clear();
+        }
+        let stride = self.stride.min(windows.len());
+        Self::of_windows(longer, windows, stride, threads)
     }
 
     /// For `points` random scalars of `bits` bits, in windows of the given widths from the lowest: `[12; 6]` and `[13; 14]` one
@@ -114,34 +151,47 @@ impl Plan {
             offset += bits;
             window
         });
-        let windows = windows.collect();
+        let windows: Vec<Window> = windows.collect();
         assert_eq!(offset, bits + 1, "windows need a bit more than magnitudes have");
-        Self::of_windows(vec![points; bits as usize], windows, threads)
+        let stride = windows.len();
+        Self::of_windows(vec![points; bits as usize], windows, stride, threads)
     }
 
-    fn of_windows(longer: Vec<usize>, windows: Vec<Window>, threads: usize) -> Self {
-        let mut passes = vec![Pass { first: 0, windows: 1 }];
-        let mut buckets = windows[0].buckets();
-        for (at, window) in windows.iter().enumerate().skip(1) {
-            let pass = passes.last_mut().expect("the first");
+    fn of_windows(longer: Vec<usize>, windows: Vec<Window>, stride: usize, threads: usize) -> Self {
+        let points = longer.first().copied().unwrap_or(0);
+        let mut passes: Vec<Pass> = Vec::new();
+        let mut buckets = 0;
+        for (at, window) in windows[..stride].iter().enumerate() {
             buckets += window.buckets();
-            if buckets > BUCKETS || longer[0] >= threads * PART && threads > 1 {
-                passes.push(Pass { first: at, windows: 1 });
-                buckets = window.buckets();
-            } else {
-                pass.windows += 1;
+            let alone = buckets > BUCKETS || points >= threads * PART && threads > 1;
+            match passes.last_mut() {
+                Some(pass) if !alone => pass.windows += 1,
+                _ => {
+                    passes.push(Pass { first: at, windows: 1 });
+                    buckets = window.buckets();
+                }
             }
         }
         // As many tasks as threads can share evenly, of not too few points.
-        let most = (longer[0] / PART).max(1);
+        let most = (points / PART).max(1);
         let parts =
             (1..=threads.min(most)).find(|p| (p * passes.len()).is_multiple_of(threads)).unwrap_or(most.min(threads));
-        Self { longer, windows, passes, parts }
+        Self { longer, windows, stride, passes, parts }
     }
 
     /// The windows, from the lowest.
     pub fn windows(&self) -> &[Window] {
         &self.windows
+    }
+
+    /// How many windows have buckets of their own: all of them, unless points come with multiples.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Bits of the longest magnitude that the windows take.
+    pub fn bits(&self) -> u32 {
+        self.windows.last().map_or(0, |w| w.offset + w.bits - 1)
     }
 
     /// The passes over the points.
@@ -159,9 +209,11 @@ impl Plan {
         BATCH
     }
 
-    /// Scalars that have a digit in the window, of one part.
-    fn digits(&self, window: Window) -> f64 {
-        self.longer.get(window.offset as usize).map_or(0.0, |&n| n as f64) / self.parts as f64
+    /// What goes to the buckets of window `first`, of one part.
+    fn digits(&self, first: usize) -> f64 {
+        let windows = self.windows.iter().skip(first).step_by(self.stride);
+        let digits = |w: &Window| self.longer.get(w.offset as usize).map_or(0.0, |&n| n as f64);
+        windows.map(digits).sum::<f64>() / self.parts as f64
     }
 
     /// What it costs, where a point takes `point` bytes.
@@ -172,11 +224,11 @@ impl Plan {
             aggregation: 0.0,
             conflicts: 0.0,
             inversions: 0.0,
-            doublings: self.windows.last().map_or(0.0, |w| w.offset as f64),
+            doublings: self.doublings(),
             bytes: self.passes.len() as f64 * self.longer.first().map_or(0.0, |&n| n as f64) * (point + 32) as f64,
         };
-        for &window in &self.windows {
-            let (digits, buckets) = (self.digits(window), window.buckets() as f64);
+        for (first, window) in self.windows[..self.stride].iter().enumerate() {
+            let (digits, buckets) = (self.digits(first), window.buckets() as f64);
             // Digits 0 have no bucket, and a bucket takes its first point without an addition.
             let points = digits * (1.0 - 0.5 / buckets);
             let filled = buckets * (1.0 - (-points / buckets).exp());
@@ -188,14 +240,19 @@ impl Plan {
         sum
     }
 
-    /// The model's time on `threads`, in additions.
-    fn seconds(&self, threads: usize) -> f64 {
+    /// Doublings between the windows' sums.
+    fn doublings(&self) -> f64 {
+        self.windows[..self.stride].last().map_or(0.0, |w| w.offset as f64)
+    }
+
+    /// The model's time on `threads`, in additions of a full batch.
+    pub(super) fn time(&self, threads: usize) -> f64 {
         let pass = |pass: &Pass| {
             let buckets: usize = self.windows[pass.range()].iter().map(|w| w.buckets()).sum();
             // Sums that don't fit the second-level cache come slower.
             let slow = 1.0 + 0.04 * (buckets as f64 / 16384.0).log2().max(0.0);
-            let windows = self.windows[pass.range()].iter().map(|&window| {
-                let (digits, buckets) = (self.digits(window), window.buckets() as f64);
+            let windows = pass.range().map(|first| {
+                let (digits, buckets) = (self.digits(first), self.windows[first].buckets() as f64);
                 digits * slow + 2.1 * buckets.min(digits) + 0.02 * buckets + 20.0
             });
             // Batches that are not full when buckets are done.
@@ -203,8 +260,15 @@ impl Plan {
         };
         let total: f64 = self.passes.iter().map(pass).sum();
         let tasks = self.passes.len() * self.parts;
-        total / self.passes.len() as f64 * tasks.div_ceil(threads) as f64
+        // An addition one by one takes as long as some in a batch.
+        total / self.passes.len().max(1) as f64 * tasks.div_ceil(threads) as f64 + 4.0 * self.doublings()
     }
+}
+
+/// Windows of one width, the highest as narrow as is enough.
+fn equal(bits: u32, width: u32) -> Vec<Window> {
+    let window = |offset| Window { offset, bits: width.min(bits - offset) };
+    (0..bits).step_by(width as usize).map(window).collect()
 }
 
 /// `count` windows of almost equal widths, the wider ones below.

@@ -4,6 +4,8 @@
 //! sums R_u of rows, plus the sum of v C_v, for those of columns: twice n additions by the same [`Adder`], in full batches
 //! again, and two problems of the size of a square root.
 
+use core::ops::Range;
+
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ff::AdditiveGroup;
@@ -12,14 +14,15 @@ use evergrove_primitives::lanes::{Kernel, Lanes};
 
 use super::Curve;
 use super::adder::{Adder, Workspace};
-use super::digits::{Reader, Words};
-use super::plan::Window;
+use super::digits::Reader;
+use super::plan::{Pass, Plan};
+use super::words::Words;
 
-/// Buckets that are summed up one by one.
-const FEW: usize = 8;
+/// Buckets whose sums are left to [`combine`].
+const FEW: usize = 2;
 
 /// A sum, to be multiplied by 2^shift.
-pub(super) type Shifted<C> = (u32, Projective<C>);
+pub(super) type Shifted<C> = (u32, Affine<C>);
 
 /// Buckets with weights 1, 2, .. of a problem whose result is to be multiplied by 2^shift.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +34,14 @@ struct Family {
 
 /// See the module.
 pub(super) struct Task<'a, C: Curve> {
+    /// All points, and behind them their multiples, if there are any.
     pub(super) points: &'a [Affine<C>],
+    /// All scalars.
     pub(super) scalars: &'a [Words],
-    pub(super) windows: &'a [Window],
-    /// Which of the windows.
-    pub(super) range: core::ops::Range<usize>,
-    pub(super) batch: usize,
+    /// Which of the scalars.
+    pub(super) part: Range<usize>,
+    pub(super) plan: &'a Plan,
+    pub(super) pass: Pass,
     pub(super) memory: &'a mut Workspace<C>,
 }
 
@@ -46,21 +51,25 @@ impl<C: Curve> Kernel for Task<'_, C> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> Self::Output {
         let f = C::BaseField::on(lanes);
+        let windows = self.plan.windows();
         let mut families = Vec::new();
         let mut readers = Vec::new();
         let mut first = 0;
-        for at in self.range {
-            let window = self.windows[at];
+        for at in self.pass.range() {
+            let window = windows[at];
             families.push(Family { first, buckets: window.buckets(), shift: window.offset });
-            readers.push((first, Reader::new(self.windows, at)));
+            for (multiple, at) in (at..windows.len()).step_by(self.plan.stride()).enumerate() {
+                readers.push((first, multiple * self.scalars.len(), Reader::new(windows, at)));
+            }
             first += window.buckets();
         }
-        let mut adder = Adder::new(f, self.points, first, self.batch, self.memory);
-        for (i, k) in self.scalars.iter().enumerate() {
-            for (first, reader) in &readers {
+        let mut adder = Adder::new(f, self.points, first, self.plan.batch(), self.memory);
+        for i in self.part {
+            let k = &self.scalars[i];
+            for (bucket, point, reader) in &readers {
                 let (magnitude, negative) = reader.digit(k);
                 if magnitude != 0 {
-                    adder.add_point(first + magnitude - 1, i, negative);
+                    adder.add_point(bucket + magnitude - 1, point + i, negative);
                 }
             }
         }
@@ -93,12 +102,8 @@ where
         for family in &families {
             let sums = &sums[family.first..][..family.buckets];
             if family.buckets <= FEW {
-                let (mut running, mut total) = (Projective::ZERO, Projective::ZERO);
-                for sum in sums.iter().rev() {
-                    running += adder.sum(*sum);
-                    total += running;
-                }
-                out.push((family.shift, total));
+                // The weights are 1 and 2.
+                out.extend((family.shift..).zip(sums).map(|(shift, sum)| (shift, adder.sum(*sum))));
                 continue;
             }
             let [rows, columns] = pairs.next().and_then(|p| p.as_array()).expect("two of each");

@@ -1,6 +1,8 @@
 //! Multi-scalar multiplication against ark-ec, on every instruction set.
 
 mod common;
+mod fixed;
 mod plan;
 mod points;
+mod stream;
 mod sums;

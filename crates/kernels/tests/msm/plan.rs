@@ -1,6 +1,12 @@
 //! Plans as data.
 
-use evergrove_kernels::msm::{Plan, Window};
+use ark_ec::short_weierstrass::{Affine, Projective};
+use ark_ec::{CurveGroup, VariableBaseMSM};
+use ark_ff::PrimeField;
+use evergrove_kernels::msm::{CheckedPoints, Curve, MsmError, Plan, Window, msm_with, msm_with_on};
+use evergrove_primitives::lanes::available;
+
+use crate::common::{points, scalars};
 
 fn lengths(bits: usize, points: usize) -> Vec<usize> {
     let mut lengths = vec![0; 256];
@@ -74,4 +80,45 @@ fn the_papers_mixed_windows() {
 #[should_panic(expected = "a bit more than magnitudes have")]
 fn widths_that_leave_bits_out() {
     let _ = Plan::of_widths(1, 253, &[16; 15], 1);
+}
+
+/// Plans of any windows, with any number of parts, give the same sum.
+fn runs<C: Curve>() {
+    let n = 900;
+    let bits = C::ScalarField::MODULUS_BIT_SIZE - 1;
+    let mut points = points::<C>(n, 41);
+    points[5] = Affine::identity();
+    points[6] = points[4];
+    let scalars = scalars::<C>(n, 42);
+    let expected = <Projective<C> as VariableBaseMSM>::msm_unchecked(&points, &scalars).into_affine();
+    let mixed: Vec<u32> = [12; 6].into_iter().chain([13; 13]).chain([bits + 1 - 72 - 169]).collect();
+    let uneven: Vec<u32> = [1, 17, 2, 9].into_iter().cycle().take(32).chain([bits + 1 - 8 * 29]).collect();
+    let plans = [mixed, uneven].map(|widths| Plan::of_widths(n, bits, &widths, 1));
+    let many = Plan::of_widths(1 << 16, bits, &[15; 16].into_iter().chain([bits + 1 - 240]).collect::<Vec<u32>>(), 7);
+    assert!(many.parts() > 1, "{many:?}");
+    for isa in available() {
+        for plan in plans.iter().chain([&many]) {
+            let sum = msm_with_on(isa, plan, CheckedPoints::trusted(&points), &scalars).expect("as many");
+            assert_eq!(sum.into_affine(), expected, "{plan:?} on {isa}");
+        }
+    }
+}
+
+#[test]
+fn plans_run() {
+    runs::<ark_bls12_377::g1::Config>();
+    runs::<ark_bls12_381::g1::Config>();
+    runs::<ark_bn254::g1::Config>();
+}
+
+#[test]
+fn plans_for_shorter_scalars_are_refused() {
+    type Bn = ark_bn254::g1::Config;
+    let (points, mut scalars) = (points::<Bn>(20, 43), vec![15u64.into(); 20]);
+    let plan = Plan::of_widths(20, 4, &[3, 2], 1);
+    assert!(msm_with(&plan, CheckedPoints::trusted(&points), &scalars).is_ok());
+    // The magnitude of -16 is 16.
+    scalars[3] = -ark_bn254::Fr::from(16u64);
+    let error = msm_with(&plan, CheckedPoints::trusted(&points), &scalars).expect_err("a longer scalar");
+    assert_eq!(error, MsmError::Plan { bits: 4, longest: 5 });
 }

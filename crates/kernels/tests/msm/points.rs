@@ -2,7 +2,7 @@
 
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::{Affine, Projective};
-use ark_ff::{AdditiveGroup, BigInt, Fp};
+use ark_ff::{AdditiveGroup, BigInt, BitIteratorBE, Field, Fp, Zero};
 use evergrove_kernels::msm::{CheckedPoints, Curve, MsmError, Reason, msm, subset_sum_on};
 use evergrove_primitives::lanes::available;
 
@@ -52,6 +52,54 @@ fn others_are_named_with_their_reason() {
             }
         }
     }
+}
+
+/// k times a point, whichever its order.
+fn times<C: Curve>(point: Projective<C>, k: &[u64]) -> Projective<C> {
+    let mut sum = Projective::ZERO;
+    for bit in BitIteratorBE::without_leading_zeros(k) {
+        sum.double_in_place();
+        if bit {
+            sum += point;
+        }
+    }
+    sum
+}
+
+/// The rule in lanes against a multiplication by the order, for points all over the curve: r and `exponent` times a point is
+/// infinity.
+fn outside<C: Curve>(exponent: u64, divisors: &[u64]) {
+    let order = C::ScalarField::characteristic();
+    let all_over = (1u64..).filter_map(|x| Affine::<C>::get_point_from_x_unchecked(x.into(), x % 3 == 0));
+    let on_curve: Vec<Affine<C>> = all_over.take(30).collect();
+    let small = divisors.iter().map(|divisor| {
+        assert_eq!(exponent % divisor, 0);
+        let multiple = |p: &Affine<C>| times(times((*p).into(), order), &[exponent / divisor]);
+        let point = on_curve.iter().map(multiple).find(|p| !p.is_zero()).expect("points of the order");
+        assert!(times(point, &[*divisor]).is_zero(), "of order {divisor}");
+        point.into_affine()
+    });
+    let small: Vec<Affine<C>> = small.collect();
+    let good = points::<C>(5, 12);
+    // Of small order within the group's: their sums with its points.
+    let near = small.iter().map(|p| (*p + good[0]).into_affine());
+    let mut refused = 0;
+    for point in on_curve.iter().chain(&small).copied().chain(near).chain(good.iter().copied()) {
+        let expected = times(point.into(), order).is_zero();
+        refused += usize::from(!expected);
+        for isa in available() {
+            let found = CheckedPoints::new_on(isa, core::slice::from_ref(&point)).map(|_| ());
+            let reason = Err(Reason::NotInSubgroup);
+            assert_eq!(found.map_err(|e| e.reason), if expected { Ok(()) } else { reason }, "{point} on {isa}");
+        }
+    }
+    assert_eq!(refused, 30 + 2 * divisors.len());
+}
+
+#[test]
+fn the_subgroup_is_that_of_the_order() {
+    outside::<ark_bls12_377::g1::Config>(0x8508_c000_0000_0000, &[2, 4, 3, 7, 13, 499, 1 << 46]);
+    outside::<Bls>(0xd201_0000_0001_0001, &[3, 11, 10177, 859_267, 52_437_899]);
 }
 
 #[test]

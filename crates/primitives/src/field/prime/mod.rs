@@ -103,7 +103,7 @@ pub use radix64::Radix64;
 /// ```
 pub trait PrimeElement: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// `[u64; N]`, little-endian.
-    type Words: Copy + PartialEq + AsRef<[u64]>;
+    type Words: Copy + PartialEq + AsRef<[u64]> + AsMut<[u64]>;
     /// Arithmetic on eight elements.
     type On<L: Lanes>: PrimeLanes<Element = Self>;
     /// p, an odd prime below 2^(64 N - 1).
