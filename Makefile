@@ -6,7 +6,7 @@ BENCH ?= target/release/evergrove-bench
 FUZZ_CASES ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check fmt clippy rustdoc deny typos book fuzz bench bench-native docs
+.PHONY: help demo test rtl-tools test-all check fmt clippy rustdoc deny typos book fuzz bench bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,9 +19,13 @@ test: ## fetch what the tests need and run them
 	$(CARGO) fetch --locked
 	$(CARGO) test --workspace --locked
 
-test-all: ## the long tests too: every test, and killed processes against the store
+rtl-tools: ## fetch the simulator of rtl/ into target/tools
+	scripts/rtl-tools.sh
+
+test-all: rtl-tools ## the long tests too: every test, rtl/ beside the models, and killed processes against the store
 	$(CARGO) fetch --locked
 	$(CARGO) test --workspace --locked -- --include-ignored
+	EVERGROVE_REQUIRE_TOOLS=1 $(CARGO) test --package evergrove-lab --features rtl --test rtl --locked
 	$(CARGO) build --locked --package evergrove-cli
 	scripts/crash.sh target/debug/evergrove
 

@@ -8,9 +8,9 @@
 //!              [level h] --+      <-------------------+ a result, usable the cycle after it leaves
 //! ```
 //!
-//! Nodes wait in a queue for each level. In each cycle the policy picks a level whose queue has two nodes, and the pair enters
-//! the pipeline. A node of the stream is usable in the cycle in which it arrives, a result in the cycle after it has left: the
-//! timing of the MTU paper's Table 2, which [`Policy::Ruler`] reproduces.
+//! Nodes wait in a queue for each level. In each cycle the policy picks a level whose queue has two nodes, or as many as a
+//! node has children, and they enter the pipeline. A node of the stream is usable in the cycle in which it arrives, a result in
+//! the cycle after it has left: the timing of the MTU paper's Table 2, which [`Policy::Ruler`] reproduces.
 
 use std::collections::VecDeque;
 
@@ -75,27 +75,27 @@ impl Policy {
     }
 }
 
-/// The first node of a pair that was issued, or a node that left: its level above the stream's and its number.
+/// The first node of a group that was issued, or a node that left: its level above the stream's and its number.
 pub type Place = (u32, u64);
 
 /// What happened in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step<T> {
-    /// The left node of the pair that entered the pipeline.
+    /// The first node of the group that entered the pipeline.
     pub issued: Option<Place>,
     /// The node that left it.
     pub output: Option<(Place, T)>,
 }
 
-/// The accumulator. `T` is a node: `()` when only time counts.
+/// The accumulator. `T` is a node: `()` when only time counts. A node has `ARITY` children.
 #[derive(Clone, Debug)]
-pub struct Accumulator<T> {
+pub struct Accumulator<T, const ARITY: usize = 2> {
     policy: Policy,
     height: u32,
     /// Subtracted from the cycle before the slot's owner is found.
     phase: u64,
     levels: Vec<VecDeque<T>>,
-    /// Bit l: level l has two nodes.
+    /// Bit l: level l has a group.
     ready: u64,
     issued: Vec<u64>,
     peaks: Vec<usize>,
@@ -108,8 +108,8 @@ pub struct Accumulator<T> {
     pub activity: Activity,
 }
 
-impl<T: Clone> Accumulator<T> {
-    /// For 2^`height` nodes of the stream, with a pipeline of so many stages and an initiation interval; the ruler starts at
+impl<T: Clone, const ARITY: usize> Accumulator<T, ARITY> {
+    /// For ARITY^`height` nodes of the stream, with a pipeline of so many stages and an initiation interval; the ruler starts at
     /// cycle `phase`.
     pub fn new(policy: Policy, height: u32, latency: u64, interval: u64, phase: u64) -> Self {
         let levels = height as usize + 1;
@@ -137,7 +137,7 @@ impl<T: Clone> Accumulator<T> {
         let queue = &mut self.levels[level as usize];
         queue.push_back(node);
         let len = queue.len();
-        if len >= 2 && level < self.height {
+        if len >= ARITY && level < self.height {
             self.ready |= 1 << level;
         }
         let peak = &mut self.peaks[level as usize];
@@ -147,9 +147,9 @@ impl<T: Clone> Accumulator<T> {
     pub fn waiting(&self) -> usize {
         self.levels[0].len()
     }
-    /// One cycle. `combine(level, left, right)` is the node of level `level` + 1 over a pair of level `level`.
+    /// One cycle. `combine(level, children)` is the node of level `level` + 1 over nodes of level `level`.
     #[inline(always)]
-    pub fn step(&mut self, cycle: u64, combine: impl FnOnce(u32, &T, &T) -> T) -> Step<T> {
+    pub fn step(&mut self, cycle: u64, combine: impl FnOnce(u32, &[T; ARITY]) -> T) -> Step<T> {
         let output = self.pipe.pop(cycle);
         let free = self.pipe.ready(cycle);
         let owner = cycle.wrapping_sub(self.phase).trailing_zeros();
@@ -157,16 +157,15 @@ impl<T: Clone> Accumulator<T> {
         let mut issued = None;
         if let Some(level) = pick {
             let queue = &mut self.levels[level as usize];
-            if let (Some(left), Some(right)) = (queue.pop_front(), queue.pop_front()) {
-                if queue.len() < 2 {
-                    self.ready &= !(1 << level);
-                }
-                let index = self.issued[level as usize];
-                self.issued[level as usize] = index + 2;
-                self.pipe.push(cycle, ((level + 1, index / 2), combine(level, &left, &right)));
-                issued = Some((level, index));
-                self.next = if index & 2 == 2 { level + 1 } else { 0 };
+            let group: [T; ARITY] = std::array::from_fn(|_| queue.pop_front().expect("a ready level has a group"));
+            if queue.len() < ARITY {
+                self.ready &= !(1 << level);
             }
+            let (index, width) = (self.issued[level as usize], ARITY as u64);
+            self.issued[level as usize] = index + width;
+            self.pipe.push(cycle, ((level + 1, index / width), combine(level, &group)));
+            issued = Some((level, index));
+            self.next = if index / width % width == width - 1 { level + 1 } else { 0 };
             self.activity.work(1);
         } else {
             self.activity.stall(self.reason(), 1);
@@ -198,11 +197,14 @@ impl<T: Clone> Accumulator<T> {
     /// The first cycle after `cycle` in which something happens here, without new nodes.
     #[inline]
     pub fn next_event(&self, cycle: u64) -> Option<u64> {
+        let issue = self.pipe.free_at().max(cycle + 1);
+        if self.ready != 0 && issue == cycle + 1 {
+            return Some(issue);
+        }
         let exit = self.pipe.next_exit().map(|c| c.max(cycle + 1));
         if self.ready == 0 {
             return exit;
         }
-        let issue = self.pipe.free_at().max(cycle + 1);
         Some(exit.map_or(issue, |c| c.min(issue)))
     }
     /// Counts cycles that were skipped.

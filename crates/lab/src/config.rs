@@ -195,7 +195,7 @@ impl Design {
                 number(&mut row, "hashes", r.hashes as f64);
                 number(&mut row, "hash_rate_mhash_s", r.hashes as f64 / r.seconds / 1e6);
                 number(&mut row, "link_bytes", r.link_bytes as f64);
-                number(&mut row, "state_bytes", r.state_bytes as f64);
+                number(&mut row, "hbm_bytes", r.hbm_bytes as f64);
                 number(&mut row, "deepest_queue_digests", r.queues.iter().copied().max().unwrap_or(0) as f64);
                 activities(&mut row, &r.activities);
             }

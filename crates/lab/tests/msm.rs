@@ -1,9 +1,12 @@
 //! The multiplier: sums of the curve, in the time of its closed form and as published.
 
 use ark_bls12_377::{Fr, G1Projective};
+use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, BigInteger, PrimeField, UniformRand, Zero};
+use evergrove_kernels::msm::{CheckedPoints, msm as kernel};
 use evergrove_lab::LabError;
 use evergrove_lab::cost::Costs;
+use evergrove_lab::engine::{MemoryKind, Stall};
 use evergrove_lab::msm::{self, Aggregation, Group, Hazards, Params, cost, formula};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -56,7 +59,8 @@ fn sums_are_those_of_the_curve() {
         }
         let words: Vec<[u64; 4]> = scalars.iter().map(|s| s.into_bigint().0).collect();
         assert!(scalars.iter().all(|s| s.into_bigint().num_bits() <= params.scalar_bits));
-        let expected: G1Projective = points.iter().zip(&scalars).map(|(p, s)| *p * s).sum();
+        let affine = G1Projective::normalize_batch(&points);
+        let expected = kernel(CheckedPoints::trusted(&affine), &scalars).expect("as many scalars as points");
         let outcome = msm::run_on(&params, &Curve, &words, &points).expect("a valid multiplier");
         assert_eq!(outcome.sum, expected, "{params:?}");
         let stream = outcome.report.stream_activity;
@@ -76,10 +80,13 @@ proptest! {
         bandwidth_gb_s in prop::sample::select(vec![0_u64, 20, 64, 460]),
         segmented in any::<bool>(),
         mixed_padd in any::<bool>(),
+        memory in prop::sample::select(MemoryKind::ALL.to_vec()),
+        scalar_link_gb_s in prop::sample::select(vec![0_u64, 8, 63]),
     ) {
         let aggregation = if segmented { Aggregation::Segmented } else { Aggregation::Serial };
         let params = Params {
-            log_points, parallel_windows: width, parallel_points: points, bandwidth_gb_s, aggregation, mixed_padd,
+            log_points, parallel_windows: width, parallel_points: points, bandwidth_gb_s, aggregation, mixed_padd, memory,
+            memory_modules: 4, scalar_link_gb_s,
             ..Params::default()
         };
         let report = msm::run(&params).expect("a valid multiplier");
@@ -105,10 +112,10 @@ fn conflicts_are_as_many_as_chance_has_them_and_a_queue_hides_them() {
     let found = queue.conflicts as f64 / (20.0 * f64::from(1 << 15));
     let expected = base.windows.iter().map(|w| formula::conflict_share(&base, *w)).sum::<f64>() / 20.0;
     assert!((found / expected - 1.0).abs() < 0.1, "{found} {expected}");
-    assert_eq!(queue.stream_activity.stalled(evergrove_lab::engine::Stall::Hazard), 0);
+    assert_eq!(queue.stream_activity.stalled(Stall::Hazard), 0);
     let stall = msm::run(&Params { hazards: Hazards::Stall, ..base }).expect("a valid multiplier");
     // Half the latency each, on average.
-    let lost = stall.stream_activity.stalled(evergrove_lab::engine::Stall::Hazard) as f64 / stall.stream as f64;
+    let lost = stall.stream_activity.stalled(Stall::Hazard) as f64 / stall.stream as f64;
     assert!(lost > 0.5 * expected * 41.0 && lost < 1.5 * expected * 41.0, "{lost}");
 }
 
@@ -120,6 +127,30 @@ fn overlapping_aggregation_finds_few_free_cycles() {
     let stream = 20 << 16;
     // At a point a cycle the adder is busy: most additions of the aggregation wait for the end of the pass.
     assert!(overlapped < segmented && overlapped > stream + 20 * 6000, "{overlapped} {segmented}");
+}
+
+#[test]
+fn sixteen_banks_take_turns_and_linear_scalars_bound_them() {
+    let base = Params {
+        log_points: 14,
+        parallel_windows: 1,
+        parallel_points: 16,
+        chiplets: 1,
+        memory: MemoryKind::Hbm2,
+        ..Params::default()
+    };
+    let run = |p: &Params| msm::run(p).expect("a valid multiplier");
+    // A pseudo-channel of 16 GB/s brings a point and its scalar of 127 bytes in 8 cycles.
+    let beside = run(&base);
+    assert!((beside.stream_activity.total() as f64 / beside.stream as f64 - 127.0 / 14.9).abs() < 0.4);
+    assert!(beside.stream_activity.stalled(Stall::Memory) > 0 && beside.stream_activity.stalled(Stall::Input) == 0);
+    // Scalars by PCIe relieve the memory, until 16 of them have to come with each point of a stream.
+    let fast = run(&Params { scalar_link_gb_s: 512, ..base.clone() });
+    assert!(fast.cycles < beside.cycles && fast.bytes < beside.bytes);
+    let slow = run(&Params { scalar_link_gb_s: 32, ..base.clone() });
+    assert!(slow.cycles > beside.cycles && slow.stream_activity.stalled(Stall::Input) > slow.stream * 14);
+    let few = Params { memory: MemoryKind::Ddr4, ..base };
+    assert!(msm::run(&few).is_err_and(|e| e.to_string().contains("memory_modules")));
 }
 
 #[test]

@@ -1,7 +1,12 @@
 //! The Poseidon engine: digests of the kernels, in the time of its closed form and as published.
 
+use std::sync::Arc;
+
+use evergrove_kernels::ntt;
+use evergrove_kernels::oracle::{Domain, Keep, Workspace};
 use evergrove_kernels::tree::merkle::{Arity, Polygon, Poseidon, Shape, build_vec, cap_vec};
 use evergrove_lab::LabError;
+use evergrove_lab::engine::MemoryKind;
 use evergrove_lab::poseidon::{self, Convention, Matrix, Params, Pipelines, formula};
 use evergrove_primitives::{Digest, Goldilocks};
 use proptest::prelude::*;
@@ -50,6 +55,88 @@ fn caps_are_those_of_the_kernels() {
     }
 }
 
+#[test]
+fn wider_trees_inputs_and_boards_have_the_caps_of_the_kernels() {
+    for (log_rows, arity, height, name) in
+        [(4, 4, 1, Arity::Four), (6, 8, 0, Arity::Eight), (6, 4, 0, Arity::Four), (3, 8, 1, Arity::Eight)]
+    {
+        let rows = 1_usize << log_rows;
+        let words = words(rows * 20, u64::from(log_rows));
+        let cap_height = height * name.get().ilog2();
+        let params =
+            Params { log_rows, columns: 20, cap_height, arity, lhe_cores: 3, link_gbit_s: 400.0, ..Params::default() };
+        let shape = Shape::complete(rows, 20, name, height).expect("a shape");
+        for (convention, expected) in [
+            (Convention::Plonky2, cap_vec(Poseidon, &shape, &words).expect("a tree")),
+            (Convention::Polygon, cap_vec(Polygon, &shape, &words).expect("a tree")),
+        ] {
+            let mut matrix = Matrix::new(&words, 20, convention);
+            let outcome = poseidon::run_on(&params, &mut matrix).expect("a valid engine");
+            assert_eq!(outcome.cap, expected, "{params:?}");
+            assert_eq!(poseidon::run(&params), Ok(outcome.report));
+        }
+    }
+    for (lhe_cores, cap_height) in [(2, 0), (4, 2), (8, 3)] {
+        let (words, shape) = (words(64 * 9, 4), Shape::new(64, 9, cap_height).expect("a shape"));
+        let params = Params {
+            log_rows: 6,
+            columns: 9,
+            lhe_cores,
+            cap_height,
+            front_tree: true,
+            link_gbit_s: 1e3,
+            ..Params::default()
+        };
+        let mut matrix = Matrix::new(&words, 9, Convention::Plonky2);
+        let outcome = poseidon::run_on(&params, &mut matrix).expect("a valid engine");
+        assert_eq!(outcome.cap, cap_vec(Poseidon, &shape, &words).expect("a tree"), "{lhe_cores} cores");
+        assert_eq!(outcome.report.hashes, formula::hashes(&params));
+        assert_eq!(poseidon::run(&params), Ok(outcome.report));
+    }
+    let words = words(64 * 9, 3);
+    let shape = Shape::new(64, 9, 0).expect("a shape");
+    let root = cap_vec(Poseidon, &shape, &words).expect("a tree");
+    for (leaf_boards, branch_boards) in [(2, 1), (2, 2), (4, 2), (8, 4)] {
+        let params =
+            Params { log_rows: 6, columns: 9, leaf_boards, branch_boards, network_latency: 70, ..Params::default() };
+        let mut matrix = Matrix::new(&words, 9, Convention::Plonky2);
+        let outcome = poseidon::run_on(&params, &mut matrix).expect("valid boards");
+        assert_eq!(outcome.cap, root, "{leaf_boards} and {branch_boards} boards");
+        assert_eq!(outcome.report.hashes, formula::hashes(&params));
+        assert_eq!(poseidon::run(&params), Ok(outcome.report));
+    }
+}
+
+#[test]
+fn an_engine_behind_a_transform_commits_as_the_kernels_do() {
+    for (log_size, log_blowup, columns) in [(3, 1, 5), (4, 3, 11), (5, 2, 24)] {
+        let trace: Vec<Vec<Goldilocks>> = (0..columns).map(|c| words(1 << log_size, c)).collect();
+        let extended: Vec<Vec<Goldilocks>> = trace
+            .iter()
+            .map(|values| {
+                let coefficients = ntt::reference::interpolate(values, Goldilocks::ONE);
+                ntt::reference::extend(&coefficients, log_blowup, Goldilocks::GENERATOR)
+            })
+            .collect();
+        let rows = 1_usize << (log_size + log_blowup);
+        let matrix: Vec<Goldilocks> =
+            (0..rows).flat_map(|row| extended.iter().map(move |column| column[row])).collect();
+        let params = Params {
+            log_rows: log_size + log_blowup,
+            columns: columns as u32,
+            log_blowup,
+            by_columns: true,
+            ..Params::default()
+        };
+        let mut rows = Matrix::new(&matrix, columns as usize, Convention::Plonky2).bit_reversed();
+        let outcome = poseidon::run_on(&params, &mut rows).expect("a valid engine");
+        let domain = Arc::new(Domain::new(log_size, log_blowup).expect("a domain"));
+        let workspace = Workspace::new(domain, columns as usize, 0, Keep::Coefficients).expect("a workspace");
+        assert_eq!(outcome.cap, workspace.commit_values(&trace).expect("a commitment").cap());
+        assert_eq!(outcome.report.link_bytes, params.bytes() >> log_blowup);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(9), failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
@@ -64,15 +151,49 @@ proptest! {
         by_columns in any::<bool>(),
         overlapped in any::<bool>(),
         multiplier in 1_u64..=6,
+        lhe_cores in 1_u32..=4,
+        front in any::<bool>(),
+        trees in 1_u64..=2,
+        network_latency in 0_u64..=200,
     ) {
         let pipelines = Pipelines { multiplier, ..Pipelines::default() };
+        let trees = if overlapped { trees } else { 1 };
         let params = Params {
             log_rows, columns, link_gbit_s, lhe_sboxes: lhe, bhe_sboxes: bhe, hbm_gb_s, by_columns, overlapped, pipelines,
-            ..Params::default()
+            lhe_cores, trees, network_latency, front_tree: front && matches!(lhe_cores, 2 | 4), ..Params::default()
         };
         let found = poseidon::run(&params).expect("a valid engine").cycles as f64;
         let expected = formula::cycles(&params);
         prop_assert!((found / expected - 1.0).abs() < 0.01, "{params:?}: {found} against {expected}");
+    }
+
+    #[test]
+    fn so_do_transforms_wider_trees_boards_and_banks(
+        log_rows in 13_u32..=14,
+        columns in 5_u32..=40,
+        link_gbit_s in 4.0_f64..=256.0,
+        network_gbit_s in 16.0_f64..=256.0,
+        log_blowup in 0_u32..=4,
+        lde_words in 4_u32..=16,
+        arity in prop::sample::select(vec![2_u32, 4, 8]),
+        boards in prop::sample::select(vec![(1_u32, 1_u32), (2, 1), (2, 2), (4, 2)]),
+        hbm in prop::sample::select(MemoryKind::ALL.to_vec()),
+        bhe in prop::sample::select(vec![118_u32, 59, 30]),
+    ) {
+        let extends = log_blowup > 0;
+        let (leaf_boards, branch_boards) = if extends || arity > 2 { (1, 1) } else { boards };
+        // A tree is of powers of its arity.
+        let log_rows = if arity == 2 { log_rows } else { 12 };
+        let params = Params {
+            log_rows, columns, link_gbit_s, network_gbit_s, log_blowup, lde_words, arity, leaf_boards, branch_boards, hbm,
+            bhe_sboxes: bhe, by_columns: extends, network_latency: 60, hbm_stacks: 2,
+            // Few stages, so that fill and drain are small beside 2^12 rows.
+            pipelines: Pipelines { constants: 1, multiplier: 1, mds: 1 },
+            ..Params::default()
+        };
+        let found = poseidon::run(&params).expect("a valid engine").cycles as f64;
+        let expected = formula::cycles(&params);
+        prop_assert!((found / expected - 1.0).abs() < 0.02, "{params:?}: {found} against {expected}");
     }
 }
 
@@ -93,17 +214,26 @@ fn the_branch_hasher_ends_a_pipeline_a_level_after_the_last_leaf() {
 }
 
 #[test]
-fn a_serialised_branch_hasher_keeps_up_and_a_slower_one_does_not() {
-    let time = |bhe_sboxes| {
-        let params = Params { log_rows: 14, columns: 136, bhe_sboxes, ..Params::default() };
+fn a_serialised_branch_hasher_keeps_up_tree_after_tree() {
+    let time = |bhe_sboxes, trees| {
+        let params = Params { log_rows: 12, columns: 136, bhe_sboxes, trees, ..Params::default() };
         let report = poseidon::run(&params).expect("a valid engine");
-        (report.cycles, report.leaves_at)
+        (report.cycles, report.leaves_at, report.queues[0])
     };
-    // The digests of one tree are hashed while the next tree's leaves are: an interval of 17 passes is enough.
-    let (fast, leaves) = time(118);
-    let (slow, same) = time(7);
-    assert_eq!(leaves, same);
-    assert!(slow > fast && slow - leaves < 17 * (1 << 14) + 30_000, "{slow} {fast} {leaves}");
+    // 17 passes a tree: an interval of 17 keeps up, one of 20 falls behind with each tree.
+    assert_eq!((Params::interval(7), Params::interval(6)), (17, 20));
+    assert!((formula::branch_interval(&Params { log_rows: 12, ..Params::default() }) - 17.0).abs() < 0.01);
+    let tail = |bhe_sboxes, trees| {
+        let (cycles, leaves_at, _) = time(bhe_sboxes, trees);
+        cycles - leaves_at
+    };
+    assert_eq!(time(118, 5).1, time(6, 5).1, "the leaf hasher waits for nobody");
+    assert!(tail(7, 2).abs_diff(tail(7, 5)) < 1000);
+    // Three cycles a hash that the passes don't cover.
+    let lost = tail(6, 5) - tail(6, 2);
+    assert!(lost.abs_diff(3 * 3 * 4095) < 100, "{lost}");
+    // Without a serialised core's queue of leaves nothing is saved: it holds most of a tree's digests.
+    assert!(time(7, 5).2 > 3000 && time(118, 5).2 < 20);
 }
 
 #[test]
@@ -130,7 +260,23 @@ fn configurations_that_no_engine_has_are_refused_by_name() {
     assert_eq!(name(Params { link_gbit_s: 0.0, ..base.clone() }), "link_gbit_s");
     assert_eq!(name(Params { lhe_sboxes: 0, ..base.clone() }), "lhe_sboxes");
     assert_eq!(name(Params { bhe_sboxes: 119, ..base.clone() }), "bhe_sboxes");
-    assert_eq!(name(Params { state_words: 0, ..base }), "state_words");
+    assert_eq!(name(Params { state_words: 0, ..base.clone() }), "state_words");
+    assert_eq!(name(Params { arity: 3, ..base.clone() }), "arity");
+    assert_eq!(name(Params { arity: 8, log_rows: 10, ..base.clone() }), "arity");
+    assert_eq!(name(Params { trees: 0, ..base.clone() }), "trees");
+    assert_eq!(name(Params { trees: 2, overlapped: false, ..base.clone() }), "trees");
+    assert_eq!(name(Params { lhe_cores: 0, ..base.clone() }), "lhe_cores");
+    assert_eq!(name(Params { front_tree: true, ..base.clone() }), "lhe_cores");
+    assert_eq!(name(Params { front_tree: true, lhe_cores: 4, arity: 4, ..base.clone() }), "front_tree");
+    assert_eq!(name(Params { leaf_boards: 3, ..base.clone() }), "leaf_boards");
+    assert_eq!(name(Params { branch_boards: 2, ..base.clone() }), "branch_boards");
+    assert_eq!(name(Params { leaf_boards: 2, branch_boards: 2, cap_height: 1, ..base.clone() }), "branch_boards");
+    assert_eq!(name(Params { log_blowup: 1, ..base.clone() }), "by_columns");
+    assert_eq!(name(Params { log_blowup: 22, by_columns: true, ..base.clone() }), "log_blowup");
+    assert_eq!(name(Params { log_blowup: 1, by_columns: true, leaf_boards: 2, ..base.clone() }), "leaf_boards");
+    assert_eq!(name(Params { log_blowup: 1, by_columns: true, lde_words: 0, ..base.clone() }), "lde_words");
+    assert_eq!(name(Params { network_gbit_s: 0.0, ..base.clone() }), "network_gbit_s");
+    assert_eq!(name(Params { hbm_stacks: 3, ..base }), "hbm_stacks");
 }
 
 /// Run by hand: `cargo test --release -p evergrove-lab --test poseidon -- --ignored --nocapture`.

@@ -14,12 +14,14 @@
 //! | [`Pipeline`] | a latency and an initiation interval |
 //! | [`TokenBucket`], [`Port`] | a memory of so many bytes a second; the same in nodes |
 //! | [`dram::Dram`] | banks and channels with open rows and refresh |
+//! | [`Memory`] | one or the other, by name |
 //! | [`Activity`] | busy cycles and stalls by reason, which add up |
 //! | [`trace::Trace`] | what happened when, as Chrome JSON or VCD |
 
 mod bucket;
 pub mod dram;
 mod link;
+mod memory;
 mod pipeline;
 mod port;
 mod stats;
@@ -27,6 +29,7 @@ pub mod trace;
 
 pub use bucket::TokenBucket;
 pub use link::Link;
+pub use memory::{Memory, MemoryKind, Stream};
 pub use pipeline::Pipeline;
 pub use port::Port;
 pub use stats::{Activity, Stall};
@@ -82,7 +85,10 @@ pub fn run_every_cycle<M: Clocked>(machine: &mut M, limit: u64) -> Result<u64, E
 #[inline]
 fn drive<M: Clocked>(machine: &mut M, limit: u64, skip: bool) -> Result<u64, EngineError> {
     let mut cycle = 0;
-    while !machine.is_done() {
+    if machine.is_done() {
+        return Ok(0);
+    }
+    loop {
         if cycle >= limit {
             return Err(EngineError::Limit { limit });
         }
@@ -99,5 +105,4 @@ fn drive<M: Clocked>(machine: &mut M, limit: u64, skip: bool) -> Result<u64, Eng
         }
         cycle += 1;
     }
-    Ok(cycle)
 }

@@ -19,11 +19,7 @@ pub fn table3_throughput(p: &Params) -> f64 {
 /// the tree. The result takes a latency for each bit of the scalar and each window.
 pub fn cycles(p: &Params) -> f64 {
     let latency = p.padd_latency as f64;
-    let load = (p.point_bytes + p.scalar_bytes) as f64 * f64::from(p.parallel_points);
-    let share = if p.independent { f64::from(p.parallel_windows) } else { 1.0 };
-    let bytes_per_cycle = p.bandwidth_gb_s as f64 * 1e3 / p.frequency_mhz as f64;
-    let interval = if p.bandwidth_gb_s == 0 { 1.0 } else { (load * share / bytes_per_cycle).max(1.0) };
-    let pass = p.points() as f64 / f64::from(p.parallel_points) * interval + latency;
+    let pass = p.points() as f64 / f64::from(p.parallel_points) * p.point_interval().max(1.0) + latency;
     let times = if p.mixed_padd { 2.0 } else { 1.0 };
     let full = latency * times;
     let window = |w: u32| -> f64 {

@@ -9,7 +9,8 @@ use super::digits::{Scalar, recode};
 use super::group::Group;
 use super::params::{Aggregation, Hazards, Params};
 use crate::LabError;
-use crate::engine::{Activity, Pipeline, Stall, TokenBucket};
+use crate::engine::dram::Timing;
+use crate::engine::{Activity, Memory, Pipeline, Stall, Stream, TokenBucket};
 
 /// What a run has measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -102,6 +103,47 @@ impl<P: Clone> Element<P> {
     }
     fn is_drained(&self) -> bool {
         self.queue.is_empty() && self.adder.is_empty()
+    }
+}
+
+/// What brings a stream its points and scalars.
+struct Supply {
+    points: Option<(Memory, u64)>,
+    scalars: Option<(TokenBucket, u64)>,
+}
+
+impl Supply {
+    fn new(p: &Params) -> Self {
+        let (load, streams) = (p.load_bytes(), p.streams());
+        let frequency = p.frequency_mhz * 1_000_000 * streams;
+        let bucket = |gigabytes: u64, bytes| TokenBucket::new(gigabytes * 1_000_000_000, 1.0, frequency, 4 * bytes);
+        let points = match p.memory.timing(p.memory_modules) {
+            Some(all) => {
+                let timing = Timing { channels: all.channels / streams as u32, ..all };
+                Some(Memory::Banks(Box::new(Stream::new(timing, p.frequency_mhz, 1, 0, 4 * load))))
+            }
+            None => (p.bandwidth_gb_s > 0).then(|| Memory::Bucket(bucket(p.bandwidth_gb_s, load))),
+        };
+        let scalars = (p.scalar_link_gb_s > 0).then(|| bucket(p.scalar_link_gb_s, p.scalar_bytes));
+        Self { points: points.map(|m| (m, load)), scalars: scalars.map(|s| (s, p.scalar_bytes)) }
+    }
+    /// Takes a point and its scalar, or says what is missing.
+    #[inline]
+    fn take(&mut self, cycle: u64) -> Option<Stall> {
+        if let Some((link, bytes)) = &self.scalars
+            && link.available(cycle) < *bytes
+        {
+            return Some(Stall::Input);
+        }
+        if let Some((memory, bytes)) = &mut self.points
+            && !memory.take(cycle, *bytes)
+        {
+            return Some(Stall::Memory);
+        }
+        if let Some((link, bytes)) = &mut self.scalars {
+            link.take(cycle, *bytes);
+        }
+        None
     }
 }
 
@@ -268,11 +310,7 @@ impl<G: Group> Machine<'_, G> {
             }
             finished.push(window);
         }
-        let share = u64::from(p.parallel_points) * if p.independent { u64::from(p.parallel_windows) } else { 1 };
-        let load = p.point_bytes + p.scalar_bytes;
-        let bandwidth = p.bandwidth_gb_s * 1_000_000_000;
-        let mut memory = TokenBucket::new(bandwidth, 1.0, p.frequency_mhz * 1_000_000 * share, 4 * load);
-        let limited = p.bandwidth_gb_s > 0;
+        let (mut supply, load) = (Supply::new(p), p.load_bytes());
         let queue = p.conflict_queue as usize;
         let mut indices = (group..self.scalars.len()).step_by(p.parallel_points as usize);
         let (mut digits, mut current) = (Vec::with_capacity(p.windows.len()), None);
@@ -310,7 +348,8 @@ impl<G: Group> Machine<'_, G> {
             };
             let fates = |e: &Element<G::Point>| e.fate(digits[e.window], p.hazards, queue);
             let refused = elements.iter().any(|e| fates(e) == Fate::Refuse);
-            let taken = !refused && (!limited || memory.take(cycle, load));
+            let missing = if refused { None } else { supply.take(cycle) };
+            let taken = !refused && missing.is_none();
             for element in &mut elements {
                 let digit = digits[element.window];
                 let fate = if taken { element.fate(digit, p.hazards, queue) } else { Fate::Nothing };
@@ -335,13 +374,13 @@ impl<G: Group> Machine<'_, G> {
                 self.report.bytes += load;
             }
             if first {
-                match (taken, refused) {
-                    (true, _) => {
+                match missing {
+                    _ if refused => self.report.stream_activity.stall(Stall::Hazard, 1),
+                    Some(reason) => self.report.stream_activity.stall(reason, 1),
+                    None => {
                         self.report.stream += 1;
                         self.report.stream_activity.work(1);
                     }
-                    (false, true) => self.report.stream_activity.stall(Stall::Hazard, 1),
-                    (false, false) => self.report.stream_activity.stall(Stall::Memory, 1),
                 }
             }
             cycle += 1;

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::error::{field, within};
+use crate::engine::MemoryKind;
+use crate::error::{field, power_of_two, within};
 
 /// What happens to a point whose bucket is in the adder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,8 +58,15 @@ pub struct Params {
     pub mixed_padd: bool,
     /// Clock in MHz.
     pub frequency_mhz: u64,
-    /// GB/s of the memory; 0: not limited.
+    /// The memory: bandwidth alone, or banks and channels. Groups of points that are classified at a time have channels of
+    /// their own: group g has points g, g + G, g + 2 G, .. in them, staggered as in section III-B of the paper.
+    pub memory: MemoryKind,
+    /// Modules side by side, a power of two, where the memory has banks.
+    pub memory_modules: u32,
+    /// GB/s of a memory that is bandwidth alone; 0: not limited.
     pub bandwidth_gb_s: u64,
+    /// GB/s of a link that brings the scalars in their order, in each pass; 0: they are in the memory beside the points.
+    pub scalar_link_gb_s: u64,
     /// Bytes of a point: 95 for (x, y) of 377 bits, 142 for (x, y, t).
     pub point_bytes: u64,
     /// Bytes of a scalar.
@@ -89,7 +97,10 @@ impl Default for Params {
             padd_latency: 82,
             mixed_padd: false,
             frequency_mhz: 1000,
+            memory: MemoryKind::Bandwidth,
+            memory_modules: 1,
             bandwidth_gb_s: 0,
+            scalar_link_gb_s: 0,
             point_bytes: 95,
             scalar_bytes: 32,
             link_latency: 8,
@@ -141,17 +152,30 @@ impl Params {
         within("padd_latency", self.padd_latency, 1..=10_000)?;
         within("frequency_mhz", self.frequency_mhz, 1..=10_000)?;
         within("bandwidth_gb_s", self.bandwidth_gb_s, 0..=1_000_000)?;
+        within("scalar_link_gb_s", self.scalar_link_gb_s, 0..=1_000_000)?;
         within("point_bytes", self.point_bytes, 1..=4096)?;
         within("scalar_bytes", self.scalar_bytes, 0..=4096)?;
         within("link_latency", self.link_latency, 0..=100_000)?;
         if self.hazards == Hazards::Queue {
             within("conflict_queue", u64::from(self.conflict_queue), 1..=1 << 20)?;
         }
-        crate::error::power_of_two("segments", u64::from(self.segments), 1..=4096)?;
+        power_of_two("segments", u64::from(self.segments), 1..=4096)?;
         if self.independent && self.parallel_points > 1 {
             return Err(field("independent", true, "false with parallel_points above 1"));
         }
-        Ok(())
+        power_of_two("memory_modules", u64::from(self.memory_modules), 1..=64)?;
+        match self.memory.timing(self.memory_modules) {
+            Some(timing) if u64::from(timing.channels) < self.streams() => {
+                let range = format!(
+                    "as many as have {} channels: {} have {}",
+                    self.streams(),
+                    self.memory_modules,
+                    timing.channels
+                );
+                Err(field("memory_modules", self.memory_modules, range))
+            }
+            _ => Ok(()),
+        }
     }
     /// Points.
     pub fn points(&self) -> u64 {
@@ -164,6 +188,29 @@ impl Params {
     /// Windows that one pass classifies for a product.
     pub fn width(&self) -> usize {
         if self.independent { 1 } else { self.parallel_windows as usize }
+    }
+    /// Streams of points that share the memory.
+    pub fn streams(&self) -> u64 {
+        u64::from(if self.independent { self.parallel_windows } else { self.parallel_points })
+    }
+    /// Bytes of a point in memory, with its scalar if that is there too.
+    pub fn load_bytes(&self) -> u64 {
+        self.point_bytes + if self.scalar_link_gb_s == 0 { self.scalar_bytes } else { 0 }
+    }
+    /// Cycles between two points of a stream, as memory and link bring them; below 1 if they are faster than the elements.
+    pub fn point_interval(&self) -> f64 {
+        let cycle = self.frequency_mhz as f64 * 1e6;
+        let interval =
+            |bytes: u64, rate: f64| if rate > 0.0 { (bytes * self.streams()) as f64 * cycle / rate } else { 0.0 };
+        let memory = match self.memory.timing(self.memory_modules) {
+            // What channels are left over is not used.
+            Some(timing) => {
+                let used = u64::from(timing.channels) / self.streams() * self.streams();
+                timing.stream_bandwidth() * used as f64 / f64::from(timing.channels)
+            }
+            None => self.bandwidth_gb_s as f64 * 1e9,
+        };
+        interval(self.load_bytes(), memory).max(interval(self.scalar_bytes, self.scalar_link_gb_s as f64 * 1e9))
     }
     /// Passes over the points.
     pub fn passes(&self) -> u64 {

@@ -5,7 +5,7 @@ use super::{LIMIT, Params, Report};
 use crate::LabError;
 use crate::accumulator::Accumulator;
 use crate::engine::trace::Trace;
-use crate::engine::{Activity, Clocked, Pipeline, Port, Stall, run as drive};
+use crate::engine::{Activity, Clocked, Memory, Pipeline, Port, Stall, Stream, TokenBucket, run as drive};
 use crate::mtu::report::Inputs;
 
 /// Memory, front tree and accumulator.
@@ -24,12 +24,18 @@ pub(super) struct Hybrid<'a, W: Reduce> {
     trace: Option<Trace>,
 }
 
-/// A memory port as the machines of the MTU use it: `share` of them have the bandwidth together.
+/// A memory port as the machines of the MTU use it: `share` of them have the memory together, each with its part of the leaves.
 pub(super) fn port(params: &Params, share: u64, burst: u64) -> Port {
-    let frequency = params.frequency_mhz * 1_000_000 * share;
-    let bandwidth = params.bandwidth_gb_s * 1_000_000_000;
-    let bucket = crate::engine::TokenBucket::new(bandwidth, params.efficiency, frequency, burst * params.node_bytes);
-    Port::new(bucket, params.node_bytes)
+    let (ahead, stride) = (burst * params.node_bytes, params.leaves() / share * params.node_bytes);
+    let memory = match params.memory.timing(params.memory_modules) {
+        Some(timing) => Memory::Banks(Box::new(Stream::new(timing, params.frequency_mhz, share, stride, ahead))),
+        None => {
+            let (frequency, bandwidth) =
+                (params.frequency_mhz * 1_000_000 * share, params.bandwidth_gb_s * 1_000_000_000);
+            Memory::Bucket(TokenBucket::new(bandwidth, params.efficiency, frequency, ahead))
+        }
+    };
+    Port::new(memory, params.node_bytes)
 }
 
 impl<'a, W: Reduce> Hybrid<'a, W> {
@@ -113,7 +119,7 @@ impl<W: Reduce> Clocked for Hybrid<'_, W> {
             self.feed.stall(self.feed_stall(), 1);
         }
         let (work, base) = (&mut *self.work, self.log_pes);
-        let step = self.accumulator.step(cycle, |level, left, right| work.combine(base + level + 1, left, right));
+        let step = self.accumulator.step(cycle, |level, [left, right]| work.combine(base + level + 1, left, right));
         if let (Some(trace), Some((level, index))) = (&mut self.trace, step.issued) {
             // The paper counts the leaves' level as 1.
             trace.add(1, cycle, 1, || format!("L{}_{index}", base + level + 1));

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::accumulator::Policy;
+use crate::engine::MemoryKind;
 use crate::error::{power_of_two, within, within_f64};
 
 /// What is computed: section 3.1 of the paper.
@@ -115,9 +116,13 @@ pub struct Params {
     pub log_size: u32,
     /// Processing elements, a power of two from 2 to 256.
     pub pes: u32,
-    /// GB/s (10^9 bytes a second) of the memory.
+    /// The memory: bandwidth alone, or banks and channels.
+    pub memory: MemoryKind,
+    /// Modules side by side, a power of two, where the memory has banks.
+    pub memory_modules: u32,
+    /// GB/s (10^9 bytes a second) of a memory that is bandwidth alone.
     pub bandwidth_gb_s: u64,
-    /// The share of the bandwidth that is usable.
+    /// The share of that bandwidth that is usable.
     pub efficiency: f64,
     /// Clock in MHz.
     pub frequency_mhz: u64,
@@ -142,6 +147,8 @@ impl Default for Params {
             workload: Workload::MleEvaluation,
             log_size: 20,
             pes: 8,
+            memory: MemoryKind::Bandwidth,
+            memory_modules: 1,
             bandwidth_gb_s: 1024,
             efficiency: 1.0,
             frequency_mhz: 1000,
@@ -163,6 +170,7 @@ impl Params {
     pub fn check(&self) -> Result<(), LabError> {
         power_of_two("pes", u64::from(self.pes), 2..=256)?;
         within("log_size", u64::from(self.log_size), u64::from(self.log_pes()) + 1..=32)?;
+        power_of_two("memory_modules", u64::from(self.memory_modules), 1..=64)?;
         within("bandwidth_gb_s", self.bandwidth_gb_s, 1..=1_000_000)?;
         within_f64("efficiency", self.efficiency, 0.01..=1.0)?;
         within("frequency_mhz", self.frequency_mhz, 1..=10_000)?;
@@ -186,7 +194,11 @@ impl Params {
     }
     /// Bytes that the memory moves in a cycle.
     pub fn bytes_per_cycle(&self) -> f64 {
-        self.bandwidth_gb_s as f64 * self.efficiency * 1e3 / self.frequency_mhz as f64
+        let bandwidth = match self.memory.timing(self.memory_modules) {
+            Some(timing) => timing.stream_bandwidth(),
+            None => self.bandwidth_gb_s as f64 * 1e9 * self.efficiency,
+        };
+        bandwidth / (self.frequency_mhz as f64 * 1e6)
     }
     /// Seconds of so many cycles.
     pub fn seconds(&self, cycles: u64) -> f64 {

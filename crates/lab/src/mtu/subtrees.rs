@@ -83,7 +83,7 @@ impl<W: Reduce> Clocked for Element<'_, W> {
             self.feed.stall(self.reason(), 1);
         }
         let (work, base) = (&mut *self.work, self.bottom);
-        let step = self.accumulator.step(cycle, |level, left, right| work.combine(base + level + 1, left, right));
+        let step = self.accumulator.step(cycle, |level, [left, right]| work.combine(base + level + 1, left, right));
         if let Some(((level, index), node)) = step.output {
             let first = self.subtree << (self.height - level);
             self.work.result(base + level, first + index, &node);

@@ -19,11 +19,11 @@ pub struct Schedule {
 /// Table 2: node i of level 4 arrives in cycle i, the PE takes one cycle.
 pub fn inverted(policy: Policy) -> Schedule {
     // More levels than the cycles can fill.
-    let mut accumulator = Accumulator::new(policy, 12, 1, 1, 0);
+    let mut accumulator = Accumulator::<_>::new(policy, 12, 1, 1, 0);
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     for cycle in 0..CYCLES as u64 {
         accumulator.arrive(());
-        let step = accumulator.step(cycle, |_, (), ()| ());
+        let step = accumulator.step(cycle, |_, [(), ()]| ());
         accumulator.commit();
         inputs.push(step.issued.map(|(level, i)| (level + 4, i)));
         outputs.push(step.output.map(|((level, i), ())| (level + 4, i)));

@@ -1,14 +1,15 @@
-//! The machine.
+//! The machine: one leaf board, or several, before one branch board.
 
 use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use super::params::{Params, RATE};
+use super::params::Params;
+use super::source::Source;
 use super::work::Rows;
 use crate::LabError;
 use crate::accumulator::{Accumulator, Policy};
-use crate::engine::{Activity, Clocked, Pipeline, Stall, TokenBucket, run as drive};
+use crate::engine::{Activity, Clocked, Memory, Pipeline, Stall, Stream, TokenBucket, run as drive};
 
 /// Cycles after which a run is given up.
 const LIMIT: u64 = 1 << 44;
@@ -24,8 +25,8 @@ pub struct Report {
     pub leaves_at: u64,
     /// Bytes by the link.
     pub link_bytes: u64,
-    /// Bytes of states to and from HBM.
-    pub state_bytes: u64,
+    /// Bytes to and from HBM: states, and the matrix where columns are transposed.
+    pub hbm_bytes: u64,
     /// Leaf and branch permutations.
     pub hashes: u64,
     /// The most digests that waited in one level of the branch hasher: the depth its queues need. Level 0 first.
@@ -58,151 +59,261 @@ pub struct Outcome<D> {
     pub cap: Vec<D>,
 }
 
-struct Engine<'a, W: Rows> {
+/// A tree of cores below the accumulator, with one of them for each pair of digests that it takes at once.
+struct Front<D> {
+    width: usize,
+    /// Digests of the next group, and groups that wait for the cores' interval.
+    group: Vec<D>,
+    waiting: VecDeque<D>,
+    pipe: Pipeline<D>,
+    groups: u64,
+}
+
+impl<D: Clone> Front<D> {
+    fn new(p: &Params) -> Self {
+        let (levels, interval) = (u64::from(p.log_front()), Params::interval(p.bhe_sboxes));
+        Self {
+            width: 1 << levels,
+            group: Vec::new(),
+            waiting: VecDeque::new(),
+            pipe: Pipeline::new(levels * p.pipelines.permutation(), interval),
+            groups: 0,
+        }
+    }
+    /// A digest; `node` hashes a pair.
+    fn arrive(&mut self, digest: D, mut node: impl FnMut(&[D]) -> D) {
+        self.group.push(digest);
+        if self.group.len() < self.width {
+            return;
+        }
+        while self.group.len() > 1 {
+            self.group = self.group.chunks_exact(2).map(&mut node).collect();
+        }
+        self.waiting.extend(self.group.pop());
+        self.groups += 1;
+    }
+    /// One cycle, after what arrives in it: the node over the group that leaves.
+    fn step(&mut self, cycle: u64) -> Option<D> {
+        if self.pipe.ready(cycle)
+            && let Some(node) = self.waiting.pop_front()
+        {
+            self.pipe.push(cycle, node);
+        }
+        self.pipe.pop(cycle)
+    }
+    fn next_event(&self, cycle: u64) -> Option<u64> {
+        let start = self.waiting.front().map(|_| self.pipe.free_at().max(cycle + 1));
+        let exit = self.pipe.next_exit().map(|c| c.max(cycle + 1));
+        [start, exit].into_iter().flatten().min()
+    }
+}
+
+/// Leaf hasher and branch hasher. A node has `ARITY` children.
+struct Engine<'a, W: Rows, const ARITY: usize> {
     work: &'a mut W,
-    link: TokenBucket,
-    hbm: Option<TokenBucket>,
-    core: Pipeline<W::State>,
+    source: Source,
+    hbm: Option<Memory>,
+    /// The cores of the leaf hasher: they start rows in order and take equally long.
+    cores: Vec<Pipeline<W::State>>,
     /// States of the rows, oldest pass first; those of the first pass are not there.
     states: VecDeque<W::State>,
-    bhe: Accumulator<W::Digest>,
+    /// Digests on their way to the branch hasher, and when they are there.
+    wire: VecDeque<(u64, W::Digest)>,
+    front: Option<Front<W::Digest>>,
+    bhe: Accumulator<W::Digest, ARITY>,
     /// Digests that wait for the last leaf, where the hashers don't overlap.
     held: VecDeque<W::Digest>,
-    rows: u64,
+    log_rows: u32,
     passes: u64,
+    total: u64,
     state_bytes: u64,
+    /// Bytes that the transposer moves for a group.
+    transposed: u64,
     by_columns: bool,
     overlapped: bool,
+    hop: u64,
+    /// Nodes that leave the branch hasher.
     cap: usize,
-    /// Groups that came by the link, absorptions that began and that ended.
-    arrived: u64,
+    /// Absorptions that began and that ended.
     started: u64,
     ended: u64,
     leaves_at: u64,
     lhe: Activity,
 }
 
-/// Bytes of a group of a row.
-const GROUP: u64 = RATE * 8;
-
-impl<'a, W: Rows> Engine<'a, W> {
+impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
     fn new(p: &Params, work: &'a mut W) -> Self {
         let frequency = p.frequency_mhz * 1_000_000;
-        let link = (p.link_gbit_s * 1e9 / 8.0).round() as u64;
-        let hbm = TokenBucket::new(p.hbm_gb_s * 1_000_000_000, p.hbm_efficiency, frequency, 1 << 16);
+        let bandwidth = || TokenBucket::new(p.hbm_gb_s * 1_000_000_000, p.hbm_efficiency, frequency, 1 << 16);
+        let hbm = match p.hbm.timing(p.hbm_stacks) {
+            Some(timing) => Some(Memory::Banks(Box::new(Stream::new(timing, p.frequency_mhz, 1, 0, 0)))),
+            None => (p.hbm_gb_s > 0).then(|| Memory::Bucket(bandwidth())),
+        };
         let latency = p.pipelines.permutation();
-        let height = p.log_rows - p.cap_height;
+        let core = || Pipeline::new(latency, Params::interval(p.lhe_sboxes));
+        let (permutations, interval) = (p.permutations_of_a_node(), Params::interval(p.bhe_sboxes));
         Self {
             work,
-            link: TokenBucket::new(link, 1.0, frequency, 4 * GROUP),
-            hbm: (p.hbm_gb_s > 0).then_some(hbm),
-            core: Pipeline::new(latency, Params::interval(p.lhe_sboxes)),
+            source: Source::new(p),
+            hbm,
+            cores: (0..p.lhe_cores).map(|_| core()).collect(),
             states: VecDeque::new(),
-            bhe: Accumulator::new(Policy::Deepest, height, latency, Params::interval(p.bhe_sboxes), 0),
+            wire: VecDeque::new(),
+            front: p.front_tree.then(|| Front::new(p)),
+            bhe: Accumulator::new(Policy::Deepest, p.levels(), permutations * latency, permutations * interval, 0),
             held: VecDeque::new(),
-            rows: p.rows(),
+            log_rows: p.log_rows,
             passes: p.passes(),
+            total: p.rows() * p.passes() * p.trees,
             state_bytes: u64::from(p.state_words) * 8,
+            transposed: p.transposed_bytes(),
             by_columns: p.by_columns,
             overlapped: p.overlapped,
-            cap: 1 << p.cap_height,
-            arrived: 0,
+            hop: p.network_latency,
+            cap: (p.trees << p.cap_height) as usize,
             started: 0,
             ended: 0,
             leaves_at: 0,
             lhe: Activity::default(),
         }
     }
-    fn total(&self) -> u64 {
-        self.rows * self.passes
+    /// The pass of an absorption.
+    #[inline(always)]
+    fn pass(&self, absorption: u64) -> u64 {
+        (absorption >> self.log_rows) % self.passes
     }
     /// Whether the next group of the next row is there.
     #[inline(always)]
     fn present(&self) -> bool {
+        let arrived = self.source.arrived;
         // By columns, a group of eight is there when all of it is.
-        if self.by_columns { self.arrived / self.rows > self.started / self.rows } else { self.arrived > self.started }
+        if self.by_columns { arrived >> self.log_rows > self.started >> self.log_rows } else { arrived > self.started }
     }
-    /// Bytes of states that the next absorption moves: one read but in the first pass, one write but in the last.
+    /// Whether the next row's state is back, and there is a next row.
+    #[inline(always)]
+    fn row_free(&self) -> bool {
+        self.started < self.ended + (1 << self.log_rows) && self.started < self.total
+    }
+    /// Bytes that the next absorption moves: a state is read but in the first pass, and written but in the last.
     #[inline(always)]
     fn moves(&self) -> u64 {
-        let first = self.started < self.rows;
-        let last = self.started >= self.total() - self.rows;
-        self.state_bytes * (u64::from(!first) + u64::from(!last))
+        let pass = self.pass(self.started);
+        self.transposed + self.state_bytes * (u64::from(pass > 0) + u64::from(pass + 1 < self.passes))
     }
     fn reason(&self) -> Stall {
-        if self.started == self.total() {
+        if self.started == self.total {
             Stall::Drained
         } else if !self.present() {
             Stall::Input
-        } else if self.started >= self.ended + self.rows {
+        } else if !self.row_free() {
             Stall::Hazard
         } else {
             // The core's interval, or states.
             Stall::Memory
         }
     }
-}
-
-impl<W: Rows> Clocked for Engine<'_, W> {
+    /// What leaves the leaf hasher's cores.
     #[inline(always)]
-    fn eval(&mut self, cycle: u64) {
-        if let Some(state) = self.core.pop(cycle) {
+    fn finish(&mut self, cycle: u64) {
+        for core in 0..self.cores.len() {
+            let Some(state) = self.cores[core].pop(cycle) else { continue };
+            let last = self.pass(self.ended) + 1 == self.passes;
             self.ended += 1;
-            if self.ended + self.rows > self.total() {
+            if last {
                 let digest = self.work.digest(state);
                 self.leaves_at = cycle;
-                if self.overlapped {
-                    self.bhe.arrive(digest);
-                } else {
-                    self.held.push_back(digest);
-                }
+                self.wire.push_back((cycle + self.hop, digest));
             } else {
                 self.states.push_back(state);
             }
         }
-        if self.ended == self.total()
+    }
+    /// What the branch hasher gets.
+    #[inline(always)]
+    fn deliver(&mut self, cycle: u64) {
+        while self.wire.front().is_some_and(|(when, _)| *when <= cycle)
+            && let Some((_, digest)) = self.wire.pop_front()
+        {
+            if self.overlapped {
+                self.branch(digest);
+            } else {
+                self.held.push_back(digest);
+            }
+        }
+        if self.ended == self.total
             && let Some(digest) = self.held.pop_front()
         {
-            self.bhe.arrive(digest);
+            self.branch(digest);
         }
-        let present = self.present();
-        let row_free = self.started < self.ended + self.rows;
-        let can = present && row_free && self.started < self.total() && self.core.ready(cycle);
-        let moves = self.moves();
-        if can && (moves == 0 || self.hbm.as_mut().is_none_or(|hbm| hbm.take(cycle, moves))) {
-            let (leaf, pass) = (self.started & (self.rows - 1), self.started / self.rows);
+        if let Some(node) = self.front.as_mut().and_then(|front| front.step(cycle)) {
+            self.bhe.arrive(node);
+        }
+    }
+    #[inline(always)]
+    fn branch(&mut self, digest: W::Digest) {
+        match &mut self.front {
+            Some(front) => front.arrive(digest, |pair| self.work.node(pair)),
+            None => self.bhe.arrive(digest),
+        }
+    }
+    /// Starts a row on each core that is free.
+    #[inline(always)]
+    fn begin(&mut self, cycle: u64) {
+        let before = self.started;
+        for core in 0..self.cores.len() {
+            if !self.present() || !self.row_free() || !self.cores[core].ready(cycle) {
+                continue;
+            }
+            let moves = self.moves();
+            if moves > 0 && !self.hbm.as_mut().is_none_or(|hbm| hbm.take(cycle, moves)) {
+                break;
+            }
+            let (leaf, pass) = (self.started & ((1 << self.log_rows) - 1), self.pass(self.started));
             let state = if pass > 0 { self.states.pop_front() } else { None };
             let next = self.work.absorb(leaf, pass, state);
-            self.core.push(cycle, next);
+            self.cores[core].push(cycle, next);
             self.started += 1;
+        }
+        if self.started > before {
             self.lhe.work(1);
         } else {
             self.lhe.stall(self.reason(), 1);
         }
-        if self.arrived < self.total() && self.link.take(cycle, GROUP) {
-            self.arrived += 1;
-        }
+    }
+}
+
+impl<W: Rows, const ARITY: usize> Clocked for Engine<'_, W, ARITY> {
+    #[inline(always)]
+    fn eval(&mut self, cycle: u64) {
+        self.finish(cycle);
+        self.deliver(cycle);
+        self.begin(cycle);
+        self.source.step(cycle);
         let work = &mut *self.work;
-        self.bhe.step(cycle, |_, left, right| work.node(left, right));
+        self.bhe.step(cycle, |_, children| work.node(children));
     }
     #[inline(always)]
     fn commit(&mut self, _: u64) {
         self.bhe.commit();
     }
     fn next_event(&self, cycle: u64) -> Option<u64> {
-        if !self.held.is_empty() && self.ended == self.total() {
+        if !self.held.is_empty() && self.ended == self.total {
             return Some(cycle + 1);
         }
-        let exit = self.core.next_exit().map(|c| c.max(cycle + 1));
-        let link = if self.arrived < self.total() { self.link.ready_at(cycle, GROUP) } else { None };
-        let can = self.present() && self.started < self.ended + self.rows && self.started < self.total();
-        let start = if can {
+        let exit = self.cores.iter().filter_map(Pipeline::next_exit).min().map(|c| c.max(cycle + 1));
+        let wire = self.wire.front().map(|(when, _)| (*when).max(cycle + 1));
+        let start = if self.present() && self.row_free() {
             let states = self.hbm.as_ref().and_then(|hbm| hbm.ready_at(cycle, self.moves()));
-            Some(self.core.free_at().max(states.unwrap_or(cycle + 1)).max(cycle + 1))
+            let free = self.cores.iter().map(Pipeline::free_at).min().unwrap_or(0);
+            Some(free.max(states.unwrap_or(cycle + 1)).max(cycle + 1))
         } else {
             None
         };
-        [exit, link, start, self.bhe.next_event(cycle)].into_iter().flatten().min()
+        let front = self.front.as_ref().and_then(|front| front.next_event(cycle));
+        [exit, wire, self.source.next_event(cycle), start, front, self.bhe.next_event(cycle)]
+            .into_iter()
+            .flatten()
+            .min()
     }
     fn skip(&mut self, _: u64, cycles: u64) {
         self.lhe.stall(self.reason(), cycles);
@@ -213,25 +324,34 @@ impl<W: Rows> Clocked for Engine<'_, W> {
     }
 }
 
+/// One branch board with its leaf boards.
 pub(super) fn run<W: Rows>(params: &Params, work: &mut W) -> Result<Outcome<W::Digest>, LabError> {
-    params.check()?;
-    let mut engine = Engine::new(params, work);
+    match params.arity {
+        2 => run_with::<W, 2>(params, work),
+        4 => run_with::<W, 4>(params, work),
+        _ => run_with::<W, 8>(params, work),
+    }
+}
+
+fn run_with<W: Rows, const ARITY: usize>(params: &Params, work: &mut W) -> Result<Outcome<W::Digest>, LabError> {
+    let mut engine = Engine::<W, ARITY>::new(params, work);
     let cycles = drive(&mut engine, LIMIT)?;
     let report = report(params, &engine, cycles);
     let cap = engine.bhe.top().cloned().collect();
     Ok(Outcome { report, cap })
 }
 
-fn report<W: Rows>(params: &Params, engine: &Engine<'_, W>, cycles: u64) -> Report {
+fn report<W: Rows, const ARITY: usize>(params: &Params, engine: &Engine<'_, W, ARITY>, cycles: u64) -> Report {
     // The pipeline has no stall inside: every row takes its stages.
     let latency = params.pipelines.permutation();
+    let fronts = engine.front.as_ref().map_or(0, |front| front.groups * (front.width as u64 - 1));
     Report {
         cycles,
         seconds: params.seconds(cycles),
         leaves_at: engine.leaves_at,
-        link_bytes: engine.link.taken(),
-        state_bytes: engine.hbm.as_ref().map_or(0, TokenBucket::taken),
-        hashes: engine.lhe.busy + engine.bhe.activity.busy,
+        link_bytes: engine.source.link_bytes(),
+        hbm_bytes: engine.hbm.as_ref().map_or(0, Memory::taken),
+        hashes: engine.started + fronts + engine.bhe.activity.busy * params.permutations_of_a_node(),
         queues: engine.bhe.peaks().to_vec(),
         activities: vec![("LHE".into(), engine.lhe), ("BHE".into(), engine.bhe.activity)],
         leaf_latency: Latency { min: latency, mean: latency as f64, max: latency, median: latency },
@@ -241,36 +361,39 @@ fn report<W: Rows>(params: &Params, engine: &Engine<'_, W>, cycles: u64) -> Repo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::run_every_cycle;
+    use crate::engine::{MemoryKind, run_every_cycle};
     use crate::poseidon::Timing;
+
+    fn check<const ARITY: usize>(params: &Params) {
+        params.check().expect("an engine");
+        let (mut a, mut b) = (Timing, Timing);
+        let mut skipping = Engine::<_, ARITY>::new(params, &mut a);
+        let mut stepping = Engine::<_, ARITY>::new(params, &mut b);
+        let cycles = drive(&mut skipping, LIMIT).expect("the machine finishes");
+        assert_eq!(run_every_cycle(&mut stepping, LIMIT), Ok(cycles), "{params:?}");
+        let found = report(params, &skipping, cycles);
+        assert_eq!(found, report(params, &stepping, cycles), "{params:?}");
+        for (name, activity) in &found.activities {
+            assert_eq!(activity.total(), cycles, "the cycles of the {name} add up");
+        }
+    }
 
     #[test]
     fn skipping_changes_nothing() {
-        for (link_gbit_s, by_columns, overlapped, hbm_gb_s, bhe_sboxes) in [
-            (24.5, false, true, 460, 118),
-            (128.0, true, false, 0, 118),
-            (128.0, false, true, 30, 10),
-            (3.0, true, true, 460, 118),
-        ] {
-            let params = Params {
-                log_rows: 11,
-                columns: 20,
-                link_gbit_s,
-                by_columns,
-                overlapped,
-                hbm_gb_s,
-                bhe_sboxes,
-                ..Params::default()
-            };
-            let (mut a, mut b) = (Timing, Timing);
-            let (mut skipping, mut stepping) = (Engine::new(&params, &mut a), Engine::new(&params, &mut b));
-            let cycles = drive(&mut skipping, LIMIT).expect("the machine finishes");
-            assert_eq!(run_every_cycle(&mut stepping, LIMIT), Ok(cycles));
-            let found = report(&params, &skipping, cycles);
-            assert_eq!(found, report(&params, &stepping, cycles));
-            for (name, activity) in &found.activities {
-                assert_eq!(activity.total(), cycles, "the cycles of the {name} add up");
-            }
-        }
+        let base = Params { log_rows: 11, columns: 20, ..Params::default() };
+        check::<2>(&Params { link_gbit_s: 24.5, ..base.clone() });
+        check::<2>(&Params { by_columns: true, overlapped: false, hbm_gb_s: 0, ..base.clone() });
+        check::<2>(&Params { hbm_gb_s: 30, bhe_sboxes: 10, ..base.clone() });
+        check::<2>(&Params { link_gbit_s: 3.0, by_columns: true, trees: 3, network_latency: 9, ..base.clone() });
+        check::<2>(&Params { link_gbit_s: 500.0, lhe_cores: 4, lhe_sboxes: 59, ..base.clone() });
+        check::<2>(&Params { hbm: MemoryKind::Hbm2, hbm_stacks: 2, ..base.clone() });
+        let extended = Params { log_blowup: 3, by_columns: true, network_latency: 50, ..base.clone() };
+        check::<2>(&Params { link_gbit_s: 9.0, lde_words: 5, ..extended.clone() });
+        check::<2>(&Params { network_gbit_s: 40.0, ..extended });
+        let wide = Params { link_gbit_s: 600.0, lhe_cores: 4, front_tree: true, ..base.clone() };
+        check::<2>(&Params { bhe_sboxes: 40, trees: 2, ..wide.clone() });
+        check::<2>(&Params { overlapped: false, cap_height: 2, ..wide });
+        check::<4>(&Params { log_rows: 12, arity: 4, bhe_sboxes: 40, ..base.clone() });
+        check::<8>(&Params { log_rows: 12, arity: 8, cap_height: 3, ..base });
     }
 }

@@ -4,39 +4,111 @@ use super::params::{Params, RATE};
 
 /// Cycles from the first word to the root, as [`super::run`] counts them.
 ///
-/// R rows, P passes: the leaf hasher takes P R absorptions, each a cycle, or what its S-boxes, the link or HBM take; by columns
-/// a pass waits for all of its R groups. The branch hasher then needs log2 R pipelines, or R - 1 hashes of its own pace from the first
-/// leaf on.
+/// R rows, P passes, T trees: the leaf hasher takes T P R absorptions, each a cycle, or what its S-boxes, the link, the
+/// extension or HBM take; by columns a pass waits for all of its R groups. The branch hasher then needs a pipeline a level, or
+/// the nodes' hashes at its own pace from the first leaf of the first or of the last tree on. Several boards: one part, and the
+/// levels above.
 pub fn cycles(p: &Params) -> f64 {
-    let (rows, passes) = (p.rows() as f64, p.passes() as f64);
+    if p.leaf_boards > 1 {
+        return cycles(&p.part()) + levels_above(p);
+    }
+    let rows = p.rows() as f64;
     let latency = p.pipelines.permutation() as f64;
-    let cycle = p.frequency_mhz as f64 * 1e6;
-    let arrival = (RATE as f64 * 64.0 / (p.link_gbit_s * 1e9 / cycle)).max(1.0);
-    let core = Params::interval(p.lhe_sboxes) as f64;
-    let state = f64::from(p.state_words) * 8.0;
-    let hbm = p.hbm_gb_s as f64 * 1e9 * p.hbm_efficiency / cycle;
-    // One state moves in the first and in the last pass, two in the others.
-    let pass = |states: f64| -> f64 {
-        let memory = if p.hbm_gb_s == 0 { 0.0 } else { states * state / hbm };
+    let arrival = Arrival::new(p);
+    let core = Params::interval(p.lhe_sboxes) as f64 / f64::from(p.lhe_cores);
+    let count = p.passes() * p.trees;
+    let pass = |k: u64| -> f64 {
+        // One state moves in the first and in the last pass of a tree, two in the others.
+        let place = k % p.passes();
+        let states = f64::from(u8::from(place > 0)) + f64::from(u8::from(place + 1 < p.passes()));
+        let bytes = p.transposed_bytes() as f64 + states * f64::from(p.state_words) * 8.0;
+        let memory = p.hbm_bytes_per_cycle().map_or(0.0, |rate| bytes / rate);
         // A row's next group waits until its state is back.
-        (rows * core.max(memory)).max(if passes > 1.0 { latency } else { 0.0 })
+        (rows * core.max(memory)).max(if count > 1 { latency } else { 0.0 })
     };
-    let count = passes as u64;
-    let states = |k: u64| f64::from(u8::from(k > 0)) + f64::from(u8::from(k + 1 < count));
     // A pass ends when its groups have arrived and been absorbed after those of the pass before.
-    let leaves = (0..count).fold(0.0_f64, |end, k| {
-        let arrived = (k + 1) as f64 * rows * arrival;
-        let own = pass(states(k));
-        if p.by_columns { end.max(arrived) + own } else { (end + own).max(arrived) }
-    }) + latency;
-    let last_pass = pass(states(count - 1));
-    let branch = Params::interval(p.bhe_sboxes) as f64;
-    let (levels, nodes) = (f64::from(p.log_rows - p.cap_height), rows - 2_f64.powi(p.cap_height as i32));
-    let first_leaf = leaves - if p.by_columns { last_pass } else { last_pass.max(rows * arrival) };
-    let tail = levels * (latency + 1.0);
-    // A core that is behind hashes the last leaves while the pipeline's worth of nodes above them is still to come.
-    let behind = nodes * branch - latency;
-    if p.overlapped { (leaves + tail).max(first_leaf + behind + tail) } else { leaves + rows.max(behind) + tail }
+    let (mut end, mut first_tree) = (0.0_f64, 0.0);
+    for k in 0..count {
+        let (arrived, own) = (arrival.of_groups(k + 1), pass(k));
+        end = if p.by_columns { end.max(arrived) + own } else { (end + own).max(arrived) };
+        if k + 1 == p.passes() {
+            first_tree = end;
+        }
+    }
+    let last_pass = if p.by_columns { pass(count - 1) } else { pass(count - 1).max(rows * arrival.interval) };
+    let to_branches = latency + p.network_latency as f64;
+    let leaves = end + to_branches;
+    let permutations = p.permutations_of_a_node() as f64;
+    let branch = permutations * Params::interval(p.bhe_sboxes) as f64;
+    let tail = f64::from(p.levels()) * (permutations * latency + 1.0) + f64::from(p.log_front()) * latency;
+    // A core that is behind hashes the last leaves while nodes above them are still to come: of level l the (1 - 1/a) / a^l
+    // shares of l latencies, a latency by a - 1 in all. Those of a front tree are as many as groups.
+    let groups = (rows / 2_f64.powi(p.log_front() as i32)).max(1.0);
+    let slots = if p.front_tree { groups } else { nodes(p) as f64 };
+    let ahead = permutations * latency / f64::from(p.arity - 1);
+    let behind = |trees: u64| slots * trees as f64 * branch - ahead;
+    if !p.overlapped {
+        return leaves + rows.max(behind(1)) + tail;
+    }
+    let of_first = first_tree + to_branches - last_pass + behind(p.trees);
+    (leaves + tail).max(leaves - last_pass + behind(1) + tail).max(of_first + tail)
+}
+
+/// When groups of eight columns are there.
+struct Arrival {
+    /// Cycles of a chunk at the leaf hasher.
+    interval: f64,
+    /// Cycles of a chunk by the link, chunks of a column and of its extension, and what passes in between.
+    extension: Option<(f64, f64, f64, f64)>,
+    rows: f64,
+}
+
+impl Arrival {
+    fn new(p: &Params) -> Self {
+        let (cycle, chunk) = (p.frequency_mhz as f64 * 1e6, RATE as f64 * 64.0);
+        let interval = |gbit_s: f64| (chunk / (gbit_s * 1e9 / cycle)).max(1.0 / f64::from(p.lhe_cores));
+        let (link, rows) = (interval(p.link_gbit_s), p.rows() as f64);
+        if p.log_blowup == 0 {
+            return Self { interval: link, extension: None, rows };
+        }
+        let unit = RATE as f64 / f64::from(p.lde_words);
+        let column = rows / RATE as f64;
+        let between = (p.lde_latency + p.network_latency) as f64;
+        let trace = column / 2_f64.powi(p.log_blowup as i32);
+        Self { interval: interval(p.network_gbit_s).max(unit), extension: Some((link, trace, column, between)), rows }
+    }
+    /// The link is behind, and the last column leaves alone; or the extension is, after the first column has come.
+    fn of_groups(&self, groups: u64) -> f64 {
+        let Some((link, trace, column, between)) = self.extension else {
+            return groups as f64 * self.rows * self.interval;
+        };
+        let columns = groups as f64 * RATE as f64;
+        let (come, leave) = (link * trace, self.interval * column);
+        (columns * come + leave).max(come + columns * leave) + between
+    }
+}
+
+/// The levels over the subtrees of the branch boards: a hop, and a pipeline a level.
+fn levels_above(p: &Params) -> f64 {
+    let boards = f64::from(p.branch_boards);
+    if p.branch_boards == 1 {
+        return 0.0;
+    }
+    let levels = boards.log2();
+    let others = (boards - 1.0 - levels) * Params::interval(p.bhe_sboxes) as f64;
+    p.network_latency as f64 + levels * (p.pipelines.permutation() as f64 + 1.0) + others
+}
+
+/// The longest interval of a branch hasher's permutations with which it keeps up with a leaf hasher at full rate, tree after
+/// tree: the digests of a tree come in one of P passes. The article counts two words of input for one of output and has 2 P.
+pub fn branch_interval(p: &Params) -> f64 {
+    let pass = p.rows() as f64 * Params::interval(p.lhe_sboxes) as f64 / f64::from(p.lhe_cores);
+    p.passes() as f64 * pass / (nodes(p) as f64 * p.permutations_of_a_node() as f64)
+}
+
+/// Nodes of a tree above its leaves.
+fn nodes(p: &Params) -> u64 {
+    (p.rows() - (1 << p.cap_height)) / u64::from(p.arity - 1)
 }
 
 /// The article's bound of the leaf hasher: a group a cycle.
@@ -56,7 +128,7 @@ pub fn boards_seconds(p: &Params, gigabytes: f64, leaf_boards: u32) -> f64 {
     gigabytes * 8.0 / (f64::from(leaf_boards) * p.link_gbit_s) + p.rows() as f64 / (p.frequency_mhz as f64 * 1e6)
 }
 
-/// Leaf and branch hashes of the whole tree.
+/// Leaf and branch permutations of all trees.
 pub fn hashes(p: &Params) -> u64 {
-    p.passes() * p.rows() + p.rows() - (1 << p.cap_height)
+    p.trees * (p.passes() * p.rows() + nodes(p) * p.permutations_of_a_node())
 }

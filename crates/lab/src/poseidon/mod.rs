@@ -9,13 +9,18 @@
 //!
 //! Columns come in groups of eight, the rate. The LHE absorbs a group for one row after the other, round robin, so that a row's
 //! state is back from the pipeline long before its next group; states wait in HBM. In the last pass digests leave one a cycle,
-//! and the BHE ([`Accumulator`](crate::accumulator::Accumulator)) hashes pairs as they become ready. [`run`] is timing only,
+//! and the BHE ([`Accumulator`](crate::accumulator::Accumulator)) hashes groups as they become ready. [`run`] is timing only,
 //! [`run_on`] the same on a matrix, with the digests of `evergrove-kernels`.
+//!
+//! Around it: the extension of a trace on a board in front (the article's integration of its transform), an input wider than
+//! one core, trees of arity 4 and 8, trees in a row, and several boards for leaves and for branches.
 
+mod boards;
 mod engine;
 pub mod formula;
 mod params;
 pub mod resources;
+mod source;
 mod work;
 
 pub use engine::{Outcome, Report};
@@ -29,13 +34,14 @@ use crate::LabError;
 /// # Errors
 /// If a parameter is out of its range.
 pub fn run(params: &Params) -> Result<Report, LabError> {
-    Ok(engine::run(params, &mut Timing)?.report)
+    Ok(run_on(params, &mut Timing)?.report)
 }
 
-/// Runs the engine on rows.
+/// Runs the engine on the rows of the extended matrix.
 ///
 /// # Errors
 /// If a parameter is out of its range.
 pub fn run_on<W: Rows>(params: &Params, rows: &mut W) -> Result<Outcome<W::Digest>, LabError> {
-    engine::run(params, rows)
+    params.check()?;
+    boards::run(params, rows)
 }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::error::{within, within_f64};
+use crate::engine::MemoryKind;
+use crate::error::{field, power_of_two, within, within_f64};
 
 /// Words that a permutation absorbs.
 pub(super) const RATE: u64 = 8;
@@ -45,24 +46,52 @@ pub struct Params {
     pub columns: u32,
     /// log2 of the nodes of the cap that leaves the engine; 0 for the root.
     pub cap_height: u32,
-    /// Gbit/s (10^9) of the link that the matrix comes by.
+    /// Children of a node: 2, 4 or 8. Four take two permutations, eight take four.
+    pub arity: u32,
+    /// Trees, one after the other without a pause.
+    pub trees: u64,
+    /// Gbit/s (10^9) of the link that the matrix, or the trace, comes by, to each leaf board.
     pub link_gbit_s: f64,
     /// Clock in MHz.
     pub frequency_mhz: u64,
-    /// S-boxes of the leaf hasher: 118 take a permutation a cycle, 59 one in two, and so on.
+    /// Leaf boards, each with a link and a part of the rows; a power of two.
+    pub leaf_boards: u32,
+    /// Branch boards, a power of two, at most as many: each makes a subtree over the rows of its leaf boards, which take turns,
+    /// and one of them the levels above.
+    pub branch_boards: u32,
+    /// Gbit/s of the network between boards.
+    pub network_gbit_s: f64,
+    /// Cycles of a hop between boards; 0: leaf hasher and branch hasher are on one.
+    pub network_latency: u64,
+    /// log2 of the blowup of a low-degree extension on a board between link and leaf hasher; 0: the matrix comes extended.
+    pub log_blowup: u32,
+    /// Words that the extension emits in a cycle.
+    pub lde_words: u32,
+    /// Cycles from the last word of a column to the first of its extension.
+    pub lde_latency: u64,
+    /// Cores of a leaf hasher: its input takes eight words a cycle for each.
+    pub lhe_cores: u32,
+    /// S-boxes of a core of the leaf hasher: 118 take a permutation a cycle, 59 one in two, and so on.
     pub lhe_sboxes: u32,
-    /// S-boxes of the branch hasher.
+    /// S-boxes of a core of the branch hasher.
     pub bhe_sboxes: u32,
+    /// Whether the branch hasher is a tree unit: as many cores as the leaf hasher has, all but one of them in a front tree that
+    /// takes all their digests at once, and an accumulator above.
+    pub front_tree: bool,
     /// Stages.
     pub pipelines: Pipelines,
-    /// GB/s of the memory of the states; 0: not limited.
+    /// The memory of the states: bandwidth alone, or banks and channels.
+    pub hbm: MemoryKind,
+    /// Stacks side by side, a power of two, where it has banks.
+    pub hbm_stacks: u32,
+    /// GB/s of a memory that is bandwidth alone; 0: not limited.
     pub hbm_gb_s: u64,
-    /// The share of it that is usable, refresh and row changes taken off.
+    /// The share of that which is usable, refresh and row changes taken off.
     pub hbm_efficiency: f64,
     /// Words of a row's state that are stored between passes: 12, or 4 where every group has 8 columns and overwrites the rest.
     pub state_words: u32,
     /// Whether columns come one after the other, so that the first row of a group can be hashed when its last column is
-    /// there; else tiles of eight columns come row by row.
+    /// there, after a transposition in HBM; else tiles of eight columns come row by row.
     pub by_columns: bool,
     /// Whether the branch hasher works while leaves are hashed, or after the last.
     pub overlapped: bool,
@@ -75,11 +104,24 @@ impl Default for Params {
             log_rows: 24,
             columns: 136,
             cap_height: 0,
+            arity: 2,
+            trees: 1,
             link_gbit_s: 128.0,
             frequency_mhz: 250,
+            leaf_boards: 1,
+            branch_boards: 1,
+            network_gbit_s: 128.0,
+            network_latency: 0,
+            log_blowup: 0,
+            lde_words: 8,
+            lde_latency: 1000,
+            lhe_cores: 1,
             lhe_sboxes: SBOXES,
             bhe_sboxes: SBOXES,
+            front_tree: false,
             pipelines: Pipelines::default(),
+            hbm: MemoryKind::Bandwidth,
+            hbm_stacks: 1,
             hbm_gb_s: 460,
             hbm_efficiency: 0.9,
             state_words: 12,
@@ -101,14 +143,93 @@ impl Params {
         within("log_rows", u64::from(self.log_rows), 1..=32)?;
         within("columns", u64::from(self.columns), 5..=1 << 20)?;
         within("cap_height", u64::from(self.cap_height), 0..=u64::from(self.log_rows))?;
+        if !matches!(self.arity, 2 | 4 | 8) {
+            return Err(field("arity", self.arity, "2, 4 or 8"));
+        }
+        if !(self.log_rows - self.cap_height).is_multiple_of(self.arity.ilog2()) {
+            let range = format!("one of which 2^{} is a power, or 2", self.log_rows - self.cap_height);
+            return Err(field("arity", self.arity, range));
+        }
+        within("trees", self.trees, 1..=1 << 20)?;
+        if !self.overlapped && self.trees > 1 {
+            return Err(field("trees", self.trees, "1 where hashers don't overlap"));
+        }
         within_f64("link_gbit_s", self.link_gbit_s, 0.001..=1e6)?;
         within("frequency_mhz", self.frequency_mhz, 1..=10_000)?;
+        self.check_boards()?;
+        within("lhe_cores", u64::from(self.lhe_cores), 1..=64)?;
+        if self.front_tree {
+            self.check_front()?;
+        }
         within("lhe_sboxes", u64::from(self.lhe_sboxes), 1..=u64::from(SBOXES))?;
         within("bhe_sboxes", u64::from(self.bhe_sboxes), 1..=u64::from(SBOXES))?;
         within("pipelines", self.pipelines.permutation(), 1..=100_000)?;
+        power_of_two("hbm_stacks", u64::from(self.hbm_stacks), 1..=64)?;
         within("hbm_gb_s", self.hbm_gb_s, 0..=1_000_000)?;
         within_f64("hbm_efficiency", self.hbm_efficiency, 0.01..=1.0)?;
         within("state_words", u64::from(self.state_words), 4..=12)
+    }
+    fn check_front(&self) -> Result<(), LabError> {
+        let rows = self.log_rows - self.cap_height;
+        power_of_two("lhe_cores", u64::from(self.part().lhe_cores), 2..=1 << rows.min(6))?;
+        if self.arity > 2 {
+            return Err(field("front_tree", true, "false with arity above 2"));
+        }
+        Ok(())
+    }
+    fn check_boards(&self) -> Result<(), LabError> {
+        power_of_two("leaf_boards", u64::from(self.leaf_boards), 1..=1 << (self.log_rows - 1).min(8))?;
+        power_of_two("branch_boards", u64::from(self.branch_boards), 1..=u64::from(self.leaf_boards))?;
+        if self.branch_boards > 1 && (self.arity > 2 || self.trees > 1 || self.cap_height > 0) {
+            return Err(field("branch_boards", self.branch_boards, "1 but for a binary tree, its root, and one of it"));
+        }
+        within_f64("network_gbit_s", self.network_gbit_s, 0.001..=1e6)?;
+        within("network_latency", self.network_latency, 0..=1_000_000)?;
+        if self.log_blowup == 0 {
+            return Ok(());
+        }
+        // A column of the trace has a chunk of eight words at least.
+        within("log_blowup", u64::from(self.log_blowup), 0..=u64::from(self.log_rows.saturating_sub(3)))?;
+        within("lde_words", u64::from(self.lde_words), 1..=1 << 10)?;
+        within("lde_latency", self.lde_latency, 0..=1 << 30)?;
+        if !self.by_columns {
+            return Err(field("by_columns", false, "true with log_blowup: the extension works on columns"));
+        }
+        if self.leaf_boards > 1 {
+            return Err(field("leaf_boards", self.leaf_boards, "1 with log_blowup"));
+        }
+        Ok(())
+    }
+    /// log2 of the digests that a front tree takes at once; 0 without one.
+    pub fn log_front(&self) -> u32 {
+        if self.front_tree { self.lhe_cores.ilog2() } else { 0 }
+    }
+    /// Levels of the branch hasher above a front tree, if it has one.
+    pub fn levels(&self) -> u32 {
+        (self.log_rows - self.cap_height) / self.arity.ilog2() - self.log_front()
+    }
+    /// Permutations of a node: each absorbs two digests.
+    pub fn permutations_of_a_node(&self) -> u64 {
+        u64::from(self.arity / 2)
+    }
+    /// Bytes that the transposer moves for a group: in by columns, out by rows.
+    pub fn transposed_bytes(&self) -> u64 {
+        if self.by_columns { 2 * RATE * 8 } else { 0 }
+    }
+    /// One branch board with its leaf boards: they deal out its rows in turn, so that together they are a leaf hasher of more
+    /// cores behind a faster link and more memory.
+    pub(super) fn part(&self) -> Self {
+        let share = self.leaf_boards / self.branch_boards;
+        Self {
+            log_rows: self.log_rows - self.branch_boards.ilog2(),
+            link_gbit_s: self.link_gbit_s * f64::from(share),
+            lhe_cores: self.lhe_cores * share,
+            hbm_gb_s: self.hbm_gb_s * u64::from(share),
+            hbm_stacks: self.hbm_stacks * share,
+            leaf_boards: 1,
+            branch_boards: 1,
+            ..self.clone()
+        }
     }
     /// Rows.
     pub fn rows(&self) -> u64 {
@@ -118,11 +239,19 @@ impl Params {
     pub fn passes(&self) -> u64 {
         u64::from(self.columns).div_ceil(RATE)
     }
+    /// Bytes a cycle of the memory of the states; `None`: not limited.
+    pub fn hbm_bytes_per_cycle(&self) -> Option<f64> {
+        let bandwidth = match self.hbm.timing(self.hbm_stacks) {
+            Some(timing) => timing.stream_bandwidth(),
+            None => self.hbm_gb_s as f64 * 1e9 * self.hbm_efficiency,
+        };
+        (bandwidth > 0.0).then(|| bandwidth / (self.frequency_mhz as f64 * 1e6))
+    }
     /// Cycles between two permutations of a core with so many S-boxes.
     pub fn interval(sboxes: u32) -> u64 {
         u64::from(SBOXES.div_ceil(sboxes))
     }
-    /// Bytes of the matrix, columns filled up to whole groups as they come by the link.
+    /// Bytes of the extended matrix, columns filled up to whole groups as they come by the link.
     pub fn bytes(&self) -> u64 {
         self.passes() * RATE * 8 * self.rows()
     }

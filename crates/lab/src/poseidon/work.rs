@@ -1,6 +1,7 @@
 //! What the engine hashes: nothing when only time counts, or a matrix.
 
-use evergrove_primitives::hash::poseidon::{WIDTH, permute, two_to_one};
+use evergrove_kernels::tree::merkle::{Polygon, Poseidon, TreeHash};
+use evergrove_primitives::hash::poseidon::{WIDTH, permute};
 use evergrove_primitives::{Digest, Goldilocks};
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +17,8 @@ pub trait Rows {
     fn absorb(&mut self, leaf: u64, pass: u64, state: Option<Self::State>) -> Self::State;
     /// The digest of a row whose groups are absorbed.
     fn digest(&mut self, state: Self::State) -> Self::Digest;
-    /// The hash of a pair.
-    fn node(&mut self, left: &Self::Digest, right: &Self::Digest) -> Self::Digest;
+    /// The hash of 2, 4 or 8 children.
+    fn node(&mut self, children: &[Self::Digest]) -> Self::Digest;
 }
 
 /// Rows of nothing: timing only.
@@ -32,7 +33,7 @@ impl Rows for Timing {
     #[inline(always)]
     fn digest(&mut self, (): ()) {}
     #[inline(always)]
-    fn node(&mut self, (): &(), (): &()) {}
+    fn node(&mut self, _: &[()]) {}
 }
 
 /// Which sponge hashes a row: they differ beyond eight columns.
@@ -93,7 +94,33 @@ impl Rows for Matrix<'_> {
     fn digest(&mut self, state: Self::State) -> Digest {
         Digest([state[0], state[1], state[2], state[3]])
     }
-    fn node(&mut self, left: &Digest, right: &Digest) -> Digest {
-        two_to_one(left, right)
+    fn node(&mut self, children: &[Digest]) -> Digest {
+        match self.convention {
+            Convention::Plonky2 => Poseidon.node(children),
+            Convention::Polygon => Polygon.node(children),
+        }
+    }
+}
+
+/// The rows of a part of the boards: those from `first` on.
+pub(super) struct Part<'a, W> {
+    pub(super) work: &'a mut W,
+    pub(super) first: u64,
+}
+
+impl<W: Rows> Rows for Part<'_, W> {
+    type State = W::State;
+    type Digest = W::Digest;
+    #[inline(always)]
+    fn absorb(&mut self, leaf: u64, pass: u64, state: Option<W::State>) -> W::State {
+        self.work.absorb(self.first + leaf, pass, state)
+    }
+    #[inline(always)]
+    fn digest(&mut self, state: W::State) -> W::Digest {
+        self.work.digest(state)
+    }
+    #[inline(always)]
+    fn node(&mut self, children: &[W::Digest]) -> W::Digest {
+        self.work.node(children)
     }
 }

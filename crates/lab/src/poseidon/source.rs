@@ -1,0 +1,148 @@
+//! Where the matrix comes from: a link, or a board that extends it.
+//!
+//! ```text
+//!  host --link--> leaf hasher
+//!  host --link--> [ low-degree extension ] --network--> leaf hasher
+//! ```
+//!
+//! Everything is counted in chunks of eight words, the width of the buses. By the link alone they are words of the extended
+//! matrix. Else the link brings the columns of the trace; the extension of a column begins when the column is there, its words
+//! leave in order of rows, and a column's wait for those of the column before.
+
+use std::collections::VecDeque;
+
+use super::params::{Params, RATE};
+use crate::engine::TokenBucket;
+
+/// Bytes of a chunk: eight words of a column, or of a row.
+pub(super) const CHUNK: u64 = RATE * 8;
+
+/// The stream of chunks into the leaf hasher.
+pub(super) struct Source {
+    link: TokenBucket,
+    /// Chunks by the link, and how many there are.
+    sent: u64,
+    all_sent: u64,
+    extension: Option<Extension>,
+    /// Chunks that the leaf hasher takes in a cycle.
+    width: u64,
+    /// Chunks that have arrived, and how many there are.
+    pub(super) arrived: u64,
+    all: u64,
+}
+
+/// A board between the link and the leaf hasher.
+struct Extension {
+    unit: TokenBucket,
+    network: TokenBucket,
+    /// Chunks of a column, before and after.
+    column: [u64; 2],
+    /// From a column's last chunk to its first word; from there to the leaf hasher.
+    latency: u64,
+    hop: u64,
+    /// When the columns that have come can begin to leave.
+    begins: VecDeque<u64>,
+    emitted: u64,
+    /// When chunks arrive, and how many together.
+    flying: VecDeque<(u64, u64)>,
+}
+
+impl Extension {
+    fn new(p: &Params, frequency: u64) -> Self {
+        let bits = |gigabits: f64| (gigabits * 1e9 / 8.0).round() as u64;
+        let burst = 4 * u64::from(p.lhe_cores) * CHUNK;
+        Self {
+            unit: TokenBucket::new(u64::from(p.lde_words) * 8 * frequency, 1.0, frequency, burst),
+            network: TokenBucket::new(bits(p.network_gbit_s), 1.0, frequency, burst),
+            column: [(p.rows() >> p.log_blowup) / RATE, p.rows() / RATE],
+            latency: p.lde_latency,
+            hop: p.network_latency,
+            begins: VecDeque::new(),
+            emitted: 0,
+            flying: VecDeque::new(),
+        }
+    }
+    /// When the next chunk may leave, by what has come by the link.
+    fn begin(&self) -> Option<u64> {
+        self.begins.front().copied()
+    }
+    fn step(&mut self, cycle: u64, width: u64) -> u64 {
+        let mut chunks = 0;
+        while chunks < width
+            && self.begin().is_some_and(|begin| begin <= cycle)
+            && self.unit.available(cycle) >= CHUNK
+            && self.network.take(cycle, CHUNK)
+        {
+            self.unit.take(cycle, CHUNK);
+            chunks += 1;
+            self.emitted += 1;
+            if self.emitted.is_multiple_of(self.column[1]) {
+                self.begins.pop_front();
+            }
+        }
+        if chunks > 0 {
+            self.flying.push_back((cycle + self.hop, chunks));
+        }
+        let mut landed = 0;
+        while let Some((_, chunks)) = self.flying.front().filter(|(when, _)| *when <= cycle) {
+            landed += chunks;
+            self.flying.pop_front();
+        }
+        landed
+    }
+    fn next_event(&self, cycle: u64) -> Option<u64> {
+        let leave = self.begin().and_then(|begin| {
+            let ready = self.unit.ready_at(cycle, CHUNK)?.max(self.network.ready_at(cycle, CHUNK)?);
+            Some(ready.max(begin))
+        });
+        let land = self.flying.front().map(|(when, _)| (*when).max(cycle + 1));
+        [leave, land].into_iter().flatten().min()
+    }
+}
+
+impl Source {
+    pub(super) fn new(p: &Params) -> Self {
+        let frequency = p.frequency_mhz * 1_000_000;
+        let all = p.rows() * p.passes() * p.trees;
+        let width = u64::from(p.lhe_cores);
+        Self {
+            link: TokenBucket::new((p.link_gbit_s * 1e9 / 8.0).round() as u64, 1.0, frequency, 4 * width * CHUNK),
+            sent: 0,
+            all_sent: all >> p.log_blowup,
+            extension: (p.log_blowup > 0).then(|| Extension::new(p, frequency)),
+            width,
+            arrived: 0,
+            all,
+        }
+    }
+    /// One cycle.
+    #[inline(always)]
+    pub(super) fn step(&mut self, cycle: u64) {
+        let mut chunks = 0;
+        while chunks < self.width && self.sent < self.all_sent && self.link.take(cycle, CHUNK) {
+            (chunks, self.sent) = (chunks + 1, self.sent + 1);
+            if let Some(extension) = &mut self.extension
+                && self.sent.is_multiple_of(extension.column[0])
+            {
+                extension.begins.push_back(cycle + 1 + extension.latency);
+            }
+        }
+        self.arrived += match &mut self.extension {
+            Some(extension) => extension.step(cycle, self.width),
+            None => chunks,
+        };
+    }
+    /// The first cycle after `cycle` in which something happens here.
+    pub(super) fn next_event(&self, cycle: u64) -> Option<u64> {
+        if self.arrived == self.all {
+            return None;
+        }
+        let link = if self.sent < self.all_sent { self.link.ready_at(cycle, CHUNK) } else { None };
+        let extension = self.extension.as_ref().and_then(|extension| extension.next_event(cycle));
+        [link, extension].into_iter().flatten().min()
+    }
+    /// Bytes by the link.
+    pub(super) fn link_bytes(&self) -> u64 {
+        self.link.taken()
+    }
+}

@@ -1,0 +1,289 @@
+//! The register-transfer level in `rtl/` does what the models do, in every issue and output cycle.
+//!
+//! `make rtl-tools` fetches the simulator, `make test-all` runs this. Without a simulator the tests pass and say so, but where
+//! `EVERGROVE_REQUIRE_TOOLS` is set they fail.
+
+use std::path::{Path, PathBuf};
+
+use evergrove_lab::accumulator::{Accumulator, Place, Policy};
+use evergrove_lab::mtu::{self, Latencies, Params, Reduce, Workload, tables};
+use evergrove_primitives::Goldilocks;
+use marlin_verilator::dynamic::{AsDynamicVerilatedModel, DynamicVerilatedModel, VerilatorValue};
+use marlin_verilator::{PortDirection, VerilatedModelConfig, VerilatorRuntime, VerilatorRuntimeOptions};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// The policies that the hardware has, by their numbers there.
+const POLICIES: [Policy; 5] =
+    [Policy::Ruler, Policy::RulerSteal, Policy::StreamFirst, Policy::Deepest, Policy::Shallowest];
+/// Stages of a multiplier, `Latencies::Real`'s.
+const STAGES: u64 = 10;
+/// Places of a queue.
+const DEPTH: usize = 32;
+
+fn sources() -> Vec<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl");
+    ["goldilocks_mul", "dfs_accumulator", "dfs_accumulator_unit", "mtu8"]
+        .map(|n| dir.join(n).with_extension("sv"))
+        .into()
+}
+
+/// The simulator of `make rtl-tools`, or the one on the path.
+fn simulator() -> Option<VerilatorRuntime> {
+    let build = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let fetched = build.join("../tools/rtl/bin/verilator");
+    let executable = if fetched.exists() { fetched.into_os_string() } else { "verilator".into() };
+    let options = VerilatorRuntimeOptions::default().verilator_executable(executable);
+    match VerilatorRuntime::new2(build.join("rtl"), &sources(), &[] as &[&Path], [], options) {
+        Ok(runtime) => Some(runtime),
+        Err(e) if std::env::var_os("EVERGROVE_REQUIRE_TOOLS").is_some() => {
+            panic!("make rtl-tools fetches verilator: {e}")
+        }
+        Err(e) => {
+            println!("skipped: {e}; make rtl-tools fetches verilator");
+            None
+        }
+    }
+}
+
+/// A simulated module.
+struct Module<'a>(DynamicVerilatedModel<'a>);
+
+impl<'a> Module<'a> {
+    fn new(runtime: &'a VerilatorRuntime, name: &str, ports: &[(&str, usize, PortDirection)]) -> Self {
+        let ports: Vec<(&str, usize, usize, PortDirection)> =
+            ports.iter().map(|(n, w, d)| (*n, w - 1, 0, *d)).collect();
+        let sources = sources();
+        let source = sources.iter().find(|s| s.file_stem().is_some_and(|stem| stem == name)).expect("a module's file");
+        let source = source.to_str().expect("a path in UTF-8");
+        let config = VerilatedModelConfig { verilator_optimization: 3, ..VerilatedModelConfig::default() };
+        Self(runtime.create_dyn_model(name, source, &ports, config).unwrap_or_else(|e| panic!("{name}: {e}")))
+    }
+    fn set(&mut self, port: &str, value: u8) {
+        self.0.pin(port, value).expect("an input of at most eight bits");
+    }
+    fn word(&mut self, port: &str, value: Goldilocks) {
+        self.0.pin(port, value.as_u64()).expect("an input of 64 bits");
+    }
+    fn get(&self, port: &str) -> u64 {
+        match self.0.read(port).expect("an output") {
+            VerilatorValue::CData(x) => x.into(),
+            VerilatorValue::SData(x) => x.into(),
+            VerilatorValue::IData(x) => x.into(),
+            VerilatorValue::QData(x) => x,
+            VerilatorValue::WDataInP(_) | VerilatorValue::WDataOutP(_) => panic!("{port} has more than 64 bits"),
+        }
+    }
+    /// What the inputs of this cycle make of its outputs.
+    fn settle(&mut self) {
+        self.set("clk", 0);
+        self.0.eval();
+    }
+    /// The end of the cycle.
+    fn edge(&mut self) {
+        self.set("clk", 1);
+        self.0.eval();
+    }
+}
+
+const IN: PortDirection = PortDirection::Input;
+const OUT: PortDirection = PortDirection::Output;
+const CONTROL: [(&str, usize, PortDirection); 4] =
+    [("clk", 1, IN), ("rst", 1, IN), ("policy", 3, IN), ("in_valid", 1, IN)];
+const OUTPUTS: [(&str, usize, PortDirection); 8] = [
+    ("issue_valid", 1, OUT),
+    ("issue_level", 5, OUT),
+    ("issue_index", 32, OUT),
+    ("out_valid", 1, OUT),
+    ("out_level", 5, OUT),
+    ("out_index", 32, OUT),
+    ("out_data", 64, OUT),
+    ("overflow", 1, OUT),
+];
+
+/// A module with an accumulator, after a reset.
+struct Unit<'a> {
+    module: Module<'a>,
+    inputs: Vec<String>,
+}
+
+impl<'a> Unit<'a> {
+    fn new(runtime: &'a VerilatorRuntime, name: &str, inputs: &[&str]) -> Self {
+        let words = inputs.iter().map(|name| (*name, 64, IN));
+        let ports: Vec<_> = CONTROL.into_iter().chain(words).chain(OUTPUTS).collect();
+        let inputs = inputs.iter().map(|name| (*name).to_owned()).collect();
+        Self { module: Module::new(runtime, name, &ports), inputs }
+    }
+    /// Longer than the longest pipeline.
+    fn reset(&mut self, policy: Policy) {
+        let number = POLICIES.iter().position(|p| *p == policy).expect("a policy of the hardware");
+        self.module.set("policy", number as u8);
+        self.module.set("in_valid", 0);
+        self.module.set("rst", 1);
+        for _ in 0..4 * STAGES {
+            self.module.settle();
+            self.module.edge();
+        }
+        self.module.set("rst", 0);
+    }
+    /// A cycle up to its edge: what is issued, and what leaves.
+    fn cycle(&mut self, nodes: Option<&[Goldilocks]>) -> (Option<Place>, Option<(Place, Goldilocks)>) {
+        self.module.set("in_valid", u8::from(nodes.is_some()));
+        for (port, node) in self.inputs.iter().zip(nodes.unwrap_or_default()) {
+            self.module.word(port, *node);
+        }
+        self.module.settle();
+        let get = |port| self.module.get(port);
+        let place = |level, index| (get(level) as u32, get(index));
+        let issued = (get("issue_valid") == 1).then(|| place("issue_level", "issue_index"));
+        let output =
+            (get("out_valid") == 1).then(|| (place("out_level", "out_index"), Goldilocks::new(get("out_data"))));
+        (issued, output)
+    }
+}
+
+fn words(count: usize, rng: &mut ChaCha8Rng) -> Vec<Goldilocks> {
+    (0..count).map(|_| Goldilocks::new(rng.gen_range(0..Goldilocks::ORDER))).collect()
+}
+
+#[test]
+fn products_are_those_of_the_field() {
+    let Some(runtime) = simulator() else { return };
+    let ports = [("clk", 1, IN), ("a", 64, IN), ("b", 64, IN), ("y", 64, OUT)];
+    let mut module = Module::new(&runtime, "goldilocks_mul", &ports);
+    let p = Goldilocks::ORDER;
+    let edges = [0, 1, 2, 0xFFFF_FFFE, 0xFFFF_FFFF, 1 << 32, (1 << 32) + 1, 1 << 63, p - (1 << 32), p - 2, p - 1];
+    let mut pairs: Vec<[Goldilocks; 2]> =
+        edges.iter().flat_map(|a| edges.map(|b| [Goldilocks::new(*a), Goldilocks::new(b)])).collect();
+    let random = words(4000, &mut ChaCha8Rng::seed_from_u64(1));
+    pairs.extend(random.chunks_exact(2).map(|pair| [pair[0], pair[1]]));
+    for cycle in 0..pairs.len() + STAGES as usize {
+        let [a, b] = pairs.get(cycle).copied().unwrap_or_default();
+        module.word("a", a);
+        module.word("b", b);
+        module.settle();
+        if let Some([a, b]) = cycle.checked_sub(STAGES as usize).map(|i| pairs[i]) {
+            assert_eq!(module.get("y"), (a * b).as_u64(), "{a:?} * {b:?}");
+        }
+        module.edge();
+    }
+}
+
+#[test]
+fn the_papers_table_2_cell_by_cell() {
+    let Some(runtime) = simulator() else { return };
+    let mut unit = Unit::new(&runtime, "dfs_accumulator_unit", &["in_data"]);
+    let published = tables::published(2);
+    for policy in [Policy::Ruler, Policy::RulerSteal] {
+        unit.reset(policy);
+        for cycle in 0..tables::CYCLES {
+            let (issued, output) = unit.cycle(Some(&[Goldilocks::ONE]));
+            let paper = |place: Option<Place>| place.map(|(level, index)| (level + 4, index));
+            let right = issued.map(|(level, index)| (level, index + 1));
+            assert_eq!(paper(issued), published[0].1[cycle], "{}, cycle {cycle}", policy.name());
+            assert_eq!(paper(right), published[1].1[cycle], "{}, cycle {cycle}", policy.name());
+            assert_eq!(
+                paper(output.map(|(place, _)| place)),
+                published[2].1[cycle],
+                "{}, cycle {cycle}",
+                policy.name()
+            );
+            unit.module.edge();
+        }
+    }
+}
+
+#[test]
+fn accumulators_do_what_the_model_does_in_every_cycle() {
+    let Some(runtime) = simulator() else { return };
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    for (name, stages) in [("dfs_accumulator_unit", 1), ("dfs_accumulator", STAGES)] {
+        let mut unit = Unit::new(&runtime, name, &["in_data"]);
+        for policy in POLICIES {
+            // A node each cycle, and in two of three or one of five cycles.
+            for (height, chance) in [(1, 1.0), (6, 1.0), (9, 1.0), (7, 0.66), (7, 0.2)] {
+                unit.reset(policy);
+                let nodes = words(1 << height, &mut rng);
+                let mut model = Accumulator::<Goldilocks>::new(policy, height, stages, 1, 0);
+                let (mut sent, mut cycle) = (0, 0);
+                while model.finished() == 0 {
+                    let arrives = sent < nodes.len() && rng.gen_bool(chance);
+                    let node = arrives.then(|| nodes[sent]);
+                    sent += usize::from(arrives);
+                    let found = unit.cycle(node.as_ref().map(std::slice::from_ref));
+                    if let Some(node) = node {
+                        model.arrive(node);
+                    }
+                    let step = model.step(cycle, |_, [left, right]| *left * *right);
+                    let at = format!("{name}, {}, 2^{height} nodes, cycle {cycle}", policy.name());
+                    assert_eq!(found, (step.issued, step.output), "{at}");
+                    model.commit();
+                    unit.module.edge();
+                    cycle += 1;
+                    assert!(cycle < 1 << 16, "{at}: no root");
+                }
+                let product = nodes.iter().fold(Goldilocks::ONE, |product, node| product * *node);
+                assert_eq!(model.root(), Some(&product));
+                assert!(model.peaks().iter().all(|peak| *peak <= DEPTH), "{:?}", model.peaks());
+                assert_eq!(unit.module.get("overflow"), 0);
+            }
+        }
+    }
+}
+
+/// Leaves, and what the machine has made of them.
+struct Products<'a> {
+    leaves: &'a [Goldilocks],
+    results: Vec<(Place, Goldilocks)>,
+}
+
+impl Reduce for Products<'_> {
+    type Node = Goldilocks;
+    fn leaf(&mut self, index: u64) -> Goldilocks {
+        self.leaves[index as usize]
+    }
+    fn combine(&mut self, _: u32, left: &Goldilocks, right: &Goldilocks) -> Goldilocks {
+        *left * *right
+    }
+    fn result(&mut self, level: u32, index: u64, node: &Goldilocks) {
+        self.results.push(((level, index), *node));
+    }
+}
+
+#[test]
+fn the_tree_unit_of_eight_elements_is_the_model_in_every_cycle() {
+    let Some(runtime) = simulator() else { return };
+    let inputs = ["in0", "in1", "in2", "in3", "in4", "in5", "in6", "in7"];
+    let mut unit = Unit::new(&runtime, "mtu8", &inputs);
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    for policy in POLICIES {
+        for log_size in [4, 7, 12] {
+            let workload = Workload::MultiplicationTree;
+            let params = Params { workload, policy, log_size, pes: 8, latencies: Latencies::Real, ..Params::default() };
+            let leaves = words(1 << log_size, &mut rng);
+            let mut products = Products { leaves: &leaves, results: Vec::new() };
+            let report = mtu::reduce(&params, &mut products).expect("a machine");
+            let (_, trace) = mtu::trace(&params, usize::MAX).expect("a trace");
+            let mut issues = trace.events().iter().filter(|e| e.track == 1).peekable();
+            // Nodes above the front tree, in the order in which they leave the accumulator.
+            let mut nodes = products.results.iter().filter(|((level, _), _)| *level > 3);
+
+            unit.reset(policy);
+            for cycle in 0..report.cycles {
+                let (issued, output) = unit.cycle(leaves.chunks_exact(8).nth(cycle as usize));
+                let at = format!("{}, 2^{log_size} leaves, cycle {cycle}", policy.name());
+                let expected = issues.next_if(|e| e.start == cycle).map(|e| e.name.clone());
+                // The paper counts the leaves' level as 1.
+                assert_eq!(issued.map(|(level, index)| format!("L{}_{index}", level + 4)), expected, "{at}");
+                if let Some(((level, index), node)) = output {
+                    assert_eq!(nodes.next(), Some(&((level + 3, index), node)), "{at}");
+                }
+                let is_root = output.is_some_and(|((level, _), _)| level + 3 == log_size);
+                assert_eq!(is_root, cycle + 1 == report.cycles, "{at}: the root's cycle");
+                unit.module.edge();
+            }
+            assert!(issues.next().is_none() && nodes.next().is_none());
+            assert_eq!(unit.module.get("overflow"), 0);
+        }
+    }
+}
