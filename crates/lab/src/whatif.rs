@@ -3,6 +3,9 @@
 //! A trace (`docs/formats.md`, "Trace of proofs") says for each step of a proof how long it took and how many permutations,
 //! multiplications and bytes it had. A machine takes over some kinds of steps; what it can't do stays. The rest is Amdahl's
 //! arithmetic: the proof takes what stays, and what the machine takes for its steps, one after the other.
+//!
+//! The Poseidon engine runs on the trees of the trace, one after the other, in their own shapes: small trees pay for its
+//! pipelines. The tree unit's multipliers are counted by products and bytes alone.
 
 use std::collections::BTreeMap;
 
@@ -39,6 +42,15 @@ impl Work {
     }
 }
 
+/// A Merkle tree of a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Tree {
+    /// log2 of its leaves.
+    pub log_rows: u32,
+    /// Words of a leaf.
+    pub columns: u32,
+}
+
 /// The proofs of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Proofs {
@@ -49,6 +61,41 @@ pub struct Proofs {
     /// Steps by kind: `witness`, `lde`, `hashing`, `quotient`, `openings`, `fri`, `grinding`. Hashing within FRI counts as
     /// `hashing`.
     pub kinds: BTreeMap<String, Work>,
+    /// Trees, and how many there are of each shape.
+    #[serde(serialize_with = "as_list")]
+    pub trees: BTreeMap<Tree, u64>,
+}
+
+/// Keys of JSON objects are strings, hence a list.
+fn as_list<S: serde::Serializer>(trees: &BTreeMap<Tree, u64>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(trees.iter().map(|(tree, count)| (tree.log_rows, tree.columns, count)))
+}
+
+/// The tree that is being hashed on a track: its matrix, and the leaves so far.
+struct Leaves {
+    matrix: String,
+    rows: u64,
+    columns: u64,
+}
+
+/// The trees among the spans of a track, which come in order: the leaves of each coset, then the levels above, whose span has
+/// four columns and as many rows as there are leaves. A layer of FRI has one span.
+fn tree(pending: &mut Option<Leaves>, matrix: &str, rows: u64, columns: u64) -> Option<Tree> {
+    let done = |rows: u64, columns: u64| {
+        let log_rows = rows.is_power_of_two().then(|| rows.ilog2()).filter(|log| *log > 0)?;
+        Some(Tree { log_rows, columns: u32::try_from(columns).ok()? })
+    };
+    if matrix == "fri" {
+        return done(rows, columns);
+    }
+    match pending.take().filter(|leaves| leaves.matrix == matrix) {
+        Some(leaves) if columns == 4 && rows == leaves.rows => done(leaves.rows, leaves.columns),
+        before => {
+            let sum = rows + before.map_or(0, |leaves| leaves.rows);
+            *pending = Some(Leaves { matrix: matrix.to_owned(), rows: sum, columns });
+            None
+        }
+    }
 }
 
 impl Proofs {
@@ -65,6 +112,7 @@ impl Proofs {
         }
         let events = json["traceEvents"].as_array().ok_or_else(|| wrong("no traceEvents"))?;
         let mut proofs = Self::default();
+        let mut tracks: BTreeMap<u64, Option<Leaves>> = BTreeMap::new();
         for event in events.iter().filter(|e| e["ph"] == "X" && e["pid"] == 1) {
             let name = event["name"].as_str().unwrap_or_default();
             let kind = event["cat"].as_str().unwrap_or_default();
@@ -82,6 +130,12 @@ impl Proofs {
                 multiplications: count("multiplications"),
                 bytes: count("bytes"),
             };
+            if let Some(matrix) = name.strip_suffix(".hashing") {
+                let track = tracks.entry(event["tid"].as_u64().unwrap_or(0)).or_default();
+                if let Some(found) = tree(track, matrix, count("rows") as u64, count("columns") as u64) {
+                    *proofs.trees.entry(found).or_default() += 1;
+                }
+            }
             let kind = if name.ends_with(".hashing") { "hashing" } else { kind };
             proofs.kinds.entry(kind.to_owned()).or_default().add(&work);
         }
@@ -111,7 +165,8 @@ pub struct Answer {
     pub before_s: f64,
     /// Seconds of these steps with it.
     pub after_s: f64,
-    /// What bounds it: `operations`, `bytes` or `nothing to do`.
+    /// What bounds it: `operations`, `bytes`, `latency` where a machine on trees takes much longer than both, or
+    /// `nothing to do`.
     pub bound: &'static str,
     /// Seconds of all proofs with it.
     pub proofs_s: f64,
@@ -121,11 +176,23 @@ pub struct Answer {
     pub limit: f64,
 }
 
-fn answer(proofs: &Proofs, machine: String, kinds: &[&'static str], operations_s: f64, bytes_s: f64) -> Answer {
+/// Seconds that a machine takes.
+#[derive(Clone, Copy)]
+struct Time {
+    /// For its operations alone, and for its bytes alone.
+    operations_s: f64,
+    bytes_s: f64,
+    /// For all, by a model; the longer of the two where there is none.
+    all_s: Option<f64>,
+}
+
+fn answer(proofs: &Proofs, machine: String, kinds: &[&'static str], time: Time) -> Answer {
     let before = proofs.of(kinds).seconds;
-    let after = operations_s.max(bytes_s);
-    let bound = match (before > 0.0, operations_s >= bytes_s) {
+    let least = time.operations_s.max(time.bytes_s);
+    let after = time.all_s.unwrap_or(least);
+    let bound = match (before > 0.0, time.operations_s >= time.bytes_s) {
         (false, _) => "nothing to do",
+        _ if after > 1.5 * least => "latency",
         (true, true) => "operations",
         (true, false) => "bytes",
     };
@@ -142,34 +209,71 @@ fn answer(proofs: &Proofs, machine: String, kinds: &[&'static str], operations_s
     }
 }
 
+/// Absorptions of a tree that are run cycle by cycle; of larger ones the closed form is taken.
+const RUN: u64 = 1 << 20;
+
+/// Seconds of an engine on the trees of the proofs, one after the other; `None` if the trace has none that it takes.
+///
+/// # Errors
+/// If the engine has no such parameters.
+fn trees(proofs: &Proofs, engine: &poseidon::Params) -> Result<Option<f64>, LabError> {
+    let mut seconds = 0.0;
+    for (tree, count) in &proofs.trees {
+        // Leaves of up to four words are no hashes, but pass through.
+        let columns = tree.columns.max(5);
+        let p = poseidon::Params { log_rows: tree.log_rows, columns, ..engine.clone() };
+        let one = if p.passes() * p.rows() <= RUN {
+            poseidon::run(&p)?.seconds
+        } else {
+            p.check()?;
+            poseidon::formula::cycles(&p) / (p.frequency_mhz as f64 * 1e6)
+        };
+        // Digests go back meanwhile, if the link is full duplex.
+        let back = 2.0 * p.rows() as f64 * 32.0 * 8.0 / (p.link_gbit_s * 1e9);
+        seconds += *count as f64 * one.max(back);
+    }
+    Ok((!proofs.trees.is_empty()).then_some(seconds))
+}
+
 /// The answers for the published machines: the Poseidon engine behind three links and beside the memory, the tree unit's
 /// multipliers, both together, and the multiplier of chiplets.
-pub fn answers(proofs: &Proofs) -> Vec<Answer> {
+///
+/// # Errors
+/// If a tree of the trace is none that an engine takes.
+pub fn answers(proofs: &Proofs) -> Result<Vec<Answer>, LabError> {
     let mut out = Vec::new();
     let hashing = proofs.of(&["hashing"]);
     let engine = poseidon::Params::default();
     let rate = engine.frequency_mhz as f64 * 1e6;
-    for (name, gigabit) in
-        [("PCIe as measured, 24.5 Gbit/s", 24.5), ("x8, 128 Gbit/s", 128.0), ("x16, 256 Gbit/s", 256.0)]
-    {
-        let machine = format!("Poseidon engine, one core at 250 MHz, {name}");
-        out.push(answer(proofs, machine, &["hashing"], hashing.hashes / rate, hashing.bytes * 8.0 / (gigabit * 1e9)));
-    }
-    let hbm = engine.hbm_gb_s as f64 * engine.hbm_efficiency * 1e9;
-    let four = format!("Poseidon engine, four cores beside {} GB/s", engine.hbm_gb_s);
-    out.push(answer(proofs, four, &["hashing"], hashing.hashes / (4.0 * rate), hashing.bytes / hbm));
+    let one = |name: &str, link_gbit_s: f64, lhe_cores: u32| -> Result<(Answer, Time), LabError> {
+        let cores = f64::from(lhe_cores);
+        let all_s = trees(proofs, &poseidon::Params { link_gbit_s, lhe_cores, hbm_gb_s: 0, ..engine.clone() })?;
+        let operations_s = hashing.hashes / (cores * rate);
+        let time = Time { operations_s, bytes_s: hashing.bytes * 8.0 / (link_gbit_s * 1e9), all_s };
+        Ok((answer(proofs, format!("Poseidon engine, {name}"), &["hashing"], time), time))
+    };
+    out.push(one("one core at 250 MHz, PCIe as measured, 24.5 Gbit/s", 24.5, 1)?.0);
+    out.push(one("one core at 250 MHz, x8, 128 Gbit/s", 128.0, 1)?.0);
+    out.push(one("two cores at 250 MHz, x16, 256 Gbit/s", 256.0, 2)?.0);
+    let hbm = engine.hbm_gb_s as f64 * engine.hbm_efficiency;
+    let (four, beside) = one(&format!("four cores beside {} GB/s", engine.hbm_gb_s), 8.0 * hbm, 4)?;
+    out.push(four);
     let products = ["lde", "quotient", "openings", "fri"];
     let field = proofs.of(&products);
-    let unit = "tree unit's 32 multipliers at 1 GHz, 1024 GB/s".to_owned();
-    let (mul, bytes) = (field.multiplications / 32e9, field.bytes / 1024e9);
-    out.push(answer(proofs, unit, &products, mul, bytes));
+    let multipliers = Time { operations_s: field.multiplications / 32e9, bytes_s: field.bytes / 1024e9, all_s: None };
+    out.push(answer(proofs, "tree unit's 32 multipliers at 1 GHz, 1024 GB/s".to_owned(), &products, multipliers));
     let fed = "tree unit fed by four Poseidon cores on one chip, 1024 GB/s".to_owned();
     let kinds = ["hashing", "lde", "quotient", "openings", "fri"];
-    let operations = mul + hashing.hashes / (4.0 * rate);
-    out.push(answer(proofs, fed, &kinds, operations, (field.bytes + hashing.bytes) / 1024e9));
+    let both = Time {
+        operations_s: multipliers.operations_s + beside.operations_s,
+        bytes_s: (field.bytes + hashing.bytes) / 1024e9,
+        all_s: beside.all_s.map(|trees| trees + multipliers.operations_s.max(multipliers.bytes_s)),
+    };
+    out.push(answer(proofs, fed, &kinds, both));
     // These proofs multiply no points of a curve.
-    out.push(answer(proofs, "chiplet multiplier, 20 PEs".to_owned(), &[], 0.0, 0.0));
-    out
+    let nothing = Time { operations_s: 0.0, bytes_s: 0.0, all_s: None };
+    out.push(answer(proofs, "chiplet multiplier, 20 PEs".to_owned(), &[], nothing));
+    Ok(out)
 }
 
 #[cfg(test)]
@@ -201,7 +305,7 @@ mod tests {
         let proofs = Proofs::parse(&trace().to_string()).expect("a trace");
         assert_eq!((proofs.count, proofs.seconds), (1, 1.0));
         assert!((proofs.kinds["hashing"].seconds - 0.7).abs() < 1e-12 && proofs.kinds["hashing"].hashes == 500_000.0);
-        let answers = answers(&proofs);
+        let answers = answers(&proofs).expect("machines");
         let x8 = &answers[1];
         // 500,000 permutations at 250 MHz and 32 MB at 16 GB/s take 2 ms each.
         assert!((x8.after_s - 0.002).abs() < 1e-9 && (x8.speedup - 1.0 / 0.302).abs() < 1e-9, "{x8:?}");
@@ -209,6 +313,38 @@ mod tests {
         assert_eq!(answers[0].bound, "bytes");
         let last = answers.last().expect("answers");
         assert_eq!((last.bound, last.speedup), ("nothing to do", 1.0));
+        assert!(answers.iter().all(|a| a.speedup <= a.limit));
+    }
+
+    /// Four cosets of 2^10 rows and the levels above; a layer of FRI.
+    fn with_trees() -> Value {
+        let mut value = trace();
+        let span = |name: &str, rows: u64, columns: u64| {
+            let args = json!({ "rows": rows, "columns": columns, "hashes": 1000, "multiplications": 0, "bytes": 8000 });
+            json!({ "ph": "X", "name": name, "cat": "hashing", "pid": 1, "tid": 7, "ts": 0.0, "dur": 1000.0, "args": args })
+        };
+        let mut spans = vec![span("wires.hashing", 1024, 20); 4];
+        spans.push(span("wires.hashing", 4096, 4));
+        spans.push(span("fri.hashing", 512, 32));
+        value["traceEvents"].as_array_mut().expect("events").extend(spans);
+        value
+    }
+
+    #[test]
+    fn trees_run_in_their_shapes() {
+        let proofs = Proofs::parse(&with_trees().to_string()).expect("a trace");
+        let shapes = [(Tree { log_rows: 9, columns: 32 }, 1), (Tree { log_rows: 12, columns: 20 }, 1)];
+        // The spans of `trace` have no shapes.
+        assert_eq!(proofs.trees.iter().map(|(t, n)| (*t, *n)).collect::<Vec<_>>(), shapes);
+        let answers = answers(&proofs).expect("machines");
+        let x8 = &answers[1];
+        let engine = poseidon::Params { hbm_gb_s: 0, ..poseidon::Params::default() };
+        let seconds = |log_rows, columns| {
+            poseidon::run(&poseidon::Params { log_rows, columns, ..engine.clone() }).expect("an engine").seconds
+        };
+        let both = seconds(12, 20) + seconds(9, 32);
+        assert!((x8.after_s / both - 1.0).abs() < 1e-9, "{} {both}", x8.after_s);
+        // 2^9 rows are fewer than the stages of the pipeline: the last pass waits for the one before.
         assert!(answers.iter().all(|a| a.speedup <= a.limit));
     }
 

@@ -8,6 +8,7 @@ use evergrove_lab::cost::Costs;
 use evergrove_lab::cpu::{Baseline, Code, Measured};
 use evergrove_lab::mtu::Workload;
 use evergrove_lab::reproduce::{Item, Verdict, reproduce};
+use evergrove_lab::whatif::{Proofs, Tree, answers};
 
 #[test]
 fn every_design_that_ships_is_valid_and_listed() {
@@ -27,6 +28,25 @@ fn every_design_that_ships_is_valid_and_listed() {
         }
     }
     assert!(seen >= 10);
+}
+
+#[test]
+fn the_trace_that_ships_tells_its_trees_and_what_would_shorten_its_proofs() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data/birdstrikes-trace.json");
+    let proofs = Proofs::parse(&fs::read_to_string(path).expect("a trace")).expect("a trace");
+    assert_eq!(proofs.count, 4);
+    // Two buckets and a merge of 2^13 rows at rate 8, a wrap of 2^12 at rate 16: each commits to 135 wires.
+    assert_eq!(proofs.trees.get(&Tree { log_rows: 16, columns: 135 }), Some(&4));
+    let trees: u64 = proofs.trees.values().sum();
+    assert!(trees >= 12, "wires, products and quotients of four proofs: {trees}");
+    let answers = answers(&proofs).expect("machines");
+    for answer in &answers {
+        assert!(answer.speedup >= 1.0 && answer.speedup <= answer.limit, "{answer:?}");
+        let sum = proofs.seconds - answer.before_s + answer.after_s;
+        assert!((sum - answer.proofs_s).abs() < 1e-9, "{answer:?}");
+    }
+    // More link helps until the core is what takes time.
+    assert!(answers[0].after_s > answers[1].after_s && answers[1].after_s > answers[2].after_s);
 }
 
 /// A baseline that needs no clock.

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let proofs = Proofs::parse(&body).map_err(|e| {
         Mistake::usage(format!("{}: {e}", args.trace.display()), "write one with --timings of prove or update")
     })?;
-    let answers = answers(&proofs);
+    let answers = answers(&proofs)?;
     if terminal.format == Output::Json {
         line(&json!({ "proofs": proofs, "answers": answers }));
         return Ok(());
@@ -32,6 +32,9 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     text(&format!("{} proofs, {} one after the other\n", proofs.count, seconds(proofs.seconds)));
     for (kind, work) in &proofs.kinds {
         text(&format!("  {kind:<10}  {:>5.1} %\n", 100.0 * work.seconds / proofs.seconds));
+    }
+    for (tree, count) in &proofs.trees {
+        text(&format!("  {count:>4} trees of 2^{} leaves of {} words\n", tree.log_rows, tree.columns));
     }
     for a in answers {
         text(&format!("\n{}\n", a.machine));
