@@ -9,8 +9,9 @@ use evergrove_recursion::ProverKind;
 use evergrove_recursion::prover::UnknownProver;
 
 use crate::commands::{
-    app, batches, commit, completions, doctor, export, lab, man, open, prove, prune, status, update, verify,
+    app, batches, commit, completions, doctor, export, lab, man, open, prove, prune, status, update, verify, worker,
 };
+use crate::queue::QueueArgs;
 
 /// Succinct proofs about a large, changing table, kept fresh.
 ///
@@ -49,6 +50,7 @@ pub(crate) enum Command {
     Prune(prune::Args),
     Doctor(doctor::Args),
     App(app::Args),
+    Worker(worker::Args),
     Lab(lab::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -98,6 +100,15 @@ pub(crate) struct ProvingArgs {
     /// Write what each phase of every proof took to this file, as a trace in Chrome's JSON format, and print it as a table
     #[arg(long, value_name = "FILE")]
     pub(crate) timings: Option<PathBuf>,
+    /// Let workers make the proofs (see worker), by the queue of this Redis server: redis://HOST:PORT, or rediss:// for TLS
+    #[arg(long, value_name = "URL", requires = "objects", help_heading = "Workers")]
+    pub(crate) engine: Option<String>,
+    /// Where proofs and payloads lie that leader and workers share: file:///DIR, s3://BUCKET/PREFIX, gs:// or az://, with
+    /// credentials from the environment
+    #[arg(long, value_name = "URL", requires = "engine", help_heading = "Workers")]
+    pub(crate) objects: Option<String>,
+    #[command(flatten, next_help_heading = "Workers")]
+    pub(crate) queue: QueueArgs,
 }
 
 pub(crate) fn parse_format(text: &str) -> Result<Format, String> {

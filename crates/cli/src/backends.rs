@@ -75,6 +75,24 @@ pub(crate) fn verifiers() -> Backends {
     backends
 }
 
+/// The backend of a specification, whatever it is of: what a worker makes. `known` has those without an application.
+pub(crate) fn make(
+    known: &Backends,
+    spec: &BackendSpec,
+    keys: Option<&Path>,
+    prover: ProverKind,
+) -> Result<Arc<dyn RecursionBackend>, BackendError> {
+    let failed = |e: &dyn std::fmt::Display| BackendError::Internal(e.to_string());
+    match &spec.app {
+        None => known.get(&spec.choice(), spec.class).map_err(|e| failed(&e)),
+        Some(app) => {
+            let app = catalog::make(app).map_err(|e| failed(&e))?;
+            let backend = AppBackend::load(app, spec.scheme, spec.profile, spec.class, keys)?;
+            Ok(Arc::new(backend.with_prover(prover)))
+        }
+    }
+}
+
 /// Adds the backends of the applications of these batches, as they were defined.
 ///
 /// # Errors

@@ -14,6 +14,7 @@ pub(crate) mod prune;
 pub(crate) mod status;
 pub(crate) mod update;
 pub(crate) mod verify;
+pub(crate) mod worker;
 
 use anyhow::Result;
 
@@ -41,6 +42,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Export(args) => export::run(&args, terminal),
         Command::Prune(args) => prune::run(&args, terminal),
         Command::Doctor(args) => doctor::run(&args, terminal),
+        Command::Worker(args) => worker::run(&args, terminal),
         Command::Lab(args) => lab::run(&args, terminal),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args, terminal),

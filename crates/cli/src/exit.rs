@@ -7,6 +7,8 @@ use anyhow::Error;
 use evergrove::input::{IndexListError, InputError, RecordError, WriteError};
 use evergrove::{ErrorClass, VerifyError};
 use evergrove_commit::schema::{RowError, SchemaTextError};
+use evergrove_jobs::bullmq::QueueError;
+use evergrove_jobs::objects::ObjectsError;
 use serde_json::json;
 
 use crate::args::Output;
@@ -30,6 +32,11 @@ impl Mistake {
     /// Exit code 1.
     pub(crate) fn refused(message: impl Into<String>, remedy: impl Into<String>) -> Error {
         Self { message: message.into(), remedy: remedy.into(), class: ErrorClass::Refused, printed: false }.into()
+    }
+
+    /// Exit code 4.
+    pub(crate) fn proving(message: impl Into<String>, remedy: impl Into<String>) -> Error {
+        Self { message: message.into(), remedy: remedy.into(), class: ErrorClass::Proving, printed: false }.into()
     }
 
     /// Exit code 3, after a result that tells the same to programs.
@@ -74,6 +81,11 @@ fn explain(error: &Error) -> Explained {
             (Some(e.class()), None)
         } else if let Some(e) = cause.downcast_ref::<evergrove::Error>() {
             (Some(e.class()), None)
+        } else if let Some(e) = cause.downcast_ref::<QueueError>() {
+            (Some(queue_class(e)), None)
+        } else if let Some(e) = cause.downcast_ref::<ObjectsError>() {
+            let wrong = e.source.kind() == std::io::ErrorKind::InvalidInput;
+            (Some(if wrong { ErrorClass::Usage } else { ErrorClass::Io }), None)
         } else if cause.is::<std::io::Error>() {
             (Some(ErrorClass::Io), None)
         } else {
@@ -83,6 +95,14 @@ fn explain(error: &Error) -> Explained {
         remedy = remedy.or(r);
     }
     Explained { class: class.unwrap_or(ErrorClass::Usage), remedy }
+}
+
+/// A server that does not answer is a matter of input and output, another one can be chosen.
+fn queue_class(e: &QueueError) -> ErrorClass {
+    match e {
+        QueueError::Call { .. } | QueueError::Thread(_) => ErrorClass::Io,
+        _ => ErrorClass::Usage,
+    }
 }
 
 /// The messages of a chain, without those that the one before has said already.

@@ -10,7 +10,9 @@ mod exit;
 mod files;
 mod progress;
 mod proving;
+mod queue;
 mod report;
+mod signals;
 
 use std::process::ExitCode;
 

@@ -1,12 +1,14 @@
 //! What `prove` and `update` have in common: an engine within the given bounds, estimates and results.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use evergrove::{BackendSpec, BatchEstimate, BatchReport};
-use evergrove_jobs::Cores;
+use evergrove::{BackendSpec, Backends, BatchEstimate, BatchReport, NodeCosts};
+use evergrove_jobs::bullmq::BullmqEngine;
 use evergrove_jobs::local::LocalEngine;
+use evergrove_jobs::{Cancel, Cores, Engine, Observer, Report as RunReport, Results, RunError, Runner, TaskGraph};
 use evergrove_primitives::lanes::Isa;
 use evergrove_proof::Scheme;
 use evergrove_proof::soundness::SoundnessBits;
@@ -18,14 +20,43 @@ use crate::backends;
 use crate::exit::Mistake;
 use crate::files;
 use crate::report::{Report, count, seconds, size};
+use crate::{queue, signals};
 
-/// An engine that keeps to `--threads` and `--max-memory` with these backends; without the second to half of the memory that
-/// is free.
-pub(crate) fn engine<'a>(args: &ProvingArgs, specs: impl Iterator<Item = &'a BackendSpec>) -> Result<LocalEngine> {
-    let available = std::thread::available_parallelism().map_or(1, Into::into);
-    let threads = args.threads.map_or(available, usize::from);
-    // A second call keeps the first pool, which a process with one command does not meet.
-    let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+/// Seconds that a proof by a worker takes beside the proving: `evergrove-bench cluster` measures them.
+const QUEUE_SECONDS: f64 = 0.01;
+
+/// The engine that the arguments ask for.
+pub(crate) enum ChosenEngine {
+    /// In this process.
+    Local(LocalEngine),
+    /// By workers.
+    Queue(BullmqEngine),
+}
+
+impl Engine for ChosenEngine {
+    fn run(
+        &self,
+        graph: &TaskGraph,
+        runner: &dyn Runner,
+        results: &dyn Results,
+        observer: &dyn Observer,
+        cancel: &Cancel,
+    ) -> Result<RunReport, RunError> {
+        match self {
+            Self::Local(engine) => engine.run(graph, runner, results, observer, cancel),
+            Self::Queue(engine) => engine.run(graph, runner, results, observer, cancel),
+        }
+    }
+}
+
+/// The engine for these backends: the queue of `--engine`, or one of this process that keeps to `--threads` and `--max-memory`;
+/// without the second to half of the memory that is free.
+pub(crate) fn engine<'a>(args: &ProvingArgs, specs: impl Iterator<Item = &'a BackendSpec>) -> Result<ChosenEngine> {
+    let threads = threads(args.threads);
+    if let (Some(redis), Some(objects)) = (&args.engine, &args.objects) {
+        let engine = BullmqEngine::new(args.queue.config(redis)?, queue::objects(objects)?);
+        return Ok(ChosenEngine::Queue(engine));
+    }
     let mut at_once = threads;
     for spec in specs {
         let costs = backends::costs(spec);
@@ -46,7 +77,40 @@ pub(crate) fn engine<'a>(args: &ProvingArgs, specs: impl Iterator<Item = &'a Bac
         at_once = at_once.min(usize::try_from(fit).unwrap_or(usize::MAX));
     }
     let cores = Arc::new(Cores::new(threads)?);
-    Ok(LocalEngine::new(at_once).with_cores(cores))
+    Ok(ChosenEngine::Local(LocalEngine::new(at_once).with_cores(cores)))
+}
+
+/// A token that SIGTERM and SIGINT use where workers make the proofs, so that their jobs do not stay in the queue. Else signals
+/// end the process, and what it was at is made anew by the next one.
+pub(crate) fn cancel(args: &ProvingArgs) -> Result<Cancel> {
+    let cancel = Cancel::new();
+    if args.engine.is_some() {
+        signals::stop_on_signals(&cancel)?;
+    }
+    Ok(cancel)
+}
+
+/// The backends without an application: those that prove, or where workers do that, that verify what they have made.
+pub(crate) fn backends(args: &ProvingArgs, keys: Option<&Path>, trace: Option<&Trace>) -> Backends {
+    match &args.engine {
+        Some(_) => backends::verifiers(),
+        None => backends::provers(keys.map(Path::to_path_buf), args.prover, trace),
+    }
+}
+
+/// Gives the process as many threads as are asked for, or as there are cores, and says how many.
+pub(crate) fn threads(asked: Option<u16>) -> usize {
+    let available = std::thread::available_parallelism().map_or(1, Into::into);
+    let threads = asked.map_or(available, usize::from);
+    // A second call keeps the first pool, which a process with one command does not meet.
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    threads
+}
+
+/// What proofs cost with the engine of the arguments.
+pub(crate) fn costs(args: &ProvingArgs, costs: NodeCosts) -> NodeCosts {
+    let task_seconds = if args.engine.is_some() { QUEUE_SECONDS } else { 0.0 };
+    NodeCosts { task_seconds, ..costs }
 }
 
 /// Memory that programs may still take without swapping, in bytes, where the system tells.
@@ -186,7 +250,10 @@ pub(crate) fn add_estimate(report: &mut Report, estimate: &BatchEstimate) {
     report.hidden("buckets", estimate.buckets);
     report.hidden("merges", estimate.merges);
     report.hidden("wraps", estimate.wraps);
-    report.add_as("rounds", estimate.depth, format!("{} with a worker for every proof", estimate.depth));
+    let parallel =
+        format!("{} with a worker for every proof, about {}", estimate.depth, seconds(estimate.parallel_seconds));
+    report.add_as("rounds", estimate.depth, parallel);
+    report.hidden("parallel_seconds", estimate.parallel_seconds);
     report.add_as("seconds", estimate.seconds, format!("about {}, one proof at a time", seconds(estimate.seconds)));
     report.add_as("memory_bytes", estimate.memory_bytes, format!("about {}", size(estimate.memory_bytes)));
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use evergrove::input::{Format, read_indices};
-use evergrove::{BackendChoice, Prover, Store};
+use evergrove::{BackendChoice, BackendSpec, Prover, Store};
 use evergrove_jobs::Event;
 use evergrove_proof::{HeightClass, Profile, Scheme};
 
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let store = Store::open(&args.store.store)?;
     let trace = proving::trace(&args.proving);
     let keys = backends::keys_dir(args.proving.keys.as_deref());
-    let mut backends = backends::provers(keys.clone(), args.proving.prover, trace.as_ref());
+    let mut backends = proving::backends(&args.proving, keys.as_deref(), trace.as_ref());
     backends::add_apps(&mut backends, &store, keys.as_deref(), args.proving.prover, trace.as_ref())?;
     let choice = choice(args, &store, indices.is_some())?;
     // A batch that is there changes its backend only when that is asked for.
@@ -71,12 +71,14 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let engine = proving::engine(&args.proving, std::iter::once(spec))?;
     let progress = Proofs::new(terminal.quiet, trace.clone());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
-    let prover = Prover::new(&store, &backends, &engine).with_progress(&note);
+    let prover =
+        Prover::new(&store, &backends, &engine).with_progress(&note).with_cancel(proving::cancel(&args.proving)?);
 
     let mut report = Report::default();
     if args.proving.dry_run {
         let members = members.as_deref().map(|m| (m, &choice));
-        let estimate = prover.estimate_prove(&args.batch, members, &backends::costs)?;
+        let costs = |spec: &BackendSpec| proving::costs(&args.proving, backends::costs(spec));
+        let estimate = prover.estimate_prove(&args.batch, members, &costs)?;
         proving::add_estimate(&mut report, &estimate);
         proving::add_bits(&mut report, &estimate.backend);
         report.print(terminal.format);

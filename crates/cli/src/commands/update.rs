@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let changes = changes(args, &store, terminal)?;
     let trace = proving::trace(&args.proving);
     let keys = backends::keys_dir(args.proving.keys.as_deref());
-    let mut backends = backends::provers(keys.clone(), args.proving.prover, trace.as_ref());
+    let mut backends = proving::backends(&args.proving, keys.as_deref(), trace.as_ref());
     backends::add_apps(&mut backends, &store, keys.as_deref(), args.proving.prover, trace.as_ref())?;
     let batches = store.batches()?;
     let specs = batches.iter().map(|b| BackendSpec {
@@ -76,11 +76,13 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let engine = proving::engine(&args.proving, specs.collect::<Vec<_>>().iter())?;
     let progress = Proofs::new(terminal.quiet, trace.clone());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
-    let prover = Prover::new(&store, &backends, &engine).with_progress(&note);
+    let prover =
+        Prover::new(&store, &backends, &engine).with_progress(&note).with_cancel(proving::cancel(&args.proving)?);
 
     let mut report = Report::default();
     if args.proving.dry_run {
-        let estimate = prover.estimate_update(&changes, &backends::costs)?;
+        let costs = |spec: &BackendSpec| proving::costs(&args.proving, backends::costs(spec));
+        let estimate = prover.estimate_update(&changes, &costs)?;
         add_epoch(&mut report, &estimate.epoch);
         let batches: Vec<Value> = estimate.batches.iter().map(proving::estimate_object).collect();
         let made: usize = estimate.batches.iter().map(evergrove::BatchEstimate::to_make).sum();

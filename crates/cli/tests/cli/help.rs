@@ -23,6 +23,7 @@ fn the_help_of_every_command() {
         "prune",
         "doctor",
         "app",
+        "worker",
         "lab",
         "completions",
         "man",
