@@ -6,7 +6,7 @@ BENCH ?= target/release/evergrove-bench
 FUZZ_CASES ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test rtl-tools test-all check fmt clippy rustdoc deny typos book fuzz bench bench-native docs
+.PHONY: help demo tools test rtl-tools test-all check fmt clippy rustdoc deny typos book fuzz bench bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,14 +15,19 @@ demo: ## commit a real table, prove a batch, change rows, refresh, verify (relea
 	$(CARGO) build --release --locked --package evergrove-cli
 	scripts/demo.sh $(EVERGROVE)
 
-test: ## fetch what the tests need and run them
+tools: ## a Redis server and an S3 API for tests and demos, under target/tools
+	scripts/tools.sh
+
+test: export EVERGROVE_REQUIRE_TOOLS = 1
+test: tools ## fetch what the tests need and run them
 	$(CARGO) fetch --locked
 	$(CARGO) test --workspace --locked
 
 rtl-tools: ## fetch the simulator of rtl/ into target/tools
 	scripts/rtl-tools.sh
 
-test-all: rtl-tools ## the long tests too: every test, rtl/ beside the models, and killed processes against the store
+test-all: export EVERGROVE_REQUIRE_TOOLS = 1
+test-all: tools rtl-tools ## the long tests too: every test, rtl/ beside the models, and killed processes against the store
 	$(CARGO) fetch --locked
 	$(CARGO) test --workspace --locked -- --include-ignored
 	EVERGROVE_REQUIRE_TOOLS=1 $(CARGO) test --package evergrove-lab --features rtl --test rtl --locked

@@ -6,4 +6,5 @@ pub mod backend;
 pub mod commit;
 pub mod engine;
 pub mod faults;
+pub mod servers;
 pub mod store;

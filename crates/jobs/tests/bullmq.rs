@@ -1,0 +1,53 @@
+//! The engine on BullMQ's queue keeps the laws of engines, on a real Redis server.
+
+use evergrove_jobs::bullmq::{BullmqEngine, Config, QueueError, Redis};
+use evergrove_jobs::{Cancel, Engine, MemoryResults, RunError, Silent};
+use evergrove_testkit::engine;
+use evergrove_testkit::servers::RedisServer;
+use std::time::Duration;
+
+fn config(server: &RedisServer) -> Config {
+    Config::new(Redis::new(&server.url(), None).expect("valid")).with_back_off(Duration::ZERO)
+}
+
+#[test]
+fn keeps_the_laws_of_engines() {
+    let Some(server) = RedisServer::start() else { return };
+    engine::laws(&|concurrency| Box::new(BullmqEngine::local(config(&server), concurrency)));
+    // The same in many flows.
+    engine::laws(&|concurrency| Box::new(BullmqEngine::local(config(&server), concurrency).with_flow_size(5)));
+}
+
+#[test]
+fn refuses_servers_that_lose_jobs() {
+    for (option, part) in
+        [(["--appendonly", "no"], "appendonly yes"), (["--maxmemory-policy", "allkeys-lru"], "noeviction")]
+    {
+        let Some(server) = RedisServer::start_with(&option) else { return };
+        let engine = BullmqEngine::local(config(&server), 1);
+        let graph = engine::tree(1);
+        match engine.run(&graph, &engine::Notes::new(), &MemoryResults::new(), &Silent, &Cancel::new()) {
+            Err(RunError::Engine(e)) => {
+                assert!(e.downcast_ref::<QueueError>().is_some());
+                assert!(e.to_string().contains(part) && e.to_string().contains(&server.url()), "{e}");
+            }
+            other => panic!("expected a refusal, found {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_password_is_used_and_not_shown() {
+    let Some(server) = RedisServer::start_with(&["--requirepass", "open sesame/:@"]) else { return };
+    let run = |password: Option<&str>| {
+        let redis = Redis::new(&server.url(), password.map(Into::into)).expect("valid");
+        let engine = BullmqEngine::local(Config::new(redis), 2);
+        let notes = engine::Notes::new();
+        engine.run(&engine::tree(2), &notes, &MemoryResults::new(), &Silent, &Cancel::new())
+    };
+    assert_eq!(run(Some("open sesame/:@")).expect("runs").done, 7);
+    for password in [None, Some("secret")] {
+        let refused = run(password).expect_err("refused").to_string();
+        assert!(refused.contains(&server.url()) && !refused.contains("secret"), "{refused}");
+    }
+}

@@ -1,0 +1,194 @@
+//! Real servers for tests, on ports of their own of this machine: Redis, and an S3 API. They end with their value.
+//!
+//! `make tools` fetches them. Where they are missing, a test says so and passes; with `EVERGROVE_REQUIRE_TOOLS` set, which
+//! `make test` does, it fails.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A program of `target/tools`, or else on the path.
+fn find(tool: &str, program: &str) -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let fetched = root.join("target/tools").join(tool).join("bin").join(program);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::iter::once(fetched).chain(std::env::split_paths(&path).map(|p| p.join(program))).find(|p| p.is_file());
+    if found.is_none() {
+        let what = format!("{program} is not there: run `make tools`");
+        assert!(std::env::var_os("EVERGROVE_REQUIRE_TOOLS").is_none(), "{what}");
+        eprintln!("NOT TESTED, {what}");
+    }
+    found
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has a free port");
+    listener.local_addr().expect("a listener has an address").port()
+}
+
+/// A new folder under the system's for temporary files.
+fn folder(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("evergrove-{name}-{}-{}", std::process::id(), free_port()));
+    std::fs::create_dir_all(&dir).expect("a folder for temporary files");
+    dir
+}
+
+/// A Redis server with an append-only file, which does not evict.
+#[derive(Debug)]
+pub struct RedisServer {
+    program: PathBuf,
+    dir: PathBuf,
+    port: u16,
+    options: Vec<String>,
+    child: Child,
+}
+
+impl RedisServer {
+    /// Starts one; `None` where there is no Redis.
+    pub fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// Starts one with further options, such as `--appendonly no`.
+    pub fn start_with(options: &[&str]) -> Option<Self> {
+        let program = find("redis", "redis-server")?;
+        let (dir, port) = (folder("redis"), free_port());
+        let options: Vec<String> = options.iter().map(|&o| o.into()).collect();
+        let child = Self::spawn(&program, &dir, port, &options);
+        let server = Self { program, dir, port, options, child };
+        server.wait();
+        Some(server)
+    }
+
+    /// Its URL.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Kills it as a crash would: nothing is written any more.
+    pub fn kill(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Starts it again, with the data that it had.
+    pub fn restart(&mut self) {
+        self.kill();
+        self.child = Self::spawn(&self.program, &self.dir, self.port, &self.options);
+        self.wait();
+    }
+
+    fn spawn(program: &Path, dir: &Path, port: u16, options: &[String]) -> Child {
+        let mut command = Command::new(program);
+        command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes"]);
+        command.args(["--appendfsync", "everysec", "--maxmemory-policy", "noeviction", "--dir"]).arg(dir);
+        command.args(options).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().expect("the server's program runs")
+    }
+
+    fn wait(&self) {
+        let begin = Instant::now();
+        while !self.answers() {
+            assert!(begin.elapsed() < PATIENCE, "redis-server does not answer on port {}", self.port);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// True when the server has loaded its data and answers, be it that it wants a password.
+    fn answers(&self) -> bool {
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return false };
+        let mut answer = [0; 7];
+        let asked = stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.write_all(b"PING\r\n"));
+        asked.and_then(|()| stream.read_exact(&mut answer)).is_ok() && matches!(&answer, b"+PONG\r\n" | b"-NOAUTH")
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        self.kill();
+        // What is left behind is in the system's folder for that.
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// An S3 API with one bucket, in memory.
+#[derive(Debug)]
+pub struct S3Server {
+    port: u16,
+    child: Child,
+}
+
+impl S3Server {
+    /// The bucket that there is.
+    pub const BUCKET: &str = "evergrove";
+
+    /// Starts one; `None` where there is none.
+    pub fn start() -> Option<Self> {
+        let program = find("s3", "moto_server")?;
+        let port = free_port();
+        let mut command = Command::new(program);
+        command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let server = Self { port, child: child.expect("the server's program runs") };
+        let begin = Instant::now();
+        while !server.make_bucket() {
+            assert!(begin.elapsed() < PATIENCE, "the S3 API does not answer on port {port}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Some(server)
+    }
+
+    /// The URL of the bucket.
+    pub fn url(&self) -> String {
+        format!("s3://{}", Self::BUCKET)
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The variables that lead to it; the credentials are any.
+    pub fn variables(&self) -> Vec<(String, String)> {
+        let pairs = [
+            ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
+            ("AWS_ALLOW_HTTP", "true".into()),
+            ("AWS_ACCESS_KEY_ID", "test".into()),
+            ("AWS_SECRET_ACCESS_KEY", "test".into()),
+            ("AWS_REGION", "us-east-1".into()),
+        ];
+        pairs.map(|(name, value)| (name.into(), value)).to_vec()
+    }
+
+    fn make_bucket(&self) -> bool {
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return false };
+        let request = format!(
+            "PUT /{} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\nConnection: close\r\n\
+             Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0\r\n\r\n",
+            Self::BUCKET
+        );
+        let mut answer = String::new();
+        let asked = stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.write_all(request.as_bytes()));
+        asked.and_then(|()| stream.read_to_string(&mut answer)).is_ok() && answer.starts_with("HTTP/1.1 200")
+    }
+}
+
+impl Drop for S3Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Fetches what tests and demos need beside the compiler into target/tools: a Redis server and an S3 API. Nothing is installed in
+# the system, and what is there is not fetched again.
+#
+#   scripts/tools.sh [redis] [s3]     both if none is named
+#
+# Redis is the one on PATH, or Debian's package and its libraries, unpacked. S3 is moto's server from PyPI, in an environment of
+# its own.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+tools=$PWD/target/tools
+[[ $# -gt 0 ]] || set -- redis s3
+
+fail() {
+    echo "$0: $1" >&2
+    exit 1
+}
+
+redis() {
+    local bin=$tools/redis/bin/redis-server
+    if command -v redis-server >/dev/null || [[ -x $bin ]]; then return; fi
+    command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null \
+        || fail "there is no redis-server on PATH, and no apt-get to fetch Debian's: install Redis 6.2 or newer"
+    local stage=$tools/redis.part lib
+    rm -rf "$stage"
+    mkdir -p "$stage/bin" "$stage/packages"
+    (cd "$stage/packages" && apt-get -qq download redis-server redis-tools libjemalloc2 liblzf1 libatomic1 2>/dev/null) \
+        || fail "Debian's package redis-server could not be fetched: install Redis 6.2 or newer, or try again"
+    for package in "$stage"/packages/*.deb; do dpkg-deb -x "$package" "$stage"; done
+    lib=$(dirname "$(find "$stage/usr/lib" -name 'libjemalloc.so.2' | head -1)")
+    # The loader finds the libraries beside the program, wherever the folder is.
+    for program in redis-server redis-cli; do
+        printf '#!/bin/sh\nhere=$(dirname "$0")/..\nLD_LIBRARY_PATH="$here/%s" exec "$here/usr/bin/%s" "$@"\n' \
+            "${lib#"$stage"/}" "$program" >"$stage/bin/$program"
+        chmod +x "$stage/bin/$program"
+    done
+    ln -sf redis-check-rdb "$stage/usr/bin/redis-server"
+    "$stage/bin/redis-server" --version >/dev/null || fail "Debian's redis-server does not run here: install Redis 6.2 or newer"
+    rm -rf "$stage/packages" "$tools/redis"
+    mv "$stage" "$tools/redis"
+}
+
+s3() {
+    local bin=$tools/s3/bin/moto_server
+    if [[ -x $bin ]]; then return; fi
+    command -v python3 >/dev/null || fail "there is no python3, which the S3 API for tests needs"
+    rm -rf "$tools/s3"
+    mkdir -p "$tools"
+    # In its place from the start: an environment knows its path. The program comes last, so that half of one is made anew.
+    python3 -m venv "$tools/s3" || fail "python3 can not make an environment: install python3-venv"
+    "$tools/s3/bin/pip" install --quiet --disable-pip-version-check 'moto[server]==5.*' \
+        || { rm -rf "$tools/s3"; fail "moto could not be fetched from PyPI: try again"; }
+}
+
+for tool in "$@"; do
+    case $tool in
+    redis | s3) "$tool" ;;
+    *) fail "there is no tool $tool: redis and s3" ;;
+    esac
+done
