@@ -68,3 +68,33 @@ fn calls_are_tried_again() {
     assert!(refused.contains("faulty") && refused.contains("no space left"), "{refused}");
     assert_eq!(store.refused().values().max(), Some(&4), "one attempt and three more");
 }
+
+#[cfg(feature = "cloud")]
+#[test]
+fn the_laws_hold_in_s3() {
+    use evergrove_testkit::servers::S3Server;
+    let Some(server) = S3Server::start() else { return };
+    laws(&Objects::open(&server.url(), server.variables()).expect("opens"));
+    let below = Objects::open(&format!("{}/a/b", server.url()), server.variables()).expect("opens");
+    laws(&below);
+    let wrong = server.variables().into_iter().filter(|(name, _)| name != "AWS_ENDPOINT_URL");
+    let refused = Objects::open("s3://", wrong).expect_err("there is no bucket").to_string();
+    assert!(refused.contains("s3://"), "{refused}");
+}
+
+/// Every tenth answer is that the server is overloaded.
+#[cfg(feature = "cloud")]
+#[test]
+fn an_s3_that_fails_every_tenth_call_loses_nothing() {
+    use evergrove_testkit::servers::S3Server;
+    let Some(server) = S3Server::start() else { return };
+    let (port, refusals) = server.failing_every(10);
+    let mut variables = server.variables();
+    variables[0].1 = format!("http://127.0.0.1:{port}");
+    let objects = Objects::open(&server.url(), variables).expect("opens");
+    for n in 0..30 {
+        objects.put(&key(n), &[n; 100]).expect("stores");
+    }
+    assert!((0..30).all(|n| objects.get(&key(n)).expect("answers") == Some(vec![n; 100])));
+    assert!(refusals.load(std::sync::atomic::Ordering::SeqCst) >= 5);
+}

@@ -8,3 +8,4 @@ pub mod engine;
 pub mod faults;
 pub mod servers;
 pub mod store;
+pub mod text;

@@ -7,6 +7,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a server may take to answer.
@@ -172,6 +174,27 @@ impl S3Server {
         pairs.map(|(name, value)| (name.into(), value)).to_vec()
     }
 
+    /// Another port to it, on which every `n`-th request is refused as by an overloaded server; and their number. The port is
+    /// served until the process ends.
+    pub fn failing_every(&self, n: usize) -> (u16, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has a free port");
+        let port = listener.local_addr().expect("a listener has an address").port();
+        let (calls, refusals, server) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), self.port);
+        let counted = refusals.clone();
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let (calls, counted) = (calls.clone(), counted.clone());
+                std::thread::spawn(move || {
+                    let refuse = (calls.fetch_add(1, Ordering::SeqCst) + 1).is_multiple_of(n);
+                    counted.fetch_add(usize::from(refuse), Ordering::SeqCst);
+                    // A client that goes away is not the proxy's concern.
+                    let _ = pass_on(client, server, refuse);
+                });
+            }
+        });
+        (port, refusals)
+    }
+
     fn make_bucket(&self) -> bool {
         let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return false };
         let request = format!(
@@ -183,6 +206,38 @@ impl S3Server {
         let asked = stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.write_all(request.as_bytes()));
         asked.and_then(|()| stream.read_to_string(&mut answer)).is_ok() && answer.starts_with("HTTP/1.1 200")
     }
+}
+
+/// Passes one request and its answer on, and ends the connection.
+fn pass_on(mut client: TcpStream, server: u16, refuse: bool) -> std::io::Result<()> {
+    let (mut request, mut buffer) = (Vec::new(), [0; 8192]);
+    let head = loop {
+        let read = client.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(());
+        }
+        request.extend_from_slice(&buffer[..read]);
+        if let Some(end) = request.windows(4).position(|w| w == b"\r\n\r\n") {
+            break end + 4;
+        }
+    };
+    let lines = String::from_utf8_lossy(&request[..head]).to_ascii_lowercase();
+    let length = lines.lines().find_map(|l| l.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
+    while request.len() < head + length.unwrap_or(0) {
+        let read = client.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(());
+        }
+        request.extend_from_slice(&buffer[..read]);
+    }
+    if refuse {
+        return client.write_all(b"HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    }
+    let mut upstream = TcpStream::connect(("127.0.0.1", server))?;
+    upstream.write_all(&request[..head - 2])?;
+    upstream.write_all(b"Connection: close\r\n\r\n")?;
+    upstream.write_all(&request[head..])?;
+    std::io::copy(&mut upstream, &mut client).map(drop)
 }
 
 impl Drop for S3Server {

@@ -9,7 +9,7 @@ use bullmq::RetryOptions;
 
 use super::Config;
 use super::queue::{Connection, QueueError};
-use super::record::{self, RunRecord, RunState, parse_job};
+use super::record::{self, RunRecord, RunState};
 
 /// A state of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -225,7 +225,7 @@ impl Admin {
         }
         record::cancel(&self.connection, run)?;
         if record.is_abandoned() {
-            self.remove(&HashSet::from([run]))?;
+            record::remove_jobs(&self.connection, &HashSet::from([run]))?;
             record.state = RunState::Cancelled;
             record::write(&self.connection, &record)?;
         }
@@ -244,7 +244,7 @@ impl Admin {
         if records.is_empty() {
             return Ok(Cleaned::default());
         }
-        let jobs = self.remove(&records.iter().map(|r| r.run.as_str()).collect())?;
+        let jobs = record::remove_jobs(&self.connection, &records.iter().map(|r| r.run.as_str()).collect())?;
         for record in &records {
             record::forget(&self.connection, &record.run)?;
         }
@@ -257,21 +257,6 @@ impl Admin {
     /// [`QueueError::Unknown`].
     pub fn record(&self, run: &str) -> Result<RunRecord, QueueError> {
         self.runs()?.into_iter().find(|r| r.run == run).ok_or_else(|| self.unknown("run", run))
-    }
-
-    /// Removes the jobs of runs that are not running, those that need others first.
-    fn remove(&self, runs: &HashSet<&str>) -> Result<usize, QueueError> {
-        let states: Vec<_> = State::ALL.iter().filter(|s| **s != State::Active).map(|s| s.name()).collect();
-        let queue = &self.connection.queue;
-        let found = self.connection.call("listing jobs", async || queue.get_ranges(&states, 0, -1, true).await)?;
-        let mut jobs: Vec<_> = found
-            .iter()
-            .filter_map(|name| parse_job(name).filter(|(run, ..)| runs.contains(run)).map(|(_, n, id)| (n, id, name)))
-            .collect();
-        jobs.sort_unstable_by(|a, b| b.cmp(a));
-        let names: Vec<_> = jobs.into_iter().map(|(.., name)| name.clone()).collect();
-        self.connection.remove(&names)?;
-        Ok(names.len())
     }
 
     fn unknown(&self, what: &'static str, id: &str) -> QueueError {

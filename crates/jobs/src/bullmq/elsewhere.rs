@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bullmq::{JobState, QueueEvent, QueueEvents, QueueEventsOptions};
 
 use super::PREFIX;
-use super::hands::{Outcome, Retry};
+use super::hands::{Outcome, Retry, STALLS};
 use super::pieces::{Piece, Plan};
 use super::queue::{self, QueueError};
 use super::record::{self, RunRecord, RunState, job_name, parse_job};
@@ -27,6 +27,9 @@ const TAKERS: usize = 8;
 const EVENTS: usize = 100_000;
 /// Failed jobs among which the first cause is looked for.
 const FAILED: i64 = 1000;
+
+/// The reason that the queue gives when a job has been taken from silent workers too often.
+const STALLED: &str = "job stalled more than allowable limit";
 
 /// What the leader is told.
 enum Message {
@@ -105,6 +108,7 @@ pub(super) fn work<'scope, 'env>(
 impl Leader<'_> {
     /// Plans and waits, as often as results turn out to be damaged.
     fn work(&mut self) -> Result<(), QueueError> {
+        record::take_over(self.run.connection, &self.record.root)?;
         record::write(self.run.connection, &self.record)?;
         for number in 0..self.run.attempts {
             let todo = self.standing.left();
@@ -112,8 +116,10 @@ impl Leader<'_> {
             let roots: HashSet<_> = plan.pieces.iter().map(Piece::root).collect();
             let pieces = plan.pieces.iter().cloned().collect();
             let end = self.generation(&mut Generation { number, plan, pieces, open: HashMap::new() })?;
-            // Done jobs vanish, but for the roots of flows.
-            self.remove(number, todo.into_iter().filter(|id| self.standing.is_wanted(*id) || roots.contains(id)))?;
+            // Done jobs vanish, but for the roots of flows. The job that failed stays, to be looked at.
+            let failed = self.standing.failed_task();
+            let there = |id: &TaskId| (self.standing.is_wanted(*id) || roots.contains(id)) && Some(*id) != failed;
+            self.remove(number, todo.into_iter().filter(there))?;
             match end {
                 End::Over => return Ok(()),
                 End::Again(cause) if number + 1 == self.run.attempts => {
@@ -238,6 +244,13 @@ impl Leader<'_> {
         if reason.starts_with(DAMAGED) {
             return Ok(Some(reason));
         }
+        let reason = if reason == STALLED {
+            format!(
+                "taken {STALLS} times from workers that died or fell silent: it ends its worker, or what runs beside it does"
+            )
+        } else {
+            reason
+        };
         let name = job_name(&self.run.name, number, id);
         let queue = &self.run.connection.queue;
         let job = self.run.connection.call("reading a job", async || queue.get_job(&name).await)?;

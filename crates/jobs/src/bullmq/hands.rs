@@ -14,7 +14,7 @@ use super::queue::{self, Connection, QueueError};
 use super::record::now_ms;
 
 /// How often a job may be taken from a worker that has fallen silent; once more, and it is taken for what silences them.
-const STALLS: u32 = 3;
+pub(super) const STALLS: u32 = 3;
 /// Pause before a job is looked at again whose inputs are not there yet.
 const LATER_MS: u64 = 100;
 

@@ -9,6 +9,8 @@ use super::{Config, PREFIX};
 
 /// The oldest server whose commands the queue uses.
 const VERSION: (u32, u32) = (6, 2);
+/// How long a server may take to answer when a connection begins.
+const ANSWER: Duration = Duration::from_secs(10);
 /// Jobs that are removed at once.
 const REMOVED: usize = 256;
 /// How long calls are tried again while the server is away.
@@ -110,9 +112,9 @@ impl Connection {
         let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("queue").enable_all().build();
         let runtime = runtime.map_err(QueueError::Thread)?;
         let (queue, flows) = runtime.block_on(async {
+            check(config).await?;
             let options = QueueOptions::new().connection(config.redis.options()).prefix(PREFIX);
             let queue = Queue::with_options(&config.queue, options).await.map_err(call(config, "connecting"))?;
-            check(config, &queue).await?;
             let options = FlowProducerOptions::new().connection(config.redis.options()).prefix(PREFIX);
             let flows = FlowProducer::with_options(options).await.map_err(call(config, "connecting"))?;
             Ok::<_, QueueError>((queue, flows))
@@ -181,9 +183,16 @@ pub(super) fn call<'c>(config: &'c Config, what: &'static str) -> impl FnOnce(bu
     move |source| QueueError::Call { redis: config.redis.to_string(), what, source: Box::new(source) }
 }
 
-async fn check(config: &Config, queue: &Queue) -> Result<(), QueueError> {
-    let info: String =
-        queue.connection().cmd(&mut redis::cmd("INFO")).await.map_err(call(config, "asking for its settings"))?;
+/// Asks the server for what it is, once: the queue's own connections are patient, and would try a wrong password for long.
+async fn check(config: &Config) -> Result<(), QueueError> {
+    let ask = async {
+        let client = redis::Client::open(config.redis.options().effective_url())?;
+        let mut connection = client.get_multiplexed_async_connection().await?;
+        redis::cmd("INFO").query_async::<String>(&mut connection).await
+    };
+    let timeout = redis::RedisError::from((redis::ErrorKind::Io, "no answer in time"));
+    let answer = tokio::time::timeout(ANSWER, ask).await.unwrap_or(Err(timeout));
+    let info = answer.map_err(|e| call(config, "connecting")(bullmq::Error::Redis(e)))?;
     judge(&info, &config.redis.to_string())
 }
 

@@ -1,11 +1,13 @@
 //! Runs as the queue's server knows them, for those who look from elsewhere.
 
+use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use super::admin::State;
 use super::queue::{Connection, QueueError};
 use crate::{Key, Report, TaskId};
 
@@ -140,6 +142,37 @@ pub(super) fn cancel(connection: &Connection, run: &str) -> Result<(), QueueErro
 /// True when somebody asked for the run to stop.
 pub(super) fn is_cancelled(connection: &Connection, run: &str) -> Result<bool, QueueError> {
     connection.command("asking for a run", redis::cmd("SISMEMBER").arg(cancelled_key(connection)).arg(run))
+}
+
+/// Removes the jobs of runs that are not being worked on, those that need others first. Gives their number.
+pub(super) fn remove_jobs(connection: &Connection, runs: &HashSet<&str>) -> Result<usize, QueueError> {
+    let states: Vec<_> = State::ALL.iter().filter(|s| **s != State::Active).map(|s| s.name()).collect();
+    let queue = &connection.queue;
+    let found = connection.call("listing jobs", async || queue.get_ranges(&states, 0, -1, true).await)?;
+    let mut jobs: Vec<_> = found
+        .iter()
+        .filter_map(|name| parse_job(name).filter(|(run, ..)| runs.contains(run)).map(|(_, n, id)| (n, id, name)))
+        .collect();
+    jobs.sort_unstable_by(|a, b| b.cmp(a));
+    let names: Vec<_> = jobs.into_iter().map(|(.., name)| name.clone()).collect();
+    connection.remove(&names)?;
+    Ok(names.len())
+}
+
+/// Takes over from other runs of the same root, whose leaders have died or do the same work: the jobs of theirs that wait
+/// would be done twice. A leader that is alive plans what is left anew.
+pub(super) fn take_over(connection: &Connection, root: &str) -> Result<(), QueueError> {
+    let records = read_all(connection)?;
+    let mut others: Vec<_> = records.into_iter().filter(|r| r.state == RunState::Running && r.root == root).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    remove_jobs(connection, &others.iter().map(|r| r.run.as_str()).collect())?;
+    for record in others.iter_mut().filter(|r| r.is_abandoned()) {
+        record.state = RunState::Cancelled;
+        write(connection, record)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -140,6 +140,11 @@ impl<'e> Standing<'e> {
         self.failure.get_or_insert((id, attempts, cause));
     }
 
+    /// The task that failed, if one has.
+    pub(super) fn failed_task(&self) -> Option<TaskId> {
+        self.failure.as_ref().map(|(id, ..)| *id)
+    }
+
     /// Why the run failed, if it has.
     pub(super) fn cause(&self) -> Option<String> {
         self.failure.as_ref().map(|(id, _, cause)| {

@@ -294,11 +294,12 @@ fn perform(objects: &Objects, work: &dyn Work, kind: String, data: serde_json::V
     let job = Job { key: own, kind, payload };
 
     if let Some(bytes) = objects.get(&own).map_err(away)? {
-        let judged = guarded(|| work.check(&job, &bytes));
-        if judged.is_ok() {
-            return Ok(Outcome { bytes: bytes.len(), already: true });
+        match guarded(|| work.check(&job, &bytes)) {
+            Ok(()) => return Ok(Outcome { bytes: bytes.len(), already: true }),
+            // Of a worker that can not judge it, another will.
+            Err(TaskFailure { error, retry: true }) => return Err(Failure::Retry(error.to_string())),
+            Err(_) => objects.delete(&own).map_err(away)?,
         }
-        objects.delete(&own).map_err(away)?;
     }
     let mut loaded: Vec<Arc<[u8]>> = Vec::with_capacity(inputs.len());
     for input in &inputs {
