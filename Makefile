@@ -6,7 +6,7 @@ BENCH ?= target/release/evergrove-bench
 FUZZ_CASES ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tools test rtl-tools test-all check fmt clippy rustdoc deny typos book fuzz bench bench-native docs
+.PHONY: help demo tools test rtl-tools test-all check fmt clippy rustdoc deny typos book deploy deploy-tools fuzz bench bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ test-all: tools rtl-tools ## the long tests too: every test, rtl/ beside the mod
 	$(CARGO) build --locked --package evergrove-cli
 	scripts/crash.sh target/debug/evergrove
 
-check: fmt clippy rustdoc deny typos book fuzz ## formatting, lints, documentation, dependencies, spelling, a bounded fuzz run
+check: fmt clippy rustdoc deny typos book deploy fuzz ## formatting, lints, documentation, dependencies, spelling, deployment, a bounded fuzz run
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -58,6 +58,12 @@ typos:
 book:
 	@if command -v mdbook >/dev/null; then mdbook build docs; \
 	else echo "skipped: mdbook is not installed (cargo install --locked mdbook)"; fi
+
+deploy:
+	scripts/check-deploy.sh
+
+deploy-tools: ## fetch what checks deploy/: helm, hadolint, schemas (into target/tools)
+	scripts/deploy-tools.sh
 
 fuzz:
 	PROPTEST_CASES=$(FUZZ_CASES) $(CARGO) test --workspace --locked --test mutation

@@ -1,0 +1,72 @@
+{{- define "evergrove.name" -}}
+{{- default .Release.Name .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "evergrove.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{ include "evergrove.selector" . }}
+{{- end }}
+
+{{- define "evergrove.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "evergrove.account" -}}
+{{- if .Values.serviceAccount.create }}{{ default (include "evergrove.name" .) .Values.serviceAccount.name }}{{ else }}{{ default "default" .Values.serviceAccount.name }}{{ end }}
+{{- end }}
+
+{{- define "evergrove.image" -}}
+{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- end }}
+
+{{/* What pods have in common. */}}
+{{- define "evergrove.pod" -}}
+serviceAccountName: {{ include "evergrove.account" . }}
+automountServiceAccountToken: false
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  seccompProfile:
+    type: RuntimeDefault
+{{- end }}
+
+{{- define "evergrove.container" -}}
+image: {{ include "evergrove.image" . | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+{{- end }}
+
+{{/* Passwords and keys, from secrets to the environment: never to a command line. */}}
+{{- define "evergrove.env" -}}
+{{- if .Values.redis.passwordSecret.name }}
+- name: EVERGROVE_REDIS_PASSWORD
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.redis.passwordSecret.name }}
+      key: {{ .Values.redis.passwordSecret.key }}
+{{- end }}
+{{- range $name, $value := .Values.objects.env }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "evergrove.envFrom" -}}
+{{- with .Values.objects.secret }}
+envFrom:
+  - secretRef:
+      name: {{ . }}
+{{- end }}
+{{- end }}

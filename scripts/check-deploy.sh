@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Checks deploy/ without a cluster: the Dockerfile by hadolint, compose.yaml by the schema of compose files, the chart by helm's
+# lint and its values' schema, and what it renders by the schemas of Kubernetes. What is not there is skipped with a line;
+# `make deploy-tools` fetches it. With EVERGROVE_REQUIRE_TOOLS=1 nothing may be skipped.
+#
+#   scripts/check-deploy.sh
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+tools=$root/target/tools/deploy
+chart=$root/deploy/helm/evergrove
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export PATH=$tools/bin:$PATH
+
+skip() {
+    echo "skipped: $1 is not there (make deploy-tools)"
+    [ "${EVERGROVE_REQUIRE_TOOLS:-0}" != 1 ] || exit 1
+}
+
+if command -v hadolint >/dev/null; then
+    hadolint "$root/deploy/Dockerfile"
+    echo "deploy/Dockerfile: fine"
+else skip hadolint; fi
+
+python=$tools/bin/python
+if [ -x "$python" ] && [ -f "$tools/compose/compose_spec.json" ]; then
+    "$python" "$root/scripts/check_deploy.py" compose "$tools/compose/compose_spec.json" "$root/deploy/compose.yaml"
+else skip "the schema of compose files"; fi
+
+command -v helm >/dev/null || { skip helm; exit 0; }
+# Every switch of the chart, each with what else it needs.
+variants=(
+    ""
+    "--set autoscaling.enabled=false,serve.enabled=false,worker.threads=2"
+    "--set redis.url=rediss://redis.example:6380/1,redis.passwordSecret.name=redis,objects.secret=s3,objects.env.AWS_REGION=eu-central-1"
+    "--set monitoring.enabled=true,serve.grow=true,serve.keep=10,serve.remote=false,serve.persistence.existingClaim=data"
+    "--set serviceAccount.create=false,image.tag=v1,image.pullSecrets[0].name=pull,serve.persistence.storageClass=fast"
+)
+for n in "${!variants[@]}"; do
+    # shellcheck disable=SC2086
+    helm lint --quiet --strict "$chart" ${variants[$n]}
+    # shellcheck disable=SC2086
+    helm template evergrove "$chart" --namespace proofs ${variants[$n]} >"$work/$n.yaml"
+done
+# What the schema of the values has to refuse.
+for wrong in worker.concurrency=0 redis.url=redis://user:secret@host image.tga=1 objects.url=ftp://x objects.env.AWS_SECRET_ACCESS_KEY=x; do
+    if helm template evergrove "$chart" --set "$wrong" >/dev/null 2>&1; then
+        echo "deploy/helm/evergrove: the schema of the values takes $wrong" >&2
+        exit 1
+    fi
+done
+echo "deploy/helm/evergrove: ${#variants[@]} renderings"
+if [ -x "$python" ] && "$python" -c 'import kubernetes_validate' 2>/dev/null; then
+    "$python" "$root/scripts/check_deploy.py" kubernetes "$work"/*.yaml
+else skip kubernetes-validate; fi
