@@ -9,7 +9,8 @@ use evergrove_recursion::ProverKind;
 use evergrove_recursion::prover::UnknownProver;
 
 use crate::commands::{
-    app, batches, commit, completions, doctor, export, lab, man, open, prove, prune, status, update, verify, worker,
+    app, batches, commit, completions, doctor, export, jobs, lab, man, open, prove, prune, serve, status, update,
+    verify, worker,
 };
 use crate::queue::QueueArgs;
 
@@ -49,8 +50,10 @@ pub(crate) enum Command {
     Export(export::Args),
     Prune(prune::Args),
     Doctor(doctor::Args),
+    Serve(serve::Args),
     App(app::Args),
     Worker(worker::Args),
+    Jobs(jobs::Args),
     Lab(lab::Args),
     Completions(completions::Args),
     Man(man::Args),

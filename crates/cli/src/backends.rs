@@ -107,18 +107,10 @@ pub(crate) fn add_apps(
 ) -> Result<(), anyhow::Error> {
     let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
     for batch in store.batches()? {
-        let Some(known) = batch.app else { continue };
-        let app = catalog::make(&known)?;
+        let Some(known) = &batch.app else { continue };
+        let app = catalog::make(known)?;
         if batch.class == class {
-            let BatchStatus { scheme, backend: id, profile, capacity, wraps, .. } = batch;
-            add_app(
-                backends,
-                BackendSpec { scheme, id, profile, class, capacity, wraps, app: Some(known) },
-                app,
-                keys,
-                prover,
-                trace,
-            );
+            add_app(backends, spec_of(&batch), app, keys, prover, trace);
         } else {
             let (spec, _) = app_spec(&app, batch.scheme, batch.profile, class, keys)?;
             add_app(backends, spec, app, keys, prover, trace);
@@ -169,6 +161,19 @@ pub(crate) fn add_app(
         };
         Ok(Arc::new(backend) as Arc<dyn RecursionBackend>)
     });
+}
+
+/// The backend of a batch, as it was defined.
+pub(crate) fn spec_of(batch: &BatchStatus) -> BackendSpec {
+    BackendSpec {
+        scheme: batch.scheme,
+        id: batch.backend.clone(),
+        profile: batch.profile,
+        class: batch.class,
+        capacity: batch.capacity,
+        wraps: batch.wraps,
+        app: batch.app.clone(),
+    }
 }
 
 fn natives() -> Backends {

@@ -6,11 +6,13 @@ pub(crate) mod commit;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod jobs;
 pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod open;
 pub(crate) mod prove;
 pub(crate) mod prune;
+pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod update;
 pub(crate) mod verify;
@@ -41,8 +43,10 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Batches(args) => batches::run(&args, terminal),
         Command::Export(args) => export::run(&args, terminal),
         Command::Prune(args) => prune::run(&args, terminal),
+        Command::Serve(args) => serve::run(&args, terminal),
         Command::Doctor(args) => doctor::run(&args, terminal),
         Command::Worker(args) => worker::run(&args, terminal),
+        Command::Jobs(args) => jobs::run(&args, terminal),
         Command::Lab(args) => lab::run(&args, terminal),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args, terminal),

@@ -8,11 +8,13 @@ mod backends;
 mod commands;
 mod exit;
 mod files;
+mod logging;
 mod progress;
 mod proving;
 mod queue;
 mod report;
 mod signals;
+mod vitals;
 
 use std::process::ExitCode;
 

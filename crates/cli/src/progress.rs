@@ -1,6 +1,8 @@
 //! Progress on stderr: a bar on a terminal, plain lines elsewhere, nothing with `--quiet`.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fmt;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -30,13 +32,13 @@ impl Counter {
         let terminal = std::io::stderr().is_terminal();
         let bar = (!quiet && terminal).then(|| {
             let (bar, template) = match total {
-                Some(n) => (ProgressBar::new(n), "{bar:32} {human_pos}/{human_len} {msg}, {eta} left"),
-                None => (ProgressBar::new_spinner(), "{spinner} {human_pos} {msg}, {elapsed}"),
+                Some(n) => (ProgressBar::new(n), "{bar:32} {human_pos}/{human_len} {prefix}, {eta} left{msg}"),
+                None => (ProgressBar::new_spinner(), "{spinner} {human_pos} {prefix}, {elapsed}"),
             };
             if let Ok(style) = ProgressStyle::with_template(template) {
                 bar.set_style(style);
             }
-            bar.with_message(noun)
+            bar.with_prefix(noun)
         });
         let now = Instant::now();
         let plain = !quiet && !terminal;
@@ -68,11 +70,63 @@ impl Counter {
         }
     }
 
+    /// Says more behind the bar.
+    fn say(&self, text: String) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(text);
+        }
+    }
+
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// A tree of proofs, by the kinds of its nodes: how many are made, and how many are being made.
+#[derive(Debug, Default)]
+struct Tree {
+    kinds: BTreeMap<&'static str, Nodes>,
+    retries: usize,
+}
+
+#[derive(Debug, Default)]
+struct Nodes {
+    made: usize,
+    running: usize,
+}
+
+impl Tree {
+    fn note(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Planned { .. } => *self = Self::default(),
+            Event::Started { task, .. } => self.kinds.entry(task.kind).or_default().running += 1,
+            Event::Finished { task, .. } => {
+                let nodes = self.kinds.entry(task.kind).or_default();
+                nodes.made += 1;
+                nodes.running = nodes.running.saturating_sub(1);
+            }
+            Event::Retrying { task, .. } => {
+                let nodes = self.kinds.entry(task.kind).or_default();
+                nodes.running = nodes.running.saturating_sub(1);
+                self.retries += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+impl fmt::Display for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (kind, Nodes { made, running }) in &self.kinds {
+            write!(f, " | {kind} {made}")?;
+            if *running > 0 {
+                write!(f, " +{running}")?;
+            }
+        }
+        if self.retries > 0 { write!(f, " | retries {}", self.retries) } else { Ok(()) }
     }
 }
 
@@ -82,16 +136,27 @@ pub(crate) struct Proofs {
     counter: RefCell<Option<Counter>>,
     trace: Option<Trace>,
     started: RefCell<Vec<(usize, Running)>>,
+    tree: RefCell<Tree>,
 }
 
 impl Proofs {
     /// Progress that goes to `trace` as well, where there is one.
     pub(crate) fn new(quiet: bool, trace: Option<Trace>) -> Self {
-        Self { quiet, counter: RefCell::default(), trace, started: RefCell::default() }
+        let (counter, started, tree) = Default::default();
+        Self { quiet, counter, trace, started, tree }
     }
 
     /// Takes note of an event of the batch.
     pub(crate) fn event(&self, batch: &str, event: &Event<'_>) {
+        self.note(batch, event);
+        let mut tree = self.tree.borrow_mut();
+        tree.note(event);
+        if let Some(counter) = &*self.counter.borrow() {
+            counter.say(tree.to_string());
+        }
+    }
+
+    fn note(&self, batch: &str, event: &Event<'_>) {
         match event {
             Event::Planned { tasks, to_run } => {
                 self.finish();
@@ -139,5 +204,35 @@ impl Proofs {
         if let Some(counter) = self.counter.borrow_mut().take() {
             counter.finish();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evergrove_jobs::{Key, Task, TaskId};
+
+    use super::*;
+
+    #[test]
+    fn a_tree_is_shown_by_kinds() {
+        let task = |kind| Task { key: Key([0; 32]), kind, priority: 0, deps: Vec::new() };
+        let (bucket, merge) = (task("bucket"), task("merge"));
+        let id = TaskId(0);
+        let mut tree = Tree::default();
+        for event in [
+            Event::Planned { tasks: 3, to_run: 3 },
+            Event::Started { id, task: &bucket, attempt: 1 },
+            Event::Started { id, task: &bucket, attempt: 1 },
+            Event::Finished { id, task: &bucket, bytes: 1, done: 1 },
+            Event::Retrying { id, task: &bucket, attempt: 1, cause: "" },
+            Event::Started { id, task: &bucket, attempt: 2 },
+            Event::Finished { id, task: &bucket, bytes: 1, done: 2 },
+            Event::Started { id, task: &merge, attempt: 1 },
+        ] {
+            tree.note(&event);
+        }
+        assert_eq!(tree.to_string(), " | bucket 2 | merge 0 +1 | retries 1");
+        tree.note(&Event::Planned { tasks: 1, to_run: 1 });
+        assert_eq!(tree.to_string(), "");
     }
 }

@@ -13,7 +13,7 @@ use crate::files;
 const PASSWORD: &str = "EVERGROVE_REDIS_PASSWORD";
 
 /// Which queue of a Redis server, and how to get in.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct QueueArgs {
     /// Name of the queue that leaders and workers share
     #[arg(long, value_name = "NAME", default_value = QUEUE)]

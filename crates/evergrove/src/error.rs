@@ -123,6 +123,16 @@ pub enum Error {
         /// The epoch of its last proof.
         proven: Option<u64>,
     },
+    /// The batch has no proof of an epoch.
+    #[error(
+        "batch {name:?} has no proof of epoch {epoch}: it has other members since, was not refreshed in it, or its proofs are pruned"
+    )]
+    NotProven {
+        /// The batch.
+        name: String,
+        /// The epoch.
+        epoch: u64,
+    },
     /// The epoch is not kept.
     #[error("epoch {epoch} is not kept: the store has epochs {oldest} to {newest}")]
     UnknownEpoch {

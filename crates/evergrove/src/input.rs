@@ -32,7 +32,7 @@ use evergrove_commit::schema::Schema;
 pub use error::{InputError, Place, Problem};
 pub use indices::{IndexListError, MAX_POSITIONS, parse_indices, read_indices};
 pub use record::{RecordError, parse_record};
-pub use rows::Rows;
+pub use rows::{Rows, json_row};
 pub use writer::{TableWriter, WriteError};
 
 /// The greatest number of bytes of one record: a stray quote can not swallow a file into memory.

@@ -26,6 +26,8 @@ mod verify;
 pub use backends::{BackendChoice, BackendSpec, Backends};
 pub use doctor::{DoctorReport, Finding};
 pub use error::{Error, ErrorClass};
-pub use prove::{BatchEstimate, BatchReport, NodeCosts, Progress, Prover, UpdateEstimate, UpdateReport, proof_key};
+pub use prove::{
+    BatchEstimate, BatchReport, NodeCosts, Progress, ProofFile, Prover, UpdateEstimate, UpdateReport, proof_key,
+};
 pub use store::{BatchStatus, Changes, Epoch, EpochReport, Options, ProvenAt, PruneReport, Status, Store, View};
 pub use verify::{Verified, VerifyError, verify};

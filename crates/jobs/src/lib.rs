@@ -22,10 +22,12 @@ mod engine;
 mod error;
 mod graph;
 pub mod local;
+pub mod metrics;
 pub mod objects;
 mod results;
 #[cfg(any(feature = "bullmq", feature = "cloud"))]
 mod tls;
+pub mod watch;
 mod work;
 
 pub use cores::{Cores, CoresError};

@@ -63,17 +63,8 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let keys = backends::keys_dir(args.proving.keys.as_deref());
     let mut backends = proving::backends(&args.proving, keys.as_deref(), trace.as_ref());
     backends::add_apps(&mut backends, &store, keys.as_deref(), args.proving.prover, trace.as_ref())?;
-    let batches = store.batches()?;
-    let specs = batches.iter().map(|b| BackendSpec {
-        scheme: b.scheme,
-        id: b.backend.clone(),
-        profile: b.profile,
-        class: b.class,
-        capacity: b.capacity,
-        wraps: b.wraps,
-        app: b.app.clone(),
-    });
-    let engine = proving::engine(&args.proving, specs.collect::<Vec<_>>().iter())?;
+    let specs: Vec<_> = store.batches()?.iter().map(backends::spec_of).collect();
+    let engine = proving::engine(&args.proving, specs.iter())?;
     let progress = Proofs::new(terminal.quiet, trace.clone());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover =

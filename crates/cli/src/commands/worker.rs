@@ -1,5 +1,6 @@
 //! `evergrove worker`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +14,10 @@ use evergrove_recursion::ProverKind;
 use super::Terminal;
 use crate::args::parse_prover;
 use crate::exit::Mistake;
+use crate::logging::{self, Level};
 use crate::queue::{self, QueueArgs};
 use crate::report::{Report, count, seconds, size};
+use crate::vitals::{self, Vitals};
 use crate::{backends, proving, signals};
 
 /// Make the proofs that prove, update and app ask for with --engine, until SIGTERM or SIGINT
@@ -47,6 +50,9 @@ pub(crate) struct Args {
     /// Seconds of silence after which others may take the jobs of this worker
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     lock: u64,
+    /// Address for health and metrics: /healthz, /readyz and /metrics; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    health: Option<SocketAddr>,
     /// Name of this worker, for people who look at the queue [default: worker- and the number of the process]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -75,8 +81,21 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
             count(threads, "thread")
         );
     }
+    let _log = logging::start(Level::Error, terminal.format);
+    let (vitals, health) = Vitals::new();
+    if let Some(addr) = args.health {
+        let addr = vitals::answer(addr, health)?;
+        vitals.watch_queue(queue.clone())?;
+        if !terminal.quiet {
+            eprintln!("health at http://{addr}");
+        }
+    }
     let config = WorkerConfig { queue, objects, concurrency, name };
-    let report = Worker::run(&config, &work, &|event| note(event, terminal), &drain)?;
+    let observe = |event: &WorkerEvent<'_>| {
+        vitals.note(event);
+        note(event, terminal);
+    };
+    let report = Worker::run(&config, &work, &observe, &drain)?;
     if let Some(reason) = work.unfit() {
         return Err(Mistake::proving(reason, "put this right and start the worker again; others go on with its jobs"));
     }

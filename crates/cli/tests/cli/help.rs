@@ -22,6 +22,8 @@ fn the_help_of_every_command() {
         "export",
         "prune",
         "doctor",
+        "serve",
+        "jobs",
         "app",
         "worker",
         "lab",

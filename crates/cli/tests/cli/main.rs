@@ -8,5 +8,6 @@ mod help;
 mod lab;
 mod life;
 mod refusals;
+mod serve;
 mod store_trouble;
 mod world;

@@ -74,7 +74,8 @@ impl World {
         String::from_utf8(self.read(name)).unwrap()
     }
 
-    fn command(&self) -> Command {
+    /// The binary in this directory.
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_evergrove"));
         command.current_dir(self.dir.path()).env("COLUMNS", "100").env("EVERGROVE_KEYS", self.path("keys"));
         command

@@ -60,7 +60,8 @@ fn malformed(detail: impl fmt::Display) -> Problem {
     Problem::Malformed { format: "jsonl", detail: detail.to_string() }
 }
 
-fn record(line: &[u8], sink: &mut Sink<'_>) -> Result<(), Problem> {
+/// Hands the fields of one object to `sink`.
+pub(crate) fn record(line: &[u8], sink: &mut Sink<'_>) -> Result<(), Problem> {
     let mut refused = None;
     let mut json = serde_json::Deserializer::from_slice(line);
     let read = json.deserialize_map(Members { sink, refused: &mut refused }).and_then(|()| json.end());

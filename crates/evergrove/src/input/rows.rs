@@ -10,7 +10,7 @@ use super::columnar::Parquet;
 use super::delimited::Csv;
 use super::error::{InputError, Place, Problem};
 use super::field::Field;
-use super::jsonl::Jsonl;
+use super::jsonl::{self, Jsonl};
 use super::seen::Seen;
 use super::values::Values;
 use super::{Fields, Format, IndexSource};
@@ -283,6 +283,16 @@ impl Assembly {
         }
         Ok((index, Row::Cells(cells)))
     }
+}
+
+/// The row of one JSON object: the fields of the schema and no others, as in a line of a jsonl file; in raw mode `e0` to `e3`.
+///
+/// # Errors
+/// What is wrong with the object, without a place.
+pub fn json_row(schema: &Schema, object: &str) -> Result<Row, Problem> {
+    let mut assembly = Assembly::new(schema, None, Fields::Exact);
+    jsonl::record(object.as_bytes(), &mut |name, field| assembly.take(name, field))?;
+    assembly.finish().map(|(_, row)| row)
 }
 
 /// The columns that hold raw values in files with columns: the four elements, named e0 to e3.

@@ -1,6 +1,7 @@
 //! Batches from definition to proof: plans become tasks, tasks become objects, and a finished proof is noted.
 
 mod estimate;
+mod history;
 mod keys;
 mod work;
 
@@ -10,6 +11,7 @@ use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::{Commitment, HeightClass, NodeKind};
 
 pub use estimate::{BatchEstimate, NodeCosts, UpdateEstimate};
+pub use history::ProofFile;
 pub use keys::proof_key;
 pub use work::graph;
 pub(crate) use work::{judge, node_proof, prove};

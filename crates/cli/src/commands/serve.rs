@@ -1,0 +1,182 @@
+//! `evergrove serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use evergrove::{BackendSpec, Store};
+use evergrove_recursion::ProverKind;
+use evergrove_serve::{Config, Parts, ServeError, Shutdown, Token, serve};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::Terminal;
+use crate::args::{Output, ProvingArgs, StoreArgs, parse_prover, parse_size};
+use crate::exit::Mistake;
+use crate::logging::{self, Level};
+use crate::queue::QueueArgs;
+use crate::report::{self, Report, count};
+use crate::{backends, files, proving};
+
+/// The variable that holds the token.
+const TOKEN: &str = "EVERGROVE_SERVE_TOKEN";
+/// Longest file of a token.
+const TOKEN_FILE_BYTES: u64 = 4096;
+
+/// Take changes over HTTP, commit them as epochs, and keep every batch proven
+///
+/// Changes come as JSON lines and are answered when their epoch is committed; proofs and events go out. The description of
+/// all paths is at /openapi.json. SIGTERM or ctrl-c: ends what was taken, then stops; a second one keeps the epoch and leaves
+/// its proofs to the next start.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7070")]
+    listen: SocketAddr,
+    /// File that holds the token which callers show [default: $EVERGROVE_SERVE_TOKEN holds it]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Let everyone in who reaches the address, which has to be one of this machine alone
+    #[arg(long, conflicts_with = "token_file")]
+    no_token: bool,
+    /// Requests with changes that may wait for the next epoch; further ones are answered 429
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
+    max_waiting: u16,
+    /// Greatest size of a request
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
+    max_body: u64,
+    /// Milliseconds that an epoch waits for further requests
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    gather: u64,
+    /// Let positions beyond the vector double it
+    #[arg(long)]
+    grow: bool,
+    /// Epochs to keep: older ones are pruned when there are twice as many; all if left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    keep: Option<u64>,
+    /// Seconds for which a service that stops goes on with the proofs of its last epoch
+    #[arg(long, value_name = "S", default_value_t = 30)]
+    grace: u64,
+    /// How much is logged
+    #[arg(long, value_enum, value_name = "LEVEL", default_value_t = Level::Info)]
+    log: Level,
+    /// Threads to use; all cores if left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Memory that proofs may take, like 4GiB or 512M
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
+    /// Directory in which proving keys are kept from run to run [default: $EVERGROVE_KEYS, or evergrove/keys in the
+    /// user's cache directory]
+    #[arg(long, value_name = "DIR")]
+    keys: Option<PathBuf>,
+    /// Prover of the circuits: evergrove, or plonky2 for Plonky2's own
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = parse_prover)]
+    prover: ProverKind,
+    /// Let workers make the proofs (see worker), by the queue of this Redis server: redis://HOST:PORT, or rediss:// for TLS
+    #[arg(long, value_name = "URL", requires = "objects", help_heading = "Workers")]
+    engine: Option<String>,
+    /// Where proofs and payloads lie that leader and workers share
+    #[arg(long, value_name = "URL", requires = "engine", help_heading = "Workers")]
+    objects: Option<String>,
+    #[command(flatten, next_help_heading = "Workers")]
+    workers: QueueArgs,
+}
+
+pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+    let token = token(args)?;
+    let _log = logging::start(if terminal.quiet { Level::Warn } else { args.log }, terminal.format);
+    let proving = ProvingArgs {
+        dry_run: false,
+        threads: args.threads,
+        max_memory: args.max_memory,
+        keys: args.keys.clone(),
+        prover: args.prover,
+        timings: None,
+        engine: args.engine.clone(),
+        objects: args.objects.clone(),
+        queue: args.workers.clone(),
+    };
+    let store = Store::open(&args.store.store)?;
+    let keys = backends::keys_dir(args.keys.as_deref());
+    let mut backends = proving::backends(&proving, keys.as_deref(), None);
+    backends::add_apps(&mut backends, &store, keys.as_deref(), args.prover, None)?;
+    let specs: Vec<BackendSpec> = store.batches()?.iter().map(backends::spec_of).collect();
+    let engine = proving::engine(&proving, specs.iter())?;
+    let parts = Parts { store, backends, engine: Box::new(engine) };
+    let config = Config {
+        token,
+        queue: args.max_waiting.into(),
+        body_bytes: usize::try_from(args.max_body).unwrap_or(usize::MAX),
+        gather: Duration::from_millis(args.gather),
+        grow: args.grow,
+        keep: args.keep,
+        grace: Duration::from_secs(args.grace),
+        ..Config::default()
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let summary = runtime.block_on(async {
+        let listener = TcpListener::bind(args.listen).await.with_context(|| format!("--listen {}", args.listen))?;
+        say_where(listener.local_addr()?, terminal);
+        let shutdown = Shutdown::default();
+        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let told = shutdown.clone();
+        tokio::spawn(async move {
+            for tell in [Shutdown::drain, Shutdown::abort] {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+                tell(&told);
+            }
+        });
+        serve(listener, parts, config, &shutdown).await.map_err(|e| match e {
+            ServeError::Store(e) => anyhow::Error::from(e),
+            e => e.into(),
+        })
+    })?;
+    let mut report = Report::default();
+    report.add("epochs", summary.epochs);
+    report.add("proofs", summary.proofs);
+    let stale = summary.stale.len();
+    let text = if stale == 0 { "none".into() } else { format!("{}: the next start proves", count(stale, "batch")) };
+    report.add_as("stale", summary.stale, text);
+    report.print(terminal.format);
+    Ok(())
+}
+
+/// The address that was taken, for people and programs that start the service.
+fn say_where(addr: SocketAddr, terminal: Terminal) {
+    match terminal.format {
+        Output::Json => report::line(&json!({ "listening": addr.to_string() })),
+        Output::Text => report::text(&format!("listening on http://{addr}\n")),
+    }
+}
+
+/// What callers have to show.
+fn token(args: &Args) -> Result<Option<Token>> {
+    if args.no_token {
+        if !args.listen.ip().is_loopback() {
+            let message = format!("--no-token lets everyone in who reaches {}", args.listen);
+            return Err(Mistake::usage(message, "listen on 127.0.0.1, or give a token with --token-file"));
+        }
+        return Ok(None);
+    }
+    let (text, from) = match &args.token_file {
+        Some(path) => {
+            let bytes = files::read(path, TOKEN_FILE_BYTES, "give a file that holds the token alone")?;
+            (String::from_utf8(bytes).ok(), path.display().to_string())
+        }
+        None => (std::env::var(TOKEN).ok(), TOKEN.into()),
+    };
+    let Some(text) = text else {
+        let remedy = format!("put it into {TOKEN}, name a file with --token-file, or use --no-token on this machine");
+        return Err(Mistake::usage("callers need a token, and none is given", remedy));
+    };
+    let token = Token::new(&text);
+    Ok(Some(token.map_err(|e| Mistake::usage(format!("{from}: {e}"), "make one with openssl rand -hex 32"))?))
+}

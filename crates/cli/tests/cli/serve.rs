@@ -1,0 +1,196 @@
+//! The service as a process: started, killed, told to stop.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use evergrove_testkit::http::Client;
+use serde_json::Value;
+
+use crate::world::World;
+
+const TOKEN: &str = "f00d0000f00d0000f00d";
+
+/// A service of the store `s` of a world.
+struct Service {
+    child: Child,
+    client: Client,
+}
+
+impl Service {
+    fn start(world: &World, args: &[&str]) -> Self {
+        Self::spawn(world.command(), args)
+    }
+
+    fn spawn(mut command: Command, args: &[&str]) -> Self {
+        command.args(["serve", "--store", "s", "--listen", "127.0.0.1:0", "--format", "json"]).args(args);
+        command.env("EVERGROVE_SERVE_TOKEN", TOKEN).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        let addr: SocketAddr = said["listening"].as_str().unwrap().parse().unwrap();
+        Self { child, client: Client::new(addr).with_token(TOKEN) }
+    }
+
+    fn status(&self) -> Value {
+        serde_json::from_str(self.client.get("/v1/status").text()).unwrap()
+    }
+
+    /// Waits until every batch is proven, and gives the state.
+    fn fresh(&self) -> Value {
+        let start = Instant::now();
+        loop {
+            let status = self.status();
+            if status["batches"].as_array().unwrap().iter().all(|b| b["fresh"] == true) {
+                return status;
+            }
+            assert!(start.elapsed() < Duration::from_secs(60), "{status}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Sends a signal by the name that kill(1) knows.
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Waits for the end: exit code, the last line of stdout, and stderr.
+    fn end(mut self) -> (Option<i32>, String, String) {
+        let (mut out, mut err) = (String::new(), String::new());
+        self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        (self.child.wait().unwrap().code(), out, err)
+    }
+}
+
+fn set(index: u64, age: u64) -> String {
+    format!("{{\"set\":{index},\"row\":{{\"name\":\"n\",\"amount\":\"1.50\",\"age\":{age}}}}}\n")
+}
+
+#[test]
+fn what_a_killed_service_has_answered_is_committed_and_proven_by_the_next() {
+    let world = World::with_batch();
+    let mut last = (1, world.commitment());
+    // From right after the answer to the middle of the proofs, and perhaps after them.
+    for (round, pause) in [0, 2, 5, 20].into_iter().enumerate() {
+        let mut service = Service::start(&world, &[]);
+        let state = service.status();
+        assert_eq!((state["epoch"].as_u64(), state["commitment"].as_str()), (Some(last.0), Some(last.1.as_str())));
+        let answer = service.client.post("/v1/changes", &set(3 * round as u64, 100));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let committed: Value = serde_json::from_str(answer.text()).unwrap();
+        thread::sleep(Duration::from_millis(pause));
+        service.child.kill().unwrap();
+        service.child.wait().unwrap();
+        last = (committed["epoch"].as_u64().unwrap(), committed["commitment"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(last.0, 5);
+    let service = Service::start(&world, &[]);
+    let state = service.fresh();
+    assert_eq!((state["epoch"].as_u64(), state["commitment"].as_str()), (Some(5), Some(last.1.as_str())));
+    let proof = service.client.get("/v1/batches/b/proof");
+    assert_eq!((proof.status, proof.header("evergrove-commitment")), (200, last.1.as_str()));
+    service.signal("TERM");
+    let (code, out, err) = service.end();
+    assert_eq!(code, Some(0), "{err}");
+    let summary: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&summary["epochs"], &summary["stale"]), (&0.into(), &Value::Array(Vec::new())));
+    assert!(!err.contains(TOKEN));
+    for line in err.lines() {
+        serde_json::from_str::<Value>(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    }
+    world.write("served.proof", &proof.body);
+    world.check_batch();
+    let doctor = world.json(&["doctor", "--store", "s"]);
+    assert_eq!(doctor["healthy"], true);
+    let opened = world.json(&["open", "--store", "s", "9"]);
+    assert_eq!(opened["row"]["age"], 100);
+}
+
+#[test]
+fn a_token_is_asked_for_and_never_shown() {
+    let world = World::with_table();
+    let serve = ["serve", "--store", "s", "--listen", "127.0.0.1:0"];
+    let e = world.fails(2, &serve);
+    assert!(e.contains("callers need a token") && e.contains("help: put it into EVERGROVE_SERVE_TOKEN"), "{e}");
+    world.write("short", "secret-x\n");
+    let e = world.fails(2, &[&serve[..], &["--token-file", "short"]].concat());
+    assert!(e.contains("the token has 8 bytes, at least 16") && !e.contains("secret-x"), "{e}");
+    let e = world.fails(2, &["serve", "--store", "s", "--listen", "0.0.0.0:0", "--no-token"]);
+    assert!(e.contains("lets everyone in"), "{e}");
+    let e = world.fails(5, &[&serve[..], &["--token-file", "none"]].concat());
+    assert!(e.contains("none"), "{e}");
+    let e = world.fails(3, &["serve", "--store", "t", "--no-token"]);
+    assert!(e.contains("does not exist"), "{e}");
+
+    world.write("token", format!("{TOKEN}\n"));
+    let service = Service::start(&world, &["--token-file", "token"]);
+    assert_eq!(service.status()["state"], "running");
+    let e = world.fails(3, &["status", "--store", "s"]);
+    assert!(e.contains("in use by another process"), "{e}");
+    service.signal("INT");
+    assert_eq!(service.end().0, Some(0));
+    world.json(&["status", "--store", "s"]);
+}
+
+/// Of the feature `otlp`: run by hand, since nothing else needs its dependencies.
+#[cfg(feature = "otlp")]
+#[test]
+fn spans_go_to_a_collector() {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let collector = thread::spawn(move || {
+        let mut seen = Vec::new();
+        // Until both kinds of spans have come.
+        while !(find(&seen, b"refresh") && find(&seen, b"bucket")) {
+            let (stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+            let mut reader = BufReader::new(stream);
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if seen.is_empty() {
+                    assert_eq!(line.trim_end(), "POST /v1/traces HTTP/1.1");
+                }
+                seen.extend_from_slice(line.as_bytes());
+                match line.to_ascii_lowercase().trim_end().split_once(": ") {
+                    Some(("content-length", n)) => length = n.parse().unwrap(),
+                    _ if line.trim_end().is_empty() => break,
+                    _ => {}
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            seen.extend(body);
+            reader.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+        }
+        seen
+    });
+    let world = World::with_batch();
+    let mut command = world.command();
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
+    let service = Service::spawn(command, &[]);
+    assert_eq!(service.client.post("/v1/changes", &set(3, 7)).status, 200);
+    service.fresh();
+    service.signal("TERM");
+    let (code, _, err) = service.end();
+    assert_eq!(code, Some(0), "{err}");
+    let seen = collector.join().unwrap();
+    for text in ["evergrove", "refresh", "task", "outcome", "done"] {
+        assert!(find(&seen, text.as_bytes()), "{text}");
+    }
+    assert!(!find(&seen, TOKEN.as_bytes()));
+}
+
+#[cfg(feature = "otlp")]
+fn find(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.windows(text.len()).any(|window| window == text)
+}

@@ -1,0 +1,62 @@
+//! Final proofs of epochs, also of those that are past.
+
+use evergrove_commit::batch::Batch;
+use evergrove_jobs::Key;
+use evergrove_proof::{Commitment, NodeKind};
+
+use super::{batch_error, class_of, proof_key, work};
+use crate::{Error, Store};
+
+/// The final proof of a batch, as a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProofFile {
+    /// The epoch that it proves.
+    pub epoch: u64,
+    /// The commitment of that epoch.
+    pub commitment: Commitment,
+    /// Its content key, which names the statement.
+    pub key: Key,
+    /// The file.
+    pub bytes: Vec<u8>,
+}
+
+impl Store {
+    /// The final proof of a batch for an epoch; for `None` the last one that was finished, which during a refresh is of an
+    /// epoch before the current one.
+    ///
+    /// The last one is found by its record, another one by computing its statement: O(members) hashes.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBatch`], [`Error::UnknownEpoch`]; [`Error::NotProven`] when there is no such proof;
+    /// [`Error::Corrupt`] when the proof's object is not what was stored.
+    pub fn proof_at(&self, name: &str, epoch: Option<u64>) -> Result<ProofFile, Error> {
+        let (record, members) = self.record(name)?;
+        let current = self.epoch()?.number;
+        let missing = |epoch| Error::NotProven { name: name.into(), epoch };
+        let last = record.proven.as_ref().filter(|p| epoch.is_none_or(|e| e == p.epoch));
+        if let Some(proven) = last {
+            let commitment = proven.commitment();
+            let corrupt = |what| Error::corrupt(self.dir(), format!("batch {name:?}: its last proof {what}"));
+            let key = Key(proven.key);
+            let bytes = self.objects().get(&key)?.ok_or_else(|| corrupt("is missing"))?;
+            if *blake3::hash(&bytes).as_bytes() != proven.checksum {
+                return Err(corrupt("is not what was stored"));
+            }
+            let commitment = commitment.ok_or_else(|| corrupt("is of no commitment"))?;
+            return Ok(ProofFile { epoch: proven.epoch, commitment, key, bytes });
+        }
+        let Some(epoch) = epoch else { return Err(missing(current)) };
+        let view = self.view_at(epoch)?;
+        let spec = record.backend.spec().filter(|s| s.class == class_of(view.commitment()));
+        let Some(spec) = spec.filter(|_| record.since <= epoch) else { return Err(missing(epoch)) };
+        let batch = Batch::build_as(&view.vector()?, &members, spec.structure());
+        let batch = batch.map_err(batch_error(self.dir(), name))?;
+        let kind = if spec.wraps { NodeKind::Wrap } else { batch.root().kind() };
+        let key = proof_key(&spec, kind, batch.statement());
+        let bytes = self.objects().get(&key)?.ok_or_else(|| missing(epoch))?;
+        match work::decode(&spec, &bytes) {
+            Ok((found, _)) if found == key => Ok(ProofFile { epoch, commitment: view.commitment(), key, bytes }),
+            _ => Err(Error::corrupt(self.dir(), format!("proof {key} is not what was stored"))),
+        }
+    }
+}

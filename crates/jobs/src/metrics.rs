@@ -1,0 +1,152 @@
+//! What engines, workers and services count, for Prometheus.
+
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+/// A label: its name and its value.
+type Label = [(&'static str, String); 1];
+
+/// Tasks by kind and state, their seconds and bytes by kind, and the depth of queues.
+///
+/// Clones count together. The registry, and with it the address under which all is read, belongs to the caller. An attempt is
+/// [`Self::started`] and ends as [`Self::done`], [`Self::retried`] or [`Self::failed`], so that the gauge of running
+/// tasks is right at any time.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    running: Family<Label, Gauge>,
+    done: Family<Label, Counter>,
+    retried: Family<Label, Counter>,
+    failed: Family<Label, Counter>,
+    skipped: Counter,
+    stalled: Counter,
+    seconds: Family<Label, Histogram>,
+    bytes: Family<Label, Counter>,
+    queue: Family<Label, Gauge>,
+}
+
+impl Metrics {
+    /// Metrics that start at zero, in `registry`, with names that start with `evergrove_`.
+    pub fn new(registry: &mut Registry) -> Self {
+        // From milliseconds, as native tasks take, to minutes.
+        let seconds = || Histogram::new(exponential_buckets(0.001, 2.5, 14));
+        let made = Self {
+            running: Family::default(),
+            done: Family::default(),
+            retried: Family::default(),
+            failed: Family::default(),
+            skipped: Counter::default(),
+            stalled: Counter::default(),
+            seconds: Family::new_with_constructor(seconds),
+            bytes: Family::default(),
+            queue: Family::default(),
+        };
+        let registry = registry.sub_registry_with_prefix("evergrove");
+        registry.register("tasks_running", "Tasks that run now, by kind", made.running.clone());
+        registry.register("tasks_done", "Tasks whose result was stored, by kind", made.done.clone());
+        registry.register("tasks_retried", "Attempts that failed and were followed by another", made.retried.clone());
+        registry.register("tasks_failed", "Tasks that failed for good, by kind", made.failed.clone());
+        registry.register("tasks_skipped", "Tasks whose result was there before", made.skipped.clone());
+        registry.register("tasks_stalled", "Tasks taken from a worker that was gone", made.stalled.clone());
+        let help = "Time of attempts whose result was stored, by kind";
+        registry.register_with_unit("task", help, Unit::Seconds, made.seconds.clone());
+        let help = "Size of the results that were stored, by kind";
+        registry.register_with_unit("results", help, Unit::Bytes, made.bytes.clone());
+        registry.register("queue_tasks", "Tasks in the queue, by state", made.queue.clone());
+        made
+    }
+
+    /// An attempt at a task of this kind begins.
+    pub fn started(&self, kind: &str) {
+        self.running.get_or_create(&of_kind(kind)).inc();
+    }
+
+    /// An attempt ends with a result of so many bytes, which is stored.
+    pub fn done(&self, kind: &str, took: Duration, bytes: usize) {
+        let label = of_kind(kind);
+        self.running.get_or_create(&label).dec();
+        self.done.get_or_create(&label).inc();
+        self.seconds.get_or_create(&label).observe(took.as_secs_f64());
+        self.bytes.get_or_create(&label).inc_by(bytes as u64);
+    }
+
+    /// An attempt ends without a result, and there will be another.
+    pub fn retried(&self, kind: &str) {
+        self.running.get_or_create(&of_kind(kind)).dec();
+        self.retried.get_or_create(&of_kind(kind)).inc();
+    }
+
+    /// An attempt ends without a result, and it was the last.
+    pub fn failed(&self, kind: &str) {
+        self.running.get_or_create(&of_kind(kind)).dec();
+        self.failed.get_or_create(&of_kind(kind)).inc();
+    }
+
+    /// An attempt ends and nobody asks for its result: its run was stopped.
+    pub fn dropped(&self, kind: &str) {
+        self.running.get_or_create(&of_kind(kind)).dec();
+    }
+
+    /// So many tasks had their result before the run.
+    pub fn skipped(&self, tasks: usize) {
+        self.skipped.inc_by(tasks as u64);
+    }
+
+    /// So many tasks were taken from workers that are gone.
+    pub fn stalled(&self, tasks: usize) {
+        self.stalled.inc_by(tasks as u64);
+    }
+
+    /// So many tasks are in this state of the queue now.
+    pub fn queue(&self, state: &'static str, tasks: usize) {
+        let tasks = i64::try_from(tasks).unwrap_or(i64::MAX);
+        self.queue.get_or_create(&[("state", state.into())]).set(tasks);
+    }
+}
+
+fn of_kind(kind: &str) -> Label {
+    [("kind", kind.into())]
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn every_state_is_counted() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::new(&mut registry);
+        for _ in 0..5 {
+            metrics.started("merge");
+        }
+        metrics.done("merge", Duration::from_millis(250), 1000);
+        metrics.retried("merge");
+        metrics.clone().failed("merge");
+        metrics.dropped("merge");
+        metrics.skipped(7);
+        metrics.stalled(2);
+        metrics.queue("wait", 3);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for line in [
+            "evergrove_tasks_running{kind=\"merge\"} 1",
+            "evergrove_tasks_done_total{kind=\"merge\"} 1",
+            "evergrove_tasks_retried_total{kind=\"merge\"} 1",
+            "evergrove_tasks_failed_total{kind=\"merge\"} 1",
+            "evergrove_tasks_skipped_total 7",
+            "evergrove_tasks_stalled_total 2",
+            "evergrove_task_seconds_sum{kind=\"merge\"} 0.25",
+            "evergrove_task_seconds_count{kind=\"merge\"} 1",
+            "evergrove_results_bytes_total{kind=\"merge\"} 1000",
+            "evergrove_queue_tasks{state=\"wait\"} 3",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+        }
+    }
+}

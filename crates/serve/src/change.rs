@@ -1,0 +1,184 @@
+//! Changes as JSON lines.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use evergrove::Changes;
+use evergrove::input::{InputError, Place, Problem, json_row};
+use evergrove_commit::schema::Schema;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+/// One line of a request with changes: exactly one of `set` with `row`, `delete`, `add` with `batch`, `remove` with `batch`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Line<'a> {
+    /// The position that gets a row.
+    set: Option<u64>,
+    /// The row: every column of the schema by its name, as in a jsonl file; in raw mode `e0` to `e3`.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Object>)]
+    row: Option<&'a RawValue>,
+    /// The position whose slot becomes empty.
+    delete: Option<u64>,
+    /// Positions that join the batch.
+    add: Option<Vec<u64>>,
+    /// Positions that leave the batch.
+    remove: Option<Vec<u64>>,
+    /// Name of the batch.
+    batch: Option<String>,
+}
+
+/// What one request asks for. All of it becomes part of one epoch, or none of it.
+#[derive(Debug, Default)]
+pub(crate) struct Request {
+    pub(crate) changes: Changes,
+    /// Every position that it names.
+    pub(crate) touched: HashSet<u64>,
+    /// Number of lines with a change.
+    pub(crate) lines: usize,
+}
+
+/// How many changes of each kind there are: rows set, rows deleted, members that join, members that leave.
+pub(crate) fn counts(changes: &Changes) -> [(&'static str, usize); 4] {
+    let members = |list: &[(String, Vec<u64>)]| list.iter().map(|(_, indices)| indices.len()).sum();
+    [
+        ("set", changes.set.len()),
+        ("delete", changes.clear.len()),
+        ("add", members(&changes.add)),
+        ("remove", members(&changes.remove)),
+    ]
+}
+
+impl Request {
+    /// The changes of a body. Blank lines are skipped.
+    pub(crate) fn parse(schema: &Schema, body: &[u8], grow: bool) -> Result<Self, InputError> {
+        let mut request = Self { changes: Changes { grow, ..Changes::default() }, ..Self::default() };
+        for (number, line) in body.split(|b| *b == b'\n').enumerate() {
+            let line = line.trim_ascii();
+            if !line.is_empty() {
+                request.take(schema, line).map_err(|problem| at(Some(number as u64 + 1), problem))?;
+                request.lines += 1;
+            }
+        }
+        if request.changes.is_empty() {
+            return Err(at(None, malformed("no line holds a change")));
+        }
+        Ok(request)
+    }
+
+    fn take(&mut self, schema: &Schema, line: &[u8]) -> Result<(), Problem> {
+        let line: Line<'_> = serde_json::from_slice(line).map_err(malformed)?;
+        match line {
+            Line { set: Some(index), row: Some(row), delete: None, add: None, remove: None, batch: None } => {
+                self.changes.set.push((index, json_row(schema, row.get())?));
+                self.touched.insert(index);
+            }
+            Line { set: None, row: None, delete: Some(index), add: None, remove: None, batch: None } => {
+                self.changes.clear.push(index);
+                self.touched.insert(index);
+            }
+            Line { set: None, row: None, delete: None, add: Some(indices), remove: None, batch: Some(batch) } => {
+                self.touched.extend(&indices);
+                self.changes.add.push((batch, indices));
+            }
+            Line { set: None, row: None, delete: None, add: None, remove: Some(indices), batch: Some(batch) } => {
+                self.touched.extend(&indices);
+                self.changes.remove.push((batch, indices));
+            }
+            _ => {
+                return Err(malformed("a line is one of set with row, delete, add with batch, remove with batch"));
+            }
+        }
+        Ok(())
+    }
+
+    /// True when no position is named by both, so that they can be one epoch whatever their order.
+    pub(crate) fn is_apart_from(&self, touched: &HashSet<u64>) -> bool {
+        self.touched.is_disjoint(touched)
+    }
+}
+
+/// Adds the changes of one request to those of others.
+pub(crate) fn merge(all: &mut Changes, one: &Changes) {
+    all.set.extend_from_slice(&one.set);
+    all.clear.extend_from_slice(&one.clear);
+    all.add.extend_from_slice(&one.add);
+    all.remove.extend_from_slice(&one.remove);
+    all.grow |= one.grow;
+}
+
+fn malformed(detail: impl ToString) -> Problem {
+    Problem::Malformed { format: "change", detail: detail.to_string() }
+}
+
+fn at(number: Option<u64>, problem: Problem) -> InputError {
+    InputError { place: Place { path: PathBuf::from("changes"), unit: "line", number }, problem: Box::new(problem) }
+}
+
+#[cfg(test)]
+mod tests {
+    use evergrove_commit::schema::{Cell, Row};
+
+    use super::*;
+
+    fn schema() -> Schema {
+        Schema::from_toml("[[column]]\nname = \"who\"\ntype = \"bytes\"\n[[column]]\nname = \"age\"\ntype = \"unsigned\"\nnullable = true\n")
+            .unwrap()
+    }
+
+    fn parse(body: &str) -> Result<Request, String> {
+        Request::parse(&schema(), body.as_bytes(), false).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn every_kind_of_change_is_taken() {
+        let body = "{\"set\":5,\"row\":{\"who\":\"Ann\",\"age\":41}}\n\n {\"set\":6,\"row\":{\"age\":null,\"who\":\"\"}}\r\n\
+            {\"delete\":7}\n{\"add\":[5,6],\"batch\":\"b\"}\n{\"remove\":[7],\"batch\":\"b\"}";
+        let request = parse(body).unwrap();
+        let row = |who: &str, age| Row::Cells(vec![Cell::Bytes(who.into()), age]);
+        assert_eq!(request.changes.set, [(5, row("Ann", Cell::Unsigned(41))), (6, row("", Cell::Null))]);
+        assert_eq!((&request.changes.clear[..], request.lines), (&[7][..], 5));
+        assert_eq!(request.changes.add, [("b".into(), vec![5, 6])]);
+        assert_eq!(request.changes.remove, [("b".into(), vec![7])]);
+        assert_eq!(counts(&request.changes).map(|(_, n)| n), [2, 1, 2, 1]);
+        assert_eq!(request.touched, HashSet::from([5, 6, 7]));
+        assert!(request.is_apart_from(&HashSet::from([4, 8])) && !request.is_apart_from(&HashSet::from([7])));
+    }
+
+    #[test]
+    fn a_line_that_is_no_change_is_named() {
+        let good = "{\"delete\":1}\n";
+        for (line, says) in [
+            ("{\"set\":5}", "line 2: malformed change: a line is one of set with row"),
+            ("{\"set\":5,\"row\":{\"who\":\"a\",\"age\":1},\"delete\":5}", "a line is one of"),
+            ("{\"add\":[1]}", "a line is one of"),
+            ("{\"set\":5,\"row\":{\"who\":\"a\"}}", "line 2: the record has no column \"age\""),
+            ("{\"set\":5,\"row\":{\"who\":\"a\",\"age\":1,\"x\":1}}", "column \"x\" is neither"),
+            ("{\"set\":5,\"row\":{\"who\":\"a\",\"age\":-1}}", "line 2: column \"age\""),
+            ("{\"set\":-5,\"row\":{}}", "line 2: malformed change"),
+            ("{\"put\":5}", "unknown field `put`"),
+            ("[1]", "line 2: malformed change"),
+            ("{\"delete\":1}}", "line 2: malformed change"),
+            ("\u{1}", "line 2: malformed change"),
+        ] {
+            let error = parse(&format!("{good}{line}\n{good}")).unwrap_err();
+            assert!(error.contains(says), "{line}: {error}");
+        }
+        assert!(Request::parse(&schema(), b"\xff\n", false).is_err());
+        for nothing in ["", "\n\n", "{\"add\":[],\"batch\":\"b\"}"] {
+            assert!(parse(nothing).unwrap_err().contains("no line holds a change"), "{nothing:?}");
+        }
+    }
+
+    #[test]
+    fn requests_add_up() {
+        let (one, two) =
+            (parse("{\"delete\":1}").unwrap(), parse("{\"delete\":2}\n{\"add\":[3],\"batch\":\"b\"}").unwrap());
+        let mut all = Changes::default();
+        merge(&mut all, &one.changes);
+        merge(&mut all, &two.changes);
+        assert_eq!((&all.clear[..], all.add.len()), (&[1, 2][..], 1));
+    }
+}

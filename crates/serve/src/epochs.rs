@@ -1,0 +1,274 @@
+//! The thread that commits epochs and proves them, one after the other.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use evergrove::{Changes, EpochReport, Error, ErrorClass, Prover, Store};
+use evergrove_jobs::Observer;
+use evergrove_jobs::watch::Watch;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::Event;
+use crate::change::{self, Request};
+use crate::metrics::of_batch;
+use crate::problem::Problem;
+use crate::service::{Failing, Shared};
+
+/// The first wait before proofs that failed are tried again, and the longest.
+const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+
+/// A request in the queue.
+#[derive(Debug)]
+pub(crate) struct Submission {
+    pub(crate) request: Request,
+    pub(crate) answer: oneshot::Sender<Result<EpochReport, Problem>>,
+}
+
+/// Commits what is in the queue, then brings every batch up to date.
+///
+/// ```text
+///              requests in the queue          committed: they are answered
+///   waiting ───────────────────────▶ commit ───────────────────────────────▶ refresh ──▶ waiting
+///      │                                                                        │  ▲
+///      │ the queue is closed and empty                             a batch fails│  │ after a while,
+///      ▼                                                                        ▼  │ or with the next epoch
+///     end                                                                     stale
+/// ```
+///
+/// An answer to a request means that its epoch is in the store's database, synced to disk. Proofs come after it: those of
+/// an epoch are finished before the next one is committed, so that each epoch has its proof, and meanwhile requests gather.
+pub(crate) struct Epochs {
+    shared: Arc<Shared>,
+    queue: mpsc::Receiver<Submission>,
+    runtime: Handle,
+    /// A request that names a position of the group before it: it comes first in the next one.
+    held: Option<Submission>,
+    /// How long to wait before proofs that failed are tried again.
+    retry: Option<Duration>,
+}
+
+/// What there is to do.
+enum Next {
+    Commit(Vec<Submission>),
+    Retry,
+    End,
+}
+
+impl Epochs {
+    pub(crate) fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Submission>, runtime: Handle) -> Self {
+        Self { shared, queue, runtime, held: None, retry: None }
+    }
+
+    /// Works until the queue is closed and empty.
+    ///
+    /// # Errors
+    /// When the store fails. Requests that were not committed are told so.
+    pub(crate) fn run(mut self) -> Result<(), Error> {
+        // What an earlier process has left stale.
+        self.refresh()?;
+        loop {
+            let started = Instant::now();
+            match self.next() {
+                Next::Commit(group) => self.commit(group)?,
+                Next::Retry => {}
+                Next::End => return Ok(()),
+            }
+            self.refresh()?;
+            self.prune()?;
+            self.shared.cycle_took(started.elapsed());
+        }
+    }
+
+    fn next(&mut self) -> Next {
+        let first = match self.held.take() {
+            Some(held) => held,
+            None => match self.wait() {
+                Ok(Some(first)) => first,
+                Ok(None) => return Next::End,
+                Err(()) => return Next::Retry,
+            },
+        };
+        let mut touched: HashSet<u64> = first.request.touched.clone();
+        let mut group = vec![first];
+        let until = Instant::now() + self.shared.config.gather;
+        while group.len() < self.shared.config.queue {
+            let Some(next) = self.more(until) else { break };
+            if !next.request.is_apart_from(&touched) {
+                self.held = Some(next);
+                break;
+            }
+            touched.extend(&next.request.touched);
+            group.push(next);
+        }
+        Next::Commit(group)
+    }
+
+    /// The next request; `None` at the end of the queue, an error when it is time to try failed proofs again.
+    fn wait(&mut self) -> Result<Option<Submission>, ()> {
+        let (retry, queue, shared) = (self.retry, &mut self.queue, &self.shared);
+        self.runtime.block_on(async {
+            let pause = async {
+                match retry {
+                    Some(pause) => tokio::time::sleep(pause).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let received = async {
+                tokio::select! {
+                    biased;
+                    request = queue.recv() => return request,
+                    () = shared.draining() => {}
+                }
+                queue.close();
+                queue.recv().await
+            };
+            tokio::select! {
+                biased;
+                request = received => Ok(request),
+                () = pause => Err(()),
+            }
+        })
+    }
+
+    /// A further request that is there or comes before `until`.
+    fn more(&mut self, until: Instant) -> Option<Submission> {
+        if let Ok(next) = self.queue.try_recv() {
+            return Some(next);
+        }
+        let (queue, shared) = (&mut self.queue, &self.shared);
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                next = queue.recv() => next,
+                () = tokio::time::sleep_until(until.into()) => None,
+                () = shared.draining() => None,
+            }
+        })
+    }
+
+    /// Commits a group as one epoch; when the changes of some can not be made, each request as its own.
+    fn commit(&self, group: Vec<Submission>) -> Result<(), Error> {
+        let mut changes = Changes::default();
+        group.iter().for_each(|s| change::merge(&mut changes, &s.request.changes));
+        match self.apply(&changes) {
+            Ok(report) => {
+                for Submission { request, answer } in group {
+                    tracing::debug!(epoch = report.after.number, lines = request.lines, "committed");
+                    self.shared.answer(answer, Ok(report.clone()));
+                }
+                Ok(())
+            }
+            Err(e) if e.class() == ErrorClass::Usage && group.len() > 1 => {
+                group.into_iter().try_for_each(|one| self.commit(vec![one]))
+            }
+            Err(e) if e.class() == ErrorClass::Usage => {
+                for Submission { answer, .. } in group {
+                    self.shared.metrics.refused.inc();
+                    self.shared.answer(answer, Err(Problem::refused(e.to_string())));
+                }
+                Ok(())
+            }
+            Err(e) => {
+                for Submission { answer, .. } in group {
+                    self.shared.answer(answer, Err(Problem::store()));
+                }
+                Err(e)
+            }
+        }
+    }
+
+    fn apply(&self, changes: &Changes) -> Result<EpochReport, Error> {
+        let started = Instant::now();
+        let report = self.shared.store().apply(changes)?;
+        let metrics = &self.shared.metrics;
+        metrics.commit.observe(started.elapsed().as_secs_f64());
+        metrics.epochs.inc();
+        metrics.epoch.set(i64::try_from(report.after.number).unwrap_or(i64::MAX));
+        for (kind, count) in change::counts(changes) {
+            metrics.changes.get_or_create(&[("kind", kind.into())]).inc_by(count as u64);
+        }
+        let epoch = report.after.number;
+        tracing::info!(epoch, commitment = %report.after.commitment, set = report.set, deleted = report.cleared, "epoch");
+        self.shared.count_epoch();
+        self.shared.publish(Event::of_epoch(&report));
+        Ok(report)
+    }
+
+    /// Proves every batch that is not fresh. A batch that fails does not keep others from being tried.
+    fn refresh(&mut self) -> Result<(), Error> {
+        let store = self.shared.store();
+        let epoch = store.epoch()?.number;
+        self.shared.metrics.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));
+        let mut failing = Vec::new();
+        for batch in store.batches()? {
+            if let Some(proven) = batch.proven.as_ref().filter(|_| batch.fresh) {
+                let gauge = self.shared.metrics.proven.get_or_create(&of_batch(&batch.name));
+                gauge.set(i64::try_from(proven.epoch).unwrap_or(i64::MAX));
+            } else if let Err(cause) = self.prove(&store, &batch.name, epoch) {
+                failing.push((batch.name, cause));
+            }
+        }
+        drop(store);
+        self.retry = match (failing.is_empty(), self.retry) {
+            (true, _) => None,
+            (false, None) => Some(RETRY[0]),
+            (false, Some(last)) => Some((last * 2).min(RETRY[1])),
+        };
+        let retry_after = self.retry.map_or(0, |pause| pause.as_secs());
+        let failures = failing.iter().cloned().map(|(batch, cause)| Failing { batch, epoch, cause });
+        self.shared.set_failing(failures.collect());
+        for (batch, cause) in failing {
+            self.shared.publish(Event::Failure { batch, epoch, cause, retry_after });
+        }
+        Ok(())
+    }
+
+    /// Proves a batch, and says why that failed.
+    fn prove(&self, store: &Store, name: &str, epoch: u64) -> Result<(), String> {
+        let _span = tracing::info_span!("refresh", batch = name, epoch).entered();
+        let started = Instant::now();
+        let shared = &self.shared;
+        let watch = Watch::new(shared.metrics.tasks.clone());
+        let progress = |batch: &str, event: &evergrove_jobs::Event<'_>| {
+            watch.event(event);
+            shared.progress(batch, epoch, event);
+        };
+        let prover = Prover::new(store, shared.backends(), shared.engine()).with_progress(&progress);
+        let outcome = prover.with_cancel(shared.cancel.clone()).prove(name);
+        shared.end_progress();
+        match outcome {
+            Ok(report) => {
+                let seconds = started.elapsed().as_secs_f64();
+                shared.metrics.refresh.get_or_create(&of_batch(name)).observe(seconds);
+                let gauge = shared.metrics.proven.get_or_create(&of_batch(name));
+                gauge.set(i64::try_from(report.epoch).unwrap_or(i64::MAX));
+                tracing::info!(made = report.made, total = report.total, seconds, "proven");
+                shared.count_proof();
+                shared.publish(Event::of_proof(&report, seconds));
+                Ok(())
+            }
+            Err(e) => {
+                if shared.cancel.is_cancelled() {
+                    tracing::info!("stopped: the next start goes on from the proofs that are made");
+                } else {
+                    shared.metrics.failures.get_or_create(&of_batch(name)).inc();
+                    tracing::warn!(error = %e, "not proven");
+                }
+                Err(e.to_string())
+            }
+        }
+    }
+
+    /// Takes old epochs away once there are twice as many as are to be kept.
+    fn prune(&self) -> Result<(), Error> {
+        let Some(keep) = self.shared.config.keep else { return Ok(()) };
+        let kept = self.shared.store().epochs()?.len() as u64;
+        if kept >= keep.saturating_mul(2) && kept > keep {
+            let report = self.shared.store_alone().prune(keep, false)?;
+            tracing::info!(epochs = report.epochs, proofs = report.objects, "pruned");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! What a service tells those who listen.
+
+use evergrove::{BatchReport, EpochReport};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Something that happened. The name of the server-sent event is the field `event`, its data the object.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// An epoch was committed; its proofs follow.
+    Epoch {
+        /// Its number.
+        epoch: u64,
+        /// Its commitment.
+        commitment: String,
+        /// Filled slots.
+        rows: u64,
+        /// Rows that were set.
+        set: usize,
+        /// Rows that were deleted.
+        deleted: usize,
+    },
+    /// A batch is proven at an epoch.
+    Proof {
+        /// The batch.
+        batch: String,
+        /// The epoch.
+        epoch: u64,
+        /// Its commitment.
+        commitment: String,
+        /// The canonical digest of the batch's leaves.
+        canonical_digest: String,
+        /// The circuit of the final proof.
+        proof_kind: String,
+        /// Size of its file.
+        proof_bytes: usize,
+        /// Proofs made for it now.
+        proofs_made: usize,
+        /// Proofs of the whole batch.
+        proofs_total: usize,
+        /// What this took.
+        seconds: f64,
+    },
+    /// A batch could not be proven. It is tried again, with the next epoch or after some time.
+    Failure {
+        /// The batch.
+        batch: String,
+        /// The epoch.
+        epoch: u64,
+        /// Why.
+        cause: String,
+        /// Seconds until it is tried again without an epoch.
+        retry_after: u64,
+    },
+    /// The service ends: the last event.
+    Stopping,
+}
+
+impl Event {
+    /// The name of the event.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Epoch { .. } => "epoch",
+            Self::Proof { .. } => "proof",
+            Self::Failure { .. } => "failure",
+            Self::Stopping => "stopping",
+        }
+    }
+
+    pub(crate) fn of_epoch(report: &EpochReport) -> Self {
+        Self::Epoch {
+            epoch: report.after.number,
+            commitment: report.after.commitment.to_string(),
+            rows: report.after.filled,
+            set: report.set,
+            deleted: report.cleared,
+        }
+    }
+
+    pub(crate) fn of_proof(report: &BatchReport, seconds: f64) -> Self {
+        Self::Proof {
+            batch: report.name.clone(),
+            epoch: report.epoch,
+            commitment: report.commitment.to_string(),
+            canonical_digest: report.canonical.to_string(),
+            proof_kind: report.kind.name().into(),
+            proof_bytes: report.bytes,
+            proofs_made: report.made,
+            proofs_total: report.total,
+            seconds,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_in_the_data() {
+        let failure = Event::Failure { batch: "b".into(), epoch: 3, cause: "no space".into(), retry_after: 1 };
+        for event in [failure, Event::Stopping] {
+            let json = serde_json::to_value(&event).unwrap();
+            assert_eq!(json["event"], event.name());
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Health and metrics, for services and workers alike.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use evergrove_jobs::metrics::Metrics;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// What is told about a process.
+#[derive(Clone)]
+pub struct Health {
+    registry: Arc<Registry>,
+    ready: Arc<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl Health {
+    /// The metrics of `registry`; the process takes work while `ready` says so.
+    pub fn new(registry: Arc<Registry>, ready: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { registry, ready: Arc::new(ready) }
+    }
+
+    /// The health of a process that runs tasks, and the metrics that it counts.
+    pub fn of_tasks(ready: impl Fn() -> bool + Send + Sync + 'static) -> (Self, Metrics) {
+        let mut registry = Registry::default();
+        let metrics = Metrics::new(&mut registry);
+        (Self::new(Arc::new(registry), ready), metrics)
+    }
+
+    pub(crate) fn router(self) -> OpenApiRouter {
+        OpenApiRouter::new().routes(routes!(healthz)).routes(routes!(readyz)).routes(routes!(metrics)).with_state(self)
+    }
+}
+
+impl fmt::Debug for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Health").finish_non_exhaustive()
+    }
+}
+
+/// Answers `/healthz`, `/readyz` and `/metrics` on `listener` until `stop` is there: what a worker does beside its work.
+///
+/// # Errors
+/// When the listener fails.
+pub async fn health(
+    listener: TcpListener,
+    health: Health,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let (router, _) = health.router().split_for_parts();
+    let router: Router = router;
+    axum::serve(listener, router).with_graceful_shutdown(stop).await
+}
+
+/// The process answers.
+#[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, description = "It does", content_type = "text/plain", body = String)))]
+async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+/// The process takes work.
+#[utoipa::path(get, path = "/readyz", tag = "health", responses(
+    (status = 200, description = "It does", content_type = "text/plain", body = String),
+    (status = 503, description = "It does not, or no longer", content_type = "text/plain", body = String),
+))]
+async fn readyz(State(health): State<Health>) -> (StatusCode, &'static str) {
+    if (health.ready)() { (StatusCode::OK, "ready\n") } else { (StatusCode::SERVICE_UNAVAILABLE, "not ready\n") }
+}
+
+/// Metrics for Prometheus.
+#[utoipa::path(get, path = "/metrics", tag = "health", responses(
+    (status = 200, description = "OpenMetrics 1.0", content_type = "application/openmetrics-text", body = String),
+))]
+async fn metrics(State(health): State<Health>) -> Response {
+    let mut text = String::new();
+    match encode(&mut text, &health.registry) {
+        Ok(()) => {
+            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            ([(header::CONTENT_TYPE, kind)], text).into_response()
+        }
+        Err(std::fmt::Error) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}

@@ -1,0 +1,326 @@
+//! Commitments and proofs out.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use evergrove::{BatchStatus, Epoch, Error, Store};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::problem::Problem;
+use crate::service::Shared;
+
+/// The header with the epoch that a proof or an opening is of.
+const EPOCH: HeaderName = HeaderName::from_static("evergrove-epoch");
+/// The header with the commitment of that epoch.
+const COMMITMENT: HeaderName = HeaderName::from_static("evergrove-commitment");
+
+/// Where the service stands.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Status {
+    /// `running`, or `stopping` when it takes no more changes.
+    state: &'static str,
+    /// The current epoch.
+    epoch: u64,
+    /// Its commitment.
+    commitment: String,
+    /// H: the table has 2^H slots.
+    height: u8,
+    /// Filled slots.
+    rows: u64,
+    /// Digest of the schema: what a verifier compares its schema with.
+    schema_digest: String,
+    queue: Queue,
+    /// The batch that is proven now.
+    proving: Option<Proving>,
+    /// Batches whose last refresh failed.
+    failing: Vec<Failing>,
+    batches: Vec<Batch>,
+}
+
+/// Requests that wait for an epoch.
+#[derive(Debug, Serialize, ToSchema)]
+struct Queue {
+    /// How many wait.
+    waiting: usize,
+    /// How many may wait.
+    capacity: usize,
+}
+
+/// How far a proof is.
+#[derive(Debug, Serialize, ToSchema)]
+struct Proving {
+    batch: String,
+    epoch: u64,
+    proofs_made: usize,
+    proofs_to_make: usize,
+}
+
+/// What keeps a batch from being proven.
+#[derive(Debug, Serialize, ToSchema)]
+struct Failing {
+    batch: String,
+    epoch: u64,
+    cause: String,
+}
+
+/// A batch and its last proof.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Batch {
+    name: String,
+    /// Number of members.
+    members: u64,
+    /// The first member.
+    first: u64,
+    /// The last member.
+    last: u64,
+    /// The scheme of its proofs.
+    scheme: String,
+    /// The backend of its proofs.
+    backend: String,
+    /// The profile of its proofs.
+    profile: String,
+    /// True when its last proof is of the current epoch.
+    fresh: bool,
+    proven: Option<Proven>,
+}
+
+/// A finished proof.
+#[derive(Debug, Serialize, ToSchema)]
+struct Proven {
+    epoch: u64,
+    commitment: String,
+    canonical_digest: String,
+    proof_kind: String,
+    proof_bytes: u64,
+}
+
+/// An epoch of the table.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EpochView {
+    epoch: u64,
+    commitment: String,
+    height: u8,
+    /// Filled slots.
+    rows: u64,
+}
+
+/// The members of a batch.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Members {
+    batch: String,
+    /// Their positions, ascending.
+    indices: Vec<u64>,
+}
+
+/// Which epoch is asked for.
+#[derive(Debug, Deserialize)]
+pub(crate) struct At {
+    epoch: Option<u64>,
+}
+
+type Asked = Result<Query<At>, axum::extract::rejection::QueryRejection>;
+
+impl Batch {
+    fn new(batch: BatchStatus) -> Self {
+        let proven = batch.proven.map(|p| Proven {
+            epoch: p.epoch,
+            commitment: p.commitment.to_string(),
+            canonical_digest: p.canonical.to_string(),
+            proof_kind: p.kind.name().into(),
+            proof_bytes: p.bytes,
+        });
+        Self {
+            name: batch.name,
+            members: batch.len,
+            first: batch.first,
+            last: batch.last,
+            scheme: batch.scheme.name().into(),
+            backend: batch.backend.name,
+            profile: batch.profile.name().into(),
+            fresh: batch.fresh,
+            proven,
+        }
+    }
+}
+
+impl EpochView {
+    fn new(epoch: Epoch) -> Self {
+        let commitment = epoch.commitment;
+        Self { epoch: epoch.number, commitment: commitment.to_string(), height: commitment.height, rows: epoch.filled }
+    }
+}
+
+/// Asks the store on a thread that may block.
+async fn ask<T: Send + 'static>(
+    shared: Arc<Shared>,
+    question: impl FnOnce(&Store) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Problem> {
+    let answer = tokio::task::spawn_blocking(move || question(&shared.store()));
+    Ok(answer.await.map_err(|_| Problem::store())??)
+}
+
+/// What [`status`] answers.
+pub(crate) async fn status_of(shared: Arc<Shared>) -> Result<Status, Problem> {
+    let (epoch, batches) = ask(shared.clone(), |store| Ok((store.epoch()?, store.batches()?))).await?;
+    let failing = shared.failing().into_iter();
+    Ok(Status {
+        state: if shared.is_running() { "running" } else { "stopping" },
+        epoch: epoch.number,
+        commitment: epoch.commitment.to_string(),
+        height: epoch.commitment.height,
+        rows: epoch.filled,
+        schema_digest: shared.schema.digest().to_string(),
+        queue: Queue {
+            waiting: usize::try_from(shared.metrics.waiting.get()).unwrap_or(0),
+            capacity: shared.config.queue,
+        },
+        proving: shared.working().map(|w| Proving {
+            batch: w.batch,
+            epoch: w.epoch,
+            proofs_made: w.made,
+            proofs_to_make: w.to_make,
+        }),
+        failing: failing.map(|f| Failing { batch: f.batch, epoch: f.epoch, cause: f.cause }).collect(),
+        batches: batches.into_iter().map(Batch::new).collect(),
+    })
+}
+
+/// Where the service stands: epoch, commitment, queue, proofs.
+#[utoipa::path(get, path = "/v1/status", tag = "proofs", security(("bearer" = [])), responses(
+    (status = 200, description = "It stands there", body = Status),
+    (status = 401, description = "No valid token", body = Problem, content_type = "application/problem+json"),
+))]
+pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Result<Json<Status>, Problem> {
+    status_of(shared).await.map(Json)
+}
+
+/// An epoch and its commitment.
+#[utoipa::path(get, path = "/v1/epochs/{epoch}", tag = "proofs", security(("bearer" = [])),
+    params(("epoch" = u64, Path, description = "Its number")),
+    responses(
+        (status = 200, description = "The epoch", body = EpochView),
+        (status = 404, description = "It is not kept, or has not been", body = Problem, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn epoch(
+    State(shared): State<Arc<Shared>>,
+    Path(number): Path<String>,
+) -> Result<Json<EpochView>, Problem> {
+    let number: u64 = number.parse().map_err(|_| Problem::not_found("an epoch is a number"))?;
+    ask(shared, move |store| Ok(EpochView::new(*store.view_at(number)?.epoch()))).await.map(Json)
+}
+
+/// Every batch with its last proof.
+#[utoipa::path(get, path = "/v1/batches", tag = "proofs", security(("bearer" = [])), responses(
+    (status = 200, description = "The batches, by name", body = Vec<Batch>),
+))]
+pub(crate) async fn batches(State(shared): State<Arc<Shared>>) -> Result<Json<Vec<Batch>>, Problem> {
+    let batches = ask(shared, Store::batches).await?;
+    Ok(Json(batches.into_iter().map(Batch::new).collect()))
+}
+
+/// A batch with its last proof.
+#[utoipa::path(get, path = "/v1/batches/{name}", tag = "proofs", security(("bearer" = [])),
+    params(("name" = String, Path, description = "Its name")),
+    responses(
+        (status = 200, description = "The batch", body = Batch),
+        (status = 404, description = "There is no such batch", body = Problem, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn batch(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Result<Json<Batch>, Problem> {
+    ask(shared, move |store| store.batch(&name)).await.map(|batch| Json(Batch::new(batch)))
+}
+
+/// The positions in a batch.
+#[utoipa::path(get, path = "/v1/batches/{name}/members", tag = "proofs", security(("bearer" = [])),
+    params(("name" = String, Path, description = "Its name")),
+    responses(
+        (status = 200, description = "Its members", body = Members),
+        (status = 404, description = "There is no such batch", body = Problem, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn members(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+) -> Result<Json<Members>, Problem> {
+    let asked = name.clone();
+    let indices = ask(shared, move |store| store.members(&asked)).await?;
+    Ok(Json(Members { batch: name, indices }))
+}
+
+/// The proof of a batch, as the file that `evergrove verify` takes.
+///
+/// Without an epoch the last one that was finished: while a refresh runs it is of an epoch before the current one, and the
+/// headers say which. With an epoch the proof of that epoch, as long as it is kept and the members are the same.
+#[utoipa::path(get, path = "/v1/batches/{name}/proof", tag = "proofs", security(("bearer" = [])),
+    params(
+        ("name" = String, Path, description = "Name of the batch"),
+        ("epoch" = Option<u64>, Query, description = "The epoch"),
+        ("if-none-match" = Option<String>, Header, description = "An ETag that the caller has"),
+    ),
+    responses(
+        (status = 200, description = "The proof", content_type = "application/octet-stream", body = Vec<u8>, headers(
+            ("evergrove-epoch" = u64, description = "The epoch that it proves"),
+            ("evergrove-commitment" = String, description = "The commitment of that epoch"),
+            ("etag" = String, description = "Changes with the statement"),
+        )),
+        (status = 304, description = "The caller has it"),
+        (status = 404, description = "No such batch, epoch or proof", body = Problem, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn proof(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    asked: Asked,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let Query(At { epoch }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
+    let file = ask(shared, move |store| store.proof_at(&name, epoch)).await?;
+    let etag = format!("\"{}\"", file.key);
+    let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|v| v.to_str().ok());
+    let known = known.flat_map(|v| v.split(',')).any(|tag| tag.trim().trim_start_matches("W/") == etag);
+    let about = [(header::ETAG, etag), (EPOCH, file.epoch.to_string()), (COMMITMENT, file.commitment.to_string())];
+    Ok(if known {
+        (StatusCode::NOT_MODIFIED, about).into_response()
+    } else {
+        (about, octets(file.bytes)).into_response()
+    })
+}
+
+/// The opening of a slot, as the file that `evergrove verify` takes: value and Merkle path.
+#[utoipa::path(get, path = "/v1/openings/{index}", tag = "proofs", security(("bearer" = [])),
+    params(
+        ("index" = u64, Path, description = "Position of the slot"),
+        ("epoch" = Option<u64>, Query, description = "The epoch; the current one if left out"),
+    ),
+    responses(
+        (status = 200, description = "The opening", content_type = "application/octet-stream", body = Vec<u8>, headers(
+            ("evergrove-epoch" = u64, description = "The epoch that it is of"),
+            ("evergrove-commitment" = String, description = "The commitment of that epoch"),
+        )),
+        (status = 404, description = "No such epoch", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "No such slot", body = Problem, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn opening(
+    State(shared): State<Arc<Shared>>,
+    Path(index): Path<String>,
+    asked: Asked,
+) -> Result<Response, Problem> {
+    let Query(At { epoch }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
+    let index: u64 = index.parse().map_err(|_| Problem::not_found("a position is a number"))?;
+    let (epoch, bytes) = ask(shared, move |store| {
+        let view = match epoch {
+            Some(epoch) => store.view_at(epoch)?,
+            None => store.view()?,
+        };
+        Ok((*view.epoch(), view.opening(index)?.encode()))
+    })
+    .await?;
+    let about = [(EPOCH, epoch.number.to_string()), (COMMITMENT, epoch.commitment.to_string())];
+    Ok((about, octets(bytes)).into_response())
+}
+
+/// A file.
+fn octets(bytes: Vec<u8>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"))], bytes)
+}

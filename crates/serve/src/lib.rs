@@ -1,0 +1,31 @@
+//! The HTTP service of a store: a stream of changes in, a fresh proof of every epoch out.
+//!
+//! **What.** [`serve`] answers on a listener until it is told to stop. Changes arrive as JSON lines, wait in a bounded queue,
+//! and are committed as the next epoch, many requests at a time; then every batch is refreshed, and who listens is told.
+//!
+//! **When.** Whenever a table changes by itself rather than by hand. A program that changes rows now and then calls
+//! `evergrove::Prover::update`, which does the same once.
+//!
+//! **Key types.** [`serve`], [`Config`], [`Shutdown`].
+//!
+//! **Neighbours.** `evergrove` has the store and the prover, `evergrove-jobs` the engine; both come from the caller, and so do
+//! the listener, the token and the signal to stop. Nothing here knows a signal, an environment or a terminal.
+
+#![forbid(unsafe_code)]
+
+mod change;
+mod config;
+mod epochs;
+mod event;
+mod health;
+mod http;
+mod metrics;
+mod problem;
+mod service;
+
+pub use config::{Config, Token, TokenError};
+pub use event::Event;
+pub use health::{Health, health};
+pub use http::openapi;
+pub use problem::Problem;
+pub use service::{Parts, ServeError, Shutdown, Summary, serve};

@@ -1,0 +1,126 @@
+//! Errors as RFC 9457 has them.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use evergrove::{Error, ErrorClass};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Why a request was not done: `application/problem+json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Problem {
+    /// `urn:evergrove:problem:` and a name that programs can rely on.
+    #[schema(example = "urn:evergrove:problem:queue-full")]
+    pub r#type: String,
+    /// The name for people.
+    pub title: String,
+    /// The status code.
+    pub status: u16,
+    /// What happened in this case, with the remedy where there is one.
+    pub detail: String,
+    /// Seconds after which the same request may succeed: also in the header `Retry-After`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u64>,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, name: &str, title: &str, detail: impl Into<String>) -> Self {
+        Self {
+            r#type: format!("urn:evergrove:problem:{name}"),
+            title: title.into(),
+            status: status.as_u16(),
+            detail: detail.into(),
+            retry_after: None,
+        }
+    }
+
+    fn after(self, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds.max(1)), ..self }
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        let detail = "send the header Authorization: Bearer TOKEN with the token of this service";
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "No valid token", detail)
+    }
+
+    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", "Not found", detail)
+    }
+
+    pub(crate) fn method() -> Self {
+        let detail = "this path answers to other methods: see /openapi.json";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method", "Method not allowed", detail)
+    }
+
+    pub(crate) fn malformed(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "malformed", "Malformed request", detail)
+    }
+
+    pub(crate) fn refused(detail: impl Into<String>) -> Self {
+        let title = "The changes can not be made";
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", title, detail)
+    }
+
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let detail = format!("a request has at most {limit} bytes: send the changes in several requests");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Request too large", detail)
+    }
+
+    pub(crate) fn slow(seconds: u64) -> Self {
+        let detail = format!("the request did not arrive within {seconds} s: send fewer changes at a time");
+        Self::new(StatusCode::REQUEST_TIMEOUT, "slow", "Request too slow", detail)
+    }
+
+    pub(crate) fn queue_full(waiting: usize, seconds: u64) -> Self {
+        let detail = format!("{waiting} requests wait for the next epoch: send this one again later");
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "queue-full", "The queue is full", detail).after(seconds)
+    }
+
+    pub(crate) fn streams(limit: usize) -> Self {
+        let detail = format!("{limit} streams of events are open already");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "streams", "Too many streams", detail).after(10)
+    }
+
+    pub(crate) fn stopping() -> Self {
+        let detail = "the service stops: these changes were not committed, send them again to its successor";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "The service stops", detail).after(5)
+    }
+
+    /// The store fails: what was asked for is not known to have happened.
+    pub(crate) fn store() -> Self {
+        let detail = "the store failed, see the service's log: read /v1/status before sending changes again";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store", "The store failed", detail)
+    }
+}
+
+/// Errors of the library: what a caller can act on is told, the rest goes to the log.
+impl From<Error> for Problem {
+    fn from(e: Error) -> Self {
+        match &e {
+            Error::UnknownBatch { .. } | Error::UnknownEpoch { .. } => Self::not_found(e.to_string()),
+            Error::NotProven { .. } | Error::Stale { .. } => {
+                Self::new(StatusCode::NOT_FOUND, "not-proven", "Not proven", e.to_string())
+            }
+            _ if e.class() == ErrorClass::Usage => Self::refused(e.to_string()),
+            _ => {
+                tracing::error!(error = %e, "the store failed");
+                Self::store()
+            }
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_string(&self).unwrap_or_default();
+        let mut response = (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

@@ -1,0 +1,354 @@
+//! A service from its start to its end.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread;
+use std::time::Duration;
+
+use evergrove::{Backends, EpochReport, Error, Store};
+use evergrove_commit::schema::Schema;
+use evergrove_jobs::{Cancel, Engine};
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
+
+use crate::epochs::{Epochs, Submission};
+use crate::health::Health;
+use crate::metrics::ServiceMetrics;
+use crate::problem::Problem;
+use crate::{Config, Event, http};
+
+/// Events that a slow listener may be behind before it misses some.
+const EVENTS: usize = 256;
+/// Stack of the thread that commits and proves: what a main thread has on most systems.
+const STACK_BYTES: usize = 8 << 20;
+/// How long answers that are under way may take when everything else has ended.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
+/// What a service works with.
+pub struct Parts {
+    /// The store. Nobody else has it open.
+    pub store: Store,
+    /// The backends of its batches.
+    pub backends: Backends,
+    /// What runs their tasks.
+    pub engine: Box<dyn Engine>,
+}
+
+/// Stages of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Running,
+    Draining,
+    Aborting,
+}
+
+/// Tells a service to stop. Clones tell the same service.
+#[derive(Clone, Debug)]
+pub struct Shutdown(watch::Sender<Stage>);
+
+impl Default for Shutdown {
+    fn default() -> Self {
+        Self(watch::Sender::new(Stage::Running))
+    }
+}
+
+impl Shutdown {
+    /// Takes no more changes, commits those that wait, and goes on with their proofs for as long as the configuration says.
+    pub fn drain(&self) {
+        self.raise(Stage::Draining);
+    }
+
+    /// Starts no more proofs either. The epoch is kept: the next start goes on with what is missing.
+    pub fn abort(&self) {
+        self.raise(Stage::Aborting);
+    }
+
+    fn raise(&self, stage: Stage) {
+        self.0.send_modify(|now| *now = stage.max(*now));
+    }
+
+    fn is_running(&self) -> bool {
+        *self.0.borrow() == Stage::Running
+    }
+
+    async fn reached(&self, stage: Stage) {
+        // The sender is `self`, so that the channel is open.
+        let _ = self.0.subscribe().wait_for(|now| *now >= stage).await;
+    }
+}
+
+/// What a service has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Epochs committed.
+    pub epochs: u64,
+    /// Batches proven, once for each epoch.
+    pub proofs: u64,
+    /// Batches that are left without a proof of the last epoch.
+    pub stale: Vec<String>,
+}
+
+/// Why a service ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The store failed.
+    #[error("{0}")]
+    Store(#[from] Error),
+    /// The listener failed, or the system gave no thread.
+    #[error("the service could not go on: {0}")]
+    Io(#[from] std::io::Error),
+    /// The thread that commits and proves is gone.
+    #[error("the thread that commits epochs panicked: what was answered is committed, start the service again")]
+    Panicked,
+}
+
+/// A batch that is proven now.
+#[derive(Clone, Debug)]
+pub(crate) struct Working {
+    pub(crate) batch: String,
+    pub(crate) epoch: u64,
+    pub(crate) made: usize,
+    pub(crate) to_make: usize,
+}
+
+/// A batch whose last refresh failed.
+#[derive(Clone, Debug)]
+pub(crate) struct Failing {
+    pub(crate) batch: String,
+    pub(crate) epoch: u64,
+    pub(crate) cause: String,
+}
+
+/// What blocks when it is used.
+struct Held {
+    store: RwLock<Store>,
+    backends: Backends,
+    engine: Box<dyn Engine>,
+}
+
+/// What must not be dropped on a thread that drives a runtime either: it is dropped on one of its own.
+struct Blocking(Option<Box<Held>>);
+
+impl Drop for Blocking {
+    fn drop(&mut self) {
+        let parts = self.0.take();
+        if let Ok(thread) = thread::Builder::new().name("close".into()).spawn(move || drop(parts)) {
+            // It can only have panicked, and says so itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What handlers and the thread of epochs share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) schema: Schema,
+    pub(crate) cancel: Cancel,
+    pub(crate) metrics: ServiceMetrics,
+    pub(crate) queue: mpsc::Sender<Submission>,
+    pub(crate) streams: Arc<Semaphore>,
+    parts: Blocking,
+    events: broadcast::Sender<Event>,
+    working: Mutex<Option<Working>>,
+    failing: Mutex<Vec<Failing>>,
+    cycle_millis: AtomicU64,
+    epochs: AtomicU64,
+    proofs: AtomicU64,
+    shutdown: Shutdown,
+}
+
+impl Shared {
+    fn parts(&self) -> &Held {
+        self.parts.0.as_ref().expect("only drop takes the parts")
+    }
+
+    pub(crate) fn backends(&self) -> &Backends {
+        &self.parts().backends
+    }
+
+    pub(crate) fn engine(&self) -> &dyn Engine {
+        &*self.parts().engine
+    }
+
+    /// The store, beside others who read it or commit to it.
+    pub(crate) fn store(&self) -> RwLockReadGuard<'_, Store> {
+        // A store is whole after a panic: what it changes, it changes in transactions.
+        self.parts().store.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The store, with nobody else.
+    pub(crate) fn store_alone(&self) -> RwLockWriteGuard<'_, Store> {
+        self.parts().store.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True until the service is told to stop.
+    pub(crate) fn is_running(&self) -> bool {
+        self.shutdown.is_running()
+    }
+
+    /// Waits until the service is told to stop.
+    pub(crate) async fn draining(&self) {
+        self.shutdown.reached(Stage::Draining).await;
+    }
+
+    /// Tells everyone who listens.
+    pub(crate) fn publish(&self, event: Event) {
+        // An error means that nobody listens.
+        let _ = self.events.send(event);
+    }
+
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
+        self.events.subscribe()
+    }
+
+    /// Answers a request that was in the queue.
+    pub(crate) fn answer(&self, to: oneshot::Sender<Result<EpochReport, Problem>>, with: Result<EpochReport, Problem>) {
+        self.metrics.waiting.dec();
+        // Who asked may have gone.
+        let _ = to.send(with);
+    }
+
+    pub(crate) fn progress(&self, batch: &str, epoch: u64, event: &evergrove_jobs::Event<'_>) {
+        let mut working = lock(&self.working);
+        match event {
+            evergrove_jobs::Event::Planned { to_run, .. } => {
+                *working = Some(Working { batch: batch.into(), epoch, made: 0, to_make: *to_run });
+            }
+            evergrove_jobs::Event::Finished { done, .. } => {
+                if let Some(working) = &mut *working {
+                    working.made = *done;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn end_progress(&self) {
+        *lock(&self.working) = None;
+    }
+
+    pub(crate) fn working(&self) -> Option<Working> {
+        lock(&self.working).clone()
+    }
+
+    pub(crate) fn set_failing(&self, failing: Vec<Failing>) {
+        *lock(&self.failing) = failing;
+    }
+
+    pub(crate) fn failing(&self) -> Vec<Failing> {
+        lock(&self.failing).clone()
+    }
+
+    pub(crate) fn count_epoch(&self) {
+        self.epochs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_proof(&self) {
+        self.proofs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes how long the last epoch took with its proofs.
+    pub(crate) fn cycle_took(&self, time: Duration) {
+        self.cycle_millis.store(time.as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// Seconds after which the queue will probably have room.
+    pub(crate) fn retry_after(&self) -> u64 {
+        self.cycle_millis.load(Ordering::Relaxed).div_ceil(1000).clamp(1, 60)
+    }
+
+    fn summary(&self) -> Summary {
+        let batches = self.store().batches().unwrap_or_default();
+        Summary {
+            epochs: self.epochs.load(Ordering::Relaxed),
+            proofs: self.proofs.load(Ordering::Relaxed),
+            stale: batches.into_iter().filter(|b| !b.fresh).map(|b| b.name).collect(),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each holder leaves the value whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Serves on `listener` until `shutdown` is told, and then ends what is under way. Finishes first what an earlier process
+/// has left. Needs a runtime with several threads.
+///
+/// # Errors
+/// [`ServeError`]. Whatever was answered is committed.
+pub async fn serve(
+    listener: TcpListener,
+    parts: Parts,
+    config: Config,
+    shutdown: &Shutdown,
+) -> Result<Summary, ServeError> {
+    let Parts { store, backends, engine } = parts;
+    let mut registry = Registry::default();
+    let (queue, requests) = mpsc::channel(config.queue.max(1));
+    let shared = Arc::new(Shared {
+        schema: store.schema().clone(),
+        cancel: Cancel::new(),
+        metrics: ServiceMetrics::new(&mut registry),
+        queue,
+        streams: Arc::new(Semaphore::new(config.streams)),
+        config,
+        parts: Blocking(Some(Box::new(Held { store: RwLock::new(store), backends, engine }))),
+        events: broadcast::Sender::new(EVENTS),
+        working: Mutex::default(),
+        failing: Mutex::default(),
+        cycle_millis: AtomicU64::new(0),
+        epochs: AtomicU64::new(0),
+        proofs: AtomicU64::new(0),
+        shutdown: shutdown.clone(),
+    });
+    let ready = shared.clone();
+    let health = Health::new(Arc::new(registry), move || ready.is_running());
+    let router = http::router(shared.clone(), health);
+
+    let (close, closed) = oneshot::channel::<()>();
+    let closed = async move {
+        // A dropped sender says the same.
+        let _ = closed.await;
+    };
+    let server = axum::serve(listener, router).with_graceful_shutdown(closed);
+    let mut server = tokio::spawn(server.into_future());
+
+    let (end, mut ended) = oneshot::channel();
+    let epochs = Epochs::new(shared.clone(), requests, Handle::current());
+    let thread = thread::Builder::new().name("epochs".into()).stack_size(STACK_BYTES).spawn(move || {
+        // Without a receiver the service is gone already.
+        let _ = end.send(epochs.run());
+    })?;
+
+    let stop = async {
+        shared.draining().await;
+        tokio::select! {
+            () = tokio::time::sleep(shared.config.grace) => {}
+            () = shared.shutdown.reached(Stage::Aborting) => {}
+        }
+        shared.cancel.cancel();
+        std::future::pending::<()>().await;
+    };
+    let outcome = tokio::select! {
+        outcome = &mut ended => outcome.map_err(|_| ServeError::Panicked),
+        gone = &mut server => Err(gone.map_err(std::io::Error::other).and_then(|r| r).err().map_or(ServeError::Panicked, ServeError::Io)),
+        () = stop => Err(ServeError::Panicked),
+    };
+    shutdown.drain();
+    shared.publish(Event::Stopping);
+    let _ = close.send(());
+    if !server.is_finished() && tokio::time::timeout(LAST_ANSWERS, &mut server).await.is_err() {
+        server.abort();
+    }
+    let summary = tokio::task::spawn_blocking(move || {
+        // A panic of the thread is in `outcome` already.
+        let _ = thread.join();
+        shared.summary()
+    });
+    let summary = summary.await.map_err(std::io::Error::other)?;
+    outcome??;
+    Ok(summary)
+}

@@ -1,0 +1,193 @@
+//! A service on a free port, with an engine that waits or fails when it is told to.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use evergrove::{BackendChoice, Backends, Error, Prover, Store};
+use evergrove_commit::NativeBackend;
+use evergrove_commit::schema::{Row, Schema};
+use evergrove_jobs::local::LocalEngine;
+use evergrove_jobs::{Cancel, Engine, Observer, Report, Results, RunError, Runner, TaskGraph};
+use evergrove_proof::{BackendId, Commitment, HeightClass, Opening, Policy, Profile};
+use evergrove_serve::{Config, Parts, ServeError, Shutdown, Summary, serve};
+use evergrove_testkit::http::Client;
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) const TOKEN: &str = "f00d0000f00d0000f00d";
+
+/// A local engine behind a gate.
+#[derive(Clone)]
+pub(crate) struct Gate(Arc<(AtomicBool, AtomicUsize)>);
+
+impl Gate {
+    pub(crate) fn open() -> Self {
+        Self(Arc::new((AtomicBool::new(true), AtomicUsize::new(0))))
+    }
+
+    pub(crate) fn closed() -> Self {
+        let gate = Self::open();
+        gate.set(false);
+        gate
+    }
+
+    pub(crate) fn set(&self, open: bool) {
+        self.0.0.store(open, Ordering::SeqCst);
+    }
+
+    /// Lets the next `runs` runs fail.
+    pub(crate) fn fail(&self, runs: usize) {
+        self.0.1.store(runs, Ordering::SeqCst);
+    }
+}
+
+impl Engine for Gate {
+    fn run(
+        &self,
+        graph: &TaskGraph,
+        runner: &dyn Runner,
+        results: &dyn Results,
+        observer: &dyn Observer,
+        cancel: &Cancel,
+    ) -> Result<Report, RunError> {
+        observer.event(&evergrove_jobs::Event::Planned { tasks: graph.len(), to_run: graph.len() });
+        while !self.0.0.load(Ordering::SeqCst) && !cancel.is_cancelled() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let fails = self.0.1.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok();
+        if fails {
+            return Err(RunError::Empty);
+        }
+        LocalEngine::new(2).run(graph, runner, results, observer, cancel)
+    }
+}
+
+/// Native backends with small buckets.
+pub(crate) fn backends() -> Backends {
+    let mut backends = Backends::new();
+    for class in HeightClass::ALL {
+        backends.add(Arc::new(NativeBackend::new(Profile::Paper, class).with_capacity(4)));
+    }
+    backends
+}
+
+fn row(x: u64) -> Row {
+    let schema = schema();
+    schema.parse_row(&[format!("row {x}"), x.to_string()]).expect("a row")
+}
+
+fn schema() -> Schema {
+    let text = "[[column]]\nname = \"name\"\ntype = \"bytes\"\n[[column]]\nname = \"amount\"\ntype = \"unsigned\"\n";
+    Schema::from_toml(text).expect("a schema")
+}
+
+/// The line that sets slot `index` to the row of `x`.
+pub(crate) fn set(index: u64, x: u64) -> String {
+    format!("{{\"set\":{index},\"row\":{{\"name\":\"row {x}\",\"amount\":{x}}}}}")
+}
+
+pub(crate) struct World {
+    pub(crate) dir: Arc<TempDir>,
+    pub(crate) client: Client,
+    pub(crate) gate: Gate,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) service: JoinHandle<Result<Summary, ServeError>>,
+}
+
+impl World {
+    /// A service of a store with 80 rows in 2^7 slots, and a batch `b` of slots 0, 3, .. 57, proven.
+    pub(crate) fn start(config: Config, gate: Gate) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let rows = (0..80).map(|i| Ok::<_, Error>((i, row(i))));
+        let store = Store::create(dir.path(), &schema(), None, rows).expect("a new store");
+        let (backends, engine) = (backends(), LocalEngine::new(2));
+        let prover = Prover::new(&store, &backends, &engine);
+        let indices: Vec<u64> = (0..20).map(|i| 3 * i).collect();
+        prover.define("b", &indices, &BackendChoice::new("native", Profile::Paper)).expect("a new batch");
+        prover.prove("b").expect("proves");
+        drop(store);
+        Self::in_dir(Arc::new(dir), config, gate)
+    }
+
+    /// A service of the store in a directory.
+    pub(crate) fn in_dir(dir: Arc<TempDir>, config: Config, gate: Gate) -> Self {
+        let parts = Parts {
+            store: Store::open(dir.path()).expect("opens"),
+            backends: backends(),
+            engine: Box::new(gate.clone()),
+        };
+        let shutdown = Shutdown::default();
+        let (told, tell) = (shutdown.clone(), std::sync::mpsc::channel::<SocketAddr>());
+        let service = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+            runtime.block_on(async {
+                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+                tell.0.send(listener.local_addr()?).expect("somebody waits");
+                serve(listener, parts, config, &told).await
+            })
+        });
+        let client = Client::new(tell.1.recv().expect("an address"));
+        Self { dir, client, gate, shutdown, service }
+    }
+
+    /// Stops the service and gives what it says at its end.
+    pub(crate) fn stop(self) -> Summary {
+        self.shutdown.drain();
+        self.service.join().expect("no panic").expect("no error")
+    }
+
+    /// What a path answers, as JSON.
+    pub(crate) fn json(&self, method: &str, path: &str, body: &str, status: u16) -> Value {
+        let answer = self.client.send(method, path, &[], body.as_bytes()).expect("an answer");
+        assert_eq!(answer.status, status, "{method} {path} {body}: {}", answer.text());
+        serde_json::from_slice(&answer.body).expect("JSON")
+    }
+
+    /// What a path answers to a request that is not done.
+    pub(crate) fn problem(&self, method: &str, path: &str, body: &str, status: u16, name: &str) -> Value {
+        let answer = self.client.send(method, path, &[], body.as_bytes()).expect("an answer");
+        assert_eq!(answer.status, status, "{method} {path} {body}: {}", answer.text());
+        assert_eq!(answer.header("content-type"), "application/problem+json");
+        let problem: Value = serde_json::from_slice(&answer.body).expect("JSON");
+        assert_eq!(problem["type"], format!("urn:evergrove:problem:{name}"), "{problem}");
+        assert_eq!(problem["status"], status);
+        assert_eq!(answer.headers.contains_key("retry-after"), problem["retry_after"].is_number());
+        problem
+    }
+
+    /// Waits until the state is as it should be.
+    pub(crate) fn wait(&self, is: impl Fn(&Value) -> bool) {
+        self.wait_as(&self.client, is);
+    }
+
+    pub(crate) fn wait_as(&self, client: &Client, is: impl Fn(&Value) -> bool) {
+        let start = Instant::now();
+        loop {
+            let status: Value = serde_json::from_slice(&client.get("/v1/status").body).expect("JSON");
+            if is(&status) {
+                return;
+            }
+            assert!(start.elapsed() < Duration::from_secs(30), "{status}");
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// The proof is accepted for this commitment.
+    pub(crate) fn verify(&self, proof: &[u8], commitment: &str) {
+        let commitment: Commitment = commitment.parse().expect("a commitment");
+        let policy = Policy::default().allow_backend(BackendId::new("native", 1)).allow_profile(Profile::Paper);
+        evergrove::verify(proof, &commitment, None, &policy, &backends()).expect("verifies");
+    }
+
+    /// The file opens `index` to the row of `x` under this commitment.
+    pub(crate) fn check_opening(&self, file: &[u8], index: u64, commitment: &str, x: u64) {
+        let commitment: Commitment = commitment.parse().expect("a commitment");
+        let opening = Opening::decode(file).expect("an opening");
+        assert_eq!(opening.index, index);
+        assert_eq!(opening.value, Some(schema().value(&row(x)).expect("a value")));
+        opening.verify(&commitment).expect("verifies");
+    }
+}

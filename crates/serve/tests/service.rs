@@ -1,0 +1,345 @@
+//! The service as its callers meet it: a real socket, and the backend that executes everything again.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::thread;
+use std::time::Duration;
+
+use common::{Gate, TOKEN, World, set};
+use evergrove::Store;
+use evergrove_serve::{Config, Token};
+use evergrove_testkit::http::head;
+use serde_json::{Value, json};
+
+#[test]
+fn changes_become_epochs_and_every_epoch_has_its_proof() {
+    let world = World::start(Config::default(), Gate::open());
+    let mut events = world.client.events("/v1/events");
+    let (name, status) = events.next().expect("the state comes first");
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!((name.as_str(), &status["epoch"]), ("status", &1.into()));
+
+    let body = format!("{}\n{}\n{{\"add\":[90],\"batch\":\"b\"}}\n", set(3, 7), set(90, 8));
+    let done = world.json("POST", "/v1/changes", &body, 200);
+    assert_eq!((&done["epoch"], &done["rows"], &done["changes"]), (&2.into(), &81.into(), &3.into()));
+    let (name, epoch) = events.next().unwrap();
+    let epoch: Value = serde_json::from_str(&epoch).unwrap();
+    assert_eq!((name.as_str(), &epoch["set"], &epoch["commitment"]), ("epoch", &2.into(), &done["commitment"]));
+    let (name, proof) = events.next().unwrap();
+    let proof: Value = serde_json::from_str(&proof).unwrap();
+    assert_eq!((name.as_str(), &proof["batch"], &proof["epoch"]), ("proof", &"b".into(), &2.into()));
+    assert!(proof["proofs_made"].as_u64() < proof["proofs_total"].as_u64(), "{proof}");
+
+    let file = world.client.get("/v1/batches/b/proof");
+    assert_eq!((file.status, file.header("evergrove-epoch")), (200, "2"));
+    assert_eq!(file.header("evergrove-commitment"), done["commitment"].as_str().unwrap());
+    world.verify(&file.body, file.header("evergrove-commitment"));
+    let etag = file.header("etag");
+    let again = world.client.send("GET", "/v1/batches/b/proof", &[("if-none-match", etag)], b"").unwrap();
+    assert_eq!((again.status, again.body.len()), (304, 0));
+    let same = world.client.get("/v1/batches/b/proof?epoch=2");
+    assert_eq!((same.status, &same.body), (200, &file.body));
+    // At epoch 1 the batch had other members.
+    world.problem("GET", "/v1/batches/b/proof?epoch=1", "", 404, "not-proven");
+
+    // Another change, and the proof of the epoch before is still there.
+    let third = world.json("POST", "/v1/changes", &set(3, 9), 200);
+    assert_eq!(events.by_ref().take(2).map(|(name, _)| name).collect::<Vec<_>>(), ["epoch", "proof"]);
+    let old = world.client.get("/v1/batches/b/proof?epoch=2");
+    assert_eq!((old.status, old.header("evergrove-epoch"), &old.body), (200, "2", &file.body));
+    assert_ne!(world.client.get("/v1/batches/b/proof").body, file.body);
+
+    let status = world.json("GET", "/v1/status", "", 200);
+    assert_eq!((&status["state"], &status["epoch"], &status["rows"]), (&"running".into(), &3.into(), &81.into()));
+    assert_eq!(
+        (&status["proving"], &status["failing"], &status["queue"]["waiting"]),
+        (&Value::Null, &json!([]), &0.into())
+    );
+    let batch = world.json("GET", "/v1/batches/b", "", 200);
+    assert_eq!((&batch["fresh"], &batch["members"], &batch["proven"]["epoch"]), (&true.into(), &21.into(), &3.into()));
+    assert_eq!(world.json("GET", "/v1/batches", "", 200), json!([batch]));
+    assert_eq!(status["batches"], json!([batch]));
+    let members = world.json("GET", "/v1/batches/b/members", "", 200);
+    assert_eq!(members["indices"].as_array().unwrap().last(), Some(&90.into()));
+    let epoch = world.json("GET", "/v1/epochs/3", "", 200);
+    assert_eq!((&epoch["commitment"], &epoch["rows"]), (&third["commitment"], &81.into()));
+
+    let opening = world.client.get("/v1/openings/3?epoch=2");
+    assert_eq!((opening.status, opening.header("evergrove-epoch")), (200, "2"));
+    world.check_opening(&opening.body, 3, done["commitment"].as_str().unwrap(), 7);
+    let opening = world.client.get("/v1/openings/3");
+    world.check_opening(&opening.body, 3, third["commitment"].as_str().unwrap(), 9);
+
+    let summary = world.stop();
+    assert_eq!((summary.epochs, summary.proofs, summary.stale.len()), (2, 2, 0));
+    assert_eq!(events.next().map(|(name, _)| name).as_deref(), Some("stopping"));
+    assert!(events.next().is_none());
+}
+
+#[test]
+fn what_is_wrong_with_a_request_is_told() {
+    let config = Config { body_bytes: 2000, body_time: Duration::from_millis(200), ..Config::default() };
+    let world = World::start(Config { token: Some(Token::new(TOKEN).unwrap()), streams: 1, ..config }, Gate::open());
+    let known = world.client.with_token(TOKEN);
+    for client in [world.client.clone(), world.client.with_token("another-token-0123"), known.with_token("")] {
+        let answer = client.get("/v1/status");
+        assert_eq!((answer.status, answer.header("www-authenticate")), (401, "Bearer"));
+        assert_eq!(answer.header("content-type"), "application/problem+json");
+        assert_eq!(client.post("/v1/changes", &set(1, 1)).status, 401);
+        assert!(!answer.text().contains(TOKEN));
+    }
+    let basic = world.client.send("GET", "/v1/status", &[("authorization", TOKEN)], b"").unwrap();
+    assert_eq!(basic.status, 401);
+    let world = World { client: known, ..world };
+
+    let before = world.json("GET", "/v1/status", "", 200);
+    for (body, status, name, says) in [
+        ("{\"set\":1}", 400, "malformed", "changes, line 1: "),
+        (
+            &format!("{}\n{{\"set\":2,\"row\":{{\"x\":1}}}}", set(1, 1)),
+            400,
+            "malformed",
+            "changes, line 2: the record has no column",
+        ),
+        ("", 400, "malformed", "no line holds a change"),
+        (&set(5000, 1), 422, "refused", "index 5000 is outside the vector of 2^7 slots"),
+        (&format!("{}\n{}", set(1, 1), set(1, 2)), 422, "refused", "index 1 is given twice"),
+        ("{\"delete\":100}", 422, "refused", "slot 100 is empty"),
+        ("{\"delete\":3}", 422, "refused", "slot 3 is in batch \"b\""),
+        ("{\"add\":[1],\"batch\":\"c\"}", 422, "refused", "there is no batch \"c\""),
+        (&"\n".repeat(2001), 413, "too-large", "at most 2000 bytes"),
+    ] {
+        let problem = world.problem("POST", "/v1/changes", body, status, name);
+        assert!(problem["detail"].as_str().unwrap().contains(says), "{problem}");
+    }
+    // A body that says nothing of its length, and one that does not come.
+    let long = "\n".repeat(3000);
+    let mut reader = world.client.open("POST", "/v1/changes", &[("content-length", "2001")], long.as_bytes()).unwrap();
+    assert_eq!(head(&mut reader).unwrap().0, 413);
+    let mut reader = world.client.open("POST", "/v1/changes", &[("content-length", "100")], b"{").unwrap();
+    assert_eq!(head(&mut reader).unwrap().0, 408);
+    // The place in the queue is free again.
+    for (method, path, status, name) in [
+        ("GET", "/v1/changes", 405, "method"),
+        ("GET", "/v2", 404, "not-found"),
+        ("GET", "/v1/batches/c", 404, "not-found"),
+        ("GET", "/v1/batches/c/proof", 404, "not-found"),
+        ("GET", "/v1/batches/b/proof?epoch=9", 404, "not-found"),
+        ("GET", "/v1/batches/b/proof?epoch=x", 400, "malformed"),
+        ("GET", "/v1/epochs/0", 404, "not-found"),
+        ("GET", "/v1/epochs/x", 404, "not-found"),
+        ("GET", "/v1/openings/x", 404, "not-found"),
+        ("GET", "/v1/openings/1000", 422, "refused"),
+    ] {
+        world.problem(method, path, "", status, name);
+    }
+    assert_eq!(world.json("GET", "/v1/status", "", 200), before, "nothing has changed");
+    let stream = world.client.events("/v1/events");
+    assert_eq!(world.problem("GET", "/v1/events", "", 503, "streams")["retry_after"], 10);
+    drop(stream);
+    world.stop();
+}
+
+#[test]
+fn requests_wait_in_a_bounded_queue_and_share_an_epoch() {
+    let world = World::start(Config { queue: 2, ..Config::default() }, Gate::closed());
+    assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
+    world.wait(|status| status["proving"]["batch"] == "b");
+    let post = |body: String| {
+        let client = world.client.clone();
+        thread::spawn(move || client.post("/v1/changes", &body))
+    };
+    let bad = post(set(5000, 1));
+    let good = post(set(4, 2));
+    world.wait(|status| status["queue"]["waiting"] == 2);
+    let full = world.problem("POST", "/v1/changes", &set(5, 3), 429, "queue-full");
+    assert!(full["retry_after"].as_u64().unwrap() >= 1, "{full}");
+    // The proof of an epoch comes before the next epoch, and what can be read stays readable.
+    assert_eq!(world.json("GET", "/v1/status", "", 200)["epoch"], 2);
+    assert_eq!(world.client.get("/v1/batches/b/proof").header("evergrove-epoch"), "1");
+    world.gate.set(true);
+    assert_eq!(bad.join().unwrap().status, 422, "one that can not be made does not spoil the others");
+    let good = good.join().unwrap();
+    assert_eq!(good.status, 200, "{}", good.text());
+    world.wait(|status| status["batches"][0]["fresh"] == true && status["epoch"] == 3);
+
+    // Requests that name one slot are epochs of their own, in the order in which they came.
+    world.gate.set(false);
+    assert_eq!(world.json("POST", "/v1/changes", &set(6, 1), 200)["epoch"], 4);
+    let one = post(format!("{}\n{}", set(6, 2), set(7, 2)));
+    world.wait(|status| status["queue"]["waiting"] == 1);
+    let two = post(set(7, 3));
+    world.wait(|status| status["queue"]["waiting"] == 2);
+    world.gate.set(true);
+    let epoch = |answer: evergrove_testkit::http::Answer| {
+        serde_json::from_slice::<Value>(&answer.body).unwrap()["epoch"].clone()
+    };
+    assert_eq!((epoch(one.join().unwrap()), epoch(two.join().unwrap())), (5.into(), 6.into()));
+    world.wait(|status| status["batches"][0]["fresh"] == true && status["epoch"] == 6);
+
+    // Those that name different slots share one.
+    world.gate.set(false);
+    assert_eq!(world.json("POST", "/v1/changes", &set(6, 9), 200)["epoch"], 7);
+    let both = [post(set(8, 1)), post(set(9, 1))];
+    world.wait(|status| status["queue"]["waiting"] == 2);
+    world.gate.set(true);
+    assert_eq!(both.map(|t| epoch(t.join().unwrap())), [8, 8].map(Value::from));
+
+    let text = world.client.get("/metrics").text().to_owned();
+    for line in
+        ["evergrove_requests_turned_away_total 1", "evergrove_requests_refused_total 1", "evergrove_requests_waiting 0"]
+    {
+        assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+    }
+    world.stop();
+}
+
+#[test]
+fn a_service_that_is_told_to_stop_ends_what_it_has_taken() {
+    let world = World::start(Config::default(), Gate::closed());
+    assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
+    let client = world.client.clone();
+    let waiting = thread::spawn(move || client.post("/v1/changes", &set(4, 1)));
+    world.wait(|status| status["queue"]["waiting"] == 1);
+    assert_eq!(world.client.get("/readyz").status, 200);
+    world.shutdown.drain();
+    assert_eq!((world.client.get("/readyz").status, world.client.get("/healthz").status), (503, 200));
+    assert_eq!(world.problem("POST", "/v1/changes", &set(5, 1), 503, "stopping")["retry_after"], 5);
+    assert_eq!(world.json("GET", "/v1/status", "", 200)["state"], "stopping");
+    world.gate.set(true);
+    assert_eq!(waiting.join().unwrap().status, 200, "what was in the queue is committed");
+    let dir = world.dir.clone();
+    let summary = world.stop();
+    assert_eq!((summary.epochs, summary.proofs, summary.stale.len()), (2, 2, 0));
+    let store = Store::open(dir.path()).unwrap();
+    assert!(store.epoch().unwrap().number == 3 && store.batch("b").unwrap().fresh);
+}
+
+#[test]
+fn a_service_that_has_no_time_keeps_the_epoch_and_the_next_one_proves_it() {
+    let world = World::start(Config { grace: Duration::from_millis(50), ..Config::default() }, Gate::closed());
+    assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
+    world.wait(|status| status["proving"]["batch"] == "b");
+    let dir = world.dir.clone();
+    let summary = world.stop();
+    assert_eq!((summary.epochs, summary.proofs, &summary.stale[..]), (1, 0, &["b".to_owned()][..]));
+    let next = World::in_dir(dir, Config::default(), Gate::open());
+    next.wait(|status| status["batches"][0]["fresh"] == true && status["epoch"] == 2);
+    next.stop();
+}
+
+#[test]
+fn proofs_that_fail_are_tried_again() {
+    let gate = Gate::open();
+    gate.fail(2);
+    let world = World::start(Config::default(), gate);
+    let mut events = world.client.events("/v1/events");
+    events.next();
+    assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
+    let mut next = || serde_json::from_str::<Value>(&events.next().unwrap().1).unwrap();
+    assert_eq!(next()["event"], "epoch");
+    let failure = next();
+    assert_eq!((&failure["event"], &failure["retry_after"]), (&"failure".into(), &1.into()));
+    assert!(failure["cause"].as_str().unwrap().contains("the graph has no task"), "{failure}");
+    assert_eq!(world.json("GET", "/v1/status", "", 200)["failing"][0]["batch"], "b");
+    // With the next epoch, and then after a while.
+    assert_eq!(world.json("POST", "/v1/changes", &set(4, 1), 200)["epoch"], 3);
+    assert_eq!((next()["event"].clone(), next()["event"].clone()), ("epoch".into(), "failure".into()));
+    let proof = next();
+    assert_eq!((&proof["event"], &proof["epoch"]), (&"proof".into(), &3.into()));
+    assert_eq!(world.json("GET", "/v1/status", "", 200)["failing"], json!([]));
+    let text = world.client.get("/metrics").text().to_owned();
+    assert!(text.contains("evergrove_refresh_failures_total{batch=\"b\"} 2"), "{text}");
+    world.stop();
+}
+
+#[test]
+fn the_table_grows_and_old_epochs_go_where_that_is_wanted() {
+    let world = World::start(Config { grow: true, keep: Some(2), ..Config::default() }, Gate::open());
+    assert_eq!(world.json("POST", "/v1/changes", &set(500, 1), 200)["epoch"], 2);
+    for epoch in 3..=6 {
+        assert_eq!(world.json("POST", "/v1/changes", &set(500, epoch), 200)["epoch"], epoch);
+    }
+    world.wait(|status| status["batches"][0]["proven"]["epoch"] == 6 && status["height"] == 9);
+    world.problem("GET", "/v1/epochs/1", "", 404, "not-found");
+    assert_eq!(world.json("GET", "/v1/epochs/5", "", 200)["rows"], 81);
+    world.stop();
+}
+
+#[test]
+fn metrics_and_the_description_are_there_without_a_token() {
+    let config = Config { token: Some(Token::new(TOKEN).unwrap()), ..Config::default() };
+    let world = World::start(config, Gate::open());
+    let known = world.client.with_token(TOKEN);
+    assert_eq!(known.post("/v1/changes", &set(3, 1)).status, 200);
+    world.wait_as(&known, |status| status["batches"][0]["fresh"] == true);
+    let metrics = world.client.get("/metrics");
+    assert!(metrics.header("content-type").starts_with("application/openmetrics-text; version=1.0.0"));
+    let text = metrics.text();
+    for line in [
+        "evergrove_epoch 2",
+        "evergrove_epochs_total 1",
+        "evergrove_proven_epoch{batch=\"b\"} 2",
+        "evergrove_changes_total{kind=\"set\"} 1",
+        "evergrove_tasks_done_total{kind=\"wrap\"} 1",
+        "evergrove_tasks_running{kind=\"wrap\"} 0",
+        "evergrove_refresh_seconds_count{batch=\"b\"} 1",
+        "evergrove_http_answers_total{route=\"/v1/changes\",status=\"200\"} 1",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+    }
+    assert!(text.ends_with("# EOF\n"));
+
+    let document: Value = serde_json::from_str(world.client.get("/openapi.json").text()).unwrap();
+    let paths: BTreeSet<_> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+    let expected = [
+        "/healthz",
+        "/metrics",
+        "/readyz",
+        "/v1/batches",
+        "/v1/batches/{name}",
+        "/v1/batches/{name}/members",
+        "/v1/batches/{name}/proof",
+        "/v1/changes",
+        "/v1/epochs/{epoch}",
+        "/v1/events",
+        "/v1/openings/{index}",
+        "/v1/status",
+    ];
+    assert_eq!(paths, BTreeSet::from(expected));
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let guarded = path.starts_with("/v1/");
+            assert_eq!(operation["security"].is_array(), guarded, "{method} {path}");
+            assert!(operation["summary"].is_string(), "{method} {path}");
+            let shown = path.replace("{name}", "b").replace("{epoch}", "1").replace("{index}", "1");
+            let answer = world.client.send(&method.to_uppercase(), &shown, &[], b"").unwrap();
+            assert_eq!(answer.status == 401, guarded, "{method} {path} answers {}", answer.status);
+        }
+    }
+    assert!(document["components"]["securitySchemes"]["bearer"].is_object());
+    // Every reference leads somewhere.
+    let text = document.to_string();
+    for name in text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(document["components"]["schemas"][name].is_object(), "{name}");
+    }
+    world.stop();
+}
+
+#[test]
+fn a_caller_that_leaves_does_not_stop_the_service() {
+    let world = World::start(Config::default(), Gate::closed());
+    assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
+    let body = set(4, 1);
+    let length = body.len().to_string();
+    let mut gone = world.client.open("POST", "/v1/changes", &[("content-length", &length)], body.as_bytes()).unwrap();
+    world.wait(|status| status["queue"]["waiting"] == 1);
+    gone.get_mut().flush().unwrap();
+    drop(gone);
+    world.gate.set(true);
+    world.wait(|status| status["epoch"] == 3 && status["batches"][0]["fresh"] == true);
+    assert_eq!(world.json("POST", "/v1/changes", &set(5, 1), 200)["epoch"], 4);
+    world.stop();
+}
