@@ -152,14 +152,15 @@ impl Design {
         let text = format!("{}\n{:?}\n{}", env!("CARGO_PKG_VERSION"), self.machine, self.params);
         sha3_256(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
-    /// The first operations of a tree unit's run: Chrome's trace format, or a value change dump.
+    /// The first operations of a run: Chrome's trace format, or a value change dump.
     ///
     /// # Errors
-    /// If the machine is not a hybrid tree unit on an inverted tree.
+    /// If the machine is neither a hybrid tree unit on an inverted tree nor a Poseidon engine on one board.
     pub fn trace(&self, events: usize) -> Result<crate::engine::trace::Trace, LabError> {
         match self.machine {
             Machine::Mtu => Ok(mtu::trace(&read(&self.params)?, events)?.1),
-            _ => Err(field("machine", format!("{:?}", self.machine).to_lowercase(), "mtu for a trace")),
+            Machine::Poseidon => Ok(poseidon::trace(&read(&self.params)?, events)?.1),
+            Machine::Msm => Err(field("machine", "msm", "mtu or poseidon for a trace")),
         }
     }
     /// Runs the model.
@@ -195,6 +196,7 @@ impl Design {
                 number(&mut row, "hashes", r.hashes as f64);
                 number(&mut row, "hash_rate_mhash_s", r.hashes as f64 / r.seconds / 1e6);
                 number(&mut row, "link_bytes", r.link_bytes as f64);
+                number(&mut row, "out_bytes", r.out_bytes as f64);
                 number(&mut row, "hbm_bytes", r.hbm_bytes as f64);
                 number(&mut row, "deepest_queue_digests", r.queues.iter().copied().max().unwrap_or(0) as f64);
                 activities(&mut row, &r.activities);

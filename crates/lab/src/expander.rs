@@ -28,6 +28,10 @@ pub struct Expander<T> {
     policy: Policy,
     phase: u64,
     levels: Vec<VecDeque<T>>,
+    /// Bit l: level l has a node.
+    waits: u64,
+    /// Bit l: there is room below level l for two.
+    room: u64,
     /// Nodes of a level that wait or are in the pipeline.
     held: Vec<usize>,
     issued: Vec<u64>,
@@ -50,6 +54,8 @@ impl<T> Expander<T> {
             policy,
             phase,
             levels: (0..levels).map(|_| VecDeque::new()).collect(),
+            waits: u64::from(!roots.is_empty()) << top,
+            room: 0,
             held: vec![0; levels],
             issued: vec![0; levels],
             peaks: vec![0; levels],
@@ -64,31 +70,40 @@ impl<T> Expander<T> {
         out.held[top as usize] = roots.len();
         out.peaks[top as usize] = roots.len();
         out.levels[top as usize] = roots.into();
+        (0..levels).for_each(|level| out.measure(level));
         out
     }
-    fn has_room(&self, level: usize) -> bool {
+    /// Finds whether there is room below a level.
+    #[inline(always)]
+    fn measure(&mut self, level: usize) {
         // The outputs leave one a cycle, level l one in 2^(l+1) cycles.
         let (held, under_way) = match level.checked_sub(1) {
             None => (self.out_held, 2 * self.latency),
             Some(below) => (self.held[below], self.latency >> below),
         };
-        held + 2 <= ROOM + under_way
+        let bit = 1 << level;
+        self.room = if held + 2 <= ROOM + under_way { self.room | bit } else { self.room & !bit };
     }
+    #[inline(always)]
     fn pick(&self, cycle: u64) -> Option<usize> {
-        let served = |l: &usize| !self.levels[*l].is_empty() && self.has_room(*l);
-        let mut levels = 0..self.levels.len();
-        let owner = || (cycle.wrapping_add(self.phase).trailing_zeros() as usize).min(self.levels.len());
-        match self.policy {
-            Policy::Ruler => Some(owner()).filter(|l| *l < self.levels.len() && served(l)),
-            Policy::RulerSteal => {
-                Some(owner()).filter(|l| *l < self.levels.len() && served(l)).or_else(|| levels.find(served))
-            }
-            Policy::StreamFirst | Policy::Deepest => levels.find(served),
-            Policy::Shallowest => levels.rev().find(served),
-            Policy::InOrder => Some(self.next as usize).filter(served),
+        let served = self.waits & self.room;
+        if served == 0 {
+            return None;
         }
+        let owner = cycle.wrapping_add(self.phase).trailing_zeros();
+        let owns = owner < 64 && served >> owner & 1 == 1;
+        let (lowest, highest) = (served.trailing_zeros(), 63 - served.leading_zeros());
+        let level = match self.policy {
+            Policy::Ruler => owns.then_some(owner),
+            Policy::RulerSteal => Some(if owns { owner } else { lowest }),
+            Policy::StreamFirst | Policy::Deepest => Some(lowest),
+            Policy::Shallowest => Some(highest),
+            Policy::InOrder => (served >> self.next & 1 == 1).then_some(self.next),
+        };
+        level.map(|level| level as usize)
     }
     /// One cycle. `expand(level, node)` are the children of a node of this level.
+    #[inline]
     pub fn step(&mut self, cycle: u64, expand: impl FnOnce(u32, &T) -> [T; 2]) -> Step {
         let leaving = self.pipe.pop(cycle);
         let mut issued = None;
@@ -98,6 +113,13 @@ impl<T> Expander<T> {
             self.issued[level] = index + 1;
             self.held[level] -= 1;
             *(if level == 0 { &mut self.out_held } else { &mut self.held[level - 1] }) += 2;
+            self.measure(level);
+            if level + 1 < self.levels.len() {
+                self.measure(level + 1);
+            }
+            if self.levels[level].is_empty() {
+                self.waits &= !(1 << level);
+            }
             self.pipe.push(cycle, ((level as u32, 2 * index), expand(level as u32, &node)));
             self.next = if level > 0 { level as u32 - 1 } else { (index + 1).trailing_zeros() };
             issued = Some((level as u32, index));
@@ -112,8 +134,7 @@ impl<T> Expander<T> {
         Step { issued, output }
     }
     fn reason(&self) -> Stall {
-        let waiting = (0..self.levels.len()).any(|l| !self.levels[l].is_empty());
-        let full = (0..self.levels.len()).any(|l| !self.levels[l].is_empty() && !self.has_room(l));
+        let (waiting, full) = (self.waits != 0, self.waits & !self.room != 0);
         if self.policy == Policy::InOrder && waiting && !full {
             Stall::Hazard
         } else if full {
@@ -127,6 +148,7 @@ impl<T> Expander<T> {
         }
     }
     /// The end of a cycle.
+    #[inline]
     pub fn commit(&mut self) {
         if let Some((level, children)) = self.late.take() {
             if level == 0 {
@@ -136,6 +158,7 @@ impl<T> Expander<T> {
             } else {
                 let queue = &mut self.levels[level as usize - 1];
                 queue.extend(children);
+                self.waits |= 1 << (level - 1);
                 let peak = &mut self.peaks[level as usize - 1];
                 *peak = (*peak).max(queue.len());
             }
@@ -143,20 +166,25 @@ impl<T> Expander<T> {
         self.out.commit();
     }
     /// Takes the next output.
+    #[inline]
     pub fn take(&mut self) -> Option<T> {
         let node = self.out.pop()?;
         self.out_held -= 1;
+        self.measure(0);
         Some(node)
     }
     /// Outputs that wait.
+    #[inline]
     pub fn waiting(&self) -> usize {
         self.out.len()
     }
     /// The first cycle after `cycle` in which something happens here, if no output is taken.
+    #[inline]
     pub fn next_event(&self, cycle: u64) -> Option<u64> {
-        let exit = self.pipe.next_exit().map(|c| c.max(cycle + 1));
-        let ready = (0..self.levels.len()).any(|l| !self.levels[l].is_empty() && self.has_room(l));
-        if ready { Some(cycle + 1) } else { exit }
+        if self.waits & self.room != 0 {
+            return Some(cycle + 1);
+        }
+        self.pipe.next_exit().map(|c| c.max(cycle + 1))
     }
     /// Counts cycles that were skipped.
     pub fn skip(&mut self, cycles: u64) {

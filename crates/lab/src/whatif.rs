@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::LabError;
 use crate::error::field;
-use crate::poseidon;
+use crate::poseidon::{self, Outputs, formula};
 
 /// The only format that is read, and its version.
 const FORMAT: &str = "evergrove-trace";
@@ -212,12 +212,12 @@ fn answer(proofs: &Proofs, machine: String, kinds: &[&'static str], time: Time) 
 /// Absorptions of a tree that are run cycle by cycle; of larger ones the closed form is taken.
 const RUN: u64 = 1 << 20;
 
-/// Seconds of an engine on the trees of the proofs, one after the other; `None` if the trace has none that it takes.
+/// Seconds of an engine on the trees of the proofs, one after the other; `None` if the trace tells none.
 ///
 /// # Errors
 /// If the engine has no such parameters.
-fn trees(proofs: &Proofs, engine: &poseidon::Params) -> Result<Option<f64>, LabError> {
-    let mut seconds = 0.0;
+fn trees(proofs: &Proofs, engine: &poseidon::Params) -> Result<Option<Time>, LabError> {
+    let (mut all, mut operations_s, mut bytes_s) = (0.0, 0.0, 0.0);
     for (tree, count) in &proofs.trees {
         // Leaves of up to four words are no hashes, but pass through.
         let columns = tree.columns.max(5);
@@ -226,13 +226,14 @@ fn trees(proofs: &Proofs, engine: &poseidon::Params) -> Result<Option<f64>, LabE
             poseidon::run(&p)?.seconds
         } else {
             p.check()?;
-            poseidon::formula::cycles(&p) / (p.frequency_mhz as f64 * 1e6)
+            formula::cycles(&p) / (p.frequency_mhz as f64 * 1e6)
         };
-        // Digests go back meanwhile, if the link is full duplex.
-        let back = 2.0 * p.rows() as f64 * 32.0 * 8.0 / (p.link_gbit_s * 1e9);
-        seconds += *count as f64 * one.max(back);
+        let count = *count as f64;
+        all += count * one;
+        operations_s += count * formula::lhe_bound_seconds(&p);
+        bytes_s += count * p.bytes() as f64 * 8.0 / (p.link_gbit_s * 1e9);
     }
-    Ok((!proofs.trees.is_empty()).then_some(seconds))
+    Ok((!proofs.trees.is_empty()).then_some(Time { operations_s, bytes_s, all_s: Some(all) }))
 }
 
 /// The answers for the published machines: the Poseidon engine behind three links and beside the memory, the tree unit's
@@ -246,10 +247,14 @@ pub fn answers(proofs: &Proofs) -> Result<Vec<Answer>, LabError> {
     let engine = poseidon::Params::default();
     let rate = engine.frequency_mhz as f64 * 1e6;
     let one = |name: &str, link_gbit_s: f64, lhe_cores: u32| -> Result<(Answer, Time), LabError> {
-        let cores = f64::from(lhe_cores);
-        let all_s = trees(proofs, &poseidon::Params { link_gbit_s, lhe_cores, hbm_gb_s: 0, ..engine.clone() })?;
-        let operations_s = hashing.hashes / (cores * rate);
-        let time = Time { operations_s, bytes_s: hashing.bytes * 8.0 / (link_gbit_s * 1e9), all_s };
+        // A prover answers queries, hence every digest goes back.
+        let p = poseidon::Params { link_gbit_s, lhe_cores, hbm_gb_s: 0, outputs: Outputs::Digests, ..engine.clone() };
+        let counted = Time {
+            operations_s: hashing.hashes / (f64::from(lhe_cores) * rate),
+            bytes_s: hashing.bytes * 8.0 / (link_gbit_s * 1e9),
+            all_s: None,
+        };
+        let time = trees(proofs, &p)?.unwrap_or(counted);
         Ok((answer(proofs, format!("Poseidon engine, {name}"), &["hashing"], time), time))
     };
     out.push(one("one core at 250 MHz, PCIe as measured, 24.5 Gbit/s", 24.5, 1)?.0);
@@ -338,7 +343,7 @@ mod tests {
         assert_eq!(proofs.trees.iter().map(|(t, n)| (*t, *n)).collect::<Vec<_>>(), shapes);
         let answers = answers(&proofs).expect("machines");
         let x8 = &answers[1];
-        let engine = poseidon::Params { hbm_gb_s: 0, ..poseidon::Params::default() };
+        let engine = poseidon::Params { hbm_gb_s: 0, outputs: Outputs::Digests, ..poseidon::Params::default() };
         let seconds = |log_rows, columns| {
             poseidon::run(&poseidon::Params { log_rows, columns, ..engine.clone() }).expect("an engine").seconds
         };

@@ -222,7 +222,7 @@ fn configurations_that_no_machine_has_are_refused_by_name() {
 #[test]
 #[ignore = "a measurement of time"]
 fn speed() {
-    for workload in [Workload::MleEvaluation, Workload::ProductMle] {
+    for workload in [Workload::MleEvaluation, Workload::ProductMle, Workload::BuildMle] {
         let params = Params { workload, log_size: 28, bandwidth_gb_s: 100_000, ..Params::default() };
         let start = std::time::Instant::now();
         let cycles = run(&params).cycles as f64;

@@ -7,7 +7,7 @@ use evergrove_kernels::oracle::{Domain, Keep, Workspace};
 use evergrove_kernels::tree::merkle::{Arity, Polygon, Poseidon, Shape, build_vec, cap_vec};
 use evergrove_lab::LabError;
 use evergrove_lab::engine::MemoryKind;
-use evergrove_lab::poseidon::{self, Convention, Matrix, Params, Pipelines, formula};
+use evergrove_lab::poseidon::{self, Convention, Matrix, Outputs, Params, Pipelines, formula};
 use evergrove_primitives::{Digest, Goldilocks};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -153,6 +153,7 @@ proptest! {
         multiplier in 1_u64..=6,
         lhe_cores in 1_u32..=4,
         front in any::<bool>(),
+        outputs in prop::sample::select(vec![Outputs::Cap, Outputs::Digests]),
         trees in 1_u64..=2,
         network_latency in 0_u64..=200,
     ) {
@@ -160,7 +161,7 @@ proptest! {
         let trees = if overlapped { trees } else { 1 };
         let params = Params {
             log_rows, columns, link_gbit_s, lhe_sboxes: lhe, bhe_sboxes: bhe, hbm_gb_s, by_columns, overlapped, pipelines,
-            lhe_cores, trees, network_latency, front_tree: front && matches!(lhe_cores, 2 | 4), ..Params::default()
+            lhe_cores, trees, outputs, network_latency, front_tree: front && matches!(lhe_cores, 2 | 4), ..Params::default()
         };
         let found = poseidon::run(&params).expect("a valid engine").cycles as f64;
         let expected = formula::cycles(&params);
@@ -175,6 +176,7 @@ proptest! {
         network_gbit_s in 16.0_f64..=256.0,
         log_blowup in 0_u32..=4,
         lde_words in 4_u32..=16,
+        rate in prop::sample::select(vec![4_u32, 8, 16]),
         arity in prop::sample::select(vec![2_u32, 4, 8]),
         boards in prop::sample::select(vec![(1_u32, 1_u32), (2, 1), (2, 2), (4, 2)]),
         hbm in prop::sample::select(MemoryKind::ALL.to_vec()),
@@ -185,7 +187,7 @@ proptest! {
         // A tree is of powers of its arity.
         let log_rows = if arity == 2 { log_rows } else { 12 };
         let params = Params {
-            log_rows, columns, link_gbit_s, network_gbit_s, log_blowup, lde_words, arity, leaf_boards, branch_boards, hbm,
+            log_rows, columns, rate, link_gbit_s, network_gbit_s, log_blowup, lde_words, arity, leaf_boards, branch_boards, hbm,
             bhe_sboxes: bhe, by_columns: extends, network_latency: 60, hbm_stacks: 2,
             // Few stages, so that fill and drain are small beside 2^12 rows.
             pipelines: Pipelines { constants: 1, multiplier: 1, mds: 1 },
@@ -237,6 +239,24 @@ fn a_serialised_branch_hasher_keeps_up_tree_after_tree() {
 }
 
 #[test]
+fn every_digest_can_go_back_and_a_trace_shows_them_made() {
+    let params = Params { log_rows: 5, columns: 16, outputs: Outputs::Digests, link_gbit_s: 4.0, ..Params::default() };
+    let report = poseidon::run(&params).expect("a valid engine");
+    assert_eq!(report.out_bytes, 63 * 32);
+    // Two bytes a cycle: the digests end after the root.
+    let cap = poseidon::run(&Params { outputs: Outputs::Cap, ..params.clone() }).expect("a valid engine");
+    assert_eq!((cap.out_bytes, cap.leaves_at), (32, report.leaves_at));
+    let (traced, trace) = poseidon::trace(&params, 1000).expect("a trace");
+    assert_eq!(traced, report);
+    let names = |track: usize| trace.events().iter().filter(move |e| e.track == track).map(|e| e.name.clone());
+    let rows: Vec<String> = (0..2).flat_map(|pass| (0..32).map(move |row| format!("{row}.{pass}"))).collect();
+    assert!(names(0).eq(rows));
+    assert_eq!(names(1).count(), 31);
+    assert_eq!((names(1).next(), names(1).next_back()), (Some("1_0".into()), Some("5_0".into())));
+    assert!(poseidon::trace(&Params { leaf_boards: 2, ..params }, 1).is_err());
+}
+
+#[test]
 fn published_counts_and_times() {
     let params = Params::default();
     assert_eq!(formula::hashes(&params), 301_989_887);
@@ -261,6 +281,10 @@ fn configurations_that_no_engine_has_are_refused_by_name() {
     assert_eq!(name(Params { lhe_sboxes: 0, ..base.clone() }), "lhe_sboxes");
     assert_eq!(name(Params { bhe_sboxes: 119, ..base.clone() }), "bhe_sboxes");
     assert_eq!(name(Params { state_words: 0, ..base.clone() }), "state_words");
+    assert_eq!(name(Params { rate: 6, ..base.clone() }), "rate");
+    let mut four = Matrix::new(&[Goldilocks::ONE; 10], 5, Convention::Plonky2);
+    let other = Params { log_rows: 1, columns: 5, rate: 4, ..base.clone() };
+    assert!(poseidon::run_on(&other, &mut four).is_err_and(|e| e.to_string().contains("rate = 4")));
     assert_eq!(name(Params { arity: 3, ..base.clone() }), "arity");
     assert_eq!(name(Params { arity: 8, log_rows: 10, ..base.clone() }), "arity");
     assert_eq!(name(Params { trees: 0, ..base.clone() }), "trees");

@@ -18,7 +18,7 @@ use crate::LabError;
 
 pub(super) fn run<W: Rows>(params: &Params, work: &mut W) -> Result<Outcome<W::Digest>, LabError> {
     let (part, boards) = (params.part(), u64::from(params.branch_boards));
-    let mut outcome = engine::run(&part, &mut Part { work: &mut *work, first: 0 })?;
+    let mut outcome = engine::run(&part, &mut Part { work: &mut *work, first: 0 }, None)?.0;
     if boards == 1 {
         return Ok(outcome);
     }
@@ -26,7 +26,7 @@ pub(super) fn run<W: Rows>(params: &Params, work: &mut W) -> Result<Outcome<W::D
     if size_of::<W::Digest>() > 0 {
         for board in 1..boards {
             let first = board << part.log_rows;
-            roots.extend(engine::run(&part, &mut Part { work: &mut *work, first })?.cap);
+            roots.extend(engine::run(&part, &mut Part { work: &mut *work, first }, None)?.0.cap);
         }
     }
     // The roots come at once, by one hop; a level takes a pipeline, and a cycle of the core's pace for each other pair.
@@ -42,6 +42,7 @@ pub(super) fn run<W: Rows>(params: &Params, work: &mut W) -> Result<Outcome<W::D
     report.cycles += cycles;
     report.seconds = params.seconds(report.cycles);
     report.link_bytes *= boards;
+    report.out_bytes *= boards;
     report.hbm_bytes *= boards;
     report.hashes = report.hashes * boards + boards - 1;
     outcome.cap = roots;

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use super::params::Params;
+use super::params::{Outputs, Params};
 use super::source::Source;
 use super::work::Rows;
 use crate::LabError;
 use crate::accumulator::{Accumulator, Policy};
+use crate::engine::trace::Trace;
 use crate::engine::{Activity, Clocked, Memory, Pipeline, Stall, Stream, TokenBucket, run as drive};
 
 /// Cycles after which a run is given up.
@@ -25,6 +26,8 @@ pub struct Report {
     pub leaves_at: u64,
     /// Bytes by the link.
     pub link_bytes: u64,
+    /// Bytes back by the link.
+    pub out_bytes: u64,
     /// Bytes to and from HBM: states, and the matrix where columns are transposed.
     pub hbm_bytes: u64,
     /// Leaf and branch permutations.
@@ -108,6 +111,15 @@ impl<D: Clone> Front<D> {
     }
 }
 
+/// Bytes of a digest.
+const DIGEST: u64 = 32;
+
+/// The link's other direction: digests that wait for it.
+struct Back {
+    link: TokenBucket,
+    waiting: u64,
+}
+
 /// Leaf hasher and branch hasher. A node has `ARITY` children.
 struct Engine<'a, W: Rows, const ARITY: usize> {
     work: &'a mut W,
@@ -123,7 +135,10 @@ struct Engine<'a, W: Rows, const ARITY: usize> {
     bhe: Accumulator<W::Digest, ARITY>,
     /// Digests that wait for the last leaf, where the hashers don't overlap.
     held: VecDeque<W::Digest>,
+    back: Option<Back>,
+    trace: Option<Trace>,
     log_rows: u32,
+    log_front: u32,
     passes: u64,
     total: u64,
     state_bytes: u64,
@@ -162,7 +177,13 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
             front: p.front_tree.then(|| Front::new(p)),
             bhe: Accumulator::new(Policy::Deepest, p.levels(), permutations * latency, permutations * interval, 0),
             held: VecDeque::new(),
+            back: (p.outputs == Outputs::Digests).then(|| {
+                let rate = (p.link_gbit_s * 1e9 / 8.0).round() as u64;
+                Back { link: TokenBucket::new(rate, 1.0, frequency, 64 * DIGEST), waiting: 0 }
+            }),
+            trace: None,
             log_rows: p.log_rows,
+            log_front: p.log_front(),
             passes: p.passes(),
             total: p.rows() * p.passes() * p.trees,
             state_bytes: u64::from(p.state_words) * 8,
@@ -222,10 +243,18 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
             if last {
                 let digest = self.work.digest(state);
                 self.leaves_at = cycle;
+                self.emit(1);
                 self.wire.push_back((cycle + self.hop, digest));
             } else {
                 self.states.push_back(state);
             }
+        }
+    }
+    /// Digests that go back.
+    #[inline(always)]
+    fn emit(&mut self, digests: u64) {
+        if let Some(back) = &mut self.back {
+            back.waiting += digests;
         }
     }
     /// What the branch hasher gets.
@@ -251,6 +280,9 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
     }
     #[inline(always)]
     fn branch(&mut self, digest: W::Digest) {
+        if self.front.as_ref().is_some_and(|front| front.group.len() + 1 == front.width) {
+            self.emit((1 << self.log_front) - 1);
+        }
         match &mut self.front {
             Some(front) => front.arrive(digest, |pair| self.work.node(pair)),
             None => self.bhe.arrive(digest),
@@ -272,6 +304,9 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
             let state = if pass > 0 { self.states.pop_front() } else { None };
             let next = self.work.absorb(leaf, pass, state);
             self.cores[core].push(cycle, next);
+            if let Some(trace) = &mut self.trace {
+                trace.add(0, cycle, 1, || format!("{leaf}.{pass}"));
+            }
             self.started += 1;
         }
         if self.started > before {
@@ -290,7 +325,18 @@ impl<W: Rows, const ARITY: usize> Clocked for Engine<'_, W, ARITY> {
         self.begin(cycle);
         self.source.step(cycle);
         let work = &mut *self.work;
-        self.bhe.step(cycle, |_, children| work.node(children));
+        let step = self.bhe.step(cycle, |_, children| work.node(children));
+        if let (Some(trace), Some((level, first))) = (&mut self.trace, step.issued) {
+            trace.add(1, cycle, 1, || format!("{}_{}", level + 1, first / ARITY as u64));
+        }
+        if step.output.is_some() {
+            self.emit(1);
+        }
+        if let Some(back) = &mut self.back {
+            while back.waiting > 0 && back.link.take(cycle, DIGEST) {
+                back.waiting -= 1;
+            }
+        }
     }
     #[inline(always)]
     fn commit(&mut self, _: u64) {
@@ -310,7 +356,9 @@ impl<W: Rows, const ARITY: usize> Clocked for Engine<'_, W, ARITY> {
             None
         };
         let front = self.front.as_ref().and_then(|front| front.next_event(cycle));
-        [exit, wire, self.source.next_event(cycle), start, front, self.bhe.next_event(cycle)]
+        let back =
+            self.back.as_ref().filter(|back| back.waiting > 0).and_then(|back| back.link.ready_at(cycle, DIGEST));
+        [exit, wire, back, self.source.next_event(cycle), start, front, self.bhe.next_event(cycle)]
             .into_iter()
             .flatten()
             .min()
@@ -320,25 +368,38 @@ impl<W: Rows, const ARITY: usize> Clocked for Engine<'_, W, ARITY> {
         self.bhe.skip(cycles);
     }
     fn is_done(&self) -> bool {
-        self.bhe.finished() == self.cap
+        self.bhe.finished() == self.cap && self.back.as_ref().is_none_or(|back| back.waiting == 0)
     }
 }
 
-/// One branch board with its leaf boards.
-pub(super) fn run<W: Rows>(params: &Params, work: &mut W) -> Result<Outcome<W::Digest>, LabError> {
+/// What a run gives, and the trace that was asked for.
+type Traced<D> = (Outcome<D>, Trace);
+
+/// One branch board with its leaf boards. The trace has its first so many operations, or none.
+pub(super) fn run<W: Rows>(
+    params: &Params,
+    work: &mut W,
+    events: Option<usize>,
+) -> Result<Traced<W::Digest>, LabError> {
     match params.arity {
-        2 => run_with::<W, 2>(params, work),
-        4 => run_with::<W, 4>(params, work),
-        _ => run_with::<W, 8>(params, work),
+        2 => run_with::<W, 2>(params, work, events),
+        4 => run_with::<W, 4>(params, work, events),
+        _ => run_with::<W, 8>(params, work, events),
     }
 }
 
-fn run_with<W: Rows, const ARITY: usize>(params: &Params, work: &mut W) -> Result<Outcome<W::Digest>, LabError> {
+fn run_with<W: Rows, const ARITY: usize>(
+    params: &Params,
+    work: &mut W,
+    events: Option<usize>,
+) -> Result<Traced<W::Digest>, LabError> {
     let mut engine = Engine::<W, ARITY>::new(params, work);
+    let empty = || Trace::new(&["leaf hasher", "branch hasher"], events.unwrap_or(0));
+    engine.trace = events.map(|_| empty());
     let cycles = drive(&mut engine, LIMIT)?;
     let report = report(params, &engine, cycles);
     let cap = engine.bhe.top().cloned().collect();
-    Ok(Outcome { report, cap })
+    Ok((Outcome { report, cap }, engine.trace.unwrap_or_else(empty)))
 }
 
 fn report<W: Rows, const ARITY: usize>(params: &Params, engine: &Engine<'_, W, ARITY>, cycles: u64) -> Report {
@@ -350,6 +411,7 @@ fn report<W: Rows, const ARITY: usize>(params: &Params, engine: &Engine<'_, W, A
         seconds: params.seconds(cycles),
         leaves_at: engine.leaves_at,
         link_bytes: engine.source.link_bytes(),
+        out_bytes: engine.back.as_ref().map_or(engine.cap as u64 * DIGEST, |back| back.link.taken()),
         hbm_bytes: engine.hbm.as_ref().map_or(0, Memory::taken),
         hashes: engine.started + fronts + engine.bhe.activity.busy * params.permutations_of_a_node(),
         queues: engine.bhe.peaks().to_vec(),
@@ -392,7 +454,9 @@ mod tests {
         check::<2>(&Params { network_gbit_s: 40.0, ..extended });
         let wide = Params { link_gbit_s: 600.0, lhe_cores: 4, front_tree: true, ..base.clone() };
         check::<2>(&Params { bhe_sboxes: 40, trees: 2, ..wide.clone() });
-        check::<2>(&Params { overlapped: false, cap_height: 2, ..wide });
+        check::<2>(&Params { overlapped: false, cap_height: 2, ..wide.clone() });
+        check::<2>(&Params { link_gbit_s: 20.0, outputs: Outputs::Digests, trees: 2, ..wide });
+        check::<2>(&Params { link_gbit_s: 90.0, outputs: Outputs::Digests, rate: 4, ..base.clone() });
         check::<4>(&Params { log_rows: 12, arity: 4, bhe_sboxes: 40, ..base.clone() });
         check::<8>(&Params { log_rows: 12, arity: 8, cap_height: 3, ..base });
     }

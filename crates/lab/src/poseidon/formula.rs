@@ -1,6 +1,6 @@
 //! Closed forms of the engine's time, and the article's own estimates.
 
-use super::params::{Params, RATE};
+use super::params::{Outputs, Params};
 
 /// Cycles from the first word to the root, as [`super::run`] counts them.
 ///
@@ -48,41 +48,46 @@ pub fn cycles(p: &Params) -> f64 {
     let ahead = permutations * latency / f64::from(p.arity - 1);
     let behind = |trees: u64| slots * trees as f64 * branch - ahead;
     if !p.overlapped {
-        return leaves + rows.max(behind(1)) + tail;
+        return (leaves + rows.max(behind(1)) + tail).max(leaves - last_pass + output_cycles(p));
     }
     let of_first = first_tree + to_branches - last_pass + behind(p.trees);
-    (leaves + tail).max(leaves - last_pass + behind(1) + tail).max(of_first + tail)
+    let root = (leaves + tail).max(leaves - last_pass + behind(1) + tail).max(of_first + tail);
+    // Digests go back from the first on.
+    let back = output_cycles(p);
+    root.max(leaves - last_pass + back).max(first_tree + to_branches - last_pass + p.trees as f64 * back)
 }
 
-/// When groups of eight columns are there.
+/// When groups of columns are there.
 struct Arrival {
     /// Cycles of a chunk at the leaf hasher.
     interval: f64,
     /// Cycles of a chunk by the link, chunks of a column and of its extension, and what passes in between.
     extension: Option<(f64, f64, f64, f64)>,
     rows: f64,
+    rate: f64,
 }
 
 impl Arrival {
     fn new(p: &Params) -> Self {
-        let (cycle, chunk) = (p.frequency_mhz as f64 * 1e6, RATE as f64 * 64.0);
+        let (cycle, chunk) = (p.frequency_mhz as f64 * 1e6, p.group_bytes() as f64 * 8.0);
         let interval = |gbit_s: f64| (chunk / (gbit_s * 1e9 / cycle)).max(1.0 / f64::from(p.lhe_cores));
         let (link, rows) = (interval(p.link_gbit_s), p.rows() as f64);
         if p.log_blowup == 0 {
-            return Self { interval: link, extension: None, rows };
+            return Self { interval: link, extension: None, rows, rate: f64::from(p.rate) };
         }
-        let unit = RATE as f64 / f64::from(p.lde_words);
-        let column = rows / RATE as f64;
+        let rate = f64::from(p.rate);
+        let (unit, column) = (rate / f64::from(p.lde_words), rows / rate);
         let between = (p.lde_latency + p.network_latency) as f64;
         let trace = column / 2_f64.powi(p.log_blowup as i32);
-        Self { interval: interval(p.network_gbit_s).max(unit), extension: Some((link, trace, column, between)), rows }
+        let extension = Some((link, trace, column, between));
+        Self { interval: interval(p.network_gbit_s).max(unit), extension, rows, rate }
     }
     /// The link is behind, and the last column leaves alone; or the extension is, after the first column has come.
     fn of_groups(&self, groups: u64) -> f64 {
         let Some((link, trace, column, between)) = self.extension else {
             return groups as f64 * self.rows * self.interval;
         };
-        let columns = groups as f64 * RATE as f64;
+        let columns = groups as f64 * self.rate;
         let (come, leave) = (link * trace, self.interval * column);
         (columns * come + leave).max(come + columns * leave) + between
     }
@@ -106,14 +111,22 @@ pub fn branch_interval(p: &Params) -> f64 {
     p.passes() as f64 * pass / (nodes(p) as f64 * p.permutations_of_a_node() as f64)
 }
 
+/// Cycles that the digests of a tree take back.
+fn output_cycles(p: &Params) -> f64 {
+    match p.outputs {
+        Outputs::Cap => 0.0,
+        Outputs::Digests => (p.rows() + nodes(p)) as f64 * 256.0 * p.frequency_mhz as f64 / (p.link_gbit_s * 1e3),
+    }
+}
+
 /// Nodes of a tree above its leaves.
 fn nodes(p: &Params) -> u64 {
     (p.rows() - (1 << p.cap_height)) / u64::from(p.arity - 1)
 }
 
-/// The article's bound of the leaf hasher: a group a cycle.
+/// The article's bound of the leaf hasher: a group a cycle and core.
 pub fn lhe_bound_seconds(p: &Params) -> f64 {
-    p.passes() as f64 * p.rows() as f64 / (p.frequency_mhz as f64 * 1e6)
+    p.passes() as f64 * p.rows() as f64 / f64::from(p.lhe_cores) / (p.frequency_mhz as f64 * 1e6)
 }
 
 /// What fits the article's "best theoretical latency" of 1.27 s: the passes, one more to fetch the first group column by

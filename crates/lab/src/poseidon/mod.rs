@@ -7,7 +7,7 @@
 //!                                                        +---+
 //! ```
 //!
-//! Columns come in groups of eight, the rate. The LHE absorbs a group for one row after the other, round robin, so that a row's
+//! Columns come in groups of the rate, eight. The LHE absorbs a group for one row after the other, round robin, so that a row's
 //! state is back from the pipeline long before its next group; states wait in HBM. In the last pass digests leave one a cycle,
 //! and the BHE ([`Accumulator`](crate::accumulator::Accumulator)) hashes groups as they become ready. [`run`] is timing only,
 //! [`run_on`] the same on a matrix, with the digests of `evergrove-kernels`.
@@ -24,10 +24,11 @@ mod source;
 mod work;
 
 pub use engine::{Outcome, Report};
-pub use params::{Params, Pipelines};
+pub use params::{Outputs, Params, Pipelines};
 pub use work::{Convention, Matrix, Rows, Timing};
 
 use crate::LabError;
+use crate::engine::trace::Trace;
 
 /// Runs the engine, timing only.
 ///
@@ -37,11 +38,25 @@ pub fn run(params: &Params) -> Result<Report, LabError> {
     Ok(run_on(params, &mut Timing)?.report)
 }
 
+/// Runs the engine, timing only, and records its first `events` operations: absorptions as row.pass, nodes as level_number.
+///
+/// # Errors
+/// If a parameter is out of its range, or there are several boards.
+pub fn trace(params: &Params, events: usize) -> Result<(Report, Trace), LabError> {
+    params.check()?;
+    if params.leaf_boards > 1 {
+        return Err(crate::error::field("leaf_boards", params.leaf_boards, "1 for a trace"));
+    }
+    let (outcome, trace) = engine::run(params, &mut Timing, Some(events))?;
+    Ok((outcome.report, trace))
+}
+
 /// Runs the engine on the rows of the extended matrix.
 ///
 /// # Errors
 /// If a parameter is out of its range.
 pub fn run_on<W: Rows>(params: &Params, rows: &mut W) -> Result<Outcome<W::Digest>, LabError> {
     params.check()?;
+    rows.check(params.rate)?;
     boards::run(params, rows)
 }

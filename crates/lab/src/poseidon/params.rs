@@ -6,8 +6,6 @@ use crate::LabError;
 use crate::engine::MemoryKind;
 use crate::error::{field, power_of_two, within, within_f64};
 
-/// Words that a permutation absorbs.
-pub(super) const RATE: u64 = 8;
 /// Rounds of the permutation.
 pub(super) const ROUNDS: u64 = 30;
 
@@ -36,6 +34,16 @@ impl Pipelines {
     }
 }
 
+/// What leaves the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outputs {
+    /// The cap, which takes no time.
+    Cap,
+    /// Every digest, of leaves and of nodes, by the other direction of the link: who answers queries needs them.
+    Digests,
+}
+
 /// An engine with its work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -44,12 +52,16 @@ pub struct Params {
     pub log_rows: u32,
     /// Columns, the article's c.
     pub columns: u32,
+    /// Words that a permutation absorbs, the article's N. A matrix that is hashed, and not only timed, has 8.
+    pub rate: u32,
     /// log2 of the nodes of the cap that leaves the engine; 0 for the root.
     pub cap_height: u32,
     /// Children of a node: 2, 4 or 8. Four take two permutations, eight take four.
     pub arity: u32,
     /// Trees, one after the other without a pause.
     pub trees: u64,
+    /// What goes back by the link.
+    pub outputs: Outputs,
     /// Gbit/s (10^9) of the link that the matrix, or the trace, comes by, to each leaf board.
     pub link_gbit_s: f64,
     /// Clock in MHz.
@@ -69,7 +81,7 @@ pub struct Params {
     pub lde_words: u32,
     /// Cycles from the last word of a column to the first of its extension.
     pub lde_latency: u64,
-    /// Cores of a leaf hasher: its input takes eight words a cycle for each.
+    /// Cores of a leaf hasher: its input takes a group a cycle for each.
     pub lhe_cores: u32,
     /// S-boxes of a core of the leaf hasher: 118 take a permutation a cycle, 59 one in two, and so on.
     pub lhe_sboxes: u32,
@@ -103,9 +115,11 @@ impl Default for Params {
         Self {
             log_rows: 24,
             columns: 136,
+            rate: 8,
             cap_height: 0,
             arity: 2,
             trees: 1,
+            outputs: Outputs::Cap,
             link_gbit_s: 128.0,
             frequency_mhz: 250,
             leaf_boards: 1,
@@ -142,6 +156,7 @@ impl Params {
     pub fn check(&self) -> Result<(), LabError> {
         within("log_rows", u64::from(self.log_rows), 1..=32)?;
         within("columns", u64::from(self.columns), 5..=1 << 20)?;
+        power_of_two("rate", u64::from(self.rate), 1..=64)?;
         within("cap_height", u64::from(self.cap_height), 0..=u64::from(self.log_rows))?;
         if !matches!(self.arity, 2 | 4 | 8) {
             return Err(field("arity", self.arity, "2, 4 or 8"));
@@ -167,7 +182,7 @@ impl Params {
         power_of_two("hbm_stacks", u64::from(self.hbm_stacks), 1..=64)?;
         within("hbm_gb_s", self.hbm_gb_s, 0..=1_000_000)?;
         within_f64("hbm_efficiency", self.hbm_efficiency, 0.01..=1.0)?;
-        within("state_words", u64::from(self.state_words), 4..=12)
+        within("state_words", u64::from(self.state_words), 4..=128)
     }
     fn check_front(&self) -> Result<(), LabError> {
         let rows = self.log_rows - self.cap_height;
@@ -188,8 +203,9 @@ impl Params {
         if self.log_blowup == 0 {
             return Ok(());
         }
-        // A column of the trace has a chunk of eight words at least.
-        within("log_blowup", u64::from(self.log_blowup), 0..=u64::from(self.log_rows.saturating_sub(3)))?;
+        // A column of the trace has a chunk at least.
+        let most = self.log_rows.saturating_sub(self.rate.ilog2());
+        within("log_blowup", u64::from(self.log_blowup), 0..=u64::from(most))?;
         within("lde_words", u64::from(self.lde_words), 1..=1 << 10)?;
         within("lde_latency", self.lde_latency, 0..=1 << 30)?;
         if !self.by_columns {
@@ -208,13 +224,17 @@ impl Params {
     pub fn levels(&self) -> u32 {
         (self.log_rows - self.cap_height) / self.arity.ilog2() - self.log_front()
     }
-    /// Permutations of a node: each absorbs two digests.
+    /// Permutations of a node: its children are four words each.
     pub fn permutations_of_a_node(&self) -> u64 {
-        u64::from(self.arity / 2)
+        u64::from((4 * self.arity).div_ceil(self.rate))
+    }
+    /// Bytes of a group of a row.
+    pub fn group_bytes(&self) -> u64 {
+        u64::from(self.rate) * 8
     }
     /// Bytes that the transposer moves for a group: in by columns, out by rows.
     pub fn transposed_bytes(&self) -> u64 {
-        if self.by_columns { 2 * RATE * 8 } else { 0 }
+        if self.by_columns { 2 * self.group_bytes() } else { 0 }
     }
     /// One branch board with its leaf boards: they deal out its rows in turn, so that together they are a leaf hasher of more
     /// cores behind a faster link and more memory.
@@ -235,9 +255,9 @@ impl Params {
     pub fn rows(&self) -> u64 {
         1 << self.log_rows
     }
-    /// Passes over the rows: groups of eight columns.
+    /// Passes over the rows: groups of `rate` columns.
     pub fn passes(&self) -> u64 {
-        u64::from(self.columns).div_ceil(RATE)
+        u64::from(self.columns.div_ceil(self.rate))
     }
     /// Bytes a cycle of the memory of the states; `None`: not limited.
     pub fn hbm_bytes_per_cycle(&self) -> Option<f64> {
@@ -253,7 +273,7 @@ impl Params {
     }
     /// Bytes of the extended matrix, columns filled up to whole groups as they come by the link.
     pub fn bytes(&self) -> u64 {
-        self.passes() * RATE * 8 * self.rows()
+        self.passes() * self.group_bytes() * self.rows()
     }
     /// Seconds of so many cycles.
     pub fn seconds(&self, cycles: u64) -> f64 {

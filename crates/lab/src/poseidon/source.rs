@@ -5,20 +5,19 @@
 //!  host --link--> [ low-degree extension ] --network--> leaf hasher
 //! ```
 //!
-//! Everything is counted in chunks of eight words, the width of the buses. By the link alone they are words of the extended
+//! Everything is counted in chunks of `rate` words, the width of the buses: eight. By the link alone they are words of the extended
 //! matrix. Else the link brings the columns of the trace; the extension of a column begins when the column is there, its words
 //! leave in order of rows, and a column's wait for those of the column before.
 
 use std::collections::VecDeque;
 
-use super::params::{Params, RATE};
+use super::params::Params;
 use crate::engine::TokenBucket;
-
-/// Bytes of a chunk: eight words of a column, or of a row.
-pub(super) const CHUNK: u64 = RATE * 8;
 
 /// The stream of chunks into the leaf hasher.
 pub(super) struct Source {
+    /// Bytes of a chunk: words of a column, or of a row.
+    chunk: u64,
     link: TokenBucket,
     /// Chunks by the link, and how many there are.
     sent: u64,
@@ -33,6 +32,7 @@ pub(super) struct Source {
 
 /// A board between the link and the leaf hasher.
 struct Extension {
+    chunk: u64,
     unit: TokenBucket,
     network: TokenBucket,
     /// Chunks of a column, before and after.
@@ -50,11 +50,13 @@ struct Extension {
 impl Extension {
     fn new(p: &Params, frequency: u64) -> Self {
         let bits = |gigabits: f64| (gigabits * 1e9 / 8.0).round() as u64;
-        let burst = 4 * u64::from(p.lhe_cores) * CHUNK;
+        let (chunk, rate) = (p.group_bytes(), u64::from(p.rate));
+        let burst = 4 * u64::from(p.lhe_cores) * chunk;
         Self {
+            chunk,
             unit: TokenBucket::new(u64::from(p.lde_words) * 8 * frequency, 1.0, frequency, burst),
             network: TokenBucket::new(bits(p.network_gbit_s), 1.0, frequency, burst),
-            column: [(p.rows() >> p.log_blowup) / RATE, p.rows() / RATE],
+            column: [(p.rows() >> p.log_blowup) / rate, p.rows() / rate],
             latency: p.lde_latency,
             hop: p.network_latency,
             begins: VecDeque::new(),
@@ -70,10 +72,10 @@ impl Extension {
         let mut chunks = 0;
         while chunks < width
             && self.begin().is_some_and(|begin| begin <= cycle)
-            && self.unit.available(cycle) >= CHUNK
-            && self.network.take(cycle, CHUNK)
+            && self.unit.available(cycle) >= self.chunk
+            && self.network.take(cycle, self.chunk)
         {
-            self.unit.take(cycle, CHUNK);
+            self.unit.take(cycle, self.chunk);
             chunks += 1;
             self.emitted += 1;
             if self.emitted.is_multiple_of(self.column[1]) {
@@ -92,7 +94,7 @@ impl Extension {
     }
     fn next_event(&self, cycle: u64) -> Option<u64> {
         let leave = self.begin().and_then(|begin| {
-            let ready = self.unit.ready_at(cycle, CHUNK)?.max(self.network.ready_at(cycle, CHUNK)?);
+            let ready = self.unit.ready_at(cycle, self.chunk)?.max(self.network.ready_at(cycle, self.chunk)?);
             Some(ready.max(begin))
         });
         let land = self.flying.front().map(|(when, _)| (*when).max(cycle + 1));
@@ -104,9 +106,10 @@ impl Source {
     pub(super) fn new(p: &Params) -> Self {
         let frequency = p.frequency_mhz * 1_000_000;
         let all = p.rows() * p.passes() * p.trees;
-        let width = u64::from(p.lhe_cores);
+        let (width, chunk) = (u64::from(p.lhe_cores), p.group_bytes());
         Self {
-            link: TokenBucket::new((p.link_gbit_s * 1e9 / 8.0).round() as u64, 1.0, frequency, 4 * width * CHUNK),
+            chunk,
+            link: TokenBucket::new((p.link_gbit_s * 1e9 / 8.0).round() as u64, 1.0, frequency, 4 * width * chunk),
             sent: 0,
             all_sent: all >> p.log_blowup,
             extension: (p.log_blowup > 0).then(|| Extension::new(p, frequency)),
@@ -119,7 +122,7 @@ impl Source {
     #[inline(always)]
     pub(super) fn step(&mut self, cycle: u64) {
         let mut chunks = 0;
-        while chunks < self.width && self.sent < self.all_sent && self.link.take(cycle, CHUNK) {
+        while chunks < self.width && self.sent < self.all_sent && self.link.take(cycle, self.chunk) {
             (chunks, self.sent) = (chunks + 1, self.sent + 1);
             if let Some(extension) = &mut self.extension
                 && self.sent.is_multiple_of(extension.column[0])
@@ -137,7 +140,7 @@ impl Source {
         if self.arrived == self.all {
             return None;
         }
-        let link = if self.sent < self.all_sent { self.link.ready_at(cycle, CHUNK) } else { None };
+        let link = if self.sent < self.all_sent { self.link.ready_at(cycle, self.chunk) } else { None };
         let extension = self.extension.as_ref().and_then(|extension| extension.next_event(cycle));
         [link, extension].into_iter().flatten().min()
     }

@@ -5,10 +5,19 @@ use evergrove_primitives::hash::poseidon::{WIDTH, permute};
 use evergrove_primitives::{Digest, Goldilocks};
 use serde::{Deserialize, Serialize};
 
-use super::params::RATE;
+use crate::LabError;
+use crate::error::field;
+
+/// Words of a group of a matrix: the rate of the permutation.
+const RATE: u32 = 8;
 
 /// Rows that are absorbed group by group.
 pub trait Rows {
+    /// Checks that the engine's groups are those of the rows.
+    ///
+    /// # Errors
+    /// If they are not.
+    fn check(&self, rate: u32) -> Result<(), LabError>;
     /// The sponge of a row.
     type State: Clone;
     /// A digest.
@@ -26,6 +35,9 @@ pub trait Rows {
 pub struct Timing;
 
 impl Rows for Timing {
+    fn check(&self, _: u32) -> Result<(), LabError> {
+        Ok(())
+    }
     type State = ();
     type Digest = ();
     #[inline(always)]
@@ -75,6 +87,9 @@ impl<'a> Matrix<'a> {
 }
 
 impl Rows for Matrix<'_> {
+    fn check(&self, rate: u32) -> Result<(), LabError> {
+        if rate == RATE { Ok(()) } else { Err(field("rate", rate, "8 for a matrix")) }
+    }
     type State = [Goldilocks; WIDTH];
     type Digest = Digest;
     fn absorb(&mut self, leaf: u64, pass: u64, state: Option<Self::State>) -> Self::State {
@@ -109,6 +124,9 @@ pub(super) struct Part<'a, W> {
 }
 
 impl<W: Rows> Rows for Part<'_, W> {
+    fn check(&self, rate: u32) -> Result<(), LabError> {
+        self.work.check(rate)
+    }
     type State = W::State;
     type Digest = W::Digest;
     #[inline(always)]

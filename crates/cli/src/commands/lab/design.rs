@@ -23,7 +23,7 @@ const TRACE_EVENTS: usize = 100_000;
 pub(crate) struct RunArgs {
     /// TOML file with a machine and its parameters; configs/ has the published designs
     file: PathBuf,
-    /// Write the first operations of a hybrid tree unit to this file: .vcd for waveforms, else Chrome's trace format
+    /// Write the first operations of a tree unit or a Poseidon engine to this file: .vcd for waveforms, else Chrome's trace format
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// TOML table of costs that replaces entries of the built-in one
