@@ -9,6 +9,7 @@ mod bls_keys;
 mod digest_translation;
 mod field;
 mod figures;
+mod jobs;
 mod keys;
 mod memory;
 mod merkle;
@@ -61,6 +62,8 @@ enum Command {
     BlsKeys(bls_keys::Args),
     /// A SHA3-256 Merkle tree over leaves of 64 bytes, all levels, beside other libraries.
     MerkleSha3(sha3::Args),
+    /// What the engine on a queue costs beside the tasks: time of each, and the leader's memory.
+    Jobs(jobs::Args),
     /// Products of prime field elements that stay in cache, beside ark-ff's.
     FieldMul(field::Args),
     /// The low-degree extension of columns on a coset, beside Plonky2's.
@@ -104,6 +107,7 @@ fn main() -> anyhow::Result<()> {
         Command::Plonky2Verify(args) => plonky2_verify::run(&args),
         Command::BlsKeys(args) => bls_keys::run(&args),
         Command::MerkleSha3(args) => sha3::run(&args),
+        Command::Jobs(args) => jobs::run(&args),
         Command::FieldMul(args) => field::run(&args),
         Command::Ntt(args) => ntt::run(&args),
         Command::CommitMatrix(args) => oracle::run(&args),

@@ -118,7 +118,10 @@ impl Objects {
         };
         let parsed = Url::parse(url)
             .map_err(|e| invalid(format!("{e}: give a URL such as file:///DIR or s3://BUCKET/PREFIX").into()))?;
-        if !parsed.username().is_empty() || parsed.password().is_some() && parsed.scheme() != "az" {
+        // Azure's URLs name the account where others have a user.
+        let user =
+            !parsed.username().is_empty() && !matches!(parsed.scheme(), "az" | "azure" | "adl" | "abfs" | "abfss");
+        if user || parsed.password().is_some() {
             return Err(invalid("credentials do not belong into a URL: give them in the environment".into()));
         }
         let objects = match parsed.scheme() {

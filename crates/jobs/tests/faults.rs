@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use evergrove_jobs::bullmq::admin::{Admin, State};
 use evergrove_jobs::bullmq::{BullmqEngine, Config, Redis, RunState, Worker, WorkerConfig, WorkerEvent, WorkerReport};
 use evergrove_jobs::objects::Objects;
-use evergrove_jobs::{Cancel, Cause, Engine, Event, MemoryResults, Report, Results, RunError, TaskGraph, TaskId};
+use evergrove_jobs::{Cancel, Cause, Engine, Event, MemoryResults, Report, Results, RunError, Task, TaskGraph, TaskId};
 use evergrove_testkit::engine;
 use evergrove_testkit::faults::FaultyObjects;
 use evergrove_testkit::servers::RedisServer;
@@ -386,6 +386,28 @@ fn results_that_are_there_are_taken() {
     assert_eq!((done.done, done.already, done.failed), (24, 1, 0));
     assert_eq!(results.len(), 25);
     assert_eq!(results.get(&engine::key(30)).expect("answers").as_deref(), Some(&expected(&graph, TaskId(30))[..]));
+}
+
+#[test]
+fn a_result_that_several_need_is_waited_for() {
+    let Some(cluster) = Cluster::start() else { return };
+    let mut graph = TaskGraph::new();
+    let mut add = |n, priority, deps: &[usize]| {
+        let deps = deps.iter().map(|d| TaskId(*d)).collect();
+        graph.add(Task { key: engine::key(n), kind: "task", priority, deps }).expect("valid");
+    };
+    // The second join is no ancestor of the slow leaf's parent, and comes first as soon as the quick leaf is there.
+    add(0, 0, &[]);
+    add(1, 5, &[]);
+    add(2, 1, &[0]);
+    add(3, 9, &[1, 0, 0]);
+    add(4, 9, &[2, 3]);
+    let worker =
+        WorkerConfig { queue: cluster.config(), objects: cluster.objects(), concurrency: 2, name: "one".into() };
+    let results = MemoryResults::new();
+    let (outcome, done) = with_worker(&worker, &|_| {}, || cluster.lead(&graph, &TextTasks::new(5 * TASK), &results));
+    assert_eq!((outcome.expect("runs").done, done.failed), (5, 0));
+    check(&graph, &results);
 }
 
 #[test]

@@ -316,7 +316,8 @@ impl Leader<'_> {
             None if self.standing.is_complete() => RunState::Done,
             None => RunState::Cancelled,
         };
-        record::write(self.run.connection, &self.record)
+        record::write(self.run.connection, &self.record)?;
+        record::prune(self.run.connection)
     }
 }
 

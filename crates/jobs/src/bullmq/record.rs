@@ -11,6 +11,9 @@ use super::admin::State;
 use super::queue::{Connection, QueueError};
 use crate::{Key, Report, TaskId};
 
+/// Runs that are remembered.
+const RUNS: usize = 1000;
+
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -157,6 +160,18 @@ pub(super) fn remove_jobs(connection: &Connection, runs: &HashSet<&str>) -> Resu
     let names: Vec<_> = jobs.into_iter().map(|(.., name)| name.clone()).collect();
     connection.remove(&names)?;
     Ok(names.len())
+}
+
+/// Forgets the oldest runs that have ended, with what is left of their jobs, when there are many.
+pub(super) fn prune(connection: &Connection) -> Result<(), QueueError> {
+    let count: usize = connection.command("counting runs", redis::cmd("HLEN").arg(runs_key(connection)))?;
+    if count <= RUNS + RUNS / 10 {
+        return Ok(());
+    }
+    let ended = read_all(connection)?.into_iter().filter(|r| r.state != RunState::Running || r.is_abandoned());
+    let old: Vec<_> = ended.take(count - RUNS).collect();
+    remove_jobs(connection, &old.iter().map(|r| r.run.as_str()).collect())?;
+    old.iter().try_for_each(|r| forget(connection, &r.run))
 }
 
 /// Takes over from other runs of the same root, whose leaders have died or do the same work: the jobs of theirs that wait
