@@ -1,12 +1,19 @@
 //! The applications that this program knows by name.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use evergrove_proof::AppSpec;
+use evergrove_commit::{BackendError, RecursionBackend};
+use evergrove_proof::soundness::SoundnessBits;
+use evergrove_proof::{AppId, AppSpec, HeightClass, Profile, Scheme};
+use evergrove_recursion::ProverKind;
+use evergrove_recursion::prover::Observer;
 
 use crate::MapReduce;
 use crate::aggregate::Aggregate;
 use crate::bls::BlsKeys;
+use crate::digest_translation::{DigestTranslation, Shape, TranslationBackend, soundness};
+use crate::family::{AppBackend, AppKeys, FamilyId, Size, SizeError};
 use crate::samples::{Sequence, Tally};
 
 /// No application comes of a name and parameters.
@@ -25,21 +32,168 @@ pub enum CatalogError {
     },
 }
 
-/// The application of a kind and canonical parameters: what [`MapReduce::name`] and [`MapReduce::parameters`] gave.
+/// An application, by the circuits that it has.
+#[derive(Clone)]
+pub enum Application {
+    /// A map and a reduction, in the schemes `Selected` and `Complete`.
+    MapReduce(Arc<dyn MapReduce>),
+    /// The digest of another tree, in the scheme `Tree`.
+    Translation(DigestTranslation),
+}
+
+impl From<Arc<dyn MapReduce>> for Application {
+    fn from(app: Arc<dyn MapReduce>) -> Self {
+        Self::MapReduce(app)
+    }
+}
+
+impl From<DigestTranslation> for Application {
+    fn from(app: DigestTranslation) -> Self {
+        Self::Translation(app)
+    }
+}
+
+/// The application of a kind and canonical parameters: what [`Application::spec`] gave.
 ///
 /// # Errors
 /// [`CatalogError`]; also when the parameters are readable but not the canonical ones.
-pub fn make(spec: &AppSpec) -> Result<Arc<dyn MapReduce>, CatalogError> {
+pub fn make(spec: &AppSpec) -> Result<Application, CatalogError> {
     let parameters = |reason: String| CatalogError::Parameters { name: spec.name.clone(), reason };
+    let bytes = &spec.parameters[..];
     let app: Arc<dyn MapReduce> = match spec.name.as_str() {
-        "tally" => Arc::new(Tally::from_parameters(&spec.parameters).map_err(parameters)?),
+        "tally" => Arc::new(Tally::from_parameters(bytes).map_err(parameters)?),
         "sequence" => Arc::new(Sequence),
-        "aggregate" => Arc::new(Aggregate::from_parameters(&spec.parameters).map_err(|e| parameters(e.to_string()))?),
-        "bls-keys" => Arc::new(BlsKeys::from_parameters(&spec.parameters).map_err(|e| parameters(e.to_string()))?),
+        "aggregate" => Arc::new(Aggregate::from_parameters(bytes).map_err(|e| parameters(e.to_string()))?),
+        "bls-keys" => Arc::new(BlsKeys::from_parameters(bytes).map_err(|e| parameters(e.to_string()))?),
+        DigestTranslation::NAME => {
+            let app = DigestTranslation::from_parameters(bytes);
+            return app.map(Application::from).ok_or_else(|| parameters("no height of buckets and hash".into()));
+        }
         _ => return Err(CatalogError::Unknown(spec.name.clone())),
     };
     if (app.name(), app.parameters()) != (spec.name.as_str(), spec.parameters.clone()) {
         return Err(parameters("they are not in their canonical form".into()));
     }
-    Ok(app)
+    Ok(app.into())
+}
+
+impl Application {
+    /// Name and canonical parameters: what [`make`] makes it of again.
+    pub fn spec(&self) -> AppSpec {
+        match self {
+            Self::MapReduce(app) => AppSpec { name: app.name().into(), parameters: app.parameters() },
+            Self::Translation(app) => app.spec(),
+        }
+    }
+
+    /// Name and digest of the parameters.
+    pub fn id(&self) -> AppId {
+        self.spec().id()
+    }
+
+    /// Elements of an output.
+    pub fn output_len(&self) -> usize {
+        match self {
+            Self::MapReduce(app) => app.output_len(),
+            Self::Translation(_) => DigestTranslation::OUTPUT_LEN,
+        }
+    }
+
+    fn family(&self, scheme: Scheme, profile: Profile, class: HeightClass) -> FamilyId {
+        FamilyId { app: self.id(), scheme, profile, class }
+    }
+
+    /// The size of its circuits: from the keys in `dir` where they lie there, else by the search of [`Size::of`] (seconds).
+    ///
+    /// # Errors
+    /// When it has no circuits in this scheme.
+    pub fn size(
+        &self,
+        scheme: Scheme,
+        profile: Profile,
+        class: HeightClass,
+        dir: Option<&Path>,
+    ) -> Result<Size, SizeError> {
+        match self {
+            Self::MapReduce(app) => {
+                let kept = dir.and_then(|d| AppKeys::kept(d, &self.family(scheme, profile, class)));
+                kept.map_or_else(|| Size::of(app, scheme, profile, class).map(|found| found.0), |keys| Ok(keys.size))
+            }
+            Self::Translation(app) if scheme == Scheme::Tree => {
+                Ok(Shape::of(profile, class, app.bucket_height()).size())
+            }
+            Self::Translation(_) => Err(SizeError::Scheme(scheme)),
+        }
+    }
+
+    /// What proves it, with this prover of circuits: from `dir` where circuits and keys lie there, else built (seconds) and left
+    /// there. `observer` is told of proofs.
+    ///
+    /// # Errors
+    /// When it has no circuits in this scheme.
+    pub fn backend(
+        &self,
+        scheme: Scheme,
+        profile: Profile,
+        class: HeightClass,
+        dir: Option<&Path>,
+        prover: ProverKind,
+        observer: Option<&Arc<dyn Observer>>,
+    ) -> Result<Arc<dyn RecursionBackend>, BackendError> {
+        match self {
+            Self::MapReduce(app) => {
+                let backend = AppBackend::load(app.clone(), scheme, profile, class, dir)?.with_prover(prover);
+                Ok(match observer {
+                    Some(observer) => Arc::new(backend.with_observer(observer)),
+                    None => Arc::new(backend),
+                })
+            }
+            Self::Translation(app) => {
+                check_scheme(scheme)?;
+                let backend = TranslationBackend::load(*app, profile, class, dir)?.with_prover(prover);
+                Ok(match observer {
+                    Some(observer) => Arc::new(backend.with_observer(observer)),
+                    None => Arc::new(backend),
+                })
+            }
+        }
+    }
+
+    /// The keys of its circuits: from `dir` where they lie there, else from circuits that are built, and left there.
+    ///
+    /// # Errors
+    /// When it has no circuits in this scheme.
+    pub fn keys(
+        &self,
+        scheme: Scheme,
+        profile: Profile,
+        class: HeightClass,
+        dir: Option<&Path>,
+    ) -> Result<AppKeys, BackendError> {
+        if let Some(keys) = dir.and_then(|d| AppKeys::kept(d, &self.family(scheme, profile, class))) {
+            return Ok(keys);
+        }
+        match self {
+            Self::MapReduce(app) => Ok(AppBackend::load(app.clone(), scheme, profile, class, dir)?.keys()),
+            Self::Translation(app) => {
+                check_scheme(scheme)?;
+                Ok(TranslationBackend::load(*app, profile, class, dir)?.keys())
+            }
+        }
+    }
+
+    /// The bits of its proofs by these keys: the least over layers and error terms, tables included.
+    pub fn bits(&self, scheme: Scheme, profile: Profile, keys: &AppKeys) -> SoundnessBits {
+        match self {
+            Self::MapReduce(_) => keys.bits(scheme, profile),
+            Self::Translation(app) => soundness::bits(keys, profile, *app),
+        }
+    }
+}
+
+fn check_scheme(scheme: Scheme) -> Result<(), BackendError> {
+    match scheme {
+        Scheme::Tree => Ok(()),
+        other => Err(BackendError::Internal(SizeError::Scheme(other).to_string())),
+    }
 }

@@ -17,6 +17,7 @@ pub mod bls;
 pub mod catalog;
 pub mod digest_translation;
 pub mod family;
+mod generators;
 pub mod laws;
 mod map_reduce;
 pub mod nonnative;

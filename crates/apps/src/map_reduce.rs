@@ -88,8 +88,9 @@ pub enum MapReduceError {
 ///   there does not matter: `fold_circuit` takes `identity()` instead, whatever the prover sets.
 ///
 /// **Values of one's own.** A circuit may add virtual targets that only a [`SimpleGenerator`] of the application sets, from
-/// targets of its own. Provers run them like plonky2's. Circuits with such generators, or gates that plonky2's default
-/// serializers do not know, are built anew by every prover that starts (seconds) instead of coming from the cache.
+/// targets of its own. Provers run them like plonky2's. Circuits with generators other than plonky2's and this crate's, or gates
+/// other than those of [`Gates`](evergrove_recursion::gates::Gates), are built anew by every prover that starts (seconds) instead of
+/// coming from the cache.
 ///
 /// [`SimpleGenerator`]: plonky2::iop::generator::SimpleGenerator
 pub trait MapReduce: Send + Sync {

@@ -1,96 +1,212 @@
-//! Proofs of both digests of small trees.
+//! Both digests of small trees in one proof: made, updated, refused, and attacked by provers that set wires.
 
-use evergrove_apps::digest_translation::{
-    Statement, Translation, TranslationError, TranslationProof, Translator, tree,
-};
-use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::tree::{Value, leaf_digest, node_digest, null_digest};
-use evergrove_proof::{NodeKind, Profile};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use evergrove_apps::digest_translation::{DigestTranslation, NodeMerge, TranslationBackend, tree};
+use evergrove_apps::family::CIRCUITS_VERSION;
+use evergrove_commit::vc::{self, BatchData, PublicParameters};
+use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
+use evergrove_primitives::Goldilocks;
+use evergrove_proof::tree::Value;
+use evergrove_proof::{HeightClass, Profile, Statement};
+use evergrove_recursion::assignment::{Assignment, assert_refused, assert_refused_at_a_child};
+use evergrove_recursion::circuit::{Child, F, PlonkyProof, from_hash};
+use plonky2::field::types::Field;
+use plonky2::iop::target::Target;
+use plonky2::iop::witness::PartialWitness;
 
 /// Slots of a bucket: 2^2.
 const BUCKET_HEIGHT: u8 = 2;
+/// Rows that another digest of a node breaks: those of its Poseidon node, and of the Keccak digest's halves.
+const FEW: usize = 12;
 
 fn value(i: u64) -> Value {
     core::array::from_fn(|k| Goldilocks::reduce((i + 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> k))
 }
 
-/// Both digests by definition.
-fn digests(slots: &[Option<Value>]) -> (Digest, tree::KeccakDigest) {
-    let leaf = |(i, v): (usize, &Option<Value>)| v.as_ref().map_or(null_digest(0), |v| leaf_digest(i as u64, v));
-    let mut poseidon: Vec<Digest> = slots.iter().enumerate().map(leaf).collect();
-    while poseidon.len() > 1 {
-        poseidon = poseidon.as_chunks::<2>().0.iter().map(|[l, r]| node_digest(l, r)).collect();
+fn app() -> DigestTranslation {
+    DigestTranslation::with_buckets(BUCKET_HEIGHT).unwrap()
+}
+
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("translation-circuits")
+}
+
+fn vector(height: u8, slots: &[(u64, Value)]) -> Vector<MemoryStore> {
+    let mut vector = Vector::new(height, MemoryStore::new()).unwrap();
+    vector.apply(&slots.iter().map(|(i, v)| (*i, Some(*v))).collect::<Vec<_>>()).unwrap();
+    vector
+}
+
+/// The Keccak digest by definition.
+fn keccak(vector: &Vector<MemoryStore>, height: u8) -> Vec<Goldilocks> {
+    let slots: Vec<Option<Value>> =
+        (0..1 << height).map(|i| if i >> vector.height() == 0 { vector.value(i).unwrap() } else { None }).collect();
+    tree::to_elements(&tree::levels(0, &slots).pop().unwrap()[0]).to_vec()
+}
+
+/// The proof is of both digests of the vector, and of nothing else.
+fn check(backend: &TranslationBackend, vector: &Vector<MemoryStore>, proof: &NodeProof) {
+    backend.verify(proof).unwrap();
+    let grown = vector.commitment().unwrap().grown(BUCKET_HEIGHT);
+    assert_eq!(proof.statement, Statement::whole(&grown, evergrove_primitives::Digest::ZERO));
+    assert_eq!(proof.output, keccak(vector, grown.height));
+    let refuse = |what: &str, change: &dyn Fn(&mut NodeProof)| {
+        let mut other = proof.clone();
+        change(&mut other);
+        assert!(backend.verify(&other).is_err(), "{what}");
+    };
+    for k in [0, 3, 7] {
+        refuse("another Keccak digest", &|p| p.output[k] += Goldilocks::ONE);
     }
-    (poseidon[0], tree::levels(0, slots).pop().unwrap()[0])
+    refuse("a shorter digest", &|p| _ = p.output.pop());
+    refuse("another root", &|p| p.statement.root.0[3] += Goldilocks::ONE);
+    refuse("a canonical digest", &|p| p.statement.canonical.0[0] += Goldilocks::ONE);
+    refuse("another height", &|p| p.statement.height += 1);
+    refuse("a part for the whole", &|p| p.statement.base = 1 << p.statement.height);
+    for kind in NodeKind::ALL.into_iter().filter(|k| *k != proof.kind) {
+        refuse("another circuit", &|p| p.kind = kind);
+    }
+    refuse("cut", &|p| _ = p.bytes.pop());
 }
 
-fn assert_proves(translator: &Translator, translation: &Translation<'_>, slots: &[Option<Value>]) -> TranslationProof {
-    let proof = translator.finish(translation.root()).unwrap();
-    let (poseidon, keccak) = digests(slots);
-    let height = slots.len().ilog2() as u8;
-    assert_eq!(proof.statement, Statement { poseidon, keccak, height, base: 0 });
-    translator.verifier().verify(&proof).unwrap();
-    proof
+type World<'a> = (PublicParameters<&'a TranslationBackend>, Vector<MemoryStore>, BatchData);
+
+/// A tree of height 4 with leaves in its first and its last bucket, proven and updated.
+fn life(backend: &TranslationBackend) -> World<'_> {
+    // The largest canonical words are among the leaves.
+    let large = [-Goldilocks::ONE, Goldilocks::ZERO, Goldilocks::reduce(u64::from(u32::MAX)), -Goldilocks::ONE];
+    let mut vector = vector(4, &[(0, value(0)), (2, large), (13, value(13))]);
+    let pp = vc::r#gen(4, backend).unwrap();
+    let (proof, data) = vc::agg(&pp, &[], &vector).unwrap();
+    let wraps = usize::from(backend.wraps());
+    assert_eq!(
+        data.made,
+        2 + 3 + wraps,
+        "two buckets, the nodes above them, whose other children are empty, and the root"
+    );
+    check(backend, &vector, &proof);
+    if backend.profile() == Profile::Paper {
+        assert!(proof.bytes.len() < 120 << 10, "{} bytes", proof.bytes.len());
+    }
+
+    vector.apply(&[(13, Some(value(99))), (14, Some(value(14)))]).unwrap();
+    let (changed, data) = vc::upd_batch_proof(&pp, &data, &vector, &[13, 14], &[], &[]).unwrap();
+    assert_eq!(data.made, 1 + 2 + wraps, "one bucket and its path");
+    check(backend, &vector, &changed);
+    assert!(backend.verify(&NodeProof { bytes: proof.bytes.clone(), ..(*changed).clone() }).is_err());
+    (pp, vector, data)
 }
 
 #[test]
-fn a_tree_is_translated_updated_and_verified() {
-    life(Profile::Paper);
+fn a_tree_is_translated_updated_kept_and_attacked() {
+    let dir = cache();
+    let _ = std::fs::remove_dir_all(&dir);
+    let load = || TranslationBackend::load(app(), Profile::Paper, HeightClass::H27, Some(&dir)).unwrap();
+    let backend = load();
+    let world = life(&backend);
+    attacks(&backend, &world);
+    let (_, mut vector, data) = world;
+
+    // From the cache, in no time, with the same keys; and what it proves is the same.
+    let start = Instant::now();
+    let again = load();
+    println!("circuits from the cache in {:?}", start.elapsed());
+    assert_eq!(again.keys(), backend.keys());
+    vector.apply(&[(0, None), (2, None)]).unwrap();
+    let (proof, data) = vc::upd_batch_proof(&vc::r#gen(4, &again).unwrap(), &data, &vector, &[0, 2], &[], &[]).unwrap();
+    assert_eq!(data.made, 2, "a bucket that is empty now is none: the root and the wrap");
+    check(&backend, &vector, &proof);
+    std::fs::remove_dir_all(&dir).unwrap();
 }
 
 #[test]
-#[ignore = "circuits of 2^15 and 2^16 rows: some minutes"]
+#[ignore = "circuits of 2^16 rows: some minutes"]
 fn so_it_is_without_a_wrap() {
-    life(Profile::Johnson);
-    life(Profile::Proven);
+    for profile in [Profile::Johnson, Profile::Proven] {
+        let backend = TranslationBackend::load(app(), profile, HeightClass::H40, None).unwrap();
+        let bits = backend.bits();
+        println!("{profile}: {bits:?}");
+        assert!(profile != Profile::Proven || bits.unique_decoding >= 100.0);
+        life(&backend);
+    }
 }
 
-fn life(profile: Profile) {
-    let translator = Translator::new(profile, BUCKET_HEIGHT).unwrap();
-    let mut slots: Vec<Option<Value>> = (0..8).map(|i| (i % 3 != 1).then(|| value(i))).collect();
-    // The largest canonical words, and an empty bucket's worth of zeros.
-    slots[2] = Some([-Goldilocks::ONE, Goldilocks::ZERO, Goldilocks::reduce(u64::from(u32::MAX)), -Goldilocks::ONE]);
-    let mut translation = Translation::new(&translator, slots.clone()).unwrap();
-    let first = assert_proves(&translator, &translation, &slots);
-    assert!(profile != Profile::Paper || first.bytes.len() < 120 << 10, "{} bytes", first.bytes.len());
+/// Keys are kept by their version: whoever changes the circuits raises [`CIRCUITS_VERSION`] with this snapshot.
+fn snapshot(backend: &TranslationBackend) {
+    let set = backend.keys().set;
+    let digests = [&set.bucket, &set.merge].map(|key| from_hash(&key.circuit_digest).to_string());
+    let rows = [backend.circuits().bucket.rows, backend.circuits().merge.rows];
+    insta::assert_snapshot!(format!(
+        "version {CIRCUITS_VERSION}\n{} {}\n{} {}",
+        rows[0], digests[0], rows[1], digests[1]
+    ));
+}
 
-    slots[5] = Some(value(77));
-    slots[4] = None;
-    assert_eq!(translation.update(&[(5, slots[5]), (4, None)]).unwrap(), 2);
-    let second = assert_proves(&translator, &translation, &slots);
-    assert_ne!(first.statement, second.statement);
+fn number(target: Target, x: u64) -> (Target, F) {
+    (target, F::from_canonical_u64(x))
+}
 
-    let verifier = translator.verifier();
-    let mut forged = second.clone();
-    forged.statement = first.statement;
-    assert!(matches!(verifier.verify(&forged), Err(TranslationError::Rejected(_))), "another tree's proof");
-    for byte in [0, 7, 31] {
-        let mut forged = second.clone();
-        forged.statement.keccak[byte] ^= 1;
-        assert!(verifier.verify(&forged).is_err(), "another Keccak root");
-    }
-    let mut forged = second.clone();
-    forged.statement.poseidon.0[3] += Goldilocks::ONE;
-    assert!(verifier.verify(&forged).is_err(), "another Poseidon root");
-    for height in [0, 2, 4, 41, 255] {
-        let forged = TranslationProof { statement: Statement { height, ..second.statement }, ..second.clone() };
-        assert!(verifier.verify(&forged).is_err(), "height {height}");
-    }
-    let forged = TranslationProof { statement: Statement { base: 4, ..second.statement }, ..second.clone() };
-    assert!(verifier.verify(&forged).is_err(), "a part for the whole");
-    for kind in [NodeKind::Bucket, NodeKind::Merge, NodeKind::Wrap].into_iter().filter(|k| *k != second.kind) {
-        assert!(verifier.verify(&TranslationProof { kind, ..second.clone() }).is_err(), "another circuit");
-    }
-    for length in [0, 1, second.bytes.len() - 1] {
-        let forged = TranslationProof { bytes: second.bytes[..length].to_vec(), ..second.clone() };
-        assert!(verifier.verify(&forged).is_err(), "{length} bytes");
-    }
+/// Provers of the root's merge who set wires. Its children are the merges at 0 and 8, each above a bucket and an empty one.
+fn attacks(backend: &TranslationBackend, (_, vector, data): &World<'_>) {
+    snapshot(backend);
+    let circuit = &backend.circuits().merge;
+    let targets: &NodeMerge = &circuit.targets;
+    let node = |height: u8, base: u64| {
+        let root = vector.node(height, base >> height).unwrap();
+        let statement = Statement { root, canonical: evergrove_primitives::Digest::ZERO, height, base };
+        (statement, backend.verifier().verified(&data.proofs[&(statement, NodeKind::Merge)]).unwrap())
+    };
+    let [(_, left), (_, right)] = [node(3, 0), node(3, 8)];
+    let (whole, _) = node(4, 0);
+    let key = &circuit.data.verifier_only;
+    let assign = |statement: &Statement, children: [Option<&PlonkyProof>; 2]| -> PartialWitness<F> {
+        targets.assign(statement, children.map(|c| c.map(|proof| Child { proof, is_bucket: false, key })), key).unwrap()
+    };
+    let complete = |forced: &[(Target, F)], honest| Assignment::complete(&circuit.data, forced, honest);
+    let both = || assign(&whole, [Some(&left), Some(&right)]);
+    assert_eq!(complete(&[], both()).violations(), Default::default());
 
-    assert_eq!(translation.update(&[(8, None)]), Err(TranslationError::Position { index: 8, slots: 8 }));
-    for found in [0, 2, 3, 6, 12] {
-        let error = Translation::new(&translator, vec![None; found]).err();
-        assert_eq!(error, Some(TranslationError::Slots { found, bucket_height: BUCKET_HEIGHT }));
+    // A child with leaves that is said to be empty; then with the Keccak digest of the real tree forced as well.
+    assert_refused(&complete(&[], assign(&whole, [Some(&left), None])), FEW);
+    let real = targets.keccak.iter().zip(&data.proofs[&(whole, NodeKind::Merge)].output);
+    let real: Vec<_> = real.map(|(t, x)| number(*t, x.as_u64())).collect();
+    assert_refused(&complete(&real, assign(&whole, [Some(&left), None])), FEW);
+    // Another digest of the Keccak tree above the real children, in one half.
+    let other = [(real[5].0, real[5].1 + F::ONE)];
+    assert_refused(&complete(&other, both()), 1);
+    // Siblings in the other order, and one of them twice.
+    assert_refused(&complete(&[], assign(&whole, [Some(&right), Some(&left)])), FEW + 4);
+    assert_refused(&complete(&[], assign(&whole, [Some(&left), Some(&left)])), FEW + 2);
+    // Another height than that of the children: the flags agree with it, the children do not.
+    let higher = Statement { height: 5, ..whole };
+    assert_refused(&complete(&[], assign(&higher, [Some(&left), Some(&right)])), 4);
+    // Another place.
+    let moved = Statement { base: 16, ..whole };
+    assert_refused(&complete(&[], assign(&moved, [Some(&left), Some(&right)])), 4);
+    let askew = Statement { base: 8, ..whole };
+    assert_refused(&complete(&[], assign(&askew, [Some(&left), Some(&right)])), 8);
+    // A height of 0: the flag for it is the circuit's one.
+    let none = Statement { height: 0, ..whole };
+    assert_refused_at_a_child(&complete(&[], assign(&none, [Some(&left), Some(&right)])));
+    assert_refused_at_a_child(&complete(&[number(targets.node.canonical[1], 7)], both()));
+}
+
+#[test]
+fn what_is_no_block_or_node_is_refused_before_it_is_proven() {
+    use evergrove_commit::batch::{Batch, Structure, Witness};
+    let rules = evergrove_commit::NativeBackend::tree(Profile::Paper, HeightClass::H27, BUCKET_HEIGHT);
+    let vector = vector(4, &[(0, value(0)), (13, value(13))]);
+    let batch = Batch::build_as(&vector, &[], Structure::Tree { block_height: BUCKET_HEIGHT }).unwrap();
+    let blocks: Vec<_> = batch.nodes().into_iter().filter(|n| n.kind() == NodeKind::Bucket).collect();
+    let Witness::Bucket(witness) = blocks[0].witness(&vector).unwrap() else { panic!("a block") };
+    rules.prove_bucket(&witness).unwrap();
+    let mut climbed = witness.clone();
+    climbed.statement = *batch.statement();
+    assert!(rules.prove_bucket(&climbed).unwrap_err().to_string().contains("does not climb"));
+    assert_eq!(DigestTranslation::from_parameters(&app().spec().parameters), Some(app()));
+    for bad in [&b""[..], b"\x02", b"\x00keccak-256", b"\x09keccak-256", b"\x02sha-256"] {
+        assert_eq!(DigestTranslation::from_parameters(bad), None);
     }
-    assert!(translator.prove_bucket(2, vec![None; 4]).is_err(), "a base within a bucket");
-    assert!(translator.prove_merge(translation.root(), translation.root()).is_err(), "no siblings");
 }

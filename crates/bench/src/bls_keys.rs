@@ -44,8 +44,8 @@ pub(crate) struct Args {
     /// Updates; the median counts.
     #[arg(long, default_value_t = 3)]
     repeat: usize,
-    /// log2 of the largest committee that one circuit really proves; up to 2^7 the times are computed from it.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(2..=7))]
+    /// log2 of the largest committee that one circuit really proves; up to 2^7 the times are computed from it. 1 for none.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=7))]
     measured_log: u8,
     /// Threads, all cores by default.
     #[arg(long)]
@@ -256,7 +256,7 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
     let claim = Claim { message: MESSAGE, signature: &signature, threshold: args.signers as u64 };
     let check: anyhow::Result<Vec<f64>> =
         (0..15).map(|_| Ok(timed(|| Ok(light_client::check(&output, &claim)?))?.1)).collect();
-    let (size, bits) = (backend.spec().size(), backend.keys().bits(backend.spec()));
+    let (size, bits) = (backend.spec().size(), backend.bits());
     Ok(Row {
         kernel: KERNEL,
         r#impl: "evergrove",
@@ -288,7 +288,7 @@ fn baselines(args: &Args, profile: Profile, threads: usize, update_s: f64) -> an
     const HEIGHT: u8 = 21;
     let class = HeightClass::of(HEIGHT).context("a height of 1 to 40")?;
     let mut out: Vec<Baseline> = Vec::new();
-    for height in 2..=7 {
+    for height in (2..=7).filter(|_| args.measured_log > 1) {
         let signers = 1 << height;
         let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
         let spec = |degree_bits| {

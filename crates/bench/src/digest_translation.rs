@@ -1,16 +1,22 @@
-//! `evergrove-bench digest-translation`: both digests of a tree proven, one leaf changed, the proof verified.
+//! `evergrove-bench digest-translation`: both digests of a table proven, one leaf changed, the proof verified; beside one circuit
+//! for the whole tree, which knows no updates.
+
+mod monolithic;
 
 use std::process::Command;
-use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use evergrove_apps::digest_translation::{BUCKET_HEIGHT, Translation, Translator};
+use evergrove_apps::digest_translation::{BUCKET_HEIGHT, DigestTranslation, TranslationBackend};
+use evergrove_commit::batch::Witness;
+use evergrove_commit::vc::{self, PublicParameters};
+use evergrove_commit::{MemoryStore, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::Profile;
 use evergrove_proof::tree::Value;
+use evergrove_proof::{HeightClass, Profile};
 use serde::Serialize;
 
 use crate::memory;
+use crate::reckle::timed;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -32,6 +38,13 @@ pub(crate) struct Args {
     /// Workers of the projection to 2^23 leaves, each like this machine.
     #[arg(long, default_value_t = 192)]
     workers: u64,
+    /// Height of the greatest tree that one circuit really proves, each in a process of its own; up to 7 the times are computed
+    /// from it. 1 for none.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=7))]
+    measured_height: u8,
+    /// Measure one circuit for a tree of this height, and nothing else.
+    #[arg(long, hide = true, requires = "profile")]
+    monolithic: Option<u8>,
     /// One JSON object per line.
     #[arg(long)]
     json: bool,
@@ -48,16 +61,20 @@ struct Row {
     threads: usize,
     /// Rows of the circuits before padding: bucket, merge.
     rows: [usize; 2],
+    bits_unique_decoding: f64,
+    bits_johnson: f64,
     setup_seconds: f64,
     /// All proofs, with the wrap where the profile has one.
     seconds: f64,
     ms_per_leaf: f64,
+    proofs: usize,
     /// Table and bucket; a merge; the wrap.
     bucket_seconds: f64,
     merge_seconds: Option<f64>,
     wrap_seconds: f64,
     /// One leaf changed, with the wrap.
     update_seconds: f64,
+    update_proofs: usize,
     verify_ms: f64,
     proof_bytes: usize,
     peak_bytes: u64,
@@ -65,6 +82,8 @@ struct Row {
     projected_workers: u64,
     projected_seconds: f64,
 }
+
+const KERNEL: &str = "digest-translation";
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let Some(profile) = args.profile else {
@@ -75,18 +94,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
         return Ok(());
     };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads).build()?;
-    pool.install(|| measure(args, profile))
+    rayon::ThreadPoolBuilder::new().num_threads(args.threads).build_global()?;
+    if let Some(height) = args.monolithic {
+        return monolithic::measure(profile, height, args.repeat);
+    }
+    let row = measure(args, profile)?;
+    print(&row, args.json)?;
+    for baseline in monolithic::rows(profile, args.measured_height, args.threads, args.repeat, row.update_seconds)? {
+        baseline.print(args.json)?;
+    }
+    Ok(())
 }
 
 fn value(i: u64) -> Value {
     core::array::from_fn(|k| Goldilocks::reduce((i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(k as u32)))
-}
-
-fn timed<T>(f: impl FnOnce() -> T) -> (f64, T) {
-    let start = Instant::now();
-    let out = f();
-    (start.elapsed().as_secs_f64(), out)
 }
 
 fn median(mut seconds: Vec<f64>) -> Option<f64> {
@@ -94,78 +115,90 @@ fn median(mut seconds: Vec<f64>) -> Option<f64> {
     seconds.get(seconds.len() / 2).copied()
 }
 
-fn measure(args: &Args, profile: Profile) -> anyhow::Result<()> {
+fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
+    let app = DigestTranslation::with_buckets(args.bucket_height).context("--bucket-height: from 1 to 8")?;
     ensure!(args.log_size >= args.bucket_height, "a bucket has 2^{} leaves", args.bucket_height);
-    let (setup_seconds, translator) = timed(|| Translator::new(profile, args.bucket_height));
-    let translator = translator?;
-    let leaves = 1usize << args.log_size;
-    let slots: Vec<Option<Value>> = (0..leaves as u64).map(|i| Some(value(i))).collect();
-    let bucket = || translator.prove_bucket(0, slots[..1 << args.bucket_height].to_vec());
-    // The first proof makes the prover's tables.
-    bucket()?;
-    let (bucket_seconds, node) = timed(bucket);
-    let node = node?;
-    if args.log_size > args.bucket_height {
-        let next = translator.prove_bucket(
-            1 << args.bucket_height,
-            slots[1 << args.bucket_height..][..1 << args.bucket_height].to_vec(),
-        )?;
-        translator.prove_merge(&node, &next)?;
-    }
-    let (prove_seconds, translation) = timed(|| Translation::new(&translator, slots.clone()));
-    let mut translation = translation?;
-    translator.finish(translation.root())?;
-    let (wrap_seconds, proof) = timed(|| translator.finish(translation.root()));
-    let proof = proof?;
-    let mut updates = Vec::new();
-    for i in 0..args.repeat as u64 {
-        let index = (i * 0x9e37) % leaves as u64;
-        let (seconds, done) = timed(|| {
-            translation.update(&[(index, Some(value(index + 99)))])?;
-            translator.finish(translation.root())
-        });
-        ensure!(done?.statement != proof.statement, "an update changes both digests");
+    let class = HeightClass::of(args.log_size).context("a height of 1 to 40")?;
+    let (backend, setup_seconds) = timed(|| Ok(TranslationBackend::load(app, profile, class, None)?))?;
+    let leaves = 1u64 << args.log_size;
+    let mut vector = Vector::new(args.log_size, MemoryStore::new())?;
+    vector.apply(&(0..leaves).map(|i| (i, Some(value(i)))).collect::<Vec<_>>())?;
+    let parameters: PublicParameters<&TranslationBackend> = vc::r#gen(args.log_size, &backend)?;
+
+    // The first proofs make the provers' tables.
+    let mut small = Vector::new(args.bucket_height + 1, MemoryStore::new())?;
+    small.apply(&(0..2 << args.bucket_height).map(|i| (i, Some(value(i)))).collect::<Vec<_>>())?;
+    vc::agg(&vc::r#gen(small.height(), &backend)?, &[], &small)?;
+    let ((_, mut data), all_seconds) = timed(|| Ok(vc::agg(&parameters, &[], &vector)?))?;
+    let proofs = data.made;
+    let cost = data.batch.cost(backend.wraps());
+
+    let nodes = data.batch.nodes();
+    let Witness::Bucket(witness) = nodes[0].witness(&vector)? else { anyhow::bail!("the first node is a bucket") };
+    let (_, bucket_seconds) = timed(|| Ok(backend.prove_bucket(&witness)?))?;
+    let wrap_seconds = match backend.wraps() {
+        true => {
+            let root = data.batch.root();
+            let proof = data.proofs[&(root.statement, root.kind())].clone();
+            timed(|| Ok(backend.prove_wrap(&proof)?))?.1
+        }
+        false => 0.0,
+    };
+    let merge_seconds = (all_seconds - wrap_seconds - cost.buckets as f64 * bucket_seconds) / cost.merges.max(1) as f64;
+    let merge_seconds = (cost.merges > 0).then_some(merge_seconds);
+
+    let (mut updates, mut update_proofs, mut last) = (Vec::new(), 0, None);
+    for i in 0..args.repeat.max(1) as u64 {
+        let index = (i * 0x9e37) % leaves;
+        vector.apply(&[(index, Some(value(index + leaves)))])?;
+        let ((proof, next), seconds) =
+            timed(|| Ok(vc::upd_batch_proof(&parameters, &data, &vector, &[index], &[], &[])?))?;
+        (data, update_proofs) = (next, update_proofs.max(data.made));
         updates.push(seconds);
+        last = Some(proof);
     }
-    let mut verifications = Vec::new();
-    for _ in 0..args.repeat.max(3) {
-        let (seconds, verdict) = timed(|| translator.verifier().verify(&proof));
-        verdict?;
-        verifications.push(seconds);
-    }
-    let buckets = leaves >> args.bucket_height;
-    let merges = buckets - 1;
-    let merge_seconds = (merges > 0).then(|| (prove_seconds - buckets as f64 * bucket_seconds) / merges as f64);
-    let seconds = prove_seconds + wrap_seconds;
+    let last = last.context("an update")?;
+    ensure!(last.statement.root == vector.root()?, "the proof is of another table");
+    let verifications: anyhow::Result<Vec<f64>> =
+        (0..args.repeat.max(9)).map(|_| Ok(timed(|| Ok(backend.verify(&last)?))?.1)).collect();
+
+    let bits = backend.bits();
     let large = (1u64 << 23) >> args.bucket_height;
     let rounds = large.div_ceil(args.workers) as f64;
     let merge = merge_seconds.unwrap_or(bucket_seconds);
-    let row = Row {
-        kernel: "digest-translation",
+    Ok(Row {
+        kernel: KERNEL,
         r#impl: "evergrove",
         profile: profile.name(),
-        size: leaves,
+        size: leaves as usize,
         bucket_height: args.bucket_height,
         threads: args.threads,
-        rows: [translator.circuits().bucket.rows, translator.circuits().merge.rows],
+        rows: [backend.circuits().bucket.rows, backend.circuits().merge.rows],
+        bits_unique_decoding: bits.unique_decoding,
+        bits_johnson: bits.johnson,
         setup_seconds,
-        seconds,
-        ms_per_leaf: seconds * 1e3 / leaves as f64,
+        seconds: all_seconds,
+        ms_per_leaf: all_seconds * 1e3 / leaves as f64,
+        proofs,
         bucket_seconds,
         merge_seconds,
         wrap_seconds,
         update_seconds: median(updates).context("an update")?,
-        verify_ms: median(verifications).context("a verification")? * 1e3,
-        proof_bytes: proof.bytes.len(),
+        update_proofs,
+        verify_ms: median(verifications?).context("a verification")? * 1e3,
+        proof_bytes: last.bytes.len(),
         peak_bytes: memory::resident().1,
         projected_workers: args.workers,
         projected_seconds: rounds * (bucket_seconds + merge) + f64::from(large.ilog2()) * merge + wrap_seconds,
-    };
-    if args.json {
-        println!("{}", serde_json::to_string(&row)?);
+    })
+}
+
+fn print(row: &Row, json: bool) -> anyhow::Result<()> {
+    if json {
+        println!("{}", serde_json::to_string(row)?);
         return Ok(());
     }
-    let Row { profile, size, ms_per_leaf, update_seconds, verify_ms, proof_bytes, .. } = &row;
+    let Row { profile, size, ms_per_leaf, update_seconds, verify_ms, proof_bytes, .. } = row;
     println!(
         "{profile:8} {size} leaves: {:.1} s, {ms_per_leaf:.1} ms a leaf; update {update_seconds:.2} s; verify {verify_ms:.1} ms; {proof_bytes} bytes",
         row.seconds

@@ -1,36 +1,124 @@
 //! Verifiers of proofs of applications' outputs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::Result;
-use evergrove::{BackendSpec, Backends};
-use evergrove_apps::MapReduce;
-use evergrove_apps::family::{AppKeys, AppVerifier, FamilySpec};
+use evergrove::{BackendSpec, Backends, Verified, verify};
+use evergrove_apps::catalog::Application;
+use evergrove_apps::family::AppVerifier;
 use evergrove_commit::{NodeProof, RecursionBackend};
+use evergrove_primitives::Goldilocks;
 use evergrove_proof::soundness::SoundnessBits;
-use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
+use evergrove_proof::tree::Value;
+use evergrove_proof::{BatchProof, Commitment, HeightClass, Policy, Profile, Scheme};
 use evergrove_recursion::backend_id;
 
-use crate::backends::VerifierOnly;
+use crate::args::parse_profile;
+use crate::backends::{self, VerifierOnly};
+use crate::commands::verify::MAX_SUCCINCT_BYTES;
 use crate::exit::Mistake;
+use crate::report::{Report, seconds};
+use crate::{files, proving};
+
+/// What every verification of an application's proof takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct VerifyArgs {
+    /// The proof
+    #[arg(long, value_name = "FILE")]
+    proof: PathBuf,
+    /// Commitment of the table, like evergrove1:27:0123..
+    #[arg(long, value_name = "COMMITMENT")]
+    pub(crate) root: Commitment,
+    /// Accept proofs of this profile too: johnson or paper. Repeat for both
+    #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
+    allow_profile: Vec<Profile>,
+    /// Directory in which keys are kept from run to run, trusted like this program [default: $EVERGROVE_KEYS, or
+    /// evergrove/keys in the user's cache directory]
+    #[arg(long, value_name = "DIR")]
+    keys: Option<PathBuf>,
+}
+
+/// A proof of an application's output that has been accepted.
+pub(crate) struct Accepted {
+    /// What it shows.
+    pub(crate) verified: Verified,
+    /// The output.
+    pub(crate) output: Vec<Goldilocks>,
+    bits: SoundnessBits,
+    proof_bytes: usize,
+    start: Instant,
+}
+
+impl VerifyArgs {
+    /// Verifies the proof as one of this application in this scheme; `wanted` says in words what the proof should be of. Keys
+    /// come from the directory or from circuits that are built here, before the clock starts.
+    ///
+    /// # Errors
+    /// A refusal with its reason, and when the file can not be read.
+    pub(crate) fn verify(
+        &self,
+        app: &Application,
+        scheme: Scheme,
+        leaves: Option<&[(u64, Value)]>,
+        wanted: &str,
+    ) -> Result<Accepted> {
+        let policy = self.allow_profile.iter().fold(Policy::default(), |p, profile| p.allow_profile(*profile));
+        let policy = policy.allow_app(app.id(), scheme);
+        let bytes = files::read(&self.proof, MAX_SUCCINCT_BYTES, "check the path: no proof is that long")?;
+        let refused =
+            |message: String| Mistake::refused(message, format!("ask for a proof of {wanted} at this commitment"));
+        let claimed = BatchProof::decode(&bytes).map_err(|e| refused(format!("not a proof file: {e}")))?;
+        // What the file claims decides which keys are built; whether it is accepted, the policy alone.
+        policy.check(&claimed, &self.root).map_err(|e| refused(format!("refused by the policy: {e}")))?;
+        if claimed.scheme != scheme.name() {
+            return Err(refused(format!("the proof is of the scheme {}, not {scheme}", claimed.scheme)));
+        }
+        let class = HeightClass::of(self.root.height).unwrap_or(HeightClass::H40);
+        let keys = backends::keys_dir(self.keys.as_deref());
+        let mut backends = Backends::new();
+        let bits = add_verifier(&mut backends, app, scheme, claimed.profile, class, keys.as_deref())?;
+
+        let start = Instant::now();
+        let verified = verify(&bytes, &self.root, leaves, &policy, &backends)?;
+        let output = verified.app.as_ref().filter(|a| a.app == app.id() && verified.scheme == scheme);
+        let output = output.map(|a| a.output.clone());
+        let output = output.ok_or_else(|| refused(format!("the proof states nothing about {wanted}")))?;
+        Ok(Accepted { verified, output, bits, proof_bytes: bytes.len(), start })
+    }
+}
+
+impl Accepted {
+    /// Adds how the proof was verified to a report: the last fields of all of them.
+    pub(crate) fn add_to(&self, report: &mut Report) {
+        let elapsed = self.start.elapsed().as_secs_f64();
+        report.hidden("application", self.verified.app.as_ref().map(|a| a.app.to_string()));
+        report.hidden("scheme", self.verified.scheme.name());
+        report.add("profile", self.verified.profile.name());
+        report.hidden("proof_kind", self.verified.kind.name());
+        report.hidden("proof_bytes", self.proof_bytes);
+        report.add_as("seconds", elapsed, seconds(elapsed));
+        proving::add_soundness(report, self.bits);
+    }
+}
 
 /// Adds the verifier of an application's proofs to `backends`, with keys from `keys` or from circuits that are built here.
 /// Gives the bits of its proofs.
 ///
 /// # Errors
 /// When the application has no circuits in this scheme.
-pub(crate) fn add_verifier(
+fn add_verifier(
     backends: &mut Backends,
-    app: Arc<dyn MapReduce>,
+    app: &Application,
     scheme: Scheme,
     profile: Profile,
     class: HeightClass,
     keys: Option<&Path>,
 ) -> Result<SoundnessBits> {
-    let keys = AppKeys::load(&app, scheme, profile, class, keys);
+    let keys = app.keys(scheme, profile, class, keys);
     let keys = keys.map_err(|e| Mistake::usage(e.to_string(), "ask for less at a time"))?;
-    let bits = keys.bits(&FamilySpec::new(app.clone(), scheme, profile, class, keys.size));
+    let bits = app.bits(scheme, profile, &keys);
     let spec = BackendSpec {
         scheme,
         id: backend_id(),
@@ -38,11 +126,11 @@ pub(crate) fn add_verifier(
         class,
         capacity: keys.size.capacity,
         wraps: profile.wrap().is_some(),
-        app: Some(AppSpec { name: app.name().into(), parameters: app.parameters() }),
+        app: Some(app.spec()),
     };
-    let known = spec.clone();
+    let (known, output_len) = (spec.clone(), app.output_len());
     backends.register(spec, move || {
-        let verifier = AppVerifier::new(&keys.set, app.output_len());
+        let verifier = AppVerifier::new(&keys.set, output_len);
         let verify = move |p: &NodeProof| verifier.verify(p);
         Ok(Arc::new(VerifierOnly::new(known.clone(), keys.set.digest(), verify)) as Arc<dyn RecursionBackend>)
     });

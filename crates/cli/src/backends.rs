@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use evergrove::{BackendSpec, Backends, BatchStatus, NodeCosts, Store};
-use evergrove_apps::family::{AppBackend, AppKeys, Size};
-use evergrove_apps::{MapReduce, catalog};
+use evergrove_apps::catalog::{self, Application};
+use evergrove_apps::family::Size;
 use evergrove_commit::{
     BackendError, BackendId, BucketWitness, MergeWitness, NativeBackend, NodeProof, RecursionBackend,
 };
@@ -109,12 +109,11 @@ pub(crate) fn add_apps(
     for batch in store.batches()? {
         let Some(known) = &batch.app else { continue };
         let app = catalog::make(known)?;
-        if batch.class == class {
-            add_app(backends, spec_of(&batch), app, keys, prover, trace);
-        } else {
-            let (spec, _) = app_spec(&app, batch.scheme, batch.profile, class, keys)?;
-            add_app(backends, spec, app, keys, prover, trace);
-        }
+        let spec = match batch.class == class {
+            true => spec_of(&batch),
+            false => app_spec(&app, batch.scheme, batch.profile, class, keys)?.0,
+        };
+        add_app(backends, spec, app, keys, prover, trace);
     }
     Ok(())
 }
@@ -125,42 +124,29 @@ pub(crate) fn add_apps(
 /// # Errors
 /// When the application has no circuits in this scheme.
 pub(crate) fn app_spec(
-    app: &Arc<dyn MapReduce>,
+    app: &Application,
     scheme: Scheme,
     profile: Profile,
     class: HeightClass,
     keys: Option<&Path>,
 ) -> Result<(BackendSpec, Size), anyhow::Error> {
-    let kept = keys.and_then(|d| AppKeys::kept(d, &app.id(), scheme, profile, class)).map(|k| k.size);
-    let size = match kept {
-        Some(size) => size,
-        None => Size::of(app, scheme, profile, class)?.0,
-    };
-    let known = AppSpec { name: app.name().into(), parameters: app.parameters() };
-    let wraps = profile.wrap().is_some();
-    let (id, capacity) = (backend_id(), size.capacity);
-    Ok((BackendSpec { scheme, id, profile, class, capacity, wraps, app: Some(known) }, size))
+    let size = app.size(scheme, profile, class, keys)?;
+    let (id, capacity, wraps) = (backend_id(), size.capacity, profile.wrap().is_some());
+    Ok((BackendSpec { scheme, id, profile, class, capacity, wraps, app: Some(app.spec()) }, size))
 }
 
 /// Adds the backend of an application, which is made when it is first needed.
 pub(crate) fn add_app(
     backends: &mut Backends,
     spec: BackendSpec,
-    app: Arc<dyn MapReduce>,
+    app: Application,
     keys: Option<&Path>,
     prover: ProverKind,
     trace: Option<&Trace>,
 ) {
     let (scheme, profile, class) = (spec.scheme, spec.profile, spec.class);
     let (keys, observer) = (keys.map(Path::to_path_buf), observer(trace));
-    backends.register(spec, move || {
-        let backend = AppBackend::load(app.clone(), scheme, profile, class, keys.as_deref())?.with_prover(prover);
-        let backend = match &observer {
-            Some(observer) => backend.with_observer(observer),
-            None => backend,
-        };
-        Ok(Arc::new(backend) as Arc<dyn RecursionBackend>)
-    });
+    backends.register(spec, move || app.backend(scheme, profile, class, keys.as_deref(), prover, observer.as_ref()));
 }
 
 /// The backend of a batch, as it was defined.
@@ -229,6 +215,23 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
             concurrent_bytes: 16 << 20,
         };
     }
+    if spec.scheme == Scheme::Tree {
+        // Digest translation: circuits of 2^15 or 2^16 rows, and the table of a bucket.
+        let (node, table, wrap, memory) = match spec.profile {
+            Profile::Paper => (0.95, 0.5, 0.2, 3 << 30),
+            Profile::Johnson => (2.1, 0.6, 0.0, 6 << 30),
+            Profile::Proven => (2.2, 0.8, 0.0, 6 << 30),
+        };
+        return NodeCosts {
+            setup_seconds: 10.0 * node,
+            bucket_seconds: node + table,
+            merge_seconds: node,
+            wrap_seconds: wrap,
+            memory_bytes: memory,
+            concurrent_bytes: memory / 2,
+            task_seconds: 0.0,
+        };
+    }
     if spec.scheme == Scheme::RecklePaper {
         // A block takes little, a level what a merge takes; every level has a circuit of its own.
         let levels = f64::from(spec.class.height_max()) - f64::from(Scheme::BLOCK_HEIGHT);
@@ -278,9 +281,13 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
     }
 }
 
-/// [`costs`] of an application's circuits, which may have more rows than the profile's: time and memory grow with them.
+/// [`costs`] of an application's circuits, which may have more rows than the profile's: time and memory grow with them. Those of
+/// digest translation are known.
 pub(crate) fn app_costs(spec: &BackendSpec, size: Size) -> NodeCosts {
     let costs = costs(spec);
+    if spec.scheme == Scheme::Tree {
+        return costs;
+    }
     let more = size.degree_bits.saturating_sub(spec.profile.recursion().degree_bits.into());
     let factor = (1u64 << more) as f64;
     NodeCosts {

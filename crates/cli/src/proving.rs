@@ -146,7 +146,7 @@ pub(crate) fn write_trace(report: &mut Report, args: &ProvingArgs, trace: Option
 fn nouns(scheme: Scheme) -> [&'static str; 2] {
     match scheme {
         Scheme::Evergrove | Scheme::Selected | Scheme::Complete => ["bucket", "merge"],
-        Scheme::RecklePaper => ["block", "level"],
+        Scheme::RecklePaper | Scheme::Tree => ["block", "level"],
     }
 }
 
@@ -157,9 +157,9 @@ pub(crate) fn add_batch(report: &mut Report, batch: &BatchReport, proof_seconds:
     report.add("epoch", batch.epoch);
     report.add("commitment", batch.commitment.to_string());
     report.add("members", batch.members);
-    match batch.backend.scheme {
-        Scheme::Complete => report.hidden("canonical_digest", Value::Null),
-        _ => report.add("canonical_digest", batch.canonical.to_string()),
+    match batch.backend.scheme.is_complete() {
+        true => report.hidden("canonical_digest", Value::Null),
+        false => report.add("canonical_digest", batch.canonical.to_string()),
     }
     add_scheme(report, batch.backend.scheme);
     report.add("backend", batch.backend.id.name.clone());

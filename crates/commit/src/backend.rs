@@ -28,7 +28,7 @@ pub struct LeafWitness {
     /// The slot's value.
     pub value: Value,
     /// Siblings on the path from the leaf to the bucket's root, bottom up: `statement.height` of them, and none where the
-    /// bucket has the whole block ([`Structure::Complete`]).
+    /// bucket has the whole block ([`Structure::is_complete`]).
     pub siblings: Vec<Digest>,
     /// What opens the value for an application; else empty.
     pub opening: Vec<Goldilocks>,
@@ -64,14 +64,14 @@ pub struct BlockWitness {
     pub members: Vec<bool>,
 }
 
-/// All that the proof of a level of [`Structure::Levels`] needs beside its children.
+/// All that the proof of a level of [`Structure::Levels`] or [`Structure::Tree`] needs beside its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelWitness {
     /// The statement to prove.
     pub statement: Statement,
     /// C of the left and the right child, each of height `statement.height - 1`.
     pub roots: [Digest; 2],
-    /// d of the children; `None` where a child has no member, and hence no proof.
+    /// d of the children, 0 over all rows; `None` where a child has no member, and hence no proof.
     pub canonicals: [Option<Digest>; 2],
 }
 
@@ -120,9 +120,9 @@ pub trait RecursionBackend: Send + Sync {
     fn key_digest(&self) -> Digest {
         Digest::ZERO
     }
-    /// Proves a bucket. Not of the paper's scheme.
+    /// Proves a bucket, or a block of all its leaves. Not of the paper's scheme.
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError>;
-    /// Proves the node above two children, each a bucket or a merge. Not of the paper's scheme.
+    /// Proves the node above two children, each a bucket or a merge. Not where [`Self::prove_level`] does.
     fn prove_merge(
         &self,
         left: &NodeProof,
@@ -134,7 +134,7 @@ pub trait RecursionBackend: Send + Sync {
         Err(BackendError::foreign_node(self.scheme(), "block"))
     }
     /// Proves a node above one or two children, each a block or a level; `None` where a child has no member. Only of the
-    /// paper's scheme.
+    /// paper's scheme and of [`Scheme::Tree`].
     fn prove_level(&self, _: [Option<&NodeProof>; 2], _: &LevelWitness) -> Result<NodeProof, BackendError> {
         Err(BackendError::foreign_node(self.scheme(), "level"))
     }

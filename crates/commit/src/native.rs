@@ -53,6 +53,15 @@ impl NativeBackend {
         Self { capacity: 1 << block_height, scheme: Scheme::Complete, ..Self::new(profile, class) }
     }
 
+    /// The backend that stands for the circuits of [`Scheme::Tree`] with blocks of 2^`block_height` slots, without an
+    /// application.
+    ///
+    /// # Panics
+    /// If `block_height` is above 20.
+    pub fn tree(profile: Profile, class: HeightClass, block_height: u8) -> Self {
+        Self { scheme: Scheme::Tree, ..Self::complete(profile, class, block_height) }
+    }
+
     /// The same with buckets of at most `capacity` leaves.
     ///
     /// # Panics
@@ -73,8 +82,8 @@ impl NativeBackend {
         let mut r = Reader(bytes);
         let statement = match kind {
             NodeKind::Bucket if self.scheme == Scheme::RecklePaper => self.block(&mut r),
-            NodeKind::Merge if self.scheme == Scheme::RecklePaper => self.level(&mut r, depth),
-            NodeKind::Bucket if self.scheme == Scheme::Complete => self.block_of(&mut r),
+            NodeKind::Merge if self.has_levels() => self.level(&mut r, depth),
+            NodeKind::Bucket if self.scheme.is_complete() => self.block_of(&mut r),
             NodeKind::Bucket => self.bucket_statement(&r.leaves()?),
             NodeKind::Merge => {
                 let depth = depth.checked_sub(1).ok_or("merges nest deeper than the tree is high")?;
@@ -92,6 +101,11 @@ impl NativeBackend {
             return Err(format!("{} bytes follow the proof", r.0.len()));
         }
         Ok(statement)
+    }
+
+    /// True where merges are [`RecursionBackend::prove_level`]'s.
+    fn has_levels(&self) -> bool {
+        matches!(self.scheme, Scheme::RecklePaper | Scheme::Tree)
     }
 
     fn execute_child(&self, kind: NodeKind, bytes: &[u8], depth: u8) -> Result<Statement, String> {
@@ -247,13 +261,13 @@ impl RecursionBackend for NativeBackend {
         children: [Option<&NodeProof>; 2],
         witness: &LevelWitness,
     ) -> Result<NodeProof, BackendError> {
-        self.prove_paper_level(children, witness)
+        self.prove_node(children, witness)
     }
 
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
         match self.scheme {
             Scheme::RecklePaper => return Err(BackendError::foreign_node(self.scheme, "bucket")),
-            Scheme::Complete => return self.prove_filled(witness),
+            Scheme::Complete | Scheme::Tree => return self.prove_filled(witness),
             Scheme::Evergrove | Scheme::Selected => {}
         }
         let made = self.bucket_statement(&witness.leaves).map_err(BackendError::Witness)?;
@@ -273,7 +287,7 @@ impl RecursionBackend for NativeBackend {
         right: &NodeProof,
         witness: &MergeWitness,
     ) -> Result<NodeProof, BackendError> {
-        if self.scheme == Scheme::RecklePaper {
+        if self.has_levels() {
             return Err(BackendError::foreign_node(self.scheme, "merge"));
         }
         self.check(left)?;

@@ -1,9 +1,11 @@
 //! Batches over all slots: their structure, their statements, and what the native backend refuses of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use evergrove_commit::batch::{Batch, Change, Input, NodeShape, Plan, Structure, Witness};
-use evergrove_commit::{MemoryStore, MergeWitness, NativeBackend, NodeKind, NodeProof, RecursionBackend, Vector};
+use evergrove_commit::{
+    LevelWitness, MemoryStore, MergeWitness, NativeBackend, NodeKind, NodeProof, RecursionBackend, Vector, vc,
+};
 use evergrove_primitives::Digest;
 use evergrove_proof::{HeightClass, Profile, Statement};
 use evergrove_testkit::commit::{Rng, value, vector};
@@ -124,6 +126,106 @@ fn what_is_not_all_of_a_node_is_refused() {
     let passed = MergeWitness { statement: *batch.statement(), siblings: [witness.siblings, over].concat() };
     let refused = backend().prove_merge(children[0], children[1], &passed).unwrap_err();
     assert!(refused.to_string().contains("not empty"), "{refused}");
+}
+
+fn tree() -> NativeBackend {
+    NativeBackend::tree(Profile::Proven, HeightClass::H27, K)
+}
+
+#[test]
+fn a_tree_has_every_node_that_is_not_empty() {
+    let structure = Structure::Tree { block_height: K };
+    for members in [vec![0, 3, 4, 130, 255], vec![77], vec![]] {
+        let vector = vector(8, members.iter().copied());
+        let batch = Batch::build_as(&vector, &[], structure).unwrap();
+        assert_eq!(batch.indices(), members);
+        let first = if members.is_empty() { vec![0] } else { members.clone() };
+        let at = |level: u8| first.iter().map(|i| i >> level).collect::<BTreeSet<_>>().len();
+        let cost = batch.cost(true);
+        let merges: usize = (K + 1..=8).map(at).sum();
+        assert_eq!((cost.buckets, cost.merges, cost.depth), (at(K), merges, usize::from(8 - K) + 2));
+        for node in batch.nodes() {
+            let Statement { root, canonical, height, base } = node.statement;
+            assert_eq!((root, canonical), (vector.node(height, base >> height).unwrap(), Digest::ZERO));
+        }
+        let pp = vc::r#gen(8, tree()).unwrap();
+        let (proof, data) = vc::agg(&pp, &[], &vector).unwrap();
+        assert_eq!((proof.statement, data.made), (*batch.statement(), cost.total() - 1));
+    }
+}
+
+#[test]
+fn updates_of_a_tree_reprove_one_path() {
+    let mut rng = Rng(6);
+    let mut vector = vector(10, (0..60).map(|i| i * 17));
+    let pp = vc::r#gen(10, tree()).unwrap();
+    let (_, mut data) = vc::agg(&pp, &[], &vector).unwrap();
+    let bound = Structure::Tree { block_height: K }.worst_case(10, Change::Value, false);
+    assert_eq!(bound, 9);
+    for round in 0..120 {
+        let slot = rng.below(1 << 10);
+        let filled = rng.below(3) > 0;
+        vector.apply(&[(slot, filled.then(|| value(rng.next_u64())))]).unwrap();
+        let (proof, next) = vc::upd_batch_proof(&pp, &data, &vector, &[slot], &[], &[]).unwrap();
+        assert_eq!(next.batch, Batch::build_as(&vector, &[], next.batch.structure()).unwrap(), "round {round}");
+        assert!(next.made <= bound, "round {round}: {} proofs, {bound} at most", next.made);
+        assert_eq!(proof.statement.root, vector.root().unwrap());
+        data = next;
+    }
+    vector.grow().unwrap();
+    let (_, grown) = vc::upd_batch_proof(&vc::r#gen(11, tree()).unwrap(), &data, &vector, &[], &[], &[]).unwrap();
+    assert_eq!(grown.made, 1);
+}
+
+#[test]
+fn nodes_of_a_tree_that_are_none_are_refused() {
+    let vector = vector(4, [0, 9, 14]);
+    let (_, data) = vc::agg(&vc::r#gen(4, tree()).unwrap(), &[], &vector).unwrap();
+    let at = |height, base| {
+        data.batch.nodes().into_iter().find(|n| (n.statement.height, n.statement.base) == (height, base))
+    };
+    let proof = |height, base| {
+        let node = at(height, base).unwrap();
+        data.proofs[&(node.statement, node.kind())].clone()
+    };
+    let witness = |height, base| match at(height, base).unwrap().witness(&vector).unwrap() {
+        Witness::Level(witness) => witness,
+        other => panic!("{other:?}"),
+    };
+    let backend = tree();
+    let refused = |children: [Option<&NodeProof>; 2], witness: &LevelWitness, what: &str| {
+        let refused = backend.prove_level(children, witness).unwrap_err().to_string();
+        assert!(refused.contains(what), "{refused}");
+    };
+    let (left, right) = (proof(2, 8), proof(2, 12));
+    backend.prove_level([Some(&left), Some(&right)], &witness(3, 8)).unwrap();
+    // A child left out, the two exchanged, and one above the other's sibling.
+    let mut alone = witness(3, 8);
+    alone.canonicals[1] = None;
+    refused([Some(&left), None], &alone, "not empty");
+    let mut swapped = witness(3, 8);
+    swapped.roots.swap(0, 1);
+    refused([Some(&right), Some(&left)], &swapped, "is not child 0");
+    let first = proof(2, 0);
+    let mut mixed = witness(3, 8);
+    mixed.roots[0] = first.statement.root;
+    refused([Some(&first), Some(&right)], &mixed, "is not child 1");
+    refused([None, None], &LevelWitness { canonicals: [None; 2], ..alone }, "without a child");
+    let merge = MergeWitness { statement: witness(3, 8).statement, siblings: vec![] };
+    assert!(backend.prove_merge(&left, &right, &merge).is_err());
+    // Bytes of a tree, like those of the other scheme.
+    let mut rng = Rng(10);
+    let whole = proof(4, 0);
+    for _ in 0..1000 {
+        let mut bytes = whole.bytes.clone();
+        let at = rng.below(bytes.len() as u64) as usize;
+        match rng.below(3) {
+            0 => bytes.truncate(at),
+            1 => bytes[at] ^= 1 << rng.below(8),
+            _ => bytes.insert(at, rng.next_u64() as u8),
+        }
+        assert!(backend.verify(&NodeProof { bytes, ..(*whole).clone() }).is_err());
+    }
 }
 
 #[test]

@@ -43,6 +43,7 @@ fn applications_live_beside_batches_through_updates() {
     with_prover(&store, &backends, |prover| {
         prover.define("some", &members, &choice(Scheme::Selected)).expect("a new batch");
         prover.define("all", &[], &choice(Scheme::Complete)).expect("a new batch");
+        prover.define("tree", &[], &choice(Scheme::Tree)).expect("a new batch");
         prover.define("plain", &members, &common::choice(Profile::Paper)).expect("a new batch");
         let costs = |_: &evergrove::BackendSpec| evergrove::NodeCosts::default();
         let estimate = prover.estimate_prove("all", None, &costs).expect("a batch");
@@ -53,7 +54,11 @@ fn applications_live_beside_batches_through_updates() {
         assert_eq!((some.members, some.output.clone()), (6, expected(&store, &members)));
         // The plain batch has the same statements and proofs of its own.
         assert_eq!(prover.prove("plain").expect("proves").made, some.made);
-        for (name, scheme) in [("some", Scheme::Selected), ("all", Scheme::Complete)] {
+        // 5 blocks of 8 of the first 40 slots, and every node above them up to the vector's.
+        let tree = prover.prove("tree").expect("proves");
+        let height = store.commitment().expect("reads").height;
+        assert_eq!((tree.buckets, tree.merges), (5, 3 + 2 + 1 + usize::from(height - 6)));
+        for (name, scheme) in [("some", Scheme::Selected), ("all", Scheme::Complete), ("tree", Scheme::Tree)] {
             check(&store, name, scheme);
             assert_eq!(prover.prove(name).expect("is fresh").made, 0);
         }
@@ -80,6 +85,7 @@ fn applications_live_beside_batches_through_updates() {
             }
             check(&store, "some", Scheme::Selected);
             check(&store, "all", Scheme::Complete);
+            check(&store, "tree", Scheme::Tree);
         }
     });
     let report = store.doctor(&backends).expect("reads");
@@ -99,7 +105,8 @@ fn applications_live_beside_batches_through_updates() {
         [
             ("all", Scheme::Complete, Some(app()), filled),
             ("plain", Scheme::Evergrove, None, 5),
-            ("some", Scheme::Selected, Some(app()), 6)
+            ("some", Scheme::Selected, Some(app()), 6),
+            ("tree", Scheme::Tree, Some(app()), filled)
         ]
     );
     check(&store, "all", Scheme::Complete);
@@ -111,12 +118,15 @@ fn a_table_lower_than_a_block() {
     let backends = backends();
     let store = create(dir.path(), None, 0..3);
     with_prover(&store, &backends, |prover| {
-        prover.define("all", &[], &choice(Scheme::Complete)).expect("a new batch");
-        prover.prove("all").expect("proves");
-        let Structure::Complete { block_height } = Structure::of(Scheme::Complete, 8) else { panic!("blocks") };
-        assert_eq!(check(&store, "all", Scheme::Complete).statement.height, block_height);
+        for (name, scheme) in [("all", Scheme::Complete), ("tree", Scheme::Tree)] {
+            prover.define(name, &[], &choice(scheme)).expect("a new batch");
+            prover.prove(name).expect("proves");
+            let block_height = Structure::of(scheme, 8).capacity().ilog2() as u8;
+            assert_eq!(check(&store, name, scheme).statement.height, block_height);
+        }
         prover.update(&set(&[(0, 9)])).expect("updates");
         check(&store, "all", Scheme::Complete);
+        check(&store, "tree", Scheme::Tree);
     });
 }
 
@@ -137,9 +147,12 @@ fn what_an_application_can_not_be_asked_is_refused() {
             let refused = prover.update(&Changes { add, remove, ..Changes::default() }).expect_err("membership");
             assert!(matches!(refused, Error::AllRows(_)), "{refused}");
         }
+        prover.define("tree", &[], &choice(Scheme::Tree)).expect("a new batch");
         let clear = Changes { clear: (0..20).collect(), ..Changes::default() };
         prover.update(&clear).expect("an empty table has a proof too");
-        assert_eq!(check(&store, "all", Scheme::Complete).app.expect("an output").output, [Goldilocks::ZERO; 2]);
+        for (name, scheme) in [("all", Scheme::Complete), ("tree", Scheme::Tree)] {
+            assert_eq!(check(&store, name, scheme).app.expect("an output").output, [Goldilocks::ZERO; 2]);
+        }
         store.apply(&set(&[(3, 3)])).expect("filled again");
         prover.define("some", &[3], &choice(Scheme::Selected)).expect("a new batch");
         prover.refresh().expect("proves");

@@ -41,7 +41,7 @@ impl AppSpec {
 }
 
 /// What a proof states beside its statement: the output of an application over the statement's leaves, which are those of d
-/// in scheme [`Selected`](crate::Scheme::Selected) and all in [`Complete`](crate::Scheme::Complete).
+/// in scheme [`Selected`](crate::Scheme::Selected), and all where [`Scheme::is_complete`](crate::Scheme::is_complete).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppOutput {
     /// The application.

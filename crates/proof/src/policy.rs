@@ -206,7 +206,8 @@ impl Policy {
             return Err(PolicyError::Profile { found: profile, accepted: list(&self.profiles), bits });
         }
         let found = proof.app.as_ref().map(|a| &a.app);
-        let states_output = Scheme::ALL.into_iter().any(|s| s.has_app() && s.name() == proof.scheme);
+        let scheme = Scheme::ALL.into_iter().find(|s| s.name() == proof.scheme);
+        let states_output = scheme.is_some_and(Scheme::has_app);
         if found.is_some() != states_output {
             return Err(PolicyError::Output { scheme: proof.scheme.clone() });
         }
@@ -218,7 +219,7 @@ impl Policy {
             return Err(PolicyError::App { found: found.clone(), accepted });
         }
         let statement = &proof.statement;
-        let complete = proof.scheme == Scheme::Complete.name();
+        let complete = scheme.is_some_and(Scheme::is_complete);
         // The slots that a vector gets by growing are empty, and add nothing to what all leaves come to.
         let about = if complete { commitment.grown(statement.height) } else { *commitment };
         if statement.height != about.height {

@@ -21,11 +21,14 @@ pub enum Scheme {
     /// An application's output over **all** leaves: buckets of full subtrees, and a merge that passes over empty ones alone.
     /// There is no choice, and no canonical digest.
     Complete,
+    /// The root of another hash tree over **all** leaves, as an application's output: blocks of full subtrees, and a proof for
+    /// every node above them that is not empty, since the other tree has no climb. No canonical digest either.
+    Tree,
 }
 
 impl Scheme {
     /// All schemes.
-    pub const ALL: [Self; 4] = [Self::Evergrove, Self::RecklePaper, Self::Selected, Self::Complete];
+    pub const ALL: [Self; 5] = [Self::Evergrove, Self::RecklePaper, Self::Selected, Self::Complete, Self::Tree];
     /// The schemes of proofs without an application.
     pub const PLAIN: [Self; 2] = [Self::Evergrove, Self::RecklePaper];
 
@@ -39,12 +42,18 @@ impl Scheme {
             Self::RecklePaper => "reckle-paper",
             Self::Selected => "evergrove1-selected",
             Self::Complete => "evergrove1-complete",
+            Self::Tree => "evergrove1-tree",
         }
     }
 
     /// True when its proofs state the output of an application.
     pub const fn has_app(self) -> bool {
-        matches!(self, Self::Selected | Self::Complete)
+        matches!(self, Self::Selected) || self.is_complete()
+    }
+
+    /// True when its proofs are over all leaves: there is nothing to choose, and no canonical digest.
+    pub const fn is_complete(self) -> bool {
+        matches!(self, Self::Complete | Self::Tree)
     }
 }
 

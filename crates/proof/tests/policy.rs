@@ -109,6 +109,14 @@ fn applications_are_named_with_their_scheme() {
     let mut nameless = complete.clone();
     nameless.statement.canonical = Digest::ZERO;
     assert_eq!(check(&of_all, &nameless), Ok(()));
+    // Both schemes over all rows are alike, and accepted each by its own name.
+    let tree = BatchProof { scheme: Scheme::Tree.name().into(), ..nameless.clone() };
+    assert!(matches!(check(&of_all, &tree), Err(PolicyError::Scheme { .. })));
+    let of_trees = Policy::default().allow_app(AppId::new("tally", &[20]), Scheme::Tree);
+    assert_eq!(check(&of_trees, &tree), Ok(()));
+    assert!(matches!(check(&of_trees, &complete), Err(PolicyError::Scheme { .. })));
+    let named = BatchProof { scheme: Scheme::Tree.name().into(), ..complete };
+    assert!(matches!(check(&of_trees, &named), Err(PolicyError::Canonical(_))));
     let mut empty = proof;
     empty.statement.canonical = Digest::ZERO;
     assert!(matches!(check(&selected, &empty), Err(PolicyError::Empty)));

@@ -195,7 +195,7 @@ fn proof_files_survive_the_round_trip() {
 #[test]
 fn proof_files_of_applications_survive_and_are_checked() {
     let good = app_proof();
-    for scheme in ["evergrove1-selected", "evergrove1-complete"] {
+    for scheme in ["evergrove1-selected", "evergrove1-complete", "evergrove1-tree"] {
         let proof = BatchProof { scheme: scheme.into(), ..good.clone() };
         assert_eq!(BatchProof::decode(&proof.encode()).as_ref(), Ok(&proof));
     }

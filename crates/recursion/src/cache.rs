@@ -19,13 +19,11 @@ use plonky2::gates::gate::GateRef;
 use plonky2::hash::hash_types::RichField;
 use plonky2::iop::generator::WitnessGeneratorRef;
 use plonky2::plonk::circuit_data::{CircuitConfig, CircuitData, CommonCircuitData};
-use plonky2::util::serialization::{
-    DefaultGeneratorSerializer, GateSerializer, IoResult, WitnessGeneratorSerializer, Write,
-};
+use plonky2::util::serialization::{GateSerializer, IoResult, WitnessGeneratorSerializer, Write};
 
 use crate::backend::build;
 use crate::circuit::{C, CircuitSpec, D, F, WrapTargets, circuit_config};
-use crate::gates::Gates;
+use crate::gates::{Gates, GeneratorKind, Generators};
 use crate::keys::KeySet;
 use crate::setup::{Circuit, CircuitPair, PairSpec};
 
@@ -51,7 +49,7 @@ pub(crate) fn load_or_build(
     let circuits = build(profile, class, Some(pinned))?;
     if let Some(path) = path {
         // A cache that can not be written costs the next start some seconds and nothing else.
-        let _ = store(&path, &circuits);
+        let _ = store(&path, &spec, &circuits);
     }
     Ok(circuits)
 }
@@ -66,24 +64,25 @@ pub fn file(dir: &Path, profile: Profile, class: HeightClass) -> PathBuf {
 pub fn load<S: PairSpec>(path: &Path, spec: &S, wrap: Option<&CircuitConfig>, keys: &KeySet) -> Option<Circuits<S>> {
     let body = read(path)?;
     let mut rest = &body[..];
-    let mut section = || -> Option<CircuitData<F, C, D>> {
+    let own = spec.generators();
+    let mut section = |own| -> Option<CircuitData<F, C, D>> {
         let (len, tail) = rest.split_first_chunk::<8>()?;
         let (data, tail) = tail.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
         rest = tail;
-        circuit_from(data)
+        circuit_from(data, own)
     };
-    let pair = CircuitPair::describe(spec, &keys.node_common, keys.bucket.circuit_digest, section()?, section()?);
+    let (bucket, merge) = (section(own)?, section(own)?);
+    let pair = CircuitPair::describe(spec, &keys.node_common, keys.bucket.circuit_digest, bucket, merge);
     let wrap = match &keys.wrap {
         None => None,
-        Some(_) => Some(crate::setup::describe_wrap(keys, wrap?, section()?)),
+        Some(_) => Some(crate::setup::describe_wrap(keys, wrap?, section(&[])?)),
     };
     (KeySet::of(&pair, wrap.as_ref()) == *keys).then_some((pair, wrap))
 }
 
-/// A circuit from its serialization, `None` unless its halves agree.
-fn circuit_from(data: &[u8]) -> Option<CircuitData<F, C, D>> {
-    let generators = DefaultGeneratorSerializer::<C, D>::default();
-    let data = CircuitData::<F, C, D>::from_bytes(data, &Gates, &generators).ok()?;
+/// A circuit with generators of these kinds from its serialization, `None` unless its halves agree.
+fn circuit_from(data: &[u8], own: &'static [GeneratorKind]) -> Option<CircuitData<F, C, D>> {
+    let data = CircuitData::<F, C, D>::from_bytes(data, &Gates, &Generators::with(own)).ok()?;
     // The prover's half names its key too, and commits to the same constants.
     let (prover, key) = (&data.prover_only, &data.verifier_only);
     let consistent = prover.circuit_digest == key.circuit_digest
@@ -93,19 +92,22 @@ fn circuit_from(data: &[u8]) -> Option<CircuitData<F, C, D>> {
 
 /// A single circuit from its file, where it is intact.
 pub(crate) fn load_circuit(path: &Path) -> Option<CircuitData<F, C, D>> {
-    circuit_from(&read(path)?)
+    circuit_from(&read(path)?, &[])
 }
 
 /// Leaves a single circuit in a file. A cache that can not be written costs the next start its building and nothing else.
 pub(crate) fn store_circuit(path: &Path, data: &CircuitData<F, C, D>) {
-    if let Ok(bytes) = circuit_bytes(data) {
+    if let Ok(bytes) = circuit_bytes(data, &[]) {
         let _ = write(path, &bytes);
     }
 }
 
 /// Plonky2's serialization of a circuit.
-pub(crate) fn circuit_bytes(data: &CircuitData<F, C, D>) -> Result<Vec<u8>, BackendError> {
-    data.to_bytes(&Gates, &DefaultGeneratorSerializer::<C, D>::default())
+pub(crate) fn circuit_bytes(
+    data: &CircuitData<F, C, D>,
+    own: &'static [GeneratorKind],
+) -> Result<Vec<u8>, BackendError> {
+    data.to_bytes(&Gates, &Generators::with(own))
         .map_err(|_| BackendError::Internal("a gate or generator of the circuit has no serialization".into()))
 }
 
@@ -113,7 +115,7 @@ pub(crate) fn circuit_bytes(data: &CircuitData<F, C, D>) -> Result<Vec<u8>, Back
 pub(crate) fn circuit_size(data: &CircuitData<F, C, D>) -> Result<usize, BackendError> {
     let mut counter = Counter(0);
     counter
-        .write_circuit_data(data, &Gates, &DefaultGeneratorSerializer::<C, D>::default())
+        .write_circuit_data(data, &Gates, &Generators::with(&[]))
         .map_err(|_| BackendError::Internal("a gate or generator of the circuit has no serialization".into()))?;
     Ok(counter.0)
 }
@@ -155,11 +157,12 @@ impl Write for Counter {
 /// Leaves circuits in a file.
 ///
 /// # Errors
-/// Of the file, and when a gate or generator has no serialization among plonky2's own.
-pub fn store<S: PairSpec>(path: &Path, (pair, wrap): &Circuits<S>) -> std::io::Result<()> {
+/// Of the file, and when a gate or generator has no serialization: see [`PairSpec::generators`].
+pub fn store<S: PairSpec>(path: &Path, spec: &S, (pair, wrap): &Circuits<S>) -> std::io::Result<()> {
     let mut body = Vec::new();
-    for data in [&pair.bucket.data, &pair.merge.data].into_iter().chain(wrap.iter().map(|w| &w.data)) {
-        let bytes = circuit_bytes(data).map_err(std::io::Error::other)?;
+    let pair = [&pair.bucket.data, &pair.merge.data].map(|data| (data, spec.generators()));
+    for (data, own) in pair.into_iter().chain(wrap.iter().map(|w| (&w.data, &[][..]))) {
+        let bytes = circuit_bytes(data, own).map_err(std::io::Error::other)?;
         body.extend((bytes.len() as u64).to_le_bytes());
         body.extend(bytes);
     }

@@ -12,6 +12,7 @@ use plonky2::iop::witness::PartialWitness;
 use plonky2::plonk::circuit_data::{CircuitConfig, CircuitData, CommonCircuitData};
 
 use crate::circuit::{BucketTargets, Builder, C, CircuitSpec, D, F, MergeTargets, PlonkyProof, WrapTargets};
+use crate::gates::GeneratorKind;
 use crate::keys::KeySet;
 use crate::prover::{CircuitProver, ProverKind};
 
@@ -58,6 +59,10 @@ pub trait PairSpec {
     type Merge;
     /// The parameters of both.
     fn spec(&self) -> &CircuitSpec;
+    /// The generators of its own that the circuits have, for their serialization.
+    fn generators(&self) -> &'static [GeneratorKind] {
+        &[]
+    }
     /// Adds the bucket's constraints.
     fn bucket(&self, b: &mut Builder) -> Self::Bucket;
     /// Adds the merge's constraints. `common` describes both circuits.

@@ -199,7 +199,7 @@ fn split(b: &mut Builder, number: Target) -> [Target; 2] {
 
 /// The limbs of a number; of its low bits where it has more than 56.
 #[derive(Clone, Debug, Default)]
-struct SplitGenerator {
+pub(crate) struct SplitGenerator {
     number: Target,
     low: Target,
     high: Target,
@@ -237,7 +237,7 @@ fn set_element(out: &mut GeneratedValues<F>, limbs: &[Target], x: &Fq) -> anyhow
 
 /// x^2.
 #[derive(Clone, Debug, Default)]
-struct SquareGenerator {
+pub(crate) struct SquareGenerator {
     element: Vec<Target>,
     square: Vec<Target>,
 }
@@ -263,7 +263,7 @@ impl SimpleGenerator<F, D> for SquareGenerator {
 
 /// The witnesses of an [`Addition`].
 #[derive(Clone, Debug, Default)]
-struct AdditionGenerator {
+pub(crate) struct AdditionGenerator {
     operands: Vec<Target>,
     /// Slope, x and y.
     results: Vec<Target>,

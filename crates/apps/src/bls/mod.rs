@@ -14,6 +14,7 @@ mod point;
 pub mod table;
 
 pub use circuit::{Addition, PointTargets, ROWS_PER_ADDITION, rows_per_addition};
+pub(crate) use circuit::{AdditionGenerator, SplitGenerator, SquareGenerator};
 pub use point::{COMPRESSED_BYTES, KeyError, POINT_ELEMENTS, Point};
 
 use evergrove_primitives::Goldilocks;

@@ -4,8 +4,8 @@
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::keccak::{NODE_BYTES, keccak_256};
-use evergrove_proof::Profile;
 use evergrove_proof::tree::Value;
+use evergrove_proof::{HeightClass, Profile};
 use evergrove_recursion::assignment::{Assignment, assert_refused, assert_refused_at_a_child};
 use evergrove_recursion::circuit::{Builder, C, F, Poseidon};
 use evergrove_recursion::setup::PairSpec;
@@ -34,7 +34,7 @@ struct Attacked {
 
 impl Attacked {
     fn new() -> Self {
-        let mut shape = Shape::of(Profile::Paper, 1);
+        let mut shape = Shape::of(Profile::Paper, HeightClass::H40, 1);
         shape.stark.fri_config.num_query_rounds = 1;
         shape.stark.fri_config.proof_of_work_bits = 0;
         let mut b = Builder::new(shape.spec.config.clone());
@@ -83,7 +83,7 @@ fn attacks_on_the_bucket_are_refused() {
     let other = input([Some(value(1)), Some(value(3))]);
     let mut forged = input([Some(value(1)), Some(value(2))]);
     forged.set_digest(0, 1, tree::leaf_digest((1 << 33) + 1, Some(&value(3))));
-    forged.set_digest(1, 0, other.statement().keccak);
+    forged.set_digest(1, 0, other.keccak());
     assert_refused(&attacked.assignment(&forged, other.blocks(), forged.binding(), &[]), FEW);
 
     // A leaf hashed at another index.
@@ -102,7 +102,7 @@ fn attacks_on_the_bucket_are_refused() {
 
     // An empty slot of the Poseidon tree that the Keccak tree has a leaf in.
     let mut forged = input([Some(value(1)), None]);
-    forged.set_digest(1, 0, honest.statement().keccak);
+    forged.set_digest(1, 0, honest.keccak());
     assert_refused(&attacked.assignment(&forged, honest.blocks(), forged.binding(), &[]), FEW);
 
     // The table without a record, and with one too many.

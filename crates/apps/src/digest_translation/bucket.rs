@@ -13,7 +13,7 @@ use plonky2::iop::witness::{PartialWitness, WitnessWrite};
 use plonky2::plonk::config::Hasher;
 use starky::config::StarkConfig;
 
-use super::circuits::{Shape, Statement};
+use super::circuits::Shape;
 use super::keccak::KeccakTarget;
 use super::tree::{self, KeccakDigest};
 
@@ -70,7 +70,8 @@ impl BucketTargets {
         let mut records = Vec::new();
         let (null, null_keccak) = (constant(b, &null_digest(0)), constant_halves(b, &tree::leaf_digest(0, None)));
         let (mut roots, mut digests) = (Vec::new(), Vec::new());
-        let index_halves = [&bits[32..], &bits[..32]].map(|bits| reversed_bytes(b, bits));
+        let (low, high) = bits.split_at(bits.len().min(32));
+        let index_halves = [high, low].map(|bits| reversed_bytes(b, bits));
         let slots: Vec<SlotTargets> = (0..1u64 << shape.bucket_height)
             .map(|i| {
                 let active = b.add_virtual_bool_target_safe();
@@ -128,13 +129,12 @@ impl BucketTargets {
     /// Sets every free wire but the proof's.
     pub(super) fn assign(&self, input: &BucketInput, merge_key: HashOut<F>) -> anyhow::Result<PartialWitness<F>> {
         let mut pw = PartialWitness::new();
-        let statement = input.statement();
-        pw.set_target_arr(&self.node.root, &to_hash(&statement.poseidon).elements)?;
+        pw.set_target_arr(&self.node.root, &to_hash(&input.poseidon).elements)?;
         pw.set_target_arr(&self.node.canonical, &[F::ZERO; 4])?;
-        pw.set_target(self.node.height, F::from_canonical_u8(statement.height))?;
-        pw.set_target(self.node.base, F::from_canonical_u64(statement.base))?;
+        pw.set_target(self.node.height, F::from_canonical_u32(input.slots.len().ilog2()))?;
+        pw.set_target(self.node.base, F::from_canonical_u64(input.base))?;
         pw.set_hash_target(self.node.merge_key, merge_key)?;
-        pw.set_target_arr(&self.keccak, &halves(&statement.keccak))?;
+        pw.set_target_arr(&self.keccak, &halves(&input.keccak()))?;
         for ((targets, value), digest) in self.slots.iter().zip(&input.slots).zip(&input.levels[0]) {
             pw.set_bool_target(targets.active, value.is_some())?;
             pw.set_target_arr(&targets.value, &value_halves(value.as_ref()))?;
@@ -171,9 +171,9 @@ impl BucketInput {
         Self { base, poseidon: level[0], levels: tree::levels(base, &slots), slots }
     }
 
-    pub(super) fn statement(&self) -> Statement {
-        let keccak = self.levels[self.levels.len() - 1][0];
-        Statement { poseidon: self.poseidon, keccak, height: self.slots.len().ilog2() as u8, base: self.base }
+    /// K of the bucket.
+    pub(super) fn keccak(&self) -> KeccakDigest {
+        self.levels[self.levels.len() - 1][0]
     }
 
     /// The table's messages: those of leaves, then those of nodes.
@@ -242,8 +242,7 @@ fn constant_halves(b: &mut Builder, digest: &KeccakDigest) -> KeccakTarget {
 
 /// The halves of a digest.
 pub(super) fn halves(digest: &KeccakDigest) -> [F; DIGEST_HALVES] {
-    let chunks = digest.as_chunks::<4>().0;
-    core::array::from_fn(|i| F::from_canonical_u32(u32::from_le_bytes(chunks[i])))
+    tree::to_elements(digest).map(to_plonky)
 }
 
 /// The halves of a value, low ones first; of an empty slot zeros.

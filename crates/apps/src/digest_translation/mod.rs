@@ -4,30 +4,76 @@
 //! **Statement.** For (C, K, H): there are 2^H slots, each a value of four canonical words or empty, of which C is the
 //! Poseidon digest (`evergrove_proof::tree`) and K the Keccak digest ([`tree`]). All slots: nothing is left out.
 //!
-//! **How.** A [`Translator`] has the circuits of a profile. A bucket of 2^k slots hashes the Poseidon tree in its circuit, and
-//! the Keccak tree in a table of `evergrove_recursion::stark` that it verifies; a merge verifies two proofs and computes the one
-//! Keccak node above them itself. A [`Translation`] keeps the proofs of all nodes: a change makes one bucket and the merges above
-//! it anew.
+//! **How.** [`TranslationBackend`] proves the nodes of a batch over all rows in the scheme `Tree`, so that stores, plans and
+//! updates are those of every batch. A bucket of 2^k slots hashes the Poseidon tree in its circuit, and the Keccak tree in a
+//! table of `evergrove_recursion::stark` that it verifies; a merge verifies the proofs of its children that are not empty and
+//! computes the one Keccak node above them itself. K is the output.
 //!
 //! **Binding.** The table's records, a message and its digest each, are compared with the circuit's by a sum at a challenge
 //! that is drawn after the table's commitment and after a digest of everything that the circuit's records are made of.
 //!
 //! Not a [`crate::MapReduce`]: a tree of hashes has no neutral element and is not associative.
 
+mod backend;
 mod bucket;
 mod circuits;
 mod keccak;
 mod monolithic;
-mod prover;
-mod soundness;
+pub mod soundness;
 pub mod tree;
 
 #[cfg(test)]
 mod attacks;
 
+use evergrove_proof::AppSpec;
+
+pub use backend::TranslationBackend;
 pub use bucket::{BucketTargets, SlotTargets};
-pub use circuits::{BUCKET_HEIGHT, BUCKET_HEIGHTS, HEIGHT_MAX, NodeMerge, Shape, Statement};
+pub use circuits::{BUCKET_HEIGHT, BUCKET_HEIGHTS, NodeMerge, Shape};
 pub use keccak::KeccakTarget;
 pub use monolithic::Monolithic;
-pub use prover::{Node, Translation, TranslationError, TranslationProof, TranslationVerifier, Translator};
-pub use soundness::{binding_bits, bits, translation_layers};
+
+/// The hash of the other tree, as it stands in the parameters.
+const HASH: &[u8] = b"keccak-256";
+
+/// The application: what the circuits depend on beside profile and height class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DigestTranslation {
+    bucket_height: u8,
+}
+
+impl Default for DigestTranslation {
+    fn default() -> Self {
+        Self { bucket_height: BUCKET_HEIGHT }
+    }
+}
+
+impl DigestTranslation {
+    /// The kind of application.
+    pub const NAME: &'static str = "digest-translation";
+    /// Elements of an output: the digest's halves of 32 bits.
+    pub const OUTPUT_LEN: usize = evergrove_recursion::stark::keccak::DIGEST_HALVES;
+
+    /// With buckets of 2^`bucket_height` slots, `None` outside of [`BUCKET_HEIGHTS`]. Proofs of another height are proofs of
+    /// another application.
+    pub fn with_buckets(bucket_height: u8) -> Option<Self> {
+        BUCKET_HEIGHTS.contains(&bucket_height).then_some(Self { bucket_height })
+    }
+
+    /// k: a bucket has 2^k slots.
+    pub fn bucket_height(&self) -> u8 {
+        self.bucket_height
+    }
+
+    /// Name and parameters: the height of buckets in one byte, and the name of the hash.
+    pub fn spec(&self) -> AppSpec {
+        let parameters = [&[self.bucket_height], HASH].concat();
+        AppSpec { name: Self::NAME.into(), parameters }
+    }
+
+    /// The application of these parameters, `None` unless they are some.
+    pub fn from_parameters(parameters: &[u8]) -> Option<Self> {
+        let (bucket_height, hash) = parameters.split_first()?;
+        Self::with_buckets(*bucket_height).filter(|_| hash == HASH)
+    }
+}

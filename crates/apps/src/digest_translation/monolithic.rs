@@ -1,5 +1,6 @@
 //! The paper's baseline (section 5.3): one circuit that computes both trees.
 
+use evergrove_primitives::Digest;
 use evergrove_proof::tree::{LEAF_TAG, Value};
 use evergrove_recursion::circuit::gadgets::{parent, permute};
 use evergrove_recursion::circuit::{Builder, F, PlonkyProof, from_hash, to_plonky};
@@ -11,9 +12,8 @@ use plonky2::iop::witness::{PartialWitness, WitnessWrite};
 use plonky2::plonk::circuit_data::CircuitConfig;
 
 use super::bucket::{value_halves, word};
-use super::circuits::Statement;
 use super::keccak::{self, KeccakTarget};
-use super::tree;
+use super::tree::{self, KeccakDigest};
 
 /// One circuit for 2^height filled slots: some 19,100 rows a leaf.
 pub struct Monolithic {
@@ -60,7 +60,7 @@ impl Monolithic {
     ///
     /// # Errors
     /// For another number of values than the circuit has.
-    pub fn prove(&self, values: &[Value]) -> anyhow::Result<Statement> {
+    pub fn prove(&self, values: &[Value]) -> anyhow::Result<(Digest, KeccakDigest)> {
         anyhow::ensure!(values.len() == self.circuit.targets.len(), "{} values", values.len());
         let mut pw = PartialWitness::new();
         for (targets, value) in self.circuit.targets.iter().zip(values) {
@@ -73,6 +73,6 @@ impl Monolithic {
         let keccak = tree::levels(0, &slots)[usize::from(self.height)][0];
         anyhow::ensure!(inputs[4..] == super::bucket::halves(&keccak), "another Keccak root");
         self.circuit.data.verify(proof)?;
-        Ok(Statement { poseidon, keccak, height: self.height, base: 0 })
+        Ok((poseidon, keccak))
     }
 }

@@ -1,43 +1,39 @@
 //! Bits of soundness of the circuits and of their table.
 
-use evergrove_proof::soundness::{CircuitShape, Layer, LayerTerms, SoundnessBits, Terms, layers};
+use evergrove_proof::soundness::{CircuitShape, Layer, SoundnessBits, Terms};
 use evergrove_proof::wire::SnarkParams;
-use evergrove_proof::{HeightClass, NodeKind, Profile};
+use evergrove_proof::{FriParams, Profile, Scheme};
 use evergrove_recursion::stark::Air;
 use evergrove_recursion::stark::keccak::{DIGEST_HALVES, KeccakAir, MESSAGE_HALVES, ROUNDS};
 
-use super::circuits::Shape;
+use super::{DigestTranslation, bucket};
+use crate::family::AppKeys;
 
-/// The layers of digest translation: the profile's with this application's rows, and the table, whose term `permutation` does
-/// not exist and is infinite. The table's binding is apart: [`binding_bits`].
-pub fn translation_layers(profile: Profile, bucket_height: u8) -> Vec<Layer> {
-    let shape = Shape::of(profile, bucket_height);
-    let mut out = layers(profile, HeightClass::H40);
-    for layer in &mut out {
-        layer.bucket_capacity = None;
-        if layer.kind != NodeKind::Wrap {
-            resize(layer, shape.spec.degree_bits);
-        }
-    }
-    let mut table = out[0].clone();
-    let challenges = u32::from(table.fri.challenges);
-    // Trace and sums are opened at two points, sums at a third, quotients at one.
-    table.shape = CircuitShape {
-        routed_wires: 0,
-        wires: 2 * (KeccakAir::COLUMNS as u32 + challenges),
-        constants: 0,
-        gate_constraints: KeccakAir::CONSTRAINTS as u32 + challenges,
-        quotient_degree_factor: KeccakAir::DEGREE as u32 - 1,
-    };
-    resize(&mut table, shape.log_rows());
-    out.push(table);
+/// The layers of a translation by these keys: its circuits with their own counts of wires and constraints, and the table, whose
+/// term `permutation` does not exist and is infinite. The table's binding is apart: [`binding_bits`].
+pub fn layers(keys: &AppKeys, profile: Profile, app: DigestTranslation) -> Vec<Layer> {
+    let mut out = keys.layers(Scheme::Tree, profile);
+    out.push(table(profile, app));
     out
 }
 
-fn resize(layer: &mut Layer, degree_bits: usize) {
-    layer.fri.degree_bits = degree_bits as u8;
-    let params = SnarkParams::standard(layer.fri, 0, 0);
-    layer.arity_bits = params.arity_bits.into_iter().map(|a| a as u32).collect();
+fn table(profile: Profile, app: DigestTranslation) -> Layer {
+    let known = profile.recursion();
+    let fri = FriParams { degree_bits: bucket::log_rows(app.bucket_height()) as u8, ..known };
+    Layer {
+        kind: evergrove_proof::NodeKind::Bucket,
+        fri,
+        arity_bits: SnarkParams::standard(fri, 0, 0).arity_bits.into_iter().map(|a| a as u32).collect(),
+        // Trace and sums are opened at two points, sums at a third, quotients at one.
+        shape: CircuitShape {
+            routed_wires: 0,
+            wires: 2 * (KeccakAir::COLUMNS as u32 + u32::from(fri.challenges)),
+            constants: 0,
+            gate_constraints: KeccakAir::CONSTRAINTS as u32 + u32::from(fri.challenges),
+            quotient_degree_factor: KeccakAir::DEGREE as u32 - 1,
+        },
+        bucket_capacity: None,
+    }
 }
 
 /// Bits of the comparison of records, before a list of candidate tables: two different multisets of records have the same
@@ -47,28 +43,27 @@ fn resize(layer: &mut Layer, degree_bits: usize) {
 /// denominators have degree w - 1 in beta, so that they agree at a random pair with probability at most
 /// (w - 1)(N + n / 24 - 1) / p. In a row whose denominator vanishes the table's sum is free: at most n / p more. Each of the
 /// challenges is a pair of its own.
-pub fn binding_bits(profile: Profile, bucket_height: u8) -> f64 {
-    let records = (2u32 << bucket_height) - 1;
-    let rows = 1u32 << Shape::of(profile, bucket_height).log_rows();
+pub fn binding_bits(profile: Profile, app: DigestTranslation) -> f64 {
+    let records = (2u32 << app.bucket_height()) - 1;
+    let rows = 1u32 << bucket::log_rows(app.bucket_height());
     let width = (MESSAGE_HALVES + DIGEST_HALVES) as u32;
     let agreements = (width - 1) * (records + rows / ROUNDS as u32 - 1) + rows;
     f64::from(profile.recursion().challenges) * (64.0 - f64::from(agreements).log2())
 }
 
 /// The minimum over every layer, every error term and the binding, for one layer and one query.
-pub fn bits(profile: Profile, bucket_height: u8) -> SoundnessBits {
-    let binding = binding_bits(profile, bucket_height);
-    let terms: Vec<LayerTerms> = translation_layers(profile, bucket_height).iter().map(Layer::terms).collect();
+pub fn bits(keys: &AppKeys, profile: Profile, app: DigestTranslation) -> SoundnessBits {
+    let binding = binding_bits(profile, app);
     // The table is committed to before the challenge, as one of a list: what the list costs alpha, it costs the binding.
-    let none = terms.last().map_or(SoundnessBits { unique_decoding: 0.0, johnson: 0.0, conjectured: 0.0 }, |table| {
-        let list = |regime: &Terms| table.unique_decoding.alphas - regime.alphas;
-        SoundnessBits {
-            unique_decoding: binding,
-            johnson: binding - list(&table.johnson),
-            conjectured: binding - list(&table.conjectured),
-        }
-    });
-    terms.iter().map(LayerTerms::bits).fold(none, |a, b| SoundnessBits {
+    let table = table(profile, app).terms();
+    let list = |regime: &Terms| table.unique_decoding.alphas - regime.alphas;
+    let bound = SoundnessBits {
+        unique_decoding: binding,
+        johnson: binding - list(&table.johnson),
+        conjectured: binding - list(&table.conjectured),
+    };
+    let layers = layers(keys, profile, app);
+    layers.iter().map(|layer| layer.terms().bits()).fold(bound, |a, b| SoundnessBits {
         unique_decoding: a.unique_decoding.min(b.unique_decoding),
         johnson: a.johnson.min(b.johnson),
         conjectured: a.conjectured.min(b.conjectured),
@@ -77,24 +72,39 @@ pub fn bits(profile: Profile, bucket_height: u8) -> SoundnessBits {
 
 #[cfg(test)]
 mod tests {
-    use evergrove_proof::soundness;
+    use evergrove_proof::{HeightClass, soundness};
+    use evergrove_recursion::keys::{CommonData, KeySet, VerifierKey};
+    use evergrove_recursion::setup::CircuitPair;
+    use plonky2::hash::hash_types::HashOut;
+    use plonky2::hash::merkle_tree::MerkleCap;
 
     use super::*;
-    use crate::digest_translation::BUCKET_HEIGHT;
+    use crate::digest_translation::Shape;
 
+    /// Keys that describe circuits which nothing has committed to. A profile's wrap is the one of batch proofs here.
+    fn keys(shape: &Shape, common: CommonData) -> AppKeys {
+        let key = VerifierKey { constants_sigmas_cap: MerkleCap(vec![]), circuit_digest: HashOut::default() };
+        let set = KeySet { node_common: common, bucket: key.clone(), merge: key, wrap: None };
+        AppKeys { size: shape.size(), set }
+    }
+
+    /// Both circuits fit their rows (the search fails where they do not), and their bits are the profile's in unique decoding.
     #[test]
-    fn unique_decoding_is_the_profiles_own() {
+    fn circuits_fit_and_unique_decoding_is_the_profiles_own() {
+        let app = DigestTranslation::default();
         for profile in Profile::ALL {
-            let ours = bits(profile, BUCKET_HEIGHT);
+            let shape = Shape::of(profile, HeightClass::H40, app.bucket_height());
+            let common = CircuitPair::search(&shape, None).expect("circuits that fit");
+            let keys = keys(&shape, common);
+            let ours = bits(&keys, profile, app);
             let own = soundness::bits(profile, HeightClass::H40);
-            println!("{profile}: {ours:?}, {own:?}, binding {}", binding_bits(profile, BUCKET_HEIGHT));
-            for layer in translation_layers(profile, BUCKET_HEIGHT) {
-                println!("  {:?}", layer.terms());
+            println!("{profile}: {ours:?}, {own:?}, binding {}", binding_bits(profile, app));
+            for layer in layers(&keys, profile, app) {
+                println!("  {:?} {:?}", layer.shape, layer.terms());
             }
             assert!(ours.unique_decoding >= own.unique_decoding - 0.05, "{profile}");
             assert!(ours.johnson >= own.johnson - 4.0, "{profile}");
         }
-        assert!(bits(Profile::Proven, BUCKET_HEIGHT).unique_decoding >= 100.0);
-        assert!((binding_bits(Profile::Paper, BUCKET_HEIGHT) - 99.1).abs() < 0.1);
+        assert!((binding_bits(Profile::Paper, app) - 99.1).abs() < 0.1);
     }
 }

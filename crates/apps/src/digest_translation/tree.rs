@@ -1,5 +1,6 @@
 //! The two trees, as code.
 
+use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::keccak::{DIGEST_BYTES, Function, NODE_BYTES, hash_many, keccak_256};
 use evergrove_proof::tree::Value;
 
@@ -49,6 +50,30 @@ pub fn node_digest(left: &KeccakDigest, right: &KeccakDigest) -> KeccakDigest {
     keccak_256(&node_message(left, right))
 }
 
+/// The digests of empty subtrees of heights 0 to `height`.
+pub fn null_digests(height: u8) -> impl Iterator<Item = KeccakDigest> {
+    std::iter::successors(Some(leaf_digest(0, None)), |null| Some(node_digest(null, null)))
+        .take(usize::from(height) + 1)
+}
+
+/// A digest as field elements: its words of 32 bits, least significant byte first.
+pub fn to_elements(digest: &KeccakDigest) -> [Goldilocks; DIGEST_BYTES / 4] {
+    let words = digest.as_chunks::<4>().0;
+    core::array::from_fn(|i| Goldilocks::new(u32::from_le_bytes(words[i]).into()))
+}
+
+/// The digest that [`to_elements`] makes these of; `None` where it makes them of none.
+pub fn from_elements(elements: &[Goldilocks]) -> Option<KeccakDigest> {
+    let mut digest = [0; DIGEST_BYTES];
+    if elements.len() != DIGEST_BYTES / 4 {
+        return None;
+    }
+    for (bytes, element) in digest.as_chunks_mut().0.iter_mut().zip(elements) {
+        *bytes = u32::try_from(element.as_u64()).ok()?.to_le_bytes();
+    }
+    Some(digest)
+}
+
 /// All levels of the Keccak tree over the slots from position `base` on, the leaves' first; their number is a power of two.
 ///
 /// Some eight leaves or nodes at a time.
@@ -65,8 +90,6 @@ pub fn levels(base: u64, slots: &[Option<Value>]) -> Vec<Vec<KeccakDigest>> {
 
 #[cfg(test)]
 mod tests {
-    use evergrove_primitives::Goldilocks;
-
     use super::*;
 
     #[test]

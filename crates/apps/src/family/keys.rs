@@ -4,7 +4,6 @@
 //! (seconds), and keeps the keys in a directory that they trust like the program itself. They never come from a prover.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use evergrove_commit::{BackendError, BackendId, NodeKind, NodeProof};
 use evergrove_primitives::Goldilocks;
@@ -13,16 +12,14 @@ use evergrove_proof::{AppId, FriParams, HeightClass, NodeKind as Kind, Profile, 
 use evergrove_recursion::circuit::{F, PlonkyProof, circuit_config, to_hash, to_plonky};
 use evergrove_recursion::gates::Gates;
 use evergrove_recursion::keys::{CommonData, KeySet};
-use evergrove_recursion::setup::{CircuitPair, build_wrap};
 use evergrove_recursion::{CircuitVerifier, backend_id, cache};
 use plonky2::field::types::Field;
 
-use super::{FamilySpec, Size};
-use crate::MapReduce;
+use super::Size;
 
 /// Version of the circuits of applications: kept keys of another version are not read. A test holds digests of circuits
 /// beside it, so that a change of circuits changes it.
-pub const CIRCUITS_VERSION: u32 = 2;
+pub const CIRCUITS_VERSION: u32 = 3;
 
 /// The keys of an application's circuits, with the circuits' size.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,91 +30,107 @@ pub struct AppKeys {
     pub set: KeySet,
 }
 
-/// Where the keys of an application lie in `dir`; its circuits lie beside them.
-pub(super) fn file(dir: &Path, app: &AppId, scheme: Scheme, profile: Profile, class: HeightClass) -> PathBuf {
-    let digest = &app.parameters.to_string()[..24];
-    let (name, height) = (&app.name, class.height_max());
-    dir.join(format!("app-v{CIRCUITS_VERSION}-{name}-{digest}-{scheme}-{profile}-{height}.keys"))
+/// Whose circuits and keys are meant: an application's of one scheme, profile and height class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FamilyId {
+    /// The application.
+    pub app: AppId,
+    /// The scheme.
+    pub scheme: Scheme,
+    /// The profile.
+    pub profile: Profile,
+    /// The height class.
+    pub class: HeightClass,
 }
 
-/// What kept keys are of, as the first bytes of their file: its name has the beginning of the digest alone.
-fn owner(app: &AppId, scheme: Scheme, profile: Profile, class: HeightClass) -> Vec<u8> {
-    format!("{app} {scheme} {profile} {}\n", class.height_max()).into_bytes()
+impl FamilyId {
+    /// Where the keys lie in `dir`.
+    fn keys_file(&self, dir: &Path) -> PathBuf {
+        let Self { app, scheme, profile, class } = self;
+        let (name, digest) = (&app.name, &app.parameters.to_string()[..24]);
+        let height = class.height_max();
+        dir.join(format!("app-v{CIRCUITS_VERSION}-{name}-{digest}-{scheme}-{profile}-{height}.keys"))
+    }
+
+    /// Where the circuits lie, beside them.
+    pub(super) fn circuits_file(&self, dir: &Path) -> PathBuf {
+        self.keys_file(dir).with_extension("circuits")
+    }
+
+    /// The first bytes of the keys' file, whose name has the beginning of the digest alone.
+    fn header(&self) -> Vec<u8> {
+        let Self { app, scheme, profile, class } = self;
+        format!("{app} {scheme} {profile} {}\n", class.height_max()).into_bytes()
+    }
 }
 
 impl AppKeys {
-    /// The keys from `dir` where they lie there, else from circuits that are built, and left there.
-    ///
-    /// # Errors
-    /// When the application has no circuits in this scheme.
-    pub fn load(
-        app: &Arc<dyn MapReduce>,
-        scheme: Scheme,
-        profile: Profile,
-        class: HeightClass,
-        dir: Option<&Path>,
-    ) -> Result<Self, BackendError> {
-        if let Some(keys) = dir.and_then(|d| Self::kept(d, &app.id(), scheme, profile, class)) {
-            return Ok(keys);
-        }
-        super::AppBackend::load(app.clone(), scheme, profile, class, dir).map(|backend| backend.keys())
-    }
-
     /// The keys in `dir`, `None` unless an intact file has them.
-    pub fn kept(dir: &Path, app: &AppId, scheme: Scheme, profile: Profile, class: HeightClass) -> Option<Self> {
-        let bytes = cache::read(&file(dir, app, scheme, profile, class))?;
-        let bytes = bytes.strip_prefix(&owner(app, scheme, profile, class)[..])?;
+    pub fn kept(dir: &Path, id: &FamilyId) -> Option<Self> {
+        let bytes = cache::read(&id.keys_file(dir))?;
+        let bytes = bytes.strip_prefix(&id.header()[..])?;
         let (head, rest) = bytes.split_first_chunk::<5>()?;
         let [a, b, c, d, degree_bits] = *head;
         let capacity = u32::from_le_bytes([a, b, c, d]) as usize;
         let set = KeySet::from_pinned(&pinned::KeySet::decode(rest).ok()?).ok()?;
         let size = Size { capacity, degree_bits: degree_bits.into() };
         let config = |common: &CommonData, params: &FriParams| common.config == circuit_config(params);
+        let wrap = id.profile.wrap();
+        let wrap_fits = match (&set.wrap, &wrap) {
+            (Some((common, _)), Some(params)) => config(common, params),
+            (wrap, params) => wrap.is_none() && params.is_none(),
+        };
         let fits = capacity > 0
             && set.node_common.degree_bits() == size.degree_bits
-            && config(&set.node_common, &profile.recursion())
-            && set
-                .wrap
-                .as_ref()
-                .map(|(common, _)| common)
-                .zip(profile.wrap().as_ref())
-                .is_none_or(|(c, p)| config(c, p))
-            && set.wrap.is_some() == profile.wrap().is_some();
+            && config(&set.node_common, &node_params(id.scheme, id.profile, size.degree_bits))
+            && wrap_fits;
         fits.then_some(Self { size, set })
     }
 
     /// Leaves the keys in `dir`. Those with gates that [`Gates`] does not list, and those that can not be
     /// written, are built anew next time.
-    pub fn keep(&self, dir: &Path, spec: &FamilySpec) {
+    pub fn keep(&self, dir: &Path, id: &FamilyId) {
         let common = [Some(&self.set.node_common), self.set.wrap.as_ref().map(|w| &w.0)];
         if common.into_iter().flatten().any(|c| c.to_bytes(&Gates).is_err()) {
             return;
         }
-        let mut bytes = owner(&spec.app().id(), spec.scheme(), spec.profile(), spec.class());
+        let mut bytes = id.header();
         bytes.extend((self.size.capacity as u32).to_le_bytes());
         bytes.push(self.size.degree_bits as u8);
-        bytes.extend(self.set.to_pinned(spec.profile(), spec.class()).encode());
-        let path = file(dir, &spec.app().id(), spec.scheme(), spec.profile(), spec.class());
-        let _ = cache::write(&path, &bytes);
+        bytes.extend(self.set.to_pinned(id.profile, id.class).encode());
+        let _ = cache::write(&id.keys_file(dir), &bytes);
     }
 
-    /// The layers of a proof by these keys, for their soundness.
-    pub fn layers(&self, spec: &FamilySpec) -> Vec<Layer> {
-        let node = spec.fri_params();
-        let capacity = (spec.scheme() == Scheme::Selected).then_some(self.size.capacity);
+    /// The layers of a proof by these keys, for their soundness; tables that a bucket verifies are not among them.
+    pub fn layers(&self, scheme: Scheme, profile: Profile) -> Vec<Layer> {
+        let node = node_params(scheme, profile, self.size.degree_bits);
+        let capacity = (scheme == Scheme::Selected).then_some(self.size.capacity);
         let common = &self.set.node_common;
         let mut out = vec![layer(Kind::Bucket, node, common, capacity), layer(Kind::Merge, node, common, None)];
-        if let (Some((common, _)), Some(params)) = (&self.set.wrap, spec.profile().wrap()) {
+        if let (Some((common, _)), Some(params)) = (&self.set.wrap, profile.wrap()) {
             let params = FriParams { degree_bits: common.degree_bits() as u8, ..params };
             out.push(layer(Kind::Wrap, params, common, None));
         }
         out
     }
 
-    /// The bits of a proof by these keys: the least over layers and error terms.
-    pub fn bits(&self, spec: &FamilySpec) -> SoundnessBits {
-        evergrove_proof::soundness::least(&self.layers(spec))
+    /// The bits of a proof by these keys: the least over [`Self::layers`] and error terms.
+    pub fn bits(&self, scheme: Scheme, profile: Profile) -> SoundnessBits {
+        evergrove_proof::soundness::least(&self.layers(scheme, profile))
     }
+}
+
+/// Parameters of bucket and merge: the profile's, with this number of rows.
+pub(crate) fn node_params(scheme: Scheme, profile: Profile, degree_bits: usize) -> FriParams {
+    let known = profile.recursion();
+    let degree_bits = degree_bits as u8;
+    let final_poly_bits = match scheme {
+        // The last polynomial is the profile's, whatever the folds: a merge verifies two proofs for one bucket's table.
+        Scheme::Tree => known.final_poly_bits,
+        // As many folds as the profile has.
+        _ => (known.final_poly_bits + degree_bits).saturating_sub(known.degree_bits),
+    };
+    FriParams { degree_bits, final_poly_bits, ..known }
 }
 
 fn layer(kind: NodeKind, fri: FriParams, common: &CommonData, bucket_capacity: Option<usize>) -> Layer {
@@ -179,7 +192,7 @@ impl AppVerifier {
         self.kind(proof.kind)?.verified(proof.kind, &proof.bytes, public_inputs)
     }
 
-    pub(super) fn encode(&self, kind: NodeKind, proof: &PlonkyProof) -> Result<Vec<u8>, BackendError> {
+    pub(crate) fn encode(&self, kind: NodeKind, proof: &PlonkyProof) -> Result<Vec<u8>, BackendError> {
         self.kind(kind)?.encode(kind, proof)
     }
 
@@ -210,12 +223,4 @@ impl AppVerifier {
         out.extend(output.iter().copied().map(to_plonky));
         Ok(out)
     }
-}
-
-/// Builds all circuits of an application.
-pub(super) fn build(spec: &FamilySpec, common: &CommonData) -> Result<super::backend::Circuits, BackendError> {
-    let internal = |e: evergrove_recursion::setup::SetupError| BackendError::Internal(e.to_string());
-    let pair = CircuitPair::build(spec, Some(common)).map_err(internal)?;
-    let wrap = spec.profile().wrap().map(|p| build_wrap(&KeySet::of(&pair, None), &circuit_config(&p)));
-    Ok((pair, wrap))
 }

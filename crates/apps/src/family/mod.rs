@@ -11,17 +11,19 @@
 //! neither do applications whose circuits differ. Those whose circuits are equal (columns of other names) state the same.
 
 mod backend;
+mod circuits;
 mod keys;
 mod size;
 
 use std::sync::Arc;
 
 use evergrove_commit::BucketWitness;
-use evergrove_proof::{FriParams, HeightClass, Profile, Scheme};
+use evergrove_proof::{HeightClass, Profile, Scheme};
 use evergrove_recursion::circuit::{
     BlockTargets, BucketTargets, Builder, CircuitSpec, D, F, MergeTargets, NODE_PUBLIC_INPUTS, circuit_config,
     to_plonky,
 };
+use evergrove_recursion::gates::GeneratorKind;
 use evergrove_recursion::setup::PairSpec;
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
@@ -30,9 +32,12 @@ use plonky2::iop::witness::{PartialWitness, WitnessWrite};
 use plonky2::plonk::circuit_data::CommonCircuitData;
 
 pub use backend::AppBackend;
-pub use keys::{AppKeys, AppVerifier, CIRCUITS_VERSION};
+pub(crate) use circuits::Circuits;
+pub(crate) use keys::node_params;
+pub use keys::{AppKeys, AppVerifier, CIRCUITS_VERSION, FamilyId};
 pub use size::{Size, SizeError};
 
+use crate::generators::GENERATORS;
 use crate::{LeafTargets, MapReduce};
 
 /// What fixes the circuits of an application.
@@ -48,7 +53,7 @@ pub struct FamilySpec {
 impl FamilySpec {
     /// The circuits of this size.
     pub fn new(app: Arc<dyn MapReduce>, scheme: Scheme, profile: Profile, class: HeightClass, size: Size) -> Self {
-        let config = circuit_config(&fri_params(profile, size.degree_bits));
+        let config = circuit_config(&node_params(scheme, profile, size.degree_bits));
         let Size { capacity, degree_bits } = size;
         let circuit = CircuitSpec { config, height_max: class.height_max(), capacity, degree_bits };
         Self { app, scheme, profile, class, circuit }
@@ -78,19 +83,6 @@ impl FamilySpec {
     pub fn size(&self) -> Size {
         Size { capacity: self.circuit.capacity, degree_bits: self.circuit.degree_bits }
     }
-
-    /// Parameters of bucket and merge: the profile's, with the circuits' number of rows.
-    pub fn fri_params(&self) -> FriParams {
-        fri_params(self.profile, self.circuit.degree_bits)
-    }
-}
-
-fn fri_params(profile: Profile, degree_bits: usize) -> FriParams {
-    let known = profile.recursion();
-    // As many folds as the profile has.
-    let degree_bits = degree_bits as u8;
-    let final_poly_bits = (known.final_poly_bits + degree_bits).saturating_sub(known.degree_bits);
-    FriParams { degree_bits, final_poly_bits, ..known }
 }
 
 /// The leaves of a bucket.
@@ -131,6 +123,10 @@ impl PairSpec for FamilySpec {
 
     fn spec(&self) -> &CircuitSpec {
         &self.circuit
+    }
+
+    fn generators(&self) -> &'static [GeneratorKind] {
+        &GENERATORS
     }
 
     fn bucket(&self, b: &mut Builder) -> AppBucket {

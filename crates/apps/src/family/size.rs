@@ -25,8 +25,8 @@ pub enum SizeError {
     /// The reduction is not commutative.
     #[error("{0} depends on the order of leaves: it has complete proofs alone, over all rows of a table")]
     Order(String),
-    /// The scheme states no output.
-    #[error("scheme {0} has no applications: choose {selected} or {complete}", selected = Scheme::Selected, complete = Scheme::Complete)]
+    /// The application is of another scheme.
+    #[error("the application has no circuits in the scheme {0}")]
     Scheme(Scheme),
     /// Not even one leaf fits.
     #[error("the circuits of {name} do not fit 2^{rows} rows: make its map or reduction smaller")]

@@ -129,7 +129,7 @@ impl Congruence<'_> {
 
 /// Quotient and carries of a congruence; where it does not hold, those of its low half.
 #[derive(Clone, Debug, Default)]
-struct QuotientGenerator {
+pub(crate) struct QuotientGenerator {
     /// Factors and the two halves of the linear part.
     inputs: Vec<Target>,
     flags: Vec<Target>,
@@ -234,7 +234,7 @@ fn greatest(i: usize) -> u64 {
 
 /// p - 1 - x with the carries of the sum; modulo 2^392 where x is not canonical.
 #[derive(Clone, Debug, Default)]
-struct ComplementGenerator {
+pub(crate) struct ComplementGenerator {
     element: Vec<Target>,
     complement: Vec<Target>,
     carries: Vec<Target>,

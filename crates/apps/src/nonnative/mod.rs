@@ -12,4 +12,5 @@
 mod field;
 pub mod limbs;
 
+pub(crate) use field::{ComplementGenerator, QuotientGenerator};
 pub use field::{Congruence, Element, Linear, add, assert_canonical, limb_check, sub, witness};

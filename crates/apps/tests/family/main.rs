@@ -6,7 +6,7 @@ mod world;
 
 use std::sync::Arc;
 
-use evergrove_apps::family::{AppBackend, AppKeys, CIRCUITS_VERSION};
+use evergrove_apps::family::{AppBackend, AppKeys, CIRCUITS_VERSION, FamilyId};
 use evergrove_apps::samples::{Sequence, Tally};
 use evergrove_apps::{AppId, MapReduce};
 use evergrove_commit::batch::{Batch, Structure};
@@ -139,7 +139,7 @@ fn circuits_change_with_their_version_alone() {
 fn sizes_and_bits_are_as_recorded() {
     let size = |b: &AppBackend| {
         let (spec, keys) = (b.spec(), b.keys());
-        let bits = keys.bits(spec);
+        let bits = b.bits();
         format!(
             "{} {}: {} in 2^{} rows, bucket {}, merge {}, {:.1} / {:.1} / {:.1} bits",
             spec.app().name(),
@@ -159,7 +159,10 @@ fn sizes_and_bits_are_as_recorded() {
 #[test]
 fn circuits_and_keys_come_back_from_the_cache() {
     let (keys, app) = (COMPLETE.keys(), COMPLETE.spec().app().clone());
-    let kept = |app: &AppId, scheme| AppKeys::kept(&cache(), app, scheme, Profile::Paper, HeightClass::H27);
+    let kept = |app: &AppId, scheme| {
+        let (app, profile, class) = (app.clone(), Profile::Paper, HeightClass::H27);
+        AppKeys::kept(&cache(), &FamilyId { app, scheme, profile, class })
+    };
     assert_eq!(kept(&app.id(), Scheme::Complete), Some(keys.clone()));
     assert_eq!(kept(&app.id(), Scheme::Selected), None);
     assert_eq!(kept(&Tally::new(20).id(), Scheme::Complete), None);

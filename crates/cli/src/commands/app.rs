@@ -3,8 +3,11 @@
 pub(crate) mod aggregate;
 pub(crate) mod bls_keys;
 pub(crate) mod bls_table;
+pub(crate) mod digest_translation;
+mod proving;
 pub(crate) mod verify_aggregate;
 pub(crate) mod verify_bls_keys;
+pub(crate) mod verify_digest_translation;
 
 use anyhow::Result;
 
@@ -24,6 +27,8 @@ enum App {
     BlsTable(bls_table::Args),
     BlsKeys(bls_keys::Args),
     VerifyBlsKeys(verify_bls_keys::Args),
+    DigestTranslation(digest_translation::Args),
+    VerifyDigestTranslation(verify_digest_translation::Args),
 }
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
@@ -33,5 +38,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         App::BlsTable(args) => bls_table::run(args, terminal),
         App::BlsKeys(args) => bls_keys::run(args, terminal),
         App::VerifyBlsKeys(args) => verify_bls_keys::run(args, terminal),
+        App::DigestTranslation(args) => digest_translation::run(args, terminal),
+        App::VerifyDigestTranslation(args) => verify_digest_translation::run(args, terminal),
     }
 }

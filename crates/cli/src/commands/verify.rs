@@ -1,6 +1,6 @@
 //! `evergrove verify`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
@@ -19,7 +19,7 @@ use crate::report::{Report, count, seconds};
 use crate::{backends, files, proving};
 
 /// Longer files are no succinct proofs, nor openings.
-pub(super) const MAX_SUCCINCT_BYTES: u64 = 1 << 24;
+pub(crate) const MAX_SUCCINCT_BYTES: u64 = 1 << 24;
 /// A proof of the backend `native` holds its witness.
 const MAX_NATIVE_BYTES: u64 = 1 << 32;
 /// The backend whose proofs are not short.
@@ -228,22 +228,29 @@ fn leaves(args: &Args) -> Result<Option<Leaves>> {
         let message = format!("{what}: the digest of this schema is {digest}, --schema-digest is {expected}");
         return Err(Mistake::refused(message, "get the schema that has this digest, and name it with --schema"));
     }
-    let format = files::format_of(path, args.rows.input_format, "--input-format")?;
-    let unlisted = format == Format::Raw && args.rows.indices.is_none();
-    if unlisted {
+    let rows = read_leaves(path, &schema, &args.rows).map_err(|e| match e.downcast() {
+        Ok(e) => without_schema(args, e),
+        Err(e) => e,
+    })?;
+    Ok(Some(Leaves { rows, schema: digest }))
+}
+
+/// The rows of a file with their positions, ascending, as the values of this schema.
+pub(super) fn read_leaves(path: &Path, schema: &Schema, args: &RowsArgs) -> Result<Vec<(u64, Value)>> {
+    let format = files::format_of(path, args.input_format, "--input-format")?;
+    if format == Format::Raw && args.indices.is_none() {
         let remedy = "name their positions with --indices";
         return Err(Mistake::usage(format!("{}: raw values have no positions", path.display()), remedy));
     }
     let index = IndexSource::Column(schema.index_name());
-    let table = files::table(path, &args.rows, Some(schema.clone()), index)?;
-    let rows = table.rows().map_err(|e| without_schema(args, e))?;
-    let mut leaves = Leaves { rows: Vec::new(), schema: digest };
-    for row in rows {
-        let (index, row) = row.map_err(|e| without_schema(args, e))?;
-        leaves.rows.push((index, schema.value(&row)?));
+    let table = files::table(path, args, Some(schema.clone()), index)?;
+    let mut leaves = Vec::new();
+    for row in table.rows()? {
+        let (index, row) = row?;
+        leaves.push((index, schema.value(&row)?));
     }
-    leaves.rows.sort_by_key(|(index, _)| *index);
-    Ok(Some(leaves))
+    leaves.sort_by_key(|(index, _)| *index);
+    Ok(leaves)
 }
 
 /// Rows that were read as values for want of a schema.

@@ -30,12 +30,14 @@ fn depth(node: &Node) -> usize {
 
 impl Structure {
     /// The most proofs that one change makes anew in a vector of height `height`: [`worst_case`] of ours; of the paper's one
-    /// block and the H - q levels above it, whatever the change; of all slots that of blocks for leaves, since a change may fill
-    /// a block or leave it empty.
+    /// block and the H - q levels above it, whatever the change, and of a tree of all slots too; of the compressed trie of all
+    /// slots that of blocks for leaves, since a change may fill a block or leave it empty.
     pub fn worst_case(self, height: u8, change: Change, wraps: bool) -> usize {
         match self {
             Self::Compressed { capacity } => worst_case(height, capacity, change, wraps),
-            Self::Levels { block_height } => usize::from(height.saturating_sub(block_height)) + 1 + usize::from(wraps),
+            Self::Levels { block_height } | Self::Tree { block_height } => {
+                usize::from(height.saturating_sub(block_height)) + 1 + usize::from(wraps)
+            }
             Self::Complete { block_height } => worst_case(height.saturating_sub(block_height), 1, Change::Join, wraps),
         }
     }

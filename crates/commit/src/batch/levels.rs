@@ -1,4 +1,5 @@
-//! The paper's structure: a proof for every node with members, from blocks of 2^q slots up to the root.
+//! The paper's structure: a proof for every node with members, from blocks of 2^q slots up to the root. The members may be all
+//! filled slots.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use evergrove_proof::Statement;
 use evergrove_proof::tree::node_digest;
 
 use super::update::{Delta, remaining};
-use super::{BatchError, Node, NodeShape, statement_of};
+use super::{BatchError, Node, NodeShape, complete, statement_of};
 use crate::{Store, Vector};
 
 /// Makes nodes over a vector.
@@ -15,23 +16,34 @@ pub(super) struct Builder<'a, S> {
     vector: &'a Vector<S>,
     /// q, or the height of a vector that is lower.
     block_height: u8,
+    /// The members are the filled slots.
+    all: bool,
 }
 
 impl<'a, S: Store> Builder<'a, S> {
     pub(super) fn new(vector: &'a Vector<S>, block_height: u8) -> Self {
         assert!(block_height <= evergrove_proof::HEIGHT_MAX, "blocks of 2^{block_height} slots");
-        Self { vector, block_height: block_height.min(vector.height()) }
+        Self { vector, block_height: block_height.min(vector.height()), all: false }
     }
 
-    /// The structure of `indices`, ascending and not empty, at (`top`, `base`).
+    /// Of [`super::Structure::Tree`], whose vector counts as grown to a block.
+    pub(super) fn of_all(vector: &'a Vector<S>, block_height: u8) -> Self {
+        assert!(block_height <= evergrove_proof::HEIGHT_MAX, "blocks of 2^{block_height} slots");
+        Self { vector, block_height, all: true }
+    }
+
+    /// The structure of `indices`, ascending, at (`top`, `base`). Of none it is that of the first block.
     pub(super) fn anew(&self, indices: &[u64], top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
         if top == self.block_height {
             return self.block(indices.to_vec(), base);
         }
         let middle = base | 1 << (top - 1);
         let (left, right) = indices.split_at(indices.partition_point(|i| *i < middle));
-        let side = |indices: &[u64], base| (!indices.is_empty()).then(|| self.anew(indices, top - 1, base)).transpose();
-        let (left, right) = rayon::join(|| side(left, base), || side(right, middle));
+        let side = |there: bool, indices: &[u64], base| there.then(|| self.anew(indices, top - 1, base)).transpose();
+        let (left, right) = rayon::join(
+            || side(!left.is_empty() || right.is_empty(), left, base),
+            || side(!right.is_empty(), right, middle),
+        );
         self.level([left?, right?], top, base)
     }
 
@@ -79,6 +91,10 @@ impl<'a, S: Store> Builder<'a, S> {
     }
 
     fn block(&self, indices: Vec<u64>, base: u64) -> Result<Arc<Node>, BatchError> {
+        if self.all {
+            let statement = complete(self.vector, self.block_height, base)?;
+            return Ok(Arc::new(Node { statement, count: indices.len(), shape: NodeShape::Filled(indices) }));
+        }
         let statement = statement_of(self.vector, &indices, self.block_height, base)?;
         Ok(Arc::new(Node { statement, count: indices.len(), shape: NodeShape::Block(indices) }))
     }
@@ -86,8 +102,8 @@ impl<'a, S: Store> Builder<'a, S> {
     fn level(&self, children: [Option<Arc<Node>>; 2], top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
         let root = self.vector.node(top, base >> top)?;
         let canonical = match children.each_ref().map(|c| c.as_ref().map(|c| c.statement.canonical)) {
-            [Some(left), Some(right)] => node_digest(&left, &right),
-            [Some(d), None] | [None, Some(d)] => d,
+            [Some(left), Some(right)] if !self.all => node_digest(&left, &right),
+            [Some(d), _] | [None, Some(d)] => d,
             [None, None] => Digest::ZERO,
         };
         let count = children.iter().flatten().map(|c| c.count).sum();

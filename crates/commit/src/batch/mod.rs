@@ -13,7 +13,8 @@
 //! that one change makes anew.
 //!
 //! **The paper's structure**, to compare with, is the second variant of [`Structure`]: T_I' of its section 3.3, a proof for every
-//! node with members from blocks of 2^q slots up. Plans, updates and witnesses work alike for both.
+//! node with members from blocks of 2^q slots up. Over all slots there are both shapes. Plans, updates and witnesses work alike
+//! for all.
 
 mod cost;
 mod levels;
@@ -100,6 +101,12 @@ pub enum Structure {
         /// k.
         block_height: u8,
     },
+    /// All filled slots: a proof for every node that is not empty, from blocks of 2^`block_height` slots up. Else like
+    /// [`Self::Complete`].
+    Tree {
+        /// k.
+        block_height: u8,
+    },
 }
 
 impl Structure {
@@ -110,20 +117,28 @@ impl Structure {
             Scheme::Evergrove | Scheme::Selected => Self::Compressed { capacity },
             Scheme::RecklePaper => Self::Levels { block_height },
             Scheme::Complete => Self::Complete { block_height },
+            Scheme::Tree => Self::Tree { block_height },
         }
+    }
+
+    /// True where the members are the filled slots.
+    pub fn is_complete(self) -> bool {
+        matches!(self, Self::Complete { .. } | Self::Tree { .. })
     }
 
     /// The greatest number of leaves under one proof without children: m, 2^q or 2^k.
     pub fn capacity(self) -> usize {
         match self {
             Self::Compressed { capacity } => capacity,
-            Self::Levels { block_height } | Self::Complete { block_height } => 1 << block_height,
+            Self::Levels { block_height } | Self::Complete { block_height } | Self::Tree { block_height } => {
+                1 << block_height
+            }
         }
     }
 }
 
 /// What a node of a batch structure consists of. Buckets and merges are of [`Structure::Compressed`], blocks and levels of
-/// [`Structure::Levels`], filled blocks and merges of [`Structure::Complete`].
+/// [`Structure::Levels`], filled blocks and merges of [`Structure::Complete`], filled blocks and levels of [`Structure::Tree`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeShape {
     /// 1 to m members, ascending.
@@ -137,7 +152,7 @@ pub enum NodeShape {
     },
     /// Members among the 2^height adjacent slots of a block, ascending.
     Block(Vec<u64>),
-    /// All filled slots, ascending, of a block of [`Structure::Complete`] and hence of the node.
+    /// All filled slots, ascending, of a block and hence of the node.
     Filled(Vec<u64>),
     /// The left and right child that have members: one or both.
     Level([Option<Arc<Node>>; 2]),
@@ -212,8 +227,8 @@ impl Batch {
         Self::build_as(vector, indices, Structure::Compressed { capacity })
     }
 
-    /// [`Self::build`] of any structure. [`Structure::Complete`] has every filled slot, whatever `indices` says; of an empty
-    /// vector it is the first block.
+    /// [`Self::build`] of any structure. Those over all rows have every filled slot, whatever `indices` says; of an empty
+    /// vector they are the first block with what is above it.
     ///
     /// # Errors
     /// Those of [`Self::build`].
@@ -221,13 +236,13 @@ impl Batch {
     /// # Panics
     /// If the capacity is 0 or the height of blocks above 40.
     pub fn build_as<S: Store>(vector: &Vector<S>, indices: &[u64], structure: Structure) -> Result<Self, BatchError> {
-        let indices = match structure {
-            Structure::Complete { .. } => vector.occupied().collect::<Result<_, _>>()?,
-            _ => sorted(indices)?,
+        let indices = match structure.is_complete() {
+            true => vector.occupied().collect::<Result<_, _>>()?,
+            false => sorted(indices)?,
         };
         let height = vector.height();
         match indices.last() {
-            None if !matches!(structure, Structure::Complete { .. }) => return Err(BatchError::Empty),
+            None if !structure.is_complete() => return Err(BatchError::Empty),
             last => last.map_or(Ok(()), |last| in_range(*last, height))?,
         }
         let root = match structure {
@@ -240,6 +255,9 @@ impl Batch {
             }
             Structure::Levels { block_height } => {
                 levels::Builder::new(vector, block_height).anew(&indices, height, 0)?
+            }
+            Structure::Tree { block_height } => {
+                levels::Builder::of_all(vector, block_height).anew(&indices, height.max(block_height), 0)?
             }
         };
         Ok(Self { root, height, structure })
@@ -344,6 +362,11 @@ fn statement_of<S: Store>(vector: &Vector<S>, indices: &[u64], top: u8, base: u6
     Ok(Statement { root: reader.node(top, base >> top)?, canonical: canonical_digest(&leaves), height: top, base })
 }
 
+/// The statement about all leaves of the node (`top`, `base`).
+fn complete<S: Store>(vector: &Vector<S>, top: u8, base: u64) -> Result<Statement, StoreError> {
+    Ok(Statement { root: vector.grown_node(top, base >> top)?, canonical: Digest::ZERO, height: top, base })
+}
+
 /// Makes nodes over a vector.
 struct Builder<'a, S> {
     vector: &'a Vector<S>,
@@ -380,23 +403,18 @@ impl<'a, S: Store> Builder<'a, S> {
     }
 
     fn bucket(&self, indices: Vec<u64>, top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
-        let (count, complete) = (indices.len(), matches!(self.structure, Structure::Complete { .. }));
-        let (statement, shape) = if complete {
-            (self.complete(top, base)?, NodeShape::Filled(indices))
+        let count = indices.len();
+        let (statement, shape) = if self.structure.is_complete() {
+            (complete(self.vector, top, base)?, NodeShape::Filled(indices))
         } else {
             (statement_of(self.vector, &indices, top, base)?, NodeShape::Bucket(indices))
         };
         Ok(Arc::new(Node { statement, count, shape }))
     }
 
-    /// The statement about all leaves of a node.
-    fn complete(&self, top: u8, base: u64) -> Result<Statement, StoreError> {
-        Ok(Statement { root: self.vector.grown_node(top, base >> top)?, canonical: Digest::ZERO, height: top, base })
-    }
-
     fn merge(&self, left: Arc<Node>, right: Arc<Node>, top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
         let statement = match self.structure {
-            Structure::Complete { .. } => self.complete(top, base)?,
+            Structure::Complete { .. } => complete(self.vector, top, base)?,
             _ => Statement {
                 root: self.vector.node(top, base >> top)?,
                 canonical: node_digest(&left.statement.canonical, &right.statement.canonical),

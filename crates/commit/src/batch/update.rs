@@ -36,8 +36,8 @@ impl Batch {
     /// not. All three in any order; a vector that has grown is welcome.
     ///
     /// The result equals [`Batch::build`] of the new set, and shares every node whose subtree no change touches. Rebuilds one
-    /// bucket per change at most beside a split, and O(H - log m) merges, shared by the changes. [`Structure::Complete`] is
-    /// built anew: its nodes take no hashing.
+    /// bucket per change at most beside a split, and O(H - log m) merges, shared by the changes. Structures over all rows are
+    /// built anew: their nodes take no hashing.
     ///
     /// # Errors
     /// [`BatchError::AlreadyMember`], [`BatchError::NotMember`], [`BatchError::Duplicate`] within `joins` or `leaves`;
@@ -59,7 +59,7 @@ impl Batch {
         if let Some(i) = leaves.iter().find(|i| !self.contains(**i)) {
             return Err(BatchError::NotMember(*i));
         }
-        if self.count() + joins.len() == leaves.len() && !matches!(self.structure, Structure::Complete { .. }) {
+        if self.count() + joins.len() == leaves.len() && !self.structure.is_complete() {
             return Err(BatchError::Empty);
         }
         let height = vector.height();
@@ -71,7 +71,7 @@ impl Batch {
                 Builder::new(vector, self.structure).revise(Some(&self.root), height, 0, delta)?
             }
             // What is filled is the vector's to say.
-            Structure::Complete { .. } => return Self::build_as(vector, &[], self.structure),
+            Structure::Complete { .. } | Structure::Tree { .. } => return Self::build_as(vector, &[], self.structure),
             Structure::Levels { block_height } => {
                 levels::Builder::new(vector, block_height).revise_whole(&self.root, height, delta)?
             }

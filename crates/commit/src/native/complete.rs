@@ -1,9 +1,9 @@
-//! Proofs about all leaves, executed: what the circuits of [`Scheme::Complete`](evergrove_proof::Scheme::Complete) constrain, as
+//! Proofs about all leaves, executed: what the circuits of [`Scheme::Complete`] constrain, as
 //! code.
 
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::{leaf_digest, node_digest, null_digests};
-use evergrove_proof::{NodeKind, Statement};
+use evergrove_proof::{NodeKind, Scheme, Statement};
 
 use super::{NativeBackend, Reader, climb};
 use crate::{BackendError, BucketWitness, LeafWitness, NodeProof};
@@ -20,6 +20,9 @@ impl NativeBackend {
         let height = self.height(height.into())?;
         if height < block_height {
             return Err(format!("a node of height {height} is below a block of height {block_height}"));
+        }
+        if self.scheme == Scheme::Tree && height > block_height {
+            return Err(format!("a block of height {block_height} does not climb to height {height}"));
         }
         if let Some(w) = leaves.windows(2).find(|w| w[0].index >= w[1].index) {
             return Err(format!("index {} is followed by {}: indices must increase", w[0].index, w[1].index));

@@ -1,7 +1,7 @@
-//! The paper's scheme, executed: what its circuits constrain, as code.
+//! The paper's scheme and the tree over all leaves, executed: what their circuits constrain, as code.
 
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{canonical_digest, node_digest};
+use evergrove_proof::tree::{canonical_digest, node_digest, null_digests};
 use evergrove_proof::{NodeKind, Scheme, Statement};
 
 use super::{NativeBackend, Reader, push_child};
@@ -30,7 +30,8 @@ impl NativeBackend {
         Ok(Statement { root: level[0], canonical: canonical_digest(&chosen), height, base: 0 })
     }
 
-    /// What a level above children of these statements proves, with base 0. `children` are those with members.
+    /// What a level above children of these statements proves. `children` are those with members. The base is 0 in the paper's
+    /// scheme, whose circuits know none.
     ///
     /// # Errors
     /// The constraint that does not hold, in words.
@@ -56,11 +57,34 @@ impl NativeBackend {
                 return Err(format!("child {k} states {child:?}, not ({root}, {canonical:?})"));
             }
         }
+        let root = node_digest(&witness.roots[0], &witness.roots[1]);
+        if self.scheme == Scheme::Tree {
+            let base = self.parent_of(children, &witness.roots, height)?;
+            return Ok(Statement { root, canonical: Digest::ZERO, height, base });
+        }
         let canonical = match witness.canonicals {
             [Some(l), Some(r)] => node_digest(&l, &r),
             [d, None] | [None, d] => d.unwrap_or(Digest::ZERO),
         };
-        Ok(Statement { root: node_digest(&witness.roots[0], &witness.roots[1]), canonical, height, base: 0 })
+        Ok(Statement { root, canonical, height, base: 0 })
+    }
+
+    /// The base of the node above these children, of which those without a statement are empty.
+    fn parent_of(&self, children: [Option<&Statement>; 2], roots: &[Digest; 2], height: u8) -> Result<u64, String> {
+        let (mut base, null) = (None, null_digests(height)[usize::from(height) - 1]);
+        for (k, (child, root)) in children.into_iter().zip(roots).enumerate() {
+            let Some(child) = child else {
+                if *root != null {
+                    return Err(format!("child {k} of height {} is not empty", height - 1));
+                }
+                continue;
+            };
+            let above = child.base >> height << height;
+            if child.base != above | (k as u64) << (height - 1) || *base.get_or_insert(above) != above {
+                return Err(format!("the node of height {} at {} is not child {k}", height - 1, child.base));
+            }
+        }
+        base.ok_or("a level without a child".into())
     }
 
     fn made(
@@ -86,12 +110,12 @@ impl NativeBackend {
         self.made(NodeKind::Bucket, made, &witness.statement, bytes)
     }
 
-    pub(super) fn prove_paper_level(
+    pub(super) fn prove_node(
         &self,
         children: [Option<&NodeProof>; 2],
         witness: &LevelWitness,
     ) -> Result<NodeProof, BackendError> {
-        if self.scheme != Scheme::RecklePaper {
+        if !self.has_levels() {
             return Err(BackendError::foreign_node(self.scheme, "level"));
         }
         children.into_iter().flatten().try_for_each(|c| self.check(c))?;
@@ -105,7 +129,10 @@ impl NativeBackend {
                 None => bytes.extend_from_slice(&root.to_bytes()),
             }
         }
-        self.made(NodeKind::Merge, made, &witness.statement, bytes)
+        match self.scheme {
+            Scheme::Tree => self.proof(NodeKind::Merge, made, &witness.statement, bytes),
+            _ => self.made(NodeKind::Merge, made, &witness.statement, bytes),
+        }
     }
 
     pub(super) fn block(&self, r: &mut Reader<'_>) -> Result<Statement, String> {

@@ -291,9 +291,9 @@ impl Store {
 
 /// The members of a batch of this backend: those of `indices` in ascending order, or none where it is over all rows.
 pub(crate) fn members_of(name: &str, indices: &[u64], backend: &BackendSpec) -> Result<Vec<u64>, Error> {
-    match (backend.scheme, indices) {
-        (Scheme::Complete, []) => Ok(Vec::new()),
-        (Scheme::Complete, _) => Err(Error::AllRows(name.into())),
+    match (backend.scheme.is_complete(), indices) {
+        (true, []) => Ok(Vec::new()),
+        (true, _) => Err(Error::AllRows(name.into())),
         _ => sorted(name, indices),
     }
 }

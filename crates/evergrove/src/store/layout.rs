@@ -109,7 +109,7 @@ pub(crate) struct BackendRecord {
 impl BatchRecord {
     /// True when the batch is all rows, whichever they are.
     pub(crate) fn is_complete(&self) -> bool {
-        self.backend.scheme == Scheme::Complete
+        self.backend.scheme.is_complete()
     }
 
     /// The record in postcard, and after it the name of the scheme where it is not ours; after that a zero byte, the name of

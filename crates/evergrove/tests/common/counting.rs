@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evergrove::{BackendChoice, Backends};
 use evergrove_commit::{
-    BackendError, BackendId, BucketWitness, MergeWitness, NativeBackend, NodeProof, RecursionBackend,
+    BackendError, BackendId, BucketWitness, LevelWitness, MergeWitness, NativeBackend, NodeProof, RecursionBackend,
 };
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
@@ -16,7 +16,7 @@ pub fn app() -> AppSpec {
 
 /// Native proofs of the digests, and the output in front of them.
 pub struct Counting {
-    /// One of the two with an application.
+    /// One of those with an application.
     pub scheme: Scheme,
     /// Of the digests.
     pub digests: NativeBackend,
@@ -74,6 +74,19 @@ impl RecursionBackend for Counting {
         let proof = self.digests.prove_merge(&Self::without(l)?, &Self::without(r)?, witness)?;
         Ok(self.with(output, proof))
     }
+    fn prove_level(
+        &self,
+        children: [Option<&NodeProof>; 2],
+        witness: &LevelWitness,
+    ) -> Result<NodeProof, BackendError> {
+        let mut output = vec![Goldilocks::ZERO; 2];
+        for child in children.into_iter().flatten() {
+            output.iter_mut().zip(&child.output).for_each(|(sum, x)| *sum += *x);
+        }
+        let [left, right] = children.map(|c| c.map(Self::without).transpose());
+        let (left, right) = (left?, right?);
+        Ok(self.with(output, self.digests.prove_level([left.as_ref(), right.as_ref()], witness)?))
+    }
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
         Ok(self.with(child.output.clone(), self.digests.prove_wrap(&Self::without(child)?)?))
     }
@@ -82,7 +95,8 @@ impl RecursionBackend for Counting {
     }
 }
 
-/// The native backends with buckets of 4 leaves, and beside them those that count, over chosen rows and over blocks of 8.
+/// The native backends with buckets of 4 leaves, and beside them those that count, over chosen rows and over
+/// blocks of 8.
 pub fn backends() -> Backends {
     let mut backends = super::native(4);
     for class in HeightClass::ALL {
@@ -90,6 +104,8 @@ pub fn backends() -> Backends {
         let complete = NativeBackend::complete(Profile::Paper, class, 3);
         backends.add(Arc::new(Counting { scheme: Scheme::Selected, digests: selected }));
         backends.add(Arc::new(Counting { scheme: Scheme::Complete, digests: complete }));
+        let tree = NativeBackend::tree(Profile::Paper, class, 3);
+        backends.add(Arc::new(Counting { scheme: Scheme::Tree, digests: tree }));
     }
     backends
 }

@@ -22,6 +22,55 @@ pub struct ChildTargets {
     pub key: VerifierCircuitTarget,
 }
 
+/// What a child is proven by and verified with.
+#[derive(Clone, Copy)]
+pub struct Child<'a> {
+    /// The proof.
+    pub proof: &'a PlonkyProof,
+    /// It is a bucket's (else a merge's).
+    pub is_bucket: bool,
+    /// The key of its circuit.
+    pub key: &'a VerifierOnlyCircuitData<C, D>,
+}
+
+impl ChildTargets {
+    /// Verifies two proofs, each by the circuit of `bucket_key` or by that of the node's merge key, and made for that merge
+    /// key. `common` describes both circuits.
+    pub fn verified(
+        b: &mut Builder,
+        node: &NodeTargets,
+        common: &CommonCircuitData<F, D>,
+        bucket_key: HashOut<F>,
+    ) -> [Self; 2] {
+        let bucket_key = b.constant_hash(bucket_key);
+        [(); 2].map(|()| {
+            let proof = b.add_virtual_proof_with_pis(common);
+            let is_bucket = b.add_virtual_bool_target_safe();
+            let digest = select_digest(b, is_bucket, bucket_key, node.merge_key);
+            let key = key_with_digest(b, digest, common);
+            b.verify_proof::<C>(&proof, &key, common);
+            let child = NodeTargets::of_child(&proof.public_inputs);
+            b.connect_hashes(child.merge_key, node.merge_key);
+            Self { proof, is_bucket, key }
+        })
+    }
+
+    /// What the child states.
+    pub fn node(&self) -> NodeTargets {
+        NodeTargets::of_child(&self.proof.public_inputs)
+    }
+
+    /// Sets every free wire.
+    ///
+    /// # Errors
+    /// For a proof of another shape.
+    pub fn assign(&self, pw: &mut PartialWitness<F>, child: Child<'_>) -> anyhow::Result<()> {
+        pw.set_proof_with_pis_target(&self.proof, child.proof)?;
+        pw.set_bool_target(self.is_bucket, child.is_bucket)?;
+        pw.set_cap_target(&self.key.constants_sigmas_cap, &child.key.constants_sigmas_cap)
+    }
+}
+
 /// The wires of a merge that a prover sets.
 ///
 /// The circuit holds for exactly these statements: there are proofs, each by the bucket circuit or by this circuit, about
@@ -75,18 +124,8 @@ impl MergeTargets {
         complete: bool,
     ) -> Self {
         let node = NodeTargets::register(b);
-        let bucket_key = b.constant_hash(bucket_key);
-        let children = [(); 2].map(|()| {
-            let proof = b.add_virtual_proof_with_pis(common);
-            let is_bucket = b.add_virtual_bool_target_safe();
-            let digest = select_digest(b, is_bucket, bucket_key, node.merge_key);
-            let key = key_with_digest(b, digest, common);
-            b.verify_proof::<C>(&proof, &key, common);
-            let child = NodeTargets::of_child(&proof.public_inputs);
-            b.connect_hashes(child.merge_key, node.merge_key);
-            ChildTargets { proof, is_bucket, key }
-        });
-        let [left, right] = [0, 1].map(|k| NodeTargets::of_child(&children[k].proof.public_inputs));
+        let children = ChildTargets::verified(b, &node, common, bucket_key);
+        let [left, right] = children.each_ref().map(ChildTargets::node);
 
         let (zero, one, no) = (b.zero(), b.one(), b._false());
         b.connect(left.height, right.height);
@@ -156,10 +195,8 @@ impl MergeTargets {
         pw.set_target(self.node.base, F::from_canonical_u64(st.base))?;
         pw.set_hash_target(self.node.merge_key, merge_key.circuit_digest)?;
         for (targets, (proof, is_bucket)) in self.children.iter().zip(children) {
-            pw.set_proof_with_pis_target(&targets.proof, proof)?;
-            pw.set_bool_target(targets.is_bucket, is_bucket)?;
             let key = if is_bucket { bucket_key } else { merge_key };
-            pw.set_cap_target(&targets.key.constants_sigmas_cap, &key.constants_sigmas_cap)?;
+            targets.assign(&mut pw, Child { proof, is_bucket, key })?;
         }
         let climb = child_height as usize + 1;
         for l in 0..height_max {

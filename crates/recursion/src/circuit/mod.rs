@@ -12,7 +12,7 @@ pub(crate) use gadgets::{key_with_digest, parent, permute, select_digest};
 pub use block::{BlockSlot, BlockTargets};
 pub use bucket::{BucketTargets, CanonicalMerge, LeafSlot};
 pub use hasher::{Permutation, Poseidon, PoseidonConfig};
-pub use merge::{ChildTargets, MergeTargets};
+pub use merge::{Child, ChildTargets, MergeTargets};
 pub use wrap::WrapTargets;
 
 use evergrove_primitives::{Digest, Goldilocks};

@@ -9,6 +9,7 @@
 //! **Neighbours.** What the numbers mean is in `evergrove_apps::nonnative`.
 
 mod algebra;
+mod generators;
 pub mod product;
 mod range;
 
@@ -31,6 +32,7 @@ use plonky2::gates::reducing_extension::ReducingExtensionGate;
 use plonky2::util::serialization::GateSerializer;
 use plonky2::{get_gate_tag_impl, impl_gate_serializer, read_gate_impl};
 
+pub use generators::{GeneratorKind, Generators};
 pub use product::ProductGate;
 pub use range::RangeGate;
 

@@ -214,7 +214,7 @@ impl Gate<F, D> for ProductGate {
 
 /// The coefficients of a row that reduces nothing.
 #[derive(Clone, Debug, Default)]
-struct CoefficientGenerator {
+pub(super) struct CoefficientGenerator {
     row: usize,
 }
 

@@ -107,7 +107,7 @@ impl<const BITS: usize> Gate<F, D> for RangeGate<BITS> {
 
 /// Digits of a number; of its low bits where it is out of range.
 #[derive(Clone, Debug, Default)]
-struct DigitGenerator<const BITS: usize> {
+pub(super) struct DigitGenerator<const BITS: usize> {
     row: usize,
     number: usize,
 }

@@ -83,7 +83,7 @@ impl PaperBackend {
         let lowest = height.min(self.chain.block_height());
         let nodes = (lowest..=height).map(|h| self.chain.node(h).data());
         let wrap = self.chain.wrap(height).map(|w| &w.circuit.data);
-        nodes.chain(wrap).map(|data| circuit_bytes(data).map(|b| b.len())).sum()
+        nodes.chain(wrap).map(|data| circuit_bytes(data, &[]).map(|b| b.len())).sum()
     }
 
     /// Size of the verification key of vectors of height `height`: 32 bytes for each cap entry and the circuit digest of the

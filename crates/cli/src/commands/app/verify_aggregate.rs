@@ -2,35 +2,31 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::Result;
-use evergrove::{Backends, verify};
 use evergrove_apps::MapReduce;
 use evergrove_apps::aggregate::Aggregate;
 use evergrove_primitives::Digest;
-use evergrove_proof::{BatchProof, Commitment, HeightClass, Policy, Profile, Scheme};
+use evergrove_proof::Scheme;
 
 use super::super::Terminal;
-use super::super::verify::MAX_SUCCINCT_BYTES;
+use super::super::verify::read_leaves;
 use super::aggregate::{add_answer, query};
-use crate::args::parse_profile;
+use crate::apps::VerifyArgs;
+use crate::args::RowsArgs;
 use crate::exit::Mistake;
-use crate::report::{Report, seconds};
-use crate::{apps, backends, files, proving};
+use crate::files;
+use crate::report::{Report, count};
 
 /// Verify the proof of an answer to a query, without a store
 ///
 /// The query and the schema have to come from a source that is trusted: the verifier builds the circuits of the query and
-/// takes no key from the prover. Accepted is an answer over all rows of the table, or with --digest over those of a batch.
+/// takes no key from the prover. Accepted is an answer over all rows of the table, or with --leaves or --digest over those of a
+/// batch.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The proof
-    #[arg(long, value_name = "FILE")]
-    proof: PathBuf,
-    /// The commitment, like evergrove1:27:0123..
-    #[arg(long, value_name = "COMMITMENT")]
-    root: Commitment,
+    #[command(flatten)]
+    verify: VerifyArgs,
     /// The query whose answer it is
     #[arg(long, value_name = "QUERY")]
     sql: String,
@@ -43,13 +39,12 @@ pub(crate) struct Args {
     /// The answer is over the rows with this canonical digest, which verify --leaves shows of a batch proof and its rows
     #[arg(long, value_name = "HEX")]
     digest: Option<Digest>,
-    /// Accept proofs of this profile too: johnson or paper. Repeat for both
-    #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
-    allow_profile: Vec<Profile>,
-    /// Directory in which keys are kept from run to run, trusted like this program [default: $EVERGROVE_KEYS, or
-    /// evergrove/keys in the user's cache directory]
-    #[arg(long, value_name = "DIR")]
-    keys: Option<PathBuf>,
+    /// The answer is over the rows of this file with their positions, in the column "index" or as --index-column or --indices
+    /// say
+    #[arg(long, value_name = "FILE")]
+    leaves: Option<PathBuf>,
+    #[command(flatten)]
+    rows: RowsArgs,
 }
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
@@ -60,60 +55,36 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     }
     let query = query(&schema, &args.sql)?;
     let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
-    let scheme = if args.digest.is_some() { Scheme::Selected } else { Scheme::Complete };
-    let policy = args.allow_profile.iter().fold(Policy::default(), |p, profile| p.allow_profile(*profile));
-    let policy = policy.allow_app(app.id(), scheme);
-
-    let bytes = files::read(&args.proof, MAX_SUCCINCT_BYTES, "check the path: no proof is that long")?;
-    let refused = |message: String| Mistake::refused(message, "ask for a proof of this query at this commitment");
-    let claimed = BatchProof::decode(&bytes).map_err(|e| refused(format!("not a proof file: {e}")))?;
-    // What the file claims decides which keys are built; whether it is accepted, the policy alone.
-    policy.check(&claimed, &args.root).map_err(|e| refused(format!("refused by the policy: {e}")))?;
-    if claimed.scheme != scheme.name() {
-        let found =
-            if claimed.scheme == Scheme::Selected.name() { "over rows that it chooses" } else { "of another kind" };
-        let remedy = "name the rows with --digest, or ask for a proof over all rows";
-        return Err(Mistake::refused(format!("the proof is {found}, not {}", over(scheme)), remedy));
-    }
-    let class = HeightClass::of(args.root.height).unwrap_or(HeightClass::H40);
-    let keys = backends::keys_dir(args.keys.as_deref());
-    let mut backends = Backends::new();
-    let bits = apps::add_verifier(&mut backends, app.clone(), scheme, claimed.profile, class, keys.as_deref())?;
-
-    let start = Instant::now();
-    let verified = verify(&bytes, &args.root, None, &policy, &backends)?;
-    let elapsed = start.elapsed().as_secs_f64();
-    let output = verified.app.filter(|a| a.app == app.id() && verified.scheme == scheme);
-    let Some(output) = output else { return Err(refused("the proof states no answer to this query".into())) };
-    let found = verified.statement.canonical;
+    let leaves = args.leaves.as_deref().map(|path| read_leaves(path, &schema, &args.rows)).transpose()?;
+    let (scheme, wanted, over) = match (&leaves, args.digest) {
+        (Some(_), _) => (Scheme::Selected, "the answer over these rows", "the rows that were given, each once"),
+        (None, Some(_)) => {
+            (Scheme::Selected, "the answer over a batch", "the rows with the digest that was given, each once")
+        }
+        (None, None) => (Scheme::Complete, "the answer over all rows", "all rows of the table"),
+    };
+    let accepted = args.verify.verify(&app.into(), scheme, leaves.as_deref(), wanted)?;
+    let found = accepted.verified.statement.canonical;
     if let Some(expected) = args.digest.filter(|d| *d != found) {
         let message = format!("the answer is over rows with the digest {found}, --digest is {expected}");
         return Err(Mistake::refused(message, "ask for the proof over these rows"));
     }
-    let answer = query.answer(&output.output).map_err(|e| refused(e.to_string()))?;
+    let answer = query.answer(&accepted.output);
+    let answer = answer.map_err(|e| Mistake::refused(e.to_string(), "ask for a proof of this query"))?;
 
     let mut report = Report::default();
     report.add_as("accepted", true, "yes");
-    report.add("commitment", args.root.to_string());
+    report.add("commitment", args.verify.root.to_string());
     report.add("query", args.sql.clone());
     add_answer(&mut report, &answer);
-    report.add("over", over(scheme));
-    report.hidden("canonical_digest", args.digest.map(|d| d.to_string()));
+    report.add("over", over);
+    match &leaves {
+        Some(leaves) => report.add_as("leaves", leaves.len(), count(leaves.len(), "row")),
+        None => report.hidden("leaves", serde_json::Value::Null),
+    }
+    report.hidden("canonical_digest", (scheme == Scheme::Selected).then(|| found.to_string()));
     report.add("schema_digest", schema.digest().to_string());
-    report.hidden("application", output.app.to_string());
-    report.hidden("scheme", scheme.name());
-    report.add("profile", verified.profile.name());
-    report.hidden("proof_kind", verified.kind.name());
-    report.hidden("proof_bytes", bytes.len());
-    report.add_as("seconds", elapsed, seconds(elapsed));
-    proving::add_soundness(&mut report, bits);
+    accepted.add_to(&mut report);
     report.print(terminal.format);
     Ok(())
-}
-
-fn over(scheme: Scheme) -> &'static str {
-    match scheme {
-        Scheme::Complete => "all rows of the table",
-        _ => "the rows with the digest that was given, each once",
-    }
 }

@@ -1,0 +1,92 @@
+//! What the proving commands of applications have in common.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Result;
+use evergrove::{BatchReport, Prover, Store};
+use evergrove_apps::catalog::Application;
+use evergrove_jobs::Event;
+use evergrove_proof::{HeightClass, Profile, Scheme};
+
+use super::super::Terminal;
+use crate::args::{ProvingArgs, StoreArgs, parse_profile};
+use crate::progress::Proofs;
+use crate::report::{Report, count, seconds};
+use crate::{backends, files, proving};
+
+/// The flags of all of them.
+#[derive(Debug, clap::Args)]
+pub(super) struct ProveArgs {
+    #[command(flatten)]
+    pub(super) store: StoreArgs,
+    /// Security profile: proven, johnson or paper
+    #[arg(long, value_name = "PROFILE", default_value_t, value_parser = parse_profile)]
+    profile: Profile,
+    /// Write the proof to this file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    proving: ProvingArgs,
+}
+
+/// The batch whose output is to be proven.
+pub(super) struct Job {
+    pub(super) app: Application,
+    pub(super) scheme: Scheme,
+    pub(super) name: String,
+    /// Its rows; none where the scheme is over all.
+    pub(super) members: Vec<u64>,
+}
+
+impl ProveArgs {
+    /// Defines the batch, proves it, and prints `report` with what `describe` makes of the output; with `--dry-run` the estimate.
+    pub(super) fn prove(
+        &self,
+        store: &Store,
+        job: Job,
+        mut report: Report,
+        terminal: Terminal,
+        describe: impl FnOnce(&mut Report, &BatchReport) -> Result<()>,
+    ) -> Result<()> {
+        let Job { app, scheme, name, members } = job;
+        let args = &self.proving;
+        let keys = backends::keys_dir(args.keys.as_deref());
+        let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
+        let (spec, size) = backends::app_spec(&app, scheme, self.profile, class, keys.as_deref())?;
+        let choice = spec.choice();
+        let trace = proving::trace(args);
+        let mut backends = backends::provers(keys.clone(), args.prover, trace.as_ref());
+        backends::add_app(&mut backends, spec.clone(), app, keys.as_deref(), args.prover, trace.as_ref());
+        let engine = proving::engine(args, std::iter::once(&spec))?;
+        let progress = Proofs::new(terminal.quiet, trace.clone());
+        let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
+        let prover = Prover::new(store, &backends, &engine).with_progress(&note);
+
+        let costs = |s: &_| backends::app_costs(s, size);
+        let estimate = prover.estimate_prove(&name, Some((&members, &choice)), &costs)?;
+        if args.dry_run {
+            proving::add_estimate(&mut report, &estimate);
+            report.print(terminal.format);
+            return Ok(());
+        }
+        if !terminal.quiet && estimate.to_make() > 0 {
+            let proofs = count(estimate.to_make(), "proof");
+            eprintln!("{proofs} to make, about {}, one proof at a time", seconds(estimate.seconds));
+        }
+        prover.define(&name, &members, &choice)?;
+        let start = Instant::now();
+        let batch = prover.prove(&name)?;
+        progress.finish();
+        describe(&mut report, &batch)?;
+        proving::add_batch(&mut report, &batch, start.elapsed().as_secs_f64());
+        if let Some(path) = &self.out {
+            let bytes = store.export(&name)?;
+            files::write(path, |out| Ok(out.write_all(&bytes)?))?;
+            report.add("proof", path.display().to_string());
+        }
+        proving::write_trace(&mut report, args, trace.as_ref())?;
+        report.print(terminal.format);
+        Ok(())
+    }
+}

@@ -1,0 +1,49 @@
+//! `evergrove app verify-digest-translation`.
+
+use anyhow::Result;
+use evergrove_apps::digest_translation::{DigestTranslation, tree};
+use evergrove_proof::Scheme;
+
+use super::super::Terminal;
+use super::digest_translation::add_digest;
+use crate::apps::VerifyArgs;
+use crate::exit::Mistake;
+use crate::report::Report;
+
+/// Verify that a commitment and a Keccak digest are of the same table, without a store
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    verify: VerifyArgs,
+    /// Refuse the proof unless it is about this Keccak digest: 32 bytes in hexadecimal digits
+    #[arg(long, value_name = "HEX")]
+    keccak: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+    let expected = args.keccak.as_deref().map(|text| {
+        let digits = hex::decode(text.strip_prefix("0x").unwrap_or(text)).ok();
+        let digest: Option<tree::KeccakDigest> = digits.and_then(|bytes| bytes.try_into().ok());
+        digest.ok_or_else(|| Mistake::usage("--keccak: no digest", "write 64 hexadecimal digits"))
+    });
+    let expected = expected.transpose()?;
+    let app = DigestTranslation::default();
+    let accepted = args.verify.verify(&app.into(), Scheme::Tree, None, DigestTranslation::NAME)?;
+    let found = tree::from_elements(&accepted.output);
+    if expected.is_some() && expected != found {
+        let found = found.map_or_else(|| "none".into(), hex::encode);
+        let message = format!("the proof is about the Keccak digest {found}, --keccak is another");
+        return Err(Mistake::refused(message, "ask for the proof of the table with this digest"));
+    }
+    let mut report = Report::default();
+    report.add_as("accepted", true, "yes");
+    report.add("commitment", args.verify.root.to_string());
+    add_digest(&mut report, &accepted.output, accepted.verified.statement.height)?;
+    report.hidden("keccak_checked", expected.is_some());
+    if expected.is_none() {
+        report.note("note: the Keccak digest is what the proof states: compare it with one that you trust, or give it with --keccak");
+    }
+    accepted.add_to(&mut report);
+    report.print(terminal.format);
+    Ok(())
+}
