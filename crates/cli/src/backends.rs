@@ -87,8 +87,7 @@ pub(crate) fn make(
         None => known.get(&spec.choice(), spec.class).map_err(|e| failed(&e)),
         Some(app) => {
             let app = catalog::make(app).map_err(|e| failed(&e))?;
-            let backend = AppBackend::load(app, spec.scheme, spec.profile, spec.class, keys)?;
-            Ok(Arc::new(backend.with_prover(prover)))
+            app.backend(spec.scheme, spec.profile, spec.class, keys, prover, None)
         }
     }
 }

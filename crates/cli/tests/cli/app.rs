@@ -67,6 +67,87 @@ fn an_answer_is_proven_refreshed_and_verified() {
 }
 
 #[test]
+fn an_answer_over_chosen_rows_is_verified_with_the_rows() {
+    let world = World::with_table();
+    let sql = "SELECT COUNT(*), SUM(age) FROM t";
+    let mut prove = vec!["app", "aggregate", "--store", "s", "--sql", sql, "--indices", "3,6,12", "--name", "some"];
+    prove.extend(["--out", "a.proof", "--profile", "paper"]);
+    let proven = world.json(&prove);
+    let root = proven["commitment"].as_str().unwrap().to_owned();
+    let rows: Vec<String> = world.text("table.csv").lines().map(str::to_owned).collect();
+    let write = |name: &str, indices: &[usize]| {
+        let chosen: Vec<&str> = indices.iter().map(|i| rows[1 + i / 3].as_str()).collect();
+        world.write(name, format!("{}\n{}\n", rows[0], chosen.join("\n")));
+    };
+    write("right.csv", &[12, 3, 6]);
+    write("less.csv", &[3, 6]);
+    write("other.csv", &[3, 6, 15]);
+    let verify = |more: &[&str]| {
+        let mut args =
+            vec!["app", "verify-aggregate", "--proof", "a.proof", "--schema", "schema.toml", "--root", &root];
+        args.extend(["--sql", sql, "--allow-profile", "paper", "--format", "json"]);
+        world.run(&[&args[..], more].concat())
+    };
+    let accepted = verify(&["--leaves", "right.csv", "--index-column", "id"]);
+    assert_eq!(accepted.code, 0, "{}", accepted.err);
+    let accepted: serde_json::Value = serde_json::from_str(&accepted.out).unwrap();
+    assert_eq!((answer(&accepted), &accepted["leaves"]), (answer(&proven), &serde_json::json!(3)));
+    assert_eq!(accepted["canonical_digest"], proven["canonical_digest"]);
+    for file in ["less.csv", "other.csv"] {
+        let refused = verify(&["--leaves", file, "--index-column", "id"]);
+        assert_eq!(refused.code, 1, "{file}: {}", refused.err);
+    }
+    assert_eq!(verify(&[]).code, 1, "an answer over some rows for one over all");
+}
+
+#[test]
+fn a_keccak_digest_is_proven_refreshed_and_verified() {
+    let world = World::new();
+    world.write("t.csv", "e0,e1,e2,e3\n1,2,3,4\n5,6,7,8\n18446744069414584320,0,0,4294967295\n");
+    world.write("raw.toml", "raw = true\n");
+    world.json(&["commit", "--store", "s", "--input", "t.csv", "--schema", "raw.toml"]);
+    let prove = ["app", "digest-translation", "--store", "s", "--profile", "paper", "--out", "k.proof"];
+    let dry = world.json(&[&prove[..], &["--dry-run"]].concat());
+    assert_eq!((dry["proofs_to_make"].as_u64(), dry["buckets"].as_u64()), (Some(2), Some(1)), "{dry}");
+    let proven = world.json(&prove);
+    assert_eq!((&proven["scheme"], &proven["members"]), (&"evergrove1-tree".into(), &3.into()));
+    // The tree by definition: a table lower than a bucket counts as grown to its 2^7 slots.
+    let slots = [[1, 2, 3, 4], [5, 6, 7, 8], [18_446_744_069_414_584_320, 0, 0, 4_294_967_295]];
+    let digest = |rows: &[[u64; 4]]| {
+        let mut slots: Vec<_> = rows.iter().map(|r| Some(r.map(evergrove_primitives::Goldilocks::new))).collect();
+        slots.resize(1 << 7, None);
+        hex::encode(evergrove_apps::digest_translation::tree::levels(0, &slots).pop().unwrap()[0])
+    };
+    assert_eq!((proven["keccak_digest"].as_str(), proven["keccak_height"].as_u64()), (Some(&*digest(&slots)), Some(7)));
+
+    let verify = |root: &str, more: &[&str]| {
+        let args = ["app", "verify-digest-translation", "--proof", "k.proof", "--root", root];
+        world.run(&[&args[..], more, &["--format", "json"]].concat())
+    };
+    let allow = ["--allow-profile", "paper"];
+    let root = world.commitment();
+    let accepted = verify(&root, &[&allow[..], &["--keccak", &digest(&slots)]].concat());
+    assert_eq!(accepted.code, 0, "{}", accepted.err);
+    let accepted: serde_json::Value = serde_json::from_str(&accepted.out).unwrap();
+    assert_eq!(accepted["keccak_digest"], proven["keccak_digest"]);
+    assert!(accepted["bits_unique_decoding"].as_f64().unwrap() > 30.0);
+    let other = "0".repeat(64);
+    for more in [&[][..], &["--allow-profile", "paper", "--keccak", &other]] {
+        assert_eq!(verify(&root, more).code, 1, "{more:?}");
+    }
+    assert_eq!(verify(&root, &[&allow[..], &["--keccak", "12"]].concat()).code, 2);
+
+    let updated = world.json(&["update", "--store", "s", "--set", "0=9,9,9,9"]);
+    assert_eq!(updated["stale"], serde_json::json!([]));
+    assert_eq!(verify(&world.commitment(), &allow).code, 1, "the old proof for the new table");
+    let again = world.json(&prove);
+    assert_eq!(again["proofs_made"].as_u64(), Some(0));
+    let changed = [[9; 4], slots[1], slots[2]];
+    assert_eq!(again["keccak_digest"].as_str(), Some(&*digest(&changed)));
+    assert_eq!(verify(&world.commitment(), &allow).code, 0);
+}
+
+#[test]
 fn queries_that_can_not_be_proven_are_refused_with_a_remedy() {
     let world = World::with_table();
     for (sql, message) in [
