@@ -6,7 +6,7 @@ BENCH ?= target/release/evergrove-bench
 FUZZ_CASES ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tools test rtl-tools test-all check fmt clippy rustdoc deny typos book deploy deploy-tools fuzz bench bench-native docs
+.PHONY: help demo cluster-demo tools test rtl-tools test-all check fmt clippy rustdoc deny typos book deploy deploy-tools fuzz bench bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,6 +14,10 @@ help: ## this list
 demo: ## commit a real table, prove a batch, change rows, refresh, verify (release build)
 	$(CARGO) build --release --locked --package evergrove-cli
 	scripts/demo.sh $(EVERGROVE)
+
+cluster-demo: tools ## prove with two workers, a real Redis server and a real S3 API; one worker is killed (release build)
+	$(CARGO) build --release --locked --package evergrove-cli
+	scripts/cluster-demo.sh $(EVERGROVE)
 
 tools: ## a Redis server and an S3 API for tests and demos, under target/tools
 	scripts/tools.sh

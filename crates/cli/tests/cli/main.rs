@@ -10,4 +10,5 @@ mod life;
 mod refusals;
 mod serve;
 mod store_trouble;
+mod worker;
 mod world;

@@ -1,7 +1,7 @@
 //! A directory of its own for each test, and the binary run in it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -84,6 +84,14 @@ impl World {
     /// Runs the binary.
     pub(crate) fn run(&self, args: &[&str]) -> Run {
         Run::of(self.command().args(args).output().unwrap())
+    }
+
+    /// Starts the binary, with these variables and its stderr in a pipe.
+    pub(crate) fn start(&self, args: &[&str], variables: &[(String, String)]) -> Child {
+        let variables = variables.iter().map(|(name, value)| (name, value));
+        let mut command = self.command();
+        command.args(args).envs(variables).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
     }
 
     /// Runs the binary, which must succeed, and gives the object that it prints.
