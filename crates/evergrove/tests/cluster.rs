@@ -13,8 +13,8 @@ use evergrove_commit::batch::Witness;
 use evergrove_commit::{BackendError, NativeBackend, RecursionBackend};
 use evergrove_jobs::local::LocalEngine;
 use evergrove_jobs::{
-    BadInput, Cancel, Engine, Job, Key, Observer, Report, Results, RunError, Runner, Task, TaskFailure, TaskGraph,
-    TaskId, Work,
+    BadInput, BadResult, Cancel, Engine, Job, Key, Observer, Report, Results, RunError, Runner, Task, TaskFailure,
+    TaskGraph, TaskId, Work,
 };
 use evergrove_proof::wire::DecodeError;
 use evergrove_proof::{BackendId, HeightClass, NodeKind, Profile, Scheme};
@@ -57,13 +57,16 @@ impl Elsewhere {
 }
 
 struct Sent<'a> {
+    graph: &'a TaskGraph,
     runner: &'a dyn Runner,
     engine: &'a Elsewhere,
 }
 
 impl Runner for Sent<'_> {
     fn run(&self, id: TaskId, task: &Task, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure> {
-        let job = Job { key: task.key, kind: task.kind.into(), payload: self.runner.payload(id, task)? };
+        let inputs_of = |task: &Task| task.deps.iter().map(|d| self.graph.task(*d).key).collect();
+        let (key, kind, payload) = (task.key, task.kind.into(), self.runner.payload(id, task)?);
+        let job = Job { key, kind, payload, inputs: inputs_of(task) };
         let made = self.engine.work.execute(&job, inputs)?;
         self.engine.work.check(&job, &made)?;
         self.runner.check(id, task, &made)?;
@@ -81,7 +84,7 @@ impl Engine for Elsewhere {
         observer: &dyn Observer,
         cancel: &Cancel,
     ) -> Result<Report, RunError> {
-        LocalEngine::new(2).run(graph, &Sent { runner, engine: self }, results, observer, cancel)
+        LocalEngine::new(2).run(graph, &Sent { graph, runner, engine: self }, results, observer, cancel)
     }
 }
 
@@ -224,10 +227,20 @@ fn inputs_are_verified_before_they_are_used() {
         let mut flipped = made.clone();
         let at = rng.below(flipped.len() as u64) as usize;
         flipped[at] ^= 1;
-        assert!(work.check(job, &flipped).is_err(), "byte {at}");
+        let judged = work.check(job, &flipped).expect_err("damaged");
+        assert!(judged.error.is::<BadResult>(), "byte {at}: {}", judged.error);
+        let other = |inputs: &[Key]| Job { inputs: inputs.to_vec(), ..job.clone() };
         let foreign = Job { key: Key([1; 32]), ..job.clone() };
-        let (failure, place) = refused(&work, &foreign, inputs);
-        assert_eq!((place, failure.retry), (None, false), "{}", failure.error);
+        // Of other keys than the payload's, nothing is said to be bad: it would be taken away.
+        for foreign in [foreign, other(&[Key([1; 32])]), other(&[&job.inputs[..], &[job.key]].concat())] {
+            let (failure, place) = refused(&work, &foreign, inputs);
+            assert_eq!((place, failure.retry), (None, false), "{}", failure.error);
+            let judged = work.check(&foreign, made).expect_err("another job");
+            assert!(!judged.error.is::<BadResult>(), "{}", judged.error);
+        }
+        let unreadable = Job { payload: job.payload[1..].to_vec(), ..job.clone() };
+        let judged = work.check(&unreadable, made).expect_err("no payload");
+        assert!(!judged.retry && !judged.error.is::<BadResult>(), "{}", judged.error);
     }
     assert!(work.unfit().is_none() && !drain.is_cancelled(), "none of this is the worker's fault");
 }
@@ -310,6 +323,19 @@ fn a_worker_of_another_version_or_with_other_keys_refuses_and_drains() {
     let work = ProofWork::new(|_| Err(BackendError::Internal("no such application".into())), Cancel::new());
     let (failure, _) = refused(&work, job, inputs);
     assert!(failure.retry && work.unfit().is_some_and(|reason| reason.contains("no such application")));
+    // A payload of a later format; and one that a worker meets after others that it was fit for.
+    let mut later = job.clone();
+    later.payload[4] += 1;
+    for known in [false, true] {
+        let drain = Cancel::new();
+        let work = self::work(&drain);
+        if known {
+            work.execute(job, inputs).expect("it is fit");
+        }
+        let (failure, _) = refused(&work, &later, inputs);
+        assert!(failure.retry && failure.error.to_string().contains("version"), "{}", failure.error);
+        assert_eq!((work.unfit().is_none(), drain.is_cancelled()), (known, !known));
+    }
 }
 
 #[test]

@@ -31,7 +31,8 @@ impl Engine for Keeping {
     ) -> Result<Report, RunError> {
         for (id, task) in graph.iter() {
             let payload = runner.payload(id, task).expect("a payload");
-            self.0.lock().expect("no panic").push(Job { key: task.key, kind: task.kind.into(), payload });
+            let inputs = task.deps.iter().map(|d| graph.task(*d).key).collect();
+            self.0.lock().expect("no panic").push(Job { key: task.key, kind: task.kind.into(), payload, inputs });
         }
         LocalEngine::new(1).run(graph, runner, results, observer, cancel)
     }
@@ -84,7 +85,7 @@ proptest! {
         // Under its own key, work on it is refused, or ends in a proof of what it states.
         let stated = payload.stated;
         let key = proof_key(&payload.backend, stated.kind, &stated.statement);
-        let made = worker().execute(&Job { key, kind: job.kind.clone(), payload: bytes.clone() }, &[]);
+        let made = worker().execute(&Job { key, payload: bytes.clone(), ..job.clone() }, &[]);
         if let Ok(made) = made {
             let made = BatchProof::decode(&made).expect("a proof file");
             prop_assert_eq!((made.kind, made.statement), (stated.kind, stated.statement));

@@ -13,14 +13,17 @@ pub struct Job {
     pub kind: String,
     /// What [`Runner::payload`](crate::Runner::payload) gave: all that the result depends on beside the inputs.
     pub payload: Vec<u8>,
+    /// What the results that it needs are stored under, in their order, as the queue has it. Whoever writes to the queue can put
+    /// other keys here: [`Work`] knows by the payload what they have to be.
+    pub inputs: Vec<Key>,
 }
 
 /// Does the work of jobs, in a worker.
 pub trait Work: Send + Sync {
     /// The result of `job`, given the results of what its task needs in their order.
     ///
-    /// Called on several threads at once. Trusts neither the payload nor the inputs: it finds a bad input before it uses it,
-    /// and says so by an error that is a [`BadInput`].
+    /// Called on several threads at once. Trusts neither the payload nor the inputs: it refuses other [`Job::inputs`] than the
+    /// payload's, finds a bad input before it uses it, and says so by an error that is a [`BadInput`].
     ///
     /// # Errors
     /// [`TaskFailure`], with `retry` where another attempt, maybe by another worker, may succeed.
@@ -29,8 +32,17 @@ pub trait Work: Send + Sync {
     /// Accepts `bytes` if they are a result of `job`: whether a stored result may be taken for done.
     ///
     /// # Errors
-    /// [`TaskFailure`] that says why not.
+    /// [`TaskFailure`] that says why not: a [`BadResult`] where the bytes are judged and bad, and only then. After that they are
+    /// taken away.
     fn check(&self, job: &Job, bytes: &[u8]) -> Result<(), TaskFailure>;
+}
+
+/// A stored result is not one of the job.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the stored result is not accepted: {reason}")]
+pub struct BadResult {
+    /// Why.
+    pub reason: String,
 }
 
 /// An input is not what the job's task needs: it was damaged, or made by somebody who should not be trusted. Whoever keeps it

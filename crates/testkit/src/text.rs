@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use evergrove_jobs::{BadInput, Job, Runner, Task, TaskFailure, TaskGraph, TaskId, Work};
+use evergrove_jobs::{BadInput, BadResult, Job, Runner, Task, TaskFailure, TaskGraph, TaskId, Work};
 
 /// What a task does besides giving its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,8 @@ impl TextTasks {
 
 impl Runner for TextTasks {
     fn run(&self, id: TaskId, task: &Task, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure> {
-        let job = Job { key: task.key, kind: task.kind.into(), payload: self.payload(id, task)? };
+        let (key, kind, payload) = (task.key, task.kind.into(), self.payload(id, task)?);
+        let job = Job { key, kind, payload, inputs: Vec::new() };
         TextWork::default().execute(&job, inputs)
     }
 
@@ -98,7 +99,7 @@ impl Work for TextWork {
     }
 
     fn check(&self, job: &Job, bytes: &[u8]) -> Result<(), TaskFailure> {
-        judge(bytes, Some(read(job)?.0)).map_err(TaskFailure::permanent)
+        judge(bytes, Some(read(job)?.0)).map_err(|reason| TaskFailure::permanent(BadResult { reason }))
     }
 }
 

@@ -1,12 +1,14 @@
 //! What a worker does with a payload.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use evergrove_commit::{BackendError, NodeProof, RecursionBackend};
-use evergrove_jobs::{BadInput, Cancel, Cores, Job, TaskFailure, Work};
+use evergrove_jobs::{BadInput, BadResult, Cancel, Cores, Job, TaskFailure, Work};
 use evergrove_primitives::Digest;
+use evergrove_proof::wire::DecodeError;
 
-use super::{Payload, Stated};
+use super::{Payload, PayloadError, Stated};
 use crate::prove::{judge, prove};
 use crate::{BackendSpec, proof_key};
 
@@ -22,7 +24,7 @@ type Make = Box<dyn Fn(&BackendSpec) -> Result<Arc<dyn RecursionBackend>, Backen
 ///
 /// Backends are made when a payload first asks for one, and kept. A worker that can not make the backend of a payload, or
 /// one with other keys, would fail each job of the batch within a millisecond and hence take them all away from workers that can:
-/// it asks to drain, and [`Self::unfit`] says why.
+/// unless it has been fit for others before, it asks to drain, and [`Self::unfit`] says why.
 pub struct ProofWork {
     make: Make,
     kept: usize,
@@ -30,6 +32,7 @@ pub struct ProofWork {
     cores: Option<Arc<Cores>>,
     drain: Cancel,
     unfit: OnceLock<String>,
+    fit: AtomicBool,
 }
 
 /// A backend that some payload asked for: it, or why there is none.
@@ -51,11 +54,12 @@ impl ProofWork {
         make: impl Fn(&BackendSpec) -> Result<Arc<dyn RecursionBackend>, BackendError> + Send + Sync + 'static,
         drain: Cancel,
     ) -> Self {
-        let (made, unfit) = (Mutex::default(), OnceLock::new());
-        Self { make: Box::new(make), kept: 4, made, cores: None, drain, unfit }
+        let (made, unfit, fit) = (Mutex::default(), OnceLock::new(), AtomicBool::new(false));
+        Self { make: Box::new(make), kept: 1, made, cores: None, drain, unfit, fit }
     }
 
-    /// Sets how many backends stay in memory, at least one and 4 unless it is set: those used last.
+    /// Sets how many backends stay in memory: those used last, at least one, and one unless it is set. Each has its circuits, up to
+    /// some gigabytes.
     pub fn with_kept(mut self, kept: usize) -> Self {
         self.kept = kept.max(1);
         self
@@ -74,21 +78,33 @@ impl ProofWork {
 
     /// The payload of a job, and the backend for it.
     fn open(&self, job: &Job) -> Result<(Payload, Arc<dyn RecursionBackend>), TaskFailure> {
-        let payload = Payload::decode(&job.payload).map_err(TaskFailure::permanent)?;
-        let Stated { kind, statement } = payload.stated;
-        let key = proof_key(&payload.backend, kind, &statement);
-        if key != job.key {
-            let what = format!("the payload is about the proof {key}, the job about {}", job.key);
+        let payload = Payload::decode(&job.payload).map_err(|e| match e {
+            PayloadError::Decode(DecodeError::Version { .. }) => self.refuse(e.to_string()),
+            e => TaskFailure::permanent(e),
+        })?;
+        let key = |of: &Stated| proof_key(&payload.backend, of.kind, &of.statement);
+        if key(&payload.stated) != job.key {
+            let what = format!("the payload is about the proof {}, the job about {}", key(&payload.stated), job.key);
             return Err(TaskFailure::permanent(what));
+        }
+        if !payload.children.iter().map(key).eq(job.inputs.iter().copied()) {
+            return Err(TaskFailure::permanent("the job's inputs are not the proofs that its payload stands on"));
         }
         let backend = self.backend(&payload).map_err(|reason| {
             let BackendSpec { id, capacity, .. } = &payload.backend;
-            let reason = format!("this worker has not {id} with {capacity} leaves to a bucket: {reason}");
-            self.drain.cancel();
-            // Another worker may.
-            TaskFailure::transient(self.unfit.get_or_init(|| reason).clone())
+            self.refuse(format!("this worker has not {id} with {capacity} leaves to a bucket: {reason}"))
         })?;
+        self.fit.store(true, Ordering::Relaxed);
         Ok((payload, backend))
+    }
+
+    /// The failure of a job that another worker may be fit for.
+    fn refuse(&self, reason: String) -> TaskFailure {
+        if !self.fit.load(Ordering::Relaxed) {
+            self.unfit.get_or_init(|| reason.clone());
+            self.drain.cancel();
+        }
+        TaskFailure::transient(reason)
     }
 
     fn backend(&self, payload: &Payload) -> Result<Arc<dyn RecursionBackend>, String> {
@@ -156,7 +172,7 @@ impl Work for ProofWork {
     fn check(&self, job: &Job, bytes: &[u8]) -> Result<(), TaskFailure> {
         let (payload, backend) = self.open(job)?;
         let judged = judge(backend.as_ref(), &payload.backend, &payload.stated, bytes);
-        judged.map(|_| ()).map_err(TaskFailure::permanent)
+        judged.map(|_| ()).map_err(|reason| TaskFailure::permanent(BadResult { reason }))
     }
 }
 

@@ -12,7 +12,7 @@ use super::queue::{Connection, QueueError};
 use super::upload::JobData;
 use crate::local::{AtEnd, STACK_BYTES, panic_text};
 use crate::objects::{Objects, ObjectsError};
-use crate::{BadInput, Cancel, Job, Key, Put, TaskFailure, Work};
+use crate::{BadInput, BadResult, Cancel, Job, Key, Put, TaskFailure, Work};
 
 /// What the failure of a job begins with that found something stored damaged: the leader has it made anew.
 pub(super) const DAMAGED: &str = "damaged: ";
@@ -291,18 +291,19 @@ fn perform(objects: &Objects, work: &dyn Work, kind: String, data: serde_json::V
         payloads.delete(&hash).map_err(away)?;
         return Err(damaged(format!("payload {hash} was not what its hash says")));
     }
-    let job = Job { key: own, kind, payload };
+    let job = Job { key: own, kind, payload, inputs };
 
     if let Some(bytes) = objects.get(&own).map_err(away)? {
         match guarded(|| work.check(&job, &bytes)) {
             Ok(()) => return Ok(Outcome { bytes: bytes.len(), already: true }),
+            Err(TaskFailure { error, .. }) if error.is::<BadResult>() => objects.delete(&own).map_err(away)?,
             // Of a worker that can not judge it, another will.
             Err(TaskFailure { error, retry: true }) => return Err(Failure::Retry(error.to_string())),
-            Err(_) => objects.delete(&own).map_err(away)?,
+            Err(TaskFailure { error, retry: false }) => return Err(Failure::Final(error.to_string())),
         }
     }
-    let mut loaded: Vec<Arc<[u8]>> = Vec::with_capacity(inputs.len());
-    for input in &inputs {
+    let mut loaded: Vec<Arc<[u8]>> = Vec::with_capacity(job.inputs.len());
+    for input in &job.inputs {
         match objects.get(input).map_err(away)? {
             Some(bytes) => loaded.push(bytes.into()),
             None if data.shared => return Err(Failure::Later),
@@ -313,7 +314,7 @@ fn perform(objects: &Objects, work: &dyn Work, kind: String, data: serde_json::V
         Ok(made) => made,
         Err(TaskFailure { error, retry }) => {
             if let Some(bad) = error.downcast_ref::<BadInput>()
-                && let Some(input) = inputs.get(bad.index)
+                && let Some(input) = job.inputs.get(bad.index)
             {
                 objects.delete(input).map_err(away)?;
                 return Err(damaged(format!("input {input} is taken away: {}", bad.reason)));
