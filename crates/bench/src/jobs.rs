@@ -83,7 +83,8 @@ struct Waiting(Duration);
 
 impl Runner for Waiting {
     fn run(&self, id: TaskId, task: &Task, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure> {
-        let job = Job { key: task.key, kind: task.kind.into(), payload: self.payload(id, task)? };
+        let (key, kind, payload) = (task.key, task.kind.into(), self.payload(id, task)?);
+        let job = Job { key, kind, payload, inputs: Vec::new() };
         self.execute(&job, inputs)
     }
 
