@@ -61,10 +61,10 @@ pub trait Curve: GLVConfig<BaseField: PrimeElement + PrimeField> {}
 impl<C: GLVConfig<BaseField: PrimeElement + PrimeField>> Curve for C {}
 
 /// Points that fill no batch.
-const FEW: usize = 16;
+const FEW: usize = 22;
 
 /// Points up to which it pays to halve scalars: measured, see docs/msm.md.
-const HALVED: usize = 1 << 16;
+const HALVED: usize = 1 << 13;
 
 /// What can't be multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

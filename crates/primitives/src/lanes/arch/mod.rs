@@ -79,8 +79,9 @@ pub(super) fn prefetch<T>(x: &T) {
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let start = core::ptr::from_ref(x).cast::<i8>();
-        for offset in (0..size_of::<T>()).step_by(64) {
-            // SAFETY: SSE is part of x86-64, a prefetch never faults, and the address is inside `x`.
+        // Where x begins late in a line, its last bytes are in one that no step is in.
+        for offset in (0..size_of::<T>()).step_by(64).chain([size_of::<T>().saturating_sub(1)]) {
+            // SAFETY: SSE is part of x86-64, a prefetch never faults, and the address is inside `x`, or its end if it has no bytes.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(start.add(offset)) };
         }
     }
