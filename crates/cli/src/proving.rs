@@ -22,7 +22,8 @@ use crate::files;
 use crate::report::{Report, count, seconds, size};
 use crate::{queue, signals};
 
-/// Seconds that a proof by a worker takes beside the proving: `evergrove-bench cluster` measures them.
+/// Seconds that a proof by a worker takes beside the proving, as an estimate: payload, inputs and result as objects, and about a
+/// millisecond in the queue (`evergrove-bench jobs`).
 const QUEUE_SECONDS: f64 = 0.01;
 
 /// The engine that the arguments ask for.
