@@ -24,6 +24,10 @@ const PAYLOADS: &str = "payloads";
 const RETRIES: u32 = 6;
 /// Time before the first further attempt; it doubles with each.
 const BACK_OFF: Duration = Duration::from_millis(50);
+/// The largest object that is read: a payload or a proof is a small part of it.
+const LARGEST: u64 = 64 << 20;
+/// Schemes of URLs.
+const SCHEMES: [&str; 10] = ["file", "memory", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"];
 /// Variables that may hold credentials and settings of object stores.
 const VARIABLES: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
 
@@ -112,17 +116,28 @@ impl Objects {
     /// # Errors
     /// When the URL is not of these kinds, or the store's settings are incomplete.
     pub fn open(url: &str, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, ObjectsError> {
+        // What follows may hold a secret, and is not shown.
+        let shown = if url.contains(['@', '?', '#']) {
+            url.split(['/', '@', '?', '#']).next().unwrap_or_default()
+        } else {
+            url
+        };
         let invalid = |e: Box<dyn std::error::Error + Send + Sync>| ObjectsError {
-            place: url.into(),
+            place: shown.into(),
             source: std::io::Error::new(std::io::ErrorKind::InvalidInput, e),
         };
         let parsed = Url::parse(url)
             .map_err(|e| invalid(format!("{e}: give a URL such as file:///DIR or s3://BUCKET/PREFIX").into()))?;
+        if !SCHEMES.contains(&parsed.scheme()) {
+            return Err(invalid("its scheme is none of file, memory, s3, gs and az".into()));
+        }
         // Azure's URLs name the account where others have a user.
         let user =
             !parsed.username().is_empty() && !matches!(parsed.scheme(), "az" | "azure" | "adl" | "abfs" | "abfss");
-        if user || parsed.password().is_some() {
-            return Err(invalid("credentials do not belong into a URL: give them in the environment".into()));
+        if user || parsed.password().is_some() || parsed.query().is_some() || parsed.fragment().is_some() {
+            return Err(invalid(
+                "credentials and settings do not belong into a URL: give them in the environment".into(),
+            ));
         }
         let objects = match parsed.scheme() {
             "file" => {
@@ -168,6 +183,11 @@ impl Objects {
     pub fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, ObjectsError> {
         let path = self.path(key);
         let read = self.persist(async || match self.shared.store.get(&path).await {
+            Ok(found) if found.meta.size > LARGEST => {
+                let what =
+                    format!("an object of {} bytes is neither a proof nor a payload: remove it", found.meta.size);
+                Err(object_store::Error::NotSupported { source: what.into() })
+            }
             Ok(found) => Ok(Some(found.bytes().await?.into())),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(e) => Err(e),

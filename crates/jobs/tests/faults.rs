@@ -369,6 +369,23 @@ fn what_is_damaged_is_made_again() {
 }
 
 #[test]
+fn many_damaged_inputs_are_made_again() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (graph, objects, results) = (engine::tree(4), cluster.objects(), MemoryResults::new());
+    let leaves: Vec<_> = graph.iter().filter(|(_, t)| t.kind == "leaf").map(|(id, _)| id).take(6).collect();
+    for id in &leaves {
+        // The leader has the result; what lies where workers look for it is rubbish.
+        let key = graph.task(*id).key;
+        results.put(&key, &expected(&graph, *id).into()).expect("stores");
+        objects.put(&key, b"rubbish").expect("stores");
+    }
+    let worker = WorkerConfig { queue: cluster.config(), objects, concurrency: 2, name: "one".into() };
+    let (outcome, _) = with_worker(&worker, &|_| {}, || cluster.lead(&graph, &TextTasks::new(TASK), &results));
+    assert_eq!(outcome.expect("runs").done, graph.len() - leaves.len());
+    check(&graph, &results);
+}
+
+#[test]
 fn results_that_are_there_are_taken() {
     let Some(cluster) = Cluster::start() else { return };
     let (graph, objects) = (engine::tree(4), cluster.objects());

@@ -48,9 +48,12 @@ fn the_laws_hold_in_files_and_in_memory() {
 fn urls_are_refused_with_a_remedy() {
     let refused = |url: &str| Objects::open(url, NOBODY).expect_err(url).to_string();
     assert!(refused("proofs").contains("file:///DIR"));
-    assert!(refused("ftp://host/dir").contains("ftp"));
-    let secret = refused("s3://user:secret@bucket");
-    assert!(secret.contains("environment"), "{secret}");
+    assert!(refused("ftp://host/dir").contains("scheme"));
+    for url in ["s3://user:secret@bucket", "s3://secret@bucket", "az://container/dir?sig=secret", "s3://bucket#secret"]
+    {
+        let refused = refused(url);
+        assert!(refused.contains("environment") && !refused.contains("secret"), "{refused}");
+    }
 }
 
 #[test]

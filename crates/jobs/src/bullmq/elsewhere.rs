@@ -17,7 +17,7 @@ use super::standing::{Run, Standing};
 use super::upload::{not_stored, prepare};
 use super::worker::DAMAGED;
 use crate::objects::Objects;
-use crate::{Cause, Put, Report, RunError, TaskFailure, TaskId};
+use crate::{Cause, Key, Put, Report, RunError, TaskFailure, TaskId};
 
 /// How often the leader says that it is alive, and asks for what events may not have told.
 const TICK: Duration = Duration::from_secs(1);
@@ -110,7 +110,8 @@ impl Leader<'_> {
     fn work(&mut self) -> Result<(), QueueError> {
         record::take_over(self.run.connection, &self.record.root)?;
         record::write(self.run.connection, &self.record)?;
-        for number in 0..self.run.attempts {
+        let mut seen: HashMap<String, u32> = HashMap::new();
+        for number in 0.. {
             let todo = self.standing.left();
             let plan = Plan::new(self.run.graph, &todo, self.run.piece);
             let roots: HashSet<_> = plan.pieces.iter().map(Piece::root).collect();
@@ -122,12 +123,18 @@ impl Leader<'_> {
             self.remove(number, todo.into_iter().filter(there))?;
             match end {
                 End::Over => return Ok(()),
-                End::Again(cause) if number + 1 == self.run.attempts => {
-                    let id = self.standing.left().first().copied().unwrap_or(TaskId(0));
-                    let cause = format!("planned {} times, and again: {cause}", number + 1);
-                    self.standing.failed(id, number + 1, Cause::Error(cause.into()));
+                End::Again(cause) => {
+                    // One object may be bad as often as a task is tried; many may be bad.
+                    let times = seen.entry(object_of(&cause)).or_default();
+                    *times += 1;
+                    if *times >= self.run.attempts {
+                        let id = self.standing.left().first().copied().unwrap_or(TaskId(0));
+                        let cause = format!("{times} times: {cause}");
+                        self.standing.failed(id, *times, Cause::Error(cause.into()));
+                        return Ok(());
+                    }
+                    self.record.replans += 1;
                 }
-                End::Again(_) => self.record.replans += 1,
             }
         }
         Ok(())
@@ -149,6 +156,7 @@ impl Leader<'_> {
             let mut next = message;
             while let Some(message) = next {
                 if let Some(cause) = self.handle(generation, message)? {
+                    self.settle(generation)?;
                     return Ok(End::Again(cause));
                 }
                 if self.standing.is_complete() || self.standing.is_stopping() {
@@ -227,6 +235,16 @@ impl Leader<'_> {
         Ok(None)
     }
 
+    /// Waits for the results that are being taken over, so that those that are bad are planned anew together.
+    fn settle(&mut self, generation: &mut Generation) -> Result<(), QueueError> {
+        while !self.taking.is_empty() && !self.standing.is_stopping() {
+            let Ok(message) = self.told.recv_timeout(TICK) else { continue };
+            // One reason is enough.
+            let _ = self.handle(generation, message)?;
+        }
+        Ok(())
+    }
+
     /// Has the result of a task taken over, unless it is.
     fn take(&mut self, id: TaskId, already: bool) {
         if self.standing.is_wanted(id) && !self.taking.contains_key(&id) {
@@ -291,7 +309,8 @@ impl Leader<'_> {
         let jobs = connection.call("reading failed jobs", async || connection.queue.get_failed(0, FAILED).await)?;
         let causes = jobs.iter().filter(|j| !is_consequence(j.failed_reason())).filter_map(|j| {
             let (name, generation, id) = parse_job(j.id())?;
-            (name == self.run.name && generation == number).then(|| (id, j.failed_reason().to_owned(), j.finished_on()))
+            let ours = name == self.run.name && generation == number && self.standing.is_wanted(id);
+            ours.then(|| (id, j.failed_reason().to_owned(), j.finished_on()))
         });
         let first = causes.min_by_key(|(.., finished)| *finished);
         let (id, reason, _) = first.unwrap_or_else(|| (root, "a job failed, and its cause is lost".into(), None));
@@ -319,6 +338,11 @@ impl Leader<'_> {
         record::write(self.run.connection, &self.record)?;
         record::prune(self.run.connection)
     }
+}
+
+/// The key in a reason to plan anew, or the reason where there is none.
+fn object_of(reason: &str) -> String {
+    reason.split_whitespace().find(|word| Key::parse(word).is_some()).unwrap_or(reason).into()
 }
 
 /// True of the reason that a job fails with because one that it needs has failed.

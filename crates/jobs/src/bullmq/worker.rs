@@ -231,7 +231,7 @@ fn begin<'scope, 'env>(
         });
         perform(&config.objects, work, kind, data)
     };
-    match thread::Builder::new().name(name.clone()).stack_size(STACK_BYTES).spawn_scoped(scope, work) {
+    match thread::Builder::new().name("job".into()).stack_size(STACK_BYTES).spawn_scoped(scope, work) {
         Ok(thread) => drop(running.insert(name, Running { thread, handed, begin: Instant::now() })),
         Err(e) => handed.answer(Answer::Retry(format!("no thread could be started: {e}"))),
     }
