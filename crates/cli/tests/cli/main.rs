@@ -5,6 +5,7 @@ mod bad_input;
 mod bls;
 mod formats;
 mod help;
+mod jobs;
 mod lab;
 mod life;
 mod refusals;

@@ -14,13 +14,13 @@ use crate::world::World;
 const TOKEN: &str = "f00d0000f00d0000f00d";
 
 /// A service of the store `s` of a world.
-struct Service {
+pub(crate) struct Service {
     child: Child,
-    client: Client,
+    pub(crate) client: Client,
 }
 
 impl Service {
-    fn start(world: &World, args: &[&str]) -> Self {
+    pub(crate) fn start(world: &World, args: &[&str]) -> Self {
         Self::spawn(world.command(), args)
     }
 
@@ -40,7 +40,7 @@ impl Service {
     }
 
     /// Waits until every batch is proven, and gives the state.
-    fn fresh(&self) -> Value {
+    pub(crate) fn fresh(&self) -> Value {
         let start = Instant::now();
         loop {
             let status = self.status();
@@ -53,13 +53,13 @@ impl Service {
     }
 
     /// Sends a signal by the name that kill(1) knows.
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
     /// Waits for the end: exit code, the last line of stdout, and stderr.
-    fn end(mut self) -> (Option<i32>, String, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
         let (mut out, mut err) = (String::new(), String::new());
         self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
         self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
@@ -67,7 +67,8 @@ impl Service {
     }
 }
 
-fn set(index: u64, age: u64) -> String {
+/// The line that sets the row at a position.
+pub(crate) fn set(index: u64, age: u64) -> String {
     format!("{{\"set\":{index},\"row\":{{\"name\":\"n\",\"amount\":\"1.50\",\"age\":{age}}}}}\n")
 }
 

@@ -1,0 +1,127 @@
+//! The queue as people look at it, and a service whose proofs workers make: real processes and a real Redis.
+
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use evergrove_testkit::http::Client;
+use evergrove_testkit::servers::RedisServer;
+use serde_json::Value;
+
+use crate::serve::{Service, set};
+use crate::world::World;
+
+/// A process of a test, which does not outlive it.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Process {
+    fn start(command: &mut Command) -> Self {
+        Self(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    fn code(&mut self) -> Option<i32> {
+        self.0.wait().unwrap().code()
+    }
+}
+
+/// Waits until something is there.
+fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn objects(world: &World) -> String {
+    std::fs::create_dir_all(world.path("objects")).unwrap();
+    format!("file://{}", world.path("objects").display())
+}
+
+#[test]
+fn runs_are_listed_shown_cancelled_and_cleaned() {
+    let Some(redis) = RedisServer::start() else { return };
+    let (world, url) = (World::with_batch(), redis.url());
+    world.json(&["update", "--store", "s", "--set", "3=age=9", "--no-prove"]);
+    let objects = objects(&world);
+    let jobs = |args: &[&str]| world.json(&[&["jobs"], args, &["--redis", &url]].concat());
+    let nothing = jobs(&["list"]);
+    assert_eq!((&nothing["workers"], &nothing["runs"]), (&0.into(), &Value::Array(Vec::new())));
+
+    // A leader that no worker helps.
+    let prove = ["prove", "--store", "s", "--batch", "b", "--engine", &url, "--objects", &objects];
+    let mut leader = Process::start(world.command().args(prove));
+    let run = wait("a run", || jobs(&["list"])["runs"].get(0).filter(|run| run["planned"] != 0).cloned());
+    let name = run["run"].as_str().unwrap();
+    assert_eq!((&run["state"], &run["kind"], &run["done"]), (&"running".into(), &"wrap".into(), &0.into()));
+    let waiting = wait("a job that waits", || {
+        let out = world.run(&["jobs", "list", "--redis", &url, "--state", "prioritized", "--format", "json"]).out;
+        out.lines().next().map(|line| serde_json::from_str::<Value>(line).unwrap())
+    });
+    assert_eq!((&waiting["kind"], &waiting["state"]), (&"bucket".into(), &"prioritized".into()));
+    assert_eq!(jobs(&["list"])["jobs"]["prioritized"], 1);
+    let job = waiting["job"].as_str().unwrap();
+    assert!(job.starts_with(name), "{job} is one of {name}");
+    assert_eq!(jobs(&["show", job])["job"], job);
+    assert_eq!(jobs(&["show", name])["planned"], run["planned"]);
+    assert_eq!(jobs(&["retry", job])["retried"], false);
+    let text = world.run(&["jobs", "list", "--redis", &url]).out;
+    assert!(text.contains(&format!("{name}: running, 0 of ")), "{text}");
+    let e = world.fails(2, &["jobs", "show", "none", "--redis", &url]);
+    assert!(e.contains("none"), "{e}");
+
+    jobs(&["cancel", name]);
+    assert_eq!(leader.code(), Some(4));
+    assert_eq!(jobs(&["show", name])["state"], "cancelled");
+    assert_eq!(jobs(&["clean", "--grace", "0"])["runs"], 1);
+    let list = jobs(&["list"]);
+    assert_eq!((&list["runs"], &list["jobs"]["prioritized"]), (&Value::Array(Vec::new()), &0.into()));
+    assert_eq!(world.json(&["prove", "--store", "s", "--batch", "b"])["epoch"], 2);
+}
+
+#[test]
+fn a_service_proves_by_workers_that_tell_how_they_are() {
+    let Some(redis) = RedisServer::start() else { return };
+    let (world, url) = (World::with_batch(), redis.url());
+    let objects = objects(&world);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let health: SocketAddr = taken.local_addr().unwrap();
+    drop(taken);
+    let address = health.to_string();
+    let worker = ["worker", "--redis", &url, "--objects", &objects, "--health", &address, "--threads", "1"];
+    let mut worker = Process::start(world.command().args(worker));
+    let vitals = Client::new(health);
+    wait("a worker that is ready", || {
+        vitals.send("GET", "/readyz", &[], b"").ok().filter(|answer| answer.status == 200)
+    });
+    let service = Service::start(&world, &["--engine", &url, "--objects", &objects]);
+    assert_eq!(service.client.post("/v1/changes", &set(3, 7)).status, 200);
+    let state = service.fresh();
+    assert_eq!(state["epoch"], 2);
+    service.signal("TERM");
+    let (code, _, err) = service.end();
+    assert_eq!(code, Some(0), "{err}");
+    world.check_batch();
+    let text = vitals.get("/metrics").text().to_owned();
+    for line in ["evergrove_tasks_done_total{kind=\"wrap\"} 1", "evergrove_tasks_running{kind=\"wrap\"} 0"] {
+        assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+    }
+    wait("the depth of the queue", || {
+        Some(vitals.get("/metrics").text().contains("evergrove_queue_tasks{state=\"wait\"} 0")).filter(|there| *there)
+    });
+    assert_eq!(vitals.get("/healthz").status, 200);
+    let sent = Command::new("kill").args(["-s", "TERM", &worker.0.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(worker.code(), Some(0));
+}
