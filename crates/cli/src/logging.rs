@@ -74,6 +74,8 @@ fn collector() -> Option<opentelemetry_sdk::trace::SdkTracerProvider> {
     use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig};
     use opentelemetry_sdk::Resource;
     use opentelemetry_sdk::trace::SdkTracerProvider;
+    // The HTTP client asks for a provider of TLS, whether it is used or not. An error says that there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     match SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary).build() {
         Ok(exporter) => {
             let resource = Resource::builder().with_service_name("evergrove").build();

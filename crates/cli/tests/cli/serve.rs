@@ -146,12 +146,24 @@ fn spans_go_to_a_collector() {
     use std::net::TcpListener;
 
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let collector = thread::spawn(move || {
         let mut seen = Vec::new();
         // Until both kinds of spans have come.
         while !(find(&seen, b"refresh") && find(&seen, b"bucket")) {
-            let (stream, _) = listener.accept().unwrap();
+            let start = Instant::now();
+            let stream = loop {
+                match listener.accept() {
+                    Ok((stream, _)) => break stream,
+                    Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
+                        assert!(start.elapsed() < Duration::from_secs(60))
+                    }
+                    Err(e) => panic!("{e}"),
+                }
+                thread::sleep(Duration::from_millis(10));
+            };
+            stream.set_nonblocking(false).unwrap();
             stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
             let mut reader = BufReader::new(stream);
             let mut length = 0;
