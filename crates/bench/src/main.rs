@@ -6,6 +6,7 @@
 
 mod aggregate;
 mod bls_keys;
+mod cluster;
 mod digest_translation;
 mod field;
 mod figures;
@@ -44,6 +45,8 @@ enum Command {
     Reckle(reckle::Args),
     /// The answer to a query over a batch and over a whole table, beside the plain proof of the batch.
     Aggregate(aggregate::Args),
+    /// A batch by workers on a queue beside one process, and a simulation for more workers.
+    Cluster(cluster::Args),
     /// Draw the papers' figures with our measurements.
     Figures(figures::Args),
     /// Build every circuit and compare its key with the pinned one, or write the key files anew.
@@ -98,6 +101,7 @@ fn main() -> anyhow::Result<()> {
     match Args::parse().command {
         Command::Reckle(args) => reckle::run(&args),
         Command::Aggregate(args) => aggregate::run(&args),
+        Command::Cluster(args) => cluster::run(&args),
         Command::Figures(args) => figures::run(&args),
         Command::Keys(args) => keys::run(&args),
         Command::MerklePoseidon(args) => merkle::run(&args),

@@ -8,7 +8,7 @@ mod counts;
 mod footprint;
 mod recursive;
 mod scheme;
-mod world;
+pub(crate) mod world;
 
 use std::process::Command;
 use std::sync::Arc;
