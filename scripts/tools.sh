@@ -17,6 +17,11 @@ fail() {
     exit 1
 }
 
+# Redis and its libraries as packages in a folder, with further options of apt-get.
+debian() {
+    (cd "$1/packages" && apt-get -qq "${@:2}" download redis-server redis-tools libjemalloc2 liblzf1 libatomic1)
+}
+
 redis() {
     local bin=$tools/redis/bin/redis-server
     if command -v redis-server >/dev/null || [[ -x $bin ]]; then return; fi
@@ -25,8 +30,13 @@ redis() {
     local stage=$tools/redis.part lib
     rm -rf "$stage"
     mkdir -p "$stage/bin" "$stage/packages"
-    (cd "$stage/packages" && apt-get -qq download redis-server redis-tools libjemalloc2 liblzf1 libatomic1 2>/dev/null) \
-        || fail "Debian's package redis-server could not be fetched: install Redis 6.2 or newer, or try again"
+    # With the system's package lists, or where these are missing or old, with lists of our own.
+    if ! debian "$stage" 2>/dev/null; then
+        mkdir -p "$stage/lists/partial" "$stage/archives/partial"
+        local own=(-o "Dir::State::lists=$stage/lists" -o "Dir::Cache=$stage")
+        { apt-get -qq "${own[@]}" update && debian "$stage" "${own[@]}"; } \
+            || fail "Debian's package redis-server could not be fetched: install Redis 6.2 or newer, or try again"
+    fi
     for package in "$stage"/packages/*.deb; do dpkg-deb -x "$package" "$stage"; done
     lib=$(dirname "$(find "$stage/usr/lib" -name 'libjemalloc.so.2' | head -1)")
     # The loader finds the libraries beside the program, wherever the folder is.
@@ -37,7 +47,7 @@ redis() {
     done
     ln -sf redis-check-rdb "$stage/usr/bin/redis-server"
     "$stage/bin/redis-server" --version >/dev/null || fail "Debian's redis-server does not run here: install Redis 6.2 or newer"
-    rm -rf "$stage/packages" "$tools/redis"
+    rm -rf "$stage"/{packages,lists,archives,*.bin} "$tools/redis"
     mv "$stage" "$tools/redis"
 }
 
