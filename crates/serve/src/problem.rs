@@ -43,6 +43,11 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "No valid token", detail)
     }
 
+    pub(crate) fn foreign() -> Self {
+        let detail = "a service without a token answers to no web pages and to no name but localhost: give it a token";
+        Self::new(StatusCode::FORBIDDEN, "foreign", "Request from elsewhere", detail)
+    }
+
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", "Not found", detail)
     }

@@ -143,6 +143,18 @@ fn what_is_wrong_with_a_request_is_told() {
 }
 
 #[test]
+fn without_a_token_pages_of_browsers_are_refused() {
+    let world = World::start(Config::default(), Gate::open());
+    let before = world.json("GET", "/v1/status", "", 200);
+    let page = [("origin", "https://example.org"), ("content-type", "text/plain")];
+    let answer = world.client.send("POST", "/v1/changes", &page, set(3, 5).as_bytes()).unwrap();
+    assert_eq!(answer.status, 403);
+    assert!(answer.text().contains("urn:evergrove:problem:foreign"));
+    assert_eq!(world.json("GET", "/v1/status", "", 200), before, "nothing has changed");
+    world.stop();
+}
+
+#[test]
 fn requests_wait_in_a_bounded_queue_and_share_an_epoch() {
     let world = World::start(Config { queue: 2, ..Config::default() }, Gate::closed());
     assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);

@@ -54,6 +54,7 @@ impl Committed {
         (status = 200, description = "Committed", body = Committed),
         (status = 400, description = "A line is no change", body = Problem, content_type = "application/problem+json"),
         (status = 401, description = "No valid token", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "From a web page elsewhere, and the service has no token", body = Problem, content_type = "application/problem+json"),
         (status = 408, description = "The request did not arrive in time", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "The request is too large", body = Problem, content_type = "application/problem+json"),
         (status = 422, description = "The changes can not be made", body = Problem, content_type = "application/problem+json"),

@@ -45,6 +45,7 @@ enum Step {
     responses(
         (status = 200, description = "Events until the caller or the service ends", body = Event, content_type = "text/event-stream"),
         (status = 401, description = "No valid token", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "From a web page elsewhere, and the service has no token", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "Too many streams are open", body = Problem, content_type = "application/problem+json"),
     )
 )]

@@ -4,10 +4,12 @@ mod changes;
 mod events;
 mod read;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -87,9 +89,14 @@ pub(crate) fn router(shared: Arc<Shared>, health: Health) -> Router {
         .layer(from_fn_with_state(shared, count))
 }
 
-/// Lets a request pass that shows the token.
+/// Lets a request pass that shows the token; where there is none, one that no page of another site has sent.
 async fn authorize(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
-    let Some(token) = &shared.config.token else { return next.run(request).await };
+    let Some(token) = &shared.config.token else {
+        if is_foreign(request.headers()) {
+            return Problem::foreign().into_response();
+        }
+        return next.run(request).await;
+    };
     let shown = request.headers().get(header::AUTHORIZATION).map(|value| value.as_bytes());
     let shown = shown.and_then(|value| value.split_at_checked("Bearer ".len()));
     match shown {
@@ -98,10 +105,43 @@ async fn authorize(State(shared): State<Arc<Shared>>, request: Request, next: Ne
     }
 }
 
+/// True of what a browser sends for a page from elsewhere: with the page's origin, or to a name other than this machine's own that
+/// leads here (DNS rebinding).
+fn is_foreign(headers: &HeaderMap) -> bool {
+    let is_local = |host: &HeaderValue| {
+        let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
+        host.is_some_and(|host| {
+            let name = host.host().trim_start_matches('[').trim_end_matches(']');
+            name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        })
+    };
+    headers.contains_key(header::ORIGIN) || !headers.get_all(header::HOST).iter().all(is_local)
+}
+
 /// Counts answers.
 async fn count(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let response = next.run(request).await;
     shared.metrics.answered(route.as_deref().unwrap_or("other"), response.status().as_u16());
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_other_sites_are_foreign() {
+        let foreign = |pairs: &[(header::HeaderName, &'static str)]| {
+            let pairs = pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value)));
+            is_foreign(&pairs.collect())
+        };
+        for host in ["localhost", "LOCALHOST:7070", "127.0.0.1", "127.8.0.1:80", "[::1]", "[::1]:7070"] {
+            assert!(!foreign(&[(header::HOST, host)]), "{host}");
+            assert!(foreign(&[(header::HOST, host), (header::ORIGIN, "https://example.org")]), "{host}");
+        }
+        for host in ["example.org", "localhost.example.org:7070", "10.0.0.1", "[fe80::1]", "", "a b"] {
+            assert!(foreign(&[(header::HOST, host)]), "{host}");
+        }
+    }
 }

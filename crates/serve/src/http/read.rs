@@ -193,6 +193,7 @@ pub(crate) async fn status_of(shared: Arc<Shared>) -> Result<Status, Problem> {
 #[utoipa::path(get, path = "/v1/status", tag = "proofs", security(("bearer" = [])), responses(
     (status = 200, description = "It stands there", body = Status),
     (status = 401, description = "No valid token", body = Problem, content_type = "application/problem+json"),
+    (status = 403, description = "From a web page elsewhere, and the service has no token", body = Problem, content_type = "application/problem+json"),
 ))]
 pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Result<Json<Status>, Problem> {
     status_of(shared).await.map(Json)
