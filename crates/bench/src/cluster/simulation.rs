@@ -184,7 +184,9 @@ mod tests {
             assert!(times.windows(2).all(|t| t[1] <= 1.02 * t[0]), "{scheme}: {times:?}");
             let levels = if scheme == Scheme::RecklePaper { 15 } else { 2 };
             assert!(times[7] >= f64::from(levels) * 0.5, "{scheme}: {times:?}");
-            assert!(times[0] / times[1] > 1.9, "{scheme}: {times:?}");
+            // Of a handful of our proofs the last ones wait for each other; the paper's thousands do not.
+            let two = if scheme == Scheme::RecklePaper { 1.9 } else { 1.5 };
+            assert!(times[0] / times[1] > two, "{scheme}: {times:?}");
         }
         simulation.print(4, true).unwrap();
     }
