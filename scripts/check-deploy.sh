@@ -33,7 +33,7 @@ command -v helm >/dev/null || { skip helm; exit 0; }
 variants=(
     ""
     "--set autoscaling.enabled=false,serve.enabled=false,worker.threads=2"
-    "--set redis.url=rediss://redis.example:6380/1,redis.passwordSecret.name=redis,objects.secret=s3,objects.env.AWS_REGION=eu-central-1"
+    "--set redis.url=rediss://redis.example:6380/1,redis.passwordSecret.name=redis,redis.caSecret.name=ca,objects.secret=s3,objects.env.AWS_REGION=eu-central-1"
     "--set monitoring.enabled=true,serve.grow=true,serve.keep=10,serve.remote=false,serve.persistence.existingClaim=data"
     "--set serviceAccount.create=false,image.tag=v1,image.pullSecrets[0].name=pull,serve.persistence.storageClass=fast"
 )
@@ -44,7 +44,7 @@ for n in "${!variants[@]}"; do
     helm template evergrove "$chart" --namespace proofs ${variants[$n]} >"$work/$n.yaml"
 done
 # What the schema of the values has to refuse.
-for wrong in worker.concurrency=0 redis.url=redis://user:secret@host image.tga=1 objects.url=ftp://x objects.env.AWS_SECRET_ACCESS_KEY=x; do
+for wrong in worker.concurrency=0 serve.maxConnections=0 redis.url=redis://user:secret@host image.tga=1 objects.url=ftp://x objects.env.AWS_SECRET_ACCESS_KEY=x; do
     if helm template evergrove "$chart" --set "$wrong" >/dev/null 2>&1; then
         echo "deploy/helm/evergrove: the schema of the values takes $wrong" >&2
         exit 1

@@ -1,5 +1,6 @@
 //! The command line, and the groups of flags that several commands share.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -112,6 +113,9 @@ pub(crate) struct ProvingArgs {
     pub(crate) objects: Option<String>,
     #[command(flatten, next_help_heading = "Workers")]
     pub(crate) queue: QueueArgs,
+    /// Address for health and metrics while this runs: /healthz, /readyz and /metrics; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) health: Option<SocketAddr>,
 }
 
 pub(crate) fn parse_format(text: &str) -> Result<Format, String> {

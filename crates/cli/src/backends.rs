@@ -47,7 +47,10 @@ pub(crate) fn provers(keys: Option<PathBuf>, prover: ProverKind, trace: Option<&
 }
 
 fn observer(trace: Option<&Trace>) -> Option<Arc<dyn Observer>> {
-    trace.map(|trace| Arc::new(trace.clone()) as Arc<dyn Observer>)
+    let trace = trace.map(|trace| Arc::new(trace.clone()) as Arc<dyn Observer>);
+    #[cfg(feature = "otlp")]
+    let trace = Some(Arc::new(crate::spans::Spans { next: trace }) as Arc<dyn Observer>);
+    trace
 }
 
 /// Backends that verify with pinned keys and build no circuit.

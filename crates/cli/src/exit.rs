@@ -12,6 +12,7 @@ use evergrove_jobs::objects::ObjectsError;
 use serde_json::json;
 
 use crate::args::Output;
+use crate::report::plain;
 
 /// A mistake in the arguments or the input, with its remedy.
 #[derive(Debug)]
@@ -130,7 +131,9 @@ pub(crate) fn report(error: &Error, format: Output) -> ExitCode {
         // Whoever read the output has seen enough.
         return ExitCode::from(code);
     }
-    eprintln!("error: {message}");
+    // A cause may come from the queue or from a file.
+    let shown: Vec<_> = message.lines().map(plain).collect();
+    eprintln!("error: {}", shown.join("\n"));
     if let Some(remedy) = &remedy {
         eprintln!("help: {remedy}");
     }

@@ -50,6 +50,8 @@ pub(crate) fn start(level: Level, format: Output) -> Log {
         let provider = if endpoint { collector() } else { None };
         let layer = provider.as_ref().map(|provider| {
             use opentelemetry::trace::TracerProvider;
+            // For spans that say themselves when they began.
+            opentelemetry::global::set_tracer_provider(provider.clone());
             let tracer = provider.tracer("evergrove");
             tracing_opentelemetry::layer().with_tracer(tracer).with_filter(LevelFilter::INFO)
         });

@@ -14,6 +14,8 @@ mod proving;
 mod queue;
 mod report;
 mod signals;
+#[cfg(feature = "otlp")]
+mod spans;
 mod vitals;
 
 use std::process::ExitCode;

@@ -6,12 +6,14 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use evergrove_jobs::Event;
+use evergrove_jobs::metrics::Metrics;
+use evergrove_jobs::watch::Watch;
+use evergrove_jobs::{Event, Observer};
 use evergrove_recursion::prover::{Level, Running, Trace};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Map;
 
-use crate::report::{count, seconds};
+use crate::report::{count, plain, seconds};
 
 /// Time between two plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -137,18 +139,25 @@ pub(crate) struct Proofs {
     trace: Option<Trace>,
     started: RefCell<Vec<(usize, Running)>>,
     tree: RefCell<Tree>,
+    metrics: Metrics,
+    watch: RefCell<Option<Watch>>,
 }
 
 impl Proofs {
-    /// Progress that goes to `trace` as well, where there is one.
-    pub(crate) fn new(quiet: bool, trace: Option<Trace>) -> Self {
-        let (counter, started, tree) = Default::default();
-        Self { quiet, counter, trace, started, tree }
+    /// Progress that goes to `metrics`, and to `trace` as well, where there is one.
+    pub(crate) fn new(quiet: bool, trace: Option<Trace>, metrics: Metrics) -> Self {
+        let (counter, started, tree, watch) = Default::default();
+        Self { quiet, counter, trace, started, tree, metrics, watch }
     }
 
     /// Takes note of an event of the batch.
     pub(crate) fn event(&self, batch: &str, event: &Event<'_>) {
         self.note(batch, event);
+        let mut watch = self.watch.borrow_mut();
+        if let Event::Planned { .. } = event {
+            *watch = None;
+        }
+        watch.get_or_insert_with(|| Watch::new(self.metrics.clone())).event(event);
         let mut tree = self.tree.borrow_mut();
         tree.note(event);
         if let Some(counter) = &*self.counter.borrow() {
@@ -192,7 +201,7 @@ impl Proofs {
             Event::Retrying { id, cause, attempt, .. } => {
                 self.started.borrow_mut().retain(|(n, _)| *n != id.0);
                 if !self.quiet {
-                    eprintln!("batch {batch}: attempt {attempt} failed ({cause}), trying again");
+                    eprintln!("batch {batch}: attempt {attempt} failed ({}), trying again", plain(cause));
                 }
             }
             _ => {}

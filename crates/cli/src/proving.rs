@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use evergrove::{BackendSpec, Backends, BatchEstimate, BatchReport, NodeCosts};
 use evergrove_jobs::bullmq::BullmqEngine;
 use evergrove_jobs::local::LocalEngine;
+use evergrove_jobs::metrics::Metrics;
 use evergrove_jobs::{Cancel, Cores, Engine, Observer, Report as RunReport, Results, RunError, Runner, TaskGraph};
 use evergrove_primitives::lanes::Isa;
 use evergrove_proof::Scheme;
@@ -17,9 +18,12 @@ use serde_json::{Map, Value, json};
 
 use crate::args::ProvingArgs;
 use crate::backends;
+use crate::commands::Terminal;
 use crate::exit::Mistake;
 use crate::files;
+use crate::logging::{self, Level, Log};
 use crate::report::{Report, count, seconds, size};
+use crate::vitals::Vitals;
 use crate::{queue, signals};
 
 /// Seconds that a proof by a worker takes beside the proving, as an estimate: payload, inputs and result as objects, and about a
@@ -79,6 +83,31 @@ pub(crate) fn engine<'a>(args: &ProvingArgs, specs: impl Iterator<Item = &'a Bac
     }
     let cores = Arc::new(Cores::new(threads)?);
     Ok(ChosenEngine::Local(LocalEngine::new(at_once).with_cores(cores)))
+}
+
+/// What a leader tells of itself for as long as this is there: a log of errors, spans, and the metrics of `--health`.
+pub(crate) struct Watched {
+    _log: Log,
+    vitals: Vitals,
+}
+
+impl Watched {
+    /// What counts its tasks.
+    pub(crate) fn metrics(&self) -> Metrics {
+        self.vitals.metrics().clone()
+    }
+}
+
+/// From now on the process tells of itself what the arguments ask for.
+pub(crate) fn watched(args: &ProvingArgs, terminal: Terminal) -> Result<Watched> {
+    let _log = logging::start(Level::Error, terminal.format);
+    let queue = args.engine.as_ref().map(|redis| args.queue.config(redis)).transpose()?;
+    let (vitals, taken) = Vitals::new(args.health, queue.as_ref())?;
+    vitals.set_ready(true);
+    if let Some(addr) = taken.filter(|_| !terminal.quiet) {
+        eprintln!("health at http://{addr}");
+    }
+    Ok(Watched { _log, vitals })
 }
 
 /// A token that SIGTERM and SIGINT use where workers make the proofs, so that their jobs do not stay in the queue. Else signals

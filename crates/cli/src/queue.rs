@@ -1,9 +1,15 @@
 //! The queue and the objects that leaders and workers share.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use evergrove_jobs::bullmq::admin::Admin;
 use evergrove_jobs::bullmq::{Config, QUEUE, Redis};
+use evergrove_jobs::metrics::Metrics;
 use evergrove_jobs::objects::Objects;
 
 use crate::exit::Mistake;
@@ -11,6 +17,12 @@ use crate::files;
 
 /// The variable that holds the password of Redis.
 const PASSWORD: &str = "EVERGROVE_REDIS_PASSWORD";
+/// The variable that names the file of `--redis-ca`.
+const CA: &str = "EVERGROVE_REDIS_CA";
+/// Largest file of certificates: those that systems trust take a quarter of it.
+const CA_BYTES: u64 = 1 << 20;
+/// Pause between two looks at the depth of the queue.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Which queue of a Redis server, and how to get in.
 #[derive(Clone, Debug, clap::Args)]
@@ -21,6 +33,9 @@ pub(crate) struct QueueArgs {
     /// File that holds the password of Redis [default: $EVERGROVE_REDIS_PASSWORD]
     #[arg(long, value_name = "FILE")]
     pub(crate) redis_password_file: Option<PathBuf>,
+    /// File of the certificates (PEM) that vouch for a Redis server with TLS [default: $EVERGROVE_REDIS_CA, or the public ones]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) redis_ca: Option<PathBuf>,
 }
 
 impl QueueArgs {
@@ -35,8 +50,40 @@ impl QueueArgs {
             None => std::env::var(PASSWORD).ok(),
         };
         let redis = Redis::new(url, password.filter(|p| !p.is_empty()))?;
+        let ca = self.redis_ca.clone().or_else(|| std::env::var_os(CA).filter(|ca| !ca.is_empty()).map(PathBuf::from));
+        let redis = match ca {
+            Some(path) => redis.with_ca(files::read(&path, CA_BYTES, "give a file of certificates in PEM format")?)?,
+            None => redis,
+        };
         Ok(Config::new(redis).with_queue(&self.queue))
     }
+}
+
+/// Counts the tasks and the workers of the queue every few seconds, on a thread that lives as long as the process. Gives what
+/// says whether the queue answers.
+pub(crate) fn watch(config: Config, metrics: Metrics) -> Result<Arc<AtomicBool>> {
+    let answers = Arc::new(AtomicBool::new(true));
+    let told = answers.clone();
+    let look = move || {
+        let mut admin = None;
+        loop {
+            if admin.is_none() {
+                admin = Admin::connect(&config).ok();
+            }
+            let counts = admin.as_ref().and_then(|admin| Some((admin.counts().ok()?, admin.workers().ok()?)));
+            told.store(counts.is_some(), Ordering::Relaxed);
+            // The last counts stay.
+            if let Some((counts, workers)) = counts {
+                metrics.workers(workers);
+                for (state, jobs) in counts {
+                    metrics.queue(state.name(), usize::try_from(jobs).unwrap_or(usize::MAX));
+                }
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    };
+    thread::Builder::new().name("queue".into()).spawn(look).context("the queue's depth")?;
+    Ok(answers)
 }
 
 /// The objects at a URL, with credentials and settings from the environment.

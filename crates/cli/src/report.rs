@@ -1,5 +1,6 @@
 //! Results on stdout, as text for people or as one JSON object.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use serde_json::{Map, Value};
@@ -73,6 +74,7 @@ impl Report {
         for item in &self.items {
             match item {
                 Item::Field { key, text: Some(text), .. } => {
+                    let text = plain(text);
                     out.push_str(&format!("{:<width$}  {text}\n", key.replace('_', " ")));
                 }
                 Item::Field { text: None, .. } => {}
@@ -81,6 +83,26 @@ impl Report {
         }
         out
     }
+}
+
+/// Text that others have a hand in, such as the cause of a failure in the queue, without anything that a terminal would act on:
+/// control characters, ends of lines and changes of direction are shown as `\u{..}`.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(acts) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match acts(c) {
+            true => shown.extend(c.escape_debug()),
+            false => shown.push(c),
+        }
+    }
+    shown.into()
 }
 
 /// Prints a JSON object in one line.
@@ -120,4 +142,25 @@ pub(crate) fn seconds(seconds: f64) -> String {
 /// A number and its noun.
 pub(crate) fn count(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_others_moves_no_cursor() {
+        assert_eq!(plain("größer \u{1f332} 2^12, \"b\""), "größer \u{1f332} 2^12, \"b\"");
+        for (text, shown) in [
+            ("a\x1b[2Jb", "a\\u{1b}[2Jb"),
+            ("a\nerror: b\r", "a\\nerror: b\\r"),
+            ("\u{9b}31m\u{7f}\0", "\\u{9b}31m\\u{7f}\\0"),
+            ("\u{202e}gpj.exe\u{2069}", "\\u{202e}gpj.exe\\u{2069}"),
+        ] {
+            assert_eq!(plain(text), shown);
+        }
+        let mut report = Report::default();
+        report.add("cause", "\x1b]0;x\x07");
+        assert_eq!(report.text(), "cause  \\u{1b}]0;x\\u{7}\n");
+    }
 }

@@ -27,6 +27,7 @@ pub struct Metrics {
     seconds: Family<Label, Histogram>,
     bytes: Family<Label, Counter>,
     queue: Family<Label, Gauge>,
+    workers: Gauge,
 }
 
 impl Metrics {
@@ -44,6 +45,7 @@ impl Metrics {
             seconds: Family::new_with_constructor(seconds),
             bytes: Family::default(),
             queue: Family::default(),
+            workers: Gauge::default(),
         };
         let registry = registry.sub_registry_with_prefix("evergrove");
         registry.register("tasks_running", "Tasks that run now, by kind", made.running.clone());
@@ -57,6 +59,7 @@ impl Metrics {
         let help = "Size of the results that were stored, by kind";
         registry.register_with_unit("results", help, Unit::Bytes, made.bytes.clone());
         registry.register("queue_tasks", "Tasks in the queue, by state", made.queue.clone());
+        registry.register("queue_workers", "Workers that share the queue", made.workers.clone());
         made
     }
 
@@ -106,6 +109,11 @@ impl Metrics {
         let tasks = i64::try_from(tasks).unwrap_or(i64::MAX);
         self.queue.get_or_create(&[("state", state.into())]).set(tasks);
     }
+
+    /// So many workers share the queue now.
+    pub fn workers(&self, workers: usize) {
+        self.workers.set(i64::try_from(workers).unwrap_or(i64::MAX));
+    }
 }
 
 fn of_kind(kind: &str) -> Label {
@@ -132,6 +140,7 @@ mod tests {
         metrics.skipped(7);
         metrics.stalled(2);
         metrics.queue("wait", 3);
+        metrics.workers(4);
         let mut text = String::new();
         encode(&mut text, &registry).unwrap();
         for line in [
@@ -145,6 +154,7 @@ mod tests {
             "evergrove_task_seconds_count{kind=\"merge\"} 1",
             "evergrove_results_bytes_total{kind=\"merge\"} 1000",
             "evergrove_queue_tasks{state=\"wait\"} 3",
+            "evergrove_queue_workers 4",
         ] {
             assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
         }

@@ -15,7 +15,7 @@ pub struct Config {
     pub queue: usize,
     /// Greatest size of a request in bytes. All waiting requests take at most twice `queue` times as much.
     pub body_bytes: usize,
-    /// Time in which the whole of a request has to arrive.
+    /// Time in which the whole of a request has to arrive, and for which a caller may take nothing of its answer.
     pub body_time: Duration,
     /// How long an epoch waits for further requests after the first one.
     pub gather: Duration,
@@ -27,6 +27,13 @@ pub struct Config {
     pub grace: Duration,
     /// Streams of events that may be open at once.
     pub streams: usize,
+    /// Connections that may be open at once, streams of events among them. Further ones wait until one ends.
+    pub connections: usize,
+    /// Time in which the head of a request has to arrive, and for which a connection stays open between two requests.
+    pub head_time: Duration,
+    /// How long a refresh may go without any task begun or ended until it is given up for a while, so that epochs do not wait for
+    /// workers that are not there; `None` waits for ever.
+    pub stall: Option<Duration>,
 }
 
 impl Default for Config {
@@ -41,6 +48,9 @@ impl Default for Config {
             keep: None,
             grace: Duration::from_secs(30),
             streams: 64,
+            connections: 256,
+            head_time: Duration::from_secs(10),
+            stall: None,
         }
     }
 }

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::Event;
 use crate::change::{self, Request};
 use crate::metrics::of_batch;
+use crate::patience::Patience;
 use crate::problem::Problem;
 use crate::service::{Failing, Shared};
 
@@ -201,12 +202,13 @@ impl Epochs {
         let store = self.shared.store();
         let epoch = store.epoch()?.number;
         self.shared.metrics.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));
+        let patience = Patience::new(&self.shared, &self.runtime);
         let mut failing = Vec::new();
         for batch in store.batches()? {
             if let Some(proven) = batch.proven.as_ref().filter(|_| batch.fresh) {
                 let gauge = self.shared.metrics.proven.get_or_create(&of_batch(&batch.name));
                 gauge.set(i64::try_from(proven.epoch).unwrap_or(i64::MAX));
-            } else if let Err(cause) = self.prove(&store, &batch.name, epoch) {
+            } else if let Err(cause) = self.prove(&store, &batch.name, epoch, &patience) {
                 failing.push((batch.name, cause));
             }
         }
@@ -226,17 +228,21 @@ impl Epochs {
     }
 
     /// Proves a batch, and says why that failed.
-    fn prove(&self, store: &Store, name: &str, epoch: u64) -> Result<(), String> {
+    fn prove(&self, store: &Store, name: &str, epoch: u64, patience: &Patience) -> Result<(), String> {
+        if patience.is_over() {
+            return Err(self.shared.stop_reason());
+        }
         let _span = tracing::info_span!("refresh", batch = name, epoch).entered();
         let started = Instant::now();
         let shared = &self.shared;
         let watch = Watch::new(shared.metrics.tasks.clone());
         let progress = |batch: &str, event: &evergrove_jobs::Event<'_>| {
             watch.event(event);
+            patience.event(event);
             shared.progress(batch, epoch, event);
         };
         let prover = Prover::new(store, shared.backends(), shared.engine()).with_progress(&progress);
-        let outcome = prover.with_cancel(shared.cancel.clone()).prove(name);
+        let outcome = prover.with_cancel(patience.cancel()).prove(name);
         shared.end_progress();
         match outcome {
             Ok(report) => {
@@ -245,18 +251,20 @@ impl Epochs {
                 let gauge = shared.metrics.proven.get_or_create(&of_batch(name));
                 gauge.set(i64::try_from(report.epoch).unwrap_or(i64::MAX));
                 tracing::info!(made = report.made, total = report.total, seconds, "proven");
+                shared.set_stalled(false);
                 shared.count_proof();
                 shared.publish(Event::of_proof(&report, seconds));
                 Ok(())
             }
             Err(e) => {
-                if shared.cancel.is_cancelled() {
+                if shared.is_aborting() {
                     tracing::info!("stopped: the next start goes on from the proofs that are made");
-                } else {
-                    shared.metrics.failures.get_or_create(&of_batch(name)).inc();
-                    tracing::warn!(error = %e, "not proven");
+                    return Err(e.to_string());
                 }
-                Err(e.to_string())
+                let cause = if patience.is_over() { shared.stop_reason() } else { e.to_string() };
+                shared.metrics.failures.get_or_create(&of_batch(name)).inc();
+                tracing::warn!(error = cause, "not proven");
+                Err(cause)
             }
         }
     }

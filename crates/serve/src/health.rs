@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
@@ -15,21 +16,29 @@ use tokio::net::TcpListener;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::http::connections::{self, Bounds};
+
+/// What probes may take of a process that has other things to do.
+const BOUNDS: Bounds = Bounds { connections: 64, head: Duration::from_secs(10), silence: Duration::from_secs(10) };
+
+/// Says whether a process takes work, or why not.
+type Ready = dyn Fn() -> Result<(), String> + Send + Sync;
+
 /// What is told about a process.
 #[derive(Clone)]
 pub struct Health {
     registry: Arc<Registry>,
-    ready: Arc<dyn Fn() -> bool + Send + Sync>,
+    ready: Arc<Ready>,
 }
 
 impl Health {
-    /// The metrics of `registry`; the process takes work while `ready` says so.
-    pub fn new(registry: Arc<Registry>, ready: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+    /// The metrics of `registry`; the process takes work while `ready` says so, or else says why not, to everybody.
+    pub fn new(registry: Arc<Registry>, ready: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self { registry, ready: Arc::new(ready) }
     }
 
     /// The health of a process that runs tasks, and the metrics that it counts.
-    pub fn of_tasks(ready: impl Fn() -> bool + Send + Sync + 'static) -> (Self, Metrics) {
+    pub fn of_tasks(ready: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> (Self, Metrics) {
         let mut registry = Registry::default();
         let metrics = Metrics::new(&mut registry);
         (Self::new(Arc::new(registry), ready), metrics)
@@ -47,17 +56,10 @@ impl fmt::Debug for Health {
 }
 
 /// Answers `/healthz`, `/readyz` and `/metrics` on `listener` until `stop` is there: what a worker does beside its work.
-///
-/// # Errors
-/// When the listener fails.
-pub async fn health(
-    listener: TcpListener,
-    health: Health,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
+pub async fn health(listener: TcpListener, health: Health, stop: impl Future<Output = ()>) {
     let (router, _) = health.router().split_for_parts();
     let router: Router = router;
-    axum::serve(listener, router).with_graceful_shutdown(stop).await
+    connections::answer(listener, router, BOUNDS, stop).await;
 }
 
 /// The process answers.
@@ -69,10 +71,13 @@ async fn healthz() -> &'static str {
 /// The process takes work.
 #[utoipa::path(get, path = "/readyz", tag = "health", responses(
     (status = 200, description = "It does", content_type = "text/plain", body = String),
-    (status = 503, description = "It does not, or no longer", content_type = "text/plain", body = String),
+    (status = 503, description = "It does not, or no longer, and why", content_type = "text/plain", body = String),
 ))]
-async fn readyz(State(health): State<Health>) -> (StatusCode, &'static str) {
-    if (health.ready)() { (StatusCode::OK, "ready\n") } else { (StatusCode::SERVICE_UNAVAILABLE, "not ready\n") }
+async fn readyz(State(health): State<Health>) -> (StatusCode, String) {
+    match (health.ready)() {
+        Ok(()) => (StatusCode::OK, "ready\n".into()),
+        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")),
+    }
 }
 
 /// Metrics for Prometheus.

@@ -20,6 +20,7 @@ mod event;
 mod health;
 mod http;
 mod metrics;
+mod patience;
 mod problem;
 mod service;
 

@@ -34,10 +34,11 @@ pub(crate) fn of_batch(name: &str) -> Label {
 }
 
 impl ServiceMetrics {
-    pub(crate) fn new(registry: &mut Registry) -> Self {
+    /// Those of `tasks`, which is in `registry` already, and the service's own.
+    pub(crate) fn new(registry: &mut Registry, tasks: Metrics) -> Self {
         let seconds = || Histogram::new(exponential_buckets(0.001, 2.5, 14));
         let made = Self {
-            tasks: Metrics::new(registry),
+            tasks,
             epoch: Gauge::default(),
             epochs: Counter::default(),
             proven: Family::default(),

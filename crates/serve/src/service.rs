@@ -1,13 +1,14 @@
 //! A service from its start to its end.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::Duration;
 
 use evergrove::{Backends, EpochReport, Error, Store};
 use evergrove_commit::schema::Schema;
-use evergrove_jobs::{Cancel, Engine};
+use evergrove_jobs::Engine;
+use evergrove_jobs::metrics::Metrics;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -15,12 +16,15 @@ use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
 use crate::epochs::{Epochs, Submission};
 use crate::health::Health;
+use crate::http::connections::{self, Bounds};
 use crate::metrics::ServiceMetrics;
 use crate::problem::Problem;
 use crate::{Config, Event, http};
 
 /// Events that a slow listener may be behind before it misses some.
 const EVENTS: usize = 256;
+/// Questions to the store at once; further ones wait. A proof of a past epoch takes the memory of its batch.
+const READERS: usize = 16;
 /// Stack of the thread that commits and proves: what a main thread has on most systems.
 const STACK_BYTES: usize = 8 << 20;
 /// How long answers that are under way may take when everything else has ended.
@@ -34,6 +38,10 @@ pub struct Parts {
     pub backends: Backends,
     /// What runs their tasks.
     pub engine: Box<dyn Engine>,
+    /// Where the service's metrics go; those of `tasks` are there already.
+    pub registry: Registry,
+    /// What counts the tasks, also for the caller.
+    pub tasks: Metrics,
 }
 
 /// Stages of a service.
@@ -69,8 +77,8 @@ impl Shutdown {
         self.0.send_modify(|now| *now = stage.max(*now));
     }
 
-    fn is_running(&self) -> bool {
-        *self.0.borrow() == Stage::Running
+    fn now(&self) -> Stage {
+        *self.0.borrow()
     }
 
     async fn reached(&self, stage: Stage) {
@@ -145,14 +153,15 @@ impl Drop for Blocking {
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) schema: Schema,
-    pub(crate) cancel: Cancel,
     pub(crate) metrics: ServiceMetrics,
     pub(crate) queue: mpsc::Sender<Submission>,
     pub(crate) streams: Arc<Semaphore>,
+    pub(crate) readers: Semaphore,
     parts: Blocking,
     events: broadcast::Sender<Event>,
     working: Mutex<Option<Working>>,
     failing: Mutex<Vec<Failing>>,
+    stalled: AtomicBool,
     cycle_millis: AtomicU64,
     epochs: AtomicU64,
     proofs: AtomicU64,
@@ -185,7 +194,44 @@ impl Shared {
 
     /// True until the service is told to stop.
     pub(crate) fn is_running(&self) -> bool {
-        self.shutdown.is_running()
+        self.shutdown.now() == Stage::Running
+    }
+
+    /// True when no more proofs are to be started.
+    pub(crate) fn is_aborting(&self) -> bool {
+        self.shutdown.now() == Stage::Aborting
+    }
+
+    /// Waits until no more proofs are to be started.
+    pub(crate) async fn aborting(&self) {
+        self.shutdown.reached(Stage::Aborting).await;
+    }
+
+    /// True since a refresh was given up because nobody worked on it, until there is a sign of work.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.stalled.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_stalled(&self, stalled: bool) {
+        self.stalled.store(stalled, Ordering::Relaxed);
+    }
+
+    /// Why a refresh was stopped.
+    pub(crate) fn stop_reason(&self) -> String {
+        if self.is_aborting() {
+            return "the service stops".into();
+        }
+        let seconds = self.config.stall.unwrap_or_default().as_secs_f64();
+        format!("no proof was begun or ended for {seconds} s: see whether there are workers for this queue")
+    }
+
+    /// Says whether the service takes changes and can prove them, or why not.
+    fn ready(&self) -> Result<(), String> {
+        match (self.is_running(), self.is_stalled()) {
+            (false, _) => Err("the service stops".into()),
+            (true, true) => Err(self.stop_reason()),
+            (true, false) => Ok(()),
+        }
     }
 
     /// Waits until the service is told to stop.
@@ -285,27 +331,27 @@ pub async fn serve(
     config: Config,
     shutdown: &Shutdown,
 ) -> Result<Summary, ServeError> {
-    let Parts { store, backends, engine } = parts;
-    let mut registry = Registry::default();
+    let Parts { store, backends, engine, mut registry, tasks } = parts;
     let (queue, requests) = mpsc::channel(config.queue.max(1));
     let shared = Arc::new(Shared {
         schema: store.schema().clone(),
-        cancel: Cancel::new(),
-        metrics: ServiceMetrics::new(&mut registry),
+        metrics: ServiceMetrics::new(&mut registry, tasks),
         queue,
         streams: Arc::new(Semaphore::new(config.streams)),
+        readers: Semaphore::new(READERS),
         config,
         parts: Blocking(Some(Box::new(Held { store: RwLock::new(store), backends, engine }))),
         events: broadcast::Sender::new(EVENTS),
         working: Mutex::default(),
         failing: Mutex::default(),
+        stalled: AtomicBool::new(false),
         cycle_millis: AtomicU64::new(0),
         epochs: AtomicU64::new(0),
         proofs: AtomicU64::new(0),
         shutdown: shutdown.clone(),
     });
     let ready = shared.clone();
-    let health = Health::new(Arc::new(registry), move || ready.is_running());
+    let health = Health::new(Arc::new(registry), move || ready.ready());
     let router = http::router(shared.clone(), health);
 
     let (close, closed) = oneshot::channel::<()>();
@@ -313,8 +359,9 @@ pub async fn serve(
         // A dropped sender says the same.
         let _ = closed.await;
     };
-    let server = axum::serve(listener, router).with_graceful_shutdown(closed);
-    let mut server = tokio::spawn(server.into_future());
+    let Config { connections, head_time: head, body_time: silence, .. } = shared.config;
+    let bounds = Bounds { connections: connections.max(1), head, silence };
+    let mut server = tokio::spawn(connections::answer(listener, router, bounds, closed));
 
     let (end, mut ended) = oneshot::channel();
     let epochs = Epochs::new(shared.clone(), requests, Handle::current());
@@ -326,15 +373,14 @@ pub async fn serve(
     let stop = async {
         shared.draining().await;
         tokio::select! {
-            () = tokio::time::sleep(shared.config.grace) => {}
-            () = shared.shutdown.reached(Stage::Aborting) => {}
+            () = tokio::time::sleep(shared.config.grace) => shutdown.abort(),
+            () = shared.aborting() => {}
         }
-        shared.cancel.cancel();
         std::future::pending::<()>().await;
     };
     let outcome = tokio::select! {
         outcome = &mut ended => outcome.map_err(|_| ServeError::Panicked),
-        gone = &mut server => Err(gone.map_err(std::io::Error::other).and_then(|r| r).err().map_or(ServeError::Panicked, ServeError::Io)),
+        gone = &mut server => Err(gone.err().map_or(ServeError::Panicked, |e| ServeError::Io(e.into()))),
         () = stop => Err(ServeError::Panicked),
     };
     shutdown.drain();

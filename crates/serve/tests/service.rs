@@ -3,9 +3,10 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{Gate, TOKEN, World, set};
 use evergrove::Store;
@@ -261,7 +262,7 @@ fn proofs_that_fail_are_tried_again() {
     assert_eq!((next()["event"].clone(), next()["event"].clone()), ("epoch".into(), "failure".into()));
     let proof = next();
     assert_eq!((&proof["event"], &proof["epoch"]), (&"proof".into(), &3.into()));
-    assert_eq!(world.json("GET", "/v1/status", "", 200)["failing"], json!([]));
+    world.wait(|status| status["failing"] == json!([]));
     let text = world.client.get("/metrics").text().to_owned();
     assert!(text.contains("evergrove_refresh_failures_total{batch=\"b\"} 2"), "{text}");
     world.stop();
@@ -353,5 +354,62 @@ fn a_caller_that_leaves_does_not_stop_the_service() {
     world.gate.set(true);
     world.wait(|status| status["epoch"] == 3 && status["batches"][0]["fresh"] == true);
     assert_eq!(world.json("POST", "/v1/changes", &set(5, 1), 200)["epoch"], 4);
+    world.stop();
+}
+
+#[test]
+fn epochs_go_on_where_nobody_proves() {
+    let world = World::start(Config { stall: Some(Duration::from_secs(2)), ..Config::default() }, Gate::closed());
+    let mut events = world.client.events("/v1/events");
+    events.next();
+    assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
+    assert_eq!(world.client.get("/readyz").status, 200);
+    let mut next = || serde_json::from_str::<Value>(&events.next().unwrap().1).unwrap();
+    assert_eq!(next()["event"], "epoch");
+    let failure = next();
+    assert!(failure["cause"].as_str().unwrap().contains("no proof was begun or ended for 2 s"), "{failure}");
+    let ready = world.client.get("/readyz");
+    assert_eq!(ready.status, 503);
+    assert!(ready.text().contains("workers") && ready.text().starts_with("not ready: "), "{}", ready.text());
+    assert_eq!(world.client.get("/healthz").status, 200);
+    for epoch in 3..6 {
+        assert_eq!(world.json("POST", "/v1/changes", &set(3, epoch), 200)["epoch"], epoch);
+    }
+    world.gate.set(true);
+    world.wait(|status| status["batches"][0]["fresh"] == true && status["epoch"] == 5);
+    assert_eq!(world.client.get("/readyz").status, 200);
+    world.stop();
+}
+
+#[test]
+fn slow_callers_and_too_many_keep_nobody_out_for_long() {
+    let head_time = Duration::from_millis(300);
+    let world = World::start(Config { connections: 4, head_time, ..Config::default() }, Gate::open());
+    let patience = Some(Duration::from_secs(20));
+    // Half of a request, one without a word, and one that has had its answer: as many as there may be.
+    let start = Instant::now();
+    let mut slow: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(world.client.addr()).unwrap()).collect();
+    slow[0].write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-").unwrap();
+    slow[1].write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    assert_eq!(world.client.get("/healthz").status, 200, "after the others have been shown out");
+    assert!(start.elapsed() >= head_time && start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    for stream in &mut slow {
+        stream.set_read_timeout(patience).unwrap();
+        let mut rest = Vec::new();
+        // One that was closed with something unread is reset.
+        let _ = stream.read_to_end(&mut rest);
+        assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 "), "{}", String::from_utf8_lossy(&rest));
+    }
+    // A head without an end.
+    let mut long = TcpStream::connect(world.client.addr()).unwrap();
+    long.set_read_timeout(patience).unwrap();
+    long.set_write_timeout(patience).unwrap();
+    let _ = long
+        .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: ")
+        .and_then(|()| long.write_all(&[b'a'; 1 << 20]));
+    let mut answer = Vec::new();
+    let _ = long.read_to_end(&mut answer);
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 431 "), "{}", String::from_utf8_lossy(&answer));
+    assert_eq!(world.client.get("/healthz").status, 200);
     world.stop();
 }

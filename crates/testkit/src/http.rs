@@ -47,6 +47,11 @@ impl Client {
         Self { addr, token: None }
     }
 
+    /// The server's address.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
     /// Shows this token.
     pub fn with_token(&self, token: &str) -> Self {
         Self { token: Some(token.into()), ..self.clone() }

@@ -29,6 +29,12 @@ fn find(tool: &str, program: &str) -> Option<PathBuf> {
     found
 }
 
+/// A file of the certificates for tests: `ca.pem` vouches for `server.pem`, which is of `localhost` and 127.0.0.1 with the key
+/// `server.key`.
+pub fn tls_file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/tls").join(name)
+}
+
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has a free port");
     listener.local_addr().expect("a listener has an address").port()
@@ -66,6 +72,32 @@ impl RedisServer {
         let server = Self { program, dir, port, options, child };
         server.wait();
         Some(server)
+    }
+
+    /// Starts one that speaks TLS as well, with the certificate of [`tls_file`]. Gives that port too.
+    pub fn start_with_tls() -> Option<(Self, u16)> {
+        let port = free_port();
+        let files = ["server.pem", "server.key"].map(|name| tls_file(name).display().to_string());
+        let tls_port = port.to_string();
+        let options = ["--tls-port", &tls_port, "--tls-auth-clients", "no", "--tls-cert-file", &files[0]];
+        let options = [&options[..], &["--tls-key-file", &files[1]]].concat();
+        Some((Self::start_with(&options)?, port))
+    }
+
+    /// Sends a command and gives the answer as the protocol has it, of at most 64 KiB.
+    ///
+    /// # Panics
+    /// When the server does not answer.
+    pub fn ask(&self, command: &[&str]) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
+        let mut request = format!("*{}\r\n", command.len());
+        command.iter().for_each(|part| request.push_str(&format!("${}\r\n{part}\r\n", part.len())));
+        // The answer to QUIT ends the connection.
+        stream.write_all(format!("{request}QUIT\r\n").as_bytes()).expect("it takes a command");
+        let mut answer = String::new();
+        stream.take(1 << 16).read_to_string(&mut answer).expect("an answer");
+        answer.trim_end_matches("+OK\r\n").into()
     }
 
     /// Its URL.

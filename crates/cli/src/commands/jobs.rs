@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::Terminal;
 use crate::args::Output;
 use crate::queue::QueueArgs;
-use crate::report::{self, Report, count, seconds};
+use crate::report::{self, Report, count, plain, seconds};
 
 /// Look at the queue that workers take their tasks from: runs and jobs; retry, cancel and clean
 ///
@@ -195,9 +195,9 @@ fn run_fields(run: &RunRecord) -> Fields {
 }
 
 fn run_line(run: &RunRecord) -> String {
-    let cause = run.cause.as_ref().map_or(String::new(), |cause| format!(": {cause}"));
+    let cause = run.cause.as_ref().map_or(String::new(), |cause| format!(": {}", plain(cause)));
     let (done, planned, age) = (run.done, run.planned, ago(run.began_ms));
-    format!("{}: {}, {done} of {planned} proofs, began {age} ago{cause}", run.run, state_of(run))
+    format!("{}: {}, {done} of {planned} proofs, began {age} ago{cause}", plain(&run.run), state_of(run))
 }
 
 fn job_fields(job: &JobInfo) -> Fields {
@@ -221,10 +221,11 @@ fn job_fields(job: &JobInfo) -> Fields {
 
 fn job_line(job: &JobInfo) -> String {
     let state = job.state.map_or("gone", State::name);
-    let worker = job.worker.as_ref().map_or(String::new(), |worker| format!(", by {worker}"));
-    let cause = if job.failed_reason.is_empty() { String::new() } else { format!(": {}", job.failed_reason) };
+    let worker = job.worker.as_ref().map_or(String::new(), |worker| format!(", by {}", plain(worker)));
+    let cause = if job.failed_reason.is_empty() { String::new() } else { format!(": {}", plain(&job.failed_reason)) };
     let attempts = count(job.attempts as usize, "attempt");
-    format!("{}: {} {state}, {attempts}{worker}, added {} ago{cause}", job.name, job.kind, ago(job.added_ms))
+    let (name, kind) = (plain(&job.name), plain(&job.kind));
+    format!("{name}: {kind} {state}, {attempts}{worker}, added {} ago{cause}", ago(job.added_ms))
 }
 
 /// The time since then.

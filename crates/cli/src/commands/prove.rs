@@ -52,6 +52,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let indices = args.indices.as_deref().map(read_indices).transpose()?;
     let store = Store::open(&args.store.store)?;
+    let watched = proving::watched(&args.proving, terminal)?;
     let trace = proving::trace(&args.proving);
     let keys = backends::keys_dir(args.proving.keys.as_deref());
     let mut backends = proving::backends(&args.proving, keys.as_deref(), trace.as_ref());
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let height = store.commitment()?.height;
     let spec = backends.spec(&choice, HeightClass::of(height).unwrap_or(HeightClass::H40))?;
     let engine = proving::engine(&args.proving, std::iter::once(spec))?;
-    let progress = Proofs::new(terminal.quiet, trace.clone());
+    let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover =
         Prover::new(&store, &backends, &engine).with_progress(&note).with_cancel(proving::cancel(&args.proving)?);

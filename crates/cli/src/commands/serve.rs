@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use evergrove::{BackendSpec, Store};
+use evergrove_jobs::metrics::Metrics;
 use evergrove_recursion::ProverKind;
 use evergrove_serve::{Config, Parts, ServeError, Shutdown, Token, serve};
+use prometheus_client::registry::Registry;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -16,7 +18,7 @@ use super::Terminal;
 use crate::args::{Output, ProvingArgs, StoreArgs, parse_prover, parse_size};
 use crate::exit::Mistake;
 use crate::logging::{self, Level};
-use crate::queue::QueueArgs;
+use crate::queue::{self, QueueArgs};
 use crate::report::{self, Report, count};
 use crate::{backends, files, proving};
 
@@ -49,6 +51,9 @@ pub(crate) struct Args {
     /// Greatest size of a request
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
     max_body: u64,
+    /// Connections at a time, with 64 streams of events at most among them; further ones wait
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
+    max_connections: u16,
     /// Milliseconds that an epoch waits for further requests
     #[arg(long, value_name = "MS", default_value_t = 0)]
     gather: u64,
@@ -85,6 +90,9 @@ pub(crate) struct Args {
     objects: Option<String>,
     #[command(flatten, next_help_heading = "Workers")]
     workers: QueueArgs,
+    /// Seconds without a proof begun or ended after which epochs are committed without theirs, and /readyz fails
+    #[arg(long, value_name = "S", default_value_t = 120, requires = "engine", help_heading = "Workers", value_parser = clap::value_parser!(u64).range(1..))]
+    stall: u64,
 }
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
@@ -100,6 +108,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         engine: args.engine.clone(),
         objects: args.objects.clone(),
         queue: args.workers.clone(),
+        health: None,
     };
     let store = Store::open(&args.store.store)?;
     let keys = backends::keys_dir(args.keys.as_deref());
@@ -107,7 +116,12 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     backends::add_apps(&mut backends, &store, keys.as_deref(), args.prover, None)?;
     let specs: Vec<BackendSpec> = store.batches()?.iter().map(backends::spec_of).collect();
     let engine = proving::engine(&proving, specs.iter())?;
-    let parts = Parts { store, backends, engine: Box::new(engine) };
+    let mut registry = Registry::default();
+    let tasks = Metrics::new(&mut registry);
+    if let Some(redis) = &args.engine {
+        queue::watch(args.workers.config(redis)?, tasks.clone())?;
+    }
+    let parts = Parts { store, backends, engine: Box::new(engine), registry, tasks };
     let config = Config {
         token,
         queue: args.max_waiting.into(),
@@ -116,6 +130,8 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         grow: args.grow,
         keep: args.keep,
         grace: Duration::from_secs(args.grace),
+        connections: args.max_connections.into(),
+        stall: args.engine.as_ref().map(|_| Duration::from_secs(args.stall)),
         ..Config::default()
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

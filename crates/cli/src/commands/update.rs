@@ -59,13 +59,14 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     }
     let store = Store::open(&args.store.store)?;
     let changes = changes(args, &store, terminal)?;
+    let watched = proving::watched(&args.proving, terminal)?;
     let trace = proving::trace(&args.proving);
     let keys = backends::keys_dir(args.proving.keys.as_deref());
     let mut backends = proving::backends(&args.proving, keys.as_deref(), trace.as_ref());
     backends::add_apps(&mut backends, &store, keys.as_deref(), args.proving.prover, trace.as_ref())?;
     let specs: Vec<_> = store.batches()?.iter().map(backends::spec_of).collect();
     let engine = proving::engine(&args.proving, specs.iter())?;
-    let progress = Proofs::new(terminal.quiet, trace.clone());
+    let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover =
         Prover::new(&store, &backends, &engine).with_progress(&note).with_cancel(proving::cancel(&args.proving)?);

@@ -16,8 +16,8 @@ use crate::args::parse_prover;
 use crate::exit::Mistake;
 use crate::logging::{self, Level};
 use crate::queue::{self, QueueArgs};
-use crate::report::{Report, count, seconds, size};
-use crate::vitals::{self, Vitals};
+use crate::report::{Report, count, plain, seconds, size};
+use crate::vitals::Vitals;
 use crate::{backends, proving, signals};
 
 /// Make the proofs that prove, update and app ask for with --engine, until SIGTERM or SIGINT
@@ -82,13 +82,9 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         );
     }
     let _log = logging::start(Level::Error, terminal.format);
-    let (vitals, health) = Vitals::new();
-    if let Some(addr) = args.health {
-        let addr = vitals::answer(addr, health)?;
-        vitals.watch_queue(queue.clone())?;
-        if !terminal.quiet {
-            eprintln!("health at http://{addr}");
-        }
+    let (vitals, taken) = Vitals::new(args.health, Some(&queue))?;
+    if let Some(addr) = taken.filter(|_| !terminal.quiet) {
+        eprintln!("health at http://{addr}");
     }
     let config = WorkerConfig { queue, objects, concurrency, name };
     let observe = |event: &WorkerEvent<'_>| {
@@ -119,14 +115,14 @@ fn note(event: &WorkerEvent<'_>, terminal: Terminal) {
         WorkerEvent::Ready => eprintln!("waiting for jobs"),
         WorkerEvent::Finished { job, kind, bytes, elapsed, already } => {
             let how = if *already { "was there".into() } else { seconds(elapsed.as_secs_f64()) };
-            eprintln!("{kind} {job}: {how}, {}", size(*bytes as u64));
+            eprintln!("{} {}: {how}, {}", plain(kind), plain(job), size(*bytes as u64));
         }
         WorkerEvent::Failed { job, kind, cause, retry, .. } => {
             let next = if *retry { "to be tried again" } else { "for good" };
-            eprintln!("{kind} {job} failed {next}: {cause}");
+            eprintln!("{} {} failed {next}: {}", plain(kind), plain(job), plain(cause));
         }
-        WorkerEvent::Stalled { job } => eprintln!("{job}: its worker fell silent, another takes it"),
-        WorkerEvent::Trouble { cause } => eprintln!("the queue does not answer: {cause}"),
+        WorkerEvent::Stalled { job } => eprintln!("{}: its worker fell silent, another takes it", plain(job)),
+        WorkerEvent::Trouble { cause } => eprintln!("the queue does not answer: {}", plain(cause)),
         WorkerEvent::Draining { running } => eprintln!("taking no more jobs, {} to finish", count(*running, "job")),
         _ => {}
     }

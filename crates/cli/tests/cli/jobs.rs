@@ -44,6 +44,10 @@ fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+fn free_address() -> SocketAddr {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
 fn objects(world: &World) -> String {
     std::fs::create_dir_all(world.path("objects")).unwrap();
     format!("file://{}", world.path("objects").display())
@@ -61,7 +65,9 @@ fn runs_are_listed_shown_cancelled_and_cleaned() {
 
     // A leader that no worker helps.
     let prove = ["prove", "--store", "s", "--batch", "b", "--engine", &url, "--objects", &objects];
-    let mut leader = Process::start(world.command().args(prove));
+    let health = free_address();
+    let address = health.to_string();
+    let mut leader = Process::start(world.command().args(prove).args(["--health", &address]));
     let run = wait("a run", || jobs(&["list"])["runs"].get(0).filter(|run| run["planned"] != 0).cloned());
     let name = run["run"].as_str().unwrap();
     assert_eq!((&run["state"], &run["kind"], &run["done"]), (&"running".into(), &"wrap".into(), &0.into()));
@@ -76,10 +82,33 @@ fn runs_are_listed_shown_cancelled_and_cleaned() {
     assert_eq!(jobs(&["show", job])["job"], job);
     assert_eq!(jobs(&["show", name])["planned"], run["planned"]);
     assert_eq!(jobs(&["retry", job])["retried"], false);
+    // As BullMQ's own tools and KEDA read it: docs.bullmq.io has the layout.
+    let above = run["planned"].as_u64().unwrap() - 1;
+    for (key, kind, size) in [
+        ("prioritized", "zset", Some(1)),
+        ("waiting-children", "zset", Some(above)),
+        ("events", "stream", None),
+        ("meta", "hash", None),
+    ] {
+        let key = format!("bull:evergrove:{key}");
+        assert_eq!(redis.ask(&["TYPE", &key]), format!("+{kind}\r\n"), "{key}");
+        assert!(size.is_none_or(|n| redis.ask(&["ZCARD", &key]) == format!(":{n}\r\n")), "{key}");
+    }
+    let stored = redis.ask(&["HGETALL", &format!("bull:evergrove:{job}")]);
+    for field in ["name", "bucket", "data", "opts", "timestamp", "priority", "parentKey", "parent"] {
+        assert!(stored.lines().any(|line| line == field), "{field} is not in {stored}");
+    }
     let text = world.run(&["jobs", "list", "--redis", &url]).out;
     assert!(text.contains(&format!("{name}: running, 0 of ")), "{text}");
     let e = world.fails(2, &["jobs", "show", "none", "--redis", &url]);
     assert!(e.contains("none"), "{e}");
+
+    let vitals = Client::new(health);
+    wait("the leader's view of the queue", || {
+        let metrics = vitals.send("GET", "/metrics", &[], b"").ok()?;
+        metrics.text().contains("evergrove_queue_tasks{state=\"prioritized\"} 1").then_some(())
+    });
+    assert_eq!(vitals.get("/readyz").status, 200);
 
     jobs(&["cancel", name]);
     assert_eq!(leader.code(), Some(4));
@@ -95,9 +124,7 @@ fn a_service_proves_by_workers_that_tell_how_they_are() {
     let Some(redis) = RedisServer::start() else { return };
     let (world, url) = (World::with_batch(), redis.url());
     let objects = objects(&world);
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let health: SocketAddr = taken.local_addr().unwrap();
-    drop(taken);
+    let health = free_address();
     let address = health.to_string();
     let worker = ["worker", "--redis", &url, "--objects", &objects, "--health", &address, "--threads", "1"];
     let mut worker = Process::start(world.command().args(worker));
@@ -107,6 +134,11 @@ fn a_service_proves_by_workers_that_tell_how_they_are() {
     });
     let service = Service::start(&world, &["--engine", &url, "--objects", &objects]);
     assert_eq!(service.client.post("/v1/changes", &set(3, 7)).status, 200);
+    wait("the service's view of the queue", || {
+        let text = service.client.get("/metrics").text().to_owned();
+        let lines = ["evergrove_queue_workers 1", "evergrove_queue_tasks{state=\"failed\"} 0"];
+        lines.iter().all(|line| text.lines().any(|l| l == *line)).then_some(())
+    });
     let state = service.fresh();
     assert_eq!(state["epoch"], 2);
     service.signal("TERM");
@@ -124,4 +156,26 @@ fn a_service_proves_by_workers_that_tell_how_they_are() {
     let sent = Command::new("kill").args(["-s", "TERM", &worker.0.id().to_string()]).status().unwrap();
     assert!(sent.success());
     assert_eq!(worker.code(), Some(0));
+}
+
+#[test]
+fn a_service_commits_and_says_so_while_there_is_no_worker() {
+    let Some(redis) = RedisServer::start() else { return };
+    let (world, url) = (World::with_batch(), redis.url());
+    let objects = objects(&world);
+    let service = Service::start(&world, &["--engine", &url, "--objects", &objects, "--stall", "4"]);
+    for epoch in 2..4 {
+        assert_eq!(service.client.post("/v1/changes", &set(3, epoch)).status, 200);
+    }
+    let ready = wait("a service that is not ready", || {
+        Some(service.client.get("/readyz")).filter(|answer| answer.status == 503)
+    });
+    assert!(ready.text().contains("for 4 s: see whether there are workers"), "{}", ready.text());
+    let worker = ["worker", "--redis", &url, "--objects", &objects, "--threads", "1"];
+    let _worker = Process::start(world.command().args(worker));
+    assert_eq!(service.fresh()["epoch"], 3);
+    assert_eq!(service.client.get("/readyz").status, 200);
+    service.signal("TERM");
+    assert_eq!(service.end().0, Some(0));
+    world.check_batch();
 }

@@ -8,8 +8,11 @@ mod help;
 mod jobs;
 mod lab;
 mod life;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod refusals;
 mod serve;
 mod store_trouble;
+mod tls;
 mod worker;
 mod world;

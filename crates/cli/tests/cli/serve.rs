@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::world::World;
 
-const TOKEN: &str = "f00d0000f00d0000f00d";
+pub(crate) const TOKEN: &str = "f00d0000f00d0000f00d";
 
 /// A service of the store `s` of a world.
 pub(crate) struct Service {
@@ -24,7 +24,7 @@ impl Service {
         Self::spawn(world.command(), args)
     }
 
-    fn spawn(mut command: Command, args: &[&str]) -> Self {
+    pub(crate) fn spawn(mut command: Command, args: &[&str]) -> Self {
         command.args(["serve", "--store", "s", "--listen", "127.0.0.1:0", "--format", "json"]).args(args);
         command.env("EVERGROVE_SERVE_TOKEN", TOKEN).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -136,74 +136,4 @@ fn a_token_is_asked_for_and_never_shown() {
     service.signal("INT");
     assert_eq!(service.end().0, Some(0));
     world.json(&["status", "--store", "s"]);
-}
-
-/// Of the feature `otlp`: run by hand, since nothing else needs its dependencies.
-#[cfg(feature = "otlp")]
-#[test]
-fn spans_go_to_a_collector() {
-    use std::io::Write;
-    use std::net::TcpListener;
-
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.set_nonblocking(true).unwrap();
-    let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    let collector = thread::spawn(move || {
-        let mut seen = Vec::new();
-        // Until both kinds of spans have come.
-        while !(find(&seen, b"refresh") && find(&seen, b"bucket")) {
-            let start = Instant::now();
-            let stream = loop {
-                match listener.accept() {
-                    Ok((stream, _)) => break stream,
-                    Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
-                        assert!(start.elapsed() < Duration::from_secs(60))
-                    }
-                    Err(e) => panic!("{e}"),
-                }
-                thread::sleep(Duration::from_millis(10));
-            };
-            stream.set_nonblocking(false).unwrap();
-            stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-            let mut reader = BufReader::new(stream);
-            let mut length = 0;
-            loop {
-                let mut line = String::new();
-                reader.read_line(&mut line).unwrap();
-                if seen.is_empty() {
-                    assert_eq!(line.trim_end(), "POST /v1/traces HTTP/1.1");
-                }
-                seen.extend_from_slice(line.as_bytes());
-                match line.to_ascii_lowercase().trim_end().split_once(": ") {
-                    Some(("content-length", n)) => length = n.parse().unwrap(),
-                    _ if line.trim_end().is_empty() => break,
-                    _ => {}
-                }
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).unwrap();
-            seen.extend(body);
-            reader.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
-        }
-        seen
-    });
-    let world = World::with_batch();
-    let mut command = world.command();
-    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
-    let service = Service::spawn(command, &[]);
-    assert_eq!(service.client.post("/v1/changes", &set(3, 7)).status, 200);
-    service.fresh();
-    service.signal("TERM");
-    let (code, _, err) = service.end();
-    assert_eq!(code, Some(0), "{err}");
-    let seen = collector.join().unwrap();
-    for text in ["evergrove", "refresh", "task", "outcome", "done"] {
-        assert!(find(&seen, text.as_bytes()), "{text}");
-    }
-    assert!(!find(&seen, TOKEN.as_bytes()));
-}
-
-#[cfg(feature = "otlp")]
-fn find(bytes: &[u8], text: &[u8]) -> bool {
-    bytes.windows(text.len()).any(|window| window == text)
 }

@@ -7,6 +7,7 @@ use evergrove_commit::{BackendError, NodeProof, RecursionBackend};
 use evergrove_jobs::{BadInput, BadResult, Cancel, Cores, Job, TaskFailure, Work};
 use evergrove_primitives::Digest;
 use evergrove_proof::wire::DecodeError;
+use tracing::info_span;
 
 use super::{Payload, PayloadError, Stated};
 use crate::prove::{judge, prove};
@@ -157,12 +158,15 @@ impl Work for ProofWork {
             let what = format!("{} proofs below a {} that stands on {}", inputs.len(), stated.kind, children.len());
             return Err(TaskFailure::permanent(what));
         }
+        let judging = info_span!("inputs").entered();
         let mut below: Vec<NodeProof> = Vec::with_capacity(inputs.len());
         for (index, (bytes, child)) in inputs.iter().zip(children).enumerate() {
             let judged = judge(backend.as_ref(), spec, child, bytes);
             below.push(judged.map_err(|reason| TaskFailure::transient(BadInput { index, reason }))?);
         }
-        let work = || prove(backend.as_ref(), spec, stated, witness, &below);
+        drop(judging);
+        let span = info_span!("execute", kind = job.kind, key = %job.key);
+        let work = || span.in_scope(|| prove(backend.as_ref(), spec, stated, witness, &below));
         match &self.cores {
             Some(cores) => cores.run_alone(work),
             None => work(),

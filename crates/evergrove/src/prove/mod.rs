@@ -9,6 +9,7 @@ use evergrove_commit::batch::{Batch, BatchError};
 use evergrove_jobs::{Cancel, Engine, Event, Key, RunError};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::{Commitment, HeightClass, NodeKind};
+use tracing::{field, info_span};
 
 pub use estimate::{BatchEstimate, NodeCosts, UpdateEstimate};
 pub use history::ProofFile;
@@ -84,6 +85,9 @@ pub type Progress<'a> = &'a dyn Fn(&str, &Event<'_>);
 ///
 /// Only the step to *fresh* writes the record, after the final proof is stored; a crash at any point leaves the batch
 /// where it was, with more of its proofs stored.
+///
+/// For `tracing` a call of [`Self::prove`] is a span `prove` with the fields `batch`, `epoch` and `members`. Within it are `plan` and, of
+/// tasks that run in this process, a span `execute` each with `kind` and `key`, whose first part is `witness`.
 #[derive(Clone)]
 pub struct Prover<'a> {
     store: &'a Store,
@@ -129,14 +133,19 @@ impl<'a> Prover<'a> {
     /// [`Error::UnknownBatch`], [`Error::UnknownBackend`], [`Error::Backend`]; [`Error::Proving`] when a proof can not be
     /// made or the run is cancelled; [`Error::Io`]. What was proven is kept, and the next call goes on from there.
     pub fn prove(&self, name: &str) -> Result<BatchReport, Error> {
+        let span = info_span!("prove", batch = name, epoch = field::Empty, members = field::Empty).entered();
+        let planning = info_span!("plan", tasks = field::Empty).entered();
         let view = self.store.view()?;
         let (record, members) = self.store.record(name)?;
+        span.record("epoch", view.epoch().number).record("members", members.len());
         let spec = self.spec_of(&record, name, view.commitment())?;
         let vector = view.vector()?;
         let batch = Batch::build_as(&vector, &members, spec.structure()).map_err(self.batch_error(name))?;
         let plan = batch.plan(spec.wraps, |_, _| false);
         let proving = |source| Error::Proving { name: name.into(), source: Box::new(source) };
         let graph = work::graph(&plan, &spec).map_err(|e| Error::corrupt(self.store.dir(), e.to_string()))?;
+        planning.record("tasks", graph.len());
+        drop(planning);
         let Some(root) = graph.root().map(|id| graph.task(id).key) else { return Err(proving(RunError::Empty)) };
 
         let cost = batch.cost(spec.wraps);
@@ -176,6 +185,7 @@ impl<'a> Prover<'a> {
                     vector: &vector,
                     backend: backend.as_ref(),
                     spec: &spec,
+                    span: &span,
                 };
                 let run = self.engine.run(&graph, &runner, &proofs, &observer, &self.cancel);
                 let report = run.map_err(|e| proofs.take_error().unwrap_or_else(|| proving(e)))?;

@@ -8,6 +8,7 @@ use evergrove_commit::{BackendError, NodeProof, RecursionBackend, Vector};
 use evergrove_jobs::objects::{Objects, ObjectsError};
 use evergrove_jobs::{GraphError, Key, Put, Results, ResultsError, Runner, Task, TaskFailure, TaskGraph, TaskId};
 use evergrove_proof::{AppOutput, AppSpec, BatchProof, NodeKind};
+use tracing::{Span, info_span};
 
 use super::proof_key;
 use crate::cluster::{Payload, Stated};
@@ -40,10 +41,13 @@ pub(crate) struct Proving<'a> {
     pub(crate) vector: &'a Vector<&'a View>,
     pub(crate) backend: &'a dyn RecursionBackend,
     pub(crate) spec: &'a BackendSpec,
+    /// What tasks lie within, on whatever thread they run.
+    pub(crate) span: &'a Span,
 }
 
 impl Proving<'_> {
     fn witness(&self, step: &Step) -> Result<Witness, TaskFailure> {
+        let _span = info_span!("witness").entered();
         let mut witness = step.witness(self.vector).map_err(TaskFailure::permanent)?;
         if self.spec.app.is_some() {
             witness.open(|index| self.view.elements(index)).map_err(TaskFailure::permanent)?;
@@ -65,6 +69,7 @@ fn stated(step: &Step) -> Stated {
 
 impl Runner for Proving<'_> {
     fn run(&self, id: TaskId, task: &Task, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure> {
+        let _span = info_span!(parent: self.span, "execute", kind = task.kind, key = %task.key).entered();
         let step = &self.steps[id.0];
         let children = inputs
             .iter()

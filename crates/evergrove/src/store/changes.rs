@@ -59,6 +59,7 @@ impl Store {
     /// [`Error::InBatch`], [`Error::UnknownBatch`], [`Error::AlreadyMember`], [`Error::NotMember`], [`Error::EmptyBatch`],
     /// [`Error::AllRows`].
     pub fn apply(&self, changes: &Changes) -> Result<EpochReport, Error> {
+        let _span = tracing::info_span!("commit", set = changes.set.len(), deleted = changes.clear.len()).entered();
         self.write(1, |view, current| {
             let report = stage(view, current, changes)?;
             let changed = report.before != report.after;

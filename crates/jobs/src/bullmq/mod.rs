@@ -36,12 +36,16 @@ pub use queue::QueueError;
 pub use record::{RunRecord, RunState};
 pub use worker::{Worker, WorkerConfig, WorkerEvent, WorkerReport};
 
+use bullmq::options::TlsCerts;
 use url::Url;
 
 /// The name of a queue that is given none.
 pub const QUEUE: &str = "evergrove";
 /// What every key of a queue begins with: BullMQ's own default.
 pub const PREFIX: &str = "bull";
+
+/// What a certificate in PEM format begins with.
+const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
 /// Where Redis is, and what the queue is called.
 #[derive(Clone)]
@@ -96,6 +100,7 @@ pub struct Redis {
     username: Option<String>,
     password: Option<String>,
     tls: bool,
+    ca: Option<Vec<u8>>,
 }
 
 impl Redis {
@@ -126,7 +131,24 @@ impl Redis {
             username: Some(parsed.username().to_owned()).filter(|u| !u.is_empty()),
             password,
             tls,
+            ca: None,
         })
+    }
+
+    /// Lets the certificates of this PEM text vouch for the server, and nobody else; without it, those do that browsers trust.
+    ///
+    /// # Errors
+    /// [`QueueError::Certificates`] when the text has none, or the server is not one with TLS.
+    pub fn with_ca(mut self, pem: Vec<u8>) -> Result<Self, QueueError> {
+        let wrong = |what: &str| Err(QueueError::Certificates { redis: self.to_string(), what: what.into() });
+        if !self.tls {
+            return wrong("its URL does not begin with rediss://");
+        }
+        if !pem.windows(BEGIN.len()).any(|text| text == BEGIN) {
+            return wrong("the text has no certificate in PEM format");
+        }
+        self.ca = Some(pem);
+        Ok(self)
     }
 
     fn options(&self) -> bullmq::options::RedisConnectionOptions {
@@ -137,6 +159,7 @@ impl Redis {
             .tls(self.tls);
         options.username.clone_from(&self.username);
         options.password.clone_from(&self.password);
+        options.tls_certs = self.ca.clone().map(|ca| TlsCerts { root_cert: Some(ca), ..TlsCerts::default() });
         options
     }
 }
@@ -175,6 +198,11 @@ mod tests {
             let refused = shown(url).expect_err(url);
             assert!(refused.contains(part) && !refused.contains("secret"), "{url:?}: {refused}");
         }
+        let ca =
+            |url, pem: &[u8]| Redis::new(url, None).and_then(|r| r.with_ca(pem.to_vec())).map_err(|e| e.to_string());
+        assert!(ca("rediss://host", &[b"# ours\n", BEGIN].concat()).is_ok());
+        assert!(ca("rediss://host", b"").expect_err("nothing").contains("PEM"));
+        assert!(ca("redis://host", BEGIN).expect_err("no TLS").contains("rediss://"));
         let secret = Redis::new("redis://host", Some("secret".into())).expect("valid");
         assert!(!format!("{secret:?} {:?}", Config::new(secret.clone())).contains("secret"));
     }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bullmq::{FlowProducer, FlowProducerOptions, Queue, QueueOptions};
+use redis::TlsCertificates;
 use tokio::runtime::{Builder, Runtime};
 
 use super::{Config, PREFIX};
@@ -31,6 +32,14 @@ pub enum QueueError {
     Name {
         /// The name.
         name: String,
+    },
+    /// The certificates are not what a server can be known by.
+    #[error("{redis} can not be known by these certificates: {what}")]
+    Certificates {
+        /// The server.
+        redis: String,
+        /// Why.
+        what: String,
     },
     /// The server is too old.
     #[error("{redis} is Redis {found}: {}.{} or newer is needed", VERSION.0, VERSION.1)]
@@ -186,7 +195,11 @@ pub(super) fn call<'c>(config: &'c Config, what: &'static str) -> impl FnOnce(bu
 /// Asks the server for what it is, once: the queue's own connections are patient, and would try a wrong password for long.
 async fn check(config: &Config) -> Result<(), QueueError> {
     let ask = async {
-        let client = redis::Client::open(config.redis.options().effective_url())?;
+        let url = config.redis.options().effective_url();
+        let client = match config.redis.ca.clone() {
+            Some(ca) => redis::Client::build_with_tls(url, TlsCertificates { client_tls: None, root_cert: Some(ca) })?,
+            None => redis::Client::open(url)?,
+        };
         let mut connection = client.get_multiplexed_async_connection().await?;
         redis::cmd("INFO").query_async::<String>(&mut connection).await
     };

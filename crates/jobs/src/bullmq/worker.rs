@@ -6,6 +6,8 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
+use tracing::{Span, field, info_span};
+
 use super::Config;
 use super::hands::{Answer, Handed, Hands, Outcome};
 use super::queue::{Connection, QueueError};
@@ -129,6 +131,7 @@ enum Message {
 }
 
 struct Running<'scope> {
+    span: Span,
     thread: ScopedJoinHandle<'scope, Result<Outcome, Failure>>,
     handed: Handed,
     begin: Instant,
@@ -223,16 +226,26 @@ fn begin<'scope, 'env>(
         return handed.answer(Answer::Later);
     }
     observe(&WorkerEvent::Started { job: &name, kind: &handed.kind, attempt: handed.attempt });
+    let span = info_span!(
+        "task",
+        kind = handed.kind,
+        job = name,
+        attempt = handed.attempt,
+        outcome = field::Empty,
+        bytes = field::Empty,
+        cause = field::Empty,
+    );
+    let within = span.clone();
     let (ending, kind, data) = (name.clone(), handed.kind.clone(), handed.data.clone());
     let work = move || {
         // The receiver outlives every thread that has a sender.
         let _end = AtEnd(move || {
             let _ = tell.send(Message::Ended(ending.clone()));
         });
-        perform(&config.objects, work, kind, data)
+        within.in_scope(|| perform(&config.objects, work, kind, data))
     };
     match thread::Builder::new().name("job".into()).stack_size(STACK_BYTES).spawn_scoped(scope, work) {
-        Ok(thread) => drop(running.insert(name, Running { thread, handed, begin: Instant::now() })),
+        Ok(thread) => drop(running.insert(name, Running { span, thread, handed, begin: Instant::now() })),
         Err(e) => handed.answer(Answer::Retry(format!("no thread could be started: {e}"))),
     }
 }
@@ -243,7 +256,7 @@ fn end(
     report: &mut WorkerReport,
     name: &str,
 ) {
-    let Some(Running { thread, handed, begin }) = running.remove(name) else { return };
+    let Some(Running { span, thread, handed, begin }) = running.remove(name) else { return };
     let (job, kind, elapsed) = (name, handed.kind.clone(), begin.elapsed());
     let ended = thread.join().unwrap_or_else(|panic| Err(Failure::Final(panic_text(&*panic))));
     let answer = match ended {
@@ -252,17 +265,20 @@ fn end(
             report.done += 1;
             report.already += usize::from(already);
             report.bytes += bytes as u64;
+            span.record("outcome", "done").record("bytes", bytes);
             observe(&WorkerEvent::Finished { job, kind: &kind, bytes, elapsed, already });
             Answer::Done(outcome)
         }
         Err(Failure::Later) => Answer::Later,
         Err(Failure::Retry(cause)) => {
             report.failed += 1;
+            span.record("outcome", "retried").record("cause", &cause);
             observe(&WorkerEvent::Failed { job, kind: &kind, cause: &cause, retry: true, elapsed });
             Answer::Retry(cause)
         }
         Err(Failure::Final(cause)) => {
             report.failed += 1;
+            span.record("outcome", "failed").record("cause", &cause);
             observe(&WorkerEvent::Failed { job, kind: &kind, cause: &cause, retry: false, elapsed });
             Answer::Failed(cause)
         }

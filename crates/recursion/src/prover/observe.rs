@@ -144,6 +144,14 @@ impl Step {
         Self { phase, matrix: Some(matrix), work }
     }
 
+    /// The name in traces: the phase, after the matrix where there is one.
+    pub fn name(&self) -> String {
+        match self.matrix {
+            Some(matrix) => format!("{}.{}", matrix.name(), self.phase.name()),
+            None => self.phase.name().into(),
+        }
+    }
+
     /// What the phase profile counts it among.
     pub fn category(&self) -> Category {
         match self.phase {

@@ -172,14 +172,10 @@ impl Watched {
         let args = json!({
             "rows": rows, "columns": columns, "hashes": hashes, "multiplications": multiplications, "bytes": bytes,
         });
-        let name = match step.matrix {
-            Some(matrix) => format!("{}.{}", matrix.name(), step.phase.name()),
-            None => step.phase.name().into(),
-        };
         let (category, start) = (step.category(), core::mem::replace(&mut self.last, end));
         let mut recorded = trace.recorded();
         recorded.spans.push(Span {
-            name,
+            name: step.name(),
             category: category.name(),
             level: Level::Proofs,
             track,

@@ -159,7 +159,9 @@ async fn ask<T: Send + 'static>(
     shared: Arc<Shared>,
     question: impl FnOnce(&Store) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Problem> {
-    let answer = tokio::task::spawn_blocking(move || question(&shared.store()));
+    let asked = shared.clone();
+    let _turn = shared.readers.acquire().await.map_err(|_| Problem::store())?;
+    let answer = tokio::task::spawn_blocking(move || question(&asked.store()));
     Ok(answer.await.map_err(|_| Problem::store())??)
 }
 

@@ -10,10 +10,12 @@ use evergrove::{BackendChoice, Backends, Error, Prover, Store};
 use evergrove_commit::NativeBackend;
 use evergrove_commit::schema::{Row, Schema};
 use evergrove_jobs::local::LocalEngine;
+use evergrove_jobs::metrics::Metrics;
 use evergrove_jobs::{Cancel, Engine, Observer, Report, Results, RunError, Runner, TaskGraph};
 use evergrove_proof::{BackendId, Commitment, HeightClass, Opening, Policy, Profile};
 use evergrove_serve::{Config, Parts, ServeError, Shutdown, Summary, serve};
 use evergrove_testkit::http::Client;
+use prometheus_client::registry::Registry;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -114,10 +116,13 @@ impl World {
 
     /// A service of the store in a directory.
     pub(crate) fn in_dir(dir: Arc<TempDir>, config: Config, gate: Gate) -> Self {
+        let mut registry = Registry::default();
         let parts = Parts {
             store: Store::open(dir.path()).expect("opens"),
             backends: backends(),
             engine: Box::new(gate.clone()),
+            tasks: Metrics::new(&mut registry),
+            registry,
         };
         let shutdown = Shutdown::default();
         let (told, tell) = (shutdown.clone(), std::sync::mpsc::channel::<SocketAddr>());

@@ -57,6 +57,10 @@ securityContext:
       name: {{ .Values.redis.passwordSecret.name }}
       key: {{ .Values.redis.passwordSecret.key }}
 {{- end }}
+{{- if .Values.redis.caSecret.name }}
+- name: EVERGROVE_REDIS_CA
+  value: /redis-ca/{{ .Values.redis.caSecret.key }}
+{{- end }}
 {{- range $name, $value := .Values.objects.env }}
 - name: {{ $name }}
   value: {{ $value | quote }}
@@ -68,5 +72,22 @@ securityContext:
 envFrom:
   - secretRef:
       name: {{ . }}
+{{- end }}
+{{- end }}
+
+{{/* The certificates that vouch for Redis, as a volume and its mount. */}}
+{{- define "evergrove.caVolume" -}}
+{{- with .Values.redis.caSecret.name }}
+- name: redis-ca
+  secret:
+    secretName: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "evergrove.caMount" -}}
+{{- if .Values.redis.caSecret.name }}
+- name: redis-ca
+  mountPath: /redis-ca
+  readOnly: true
 {{- end }}
 {{- end }}

@@ -55,11 +55,12 @@ impl ProveArgs {
         let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
         let (spec, size) = backends::app_spec(&app, scheme, self.profile, class, keys.as_deref())?;
         let choice = spec.choice();
+        let watched = proving::watched(args, terminal)?;
         let trace = proving::trace(args);
         let mut backends = backends::provers(keys.clone(), args.prover, trace.as_ref());
         backends::add_app(&mut backends, spec.clone(), app, keys.as_deref(), args.prover, trace.as_ref());
         let engine = proving::engine(args, std::iter::once(&spec))?;
-        let progress = Proofs::new(terminal.quiet, trace.clone());
+        let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
         let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
         let prover = Prover::new(store, &backends, &engine).with_progress(&note);
 

@@ -1,0 +1,44 @@
+//! Proofs and their steps as spans of OpenTelemetry.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use evergrove_recursion::prover::{Observer, Step};
+use opentelemetry::trace::{Span, Tracer};
+use opentelemetry::{KeyValue, global};
+use tracing::info_span;
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+/// Makes a span `proof` of every proof, within the task that it is made for, and within it one of each step: its name is the
+/// phase. Where no collector is named, nothing comes of them.
+pub(crate) struct Spans {
+    /// Is told of the same.
+    pub(crate) next: Option<Arc<dyn Observer>>,
+}
+
+impl Observer for Spans {
+    fn proof(&self, name: &'static str, rows: usize) -> Box<dyn FnMut(Step)> {
+        let proof = info_span!("proof", circuit = name, rows);
+        let (parent, tracer) = (proof.context(), global::tracer("evergrove"));
+        let mut next = self.next.as_ref().map(|next| next.proof(name, rows));
+        let mut last = SystemTime::now();
+        Box::new(move |step| {
+            // The proof's span ends with this closure.
+            let _proof = &proof;
+            let now = SystemTime::now();
+            let number = |name, value: u64| KeyValue::new(name, i64::try_from(value).unwrap_or(i64::MAX));
+            let attributes = [
+                KeyValue::new("category", step.category().name()),
+                number("hashes", step.work.hashes),
+                number("multiplications", step.work.multiplications),
+                number("bytes", step.work.bytes),
+            ];
+            let span = tracer.span_builder(step.name()).with_start_time(last).with_attributes(attributes);
+            span.start_with_context(&tracer, &parent).end_with_timestamp(now);
+            last = now;
+            if let Some(next) = &mut next {
+                next(step);
+            }
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! Connections: how many there are, and how long each of them may be silent.
+
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Sleep, sleep};
+
+/// What a connection may hold of requests and answers: a head that is longer is refused.
+const BUFFER: usize = 64 << 10;
+/// Pause after an error of the listener, such as too many open files.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What callers may take of a server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Connections at once. Further ones wait in the system's queue.
+    pub(crate) connections: usize,
+    /// Time in which the head of a request has to arrive, from the start of the connection or the answer before.
+    pub(crate) head: Duration,
+    /// How long a caller may take nothing of its answer.
+    pub(crate) silence: Duration,
+}
+
+/// Answers on `listener` until `stop` is there, and then ends each connection after the answer that is under way. Dropped, it
+/// breaks them off.
+pub(crate) async fn answer(listener: TcpListener, router: Router, bounds: Bounds, stop: impl Future<Output = ()>) {
+    let places = Arc::new(Semaphore::new(bounds.connections));
+    let (close, closing) = watch::channel(());
+    let mut open = JoinSet::new();
+    let taking = async {
+        loop {
+            let Ok(place) = places.clone().acquire_owned().await else { return };
+            let stream = accept(&listener).await;
+            let answers = connection(stream, router.clone(), bounds, closing.clone());
+            open.spawn(async move {
+                answers.await;
+                drop(place);
+            });
+            while open.try_join_next().is_some() {}
+        }
+    };
+    tokio::select! {
+        biased;
+        () = stop => {}
+        () = taking => {}
+    }
+    drop((listener, close));
+    while open.join_next().await.is_some() {}
+}
+
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            // The caller is gone already, or there is no room for it now.
+            Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(e) => {
+                tracing::warn!(error = %e, "no connection could be taken");
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, router: Router, bounds: Bounds, mut closing: watch::Receiver<()>) {
+    // Events are small and should not wait for more.
+    let _ = stream.set_nodelay(true);
+    let stream = Patient { stream, silence: bounds.silence, waiting: None };
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(bounds.head).max_buf_size(BUFFER);
+    let mut answers = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
+    tokio::select! {
+        // An error is the caller's: it went, was too slow, or speaks another language.
+        _ = answers.as_mut() => return,
+        // The sender is gone.
+        _ = closing.changed() => {}
+    }
+    answers.as_mut().graceful_shutdown();
+    let _ = answers.await;
+}
+
+/// A stream that fails when the other side takes nothing for too long.
+struct Patient<S> {
+    stream: S,
+    silence: Duration,
+    /// Runs while a write waits.
+    waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S: Unpin> Patient<S> {
+    fn write<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        match write(Pin::new(&mut self.stream), context) {
+            Poll::Pending => {
+                let silence = self.silence;
+                let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(silence)));
+                ready!(waiting.as_mut().poll(context));
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
+            written => {
+                self.waiting = None;
+                written
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.write(context, |stream, context| stream.poll_write(context, bytes))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.write(context, |stream, context| stream.poll_write_vectored(context, parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.write(context, |stream, context| stream.poll_flush(context))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.write(context, |stream, context| stream.poll_shutdown(context))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_write_fails_when_nobody_reads() {
+        let (near, mut far) = tokio::io::duplex(8);
+        let silence = Duration::from_millis(500);
+        let mut near = Patient { stream: near, silence, waiting: None };
+        // Each byte that is taken begins the time anew.
+        let slow = tokio::spawn(async move {
+            for _ in 0..4 {
+                sleep(silence * 2 / 5).await;
+                far.read_u64().await.unwrap();
+            }
+            far
+        });
+        near.write_all(&[1; 40]).await.unwrap();
+        let far = slow.await.unwrap();
+        let e = near.write_all(&[1; 40]).await.unwrap_err();
+        assert_eq!(e.kind(), io::ErrorKind::TimedOut);
+        drop(far);
+        assert_eq!(near.write_all(&[1; 40]).await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+}

@@ -1,0 +1,83 @@
+//! How long a refresh may go on without anybody who works on it.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use evergrove_jobs::{Cancel, Event};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::service::Shared;
+
+/// Stops a refresh: at the end of the service, or when nothing was done for the time of [`Config::stall`](crate::Config).
+///
+/// ```text
+///            nothing for the time of `stall`: /readyz says so
+///   patient ───────────────────────────────────────────────▶ stalled: a refresh has a quarter of that time
+///      ▲                                                        │
+///      └────────────────────────────────────────────────────────┘ a task was begun or ended
+/// ```
+pub(crate) struct Patience {
+    shared: Arc<Shared>,
+    cancel: Cancel,
+    /// True: a task was begun or ended; false: the run was planned.
+    signs: watch::Sender<bool>,
+}
+
+impl Patience {
+    pub(crate) fn new(shared: &Arc<Shared>, runtime: &Handle) -> Self {
+        let (signs, signed) = watch::channel(false);
+        let patience = Self { shared: shared.clone(), cancel: Cancel::new(), signs };
+        if shared.is_aborting() {
+            patience.cancel.cancel();
+        }
+        runtime.spawn(watch_over(shared.clone(), patience.cancel.clone(), signed));
+        patience
+    }
+
+    /// What stops the refresh.
+    pub(crate) fn cancel(&self) -> Cancel {
+        self.cancel.clone()
+    }
+
+    /// True when the refresh is stopped.
+    pub(crate) fn is_over(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// Takes note of an event.
+    pub(crate) fn event(&self, event: &Event<'_>) {
+        let work = matches!(event, Event::Started { .. } | Event::Finished { .. } | Event::Retrying { .. });
+        if work {
+            self.shared.set_stalled(false);
+        }
+        // Without a receiver the refresh is being stopped.
+        let _ = self.signs.send(work);
+    }
+}
+
+/// Uses `cancel` when it is time to; ends with the sender of the signs.
+async fn watch_over(shared: Arc<Shared>, cancel: Cancel, mut signs: watch::Receiver<bool>) {
+    let mut limit = shared.config.stall.map(|limit| if shared.is_stalled() { limit / 4 } else { limit });
+    loop {
+        let silence = async {
+            match limit {
+                Some(limit) => sleep(limit).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            () = shared.aborting() => return cancel.cancel(),
+            () = silence => {
+                shared.set_stalled(true);
+                return cancel.cancel();
+            }
+            sign = signs.changed() => match sign {
+                Ok(()) if *signs.borrow() => limit = shared.config.stall,
+                Ok(()) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
