@@ -93,6 +93,13 @@ pub enum Event<'a> {
         /// Why.
         cause: &'a str,
     },
+    /// An attempt ended that does not count: its worker can not do it now, or has fallen silent. There will be another.
+    Postponed {
+        /// The task.
+        id: TaskId,
+        /// The task.
+        task: &'a Task,
+    },
     /// A task failed for good; no further task will start.
     Failed {
         /// The task.

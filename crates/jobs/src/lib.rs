@@ -35,4 +35,4 @@ pub use engine::{Cancel, Engine, Event, Observer, Report, Runner, Silent, TaskFa
 pub use error::{Cause, GraphError, RunError};
 pub use graph::{Key, Task, TaskGraph, TaskId};
 pub use results::{MemoryResults, Put, Results, ResultsError};
-pub use work::{BadInput, BadResult, Job, Work};
+pub use work::{BadInput, BadResult, Job, Unfit, Work};

@@ -89,7 +89,7 @@ impl Metrics {
         self.failed.get_or_create(&of_kind(kind)).inc();
     }
 
-    /// An attempt ends and nobody asks for its result: its run was stopped.
+    /// An attempt ends that does not count: its run was stopped, or it was put off.
     pub fn dropped(&self, kind: &str) {
         self.running.get_or_create(&of_kind(kind)).dec();
     }

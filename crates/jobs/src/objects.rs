@@ -1,13 +1,16 @@
 //! Results and payloads as objects, under their keys.
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path as ObjectPath;
-use object_store::prefix::PrefixStore;
 use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use tokio::runtime::{Builder, Runtime};
 use url::Url;
@@ -20,8 +23,8 @@ use crate::{Key, Put};
 const PROOFS: &str = "proofs";
 /// The folder of payloads.
 const PAYLOADS: &str = "payloads";
-/// Further attempts at a call to a store elsewhere.
-const RETRIES: u32 = 6;
+/// Further attempts at a call to files, and to a store elsewhere.
+const RETRIES: [u32; 2] = [6, 9];
 /// Time before the first further attempt; it doubles with each.
 const BACK_OFF: Duration = Duration::from_millis(50);
 /// The largest object that is read: a payload or a proof is a small part of it.
@@ -51,14 +54,14 @@ pub struct Object {
     pub bytes: u64,
 }
 
-/// Objects `proofs/<key>` or `payloads/<key>`, each of them whole or not there. Clones share one store.
+/// Objects `proofs/<key>` or `payloads/<run>/<key>`, each of them whole or not there. Clones share one store.
 ///
 /// Calls block, and must not be made on a thread that drives an asynchronous runtime. Those to a store that was opened by its
-/// URL are tried again with growing pauses, about 3 s in all, unless the answer is final.
+/// URL are tried again with growing pauses, 3 s in all for files and 25 s for others, unless the answer is final.
 #[derive(Clone)]
 pub struct Objects {
     shared: Arc<Shared>,
-    folder: &'static str,
+    folder: String,
 }
 
 struct Shared {
@@ -66,7 +69,7 @@ struct Shared {
     /// Where the objects are, for messages.
     place: PathBuf,
     retries: u32,
-    /// Drives the connections; `None` after the last use.
+    /// Drives the connections to a store elsewhere; `None` after the last use, and where calls need none.
     runtime: Option<Runtime>,
 }
 
@@ -93,7 +96,7 @@ impl Objects {
     /// When the directory can not be made.
     pub fn local(place: PathBuf) -> Result<Self, ObjectsError> {
         let store = directory(&place)?.with_fsync(true);
-        Self::new(Arc::new(store), place)
+        Ok(Self::at_hand(Arc::new(store), place))
     }
 
     /// Results wherever `store` keeps them; `place` names it in messages.
@@ -104,7 +107,12 @@ impl Objects {
         let place = place.into();
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("objects").enable_all().build();
         let runtime = Some(runtime.map_err(|source| ObjectsError { place: place.clone(), source })?);
-        Ok(Self { shared: Arc::new(Shared { store, place, retries: 0, runtime }), folder: PROOFS })
+        Ok(Self { shared: Arc::new(Shared { store, place, retries: 0, runtime }), folder: PROOFS.into() })
+    }
+
+    /// Results in files or in memory: calls are done on the thread that makes them, which costs no change of threads.
+    fn at_hand(store: Arc<dyn ObjectStore>, place: PathBuf) -> Self {
+        Self { shared: Arc::new(Shared { store, place, retries: 0, runtime: None }), folder: PROOFS.into() }
     }
 
     /// Results at a URL: `file:///DIR`, `memory:///`, and with the feature `cloud` `s3://BUCKET/PREFIX`, `gs://..` and
@@ -139,22 +147,19 @@ impl Objects {
                 "credentials and settings do not belong into a URL: give them in the environment".into(),
             ));
         }
-        let objects = match parsed.scheme() {
+        match parsed.scheme() {
             "file" => {
                 let place = parsed.to_file_path().map_err(|()| invalid("this is no path of a directory".into()))?;
-                Self::new(Arc::new(directory(&place)?), place)?
+                Ok(Self::at_hand(Arc::new(directory(&place)?), place).with_retries(RETRIES[0]))
             }
-            "memory" => Self::new(Arc::new(InMemory::new()), url)?,
+            "memory" => Ok(Self::at_hand(Arc::new(InMemory::new()), url.into())),
             _ => {
                 let wanted = |(name, _): &(String, String)| VARIABLES.iter().any(|v| name.starts_with(v));
-                #[cfg(feature = "cloud")]
-                crate::tls::install();
-                let (store, prefix) = object_store::parse_url_opts(&parsed, variables.into_iter().filter(wanted))
-                    .map_err(|e| invalid(Box::new(e)))?;
-                Self::new(Arc::new(PrefixStore::new(store, prefix)), url)?
+                let store = elsewhere(&parsed, variables.into_iter().filter(wanted));
+                let store = store.map_err(|e| invalid(Box::new(e)))?;
+                Ok(Self::new(store, url)?.with_retries(RETRIES[1]))
             }
-        };
-        Ok(objects.with_retries(RETRIES))
+        }
     }
 
     /// Tries a call that fails up to `retries` times more.
@@ -166,14 +171,14 @@ impl Objects {
         self
     }
 
-    /// The payloads of the same store, under the BLAKE3 hashes of their bytes.
-    pub fn payloads(&self) -> Self {
-        Self { shared: self.shared.clone(), folder: PAYLOADS }
+    /// The payloads of a run in the same store, under the BLAKE3 hashes of their bytes.
+    pub fn payloads(&self, run: &str) -> Self {
+        Self { shared: self.shared.clone(), folder: format!("{PAYLOADS}/{run}") }
     }
 
     /// Where an object is, for messages.
     pub fn place(&self, key: &Key) -> PathBuf {
-        self.shared.place.join(self.folder).join(key.to_string())
+        self.shared.place.join(&self.folder).join(key.to_string())
     }
 
     /// The object under `key`, `None` when there is none.
@@ -192,7 +197,7 @@ impl Objects {
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(e) => Err(e),
         });
-        self.block_on(read).map_err(failed(self.place(key)))
+        read.map_err(failed(self.place(key)))
     }
 
     /// True when there is an object under `key`.
@@ -206,7 +211,7 @@ impl Objects {
             Err(object_store::Error::NotFound { .. }) => Ok(false),
             Err(e) => Err(e),
         });
-        self.block_on(look).map_err(failed(self.place(key)))
+        look.map_err(failed(self.place(key)))
     }
 
     /// Stores `bytes` under `key` unless an object is there.
@@ -214,16 +219,50 @@ impl Objects {
     /// # Errors
     /// When the store does not take them.
     pub fn put(&self, key: &Key, bytes: &[u8]) -> Result<Put, ObjectsError> {
+        self.write(key, bytes, PutMode::Create)
+    }
+
+    /// Stores `bytes` under `key`, in the place of what is there: for keys that say what the bytes are.
+    ///
+    /// # Errors
+    /// As of [`Self::put`].
+    pub fn replace(&self, key: &Key, bytes: &[u8]) -> Result<(), ObjectsError> {
+        self.write(key, bytes, PutMode::Overwrite).map(drop)
+    }
+
+    fn write(&self, key: &Key, bytes: &[u8], mode: PutMode) -> Result<Put, ObjectsError> {
         let (path, payload) = (self.path(key), PutPayload::from(bytes.to_vec()));
         let write = self.persist(async || {
-            let create = PutOptions::from(PutMode::Create);
-            match self.shared.store.put_opts(&path, payload.clone(), create).await {
+            match self.shared.store.put_opts(&path, payload.clone(), PutOptions::from(mode.clone())).await {
                 Ok(_) => Ok(Put::Stored),
                 Err(object_store::Error::AlreadyExists { .. }) => Ok(Put::AlreadyThere),
                 Err(e) => Err(e),
             }
         });
-        self.block_on(write).map_err(failed(self.place(key)))
+        write.map_err(failed(self.place(key)))
+    }
+
+    /// Takes every object of the folder away. Memory is that of some thousand names.
+    ///
+    /// # Errors
+    /// When the store does not do it; some objects may be gone then.
+    pub fn clear(&self) -> Result<(), ObjectsError> {
+        let folder = ObjectPath::from(self.folder.as_str());
+        let clear = self.persist(async || {
+            let names = self.shared.store.list(Some(&folder)).map(|found| found.map(|meta| meta.location)).boxed();
+            let mut gone = self.shared.store.delete_stream(names);
+            while let Some(outcome) = gone.next().await {
+                match outcome {
+                    Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+                    Err(e) => return Err(e),
+                }
+            }
+            Ok(())
+        });
+        let place = self.shared.place.join(&self.folder);
+        // Of files an empty directory is left; elsewhere there is none.
+        let _ = std::fs::remove_dir(&place);
+        clear.map_err(failed(place))
     }
 
     /// Takes the object under `key` away, if there is one.
@@ -236,7 +275,7 @@ impl Objects {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(e) => Err(e),
         });
-        self.block_on(delete).map_err(failed(self.place(key)))
+        delete.map_err(failed(self.place(key)))
     }
 
     /// Files of writes to the local directory `place` that never ended.
@@ -244,7 +283,7 @@ impl Objects {
         if place != self.shared.place {
             return Vec::new();
         }
-        let Ok(entries) = std::fs::read_dir(place.join(self.folder)) else { return Vec::new() };
+        let Ok(entries) = std::fs::read_dir(place.join(&self.folder)) else { return Vec::new() };
         let staged = |p: &PathBuf| {
             let name = p.file_name().and_then(|n| n.to_str()).and_then(|n| n.split_once('#'));
             name.is_some_and(|(key, _)| Key::parse(key).is_some())
@@ -257,9 +296,9 @@ impl Objects {
     /// # Errors
     /// When the store does not answer.
     pub fn list(&self) -> Result<(Vec<Object>, Vec<String>), ObjectsError> {
-        let folder = ObjectPath::from(self.folder);
+        let folder = ObjectPath::from(self.folder.as_str());
         let list = self.persist(async || self.shared.store.list_with_delimiter(Some(&folder)).await);
-        let listed = self.block_on(list).map_err(failed(self.shared.place.clone()))?;
+        let listed = list.map_err(failed(self.shared.place.clone()))?;
         let (mut found, mut others) = (Vec::new(), Vec::new());
         for meta in listed.objects {
             match meta.location.filename().and_then(Key::parse) {
@@ -276,23 +315,85 @@ impl Objects {
         ObjectPath::from(format!("{}/{key}", self.folder))
     }
 
-    fn block_on<T>(&self, call: impl Future<Output = T>) -> T {
-        let Some(runtime) = &self.shared.runtime else { unreachable!("taken when the last clone goes") };
-        runtime.block_on(call)
-    }
-
     /// Makes a call until it succeeds, fails for good, or has used up its attempts.
-    async fn persist<T>(&self, mut call: impl AsyncFnMut() -> object_store::Result<T>) -> object_store::Result<T> {
+    fn persist<T>(&self, mut call: impl AsyncFnMut() -> object_store::Result<T>) -> object_store::Result<T> {
+        let mut make = || match &self.shared.runtime {
+            Some(runtime) => runtime.block_on(call()),
+            None => block_on(call()),
+        };
         let mut pause = BACK_OFF;
         for _ in 0..self.shared.retries {
-            match call().await {
-                Err(e) if may_pass(&e) => tokio::time::sleep(pause).await,
+            match make() {
+                Err(e) if may_pass(&e) => thread::sleep(pause),
                 outcome => return outcome,
             }
             pause *= 2;
         }
-        call().await
+        make()
     }
+}
+
+/// Wakes the thread that waits.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The outcome of a call that no runtime has to drive.
+fn block_on<T>(call: impl Future<Output = T>) -> T {
+    let (mut call, waker) = (pin!(call), Waker::from(Arc::new(Unpark(thread::current()))));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match call.as_mut().poll(&mut context) {
+            Poll::Ready(outcome) => return outcome,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// The store at a URL of a cloud, which makes each call once: [`Objects`] tries again.
+#[cfg(feature = "cloud")]
+fn elsewhere(
+    url: &Url,
+    variables: impl Iterator<Item = (String, String)>,
+) -> object_store::Result<Arc<dyn ObjectStore>> {
+    use object_store::aws::AmazonS3Builder;
+    use object_store::azure::MicrosoftAzureBuilder;
+    use object_store::gcp::GoogleCloudStorageBuilder;
+    use object_store::prefix::PrefixStore;
+    use object_store::{ObjectStoreScheme, RetryConfig};
+    /// A builder with its settings: names that it does not know are others'.
+    macro_rules! build {
+        ($builder:ty) => {{
+            let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
+            let builder = <$builder>::new().with_url(url.as_str()).with_retry(retry);
+            let set = |builder: $builder, (name, value): (String, String)| match name.to_ascii_lowercase().parse() {
+                Ok(name) => builder.with_config(name, value),
+                Err(_) => builder,
+            };
+            Arc::new(variables.fold(builder, set).build()?)
+        }};
+    }
+    crate::tls::install();
+    let (scheme, prefix) = ObjectStoreScheme::parse(url)?;
+    let store: Arc<dyn ObjectStore> = match scheme {
+        ObjectStoreScheme::AmazonS3 => build!(AmazonS3Builder),
+        ObjectStoreScheme::GoogleCloudStorage => build!(GoogleCloudStorageBuilder),
+        _ => build!(MicrosoftAzureBuilder),
+    };
+    Ok(Arc::new(PrefixStore::new(store, prefix)))
+}
+
+/// No store: this program knows files alone.
+#[cfg(not(feature = "cloud"))]
+fn elsewhere(
+    url: &Url,
+    variables: impl Iterator<Item = (String, String)>,
+) -> object_store::Result<Arc<dyn ObjectStore>> {
+    object_store::parse_url_opts(url, variables).map(|(store, _)| Arc::from(store))
 }
 
 /// The files below `place`, which is created.

@@ -12,7 +12,7 @@ use crate::{Event, Observer, TaskId};
 /// Tells metrics and `tracing` what happens in one run.
 ///
 /// A span `task` lasts from the start of an attempt to its end, as the engine tells them, with the fields `kind`, `key`,
-/// `attempt`, `outcome` (`done`, `retried`, `failed`) and `bytes`; its parent is the span in which the watch was made.
+/// `attempt`, `outcome` (`done`, `retried`, `postponed`, `failed`) and `bytes`; its parent is the span in which the watch was made.
 #[derive(Debug)]
 pub struct Watch {
     metrics: Metrics,
@@ -63,6 +63,11 @@ impl Observer for Watch {
                 if let Some(attempt) = self.end(*id, "retried") {
                     attempt.span.record("cause", cause);
                     self.metrics.retried(task.kind);
+                }
+            }
+            Event::Postponed { id, task } => {
+                if self.end(*id, "postponed").is_some() {
+                    self.metrics.dropped(task.kind);
                 }
             }
             Event::Failed { id, task, cause } => {

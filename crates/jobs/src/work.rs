@@ -45,6 +45,15 @@ pub struct BadResult {
     pub reason: String,
 }
 
+/// A worker can not do the work that it was given, and another may: it has another version, other keys, or not what the job asks for. As
+/// the error of a [`TaskFailure::transient`] it puts the job off, for a time, and costs no attempt.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct Unfit {
+    /// Why.
+    pub reason: String,
+}
+
 /// An input is not what the job's task needs: it was damaged, or made by somebody who should not be trusted. Whoever keeps it
 /// takes it away and has it made again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

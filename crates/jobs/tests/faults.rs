@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +14,10 @@ use std::time::{Duration, Instant};
 use evergrove_jobs::bullmq::admin::{Admin, State};
 use evergrove_jobs::bullmq::{BullmqEngine, Config, Redis, RunState, Worker, WorkerConfig, WorkerEvent, WorkerReport};
 use evergrove_jobs::objects::Objects;
-use evergrove_jobs::{Cancel, Cause, Engine, Event, MemoryResults, Report, Results, RunError, Task, TaskGraph, TaskId};
+use evergrove_jobs::{
+    Cancel, Cause, Engine, Event, Job, MemoryResults, Report, Results, RunError, Task, TaskFailure, TaskGraph, TaskId,
+    Unfit, Work,
+};
 use evergrove_testkit::engine;
 use evergrove_testkit::faults::FaultyObjects;
 use evergrove_testkit::servers::RedisServer;
@@ -150,6 +154,16 @@ fn with_worker<T>(
     observe: &(dyn Fn(&WorkerEvent<'_>) + Sync),
     during: impl FnOnce() -> T,
 ) -> (T, WorkerReport) {
+    with_work(config, &TextWork { log: None }, observe, during)
+}
+
+/// Does such work on threads of this process while `during` runs.
+fn with_work<T>(
+    config: &WorkerConfig,
+    work: &dyn Work,
+    observe: &(dyn Fn(&WorkerEvent<'_>) + Sync),
+    during: impl FnOnce() -> T,
+) -> (T, WorkerReport) {
     /// Ends the worker also when an assertion fails.
     struct AtEnd<'a>(&'a Cancel);
     impl Drop for AtEnd<'_> {
@@ -159,7 +173,7 @@ fn with_worker<T>(
     }
     let drain = Cancel::new();
     thread::scope(|scope| {
-        let worker = scope.spawn(|| Worker::run(config, &TextWork { log: None }, observe, &drain).expect("works"));
+        let worker = scope.spawn(|| Worker::run(config, work, observe, &drain).expect("works"));
         let end = AtEnd(&drain);
         let outcome = during();
         drop(end);
@@ -383,6 +397,106 @@ fn many_damaged_inputs_are_made_again() {
     let (outcome, _) = with_worker(&worker, &|_| {}, || cluster.lead(&graph, &TextTasks::new(TASK), &results));
     assert_eq!(outcome.expect("runs").done, graph.len() - leaves.len());
     check(&graph, &results);
+}
+
+/// Work that this worker can not do.
+struct OtherVersion;
+
+impl Work for OtherVersion {
+    fn execute(&self, _: &Job, _: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure> {
+        Err(TaskFailure::transient(Unfit { reason: "another version".into() }))
+    }
+
+    fn check(&self, job: &Job, _: &[u8]) -> Result<(), TaskFailure> {
+        self.execute(job, &[]).map(drop)
+    }
+}
+
+#[test]
+fn a_worker_that_is_not_fit_costs_no_attempt() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (graph, results, tasks) = (engine::tree(2), MemoryResults::new(), TextTasks::new(Duration::ZERO));
+    let unfit =
+        WorkerConfig { queue: cluster.config(), objects: cluster.objects(), concurrency: 1, name: "unfit".into() };
+    let postponed = AtomicUsize::new(0);
+    let observe = |event: &WorkerEvent<'_>| {
+        if let WorkerEvent::Postponed { cause, .. } = event {
+            assert_eq!(*cause, "another version");
+            postponed.fetch_add(1, Ordering::SeqCst);
+        }
+    };
+    // Each leaf is put off more often than a task is tried; then somebody comes who can.
+    let begun = AtomicUsize::new(0);
+    let attempts = |event: &Event<'_>| match event {
+        Event::Started { attempt, .. } => {
+            assert_eq!(*attempt, 1, "what was put off does not count");
+            begun.fetch_add(1, Ordering::SeqCst);
+        }
+        Event::Postponed { .. } | Event::Finished { .. } => drop(begun.fetch_sub(1, Ordering::SeqCst)),
+        _ => {}
+    };
+    let run = || {
+        let (config, objects) = (cluster.config(), cluster.objects());
+        lead(&config, &objects, &graph, &tasks, &results, &attempts, &Cancel::new())
+    };
+    let ((report, done), refused) = with_work(&unfit, &OtherVersion, &observe, || {
+        thread::scope(|scope| {
+            let leader = scope.spawn(run);
+            let begin = Instant::now();
+            while postponed.load(Ordering::SeqCst) < 20 {
+                assert!(begin.elapsed() < PATIENCE, "the jobs are not put off");
+                thread::sleep(Duration::from_millis(5));
+            }
+            let fit = WorkerConfig { name: "fit".into(), ..unfit.clone() };
+            with_worker(&fit, &|_| {}, || leader.join().expect("the leader does not panic"))
+        })
+    });
+    let report = report.expect("runs");
+    assert_eq!((report.done, report.retries, done.failed, refused.failed), (7, 0, 0, 0));
+    assert_eq!(begun.into_inner(), 0, "each beginning has its end");
+    check(&graph, &results);
+
+    // Where nobody is fit the run fails, with the cause, when there was time enough for others.
+    let before = postponed.load(Ordering::SeqCst);
+    let (outcome, _) = with_work(&unfit, &OtherVersion, &observe, || {
+        cluster.lead(&engine::tree(0), &TextTasks::new(TASK), &MemoryResults::new())
+    });
+    match outcome {
+        Err(RunError::Failed { attempts: 3, cause: Cause::Error(e), .. }) => {
+            assert_eq!(e.to_string(), "another version")
+        }
+        other => panic!("expected the worker's refusal, found {other:?}"),
+    }
+    assert!(postponed.into_inner() >= before + 100);
+}
+
+/// Payloads in the object store, of all runs.
+fn payloads(cluster: &Cluster) -> usize {
+    let Ok(runs) = std::fs::read_dir(cluster.dir.path().join("payloads")) else { return 0 };
+    runs.flatten().map(|run| std::fs::read_dir(run.path()).map_or(0, Iterator::count)).sum()
+}
+
+#[test]
+fn payloads_go_when_their_run_has_ended() {
+    let Some(cluster) = Cluster::start() else { return };
+    let worker =
+        WorkerConfig { queue: cluster.config(), objects: cluster.objects(), concurrency: 2, name: "one".into() };
+    let graph = engine::tree(4);
+    let run =
+        |tasks: TextTasks| with_worker(&worker, &|_| {}, || cluster.lead(&graph, &tasks, &MemoryResults::new())).0;
+    // A job that failed can be tried again, and needs its payload.
+    run(TextTasks::new(Duration::ZERO).with(7, Deed::Fail)).expect_err("task 7 fails");
+    assert_eq!(payloads(&cluster), graph.len());
+    let admin = Admin::connect(&cluster.config()).expect("connects");
+    admin.clean(Duration::ZERO).expect("cleans");
+    assert_eq!(payloads(&cluster), graph.len(), "it is not known where they are");
+    run(TextTasks::new(Duration::ZERO).with(7, Deed::Fail)).expect_err("task 7 fails again");
+    let admin = admin.with_objects(cluster.objects());
+    admin.clean(Duration::ZERO).expect("cleans");
+    assert_eq!(payloads(&cluster), graph.len(), "those of the run that it did not know any more");
+    std::fs::remove_dir_all(cluster.dir.path().join("payloads")).expect("removes");
+    run(TextTasks::new(Duration::ZERO)).expect("runs");
+    assert_eq!(payloads(&cluster), 0);
 }
 
 #[test]

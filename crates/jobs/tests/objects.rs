@@ -22,9 +22,11 @@ fn laws(objects: &Objects) {
     assert_eq!(objects.get(&key(1)).expect("answers").as_deref(), Some(&b"first"[..]));
     assert_eq!(objects.get(&key(2)).expect("answers").as_deref(), Some(&b""[..]));
     assert!(objects.exists(&key(2)).expect("answers"));
-    let payloads = objects.payloads();
+    let (payloads, another) = (objects.payloads("r1"), objects.payloads("r2"));
     assert!(!payloads.exists(&key(1)).expect("answers"), "payloads are elsewhere");
-    payloads.put(&key(3), b"payload").expect("stores");
+    payloads.replace(&key(3), b"damaged").expect("stores");
+    payloads.replace(&key(3), b"payload").expect("stores");
+    another.put(&key(3), b"another run's").expect("stores");
     let (found, others) = objects.list().expect("answers");
     assert_eq!(found.iter().map(|o| (o.key, o.bytes)).collect::<Vec<_>>(), [(key(1), 5), (key(2), 0)]);
     assert!(others.is_empty());
@@ -32,6 +34,11 @@ fn laws(objects: &Objects) {
     objects.delete(&key(1)).expect("to delete what is not there is no error");
     assert_eq!(objects.get(&key(1)).expect("answers"), None);
     assert_eq!(payloads.get(&key(3)).expect("answers").as_deref(), Some(&b"payload"[..]));
+    (0..30).for_each(|n| payloads.replace(&key(n), &[n]).expect("stores"));
+    payloads.clear().expect("clears");
+    payloads.clear().expect("to clear what is not there is no error");
+    assert!((0..30).all(|n| payloads.get(&key(n)).expect("answers").is_none()));
+    assert!(another.exists(&key(3)).expect("answers") && objects.exists(&key(2)).expect("answers"));
 }
 
 #[test]
@@ -41,6 +48,7 @@ fn the_laws_hold_in_files_and_in_memory() {
     let url = format!("file://{}/shared", dir.path().display());
     laws(&Objects::open(&url, NOBODY).expect("opens"));
     assert!(dir.path().join("shared/proofs").join(key(2).to_string()).is_file());
+    assert!(!dir.path().join("shared/payloads/r1").exists() && dir.path().join("shared/payloads/r2").is_dir());
     laws(&Objects::open("memory:///", NOBODY).expect("opens"));
 }
 

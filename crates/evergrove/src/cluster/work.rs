@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use evergrove_commit::{BackendError, NodeProof, RecursionBackend};
-use evergrove_jobs::{BadInput, BadResult, Cancel, Cores, Job, TaskFailure, Work};
+use evergrove_jobs::{BadInput, BadResult, Cancel, Cores, Job, TaskFailure, Unfit, Work};
 use evergrove_primitives::Digest;
 use evergrove_proof::wire::DecodeError;
 use tracing::info_span;
@@ -105,7 +105,7 @@ impl ProofWork {
             self.unfit.get_or_init(|| reason.clone());
             self.drain.cancel();
         }
-        TaskFailure::transient(reason)
+        TaskFailure::transient(Unfit { reason })
     }
 
     fn backend(&self, payload: &Payload) -> Result<Arc<dyn RecursionBackend>, String> {

@@ -10,6 +10,7 @@ use bullmq::RetryOptions;
 use super::Config;
 use super::queue::{Connection, QueueError};
 use super::record::{self, RunRecord, RunState};
+use crate::objects::Objects;
 
 /// A state of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,6 +121,7 @@ pub struct Cleaned {
 /// A queue, as those see it who neither lead nor work. Calls block.
 pub struct Admin {
     connection: Connection,
+    objects: Option<Objects>,
 }
 
 impl fmt::Debug for Admin {
@@ -134,7 +136,13 @@ impl Admin {
     /// # Errors
     /// When the server does not answer or is refused.
     pub fn connect(config: &Config) -> Result<Self, QueueError> {
-        Ok(Self { connection: Connection::open(config)? })
+        Ok(Self { connection: Connection::open(config)?, objects: None })
+    }
+
+    /// Has [`Self::clean`] take the payloads of runs away too.
+    pub fn with_objects(mut self, objects: Objects) -> Self {
+        self.objects = Some(objects);
+        self
     }
 
     /// How many jobs there are in each state.
@@ -233,7 +241,8 @@ impl Admin {
     }
 
     /// Forgets runs that have ended, or whose leader is gone, and was last heard of longer ago than `grace`, with all their
-    /// jobs that are not running. Results stay: they are the object store's.
+    /// jobs that are not running, and their payloads where it is known where these are. Results stay: they are the object
+    /// store's.
     ///
     /// # Errors
     /// As [`Self::counts`].
@@ -246,6 +255,9 @@ impl Admin {
         }
         let jobs = record::remove_jobs(&self.connection, &records.iter().map(|r| r.run.as_str()).collect())?;
         for record in &records {
+            if let Some(objects) = &self.objects {
+                record::remove_payloads(objects, &record.run);
+            }
             record::forget(&self.connection, &record.run)?;
         }
         Ok(Cleaned { runs: records.len(), jobs })

@@ -1,20 +1,22 @@
 //! A run whose tasks are done by workers elsewhere.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread::Scope;
+use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-use bullmq::{JobState, QueueEvent, QueueEvents, QueueEventsOptions};
+use bullmq::JobState;
 
 use super::PREFIX;
+use super::events::{self, JobEvent, What};
 use super::hands::{Outcome, Retry, STALLS};
 use super::pieces::{Piece, Plan};
-use super::queue::{self, QueueError};
+use super::queue::QueueError;
 use super::record::{self, RunRecord, RunState, job_name, parse_job};
 use super::standing::{Run, Standing};
-use super::upload::{not_stored, prepare};
+use super::upload::{Prepared, not_stored, prepare_all};
 use super::worker::DAMAGED;
 use crate::objects::Objects;
 use crate::{Cause, Key, Put, Report, RunError, TaskFailure, TaskId};
@@ -23,8 +25,8 @@ use crate::{Cause, Key, Put, Report, RunError, TaskFailure, TaskId};
 const TICK: Duration = Duration::from_secs(1);
 /// Results that are taken over at once: most of the time of each is waiting.
 const TAKERS: usize = 8;
-/// Events that the server keeps for leaders that are slow to read: some 150 bytes each.
-const EVENTS: usize = 100_000;
+/// Flows that are prepared and not added.
+const PREPARED: usize = 2;
 /// Failed jobs among which the first cause is looked for.
 const FAILED: i64 = 1000;
 
@@ -33,7 +35,9 @@ const STALLED: &str = "job stalled more than allowable limit";
 
 /// What the leader is told.
 enum Message {
-    Event(QueueEvent),
+    Events(Vec<JobEvent>),
+    /// What a flow of a generation needs is stored, or not.
+    Prepared(u32, usize, Result<Prepared, (TaskId, Cause)>),
     /// A result has been taken over, or not.
     Taken(TaskId, Result<usize, Untaken>),
 }
@@ -55,13 +59,21 @@ enum End {
 }
 
 /// One planning of what is left.
-struct Generation {
+struct Generation<'g> {
     number: u32,
-    plan: Plan,
-    /// Flows that have not been added.
-    pieces: VecDeque<Piece>,
+    plan: &'g Plan,
+    /// A word for each flow that may be prepared.
+    go_on: mpsc::Sender<()>,
     /// Flows whose root has not ended, by their root.
-    open: HashMap<TaskId, Piece>,
+    open: HashMap<TaskId, &'g Piece>,
+}
+
+impl Generation<'_> {
+    /// Lets one more flow be prepared.
+    fn go_on(&self) {
+        // Without a receiver everything is prepared.
+        let _ = self.go_on.send(());
+    }
 }
 
 struct Leader<'e> {
@@ -69,6 +81,7 @@ struct Leader<'e> {
     standing: Standing<'e>,
     objects: &'e Objects,
     told: mpsc::Receiver<Message>,
+    tell: mpsc::Sender<Message>,
     take: mpsc::Sender<TaskId>,
     /// Results that are being taken over, and whether another than the run's worker had made them.
     taking: HashMap<TaskId, bool>,
@@ -86,7 +99,7 @@ pub(super) fn work<'scope, 'env>(
     let engine_error = |e: QueueError| RunError::Engine(Box::new(e));
     let (tell, told) = mpsc::channel();
     let (take, taken) = mpsc::channel();
-    let _events = listen(run, tell.clone()).map_err(engine_error)?;
+    events::listen(run, tell.clone(), Message::Events).map_err(engine_error)?;
     let taken = Arc::new(Mutex::new(taken));
     for _ in 0..TAKERS {
         let (taken, tell) = (taken.clone(), tell.clone());
@@ -96,7 +109,7 @@ pub(super) fn work<'scope, 'env>(
     let root = run.graph.task(run.graph.root().unwrap_or(last));
     let record = RunRecord::new(&run.name, &root.key, root.kind, &standing.report);
     let (taking, ticked) = (HashMap::new(), Instant::now());
-    let mut leader = Leader { run, standing, objects, told, take, taking, record, ticked };
+    let mut leader = Leader { run, standing, objects, told, tell, take, taking, record, ticked };
     let outcome = leader.work();
     // Takers end with the sender of their work; the record is for others, and a lost one harms nobody.
     let _ = leader.end();
@@ -108,15 +121,14 @@ pub(super) fn work<'scope, 'env>(
 impl Leader<'_> {
     /// Plans and waits, as often as results turn out to be damaged.
     fn work(&mut self) -> Result<(), QueueError> {
-        record::take_over(self.run.connection, &self.record.root)?;
+        record::take_over(self.run.connection, self.objects, &self.record.root)?;
         record::write(self.run.connection, &self.record)?;
         let mut seen: HashMap<String, u32> = HashMap::new();
         for number in 0.. {
             let todo = self.standing.left();
             let plan = Plan::new(self.run.graph, &todo, self.run.piece);
             let roots: HashSet<_> = plan.pieces.iter().map(Piece::root).collect();
-            let pieces = plan.pieces.iter().cloned().collect();
-            let end = self.generation(&mut Generation { number, plan, pieces, open: HashMap::new() })?;
+            let end = self.generation(number, &plan)?;
             // Done jobs vanish, but for the roots of flows. The job that failed stays, to be looked at.
             let failed = self.standing.failed_task();
             let there = |id: &TaskId| (self.standing.is_wanted(*id) || roots.contains(id)) && Some(*id) != failed;
@@ -140,20 +152,33 @@ impl Leader<'_> {
         Ok(())
     }
 
-    /// Adds the flows of a generation and follows them to their end.
-    fn generation(&mut self, generation: &mut Generation) -> Result<End, QueueError> {
+    /// Has the flows of a generation prepared, adds them, and follows them to their end.
+    fn generation(&mut self, number: u32, plan: &Plan) -> Result<End, QueueError> {
+        let (run, objects, tell) = (self.run, self.objects, self.tell.clone());
+        let ((go_on, words), over) = (mpsc::channel(), AtomicBool::new(false));
+        let over = &over;
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                prepare_all(run, plan, objects, &words, over, |n, prepared| {
+                    // The receiver is the leader's, which waits for this thread.
+                    let _ = tell.send(Message::Prepared(number, n, prepared));
+                });
+            });
+            let mut generation = Generation { number, plan, go_on, open: HashMap::new() };
+            (0..PREPARED).for_each(|_| generation.go_on());
+            let end = self.follow(&mut generation);
+            over.store(true, Ordering::Relaxed);
+            end
+        })
+    }
+
+    /// Follows a generation to its end, which ends its preparation too.
+    fn follow(&mut self, generation: &mut Generation<'_>) -> Result<End, QueueError> {
         loop {
             if self.standing.is_complete() || self.standing.is_stopping() {
                 return Ok(End::Over);
             }
-            let message = match generation.pieces.pop_front() {
-                Some(piece) => {
-                    self.add(generation, piece)?;
-                    self.told.try_recv().ok()
-                }
-                None => self.told.recv_timeout(TICK).ok(),
-            };
-            let mut next = message;
+            let mut next = self.told.recv_timeout(TICK).ok();
             while let Some(message) = next {
                 if let Some(cause) = self.handle(generation, message)? {
                     self.settle(generation)?;
@@ -162,63 +187,72 @@ impl Leader<'_> {
                 if self.standing.is_complete() || self.standing.is_stopping() {
                     return Ok(End::Over);
                 }
-                next = self.told.try_recv().ok();
-            }
-            if self.ticked.elapsed() >= TICK {
-                self.ticked = Instant::now();
                 if let Some(cause) = self.tick(generation)? {
                     return Ok(End::Again(cause));
                 }
+                next = self.told.try_recv().ok();
+            }
+            if let Some(cause) = self.tick(generation)? {
+                return Ok(End::Again(cause));
             }
         }
     }
 
-    fn add(&mut self, generation: &mut Generation, piece: Piece) -> Result<(), QueueError> {
-        let run = self.run;
-        match prepare(run, &self.standing, self.objects, &piece) {
-            Ok(prepared) => {
-                let plan = &generation.plan;
-                run.add(plan, &piece, generation.number, &|id| prepared.data(run, plan, id))?;
-                generation.open.insert(piece.root(), piece);
-            }
-            Err((id, cause)) => self.standing.failed(id, 1, cause),
-        }
+    /// Adds a flow, what it needs being stored.
+    fn add(&mut self, generation: &mut Generation<'_>, n: usize, prepared: &Prepared) -> Result<(), QueueError> {
+        let (run, plan) = (self.run, generation.plan);
+        let piece = &plan.pieces[n];
+        run.add(plan, piece, generation.number, &|id| prepared.data(run, plan, id))?;
+        generation.open.insert(piece.root(), piece);
+        generation.go_on();
         Ok(())
     }
 
     /// Takes note of a message. Gives the reason to plan anew, if there is one.
-    fn handle(&mut self, generation: &mut Generation, message: Message) -> Result<Option<String>, QueueError> {
-        let event = match message {
-            Message::Event(event) => event,
+    fn handle(&mut self, generation: &mut Generation<'_>, message: Message) -> Result<Option<String>, QueueError> {
+        match message {
+            Message::Events(events) => {
+                let mut reason = None;
+                for event in events {
+                    // The first reason is enough, and the other events may be results.
+                    reason = reason.or(self.event(generation, event)?);
+                }
+                return Ok(reason);
+            }
+            Message::Prepared(number, ..) if number != generation.number => {}
+            Message::Prepared(_, n, Ok(prepared)) => self.add(generation, n, &prepared)?,
+            Message::Prepared(_, _, Err((id, cause))) => self.standing.failed(id, 1, cause),
             Message::Taken(id, outcome) => {
                 let already = self.taking.remove(&id).unwrap_or(false);
-                return Ok(match outcome {
+                match outcome {
                     Ok(bytes) => {
                         self.standing.finished(id, bytes, if already { Put::AlreadyThere } else { Put::Stored });
-                        None
                     }
-                    Err(Untaken::Again(cause)) => Some(cause),
-                    Err(Untaken::Failed(cause)) => {
-                        self.standing.failed(id, 1, cause);
-                        None
-                    }
-                });
+                    Err(Untaken::Again(cause)) => return Ok(Some(cause)),
+                    Err(Untaken::Failed(cause)) => self.standing.failed(id, 1, cause),
+                }
             }
-        };
-        let Some((name, number, id)) = event.job_id().and_then(parse_job) else { return Ok(None) };
-        if name != self.run.name || !self.standing.is_wanted(id) {
+        }
+        Ok(None)
+    }
+
+    /// Takes note of an event. Gives the reason to plan anew, if there is one.
+    fn event(&mut self, generation: &mut Generation<'_>, event: JobEvent) -> Result<Option<String>, QueueError> {
+        let JobEvent { id, generation: number, what } = event;
+        if !self.standing.is_wanted(id) || self.standing.is_stopping() {
             return Ok(None);
         }
-        match event {
-            QueueEvent::Active { .. } => self.standing.started(id, None),
-            QueueEvent::Progress { data, .. } => {
-                if let Ok(Retry { attempt, cause }) = serde_json::from_value(data) {
+        match what {
+            What::Active => self.standing.started(id, None),
+            What::Delayed => self.standing.postponed(id),
+            What::Progress(text) => {
+                if let Ok(Retry { attempt, cause }) = serde_json::from_str(&text) {
                     self.standing.retrying(id, attempt, &cause);
                 }
             }
             // Of an earlier planning too: a late result is a result.
-            QueueEvent::Completed { return_value, .. } => {
-                let already = serde_json::from_str::<Outcome>(&return_value).is_ok_and(|o| o.already);
+            What::Completed(left) => {
+                let already = serde_json::from_str::<Outcome>(&left).is_ok_and(|o| o.already);
                 self.take(id, already);
                 if number == generation.number
                     && let Some(piece) = generation.open.remove(&id)
@@ -227,16 +261,14 @@ impl Leader<'_> {
                     piece.tasks.iter().for_each(|id| self.take(*id, false));
                 }
             }
-            QueueEvent::Failed { failed_reason, .. } if number == generation.number => {
-                return self.failed(id, number, failed_reason);
-            }
-            _ => {}
+            What::Failed(reason) if number == generation.number => return self.failed(id, number, reason),
+            What::Failed(_) => {}
         }
         Ok(None)
     }
 
     /// Waits for the results that are being taken over, so that those that are bad are planned anew together.
-    fn settle(&mut self, generation: &mut Generation) -> Result<(), QueueError> {
+    fn settle(&mut self, generation: &mut Generation<'_>) -> Result<(), QueueError> {
         while !self.taking.is_empty() && !self.standing.is_stopping() {
             let Ok(message) = self.told.recv_timeout(TICK) else { continue };
             // One reason is enough.
@@ -277,8 +309,12 @@ impl Leader<'_> {
         Ok(None)
     }
 
-    /// Says that the leader is alive, and looks for ends of flows that no event has told of.
-    fn tick(&mut self, generation: &mut Generation) -> Result<Option<String>, QueueError> {
+    /// Says that the leader is alive, and looks for ends of flows that no event has told of: when it is time.
+    fn tick(&mut self, generation: &mut Generation<'_>) -> Result<Option<String>, QueueError> {
+        if self.ticked.elapsed() < TICK {
+            return Ok(None);
+        }
+        self.ticked = Instant::now();
         let connection = self.run.connection;
         let report = &self.standing.report;
         (self.record.done, self.record.retries) = (report.done, report.retries);
@@ -336,7 +372,11 @@ impl Leader<'_> {
             None => RunState::Cancelled,
         };
         record::write(self.run.connection, &self.record)?;
-        record::prune(self.run.connection)
+        if self.record.state != RunState::Failed {
+            // A job that failed can be tried again as long as its payload is there.
+            record::remove_payloads(self.objects, &self.run.name);
+        }
+        record::prune(self.run.connection, self.objects)
     }
 }
 
@@ -348,34 +388,6 @@ fn object_of(reason: &str) -> String {
 /// True of the reason that a job fails with because one that it needs has failed.
 fn is_consequence(reason: &str) -> bool {
     reason.starts_with(&format!("child {PREFIX}:")) && reason.ends_with(" failed")
-}
-
-/// Has the queue's events sent as messages, from now on.
-fn listen(run: &Run<'_>, tell: mpsc::Sender<Message>) -> Result<Arc<QueueEvents>, QueueError> {
-    let connection = run.connection;
-    let keys = connection.queue.keys();
-    connection
-        .command::<()>("setting up events", redis::cmd("HSET").arg(keys.meta()).arg("opts.maxLenEvents").arg(EVENTS))?;
-    let newest: Vec<(String, HashMap<String, String>)> = connection
-        .command("reading events", redis::cmd("XREVRANGE").arg(keys.events()).arg("+").arg("-").arg("COUNT").arg(1))?;
-    let config = &connection.config;
-    let options = QueueEventsOptions {
-        connection: config.redis.options(),
-        prefix: PREFIX.into(),
-        last_event_id: Some(newest.first().map_or("0-0".into(), |(id, _)| id.clone())),
-        ..QueueEventsOptions::default()
-    };
-    let events = connection.runtime().block_on(QueueEvents::with_options(&config.queue, options));
-    let events = Arc::new(events.map_err(queue::call(config, "listening to events"))?);
-    let listening = events.clone();
-    connection.runtime().spawn(async move {
-        while let Some(entry) = listening.next_event().await {
-            if tell.send(Message::Event(entry.event)).is_err() {
-                break;
-            }
-        }
-    });
-    Ok(events)
 }
 
 /// Takes over results until there is no leader.

@@ -1,7 +1,6 @@
 //! What takes jobs from the queue, in a worker and in a leader that works by itself.
 
 use std::sync::Arc;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use bullmq::worker::{CancellationToken, WorkerEvent};
@@ -16,7 +15,7 @@ use super::record::now_ms;
 /// How often a job may be taken from a worker that has fallen silent; once more, and it is taken for what silences them.
 pub(super) const STALLS: u32 = 3;
 /// Pause before a job is looked at again whose inputs are not there yet.
-const LATER_MS: u64 = 100;
+pub(super) const LATER: Duration = Duration::from_millis(100);
 
 /// A job that has been taken from the queue and waits for its answer. Its lock is renewed until then.
 pub(super) struct Handed {
@@ -25,6 +24,8 @@ pub(super) struct Handed {
     pub(super) data: serde_json::Value,
     /// Counts from 1.
     pub(super) attempt: u32,
+    /// Attempts that began before this one and did not count: the job was put off, or its worker fell silent.
+    pub(super) postponed: u32,
     answer: oneshot::Sender<Answer>,
 }
 
@@ -44,8 +45,8 @@ pub(super) enum Answer {
     Retry(String),
     /// With an error that stays.
     Failed(String),
-    /// Not yet: its inputs are not there.
-    Later,
+    /// Not now, and again after a pause. It costs no attempt.
+    Later(Duration),
 }
 
 /// What a job leaves in the queue.
@@ -70,14 +71,14 @@ pub(super) struct Hands {
 }
 
 impl Hands {
-    /// Takes up to `concurrency` jobs at once, and tells of each, and of what happens in the queue's library.
-    pub(super) fn start<M: Send + 'static>(
+    /// Takes up to `concurrency` jobs at once and hands each to `hand`, which says whether somebody has it; and tells what happens
+    /// besides.
+    pub(super) fn start(
         connection: &Connection,
         name: &str,
         concurrency: usize,
-        tell: &mpsc::Sender<M>,
-        handed: fn(Handed) -> M,
-        happened: fn(WorkerEvent) -> Option<M>,
+        hand: impl Fn(Handed) -> bool + Send + Sync + 'static,
+        happened: impl Fn(WorkerEvent) + Send + 'static,
     ) -> Result<Self, QueueError> {
         let config = &connection.config;
         let mut options = WorkerOptions::new()
@@ -92,15 +93,17 @@ impl Hands {
             .run_retry_delay(Duration::from_millis(500));
         // In seconds, and at least one: how long it takes to notice that the worker is to end.
         options.drain_delay = 1;
-        let ask = tell.clone();
         let process = move |mut job: Job, _: CancellationToken| {
-            let ask = ask.clone();
+            let (answer, answered) = oneshot::channel();
+            let attempt = job.attempts_made() + 1;
+            let postponed = job.attempts_started().saturating_sub(attempt);
+            let (name, kind, data) = (job.id().to_owned(), job.name().to_owned(), job.data().clone());
+            let taken = hand(Handed { name, kind, data, attempt, postponed, answer });
             async move {
-                let (answer, answered) = oneshot::channel();
-                let attempt = job.attempts_made() + 1;
-                let (name, kind, data) = (job.id().to_owned(), job.name().to_owned(), job.data().clone());
                 let stopped = || bullmq::Error::Unrecoverable("the run has been stopped".into());
-                ask.send(handed(Handed { name, kind, data, attempt, answer })).map_err(|_| stopped())?;
+                if !taken {
+                    return Err(stopped());
+                }
                 match answered.await {
                     Ok(Answer::Done(outcome)) => Ok(serde_json::to_value(outcome)?),
                     Ok(Answer::Retry(cause)) => {
@@ -112,8 +115,8 @@ impl Hands {
                         Err(bullmq::Error::ProcessingError(cause))
                     }
                     Ok(Answer::Failed(cause)) => Err(bullmq::Error::Unrecoverable(cause)),
-                    Ok(Answer::Later) => {
-                        job.move_to_delayed(now_ms() + LATER_MS).await?;
+                    Ok(Answer::Later(pause)) => {
+                        job.move_to_delayed(now_ms() + pause.as_millis() as u64).await?;
                         Err(bullmq::Error::Delayed)
                     }
                     Err(_) => Err(stopped()),
@@ -123,12 +126,10 @@ impl Hands {
         let (runtime, failed) = (connection.runtime(), queue::call(config, "starting a worker"));
         let worker = runtime.block_on(bullmq::Worker::with_options(&config.queue, process, options)).map_err(failed)?;
         let worker = Arc::new(worker);
-        let (events, tell) = (worker.clone(), tell.clone());
+        let events = worker.clone();
         runtime.spawn(async move {
             while let Some(event) = events.next_event().await {
-                if happened(event).is_some_and(|message| tell.send(message).is_err()) {
-                    break;
-                }
+                happened(event);
             }
         });
         Ok(Self { worker })

@@ -20,6 +20,7 @@
 pub mod admin;
 mod elsewhere;
 mod engine;
+mod events;
 mod hands;
 mod pieces;
 mod queue;
@@ -56,7 +57,7 @@ pub struct Config {
     pub queue: String,
     /// How long a worker may be silent before its jobs are given to others. Renewed three times in that while.
     pub lock: Duration,
-    /// Pause before another attempt at a job whose error may pass.
+    /// Pause before another attempt at a job whose error may pass, and before another look at one that a worker is not fit for.
     pub back_off: Duration,
 }
 

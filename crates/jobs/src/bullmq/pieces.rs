@@ -6,8 +6,9 @@ use bullmq::{FlowJob, JobOptions};
 
 use crate::{TaskGraph, TaskId};
 
-/// Jobs of one flow: a flow is added in one transaction, during which Redis does nothing else.
-pub(super) const PIECE: usize = 4096;
+/// Jobs of one flow, and of binary trees less than twice as many: a flow is added in one transaction, during which Redis does nothing
+/// else.
+pub(super) const PIECE: usize = 2048;
 /// Levels of one flow: the queue's library adds flows by recursion.
 const DEPTH: usize = 128;
 /// The number of the lowest priority that the queue knows.
@@ -36,14 +37,15 @@ impl Piece {
 pub(super) struct Plan {
     /// In the order in which they are added.
     pub(super) pieces: Vec<Piece>,
-    nodes: HashMap<TaskId, Node>,
+    /// One for each task of the graph.
+    nodes: Vec<Node>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Node {
-    children: Vec<TaskId>,
+    /// The task that it is a child of in its flow, or that of another.
     parent: Option<TaskId>,
-    /// Place among all tasks by priority, from 1.
+    /// Place among all tasks by priority, from 1; 0 of a task that has not to run.
     rank: u32,
     /// The task needs one that is another's child.
     shared: bool,
@@ -53,40 +55,42 @@ struct Node {
 impl Plan {
     /// Cuts the tasks `todo`, which ascend.
     pub(super) fn new(graph: &TaskGraph, todo: &[TaskId], piece: usize) -> Self {
-        let mut nodes: HashMap<TaskId, Node> = todo.iter().map(|id| (*id, Node::default())).collect();
-        for id in todo {
-            let mut deps = graph.task(*id).deps.clone();
-            deps.sort_unstable();
-            deps.dedup();
-            for dep in deps {
-                let Some(child) = nodes.get_mut(&dep) else { continue };
-                let free = child.parent.is_none();
-                if free {
-                    child.parent = Some(*id);
-                }
-                let node = nodes.entry(*id).or_default();
-                if free {
-                    node.children.push(dep);
-                } else {
-                    node.shared = true;
-                }
-            }
-        }
+        let mut nodes = vec![Node::default(); graph.len()];
         let mut order = todo.to_vec();
         order.sort_unstable_by_key(|id| (-i64::from(graph.task(*id).priority), *id));
-        for (place, id) in order.iter().enumerate() {
+        for (place, id) in order.into_iter().enumerate() {
             // Beyond as many tasks as there are priorities, neighbours share one.
             let rank =
                 if (todo.len() as u64) < LOWEST { place as u64 } else { place as u64 * LOWEST / todo.len() as u64 };
-            nodes.entry(*id).or_default().rank = rank.min(LOWEST - 1) as u32 + 1;
+            nodes[id.0].rank = rank.min(LOWEST - 1) as u32 + 1;
         }
-        let pieces = cut(&mut nodes, todo, piece);
-        Self { pieces, nodes }
+        for id in todo {
+            for dep in needs(graph, *id) {
+                match nodes[dep.0] {
+                    Node { rank: 0, .. } => {}
+                    Node { parent: None, .. } => nodes[dep.0].parent = Some(*id),
+                    _ => nodes[id.0].shared = true,
+                }
+            }
+        }
+        let mut plan = Self { pieces: Vec::new(), nodes };
+        plan.cut(graph, todo, piece);
+        plan
+    }
+
+    /// True when the task has to run.
+    pub(super) fn contains(&self, id: TaskId) -> bool {
+        self.nodes[id.0].rank > 0
     }
 
     /// True when the task may start before all of its inputs are there.
     pub(super) fn is_shared(&self, id: TaskId) -> bool {
-        self.nodes[&id].shared
+        self.nodes[id.0].shared
+    }
+
+    /// The tasks that are children of a task, ascending.
+    fn children(&self, graph: &TaskGraph, id: TaskId) -> impl Iterator<Item = TaskId> {
+        needs(graph, id).into_iter().filter(move |d| self.nodes[d.0].parent == Some(id))
     }
 
     /// The flow of a piece; `data` gives a job's data.
@@ -108,48 +112,56 @@ impl Plan {
             children: None,
         };
         for id in &piece.tasks {
-            let children = &self.nodes[id].children;
             // The root of another flow is in the queue: to name it is to hang it here.
-            let children: Vec<_> = children.iter().map(|c| made.remove(c).unwrap_or_else(|| job(*c))).collect();
+            let children = self.children(graph, *id).map(|c| made.remove(&c).unwrap_or_else(|| job(c)));
+            let children: Vec<_> = children.collect();
             made.insert(*id, FlowJob { children: Some(children).filter(|c| !c.is_empty()), ..job(*id) });
         }
         made.remove(&piece.root())
     }
 
     fn options(&self, id: TaskId, mut options: JobOptions) -> JobOptions {
-        let node = &self.nodes[&id];
+        let node = &self.nodes[id.0];
         options.priority = Some(node.rank);
         options.fail_parent_on_failure = Some(node.parent.is_some());
         // The root of a flow stays until the run ends, so that the flow above finds it.
         options.remove_on_complete = Some(bullmq::types::RemoveOnFinish::Bool(!node.is_piece));
         options
     }
+
+    fn cut(&mut self, graph: &TaskGraph, todo: &[TaskId], piece: usize) {
+        // Tasks and levels below a task that are in its piece, and the number of that.
+        let mut sizes = vec![(0_u32, 0_u32); graph.len()];
+        let mut piece_of = vec![usize::MAX; graph.len()];
+        for id in todo {
+            let whole = self.children(graph, *id).filter(|c| !self.nodes[c.0].is_piece).map(|c| sizes[c.0]);
+            let (size, depth) = whole.fold((1, 1), |(n, depth), (m, below)| (n + m, depth.max(below + 1)));
+            sizes[id.0] = (size, depth);
+            if size as usize >= piece || depth as usize >= DEPTH || self.nodes[id.0].parent.is_none() {
+                self.nodes[id.0].is_piece = true;
+                piece_of[id.0] = self.pieces.len();
+                self.pieces.push(Piece { tasks: Vec::with_capacity(size as usize) });
+            }
+        }
+        // A parent comes after its children, so that it has its piece before they look for it.
+        for id in todo.iter().rev() {
+            if let (usize::MAX, Some(parent)) = (piece_of[id.0], self.nodes[id.0].parent) {
+                piece_of[id.0] = piece_of[parent.0];
+            }
+            if let Some(piece) = self.pieces.get_mut(piece_of[id.0]) {
+                piece.tasks.push(*id);
+            }
+        }
+        self.pieces.iter_mut().for_each(|p| p.tasks.reverse());
+    }
 }
 
-fn cut(nodes: &mut HashMap<TaskId, Node>, todo: &[TaskId], piece: usize) -> Vec<Piece> {
-    let mut sizes: HashMap<TaskId, (usize, usize)> = HashMap::new();
-    let mut pieces: Vec<Piece> = Vec::new();
-    let mut piece_of: HashMap<TaskId, usize> = HashMap::new();
-    for id in todo {
-        let node = &nodes[id];
-        let whole = node.children.iter().filter(|c| !nodes[c].is_piece);
-        let (size, depth) = whole.fold((1, 1), |(size, depth), c| (size + sizes[c].0, depth.max(sizes[c].1 + 1)));
-        sizes.insert(*id, (size, depth));
-        if size >= piece || depth >= DEPTH || node.parent.is_none() {
-            nodes.entry(*id).or_default().is_piece = true;
-            piece_of.insert(*id, pieces.len());
-            pieces.push(Piece { tasks: Vec::with_capacity(size) });
-        }
-    }
-    // A parent comes after its children, so that it has its piece before they look for it.
-    for id in todo.iter().rev() {
-        let own = piece_of.get(id).copied();
-        let Some(index) = own.or_else(|| piece_of.get(&nodes[id].parent?).copied()) else { continue };
-        piece_of.insert(*id, index);
-        pieces[index].tasks.push(*id);
-    }
-    pieces.iter_mut().for_each(|p| p.tasks.reverse());
-    pieces
+/// What a task needs, ascending and without repetition.
+fn needs(graph: &TaskGraph, id: TaskId) -> Vec<TaskId> {
+    let mut deps = graph.task(id).deps.clone();
+    deps.sort_unstable();
+    deps.dedup();
+    deps
 }
 
 #[cfg(test)]
@@ -183,7 +195,7 @@ mod tests {
             assert!(piece.tasks.len() <= 2 * size + 1, "{} tasks in a piece", piece.tasks.len());
             for id in &piece.tasks {
                 assert!(seen.insert(*id), "{id:?} is in two pieces");
-                assert!(plan.nodes[id].children.iter().all(|c| seen.contains(c)), "{id:?} comes before a child");
+                assert!(plan.children(graph, *id).all(|c| seen.contains(&c)), "{id:?} comes before a child");
             }
         }
         assert_eq!(seen.len(), todo.len());
@@ -220,7 +232,7 @@ mod tests {
         let (left, right) = (add(&mut graph, 0, &[0, 0]), add(&mut graph, 0, &[0]));
         let root = add(&mut graph, 0, &[1, 2]);
         let plan = check(&graph, &all(&graph), PIECE);
-        assert_eq!(plan.nodes[&leaf].parent, Some(left));
+        assert_eq!(plan.nodes[leaf.0].parent, Some(left));
         assert_eq!([leaf, left, right, root].map(|id| plan.is_shared(id)), [false, false, true, false]);
     }
 
@@ -231,7 +243,7 @@ mod tests {
             add(&mut graph, priority, &[]);
         }
         let plan = Plan::new(&graph, &all(&graph), PIECE);
-        let ranks: Vec<_> = all(&graph).iter().map(|id| plan.nodes[id].rank).collect();
+        let ranks: Vec<_> = all(&graph).iter().map(|id| plan.nodes[id.0].rank).collect();
         assert_eq!(ranks, [2, 5, 4, 3, 6, 1]);
     }
 

@@ -91,8 +91,8 @@ pub enum QueueError {
     },
 }
 
-/// A connection to one queue, driven by threads of its own, on which no task is ever worked: what renews locks is never late
-/// because of a proof.
+/// A connection to one queue, driven by a thread of its own, on which no task is ever worked: what renews locks is never late
+/// because of a proof. One thread, since the calls of a job would else go from one to the other.
 pub(super) struct Connection {
     pub(super) config: Config,
     pub(super) queue: Queue,
@@ -118,7 +118,7 @@ impl Connection {
         if config.redis.tls {
             crate::tls::install();
         }
-        let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("queue").enable_all().build();
+        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("queue").enable_all().build();
         let runtime = runtime.map_err(QueueError::Thread)?;
         let (queue, flows) = runtime.block_on(async {
             check(config).await?;
@@ -163,7 +163,7 @@ impl Connection {
         for names in names.chunks(REMOVED) {
             self.call("removing jobs", async || {
                 let removals = names.iter().map(|name| self.queue.remove_without_children(name));
-                futures::future::try_join_all(removals).await.map(drop)
+                futures_util::future::try_join_all(removals).await.map(drop)
             })?;
         }
         Ok(())

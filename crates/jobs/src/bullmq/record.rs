@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::admin::State;
 use super::queue::{Connection, QueueError};
+use crate::objects::Objects;
 use crate::{Key, Report, TaskId};
 
 /// Runs that are remembered.
@@ -106,7 +107,9 @@ pub(super) fn job_name(run: &str, generation: u32, id: TaskId) -> String {
 pub(super) fn parse_job(name: &str) -> Option<(&str, u32, TaskId)> {
     let mut parts = name.split('-');
     let (run, generation, id) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    parts.next().is_none().then_some((run, generation, TaskId(id)))
+    // It names a folder of payloads too.
+    let plain = !run.is_empty() && run.bytes().all(|b| b.is_ascii_alphanumeric());
+    (plain && parts.next().is_none()).then_some((run, generation, TaskId(id)))
 }
 
 fn runs_key(connection: &Connection) -> String {
@@ -162,8 +165,8 @@ pub(super) fn remove_jobs(connection: &Connection, runs: &HashSet<&str>) -> Resu
     Ok(names.len())
 }
 
-/// Forgets the oldest runs that have ended, with what is left of their jobs, when there are many.
-pub(super) fn prune(connection: &Connection) -> Result<(), QueueError> {
+/// Forgets the oldest runs that have ended, with what is left of their jobs and payloads, when there are many.
+pub(super) fn prune(connection: &Connection, objects: &Objects) -> Result<(), QueueError> {
     let count: usize = connection.command("counting runs", redis::cmd("HLEN").arg(runs_key(connection)))?;
     if count <= RUNS + RUNS / 10 {
         return Ok(());
@@ -171,12 +174,23 @@ pub(super) fn prune(connection: &Connection) -> Result<(), QueueError> {
     let ended = read_all(connection)?.into_iter().filter(|r| r.state != RunState::Running || r.is_abandoned());
     let old: Vec<_> = ended.take(count - RUNS).collect();
     remove_jobs(connection, &old.iter().map(|r| r.run.as_str()).collect())?;
-    old.iter().try_for_each(|r| forget(connection, &r.run))
+    for record in &old {
+        remove_payloads(objects, &record.run);
+        forget(connection, &record.run)?;
+    }
+    Ok(())
+}
+
+/// Takes the payloads of a run away, as far as that can be done now: what stays harms nobody.
+pub(super) fn remove_payloads(objects: &Objects, run: &str) {
+    if parse_job(&format!("{run}-0-0")).is_some() {
+        let _ = objects.payloads(run).clear();
+    }
 }
 
 /// Takes over from other runs of the same root, whose leaders have died or do the same work: the jobs of theirs that wait
 /// would be done twice. A leader that is alive plans what is left anew.
-pub(super) fn take_over(connection: &Connection, root: &str) -> Result<(), QueueError> {
+pub(super) fn take_over(connection: &Connection, objects: &Objects, root: &str) -> Result<(), QueueError> {
     let records = read_all(connection)?;
     let mut others: Vec<_> = records.into_iter().filter(|r| r.state == RunState::Running && r.root == root).collect();
     if others.is_empty() {
@@ -186,6 +200,7 @@ pub(super) fn take_over(connection: &Connection, root: &str) -> Result<(), Queue
     for record in others.iter_mut().filter(|r| r.is_abandoned()) {
         record.state = RunState::Cancelled;
         write(connection, record)?;
+        remove_payloads(objects, &record.run);
     }
     Ok(())
 }
@@ -198,10 +213,10 @@ mod tests {
     fn names_of_jobs_are_read_back() {
         let name = job_name("r0123", 2, TaskId(70_000));
         assert_eq!(parse_job(&name), Some(("r0123", 2, TaskId(70_000))));
-        for other in ["", "r1", "r1-2", "r1-2-3-4", "r1-x-3", "r1-2-x", "1234", "a:b:c"] {
+        for other in ["", "r1", "r1-2", "r1-2-3-4", "r1-x-3", "r1-2-x", "1234", "a:b:c", "-1-2", "../x-1-2"] {
             assert_eq!(parse_job(other), None, "{other:?}");
         }
-        let names: std::collections::HashSet<_> = (0..100).map(|_| new_name(&Key([0; 32]))).collect();
+        let names: HashSet<_> = (0..100).map(|_| new_name(&Key([0; 32]))).collect();
         assert_eq!(names.len(), 100);
     }
 }

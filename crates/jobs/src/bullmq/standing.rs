@@ -1,13 +1,30 @@
 //! Where a run stands.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use bullmq::{FlowJob, JobOptions};
+use bullmq::JobOptions;
 
 use super::pieces::{Piece, Plan};
 use super::queue::{Connection, QueueError};
 use super::record::job_name;
 use crate::{Cancel, Cause, Event, Observer, Put, Report, Results, RunError, Runner, TaskGraph, TaskId};
+
+/// What a run has to do with a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing.
+    Skipped,
+    /// It is to be done.
+    Wanted,
+    Done,
+}
+
+/// Attempts at a task that is not done.
+#[derive(Clone, Copy, Debug, Default)]
+struct Attempts {
+    started: u32,
+    running: bool,
+}
 
 /// What a run is about. Shared by its threads.
 pub(super) struct Run<'e> {
@@ -42,16 +59,16 @@ impl Run<'_> {
             }
             options
         };
-        let Some(flow): Option<FlowJob> = plan.flow(piece, &config.queue, self.graph, &options, data) else {
-            return Ok(());
-        };
+        // Made for each attempt: it is several times as large as the plan of it.
+        let flow = || plan.flow(piece, &config.queue, self.graph, &options, data);
         let (root, mut tried) = (name(piece.root()), false);
         self.connection.call("adding a flow", async || {
             // A flow is added whole or not at all, and its root stays: if that is there, only the answer was lost.
             if std::mem::replace(&mut tried, true) && self.connection.queue.get_job(&root).await?.is_some() {
                 return Ok(());
             }
-            self.connection.flows.add(flow.clone()).await.map(drop)
+            let Some(flow) = flow() else { return Ok(()) };
+            self.connection.flows.add(flow).await.map(drop)
         })
     }
 }
@@ -64,9 +81,8 @@ pub(super) struct Standing<'e> {
     pub(super) report: Report,
     /// The tasks that have to run, ascending.
     todo: Vec<TaskId>,
-    wanted: HashSet<TaskId>,
-    done: HashSet<TaskId>,
-    starts: HashMap<TaskId, u32>,
+    states: Vec<State>,
+    attempts: HashMap<TaskId, Attempts>,
     failure: Option<(TaskId, u32, Cause)>,
     /// Somebody else cancelled the run.
     pub(super) cancelled: bool,
@@ -80,28 +96,34 @@ impl<'e> Standing<'e> {
         report: Report,
         todo: Vec<TaskId>,
     ) -> Self {
-        let wanted = todo.iter().copied().collect();
-        let (done, starts) = (HashSet::new(), HashMap::new());
-        Self { graph, observer, cancel, report, todo, wanted, done, starts, failure: None, cancelled: false }
+        let mut states = vec![State::Skipped; graph.len()];
+        todo.iter().for_each(|id| states[id.0] = State::Wanted);
+        let attempts = HashMap::new();
+        Self { graph, observer, cancel, report, todo, states, attempts, failure: None, cancelled: false }
     }
 
     /// The tasks that are not done, ascending.
     pub(super) fn left(&self) -> Vec<TaskId> {
-        self.todo.iter().filter(|id| !self.done.contains(id)).copied().collect()
+        self.todo.iter().filter(|id| self.is_wanted(**id)).copied().collect()
     }
 
     /// True when the task has to run in this run and is done.
     pub(super) fn is_done(&self, id: TaskId) -> bool {
-        self.done.contains(&id)
+        self.state(id) == State::Done
     }
 
     /// True when the task has to run and is not done.
     pub(super) fn is_wanted(&self, id: TaskId) -> bool {
-        self.wanted.contains(&id) && !self.done.contains(&id)
+        self.state(id) == State::Wanted
+    }
+
+    /// The state of a task; ids come from the queue too.
+    fn state(&self, id: TaskId) -> State {
+        self.states.get(id.0).copied().unwrap_or(State::Skipped)
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        self.done.len() == self.todo.len()
+        self.report.done == self.todo.len()
     }
 
     /// True when nothing more may start.
@@ -111,23 +133,33 @@ impl<'e> Standing<'e> {
 
     /// Notes that an attempt begins; `attempt` where it is known.
     pub(super) fn started(&mut self, id: TaskId, attempt: Option<u32>) {
-        let starts = self.starts.entry(id).or_default();
-        *starts = attempt.unwrap_or(*starts + 1);
-        let attempt = *starts;
+        // Its worker has fallen silent, if it runs.
+        self.postponed(id);
+        let attempts = self.attempts.entry(id).or_default();
+        *attempts = Attempts { started: attempt.unwrap_or(attempts.started + 1), running: true };
+        let attempt = attempts.started;
         self.observer.event(&Event::Started { id, task: self.graph.task(id), attempt });
     }
 
     pub(super) fn retrying(&mut self, id: TaskId, attempt: u32, cause: &str) {
+        self.attempts.entry(id).or_default().running = false;
         self.report.retries += 1;
         self.observer.event(&Event::Retrying { id, task: self.graph.task(id), attempt, cause });
+    }
+
+    /// Notes that an attempt which runs has ended and does not count.
+    pub(super) fn postponed(&mut self, id: TaskId) {
+        let Some(attempts) = self.attempts.get_mut(&id).filter(|a| a.running) else { return };
+        *attempts = Attempts { started: attempts.started.saturating_sub(1), running: false };
+        self.observer.event(&Event::Postponed { id, task: self.graph.task(id) });
     }
 
     pub(super) fn finished(&mut self, id: TaskId, bytes: usize, put: Put) {
         if !self.is_wanted(id) {
             return;
         }
-        self.done.insert(id);
-        self.starts.remove(&id);
+        self.states[id.0] = State::Done;
+        self.attempts.remove(&id);
         self.report.done += 1;
         self.report.done_keys.push(self.graph.task(id).key);
         self.report.bytes += bytes as u64;
@@ -162,7 +194,7 @@ impl<'e> Standing<'e> {
                 let (key, kind) = (task.key, task.kind);
                 Err(RunError::Failed { task: id, key, kind, attempts, cause, report: self.report.into() })
             }
-            None if self.done.len() < self.todo.len() => Err(RunError::Cancelled { report: self.report.into() }),
+            None if self.report.done < self.todo.len() => Err(RunError::Cancelled { report: self.report.into() }),
             None => Ok(self.report),
         }
     }

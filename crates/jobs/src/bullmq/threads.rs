@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use super::hands::{Answer, Handed, Hands, Outcome};
+use super::hands::{Answer, Handed, Hands, LATER, Outcome};
 use super::pieces::Plan;
 use super::queue::QueueError;
 use super::record::parse_job;
@@ -40,8 +40,9 @@ pub(super) fn work<'scope, 'env>(
     let (tell, told) = mpsc::channel();
     let plan = Plan::new(run.graph, &standing.left(), run.piece);
     let engine_error = |e: QueueError| RunError::Engine(Box::new(e));
-    let hands = Hands::start(run.connection, &run.name, concurrency, &tell, Message::Handed, |_| None);
-    let hands = hands.map_err(engine_error)?;
+    let ask = tell.clone();
+    let hand = move |handed| ask.send(Message::Handed(handed)).is_ok();
+    let hands = Hands::start(run.connection, &run.name, concurrency, hand, drop).map_err(engine_error)?;
     let mut pieces = plan.pieces.iter();
     let mut running: HashMap<TaskId, Running<'scope>> = HashMap::new();
     let outcome = loop {
@@ -116,10 +117,10 @@ fn begin<'scope, 'env>(
     if standing.is_done(id) || running.contains_key(&id) {
         // The lock was lost for a while: the queue asks again for what is done, or under way.
         let done = standing.is_done(id).then_some(Answer::Done(Outcome { bytes: 0, already: true }));
-        return handed.answer(done.unwrap_or(Answer::Later));
+        return handed.answer(done.unwrap_or(Answer::Later(LATER)));
     }
     if plan.is_shared(id) && task.deps.iter().any(|d| standing.is_wanted(*d)) {
-        return handed.answer(Answer::Later);
+        return handed.answer(Answer::Later(LATER));
     }
     standing.started(id, Some(handed.attempt));
     let tell = tell.clone();

@@ -1,13 +1,15 @@
 //! What workers elsewhere need: jobs' data, payloads, and results that only the leader has.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 use serde::{Deserialize, Serialize};
 
 use super::pieces::{Piece, Plan};
-use super::standing::{Run, Standing};
+use super::standing::Run;
+use crate::local::panic_text;
 use crate::objects::{Objects, ObjectsError};
 use crate::{Cause, Key, ResultsError, TaskFailure, TaskId};
 
@@ -45,29 +47,44 @@ impl Prepared {
     }
 }
 
-/// Stores the payloads of a piece, and those inputs that no job of the run will make. Several at a time; memory is that of as
+/// Prepares the pieces of a plan one after the other, each when there is a word for it, and tells of each; until there are no more
+/// words, or all is over.
+pub(super) fn prepare_all(
+    run: &Run<'_>,
+    plan: &Plan,
+    objects: &Objects,
+    words: &mpsc::Receiver<()>,
+    over: &AtomicBool,
+    tell: impl Fn(usize, Result<Prepared, (TaskId, Cause)>),
+) {
+    let payloads = objects.payloads(&run.name);
+    for (n, piece) in plan.pieces.iter().enumerate() {
+        if words.recv().is_err() {
+            return;
+        }
+        tell(n, prepare(run, plan, [objects, &payloads], piece, over));
+    }
+}
+
+/// Stores the payloads of a piece, and those inputs that no job of the plan makes. Several at a time; memory is that of as
 /// many payloads.
 ///
 /// # Errors
 /// The first task whose payload or input can not be stored, and why.
-pub(super) fn prepare(
+fn prepare(
     run: &Run<'_>,
-    standing: &Standing<'_>,
-    objects: &Objects,
+    plan: &Plan,
+    places: [&Objects; 2],
     piece: &Piece,
+    over: &AtomicBool,
 ) -> Result<Prepared, (TaskId, Cause)> {
-    let wanted: Vec<Vec<TaskId>> = piece
-        .tasks
-        .iter()
-        .map(|id| run.graph.task(*id).deps.iter().filter(|d| !standing.is_wanted(**d)).copied().collect())
-        .collect();
     let (next, outcome) = (AtomicUsize::new(0), Mutex::new((Vec::with_capacity(piece.tasks.len()), None)));
     let work = || {
-        while let Some((id, inputs)) = {
-            let n = next.fetch_add(1, Ordering::Relaxed);
-            piece.tasks.get(n).zip(wanted.get(n))
-        } {
-            let stored = store(run, objects, *id, inputs);
+        while !over.load(Ordering::Relaxed)
+            && let Some(id) = piece.tasks.get(next.fetch_add(1, Ordering::Relaxed))
+        {
+            let stored = catch_unwind(AssertUnwindSafe(|| store(run, plan, places, *id)));
+            let stored = stored.unwrap_or_else(|panic| Err(Cause::Panic(panic_text(&*panic))));
             let mut outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner);
             match stored {
                 Ok(payload) => outcome.0.push((*id, payload)),
@@ -78,11 +95,7 @@ pub(super) fn prepare(
             }
         }
     };
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..UPLOADS.min(piece.tasks.len())).map(|_| scope.spawn(work)).collect();
-        // A panic is the runner's, and the caller's.
-        threads.into_iter().for_each(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-    });
+    thread::scope(|scope| (0..UPLOADS.min(piece.tasks.len())).for_each(|_| drop(scope.spawn(work))));
     let (mut payloads, failure) = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(failure) = failure {
         return Err(failure);
@@ -91,8 +104,9 @@ pub(super) fn prepare(
     Ok(Prepared { payloads })
 }
 
-fn store(run: &Run<'_>, objects: &Objects, id: TaskId, inputs: &[TaskId]) -> Result<Key, Cause> {
-    for input in inputs {
+/// Stores what a task needs, results and payloads in their places. Gives the payload's hash.
+fn store(run: &Run<'_>, plan: &Plan, [objects, payloads]: [&Objects; 2], id: TaskId) -> Result<Key, Cause> {
+    for input in run.graph.task(id).deps.iter().filter(|d| !plan.contains(**d)) {
         let key = run.graph.task(*input).key;
         if objects.exists(&key).map_err(not_stored)? {
             continue;
@@ -106,7 +120,7 @@ fn store(run: &Run<'_>, objects: &Objects, id: TaskId, inputs: &[TaskId]) -> Res
     let payload =
         run.runner.payload(id, run.graph.task(id)).map_err(|TaskFailure { error, .. }| Cause::Error(error))?;
     let hash = Key(*blake3::hash(&payload).as_bytes());
-    objects.payloads().put(&hash, &payload).map_err(not_stored)?;
+    payloads.replace(&hash, &payload).map_err(not_stored)?;
     Ok(hash)
 }
 

@@ -1,20 +1,21 @@
 //! The loop of a worker.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, mpsc};
-use std::thread::{self, Scope, ScopedJoinHandle};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tracing::{Span, field, info_span};
 
 use super::Config;
-use super::hands::{Answer, Handed, Hands, Outcome};
+use super::hands::{Answer, Handed, Hands, LATER, Outcome};
 use super::queue::{Connection, QueueError};
+use super::record::parse_job;
 use super::upload::JobData;
 use crate::local::{AtEnd, STACK_BYTES, panic_text};
 use crate::objects::{Objects, ObjectsError};
-use crate::{BadInput, BadResult, Cancel, Job, Key, Put, TaskFailure, Work};
+use crate::{BadInput, BadResult, Cancel, Job, Key, Put, TaskFailure, Unfit, Work};
 
 /// What the failure of a job begins with that found something stored damaged: the leader has it made anew.
 pub(super) const DAMAGED: &str = "damaged: ";
@@ -22,6 +23,9 @@ pub(super) const DAMAGED: &str = "damaged: ";
 const TICK: Duration = Duration::from_millis(100);
 /// How long a worker that drains waits for its jobs.
 const DRAIN: Duration = Duration::from_secs(24 * 60 * 60);
+/// How often workers that are not fit for a job may put it off, with a pause of [`Config::back_off`] each time: a minute, unless that is
+/// set. After that each costs an attempt.
+const UNFIT: u32 = 120;
 
 /// What a worker works with.
 #[derive(Clone, Debug)]
@@ -77,6 +81,15 @@ pub enum WorkerEvent<'a> {
         /// What the attempt took.
         elapsed: Duration,
     },
+    /// The job was put off: this worker is not fit for it, or what it needs is not there yet. No attempt is counted.
+    Postponed {
+        /// The job's name in the queue.
+        job: &'a str,
+        /// Its kind.
+        kind: &'a str,
+        /// Why.
+        cause: &'a str,
+    },
     /// A job was taken from a worker that had fallen silent; any worker may have noticed.
     Stalled {
         /// The job's name in the queue.
@@ -120,36 +133,34 @@ pub struct WorkerReport {
 /// ```
 ///
 /// A worker that dies leaves its jobs to others: their locks run out.
+///
+/// Each job that runs has one of the worker's threads, which takes it from the queue's connection, does it and answers: between
+/// two jobs nobody else has to be woken.
 #[derive(Debug)]
 pub struct Worker;
 
+/// What the threads of jobs, and the queue's library, tell the worker's own.
 enum Message {
-    Handed(Handed),
-    /// The thread of a job ends.
-    Ended(String),
-    Happened(bullmq::worker::WorkerEvent),
-}
-
-struct Running<'scope> {
-    span: Span,
-    thread: ScopedJoinHandle<'scope, Result<Outcome, Failure>>,
-    handed: Handed,
-    begin: Instant,
+    Begun { job: String, kind: String, attempt: u32 },
+    Ended { job: String, kind: String, elapsed: Duration, end: Result<Outcome, Failure> },
+    Stalled(String),
+    Trouble(String),
 }
 
 /// Why a job has no result.
+#[derive(Clone, Debug)]
 enum Failure {
     /// Another attempt may succeed.
     Retry(String),
     /// Another attempt would fail likewise.
     Final(String),
-    /// Inputs are not there yet.
-    Later,
+    /// Not now: a pause, and why.
+    Later(Duration, String),
 }
 
 impl Worker {
     /// Works until `drain` says so, and then until the jobs that run have ended. Tells `observe` what happens, from the
-    /// calling thread.
+    /// calling thread; jobs do not wait for it.
     ///
     /// A job's result is looked up first, and taken if [`Work::check`] accepts it. Payloads are compared with their hashes.
     /// What is found damaged is taken away, and the leader has it made anew.
@@ -163,127 +174,139 @@ impl Worker {
         drain: &Cancel,
     ) -> Result<WorkerReport, QueueError> {
         let connection = Connection::open(&config.queue)?;
-        thread::scope(|scope| Self::work(scope, config, work, observe, drain, &connection))
-    }
-
-    fn work<'scope, 'env>(
-        scope: &'scope Scope<'scope, 'env>,
-        config: &'env WorkerConfig,
-        work: &'env dyn Work,
-        observe: &dyn Fn(&WorkerEvent<'_>),
-        drain: &Cancel,
-        connection: &Connection,
-    ) -> Result<WorkerReport, QueueError> {
-        let (tell, told) = mpsc::channel();
         let concurrency = config.concurrency.max(1);
-        let happened = |event| Some(Message::Happened(event));
-        let hands = Hands::start(connection, &config.name, concurrency, &tell, Message::Handed, happened)?;
-        observe(&WorkerEvent::Ready);
-        let mut report = WorkerReport::default();
-        let mut running: HashMap<String, Running<'scope>> = HashMap::new();
-        let mut closing = None;
-        loop {
-            if closing.is_none() && drain.is_cancelled() {
-                observe(&WorkerEvent::Draining { running: running.len() });
-                closing = Some(hands.close(connection, DRAIN));
+        let ((hand, handed), (tell, told)) = (mpsc::channel(), mpsc::channel());
+        let crew = Crew { config, work, handed: Mutex::new(handed), doing: Mutex::default(), span: Span::current() };
+        thread::scope(|scope| {
+            // The threads end also when `observe` panics.
+            let end = hand.clone();
+            let _end = AtEnd(|| (0..concurrency).for_each(|_| drop(end.send(None))));
+            for _ in 0..concurrency {
+                let (crew, tell) = (&crew, tell.clone());
+                let builder = thread::Builder::new().name("job".into()).stack_size(STACK_BYTES);
+                builder.spawn_scoped(scope, move || crew.work(&tell)).map_err(QueueError::Thread)?;
             }
-            if running.is_empty() && closing.as_ref().is_some_and(tokio::task::JoinHandle::is_finished) {
-                return Ok(report);
-            }
-            match told.recv_timeout(TICK) {
-                Ok(Message::Handed(handed)) => {
-                    let tell = tell.clone();
-                    begin(scope, config, work, observe, &mut running, handed, tell);
+            let hand = move |handed| hand.send(Some(handed)).is_ok();
+            let happened = move |event| {
+                // Without a receiver the worker has ended.
+                let _ = match event {
+                    bullmq::worker::WorkerEvent::Stalled { job_id } => tell.send(Message::Stalled(job_id)),
+                    bullmq::worker::WorkerEvent::Error(cause) => tell.send(Message::Trouble(cause)),
+                    _ => Ok(()),
+                };
+            };
+            let hands = Hands::start(&connection, &config.name, concurrency, hand, happened)?;
+            observe(&WorkerEvent::Ready);
+            let (mut report, mut running, mut closing) = (WorkerReport::default(), 0, None);
+            loop {
+                if closing.is_none() && drain.is_cancelled() {
+                    observe(&WorkerEvent::Draining { running });
+                    closing = Some(hands.close(&connection, DRAIN));
                 }
-                Ok(Message::Ended(name)) => end(observe, &mut running, &mut report, &name),
-                Ok(Message::Happened(event)) => pass_on(observe, &event),
-                Err(_) => {}
+                match told.recv_timeout(TICK) {
+                    Ok(message) => note(observe, &mut report, &mut running, message),
+                    // A job has told of its end before the queue gets its answer.
+                    Err(_) if running == 0 && closing.as_ref().is_some_and(|c| c.is_finished()) => return Ok(report),
+                    Err(_) => {}
+                }
+            }
+        })
+    }
+}
+
+/// Passes a message on, and counts.
+fn note(observe: &dyn Fn(&WorkerEvent<'_>), report: &mut WorkerReport, running: &mut usize, message: Message) {
+    match message {
+        Message::Begun { job, kind, attempt } => {
+            *running += 1;
+            observe(&WorkerEvent::Started { job: &job, kind: &kind, attempt });
+        }
+        Message::Ended { job, kind, elapsed, end } => {
+            let (job, kind) = (job.as_str(), kind.as_str());
+            *running -= 1;
+            match &end {
+                Ok(Outcome { bytes, already }) => {
+                    report.done += 1;
+                    report.already += usize::from(*already);
+                    report.bytes += *bytes as u64;
+                    observe(&WorkerEvent::Finished { job, kind, bytes: *bytes, elapsed, already: *already });
+                }
+                Err(Failure::Later(_, cause)) => observe(&WorkerEvent::Postponed { job, kind, cause }),
+                Err(failure @ (Failure::Retry(cause) | Failure::Final(cause))) => {
+                    report.failed += 1;
+                    let retry = matches!(failure, Failure::Retry(_));
+                    observe(&WorkerEvent::Failed { job, kind, cause, retry, elapsed });
+                }
+            }
+        }
+        Message::Stalled(job) => observe(&WorkerEvent::Stalled { job: &job }),
+        Message::Trouble(cause) => observe(&WorkerEvent::Trouble { cause: &cause }),
+    }
+}
+
+/// What the threads of jobs share.
+struct Crew<'e> {
+    config: &'e WorkerConfig,
+    work: &'e dyn Work,
+    /// Jobs from the queue; a thread that is given none ends.
+    handed: Mutex<mpsc::Receiver<Option<Handed>>>,
+    /// Names of the jobs that are being done.
+    doing: Mutex<HashSet<String>>,
+    /// What the spans of jobs are parts of.
+    span: Span,
+}
+
+impl Crew<'_> {
+    /// Does jobs until there are none.
+    fn work(&self, tell: &mpsc::Sender<Message>) {
+        loop {
+            let next = self.handed.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(Some(handed)) = next else { return };
+            if self.doing().insert(handed.name.clone()) {
+                self.job(handed, tell);
+            } else {
+                // The lock was lost for a while, and the queue gives the job again, to the worker that still does it.
+                handed.answer(Answer::Later(LATER));
             }
         }
     }
-}
 
-fn pass_on(observe: &dyn Fn(&WorkerEvent<'_>), event: &bullmq::worker::WorkerEvent) {
-    match event {
-        bullmq::worker::WorkerEvent::Stalled { job_id } => observe(&WorkerEvent::Stalled { job: job_id }),
-        bullmq::worker::WorkerEvent::Error(cause) => observe(&WorkerEvent::Trouble { cause }),
-        _ => {}
+    fn doing(&self) -> MutexGuard<'_, HashSet<String>> {
+        // A name more or less is all that is written.
+        self.doing.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-fn begin<'scope, 'env>(
-    scope: &'scope Scope<'scope, 'env>,
-    config: &'env WorkerConfig,
-    work: &'env dyn Work,
-    observe: &dyn Fn(&WorkerEvent<'_>),
-    running: &mut HashMap<String, Running<'scope>>,
-    handed: Handed,
-    tell: mpsc::Sender<Message>,
-) {
-    let name = handed.name.clone();
-    if running.contains_key(&name) {
-        // The lock was lost for a while, and the queue gives the job again, to the worker that still does it.
-        return handed.answer(Answer::Later);
+    /// Does a job, tells of it and answers.
+    fn job(&self, handed: Handed, tell: &mpsc::Sender<Message>) {
+        let (job, kind) = (handed.name.clone(), handed.kind.clone());
+        let begun = Message::Begun { job: job.clone(), kind: kind.clone(), attempt: handed.attempt };
+        // The receiver outlives the threads of jobs.
+        let _ = tell.send(begun);
+        let span = info_span!(
+            parent: &self.span, "task", kind, job, attempt = handed.attempt,
+            outcome = field::Empty, bytes = field::Empty, cause = field::Empty,
+        );
+        let begin = Instant::now();
+        let work = || span.in_scope(|| perform(self.config, self.work, &handed));
+        let done = catch_unwind(AssertUnwindSafe(work));
+        let end = done.unwrap_or_else(|panic| Err(Failure::Final(panic_text(&*panic))));
+        let (outcome, cause) = match &end {
+            Ok(_) => ("done", None),
+            Err(Failure::Retry(cause)) => ("retried", Some(cause)),
+            Err(Failure::Final(cause)) => ("failed", Some(cause)),
+            Err(Failure::Later(_, cause)) => ("postponed", Some(cause)),
+        };
+        span.record("outcome", outcome).record("bytes", end.as_ref().ok().map(|done| done.bytes)).record("cause", cause);
+        let answer = match end.clone() {
+            Ok(outcome) => Answer::Done(outcome),
+            Err(Failure::Retry(cause)) => Answer::Retry(cause),
+            Err(Failure::Final(cause)) => Answer::Failed(cause),
+            Err(Failure::Later(pause, _)) => Answer::Later(pause),
+        };
+        self.doing().remove(&handed.name);
+        let _ = tell.send(Message::Ended { job, kind, elapsed: begin.elapsed(), end });
+        handed.answer(answer);
     }
-    observe(&WorkerEvent::Started { job: &name, kind: &handed.kind, attempt: handed.attempt });
-    let span = info_span!(
-        "task",
-        kind = handed.kind,
-        job = name,
-        attempt = handed.attempt,
-        outcome = field::Empty,
-        bytes = field::Empty,
-        cause = field::Empty,
-    );
-    let within = span.clone();
-    let (ending, kind, data) = (name.clone(), handed.kind.clone(), handed.data.clone());
-    let work = move || {
-        // The receiver outlives every thread that has a sender.
-        let _end = AtEnd(move || {
-            let _ = tell.send(Message::Ended(ending.clone()));
-        });
-        within.in_scope(|| perform(&config.objects, work, kind, data))
-    };
-    match thread::Builder::new().name("job".into()).stack_size(STACK_BYTES).spawn_scoped(scope, work) {
-        Ok(thread) => drop(running.insert(name, Running { span, thread, handed, begin: Instant::now() })),
-        Err(e) => handed.answer(Answer::Retry(format!("no thread could be started: {e}"))),
-    }
-}
-
-fn end(
-    observe: &dyn Fn(&WorkerEvent<'_>),
-    running: &mut HashMap<String, Running<'_>>,
-    report: &mut WorkerReport,
-    name: &str,
-) {
-    let Some(Running { span, thread, handed, begin }) = running.remove(name) else { return };
-    let (job, kind, elapsed) = (name, handed.kind.clone(), begin.elapsed());
-    let ended = thread.join().unwrap_or_else(|panic| Err(Failure::Final(panic_text(&*panic))));
-    let answer = match ended {
-        Ok(outcome) => {
-            let Outcome { bytes, already } = outcome;
-            report.done += 1;
-            report.already += usize::from(already);
-            report.bytes += bytes as u64;
-            span.record("outcome", "done").record("bytes", bytes);
-            observe(&WorkerEvent::Finished { job, kind: &kind, bytes, elapsed, already });
-            Answer::Done(outcome)
-        }
-        Err(Failure::Later) => Answer::Later,
-        Err(Failure::Retry(cause)) => {
-            report.failed += 1;
-            span.record("outcome", "retried").record("cause", &cause);
-            observe(&WorkerEvent::Failed { job, kind: &kind, cause: &cause, retry: true, elapsed });
-            Answer::Retry(cause)
-        }
-        Err(Failure::Final(cause)) => {
-            report.failed += 1;
-            span.record("outcome", "failed").record("cause", &cause);
-            observe(&WorkerEvent::Failed { job, kind: &kind, cause: &cause, retry: false, elapsed });
-            Answer::Failed(cause)
-        }
-    };
-    handed.answer(answer);
 }
 
 /// An object store that does not answer may do so later.
@@ -292,14 +315,16 @@ fn away(e: ObjectsError) -> Failure {
 }
 
 /// Does a job: looks for its result, reads what it needs, executes it, stores the result.
-fn perform(objects: &Objects, work: &dyn Work, kind: String, data: serde_json::Value) -> Result<Outcome, Failure> {
+fn perform(config: &WorkerConfig, work: &dyn Work, handed: &Handed) -> Result<Outcome, Failure> {
+    let objects = &config.objects;
     let unreadable = |what: &str| Failure::Final(format!("the job's data can not be read: {what}"));
-    let data: JobData = serde_json::from_value(data).map_err(|e| unreadable(&e.to_string()))?;
+    let (run, ..) = parse_job(&handed.name).ok_or_else(|| unreadable("its name is none of a run"))?;
+    let data: JobData = serde_json::from_value(handed.data.clone()).map_err(|e| unreadable(&e.to_string()))?;
     let key = |text: &str| Key::parse(text).ok_or_else(|| unreadable("a key is not 64 hexadecimal digits"));
     let (own, hash) = (key(&data.key)?, key(&data.payload)?);
     let inputs = data.inputs.iter().map(|k| key(k)).collect::<Result<Vec<_>, _>>()?;
 
-    let payloads = objects.payloads();
+    let payloads = objects.payloads(run);
     let damaged = |what: String| Failure::Final(format!("{DAMAGED}{what}"));
     let payload = payloads.get(&hash).map_err(away)?;
     let payload = payload.ok_or_else(|| damaged(format!("payload {hash} is not in the object store")))?;
@@ -307,36 +332,43 @@ fn perform(objects: &Objects, work: &dyn Work, kind: String, data: serde_json::V
         payloads.delete(&hash).map_err(away)?;
         return Err(damaged(format!("payload {hash} was not what its hash says")));
     }
-    let job = Job { key: own, kind, payload, inputs };
+    let job = Job { key: own, kind: handed.kind.clone(), payload, inputs };
+    let failure = |TaskFailure { error, retry }: TaskFailure| {
+        let cause = error.to_string();
+        match retry {
+            // Another worker may be fit for it; and if there is none, it fails in the end.
+            true if error.is::<Unfit>() && handed.postponed < UNFIT => Failure::Later(config.queue.back_off, cause),
+            true => Failure::Retry(cause),
+            false => Failure::Final(cause),
+        }
+    };
 
     if let Some(bytes) = objects.get(&own).map_err(away)? {
         match guarded(|| work.check(&job, &bytes)) {
             Ok(()) => return Ok(Outcome { bytes: bytes.len(), already: true }),
             Err(TaskFailure { error, .. }) if error.is::<BadResult>() => objects.delete(&own).map_err(away)?,
             // Of a worker that can not judge it, another will.
-            Err(TaskFailure { error, retry: true }) => return Err(Failure::Retry(error.to_string())),
-            Err(TaskFailure { error, retry: false }) => return Err(Failure::Final(error.to_string())),
+            Err(e) => return Err(failure(e)),
         }
     }
     let mut loaded: Vec<Arc<[u8]>> = Vec::with_capacity(job.inputs.len());
     for input in &job.inputs {
         match objects.get(input).map_err(away)? {
             Some(bytes) => loaded.push(bytes.into()),
-            None if data.shared => return Err(Failure::Later),
+            None if data.shared => return Err(Failure::Later(LATER, format!("input {input} is not there yet"))),
             None => return Err(damaged(format!("input {input} is not in the object store"))),
         }
     }
     let made = match guarded(|| work.execute(&job, &loaded)) {
         Ok(made) => made,
-        Err(TaskFailure { error, retry }) => {
-            if let Some(bad) = error.downcast_ref::<BadInput>()
+        Err(e) => {
+            if let Some(bad) = e.error.downcast_ref::<BadInput>()
                 && let Some(input) = job.inputs.get(bad.index)
             {
                 objects.delete(input).map_err(away)?;
                 return Err(damaged(format!("input {input} is taken away: {}", bad.reason)));
             }
-            let cause = error.to_string();
-            return Err(if retry { Failure::Retry(cause) } else { Failure::Final(cause) });
+            return Err(failure(e));
         }
     };
     drop(loaded);
