@@ -1,5 +1,6 @@
 //! Workers as processes of their own, and what their tasks took.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -35,15 +36,16 @@ pub(crate) struct Done {
 /// Work whose time is taken: one job at a time.
 struct Timed {
     work: ProofWork,
-    last: Mutex<f64>,
+    /// Times of proofs that the worker has not told of.
+    times: Mutex<VecDeque<f64>>,
 }
 
 impl Work for Timed {
     fn execute(&self, job: &Job, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure> {
         let start = Instant::now();
-        let made = self.work.execute(job, inputs);
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = start.elapsed().as_secs_f64();
-        made
+        let made = self.work.execute(job, inputs)?;
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).push_back(start.elapsed().as_secs_f64());
+        Ok(made)
     }
 
     fn check(&self, job: &Job, bytes: &[u8]) -> Result<(), TaskFailure> {
@@ -71,11 +73,11 @@ pub(crate) fn run(
     });
     let queue = Config::new(Redis::new(redis, None)?).with_queue(std::env::var(QUEUE)?);
     let config = WorkerConfig { queue, objects: Objects::open(objects, [])?, concurrency: 1, name: "bench".into() };
-    let work = Timed { work: ProofWork::new(move |_| Ok(backend.clone()), drain.clone()), last: Mutex::new(0.0) };
+    let work = Timed { work: ProofWork::new(move |_| Ok(backend.clone()), drain.clone()), times: Mutex::default() };
     let observe = |event: &WorkerEvent<'_>| match event {
         WorkerEvent::Ready => println!("ready"),
-        WorkerEvent::Finished { kind, elapsed, .. } => {
-            let work = *work.last.lock().unwrap_or_else(PoisonError::into_inner);
+        WorkerEvent::Finished { kind, elapsed, already: false, .. } => {
+            let work = work.times.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or_default();
             let done = Done { kind: (*kind).into(), work, elapsed: elapsed.as_secs_f64() };
             println!("{}", serde_json::to_string(&done).unwrap_or_default());
         }

@@ -15,20 +15,40 @@ use crate::cluster::{Payload, Stated};
 use crate::store::View;
 use crate::{BackendSpec, Error};
 
-/// The tasks of a plan from scratch: task n proves step n. Joins come before leaves.
+/// Parts of a tree that are worked off side by side.
+const STRIPES: usize = 16;
+
+/// The tasks of a plan from scratch: task n proves step n.
+///
+/// The buckets are cut into [`STRIPES`] runs of neighbours, and the first of each run comes before the second of any. Within a run a join comes before a
+/// bucket, so that few results wait for each other; a join of several runs comes after all buckets. A tree whose buckets were worked off from
+/// one end to the other would end with a chain of joins, one on each level, that a single worker does; so it ends with as many
+/// joins at a time as can be. With one task at a time there are at most 16 H + 16 results of a tree of height H that wait.
 pub fn graph(plan: &Plan, backend: &BackendSpec) -> Result<TaskGraph, GraphError> {
     let mut graph = TaskGraph::new();
+    let buckets = plan.steps.iter().filter(|s| s.kind == NodeKind::Bucket).count();
+    let run = buckets.div_ceil(STRIPES).max(1);
+    // The buckets below each step: the first, and the one after the last.
+    let mut below: Vec<(usize, usize)> = Vec::with_capacity(plan.steps.len());
+    let mut next = 0;
     for step in &plan.steps {
-        let deps = step.inputs.iter().filter_map(|i| if let Input::Step(n) = i { Some(TaskId(*n)) } else { None });
+        let deps: Vec<TaskId> =
+            step.inputs.iter().filter_map(|i| if let Input::Step(n) = i { Some(TaskId(*n)) } else { None }).collect();
+        let own = next;
+        next += usize::from(step.kind == NodeKind::Bucket);
+        let (first, end) = deps.iter().map(|d| below[d.0]).fold((own, next), |(a, b), (c, d)| (a.min(c), b.max(d)));
+        below.push((first, end));
+        let place = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
         graph.add(Task {
             key: proof_key(backend, step.kind, &step.statement),
             kind: step.kind.name(),
             priority: match step.kind {
-                NodeKind::Bucket => 0,
+                NodeKind::Bucket => -place(first % run),
+                NodeKind::Merge if end - first > run => -place(run + end - first),
                 NodeKind::Merge => 1,
                 NodeKind::Wrap => 2,
             },
-            deps: deps.collect(),
+            deps,
         })?;
     }
     Ok(graph)
