@@ -171,7 +171,7 @@ impl Objects {
         self
     }
 
-    /// The payloads of a run in the same store, under the BLAKE3 hashes of their bytes.
+    /// The payloads of a run in the same store, many in one object, under the BLAKE3 hashes of these.
     pub fn payloads(&self, run: &str) -> Self {
         Self { shared: self.shared.clone(), folder: format!("{PAYLOADS}/{run}") }
     }
@@ -196,6 +196,29 @@ impl Objects {
             Ok(found) => Ok(Some(found.bytes().await?.into())),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(e) => Err(e),
+        });
+        read.map_err(failed(self.place(key)))
+    }
+
+    /// The `length` bytes from `offset` on of the object under `key`, fewer where it ends before; `None` when there is none.
+    ///
+    /// # Errors
+    /// When the store does not answer, and when the part is larger than an object may be.
+    pub fn get_part(&self, key: &Key, offset: u64, length: u64) -> Result<Option<Vec<u8>>, ObjectsError> {
+        let path = self.path(key);
+        let read = self.persist(async || {
+            let end = offset.checked_add(length).filter(|_| length <= LARGEST).ok_or_else(|| {
+                let what = format!("{length} bytes from {offset} on are no part of an object");
+                object_store::Error::NotSupported { source: what.into() }
+            })?;
+            if length == 0 {
+                return Ok(Some(Vec::new()));
+            }
+            match self.shared.store.get_range(&path, offset..end).await {
+                Ok(bytes) => Ok(Some(bytes.into())),
+                Err(object_store::Error::NotFound { .. }) => Ok(None),
+                Err(e) => Err(e),
+            }
         });
         read.map_err(failed(self.place(key)))
     }

@@ -26,6 +26,13 @@ fn laws(objects: &Objects) {
     assert!(!payloads.exists(&key(1)).expect("answers"), "payloads are elsewhere");
     payloads.replace(&key(3), b"damaged").expect("stores");
     payloads.replace(&key(3), b"payload").expect("stores");
+    let part = |key, offset, length| payloads.get_part(&key, offset, length).expect("answers");
+    assert_eq!(part(key(3), 3, 4).as_deref(), Some(&b"load"[..]));
+    assert_eq!([part(key(3), 5, 9).map_or(0, |p| p.len()), part(key(3), 7, 0).map_or(9, |p| p.len())], [2, 0]);
+    assert_eq!(part(key(9), 0, 1), None);
+    for (offset, length) in [(0, 1 << 40), (u64::MAX, 1), (1, u64::MAX)] {
+        payloads.get_part(&key(3), offset, length).expect_err("no part of an object");
+    }
     another.put(&key(3), b"another run's").expect("stores");
     let (found, others) = objects.list().expect("answers");
     assert_eq!(found.iter().map(|o| (o.key, o.bytes)).collect::<Vec<_>>(), [(key(1), 5), (key(2), 0)]);

@@ -15,14 +15,20 @@ use crate::{Cause, Key, ResultsError, TaskFailure, TaskId};
 
 /// Uploads at once: most of the time of each is waiting.
 const UPLOADS: usize = 8;
+/// Bytes after which a pack is stored.
+const PACK: usize = 1 << 20;
 
 /// The data of a job: ids alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct JobData {
     /// What the result is stored under.
     pub(super) key: String,
-    /// Hash of the payload, under which it is stored.
+    /// Hash of the payload.
     pub(super) payload: String,
+    /// Hash of the object that has the payload, under which it is stored; and where it has it.
+    pub(super) pack: String,
+    pub(super) offset: u64,
+    pub(super) length: u64,
     /// Keys of the inputs.
     pub(super) inputs: Vec<String>,
     /// The job may start before its inputs are there.
@@ -30,19 +36,37 @@ pub(super) struct JobData {
     pub(super) shared: bool,
 }
 
+/// Where a payload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Packed {
+    id: TaskId,
+    hash: Key,
+    pack: Key,
+    offset: u64,
+    length: u64,
+}
+
 /// The data of a piece's jobs, after what they need has been stored: the data of a task of the piece, or of a root of a piece
 /// below it, whose data are in the queue already.
 pub(super) struct Prepared {
-    payloads: Vec<(TaskId, Key)>,
+    /// Ascending by task.
+    payloads: Vec<Packed>,
 }
 
 impl Prepared {
     pub(super) fn data(&self, run: &Run<'_>, plan: &Plan, id: TaskId) -> serde_json::Value {
         let task = run.graph.task(id);
-        let place = self.payloads.binary_search_by_key(&id, |(id, _)| *id);
-        let payload = place.map_or(String::new(), |n| self.payloads[n].1.to_string());
-        let inputs = task.deps.iter().map(|d| run.graph.task(*d).key.to_string()).collect();
-        let data = JobData { key: task.key.to_string(), payload, inputs, shared: plan.is_shared(id) };
+        let Ok(place) = self.payloads.binary_search_by_key(&id, |p| p.id) else { return serde_json::Value::Null };
+        let Packed { hash, pack, offset, length, .. } = self.payloads[place];
+        let data = JobData {
+            key: task.key.to_string(),
+            payload: hash.to_string(),
+            pack: pack.to_string(),
+            offset,
+            length,
+            inputs: task.deps.iter().map(|d| run.graph.task(*d).key.to_string()).collect(),
+            shared: plan.is_shared(id),
+        };
         serde_json::to_value(data).unwrap_or_default()
     }
 }
@@ -66,46 +90,80 @@ pub(super) fn prepare_all(
     }
 }
 
-/// Stores the payloads of a piece, and those inputs that no job of the plan makes. Several at a time; memory is that of as
-/// many payloads.
+/// Stores the payloads of a piece, many in one object, and those inputs that no job of the plan makes. Several at a time; memory is that of
+/// as many packs.
 ///
 /// # Errors
 /// The first task whose payload or input can not be stored, and why.
 fn prepare(
     run: &Run<'_>,
     plan: &Plan,
-    places: [&Objects; 2],
+    [objects, payloads]: [&Objects; 2],
     piece: &Piece,
     over: &AtomicBool,
 ) -> Result<Prepared, (TaskId, Cause)> {
     let (next, outcome) = (AtomicUsize::new(0), Mutex::new((Vec::with_capacity(piece.tasks.len()), None)));
+    let note = |result: Result<Vec<Packed>, (TaskId, Cause)>| {
+        let mut outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        match result {
+            Ok(packed) => outcome.0.extend(packed),
+            Err(failure) => {
+                outcome.1.get_or_insert(failure);
+                next.store(piece.tasks.len(), Ordering::Relaxed);
+            }
+        }
+    };
     let work = || {
+        let mut pack = Pack::default();
         while !over.load(Ordering::Relaxed)
             && let Some(id) = piece.tasks.get(next.fetch_add(1, Ordering::Relaxed))
         {
-            let stored = catch_unwind(AssertUnwindSafe(|| store(run, plan, places, *id)));
-            let stored = stored.unwrap_or_else(|panic| Err(Cause::Panic(panic_text(&*panic))));
-            let mut outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner);
-            match stored {
-                Ok(payload) => outcome.0.push((*id, payload)),
-                Err(cause) => {
-                    outcome.1.get_or_insert((*id, cause));
-                    next.store(piece.tasks.len(), Ordering::Relaxed);
-                }
+            let made = catch_unwind(AssertUnwindSafe(|| make(run, plan, objects, *id)));
+            match made.unwrap_or_else(|panic| Err(Cause::Panic(panic_text(&*panic)))) {
+                Ok(payload) => pack.add(*id, &payload),
+                Err(cause) => return note(Err((*id, cause))),
+            }
+            if pack.bytes.len() >= PACK {
+                note(std::mem::take(&mut pack).store(payloads));
             }
         }
+        note(pack.store(payloads));
     };
     thread::scope(|scope| (0..UPLOADS.min(piece.tasks.len())).for_each(|_| drop(scope.spawn(work))));
     let (mut payloads, failure) = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(failure) = failure {
         return Err(failure);
     }
-    payloads.sort_unstable_by_key(|(id, _)| *id);
+    payloads.sort_unstable_by_key(|p| p.id);
     Ok(Prepared { payloads })
 }
 
-/// Stores what a task needs, results and payloads in their places. Gives the payload's hash.
-fn store(run: &Run<'_>, plan: &Plan, [objects, payloads]: [&Objects; 2], id: TaskId) -> Result<Key, Cause> {
+/// Payloads that become one object.
+#[derive(Default)]
+struct Pack {
+    bytes: Vec<u8>,
+    payloads: Vec<(TaskId, Key, u64, u64)>,
+}
+
+impl Pack {
+    fn add(&mut self, id: TaskId, payload: &[u8]) {
+        let hash = Key(*blake3::hash(payload).as_bytes());
+        self.payloads.push((id, hash, self.bytes.len() as u64, payload.len() as u64));
+        self.bytes.extend_from_slice(payload);
+    }
+
+    /// Stores the object and gives where its payloads are.
+    fn store(self, objects: &Objects) -> Result<Vec<Packed>, (TaskId, Cause)> {
+        let Some((first, ..)) = self.payloads.first() else { return Ok(Vec::new()) };
+        let pack = Key(*blake3::hash(&self.bytes).as_bytes());
+        objects.replace(&pack, &self.bytes).map_err(|e| (*first, not_stored(e)))?;
+        let packed = |(id, hash, offset, length)| Packed { id, hash, pack, offset, length };
+        Ok(self.payloads.into_iter().map(packed).collect())
+    }
+}
+
+/// The payload of a task, those of its inputs being stored that no job of the plan makes.
+fn make(run: &Run<'_>, plan: &Plan, objects: &Objects, id: TaskId) -> Result<Vec<u8>, Cause> {
     for input in run.graph.task(id).deps.iter().filter(|d| !plan.contains(**d)) {
         let key = run.graph.task(*input).key;
         if objects.exists(&key).map_err(not_stored)? {
@@ -117,11 +175,7 @@ fn store(run: &Run<'_>, plan: &Plan, [objects, payloads]: [&Objects; 2], id: Tas
         })?;
         objects.put(&key, &bytes).map_err(not_stored)?;
     }
-    let payload =
-        run.runner.payload(id, run.graph.task(id)).map_err(|TaskFailure { error, .. }| Cause::Error(error))?;
-    let hash = Key(*blake3::hash(&payload).as_bytes());
-    payloads.replace(&hash, &payload).map_err(not_stored)?;
-    Ok(hash)
+    run.runner.payload(id, run.graph.task(id)).map_err(|TaskFailure { error, .. }| Cause::Error(error))
 }
 
 /// An error of the object store as that of a store of results.

@@ -321,15 +321,13 @@ fn perform(config: &WorkerConfig, work: &dyn Work, handed: &Handed) -> Result<Ou
     let (run, ..) = parse_job(&handed.name).ok_or_else(|| unreadable("its name is none of a run"))?;
     let data: JobData = serde_json::from_value(handed.data.clone()).map_err(|e| unreadable(&e.to_string()))?;
     let key = |text: &str| Key::parse(text).ok_or_else(|| unreadable("a key is not 64 hexadecimal digits"));
-    let (own, hash) = (key(&data.key)?, key(&data.payload)?);
+    let (own, hash, pack) = (key(&data.key)?, key(&data.payload)?, key(&data.pack)?);
     let inputs = data.inputs.iter().map(|k| key(k)).collect::<Result<Vec<_>, _>>()?;
 
-    let payloads = objects.payloads(run);
     let damaged = |what: String| Failure::Final(format!("{DAMAGED}{what}"));
-    let payload = payloads.get(&hash).map_err(away)?;
-    let payload = payload.ok_or_else(|| damaged(format!("payload {hash} is not in the object store")))?;
+    let payload = objects.payloads(run).get_part(&pack, data.offset, data.length).map_err(away)?;
+    let payload = payload.ok_or_else(|| damaged(format!("payloads {pack} are not in the object store")))?;
     if *blake3::hash(&payload).as_bytes() != hash.0 {
-        payloads.delete(&hash).map_err(away)?;
         return Err(damaged(format!("payload {hash} was not what its hash says")));
     }
     let job = Job { key: own, kind: handed.kind.clone(), payload, inputs };
