@@ -296,7 +296,9 @@ impl Crew<'_> {
             Err(Failure::Final(cause)) => ("failed", Some(cause)),
             Err(Failure::Later(_, cause)) => ("postponed", Some(cause)),
         };
-        span.record("outcome", outcome).record("bytes", end.as_ref().ok().map(|done| done.bytes)).record("cause", cause);
+        span.record("outcome", outcome)
+            .record("bytes", end.as_ref().ok().map(|done| done.bytes))
+            .record("cause", cause);
         let answer = match end.clone() {
             Ok(outcome) => Answer::Done(outcome),
             Err(Failure::Retry(cause)) => Answer::Retry(cause),
