@@ -110,6 +110,10 @@ impl Tree {
                 nodes.made += 1;
                 nodes.running = nodes.running.saturating_sub(1);
             }
+            Event::Postponed { task, .. } => {
+                let nodes = self.kinds.entry(task.kind).or_default();
+                nodes.running = nodes.running.saturating_sub(1);
+            }
             Event::Retrying { task, .. } => {
                 let nodes = self.kinds.entry(task.kind).or_default();
                 nodes.running = nodes.running.saturating_sub(1);
@@ -198,6 +202,7 @@ impl Proofs {
                     counter.step();
                 }
             }
+            Event::Postponed { id, .. } => self.started.borrow_mut().retain(|(n, _)| *n != id.0),
             Event::Retrying { id, cause, attempt, .. } => {
                 self.started.borrow_mut().retain(|(n, _)| *n != id.0);
                 if !self.quiet {
@@ -237,6 +242,8 @@ mod tests {
             Event::Started { id, task: &bucket, attempt: 2 },
             Event::Finished { id, task: &bucket, bytes: 1, done: 2 },
             Event::Started { id, task: &merge, attempt: 1 },
+            Event::Started { id, task: &bucket, attempt: 1 },
+            Event::Postponed { id, task: &bucket },
         ] {
             tree.note(&event);
         }

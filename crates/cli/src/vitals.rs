@@ -77,6 +77,7 @@ impl Vitals {
             WorkerEvent::Stalled { .. } => self.metrics.stalled(1),
             WorkerEvent::Started { kind, .. } => self.metrics.started(kind),
             WorkerEvent::Finished { kind, bytes, elapsed, .. } => self.metrics.done(kind, *elapsed, *bytes),
+            WorkerEvent::Postponed { kind, .. } => self.metrics.dropped(kind),
             WorkerEvent::Failed { kind, retry: true, .. } => self.metrics.retried(kind),
             WorkerEvent::Failed { kind, retry: false, .. } => self.metrics.failed(kind),
             _ => {}

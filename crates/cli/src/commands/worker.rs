@@ -121,6 +121,9 @@ fn note(event: &WorkerEvent<'_>, terminal: Terminal) {
             let next = if *retry { "to be tried again" } else { "for good" };
             eprintln!("{} {} failed {next}: {}", plain(kind), plain(job), plain(cause));
         }
+        WorkerEvent::Postponed { job, kind, cause } => {
+            eprintln!("{} {} is put off: {}", plain(kind), plain(job), plain(cause));
+        }
         WorkerEvent::Stalled { job } => eprintln!("{}: its worker fell silent, another takes it", plain(job)),
         WorkerEvent::Trouble { cause } => eprintln!("the queue does not answer: {}", plain(cause)),
         WorkerEvent::Draining { running } => eprintln!("taking no more jobs, {} to finish", count(*running, "job")),
