@@ -29,7 +29,7 @@ module dfs_accumulator #(
   // A queue was too short, once and for all.
   output logic        overflow
 );
-  localparam logic [2:0] RULER = 0, RULER_STEAL = 1, STREAM_FIRST = 2, DEEPEST = 3;  // 4: shallowest
+  localparam logic [2:0] RULER = 0, RULER_STEAL = 1, STREAM_FIRST = 2, DEEPEST = 3, SHALLOWEST = 4;  // 5: in order
   localparam int AW = $clog2(DEPTH);
 
   logic [63:0]       queue [LEVELS][DEPTH];
@@ -38,6 +38,7 @@ module dfs_accumulator #(
   logic [AW:0]       count [LEVELS];
   logic [31:0]       next  [LEVELS];
   logic [31:0]       slot;
+  logic [4:0]        in_order;
   logic [LEVELS-1:0] ready;
 
   // The policy's choice.
@@ -57,13 +58,13 @@ module dfs_accumulator #(
     shallowest = 0;
     for (int l = LEVELS - 1; l >= 0; l--) if (ready[l]) shallowest = 5'(l);
     owner_valid = owner_valid && ready[owner];
-    pick_valid = policy == RULER ? owner_valid : |ready;
     case (policy)
-      RULER:        pick = owner;
-      RULER_STEAL:  pick = owner_valid ? owner : deepest;
-      STREAM_FIRST: pick = ready[0] ? 0 : deepest;
-      DEEPEST:      pick = deepest;
-      default:      pick = shallowest;
+      RULER:        {pick_valid, pick} = {owner_valid, owner};
+      RULER_STEAL:  {pick_valid, pick} = {|ready, owner_valid ? owner : deepest};
+      STREAM_FIRST: {pick_valid, pick} = {|ready, ready[0] ? 5'd0 : deepest};
+      DEEPEST:      {pick_valid, pick} = {|ready, deepest};
+      SHALLOWEST:   {pick_valid, pick} = {|ready, shallowest};
+      default:      {pick_valid, pick} = {ready[in_order], in_order};
     endcase
   end
 
@@ -99,6 +100,8 @@ module dfs_accumulator #(
     valid_at[0] <= pick_valid;
     level_at[0] <= pick + 1;
     index_at[0] <= next[pick] >> 1;
+    // Strict order goes up after a right node, else back to the stream.
+    if (pick_valid) in_order <= next[pick][1] ? pick + 1 : '0;
     for (int i = 1; i < STAGES; i++) begin
       valid_at[i] <= valid_at[i-1];
       level_at[i] <= level_at[i-1];
@@ -118,6 +121,7 @@ module dfs_accumulator #(
     end
     if (rst) begin
       slot <= 32'(-PHASE);
+      in_order <= 0;
       overflow <= 0;
       for (int i = 0; i < STAGES; i++) valid_at[i] <= 0;
       for (int l = 0; l < LEVELS; l++) begin

