@@ -12,6 +12,7 @@ mod field;
 mod figures;
 mod jobs;
 mod keys;
+mod lab;
 mod memory;
 mod merkle;
 mod mle;
@@ -53,6 +54,8 @@ enum Command {
     Keys(keys::Args),
     /// A Poseidon Merkle tree over the rows of a matrix, all levels, beside Plonky2's.
     MerklePoseidon(merkle::Args),
+    /// Speed of the hardware models, and the time to reproduce all that the papers publish.
+    Lab(lab::Args),
     /// Proofs of our circuits by our prover and by Plonky2's.
     Plonky2Prove(plonky2_prove::Args),
     /// Prove the Poseidon and the Keccak digest of a tree, change a leaf, verify.
@@ -104,6 +107,7 @@ fn main() -> anyhow::Result<()> {
         Command::Cluster(args) => cluster::run(&args),
         Command::Figures(args) => figures::run(&args),
         Command::Keys(args) => keys::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::MerklePoseidon(args) => merkle::run(&args),
         Command::Plonky2Prove(args) => plonky2_prove::run(&args),
         Command::DigestTranslation(args) => digest_translation::run(&args),
