@@ -22,9 +22,10 @@ use toml::{Table, Value};
 
 use crate::LabError;
 use crate::cost::{Breakdown, Costs};
+use crate::data::Check;
 use crate::engine::Activity;
 use crate::error::field;
-use crate::{msm, mtu, poseidon};
+use crate::{data, msm, mtu, poseidon};
 
 /// One of the machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -147,20 +148,31 @@ impl Design {
         };
         Ok(Self { machine, params })
     }
-    /// What tells designs apart: a digest of the machine, all parameters and the version of the models.
-    pub fn id(&self) -> String {
-        let text = format!("{}\n{:?}\n{}", env!("CARGO_PKG_VERSION"), self.machine, self.params);
+    /// What tells results apart: a digest of the machine, all parameters, the costs and the version of the models.
+    pub fn id(&self, costs: &Costs) -> String {
+        let text = format!("{}\n{:?}\n{}\n{}", env!("CARGO_PKG_VERSION"), self.machine, self.params, costs.id());
         sha3_256(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
     /// The first operations of a run: Chrome's trace format, or a value change dump.
     ///
     /// # Errors
-    /// If the machine is neither a hybrid tree unit on an inverted tree nor a Poseidon engine on one board.
+    /// If the machine is a tree unit that is not hybrid, or a Poseidon engine on several boards.
     pub fn trace(&self, events: usize) -> Result<crate::engine::trace::Trace, LabError> {
         match self.machine {
             Machine::Mtu => Ok(mtu::trace(&read(&self.params)?, events)?.1),
             Machine::Poseidon => Ok(poseidon::trace(&read(&self.params)?, events)?.1),
-            Machine::Msm => Err(field("machine", "msm", "mtu or poseidon for a trace")),
+            Machine::Msm => Ok(msm::trace(&read(&self.params)?, events)?.1),
+        }
+    }
+    /// Runs the model on random data, beside the kernels.
+    ///
+    /// # Errors
+    /// If the work is too large to be computed here, or the design is for timing only.
+    pub fn check(&self) -> Result<Check, LabError> {
+        match self.machine {
+            Machine::Mtu => data::mtu(&read(&self.params)?),
+            Machine::Poseidon => data::poseidon(&read(&self.params)?),
+            Machine::Msm => data::msm(&read(&self.params)?),
         }
     }
     /// Runs the model.
@@ -168,7 +180,7 @@ impl Design {
     /// # Errors
     /// If the model refuses, or the cost table lacks an entry.
     pub fn run(&self, costs: &Costs) -> Result<Row, LabError> {
-        let mut row: Row = vec![("id".into(), Cell::Text(self.id()))];
+        let mut row: Row = vec![("id".into(), Cell::Text(self.id(costs)))];
         let machine = format!("{:?}", self.machine).to_lowercase();
         row.push(("machine".into(), Cell::Text(machine)));
         row.extend(self.params.iter().map(|(name, value)| (name.clone(), cell(value))));
@@ -199,6 +211,8 @@ impl Design {
                 number(&mut row, "out_bytes", r.out_bytes as f64);
                 number(&mut row, "hbm_bytes", r.hbm_bytes as f64);
                 number(&mut row, "deepest_queue_digests", r.queues.iter().copied().max().unwrap_or(0) as f64);
+                number(&mut row, "dsp_slices", poseidon::resources::dsps(&p) as f64);
+                spend(&mut row, &poseidon::resources::power(costs, &p)?, r.seconds);
                 activities(&mut row, &r.activities);
             }
             Machine::Msm => {
@@ -215,8 +229,10 @@ impl Design {
                 let mut cost = Breakdown::default();
                 for w in p.windows.iter().take(p.parallel_windows as usize) {
                     let element = msm::cost::element(costs, *w)?;
-                    let points = f64::from(p.parallel_points);
-                    cost.add("PEs", points * element.area_mm2(), points * element.power_w());
+                    for part in element.parts {
+                        let points = f64::from(p.parallel_points);
+                        cost.add(&part.name, points * part.area_mm2, points * part.power_w);
+                    }
                 }
                 spend(&mut row, &cost, r.seconds);
                 number(
@@ -235,9 +251,20 @@ fn number(row: &mut Row, name: &str, value: f64) {
     row.push((name.to_owned(), Cell::Number(value)));
 }
 
+/// Totals, and what they are made of. A machine whose area nobody has published has none.
 fn spend(row: &mut Row, cost: &Breakdown, seconds: f64) {
-    number(row, "area_mm2", cost.area_mm2());
+    if cost.area_mm2() > 0.0 {
+        number(row, "area_mm2", cost.area_mm2());
+    }
     number(row, "power_w", cost.power_w());
+    for part in &cost.parts {
+        let name = part.name.to_lowercase().replace(' ', "_");
+        for (what, value) in [("area_mm2", part.area_mm2), ("power_w", part.power_w)] {
+            if value > 0.0 {
+                number(row, &format!("{name}_{what}"), value);
+            }
+        }
+    }
     number(row, "energy_uj", cost.power_w() * seconds * 1e6);
 }
 
@@ -269,8 +296,12 @@ mod tests {
         let text = "machine = 'mtu'\n[params]\nlog_size = 8\n[axes]\npes = [2, 4]\nbandwidth_gb_s = [64, 128, 256]";
         let designs = File::parse(text).expect("a file").designs().expect("designs");
         assert_eq!(designs.len(), 6);
-        let ids: std::collections::BTreeSet<String> = designs.iter().map(Design::id).collect();
-        assert_eq!(ids.len(), 6);
+        let mut costs = Costs::published();
+        let mut ids: std::collections::BTreeSet<String> = designs.iter().map(|d| d.id(&costs)).collect();
+        let dearer = "version = 1\nentries.\"mtu.sha3.area\" = { value = 9, unit = 'mm2', node = 'n', source = 's' }";
+        costs.overlay(Costs::parse(dearer).expect("a table"));
+        ids.extend(designs.iter().map(|d| d.id(&costs)));
+        assert_eq!(ids.len(), 12);
         // Defaults that are written out make the same design.
         let same = "machine = 'mtu'\n[params]\nlog_size = 8\npes = 2\nbandwidth_gb_s = 64\nfrequency_mhz = 1000";
         assert_eq!(File::parse(same).expect("a file").designs().expect("designs")[0], designs[0]);

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use evergrove_primitives::hash::keccak::sha3_256;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
@@ -74,6 +75,11 @@ impl Costs {
     pub fn get(&self, name: &'static str) -> Result<f64, LabError> {
         self.entry(name).map(|e| e.value)
     }
+    /// What tells tables apart: a digest of all entries.
+    pub fn id(&self) -> String {
+        let text = self.entries.iter().map(|(name, e)| format!("{name} {e:?}\n"));
+        sha3_256(text.collect::<String>().as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
     /// All entries by name.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
         self.entries.iter().map(|(name, entry)| (name.as_str(), entry))
@@ -99,9 +105,12 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    /// Adds a part.
+    /// Adds a part, or to the part of this name.
     pub fn add(&mut self, name: &str, area_mm2: f64, power_w: f64) {
-        self.parts.push(Part { name: name.to_owned(), area_mm2, power_w });
+        match self.parts.iter_mut().find(|p| p.name == name) {
+            Some(part) => (part.area_mm2, part.power_w) = (part.area_mm2 + area_mm2, part.power_w + power_w),
+            None => self.parts.push(Part { name: name.to_owned(), area_mm2, power_w }),
+        }
     }
     /// mm2.
     pub fn area_mm2(&self) -> f64 {
@@ -125,7 +134,9 @@ mod tests {
         assert!(Costs::parse("version = 2\n[entries]").is_err());
         assert!(Costs::parse("version = 1\nentries.a = { value = nan, unit = '1', node = '', source = 's' }").is_err());
         let other = "version = 1\nentries.\"hbm2.phy.area\" = { value = 1, unit = 'mm2', node = 'n', source = 's' }";
+        let before = costs.id();
         costs.overlay(Costs::parse(other).expect("a table"));
+        assert_ne!(costs.id(), before);
         assert_eq!(costs.get("hbm2.phy.area"), Ok(1.0));
     }
 }

@@ -18,6 +18,7 @@ pub mod accumulator;
 pub mod config;
 pub mod cost;
 pub mod cpu;
+pub mod data;
 pub mod engine;
 mod error;
 pub mod expander;

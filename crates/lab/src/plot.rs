@@ -14,12 +14,16 @@ use plotters::prelude::*;
 use plotters::style::register_font;
 use plotters_backend::{DrawingBackend, DrawingErrorKind};
 
-/// Width and height in pixels.
-const SIZE: (u32, u32) = (960, 540);
+use crate::results::quote;
+
+/// Width and height in pixels of the SVG.
+const SIZE: (u32, u32) = (1120, 630);
+/// How many pixels of the PNG one of the SVG is: full HD and more, for a screen.
+const PNG_SCALE: u32 = 2;
 /// Pixels to the right of the plot that hold the legend.
-const LEGEND: u32 = 270;
+const LEGEND: u32 = 330;
 /// Radius of a marker in pixels.
-const RADIUS: i32 = 5;
+const RADIUS: i32 = 6;
 /// Colours of the series in turn: Okabe and Ito's, which colour-blind readers tell apart.
 const PALETTE: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
@@ -109,7 +113,7 @@ pub struct Point {
 }
 
 /// Points of one name and colour.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// In the legend.
     pub name: String,
@@ -129,7 +133,7 @@ pub enum Scale {
 }
 
 /// An axis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// Beside the axis, with the unit.
     pub label: String,
@@ -140,7 +144,7 @@ pub struct Axis {
 }
 
 /// A figure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Above the plot.
     pub title: String,
@@ -163,17 +167,16 @@ impl Figure {
         let axes = [self.coordinate(&self.x, |p| p.x)?, self.coordinate(&self.y, |p| p.y)?];
         fs::create_dir_all(dir).map_err(|e| PlotError::file(dir, e))?;
         register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).map_err(|_| PlotError::Font)?;
-        self.draw(SVGBackend::new(&svg, SIZE).into_drawing_area(), &axes).map_err(|e| PlotError::file(&svg, e))?;
-        self.draw(BitMapBackend::new(&png, SIZE).into_drawing_area(), &axes).map_err(|e| PlotError::file(&png, e))?;
+        self.draw(SVGBackend::new(&svg, SIZE).into_drawing_area(), 1, &axes).map_err(|e| PlotError::file(&svg, e))?;
+        let size = (PNG_SCALE * SIZE.0, PNG_SCALE * SIZE.1);
+        let bitmap = BitMapBackend::new(&png, size).into_drawing_area();
+        self.draw(bitmap, PNG_SCALE, &axes).map_err(|e| PlotError::file(&png, e))?;
         fs::write(&csv, self.csv()).map_err(|e| PlotError::file(&csv, e))?;
         Ok([svg, png, csv])
     }
 
     /// One line a point, after a line of column names.
     fn csv(&self) -> String {
-        let quote = |text: &str| {
-            if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
-        };
         let mut out = format!("series,{},{},origin\n", self.x.column, self.y.column);
         for series in &self.series {
             for Point { x, y, origin } in &series.points {
@@ -202,40 +205,54 @@ impl Figure {
         Ok(Coordinate::around(axis.scale, &values))
     }
 
-    fn draw<B: DrawingBackend>(&self, root: DrawingArea<B, Shift>, axes: &[Coordinate; 2]) -> Result<(), Drawing<B>>
+    /// Draws everything `scale` times as large.
+    fn draw<B: DrawingBackend>(
+        &self,
+        root: DrawingArea<B, Shift>,
+        scale: u32,
+        axes: &[Coordinate; 2],
+    ) -> Result<(), Drawing<B>>
     where
         B::ErrorType: 'static,
     {
         root.fill(&WHITE)?;
-        let (plot, legend) = root.split_horizontally(SIZE.0 - LEGEND);
+        let (plot, legend) = root.split_horizontally(scale * (SIZE.0 - LEGEND));
+        let grid = BLACK.mix(0.15).stroke_width(scale);
         let mut chart = ChartBuilder::on(&plot)
-            .caption(&self.title, ("sans-serif", 18))
-            .margin(12)
-            .x_label_area_size(42)
-            .y_label_area_size(64)
+            .caption(&self.title, ("sans-serif", 21 * scale))
+            .margin(14 * scale)
+            .x_label_area_size(52 * scale)
+            .y_label_area_size(76 * scale)
             .build_cartesian_2d(axes[0].clone(), axes[1].clone())?;
         chart
             .configure_mesh()
             .x_desc(&self.x.label)
             .y_desc(&self.y.label)
-            .label_style(("sans-serif", 13))
+            .axis_desc_style(("sans-serif", 18 * scale))
+            .label_style(("sans-serif", 15 * scale))
+            .axis_style(BLACK.stroke_width(scale))
+            .bold_line_style(grid)
             .light_line_style(TRANSPARENT)
+            .set_all_tick_mark_size(5 * scale)
             .draw()?;
         for (k, series) in self.series.iter().enumerate() {
             let color = PALETTE[k % PALETTE.len()];
             // A line through published points would claim values between them.
             let line = series.points.iter().filter(|p| p.origin != Origin::Published).map(|p| (p.x, p.y));
-            chart.draw_series(LineSeries::new(line, color.mix(0.55)))?;
+            chart.draw_series(LineSeries::new(line, color.mix(0.7).stroke_width(2 * scale)))?;
+        }
+        for (k, series) in self.series.iter().enumerate() {
+            let color = PALETTE[k % PALETTE.len()];
             for p in &series.points {
-                chart.draw_series([Marker { at: (p.x, p.y), origin: p.origin, color }])?;
+                chart.draw_series([Marker { at: (p.x, p.y), origin: p.origin, color, scale }])?;
             }
         }
-        self.draw_legend(&legend)?;
+        self.draw_legend(&legend, scale)?;
         root.present()?;
         Ok(())
     }
 
-    fn draw_legend<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), Drawing<B>>
+    fn draw_legend<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>, scale: u32) -> Result<(), Drawing<B>>
     where
         B::ErrorType: 'static,
     {
@@ -248,18 +265,12 @@ impl Figure {
         origins.sort_unstable();
         origins.dedup();
         let kinds = origins.into_iter().map(|o| (o.to_string(), o, BLACK));
-        let mut y = 52;
-        let mut entry = |text: String, origin, color| -> Result<(), Drawing<B>> {
-            area.draw(&Marker { at: (12, y), origin, color })?;
-            area.draw(&Text::new(text, (26, y - 4), ("sans-serif", 13)))?;
-            y += 22;
-            Ok(())
-        };
-        for (text, origin, color) in named {
-            entry(text, origin, color)?;
-        }
-        for (text, origin, color) in kinds {
-            entry(text, origin, color)?;
+        let unit = scale as i32;
+        let mut y = 60 * unit;
+        for (text, origin, color) in named.chain(kinds) {
+            area.draw(&Marker { at: (14 * unit, y), origin, color, scale })?;
+            area.draw(&Text::new(text, (30 * unit, y - 7 * unit), ("sans-serif", 15 * scale)))?;
+            y += 26 * unit;
         }
         Ok(())
     }
@@ -270,6 +281,7 @@ struct Marker<C> {
     at: C,
     origin: Origin,
     color: RGBColor,
+    scale: u32,
 }
 
 impl<'a, C> PointCollection<'a, C> for &'a Marker<C> {
@@ -288,29 +300,34 @@ impl<C, B: DrawingBackend> Drawable<B> for Marker<C> {
         backend: &mut B,
         _: (u32, u32),
     ) -> Result<(), DrawingErrorKind<B::ErrorType>> {
-        let style = ShapeStyle { color: self.color.to_rgba(), filled: true, stroke_width: 1 };
+        let width = if self.origin == Origin::Published { 3 } else { 1 };
+        let style = ShapeStyle { color: self.color.to_rgba(), filled: true, stroke_width: width * self.scale };
+        let (unit, radius) = (self.scale as i32, RADIUS * self.scale as i32);
         for (x, y) in at {
             // Ends of a line through the centre, or beside it, in the circle: all turned by 45 degrees.
             let mut line = |from: (i32, i32), to: (i32, i32)| {
                 backend.draw_line((x + from.0, y + from.1), (x + to.0, y + to.1), &style)
             };
             match self.origin {
-                Origin::Measured | Origin::Modelled => backend.draw_circle((x, y), RADIUS as u32, &style, true)?,
+                Origin::Measured | Origin::Modelled => backend.draw_circle((x, y), radius as u32, &style, true)?,
                 Origin::Extrapolated => {
-                    line((-3, 3), (3, -3))?;
-                    line((-4, 0), (0, -4))?;
-                    line((0, 4), (4, 0))?;
-                    backend.draw_circle((x, y), RADIUS as u32, &style, false)?;
+                    line((-4 * unit, 4 * unit), (4 * unit, -4 * unit))?;
+                    line((-5 * unit, 0), (0, -5 * unit))?;
+                    line((0, 5 * unit), (5 * unit, 0))?;
+                    backend.draw_circle((x, y), radius as u32, &style, false)?;
                 }
                 Origin::Published => {
-                    line((-RADIUS, -RADIUS), (RADIUS, RADIUS))?;
-                    line((-RADIUS, RADIUS), (RADIUS, -RADIUS))?;
+                    line((-radius, -radius), (radius, radius))?;
+                    line((-radius, radius), (radius, -radius))?;
                 }
             }
         }
         Ok(())
     }
 }
+
+/// log2 of values that people read without a power: an axis that stays below has plain numbers.
+const PLAIN: f64 = 11.0;
 
 /// One axis, from values to pixels.
 #[derive(Clone, Debug)]
@@ -397,6 +414,7 @@ impl ValueFormatter<f64> for Coordinate {
     fn format_ext(&self, value: &f64) -> String {
         match self.scale {
             Scale::Linear => format!("{:.10}", value).trim_end_matches('0').trim_end_matches('.').to_owned(),
+            Scale::Log2 if self.range.end < PLAIN => format!("{}", value.round()),
             Scale::Log2 => format!("2^{}", value.log2().round()),
             Scale::Log10 if (0.001..100_000.0).contains(value) => {
                 format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -66,7 +66,7 @@ pub fn sweep(
     let rows: Result<Vec<Row>, ResultsError> = designs
         .par_iter()
         .map(|design| {
-            let path = runs.join(format!("{}.json", design.id()));
+            let path = runs.join(format!("{}.json", design.id(costs)));
             let row = match fs::read_to_string(&path) {
                 Ok(text) => {
                     load(&text).map_err(|source| ResultsError::Run { path: path.display().to_string(), source })?
@@ -90,7 +90,7 @@ pub fn sweep(
     parquet(&dir.join("results.parquet"), &rows)?;
     let manifest = json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "runs": designs.iter().map(Design::id).collect::<Vec<_>>(),
+        "runs": designs.iter().map(|design| design.id(costs)).collect::<Vec<_>>(),
         "costs": costs,
     });
     fs::write(dir.join("manifest.json"), format!("{manifest:#}\n"))?;
@@ -125,12 +125,14 @@ fn get<'a>(row: &'a Row, name: &str) -> Option<&'a Cell> {
     row.iter().find(|(n, _)| n == name).map(|(_, cell)| cell)
 }
 
+/// A cell of a CSV file, between quotes where it needs them.
+pub fn quote(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
 /// A line of names and a line for each row.
 pub fn csv(rows: &[Row]) -> String {
     let names = columns(rows);
-    let quote = |text: &str| {
-        if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
-    };
     let mut out = names.join(",");
     for row in rows {
         let cells: Vec<String> = names
@@ -189,6 +191,55 @@ pub fn parquet(path: &Path, rows: &[Row]) -> Result<(), ResultsError> {
     group.close()?;
     writer.close()?;
     Ok(())
+}
+
+/// Ends of column names that are units, and how an axis writes them; longer ends first.
+const UNITS: [(&str, &str); 16] = [
+    ("_mhash_s", "Mhash/s"),
+    ("_gbit_s", "Gbit/s"),
+    ("_gb_s", "GB/s"),
+    ("_mm2", "mm²"),
+    ("_mhz", "MHz"),
+    ("_us", "µs"),
+    ("_ms", "ms"),
+    ("_uj", "µJ"),
+    ("_usd", "USD"),
+    ("_w", "W"),
+    ("_s", "s"),
+    ("_bytes", "bytes"),
+    ("_cycles", "cycles"),
+    ("_nodes", "nodes"),
+    ("_digests", "digests"),
+    ("_slices", "slices"),
+];
+
+/// What a column is, and its unit; "" without one.
+fn named(column: &str) -> (String, &'static str) {
+    let found = UNITS.into_iter().find_map(|(end, unit)| Some((column.strip_suffix(end)?, unit)));
+    let (stem, unit) = found.unwrap_or((column, ""));
+    let upper = ["pes", "lhe", "bhe", "hbm", "dsp", "lde", "sram", "padd"];
+    let word = |word: &str| match word {
+        "pes" => "PEs".to_owned(),
+        "log" => "log2".to_owned(),
+        "sboxes" => "S-boxes".to_owned(),
+        word if upper.contains(&word) => word.to_uppercase(),
+        word => word.to_owned(),
+    };
+    (stem.split('_').map(word).collect::<Vec<_>>().join(" "), unit)
+}
+
+/// A column's name for an axis: "time (µs)" for `time_us`.
+pub fn label(column: &str) -> String {
+    match named(column) {
+        (name, "") => name,
+        (name, unit) => format!("{name} ({unit})"),
+    }
+}
+
+/// A column's value for a legend: "bandwidth 64 GB/s" for 64 in `bandwidth_gb_s`.
+pub fn setting(column: &str, value: &str) -> String {
+    let (name, unit) = named(column);
+    format!("{name} {value} {unit}").trim_end().to_owned()
 }
 
 /// The numbers of a column.
@@ -279,7 +330,7 @@ mod tests {
         let rows = sweep(&designs, &costs, dir.path(), &|_| {}).expect("a sweep");
         // What is kept is what comes back, and it is not run again.
         let four = numbers(&rows, "pes").expect("numbers").iter().position(|p| *p == 4.0).expect("a run of 4 PEs");
-        let one = dir.path().join("runs").join(format!("{}.json", designs[four].id()));
+        let one = dir.path().join("runs").join(format!("{}.json", designs[four].id(&costs)));
         let kept = fs::read_to_string(&one).expect("kept");
         let edited = kept.replace("\"pes\",4.0", "\"pes\",5.0");
         assert_ne!(edited, kept);
@@ -295,6 +346,22 @@ mod tests {
         assert_eq!(reader.metadata().file_metadata().num_rows(), 6);
         fs::write(&one, "{").expect("written");
         assert!(matches!(sweep(&designs, &costs, dir.path(), &|_| {}), Err(ResultsError::Run { .. })));
+    }
+
+    #[test]
+    fn columns_have_names_for_people() {
+        for (column, expected) in [
+            ("area_mm2", "area (mm²)"),
+            ("hash_rate_mhash_s", "hash rate (Mhash/s)"),
+            ("bhe_sboxes", "BHE S-boxes"),
+            ("log_rows", "log2 rows"),
+            ("lhe_busy_cycles", "LHE busy (cycles)"),
+            ("pes", "PEs"),
+        ] {
+            assert_eq!(label(column), expected);
+        }
+        assert_eq!(setting("bandwidth_gb_s", "64"), "bandwidth 64 GB/s");
+        assert_eq!(setting("traversal", "bfs"), "traversal bfs");
     }
 
     #[test]

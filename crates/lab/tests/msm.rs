@@ -3,11 +3,11 @@
 use ark_bls12_377::{Fr, G1Projective};
 use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, BigInteger, PrimeField, UniformRand, Zero};
-use evergrove_kernels::msm::{CheckedPoints, msm as kernel};
+use evergrove_kernels::msm::{CheckedPoints, msm as kernel, msm_with};
 use evergrove_lab::LabError;
 use evergrove_lab::cost::Costs;
 use evergrove_lab::engine::{MemoryKind, Stall};
-use evergrove_lab::msm::{self, Aggregation, Group, Hazards, Params, cost, formula};
+use evergrove_lab::msm::{self, Aggregation, Group, Hazards, Params, Timing, cost, formula};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rand::SeedableRng;
@@ -61,8 +61,13 @@ fn sums_are_those_of_the_curve() {
         assert!(scalars.iter().all(|s| s.into_bigint().num_bits() <= params.scalar_bits));
         let affine = G1Projective::normalize_batch(&points);
         let expected = kernel(CheckedPoints::trusted(&affine), &scalars).expect("as many scalars as points");
+        let planned =
+            msm_with(&params.plan(), CheckedPoints::trusted(&affine), &scalars).expect("windows for all bits");
+        assert_eq!(planned, expected, "the same windows on this CPU: {params:?}");
         let outcome = msm::run_on(&params, &Curve, &words, &points).expect("a valid multiplier");
         assert_eq!(outcome.sum, expected, "{params:?}");
+        let timing = msm::run_on(&params, &Timing, &words, &vec![(); n]).expect("a valid multiplier");
+        assert_eq!(timing.report, outcome.report, "timing alone: {params:?}");
         let stream = outcome.report.stream_activity;
         assert_eq!(stream.busy, outcome.report.stream);
         assert_eq!(stream.total(), outcome.report.classification, "the cycles of the stream add up");
@@ -82,16 +87,62 @@ proptest! {
         mixed_padd in any::<bool>(),
         memory in prop::sample::select(MemoryKind::ALL.to_vec()),
         scalar_link_gb_s in prop::sample::select(vec![0_u64, 8, 63]),
+        link_gb_s in prop::sample::select(vec![0_u64, 16, 48]),
     ) {
         let aggregation = if segmented { Aggregation::Segmented } else { Aggregation::Serial };
         let params = Params {
             log_points, parallel_windows: width, parallel_points: points, bandwidth_gb_s, aggregation, mixed_padd, memory,
-            memory_modules: 4, scalar_link_gb_s,
+            memory_modules: 4, scalar_link_gb_s, link_gb_s,
             ..Params::default()
         };
         let report = msm::run(&params).expect("a valid multiplier");
         let (found, expected) = (report.cycles as f64, formula::cycles(&params));
         prop_assert!((found / expected - 1.0).abs() < 0.01, "{params:?}: {found} against {expected}");
+    }
+}
+
+#[test]
+fn the_machine_makes_the_additions_of_the_kernels_plan() {
+    for windows in [[vec![12; 6], vec![13; 14]].concat(), vec![8; 32], vec![16; 16]] {
+        let base = Params { windows, log_points: 14, parallel_windows: 4, chiplets: 1, ..Params::default() };
+        let params = Params { aggregation: Aggregation::Serial, ..base };
+        let found = msm::run(&params).expect("a valid multiplier").additions as f64;
+        // The kernels put the first point into a bucket without an addition, and skip empty ones; hardware does neither.
+        let plan = params.plan();
+        let buckets = |w: &u32| 2_f64.powi(*w as i32 - 1);
+        let filled = |w: &u32| buckets(w) * (1.0 - (-(params.points() as f64) / buckets(w)).exp());
+        let first: f64 = params.windows.iter().map(filled).sum();
+        let weighted: f64 = params.windows.iter().map(|w| 2.0 * (buckets(w) - 1.0)).sum();
+        let expected = plan.expected(95);
+        let all = expected.additions + first + weighted + expected.doublings + params.windows.len() as f64 - 1.0;
+        assert!((found / all - 1.0).abs() < 0.002, "{:?}: {found} against {all}", params.windows);
+        assert!((expected.aggregation / (2.0 * first) - 1.0).abs() < 0.01);
+    }
+}
+
+#[test]
+fn a_trace_has_every_addition_in_a_cycle_of_its_own() {
+    let base = Params { windows: vec![4; 4], scalar_bits: 15, log_points: 6, chiplets: 1, ..Params::default() };
+    for aggregation in [Aggregation::Segmented, Aggregation::Overlapped] {
+        let params = Params { aggregation, parallel_windows: 2, parallel_points: 2, segments: 4, ..base.clone() };
+        let (report, trace) = msm::trace(&params, usize::MAX).expect("a valid multiplier");
+        assert_eq!(report, msm::run(&params).expect("a valid multiplier"));
+        let mut busy: std::collections::BTreeMap<usize, u64> = std::collections::BTreeMap::new();
+        let mut events: Vec<_> = trace.events().iter().collect();
+        events.sort_by_key(|e| e.start);
+        for event in &events {
+            let free = busy.entry(event.track).or_default();
+            assert!(event.start >= *free, "{aggregation:?}: {event:?} while another is under way");
+            *free = event.start + event.cycles;
+            assert!(*free <= report.cycles, "{event:?}");
+        }
+        // Points in both groups and passes, and as many additions as digits that are not 0.
+        let count = |name: &str| events.iter().filter(|e| e.name.starts_with(name)).count() as u64;
+        assert_eq!(count("point "), 2 * params.points());
+        let (classified, overlapped) = (count("window "), count("buckets of the pass before"));
+        assert!(classified > 4 * params.points() * 9 / 10 && classified <= 4 * params.points(), "{classified}");
+        assert_eq!(overlapped > 0, aggregation == Aggregation::Overlapped);
+        assert!(trace.chrome()["traceEvents"].as_array().is_some_and(|all| all.len() == events.len() + 6));
     }
 }
 
@@ -151,6 +202,20 @@ fn sixteen_banks_take_turns_and_linear_scalars_bound_them() {
     assert!(slow.cycles > beside.cycles && slow.stream_activity.stalled(Stall::Input) > slow.stream * 14);
     let few = Params { memory: MemoryKind::Ddr4, ..base };
     assert!(msm::run(&few).is_err_and(|e| e.to_string().contains("memory_modules")));
+}
+
+#[test]
+fn a_slow_link_between_chiplets_bounds_the_stream() {
+    let base = Params { log_points: 13, ..Params::default() };
+    let run = |p: &Params| msm::run(p).expect("a valid multiplier");
+    // A point of 95 bytes a cycle needs 95 GB/s; at 32 GB/s it takes three cycles.
+    let slow = run(&Params { link_gb_s: 32, ..base.clone() });
+    let share = slow.stream_activity.stalled(Stall::Output) as f64 / slow.stream as f64;
+    assert!((share - (95.0 / 32.0 - 1.0)).abs() < 0.01, "{share}");
+    let fast = run(&base);
+    assert_eq!(run(&Params { link_gb_s: 100, ..base.clone() }), fast);
+    // One chiplet has none.
+    assert_eq!(run(&Params { link_gb_s: 1, chiplets: 1, link_latency: 0, ..base }).stream, fast.stream);
 }
 
 #[test]

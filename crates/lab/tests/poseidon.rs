@@ -94,14 +94,33 @@ fn wider_trees_inputs_and_boards_have_the_caps_of_the_kernels() {
         assert_eq!(poseidon::run(&params), Ok(outcome.report));
     }
     let words = words(64 * 9, 3);
-    let shape = Shape::new(64, 9, 0).expect("a shape");
-    let root = cap_vec(Poseidon, &shape, &words).expect("a tree");
-    for (leaf_boards, branch_boards) in [(2, 1), (2, 2), (4, 2), (8, 4)] {
-        let params =
-            Params { log_rows: 6, columns: 9, leaf_boards, branch_boards, network_latency: 70, ..Params::default() };
+    for (leaf_boards, branch_boards, arity, height, trees) in [
+        (2, 1, Arity::Two, 0, 1),
+        (2, 2, Arity::Two, 0, 1),
+        (8, 4, Arity::Two, 0, 3),
+        (4, 4, Arity::Two, 1, 2),
+        (4, 2, Arity::Two, 3, 1),
+        (4, 4, Arity::Four, 0, 1),
+        (8, 2, Arity::Four, 1, 2),
+        (8, 8, Arity::Eight, 0, 2),
+    ] {
+        let cap_height = height * arity.get().ilog2();
+        let params = Params {
+            log_rows: 6,
+            columns: 9,
+            leaf_boards,
+            branch_boards,
+            arity: arity.get() as u32,
+            cap_height,
+            trees,
+            network_latency: 70,
+            ..Params::default()
+        };
+        let shape = Shape::complete(64, 9, arity, height).expect("a shape");
+        let cap = cap_vec(Poseidon, &shape, &words).expect("a tree");
         let mut matrix = Matrix::new(&words, 9, Convention::Plonky2);
         let outcome = poseidon::run_on(&params, &mut matrix).expect("valid boards");
-        assert_eq!(outcome.cap, root, "{leaf_boards} and {branch_boards} boards");
+        assert_eq!(outcome.cap, cap.repeat(trees as usize), "{params:?}");
         assert_eq!(outcome.report.hashes, formula::hashes(&params));
         assert_eq!(poseidon::run(&params), Ok(outcome.report));
     }
@@ -183,7 +202,11 @@ proptest! {
         bhe in prop::sample::select(vec![118_u32, 59, 30]),
     ) {
         let extends = log_blowup > 0;
-        let (leaf_boards, branch_boards) = if extends || arity > 2 { (1, 1) } else { boards };
+        let (leaf_boards, branch_boards) = match arity {
+            _ if extends => (1, 1),
+            2 => boards,
+            arity => if boards.1 > 1 { (arity, arity) } else { boards },
+        };
         // A tree is of powers of its arity.
         let log_rows = if arity == 2 { log_rows } else { 12 };
         let params = Params {
@@ -294,7 +317,9 @@ fn configurations_that_no_engine_has_are_refused_by_name() {
     assert_eq!(name(Params { front_tree: true, lhe_cores: 4, arity: 4, ..base.clone() }), "front_tree");
     assert_eq!(name(Params { leaf_boards: 3, ..base.clone() }), "leaf_boards");
     assert_eq!(name(Params { branch_boards: 2, ..base.clone() }), "branch_boards");
-    assert_eq!(name(Params { leaf_boards: 2, branch_boards: 2, cap_height: 1, ..base.clone() }), "branch_boards");
+    assert_eq!(name(Params { leaf_boards: 2, branch_boards: 2, arity: 4, ..base.clone() }), "branch_boards");
+    let front = Params { front_tree: true, leaf_boards: 4, branch_boards: 4, lhe_cores: 4, ..base.clone() };
+    assert_eq!(name(Params { log_rows: 3, ..front }), "lhe_cores");
     assert_eq!(name(Params { log_blowup: 1, ..base.clone() }), "by_columns");
     assert_eq!(name(Params { log_blowup: 22, by_columns: true, ..base.clone() }), "log_blowup");
     assert_eq!(name(Params { log_blowup: 1, by_columns: true, leaf_boards: 2, ..base.clone() }), "leaf_boards");

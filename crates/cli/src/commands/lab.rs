@@ -1,6 +1,5 @@
 //! `evergrove lab`: the hardware models.
 
-mod cpu;
 mod design;
 mod figure;
 mod reproduce;

@@ -13,6 +13,10 @@ fn tables_are_reproduced_with_a_verdict() {
     assert_eq!((&line["ours"], &line["verdict"]), (&Value::from(84.0), &Value::from("equal")));
     let text = world.run(&["lab", "reproduce", "msm-table1"]);
     assert!(text.out.contains("PEs, 13 bits") && text.out.contains("  * "), "{}", text.out);
+    world.json(&["lab", "reproduce", "msm-fig3", "--out", "figures"]);
+    assert!(world.text("figures/msm-fig3.lines.csv").starts_with("quantity,unit,published,ours,deviation,verdict\n"));
+    assert!(world.text("figures/msm-fig3-area.svg").contains("Table I"));
+    assert!(world.text("figures/msm-fig3-area.csv").contains(",published\n"));
     let wrong = world.run(&["lab", "reproduce", "mtu-table9"]);
     assert!(wrong.code == 2 && wrong.err.contains("mtu-table2"), "{}", wrong.err);
 }
@@ -23,6 +27,9 @@ fn a_sweep_is_run_kept_and_drawn() {
     world.write("one.toml", "machine = 'mtu'\n[params]\nlog_size = 9\npes = 4\n");
     assert_eq!(world.json(&["lab", "run", "one.toml", "--trace", "t.vcd"])["pes"], 4.0);
     assert!(world.text("t.vcd").contains("accumulator_busy"));
+    let row = world.json(&["lab", "run", "one.toml", "--data"]);
+    assert_eq!((&row["data_results_equal_to_kernels"], &row["data_cycles"]), (&Value::from(511.0), &row["cycles"]));
+    assert!(row["sha3_area_mm2"].as_f64().unwrap() < row["area_mm2"].as_f64().unwrap());
     world.write(
         "many.toml",
         "machine = 'mtu'\n[params]\nlog_size = 9\n[axes]\npes = [2, 4, 8]\nbandwidth_gb_s = [64, 512]\n",
@@ -35,7 +42,15 @@ fn a_sweep_is_run_kept_and_drawn() {
     let front = world.run(&["lab", "pareto", "out/results.csv"]);
     assert!(front.code == 0 && front.out.lines().count() >= 2, "{}", front.out);
     world.json(&["lab", "plot", "out/results.csv", "--series", "bandwidth_gb_s", "--out", "out"]);
-    assert!(world.text("out/plot.svg").contains("bandwidth_gb_s = 512"));
+    assert!(world.text("out/plot.svg").contains("bandwidth 512 GB/s"));
+    assert!(world.text("out/plot.svg").contains("time (µs)"));
+    world.write("published.csv", "series,pes,time_us\nthe paper,4,0.5\n");
+    let by_pes = ["lab", "plot", "out/results.csv", "--x", "pes", "--where", "bandwidth_gb_s=64", "--out", "out"];
+    world.json(&[&by_pes[..], &["--series", "workload,traversal", "--published", "published.csv"]].concat());
+    let svg = world.text("out/plot.svg");
+    assert!(svg.contains("workload mle-evaluation, traversal hybrid") && svg.contains("published: the paper"), "{svg}");
+    let none = world.run(&["lab", "pareto", "out/results.csv", "--where", "pes=3"]);
+    assert!(none.code == 2 && none.err.contains("--where"), "{}", none.err);
     let column = world.run(&["lab", "plot", "out/results.csv", "--x", "nothing", "--out", "out"]);
     assert!(column.code == 2 && column.err.contains("area_mm2"), "{}", column.err);
     world.write("bad.toml", "machine = 'mtu'\n[params]\npes = 0\n");

@@ -8,16 +8,21 @@ pub(super) fn bits(scalar: &Scalar) -> u32 {
     (0..4).rev().find(|i| scalar[*i] != 0).map_or(0, |i| 64 * i as u32 + 64 - scalar[i].leading_zeros())
 }
 
-/// 2^`log` scalars of so many random bits, always the same.
-pub(super) fn random(log: u32, bits: u32) -> Vec<Scalar> {
+/// Random words, always the same (SplitMix64).
+pub(crate) fn random_words() -> impl FnMut() -> u64 {
     let mut state = 0x5EED_u64;
-    let mut next = || {
+    move || {
         state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut x = state;
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         x ^ (x >> 31)
-    };
+    }
+}
+
+/// 2^`log` scalars of so many random bits, always the same.
+pub(super) fn random(log: u32, bits: u32) -> Vec<Scalar> {
+    let mut next = random_words();
     let mask = |word: u32| match bits.saturating_sub(64 * word) {
         0 => 0,
         n @ 1..=63 => (1 << n) - 1,

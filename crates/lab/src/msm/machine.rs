@@ -8,8 +8,8 @@ use super::aggregation::Graph;
 use super::digits::{Scalar, recode};
 use super::group::Group;
 use super::params::{Aggregation, Hazards, Params};
-use crate::LabError;
 use crate::engine::dram::Timing;
+use crate::engine::trace::Trace;
 use crate::engine::{Activity, Memory, Pipeline, Stall, Stream, TokenBucket};
 
 /// What a run has measured.
@@ -51,6 +51,8 @@ pub struct Outcome<P> {
 /// A PE during a pass.
 struct Element<P> {
     window: usize,
+    /// Its row of a trace.
+    track: usize,
     buckets: Vec<P>,
     busy: Vec<bool>,
     adder: Pipeline<(u32, P)>,
@@ -71,10 +73,11 @@ enum Fate {
 }
 
 impl<P: Clone> Element<P> {
-    fn new(window: usize, bits: u32, identity: &P, latency: u64) -> Self {
+    fn new(window: usize, track: usize, bits: u32, identity: &P, latency: u64) -> Self {
         let buckets = 1_usize << (bits - 1);
         Self {
             window,
+            track,
             buckets: vec![identity.clone(); buckets],
             busy: vec![false; buckets],
             adder: Pipeline::new(latency, 1),
@@ -106,26 +109,30 @@ impl<P: Clone> Element<P> {
     }
 }
 
-/// What brings a stream its points and scalars.
+/// What brings a stream its points and scalars, and takes points to the next chiplet.
 struct Supply {
     points: Option<(Memory, u64)>,
     scalars: Option<(TokenBucket, u64)>,
+    hop: Option<(TokenBucket, u64)>,
 }
 
 impl Supply {
     fn new(p: &Params) -> Self {
         let (load, streams) = (p.load_bytes(), p.streams());
         let frequency = p.frequency_mhz * 1_000_000 * streams;
-        let bucket = |gigabytes: u64, bytes| TokenBucket::new(gigabytes * 1_000_000_000, 1.0, frequency, 4 * bytes);
+        let limit = |rate: u64, bytes| (rate > 0).then(|| TokenBucket::new(rate, 1.0, frequency, 4 * bytes));
         let points = match p.memory.timing(p.memory_modules) {
             Some(all) => {
                 let timing = Timing { channels: all.channels / streams as u32, ..all };
                 Some(Memory::Banks(Box::new(Stream::new(timing, p.frequency_mhz, 1, 0, 4 * load))))
             }
-            None => (p.bandwidth_gb_s > 0).then(|| Memory::Bucket(bucket(p.bandwidth_gb_s, load))),
+            None => limit(p.bandwidth_gb_s * 1_000_000_000, load).map(Memory::Bucket),
         };
-        let scalars = (p.scalar_link_gb_s > 0).then(|| bucket(p.scalar_link_gb_s, p.scalar_bytes));
-        Self { points: points.map(|m| (m, load)), scalars: scalars.map(|s| (s, p.scalar_bytes)) }
+        Self {
+            points: points.map(|m| (m, load)),
+            scalars: limit(p.scalar_link_gb_s * 1_000_000_000, p.scalar_bytes).map(|s| (s, p.scalar_bytes)),
+            hop: limit(p.hop_rate(), p.point_bytes).map(|h| (h, p.point_bytes)),
+        }
     }
     /// Takes a point and its scalar, or says what is missing.
     #[inline]
@@ -135,12 +142,17 @@ impl Supply {
         {
             return Some(Stall::Input);
         }
+        if let Some((hop, bytes)) = &self.hop
+            && hop.available(cycle) < *bytes
+        {
+            return Some(Stall::Output);
+        }
         if let Some((memory, bytes)) = &mut self.points
             && !memory.take(cycle, *bytes)
         {
             return Some(Stall::Memory);
         }
-        if let Some((link, bytes)) = &mut self.scalars {
+        for (link, bytes) in [&mut self.scalars, &mut self.hop].into_iter().flatten() {
             link.take(cycle, *bytes);
         }
         None
@@ -156,14 +168,24 @@ struct Machine<'a, G: Group> {
     scalars: &'a [Scalar],
     points: &'a [G::Point],
     report: Report,
+    trace: Trace,
+    /// The cycle in which the pass begins.
+    start: u64,
 }
 
+/// The first row of a trace that a group of points has.
+fn track(p: &Params, group: usize) -> usize {
+    group * (p.width() + 1)
+}
+
+/// Runs the machine; records its first `events` operations.
 pub(super) fn run<G: Group>(
     p: &Params,
     group: &G,
     scalars: &[Scalar],
     points: &[G::Point],
-) -> Result<Outcome<G::Point>, LabError> {
+    events: usize,
+) -> (Outcome<G::Point>, Trace) {
     let report = Report {
         cycles: 0,
         seconds: 0.0,
@@ -177,11 +199,18 @@ pub(super) fn run<G: Group>(
         bytes: 0,
         stream_activity: Activity::default(),
     };
-    let mut machine = Machine { p, group, scalars, points, report };
+    // For each group of points the points and its PEs; of independent products there is one.
+    let of_group = |group: usize| {
+        let pes = (0..p.width()).map(move |pe| format!("PE {}", group * p.width() + pe));
+        std::iter::once(format!("points {group}")).chain(pes)
+    };
+    let tracks: Vec<String> = (0..p.parallel_points as usize).flat_map(of_group).collect();
+    let trace = Trace::new(&tracks.iter().map(String::as_str).collect::<Vec<_>>(), events);
+    let mut machine = Machine { p, group, scalars, points, report, trace, start: 0 };
     let sum = machine.run();
     let mut report = machine.report;
     report.seconds = p.seconds(report.cycles);
-    Ok(Outcome { report, sum })
+    (Outcome { report, sum }, machine.trace)
 }
 
 impl<G: Group> Machine<'_, G> {
@@ -199,6 +228,7 @@ impl<G: Group> Machine<'_, G> {
         let mut parts: Vec<Vec<G::Point>> = vec![Vec::new(); p.windows.len()];
         for pass in 0..p.passes() as usize {
             let windows = pass * width..((pass + 1) * width).min(p.windows.len());
+            self.start = self.report.classification + self.report.bucket_aggregation;
             let (mut classified, mut own) = (0, 0);
             let mut tail = 0;
             // The groups of points do the same side by side, each with its share of the memory.
@@ -219,10 +249,12 @@ impl<G: Group> Machine<'_, G> {
                 let last = pass as u64 + 1 == p.passes();
                 if p.aggregation != Aggregation::Overlapped || last {
                     // PEs aggregate side by side.
-                    let mut longest = 0;
+                    let (mut longest, begin) = (0, self.start + classified);
                     for (mut graph, value, window) in before.drain(..) {
                         let (cycles, ops) = graph.run(0, self.group);
                         longest = longest.max(cycles);
+                        let track = track(p, group) + 1 + window - pass * width;
+                        self.trace.add(track, begin, cycles, || format!("buckets of window {window}: {ops} additions"));
                         self.report.additions += ops;
                         parts[window].extend(graph.value(value).cloned());
                     }
@@ -255,6 +287,8 @@ impl<G: Group> Machine<'_, G> {
         }
         let total = graph.windows(&windows, &p.windows);
         let (cycles, ops) = graph.run(0, self.group);
+        let begin = self.report.classification + self.report.bucket_aggregation;
+        self.trace.add(1, begin, cycles, || format!("windows: {ops} additions"));
         self.report.result_aggregation = cycles;
         self.report.additions += ops;
         self.report.cycles = self.report.classification + self.report.bucket_aggregation + cycles + self.hops();
@@ -294,8 +328,9 @@ impl<G: Group> Machine<'_, G> {
     ) -> (Vec<Element<G::Point>>, u64) {
         let p = self.p;
         let (first, identity) = (group == 0, self.group.identity());
-        let mut elements: Vec<Element<G::Point>> =
-            windows.clone().map(|w| Element::new(w, p.windows[w], &identity, p.padd_latency)).collect();
+        let tracks = track(p, group) + 1..;
+        let element = |(w, track)| Element::new(w, track, p.windows[w], &identity, p.padd_latency);
+        let mut elements: Vec<Element<G::Point>> = windows.clone().zip(tracks).map(element).collect();
         let mut finished = Vec::new();
         for (i, (graph, value, window)) in before.into_iter().enumerate() {
             match elements.get_mut(i) {
@@ -359,6 +394,7 @@ impl<G: Group> Machine<'_, G> {
                     let bucket = digit.unsigned_abs() - 1;
                     if fate == Fate::Add {
                         element.add(cycle, bucket, &point, self.group);
+                        self.added(element, cycle, bucket);
                         self.report.additions += 1;
                         continue;
                     }
@@ -370,6 +406,7 @@ impl<G: Group> Machine<'_, G> {
                 self.retire(element, cycle);
             }
             if taken {
+                self.trace.add(track(p, group), self.start + cycle, 1, || format!("point {index}"));
                 current = None;
                 self.report.bytes += load;
             }
@@ -405,10 +442,19 @@ impl<G: Group> Machine<'_, G> {
         {
             element.add(cycle, bucket, &point, self.group);
             self.report.additions += 1;
+            self.added(element, cycle, bucket);
         } else if let Some((graph, _)) = &mut element.graph
             && graph.issue(cycle, self.group)
         {
             self.report.additions += 1;
+            self.trace.add(element.track, self.start + cycle, 1, || "buckets of the pass before".to_owned());
         }
+    }
+
+    /// Records that a point enters an adder.
+    #[inline]
+    fn added(&mut self, element: &Element<G::Point>, cycle: u64, bucket: u32) {
+        let (window, track) = (element.window, element.track);
+        self.trace.add(track, self.start + cycle, 1, || format!("window {window} bucket {}", bucket + 1));
     }
 }

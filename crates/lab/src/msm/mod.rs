@@ -22,21 +22,37 @@ mod group;
 mod machine;
 mod params;
 
+pub(crate) use digits::random_words;
 pub use digits::{Scalar, recode};
 pub use group::{Group, Timing};
 pub use machine::{Outcome, Report};
 pub use params::{Aggregation, Hazards, Params};
 
 use crate::LabError;
+use crate::engine::trace::Trace;
+
+/// The random scalars, always the same, that [`run`] takes: 2^`log_points` of `scalar_bits` bits.
+pub fn scalars(params: &Params) -> Vec<Scalar> {
+    digits::random(params.log_points, params.scalar_bits)
+}
 
 /// Runs the machine on random scalars, timing only.
 ///
 /// # Errors
 /// If a parameter is out of its range.
 pub fn run(params: &Params) -> Result<Report, LabError> {
+    Ok(trace(params, 0)?.0)
+}
+
+/// The same, and records its first `events` operations: the PEs' additions as window.bucket.
+///
+/// # Errors
+/// If a parameter is out of its range.
+pub fn trace(params: &Params, events: usize) -> Result<(Report, Trace), LabError> {
     params.check()?;
-    let scalars = digits::random(params.log_points, params.scalar_bits);
-    Ok(machine::run(params, &Timing, &scalars, &vec![(); scalars.len()])?.report)
+    let scalars = scalars(params);
+    let (outcome, trace) = machine::run(params, &Timing, &scalars, &vec![(); scalars.len()], events);
+    Ok((outcome.report, trace))
 }
 
 /// Runs the machine on scalars and points. The sum is that of all products.
@@ -59,5 +75,5 @@ pub fn run_on<G: Group>(
         let range = format_args!("scalars of at most {} bits", params.scalar_bits).to_string();
         return Err(crate::error::field("scalars", format_args!("one of {} bits", digits::bits(s)), range));
     }
-    machine::run(params, group, scalars, points)
+    Ok(machine::run(params, group, scalars, points, 0).0)
 }

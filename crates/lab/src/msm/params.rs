@@ -1,5 +1,6 @@
 //! What a multiplier is, and its work.
 
+use evergrove_kernels::msm::Plan;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
@@ -73,6 +74,8 @@ pub struct Params {
     pub scalar_bytes: u64,
     /// Cycles of a hop between chiplets.
     pub link_latency: u64,
+    /// GB/s of a link between chiplets, which every point passes; 0: as fast as the elements.
+    pub link_gb_s: u64,
     /// Conflicts of buckets.
     pub hazards: Hazards,
     /// Places of a PE's conflict queue.
@@ -104,6 +107,7 @@ impl Default for Params {
             point_bytes: 95,
             scalar_bytes: 32,
             link_latency: 8,
+            link_gb_s: 0,
             hazards: Hazards::Queue,
             conflict_queue: 16,
             aggregation: Aggregation::Segmented,
@@ -111,6 +115,9 @@ impl Default for Params {
         }
     }
 }
+
+/// Bits that the kernels' windows may cover: a magnitude of 254 and a carry.
+const KERNEL_BITS: u32 = 255;
 
 impl Params {
     /// What the paper counts, for so many PEs that take the windows of a point together.
@@ -156,6 +163,7 @@ impl Params {
         within("point_bytes", self.point_bytes, 1..=4096)?;
         within("scalar_bytes", self.scalar_bytes, 0..=4096)?;
         within("link_latency", self.link_latency, 0..=100_000)?;
+        within("link_gb_s", self.link_gb_s, 0..=1_000_000)?;
         if self.hazards == Hazards::Queue {
             within("conflict_queue", u64::from(self.conflict_queue), 1..=1 << 20)?;
         }
@@ -177,6 +185,22 @@ impl Params {
             _ => Ok(()),
         }
     }
+    /// The same windows as a plan of the kernels: what this CPU would do with them on one thread. Windows beyond the 255 bits that
+    /// the kernels take, which no scalar of a curve reaches, are cut off.
+    ///
+    /// # Panics
+    /// If there is a window that [`Params::check`] refuses.
+    pub fn plan(&self) -> Plan {
+        let (mut widths, mut bits) = (Vec::new(), 0);
+        for width in &self.windows {
+            let width = (*width).min(KERNEL_BITS - bits);
+            if width > 0 {
+                widths.push(width);
+                bits += width;
+            }
+        }
+        Plan::of_widths(self.points() as usize, bits.saturating_sub(1), &widths, 1)
+    }
     /// Points.
     pub fn points(&self) -> u64 {
         1 << self.log_points
@@ -197,7 +221,11 @@ impl Params {
     pub fn load_bytes(&self) -> u64 {
         self.point_bytes + if self.scalar_link_gb_s == 0 { self.scalar_bytes } else { 0 }
     }
-    /// Cycles between two points of a stream, as memory and link bring them; below 1 if they are faster than the elements.
+    /// Bytes a second of what points pass between chiplets; 0: not limited.
+    pub(super) fn hop_rate(&self) -> u64 {
+        if self.chiplets > 1 { self.link_gb_s * 1_000_000_000 } else { 0 }
+    }
+    /// Cycles between two points of a stream, as memory and links bring them; below 1 if they are faster than the elements.
     pub fn point_interval(&self) -> f64 {
         let cycle = self.frequency_mhz as f64 * 1e6;
         let interval =
@@ -210,7 +238,9 @@ impl Params {
             }
             None => self.bandwidth_gb_s as f64 * 1e9,
         };
-        interval(self.load_bytes(), memory).max(interval(self.scalar_bytes, self.scalar_link_gb_s as f64 * 1e9))
+        interval(self.load_bytes(), memory)
+            .max(interval(self.scalar_bytes, self.scalar_link_gb_s as f64 * 1e9))
+            .max(interval(self.point_bytes, self.hop_rate() as f64))
     }
     /// Passes over the points.
     pub fn passes(&self) -> u64 {

@@ -5,6 +5,7 @@ use super::report::Inputs;
 use super::work::Grow;
 use super::{LIMIT, Params, Report};
 use crate::LabError;
+use crate::engine::trace::Trace;
 use crate::engine::{Activity, Clocked, Pipeline, Port, Stall, run as drive};
 use crate::expander::Expander;
 
@@ -21,10 +22,11 @@ struct Forward<'a, W: Grow> {
     left: u64,
     outputs: Inputs,
     feed: Activity,
+    trace: Trace,
 }
 
 impl<'a, W: Grow> Forward<'a, W> {
-    fn new(params: &Params, work: &'a mut W) -> Self {
+    fn new(params: &Params, work: &'a mut W, events: usize) -> Self {
         // Level 0 of the expander makes the nodes that the front tree expands: tree level log_pes.
         let top = params.log_size - params.log_pes() - 1;
         let root = work.root();
@@ -38,6 +40,7 @@ impl<'a, W: Grow> Forward<'a, W> {
             left: 0,
             outputs: Inputs::default(),
             feed: Activity::default(),
+            trace: Trace::new(&["front tree", "accumulator"], events),
             work,
         }
     }
@@ -75,6 +78,8 @@ impl<W: Grow> Clocked for Forward<'_, W> {
         let writes = self.expander.waiting() > 0 && self.port.book(cycle, 0, 1 << self.log_pes);
         let node = if writes { self.expander.take() } else { None };
         if let Some(node) = node {
+            let group = self.sent;
+            self.trace.add(0, cycle, 1, || format!("group {group}"));
             self.leaves(node);
             self.front.push(cycle, ());
             self.sent += 1;
@@ -83,7 +88,11 @@ impl<W: Grow> Clocked for Forward<'_, W> {
             self.feed.stall(self.feed_stall(), 1);
         }
         let (work, base) = (&mut *self.work, self.log_pes);
-        self.expander.step(cycle, |level, node| work.expand(base + level + 1, node));
+        let step = self.expander.step(cycle, |level, node| work.expand(base + level + 1, node));
+        if let Some((level, index)) = step.issued {
+            // The paper counts the leaves' level as 1.
+            self.trace.add(1, cycle, 1, || format!("L{}_{index}", base + level + 2));
+        }
     }
     #[inline(always)]
     fn commit(&mut self, _: u64) {
@@ -104,13 +113,14 @@ impl<W: Grow> Clocked for Forward<'_, W> {
     }
 }
 
-pub(super) fn run<W: Grow>(params: &Params, work: &mut W) -> Result<Report, LabError> {
-    let mut machine = Forward::new(params, work);
+/// Runs the machine; records its first `events` operations.
+pub(super) fn run<W: Grow>(params: &Params, work: &mut W, events: usize) -> Result<(Report, Trace), LabError> {
+    let mut machine = Forward::new(params, work, events);
     let cycles = drive(&mut machine, LIMIT)?;
     let mut report = Report::new(params, cycles);
     (report.read_bytes, report.written_bytes) = machine.port.bytes();
     report.inputs = machine.outputs;
     report.peaks(machine.expander.peaks());
     report.activities = vec![("front tree".into(), machine.feed), ("accumulator".into(), machine.expander.activity)];
-    Ok(report)
+    Ok((report, machine.trace))
 }

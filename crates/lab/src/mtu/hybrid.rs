@@ -21,7 +21,7 @@ pub(super) struct Hybrid<'a, W: Reduce> {
     all_levels: bool,
     inputs: Inputs,
     feed: Activity,
-    trace: Option<Trace>,
+    trace: Trace,
 }
 
 /// A memory port as the machines of the MTU use it: `share` of them have the memory together, each with its part of the leaves.
@@ -39,7 +39,7 @@ pub(super) fn port(params: &Params, share: u64, burst: u64) -> Port {
 }
 
 impl<'a, W: Reduce> Hybrid<'a, W> {
-    pub(super) fn new(params: &Params, work: &'a mut W) -> Self {
+    pub(super) fn new(params: &Params, work: &'a mut W, events: usize) -> Self {
         let pes = u64::from(params.pes);
         let depth = params.latency() * u64::from(params.log_pes());
         // The first group enters in cycle 0 if the memory is that fast; the ruler starts with it.
@@ -55,7 +55,7 @@ impl<'a, W: Reduce> Hybrid<'a, W> {
             all_levels: params.workload.all_levels(),
             inputs: Inputs::default(),
             feed: Activity::default(),
-            trace: None,
+            trace: Trace::new(&["front tree", "accumulator"], events),
         }
     }
 
@@ -109,10 +109,8 @@ impl<W: Reduce> Clocked for Hybrid<'_, W> {
             let node = self.group();
             self.front.push(cycle, node);
             self.inputs.add(cycle);
-            if let Some(trace) = &mut self.trace {
-                let group = self.sent;
-                trace.add(0, cycle, 1, || format!("group {group}"));
-            }
+            let group = self.sent;
+            self.trace.add(0, cycle, 1, || format!("group {group}"));
             self.sent += 1;
             self.feed.work(1);
         } else {
@@ -120,9 +118,9 @@ impl<W: Reduce> Clocked for Hybrid<'_, W> {
         }
         let (work, base) = (&mut *self.work, self.log_pes);
         let step = self.accumulator.step(cycle, |level, [left, right]| work.combine(base + level + 1, left, right));
-        if let (Some(trace), Some((level, index))) = (&mut self.trace, step.issued) {
+        if let Some((level, index)) = step.issued {
             // The paper counts the leaves' level as 1.
-            trace.add(1, cycle, 1, || format!("L{}_{index}", base + level + 1));
+            self.trace.add(1, cycle, 1, || format!("L{}_{index}", base + level + 1));
         }
         if let Some(((level, index), node)) = step.output {
             self.work.result(base + level, index, &node);
@@ -151,19 +149,11 @@ impl<W: Reduce> Clocked for Hybrid<'_, W> {
     }
 }
 
-pub(super) fn run<W: Reduce>(params: &Params, work: &mut W) -> Result<Report, LabError> {
-    let mut machine = Hybrid::new(params, work);
+/// Runs the machine; records its first `events` operations.
+pub(super) fn run<W: Reduce>(params: &Params, work: &mut W, events: usize) -> Result<(Report, Trace), LabError> {
+    let mut machine = Hybrid::new(params, work, events);
     let cycles = drive(&mut machine, LIMIT)?;
-    Ok(report(params, &machine, cycles))
-}
-
-/// A run that records its first `events` operations.
-pub(super) fn traced<W: Reduce>(params: &Params, work: &mut W, events: usize) -> Result<(Report, Trace), LabError> {
-    let mut machine = Hybrid::new(params, work);
-    machine.trace = Some(Trace::new(&["front tree", "accumulator"], events));
-    let cycles = drive(&mut machine, LIMIT)?;
-    let found = report(params, &machine, cycles);
-    Ok((found, machine.trace.take().unwrap_or_else(|| Trace::new(&[], 0))))
+    Ok((report(params, &machine, cycles), machine.trace))
 }
 
 fn report<W: Reduce>(params: &Params, machine: &Hybrid<'_, W>, cycles: u64) -> Report {
@@ -192,7 +182,7 @@ mod tests {
         ] {
             let params = Params { workload, bandwidth_gb_s: bandwidth, pes, policy, log_size: 12, ..Params::default() };
             let (mut a, mut b) = (Timing, Timing);
-            let (mut skipping, mut stepping) = (Hybrid::new(&params, &mut a), Hybrid::new(&params, &mut b));
+            let (mut skipping, mut stepping) = (Hybrid::new(&params, &mut a, 0), Hybrid::new(&params, &mut b, 0));
             let cycles = drive(&mut skipping, LIMIT).expect("the machine finishes");
             assert_eq!(run_every_cycle(&mut stepping, LIMIT), Ok(cycles));
             let found = report(&params, &skipping, cycles);

@@ -39,20 +39,19 @@ pub fn run(params: &Params) -> Result<Report, LabError> {
     if params.workload.is_forward() { grow(params, &mut Timing) } else { reduce(params, &mut Timing) }
 }
 
-/// Runs a hybrid machine on an inverted tree, timing only, and records its first `events` operations.
+/// Runs a hybrid machine, timing only, and records its first `events` operations.
 ///
 /// # Errors
 /// If a parameter is out of its range, or the machine is another.
 pub fn trace(params: &Params, events: usize) -> Result<(Report, crate::engine::trace::Trace), LabError> {
     params.check()?;
-    if params.traversal != Traversal::Hybrid || params.workload.is_forward() {
-        return Err(crate::error::field(
-            "traversal",
-            params.traversal.name(),
-            "hybrid and an inverted tree for a trace",
-        ));
+    if params.traversal != Traversal::Hybrid {
+        return Err(crate::error::field("traversal", params.traversal.name(), "hybrid for a trace"));
     }
-    hybrid::traced(params, &mut Timing, events)
+    if params.workload.is_forward() {
+        return forward::run(params, &mut Timing, events);
+    }
+    hybrid::run(params, &mut Timing, events)
 }
 
 /// Runs an inverted tree on nodes. Returns the root beside the report.
@@ -65,7 +64,7 @@ pub fn reduce<W: Reduce>(params: &Params, work: &mut W) -> Result<Report, LabErr
         return Err(crate::error::field("workload", params.workload.name(), "an inverted tree for this function"));
     }
     match params.traversal {
-        Traversal::Hybrid => hybrid::run(params, work),
+        Traversal::Hybrid => Ok(hybrid::run(params, work, 0)?.0),
         Traversal::BreadthFirst => levels::reduce(params, work),
         Traversal::DepthFirst => subtrees::reduce(params, work),
         Traversal::SubtreeBreadthFirst => levels::reduce_in_subtrees(params, work),
@@ -82,7 +81,7 @@ pub fn grow<W: Grow>(params: &Params, work: &mut W) -> Result<Report, LabError> 
         return Err(crate::error::field("workload", params.workload.name(), "a forward tree for this function"));
     }
     match params.traversal {
-        Traversal::Hybrid => forward::run(params, work),
+        Traversal::Hybrid => Ok(forward::run(params, work, 0)?.0),
         Traversal::BreadthFirst => levels::grow(params, work),
         Traversal::DepthFirst => subtrees::grow(params, work),
         Traversal::SubtreeBreadthFirst => {

@@ -22,29 +22,33 @@ pub(super) fn run<W: Rows>(params: &Params, work: &mut W) -> Result<Outcome<W::D
     if boards == 1 {
         return Ok(outcome);
     }
-    let mut roots = outcome.cap;
-    if size_of::<W::Digest>() > 0 {
-        for board in 1..boards {
-            let first = board << part.log_rows;
-            roots.extend(engine::run(&part, &mut Part { work: &mut *work, first }, None)?.0.cap);
-        }
-    }
-    // The roots come at once, by one hop; a level takes a pipeline, and a cycle of the core's pace for each other pair.
-    let latency = params.pipelines.permutation();
-    let mut cycles = params.network_latency;
-    let mut pairs = boards / 2;
-    while pairs > 0 {
-        cycles += latency + 1 + (pairs - 1) * Params::interval(params.bhe_sboxes);
-        roots = roots.chunks(2).map(|pair| work.node(pair)).collect();
-        pairs /= 2;
-    }
     let report = &mut outcome.report;
-    report.cycles += cycles;
+    report.cycles += params.cycles_above();
     report.seconds = params.seconds(report.cycles);
     report.link_bytes *= boards;
     report.out_bytes *= boards;
     report.hbm_bytes *= boards;
-    report.hashes = report.hashes * boards + boards - 1;
-    outcome.cap = roots;
+    let nodes_above = (boards - (boards >> params.log_above())) / u64::from(params.arity - 1);
+    report.hashes = report.hashes * boards + params.trees * nodes_above * params.permutations_of_a_node();
+    if size_of::<W::Digest>() == 0 {
+        return Ok(outcome);
+    }
+    let mut caps = vec![outcome.cap];
+    for board in 1..boards {
+        let first = board << part.log_rows;
+        caps.push(engine::run(&part, &mut Part { work: &mut *work, first }, None)?.0.cap);
+    }
+    // Tree by tree, the nodes of all boards.
+    let (width, arity) = (1_usize << part.cap_height, params.arity as usize);
+    outcome.cap = (0..params.trees as usize)
+        .flat_map(|tree| {
+            let of_tree = tree * width..(tree + 1) * width;
+            let mut nodes: Vec<W::Digest> = caps.iter().flat_map(|cap| cap[of_tree.clone()].iter().cloned()).collect();
+            for _ in 0..params.log_above() / params.arity.ilog2() {
+                nodes = nodes.chunks(arity).map(|children| work.node(children)).collect();
+            }
+            nodes
+        })
+        .collect();
     Ok(outcome)
 }

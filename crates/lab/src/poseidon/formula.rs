@@ -10,7 +10,7 @@ use super::params::{Outputs, Params};
 /// levels above.
 pub fn cycles(p: &Params) -> f64 {
     if p.leaf_boards > 1 {
-        return cycles(&p.part()) + levels_above(p);
+        return cycles(&p.part()) + p.cycles_above() as f64;
     }
     let rows = p.rows() as f64;
     let latency = p.pipelines.permutation() as f64;
@@ -91,17 +91,6 @@ impl Arrival {
         let (come, leave) = (link * trace, self.interval * column);
         (columns * come + leave).max(come + columns * leave) + between
     }
-}
-
-/// The levels over the subtrees of the branch boards: a hop, and a pipeline a level.
-fn levels_above(p: &Params) -> f64 {
-    let boards = f64::from(p.branch_boards);
-    if p.branch_boards == 1 {
-        return 0.0;
-    }
-    let levels = boards.log2();
-    let others = (boards - 1.0 - levels) * Params::interval(p.bhe_sboxes) as f64;
-    p.network_latency as f64 + levels * (p.pipelines.permutation() as f64 + 1.0) + others
 }
 
 /// The longest interval of a branch hasher's permutations with which it keeps up with a leaf hasher at full rate, tree after

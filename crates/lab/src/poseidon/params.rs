@@ -185,8 +185,9 @@ impl Params {
         within("state_words", u64::from(self.state_words), 4..=128)
     }
     fn check_front(&self) -> Result<(), LabError> {
-        let rows = self.log_rows - self.cap_height;
-        power_of_two("lhe_cores", u64::from(self.part().lhe_cores), 2..=1 << rows.min(6))?;
+        let part = self.part();
+        let levels = part.log_rows - part.cap_height;
+        power_of_two("lhe_cores", u64::from(part.lhe_cores), 2..=1 << levels.min(6))?;
         if self.arity > 2 {
             return Err(field("front_tree", true, "false with arity above 2"));
         }
@@ -195,8 +196,9 @@ impl Params {
     fn check_boards(&self) -> Result<(), LabError> {
         power_of_two("leaf_boards", u64::from(self.leaf_boards), 1..=1 << (self.log_rows - 1).min(8))?;
         power_of_two("branch_boards", u64::from(self.branch_boards), 1..=u64::from(self.leaf_boards))?;
-        if self.branch_boards > 1 && (self.arity > 2 || self.trees > 1 || self.cap_height > 0) {
-            return Err(field("branch_boards", self.branch_boards, "1 but for a binary tree, its root, and one of it"));
+        if !self.log_above().is_multiple_of(self.arity.ilog2()) {
+            let range = format!("a power of {} times the nodes of the cap, or no more of them", self.arity);
+            return Err(field("branch_boards", self.branch_boards, range));
         }
         within_f64("network_gbit_s", self.network_gbit_s, 0.001..=1e6)?;
         within("network_latency", self.network_latency, 0..=1_000_000)?;
@@ -242,6 +244,7 @@ impl Params {
         let share = self.leaf_boards / self.branch_boards;
         Self {
             log_rows: self.log_rows - self.branch_boards.ilog2(),
+            cap_height: self.cap_height.saturating_sub(self.branch_boards.ilog2()),
             link_gbit_s: self.link_gbit_s * f64::from(share),
             lhe_cores: self.lhe_cores * share,
             hbm_gb_s: self.hbm_gb_s * u64::from(share),
@@ -250,6 +253,22 @@ impl Params {
             branch_boards: 1,
             ..self.clone()
         }
+    }
+    /// log2 of the nodes of branch boards under one that leaves: what one of the boards hashes above them.
+    pub(super) fn log_above(&self) -> u32 {
+        self.branch_boards.ilog2().saturating_sub(self.cap_height)
+    }
+    /// Cycles of the levels above the boards' subtrees: a hop, for each level the pipeline, and for each other node of it
+    /// the core's pace. Those of earlier trees are hashed while later ones come.
+    pub(super) fn cycles_above(&self) -> u64 {
+        let permutations = self.permutations_of_a_node();
+        let (latency, pace) = (self.pipelines.permutation(), Self::interval(self.bhe_sboxes));
+        let (mut nodes, mut cycles) = (u64::from(self.branch_boards), 0);
+        for _ in 0..self.log_above() / self.arity.ilog2() {
+            nodes /= u64::from(self.arity);
+            cycles += permutations * (latency + (nodes - 1) * pace) + 1;
+        }
+        if cycles > 0 { cycles + self.network_latency } else { 0 }
     }
     /// Rows.
     pub fn rows(&self) -> u64 {

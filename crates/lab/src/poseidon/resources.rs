@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::params::{ROUNDS, SBOXES};
+use super::params::{Params, ROUNDS, SBOXES};
+use crate::LabError;
+use crate::cost::{Breakdown, Costs};
 
 /// Plonky2's MDS matrix: a circulant of these, and 8 more on the first place of the diagonal.
 const CIRCULANT: [u64; 12] = [17, 15, 41, 16, 2, 28, 13, 13, 39, 18, 34, 20];
@@ -76,6 +78,34 @@ pub fn sparse_by_shifts() -> Resources {
     }
 }
 
+/// S-boxes of all leaf hashers, and of all branch hashers.
+fn sboxes(p: &Params) -> (u64, u64) {
+    let part = p.part();
+    let (boards, leaf_cores) = (u64::from(p.branch_boards), u64::from(part.lhe_cores));
+    // A tree unit has as many cores as it takes digests: a front tree of one less, and the accumulator.
+    let branch_cores = if p.front_tree { leaf_cores } else { 1 };
+    (boards * leaf_cores * u64::from(p.lhe_sboxes), boards * branch_cores * u64::from(p.bhe_sboxes))
+}
+
+/// DSP slices of all cores of an engine.
+pub fn dsps(p: &Params) -> u64 {
+    let (leaf, branch) = sboxes(p);
+    4 * (leaf + branch) * DSP_PER_PRODUCT
+}
+
+/// Power of an engine's cores with their boards, in proportion to their S-boxes. The article gives no area.
+///
+/// # Errors
+/// If the table lacks an entry.
+pub fn power(costs: &Costs, p: &Params) -> Result<Breakdown, LabError> {
+    let (leaf, branch) = sboxes(p);
+    let one = costs.get("poseidon.sboxes.power")? / f64::from(SBOXES);
+    let mut out = Breakdown::default();
+    out.add("leaf hashers", 0.0, one * leaf as f64);
+    out.add("branch hashers", 0.0, one * branch as f64);
+    Ok(out)
+}
+
 /// Additions of shifted words for one product by the MDS matrix.
 pub fn mds_adders() -> u64 {
     let row: u32 = CIRCULANT.iter().map(|c| naf_weight(u128::from(*c))).sum();
@@ -107,6 +137,16 @@ mod tests {
             assert_eq!(naf_weight(constant), weight, "{constant}");
         }
         assert!((naf_weight(15), naf_weight(7), binary_weight(15)) == (2, 2, 4));
+    }
+
+    #[test]
+    fn the_articles_two_boards() {
+        let (p, costs) = (Params::default(), Costs::published());
+        assert_eq!(dsps(&p), 2 * dense().dsps);
+        assert!((power(&costs, &p).expect("an entry").power_w() - 138.0).abs() < 1e-9);
+        let boards = Params { leaf_boards: 4, branch_boards: 2, lhe_cores: 2, bhe_sboxes: 59, ..p };
+        assert_eq!(sboxes(&boards), (8 * 118, 2 * 59));
+        assert_eq!(sboxes(&Params { front_tree: true, ..boards }), (8 * 118, 2 * 4 * 59));
     }
 
     #[test]

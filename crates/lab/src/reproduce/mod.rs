@@ -3,6 +3,7 @@
 //! Where a paper contradicts itself or leaves something out, a note says so in one line. Nothing here is fitted to the published
 //! values but what `cost.rs` names as a fit.
 
+mod figures;
 mod mtu;
 mod multiplier;
 mod poseidon;
@@ -12,6 +13,8 @@ use serde::Serialize;
 use crate::LabError;
 use crate::cost::Costs;
 use crate::cpu::Baseline;
+use crate::plot::Figure;
+use crate::results::quote;
 
 /// A published table, figure or claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -175,11 +178,28 @@ pub struct Section {
     pub lines: Vec<Line>,
     /// Contradictions, assumptions and what is extrapolated, one a line.
     pub notes: Vec<String>,
+    /// The same as figures, by file name: published points are crosses.
+    #[serde(skip)]
+    pub figures: Vec<(String, Figure)>,
 }
 
 impl Section {
+    /// A line for each quantity, after a line of column names.
+    pub fn csv(&self) -> String {
+        let mut out = "quantity,unit,published,ours,deviation,verdict\n".to_owned();
+        let number = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
+        for Line { quantity, unit, published, ours, deviation, verdict } in &self.lines {
+            let (published, deviation) = (number(*published), number(*deviation));
+            let quantity = quote(quantity);
+            out.push_str(&format!("{quantity},{unit},{published},{ours},{deviation},{}\n", verdict.name()));
+        }
+        out
+    }
     fn new(item: Item, title: &'static str) -> Self {
-        Self { item: item.name(), title, lines: Vec::new(), notes: Vec::new() }
+        Self { item: item.name(), title, lines: Vec::new(), notes: Vec::new(), figures: Vec::new() }
+    }
+    fn draw(&mut self, name: impl Into<String>, figure: Figure) {
+        self.figures.push((name.into(), figure));
     }
     fn compare(
         &mut self,

@@ -2,16 +2,20 @@
 
 use rayon::prelude::*;
 
+use super::figures::{axis, figure, series};
 use super::{Closeness, Item, Section};
 use crate::LabError;
 use crate::accumulator::Policy;
 use crate::cost::Costs;
 use crate::cpu::{Baseline, Code};
-use crate::mtu::{self, Latencies, Params, Traversal, Workload, cost, tables};
+use crate::mtu::{self, Latencies, Params, Traversal, Workload, cost, formula, tables};
+use crate::plot::{Axis, Origin, Scale};
 
 /// PEs and bandwidths of the paper's figures.
 const PES: [u32; 5] = [2, 4, 8, 16, 32];
 const BANDWIDTHS: [u64; 5] = [64, 128, 256, 512, 1024];
+/// Threads of the paper's figures.
+const THREADS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
 pub(super) fn table1() -> Result<Section, LabError> {
     let mut out = Section::new(Item::MtuTable1, "Table 1: properties of traversals, measured on 2^20 leaves");
@@ -41,6 +45,11 @@ pub(super) fn table1() -> Result<Section, LabError> {
             report.bytes() as f64 / report.seconds / 1e9,
         );
     }
+    let mib = |log_nodes: u32| f64::from((32_u32 << log_nodes) >> 20);
+    // 2^23 leaves: 2^22 nodes in the level before them.
+    out.compare("Build MLE of 2^23, BFS: memory (\"128 MB\")", "MiB", 128.0, mib(22), Closeness::Exact);
+    out.ours("the same with the level that is its result", "MiB", mib(23));
+    out.note("128 MB are the largest level between root and result, in MiB; the result itself has twice as much.");
     out.note("The bandwidth of DFS and hybrid is called fixed: their traffic is (n words instead of 3 n), while the rate at full speed grows with the PEs in all of them.");
     out.note(format!(
         "Strict order leaves each PE idle for {:.1} of its cycles' multiples; taking what is ready makes DFS as fast as the hybrid, but its inputs stay out of order.",
@@ -77,6 +86,16 @@ pub(super) fn schedule(item: Item, table: u32) -> Section {
             out.ours(format!("root time by stream time, ruler, {stages} stages"), "", time(Policy::Ruler));
             out.ours(format!("root time by stream time, ruler+steal, {stages} stages"), "", time(Policy::RulerSteal));
         }
+        for policy in [Policy::Ruler, Policy::RulerSteal, Policy::StreamFirst, Policy::Deepest, Policy::Shallowest] {
+            let p = Params {
+                policy,
+                latencies: Latencies::Unit,
+                workload: Workload::MultiplicationTree,
+                ..Params::default()
+            };
+            let peak = mtu::run(&p).map_or(f64::NAN, |r| r.level_peak as f64);
+            out.ours(format!("most nodes that wait in a level, {}, 2^17 nodes", policy.name()), "nodes", peak);
+        }
         out.note("For one tree the published schedule is up to 2.5 times slower than one that gives idle slots to the deepest ready level.");
     }
     out
@@ -97,6 +116,7 @@ pub(super) fn table4(costs: &Costs) -> Result<Section, LabError> {
         out.ours(format!("{pes} PEs"), "W", unit.power_w());
         out.ours(format!("{pes} PEs at 22 nm"), "mm2", cost::at_22_nm(costs, &unit)?.area_mm2());
     }
+    out.ours("clock at 22 nm for 1 GHz at 7 nm", "MHz", 1000.0 / costs.get("scale.22to7.delay")?);
     out.ours("32 PEs and an HBM2 PHY of their own", "mm2", cost::with_phy(costs, 32, 1)?.area_mm2());
     out.ours("32 PEs and a quarter of a shared HBM2 PHY", "mm2", cost::with_phy(costs, 32, 4)?.area_mm2());
     out.note("The parts sum up to 5.102 mm2 and 7.858 W; the printed totals end in 1 and 7.");
@@ -107,7 +127,7 @@ pub(super) fn fig4(cpu: &Baseline) -> Section {
     let mut out = Section::new(Item::MtuFig4, "Fig. 4: the workloads on a CPU");
     for workload in Workload::FIGURES {
         for code in [Code::Kernels, Code::Textbook] {
-            for threads in [1, 2, 4, 8, 16, 32] {
+            for threads in THREADS {
                 if let Some(seconds) = cpu.seconds(workload, code, threads) {
                     let how = if threads > 2 { "by Amdahl's law" } else { "measured" };
                     let name = format!("{}, {}, {threads} threads, {how}", workload.name(), code.name());
@@ -116,7 +136,23 @@ pub(super) fn fig4(cpu: &Baseline) -> Section {
             }
         }
     }
+    for code in [Code::Kernels, Code::Textbook] {
+        let of = |workload: Workload| {
+            let time = |threads| Some((f64::from(threads), cpu.seconds(workload, code, threads)? * 1e3));
+            let mut points = series(workload.name(), Origin::Measured, THREADS.into_iter().filter_map(time));
+            points.points.iter_mut().filter(|p| p.x > 2.0).for_each(|p| p.origin = Origin::Extrapolated);
+            points
+        };
+        let title = format!("Trees of 2^{} leaves on this CPU, {}", cpu.log_size, code.name());
+        let x = axis("threads, more than two by Amdahl's law", "threads", Scale::Log2);
+        let all = Workload::FIGURES.map(of).into_iter().filter(|s| !s.points.is_empty()).collect();
+        out.draw(
+            if code == Code::Kernels { "mtu-fig4-kernels" } else { "mtu-fig4-textbook" },
+            figure(title, x, axis("time (ms)", "time_ms", Scale::Log10), all),
+        );
+    }
     out.note(cpu.conditions.clone());
+    out.note("BFS, DFS and hybrid on the CPU, the figure's bars, are measured by evergrove-bench figures mtu.");
     out.note("The figure's values are in an image; its text says that SHA3 scales \"by SHA extensions\", which serve SHA-1 and SHA-256 only.");
     out
 }
@@ -142,6 +178,31 @@ fn find(runs: &[(Params, f64)], workload: Workload, traversal: Traversal, pes: u
     runs.iter().find(|(p, _)| wanted(p)).map_or(f64::NAN, |(_, t)| *t)
 }
 
+fn pes_axis() -> Axis {
+    axis("processing elements", "pes", Scale::Log2)
+}
+
+/// The traversals over PEs at the least and the most bandwidth, beside what follows from the text.
+fn by_pes(workload: Workload, runs: &[(Params, f64)]) -> crate::plot::Figure {
+    let mut all = Vec::new();
+    for bandwidth in [64, 1024] {
+        for traversal in Traversal::PAPER {
+            let points = PES.map(|pes| (f64::from(pes), find(runs, workload, traversal, pes, bandwidth)));
+            all.push(series(format!("{}, {bandwidth} GB/s", traversal.name()), Origin::Modelled, points));
+        }
+    }
+    let derived: &[(f64, f64)] = match workload {
+        Workload::MleEvaluation => &[(2.0, 524.3), (32.0, 32.8), (32.0, 98.3)],
+        Workload::ProductMle => &[(32.0, 65.5)],
+        _ => &[],
+    };
+    if !derived.is_empty() {
+        all.push(series("from the paper's text", Origin::Published, derived.iter().copied()));
+    }
+    let title = format!("Tree unit: {} of 2^20 leaves", workload.name());
+    figure(title, pes_axis(), axis("time (µs)", "time_us", Scale::Log10), all)
+}
+
 pub(super) fn fig5() -> Result<Section, LabError> {
     let mut out = Section::new(Item::MtuFig5, "Fig. 5: run time of the unit, 2^20 leaves");
     let runs = runs(&Workload::FIGURES, &Traversal::PAPER)?;
@@ -154,6 +215,50 @@ pub(super) fn fig5() -> Result<Section, LabError> {
     out.compare("product MLE at 1024 GB/s, floor (derived)", "us", 65.5, at(product, Traversal::Hybrid, 32, 1024), c);
     let gain = at(eval, Traversal::BreadthFirst, 32, 1024) / at(eval, Traversal::Hybrid, 32, 1024);
     out.compare("hybrid over BFS, 32 PEs, 1024 GB/s (\"nearly 3x\")", "times", 3.0, gain, Closeness::Within(0.02));
+    // Where the time of two PEs by the number of PEs meets the floor of the memory.
+    let saturation = |w, t| 2.0 * at(w, t, 2, 1024) / at(w, t, 32, 1024);
+    let quarter = Closeness::Within(0.02);
+    out.compare(
+        "BFS saturates at 1024 GB/s (derived)",
+        "PEs",
+        10.7,
+        saturation(eval, Traversal::BreadthFirst),
+        quarter,
+    );
+    out.compare(
+        "product MLE saturates at 1024 GB/s (derived)",
+        "PEs",
+        16.0,
+        saturation(product, Traversal::Hybrid),
+        quarter,
+    );
+    let spread = Traversal::PAPER.map(|t| at(eval, t, 2, 1024));
+    let spread = spread.into_iter().fold(0.0, f64::max) / spread.into_iter().fold(f64::INFINITY, f64::min);
+    out.compare(
+        "slowest by fastest traversal, 2 PEs, 1024 GB/s (\"little difference\")",
+        "times",
+        1.0,
+        spread,
+        quarter,
+    );
+    let more = at(eval, Traversal::Hybrid, 2, 64) / at(eval, Traversal::Hybrid, 32, 64);
+    out.compare("32 PEs over 2 PEs at 64 GB/s (\"little benefit\")", "times", 1.0, more, quarter);
+    let more = at(eval, Traversal::Hybrid, 32, 64) / at(eval, Traversal::Hybrid, 32, 1024);
+    out.compare("1024 over 64 GB/s, 32 PEs (\"near-linear\")", "times", 16.0, more, quarter);
+    let multiplications = |w| formula::multiplications(w, 20) as f64;
+    let both = 2.0 * multiplications(Workload::BuildMle);
+    out.compare("multiplications of Build MLE, 2^21 - 4", "", 2_097_148.0, both, Closeness::Exact);
+    out.compare("the same by equation (4), 2^20 - 2", "", 1_048_574.0, both / 2.0, Closeness::Exact);
+    out.compare(
+        "multiplications of MLE evaluation, 2^20 - 1",
+        "",
+        1_048_575.0,
+        multiplications(eval),
+        Closeness::Exact,
+    );
+    for workload in Workload::FIGURES {
+        out.draw(format!("mtu-fig5-{}", workload.name()), by_pes(workload, &runs));
+    }
     for (p, micros) in &runs {
         let name = format!("{}, {}, {} PEs, {} GB/s", p.workload.name(), p.traversal.name(), p.pes, p.bandwidth_gb_s);
         out.ours(name, "us", *micros);
@@ -169,7 +274,9 @@ pub(super) fn fig6(cpu: &Baseline) -> Result<Section, LabError> {
     for code in [Code::Textbook, Code::Kernels] {
         for (bandwidth, claim) in [(64, 1478.0), (1024, 9440.0)] {
             let mut ratios = Vec::new();
+            let mut all = Vec::new();
             for workload in Workload::FIGURES {
+                let mut points = Vec::new();
                 for pes in PES {
                     let Some(seconds) = cpu.seconds(workload, code, pes) else { continue };
                     let scale = 2_f64.powi(20 - cpu.log_size as i32);
@@ -179,15 +286,34 @@ pub(super) fn fig6(cpu: &Baseline) -> Result<Section, LabError> {
                         "times",
                         ratio,
                     );
-                    ratios.push(ratio);
+                    ratios.push((pes, ratio));
+                    points.push((f64::from(pes), ratio));
                 }
+                all.push(series(workload.name(), Origin::Modelled, points));
+            }
+            let name = format!("published average, {claim}");
+            all.push(series(name, Origin::Published, PES.map(|pes| (f64::from(pes), claim))));
+            all.retain(|s| !s.points.is_empty());
+            let title = format!("Tree unit at {bandwidth} GB/s over {} of this CPU, a thread for each PE", code.name());
+            let which = if code == Code::Kernels { "kernels" } else { "textbook" };
+            let y = axis("speed-up (times)", "speed_up", Scale::Log10);
+            out.draw(format!("mtu-fig6-{bandwidth}-{which}"), figure(title, pes_axis(), y, all));
+            let ratios_at = |pes: u32| ratios.iter().filter(move |(p, _)| *p == pes).map(|(_, r)| *r);
+            for pes in PES {
+                let count = ratios_at(pes).count() as f64;
+                let mean = ratios_at(pes).sum::<f64>() / count;
+                let text = format!("arithmetic mean at {pes} PEs, {bandwidth} GB/s, over {}", code.name());
+                out.ours(text, "times", mean);
             }
             let n = ratios.len() as f64;
+            let ratios: Vec<f64> = ratios.iter().map(|(_, r)| *r).collect();
             let means = [
                 ("arithmetic", ratios.iter().sum::<f64>() / n),
                 ("geometric", (ratios.iter().map(|r| r.ln()).sum::<f64>() / n).exp()),
                 ("harmonic", n / ratios.iter().map(|r| r.recip()).sum::<f64>()),
             ];
+            let greatest = ratios.iter().copied().fold(0.0, f64::max);
+            out.ours(format!("greatest at {bandwidth} GB/s, over {}", code.name()), "times", greatest);
             for (name, mean) in means {
                 let text = format!("{name} mean at {bandwidth} GB/s, over {}", code.name());
                 if code == Code::Textbook {
@@ -197,6 +323,19 @@ pub(super) fn fig6(cpu: &Baseline) -> Result<Section, LabError> {
                 }
             }
         }
+    }
+    // The CPU's time that the means imply, if it were the same for all workloads and threads.
+    for (bandwidth, claim) in [(64, 1478.0), (1024, 9440.0)] {
+        let times = |w| PES.map(|pes| find(&runs, w, Traversal::Hybrid, pes, bandwidth));
+        let times: Vec<f64> = Workload::FIGURES.into_iter().flat_map(times).collect();
+        let reciprocal = times.iter().map(|t| t.recip()).sum::<f64>() / times.len() as f64;
+        out.ours(format!("mean CPU time that {claim} at {bandwidth} GB/s implies"), "s", claim / reciprocal / 1e6);
+    }
+    for code in [Code::Textbook, Code::Kernels] {
+        let times = Workload::FIGURES.into_iter().flat_map(|w| PES.map(|threads| cpu.seconds(w, code, threads)));
+        let times: Vec<f64> = times.flatten().collect();
+        let mean = times.iter().sum::<f64>() / times.len() as f64 * 2_f64.powi(20 - cpu.log_size as i32);
+        out.ours(format!("mean time of this CPU at 2 to 32 threads, {}", code.name()), "s", mean);
     }
     out.note(cpu.conditions.clone());
     out.note("The paper does not say which mean \"average\" is, and calls 1478 an average in its text and \"up to\" in its abstract. Its means imply a CPU time of about 0.78 s, on another CPU (Xeon Gold 5218).");
@@ -214,6 +353,16 @@ pub(super) fn fig7(costs: &Costs) -> Result<Section, LabError> {
         let front = if runs.iter().any(better) { "" } else { ", on its front" };
         out.ours(format!("{area:.2} mm2 ({} PEs), {} GB/s{front}", p.pes, p.bandwidth_gb_s), "us", *micros);
     }
+    let areas: Result<Vec<f64>, LabError> = PES.iter().map(|pes| Ok(cost::unit(costs, *pes)?.area_mm2())).collect();
+    let areas = areas?;
+    let front = |bandwidth| {
+        let points = areas.iter().zip(PES).map(|(area, pes)| (*area, at(pes, bandwidth)));
+        series(format!("{bandwidth} GB/s"), Origin::Modelled, points)
+    };
+    let x = axis("area at 7 nm (mm²)", "area_mm2", Scale::Linear);
+    let y = axis("time (µs)", "time_us", Scale::Log10);
+    let title = "Tree unit: Merkle tree of 2^20 leaves, hybrid, 2 to 32 PEs";
+    out.draw("mtu-fig7", figure(title, x, y, BANDWIDTHS.map(front).into()));
     let area = cost::unit(costs, 8)?.area_mm2();
     let c = Closeness::Within(0.02);
     out.compare(
@@ -223,6 +372,16 @@ pub(super) fn fig7(costs: &Costs) -> Result<Section, LabError> {
         at(8, 256) / at(8, 1024),
         c,
     );
-    out.ours("the same at 5.10 mm2", "times", at(32, 256) / at(32, 1024));
+    let below = cost::unit(costs, 16)?.area_mm2();
+    let overlap = at(16, 512) / at(16, 1024);
+    out.compare(
+        format!("512 by 1024 GB/s, {below:.2} mm2 (\"below 3 mm2 the fronts overlap\")"),
+        "times",
+        1.0,
+        overlap,
+        c,
+    );
+    out.ours("256 by 1024 GB/s there", "times", at(16, 256) / at(16, 1024));
+    out.ours("256 by 1024 GB/s at 5.10 mm2", "times", at(32, 256) / at(32, 1024));
     Ok(out)
 }

@@ -1,7 +1,9 @@
 //! The article on Poseidon Merkle trees.
 
+use super::figures::{axis, figure, series};
 use super::{Closeness, Item, Section};
 use crate::LabError;
+use crate::plot::{Origin, Scale};
 use crate::poseidon::{self, Params, formula, resources};
 
 /// log2 of the rows that are run cycle by cycle; beyond, the closed form is taken, which these are compared with.
@@ -30,6 +32,8 @@ pub(super) fn throughput() -> Result<Section, LabError> {
     let mut out = Section::new(Item::PoseidonThroughput, "Throughput: 136 columns, 2^24 rows");
     let full = Params::default();
     out.compare("input (\"17 GB\")", "GiB", 17.0, full.bytes() as f64 / f64::from(1 << 30), Closeness::Exact);
+    let link = 512.0 * full.frequency_mhz as f64 / 1e3;
+    out.compare("link: 512 bit at 250 MHz", "Gbit/s", 128.0, link, Closeness::Exact);
     let zkevm = 2_f64.powi(24) * 665.0 * 8.0;
     out.compare(
         "input of 665 columns of 2^23 by 2 (\"83 GB\")",
@@ -71,6 +75,12 @@ pub(super) fn throughput() -> Result<Section, LabError> {
     let hashes = formula::hashes(&full) as f64;
     out.compare("hashes at 5.55 s (derived)", "MH/s", 54.4, hashes / SECONDS / 1e6, Closeness::Decimals(1));
     out.compare("peer: 8.49 s on 128 vCPU (derived)", "MH/s", 35.6, hashes / 8.49 / 1e6, Closeness::Decimals(1));
+    out.compare("peer, each vCPU (derived)", "MH/s", 0.278, hashes / 8.49 / 128.0 / 1e6, Closeness::Decimals(3));
+    // Words into the leaf hasher by digests' words into the branch hasher: "2 ceil(c / N) times slower".
+    let slower = full.bytes() as f64 / (full.rows() as f64 * 32.0);
+    let text = "leaf hasher's input by the branch hasher's, 2 ceil(c / N)";
+    out.compare(text, "times", 2.0 * 136_f64 / 8.0, slower, Closeness::Exact);
+    states(&mut out, &full)?;
     out.compare("speed-up over the peer", "times", 1.53, 8.49 / SECONDS, Closeness::Decimals(2));
     let x16 = seconds(&mut out, "by 256 Gbit/s", &Params { link_gbit_s: 256.0, ..full.clone() })?;
     out.ours("by 256 Gbit/s (x16): the core is the bound, not the link", "s", x16);
@@ -105,12 +115,49 @@ pub(super) fn throughput() -> Result<Section, LabError> {
     let report = poseidon::run(&serial)?;
     let deep = report.queues.first().copied().unwrap_or(0) as f64 / serial.rows() as f64;
     out.ours("its queue of leaves, at 2^15 rows", "of a tree's digests", deep);
+    let link = |name: &str, params: &Params| {
+        let rates = [8.0, 16.0, 24.5, 32.0, 64.0, 128.0, 256.0, 512.0];
+        let time = |link_gbit_s: f64| {
+            let p = Params { link_gbit_s, ..params.clone() };
+            (link_gbit_s, formula::cycles(&p) / (p.frequency_mhz as f64 * 1e6))
+        };
+        series(name, Origin::Extrapolated, rates.map(time))
+    };
+    let all = vec![
+        link("tiles of 8 columns, branches meanwhile", &full),
+        link("column by column, branches after", &columns),
+        link("two cores", &Params { lhe_cores: 2, ..full.clone() }),
+        link(
+            "behind a transform of blowup 2",
+            &Params { log_blowup: 1, by_columns: true, network_latency: HOP, ..full.clone() },
+        ),
+        series("the article", Origin::Published, [(24.5, SECONDS), (128.0, 1.27)]),
+    ];
+    let x = axis("link (Gbit/s)", "link_gbit_s", Scale::Log10);
+    let title = "Poseidon Merkle engine: 2^24 rows of 136 words";
+    out.draw("poseidon-throughput", figure(title, x, axis("time (s)", "time_s", Scale::Log10), all));
     out.note("A serialised branch hasher (7 S-boxes, one hash in 17 cycles) keeps up, as claimed; but digests come in one pass of 17, and 16 in 17 of them wait for it: 505 MB at 2^24 rows, which HBM has and block RAM has not.");
     out.note("Behind a transform, the link brings the trace, half the bytes: at 24.5 Gbit/s half the time. The network brings the extension column by column, at 128 Gbit/s as the link did.");
     out.note("5.55 s at 24.5 Gbit/s holds for 17 * 10^9 bytes; the matrix has 17 * 2^30, which take 5.96 s.");
     out.note("The text does not derive 1.27 s. A pass to fetch the first group column by column and branches after the leaves explain it: (17 + 2) * 2^24 cycles.");
     out.note("\"Our single-FPGA solution\" is the one of two boards.");
     Ok(out)
+}
+
+/// Memory of the leaf hasher's states, and what moves there at a group a cycle.
+fn states(out: &mut Section, full: &Params) -> Result<(), LabError> {
+    for (state_words, gibibytes, rate) in [(12, 1.5, 48.0), (4, 0.5, 16.0)] {
+        let bytes = full.rows() * state_words * 8;
+        let name = format!("states of {state_words} words");
+        out.compare(format!("{name} (derived)"), "GiB", gibibytes, bytes as f64 / f64::from(1 << 30), Closeness::Exact);
+        let p = Params { log_rows: 14, state_words: state_words as u32, ..full.clone() };
+        let report = poseidon::run(&p)?;
+        // Each pass but the first reads them, each but the last writes them; 17 passes, of which 16 count.
+        let passes = (p.passes() - 1) as f64 / p.passes() as f64;
+        let found = report.hbm_bytes as f64 / report.seconds / passes / 1e9;
+        out.compare(format!("{name}, in and out (derived)"), "GB/s", rate, found, Closeness::Within(0.01));
+    }
+    Ok(())
 }
 
 pub(super) fn latency() -> Result<Section, LabError> {
@@ -122,10 +169,15 @@ pub(super) fn latency() -> Result<Section, LabError> {
     for (name, value) in [("min", l.min as f64), ("mean", l.mean), ("max", l.max as f64), ("median", l.median as f64)] {
         out.ours(format!("leaf hasher, {name}"), "us", micros(value));
     }
-    let tail = (report.cycles - 1 - report.leaves_at) as f64;
-    out.ours("branch hasher, last leaf to root, 2^14 leaves", "us", micros(tail));
-    out.ours("the same by log2(n) pipelines", "us", micros(14.0 * params.pipelines.permutation() as f64));
-    out.ours("deepest queue of the branch hasher", "digests", report.queues.iter().copied().max().unwrap_or(0) as f64);
+    for log_rows in [12, 13, 14] {
+        let r = poseidon::run(&Params { log_rows, ..params.clone() })?;
+        let (tail, pipelines) =
+            ((r.cycles - 1 - r.leaves_at) as f64, f64::from(log_rows) * params.pipelines.permutation() as f64);
+        out.ours(format!("branch hasher, last leaf to root, 2^{log_rows} leaves"), "us", micros(tail));
+        out.ours(format!("the same beyond log2(n) pipelines, 2^{log_rows} leaves"), "cycles", tail - pipelines);
+        let deepest = r.queues.iter().copied().max().unwrap_or(0) as f64;
+        out.ours(format!("deepest queue of the branch hasher, 2^{log_rows} leaves"), "digests", deepest);
+    }
     out.note("The table's cells are missing from the text. Published in words: the leaf hasher's latency is constant, as here; the branch hasher's spread of 0.11 us comes from the host's stream.");
     out.note("A permutation of 750 stages (30 rounds of 1 + 18 + 6) is assumed: an adder, three multipliers of six stages, the MDS sum.");
     out.note("The article gives a Merkle branch ceil(log2 n) - 1 digests; it has log2 n.");
@@ -175,12 +227,22 @@ pub(super) fn boards() -> Result<Section, LabError> {
     );
     let exact = formula::boards_seconds(&full, full.bytes() as f64 / 1e9, 4);
     out.ours("the same with all bytes", "ms", 1e3 * exact);
-    for (leaf_boards, branch_boards) in [(1, 1), (2, 1), (4, 1), (4, 2), (4, 4)] {
-        let split = Params { leaf_boards, branch_boards, network_latency: HOP, ..full.clone() };
-        let name = format!("modelled: {leaf_boards} leaf boards and {branch_boards} branch boards");
-        let found = seconds(&mut out, &name, &split)?;
-        out.ours(name, "ms", 1e3 * found);
+    let mut all = Vec::new();
+    for (branch_boards, leaves) in [(1, &[1, 2, 4][..]), (2, &[2, 4, 8]), (4, &[4, 8, 16])] {
+        let mut points = Vec::new();
+        for &leaf_boards in leaves {
+            let split = Params { leaf_boards, branch_boards, network_latency: HOP, ..full.clone() };
+            let name = format!("modelled: {leaf_boards} leaf boards and {branch_boards} branch boards");
+            let found = 1e3 * seconds(&mut out, &name, &split)?;
+            out.ours(name, "ms", found);
+            points.push((f64::from(leaf_boards), found));
+        }
+        all.push(series(format!("branch boards: {branch_boards}"), Origin::Extrapolated, points));
     }
+    all.push(series("the article: 4 and 2", Origin::Published, [(4.0, 333.0)]));
+    let title = "Poseidon Merkle engine: 2^24 rows of 136 words on several boards";
+    let x = axis("leaf boards", "leaf_boards", Scale::Log2);
+    out.draw("poseidon-multifpga", figure(title, x, axis("time (ms)", "time_ms", Scale::Log10), all));
     out.note("The estimate takes 10^9 for link bytes and lets one branch hasher begin after the last leaf. Two that begin with the last pass, in which two leaf boards bring each two digests a cycle, end a pass of 2^22 cycles after the leaves.");
     Ok(out)
 }

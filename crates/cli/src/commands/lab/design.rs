@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use evergrove_lab::LabError;
 use evergrove_lab::config::{Cell, File, Row};
 use evergrove_lab::results::sweep as run_sweep;
@@ -23,9 +23,12 @@ const TRACE_EVENTS: usize = 100_000;
 pub(crate) struct RunArgs {
     /// TOML file with a machine and its parameters; configs/ has the published designs
     file: PathBuf,
-    /// Write the first operations of a tree unit or a Poseidon engine to this file: .vcd for waveforms, else Chrome's trace format
+    /// Write the first operations to this file: .vcd for waveforms, else Chrome's trace format
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Run it on random data too, and compare results with this program's kernels and cycles with timing alone
+    #[arg(long)]
+    data: bool,
     /// TOML table of costs that replaces entries of the built-in one
     #[arg(long, value_name = "FILE")]
     costs: Option<PathBuf>,
@@ -74,7 +77,15 @@ pub(crate) fn run(args: &RunArgs, terminal: Terminal) -> Result<()> {
             "run it with `evergrove lab sweep FILE --out DIR`",
         ));
     };
-    let row = design.run(&costs(args.costs.as_ref())?).map_err(|e| refused(&args.file, &e))?;
+    let mut row = design.run(&costs(args.costs.as_ref())?).map_err(|e| refused(&args.file, &e))?;
+    if args.data {
+        let check = design.check().map_err(|e| refused(&args.file, &e))?;
+        ensure!(check.holds(), "the model differs from the kernels: {check:?}");
+        for (name, value) in [("data_results", check.results), ("data_results_equal_to_kernels", check.equal)] {
+            row.push((name.to_owned(), Cell::Number(value as f64)));
+        }
+        row.push(("data_cycles".to_owned(), Cell::Number(check.cycles as f64)));
+    }
     if let Some(path) = &args.trace {
         let trace = design.trace(TRACE_EVENTS).map_err(|e| refused(&args.file, &e))?;
         let vcd = path.extension().is_some_and(|e| e == "vcd");

@@ -25,6 +25,9 @@ pub(crate) struct ParetoArgs {
     /// Other column to be small
     #[arg(long, value_name = "COLUMN", default_value = "time_us")]
     y: String,
+    /// Only rows that have this value in this column; may be given several times
+    #[arg(long = "where", value_name = "COLUMN=VALUE", value_parser = parse_choice)]
+    choices: Vec<(String, String)>,
 }
 
 /// Draw a sweep as SVG and PNG: one column over another, a series for each value of a third
@@ -38,9 +41,12 @@ pub(crate) struct PlotArgs {
     /// Column of the vertical axis
     #[arg(long, value_name = "COLUMN", default_value = "time_us")]
     y: String,
-    /// Column whose values are series of their own
-    #[arg(long, value_name = "COLUMN")]
-    series: Option<String>,
+    /// Columns, separated by commas, whose values are series of their own
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    series: Vec<String>,
+    /// Only rows that have this value in this column; may be given several times
+    #[arg(long = "where", value_name = "COLUMN=VALUE", value_parser = parse_choice)]
+    choices: Vec<(String, String)>,
     /// CSV of published points to mark: columns series, and those of the axes
     #[arg(long, value_name = "FILE")]
     published: Option<PathBuf>,
@@ -55,6 +61,21 @@ pub(crate) struct PlotArgs {
     name: String,
 }
 
+fn parse_choice(text: &str) -> Result<(String, String), String> {
+    let (column, value) = text.split_once('=').ok_or("write COLUMN=VALUE")?;
+    Ok((column.to_owned(), value.to_owned()))
+}
+
+/// The rows that have all the chosen values.
+fn chosen(rows: Vec<Row>, choices: &[(String, String)]) -> Result<Vec<Row>> {
+    let fits = |row: &Row| choices.iter().all(|(column, value)| name(row, column) == *value);
+    let left: Vec<Row> = rows.into_iter().filter(fits).collect();
+    if left.is_empty() && !choices.is_empty() {
+        return Err(Mistake::usage("no row has the values of --where", "see the columns and values of the file"));
+    }
+    Ok(left)
+}
+
 fn read(path: &Path) -> Result<Vec<Row>> {
     let body = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
     results::read_csv(&body)
@@ -66,7 +87,7 @@ fn numbers(rows: &[Row], column: &str) -> Result<Vec<f64>> {
 }
 
 pub(crate) fn pareto(args: &ParetoArgs, terminal: Terminal) -> Result<()> {
-    let rows = read(&args.file)?;
+    let rows = chosen(read(&args.file)?, &args.choices)?;
     let front = results::pareto(&rows, &args.x, &args.y)
         .map_err(|e| Mistake::usage(e.to_string(), "name columns of the file"))?;
     let (xs, ys) = (numbers(&rows, &args.x)?, numbers(&rows, &args.y)?);
@@ -89,41 +110,60 @@ fn name(row: &Row, column: &str) -> String {
     }
 }
 
-/// Logarithmic where the values span more than a decade.
-fn axis(label: &str, column: &'static str, values: &[f64]) -> Axis {
+/// By powers of two where there are no other values, and logarithmic where they span a decade.
+fn axis(name: &str, column: &'static str, values: &[f64]) -> Axis {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(0.0, f64::max);
-    let scale = if low > 0.0 && high > 10.0 * low { Scale::Log10 } else { Scale::Linear };
-    Axis { label: label.to_owned(), column, scale }
+    let scale = match low > 0.0 {
+        true if high > 2.0 * low && values.iter().all(|v| v.log2().fract() == 0.0) => Scale::Log2,
+        true if high > 10.0 * low => Scale::Log10,
+        _ => Scale::Linear,
+    };
+    Axis { label: results::label(name), column, scale }
 }
 
 pub(crate) fn plot(args: &PlotArgs, terminal: Terminal) -> Result<()> {
-    let mut series: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+    // In the order of numbers, if they are some, those of published points last.
+    let mut series: BTreeMap<(bool, Vec<u64>, String), Vec<Point>> = BTreeMap::new();
     let mut all = [Vec::new(), Vec::new()];
-    let mut add = |path: &Path, origin: Origin, by: Option<&str>| -> Result<()> {
-        let rows = read(path)?;
-        let (xs, ys) = (numbers(&rows, &args.x)?, numbers(&rows, &args.y)?);
+    let mut add = |rows: &[Row], origin: Origin| -> Result<()> {
+        let (xs, ys) = (numbers(rows, &args.x)?, numbers(rows, &args.y)?);
         for ((row, x), y) in rows.iter().zip(&xs).zip(&ys) {
-            let name = by.map_or_else(|| args.y.clone(), |by| format!("{by} = {}", name(row, by)));
-            let name = if origin == Origin::Published { format!("published: {name}") } else { name };
-            series.entry(name).or_default().push(Point { x: *x, y: *y, origin });
+            let published = origin == Origin::Published;
+            let values: Vec<String> = args.series.iter().map(|by| name(row, by)).collect();
+            let text = match (published, &args.series[..]) {
+                (true, _) => format!("published: {}", name(row, "series")),
+                (false, []) => results::label(&args.y),
+                (false, all) => {
+                    let settings = all.iter().zip(&values).map(|(by, value)| results::setting(by, value));
+                    settings.collect::<Vec<_>>().join(", ")
+                }
+            };
+            // Numbers that are not negative sort as their bits do.
+            let order = values.iter().map(|v| v.parse::<f64>().map_or(u64::MAX, |x| x.max(0.0).to_bits())).collect();
+            series.entry((published, order, text)).or_default().push(Point { x: *x, y: *y, origin });
         }
         all[0].extend(xs);
         all[1].extend(ys);
         Ok(())
     };
-    add(&args.file, Origin::Modelled, args.series.as_deref())?;
+    add(&chosen(read(&args.file)?, &args.choices)?, Origin::Modelled)?;
     if let Some(path) = &args.published {
-        add(path, Origin::Published, Some("series"))?;
+        // A published point is left out by the columns that it has.
+        let fits = |row: &Row| args.choices.iter().all(|(column, value)| ["-", value].contains(&&*name(row, column)));
+        add(&read(path)?.into_iter().filter(fits).collect::<Vec<_>>(), Origin::Published)?;
     }
     for points in series.values_mut() {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
     }
     let figure = Figure {
-        title: args.title.clone().unwrap_or_else(|| format!("{} over {}", args.y, args.x)),
+        title: args
+            .title
+            .clone()
+            .unwrap_or_else(|| format!("{} by {}", results::label(&args.y), results::label(&args.x))),
         x: axis(&args.x, "x", &all[0]),
         y: axis(&args.y, "y", &all[1]),
-        series: series.into_iter().map(|(name, points)| Series { name, points }).collect(),
+        series: series.into_iter().map(|((.., name), points)| Series { name, points }).collect(),
     };
     let files = figure.write(&args.out, &args.name)?.map(|p| p.display().to_string());
     match terminal.format {

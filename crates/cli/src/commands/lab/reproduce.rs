@@ -1,13 +1,14 @@
 //! `evergrove lab reproduce`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use evergrove_lab::cost::Costs;
-use evergrove_lab::reproduce::{Item, Line, Section, reproduce};
+use evergrove_lab::cpu::Baseline;
+use evergrove_lab::reproduce::{Item, Line, Section, Verdict, reproduce};
 
 use super::super::Terminal;
-use super::cpu;
 use crate::args::Output;
 use crate::exit::Mistake;
 use crate::report::{line, text};
@@ -21,6 +22,9 @@ pub(crate) struct Args {
     /// log2 of the leaves that this CPU computes for mtu-fig4 and mtu-fig6; scaled to 2^20
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(10..=24))]
     cpu_log_size: u32,
+    /// Directory for figures, as SVG, PNG and CSV, and for the lines of each item as CSV
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// TOML table of costs that replaces entries of the built-in one
     #[arg(long, value_name = "FILE")]
     costs: Option<PathBuf>,
@@ -58,16 +62,41 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         Choice::One(item) => vec![item],
         Choice::All => Item::ALL.to_vec(),
     };
-    let costs = costs(args.costs.as_ref())?;
-    let cpu = if items.iter().any(|i| i.needs_cpu()) { Some(cpu::measure(args.cpu_log_size)?) } else { None };
-    for item in items {
-        let section = reproduce(item, &costs, cpu.as_ref())?;
+    let (costs, start) = (costs(args.costs.as_ref())?, Instant::now());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cpu = if items.iter().any(|i| i.needs_cpu()) {
+        Some(Baseline::measure(args.cpu_log_size, cores, || start.elapsed().as_secs_f64())?)
+    } else {
+        None
+    };
+    let mut verdicts = Vec::new();
+    for item in &items {
+        let section = reproduce(*item, &costs, cpu.as_ref())?;
+        if let Some(dir) = &args.out {
+            keep(dir, &section)?;
+        }
+        verdicts.extend(section.lines.iter().map(|l| l.verdict));
         match terminal.format {
             Output::Json => line(&serde_json::to_value(&section)?),
             Output::Text => text(&table(&section)),
         }
     }
+    if items.len() > 1 && terminal.format == Output::Text {
+        let count = |v: Verdict| format!("{} {}", verdicts.iter().filter(|x| **x == v).count(), v.name());
+        let counts = [Verdict::Equal, Verdict::Close, Verdict::Differs, Verdict::Ours].map(count).join(", ");
+        text(&format!("{} items in {:.1} s: {counts}\n", items.len(), start.elapsed().as_secs_f64()));
+    }
     Ok(())
+}
+
+/// Writes the figures and the lines of an item.
+fn keep(dir: &Path, section: &Section) -> Result<()> {
+    std::fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
+    for (name, figure) in &section.figures {
+        figure.write(dir, name)?;
+    }
+    let path = dir.join(format!("{}.lines.csv", section.item));
+    std::fs::write(&path, section.csv()).with_context(|| format!("writing {}", path.display()))
 }
 
 /// A number with as many digits as tell something.
