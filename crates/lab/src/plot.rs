@@ -269,7 +269,7 @@ impl Figure {
         let mut y = 60 * unit;
         for (text, origin, color) in named.chain(kinds) {
             area.draw(&Marker { at: (14 * unit, y), origin, color, scale })?;
-            area.draw(&Text::new(text, (30 * unit, y - 7 * unit), ("sans-serif", 15 * scale)))?;
+            area.draw(&Text::new(text, (30 * unit, y - 5 * unit), ("sans-serif", 15 * scale)))?;
             y += 26 * unit;
         }
         Ok(())

@@ -103,7 +103,7 @@ proptest! {
 
 #[test]
 fn the_machine_makes_the_additions_of_the_kernels_plan() {
-    for windows in [[vec![12; 6], vec![13; 14]].concat(), vec![8; 32], vec![16; 16]] {
+    for windows in [[vec![12; 6], vec![13; 14]].concat(), vec![5; 51], vec![15; 17]] {
         let base = Params { windows, log_points: 14, parallel_windows: 4, chiplets: 1, ..Params::default() };
         let params = Params { aggregation: Aggregation::Serial, ..base };
         let found = msm::run(&params).expect("a valid multiplier").additions as f64;
@@ -116,7 +116,6 @@ fn the_machine_makes_the_additions_of_the_kernels_plan() {
         let expected = plan.expected(95);
         let all = expected.additions + first + weighted + expected.doublings + params.windows.len() as f64 - 1.0;
         assert!((found / all - 1.0).abs() < 0.002, "{:?}: {found} against {all}", params.windows);
-        assert!((expected.aggregation / (2.0 * first) - 1.0).abs() < 0.01);
     }
 }
 

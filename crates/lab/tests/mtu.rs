@@ -224,17 +224,3 @@ fn configurations_that_no_machine_has_are_refused_by_name() {
     assert_eq!(name(Params { traversal: Traversal::SubtreeBreadthFirst, workload, ..base.clone() }), "traversal");
     assert_eq!(name(Params { traversal: Traversal::SubtreeBreadthFirst, log_subtree: 0, ..base }), "log_subtree");
 }
-
-/// Run by hand, on a quiet machine: `cargo test --release -p evergrove-lab --test mtu speed -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement of time"]
-fn speed() {
-    for workload in [Workload::MleEvaluation, Workload::ProductMle, Workload::BuildMle] {
-        let params = Params { workload, log_size: 28, bandwidth_gb_s: 100_000, ..Params::default() };
-        let start = std::time::Instant::now();
-        let cycles = run(&params).cycles as f64;
-        let rate = cycles / start.elapsed().as_secs_f64() / 1e6;
-        println!("{}: {rate:.1} M cycles/s", workload.name());
-        assert!(rate > 20.0);
-    }
-}
