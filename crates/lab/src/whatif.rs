@@ -91,7 +91,7 @@ fn tree(pending: &mut Option<Leaves>, matrix: &str, rows: u64, columns: u64) -> 
     match pending.take().filter(|leaves| leaves.matrix == matrix) {
         Some(leaves) if columns == 4 && rows == leaves.rows => done(leaves.rows, leaves.columns),
         before => {
-            let sum = rows + before.map_or(0, |leaves| leaves.rows);
+            let sum = before.map_or(rows, |leaves| leaves.rows.saturating_add(rows));
             *pending = Some(Leaves { matrix: matrix.to_owned(), rows: sum, columns });
             None
         }
@@ -222,10 +222,10 @@ fn trees(proofs: &Proofs, engine: &poseidon::Params) -> Result<Option<Time>, Lab
         // Leaves of up to four words are no hashes, but pass through.
         let columns = tree.columns.max(5);
         let p = poseidon::Params { log_rows: tree.log_rows, columns, ..engine.clone() };
+        p.check()?;
         let one = if p.passes() * p.rows() <= RUN {
             poseidon::run(&p)?.seconds
         } else {
-            p.check()?;
             formula::cycles(&p) / (p.frequency_mhz as f64 * 1e6)
         };
         let count = *count as f64;

@@ -173,16 +173,19 @@ impl Params {
         within("frequency_mhz", self.frequency_mhz, 1..=10_000)?;
         self.check_boards()?;
         within("lhe_cores", u64::from(self.lhe_cores), 1..=64)?;
-        if self.front_tree {
-            self.check_front()?;
-        }
         within("lhe_sboxes", u64::from(self.lhe_sboxes), 1..=u64::from(SBOXES))?;
         within("bhe_sboxes", u64::from(self.bhe_sboxes), 1..=u64::from(SBOXES))?;
+        let Pipelines { constants, multiplier, mds } = self.pipelines;
+        for stages in [constants, multiplier, mds] {
+            within("pipelines", stages, 0..=100_000)?;
+        }
         within("pipelines", self.pipelines.permutation(), 1..=100_000)?;
         power_of_two("hbm_stacks", u64::from(self.hbm_stacks), 1..=64)?;
         within("hbm_gb_s", self.hbm_gb_s, 0..=1_000_000)?;
         within_f64("hbm_efficiency", self.hbm_efficiency, 0.01..=1.0)?;
-        within("state_words", u64::from(self.state_words), 4..=128)
+        within("state_words", u64::from(self.state_words), 4..=128)?;
+        // A part multiplies what is in range by now.
+        if self.front_tree { self.check_front() } else { Ok(()) }
     }
     fn check_front(&self) -> Result<(), LabError> {
         let part = self.part();
