@@ -6,11 +6,11 @@ use evergrove_primitives::lanes::LANES;
 use super::{Air, Algebra, Block, C, DIGEST, EMIT, KeccakAir, MESSAGE, Permutations, ROUND, ROUNDS, T};
 use crate::stark::TraceRows;
 
-/// Counts constraints, and those that do not hold.
+/// Counts constraints, and keeps the places of those that do not hold.
 #[derive(Default)]
 struct Count {
     all: usize,
-    broken: usize,
+    broken: Vec<usize>,
 }
 
 impl Algebra for Count {
@@ -32,8 +32,10 @@ impl Algebra for Count {
         terms.iter().rev().fold(Goldilocks::ZERO, |sum, x| sum + sum + *x)
     }
     fn constraint(&mut self, x: Goldilocks) {
+        if x != Goldilocks::ZERO {
+            self.broken.push(self.all);
+        }
         self.all += 1;
-        self.broken += usize::from(x != Goldilocks::ZERO);
     }
     fn constraint_transition(&mut self, _: Goldilocks) {
         panic!("every constraint of the table holds for every row");
@@ -55,8 +57,12 @@ fn table(blocks: Vec<Block>, log_rows: u32) -> Table {
 }
 
 fn broken(table: &Table, row: usize) -> usize {
+    broken_of(&table[row], &table[(row + 1) % table.len()]).len()
+}
+
+fn broken_of(local: &[Goldilocks], next: &[Goldilocks]) -> Vec<usize> {
     let mut count = Count::default();
-    KeccakAir::constraints(&mut count, &table[row], &table[(row + 1) % table.len()], &[]);
+    KeccakAir::constraints(&mut count, local, next, &[]);
     assert_eq!(count.all, KeccakAir::CONSTRAINTS);
     count.broken
 }
@@ -135,4 +141,66 @@ fn parities_are_those_of_the_state() {
         flip(&mut table[7][T + 64 * (5 * y) + 6]);
     }
     assert!(broken(&table, 6) > 0);
+}
+
+/// Constraints on flags of rounds and nothing else: they come first.
+const OF_FLAGS: usize = (ROUNDS + 1) + (ROUNDS - 1);
+
+#[test]
+fn rounds_follow_each_other_and_no_others() {
+    let row = |flags: &[(usize, u64)]| {
+        let mut row = vec![Goldilocks::ZERO; KeccakAir::COLUMNS];
+        flags.iter().for_each(|(round, x)| row[ROUND + round] = Goldilocks::reduce(*x));
+        row
+    };
+    let broken = |local: &[Goldilocks], next: &[Goldilocks]| {
+        broken_of(local, next).into_iter().filter(|place| *place < OF_FLAGS).count()
+    };
+    // An idle row, or one round.
+    let rounds: Vec<Option<usize>> = core::iter::once(None).chain((0..ROUNDS).map(Some)).collect();
+    for before in &rounds {
+        for after in &rounds {
+            let [local, next] = [before, after].map(|r| row(&r.map(|r| (r, 1)).into_iter().collect::<Vec<_>>()));
+            let follows = match before {
+                None | Some(23) => matches!(after, None | Some(0)),
+                Some(r) => *after == Some(r + 1),
+            };
+            assert_eq!(broken(&local, &next) == 0, follows, "{before:?}, {after:?}");
+        }
+    }
+    // Rows of two rounds, and of flags that are no bits and sum to one or none, whatever follows and with all that has to.
+    let p = Goldilocks::ORDER;
+    let forged: [&[(usize, u64)]; 6] = [
+        &[(0, 1), (23, 1)],
+        &[(4, 1), (5, 1)],
+        &[(3, 2), (9, p - 1)],
+        &[(22, p - 1)],
+        &[(0, 2)],
+        &[(7, 1), (8, p - 1)],
+    ];
+    for flags in forged {
+        let moved: Vec<_> = flags.iter().filter(|(r, _)| r + 1 < ROUNDS).map(|(r, x)| (r + 1, *x)).collect();
+        assert!(broken(&row(flags), &row(&moved)) > 0, "{flags:?}");
+    }
+}
+
+#[test]
+fn a_permutation_may_lie_across_the_end_and_any_other_turn_of_its_rows_shows() {
+    // The last row is followed by the first: a table may be turned as a whole.
+    let mut turned = table(vec![message(64)], 5);
+    turned.rotate_left(11);
+    assert!((0..turned.len()).all(|row| broken(&turned, row) == 0));
+    // States of one permutation under the flags of another beginning: 24 rounds in the wrong order of their constants.
+    let mut forged = table(vec![message(64)], 5);
+    for (round, row) in forged.iter_mut().take(ROUNDS).enumerate() {
+        row[ROUND + round] = Goldilocks::ZERO;
+        row[ROUND + (round + 1) % ROUNDS] = Goldilocks::ONE;
+        row[EMIT] = Goldilocks::reduce(u64::from(round + 2 == ROUNDS));
+    }
+    assert!((0..forged.len()).map(|row| broken(&forged, row)).sum::<usize>() > ROUNDS);
+    // Two halves of different permutations, joined where a round ends.
+    let [mut joined, other] = [64, 33].map(|n| table(vec![message(n)], 5));
+    joined[12..ROUNDS].clone_from_slice(&other[12..ROUNDS]);
+    let shows: Vec<usize> = (0..joined.len()).filter(|row| broken(&joined, *row) > 0).collect();
+    assert_eq!(shows, [11], "where they are joined, and nowhere else");
 }
