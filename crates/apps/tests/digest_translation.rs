@@ -11,7 +11,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_proof::tree::Value;
 use evergrove_proof::{HeightClass, Profile, Statement};
 use evergrove_recursion::assignment::{Assignment, assert_refused, assert_refused_at_a_child};
-use evergrove_recursion::circuit::{Child, F, PlonkyProof, from_hash};
+use evergrove_recursion::circuit::{Child, F, NODE_PUBLIC_INPUTS, PlonkyProof, from_hash, to_plonky};
 use plonky2::field::types::Field;
 use plonky2::iop::target::Target;
 use plonky2::iop::witness::PartialWitness;
@@ -191,6 +191,23 @@ fn attacks(backend: &TranslationBackend, (_, vector, data): &World<'_>) {
     let none = Statement { height: 0, ..whole };
     assert_refused_at_a_child(&complete(&[], assign(&none, [Some(&left), Some(&right)])));
     assert_refused_at_a_child(&complete(&[number(targets.node.canonical[1], 7)], both()));
+    // Two empty children, whatever proofs stand in their places: the empty subtree in both trees, at any place, and no other.
+    let no_children: Vec<_> = targets.empty.iter().map(|flag| number(flag.target, 1)).collect();
+    let nothing = |height: u8, base: u64| {
+        let root = evergrove_proof::tree::null_digest(height);
+        let statement = Statement { root, canonical: evergrove_primitives::Digest::ZERO, height, base };
+        complete(&no_children, assign(&statement, [Some(&left), Some(&right)]))
+    };
+    for (height, base) in [(1, 6), (4, 32), (27, 0)] {
+        let assignment = nothing(height, base);
+        assert_eq!(assignment.violations(), Default::default(), "the empty subtree of height {height}");
+        let null = tree::null_digests(height).last().map(|d| tree::to_elements(&d)).unwrap();
+        assert_eq!(assignment.public_inputs()[NODE_PUBLIC_INPUTS..], null.map(to_plonky));
+    }
+    assert_refused_at_a_child(&nothing(4, 8));
+    assert_refused(&complete(&no_children, both()), FEW);
+    // A flag that is neither, in the place of a child whose difference it would scale away.
+    assert_refused_at_a_child(&complete(&[number(targets.empty[0].target, 2)], both()));
 }
 
 #[test]

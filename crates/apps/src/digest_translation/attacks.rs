@@ -2,6 +2,8 @@
 //!
 //! The circuits are small ones: buckets of two slots, one query.
 
+use std::sync::LazyLock;
+
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::keccak::{NODE_BYTES, keccak_256};
 use evergrove_proof::tree::Value;
@@ -31,6 +33,8 @@ struct Attacked {
     table: StarkProver<KeccakAir>,
     log_rows: u32,
 }
+
+static ATTACKED: LazyLock<Attacked> = LazyLock::new(Attacked::new);
 
 impl Attacked {
     fn new() -> Self {
@@ -69,7 +73,7 @@ fn input(slots: [Option<Value>; 2]) -> BucketInput {
 
 #[test]
 fn attacks_on_the_bucket_are_refused() {
-    let attacked = Attacked::new();
+    let attacked = &*ATTACKED;
     let honest = input([Some(value(1)), Some(value(2))]);
     let none = attacked.assignment(&honest, honest.blocks(), honest.binding(), &[]);
     assert!(none.violations().is_empty(), "an honest assignment is accepted");
@@ -123,8 +127,44 @@ fn attacks_on_the_bucket_are_refused() {
 }
 
 #[test]
+fn no_slot_is_there_twice_nor_by_half() {
+    let attacked = &*ATTACKED;
+    let honest = input([Some(value(1)), Some(value(2))]);
+    // A flag of 2 stands for two records of the leaf, which a table may well have; -1 would take one away.
+    let mut blocks = honest.blocks();
+    blocks.push(blocks[0]);
+    for (flag, blocks) in [(F::TWO, blocks), (F::NEG_ONE, honest.blocks()), (F::TWO.inverse(), honest.blocks())] {
+        let mut bound = honest.bound();
+        bound[1] = flag;
+        let forced = [(attacked.targets.slots[0].active.target, flag)];
+        let assignment = attacked.assignment(&honest, blocks, Poseidon::hash_no_pad(&bound), &forced);
+        assert_refused(&assignment, 2 * FEW);
+    }
+}
+
+#[test]
+fn a_bucket_lies_at_a_multiple_of_its_size_below_the_class() {
+    let attacked = &*ATTACKED;
+    let slots = vec![Some(value(1)), Some(value(2))];
+    let last = BucketInput::new((1 << 40) - 2, slots.clone());
+    let assignment = attacked.assignment(&last, last.blocks(), last.binding(), &[]);
+    assert!(assignment.violations().is_empty(), "the last bucket of the class");
+    // Both trees agree, of leaves at these very positions.
+    for base in [1, (1 << 33) + 1, 1 << 40, 1 << 41, 1 << 63] {
+        let input = BucketInput::new(base, slots.clone());
+        assert_refused_at_a_child(&attacked.assignment(&input, input.blocks(), input.binding(), &[]));
+    }
+    // Another height, and a canonical digest: both are constants of the circuit.
+    let honest = input([Some(value(1)), Some(value(2))]);
+    for (target, x) in [(attacked.targets.node.height, F::TWO), (attacked.targets.node.canonical[2], F::ONE)] {
+        let assignment = attacked.assignment(&honest, honest.blocks(), honest.binding(), &[(target, x)]);
+        assert_refused_at_a_child(&assignment);
+    }
+}
+
+#[test]
 fn a_word_of_p_and_more_is_refused() {
-    let attacked = Attacked::new();
+    let attacked = &*ATTACKED;
     // The word 0 as the bytes of p: one Poseidon leaf, two Keccak leaves.
     let honest = input([Some([Goldilocks::ZERO; 4]), None]);
     let mut message = tree::leaf_message(1 << 33, &[Goldilocks::ZERO; 4]);
