@@ -204,7 +204,20 @@ pub(crate) fn keys_dir(named: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// What proofs cost by our prover on 2 cores of a current machine: an estimate elsewhere, a fifth of what Plonky2's takes.
-pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
+///
+/// The circuits of an application may have more rows than the profile's: how many is known from its keys in `keys`, or by a
+/// search, which takes seconds.
+pub(crate) fn costs(spec: &BackendSpec, keys: Option<&Path>) -> NodeCosts {
+    let size = spec.app.as_ref().and_then(|app| {
+        let app = catalog::make(app).ok()?;
+        app.size(spec.scheme, spec.profile, spec.class, keys).ok()
+    });
+    // Of an application without circuits here there is nothing to estimate: proving says so.
+    size.map_or_else(|| profile_costs(spec), |size| app_costs(spec, size))
+}
+
+/// [`costs`] of the profile's own circuits.
+fn profile_costs(spec: &BackendSpec) -> NodeCosts {
     if spec.id.name != DEFAULT {
         let node = spec.capacity as f64 * f64::from(spec.class.height_max()) * 4e-6;
         return NodeCosts {
@@ -286,7 +299,7 @@ pub(crate) fn costs(spec: &BackendSpec) -> NodeCosts {
 /// [`costs`] of an application's circuits, which may have more rows than the profile's: time and memory grow with them. Those of
 /// digest translation are known.
 pub(crate) fn app_costs(spec: &BackendSpec, size: Size) -> NodeCosts {
-    let costs = costs(spec);
+    let costs = profile_costs(spec);
     if spec.scheme == Scheme::Tree {
         return costs;
     }
@@ -374,5 +387,27 @@ impl RecursionBackend for VerifierOnly {
 
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
         (self.verify)(proof)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evergrove_apps::MapReduce;
+    use evergrove_apps::bls::BlsKeys;
+
+    use super::*;
+
+    #[test]
+    fn circuits_with_more_rows_than_the_profile_cost_more() {
+        let plain = plonky2_specs().find(|s| s.profile == Profile::Paper && s.class == HeightClass::H27);
+        let plain = plain.expect("circuits of paper");
+        let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
+        let app = Some(Application::from(app).spec());
+        // The merge with an addition of points does not fit the profile's rows.
+        let spec = BackendSpec { scheme: Scheme::Selected, app, ..plain.clone() };
+        let [ours, known] = [&spec, &plain].map(|s| costs(s, None));
+        assert_eq!(ours.memory_bytes, 2 * known.memory_bytes);
+        assert!((ours.merge_seconds - 2.0 * known.merge_seconds).abs() < 1e-9);
+        assert!((ours.wrap_seconds - known.wrap_seconds).abs() < 1e-9);
     }
 }

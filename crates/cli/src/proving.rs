@@ -55,8 +55,12 @@ impl Engine for ChosenEngine {
 }
 
 /// The engine for these backends: the queue of `--engine`, or one of this process that keeps to `--threads` and `--max-memory`;
-/// without the second to half of the memory that is free.
-pub(crate) fn engine<'a>(args: &ProvingArgs, specs: impl Iterator<Item = &'a BackendSpec>) -> Result<ChosenEngine> {
+/// without the second to half of the memory that is free. `costs` are those of a backend's proofs.
+pub(crate) fn engine<'a>(
+    args: &ProvingArgs,
+    specs: impl Iterator<Item = &'a BackendSpec>,
+    costs: impl Fn(&BackendSpec) -> NodeCosts,
+) -> Result<ChosenEngine> {
     let threads = threads(args.threads);
     if let (Some(redis), Some(objects)) = (&args.engine, &args.objects) {
         let engine = BullmqEngine::new(args.queue.config(redis)?, queue::objects(objects)?);
@@ -64,7 +68,7 @@ pub(crate) fn engine<'a>(args: &ProvingArgs, specs: impl Iterator<Item = &'a Bac
     }
     let mut at_once = threads;
     for spec in specs {
-        let costs = backends::costs(spec);
+        let costs = costs(spec);
         let fit = match args.max_memory {
             Some(limit) => costs.at_once(limit),
             None => free_memory().map_or(1, |free| costs.at_once(free / 2).max(1)),

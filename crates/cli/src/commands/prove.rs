@@ -69,7 +69,8 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     };
     let height = store.commitment()?.height;
     let spec = backends.spec(&choice, HeightClass::of(height).unwrap_or(HeightClass::H40))?;
-    let engine = proving::engine(&args.proving, std::iter::once(spec))?;
+    let costs = |spec: &BackendSpec| backends::costs(spec, keys.as_deref());
+    let engine = proving::engine(&args.proving, std::iter::once(spec), costs)?;
     let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover =
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let mut report = Report::default();
     if args.proving.dry_run {
         let members = members.as_deref().map(|m| (m, &choice));
-        let costs = |spec: &BackendSpec| proving::costs(&args.proving, backends::costs(spec));
+        let costs = |spec: &BackendSpec| proving::costs(&args.proving, costs(spec));
         let estimate = prover.estimate_prove(&args.batch, members, &costs)?;
         proving::add_estimate(&mut report, &estimate);
         proving::add_bits(&mut report, &estimate.backend);

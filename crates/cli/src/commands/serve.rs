@@ -115,7 +115,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let mut backends = proving::backends(&proving, keys.as_deref(), None);
     backends::add_apps(&mut backends, &store, keys.as_deref(), args.prover, None)?;
     let specs: Vec<BackendSpec> = store.batches()?.iter().map(backends::spec_of).collect();
-    let engine = proving::engine(&proving, specs.iter())?;
+    let engine = proving::engine(&proving, specs.iter(), |s| backends::costs(s, keys.as_deref()))?;
     let mut registry = Registry::default();
     let tasks = Metrics::new(&mut registry);
     if let Some(redis) = &args.engine {

@@ -65,7 +65,8 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let mut backends = proving::backends(&args.proving, keys.as_deref(), trace.as_ref());
     backends::add_apps(&mut backends, &store, keys.as_deref(), args.proving.prover, trace.as_ref())?;
     let specs: Vec<_> = store.batches()?.iter().map(backends::spec_of).collect();
-    let engine = proving::engine(&args.proving, specs.iter())?;
+    let costs = |spec: &BackendSpec| backends::costs(spec, keys.as_deref());
+    let engine = proving::engine(&args.proving, specs.iter(), costs)?;
     let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover =
@@ -73,7 +74,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
 
     let mut report = Report::default();
     if args.proving.dry_run {
-        let costs = |spec: &BackendSpec| proving::costs(&args.proving, backends::costs(spec));
+        let costs = |spec: &BackendSpec| proving::costs(&args.proving, costs(spec));
         let estimate = prover.estimate_update(&changes, &costs)?;
         add_epoch(&mut report, &estimate.epoch);
         let batches: Vec<Value> = estimate.batches.iter().map(proving::estimate_object).collect();

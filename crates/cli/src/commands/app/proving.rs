@@ -59,12 +59,13 @@ impl ProveArgs {
         let trace = proving::trace(args);
         let mut backends = backends::provers(keys.clone(), args.prover, trace.as_ref());
         backends::add_app(&mut backends, spec.clone(), app, keys.as_deref(), args.prover, trace.as_ref());
-        let engine = proving::engine(args, std::iter::once(&spec))?;
+        let costs = |s: &_| backends::app_costs(s, size);
+        let engine = proving::engine(args, std::iter::once(&spec), costs)?;
         let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
         let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
         let prover = Prover::new(store, &backends, &engine).with_progress(&note);
 
-        let costs = |s: &_| backends::app_costs(s, size);
+        let costs = |s: &_| proving::costs(args, costs(s));
         let estimate = prover.estimate_prove(&name, Some((&members, &choice)), &costs)?;
         if args.dry_run {
             proving::add_estimate(&mut report, &estimate);
