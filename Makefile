@@ -6,7 +6,7 @@ BENCH ?= target/release/evergrove-bench
 FUZZ_CASES ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster-demo tools test rtl-tools test-all check fmt clippy rustdoc deny typos book deploy deploy-tools fuzz bench bench-native docs
+.PHONY: help demo cluster-demo tools test rtl-tools test-all check fmt clippy rustdoc deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,10 @@ fuzz:
 bench: ## the end-to-end figures, one JSON object a line, each profile in a process of its own
 	$(CARGO) build --release --locked --package evergrove-bench
 	$(BENCH) reckle --log-size 27 --batch-log 12 --json
+
+bench-apps: ## the applications, and the paper's Fig. 12 from their rows (half an hour)
+	$(CARGO) build --release --locked --package evergrove-bench
+	scripts/bench-apps.sh $(BENCH)
 
 bench-native: ## the kernels with default flags beside a build for this CPU, in turns (builds in target/native)
 	$(CARGO) build --release --locked --package evergrove-bench

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use evergrove_apps::bls::light_client::{self, Claim, ClaimError};
 use evergrove_apps::bls::{BlsKeys, Output, Point, table};
@@ -149,12 +150,14 @@ fn committees_are_proven_one_from_the_other() {
         let old = batch.indices();
         let without =
             |a: &[u64], b: &[u64]| a.iter().copied().filter(|i| b.binary_search(i).is_err()).collect::<Vec<_>>();
+        let start = Instant::now();
         let (joined, left) = (without(&signed.signers, &old), without(&old, &signed.signers));
         if k > 0 {
             batch = batch.update(&vector, &joined, &left, &[]).expect("an update");
         }
         let (proof, made) = prove(&backend, &vector, &keys, &batch, &mut proofs);
-        eprintln!("signature {k}: {} join, {} leave, {made} proofs", joined.len(), left.len());
+        let seconds = start.elapsed().as_secs_f64();
+        eprintln!("signature {k}: {} join, {} leave, {made} proofs in {seconds:.2} s", joined.len(), left.len());
         backend.verify(&proof).expect("a proof that verifies");
         let output = Output::from_elements(&proof.output).expect("an output");
         assert_eq!(output, Output { key: signed.aggregate, count: signed.signers.len() as u64 });

@@ -18,8 +18,8 @@ use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use crate::memory;
-use crate::reckle::{check_time, median, timed};
+use crate::memory::{self, Took};
+use crate::reckle::{check_time, timed};
 
 /// The query whose answer is proven where no other is asked.
 const QUERY: &str = "SELECT SUM(price), COUNT(*), MIN(price), MAX(price) FROM t WHERE qty BETWEEN 5 AND 9";
@@ -42,8 +42,8 @@ pub(crate) struct Args {
     #[arg(long, default_value = "paper")]
     profile: Profile,
     /// Updates of one row; the median counts.
-    #[arg(long, default_value_t = 3)]
-    repeat: usize,
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
     /// Threads, all cores by default.
     #[arg(long)]
     threads: Option<usize>,
@@ -74,9 +74,11 @@ struct Row {
     degree_bits: usize,
     setup_s: f64,
     seconds: f64,
+    processor_seconds: f64,
     ns_per_element: f64,
     proofs: usize,
     update_s: f64,
+    update_processor_s: f64,
     update_proofs: usize,
     verify_ms: f64,
     proof_bytes: usize,
@@ -84,6 +86,9 @@ struct Row {
     /// Of the plain proof: its seconds over those of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
+    /// The same of processor time, which a busy machine changes less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processor_ratio: Option<f64>,
 }
 
 /// A table in memory, with what opens its rows.
@@ -232,6 +237,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let facts = ("selected", setup_s, backend.spec().size().degree_bits);
     let selected = measured.row(args, "evergrove", facts, &table, members.len(), threads);
     batch.ratio = Some(batch.seconds / selected.seconds);
+    batch.processor_ratio = Some(batch.processor_seconds / selected.processor_seconds);
     drop(backend);
     print(args, &selected)?;
     print(args, &batch)?;
@@ -260,9 +266,9 @@ fn load(
 /// What was measured of one backend.
 struct Measured {
     capacity: usize,
-    seconds: f64,
+    took: Took,
     proofs: usize,
-    update_s: f64,
+    update: Took,
     update_proofs: usize,
     verify_ms: f64,
     proof_bytes: usize,
@@ -276,12 +282,12 @@ fn measure(
     table: &mut Table,
     members: &[u64],
 ) -> anyhow::Result<Measured> {
-    let ((mut proven, proofs), seconds) = timed(|| Proven::anew(backend, table, members))?;
+    let ((mut proven, proofs), took) = memory::took(|| Proven::anew(backend, table, members))?;
     let (mut times, mut update_proofs) = (vec![], 0);
     for _ in 0..args.repeat {
         let index = *members.choose(&mut table.rng).context("a batch has members")?;
-        let (made, seconds) = timed(|| proven.update(table, index))?;
-        times.push(seconds);
+        let (made, took) = memory::took(|| proven.update(table, index))?;
+        times.push(took);
         update_proofs = update_proofs.max(made);
     }
     let commitment = table.vector.commitment()?;
@@ -304,9 +310,9 @@ fn measure(
     })?;
     Ok(Measured {
         capacity: backend.capacity(),
-        seconds,
+        took,
         proofs,
-        update_s: median(&times),
+        update: memory::median(times).context("--repeat is at least 1")?,
         update_proofs,
         verify_ms: verify_s * 1e3,
         proof_bytes: last.bytes.len(),
@@ -354,15 +360,18 @@ impl Measured {
             capacity: self.capacity,
             degree_bits,
             setup_s,
-            seconds: self.seconds,
-            ns_per_element: self.seconds * 1e9 / batch as f64,
+            seconds: self.took.seconds,
+            processor_seconds: self.took.processor_seconds,
+            ns_per_element: self.took.seconds * 1e9 / batch as f64,
             proofs: self.proofs,
-            update_s: self.update_s,
+            update_s: self.update.seconds,
+            update_processor_s: self.update.processor_seconds,
             update_proofs: self.update_proofs,
             verify_ms: self.verify_ms,
             proof_bytes: self.proof_bytes,
             peak_rss_bytes: memory::resident().1,
             ratio: None,
+            processor_ratio: None,
         }
     }
 }

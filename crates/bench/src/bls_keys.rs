@@ -2,6 +2,7 @@
 //! check a signature; beside one circuit for the whole committee, which knows no updates.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::memory;
+use crate::memory::{self, Took};
 use crate::reckle::timed;
 
 #[derive(clap::Args)]
@@ -50,6 +51,9 @@ pub(crate) struct Args {
     /// Threads, all cores by default.
     #[arg(long)]
     threads: Option<usize>,
+    /// Directory of cached circuits.
+    #[arg(long, value_name = "DIR")]
+    keys: Option<PathBuf>,
     /// One JSON object per line.
     #[arg(long)]
     json: bool,
@@ -74,9 +78,11 @@ struct Row {
     commit_s: f64,
     setup_s: f64,
     aggregate_s: f64,
+    aggregate_processor_s: f64,
     aggregate_proofs: usize,
     /// One signer leaves and another joins.
     update_s: f64,
+    update_processor_s: f64,
     update_proofs: usize,
     verify_ms: f64,
     /// The signature under the proven key: two pairings.
@@ -97,9 +103,19 @@ struct Baseline {
     rows: usize,
     degree_bits: usize,
     seconds: f64,
+    processor_seconds: f64,
     extrapolated: bool,
     /// Its seconds for each second of our update.
     ratio: f64,
+    /// The same of processor time, which a busy machine changes less.
+    processor_ratio: f64,
+}
+
+impl Row {
+    /// What the update of one signer took.
+    fn update(&self) -> Took {
+        Took { seconds: self.update_s, processor_seconds: self.update_processor_s }
+    }
 }
 
 const KERNEL: &str = "bls-keys";
@@ -191,11 +207,6 @@ fn prove(
     Ok((proofs[&place(&plan.result)].clone(), plan.steps.len()))
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
-}
-
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let Some(profile) = args.profile else {
         for profile in [Profile::Paper, Profile::Proven] {
@@ -214,7 +225,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     } else {
         print_text(&row);
     }
-    for baseline in baselines(args, profile, threads, row.update_s)? {
+    for baseline in baselines(args, profile, threads, row.update())? {
         if args.json {
             println!("{}", serde_json::to_string(&baseline)?);
         } else {
@@ -232,30 +243,35 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
     let (mut world, commit_s) = World::build(args.log_size, args.signers)?;
     let class = HeightClass::of(args.log_size).context("a height of 1 to 40")?;
     let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
-    let (backend, setup_s) = timed(|| Ok(AppBackend::load(app, Scheme::Selected, profile, class, None)?))?;
+    let (backend, setup_s) =
+        timed(|| Ok(AppBackend::load(app, Scheme::Selected, profile, class, args.keys.as_deref())?))?;
     let mut batch = Batch::build_as(&world.vector, &world.signers, backend.structure())?;
     let mut proofs = Proofs::new();
-    let ((mut last, aggregate_proofs), aggregate_s) = timed(|| prove(&backend, &world, &batch, &mut proofs))?;
+    let ((mut last, aggregate_proofs), aggregate) = memory::took(|| prove(&backend, &world, &batch, &mut proofs))?;
     let (mut updates, mut update_proofs) = (Vec::new(), 0);
     for _ in 0..args.repeat.max(1) {
         let leaves = *world.signers.choose(&mut world.rng).context("a committee")?;
         let absent: Vec<u64> =
             (0..world.keys.len() as u64).filter(|i| world.signers.binary_search(i).is_err()).collect();
         let joins = *absent.choose(&mut world.rng).context("keys beside the committee's")?;
-        let ((next, made), seconds) = timed(|| {
+        let ((next, made), update) = memory::took(|| {
             batch = batch.update(&world.vector, &[joins], &[leaves], &[])?;
             prove(&backend, &world, &batch, &mut proofs)
         })?;
         (last, update_proofs) = (next, update_proofs.max(made));
-        updates.push(seconds);
+        updates.push(update);
         world.signers = batch.indices();
     }
-    let verify: anyhow::Result<Vec<f64>> = (0..15).map(|_| Ok(timed(|| Ok(backend.verify(&last)?))?.1)).collect();
+    let verify: anyhow::Result<Vec<Took>> =
+        (0..15).map(|_| Ok(memory::took(|| Ok(backend.verify(&last)?))?.1)).collect();
     let output = Output::from_elements(&last.output).context("an output of the application")?;
     let signature = world.sign()?;
     let claim = Claim { message: MESSAGE, signature: &signature, threshold: args.signers as u64 };
-    let check: anyhow::Result<Vec<f64>> =
-        (0..15).map(|_| Ok(timed(|| Ok(light_client::check(&output, &claim)?))?.1)).collect();
+    let check: anyhow::Result<Vec<Took>> =
+        (0..15).map(|_| Ok(memory::took(|| Ok(light_client::check(&output, &claim)?))?.1)).collect();
+    let [update, verify, check] =
+        [updates, verify?, check?].map(|times| memory::median(times).context("a measurement"));
+    let update = update?;
     let (size, bits) = (backend.spec().size(), backend.bits());
     Ok(Row {
         kernel: KERNEL,
@@ -272,19 +288,21 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
         bits_johnson: bits.johnson,
         commit_s,
         setup_s,
-        aggregate_s,
+        aggregate_s: aggregate.seconds,
+        aggregate_processor_s: aggregate.processor_seconds,
         aggregate_proofs,
-        update_s: median(updates),
+        update_s: update.seconds,
+        update_processor_s: update.processor_seconds,
         update_proofs,
-        verify_ms: 1e3 * median(verify?),
-        signature_ms: 1e3 * median(check?),
+        verify_ms: 1e3 * verify?.seconds,
+        signature_ms: 1e3 * check?.seconds,
         proof_bytes: last.bytes.len(),
         peak_rss_bytes: memory::resident().1,
     })
 }
 
 /// One circuit for a committee of 2^2 to 2^7 in a tree of the paper's height: the bucket with as many slots as signers.
-fn baselines(args: &Args, profile: Profile, threads: usize, update_s: f64) -> anyhow::Result<Vec<Baseline>> {
+fn baselines(args: &Args, profile: Profile, threads: usize, update: Took) -> anyhow::Result<Vec<Baseline>> {
     const HEIGHT: u8 = 21;
     let class = HeightClass::of(HEIGHT).context("a height of 1 to 40")?;
     let mut out: Vec<Baseline> = Vec::new();
@@ -297,10 +315,11 @@ fn baselines(args: &Args, profile: Profile, threads: usize, update_s: f64) -> an
         // The configuration does not depend on the degree but for the last polynomial of FRI.
         let rows = evergrove_recursion::setup::bucket_rows(&spec(13));
         let degree_bits = rows.next_power_of_two().ilog2() as usize;
-        let (seconds, extrapolated) = match out.last().filter(|_| height > args.measured_log) {
+        let (took, extrapolated) = match out.last().filter(|_| height > args.measured_log) {
             Some(last) => {
-                let doublings = degree_bits as i32 - last.degree_bits as i32;
-                (last.seconds * 2f64.powi(doublings), true)
+                let times = 2f64.powi(degree_bits as i32 - last.degree_bits as i32);
+                let (seconds, processor_seconds) = (last.seconds * times, last.processor_seconds * times);
+                (Took { seconds, processor_seconds }, true)
             }
             None => (monolithic(&spec(degree_bits), signers, HEIGHT, args.repeat)?, false),
         };
@@ -313,16 +332,18 @@ fn baselines(args: &Args, profile: Profile, threads: usize, update_s: f64) -> an
             threads,
             rows,
             degree_bits,
-            seconds,
+            seconds: took.seconds,
+            processor_seconds: took.processor_seconds,
             extrapolated,
-            ratio: seconds / update_s,
+            ratio: took.seconds / update.seconds,
+            processor_ratio: took.processor_seconds / update.processor_seconds,
         });
     }
     Ok(out)
 }
 
-/// Median seconds of a proof of one circuit.
-fn monolithic(spec: &FamilySpec, signers: usize, height: u8, repeat: usize) -> anyhow::Result<f64> {
+/// What a proof of one circuit takes.
+fn monolithic(spec: &FamilySpec, signers: usize, height: u8, repeat: usize) -> anyhow::Result<Took> {
     let mut builder = CircuitBuilder::new(spec.spec().config.clone());
     let targets = spec.bucket(&mut builder);
     let rows = builder.num_gates();
@@ -341,17 +362,17 @@ fn monolithic(spec: &FamilySpec, signers: usize, height: u8, repeat: usize) -> a
     witness.open(|index| anyhow::Ok(opening(&world.keys[index as usize])))?;
     let evergrove_commit::batch::Witness::Bucket(witness) = witness else { anyhow::bail!("a bucket's witness") };
     let mut times = Vec::new();
-    for k in 0..=repeat {
-        let (proof, seconds) =
-            timed(|| circuit.prove(circuit.targets.assign(&witness, HashOut { elements: [Field::ZERO; 4] })?))?;
+    for k in 0..=repeat.max(1) {
+        let (proof, took) =
+            memory::took(|| circuit.prove(circuit.targets.assign(&witness, HashOut { elements: [Field::ZERO; 4] })?))?;
         if k == 0 {
             // The first proof records the order of witness generation.
             circuit.data.verify(proof)?;
         } else {
-            times.push(seconds);
+            times.push(took);
         }
     }
-    Ok(median(times))
+    memory::median(times).context("a proof")
 }
 
 fn print_text(row: &Row) {

@@ -3,6 +3,7 @@
 
 mod monolithic;
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, ensure};
@@ -15,7 +16,7 @@ use evergrove_proof::tree::Value;
 use evergrove_proof::{HeightClass, Profile};
 use serde::Serialize;
 
-use crate::memory;
+use crate::memory::{self, Took};
 use crate::reckle::timed;
 
 #[derive(clap::Args)]
@@ -38,10 +39,13 @@ pub(crate) struct Args {
     /// Workers of the projection to 2^23 leaves, each like this machine.
     #[arg(long, default_value_t = 192)]
     workers: u64,
-    /// Height of the greatest tree that one circuit really proves, each in a process of its own; up to 7 the times are computed
-    /// from it. 1 for none.
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=7))]
+    /// Height of the greatest tree that one circuit really proves, each in a process of its own; up to 7, and where free memory
+    /// does not suffice, the times are computed from it. 1 for none.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=7))]
     measured_height: u8,
+    /// Directory of cached circuits.
+    #[arg(long, value_name = "DIR")]
+    keys: Option<PathBuf>,
     /// Measure one circuit for a tree of this height, and nothing else.
     #[arg(long, hide = true, requires = "profile")]
     monolithic: Option<u8>,
@@ -66,6 +70,7 @@ struct Row {
     setup_seconds: f64,
     /// All proofs, with the wrap where the profile has one.
     seconds: f64,
+    processor_seconds: f64,
     ms_per_leaf: f64,
     proofs: usize,
     /// Table and bucket; a merge; the wrap.
@@ -74,6 +79,7 @@ struct Row {
     wrap_seconds: f64,
     /// One leaf changed, with the wrap.
     update_seconds: f64,
+    update_processor_seconds: f64,
     update_proofs: usize,
     verify_ms: f64,
     proof_bytes: usize,
@@ -81,6 +87,13 @@ struct Row {
     /// Computed, not measured: 2^23 leaves on this many workers, proofs spread evenly and the path to the root at the end.
     projected_workers: u64,
     projected_seconds: f64,
+}
+
+impl Row {
+    /// What the update of one leaf took.
+    fn update(&self) -> Took {
+        Took { seconds: self.update_seconds, processor_seconds: self.update_processor_seconds }
+    }
 }
 
 const KERNEL: &str = "digest-translation";
@@ -100,7 +113,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let row = measure(args, profile)?;
     print(&row, args.json)?;
-    for baseline in monolithic::rows(profile, args.measured_height, args.threads, args.repeat, row.update_seconds)? {
+    for baseline in monolithic::rows(profile, args.measured_height, args.threads, args.repeat, row.update())? {
         baseline.print(args.json)?;
     }
     Ok(())
@@ -110,16 +123,11 @@ fn value(i: u64) -> Value {
     core::array::from_fn(|k| Goldilocks::reduce((i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(k as u32)))
 }
 
-fn median(mut seconds: Vec<f64>) -> Option<f64> {
-    seconds.sort_by(f64::total_cmp);
-    seconds.get(seconds.len() / 2).copied()
-}
-
 fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
     let app = DigestTranslation::with_buckets(args.bucket_height).context("--bucket-height: from 1 to 8")?;
     ensure!(args.log_size >= args.bucket_height, "a bucket has 2^{} leaves", args.bucket_height);
     let class = HeightClass::of(args.log_size).context("a height of 1 to 40")?;
-    let (backend, setup_seconds) = timed(|| Ok(TranslationBackend::load(app, profile, class, None)?))?;
+    let (backend, setup_seconds) = timed(|| Ok(TranslationBackend::load(app, profile, class, args.keys.as_deref())?))?;
     let leaves = 1u64 << args.log_size;
     let mut vector = Vector::new(args.log_size, MemoryStore::new())?;
     vector.apply(&(0..leaves).map(|i| (i, Some(value(i)))).collect::<Vec<_>>())?;
@@ -129,7 +137,7 @@ fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
     let mut small = Vector::new(args.bucket_height + 1, MemoryStore::new())?;
     small.apply(&(0..2 << args.bucket_height).map(|i| (i, Some(value(i)))).collect::<Vec<_>>())?;
     vc::agg(&vc::r#gen(small.height(), &backend)?, &[], &small)?;
-    let ((_, mut data), all_seconds) = timed(|| Ok(vc::agg(&parameters, &[], &vector)?))?;
+    let ((_, mut data), all) = memory::took(|| Ok(vc::agg(&parameters, &[], &vector)?))?;
     let proofs = data.made;
     let cost = data.batch.cost(backend.wraps());
 
@@ -144,23 +152,25 @@ fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
         }
         false => 0.0,
     };
-    let merge_seconds = (all_seconds - wrap_seconds - cost.buckets as f64 * bucket_seconds) / cost.merges.max(1) as f64;
+    let merge_seconds = (all.seconds - wrap_seconds - cost.buckets as f64 * bucket_seconds) / cost.merges.max(1) as f64;
     let merge_seconds = (cost.merges > 0).then_some(merge_seconds);
 
     let (mut updates, mut update_proofs, mut last) = (Vec::new(), 0, None);
     for i in 0..args.repeat.max(1) as u64 {
         let index = (i * 0x9e37) % leaves;
         vector.apply(&[(index, Some(value(index + leaves)))])?;
-        let ((proof, next), seconds) =
-            timed(|| Ok(vc::upd_batch_proof(&parameters, &data, &vector, &[index], &[], &[])?))?;
+        let ((proof, next), update) =
+            memory::took(|| Ok(vc::upd_batch_proof(&parameters, &data, &vector, &[index], &[], &[])?))?;
         (data, update_proofs) = (next, update_proofs.max(data.made));
-        updates.push(seconds);
+        updates.push(update);
         last = Some(proof);
     }
     let last = last.context("an update")?;
     ensure!(last.statement.root == vector.root()?, "the proof is of another table");
-    let verifications: anyhow::Result<Vec<f64>> =
-        (0..args.repeat.max(9)).map(|_| Ok(timed(|| Ok(backend.verify(&last)?))?.1)).collect();
+    let verifications: anyhow::Result<Vec<_>> =
+        (0..args.repeat.max(9)).map(|_| Ok(memory::took(|| Ok(backend.verify(&last)?))?.1)).collect();
+    let update = memory::median(updates).context("an update")?;
+    let verification = memory::median(verifications?).context("a verification")?;
 
     let bits = backend.bits();
     let large = (1u64 << 23) >> args.bucket_height;
@@ -177,15 +187,17 @@ fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
         bits_unique_decoding: bits.unique_decoding,
         bits_johnson: bits.johnson,
         setup_seconds,
-        seconds: all_seconds,
-        ms_per_leaf: all_seconds * 1e3 / leaves as f64,
+        seconds: all.seconds,
+        processor_seconds: all.processor_seconds,
+        ms_per_leaf: all.seconds * 1e3 / leaves as f64,
         proofs,
         bucket_seconds,
         merge_seconds,
         wrap_seconds,
-        update_seconds: median(updates).context("an update")?,
+        update_seconds: update.seconds,
+        update_processor_seconds: update.processor_seconds,
         update_proofs,
-        verify_ms: median(verifications?).context("a verification")? * 1e3,
+        verify_ms: verification.seconds * 1e3,
         proof_bytes: last.bytes.len(),
         peak_bytes: memory::resident().1,
         projected_workers: args.workers,

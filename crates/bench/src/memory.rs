@@ -1,5 +1,7 @@
 //! Memory and processor time of this process, from the kernel.
 
+use std::time::Instant;
+
 /// Resident set now and at its peak, in bytes; zeros where the kernel does not tell.
 pub(crate) fn resident() -> (u64, u64) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -33,4 +35,24 @@ pub(crate) fn processor_seconds() -> f64 {
         text.split_whitespace().next()?.parse().ok()
     };
     threads.flatten().filter_map(run).sum::<u64>() as f64 / 1e9
+}
+
+/// Seconds on the clock, and seconds that the threads of this process ran meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Took {
+    pub(crate) seconds: f64,
+    pub(crate) processor_seconds: f64,
+}
+
+/// The result of some work, and what it took.
+pub(crate) fn took<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, Took)> {
+    let (start, ran) = (Instant::now(), processor_seconds());
+    let out = work()?;
+    Ok((out, Took { seconds: start.elapsed().as_secs_f64(), processor_seconds: processor_seconds() - ran }))
+}
+
+/// The one of median seconds.
+pub(crate) fn median(mut times: Vec<Took>) -> Option<Took> {
+    times.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    times.get(times.len() / 2).copied()
 }

@@ -8,18 +8,21 @@ use evergrove_proof::Profile;
 use evergrove_recursion::circuit::circuit_config;
 use serde::{Deserialize, Serialize};
 
-use super::{KERNEL, median, value};
-use crate::memory;
-use crate::reckle::timed;
+use super::{KERNEL, value};
+use crate::memory::{self, Took};
 
 /// Heights of the rows.
 const HEIGHTS: core::ops::RangeInclusive<u8> = 2..=7;
+
+/// Bytes that building and proving a circuit takes for each of its padded rows, until one has been measured.
+const BYTES_A_ROW: u64 = 36 << 10;
 
 /// What a process of its own measures.
 #[derive(Serialize, Deserialize)]
 struct Measured {
     rows: usize,
     seconds: f64,
+    processor_seconds: f64,
     peak_bytes: u64,
 }
 
@@ -37,12 +40,15 @@ pub(super) struct Row {
     degree_bits: usize,
     /// One proof of all leaves: what an update takes.
     seconds: f64,
+    processor_seconds: f64,
     ms_per_leaf: f64,
     /// Of the process, where it was measured.
     peak_bytes: Option<u64>,
     extrapolated: bool,
     /// Its seconds for each second of our update.
     ratio: f64,
+    /// The same of processor time, which a busy machine changes less.
+    processor_ratio: f64,
 }
 
 /// Measures the circuit of a height, and prints it for the process that has asked.
@@ -51,24 +57,28 @@ pub(super) fn measure(profile: Profile, height: u8, repeat: usize) -> anyhow::Re
     let values: Vec<_> = (0..1 << height).map(value).collect();
     // The first proof records the order of witness generation.
     circuit.prove(&values)?;
-    let times: anyhow::Result<Vec<f64>> = (0..repeat.max(1)).map(|_| Ok(timed(|| circuit.prove(&values))?.1)).collect();
-    let seconds = median(times?).context("a proof")?;
-    let measured = Measured { rows: circuit.rows(), seconds, peak_bytes: memory::resident().1 };
+    let times: anyhow::Result<Vec<Took>> =
+        (0..repeat.max(1)).map(|_| Ok(memory::took(|| circuit.prove(&values))?.1)).collect();
+    let Took { seconds, processor_seconds } = memory::median(times?).context("a proof")?;
+    let measured = Measured { rows: circuit.rows(), seconds, processor_seconds, peak_bytes: memory::resident().1 };
     println!("{}", serde_json::to_string(&measured)?);
     Ok(())
 }
 
-/// The rows up to height 7: those above `measured` are computed, time in proportion to the padded rows.
+/// The rows up to height 7: those above `measured`, and from the first that free memory does not suffice for, are computed, time
+/// in proportion to the padded rows.
 pub(super) fn rows(
     profile: Profile,
     measured: u8,
     threads: usize,
     repeat: usize,
-    update_seconds: f64,
+    update: Took,
 ) -> anyhow::Result<Vec<Row>> {
     let mut out: Vec<Row> = Vec::new();
+    let mut fits = true;
     for height in HEIGHTS.filter(|_| measured >= *HEIGHTS.start()) {
-        let found = match height <= measured {
+        fits &= height <= measured && fits_memory(height, out.last());
+        let found = match fits {
             true => Some(process(profile, height, threads, repeat)?),
             false => None,
         };
@@ -80,9 +90,12 @@ pub(super) fn rows(
             (None, []) => continue,
         };
         let degree_bits = rows.next_power_of_two().ilog2() as usize;
-        let seconds = match (&found, out.last()) {
-            (Some(found), _) => found.seconds,
-            (None, Some(last)) => last.seconds * f64::from(1u32 << (degree_bits - last.degree_bits)),
+        let took = match (&found, out.last()) {
+            (Some(found), _) => Took { seconds: found.seconds, processor_seconds: found.processor_seconds },
+            (None, Some(last)) => {
+                let times = f64::from(1u32 << (degree_bits - last.degree_bits));
+                Took { seconds: last.seconds * times, processor_seconds: last.processor_seconds * times }
+            }
             (None, None) => continue,
         };
         let size = 1usize << height;
@@ -95,14 +108,34 @@ pub(super) fn rows(
             threads,
             rows,
             degree_bits,
-            seconds,
-            ms_per_leaf: seconds * 1e3 / size as f64,
+            seconds: took.seconds,
+            processor_seconds: took.processor_seconds,
+            ms_per_leaf: took.seconds * 1e3 / size as f64,
             peak_bytes: found.as_ref().map(|f| f.peak_bytes),
             extrapolated: found.is_none(),
-            ratio: seconds / update_seconds,
+            ratio: took.seconds / update.seconds,
+            processor_ratio: took.processor_seconds / update.processor_seconds,
         });
     }
     Ok(out)
+}
+
+/// Whether free memory is enough for the circuit of a height: by the peak of the one below it, which has half as many rows.
+fn fits_memory(height: u8, below: Option<&Row>) -> bool {
+    let needed = match below.and_then(|row| row.peak_bytes) {
+        Some(peak) => 2 * peak,
+        None => BYTES_A_ROW << (15 + height),
+    };
+    let free = memory::available();
+    let fits = free == 0 || needed < free;
+    if !fits {
+        eprintln!(
+            "one circuit for height {height}: about {} MiB, of which {} are free: computed",
+            needed >> 20,
+            free >> 20
+        );
+    }
+    fits
 }
 
 /// [`measure`] in a process of its own.

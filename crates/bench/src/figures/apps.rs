@@ -34,6 +34,9 @@ pub(crate) struct Args {
     /// Threads.
     #[arg(long, default_value_t = 2)]
     threads: usize,
+    /// Directory of cached circuits.
+    #[arg(long, value_name = "DIR")]
+    keys: Option<PathBuf>,
     /// Draw these rows, printed by the two with --json, and measure nothing.
     #[arg(long, value_name = "FILE")]
     rows: Option<PathBuf>,
@@ -123,6 +126,9 @@ fn measure(args: &Args) -> anyhow::Result<String> {
     let run = |arguments: &[&str]| -> anyhow::Result<String> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(arguments).args(["--profile", profile, "--threads", &threads, "--json"]);
+        if let Some(keys) = &args.keys {
+            command.arg("--keys").arg(keys);
+        }
         let output = command.stderr(Stdio::inherit()).output()?;
         ensure!(output.status.success(), "{} ended with {}", arguments.join(" "), output.status);
         eprintln!("measured {}", arguments.join(" "));

@@ -24,7 +24,7 @@ use rand::seq::SliceRandom;
 use serde::Serialize;
 
 pub(crate) use compare::{Compared, Comparison, SchemeArg};
-pub(crate) use scheme::{check_time, median, timed};
+pub(crate) use scheme::{check_time, timed};
 pub(crate) use world::World;
 
 use compare::SchemeName;
