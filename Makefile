@@ -76,7 +76,7 @@ bench: ## the end-to-end figures, one JSON object a line, each profile in a proc
 	$(CARGO) build --release --locked --package evergrove-bench
 	$(BENCH) reckle --log-size 27 --batch-log 12 --json
 
-bench-apps: ## the applications, and the paper's Fig. 12 from their rows (half an hour)
+bench-apps: ## the applications, and the paper's Fig. 12 from their rows
 	$(CARGO) build --release --locked --package evergrove-bench
 	scripts/bench-apps.sh $(BENCH)
 

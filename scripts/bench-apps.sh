@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures the applications, each in a process of its own, and draws the paper's Fig. 12: half an hour on two quiet cores.
+# Measures the applications, each in a process of its own, and draws the paper's Fig. 12: tens of minutes on two cores.
 # Rows that are there already stay, so that an interrupted run is taken up again; circuits are kept.
 # Usage: scripts/bench-apps.sh BENCH [DIR]
 set -euo pipefail
