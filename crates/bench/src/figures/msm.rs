@@ -1,9 +1,12 @@
 //! Multi-scalar multiplication over its size, on one thread: three curves, beside their peers.
 
+use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
+use ark_ec::short_weierstrass::Affine;
 use evergrove_primitives::lanes::Isa;
+use serde::{Deserialize, Serialize};
 
 use super::reckle::table::Table;
 use crate::msm::input::{Input, Progression, Scalars};
@@ -14,7 +17,7 @@ use crate::turns::{Row, medians};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where the figures and the table go.
+    /// Where the figures and the table go, and what was measured for them: a run that was stopped goes on from there.
     #[arg(long, value_name = "DIR", default_value = "target/figures/msm")]
     out: PathBuf,
     /// log2 of the numbers of points, ascending.
@@ -42,9 +45,19 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// What one size of one curve took: a line of the file that a figure goes on from.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    kernel: String,
+    isa: String,
+    log_size: u32,
+    /// Implementations and their seconds, ours first.
+    seconds: Vec<(String, f64)>,
+}
+
 /// One implementation's seconds at each size.
 struct Line {
-    name: &'static str,
+    name: String,
     seconds: Vec<(u32, f64)>,
 }
 
@@ -70,7 +83,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// Measures one curve, prints its rows and draws its figure.
 fn curve<C: Measured>(title: &str, args: &Args, table: &mut Vec<Vec<String>>) -> anyhow::Result<()> {
-    let held = args.log_sizes.iter().filter(|&&log| log <= args.memory_log).max();
+    let isa = Isa::detect();
+    let path = args.out.join("measured.jsonl");
+    let known = if path.exists() { std::fs::read_to_string(&path)? } else { String::new() };
+    let known: Vec<Record> = known.lines().map(serde_json::from_str).collect::<Result<_, _>>().with_context(|| {
+        format!("{} has a line that this program did not write: remove the file to measure anew", path.display())
+    })?;
+    let is_known =
+        |log: u32| known.iter().find(|r| r.kernel == C::KERNEL && r.isa == isa.to_string() && r.log_size == log);
+    let held = args.log_sizes.iter().filter(|&&log| log <= args.memory_log && is_known(log).is_none()).max();
     let (points, scalars) = match held {
         Some(log) => (Progression::<C>::new().points(0, 1 << log), Scalars::Random.take::<C>(1 << log)),
         None => Default::default(),
@@ -78,30 +99,30 @@ fn curve<C: Measured>(title: &str, args: &Args, table: &mut Vec<Vec<String>>) ->
     let mut lines: Vec<Line> = vec![];
     for &log in &args.log_sizes {
         let size = 1usize << log;
-        let (names, seconds) = if log > args.memory_log {
-            (vec!["evergrove"], vec![streamed::<C>(&args.out, size, args.memory << 20)?])
-        } else {
-            let input = Input { points: &points[..size], scalars: &scalars[..size] };
-            let (_, sum) = ours(Isa::detect(), input)();
-            ensure!(sum == bytes(Progression::<C>::new().sum(input.scalars)), "our sum is not that of the progression");
-            let mut runs: Vec<(&str, Run<'_>)> = vec![("evergrove", ours(Isa::detect(), input))];
-            if log <= args.peers_log {
-                runs.push(("ark", ark(input)));
-                runs.extend(C::peers(input, true));
+        let seconds = match is_known(log) {
+            Some(record) => record.seconds.clone(),
+            None => {
+                let seconds = measure::<C>(args, log, &points, &scalars)?;
+                let record = Record {
+                    kernel: C::KERNEL.to_owned(),
+                    isa: isa.to_string(),
+                    log_size: log,
+                    seconds: seconds.clone(),
+                };
+                let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path)?;
+                writeln!(file, "{}", serde_json::to_string(&record)?)?;
+                seconds
             }
-            let turns = if log <= 20 { args.runs as usize } else { 1 };
-            let seconds = medians(runs.len(), turns, |k| Ok(rayon::scope(|_| runs[k].1())))?;
-            (runs.iter().map(|(name, _)| *name).collect(), seconds)
         };
-        let ratio = |k: usize| seconds.get(k).map(|s| s / seconds[0]);
-        for (k, (name, seconds)) in names.into_iter().zip(&seconds).enumerate() {
-            match lines.iter_mut().find(|l| l.name == name) {
+        let ratio = |k: usize| seconds.get(k).map(|(_, s)| s / seconds[0].1);
+        for (k, (name, seconds)) in seconds.iter().enumerate() {
+            match lines.iter_mut().find(|l| l.name == *name) {
                 Some(line) => line.seconds.push((log, *seconds)),
-                None => lines.push(Line { name, seconds: vec![(log, *seconds)] }),
+                None => lines.push(Line { name: name.clone(), seconds: vec![(log, *seconds)] }),
             }
             Row {
                 kernel: C::KERNEL,
-                r#impl: name.to_owned(),
+                r#impl: name.clone(),
                 size,
                 columns: None,
                 threads: 1,
@@ -116,8 +137,8 @@ fn curve<C: Measured>(title: &str, args: &Args, table: &mut Vec<Vec<String>>) ->
         table.push(vec![
             title.to_owned(),
             format!("2^{log}"),
-            format!("{:.3}", seconds[0] * 1e3),
-            format!("{:.0}", seconds[0] * 1e9 / size as f64),
+            format!("{:.3}", seconds[0].1 * 1e3),
+            format!("{:.0}", seconds[0].1 * 1e9 / size as f64),
             times(1),
             times(2),
         ]);
@@ -144,4 +165,28 @@ fn curve<C: Measured>(title: &str, args: &Args, table: &mut Vec<Vec<String>>) ->
         eprintln!("wrote {}", path.display());
     }
     Ok(())
+}
+
+/// The seconds of every implementation for one size, ours first.
+fn measure<C: Measured>(
+    args: &Args,
+    log: u32,
+    points: &[Affine<C>],
+    scalars: &[C::ScalarField],
+) -> anyhow::Result<Vec<(String, f64)>> {
+    let size = 1usize << log;
+    if log > args.memory_log {
+        return Ok(vec![("evergrove".to_owned(), streamed::<C>(&args.out, size, args.memory << 20)?)]);
+    }
+    let input = Input { points: &points[..size], scalars: &scalars[..size] };
+    let (_, sum) = ours(Isa::detect(), input)();
+    ensure!(sum == bytes(Progression::<C>::new().sum(input.scalars)), "our sum is not that of the progression");
+    let mut runs: Vec<(&str, Run<'_>)> = vec![("evergrove", ours(Isa::detect(), input))];
+    if log <= args.peers_log {
+        runs.push(("ark", ark(input)));
+        runs.extend(C::peers(input, true));
+    }
+    let turns = if log <= 20 { args.runs as usize } else { 1 };
+    let seconds = medians(runs.len(), turns, |k| Ok(rayon::scope(|_| runs[k].1())))?;
+    Ok(runs.iter().map(|(name, _)| (*name).to_owned()).zip(seconds).collect())
 }

@@ -4,6 +4,7 @@ mod edwards;
 mod file;
 pub(crate) mod input;
 pub(crate) mod peers;
+mod walk;
 
 use std::path::PathBuf;
 
@@ -69,6 +70,9 @@ pub(crate) struct Args {
     /// The additions to buckets alone, affine ones beside those of the twisted Edwards form: BLS12-377 has one.
     #[arg(long, conflicts_with_all = ["points", "write_points", "size", "windows", "fixed"])]
     edwards: bool,
+    /// 1, 2, 3, 4, 6, 8, 12, .. points up to the size beside ark-ec's, and where ours is the least ahead.
+    #[arg(long, conflicts_with_all = ["points", "write_points", "windows", "fixed", "edwards", "alone"])]
+    walk: bool,
     /// One JSON object per line.
     #[arg(long)]
     json: bool,
@@ -122,6 +126,9 @@ fn measure<C: Measured>(args: &Args) -> anyhow::Result<()> {
     }
     if let Some(path) = &args.points {
         return file::measure::<C>(path, args);
+    }
+    if args.walk {
+        return walk::measure::<C>(args, size);
     }
     let progression = Progression::<C>::new();
     let (points, scalars) = (progression.points(0, size), args.scalars.take::<C>(size));
