@@ -69,12 +69,12 @@ impl<A: PrimeLanes<Element = Fq>> Body<A> for Add<'_> {
     #[inline(always)]
     fn run(self, f: A) {
         let Self(addends, mut sums) = self;
-        let addend = |k: usize| f.gather(addends.each_ref().map(|p| &p.0[k]));
-        let sum = |k: usize| f.gather(sums.each_ref().map(|p| &p.0[k]));
-        let [x, y, z, t] = [sum(0), sum(1), sum(2), sum(3)];
-        let a = f.mul_difference(f.difference(y, x), addend(0));
-        let b = f.mul(f.add(y, x), addend(1));
-        let c = f.mul(t, addend(2));
+        // No closures: they would be compiled without the instruction set.
+        let (x, y) = (f.gather(sums.each_ref().map(|p| &p.0[0])), f.gather(sums.each_ref().map(|p| &p.0[1])));
+        let (z, t) = (f.gather(sums.each_ref().map(|p| &p.0[2])), f.gather(sums.each_ref().map(|p| &p.0[3])));
+        let a = f.mul_difference(f.difference(y, x), f.gather(addends.each_ref().map(|p| &p.0[0])));
+        let b = f.mul(f.add(y, x), f.gather(addends.each_ref().map(|p| &p.0[1])));
+        let c = f.mul(t, f.gather(addends.each_ref().map(|p| &p.0[2])));
         let d = f.double(z);
         let (e, h, g, i) = (f.sub(b, a), f.add(b, a), f.add(d, c), f.difference(d, c));
         let out = [f.mul_difference(i, e), f.mul(g, h), f.mul_difference(i, g), f.mul(e, h)];
