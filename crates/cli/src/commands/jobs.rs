@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Terminal;
 use crate::args::Output;
-use crate::queue::QueueArgs;
+use crate::queue::{self, QueueArgs};
 use crate::report::{self, Report, count, plain, seconds};
 
 /// Look at the queue that workers take their tasks from: runs and jobs; retry, cancel and clean
@@ -70,6 +70,9 @@ enum Command {
         /// Seconds for which a run has to have been silent
         #[arg(long, value_name = "S", default_value_t = 3600)]
         grace: u64,
+        /// Where proofs and payloads lie: takes the payloads of these runs away
+        #[arg(long, value_name = "URL")]
+        objects: Option<String>,
     },
 }
 
@@ -125,8 +128,12 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
             report.add("run", run.clone());
             report.add("state", state_of(&admin.record(run)?));
         }
-        Command::Clean { at, grace } => {
-            let cleaned = at.admin()?.clean(Duration::from_secs(*grace))?;
+        Command::Clean { at, grace, objects } => {
+            let admin = match objects {
+                Some(url) => at.admin()?.with_objects(queue::objects(url)?),
+                None => at.admin()?,
+            };
+            let cleaned = admin.clean(Duration::from_secs(*grace))?;
             report.add("runs", cleaned.runs);
             report.add("jobs", cleaned.jobs);
         }
