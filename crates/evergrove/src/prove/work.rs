@@ -249,3 +249,34 @@ impl Results for Proofs<'_> {
         Ok(false)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use evergrove_commit::batch::Batch;
+    use evergrove_commit::{MemoryStore, NativeBackend};
+    use evergrove_primitives::Goldilocks;
+    use evergrove_proof::{HeightClass, Profile};
+
+    use super::*;
+    use crate::cluster::{Overheads, simulate};
+
+    #[test]
+    fn a_run_does_not_end_with_a_chain_of_joins() {
+        let mut vector = Vector::new(8, MemoryStore::new()).unwrap();
+        let filled: Vec<_> = (0..200).map(|i| (i, Some([Goldilocks::new(i); 4]))).collect();
+        vector.apply(&filled).unwrap();
+        let spec = BackendSpec::of(&NativeBackend::new(Profile::Proven, HeightClass::H27).with_capacity(2));
+        for members in [2, 3, 17, 64, 200] {
+            let indices: Vec<u64> = (0..members).collect();
+            let batch = Batch::build_as(&vector, &indices, spec.structure()).unwrap();
+            let graph = graph(&batch.plan(true, |_, _| false), &spec).unwrap();
+            assert!(graph.iter().all(|(_, task)| (task.kind == "bucket") == task.deps.is_empty()));
+            // The last join and the wrap have no other beside them; more than two tasks more are lost in trees that are not complete.
+            let run = simulate(&graph, 2, Overheads::default(), |_| Duration::from_secs(1));
+            let lost = (2 * run.makespan - run.busy).as_secs();
+            assert!(lost <= 4, "{members} members, {} tasks: {lost} s", graph.len());
+        }
+    }
+}
