@@ -29,7 +29,7 @@ pub(crate) use world::World;
 
 use compare::SchemeName;
 use recursive::Recursive;
-use scheme::{Facts, Scheme, milliseconds};
+use scheme::{Facts, Scheme, median, milliseconds};
 
 use crate::memory;
 
