@@ -105,7 +105,7 @@ impl<R: Read, C: Curve> PointFile<R, C> {
     /// Reads the header. Points are checked as by [`CheckedPoints::new`], which takes some microseconds each.
     ///
     /// # Errors
-    /// If it can't be read, is no file of points or one of another curve.
+    /// If it can't be read, is no file of points or one of another curve, or goes on behind a header of no points.
     pub fn new(mut reader: R) -> Result<Self, FileError> {
         let expected = header::<C>();
         let mut found = vec![0; expected.len()];
@@ -124,7 +124,9 @@ impl<R: Read, C: Curve> PointFile<R, C> {
         let mut count = [0; 8];
         reader.read_exact(&mut count)?;
         let points = u64::from_le_bytes(count);
-        Ok(Self { reader, points, read: 0, trusted: false, buffer: Vec::new(), curve: PhantomData })
+        let mut file = Self { reader, points, read: 0, trusted: false, buffer: Vec::new(), curve: PhantomData };
+        file.check_end()?;
+        Ok(file)
     }
 
     /// [`PointFile::new`] for points that the caller vouches for, as by [`CheckedPoints::trusted`]: of a file that was checked when
@@ -172,11 +174,17 @@ impl<R: Read, C: Curve> PointFile<R, C> {
                 self.read += 1;
             }
         }
-        if self.read == self.points && self.reader.read(&mut [0])? != 0 {
-            return Err(FileError::Trailing { points: self.points });
-        }
+        self.check_end()?;
         if !self.trusted {
             CheckedPoints::new(out).map_err(|e| PointError { index: first as usize + e.index, ..e })?;
+        }
+        Ok(())
+    }
+
+    /// Behind the last point, the file has to end.
+    fn check_end(&mut self) -> Result<(), FileError> {
+        if self.read == self.points && self.reader.read(&mut [0])? != 0 {
+            return Err(FileError::Trailing { points: self.points });
         }
         Ok(())
     }

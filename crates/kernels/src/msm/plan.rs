@@ -142,8 +142,9 @@ impl Plan {
     /// after the other, for instance.
     ///
     /// # Panics
-    /// If a width is 0 or above 30, or the widths don't add up to one more than `bits`.
+    /// If `bits` is above 254, if a width is 0 or above 30, or if the widths don't add up to one more than `bits`.
     pub fn of_widths(points: usize, bits: u32, widths: &[u32], threads: usize) -> Self {
+        assert!(bits < 255, "magnitudes have at most 254 bits: {bits}");
         let mut offset = 0;
         let windows = widths.iter().map(|&bits| {
             assert!((1..=30).contains(&bits), "a window of {bits} bits: from 1 to 30 are possible");

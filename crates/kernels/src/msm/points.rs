@@ -14,7 +14,8 @@ const CHUNK: usize = 1 << 10;
 
 /// Points on the curve, in the subgroup of the scalars' order, or infinity; with canonical coordinates.
 ///
-/// Others lead to a sum that means nothing, and to nothing worse.
+/// Points off the curve lead to a sum that means nothing, and to nothing worse. Coordinates that are not canonical may also
+/// overflow, which panics where that is checked for.
 pub struct CheckedPoints<'a, C: Curve>(&'a [Affine<C>]);
 
 impl<C: Curve> core::fmt::Debug for CheckedPoints<'_, C> {

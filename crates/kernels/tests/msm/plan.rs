@@ -105,6 +105,12 @@ fn runs<C: Curve>() {
 }
 
 #[test]
+#[should_panic(expected = "at most 254 bits: 255")]
+fn windows_leave_the_sign_its_bit() {
+    let _ = Plan::of_widths(1, 255, &[16; 16], 1);
+}
+
+#[test]
 fn plans_run() {
     runs::<ark_bls12_377::g1::Config>();
     runs::<ark_bls12_381::g1::Config>();

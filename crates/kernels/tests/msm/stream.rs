@@ -93,6 +93,12 @@ fn files_that_are_none_are_refused() {
     assert!(matches!(short, FileError::Truncated { points: 3000, .. }), "{short}");
     let long = error(&[&good[..], &[0]].concat());
     assert!(matches!(long, FileError::Trailing { points: 3000 }), "{long}");
+    let none = written::<Bls>(&[]);
+    assert!(PointFile::<_, Bls>::new(&none[..]).is_ok());
+    assert!(matches!(
+        PointFile::<_, Bls>::new(&[&none[..], &[0]].concat()[..]),
+        Err(FileError::Trailing { points: 0 })
+    ));
     // One scalar less.
     let other = failure::<Bls>(&good, &scalars[1..]);
     assert!(matches!(other, StreamError::Msm(MsmError::Length { points: 3000, scalars: 2999 })), "{other}");
