@@ -161,7 +161,8 @@ fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
         vector.apply(&[(index, Some(value(index + leaves)))])?;
         let ((proof, next), update) =
             memory::took(|| Ok(vc::upd_batch_proof(&parameters, &data, &vector, &[index], &[], &[])?))?;
-        (data, update_proofs) = (next, update_proofs.max(data.made));
+        update_proofs = update_proofs.max(next.made);
+        data = next;
         updates.push(update);
         last = Some(proof);
     }

@@ -233,9 +233,9 @@ fn profile_costs(spec: &BackendSpec) -> NodeCosts {
     if spec.scheme == Scheme::Tree {
         // Digest translation: circuits of 2^15 or 2^16 rows, and the table of a bucket.
         let (node, table, wrap, memory) = match spec.profile {
-            Profile::Paper => (0.95, 0.5, 0.2, 3 << 30),
-            Profile::Johnson => (2.1, 0.6, 0.0, 6 << 30),
-            Profile::Proven => (2.2, 0.8, 0.0, 6 << 30),
+            Profile::Paper => (0.95, 1.9, 0.4, 3 << 30),
+            Profile::Johnson => (2.1, 1.9, 0.0, 5 << 30),
+            Profile::Proven => (2.2, 1.9, 0.0, 5 << 30),
         };
         return NodeCosts {
             setup_seconds: 10.0 * node,

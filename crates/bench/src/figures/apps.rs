@@ -111,7 +111,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .filter(|line| line.starts_with('{'))
         .map(|line| serde_json::from_str(line).with_context(|| format!("no row: {line}")))
         .collect::<anyhow::Result<_>>()?;
-    let rows: Vec<Value> = rows.into_iter().filter(|row| row["profile"] == args.profile.name()).collect();
+    let mut rows: Vec<Value> = rows.into_iter().filter(|row| row["profile"] == args.profile.name()).collect();
+    let text = |row: &Value, field: &str| row[field].as_str().unwrap_or_default().to_owned();
+    rows.sort_by_key(|row| (text(row, "kernel"), text(row, "impl"), size(row)));
     ensure!(!rows.is_empty(), "no row of profile {}", args.profile);
     for path in draw(&args.out, args, &rows)? {
         eprintln!("wrote {}", path.display());
@@ -155,6 +157,11 @@ fn measure(args: &Args) -> anyhow::Result<String> {
     Ok(text)
 }
 
+/// Signers, or leaves.
+fn size(row: &Value) -> Option<u64> {
+    row["signers"].as_u64().or_else(|| row["size"].as_u64())
+}
+
 fn is_ours(row: &Value) -> bool {
     row["impl"] == "evergrove"
 }
@@ -196,11 +203,10 @@ fn table(profile: Profile, rows: &[Value]) -> Table {
         found.map_or("-".to_owned(), |x| format!("{x:.digits$}"))
     };
     let cells = rows.iter().map(|row| {
-        let size = row["signers"].as_u64().or_else(|| row["size"].as_u64());
         vec![
             row["kernel"].as_str().unwrap_or("-").to_owned(),
             if is_ours(row) { "evergrove" } else { "one circuit" }.to_owned(),
-            size.map_or("-".to_owned(), |n| n.to_string()),
+            size(row).map_or("-".to_owned(), |n| n.to_string()),
             if is_ours(row) { number(row, &["seconds", "aggregate_s"], 2) } else { number(row, &["seconds"], 2) },
             number(row, &["update_seconds", "update_s", "seconds"], 2),
             number(row, &["ratio"], 1),
