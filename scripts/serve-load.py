@@ -64,6 +64,9 @@ class Load:
             answer = connection.getresponse()
             body = answer.read()
             done = time.monotonic()
+            if answer.status != 200:
+                # Refused before the request was read, so that the service hangs up; the next request connects again.
+                connection.close()
             with self.lock:
                 self.answers[answer.status] = self.answers.get(answer.status, 0) + 1
                 self.behind += sent - due > 0.1
