@@ -49,6 +49,9 @@ pub(crate) struct Args {
     /// Measure one circuit for a tree of this height, and nothing else.
     #[arg(long, hide = true, requires = "profile")]
     monolithic: Option<u8>,
+    /// Measure it without keeping extensions.
+    #[arg(long, hide = true, requires = "monolithic")]
+    sparing: bool,
     /// One JSON object per line.
     #[arg(long)]
     json: bool,
@@ -109,7 +112,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     };
     rayon::ThreadPoolBuilder::new().num_threads(args.threads).build_global()?;
     if let Some(height) = args.monolithic {
-        return monolithic::measure(profile, height, args.repeat);
+        return monolithic::measure(profile, height, args.sparing, args.repeat);
     }
     let row = measure(args, profile)?;
     print(&row, args.json)?;

@@ -133,13 +133,9 @@ impl Workspace {
     pub fn commit_observed(mut self, ended: &mut dyn FnMut(Stage)) -> Oracle {
         let (isa, n) = (self.domain.isa(), self.domain.lde().size());
         let stride = self.values.len() / groups(self.columns);
-        for (b, block) in self.domain.lde().blocks().iter().enumerate() {
-            let first = if self.keep == Keep::Values { b * n } else { 0 };
-            self.values.par_chunks_mut(stride).zip(self.coefficients.par_chunks(n)).for_each(
-                |(values, coefficients)| {
-                    block.transform(coefficients, &mut values[first..][..n]).expect("n rows each");
-                },
-            );
+        for b in 0..self.domain.lde().blocks().len() {
+            self.extend(b);
+            let first = self.first(b);
             ended(Stage::Extension);
             let leaves = &mut self.nodes[b * n..][..n];
             leaves.par_chunks_mut(TASK).enumerate().for_each(|(t, digests)| {
@@ -150,6 +146,20 @@ impl Workspace {
         merkle::levels_above(On(isa), &self.shape, 0, &mut self.nodes);
         ended(Stage::Levels);
         Oracle(self)
+    }
+
+    /// The values on coset `b` of H.
+    fn extend(&mut self, b: usize) {
+        let (first, lde) = (self.first(b), self.domain.lde());
+        let (n, block, stride) = (lde.size(), &lde.blocks()[b], self.values.len() / groups(self.columns));
+        self.values.par_chunks_mut(stride).zip(self.coefficients.par_chunks(n)).for_each(|(values, coefficients)| {
+            block.transform(coefficients, &mut values[first..][..n]).expect("n rows each");
+        });
+    }
+
+    /// Where a group's values on coset `b` begin.
+    fn first(&self, b: usize) -> usize {
+        if self.keep == Keep::Values { b * self.domain.lde().size() } else { 0 }
     }
 
     fn gather<C: AsRef<[Goldilocks]> + Sync>(&mut self, columns: &[C], order: Order) -> Result<(), OracleError> {
@@ -242,6 +252,19 @@ impl Oracle {
     /// the values on one coset of H, is its rows from b 2^log_size on.
     pub fn values(&self) -> Option<&[Row]> {
         (self.0.keep == Keep::Values).then_some(&self.0.values)
+    }
+
+    /// The values on coset `b` of H, group by group: block b of [`Oracle::values`]. Without the extension they are computed.
+    ///
+    /// # Panics
+    /// If there is no such coset.
+    pub fn coset(&mut self, b: usize) -> impl ExactSizeIterator<Item = &[Row]> {
+        if self.0.keep == Keep::Coefficients {
+            self.0.extend(b);
+        }
+        let (first, n) = (self.0.first(b), self.0.domain.lde().size());
+        let stride = self.0.values.len() / groups(self.0.columns);
+        self.0.values.chunks_exact(stride).map(move |group| &group[first..][..n])
     }
 
     /// Leaf `leaf` of the tree into a buffer of [`Oracle::columns`] elements.

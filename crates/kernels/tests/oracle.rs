@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evergrove_kernels::ntt::{NttError, reference as ntt};
+use evergrove_kernels::ntt::{NttError, Row, reference as ntt};
 use evergrove_kernels::oracle::{Domain, Keep, Oracle, OracleError, Workspace, reference};
 use evergrove_kernels::tree::merkle::{MerkleError, Poseidon, TreeHash, fold_path};
 use evergrove_primitives::lanes::{Isa, available};
@@ -59,8 +59,15 @@ fn run(isas: impl IntoIterator<Item = Isa>, log: u32, columns: usize, rate_bits:
             let what = format!("2^{log} rows of {columns}, rate 2^{rate_bits}, cap {cap_height}, {keep:?} on {isa}");
             let workspace = Workspace::new(domain.clone(), columns, cap_height, keep).unwrap();
             assert_eq!(workspace.columns(), columns);
-            let oracle = workspace.commit_values(&values).unwrap();
+            let mut oracle = workspace.commit_values(&values).unwrap();
             check(&oracle, expected, keep, &what);
+            for coset in (0..1 << rate_bits).rev() {
+                let groups: Vec<&[Row]> = oracle.coset(coset).collect();
+                for (c, i) in (0..columns).flat_map(|c| (0..1 << log).map(move |i| (c, i))) {
+                    let expected = expected.leaves[(coset << log) + i][c];
+                    assert_eq!(groups[c / 8][i][c % 8], expected, "{what}: coset {coset}");
+                }
+            }
             // The same buffers again, with something else in between.
             let other = oracle.into_workspace().commit_coefficients(&values).unwrap();
             assert!(columns == 0 || log == 0 || other.cap() != expected.levels.last().unwrap(), "{what}");

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use evergrove_kernels::oracle::Keep;
 use evergrove_primitives::lanes::{Isa, available};
 use evergrove_recursion::circuit::{C, D, F, PlonkyProof, Poseidon};
 use evergrove_recursion::prover::{Category, CircuitProver, Matrix, Observer, Phase, Prover, ProverKind, Step, Trace};
@@ -61,9 +62,14 @@ fn check(isa: Isa, circuit: &CircuitData<F, C, D>, inputs: &PartialWitness<F>) -
     let witness = generate_partial_witness(inputs.clone(), prover_data, common).expect("a witness");
     let theirs = prove_with_partition_witness(prover_data, common, witness.clone(), &mut TimingTree::default())
         .expect("a proof");
-    let prover = Prover::on(isa, circuit).expect("the circuit is supported");
+    let prover = Prover::on(isa, Keep::Values, circuit).expect("the circuit is supported");
     let ours = prover.prove_with_partition_witness(circuit, witness.clone()).expect("we prove it");
     assert_same(circuit, &ours, &theirs);
+    let sparing = Prover::on(isa, Keep::Coefficients, circuit).expect("the circuit is supported");
+    let in_less = sparing.prove_with_partition_witness(circuit, witness.clone()).expect("we prove it");
+    assert_eq!(ours, in_less, "proofs do not depend on what is kept");
+    let [all, less] = [&prover, &sparing].map(|prover| prover.memory()[1]);
+    assert!(less < all, "{less} bytes, with extensions {all}");
     let again = prover.prove_with_partition_witness(circuit, witness).expect("we prove it again");
     assert_eq!(ours, again, "proofs are deterministic");
     for order in ["recorded", "replayed"] {

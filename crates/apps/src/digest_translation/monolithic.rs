@@ -4,6 +4,7 @@ use evergrove_primitives::Digest;
 use evergrove_proof::tree::{LEAF_TAG, Value};
 use evergrove_recursion::circuit::gadgets::{parent, permute};
 use evergrove_recursion::circuit::{Builder, F, PlonkyProof, from_hash, to_plonky};
+use evergrove_recursion::prover::CircuitProver;
 use evergrove_recursion::setup::Circuit;
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
@@ -49,6 +50,13 @@ impl Monolithic {
         b.register_public_inputs(&digests[0]);
         let rows = b.num_gates();
         Self { height, circuit: Circuit::new(values, b.build(), rows) }
+    }
+
+    /// The same circuit, proven in less memory.
+    #[must_use]
+    pub fn sparing(mut self) -> Self {
+        self.circuit.prover = CircuitProver::sparing();
+        self
     }
 
     /// Rows before padding.

@@ -16,6 +16,8 @@ const HEIGHTS: core::ops::RangeInclusive<u8> = 2..=7;
 
 /// Bytes that building and proving a circuit takes for each of its padded rows, until one has been measured.
 const BYTES_A_ROW: u64 = 36 << 10;
+/// The same for a proof that keeps no extensions: what the building takes.
+const SPARING_BYTES_A_ROW: u64 = 22 << 10;
 
 /// What a process of its own measures.
 #[derive(Serialize, Deserialize)]
@@ -44,6 +46,8 @@ pub(super) struct Row {
     ms_per_leaf: f64,
     /// Of the process, where it was measured.
     peak_bytes: Option<u64>,
+    /// Proven without keeping extensions, where free memory asks for it.
+    sparing: bool,
     extrapolated: bool,
     /// Its seconds for each second of our update.
     ratio: f64,
@@ -52,8 +56,9 @@ pub(super) struct Row {
 }
 
 /// Measures the circuit of a height, and prints it for the process that has asked.
-pub(super) fn measure(profile: Profile, height: u8, repeat: usize) -> anyhow::Result<()> {
+pub(super) fn measure(profile: Profile, height: u8, sparing: bool, repeat: usize) -> anyhow::Result<()> {
     let circuit = Monolithic::new(circuit_config(&profile.recursion()), height);
+    let circuit = if sparing { circuit.sparing() } else { circuit };
     let values: Vec<_> = (0..1 << height).map(value).collect();
     // The first proof records the order of witness generation.
     circuit.prove(&values)?;
@@ -66,7 +71,7 @@ pub(super) fn measure(profile: Profile, height: u8, repeat: usize) -> anyhow::Re
 }
 
 /// The rows up to height 7: those above `measured`, and from the first that free memory does not suffice for, are computed, time
-/// in proportion to the padded rows.
+/// in proportion to the padded rows of the last that kept its extensions.
 pub(super) fn rows(
     profile: Profile,
     measured: u8,
@@ -77,11 +82,10 @@ pub(super) fn rows(
     let mut out: Vec<Row> = Vec::new();
     let mut fits = true;
     for height in HEIGHTS.filter(|_| measured >= *HEIGHTS.start()) {
-        fits &= height <= measured && fits_memory(height, out.last());
-        let found = match fits {
-            true => Some(process(profile, height, threads, repeat)?),
-            false => None,
-        };
+        fits &= height <= measured;
+        let sparing = if fits { way(height, out.last()) } else { None };
+        fits = sparing.is_some();
+        let found = sparing.map(|sparing| process(profile, height, sparing, threads, repeat)).transpose()?;
         let rows = match (&found, &out[..]) {
             (Some(found), _) => found.rows,
             // Two trees and the node above them; the node is what three heights differ by.
@@ -90,7 +94,7 @@ pub(super) fn rows(
             (None, []) => continue,
         };
         let degree_bits = rows.next_power_of_two().ilog2() as usize;
-        let took = match (&found, out.last()) {
+        let took = match (&found, out.iter().rfind(|row| !row.sparing)) {
             (Some(found), _) => Took { seconds: found.seconds, processor_seconds: found.processor_seconds },
             (None, Some(last)) => {
                 let times = f64::from(1u32 << (degree_bits - last.degree_bits));
@@ -112,6 +116,7 @@ pub(super) fn rows(
             processor_seconds: took.processor_seconds,
             ms_per_leaf: took.seconds * 1e3 / size as f64,
             peak_bytes: found.as_ref().map(|f| f.peak_bytes),
+            sparing: sparing.unwrap_or(false),
             extrapolated: found.is_none(),
             ratio: took.seconds / update.seconds,
             processor_ratio: took.processor_seconds / update.processor_seconds,
@@ -120,29 +125,30 @@ pub(super) fn rows(
     Ok(out)
 }
 
-/// Whether free memory is enough for the circuit of a height: by the peak of the one below it, which has half as many rows.
-fn fits_memory(height: u8, below: Option<&Row>) -> bool {
-    let needed = match below.and_then(|row| row.peak_bytes) {
-        Some(peak) => 2 * peak,
-        None => BYTES_A_ROW << (15 + height),
+/// How the circuit of a height can be proven in free memory, judged by the peak of the one below, which has half as many rows:
+/// sparing or not, or not at all.
+fn way(height: u8, below: Option<&Row>) -> Option<bool> {
+    let needed = |sparing: bool, bytes_a_row: u64| {
+        let peak = below.filter(|row| row.sparing == sparing).and_then(|row| row.peak_bytes);
+        peak.map_or(bytes_a_row << (15 + height), |peak| 2 * peak)
     };
-    let free = memory::available();
-    let fits = free == 0 || needed < free;
-    if !fits {
-        eprintln!(
-            "one circuit for height {height}: about {} MiB, of which {} are free: computed",
-            needed >> 20,
-            free >> 20
-        );
+    let (needed, free) = ([needed(false, BYTES_A_ROW), needed(true, SPARING_BYTES_A_ROW)], memory::available());
+    let fits = needed.iter().position(|bytes| free == 0 || *bytes < free);
+    if fits.is_none() {
+        let [needed, free] = [needed[1], free].map(|bytes| bytes >> 20);
+        eprintln!("one circuit for height {height}: about {needed} MiB, of which {free} are free: computed");
     }
-    fits
+    fits.map(|way| way == 1)
 }
 
 /// [`measure`] in a process of its own.
-fn process(profile: Profile, height: u8, threads: usize, repeat: usize) -> anyhow::Result<Measured> {
+fn process(profile: Profile, height: u8, sparing: bool, threads: usize, repeat: usize) -> anyhow::Result<Measured> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args([KERNEL, "--profile", profile.name(), "--monolithic", &height.to_string()]);
     command.args(["--threads", &threads.to_string(), "--repeat", &repeat.to_string()]);
+    if sparing {
+        command.arg("--sparing");
+    }
     command.stderr(std::process::Stdio::inherit());
     let output = command.output()?;
     ensure!(output.status.success(), "one circuit for height {height} ended with {}", output.status);
@@ -155,7 +161,11 @@ impl Row {
             println!("{}", serde_json::to_string(self)?);
             return Ok(());
         }
-        let how = if self.extrapolated { "extrapolated" } else { "measured" };
+        let how = match (self.extrapolated, self.sparing) {
+            (true, _) => "extrapolated",
+            (false, true) => "measured, extensions not kept",
+            (false, false) => "measured",
+        };
         println!(
             "one circuit for {} leaves: {} rows of 2^{}, {:.2} s ({how}), {:.1} times our update",
             self.size, self.rows, self.degree_bits, self.seconds, self.ratio

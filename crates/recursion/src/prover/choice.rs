@@ -4,6 +4,8 @@ use core::fmt;
 use core::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
+use evergrove_kernels::oracle::Keep;
+use evergrove_primitives::lanes::Isa;
 use plonky2::iop::witness::PartialWitness;
 use plonky2::plonk::circuit_data::CircuitData;
 
@@ -53,18 +55,29 @@ impl FromStr for ProverKind {
 }
 
 /// The prover of one circuit. Its tables are built by the first proof.
-#[derive(Default)]
 pub struct CircuitProver {
     kind: ProverKind,
+    keep: Keep,
     /// `None` inside where the circuit is not supported.
     prover: OnceLock<Option<Prover>>,
     observer: Option<(&'static str, Arc<dyn Observer>)>,
 }
 
+impl Default for CircuitProver {
+    fn default() -> Self {
+        Self::new(ProverKind::default())
+    }
+}
+
 impl CircuitProver {
     /// A prover of this kind.
     pub fn new(kind: ProverKind) -> Self {
-        Self { kind, prover: OnceLock::new(), observer: None }
+        Self { kind, keep: Keep::Values, prover: OnceLock::new(), observer: None }
+    }
+
+    /// Our prover in less memory and somewhat more time: [`Keep::Coefficients`] of [`Prover::on`].
+    pub fn sparing() -> Self {
+        Self { keep: Keep::Coefficients, ..Self::default() }
     }
 
     /// Tells `observer` of all proofs from now on, under the circuit's `name`. Plonky2's own prover has no steps to tell of.
@@ -96,7 +109,7 @@ impl CircuitProver {
         if self.prover.get().is_none() {
             // Not `get_or_init`: the tables are built in a thread pool, one of whose threads may wait here. Two threads that
             // are here at the same time do the work twice.
-            let _ = self.prover.set(Prover::new(circuit).ok());
+            let _ = self.prover.set(Prover::on(Isa::detect(), self.keep, circuit).ok());
         }
         self.prover.get()?.as_ref()
     }

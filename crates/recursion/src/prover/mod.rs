@@ -35,7 +35,7 @@ mod workspace;
 use std::sync::OnceLock;
 
 use anyhow::ensure;
-use evergrove_kernels::oracle::{Oracle, Stage, Workspace as Columns};
+use evergrove_kernels::oracle::{Keep, Oracle, Stage, Workspace as Columns};
 use evergrove_primitives::lanes::{Isa, LANES};
 use plonky2::field::extension::quadratic::QuadraticExtension;
 use plonky2::field::types::Field;
@@ -87,17 +87,18 @@ impl Prover {
     /// For circuits with zero knowledge, lookups, fewer than 2^5 rows, a lower rate than their degree needs or unusual
     /// parameters.
     pub fn new(circuit: &CircuitData<F, C, D>) -> Result<Self, Unsupported> {
-        Self::on(Isa::detect(), circuit)
+        Self::on(Isa::detect(), Keep::Values, circuit)
     }
 
-    /// [`Prover::new`] with another instruction set than the best, for tests and comparisons.
+    /// [`Prover::new`] for large circuits: with [`Keep::Coefficients`] extensions are not kept but made twice, and nothing is
+    /// kept for the next proof. It works in half the memory. Other instruction sets than the best are for tests and comparisons.
     ///
     /// # Panics
-    /// When used on a CPU that lacks it.
-    pub fn on(isa: Isa, circuit: &CircuitData<F, C, D>) -> Result<Self, Unsupported> {
+    /// When used on a CPU that lacks the instructions.
+    pub fn on(isa: Isa, keep: Keep, circuit: &CircuitData<F, C, D>) -> Result<Self, Unsupported> {
         Ok(Self {
             digest: circuit.verifier_only.circuit_digest,
-            tables: Tables::new(isa, circuit)?,
+            tables: Tables::new(isa, keep, circuit)?,
             schedule: OnceLock::new(),
         })
     }
@@ -175,7 +176,10 @@ impl Prover {
         let public_inputs = witness::public_inputs(circuit, &generated.partition)?;
         let public_inputs_hash = Poseidon::hash_no_pad(&public_inputs);
         generated.fill(self.schedule.get(), wires.coefficients_mut());
-        let values = generated.partition.values;
+        let mut values = generated.partition.values;
+        if !tables.shared.keeps() {
+            values = Vec::new();
+        }
         // Z is computed from the wires' values, which interpolation overwrites; the wires' cap comes before its challenges.
         let routed = &wires.coefficients_mut()[..trace.len()];
         trace.par_chunks_mut(COPY).zip(routed.par_chunks(COPY)).for_each(|(to, from)| to.copy_from_slice(from));
@@ -187,28 +191,29 @@ impl Prover {
         transcript.observe_params(&circuit.common.fri_params);
         transcript.observe_base(&self.digest.elements);
         transcript.observe_base(&public_inputs_hash.elements);
-        let wires = commit(wires, Matrix::Wires, true, ended);
+        let mut wires = commit(wires, Matrix::Wires, true, ended);
         transcript.observe_cap(wires.cap());
 
         let permutation = Challenges::new(tables, &mut transcript);
         permutation::fill(tables, &prover_data.sigmas, &trace, &permutation, &mut zs)?;
+        if !tables.shared.keeps() {
+            trace = Vec::new();
+        }
         ended(Step::new(Phase::Permutation, tables.permutation_work()));
         #[cfg(test)]
         faults::strike_row(faults::Fault::PartialProducts, zs.coefficients_mut());
-        let zs = commit(zs, Matrix::PartialProducts, true, ended);
+        let mut zs = commit(zs, Matrix::PartialProducts, true, ended);
         transcript.observe_cap(zs.cap());
 
         let alphas = transcript.challenges(tables.challenges);
         let inputs = quotient::Inputs {
             tables,
             preprocessed: &prover_data.constants_sigmas_commitment.merkle_tree.leaves,
-            wires: &wires,
-            zs: &zs,
             permutation: &permutation,
             alphas: &alphas,
             public_inputs_hash: &public_inputs_hash,
         };
-        quotient::fill(&inputs, &mut quotient)?;
+        quotient::fill(&inputs, [&mut wires, &mut zs], &mut quotient)?;
         ended(Step::new(Phase::Constraints, tables.constraints_work()));
         #[cfg(test)]
         faults::strike_row(faults::Fault::Quotient, quotient.coefficients_mut());

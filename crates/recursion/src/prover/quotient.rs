@@ -1,7 +1,7 @@
 //! The quotient: all constraints, combined and divided by Z_H.
 //!
-//! The vanishing polynomial is evaluated on the first cosets of the extension, as many as its degree asks for, at eight
-//! points of a coset at a time. The values of coset b give the remainder modulo X^n - s_b^n; the remainders of one
+//! The vanishing polynomial is evaluated on the first cosets of the extension, as many as its degree asks for, one after the
+//! other, at eight points at a time. The values of coset b give the remainder modulo X^n - s_b^n; the remainders of one
 //! challenge are interpolated side by side, and a small matrix turns them into chunks of n coefficients.
 
 use anyhow::ensure;
@@ -15,31 +15,36 @@ use rayon::prelude::*;
 
 use super::F;
 use super::gates::{Constraints, Evaluate};
-use super::oracle;
 use super::permutation::{Challenges, load_plonky, load_rows};
 use super::tables::{QuotientTables, Tables};
 
-/// Vectors of rows of a task.
+/// Vectors of rows of a task: of its chunks, and of the constraints on one coset.
 const TASK: usize = 16;
+const CONSTRAINTS_TASK: usize = 64;
 
 /// What the vanishing polynomial is made of.
 pub(super) struct Inputs<'a> {
     pub(super) tables: &'a Tables,
     /// Values of constants and sigmas, row by row.
     pub(super) preprocessed: &'a [Vec<F>],
-    pub(super) wires: &'a Oracle,
-    pub(super) zs: &'a Oracle,
     pub(super) permutation: &'a Challenges,
     pub(super) alphas: &'a [Goldilocks],
     pub(super) public_inputs_hash: &'a HashOut<F>,
 }
 
-/// Writes the chunks' coefficients into `out`.
+/// The values of wires, Z and partial products on one coset, in groups.
+struct Coset<'a> {
+    index: usize,
+    wires: Vec<&'a [Row]>,
+    zs: Vec<&'a [Row]>,
+}
+
+/// Writes the chunks' coefficients into `out`, from the oracles of wires and of Z with its partial products.
 ///
 /// # Errors
 /// When the quotient has too high a degree: the wires do not obey the constraints. Where the degree fills all chunks this
 /// does not show, and the proof is one that does not verify.
-pub(super) fn fill(inputs: &Inputs<'_>, out: &mut Workspace) -> anyhow::Result<()> {
+pub(super) fn fill(inputs: &Inputs<'_>, oracles: [&mut Oracle; 2], out: &mut Workspace) -> anyhow::Result<()> {
     let Inputs { tables, alphas, .. } = inputs;
     let (n, nc, isa) = (tables.size(), tables.challenges, tables.isa);
     let terms = nc * (tables.chunks + 1) + tables.gate_constraints;
@@ -49,9 +54,13 @@ pub(super) fn fill(inputs: &Inputs<'_>, out: &mut Workspace) -> anyhow::Result<(
     let weights = &weights;
     // Eight rows at a time, and each challenge by challenge.
     let mut values = vec![ZERO_ROW; nc * n];
-    values.par_chunks_mut(TASK * nc * LANES).enumerate().for_each(|(task, values)| {
-        dispatch_on(isa, Vanishing { inputs, weights, first: task * TASK, values });
-    });
+    let [wires, zs] = oracles;
+    for index in 0..tables.quotient.vanishing_inverse.len() {
+        let coset = &Coset { index, wires: wires.coset(index).collect(), zs: zs.coset(index).collect() };
+        values.par_chunks_mut(CONSTRAINTS_TASK * nc * LANES).enumerate().for_each(|(task, values)| {
+            dispatch_on(isa, Vanishing { inputs, coset, weights, first: task * CONSTRAINTS_TASK, values });
+        });
+    }
     to_chunks(isa, tables.shared.domain.inverse(), &tables.quotient, tables.chunk, &values, out)
 }
 
@@ -106,6 +115,7 @@ pub(super) fn to_chunks(
 
 struct Vanishing<'a> {
     inputs: &'a Inputs<'a>,
+    coset: &'a Coset<'a>,
     /// Powers of each alpha.
     weights: &'a [Vec<Goldilocks>],
     /// The first vector of rows.
@@ -119,61 +129,63 @@ impl Kernel for Vanishing<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let f = GoldilocksLanes::new(lanes);
-        let Self { inputs, weights, first, values } = self;
+        let Self { inputs, coset, weights, first, values } = self;
         let tables = inputs.tables;
         let zero = f.splat(Goldilocks::ZERO);
         let nc = tables.challenges;
+        let inverse = f.factor(f.splat(tables.quotient.vanishing_inverse[coset.index]));
         let most = tables.gate_constraints.max(nc * (tables.chunks + 1));
         let mut columns = Columns {
             preprocessed: vec![zero; (tables.constants + tables.routed).next_multiple_of(LANES)],
-            wires: vec![zero; inputs.wires.columns().next_multiple_of(LANES)],
-            zs: vec![zero; inputs.zs.columns().next_multiple_of(LANES)],
+            wires: vec![zero; LANES * coset.wires.len()],
+            zs: vec![zero; LANES * coset.zs.len()],
             next: [zero; LANES],
         };
         let mut constraints = Constraints::new(f, most);
-        let mut results = vec![[zero; LANES]; nc];
         let mut sums = [Loose::from(zero); LANES];
         for (v, values) in values.chunks_exact_mut(nc * LANES).enumerate() {
             let position = (first + v) * LANES;
-            for (coset, vanishing_inverse) in tables.quotient.vanishing_inverse.iter().enumerate() {
-                columns.load(f, inputs, coset, position);
+            columns.load(f, inputs, coset, position);
+            constraints.clear();
+            lanes.outline(Permutation {
+                inputs,
+                columns: &columns,
+                coset: coset.index,
+                position,
+                out: &mut constraints,
+            });
+            let mut totals = [Loose::from(zero); LANES];
+            weigh(f, constraints.values(), weights, 0, &mut totals);
+            let offset = constraints.values().len();
+            let (selectors, constants) = columns.preprocessed.split_at(tables.selectors);
+            let constants = &constants[..tables.constants - tables.selectors];
+            for gate in &tables.gates {
                 constraints.clear();
-                lanes.outline(Permutation { inputs, columns: &columns, coset, position, out: &mut constraints });
-                let mut totals = [Loose::from(zero); LANES];
-                weigh(f, constraints.values(), weights, 0, &mut totals);
-                let offset = constraints.values().len();
-                let (selectors, constants) = columns.preprocessed.split_at(tables.selectors);
-                let constants = &constants[..tables.constants - tables.selectors];
-                for gate in &tables.gates {
-                    constraints.clear();
-                    lanes.outline(Evaluate {
-                        gate: &gate.gate,
-                        constants,
-                        wires: &columns.wires,
-                        public_inputs_hash: inputs.public_inputs_hash,
-                        out: &mut constraints,
-                    });
-                    if constraints.values().is_empty() {
-                        continue;
-                    }
-                    let mut filter = Loose::from(f.splat(Goldilocks::ONE));
-                    for other in &gate.selector.others {
-                        filter = f.mul(filter, f.sub(f.splat(*other), selectors[gate.selector.constant]));
-                    }
-                    let filter = f.factor(filter);
-                    weigh(f, constraints.values(), weights, offset, &mut sums);
-                    for (total, sum) in totals.iter_mut().zip(&sums).take(nc) {
-                        *total = f.add(f.mul_by(*sum, filter), f.reduce(*total));
-                    }
+                lanes.outline(Evaluate {
+                    gate: &gate.gate,
+                    constants,
+                    wires: &columns.wires,
+                    public_inputs_hash: inputs.public_inputs_hash,
+                    out: &mut constraints,
+                });
+                if constraints.values().is_empty() {
+                    continue;
                 }
-                let inverse = f.factor(f.splat(*vanishing_inverse));
-                for c in 0..nc {
-                    results[c][coset] = f.reduce(f.mul_by(totals[c], inverse));
+                let mut filter = Loose::from(f.splat(Goldilocks::ONE));
+                for other in &gate.selector.others {
+                    filter = f.mul(filter, f.sub(f.splat(*other), selectors[gate.selector.constant]));
+                }
+                let filter = f.factor(filter);
+                weigh(f, constraints.values(), weights, offset, &mut sums);
+                for (total, sum) in totals.iter_mut().zip(&sums).take(nc) {
+                    *total = f.add(f.mul_by(*sum, filter), f.reduce(*total));
                 }
             }
-            for (result, rows) in results.iter().zip(values.chunks_exact_mut(LANES)) {
-                for (x, row) in f.transpose(*result).into_iter().zip(rows) {
-                    f.store(x, row);
+            for (total, rows) in totals.iter().zip(values.chunks_exact_mut(LANES)) {
+                let mut points = ZERO_ROW;
+                f.store(f.reduce(f.mul_by(*total, inverse)), &mut points);
+                for (row, x) in rows.iter_mut().zip(points) {
+                    row[coset.index] = x;
                 }
             }
         }
@@ -216,21 +228,27 @@ struct Columns<V> {
 
 impl<V: Copy> Columns<V> {
     #[inline(always)]
-    fn load<L: Lanes<V = V>>(&mut self, f: GoldilocksLanes<L>, inputs: &Inputs<'_>, coset: usize, position: usize) {
+    fn load<L: Lanes<V = V>>(
+        &mut self,
+        f: GoldilocksLanes<L>,
+        inputs: &Inputs<'_>,
+        coset: &Coset<'_>,
+        position: usize,
+    ) {
         let tables = inputs.tables;
         let n = tables.size();
-        let leaves = &inputs.preprocessed[coset * n + position..];
+        let leaves = &inputs.preprocessed[coset.index * n + position..];
         let rows: [&[F]; LANES] = core::array::from_fn(|j| &leaves[j][..]);
         for (start, columns) in (0..).step_by(LANES).zip(self.preprocessed.as_chunks_mut().0) {
             *columns = load_plonky(f, &rows, start);
         }
-        for (to, oracle) in [(&mut self.wires, inputs.wires), (&mut self.zs, inputs.zs)] {
-            for (group, columns) in oracle::coset(oracle, coset).zip(to.as_chunks_mut().0) {
+        for (to, groups) in [(&mut self.wires, &coset.wires), (&mut self.zs, &coset.zs)] {
+            for (columns, group) in to.as_chunks_mut().0.iter_mut().zip(groups) {
                 let rows = group[position..].first_chunk().expect("a multiple of eight rows");
                 *columns = f.transpose(load_rows(f, rows));
             }
         }
-        let zs = oracle::coset(inputs.zs, coset).next().expect("a group of Z");
+        let zs = coset.zs[0];
         for (j, row) in self.next.iter_mut().enumerate() {
             let next = (tables.reverse(position + j) + 1) % n;
             *row = f.load(&zs[tables.reverse(next)]);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use evergrove_kernels::ntt::columns::{self, Order};
 use evergrove_kernels::ntt::{Forward, NttError, Row, ZERO_ROW, groups};
+use evergrove_kernels::oracle::Keep;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::goldilocks::lanes::GoldilocksLanes;
 use evergrove_primitives::lanes::{Isa, LANES, Portable};
@@ -78,7 +79,7 @@ pub(super) struct Layer {
 }
 
 impl Tables {
-    pub(super) fn new(isa: Isa, data: &CircuitData<F, C, D>) -> Result<Self, Unsupported> {
+    pub(super) fn new(isa: Isa, keep: Keep, data: &CircuitData<F, C, D>) -> Result<Self, Unsupported> {
         let common = &data.common;
         let config = &common.config;
         let (log_size, rate_bits) = (common.degree_bits(), config.fri_config.rate_bits);
@@ -91,6 +92,7 @@ impl Tables {
             log_size: log_size as u32,
             rate_bits: rate_bits as u32,
             cap_height: config.fri_config.cap_height as u32,
+            keep,
             routed: config.num_routed_wires,
             columns: [config.num_wires, challenges * chunks, challenges * chunk],
         });

@@ -20,6 +20,8 @@ pub(super) struct Shape {
     pub(super) log_size: u32,
     pub(super) rate_bits: u32,
     pub(super) cap_height: u32,
+    /// Whether oracles keep their extensions.
+    pub(super) keep: Keep,
     /// Routed wires.
     pub(super) routed: usize,
     /// Columns of the oracles: wires, Z and partial products, quotient chunks.
@@ -76,10 +78,10 @@ impl Shared {
     /// Buffers that no proof works in.
     pub(super) fn take(&self) -> Workspace {
         let idle = lock(&self.idle).pop();
-        let Shape { cap_height, routed, columns, .. } = self.shape;
+        let Shape { cap_height, keep, routed, columns, .. } = self.shape;
         let room = |columns: usize| {
             let domain = Arc::clone(&self.domain);
-            oracle::Workspace::new(domain, columns, cap_height, Keep::Values).expect("a tree that plonky2 has")
+            oracle::Workspace::new(domain, columns, cap_height, keep).expect("a tree that plonky2 has")
         };
         idle.unwrap_or_else(|| Workspace {
             values: Vec::new(),
@@ -88,21 +90,29 @@ impl Shared {
         })
     }
 
+    /// Whether buffers and extensions are kept.
+    pub(super) fn keeps(&self) -> bool {
+        self.shape.keep == Keep::Values
+    }
+
     /// Columns of the oracles.
     pub(super) fn columns(&self) -> [usize; 3] {
         self.shape.columns
     }
 
-    /// Keeps buffers for the next proof.
+    /// Keeps buffers for the next proof, if that is wanted.
     pub(super) fn keep(&self, workspace: Workspace) {
-        lock(&self.idle).push(workspace);
+        if self.keeps() {
+            lock(&self.idle).push(workspace);
+        }
     }
 
     /// Bytes of the transforms' tables, and of the buffers of one proof.
     pub(super) fn bytes(&self) -> [usize; 2] {
         let lde = self.domain.lde();
         let (size, extended) = (lde.size(), lde.extended_size());
-        let oracles = self.shape.columns.map(|c| groups(c) * (size + extended)).iter().sum::<usize>();
+        let values = if self.keeps() { extended } else { size };
+        let oracles = self.shape.columns.map(|c| groups(c) * (size + values)).iter().sum::<usize>();
         let rows = oracles + groups(self.shape.routed) * size;
         let trees = self.shape.columns.len() * 2 * extended * size_of::<Digest>();
         [8 * (size + extended), rows * size_of::<Row>() + trees]
@@ -115,8 +125,22 @@ mod tests {
 
     #[test]
     fn one_shape_shares_and_others_do_not() {
-        let shape =
-            Shape { isa: Isa::Portable, log_size: 5, rate_bits: 1, cap_height: 0, routed: 9, columns: [10, 3, 2] };
+        let shape = Shape {
+            isa: Isa::Portable,
+            log_size: 5,
+            rate_bits: 1,
+            cap_height: 0,
+            keep: Keep::Values,
+            routed: 9,
+            columns: [10, 3, 2],
+        };
+        let sparing = Shared::of(Shape { keep: Keep::Coefficients, ..shape }).unwrap();
+        let [all, less] = [Shared::of(shape).unwrap(), Arc::clone(&sparing)].map(|s| s.bytes()[1]);
+        assert_eq!(all - less, 32 * 4 * size_of::<Row>(), "the second coset of four groups");
+        let mut workspace = sparing.take();
+        workspace.values.push(None);
+        sparing.keep(workspace);
+        assert!(sparing.take().values.is_empty(), "nothing is kept");
         let [a, b] = [shape, shape].map(|s| Shared::of(s).unwrap());
         assert!(Arc::ptr_eq(&a, &b));
         let other = Shared::of(Shape { log_size: 6, ..shape }).unwrap();
