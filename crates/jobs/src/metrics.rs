@@ -1,5 +1,7 @@
 //! What engines, workers and services count, for Prometheus.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
@@ -8,6 +10,12 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
+/// Kinds that are counted under their own names, and the longest of these: a worker's jobs are of whatever kind the queue has.
+const KINDS: usize = 32;
+const KIND_BYTES: usize = 32;
+/// What the others are counted under.
+const OTHER: &str = "other";
+
 /// A label: its name and its value.
 type Label = [(&'static str, String); 1];
 
@@ -15,9 +23,10 @@ type Label = [(&'static str, String); 1];
 ///
 /// Clones count together. The registry, and with it the address under which all is read, belongs to the caller. An attempt is
 /// [`Self::started`] and ends as [`Self::done`], [`Self::retried`] or [`Self::failed`], so that the gauge of running
-/// tasks is right at any time.
+/// tasks is right at any time. After 32 kinds, and of names beyond 32 bytes, all are `other`: memory does not grow with what is counted.
 #[derive(Clone, Debug)]
 pub struct Metrics {
+    kinds: Arc<Mutex<BTreeSet<String>>>,
     running: Family<Label, Gauge>,
     done: Family<Label, Counter>,
     retried: Family<Label, Counter>,
@@ -36,6 +45,7 @@ impl Metrics {
         // From milliseconds, as native tasks take, to minutes.
         let seconds = || Histogram::new(exponential_buckets(0.001, 2.5, 14));
         let made = Self {
+            kinds: Arc::default(),
             running: Family::default(),
             done: Family::default(),
             retried: Family::default(),
@@ -65,12 +75,12 @@ impl Metrics {
 
     /// An attempt at a task of this kind begins.
     pub fn started(&self, kind: &str) {
-        self.running.get_or_create(&of_kind(kind)).inc();
+        self.running.get_or_create(&self.of_kind(kind)).inc();
     }
 
     /// An attempt ends with a result of so many bytes, which is stored.
     pub fn done(&self, kind: &str, took: Duration, bytes: usize) {
-        let label = of_kind(kind);
+        let label = self.of_kind(kind);
         self.running.get_or_create(&label).dec();
         self.done.get_or_create(&label).inc();
         self.seconds.get_or_create(&label).observe(took.as_secs_f64());
@@ -79,19 +89,19 @@ impl Metrics {
 
     /// An attempt ends without a result, and there will be another.
     pub fn retried(&self, kind: &str) {
-        self.running.get_or_create(&of_kind(kind)).dec();
-        self.retried.get_or_create(&of_kind(kind)).inc();
+        self.running.get_or_create(&self.of_kind(kind)).dec();
+        self.retried.get_or_create(&self.of_kind(kind)).inc();
     }
 
     /// An attempt ends without a result, and it was the last.
     pub fn failed(&self, kind: &str) {
-        self.running.get_or_create(&of_kind(kind)).dec();
-        self.failed.get_or_create(&of_kind(kind)).inc();
+        self.running.get_or_create(&self.of_kind(kind)).dec();
+        self.failed.get_or_create(&self.of_kind(kind)).inc();
     }
 
     /// An attempt ends that does not count: its run was stopped, or it was put off.
     pub fn dropped(&self, kind: &str) {
-        self.running.get_or_create(&of_kind(kind)).dec();
+        self.running.get_or_create(&self.of_kind(kind)).dec();
     }
 
     /// So many tasks had their result before the run.
@@ -114,10 +124,15 @@ impl Metrics {
     pub fn workers(&self, workers: usize) {
         self.workers.set(i64::try_from(workers).unwrap_or(i64::MAX));
     }
-}
 
-fn of_kind(kind: &str) -> Label {
-    [("kind", kind.into())]
+    /// The same label of a kind each time.
+    fn of_kind(&self, kind: &str) -> Label {
+        // A kind is in the set or not, whatever panicked.
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let may_be_new = kinds.len() < KINDS && kind.len() <= KIND_BYTES;
+        let own = kinds.contains(kind) || (may_be_new && kinds.insert(kind.into()));
+        [("kind", if own { kind } else { OTHER }.into())]
+    }
 }
 
 #[cfg(test)]
@@ -155,6 +170,32 @@ mod tests {
             "evergrove_results_bytes_total{kind=\"merge\"} 1000",
             "evergrove_queue_tasks{state=\"wait\"} 3",
             "evergrove_queue_workers 4",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn kinds_without_end_share_a_label() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::new(&mut registry);
+        let long = "x".repeat(KIND_BYTES + 1);
+        metrics.failed(&long);
+        for kind in 0..KINDS + 8 {
+            metrics.started(&format!("kind{kind}"));
+        }
+        metrics.failed("kind0");
+        metrics.failed(&format!("kind{}", KINDS + 7));
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        let running: Vec<_> = text.lines().filter(|l| l.starts_with("evergrove_tasks_running{")).collect();
+        assert_eq!(running.len(), KINDS + 1, "{text}");
+        for line in [
+            "evergrove_tasks_running{kind=\"kind0\"} 0",
+            "evergrove_tasks_running{kind=\"kind31\"} 1",
+            "evergrove_tasks_running{kind=\"other\"} 6",
+            "evergrove_tasks_failed_total{kind=\"kind0\"} 1",
+            "evergrove_tasks_failed_total{kind=\"other\"} 2",
         ] {
             assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
         }
