@@ -67,6 +67,7 @@ impl Runner for Sent<'_> {
         let inputs_of = |task: &Task| task.deps.iter().map(|d| self.graph.task(*d).key).collect();
         let (key, kind, payload) = (task.key, task.kind.into(), self.runner.payload(id, task)?);
         let job = Job { key, kind, payload, inputs: inputs_of(task) };
+        self.engine.work.admit(&job)?;
         let made = self.engine.work.execute(&job, inputs)?;
         self.engine.work.check(&job, &made)?;
         self.runner.check(id, task, &made)?;
@@ -215,6 +216,7 @@ fn inputs_are_verified_before_they_are_used() {
                 inputs[index] = bad.into();
                 let (failure, place) = refused(&work, job, &inputs);
                 assert_eq!((place, failure.retry), (Some(index), true), "{}", failure.error);
+                work.admit(job).expect("its payload asks for these inputs, whatever they are");
             }
         }
         let (failure, place) = refused(&work, job, &inputs[1..]);
@@ -232,9 +234,16 @@ fn inputs_are_verified_before_they_are_used() {
         let other = |inputs: &[Key]| Job { inputs: inputs.to_vec(), ..job.clone() };
         let foreign = Job { key: Key([1; 32]), ..job.clone() };
         // Of other keys than the payload's, nothing is said to be bad: it would be taken away.
-        for foreign in [foreign, other(&[Key([1; 32])]), other(&[&job.inputs[..], &[job.key]].concat())] {
+        let many = other(&[job.key; 5000]);
+        for foreign in [foreign, other(&[Key([1; 32])]), other(&[&job.inputs[..], &[job.key]].concat()), many] {
             let (failure, place) = refused(&work, &foreign, inputs);
             assert_eq!((place, failure.retry), (None, false), "{}", failure.error);
+            // It is known by the payload, before an input is read.
+            let before = work.admit(&foreign).expect_err("another job");
+            assert_eq!((before.error.to_string(), before.retry), (failure.error.to_string(), false));
+            let (named, children) = (foreign.inputs.len(), job.inputs.len());
+            let says = format!("the job names {named} inputs, and its payload stands on {children} proofs");
+            assert_eq!(before.error.to_string() == says, foreign.key == job.key && named != children, "{says}");
             let judged = work.check(&foreign, made).expect_err("another job");
             assert!(!judged.error.is::<BadResult>(), "{}", judged.error);
         }
@@ -316,6 +325,7 @@ fn a_worker_of_another_version_or_with_other_keys_refuses_and_drains() {
         }
         let (failure, place) = refused(&work, job, inputs);
         assert!(failure.retry && place.is_none(), "another worker may be fit");
+        assert!(work.admit(job).is_err_and(|failure| failure.retry), "it reads nothing of such a job");
         assert!(failure.error.to_string().contains(says), "{}", failure.error);
         assert!(work.unfit().is_some_and(|reason| reason.contains(says)) && drain.is_cancelled());
     }

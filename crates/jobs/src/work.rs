@@ -14,22 +14,30 @@ pub struct Job {
     /// What [`Runner::payload`](crate::Runner::payload) gave: all that the result depends on beside the inputs.
     pub payload: Vec<u8>,
     /// What the results that it needs are stored under, in their order, as the queue has it. Whoever writes to the queue can put
-    /// other keys here: [`Work`] knows by the payload what they have to be.
+    /// other keys here, and any number: [`Work::admit`] knows by the payload what they have to be.
     pub inputs: Vec<Key>,
 }
 
 /// Does the work of jobs, in a worker.
+///
+/// Called on several threads at once. Trusts neither the payload nor what is stored.
 pub trait Work: Send + Sync {
-    /// The result of `job`, given the results of what its task needs in their order.
+    /// Accepts `job` by its payload alone, before anything else that it names is read: its [`Job::inputs`] have to be those that the
+    /// payload asks for. So the payload bounds what a worker loads, and not whoever writes to the queue.
     ///
-    /// Called on several threads at once. Trusts neither the payload nor the inputs: it refuses other [`Job::inputs`] than the
-    /// payload's, finds a bad input before it uses it, and says so by an error that is a [`BadInput`].
+    /// # Errors
+    /// [`TaskFailure`] that says why not, with `retry` where another worker may be fit for it.
+    fn admit(&self, job: &Job) -> Result<(), TaskFailure>;
+
+    /// The result of a job that [`Self::admit`] accepts, given the results of what its task needs in their order.
+    ///
+    /// Finds a bad input before it uses it, and says so by an error that is a [`BadInput`].
     ///
     /// # Errors
     /// [`TaskFailure`], with `retry` where another attempt, maybe by another worker, may succeed.
     fn execute(&self, job: &Job, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure>;
 
-    /// Accepts `bytes` if they are a result of `job`: whether a stored result may be taken for done.
+    /// Accepts `bytes` if they are a result of `job`, which [`Self::admit`] accepts: whether a stored result may be taken for done.
     ///
     /// # Errors
     /// [`TaskFailure`] that says why not: a [`BadResult`] where the bytes are judged and bad, and only then. After that they are

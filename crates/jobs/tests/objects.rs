@@ -60,6 +60,22 @@ fn the_laws_hold_in_files_and_in_memory() {
 }
 
 #[test]
+fn what_is_too_large_is_not_read() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let objects = Objects::local(dir.path().into()).expect("opens");
+    let largest = 64 << 20;
+    for (n, length) in [(1, largest), (2, largest + 1)] {
+        objects.put(&key(n), b"").expect("stores");
+        // It takes no space.
+        let file = std::fs::File::options().write(true).open(objects.place(&key(n))).expect("opens");
+        file.set_len(length).expect("grows");
+    }
+    assert_eq!(objects.get(&key(1)).expect("answers").map(|o| o.len() as u64), Some(largest));
+    let refused = objects.get(&key(2)).expect_err("too large").to_string();
+    assert!(refused.contains("an object of 67108865 bytes is neither a proof nor a payload"), "{refused}");
+}
+
+#[test]
 fn urls_are_refused_with_a_remedy() {
     let refused = |url: &str| Objects::open(url, NOBODY).expect_err(url).to_string();
     assert!(refused("proofs").contains("file:///DIR"));

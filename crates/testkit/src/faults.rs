@@ -170,7 +170,7 @@ impl StorageBackend for DiskFile {
     }
 }
 
-/// An object store whose writes fail on demand. Clones are the same store.
+/// An object store that fails on demand, and knows what was read. Clones are the same store.
 #[derive(Clone, Debug)]
 pub struct FaultyObjects {
     inner: Arc<dyn ObjectStore>,
@@ -179,6 +179,7 @@ pub struct FaultyObjects {
     every: Arc<AtomicUsize>,
     calls: Arc<AtomicUsize>,
     lost: Arc<Mutex<BTreeMap<String, usize>>>,
+    read: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
 impl FaultyObjects {
@@ -190,6 +191,7 @@ impl FaultyObjects {
             every: Arc::default(),
             calls: Arc::default(),
             lost: Arc::default(),
+            read: Arc::default(),
         }
     }
 
@@ -222,6 +224,11 @@ impl FaultyObjects {
     /// How often each object was refused.
     pub fn refused(&self) -> BTreeMap<String, usize> {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How often each object was asked for, also where there is none. To look whether it is there is not to ask for it.
+    pub fn read(&self) -> BTreeMap<String, usize> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -256,6 +263,9 @@ impl ObjectStore for FaultyObjects {
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         self.hiccup()?;
+        if !options.head {
+            *self.read.lock().unwrap_or_else(PoisonError::into_inner).entry(location.to_string()).or_default() += 1;
+        }
         self.inner.get_opts(location, options).await
     }
 

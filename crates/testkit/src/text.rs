@@ -60,9 +60,9 @@ impl Runner for TextTasks {
         TextWork::default().execute(&job, inputs)
     }
 
-    fn payload(&self, id: TaskId, _: &Task) -> Result<Vec<u8>, TaskFailure> {
+    fn payload(&self, id: TaskId, task: &Task) -> Result<Vec<u8>, TaskFailure> {
         let deed = self.deeds.get(&id).copied().unwrap_or_default() as usize;
-        Ok(format!("{} {} {deed}", id.0, self.time.as_micros()).into_bytes())
+        Ok(format!("{} {} {deed} {}", id.0, self.time.as_micros(), task.deps.len()).into_bytes())
     }
 
     fn check(&self, id: TaskId, _: &Task, bytes: &[u8]) -> Result<(), TaskFailure> {
@@ -78,8 +78,16 @@ pub struct TextWork {
 }
 
 impl Work for TextWork {
+    fn admit(&self, job: &Job) -> Result<(), TaskFailure> {
+        let (named, wanted) = (job.inputs.len(), read(job)?.inputs);
+        if named != wanted {
+            return Err(TaskFailure::permanent(format!("{named} inputs of a text that joins {wanted}")));
+        }
+        Ok(())
+    }
+
     fn execute(&self, job: &Job, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure> {
-        let (id, time, deed) = read(job)?;
+        let Asked { id, time, deed, .. } = read(job)?;
         for (index, input) in inputs.iter().enumerate() {
             judge(input, None).map_err(|reason| TaskFailure::transient(BadInput { index, reason }))?;
         }
@@ -99,7 +107,7 @@ impl Work for TextWork {
     }
 
     fn check(&self, job: &Job, bytes: &[u8]) -> Result<(), TaskFailure> {
-        judge(bytes, Some(read(job)?.0)).map_err(|reason| TaskFailure::permanent(BadResult { reason }))
+        judge(bytes, Some(read(job)?.id)).map_err(|reason| TaskFailure::permanent(BadResult { reason }))
     }
 }
 
@@ -116,14 +124,22 @@ fn text(id: usize, inputs: &[impl AsRef<[u8]>]) -> Vec<u8> {
     text
 }
 
-fn read(job: &Job) -> Result<(usize, Duration, Deed), TaskFailure> {
+/// What a payload asks for.
+struct Asked {
+    id: usize,
+    time: Duration,
+    deed: Deed,
+    inputs: usize,
+}
+
+fn read(job: &Job) -> Result<Asked, TaskFailure> {
     let text = std::str::from_utf8(&job.payload).map_err(TaskFailure::permanent)?;
     let numbers: Vec<u64> = text.split(' ').map_while(|n| n.parse().ok()).collect();
-    let [id, micros, deed] = numbers[..] else {
+    let [id, micros, deed, inputs] = numbers[..] else {
         return Err(TaskFailure::permanent(format!("{text:?} is not a payload of texts")));
     };
     let deed = Deed::ALL.get(deed as usize).copied().unwrap_or_default();
-    Ok((id as usize, Duration::from_micros(micros), deed))
+    Ok(Asked { id: id as usize, time: Duration::from_micros(micros), deed, inputs: inputs as usize })
 }
 
 /// Accepts the result of a task, of `wanted` if given, and says what is wrong with others.
@@ -141,11 +157,12 @@ fn judge(bytes: &[u8], wanted: Option<usize>) -> Result<(), String> {
         }
         whole &= depth >= 0;
     }
+    let shown = &text[..text.floor_char_boundary(40)];
     if found.is_none() || depth != 0 || !whole || !text.ends_with(')') {
-        return Err(format!("{:.40?} is not a result of texts", text));
+        return Err(format!("{shown:?} is not a result of texts"));
     }
     match wanted {
-        Some(wanted) if found != Some(wanted) => Err(format!("{:.40?} is not the result of task {wanted}", text)),
+        Some(wanted) if found != Some(wanted) => Err(format!("{shown:?} is not the result of task {wanted}")),
         _ => Ok(()),
     }
 }

@@ -41,6 +41,10 @@ struct Timed {
 }
 
 impl Work for Timed {
+    fn admit(&self, job: &Job) -> Result<(), TaskFailure> {
+        self.work.admit(job)
+    }
+
     fn execute(&self, job: &Job, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure> {
         let start = Instant::now();
         let made = self.work.execute(job, inputs)?;

@@ -88,6 +88,11 @@ impl ProofWork {
             let what = format!("the payload is about the proof {}, the job about {}", key(&payload.stated), job.key);
             return Err(TaskFailure::permanent(what));
         }
+        let (named, children) = (job.inputs.len(), payload.children.len());
+        if named != children {
+            let what = format!("the job names {named} inputs, and its payload stands on {children} proofs");
+            return Err(TaskFailure::permanent(what));
+        }
         if !payload.children.iter().map(key).eq(job.inputs.iter().copied()) {
             return Err(TaskFailure::permanent("the job's inputs are not the proofs that its payload stands on"));
         }
@@ -151,6 +156,10 @@ impl ProofWork {
 }
 
 impl Work for ProofWork {
+    fn admit(&self, job: &Job) -> Result<(), TaskFailure> {
+        self.open(job).map(drop)
+    }
+
     fn execute(&self, job: &Job, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure> {
         let (payload, backend) = self.open(job)?;
         let Payload { backend: spec, stated, children, witness, .. } = &payload;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use tracing::{Span, field, info_span};
 
 use super::Config;
@@ -26,6 +27,9 @@ const DRAIN: Duration = Duration::from_secs(24 * 60 * 60);
 /// How often workers that are not fit for a job may put it off, with a pause of [`Config::back_off`] each time: a minute, unless that is
 /// set. After that each costs an attempt.
 const UNFIT: u32 = 120;
+
+/// The longest text of a failure, in bytes: it may quote what somebody has stored, or written into the queue.
+const CAUSE: usize = 4096;
 
 /// What a worker works with.
 #[derive(Clone, Debug)]
@@ -158,12 +162,24 @@ enum Failure {
     Later(Duration, String),
 }
 
+impl Failure {
+    /// The same with at most [`CAUSE`] bytes of its text.
+    fn cut(mut self) -> Self {
+        let (Self::Retry(cause) | Self::Final(cause) | Self::Later(_, cause)) = &mut self;
+        if cause.len() > CAUSE {
+            cause.truncate(cause.floor_char_boundary(CAUSE));
+            cause.shrink_to_fit();
+        }
+        self
+    }
+}
+
 impl Worker {
     /// Works until `drain` says so, and then until the jobs that run have ended. Tells `observe` what happens, from the
     /// calling thread; jobs do not wait for it.
     ///
-    /// A job's result is looked up first, and taken if [`Work::check`] accepts it. Payloads are compared with their hashes.
-    /// What is found damaged is taken away, and the leader has it made anew.
+    /// Payloads are compared with their hashes, and nothing else is read of a job that [`Work::admit`] refuses. Its result is looked
+    /// up next, and taken if [`Work::check`] accepts it. What is found damaged is taken away, and the leader has it made anew.
     ///
     /// # Errors
     /// [`QueueError`] when the server can not be reached or is refused at the start. Later a worker waits for its server.
@@ -289,7 +305,7 @@ impl Crew<'_> {
         let begin = Instant::now();
         let work = || span.in_scope(|| perform(self.config, self.work, &handed));
         let done = catch_unwind(AssertUnwindSafe(work));
-        let end = done.unwrap_or_else(|panic| Err(Failure::Final(panic_text(&*panic))));
+        let end = done.unwrap_or_else(|panic| Err(Failure::Final(panic_text(&*panic)))).map_err(Failure::cut);
         let (outcome, cause) = match &end {
             Ok(_) => ("done", None),
             Err(Failure::Retry(cause)) => ("retried", Some(cause)),
@@ -316,12 +332,14 @@ fn away(e: ObjectsError) -> Failure {
     Failure::Retry(format!("the object store: {e}"))
 }
 
-/// Does a job: looks for its result, reads what it needs, executes it, stores the result.
+/// Does a job: reads its payload, looks for its result, reads what it needs, executes it, stores the result.
+///
+/// In memory are the payload and, one after the other, a result that is there already and the inputs that the payload asks for.
 fn perform(config: &WorkerConfig, work: &dyn Work, handed: &Handed) -> Result<Outcome, Failure> {
     let objects = &config.objects;
     let unreadable = |what: &str| Failure::Final(format!("the job's data can not be read: {what}"));
     let (run, ..) = parse_job(&handed.name).ok_or_else(|| unreadable("its name is none of a run"))?;
-    let data: JobData = serde_json::from_value(handed.data.clone()).map_err(|e| unreadable(&e.to_string()))?;
+    let data = JobData::deserialize(&handed.data).map_err(|e| unreadable(&e.to_string()))?;
     let key = |text: &str| Key::parse(text).ok_or_else(|| unreadable("a key is not 64 hexadecimal digits"));
     let (own, hash, pack) = (key(&data.key)?, key(&data.payload)?, key(&data.pack)?);
     let inputs = data.inputs.iter().map(|k| key(k)).collect::<Result<Vec<_>, _>>()?;
@@ -342,6 +360,7 @@ fn perform(config: &WorkerConfig, work: &dyn Work, handed: &Handed) -> Result<Ou
             false => Failure::Final(cause),
         }
     };
+    guarded(|| work.admit(&job)).map_err(failure)?;
 
     if let Some(bytes) = objects.get(&own).map_err(away)? {
         match guarded(|| work.check(&job, &bytes)) {
