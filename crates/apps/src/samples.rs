@@ -32,7 +32,8 @@ impl Tally {
     pub fn from_parameters(parameters: &[u8]) -> Result<Self, String> {
         match parameters {
             [bits @ 1..=23] => Ok(Self { bits: *bits }),
-            _ => Err(format!("{parameters:?} is not a number of bits from 1 to 23")),
+            [bits] => Err(format!("{bits} is not a number of bits from 1 to 23")),
+            _ => Err(format!("{} bytes are not a number of bits", parameters.len())),
         }
     }
 }
