@@ -156,7 +156,7 @@ impl Design {
     /// The first operations of a run: Chrome's trace format, or a value change dump.
     ///
     /// # Errors
-    /// If the machine is a tree unit that is not hybrid, or a Poseidon engine on several boards.
+    /// If the model refuses, or the machine is a Poseidon engine on several leaf boards.
     pub fn trace(&self, events: usize) -> Result<crate::engine::trace::Trace, LabError> {
         match self.machine {
             Machine::Mtu => Ok(mtu::trace(&read(&self.params)?, events)?.1),

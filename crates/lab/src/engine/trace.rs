@@ -27,14 +27,23 @@ pub struct Trace {
 
 impl Trace {
     /// A trace of at most `limit` events on these tracks.
-    pub fn new(tracks: &[&str], limit: usize) -> Self {
-        Self { tracks: tracks.iter().map(|t| (*t).to_owned()).collect(), events: Vec::new(), limit }
+    pub fn new(tracks: impl IntoIterator<Item = impl Into<String>>, limit: usize) -> Self {
+        Self { tracks: tracks.into_iter().map(Into::into).collect(), events: Vec::new(), limit }
     }
     /// Adds an event while there is room.
     pub fn add(&mut self, track: usize, start: u64, cycles: u64, name: impl FnOnce() -> String) {
-        if self.events.len() < self.limit {
+        if self.has_room() {
             self.events.push(Event { track, name: name(), start, cycles });
         }
+    }
+    /// Whether there is room for another event.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.events.len() < self.limit
+    }
+    /// The rows.
+    pub fn tracks(&self) -> &[String] {
+        &self.tracks
     }
     /// The events, in the order in which they were added.
     pub fn events(&self) -> &[Event] {
@@ -89,7 +98,7 @@ mod tests {
 
     #[test]
     fn both_forms_hold_every_event() {
-        let mut trace = Trace::new(&["front tree", "accumulator"], 3);
+        let mut trace = Trace::new(["front tree", "accumulator"], 3);
         for cycle in 0..5 {
             trace.add(1, 2 * cycle, 2, || format!("L4 {cycle}"));
         }

@@ -204,8 +204,7 @@ pub(super) fn run<G: Group>(
         let pes = (0..p.width()).map(move |pe| format!("PE {}", group * p.width() + pe));
         std::iter::once(format!("points {group}")).chain(pes)
     };
-    let tracks: Vec<String> = (0..p.parallel_points as usize).flat_map(of_group).collect();
-    let trace = Trace::new(&tracks.iter().map(String::as_str).collect::<Vec<_>>(), events);
+    let trace = Trace::new((0..p.parallel_points as usize).flat_map(of_group), events);
     let mut machine = Machine { p, group, scalars, points, report, trace, start: 0 };
     let sum = machine.run();
     let mut report = machine.report;

@@ -3,7 +3,7 @@
 use super::hybrid::port;
 use super::report::Inputs;
 use super::work::Grow;
-use super::{LIMIT, Params, Report};
+use super::{LIMIT, Params, Report, name};
 use crate::LabError;
 use crate::engine::trace::Trace;
 use crate::engine::{Activity, Clocked, Pipeline, Port, Stall, run as drive};
@@ -40,7 +40,7 @@ impl<'a, W: Grow> Forward<'a, W> {
             left: 0,
             outputs: Inputs::default(),
             feed: Activity::default(),
-            trace: Trace::new(&["front tree", "accumulator"], events),
+            trace: Trace::new(["front tree", "accumulator"], events),
             work,
         }
     }
@@ -90,8 +90,7 @@ impl<W: Grow> Clocked for Forward<'_, W> {
         let (work, base) = (&mut *self.work, self.log_pes);
         let step = self.expander.step(cycle, |level, node| work.expand(base + level + 1, node));
         if let Some((level, index)) = step.issued {
-            // The paper counts the leaves' level as 1.
-            self.trace.add(1, cycle, 1, || format!("L{}_{index}", base + level + 2));
+            self.trace.add(1, cycle, 1, || name(base + level + 1, index));
         }
     }
     #[inline(always)]

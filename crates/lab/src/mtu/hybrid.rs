@@ -1,7 +1,7 @@
 //! The hybrid traversal of an inverted tree: front tree and accumulator.
 
 use super::work::Reduce;
-use super::{LIMIT, Params, Report};
+use super::{LIMIT, Params, Report, name};
 use crate::LabError;
 use crate::accumulator::Accumulator;
 use crate::engine::trace::Trace;
@@ -55,7 +55,7 @@ impl<'a, W: Reduce> Hybrid<'a, W> {
             all_levels: params.workload.all_levels(),
             inputs: Inputs::default(),
             feed: Activity::default(),
-            trace: Trace::new(&["front tree", "accumulator"], events),
+            trace: Trace::new(["front tree", "accumulator"], events),
         }
     }
 
@@ -119,8 +119,7 @@ impl<W: Reduce> Clocked for Hybrid<'_, W> {
         let (work, base) = (&mut *self.work, self.log_pes);
         let step = self.accumulator.step(cycle, |level, [left, right]| work.combine(base + level + 1, left, right));
         if let Some((level, index)) = step.issued {
-            // The paper counts the leaves' level as 1.
-            self.trace.add(1, cycle, 1, || format!("L{}_{index}", base + level + 1));
+            self.trace.add(1, cycle, 1, || name(base + level, index));
         }
         if let Some(((level, index), node)) = step.output {
             self.work.result(base + level, index, &node);

@@ -3,8 +3,9 @@
 use super::hybrid::port;
 use super::report::Inputs;
 use super::work::{Grow, Reduce};
-use super::{LIMIT, Params, Report};
+use super::{LIMIT, Params, Report, name};
 use crate::LabError;
+use crate::engine::trace::Trace;
 use crate::engine::{Activity, Clocked, Pipeline, Port, Stall, run as drive};
 
 /// Operations that don't depend on each other.
@@ -16,6 +17,8 @@ struct Sweep {
     reads: u64,
     /// Nodes that it writes to memory.
     writes: u64,
+    /// The level of its operands above the leaves, and the number of the first.
+    operands: (u32, u64),
 }
 
 /// PEs that share the operations of one sweep after the other, with a barrier between them.
@@ -28,13 +31,17 @@ struct Sweeper<S, F> {
     port: Port,
     pipe: Pipeline<u64>,
     pes: u64,
+    /// Operands of an operation.
+    arity: u64,
     inputs: Inputs,
     activity: Activity,
+    trace: Trace,
 }
 
 impl<S: Iterator<Item = Sweep>, F: FnMut(usize, u64)> Sweeper<S, F> {
-    fn new(params: &Params, burst: u64, mut sweeps: S, compute: F) -> Self {
+    fn new(params: &Params, burst: u64, mut sweeps: S, events: usize, compute: F) -> Self {
         let now = sweeps.next().map(|sweep| (0, sweep));
+        let tracks = (0..params.pes).map(|pe| format!("PE {pe}"));
         Self {
             sweeps,
             compute,
@@ -44,8 +51,10 @@ impl<S: Iterator<Item = Sweep>, F: FnMut(usize, u64)> Sweeper<S, F> {
             port: port(params, 1, burst),
             pipe: Pipeline::new(params.latency(), 1),
             pes: u64::from(params.pes),
+            arity: if params.workload.is_forward() { 1 } else { 2 },
             inputs: Inputs::default(),
             activity: Activity::default(),
+            trace: Trace::new(tracks, events),
         }
     }
     /// The operations that may start in this cycle.
@@ -57,6 +66,13 @@ impl<S: Iterator<Item = Sweep>, F: FnMut(usize, u64)> Sweeper<S, F> {
         }
         let part = self.port.available(cycle) / words;
         if part > 0 && self.port.book(cycle, part * sweep.reads, part * sweep.writes) { part } else { 0 }
+    }
+    /// Records the operations from the next on, which the PEs share in their order.
+    fn record(&mut self, cycle: u64, sweep: Sweep, ops: u64) {
+        let (level, first) = sweep.operands;
+        for (pe, op) in (self.issued..self.issued + ops).enumerate() {
+            self.trace.add(pe, cycle, 1, || name(level, first + self.arity * op));
+        }
     }
     fn reason(&self) -> Stall {
         match self.now {
@@ -83,6 +99,9 @@ impl<S: Iterator<Item = Sweep>, F: FnMut(usize, u64)> Clocked for Sweeper<S, F> 
             }
             if number == 0 {
                 self.inputs.add(cycle);
+            }
+            if self.trace.has_room() {
+                self.record(cycle, sweep, ops);
             }
             self.issued += ops;
             self.pipe.push(cycle, ops);
@@ -123,15 +142,16 @@ fn execute<S: Iterator<Item = Sweep>, F: FnMut(usize, u64)>(
     params: &Params,
     burst: u64,
     sweeps: S,
+    events: usize,
     compute: F,
-) -> Result<Report, LabError> {
-    let mut machine = Sweeper::new(params, burst, sweeps, compute);
+) -> Result<(Report, Trace), LabError> {
+    let mut machine = Sweeper::new(params, burst, sweeps, events, compute);
     let cycles = drive(&mut machine, LIMIT)?;
     let mut report = Report::new(params, cycles);
     (report.read_bytes, report.written_bytes) = machine.port.bytes();
     report.inputs = machine.inputs;
     report.activities = vec![("PEs".into(), machine.activity)];
-    Ok(report)
+    Ok((report, machine.trace))
 }
 
 /// The nodes of one level and of the next, while it is computed.
@@ -152,7 +172,7 @@ impl<N> Levels<N> {
     }
 }
 
-pub(super) fn reduce<W: Reduce>(params: &Params, work: &mut W) -> Result<Report, LabError> {
+pub(super) fn reduce<W: Reduce>(params: &Params, work: &mut W, events: usize) -> Result<(Report, Trace), LabError> {
     let p = params.clone();
     let kept = move |nodes: u64| nodes <= p.sram_nodes;
     let height = params.log_size;
@@ -163,11 +183,12 @@ pub(super) fn reduce<W: Reduce>(params: &Params, work: &mut W) -> Result<Report,
             ops: nodes,
             reads: if level > 1 && kept_below(2 * nodes) { 0 } else { 2 },
             writes: u64::from(all || !kept_below(nodes)),
+            operands: (level - 1, 0),
         }
     });
     let leaves = (0..params.leaves()).map(|i| work.leaf(i)).collect();
     let mut levels = Levels { number: 0, from: leaves, to: Vec::new() };
-    let mut report = execute(params, 4 * u64::from(params.pes), sweeps, |number, op| {
+    let (mut report, trace) = execute(params, 4 * u64::from(params.pes), sweeps, events, |number, op| {
         let from = levels.of(number);
         let (level, i) = (number as u32 + 1, op as usize);
         let node = work.combine(level, &from[2 * i], &from[2 * i + 1]);
@@ -177,20 +198,21 @@ pub(super) fn reduce<W: Reduce>(params: &Params, work: &mut W) -> Result<Report,
     // Between the levels; the root is a result.
     report.spilled_nodes = (1..height).map(|l| 1_u64 << (height - l)).filter(|n| !kept(*n)).sum();
     report.buffered_nodes = (1..height).map(|l| 1_usize << (height - l)).find(|n| kept(*n as u64)).unwrap_or(0);
-    Ok(report)
+    Ok((report, trace))
 }
 
-pub(super) fn grow<W: Grow>(params: &Params, work: &mut W) -> Result<Report, LabError> {
+pub(super) fn grow<W: Grow>(params: &Params, work: &mut W, events: usize) -> Result<(Report, Trace), LabError> {
     let (height, sram) = (params.log_size, params.sram_nodes);
     let kept = move |nodes: u64| nodes <= sram;
     let sweeps = (0..height).map(move |depth| {
         let parents = 1_u64 << depth;
         let reads = u64::from(!kept(parents) && depth > 0);
-        Sweep { ops: parents, reads, writes: if depth + 1 < height && kept(2 * parents) { 0 } else { 2 } }
+        let writes = if depth + 1 < height && kept(2 * parents) { 0 } else { 2 };
+        Sweep { ops: parents, reads, writes, operands: (height - depth, 0) }
     });
     let root = work.root();
     let mut levels = Levels { number: 0, from: vec![root], to: Vec::new() };
-    let mut report = execute(params, 4 * u64::from(params.pes), sweeps, |number, op| {
+    let (mut report, trace) = execute(params, 4 * u64::from(params.pes), sweeps, events, |number, op| {
         let level = height - number as u32;
         let children = work.expand(level, &levels.of(number)[op as usize]);
         if level == 1 {
@@ -202,12 +224,16 @@ pub(super) fn grow<W: Grow>(params: &Params, work: &mut W) -> Result<Report, Lab
         }
     })?;
     report.spilled_nodes = (1..height).map(|d| 1_u64 << d).filter(|n| !kept(*n)).sum();
-    Ok(report)
+    Ok((report, trace))
 }
 
 /// Subtrees of 2^`log_subtree` leaves, each level by level without memory traffic; then the tree over their roots, likewise.
 /// The next subtree's leaves are fetched meanwhile, into a second buffer.
-pub(super) fn reduce_in_subtrees<W: Reduce>(params: &Params, work: &mut W) -> Result<Report, LabError> {
+pub(super) fn reduce_in_subtrees<W: Reduce>(
+    params: &Params,
+    work: &mut W,
+    events: usize,
+) -> Result<(Report, Trace), LabError> {
     let all = params.workload.all_levels();
     let (mut bands, mut below) = (Vec::new(), params.log_size);
     while below > 0 {
@@ -221,15 +247,16 @@ pub(super) fn reduce_in_subtrees<W: Reduce>(params: &Params, work: &mut W) -> Re
         (0..subtrees).flat_map(move |s| (1..=height).map(move |up| (bottom, height, s, up)))
     });
     let places: Vec<(u32, u32, u64, u32)> = ops.collect();
-    let sweeps = places.iter().map(|&(_, height, _, up)| Sweep {
+    let sweeps = places.iter().map(|&(bottom, height, subtree, up)| Sweep {
         ops: 1 << (height - up),
         reads: if up == 1 { 2 } else { 0 },
         writes: u64::from(all || up == height),
+        operands: (bottom + up - 1, subtree << (height - up + 1)),
     });
     let leaves: Vec<W::Node> = (0..params.leaves()).map(|i| work.leaf(i)).collect();
     let (mut from, mut to, mut band) = (leaves, Vec::new(), 0);
     let mut levels = Levels { number: usize::MAX, from: Vec::new(), to: Vec::new() };
-    let mut report = execute(params, 2 << params.log_subtree, sweeps.into_iter(), |number, op| {
+    let (mut report, trace) = execute(params, 2 << params.log_subtree, sweeps.into_iter(), events, |number, op| {
         let (bottom, height, subtree, up) = places[number];
         if bottom != band {
             (from, band) = (std::mem::take(&mut to), bottom);
@@ -254,5 +281,5 @@ pub(super) fn reduce_in_subtrees<W: Reduce>(params: &Params, work: &mut W) -> Re
     })?;
     report.spilled_nodes = bands.iter().skip(1).map(|(bottom, _)| 1_u64 << (total - bottom)).sum();
     report.buffered_nodes = 3 << params.log_subtree;
-    Ok(report)
+    Ok((report, trace))
 }

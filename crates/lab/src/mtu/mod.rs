@@ -27,6 +27,7 @@ pub use report::Report;
 pub use work::{Expanding, Grow, Reduce, Reducing, Timing};
 
 use crate::LabError;
+use crate::engine::trace::Trace;
 
 /// Cycles after which a run is given up.
 const LIMIT: u64 = 1 << 40;
@@ -36,22 +37,24 @@ const LIMIT: u64 = 1 << 40;
 /// # Errors
 /// If a parameter is out of its range.
 pub fn run(params: &Params) -> Result<Report, LabError> {
-    if params.workload.is_forward() { grow(params, &mut Timing) } else { reduce(params, &mut Timing) }
+    Ok(trace(params, 0)?.0)
 }
 
-/// Runs a hybrid machine, timing only, and records its first `events` operations.
+/// The same, and records its first `events` operations, each in the cycle in which it enters its PE.
+///
+/// An operation has the name of its operand in the paper's tables, the left one of two: node i of level l is `L{l}_{i}`, and
+/// the leaves are level 1. The front tree takes `group {g}` of N leaves. Depth first, each PE fetches `pair {i}` of its leaves,
+/// or stores its `leaves {i}-{j}`, in the same cycle.
 ///
 /// # Errors
-/// If a parameter is out of its range, or the machine is another.
-pub fn trace(params: &Params, events: usize) -> Result<(Report, crate::engine::trace::Trace), LabError> {
-    params.check()?;
-    if params.traversal != Traversal::Hybrid {
-        return Err(crate::error::field("traversal", params.traversal.name(), "hybrid for a trace"));
-    }
-    if params.workload.is_forward() {
-        return forward::run(params, &mut Timing, events);
-    }
-    hybrid::run(params, &mut Timing, events)
+/// If a parameter is out of its range.
+pub fn trace(params: &Params, events: usize) -> Result<(Report, Trace), LabError> {
+    if params.workload.is_forward() { grown(params, &mut Timing, events) } else { reduced(params, &mut Timing, events) }
+}
+
+/// The name of an operation by its operand, the left one of two: its level above the leaves and its number.
+fn name(level: u32, index: u64) -> String {
+    format!("L{}_{index}", level + 1)
 }
 
 /// Runs an inverted tree on nodes. Returns the root beside the report.
@@ -59,15 +62,19 @@ pub fn trace(params: &Params, events: usize) -> Result<(Report, crate::engine::t
 /// # Errors
 /// If a parameter is out of its range, or the workload is a forward tree.
 pub fn reduce<W: Reduce>(params: &Params, work: &mut W) -> Result<Report, LabError> {
+    Ok(reduced(params, work, 0)?.0)
+}
+
+fn reduced<W: Reduce>(params: &Params, work: &mut W, events: usize) -> Result<(Report, Trace), LabError> {
     params.check()?;
     if params.workload.is_forward() {
         return Err(crate::error::field("workload", params.workload.name(), "an inverted tree for this function"));
     }
     match params.traversal {
-        Traversal::Hybrid => Ok(hybrid::run(params, work, 0)?.0),
-        Traversal::BreadthFirst => levels::reduce(params, work),
-        Traversal::DepthFirst => subtrees::reduce(params, work),
-        Traversal::SubtreeBreadthFirst => levels::reduce_in_subtrees(params, work),
+        Traversal::Hybrid => hybrid::run(params, work, events),
+        Traversal::BreadthFirst => levels::reduce(params, work, events),
+        Traversal::DepthFirst => subtrees::reduce(params, work, events),
+        Traversal::SubtreeBreadthFirst => levels::reduce_in_subtrees(params, work, events),
     }
 }
 
@@ -76,14 +83,18 @@ pub fn reduce<W: Reduce>(params: &Params, work: &mut W) -> Result<Report, LabErr
 /// # Errors
 /// If a parameter is out of its range, or the workload is an inverted tree.
 pub fn grow<W: Grow>(params: &Params, work: &mut W) -> Result<Report, LabError> {
+    Ok(grown(params, work, 0)?.0)
+}
+
+fn grown<W: Grow>(params: &Params, work: &mut W, events: usize) -> Result<(Report, Trace), LabError> {
     params.check()?;
     if !params.workload.is_forward() {
         return Err(crate::error::field("workload", params.workload.name(), "a forward tree for this function"));
     }
     match params.traversal {
-        Traversal::Hybrid => Ok(forward::run(params, work, 0)?.0),
-        Traversal::BreadthFirst => levels::grow(params, work),
-        Traversal::DepthFirst => subtrees::grow(params, work),
+        Traversal::Hybrid => forward::run(params, work, events),
+        Traversal::BreadthFirst => levels::grow(params, work, events),
+        Traversal::DepthFirst => subtrees::grow(params, work, events),
         Traversal::SubtreeBreadthFirst => {
             Err(crate::error::field("traversal", params.traversal.name(), "bfs, dfs or hybrid for a forward tree"))
         }

@@ -6,18 +6,70 @@
 use super::hybrid::port;
 use super::report::Inputs;
 use super::work::{Grow, Reduce};
-use super::{LIMIT, Params, Report};
+use super::{LIMIT, Params, Report, name};
 use crate::LabError;
 use crate::accumulator::{Accumulator, Policy};
+use crate::engine::trace::Trace;
 use crate::engine::{Activity, Clocked, Port, Stall, run as drive};
 use crate::expander::Expander;
 
 /// Leaves that a PE has fetched and not consumed.
 const PREFETCH: usize = 4;
 
+/// A trace of the memory, the PEs with their subtrees, and the one above them.
+fn trace(params: &Params, memory: &str, above: &str, events: usize) -> Trace {
+    let pes = (0..params.pes).map(|pe| format!("PE {pe}"));
+    Trace::new(std::iter::once(memory.to_owned()).chain(pes).chain([above.to_owned()]), events)
+}
+
+/// Where a machine is recorded.
+struct Recorder<'a> {
+    trace: &'a mut Trace,
+    /// The first cycle.
+    start: u64,
+    /// The row of the first PE.
+    track: usize,
+    /// The first PE's subtree, and how many PEs do the same as it, each in its own.
+    subtree: u64,
+    alike: u64,
+}
+
+impl<'a> Recorder<'a> {
+    /// Of the PE that runs on a subtree, for all that do the same.
+    fn subtree(trace: &'a mut Trace, start: u64, subtree: u64, alike: u64) -> Self {
+        Self { trace, start, track: 1 + subtree as usize, subtree, alike }
+    }
+    /// Of the PE above the subtrees.
+    fn above(trace: &'a mut Trace, start: u64) -> Self {
+        let track = trace.tracks().len() - 1;
+        Self { trace, start, track, subtree: 0, alike: 1 }
+    }
+    /// An operation of each PE on the operand with this number among so many of its subtree.
+    #[inline(always)]
+    fn operation(&mut self, cycle: u64, level: u32, index: u64, among: u64) {
+        if !self.trace.has_room() {
+            return;
+        }
+        for (track, subtree) in (self.track..).zip(self.subtree..self.subtree + self.alike) {
+            self.trace.add(track, self.start + cycle, 1, || name(level, subtree * among + index));
+        }
+    }
+    /// What each PE reads or writes.
+    #[inline(always)]
+    fn memory(&mut self, cycle: u64, name: impl FnOnce() -> String) {
+        self.trace.add(0, self.start + cycle, 1, name);
+    }
+}
+
+/// PEs that are run beside each other: one for all where there is nothing to compute.
+fn elements<N>(params: &Params) -> u64 {
+    if size_of::<N>() == 0 { 1 } else { u64::from(params.pes) }
+}
+
 /// A PE with its subtree, or the last one with the roots.
 struct Element<'a, W: Reduce> {
     work: &'a mut W,
+    recorder: Recorder<'a>,
     port: Port,
     accumulator: Accumulator<W::Node>,
     /// The subtree's number, and the level of its leaves.
@@ -33,13 +85,14 @@ struct Element<'a, W: Reduce> {
 }
 
 impl<'a, W: Reduce> Element<'a, W> {
-    fn new(params: &Params, work: &'a mut W, subtree: u64, bottom: u32, height: u32) -> Self {
+    fn new(params: &Params, work: &'a mut W, recorder: Recorder<'a>, bottom: u32, height: u32) -> Self {
         let share = if bottom == 0 { u64::from(params.pes) } else { 1 };
         Self {
             work,
+            subtree: recorder.subtree,
+            recorder,
             port: port(params, share, 8),
             accumulator: Accumulator::new(params.policy, height, params.latency(), 1, 0),
-            subtree,
             bottom,
             height,
             leaves: if bottom == 0 { 1 << height } else { 0 },
@@ -76,6 +129,8 @@ impl<W: Reduce> Clocked for Element<'_, W> {
                 let leaf = self.work.leaf(first + i);
                 self.accumulator.arrive(leaf);
             }
+            let pair = self.fetched / 2;
+            self.recorder.memory(cycle, || format!("pair {pair}"));
             self.fetched += 2;
             self.inputs.add(cycle);
             self.feed.work(1);
@@ -84,6 +139,9 @@ impl<W: Reduce> Clocked for Element<'_, W> {
         }
         let (work, base) = (&mut *self.work, self.bottom);
         let step = self.accumulator.step(cycle, |level, [left, right]| work.combine(base + level + 1, left, right));
+        if let Some((level, index)) = step.issued {
+            self.recorder.operation(cycle, base + level, index, 1 << (self.height - level));
+        }
         if let Some(((level, index), node)) = step.output {
             let first = self.subtree << (self.height - level);
             self.work.result(base + level, first + index, &node);
@@ -113,13 +171,16 @@ impl<W: Reduce> Clocked for Element<'_, W> {
     }
 }
 
-pub(super) fn reduce<W: Reduce>(params: &Params, work: &mut W) -> Result<Report, LabError> {
+pub(super) fn reduce<W: Reduce>(params: &Params, work: &mut W, events: usize) -> Result<(Report, Trace), LabError> {
     let height = params.log_size - params.log_pes();
-    let elements = if size_of::<W::Node>() == 0 { 1 } else { u64::from(params.pes) };
+    let elements = elements::<W::Node>(params);
+    let alike = u64::from(params.pes) / elements;
+    let mut trace = trace(params, "fetch", "last PE", events);
     let mut roots = Vec::new();
     let mut report = Report::new(params, 0);
     for subtree in 0..elements {
-        let mut element = Element::new(params, work, subtree, 0, height);
+        let recorder = Recorder::subtree(&mut trace, 0, subtree, alike);
+        let mut element = Element::new(params, work, recorder, 0, height);
         let cycles = drive(&mut element, LIMIT)?;
         roots.extend(element.accumulator.root().cloned());
         let (read, written) = element.port.bytes();
@@ -132,7 +193,8 @@ pub(super) fn reduce<W: Reduce>(params: &Params, work: &mut W) -> Result<Report,
     }
     // What all others have found is there at once. Order by order of arrival would wait for nothing.
     let last = Params { policy: Policy::RulerSteal, ..params.clone() };
-    let mut merge = Element::new(&last, work, 0, height, params.log_pes());
+    let recorder = Recorder::above(&mut trace, report.cycles);
+    let mut merge = Element::new(&last, work, recorder, height, params.log_pes());
     for i in 0..params.pes as usize {
         merge.accumulator.arrive(roots[i % roots.len()].clone());
     }
@@ -142,15 +204,17 @@ pub(super) fn reduce<W: Reduce>(params: &Params, work: &mut W) -> Result<Report,
     report.seconds = params.seconds(report.cycles);
     report.activities.push(("last PE".into(), merge.accumulator.activity));
     report.continuous = false;
-    Ok(report)
+    Ok((report, trace))
 }
 
 /// A PE that expands a node.
 struct Grower<'a, W: Grow> {
     work: &'a mut W,
+    recorder: Recorder<'a>,
     port: Port,
     expander: Expander<W::Node>,
     bottom: u32,
+    height: u32,
     first: u64,
     made: u64,
     leaves: u64,
@@ -160,6 +224,7 @@ struct Grower<'a, W: Grow> {
 
 impl<W: Grow> Clocked for Grower<'_, W> {
     fn eval(&mut self, cycle: u64) {
+        let before = self.made;
         for _ in 0..2 {
             let leaves = self.bottom == 0;
             if self.expander.waiting() == 0 || (leaves && !self.port.book(cycle, 0, 1)) {
@@ -174,8 +239,15 @@ impl<W: Grow> Clocked for Grower<'_, W> {
                 self.made += 1;
             }
         }
+        if self.bottom == 0 && self.made > before {
+            let last = self.made - 1;
+            self.recorder.memory(cycle, || format!("leaves {before}-{last}"));
+        }
         let (work, base) = (&mut *self.work, self.bottom);
-        self.expander.step(cycle, |level, node| work.expand(base + level + 1, node));
+        let step = self.expander.step(cycle, |level, node| work.expand(base + level + 1, node));
+        if let Some((level, index)) = step.issued {
+            self.recorder.operation(cycle, base + level + 1, index, 1 << (self.height - level - 1));
+        }
     }
     fn commit(&mut self, _: u64) {
         self.expander.commit();
@@ -194,15 +266,18 @@ impl<W: Grow> Clocked for Grower<'_, W> {
     }
 }
 
-pub(super) fn grow<W: Grow>(params: &Params, work: &mut W) -> Result<Report, LabError> {
+pub(super) fn grow<W: Grow>(params: &Params, work: &mut W, events: usize) -> Result<(Report, Trace), LabError> {
     let height = params.log_size - params.log_pes();
     let expander = |roots, top, policy| Expander::new(policy, top, roots, params.latency(), 1 << top);
+    let mut trace = trace(params, "store", "first PE", events);
     // The roots of the subtrees come from one PE.
     let root = work.root();
     let mut top = Grower {
+        recorder: Recorder::above(&mut trace, 0),
         port: port(params, 1, 8),
         expander: expander(vec![root], params.log_pes() - 1, Policy::RulerSteal),
         bottom: height,
+        height: params.log_pes(),
         first: 0,
         made: 0,
         leaves: u64::from(params.pes),
@@ -211,13 +286,16 @@ pub(super) fn grow<W: Grow>(params: &Params, work: &mut W) -> Result<Report, Lab
     };
     let before = drive(&mut top, LIMIT)?;
     let roots = top.roots;
-    let elements = if size_of::<W::Node>() == 0 { 1 } else { roots.len() };
+    let elements = elements::<W::Node>(params);
+    let alike = u64::from(params.pes) / elements;
     let mut report = Report::new(params, 0);
-    for (subtree, root) in (0..).zip(roots).take(elements) {
+    for (subtree, root) in (0..elements).zip(roots) {
         let mut element = Grower {
+            recorder: Recorder::subtree(&mut trace, before, subtree, alike),
             port: port(params, u64::from(params.pes), 8),
             expander: expander(vec![root], height - 1, params.policy),
             bottom: 0,
+            height,
             first: subtree << height,
             made: 0,
             leaves: 1 << height,
@@ -233,5 +311,5 @@ pub(super) fn grow<W: Grow>(params: &Params, work: &mut W) -> Result<Report, Lab
     }
     report.seconds = params.seconds(report.cycles);
     report.continuous = false;
-    Ok(report)
+    Ok((report, trace))
 }

@@ -394,7 +394,7 @@ fn run_with<W: Rows, const ARITY: usize>(
     events: Option<usize>,
 ) -> Result<Traced<W::Digest>, LabError> {
     let mut engine = Engine::<W, ARITY>::new(params, work);
-    let empty = || Trace::new(&["leaf hasher", "branch hasher"], events.unwrap_or(0));
+    let empty = || Trace::new(["leaf hasher", "branch hasher"], events.unwrap_or(0));
     engine.trace = events.map(|_| empty());
     let cycles = drive(&mut engine, LIMIT)?;
     let report = report(params, &engine, cycles);
