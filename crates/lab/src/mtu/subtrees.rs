@@ -44,20 +44,22 @@ impl<'a> Recorder<'a> {
         let track = trace.tracks().len() - 1;
         Self { trace, start, track, subtree: 0, alike: 1 }
     }
-    /// An operation of each PE on the operand with this number among so many of its subtree.
+    /// Whether there is room for more: all that a run without a trace pays for.
     #[inline(always)]
+    fn records(&self) -> bool {
+        self.trace.has_room()
+    }
+    /// An operation of each PE on the operand with this number among so many of its subtree.
+    #[cold]
     fn operation(&mut self, cycle: u64, level: u32, index: u64, among: u64) {
-        if !self.trace.has_room() {
-            return;
-        }
         for (track, subtree) in (self.track..).zip(self.subtree..self.subtree + self.alike) {
             self.trace.add(track, self.start + cycle, 1, || name(level, subtree * among + index));
         }
     }
     /// What each PE reads or writes.
-    #[inline(always)]
-    fn memory(&mut self, cycle: u64, name: impl FnOnce() -> String) {
-        self.trace.add(0, self.start + cycle, 1, name);
+    #[cold]
+    fn memory(&mut self, cycle: u64, name: String) {
+        self.trace.add(0, self.start + cycle, 1, || name);
     }
 }
 
@@ -129,8 +131,9 @@ impl<W: Reduce> Clocked for Element<'_, W> {
                 let leaf = self.work.leaf(first + i);
                 self.accumulator.arrive(leaf);
             }
-            let pair = self.fetched / 2;
-            self.recorder.memory(cycle, || format!("pair {pair}"));
+            if self.recorder.records() {
+                self.recorder.memory(cycle, format!("pair {}", self.fetched / 2));
+            }
             self.fetched += 2;
             self.inputs.add(cycle);
             self.feed.work(1);
@@ -139,7 +142,9 @@ impl<W: Reduce> Clocked for Element<'_, W> {
         }
         let (work, base) = (&mut *self.work, self.bottom);
         let step = self.accumulator.step(cycle, |level, [left, right]| work.combine(base + level + 1, left, right));
-        if let Some((level, index)) = step.issued {
+        if let Some((level, index)) = step.issued
+            && self.recorder.records()
+        {
             self.recorder.operation(cycle, base + level, index, 1 << (self.height - level));
         }
         if let Some(((level, index), node)) = step.output {
@@ -239,13 +244,14 @@ impl<W: Grow> Clocked for Grower<'_, W> {
                 self.made += 1;
             }
         }
-        if self.bottom == 0 && self.made > before {
-            let last = self.made - 1;
-            self.recorder.memory(cycle, || format!("leaves {before}-{last}"));
+        if self.bottom == 0 && self.made > before && self.recorder.records() {
+            self.recorder.memory(cycle, format!("leaves {before}-{}", self.made - 1));
         }
         let (work, base) = (&mut *self.work, self.bottom);
         let step = self.expander.step(cycle, |level, node| work.expand(base + level + 1, node));
-        if let Some((level, index)) = step.issued {
+        if let Some((level, index)) = step.issued
+            && self.recorder.records()
+        {
             self.recorder.operation(cycle, base + level + 1, index, 1 << (self.height - level - 1));
         }
     }
