@@ -8,27 +8,33 @@ pub(super) fn bits(scalar: &Scalar) -> u32 {
     (0..4).rev().find(|i| scalar[*i] != 0).map_or(0, |i| 64 * i as u32 + 64 - scalar[i].leading_zeros())
 }
 
-/// Random words, always the same (SplitMix64).
+/// A word of a random sequence that is always the same: SplitMix64, whose state is a multiple of the place.
+#[inline]
+fn random_word(index: u64) -> u64 {
+    let mut x = 0x5EED_u64.wrapping_add((index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+/// The words of that sequence.
 pub(crate) fn random_words() -> impl FnMut() -> u64 {
-    let mut state = 0x5EED_u64;
+    let mut index = 0;
     move || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = state;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ (x >> 31)
+        index += 1;
+        random_word(index - 1)
     }
 }
 
-/// 2^`log` scalars of so many random bits, always the same.
-pub(super) fn random(log: u32, bits: u32) -> Vec<Scalar> {
-    let mut next = random_words();
+/// Scalar `index` of a sequence of scalars of so many random bits, always the same: four of the words each.
+#[inline]
+pub(super) fn random(index: usize, bits: u32) -> Scalar {
     let mask = |word: u32| match bits.saturating_sub(64 * word) {
         0 => 0,
         n @ 1..=63 => (1 << n) - 1,
         _ => u64::MAX,
     };
-    (0..1_usize << log).map(|_| [0, 1, 2, 3].map(|word| next() & mask(word))).collect()
+    [0, 1, 2, 3].map(|word| random_word(4 * index as u64 + u64::from(word)) & mask(word))
 }
 
 /// The digits of a scalar in signed windows, the lowest first: s = sum of d_j 2^(w_0 + .. + w_(j-1)), each from
@@ -57,9 +63,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn scalars_are_cut_from_one_sequence_of_words() {
+        // SplitMix64 from 0x5EED.
+        let words = [
+            0x09F1_FD9D_03F0_A9B4,
+            0x5532_7416_1BBF_8475,
+            0x5D5B_CA46_96B3_43B3,
+            0x70D2_9B6C_7D22_528D,
+            0x0BF2_B716_F991_5475,
+            0x5EB7_F92B_9538_7CCA,
+            0x296C_D0F2_C21D_7F90,
+            0x1289_A698_05C1_25B1,
+        ];
+        let mut next = random_words();
+        assert_eq!([(); 8].map(|()| next()), words);
+        assert_eq!(random(0, 256), words[..4]);
+        assert_eq!(random(1, 130), [words[4], words[5], words[6] & 3, 0]);
+    }
+
+    #[test]
     fn digits_sum_up_to_the_scalar() {
         for windows in [vec![12; 22], [vec![12; 6], vec![13; 14]].concat(), vec![1; 254], vec![16; 16], vec![3; 85]] {
-            let mut scalars = random(6, 253);
+            let mut scalars: Vec<Scalar> = (0..64).map(|i| random(i, 253)).collect();
             scalars.extend([[0; 4], [1, 0, 0, 0], [u64::MAX, u64::MAX, u64::MAX, (1 << 61) - 1]]);
             for scalar in scalars {
                 let mut digits = Vec::new();

@@ -162,10 +162,11 @@ impl Supply {
 /// The aggregation of a window: its additions, the value that they end in, the window.
 type Pending<P> = (Graph<P>, u32, usize);
 
-struct Machine<'a, G: Group> {
+struct Machine<'a, G: Group, S> {
     p: &'a Params,
     group: &'a G,
-    scalars: &'a [Scalar],
+    /// The scalar of a point.
+    scalar: S,
     points: &'a [G::Point],
     report: Report,
     trace: Trace,
@@ -179,10 +180,10 @@ fn track(p: &Params, group: usize) -> usize {
 }
 
 /// Runs the machine; records its first `events` operations.
-pub(super) fn run<G: Group>(
+pub(super) fn run<G: Group, S: Fn(usize) -> Scalar>(
     p: &Params,
     group: &G,
-    scalars: &[Scalar],
+    scalar: S,
     points: &[G::Point],
     events: usize,
 ) -> (Outcome<G::Point>, Trace) {
@@ -205,14 +206,14 @@ pub(super) fn run<G: Group>(
         std::iter::once(format!("points {group}")).chain(pes)
     };
     let trace = Trace::new((0..p.parallel_points as usize).flat_map(of_group), events);
-    let mut machine = Machine { p, group, scalars, points, report, trace, start: 0 };
+    let mut machine = Machine { p, group, scalar, points, report, trace, start: 0 };
     let sum = machine.run();
     let mut report = machine.report;
     report.seconds = p.seconds(report.cycles);
     (Outcome { report, sum }, machine.trace)
 }
 
-impl<G: Group> Machine<'_, G> {
+impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
     /// Cycles of an adder slot for a sum of two sums, and of its latency: a mixed adder goes through it twice.
     fn full(&self) -> (u64, u64) {
         let times = if self.p.mixed_padd { 2 } else { 1 };
@@ -346,7 +347,7 @@ impl<G: Group> Machine<'_, G> {
         }
         let (mut supply, load) = (Supply::new(p), p.load_bytes());
         let queue = p.conflict_queue as usize;
-        let mut indices = (group..self.scalars.len()).step_by(p.parallel_points as usize);
+        let mut indices = (group..self.points.len()).step_by(p.parallel_points as usize);
         let (mut digits, mut current) = (Vec::with_capacity(p.windows.len()), None);
         let mut cycle = 0;
         loop {
@@ -362,7 +363,7 @@ impl<G: Group> Machine<'_, G> {
             if current.is_none() {
                 current = indices.next();
                 if let Some(index) = current {
-                    recode(&self.scalars[index], &p.windows, &mut digits);
+                    recode(&(self.scalar)(index), &p.windows, &mut digits);
                 }
             }
             let Some(index) = current else {

@@ -33,7 +33,7 @@ use crate::engine::trace::Trace;
 
 /// The random scalars, always the same, that [`run`] takes: 2^`log_points` of `scalar_bits` bits.
 pub fn scalars(params: &Params) -> Vec<Scalar> {
-    digits::random(params.log_points, params.scalar_bits)
+    (0..1 << params.log_points).map(|i| digits::random(i, params.scalar_bits)).collect()
 }
 
 /// Runs the machine on random scalars, timing only.
@@ -50,8 +50,9 @@ pub fn run(params: &Params) -> Result<Report, LabError> {
 /// If a parameter is out of its range.
 pub fn trace(params: &Params, events: usize) -> Result<(Report, Trace), LabError> {
     params.check()?;
-    let scalars = scalars(params);
-    let (outcome, trace) = machine::run(params, &Timing, &scalars, &vec![(); scalars.len()], events);
+    let scalar = |i| digits::random(i, params.scalar_bits);
+    // Scalars are drawn as they enter, and points of nothing take no memory.
+    let (outcome, trace) = machine::run(params, &Timing, scalar, &vec![(); 1 << params.log_points], events);
     Ok((outcome.report, trace))
 }
 
@@ -75,5 +76,5 @@ pub fn run_on<G: Group>(
         let range = format_args!("scalars of at most {} bits", params.scalar_bits).to_string();
         return Err(crate::error::field("scalars", format_args!("one of {} bits", digits::bits(s)), range));
     }
-    Ok(machine::run(params, group, scalars, points, 0).0)
+    Ok(machine::run(params, group, |i| scalars[i], points, 0).0)
 }

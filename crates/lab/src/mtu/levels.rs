@@ -242,12 +242,12 @@ pub(super) fn reduce_in_subtrees<W: Reduce>(
         below -= height;
     }
     let total = params.log_size;
-    let ops = bands.iter().flat_map(move |&(bottom, height)| {
+    // By band, subtree and level. Both the sweeps and what they compute walk them, so that no list of all is kept.
+    let places = bands.iter().flat_map(move |&(bottom, height)| {
         let subtrees = 1_u64 << (total - bottom - height);
         (0..subtrees).flat_map(move |s| (1..=height).map(move |up| (bottom, height, s, up)))
     });
-    let places: Vec<(u32, u32, u64, u32)> = ops.collect();
-    let sweeps = places.iter().map(|&(bottom, height, subtree, up)| Sweep {
+    let sweeps = places.clone().map(|(bottom, height, subtree, up)| Sweep {
         ops: 1 << (height - up),
         reads: if up == 1 { 2 } else { 0 },
         writes: u64::from(all || up == height),
@@ -256,8 +256,12 @@ pub(super) fn reduce_in_subtrees<W: Reduce>(
     let leaves: Vec<W::Node> = (0..params.leaves()).map(|i| work.leaf(i)).collect();
     let (mut from, mut to, mut band) = (leaves, Vec::new(), 0);
     let mut levels = Levels { number: usize::MAX, from: Vec::new(), to: Vec::new() };
-    let (mut report, trace) = execute(params, 2 << params.log_subtree, sweeps.into_iter(), events, |number, op| {
-        let (bottom, height, subtree, up) = places[number];
+    let (mut places, mut now) = (places, (usize::MAX, (0, 0, 0, 0)));
+    let (mut report, trace) = execute(params, 2 << params.log_subtree, sweeps, events, |number, op| {
+        if number != now.0 {
+            now = (number, places.next().expect("a sweep has a place"));
+        }
+        let (bottom, height, subtree, up) = now.1;
         if bottom != band {
             (from, band) = (std::mem::take(&mut to), bottom);
         }
