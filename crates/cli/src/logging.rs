@@ -1,6 +1,8 @@
 //! The log of commands that run for long: on stderr, as text for people or as one JSON object a line; and spans to a collector of
 //! OpenTelemetry.
 
+use std::io::IsTerminal;
+
 use clap::ValueEnum;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -38,7 +40,9 @@ pub(crate) struct Log(#[cfg(feature = "otlp")] Option<opentelemetry_sdk::trace::
 
 /// Starts the log of this process. A second call changes nothing.
 pub(crate) fn start(level: Level, format: Output) -> Log {
-    let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+    let colors = !plain && std::io::stderr().is_terminal();
+    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(colors).with_target(false);
     let lines = match format {
         Output::Text => lines.boxed(),
         Output::Json => lines.json().flatten_event(true).boxed(),

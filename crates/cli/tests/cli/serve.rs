@@ -137,3 +137,20 @@ fn a_token_is_asked_for_and_never_shown() {
     assert_eq!(service.end().0, Some(0));
     world.json(&["status", "--store", "s"]);
 }
+
+#[test]
+fn the_log_of_people_has_colors_on_a_terminal_alone() {
+    let world = World::with_table();
+    let mut command = world.command();
+    command.args(["serve", "--store", "s", "--listen", "127.0.0.1:0"]).env("EVERGROVE_SERVE_TOKEN", TOKEN);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let addr: SocketAddr = line.trim().strip_prefix("listening on http://").unwrap().parse().unwrap();
+    let service = Service { child, client: Client::new(addr).with_token(TOKEN) };
+    assert_eq!(service.client.post("/v1/changes", &set(3, 100)).status, 200);
+    service.signal("TERM");
+    let (code, _, log) = service.end();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains(" INFO epoch epoch=2 ") && !log.contains('\x1b'), "{log}");
+}
