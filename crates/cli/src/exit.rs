@@ -1,7 +1,9 @@
 //! Errors on the terminal, and exit codes.
 
 use std::fmt;
+use std::panic;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Error;
 use evergrove::input::{IndexListError, InputError, RecordError, WriteError};
@@ -53,6 +55,32 @@ impl fmt::Display for Mistake {
 }
 
 impl std::error::Error for Mistake {}
+
+/// What the database of a store panicked about. It does that, and gives no error, where some pages are damaged.
+static DAMAGE: Mutex<Option<String>> = Mutex::new(None);
+
+/// From now on a panic of the database says nothing and is kept for [`damage`]; others are as they were.
+pub(crate) fn keep_damage() {
+    let others = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        let file = info.location().map_or("", |at| at.file());
+        let part = |p: &str| p == "redb" || p.starts_with("redb-");
+        if file.split(['/', '\\']).any(part) {
+            let what = info.payload_as_str().unwrap_or("unknown").to_owned();
+            *DAMAGE.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+        } else {
+            others(info);
+        }
+    }));
+}
+
+/// The error that a panic of the database stands for, if there was one.
+pub(crate) fn damage() -> Option<Error> {
+    let what = DAMAGE.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+    let message = format!("the database of the store is damaged: {what}");
+    let remedy = "restore it from a backup, or commit the table again".into();
+    Some(Mistake { message, remedy, class: ErrorClass::Store, printed: false }.into())
+}
 
 /// What an error means to the one who reads it.
 struct Explained {
@@ -120,6 +148,24 @@ fn messages(error: &Error) -> String {
     text
 }
 
+/// Prints what the parser of the command line says, help or an error, and gives the exit code. It has no arguments yet to read the
+/// form of the output from.
+pub(crate) fn parser(said: &clap::Error) -> ExitCode {
+    let _ = said.print();
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    let json =
+        args.windows(2).any(|w| w[0] == "--format" && w[1] == "json") || args.iter().any(|a| a == "--format=json");
+    let code = said.exit_code();
+    if said.use_stderr() && json {
+        let text = said.to_string();
+        let message = text.split("\n\n").next().unwrap_or_default();
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        // The exit code says it too.
+        let _ = crate::report::line(&json!({ "error": message, "help": "see --help", "exit_code": code }));
+    }
+    ExitCode::from(u8::try_from(code).unwrap_or(ErrorClass::Usage as u8))
+}
+
 /// Prints an error and gives its exit code.
 pub(crate) fn report(error: &Error, format: Output) -> ExitCode {
     let Explained { class, remedy } = explain(error);
@@ -144,7 +190,8 @@ pub(crate) fn report(error: &Error, format: Output) -> ExitCode {
         if refused {
             object["accepted"] = json!(false);
         }
-        crate::report::line(&object);
+        // The exit code says it too.
+        let _ = crate::report::line(&object);
     }
     ExitCode::from(code)
 }

@@ -18,15 +18,24 @@ mod signals;
 mod spans;
 mod vitals;
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
 
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let cli = args::Cli::parse();
+    let cli = match args::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(said) => return exit::parser(&said),
+    };
     let format = cli.format;
-    match commands::run(cli) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => exit::report(&error, format),
+    exit::keep_damage();
+    match catch_unwind(AssertUnwindSafe(|| commands::run(cli))) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => exit::report(&error, format),
+        Err(panic) => match exit::damage() {
+            Some(error) => exit::report(&error, format),
+            None => resume_unwind(panic),
+        },
     }
 }

@@ -123,3 +123,25 @@ fn files(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
     }
     out
 }
+
+#[test]
+fn no_damaged_page_of_the_database_panics() {
+    let world = World::with_table();
+    let database = world.path("s/evergrove.redb");
+    let sound = fs::read(&database).unwrap();
+    let mut damaged = 0;
+    for (k, page) in sound.chunks(4096).enumerate() {
+        if page.iter().all(|b| *b == 0) {
+            continue;
+        }
+        let mut bytes = sound.clone();
+        bytes[4096 * k..][..page.len()].iter_mut().for_each(|b| *b = 0xa5_u8.wrapping_sub(*b));
+        fs::write(&database, bytes).unwrap();
+        let run = world.run(&["status", "--store", "s", "--format", "json"]);
+        assert!(matches!(run.code, 0 | 3) && !run.err.contains("panicked"), "page {k}: {}: {}", run.code, run.err);
+        damaged += usize::from(run.code == 3);
+    }
+    assert!(damaged > 1);
+    fs::write(&database, sound).unwrap();
+    assert_eq!(world.json(&["doctor", "--store", "s"])["healthy"], true);
+}
