@@ -1,7 +1,7 @@
 //! Files that commands read and write.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Read, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Error, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -32,22 +32,56 @@ pub(crate) fn read(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a file in one step: whatever happens, the path holds the whole new content or what it held before.
+/// Writes a file in one step: whatever happens, the path holds the whole new content or what it held before. A link stays, and
+/// the file behind it is written. What is no regular file, such as a pipe or a device, is never replaced: the content goes to it.
 pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(format!(".{}.part", std::process::id()));
-    let part = Part(PathBuf::from(part));
     let name = || path.display().to_string();
+    if is_special(path) {
+        let mut out = BufWriter::new(OpenOptions::new().write(true).open(path).with_context(name)?);
+        fill(&mut out).with_context(name)?;
+        return out.flush().with_context(name);
+    }
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let part = Part::of(&target);
     let mut out = BufWriter::new(File::create(&part.0).with_context(name)?);
     fill(&mut out).with_context(name)?;
     let file = out.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(name)?;
     file.sync_all().with_context(name)?;
     drop(file);
-    fs::rename(&part.0, path).with_context(name)
+    fs::rename(&part.0, &target).with_context(name)
+}
+
+/// The error that [`write`] would meet at this path, before the work whose result is to be written.
+pub(crate) fn check<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
+    for path in paths {
+        let name = || path.display().to_string();
+        if path.is_dir() {
+            return Err(Error::from(ErrorKind::IsADirectory)).with_context(name);
+        }
+        if !is_special(path) {
+            let target = path.canonicalize().unwrap_or_else(|_| path.clone());
+            File::create(&Part::of(&target).0).with_context(name)?;
+        }
+    }
+    Ok(())
+}
+
+/// True of a pipe, a device, a socket.
+fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
 }
 
 /// A file under way: taken away unless it has been renamed.
 struct Part(PathBuf);
+
+impl Part {
+    /// Beside the file that it is to become.
+    fn of(target: &Path) -> Self {
+        let mut part = target.as_os_str().to_owned();
+        part.push(format!(".{}.part", std::process::id()));
+        Self(part.into())
+    }
+}
 
 impl Drop for Part {
     fn drop(&mut self) {

@@ -1,8 +1,9 @@
 //! Results on stdout, as text for people or as one JSON object.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
+use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
 use crate::args::Output;
@@ -47,7 +48,10 @@ impl Report {
     }
 
     /// Prints the report.
-    pub(crate) fn print(self, format: Output) {
+    ///
+    /// # Errors
+    /// When stdout does not take it.
+    pub(crate) fn print(self, format: Output) -> Result<()> {
         match format {
             Output::Json => line(&self.object()),
             Output::Text => text(&self.text()),
@@ -106,13 +110,23 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
 }
 
 /// Prints a JSON object in one line.
-pub(crate) fn line(value: &Value) {
-    text(&format!("{value}\n"));
+///
+/// # Errors
+/// When stdout does not take it.
+pub(crate) fn line(value: &Value) -> Result<()> {
+    text(&format!("{value}\n"))
 }
 
 /// Prints text. A reader that is gone has seen enough.
-pub(crate) fn text(text: &str) {
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+///
+/// # Errors
+/// When stdout does not take it.
+pub(crate) fn text(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(e).context("stdout"),
+        _ => Ok(()),
+    }
 }
 
 /// A number of bytes with a binary unit.

@@ -27,7 +27,9 @@ pub enum ErrorClass {
 #[non_exhaustive]
 pub enum Error {
     /// An index lies outside the vector.
-    #[error("index {index} is outside the vector of 2^{height} slots; use --grow to double it as often as needed")]
+    #[error(
+        "index {index} is outside the vector of 2^{height} slots; --grow of update and serve doubles it as often as needed"
+    )]
     OutOfRange {
         /// The index.
         index: u64,

@@ -31,11 +31,7 @@ fn a_creation_that_fails_leaves_nothing() {
     let usage = ErrorClass::Usage;
     refused(try_create(&dir, Some(0), vec![]), usage, "height 0 is outside 1 to 40");
     refused(try_create(&dir, Some(41), vec![]), usage, "height 41");
-    refused(
-        try_create(&dir, Some(3), vec![(8, row(0))]),
-        usage,
-        "index 8 is outside the vector of 2^3 slots; use --grow",
-    );
+    refused(try_create(&dir, Some(3), vec![(8, row(0))]), usage, "index 8 is outside the vector of 2^3 slots; --grow");
     refused(try_create(&dir, None, vec![(1 << 40, row(0))]), usage, "beyond 2^40");
     refused(try_create(&dir, None, vec![(1, row(0)), (2, row(0)), (1, row(1))]), usage, "index 1 is given twice");
     refused(try_create(&dir, None, vec![(1, Row::Cells(vec![]))]), usage, "row 1: ");
@@ -113,7 +109,7 @@ fn changes_that_are_refused_change_nothing() {
     let to = |name: &str, indices: &[u64]| vec![(name.to_string(), indices.to_vec())];
     let none = Changes::default;
     let cases = [
-        (set(&[(300, 1)]), "index 300 is outside the vector of 2^8 slots; use --grow"),
+        (set(&[(300, 1)]), "index 300 is outside the vector of 2^8 slots; --grow"),
         (Changes { grow: true, ..set(&[(1 << 40, 1)]) }, "beyond 2^40"),
         (set(&[(4, 1), (4, 2)]), "index 4 is given twice"),
         (Changes { clear: vec![4], ..set(&[(4, 1)]) }, "index 4 is given twice"),

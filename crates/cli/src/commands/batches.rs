@@ -26,11 +26,10 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let store = Store::open(&args.store.store)?;
     if let Some(name) = &args.members {
         let members = store.members(name)?;
-        match terminal.format {
+        return match terminal.format {
             Output::Json => report::line(&json!({ "batch": name, "indices": members })),
             Output::Text => report::text(&members.iter().map(|i| format!("{i}\n")).collect::<String>()),
-        }
-        return Ok(());
+        };
     }
     if let Some(name) = &args.drop {
         store.drop_batch(name)?;
@@ -40,10 +39,10 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         match terminal.format {
             Output::Json => report::line(&object(batch)),
             Output::Text => report::text(&format!("{}\n", line(batch))),
-        }
+        }?;
     }
     if batches.is_empty() && terminal.format == Output::Text {
-        report::text("No batches.\n");
+        report::text("No batches.\n")?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use evergrove::input::{Fields, IndexSource};
 
 use super::Terminal;
 use crate::args::{RowsArgs, StoreArgs};
+use crate::exit::Mistake;
 use crate::files;
 use crate::progress::Counter;
 use crate::report::{Report, seconds};
@@ -42,7 +43,13 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     }
     let counter = Counter::new(terminal.quiet, "rows", table.len_hint());
     let rows = table.rows()?.inspect(|_| counter.step());
-    let store = Store::create(&args.store.store, table.schema(), args.height, rows)?;
+    let store = Store::create(&args.store.store, table.schema(), args.height, rows).map_err(|e| match e {
+        evergrove::Error::OutOfRange { index, height } => Mistake::usage(
+            format!("index {index} is outside the vector of 2^{height} slots"),
+            "raise --height, or leave it out to get the smallest that holds the table",
+        ),
+        e => e.into(),
+    })?;
     counter.finish();
     let epoch = store.epoch()?;
     let elapsed = start.elapsed().as_secs_f64();
@@ -61,6 +68,5 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         report.note("\nThe schema was found from the content:\n");
         report.note(store.schema().to_toml().trim_end());
     }
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }

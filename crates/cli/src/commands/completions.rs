@@ -17,6 +17,5 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "evergrove", &mut script);
-    crate::report::text(&String::from_utf8_lossy(&script));
-    Ok(())
+    crate::report::text(&String::from_utf8_lossy(&script))
 }

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     for finding in &found.findings {
         report.note(format!("\nfound: {}\nhelp: {}", finding.what, finding.remedy));
     }
-    report.print(terminal.format);
+    report.print(terminal.format)?;
     if healthy {
         return Ok(());
     }

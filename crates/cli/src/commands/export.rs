@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use evergrove::input::{Format, TableWriter};
 use evergrove::{Error, Store};
 use evergrove_commit::schema::{Row, Schema};
@@ -75,8 +75,14 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         files::write(path, |out| Ok(out.write_all(store.schema().to_toml().as_bytes())?))?;
         report.add("schema", path.display().to_string());
     }
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
+}
+
+/// The format of a file of rows of this store, or of their values: one that can hold them.
+pub(crate) fn rows_format(store: &Store, path: &Path, named: Option<Format>, values: bool) -> Result<Format> {
+    let format = files::format_of(path, named, "--output-format")?;
+    Rows::new(store, &mut std::io::sink(), format, values).with_context(|| path.display().to_string())?;
+    Ok(format)
 }
 
 /// Writes rows of a store, or their values.

@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
                 match terminal.format {
                     Output::Json => report::line(&object(job_fields(&job))),
                     Output::Text => report::text(&format!("{}\n", job_line(&job))),
-                }
+                }?;
             }
             return Ok(());
         }
@@ -138,8 +138,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
             report.add("jobs", cleaned.jobs);
         }
     }
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }
 
 fn list(report: &mut Report, admin: &Admin) -> Result<()> {

@@ -23,6 +23,5 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     clap_mangen::generate_to(Cli::command(), &args.out).with_context(name)?;
     let mut report = Report::default();
     report.add("pages", args.out.display().to_string());
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::Result;
 use evergrove::Store;
 use evergrove_commit::schema::{Cell, ColumnType, Row, Schema};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Terminal;
 use crate::args::StoreArgs;
 use crate::files;
-use crate::report::Report;
+use crate::report::{Report, plain};
 
 /// Open one slot: its row, its value and the Merkle path to the commitment
 #[derive(Debug, clap::Args)]
@@ -56,18 +56,18 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     if let (Some(row), false) = (&row, store.schema().is_raw()) {
         report.note("\nRow:");
         for (column, text) in store.schema().columns().iter().zip(store.schema().format_row(row)) {
-            report.note(format!("  {}: {}", column.name, String::from_utf8_lossy(&text)));
+            report.note(format!("  {}: {}", column.name, plain(&String::from_utf8_lossy(&text))));
         }
     }
     report.note("\nSiblings, from the leaf up:");
     for (level, sibling) in siblings.iter().enumerate() {
         report.note(format!("  {level:>2} {sibling}"));
     }
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }
 
-/// The cells by column: integers as numbers, fixed-point numbers as strings, so that no digit is lost.
+/// The cells by column: integers as numbers, fixed-point numbers as strings, so that no digit is lost, and bytes that are no
+/// UTF-8 as in jsonl files.
 fn row_object(schema: &Schema, row: &Row) -> Value {
     let Row::Cells(cells) = row else { return Value::Null };
     let cells = schema.columns().iter().zip(cells).map(|(column, cell)| {
@@ -75,7 +75,8 @@ fn row_object(schema: &Schema, row: &Row) -> Value {
             (Cell::Null, _) => Value::Null,
             (Cell::Unsigned(x), _) => (*x).into(),
             (Cell::Signed(x), ColumnType::Signed) => (*x).into(),
-            _ => String::from_utf8_lossy(&column.format(cell)).into_owned().into(),
+            _ => String::from_utf8(column.format(cell))
+                .map_or_else(|e| json!({ "hex": hex::encode(e.as_bytes()) }), Value::String),
         };
         (column.name.clone(), value)
     });

@@ -52,6 +52,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let indices = args.indices.as_deref().map(read_indices).transpose()?;
     let store = Store::open(&args.store.store)?;
+    let leaves = match &args.leaves_out {
+        Some(path) => Some((path, export::rows_format(&store, path, args.output_format, false)?)),
+        None => None,
+    };
     let watched = proving::watched(&args.proving, terminal)?;
     let trace = proving::trace(&args.proving);
     let keys = backends::keys_dir(args.proving.keys.as_deref());
@@ -83,9 +87,9 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         let estimate = prover.estimate_prove(&args.batch, members, &costs)?;
         proving::add_estimate(&mut report, &estimate);
         proving::add_bits(&mut report, &estimate.backend);
-        report.print(terminal.format);
-        return Ok(());
+        return report.print(terminal.format);
     }
+    files::check([&args.out, &args.leaves_out, &args.proving.timings].into_iter().flatten())?;
     if let Some(members) = &members {
         prover.define(&args.batch, members, &choice)?;
     }
@@ -98,14 +102,12 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         files::write(path, |out| Ok(out.write_all(&bytes)?))?;
         report.add("proof", path.display().to_string());
     }
-    if let Some(path) = &args.leaves_out {
-        let format = files::format_of(path, args.output_format, "--output-format")?;
+    if let Some((path, format)) = leaves {
         export::write_leaves(&store, &args.batch, path, format, false)?;
         report.add("leaves", path.display().to_string());
     }
     proving::write_trace(&mut report, &args.proving, trace.as_ref())?;
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }
 
 /// The backend that is asked for; where nothing is said, that of the batch, or the default.

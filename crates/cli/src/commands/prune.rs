@@ -31,6 +31,5 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add("slots", pruned.slots);
     report.add("proofs", pruned.objects);
     report.add_as("proofs_bytes", pruned.object_bytes, size(pruned.object_bytes));
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }

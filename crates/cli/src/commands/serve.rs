@@ -137,7 +137,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let summary = runtime.block_on(async {
         let listener = TcpListener::bind(args.listen).await.with_context(|| format!("--listen {}", args.listen))?;
-        say_where(listener.local_addr()?, terminal);
+        say_where(listener.local_addr()?, terminal)?;
         let shutdown = Shutdown::default();
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let told = shutdown.clone();
@@ -161,12 +161,11 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let stale = summary.stale.len();
     let text = if stale == 0 { "none".into() } else { format!("{}: the next start proves", count(stale, "batch")) };
     report.add_as("stale", summary.stale, text);
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }
 
 /// The address that was taken, for people and programs that start the service.
-fn say_where(addr: SocketAddr, terminal: Terminal) {
+fn say_where(addr: SocketAddr, terminal: Terminal) -> Result<()> {
     match terminal.format {
         Output::Json => report::line(&json!({ "listening": addr.to_string() })),
         Output::Text => report::text(&format!("listening on http://{addr}\n")),

@@ -45,6 +45,5 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     for batch in &status.batches {
         report.note(format!("  {}", batches::line(batch)));
     }
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }

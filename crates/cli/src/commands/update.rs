@@ -94,10 +94,10 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
                 count(b.total, "proof")
             ));
         }
-        report.print(terminal.format);
-        return Ok(());
+        return report.print(terminal.format);
     }
 
+    files::check(&args.proving.timings)?;
     let epoch = store.apply(&changes)?;
     add_epoch(&mut report, &epoch);
     let refreshed = if args.no_prove {
@@ -122,8 +122,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         report.note(format!("  {name}: stale"));
     }
     proving::write_trace(&mut report, &args.proving, trace.as_ref())?;
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }
 
 fn add_epoch(report: &mut Report, epoch: &evergrove::EpochReport) {

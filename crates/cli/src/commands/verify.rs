@@ -115,8 +115,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         (None, Some(_)) => report.note("note: no rows were checked; of them is known what is known of --digest"),
     }
     proving::bits(&mut report, &verified.backend.name, verified.profile, verified.class);
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }
 
 /// The bytes of the file of the proof.
@@ -174,8 +173,7 @@ fn opening(args: &Args, bytes: &[u8], leaves: Option<&Leaves>, terminal: Termina
         (false, _) => "the slot is empty in the table of this commitment",
     };
     report.add("shown", shown);
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }
 
 /// The default policy and what is allowed beside it.

@@ -102,8 +102,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     out.hidden("jobs_already", report.already);
     out.add("jobs_failed", report.failed);
     out.add_as("proofs_bytes", report.bytes, size(report.bytes));
-    out.print(terminal.format);
-    Ok(())
+    out.print(terminal.format)
 }
 
 /// Tells people what happens.

@@ -70,7 +70,7 @@ fn a_table_with_a_mistake_is_not_committed() {
         "t.csv",
         &table("5,b,1,1"),
         &[&BY_ID[..], &["--height", "2"]].concat(),
-        &["index 5 is outside the vector of 2^2 slots"],
+        &["index 5 is outside the vector of 2^2 slots\n", "help: raise --height"],
     );
     commit("t.csv", head, &[&BY_ID[..], &["--height", "41"]].concat(), &["height 41 is outside 1 to 40"]);
     commit(
@@ -164,6 +164,17 @@ fn a_batch_with_a_mistake_is_not_defined() {
     let e = world.fails(2, &["prove", "--store", "s", "--batch", "c", "--indices", "0", "--backend", "abacus"]);
     assert!(e.contains("no backend \"abacus\""), "{e}");
     world.fails(2, &["prove", "--store", "s", "--batch", "c", "--indices", "0", "--profile", "fast"]);
+    let out = |code: i32, flag: &str, path: &str, expected: &str| {
+        let prove = ["prove", "--store", "s", "--batch", "c", "--indices", "0", flag, path];
+        let e = world.fails(code, &[&prove[..], &NATIVE].concat());
+        assert!(e.contains(expected), "{expected:?} is not in {e}");
+    };
+    // Before the proofs are made, not after.
+    out(5, "--out", "no/such/dir/c.proof", "no/such/dir/c.proof");
+    out(5, "--out", "s", "s: is a directory");
+    out(5, "--timings", "no/such/dir/t.json", "no/such/dir/t.json");
+    out(2, "--leaves-out", "c.rows", "the extension names no format");
+    out(2, "--leaves-out", "c.parquet", "parquet is read only");
     let small = ["prove", "--store", "s", "--batch", "c", "--indices", "0", "--max-memory", "1K"];
     let e = world.fails(2, &[&small[..], &NATIVE].concat());
     assert!(e.contains("--max-memory is 1.0 KiB"), "{e}");
@@ -178,10 +189,11 @@ fn an_update_with_a_mistake_changes_nothing() {
         let e = world.fails(2, &[&["update", "--store", "s", "--set", "3=age=1"], args].concat());
         assert!(e.contains(expected), "{expected:?} is not in {e}");
     };
-    update(&["--set", "5000=a,1,1"], "index 5000 is outside the vector of 2^11 slots; use --grow");
+    update(&["--set", "5000=a,1,1"], "index 5000 is outside the vector of 2^11 slots; --grow");
     update(&["--set", "1099511627776=a,1,1", "--grow"], "beyond 2^40 slots");
     update(&["--set", "3=age=2"], "index 3 is given twice");
     update(&["--set", "6=a,1"], "2 cells for 3 columns");
+    update(&["--set", "6=ages=1"], "no column \"ages\"; there is \"name\", \"amount\", \"age\"");
     update(&["--set", "6=age=x"], "column \"age\": \"x\" is not a number of type unsigned");
     update(&["--set", "4=age=1"], "the slot is empty, and column \"name\" is not named");
     update(&["--set", "six"], "not of the form I=V");
@@ -243,4 +255,10 @@ fn other_commands_say_what_is_wrong() {
     }
     assert_eq!(world.run(&["prove", "--store", "s"]).code, 2);
     assert_eq!(world.run(&["frobnicate"]).code, 2);
+    for format in [&["--format", "json"][..], &["--format=json"]] {
+        let run = world.run(&[&["open", "--store", "s", "many"], format].concat());
+        let object: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+        assert_eq!((run.code, object["exit_code"].as_i64()), (2, Some(2)));
+        assert!(object["error"].as_str().unwrap().starts_with("invalid value 'many' for '<INDEX>'"), "{object}");
+    }
 }

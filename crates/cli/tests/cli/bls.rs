@@ -48,6 +48,15 @@ fn keys_that_are_none_are_named() {
 }
 
 #[test]
+fn a_file_without_keys_is_refused() {
+    let world = World::new();
+    table(&world, "");
+    let said = world.fails(2, &TABLE);
+    assert!(said.contains("the file has no keys"), "{said}");
+    assert!(!world.path("table.csv").exists());
+}
+
+#[test]
 fn other_tables_and_proofs_are_refused() {
     let world = World::with_batch();
     let said = world.fails(2, &["app", "bls-keys", "--store", "s", "--batch", "keys", "--indices", "0,3"]);

@@ -147,3 +147,52 @@ fn parquet(world: &World) {
     }
     writer.close().unwrap();
 }
+
+#[test]
+fn cells_that_are_no_text_are_opened_whole_and_move_no_cursor() {
+    let world = World::new();
+    world.write("t.csv", b"a,b\n\xff\x00,\"x\x1b[2J\nSiblings\"\n");
+    world.json(&["commit", "--store", "s", "--input", "t.csv"]);
+    let opened = world.json(&["open", "--store", "s", "0"]);
+    assert_eq!(opened["row"], serde_json::json!({ "a": { "hex": "ff00" }, "b": "x\u{1b}[2J\nSiblings" }));
+    let text = world.run(&["open", "--store", "s", "0"]).out;
+    assert!(text.contains("\n  b: x\\u{1b}[2J\\nSiblings\n"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_output_is_written_where_its_path_leads() {
+    use std::io::Read;
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    use std::process::Command;
+    let world = World::with_table();
+    world.write("there.csv", "old");
+    symlink("there.csv", world.path("link.csv")).unwrap();
+    world.json(&["export", "--store", "s", "--table", "link.csv"]);
+    assert!(world.path("link.csv").is_symlink());
+    world.json(&["export", "--store", "s", "--table", "table2.csv"]);
+    assert_eq!(world.text("there.csv"), world.text("table2.csv"));
+
+    // A pipe stays one, and its reader gets the table.
+    let path = world.path("pipe.csv");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let mut pipe = File::options().read(true).write(true).open(&path).unwrap();
+    world.json(&["export", "--store", "s", "--table", "pipe.csv"]);
+    assert!(std::fs::metadata(&path).unwrap().file_type().is_fifo());
+    let mut read = vec![0; world.read("table2.csv").len()];
+    pipe.read_exact(&mut read).unwrap();
+    assert_eq!(read, world.read("table2.csv"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_is_lost_is_an_error() {
+    let world = World::with_table();
+    for form in ["text", "json"] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut status = world.command();
+        let run = status.args(["status", "--store", "s", "--format", form]).stdout(full).output().unwrap();
+        assert_eq!(run.status.code(), Some(5));
+        assert_eq!(String::from_utf8(run.stderr).unwrap(), "error: stdout: No space left on device (os error 28)\n");
+    }
+}

@@ -53,6 +53,10 @@ fn a_sweep_is_run_kept_and_drawn() {
     assert!(none.code == 2 && none.err.contains("--where"), "{}", none.err);
     let column = world.run(&["lab", "plot", "out/results.csv", "--x", "nothing", "--out", "out"]);
     assert!(column.code == 2 && column.err.contains("area_mm2"), "{}", column.err);
+    for named in [["--series", "nothing"], ["--where", "nothing=1"]] {
+        let column = world.run(&[&["lab", "plot", "out/results.csv", "--out", "out"], &named[..]].concat());
+        assert!(column.code == 2 && column.err.contains("\"nothing\": choose one of id,"), "{}", column.err);
+    }
     world.write("bad.toml", "machine = 'mtu'\n[params]\npes = 0\n");
     let bad = world.run(&["lab", "run", "bad.toml"]);
     assert!(bad.code == 2 && bad.err.contains("pes = 0: choose a power of two from 2 to 256"), "{}", bad.err);

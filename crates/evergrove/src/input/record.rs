@@ -13,6 +13,14 @@ pub enum RecordError {
     /// The cells do not fit the schema.
     #[error(transparent)]
     Row(#[from] RowError),
+    /// A column is named that the schema does not have.
+    #[error("no column {name:?}; there is {there}")]
+    UnknownColumn {
+        /// The name.
+        name: String,
+        /// The columns of the schema.
+        there: String,
+    },
     /// A column is named twice.
     #[error("column {0:?} is named twice")]
     DuplicateColumn(String),
@@ -30,6 +38,7 @@ impl RecordError {
                 format!("give {expected} cells in the order of the schema, or COLUMN=CELL for each column that changes")
             }
             Self::Row(e) => e.remedy(),
+            Self::UnknownColumn { .. } => "name a column of the schema: names are case-sensitive".into(),
             Self::DuplicateColumn(_) => "name it once".into(),
             Self::Incomplete(_) => "name every column, or give a whole row".into(),
         }
@@ -43,7 +52,13 @@ impl RecordError {
 pub fn parse_record(schema: &Schema, text: &str, current: Option<&Row>) -> Result<Row, RecordError> {
     let items = split(text)?;
     let pairs: Option<Vec<_>> = items.iter().map(|item| pair(schema, item)).collect();
-    let Some(pairs) = pairs.filter(|_| !schema.is_raw()) else { return Ok(schema.parse_row(&items)?) };
+    let Some(pairs) = pairs.filter(|_| !schema.is_raw()) else {
+        if let Some(name) = unknown(schema, &items) {
+            let there = schema.columns().iter().map(|c| format!("{:?}", c.name)).collect::<Vec<_>>().join(", ");
+            return Err(RecordError::UnknownColumn { name: name.into(), there });
+        }
+        return Ok(schema.parse_row(&items)?);
+    };
     let mut texts: Vec<Option<Cow<'_, [u8]>>> = match current {
         Some(row) => schema.format_row(row).into_iter().map(|t| Some(Cow::Owned(t))).collect(),
         None => schema.columns().iter().map(|_| None).collect(),
@@ -74,6 +89,15 @@ pub fn parse_record(schema: &Schema, text: &str, current: Option<&Row>) -> Resul
 fn pair<'a>(schema: &Schema, item: &'a str) -> Option<(usize, &'a str)> {
     let (name, cell) = item.split_once('=')?;
     schema.column(name).map(|(at, _)| (at, cell))
+}
+
+/// The first name that no column has, in a text that can only be meant as pairs: too few cells for a row, all with `=`.
+fn unknown<'a>(schema: &Schema, items: &'a [String]) -> Option<&'a str> {
+    if schema.is_raw() || items.len() >= schema.columns().len() || !items.iter().all(|item| item.contains('=')) {
+        return None;
+    }
+    let item = items.iter().find(|item| pair(schema, item).is_none())?;
+    item.split_once('=').map(|(name, _)| name)
 }
 
 fn split(text: &str) -> Result<Vec<String>, RecordError> {

@@ -353,6 +353,8 @@ fn one_row_is_read_whole_or_by_columns() {
     assert_eq!(parse("\"name=a,b\"", Some(&current)).unwrap(), cells("a,b", Some(4), 150));
     assert_eq!(parse("name=a,age=1,balance=0", None).unwrap(), cells("a", Some(1), 0));
     assert_eq!(parse("age=1", None), Err(RecordError::Incomplete("name".into())));
+    let unknown = parse("ages=1", Some(&current)).unwrap_err();
+    assert!(matches!(&unknown, RecordError::UnknownColumn { name, .. } if name == "ages"), "{unknown}");
     assert_eq!(parse("age=1,age=2", Some(&current)), Err(RecordError::DuplicateColumn("age".into())));
     assert!(matches!(parse("a,b", None), Err(RecordError::Row(RowError::Width { expected: 3, found: 2 }))));
     assert!(matches!(parse("age=x", Some(&current)), Err(RecordError::Row(RowError::Cell(_)))));

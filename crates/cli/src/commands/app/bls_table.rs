@@ -47,6 +47,9 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
             "leave the key out, or ask its owner for another",
         )
     })?;
+    if keys.is_empty() {
+        return Err(Mistake::usage("--keys: the file has no keys", "write 96 hexadecimal digits a line"));
+    }
     let schema = table::schema();
     files::write(&args.out, |out| {
         let names: Vec<&str> = schema.columns().iter().map(|c| c.name.as_str()).collect();
@@ -62,6 +65,5 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add("table", args.out.display().to_string());
     report.add("schema", args.schema_out.display().to_string());
     report.add("schema_digest", schema.digest().to_string());
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }

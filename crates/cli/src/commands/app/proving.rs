@@ -69,9 +69,9 @@ impl ProveArgs {
         let estimate = prover.estimate_prove(&name, Some((&members, &choice)), &costs)?;
         if args.dry_run {
             proving::add_estimate(&mut report, &estimate);
-            report.print(terminal.format);
-            return Ok(());
+            return report.print(terminal.format);
         }
+        files::check([&self.out, &args.timings].into_iter().flatten())?;
         if !terminal.quiet && estimate.to_make() > 0 {
             let proofs = count(estimate.to_make(), "proof");
             eprintln!("{proofs} to make, about {}, one proof at a time", seconds(estimate.seconds));
@@ -88,7 +88,6 @@ impl ProveArgs {
             report.add("proof", path.display().to_string());
         }
         proving::write_trace(&mut report, args, trace.as_ref())?;
-        report.print(terminal.format);
-        Ok(())
+        report.print(terminal.format)
     }
 }

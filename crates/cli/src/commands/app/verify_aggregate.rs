@@ -85,6 +85,5 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.hidden("canonical_digest", (scheme == Scheme::Selected).then(|| found.to_string()));
     report.add("schema_digest", schema.digest().to_string());
     accepted.add_to(&mut report);
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }

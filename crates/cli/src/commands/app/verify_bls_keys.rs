@@ -54,6 +54,5 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add("threshold", args.threshold);
     report.add("canonical_digest", accepted.verified.statement.canonical.to_string());
     accepted.add_to(&mut report);
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }

@@ -44,6 +44,5 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         report.note("note: the Keccak digest is what the proof states: compare it with one that you trust, or give it with --keccak");
     }
     accepted.add_to(&mut report);
-    report.print(terminal.format);
-    Ok(())
+    report.print(terminal.format)
 }

@@ -101,11 +101,11 @@ pub(crate) fn run(args: &RunArgs, terminal: Terminal) -> Result<()> {
                     Cell::Number(x) => digits(*x),
                     Cell::Text(s) => s.clone(),
                 };
-                text(&format!("{name:<width$}  {value}\n"));
+                text(&format!("{name:<width$}  {value}\n"))?;
             }
+            Ok(())
         }
     }
-    Ok(())
 }
 
 pub(crate) fn sweep(args: &SweepArgs, terminal: Terminal) -> Result<()> {
@@ -130,5 +130,4 @@ pub(crate) fn sweep(args: &SweepArgs, terminal: Terminal) -> Result<()> {
         Output::Json => line(&json!({ "runs": rows.len(), "out": args.out.display().to_string() })),
         Output::Text => text(&format!("{} runs in {}\n", rows.len(), args.out.join("results.csv").display())),
     }
-    Ok(())
 }

@@ -66,8 +66,22 @@ fn parse_choice(text: &str) -> Result<(String, String), String> {
     Ok((column.to_owned(), value.to_owned()))
 }
 
+/// Every column that is named is one of the file.
+fn known<'a>(rows: &[Row], columns: impl IntoIterator<Item = &'a String>) -> Result<()> {
+    let there: Vec<&str> = rows.first().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let stands = |column: &str| rows.iter().flatten().any(|(name, _)| name == column);
+    match columns.into_iter().find(|column| !stands(column)) {
+        None => Ok(()),
+        Some(column) => {
+            let message = format!("no column is called {column:?}: choose one of {}", there.join(", "));
+            Err(Mistake::usage(message, "name columns of the file"))
+        }
+    }
+}
+
 /// The rows that have all the chosen values.
 fn chosen(rows: Vec<Row>, choices: &[(String, String)]) -> Result<Vec<Row>> {
+    known(&rows, choices.iter().map(|(column, _)| column))?;
     let fits = |row: &Row| choices.iter().all(|(column, value)| name(row, column) == *value);
     let left: Vec<Row> = rows.into_iter().filter(fits).collect();
     if left.is_empty() && !choices.is_empty() {
@@ -96,7 +110,7 @@ pub(crate) fn pareto(args: &ParetoArgs, terminal: Terminal) -> Result<()> {
         match terminal.format {
             Output::Json => line(&json!({ "id": id, &args.x: xs[i], &args.y: ys[i] })),
             Output::Text => text(&format!("{id}  {} {}  {} {}\n", args.x, xs[i], args.y, ys[i])),
-        }
+        }?;
     }
     Ok(())
 }
@@ -147,7 +161,9 @@ pub(crate) fn plot(args: &PlotArgs, terminal: Terminal) -> Result<()> {
         all[1].extend(ys);
         Ok(())
     };
-    add(&chosen(read(&args.file)?, &args.choices)?, Origin::Modelled)?;
+    let rows = chosen(read(&args.file)?, &args.choices)?;
+    known(&rows, &args.series)?;
+    add(&rows, Origin::Modelled)?;
     if let Some(path) = &args.published {
         // A published point is left out by the columns that it has.
         let fits = |row: &Row| args.choices.iter().all(|(column, value)| ["-", value].contains(&&*name(row, column)));
@@ -170,5 +186,4 @@ pub(crate) fn plot(args: &PlotArgs, terminal: Terminal) -> Result<()> {
         Output::Json => line(&json!({ "files": files })),
         Output::Text => text(&format!("{}\n", files.join("\n"))),
     }
-    Ok(())
 }

@@ -79,12 +79,12 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         match terminal.format {
             Output::Json => line(&serde_json::to_value(&section)?),
             Output::Text => text(&table(&section)),
-        }
+        }?;
     }
     if items.len() > 1 && terminal.format == Output::Text {
         let count = |v: Verdict| format!("{} {}", verdicts.iter().filter(|x| **x == v).count(), v.name());
         let counts = [Verdict::Equal, Verdict::Close, Verdict::Differs, Verdict::Ours].map(count).join(", ");
-        text(&format!("{} items in {:.1} s: {counts}\n", items.len(), start.elapsed().as_secs_f64()));
+        text(&format!("{} items in {:.1} s: {counts}\n", items.len(), start.elapsed().as_secs_f64()))?;
     }
     Ok(())
 }

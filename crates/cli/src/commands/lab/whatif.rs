@@ -26,20 +26,19 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     })?;
     let answers = answers(&proofs)?;
     if terminal.format == Output::Json {
-        line(&json!({ "proofs": proofs, "answers": answers }));
-        return Ok(());
+        return line(&json!({ "proofs": proofs, "answers": answers }));
     }
-    text(&format!("{} proofs, {} one after the other\n", proofs.count, seconds(proofs.seconds)));
+    text(&format!("{} proofs, {} one after the other\n", proofs.count, seconds(proofs.seconds)))?;
     for (kind, work) in &proofs.kinds {
-        text(&format!("  {kind:<10}  {:>5.1} %\n", 100.0 * work.seconds / proofs.seconds));
+        text(&format!("  {kind:<10}  {:>5.1} %\n", 100.0 * work.seconds / proofs.seconds))?;
     }
     for (tree, count) in &proofs.trees {
-        text(&format!("  {count:>4} trees of 2^{} leaves of {} words\n", tree.log_rows, tree.columns));
+        text(&format!("  {count:>4} trees of 2^{} leaves of {} words\n", tree.log_rows, tree.columns))?;
     }
     for a in answers {
-        text(&format!("\n{}\n", a.machine));
+        text(&format!("\n{}\n", a.machine))?;
         if a.kinds.is_empty() {
-            text("  these proofs have nothing for it\n");
+            text("  these proofs have nothing for it\n")?;
             continue;
         }
         let stays = proofs.seconds - a.before_s;
@@ -54,7 +53,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
             seconds(a.proofs_s),
             a.speedup,
             a.limit
-        ));
+        ))?;
     }
     Ok(())
 }
