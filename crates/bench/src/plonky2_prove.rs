@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, bail, ensure};
 use evergrove_commit::batch::Witness;
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector, vc};
+use evergrove_kernels::oracle::Keep;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::{self, Isa};
 use evergrove_proof::{HeightClass, Profile, Statement};
@@ -274,7 +275,7 @@ fn measure(
     let (first, tables_seconds) = timed(|| Ok(Prover::new(circuit)?))?;
     let mut ours = vec![first];
     for isa in &isas[1..] {
-        ours.push(Prover::on(*isa, circuit)?);
+        ours.push(Prover::on(*isa, Keep::Values, circuit)?);
     }
     let mut proofs: Vec<Phases> = Vec::new();
     let mut verified = vec![false; isas.len() + 1];
