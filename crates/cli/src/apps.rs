@@ -76,7 +76,7 @@ impl VerifyArgs {
             return Err(refused(format!("the proof is of the scheme {}, not {scheme}", claimed.scheme)));
         }
         let class = HeightClass::of(self.root.height).unwrap_or(HeightClass::H40);
-        let keys = backends::keys_dir(self.keys.as_deref());
+        let keys = backends::keys_dir(self.keys.as_deref())?;
         let mut backends = Backends::new();
         let bits = add_verifier(&mut backends, app, scheme, claimed.profile, class, keys.as_deref())?;
 

@@ -89,7 +89,7 @@ pub(crate) struct ProvingArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Threads to use; all cores if left out
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// Memory that proofs may take, like 4GiB or 512M: fewer are made at a time, and none if one takes more
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::Result;
 use evergrove::{BackendSpec, Backends, BatchStatus, NodeCosts, Store};
 use evergrove_apps::catalog::{self, Application};
 use evergrove_apps::family::Size;
@@ -16,6 +17,8 @@ use evergrove_recursion::keys::KeySet;
 use evergrove_recursion::paper::{PaperBackend, PaperVerifier};
 use evergrove_recursion::prover::{Observer, Trace};
 use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, ProverKind, backend_id};
+
+use crate::exit::Mistake;
 
 /// The backend that proves where none is named.
 pub(crate) const DEFAULT: &str = "plonky2";
@@ -106,7 +109,7 @@ pub(crate) fn add_apps(
     keys: Option<&Path>,
     prover: ProverKind,
     trace: Option<&Trace>,
-) -> Result<(), anyhow::Error> {
+) -> Result<()> {
     let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
     for batch in store.batches()? {
         let Some(known) = &batch.app else { continue };
@@ -131,7 +134,7 @@ pub(crate) fn app_spec(
     profile: Profile,
     class: HeightClass,
     keys: Option<&Path>,
-) -> Result<(BackendSpec, Size), anyhow::Error> {
+) -> Result<(BackendSpec, Size)> {
     let size = app.size(scheme, profile, class, keys)?;
     let (id, capacity, wraps) = (backend_id(), size.capacity, profile.wrap().is_some());
     Ok((BackendSpec { scheme, id, profile, class, capacity, wraps, app: Some(app.spec()) }, size))
@@ -194,13 +197,21 @@ fn paper_specs() -> impl Iterator<Item = BackendSpec> {
 }
 
 /// The directory in which proving keys are kept: the one named, `$EVERGROVE_KEYS`, or the user's cache directory.
-pub(crate) fn keys_dir(named: Option<&Path>) -> Option<PathBuf> {
+///
+/// # Errors
+/// Where something else lies in the place of the directory, which would go unnoticed: keys that can not be kept are made anew.
+pub(crate) fn keys_dir(named: Option<&Path>) -> Result<Option<PathBuf>> {
     let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let cache = || variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
-    named
-        .map(Path::to_path_buf)
-        .or_else(|| variable("EVERGROVE_KEYS"))
-        .or_else(|| Some(cache()?.join("evergrove").join("keys")))
+    let Some(dir) = named.map(Path::to_path_buf).or_else(|| variable("EVERGROVE_KEYS")) else {
+        return Ok(cache().map(|cache| cache.join("evergrove").join("keys")));
+    };
+    let there = dir.ancestors().find(|path| path.exists());
+    if let Some(file) = there.filter(|path| !path.is_dir()) {
+        let message = format!("proving keys can not be kept in {}: {} is no directory", dir.display(), file.display());
+        return Err(Mistake::usage(message, "name a directory with --keys or EVERGROVE_KEYS: it is made if need be"));
+    }
+    Ok(Some(dir))
 }
 
 /// What proofs cost by our prover on 2 cores of a current machine: an estimate elsewhere, a fifth of what Plonky2's takes.

@@ -77,6 +77,18 @@ impl Store {
     /// # Errors
     /// Only when the store can not be read at all; damage is a finding.
     pub fn doctor(&mut self, backends: &Backends) -> Result<DoctorReport, Error> {
+        self.doctor_watched(backends, &mut |_, _| ())
+    }
+
+    /// [`Store::doctor`] that says before each proof how many of all it has looked at: they take most of the time.
+    ///
+    /// # Errors
+    /// As [`Store::doctor`].
+    pub fn doctor_watched(
+        &mut self,
+        backends: &Backends,
+        looked: &mut dyn FnMut(usize, usize),
+    ) -> Result<DoctorReport, Error> {
         let mut report = DoctorReport::default();
         match self.check_integrity() {
             Ok(true) => {}
@@ -93,7 +105,7 @@ impl Store {
         check_tree(&view, &mut report)?;
         check_slots(&view, &mut report)?;
         self.check_batches(&view, &mut report)?;
-        self.check_proofs(backends, &mut report)?;
+        self.check_proofs(backends, looked, &mut report)?;
         report.leftovers = self.leftovers();
         Ok(report)
     }
@@ -138,10 +150,17 @@ impl Store {
         Ok(())
     }
 
-    fn check_proofs(&self, backends: &Backends, report: &mut DoctorReport) -> Result<(), Error> {
+    fn check_proofs(
+        &self,
+        backends: &Backends,
+        looked: &mut dyn FnMut(usize, usize),
+        report: &mut DoctorReport,
+    ) -> Result<(), Error> {
         let wanted: Option<HashSet<Key>> = report.note(self.referenced(), RESTORE);
         let (objects, others) = self.objects().list()?;
-        for object in objects {
+        let all = objects.len();
+        for (i, object) in objects.into_iter().enumerate() {
+            looked(i, all);
             let Some(bytes) = report.note(self.objects().get(&object.key).map_err(Error::from), PRUNE).flatten() else {
                 continue;
             };

@@ -11,6 +11,7 @@ use super::Terminal;
 use crate::args::StoreArgs;
 use crate::backends;
 use crate::exit::Mistake;
+use crate::progress::Counter;
 use crate::report::{Report, count, seconds};
 
 /// Look at everything in a store: every page, row, batch and proof; repair nothing
@@ -24,8 +25,17 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let start = Instant::now();
     let mut store = Store::open(&args.store.store)?;
     let mut backends = backends::verifiers();
-    backends::add_apps(&mut backends, &store, backends::keys_dir(None).as_deref(), ProverKind::default(), None)?;
-    let found = store.doctor(&backends)?;
+    backends::add_apps(&mut backends, &store, backends::keys_dir(None)?.as_deref(), ProverKind::default(), None)?;
+    let mut counter = None;
+    let found = store.doctor_watched(&backends, &mut |looked, all| {
+        let counter = counter.get_or_insert_with(|| Counter::new(terminal.quiet, "proofs", Some(all as u64)));
+        if looked > 0 {
+            counter.step();
+        }
+    })?;
+    if let Some(counter) = counter {
+        counter.finish();
+    }
     let elapsed = start.elapsed().as_secs_f64();
     let healthy = found.healthy();
     let mut report = Report::default();

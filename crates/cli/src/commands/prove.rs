@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     };
     let watched = proving::watched(&args.proving, terminal)?;
     let trace = proving::trace(&args.proving);
-    let keys = backends::keys_dir(args.proving.keys.as_deref());
+    let keys = backends::keys_dir(args.proving.keys.as_deref())?;
     let mut backends = proving::backends(&args.proving, keys.as_deref(), trace.as_ref());
     backends::add_apps(&mut backends, &store, keys.as_deref(), args.proving.prover, trace.as_ref())?;
     let choice = choice(args, &store, indices.is_some())?;

@@ -46,13 +46,13 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "token_file")]
     no_token: bool,
     /// Requests with changes that may wait for the next epoch; further ones are answered 429
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
     max_waiting: u16,
     /// Greatest size of a request
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
     max_body: u64,
     /// Connections at a time, with 64 streams of events at most among them; further ones wait
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=1024))]
     max_connections: u16,
     /// Milliseconds that an epoch waits for further requests
     #[arg(long, value_name = "MS", default_value_t = 0)]
@@ -70,7 +70,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = Level::Info)]
     log: Level,
     /// Threads to use; all cores if left out
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Memory that proofs may take, like 4GiB or 512M
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         health: None,
     };
     let store = Store::open(&args.store.store)?;
-    let keys = backends::keys_dir(args.keys.as_deref());
+    let keys = backends::keys_dir(args.keys.as_deref())?;
     let mut backends = proving::backends(&proving, keys.as_deref(), None);
     backends::add_apps(&mut backends, &store, keys.as_deref(), args.prover, None)?;
     let specs: Vec<BackendSpec> = store.batches()?.iter().map(backends::spec_of).collect();

@@ -35,10 +35,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     queue: QueueArgs,
     /// Proofs to make at a time. With at least as many as threads, each has a thread of its own; else they share all
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
     /// Threads to use; all cores if left out
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Directory in which proving keys are kept from run to run [default: $EVERGROVE_KEYS, or evergrove/keys in the
     /// user's cache directory]
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let drain = Cancel::new();
     signals::stop_on_signals(&drain)?;
 
-    let keys = backends::keys_dir(args.keys.as_deref());
+    let keys = backends::keys_dir(args.keys.as_deref())?;
     let (known, prover) = (backends::provers(keys.clone(), args.prover, None), args.prover);
     let work = ProofWork::new(move |spec| backends::make(&known, spec, keys.as_deref(), prover), drain.clone());
     let work = if concurrency >= threads { work.with_cores(Arc::new(Cores::new(threads)?)) } else { work };

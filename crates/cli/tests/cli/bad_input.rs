@@ -262,3 +262,15 @@ fn other_commands_say_what_is_wrong() {
         assert!(object["error"].as_str().unwrap().starts_with("invalid value 'many' for '<INDEX>'"), "{object}");
     }
 }
+
+#[test]
+fn keys_are_kept_in_a_directory() {
+    let world = World::with_batch();
+    let prove = ["prove", "--store", "s", "--batch", "b"];
+    for dir in ["b.proof", "b.proof/keys"] {
+        let e = world.fails(2, &[&prove[..], &["--keys", dir]].concat());
+        assert!(e.contains(&format!("proving keys can not be kept in {dir}: b.proof is no directory")), "{e}");
+    }
+    let e = world.fails(2, &[&prove[..], &["--threads", "65535"]].concat());
+    assert!(e.contains("65535 is not in 1..=1024"), "{e}");
+}

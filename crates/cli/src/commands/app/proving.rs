@@ -51,7 +51,7 @@ impl ProveArgs {
     ) -> Result<()> {
         let Job { app, scheme, name, members } = job;
         let args = &self.proving;
-        let keys = backends::keys_dir(args.keys.as_deref());
+        let keys = backends::keys_dir(args.keys.as_deref())?;
         let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
         let (spec, size) = backends::app_spec(&app, scheme, self.profile, class, keys.as_deref())?;
         let choice = spec.choice();
