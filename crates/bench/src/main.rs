@@ -27,6 +27,8 @@ mod reckle;
 mod sha3;
 mod stark;
 mod sumcheck;
+#[cfg(test)]
+mod tests;
 mod turns;
 
 use evergrove_lab::plot;

@@ -1,4 +1,6 @@
 //! Transforms and commitments against Plonky2's, all of it: values, leaves, cap and openings.
+//!
+//! Here and not in `tests/`, for which cargo would build the whole program: its peers' generics take minutes.
 
 use std::sync::Arc;
 
