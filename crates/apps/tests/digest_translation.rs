@@ -125,7 +125,7 @@ fn a_tree_is_translated_updated_kept_and_attacked() {
 #[ignore = "circuits of 2^16 rows: some minutes"]
 fn so_it_is_without_a_wrap() {
     for profile in [Profile::Johnson, Profile::Proven] {
-        let backend = TranslationBackend::load(app(), profile, HeightClass::H40, None).unwrap();
+        let backend = TranslationBackend::load(app(), profile, HeightClass::H27, None).unwrap();
         let bits = backend.bits();
         println!("{profile}: {bits:?}");
         assert!(profile != Profile::Proven || bits.unique_decoding >= 100.0);
