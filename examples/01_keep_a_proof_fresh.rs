@@ -12,12 +12,12 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-use evergrove::input::{Format, IndexSource, Table};
-use evergrove::{BackendChoice, Backends, Changes, Prover, Store, verify};
 use evergrove_commit::NativeBackend;
 use evergrove_commit::schema::{Cell, Row, Schema};
 use evergrove_jobs::local::LocalEngine;
 use evergrove_proof::{HeightClass, Policy, Profile};
+use evergrove_store::input::{Format, IndexSource, Table};
+use evergrove_store::{BackendChoice, Backends, Changes, Prover, Store, verify};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data");

@@ -14,7 +14,6 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
 
-use evergrove::{BackendChoice, BackendSpec, Backends, Changes, Prover, Store, verify};
 use evergrove_apps::MapReduce;
 use evergrove_apps::aggregate::{Aggregate, Query};
 use evergrove_apps::family::AppBackend;
@@ -22,6 +21,7 @@ use evergrove_commit::RecursionBackend;
 use evergrove_commit::schema::{Cell, Column, ColumnType, Row, Schema};
 use evergrove_jobs::local::LocalEngine;
 use evergrove_proof::{HeightClass, Policy, Profile, Scheme};
+use evergrove_store::{BackendChoice, BackendSpec, Backends, Changes, Prover, Store, verify};
 
 /// Time between two blocks of Ethereum.
 const BLOCK_SECONDS: f64 = 12.0;

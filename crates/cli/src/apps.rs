@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove::{BackendSpec, Backends, Verified, verify};
 use evergrove_apps::catalog::Application;
 use evergrove_apps::family::AppVerifier;
 use evergrove_commit::{NodeProof, RecursionBackend};
@@ -14,6 +13,7 @@ use evergrove_proof::soundness::SoundnessBits;
 use evergrove_proof::tree::Value;
 use evergrove_proof::{BatchProof, Commitment, HeightClass, Policy, Profile, Scheme};
 use evergrove_recursion::backend_id;
+use evergrove_store::{BackendSpec, Backends, Verified, verify};
 
 use crate::args::parse_profile;
 use crate::backends::{self, VerifierOnly};

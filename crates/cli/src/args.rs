@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use evergrove::input::Format;
 use evergrove_proof::{Profile, Scheme};
 use evergrove_recursion::ProverKind;
 use evergrove_recursion::prover::UnknownProver;
+use evergrove_store::input::Format;
 
 use crate::commands::{
     app, batches, commit, completions, doctor, export, jobs, lab, man, open, prove, prune, serve, status, update,

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
-use evergrove::{BackendSpec, Backends, BatchStatus, NodeCosts, Store};
 use evergrove_apps::catalog::{self, Application};
 use evergrove_apps::family::Size;
 use evergrove_commit::{
@@ -17,6 +16,7 @@ use evergrove_recursion::keys::KeySet;
 use evergrove_recursion::paper::{PaperBackend, PaperVerifier};
 use evergrove_recursion::prover::{Observer, Trace};
 use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, ProverKind, backend_id};
+use evergrove_store::{BackendSpec, Backends, BatchStatus, NodeCosts, Store};
 
 use crate::exit::Mistake;
 

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Error;
-use evergrove::input::{IndexListError, InputError, RecordError, WriteError};
-use evergrove::{ErrorClass, VerifyError};
 use evergrove_commit::schema::{RowError, SchemaTextError};
 use evergrove_jobs::bullmq::QueueError;
 use evergrove_jobs::objects::ObjectsError;
+use evergrove_store::input::{IndexListError, InputError, RecordError, WriteError};
+use evergrove_store::{ErrorClass, VerifyError};
 use serde_json::json;
 
 use crate::args::Output;
@@ -108,7 +108,7 @@ fn explain(error: &Error) -> Explained {
             (Some(if matches!(e, WriteError::Io(_)) { ErrorClass::Io } else { ErrorClass::Usage }), None)
         } else if let Some(e) = cause.downcast_ref::<VerifyError>() {
             (Some(e.class()), None)
-        } else if let Some(e) = cause.downcast_ref::<evergrove::Error>() {
+        } else if let Some(e) = cause.downcast_ref::<evergrove_store::Error>() {
             (Some(e.class()), None)
         } else if let Some(e) = cause.downcast_ref::<QueueError>() {
             (Some(queue_class(e)), None)

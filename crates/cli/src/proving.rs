@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use evergrove::{BackendSpec, Backends, BatchEstimate, BatchReport, NodeCosts};
 use evergrove_jobs::bullmq::BullmqEngine;
 use evergrove_jobs::local::LocalEngine;
 use evergrove_jobs::metrics::Metrics;
@@ -14,6 +13,7 @@ use evergrove_primitives::lanes::Isa;
 use evergrove_proof::Scheme;
 use evergrove_proof::soundness::SoundnessBits;
 use evergrove_recursion::prover::Trace;
+use evergrove_store::{BackendSpec, Backends, BatchEstimate, BatchReport, NodeCosts};
 use serde_json::{Map, Value, json};
 
 use crate::args::ProvingArgs;

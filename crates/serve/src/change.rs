@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use evergrove::Changes;
-use evergrove::input::{InputError, Place, Problem, json_row};
 use evergrove_commit::schema::Schema;
+use evergrove_store::Changes;
+use evergrove_store::input::{InputError, Place, Problem, json_row};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;

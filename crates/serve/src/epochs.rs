@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use evergrove::{Changes, EpochReport, Error, ErrorClass, Prover, Store};
 use evergrove_jobs::Observer;
 use evergrove_jobs::watch::Watch;
+use evergrove_store::{Changes, EpochReport, Error, ErrorClass, Prover, Store};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use std::thread;
 use std::time::Duration;
 
-use evergrove::{Backends, EpochReport, Error, Store};
 use evergrove_commit::schema::Schema;
 use evergrove_jobs::Engine;
 use evergrove_jobs::metrics::Metrics;
+use evergrove_store::{Backends, EpochReport, Error, Store};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;

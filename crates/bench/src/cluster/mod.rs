@@ -10,8 +10,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use evergrove::cluster::Overheads;
-use evergrove::{BackendChoice, Backends, BatchReport, Prover, Store};
 use evergrove_commit::schema::{Row as TableRow, Schema};
 use evergrove_jobs::bullmq::{BullmqEngine, Config, Redis};
 use evergrove_jobs::local::LocalEngine;
@@ -19,6 +17,8 @@ use evergrove_jobs::objects::Objects;
 use evergrove_jobs::{Cores, Engine};
 use evergrove_proof::{Policy, Profile};
 use evergrove_recursion::{BACKEND_NAME, Plonky2Backend};
+use evergrove_store::cluster::Overheads;
+use evergrove_store::{BackendChoice, Backends, BatchReport, Prover, Store};
 use evergrove_testkit::servers::RedisServer;
 use serde::Serialize;
 
@@ -156,7 +156,7 @@ impl Setting<'_> {
     fn verify(&self, proof: &[u8]) -> anyhow::Result<()> {
         let leaves = leaves(&self.world.vector, &self.world.members)?;
         let policy = Policy::default().allow_profile(self.args.profile);
-        evergrove::verify(proof, &self.world.vector.commitment()?, Some(&leaves), &policy, &self.backends)?;
+        evergrove_store::verify(proof, &self.world.vector.commitment()?, Some(&leaves), &policy, &self.backends)?;
         Ok(())
     }
 }

@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use evergrove::BackendSpec;
-use evergrove::cluster::graph;
 use evergrove_commit::batch::Batch;
 use evergrove_commit::{MemoryStore, NativeBackend, Vector};
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::{HeightClass, Profile};
+use evergrove_store::BackendSpec;
+use evergrove_store::cluster::graph;
 use serde::Serialize;
 
 use crate::memory;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use evergrove::BackendSpec;
-use evergrove::cluster::{Overheads, Simulated, graph, simulate};
 use evergrove_commit::batch::Batch;
 use evergrove_jobs::{Task, TaskGraph};
 use evergrove_proof::{Profile, Scheme};
 use evergrove_recursion::backend_id;
+use evergrove_store::BackendSpec;
+use evergrove_store::cluster::{Overheads, Simulated, graph, simulate};
 use serde::Serialize;
 
 use crate::reckle::world::World;

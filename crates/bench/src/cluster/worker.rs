@@ -9,13 +9,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use anyhow::Context;
-use evergrove::cluster::ProofWork;
 use evergrove_commit::RecursionBackend;
 use evergrove_jobs::bullmq::{Config, Redis, Worker, WorkerConfig, WorkerEvent};
 use evergrove_jobs::objects::Objects;
 use evergrove_jobs::{Cancel, Job, TaskFailure, Work};
 use evergrove_proof::{HeightClass, Profile};
 use evergrove_recursion::Plonky2Backend;
+use evergrove_store::cluster::ProofWork;
 use serde::{Deserialize, Serialize};
 
 use super::Args;

@@ -1,8 +1,8 @@
 //! `evergrove batches`.
 
 use anyhow::Result;
-use evergrove::{BatchStatus, Store};
 use evergrove_proof::Scheme;
+use evergrove_store::{BatchStatus, Store};
 use serde_json::{Value, json};
 
 use super::Terminal;

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove::Store;
 use evergrove_recursion::ProverKind;
+use evergrove_store::Store;
 use serde_json::json;
 
 use super::Terminal;

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove::input::{Format, read_indices};
-use evergrove::{BackendChoice, BackendSpec, Prover, Store};
 use evergrove_jobs::Event;
 use evergrove_proof::{HeightClass, Profile, Scheme};
+use evergrove_store::input::{Format, read_indices};
+use evergrove_store::{BackendChoice, BackendSpec, Prover, Store};
 
 use super::{Terminal, export};
 use crate::args::{ProvingArgs, StoreArgs, parse_format, parse_profile, parse_scheme};
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
 fn choice(args: &Args, store: &Store, new: bool) -> Result<BackendChoice> {
     let known = match store.batch(&args.batch) {
         Ok(batch) => Some(batch),
-        Err(evergrove::Error::UnknownBatch { .. }) if new => None,
+        Err(evergrove_store::Error::UnknownBatch { .. }) if new => None,
         Err(e) => return Err(e.into()),
     };
     let known = known.map_or_else(

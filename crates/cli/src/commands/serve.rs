@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use evergrove::{BackendSpec, Store};
 use evergrove_jobs::metrics::Metrics;
 use evergrove_recursion::ProverKind;
 use evergrove_serve::{Config, Parts, ServeError, Shutdown, Token, serve};
+use evergrove_store::{BackendSpec, Store};
 use prometheus_client::registry::Registry;
 use serde_json::json;
 use tokio::net::TcpListener;

@@ -1,7 +1,7 @@
 //! `evergrove status`.
 
 use anyhow::Result;
-use evergrove::Store;
+use evergrove_store::Store;
 
 use super::{Terminal, batches};
 use crate::args::StoreArgs;

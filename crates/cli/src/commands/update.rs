@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use evergrove::input::{IndexSource, parse_record, read_indices};
-use evergrove::{BackendSpec, Changes, Prover, Store};
 use evergrove_jobs::Event;
+use evergrove_store::input::{IndexSource, parse_record, read_indices};
+use evergrove_store::{BackendSpec, Changes, Prover, Store};
 use serde_json::Value;
 
 use super::Terminal;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         let estimate = prover.estimate_update(&changes, &costs)?;
         add_epoch(&mut report, &estimate.epoch);
         let batches: Vec<Value> = estimate.batches.iter().map(proving::estimate_object).collect();
-        let made: usize = estimate.batches.iter().map(evergrove::BatchEstimate::to_make).sum();
+        let made: usize = estimate.batches.iter().map(evergrove_store::BatchEstimate::to_make).sum();
         let total: usize = estimate.batches.iter().map(|b| b.total).sum();
         let time: f64 = estimate.batches.iter().map(|b| b.seconds).sum();
         report.add_as("proofs_to_make", made, format!("{made} of {total} of the stale batches"));
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.print(terminal.format)
 }
 
-fn add_epoch(report: &mut Report, epoch: &evergrove::EpochReport) {
+fn add_epoch(report: &mut Report, epoch: &evergrove_store::EpochReport) {
     let changed = epoch.before.number != epoch.after.number;
     let text =
         if changed { format!("{}", epoch.after.number) } else { format!("{}, nothing to change", epoch.after.number) };

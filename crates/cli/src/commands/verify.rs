@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove::input::{Format, IndexSource};
-use evergrove::{Backends, verify};
 use evergrove_commit::schema::Schema;
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::Value;
 use evergrove_proof::wire::OPENING_MAGIC;
 use evergrove_proof::{BackendId, Commitment, Opening, Policy, Profile, Scheme};
+use evergrove_store::input::{Format, IndexSource};
+use evergrove_store::{Backends, verify};
 
 use super::Terminal;
 use crate::args::{RowsArgs, parse_profile, parse_scheme};
@@ -252,8 +252,8 @@ pub(super) fn read_leaves(path: &Path, schema: &Schema, args: &RowsArgs) -> Resu
 }
 
 /// Rows that were read as values for want of a schema.
-fn without_schema(args: &Args, e: evergrove::input::InputError) -> anyhow::Error {
-    use evergrove::input::Problem::{Lacking, NoColumn};
+fn without_schema(args: &Args, e: evergrove_store::input::InputError) -> anyhow::Error {
+    use evergrove_store::input::Problem::{Lacking, NoColumn};
     let missing = matches!(&*e.problem, NoColumn { name, .. } | Lacking { name, .. } if name.starts_with('e'));
     if args.schema.is_none() && missing {
         let remedy =

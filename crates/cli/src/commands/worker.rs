@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use evergrove::cluster::ProofWork;
 use evergrove_jobs::bullmq::{Worker, WorkerConfig, WorkerEvent};
 use evergrove_jobs::{Cancel, Cores};
 use evergrove_recursion::ProverKind;
+use evergrove_store::cluster::ProofWork;
 
 use super::Terminal;
 use crate::args::parse_prover;

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use evergrove::{BackendChoice, Backends, Error, Prover, Store};
 use evergrove_commit::NativeBackend;
 use evergrove_commit::schema::{Row, Schema};
 use evergrove_jobs::local::LocalEngine;
@@ -14,6 +13,7 @@ use evergrove_jobs::metrics::Metrics;
 use evergrove_jobs::{Cancel, Engine, Observer, Report, Results, RunError, Runner, TaskGraph};
 use evergrove_proof::{BackendId, Commitment, HeightClass, Opening, Policy, Profile};
 use evergrove_serve::{Config, Parts, ServeError, Shutdown, Summary, serve};
+use evergrove_store::{BackendChoice, Backends, Error, Prover, Store};
 use evergrove_testkit::http::Client;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
@@ -184,7 +184,7 @@ impl World {
     pub(crate) fn verify(&self, proof: &[u8], commitment: &str) {
         let commitment: Commitment = commitment.parse().expect("a commitment");
         let policy = Policy::default().allow_backend(BackendId::new("native", 1)).allow_profile(Profile::Paper);
-        evergrove::verify(proof, &commitment, None, &policy, &backends()).expect("verifies");
+        evergrove_store::verify(proof, &commitment, None, &policy, &backends()).expect("verifies");
     }
 
     /// The file opens `index` to the row of `x` under this commitment.

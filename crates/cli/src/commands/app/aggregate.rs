@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use evergrove::Store;
-use evergrove::input::read_indices;
 use evergrove_apps::MapReduce;
 use evergrove_apps::aggregate::{Aggregate, Answer, Query, Value};
 use evergrove_commit::schema::Schema;
 use evergrove_proof::Scheme;
+use evergrove_store::Store;
+use evergrove_store::input::read_indices;
 use serde_json::{Value as Json, json};
 
 use super::super::Terminal;

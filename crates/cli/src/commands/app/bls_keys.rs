@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use evergrove::Store;
-use evergrove::input::read_indices;
 use evergrove_apps::MapReduce;
 use evergrove_apps::bls::{BlsKeys, Output, table};
 use evergrove_proof::Scheme;
+use evergrove_store::Store;
+use evergrove_store::input::read_indices;
 
 use super::super::Terminal;
 use super::proving::{Job, ProveArgs};

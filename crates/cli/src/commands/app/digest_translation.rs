@@ -1,10 +1,10 @@
 //! `evergrove app digest-translation`.
 
 use anyhow::Result;
-use evergrove::Store;
 use evergrove_apps::digest_translation::{DigestTranslation, tree};
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::Scheme;
+use evergrove_store::Store;
 
 use super::super::Terminal;
 use super::proving::{Job, ProveArgs};

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove::{BatchReport, Prover, Store};
 use evergrove_apps::catalog::Application;
 use evergrove_jobs::Event;
 use evergrove_proof::{HeightClass, Profile, Scheme};
+use evergrove_store::{BatchReport, Prover, Store};
 
 use super::super::Terminal;
 use crate::args::{ProvingArgs, StoreArgs, parse_profile};

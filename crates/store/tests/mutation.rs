@@ -8,12 +8,12 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use common::counting::{self, backends};
 use common::{choice, create};
-use evergrove::cluster::{Payload, ProofWork};
-use evergrove::{BackendSpec, Prover, proof_key};
 use evergrove_commit::BackendError;
 use evergrove_jobs::local::LocalEngine;
 use evergrove_jobs::{Cancel, Engine, Job, Observer, Report, Results, RunError, Runner, TaskGraph, Work};
 use evergrove_proof::{BatchProof, Profile, Scheme};
+use evergrove_store::cluster::{Payload, ProofWork};
+use evergrove_store::{BackendSpec, Prover, proof_key};
 use proptest::prelude::*;
 
 /// An engine that keeps the payloads.

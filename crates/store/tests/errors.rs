@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use common::{choice, create, lenient, native, row, set, verify_batch, with_prover};
-use evergrove::{BackendChoice, Changes, Error, ErrorClass, Store, VerifyError, verify};
 use evergrove_commit::schema::{Row, Schema};
 use evergrove_proof::{Commitment, Policy, Profile};
+use evergrove_store::{BackendChoice, Changes, Error, ErrorClass, Store, VerifyError, verify};
 use evergrove_testkit::commit::value;
 
 const DATABASE: &str = "evergrove.redb";
@@ -215,6 +215,6 @@ fn proofs_that_show_something_else_are_refused() {
     assert!(matches!(judge(&flipped, &commitment, None), Err(VerifyError::Proof(_))));
     let strict = verify(&proof, &commitment, None, &Policy::default(), &backends).expect_err("native is not accepted");
     assert!(matches!(strict, VerifyError::Policy(_)));
-    let none = evergrove::Backends::new();
+    let none = evergrove_store::Backends::new();
     assert!(matches!(verify(&proof, &commitment, None, &lenient(), &none), Err(VerifyError::Backend(_))));
 }

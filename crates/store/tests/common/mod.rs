@@ -6,11 +6,11 @@ pub mod counting;
 use std::path::Path;
 use std::sync::Arc;
 
-use evergrove::{BackendChoice, Backends, Changes, Error, Prover, Store, VerifyError};
 use evergrove_commit::NativeBackend;
 use evergrove_commit::schema::{Row, Schema};
 use evergrove_jobs::local::LocalEngine;
 use evergrove_proof::{BackendId, HeightClass, Policy, Profile};
+use evergrove_store::{BackendChoice, Backends, Changes, Error, Prover, Store, VerifyError};
 use evergrove_testkit::commit::value;
 
 /// Native backends of both classes and all profiles, with buckets of `capacity` leaves.
@@ -62,7 +62,7 @@ pub fn verify_batch(store: &Store, backends: &Backends, name: &str) -> Result<()
     let view = store.view()?;
     let leaves = view.leaves(&store.members(name)?)?;
     let proof = store.export(name)?;
-    let verified = evergrove::verify(&proof, &view.commitment(), Some(&leaves), &lenient(), backends)?;
+    let verified = evergrove_store::verify(&proof, &view.commitment(), Some(&leaves), &lenient(), backends)?;
     assert_eq!(verified.leaves, Some(leaves.len()));
     Ok(())
 }

@@ -5,9 +5,9 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::{choice, create, native, row, verify_batch, with_prover};
-use evergrove::{Changes, Store};
 use evergrove_commit::{Batch, MemoryStore, Vector};
 use evergrove_proof::Profile;
+use evergrove_store::{Changes, Store};
 use evergrove_testkit::commit::{Rng, value};
 use proptest::prelude::*;
 

@@ -5,8 +5,8 @@ mod common;
 use std::fs;
 
 use common::{choice, create, native, set, verify_batch, with_prover};
-use evergrove::{Changes, Error, Store};
 use evergrove_proof::Profile;
+use evergrove_store::{Changes, Error, Store};
 use redb::ReadableTable;
 
 #[test]
@@ -85,7 +85,7 @@ fn doctor_finds_nothing_in_a_sound_store() {
     assert!(report.healthy(), "{:?}", report.findings);
     assert_eq!((report.epochs, report.slots, report.batches), (2, 2006, 1));
     assert_eq!((report.proofs, report.unverified, report.orphans.len()), (8, 0, 4));
-    let blind = store.doctor(&evergrove::Backends::new()).expect("looks");
+    let blind = store.doctor(&evergrove_store::Backends::new()).expect("looks");
     assert_eq!((blind.proofs, blind.unverified), (0, 8));
 }
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use evergrove::{BackendChoice, Backends};
 use evergrove_commit::{
     BackendError, BackendId, BucketWitness, LevelWitness, MergeWitness, NativeBackend, NodeProof, RecursionBackend,
 };
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
+use evergrove_store::{BackendChoice, Backends};
 
 /// The application: number of rows, and the sum of their first elements, which open their values.
 pub fn app() -> AppSpec {

@@ -7,8 +7,6 @@ use std::sync::{Arc, Mutex};
 
 use common::counting::{self, backends};
 use common::{choice, create, set, verify_batch, with_prover};
-use evergrove::cluster::{Payload, PayloadError, ProofWork};
-use evergrove::{BackendSpec, Backends, Changes, Error, Prover, Store};
 use evergrove_commit::batch::Witness;
 use evergrove_commit::{BackendError, NativeBackend, RecursionBackend};
 use evergrove_jobs::local::LocalEngine;
@@ -18,6 +16,8 @@ use evergrove_jobs::{
 };
 use evergrove_proof::wire::DecodeError;
 use evergrove_proof::{BackendId, HeightClass, NodeKind, Profile, Scheme};
+use evergrove_store::cluster::{Payload, PayloadError, ProofWork};
+use evergrove_store::{BackendSpec, Backends, Changes, Error, Prover, Store};
 use evergrove_testkit::commit::Rng;
 
 /// A worker's backends: those of `common`, looked up by what the payload asks for.
@@ -146,7 +146,7 @@ fn updates_elsewhere_make_what_changed_alone() {
     let (store, _) = proven(dir.path());
     let (backends, engine) = (all(), Elsewhere::new());
     let prover = Prover::new(&store, &backends, &engine);
-    let costs = |_: &BackendSpec| evergrove::NodeCosts::default();
+    let costs = |_: &BackendSpec| evergrove_store::NodeCosts::default();
     let steps = [
         set(&[(7, 700)]),
         set(&[(9, 900), (69, 6900)]),
@@ -174,7 +174,7 @@ fn payloads_have_one_encoding() {
         let payload = Payload::decode(&job.payload).expect("a payload");
         assert_eq!(payload.encode(), job.payload);
         let stated = payload.stated;
-        assert_eq!(evergrove::proof_key(&payload.backend, stated.kind, &stated.statement), job.key);
+        assert_eq!(evergrove_store::proof_key(&payload.backend, stated.kind, &stated.statement), job.key);
         for length in 0..job.payload.len() {
             let refused = Payload::decode(&job.payload[..length]).expect_err("truncated");
             assert!(matches!(refused, PayloadError::Decode(_)), "{length}: {refused}");

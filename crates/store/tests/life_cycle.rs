@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{choice, create, lenient, native, row, set, verify_batch, with_prover};
-use evergrove::{BackendSpec, Backends, Changes, Error, ErrorClass, Store, VerifyError, verify};
 use evergrove_commit::schema::Schema;
 use evergrove_commit::{Batch, MemoryStore, NativeBackend, RecursionBackend, Vector};
 use evergrove_proof::{HeightClass, Profile};
+use evergrove_store::{BackendSpec, Backends, Changes, Error, ErrorClass, Store, VerifyError, verify};
 use evergrove_testkit::commit::value;
 
 #[test]
@@ -100,7 +100,7 @@ fn estimates_are_what_proving_makes() {
     let backends = native(4);
     let store = create(dir.path(), None, 0..100);
     let members: Vec<u64> = (0..100).step_by(3).collect();
-    let costs = |_: &evergrove::BackendSpec| evergrove::NodeCosts {
+    let costs = |_: &evergrove_store::BackendSpec| evergrove_store::NodeCosts {
         setup_seconds: 10.0,
         bucket_seconds: 1.0,
         merge_seconds: 2.0,
@@ -213,7 +213,7 @@ fn counted(profile: Profile) -> (Backends, Arc<AtomicUsize>) {
 fn a_backend_is_made_when_a_proof_is() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = create(dir.path(), Some(10), 0..64);
-    let run = |work: &dyn Fn(&evergrove::Prover<'_>)| {
+    let run = |work: &dyn Fn(&evergrove_store::Prover<'_>)| {
         let (backends, made) = counted(Profile::Paper);
         with_prover(&store, &backends, work);
         made.load(Ordering::Relaxed)

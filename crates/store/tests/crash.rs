@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use common::{choice, native, row, set, verify_batch, with_prover};
-use evergrove::{Backends, Changes, Error, ErrorClass, Options, Store};
 use evergrove_commit::schema::Schema;
 use evergrove_jobs::local::LocalEngine;
 use evergrove_jobs::{Cancel, Event, RunError};
 use evergrove_proof::Profile;
+use evergrove_store::{Backends, Changes, Error, ErrorClass, Options, Store};
 use evergrove_testkit::faults::{Disk, FaultyObjects};
 
 /// Options that keep the database on `disk`. Stands a file in the database's place, as the real thing would.
@@ -78,7 +78,8 @@ fn an_epoch_is_there_whole_or_not_at_all() {
         assert!(outcome.is_err() || now == after, "what was committed stays");
         ends[usize::from(now == after)] += 1;
         let report = store.doctor(&backends).expect("looks");
-        let bookkeeping = |f: &evergrove::Finding| f.what.contains("bookkeeping") || f.what.contains("is missing");
+        let bookkeeping =
+            |f: &evergrove_store::Finding| f.what.contains("bookkeeping") || f.what.contains("is missing");
         assert!(report.findings.iter().all(bookkeeping), "{:?}", report.findings);
         // A batch that claims to be proven is.
         if store.batch("b").expect("reads").fresh && now == after {
@@ -169,7 +170,7 @@ fn a_cancelled_run_goes_on_later() {
             }
         }
     };
-    let prover = evergrove::Prover::new(&store, &backends, &engine).with_progress(&progress);
+    let prover = evergrove_store::Prover::new(&store, &backends, &engine).with_progress(&progress);
     prover.define("b", &(0..100).collect::<Vec<_>>(), &choice(Profile::Proven)).expect("a new batch");
     let error = prover.clone().with_cancel(cancel.clone()).prove("b").expect_err("is cancelled");
     assert!(matches!(&error, Error::Proving { source, .. } if matches!(**source, RunError::Cancelled { .. })));
