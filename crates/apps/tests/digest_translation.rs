@@ -80,14 +80,14 @@ fn life(backend: &TranslationBackend) -> World<'_> {
     let mut vector = vector(4, &[(0, value(0)), (2, large), (13, value(13))]);
     let pp = vc::r#gen(4, backend).unwrap();
     let (proof, data) = vc::agg(&pp, &[], &vector).unwrap();
-    let wraps = usize::from(backend.wraps());
+    let wraps = usize::from(backend.spec().wraps);
     assert_eq!(
         data.made,
         2 + 3 + wraps,
         "two buckets, the nodes above them, whose other children are empty, and the root"
     );
     check(backend, &vector, &proof);
-    if backend.profile() == Profile::Paper {
+    if backend.spec().choice.profile == Profile::Paper {
         assert!(proof.bytes.len() < 120 << 10, "{} bytes", proof.bytes.len());
     }
 
@@ -218,10 +218,10 @@ fn what_is_no_block_or_node_is_refused_before_it_is_proven() {
     let batch = Batch::build_as(&vector, &[], Structure::Tree { block_height: BUCKET_HEIGHT }).unwrap();
     let blocks: Vec<_> = batch.nodes().into_iter().filter(|n| n.kind() == NodeKind::Bucket).collect();
     let Witness::Bucket(witness) = blocks[0].witness(&vector).unwrap() else { panic!("a block") };
-    rules.prove_bucket(&witness).unwrap();
+    rules.prove(&witness.clone().into(), &[]).unwrap();
     let mut climbed = witness.clone();
     climbed.statement = *batch.statement();
-    assert!(rules.prove_bucket(&climbed).unwrap_err().to_string().contains("does not climb"));
+    assert!(rules.prove(&climbed.into(), &[]).unwrap_err().to_string().contains("does not climb"));
     assert_eq!(DigestTranslation::from_parameters(&app().spec().parameters), Some(app()));
     for bad in [&b""[..], b"\x02", b"\x00keccak-256", b"\x09keccak-256", b"\x02sha-256"] {
         assert_eq!(DigestTranslation::from_parameters(bad), None);

@@ -116,7 +116,7 @@ fn prove(
     batch: &Batch,
     proofs: &mut Proofs,
 ) -> (NodeProof, usize) {
-    let plan = batch.plan(backend.wraps(), |s, kind| proofs.contains_key(&(*s, kind)));
+    let plan = batch.plan(backend.spec().wraps, |s, kind| proofs.contains_key(&(*s, kind)));
     let place = |input: &Input| match input {
         Input::Step(n) => (plan.steps[*n].statement, plan.steps[*n].kind),
         Input::Existing { statement, kind } => (*statement, *kind),
@@ -145,7 +145,7 @@ fn committees_are_proven_one_from_the_other() {
     let app = Arc::new(BlsKeys);
     let backend = AppBackend::load(app, Scheme::Selected, Profile::Paper, HeightClass::H27, None).expect("circuits");
     let mut proofs = Proofs::new();
-    let mut batch = Batch::build_as(&vector, &signatures[0].signers, backend.structure()).expect("a batch");
+    let mut batch = Batch::build_as(&vector, &signatures[0].signers, backend.spec().structure()).expect("a batch");
     for (k, signed) in signatures.iter().enumerate() {
         let old = batch.indices();
         let without =

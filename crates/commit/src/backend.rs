@@ -2,10 +2,78 @@
 
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::tree::Value;
-use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme, Statement};
+use evergrove_proof::{AppId, AppSpec, HeightClass, Profile, Scheme, Statement};
 pub use evergrove_proof::{BackendId, NodeKind};
 
 use crate::batch::Structure;
+
+/// Which backend proves a batch, whatever the height of its vector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendChoice {
+    /// The backend's name, for example `plonky2`.
+    pub name: String,
+    /// The scheme of its proofs.
+    pub scheme: Scheme,
+    /// The profile of its proofs.
+    pub profile: Profile,
+    /// The application, in the schemes that have one.
+    pub app: Option<AppSpec>,
+}
+
+impl BackendChoice {
+    /// The backend of this name and profile, for our scheme.
+    pub fn new(name: impl Into<String>, profile: Profile) -> Self {
+        Self { name: name.into(), scheme: Scheme::default(), profile, app: None }
+    }
+
+    /// The same backend for another scheme.
+    pub fn with_scheme(self, scheme: Scheme) -> Self {
+        Self { scheme, ..self }
+    }
+
+    /// The same backend for an application, in one of its schemes.
+    pub fn with_app(self, scheme: Scheme, app: AppSpec) -> Self {
+        Self { scheme, app: Some(app), ..self }
+    }
+}
+
+/// A backend as it is known before its circuits are built: all that batch structures, content keys and proof files depend on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendSpec {
+    /// The choice that leads to it.
+    pub choice: BackendChoice,
+    /// Version of its circuits and of its encoding of proofs.
+    pub version: u32,
+    /// The height class of its circuits.
+    pub class: HeightClass,
+    /// m, the greatest number of leaves in a bucket; where buckets are blocks, the number of their slots.
+    pub capacity: usize,
+    /// True when the proof of a whole batch is wrapped once more.
+    pub wraps: bool,
+}
+
+impl BackendSpec {
+    /// Name and version, as every proof records them.
+    pub fn id(&self) -> BackendId {
+        BackendId { name: self.choice.name.clone(), version: self.version }
+    }
+
+    /// The application, by name and digest of its parameters.
+    pub fn app_id(&self) -> Option<AppId> {
+        self.choice.app.as_ref().map(AppSpec::id)
+    }
+
+    /// Which proofs a batch consists of.
+    pub fn structure(&self) -> Structure {
+        Structure::of(self.choice.scheme, self.capacity)
+    }
+
+    /// The refusal of a step that batches of this scheme do not have, or that has another number of children.
+    pub fn foreign_step(&self, witness: &Witness, children: usize) -> BackendError {
+        let scheme = self.choice.scheme;
+        BackendError::Witness(format!("the batches of {scheme} have no {} over {children} proofs", witness.name()))
+    }
+}
 
 /// A proof of one node of a batch structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +143,84 @@ pub struct LevelWitness {
     pub canonicals: [Option<Digest>; 2],
 }
 
+impl LevelWitness {
+    /// The proofs of the children, left and right, from those of the children that have members.
+    ///
+    /// # Errors
+    /// [`BackendError::Witness`] when their number is another.
+    pub fn children<'a>(&self, proofs: &[&'a NodeProof]) -> Result<[Option<&'a NodeProof>; 2], BackendError> {
+        let expected = self.canonicals.iter().flatten().count();
+        if proofs.len() != expected {
+            let what = format!("{} proofs for {expected} children with members", proofs.len());
+            return Err(BackendError::Witness(what));
+        }
+        let mut rest = proofs.iter().copied();
+        Ok(self.canonicals.map(|c| c.and_then(|_| rest.next())))
+    }
+}
+
+/// All that the proof of a node needs beside the proofs below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Witness {
+    /// Of a bucket, or of a block of all its leaves. No children. Not of the paper's scheme.
+    Bucket(BucketWitness),
+    /// Of a merge: two children, each a bucket or a merge. Not where there are levels.
+    Merge(MergeWitness),
+    /// Of a block of the paper's scheme. No children.
+    Block(BlockWitness),
+    /// Of a level of the paper's scheme or of [`Scheme::Tree`]: one or two children, those that have members.
+    Level(LevelWitness),
+    /// Of a wrap, which needs its one child alone: the proof of a whole vector (`base == 0`, height of the vector).
+    Wrap,
+}
+
+impl From<BucketWitness> for Witness {
+    fn from(witness: BucketWitness) -> Self {
+        Self::Bucket(witness)
+    }
+}
+
+impl From<MergeWitness> for Witness {
+    fn from(witness: MergeWitness) -> Self {
+        Self::Merge(witness)
+    }
+}
+
+impl From<BlockWitness> for Witness {
+    fn from(witness: BlockWitness) -> Self {
+        Self::Block(witness)
+    }
+}
+
+impl From<LevelWitness> for Witness {
+    fn from(witness: LevelWitness) -> Self {
+        Self::Level(witness)
+    }
+}
+
+impl Witness {
+    /// What is proven, in one word.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Bucket(_) => "bucket",
+            Self::Merge(_) => "merge",
+            Self::Block(_) => "block",
+            Self::Level(_) => "level",
+            Self::Wrap => "wrap",
+        }
+    }
+
+    /// Adds what opens the values of a bucket's leaves, by their positions.
+    pub fn open<E>(&mut self, mut opening: impl FnMut(u64) -> Result<Vec<Goldilocks>, E>) -> Result<(), E> {
+        if let Self::Bucket(witness) = self {
+            for leaf in &mut witness.leaves {
+                leaf.opening = opening(leaf.index)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A backend could not prove or does not accept a proof.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
@@ -89,119 +235,33 @@ pub enum BackendError {
     Internal(String),
 }
 
-/// A recursive proof system for the nodes of batch structures, for one profile and height class.
-///
-/// A proof that one of the `prove` functions returns verifies: an implementation checks before it hands out.
+/// A recursive proof system for the nodes of batch structures, for one scheme, profile and height class.
 pub trait RecursionBackend: Send + Sync {
-    /// Name and version, recorded in every proof.
-    fn id(&self) -> BackendId;
-    /// The profile whose parameters the proofs have.
-    fn profile(&self) -> Profile;
-    /// The height class of the circuits.
-    fn class(&self) -> HeightClass;
-    /// m, the greatest number of leaves in a bucket; where buckets are blocks the number of their slots.
-    fn capacity(&self) -> usize;
-    /// The scheme whose statements it proves.
-    fn scheme(&self) -> Scheme {
-        Scheme::Evergrove
-    }
-    /// The application whose output its proofs state; `None` in the schemes without.
-    fn app(&self) -> Option<AppSpec> {
-        None
-    }
-    /// Which proofs a batch consists of.
-    fn structure(&self) -> Structure {
-        Structure::of(self.scheme(), self.capacity())
-    }
-    /// True when the proof of a whole batch is wrapped once more.
-    fn wraps(&self) -> bool;
-    /// A digest of the verifier's keys, [`Digest::ZERO`] where there are none: backends that agree in it, and in what is above,
-    /// accept each other's proofs. It tells mistakes of set-up apart, and stands for nothing before an adversary.
+    /// What this backend is.
+    fn spec(&self) -> &BackendSpec;
+    /// A digest of the verifier's keys, [`Digest::ZERO`] where there are none: backends that agree in it, and in [`Self::spec`],
+    /// accept each other's proofs. Detects misconfiguration; it is not a security check.
     fn key_digest(&self) -> Digest {
         Digest::ZERO
     }
-    /// Proves a bucket, or a block of all its leaves. Not of the paper's scheme.
-    fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError>;
-    /// Proves the node above two children, each a bucket or a merge. Not where [`Self::prove_level`] does.
-    fn prove_merge(
-        &self,
-        left: &NodeProof,
-        right: &NodeProof,
-        witness: &MergeWitness,
-    ) -> Result<NodeProof, BackendError>;
-    /// Proves a block. Only of the paper's scheme.
-    fn prove_block(&self, _: &BlockWitness) -> Result<NodeProof, BackendError> {
-        Err(BackendError::foreign_node(self.scheme(), "block"))
-    }
-    /// Proves a node above one or two children, each a block or a level; `None` where a child has no member. Only of the
-    /// paper's scheme and of [`Scheme::Tree`].
-    fn prove_level(&self, _: [Option<&NodeProof>; 2], _: &LevelWitness) -> Result<NodeProof, BackendError> {
-        Err(BackendError::foreign_node(self.scheme(), "level"))
-    }
-    /// Wraps the proof of a whole vector (`base == 0`, height of the vector). Only where [`Self::wraps`].
-    fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError>;
+    /// Proves a node from its witness and the proofs below it. The proof verifies: an implementation checks it first.
+    ///
+    /// # Errors
+    /// [`BackendError::Witness`] when the witness or a child does not give the statement, or the scheme has no such step.
+    fn prove(&self, witness: &Witness, children: &[&NodeProof]) -> Result<NodeProof, BackendError>;
     /// Accepts exactly the proofs of `proof.statement` made by the circuit `proof.kind`. Never panics on any bytes.
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError>;
 }
 
-impl BackendError {
-    /// The refusal of a node that the batches of a scheme have not.
-    pub fn foreign_node(scheme: Scheme, node: &str) -> Self {
-        Self::Witness(format!("the batches of {scheme} have no {node}"))
-    }
-}
-
 impl<B: RecursionBackend + ?Sized> RecursionBackend for &B {
-    fn id(&self) -> BackendId {
-        (**self).id()
-    }
-    fn profile(&self) -> Profile {
-        (**self).profile()
-    }
-    fn class(&self) -> HeightClass {
-        (**self).class()
-    }
-    fn capacity(&self) -> usize {
-        (**self).capacity()
-    }
-    fn scheme(&self) -> Scheme {
-        (**self).scheme()
-    }
-    fn app(&self) -> Option<AppSpec> {
-        (**self).app()
-    }
-    fn structure(&self) -> Structure {
-        (**self).structure()
-    }
-    fn wraps(&self) -> bool {
-        (**self).wraps()
+    fn spec(&self) -> &BackendSpec {
+        (**self).spec()
     }
     fn key_digest(&self) -> Digest {
         (**self).key_digest()
     }
-    fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
-        (**self).prove_bucket(witness)
-    }
-    fn prove_merge(
-        &self,
-        left: &NodeProof,
-        right: &NodeProof,
-        witness: &MergeWitness,
-    ) -> Result<NodeProof, BackendError> {
-        (**self).prove_merge(left, right, witness)
-    }
-    fn prove_block(&self, witness: &BlockWitness) -> Result<NodeProof, BackendError> {
-        (**self).prove_block(witness)
-    }
-    fn prove_level(
-        &self,
-        children: [Option<&NodeProof>; 2],
-        witness: &LevelWitness,
-    ) -> Result<NodeProof, BackendError> {
-        (**self).prove_level(children, witness)
-    }
-    fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
-        (**self).prove_wrap(child)
+    fn prove(&self, witness: &Witness, children: &[&NodeProof]) -> Result<NodeProof, BackendError> {
+        (**self).prove(witness, children)
     }
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
         (**self).verify(proof)

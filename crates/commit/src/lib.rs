@@ -25,8 +25,8 @@ pub mod vc;
 mod vector;
 
 pub use backend::{
-    BackendError, BackendId, BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness, NodeKind, NodeProof,
-    RecursionBackend,
+    BackendChoice, BackendError, BackendId, BackendSpec, BlockWitness, BucketWitness, LeafWitness, LevelWitness,
+    MergeWitness, NodeKind, NodeProof, RecursionBackend, Witness,
 };
 pub use batch::{Batch, BatchError};
 pub use hashing::batch_digest;

@@ -10,27 +10,30 @@ mod levels;
 
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::{Value, canonical_digest, leaf_digest, node_digest};
-use evergrove_proof::{BackendId, HeightClass, NodeKind, Profile, Scheme, Statement};
+use evergrove_proof::{HeightClass, NodeKind, Profile, Scheme, Statement};
 
 use crate::{
-    BackendError, BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness, NodeProof, RecursionBackend,
+    BackendChoice, BackendError, BackendSpec, BucketWitness, LeafWitness, MergeWitness, NodeProof, RecursionBackend,
+    Witness,
 };
 
 /// The native re-execution backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NativeBackend {
-    profile: Profile,
-    class: HeightClass,
-    capacity: usize,
-    wraps: bool,
-    scheme: Scheme,
+    spec: BackendSpec,
 }
 
 impl NativeBackend {
+    /// The name of this backend.
+    pub const NAME: &str = "native";
+    /// The version of its proofs.
+    pub const VERSION: u32 = 1;
+
     /// The backend that stands for the circuits of this profile and class: their capacity, and their wrap if they have one.
     pub fn new(profile: Profile, class: HeightClass) -> Self {
-        let capacity = profile.bucket_capacity(class);
-        Self { profile, class, capacity, wraps: profile.wrap().is_some(), scheme: Scheme::Evergrove }
+        let (capacity, wraps) = (profile.bucket_capacity(class), profile.wrap().is_some());
+        let choice = BackendChoice::new(Self::NAME, profile);
+        Self { spec: BackendSpec { choice, version: Self::VERSION, class, capacity, wraps } }
     }
 
     /// The backend that stands for the circuits of the paper's scheme, with blocks of 2^`block_height` slots. What it accepts
@@ -39,8 +42,7 @@ impl NativeBackend {
     /// # Panics
     /// If `block_height` is above 20.
     pub fn of_paper(profile: Profile, class: HeightClass, block_height: u8) -> Self {
-        assert!(block_height <= 20, "blocks of 2^{block_height} slots");
-        Self { capacity: 1 << block_height, scheme: Scheme::RecklePaper, ..Self::new(profile, class) }
+        Self::of_blocks(Scheme::RecklePaper, profile, class, block_height)
     }
 
     /// The backend that stands for the circuits of [`Scheme::Complete`] with blocks of 2^`block_height` slots, without an
@@ -49,8 +51,7 @@ impl NativeBackend {
     /// # Panics
     /// If `block_height` is above 20.
     pub fn complete(profile: Profile, class: HeightClass, block_height: u8) -> Self {
-        assert!(block_height <= 20, "blocks of 2^{block_height} slots");
-        Self { capacity: 1 << block_height, scheme: Scheme::Complete, ..Self::new(profile, class) }
+        Self::of_blocks(Scheme::Complete, profile, class, block_height)
     }
 
     /// The backend that stands for the circuits of [`Scheme::Tree`] with blocks of 2^`block_height` slots, without an
@@ -59,21 +60,30 @@ impl NativeBackend {
     /// # Panics
     /// If `block_height` is above 20.
     pub fn tree(profile: Profile, class: HeightClass, block_height: u8) -> Self {
-        Self { scheme: Scheme::Tree, ..Self::complete(profile, class, block_height) }
+        Self::of_blocks(Scheme::Tree, profile, class, block_height)
+    }
+
+    fn of_blocks(scheme: Scheme, profile: Profile, class: HeightClass, block_height: u8) -> Self {
+        assert!(block_height <= 20, "blocks of 2^{block_height} slots");
+        let mut native = Self::new(profile, class).with_capacity(1 << block_height);
+        native.spec.choice.scheme = scheme;
+        native
     }
 
     /// The same with buckets of at most `capacity` leaves.
     ///
     /// # Panics
     /// If `capacity` is 0.
-    pub fn with_capacity(self, capacity: usize) -> Self {
+    pub fn with_capacity(mut self, capacity: usize) -> Self {
         assert!(capacity > 0, "a bucket holds at least one leaf");
-        Self { capacity, ..self }
+        self.spec.capacity = capacity;
+        self
     }
 
     /// The same with or without a wrap.
-    pub fn with_wrap(self, wraps: bool) -> Self {
-        Self { wraps, ..self }
+    pub fn with_wrap(mut self, wraps: bool) -> Self {
+        self.spec.wraps = wraps;
+        self
     }
 
     /// The statement that these bytes prove. `depth` is the number of merges that may still nest: a merge is higher than its
@@ -81,9 +91,9 @@ impl NativeBackend {
     fn execute(&self, kind: NodeKind, bytes: &[u8], depth: u8) -> Result<Statement, String> {
         let mut r = Reader(bytes);
         let statement = match kind {
-            NodeKind::Bucket if self.scheme == Scheme::RecklePaper => self.block(&mut r),
+            NodeKind::Bucket if self.spec.choice.scheme == Scheme::RecklePaper => self.block(&mut r),
             NodeKind::Merge if self.has_levels() => self.level(&mut r, depth),
-            NodeKind::Bucket if self.scheme.is_complete() => self.block_of(&mut r),
+            NodeKind::Bucket if self.spec.choice.scheme.is_complete() => self.block_of(&mut r),
             NodeKind::Bucket => self.bucket_statement(&r.leaves()?),
             NodeKind::Merge => {
                 let depth = depth.checked_sub(1).ok_or("merges nest deeper than the tree is high")?;
@@ -103,9 +113,9 @@ impl NativeBackend {
         Ok(statement)
     }
 
-    /// True where merges are [`RecursionBackend::prove_level`]'s.
+    /// True where the nodes above blocks are levels, not merges.
     fn has_levels(&self) -> bool {
-        matches!(self.scheme, Scheme::RecklePaper | Scheme::Tree)
+        matches!(self.spec.choice.scheme, Scheme::RecklePaper | Scheme::Tree)
     }
 
     fn execute_child(&self, kind: NodeKind, bytes: &[u8], depth: u8) -> Result<Statement, String> {
@@ -119,8 +129,8 @@ impl NativeBackend {
     /// The constraint that does not hold, in words.
     pub fn bucket_statement(&self, leaves: &[LeafWitness]) -> Result<Statement, String> {
         let first = leaves.first().ok_or("a bucket without a leaf")?;
-        if leaves.len() > self.capacity {
-            return Err(format!("{} leaves in a bucket of {}", leaves.len(), self.capacity));
+        if leaves.len() > self.spec.capacity {
+            return Err(format!("{} leaves in a bucket of {}", leaves.len(), self.spec.capacity));
         }
         if let Some(w) = leaves.windows(2).find(|w| w[0].index >= w[1].index) {
             return Err(format!("index {} is followed by {}: indices must increase", w[0].index, w[1].index));
@@ -131,8 +141,8 @@ impl NativeBackend {
         let mut root = None;
         let mut digests = Vec::with_capacity(leaves.len());
         for leaf in leaves {
-            if leaf.index >> self.class.height_max() != 0 {
-                return Err(format!("index {} is not below 2^{}", leaf.index, self.class.height_max()));
+            if leaf.index >> self.spec.class.height_max() != 0 {
+                return Err(format!("index {} is not below 2^{}", leaf.index, self.spec.class.height_max()));
             }
             if leaf.siblings.len() != usize::from(height) {
                 return Err(format!("a path of {} levels in a bucket of height {height}", leaf.siblings.len()));
@@ -165,14 +175,14 @@ impl NativeBackend {
         if right.height != below {
             return Err(format!("children of heights {below} and {}", right.height));
         }
-        if below >= self.class.height_max() {
+        if below >= self.spec.class.height_max() {
             return Err(format!("children of height {below} leave no height for a merge"));
         }
         if left.base >> below & 1 != 0 || right.base != left.base | 1 << below {
             return Err(format!("the nodes of height {below} at {} and {} are not siblings", left.base, right.base));
         }
         let height = self.height(usize::from(below) + 1 + siblings.len())?;
-        let canonical = if self.scheme == Scheme::Complete {
+        let canonical = if self.spec.choice.scheme == Scheme::Complete {
             self.check_empty(below + 1, siblings)?;
             Digest::ZERO
         } else {
@@ -191,7 +201,7 @@ impl NativeBackend {
     /// # Errors
     /// When the child is not of a whole vector, or there is no wrap.
     pub fn wrap_statement(&self, child: &Statement) -> Result<Statement, String> {
-        if !self.wraps {
+        if !self.spec.wraps {
             return Err("this backend does not wrap".into());
         }
         if child.base != 0 || child.height == 0 {
@@ -204,7 +214,7 @@ impl NativeBackend {
     }
 
     fn height(&self, height: usize) -> Result<u8, String> {
-        let max = self.class.height_max();
+        let max = self.spec.class.height_max();
         u8::try_from(height).ok().filter(|h| *h <= max).ok_or(format!("height {height} is above {max}"))
     }
 
@@ -227,49 +237,8 @@ impl NativeBackend {
     }
 }
 
-impl RecursionBackend for NativeBackend {
-    fn id(&self) -> BackendId {
-        BackendId::new("native", 1)
-    }
-
-    fn profile(&self) -> Profile {
-        self.profile
-    }
-
-    fn class(&self) -> HeightClass {
-        self.class
-    }
-
-    fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    fn wraps(&self) -> bool {
-        self.wraps
-    }
-
-    fn scheme(&self) -> Scheme {
-        self.scheme
-    }
-
-    fn prove_block(&self, witness: &BlockWitness) -> Result<NodeProof, BackendError> {
-        self.prove_paper_block(witness)
-    }
-
-    fn prove_level(
-        &self,
-        children: [Option<&NodeProof>; 2],
-        witness: &LevelWitness,
-    ) -> Result<NodeProof, BackendError> {
-        self.prove_node(children, witness)
-    }
-
+impl NativeBackend {
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
-        match self.scheme {
-            Scheme::RecklePaper => return Err(BackendError::foreign_node(self.scheme, "bucket")),
-            Scheme::Complete | Scheme::Tree => return self.prove_filled(witness),
-            Scheme::Evergrove | Scheme::Selected => {}
-        }
         let made = self.bucket_statement(&witness.leaves).map_err(BackendError::Witness)?;
         let mut bytes = (witness.leaves.len() as u32).to_le_bytes().to_vec();
         bytes.push(made.height);
@@ -287,9 +256,6 @@ impl RecursionBackend for NativeBackend {
         right: &NodeProof,
         witness: &MergeWitness,
     ) -> Result<NodeProof, BackendError> {
-        if self.has_levels() {
-            return Err(BackendError::foreign_node(self.scheme, "merge"));
-        }
         self.check(left)?;
         self.check(right)?;
         let made = self
@@ -311,10 +277,29 @@ impl RecursionBackend for NativeBackend {
         self.proof(NodeKind::Wrap, made, &child.statement, bytes)
     }
 
+}
+
+impl RecursionBackend for NativeBackend {
+    fn spec(&self) -> &BackendSpec {
+        &self.spec
+    }
+
+    fn prove(&self, witness: &Witness, children: &[&NodeProof]) -> Result<NodeProof, BackendError> {
+        match (witness, children, self.spec.choice.scheme) {
+            (Witness::Bucket(w), [], Scheme::Evergrove | Scheme::Selected) => self.prove_bucket(w),
+            (Witness::Bucket(w), [], Scheme::Complete | Scheme::Tree) => self.prove_filled(w),
+            (Witness::Block(w), [], Scheme::RecklePaper) => self.prove_paper_block(w),
+            (Witness::Merge(w), [left, right], _) if !self.has_levels() => self.prove_merge(left, right, w),
+            (Witness::Level(w), _, _) if self.has_levels() => self.prove_node(w.children(children)?, w),
+            (Witness::Wrap, [child], _) => self.prove_wrap(child),
+            _ => Err(self.spec.foreign_step(witness, children.len())),
+        }
+    }
+
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
         let mut shown =
-            self.execute(proof.kind, &proof.bytes, self.class.height_max()).map_err(BackendError::Rejected)?;
-        if self.scheme == Scheme::RecklePaper {
+            self.execute(proof.kind, &proof.bytes, self.spec.class.height_max()).map_err(BackendError::Rejected)?;
+        if self.spec.choice.scheme == Scheme::RecklePaper {
             shown.base = proof.statement.base;
         }
         if shown == proof.statement {

@@ -85,8 +85,8 @@ pub struct BatchData {
 /// [`VectorError::Height`], and [`VcError::Class`] when the backend's circuits are for another class of heights.
 pub fn r#gen<B: RecursionBackend>(height: u8, backend: B) -> Result<PublicParameters<B>, VcError> {
     let class = HeightClass::of(height).ok_or(VectorError::Height(height))?;
-    if class != backend.class() {
-        return Err(VcError::Class { height, class: backend.class() });
+    if class != backend.spec().class {
+        return Err(VcError::Class { height, class: backend.spec().class });
     }
     Ok(PublicParameters { height, backend })
 }
@@ -132,7 +132,7 @@ pub fn agg<B: RecursionBackend, S: Store>(
     indices: &[u64],
     vector: &Vector<S>,
 ) -> Result<(Arc<NodeProof>, BatchData), VcError> {
-    let batch = Batch::build_as(vector, indices, pp.backend.structure())?;
+    let batch = Batch::build_as(vector, indices, pp.backend.spec().structure())?;
     prove(&pp.backend, batch, vector, &HashMap::new())
 }
 
@@ -148,8 +148,8 @@ pub fn ver<B: RecursionBackend + ?Sized>(
     backend: &B,
 ) -> Result<(), VcError> {
     let height = commitment.height;
-    if HeightClass::of(height) != Some(backend.class()) {
-        return Err(VcError::Class { height, class: backend.class() });
+    if HeightClass::of(height) != Some(backend.spec().class) {
+        return Err(VcError::Class { height, class: backend.spec().class });
     }
     let mut leaves = leaves.to_vec();
     leaves.sort_unstable_by_key(|l| l.0);
@@ -158,7 +158,7 @@ pub fn ver<B: RecursionBackend + ?Sized>(
         LeavesError::Index { index, height, .. } => BatchError::OutOfRange { index, height },
         LeavesError::Order { index, .. } => BatchError::Duplicate(index),
     })?;
-    if (proof.kind == NodeKind::Wrap) != backend.wraps() {
+    if (proof.kind == NodeKind::Wrap) != backend.spec().wraps {
         return Err(VcError::Kind(proof.kind));
     }
     let expected = Statement::whole(commitment, canonical);
@@ -247,7 +247,7 @@ fn prove<B: RecursionBackend, S: Store>(
     vector: &Vector<S>,
     old: &HashMap<(Statement, NodeKind), Arc<NodeProof>>,
 ) -> Result<(Arc<NodeProof>, BatchData), VcError> {
-    let plan = batch.plan(backend.wraps(), |statement, kind| old.contains_key(&(*statement, kind)));
+    let plan = batch.plan(backend.spec().wraps, |statement, kind| old.contains_key(&(*statement, kind)));
     let mut made: Vec<Arc<NodeProof>> = Vec::with_capacity(plan.len());
     let find = |input: &Input, made: &[Arc<NodeProof>]| match input {
         Input::Step(n) => made[*n].clone(),
@@ -256,12 +256,12 @@ fn prove<B: RecursionBackend, S: Store>(
     for step in &plan.steps {
         let inputs: Vec<_> = step.inputs.iter().map(|i| find(i, &made)).collect();
         let inputs: Vec<&NodeProof> = inputs.iter().map(Arc::as_ref).collect();
-        made.push(Arc::new(step.witness(vector)?.prove(backend, &inputs)?));
+        made.push(Arc::new(backend.prove(&step.witness(vector)?, &inputs)?));
     }
     let result = find(&plan.result, &made);
     let count = made.len();
     let mut proofs: HashMap<_, _> = made.into_iter().map(|p| ((p.statement, p.kind), p)).collect();
-    let wrap = backend.wraps().then_some((*batch.statement(), NodeKind::Wrap));
+    let wrap = backend.spec().wraps.then_some((*batch.statement(), NodeKind::Wrap));
     for key in batch.nodes().into_iter().map(|n| (n.statement, n.kind())).chain(wrap) {
         if let Some(proof) = old.get(&key) {
             proofs.insert(key, proof.clone());

@@ -38,7 +38,7 @@ fn prove(vector: &Vector<MemoryStore>, batch: &Batch, proofs: &mut Proofs) -> (N
                 Input::Existing { statement, kind } => proofs[&key(statement, *kind)].clone(),
             })
             .collect();
-        let made = step.witness(vector).unwrap().prove(&backend(), &inputs.iter().collect::<Vec<_>>()).unwrap();
+        let made = backend().prove(&step.witness(vector).unwrap(), &inputs.iter().collect::<Vec<_>>()).unwrap();
         backend().verify(&made).unwrap();
         proofs.insert(key(&step.statement, step.kind), made);
     }
@@ -106,16 +106,16 @@ fn what_is_not_all_of_a_node_is_refused() {
     let Witness::Bucket(honest) = block.witness(&vector).unwrap() else { panic!("a block") };
     let mut less = honest.clone();
     less.leaves.pop();
-    assert!(backend().prove_bucket(&less).is_err(), "a leaf left out");
+    assert!(backend().prove(&less.into(), &[]).is_err(), "a leaf left out");
     let mut twice = honest.clone();
     twice.leaves.push(honest.leaves[1].clone());
-    assert!(backend().prove_bucket(&twice).is_err(), "a leaf twice");
+    assert!(backend().prove(&twice.into(), &[]).is_err(), "a leaf twice");
     let mut low = honest.clone();
     low.statement.height = 1;
-    assert!(backend().prove_bucket(&low).is_err(), "below the block");
+    assert!(backend().prove(&low.into(), &[]).is_err(), "below the block");
     let mut high = honest;
     high.statement = *batch.statement();
-    assert!(backend().prove_bucket(&high).is_err(), "above leaves that are not its own");
+    assert!(backend().prove(&high.into(), &[]).is_err(), "above leaves that are not its own");
 
     let lowest = batch.nodes().into_iter().find(|n| matches!(n.shape, NodeShape::Merge { .. })).unwrap().clone();
     let below = lowest.statement;
@@ -124,7 +124,7 @@ fn what_is_not_all_of_a_node_is_refused() {
     assert_eq!((below.height, witness.siblings.len()), (7, 4));
     let over = vector.siblings(0, 7, 8).unwrap();
     let passed = MergeWitness { statement: *batch.statement(), siblings: [witness.siblings, over].concat() };
-    let refused = backend().prove_merge(children[0], children[1], &passed).unwrap_err();
+    let refused = backend().prove(&passed.into(), &children).unwrap_err();
     assert!(refused.to_string().contains("not empty"), "{refused}");
 }
 
@@ -194,11 +194,11 @@ fn nodes_of_a_tree_that_are_none_are_refused() {
     };
     let backend = tree();
     let refused = |children: [Option<&NodeProof>; 2], witness: &LevelWitness, what: &str| {
-        let refused = backend.prove_level(children, witness).unwrap_err().to_string();
+        let refused = backend.prove(&witness.clone().into(), &Vec::from_iter(children.into_iter().flatten())).unwrap_err().to_string();
         assert!(refused.contains(what), "{refused}");
     };
     let (left, right) = (proof(2, 8), proof(2, 12));
-    backend.prove_level([Some(&left), Some(&right)], &witness(3, 8)).unwrap();
+    backend.prove(&witness(3, 8).into(), &[&left, &right]).unwrap();
     // A child left out, the two exchanged, and one above the other's sibling.
     let mut alone = witness(3, 8);
     alone.canonicals[1] = None;
@@ -212,7 +212,7 @@ fn nodes_of_a_tree_that_are_none_are_refused() {
     refused([Some(&first), Some(&right)], &mixed, "is not child 1");
     refused([None, None], &LevelWitness { canonicals: [None; 2], ..alone }, "without a child");
     let merge = MergeWitness { statement: witness(3, 8).statement, siblings: vec![] };
-    assert!(backend.prove_merge(&left, &right, &merge).is_err());
+    assert!(backend.prove(&merge.into(), &[&left, &right]).is_err());
     // Bytes of a tree, like those of the other scheme.
     let mut rng = Rng(10);
     let whole = proof(4, 0);

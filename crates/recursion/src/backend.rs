@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use evergrove_commit::{
-    BackendError, BackendId, BucketWitness, MergeWitness, NativeBackend, NodeKind, NodeProof, RecursionBackend,
+    BackendChoice, BackendError, BackendId, BackendSpec, BucketWitness, MergeWitness, NativeBackend, NodeKind,
+    NodeProof, RecursionBackend, Witness,
 };
 use evergrove_primitives::Digest;
 use evergrove_proof::{HeightClass, Profile, Statement};
@@ -27,10 +28,15 @@ pub fn backend_id() -> BackendId {
     BackendId::new(BACKEND_NAME, BACKEND_VERSION)
 }
 
+/// A backend of this name, before its circuits are built. It wraps where the profile has a wrap.
+pub fn backend_spec(choice: BackendChoice, class: HeightClass, capacity: usize) -> BackendSpec {
+    let wraps = choice.profile.wrap().is_some();
+    BackendSpec { choice, version: BACKEND_VERSION, class, capacity, wraps }
+}
+
 /// Proves with Plonky2, for one profile and height class. One proof at a time uses all threads of the current rayon pool.
 pub struct Plonky2Backend {
-    profile: Profile,
-    class: HeightClass,
+    spec: BackendSpec,
     pair: CircuitPair,
     wrap: Option<Circuit<WrapTargets>>,
     verifier: Plonky2Verifier,
@@ -65,9 +71,10 @@ impl Plonky2Backend {
 
     fn assemble(profile: Profile, class: HeightClass, pair: CircuitPair, wrap: Option<Circuit<WrapTargets>>) -> Self {
         let verifier = Plonky2Verifier::new(&KeySet::of(&pair, wrap.as_ref()));
-        let rules =
-            NativeBackend::new(profile, class).with_capacity(pair.bucket.targets.slots.len()).with_wrap(wrap.is_some());
-        Self { profile, class, pair, wrap, verifier, rules }
+        let capacity = pair.bucket.targets.slots.len();
+        let spec = backend_spec(BackendChoice::new(BACKEND_NAME, profile), class, capacity);
+        let rules = NativeBackend::new(profile, class).with_capacity(capacity);
+        Self { spec, pair, wrap, verifier, rules }
     }
 
     /// The backend with another prover than the default. Proofs, keys and verifiers stay the same.
@@ -159,7 +166,7 @@ impl Plonky2Backend {
     }
 
     fn wrap(&self) -> Result<&Circuit<WrapTargets>, BackendError> {
-        self.wrap.as_ref().ok_or_else(|| BackendError::Witness(format!("profile {} has no wrap", self.profile)))
+        self.wrap.as_ref().ok_or_else(|| BackendError::Witness(format!("profile {} has no wrap", self.spec.choice.profile)))
     }
 
     /// The proof of a child, verified: a merge of one that does not verify would fail late and without a reason.
@@ -213,48 +220,30 @@ pub fn witness_error(e: impl core::fmt::Display) -> BackendError {
 }
 
 impl RecursionBackend for Plonky2Backend {
-    fn id(&self) -> BackendId {
-        backend_id()
-    }
-
-    fn profile(&self) -> Profile {
-        self.profile
-    }
-
-    fn class(&self) -> HeightClass {
-        self.class
-    }
-
-    fn capacity(&self) -> usize {
-        self.pair.bucket.targets.slots.len()
-    }
-
-    fn wraps(&self) -> bool {
-        self.wrap.is_some()
+    fn spec(&self) -> &BackendSpec {
+        &self.spec
     }
 
     fn key_digest(&self) -> Digest {
         self.keys().digest()
     }
 
-    fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
-        let wires = self.bucket_inputs(witness)?;
-        self.finish(NodeKind::Bucket, witness.statement, self.pair.bucket.prove(wires))
-    }
-
-    fn prove_merge(
-        &self,
-        left: &NodeProof,
-        right: &NodeProof,
-        witness: &MergeWitness,
-    ) -> Result<NodeProof, BackendError> {
-        let wires = self.merge_inputs(left, right, witness)?;
-        self.finish(NodeKind::Merge, witness.statement, self.pair.merge.prove(wires))
-    }
-
-    fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
-        let wires = self.wrap_inputs(child)?;
-        self.finish(NodeKind::Wrap, child.statement, self.wrap()?.prove(wires))
+    fn prove(&self, witness: &Witness, children: &[&NodeProof]) -> Result<NodeProof, BackendError> {
+        match (witness, children) {
+            (Witness::Bucket(witness), []) => {
+                let wires = self.bucket_inputs(witness)?;
+                self.finish(NodeKind::Bucket, witness.statement, self.pair.bucket.prove(wires))
+            }
+            (Witness::Merge(witness), [left, right]) => {
+                let wires = self.merge_inputs(left, right, witness)?;
+                self.finish(NodeKind::Merge, witness.statement, self.pair.merge.prove(wires))
+            }
+            (Witness::Wrap, [child]) => {
+                let wires = self.wrap_inputs(child)?;
+                self.finish(NodeKind::Wrap, child.statement, self.wrap()?.prove(wires))
+            }
+            _ => Err(self.spec.foreign_step(witness, children.len())),
+        }
     }
 
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {

@@ -27,7 +27,7 @@ pub mod setup;
 pub mod stark;
 mod verifier;
 
-pub use backend::{BACKEND_NAME, BACKEND_VERSION, Plonky2Backend, agree, backend_id, witness_error};
+pub use backend::{BACKEND_NAME, BACKEND_VERSION, Plonky2Backend, agree, backend_id, backend_spec, witness_error};
 pub use convert::shape_of;
 pub use prover::ProverKind;
 pub use verifier::{CircuitVerifier, Plonky2Verifier, VerifierKind};

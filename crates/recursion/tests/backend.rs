@@ -78,7 +78,7 @@ fn costs_are_as_recorded() {
     insta::assert_snapshot!(format!(
         "rows before padding: bucket {} of m {}, merge {}, wrap {}\nlog2 rows: node {}, wrap {}\nproving key bytes: {}\nverification key bytes: {}",
         circuits.bucket.rows,
-        backend.capacity(),
+        backend.spec().capacity,
         circuits.merge.rows,
         wrap.rows,
         circuits.merge.data.common.degree_bits(),

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 /// Two buckets, the merge above them and its wrap.
 static PROOFS: LazyLock<Vec<NodeProof>> = LazyLock::new(|| {
     let backend = Plonky2Backend::load(Profile::Paper, HeightClass::H27, None).unwrap();
-    let members: Vec<u64> = (0..=backend.capacity() as u64).collect();
+    let members: Vec<u64> = (0..=backend.spec().capacity as u64).collect();
     let vector = vector(9, members.iter().copied());
     let (_, data) = vc::agg(&vc::r#gen(9, &backend).unwrap(), &members, &vector).unwrap();
     assert_eq!(data.proofs.len(), 4);

@@ -52,7 +52,7 @@ fn both_schemes_prove_the_same_statements_through_updates() {
         p = vc::upd_batch_proof(&paper, &p.1, &v, &touched, joins, leaves).unwrap();
         q = vc::upd_batch_proof(&ours, &q.1, &v, &touched, joins, leaves).unwrap();
         assert_eq!((p.1.made, q.1.made), (of_paper, of_ours), "{changed:?}, {joins:?}, {leaves:?}");
-        assert_eq!(p.1.batch, Batch::build_as(&v, &members, PAPER.structure()).unwrap());
+        assert_eq!(p.1.batch, Batch::build_as(&v, &members, PAPER.spec().structure()).unwrap());
 
         assert_eq!(p.0.statement, q.0.statement, "(C, d, height) of both schemes");
         let mut claim: Vec<(u64, Value)> = members.iter().map(|i| (*i, values[i])).collect();
@@ -80,7 +80,7 @@ fn both_schemes_prove_the_same_statements_through_updates() {
         other.bytes[at] ^= 1;
         assert!(PAPER.verify(&other).is_err(), "byte {at} changed");
     }
-    assert!(PAPER.prove_wrap(proof).is_err(), "a wrap of a wrap");
+    assert!(PAPER.prove(&Witness::Wrap, &[proof]).is_err(), "a wrap of a wrap");
     for foreign in p.1.proofs.values().filter(|p| p.statement.height < 8) {
         assert!(vc::ver(&v.commitment().unwrap(), &[(16, value(16))], foreign, &*PAPER).is_err());
     }
@@ -120,21 +120,22 @@ fn open_in_paper(tree: &[Vec<Digest>], position: usize) -> Result<NodeProof, Bac
         Statement { root: tree[usize::from(height)][position >> height], canonical, height, base: base as u64 }
     };
     let first = position >> Q << Q;
-    let mut proof = PAPER.prove_block(&BlockWitness {
+    let block = BlockWitness {
         statement: statement(Q),
         leaves: tree[0][first..first + (1 << Q)].to_vec(),
         members: (first..first + (1 << Q)).map(|i| i == position).collect(),
-    })?;
+    };
+    let mut proof = PAPER.prove(&block.into(), &[])?;
     for height in Q + 1..tree.len() as u8 {
         let (left, below) = (position >> height << 1, usize::from(height - 1));
         let right = position >> below & 1;
-        let mut children = [None; 2];
         let mut canonicals = [None; 2];
-        (children[right], canonicals[right]) = (Some(&proof), Some(canonical));
+        canonicals[right] = Some(canonical);
         let roots = [tree[below][left], tree[below][left + 1]];
-        proof = PAPER.prove_level(children, &LevelWitness { statement: statement(height), roots, canonicals })?;
+        let level = LevelWitness { statement: statement(height), roots, canonicals };
+        proof = PAPER.prove(&level.into(), &[&proof])?;
     }
-    PAPER.prove_wrap(&proof)
+    PAPER.prove(&Witness::Wrap, &[&proof])
 }
 
 /// Our bucket over the leaf at `position`, claimed to be that of `index`.
@@ -143,10 +144,8 @@ fn open_in_ours(tree: &[Vec<Digest>], position: usize, index: u64, value: Value)
     let canonical = canonical_digest(&[(index, leaf_digest(index, &value))]);
     let siblings = (0..height).map(|l| tree[usize::from(l)][position >> l ^ 1]).collect();
     let statement = Statement { root: tree[usize::from(height)][0], canonical, height, base: 0 };
-    OURS.prove_bucket(&BucketWitness {
-        statement,
-        leaves: vec![LeafWitness { index, value, siblings, opening: vec![] }],
-    })
+    let leaves = vec![LeafWitness { index, value, siblings, opening: vec![] }];
+    OURS.prove(&BucketWitness { statement, leaves }.into(), &[])
 }
 
 /// Definition 2.4 lets the adversary choose C. The paper's circuits do not tie the index in a leaf to the leaf's position: a
@@ -165,7 +164,7 @@ fn a_dishonest_commitment_opens_one_index_twice_in_the_papers_scheme_and_not_in_
     }
 
     let honest = open_in_ours(&tree, 1, 1, values[0]).unwrap();
-    let wrapped = OURS.prove_wrap(&honest).unwrap();
+    let wrapped = OURS.prove(&Witness::Wrap, &[&honest]).unwrap();
     vc::ver(&commitment, &[(1, values[0])], &wrapped, &*OURS).unwrap();
     assert!(vc::ver(&commitment, &[(1, values[1])], &wrapped, &*OURS).is_err());
     // The second leaf by its own path, and by the path of the index that it names. The constraints themselves, with wires
@@ -240,10 +239,10 @@ fn every_pinned_key_is_that_of_the_circuits() {
 
 #[test]
 fn schemes_are_told_apart() {
-    assert_eq!((PAPER.scheme(), PAPER.capacity()), (Scheme::RecklePaper, 1 << Q));
+    assert_eq!((PAPER.spec().choice.scheme, PAPER.spec().capacity), (Scheme::RecklePaper, 1 << Q));
     let v = vector(4, [1]);
     let ours = Batch::build(&v, &[1], 4).unwrap();
-    let paper = Batch::build_as(&v, &[1], PAPER.structure()).unwrap();
+    let paper = Batch::build_as(&v, &[1], PAPER.spec().structure()).unwrap();
     for (batch, backend) in [(&ours, &*PAPER as &dyn RecursionBackend), (&paper, &*OURS as &dyn RecursionBackend)] {
         let leaf = batch.nodes()[0];
         let refused = leaf.witness(&v).unwrap().prove(backend, &[]);

@@ -1,8 +1,9 @@
 //! The laws of a [`RecursionBackend`].
 
-use evergrove_commit::batch::{Batch, NodeShape, Witness};
+use evergrove_commit::batch::{Batch, NodeShape};
 use evergrove_commit::{
-    BucketWitness, LeafWitness, MemoryStore, MergeWitness, NodeKind, NodeProof, RecursionBackend, Vector, vc,
+    BlockWitness, BucketWitness, LeafWitness, LevelWitness, MemoryStore, MergeWitness, NodeKind, NodeProof, RecursionBackend, Vector, Witness,
+    vc,
 };
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::Statement;
@@ -10,13 +11,13 @@ use evergrove_proof::Statement;
 use crate::commit::{Rng, value, vector};
 
 /// What a backend must accept and refuse. Makes three bucket proofs, two merges and a wrap where the backend has one, in
-/// a tree of the greatest height of its class, and offers it some forty false witnesses.
+/// a tree of the greatest height of its class, and offers it some forty false witnesses, and steps that its scheme does not have.
 ///
 /// # Panics
 /// If a law does not hold.
 pub fn laws<B: RecursionBackend>(backend: &B) {
-    let m = backend.capacity() as u64;
-    let height = backend.class().height_max();
+    let m = backend.spec().capacity as u64;
+    let height = backend.spec().class.height_max();
     // One corner with a member more than a bucket holds, every second slot, and a lone leaf at the far end.
     let far = (1 << height) - 1;
     let members: Vec<u64> = (0..=m).map(|i| 2 * i).chain([far]).collect();
@@ -26,7 +27,7 @@ pub fn laws<B: RecursionBackend>(backend: &B) {
     let (proof, data) = vc::agg(&pp, &members, &vector).expect("an honest batch");
     let batch = &data.batch;
     assert_eq!((batch.cost(false).buckets, batch.cost(false).merges), (3, 2));
-    assert_eq!(data.proofs.len(), 5 + usize::from(backend.wraps()));
+    assert_eq!(data.proofs.len(), 5 + usize::from(backend.spec().wraps));
 
     let leaves: Vec<_> = members.iter().map(|i| (*i, value(*i))).collect();
     vc::ver(&commitment, &leaves, &proof, backend).expect("the whole batch");
@@ -39,15 +40,16 @@ pub fn laws<B: RecursionBackend>(backend: &B) {
     let node = |s: &Statement, kind| data.proofs[&(*s, kind)].as_ref();
     for inner in batch.nodes() {
         let proof = node(&inner.statement, inner.kind());
-        let whole = inner.statement == *batch.statement() && !backend.wraps();
+        let whole = inner.statement == *batch.statement() && !backend.spec().wraps;
         assert!(whole || vc::ver(&commitment, &leaves, proof, backend).is_err(), "a subtree's proof as the batch's");
     }
 
+    foreign_steps(backend, batch, &vector, &node);
     buckets(backend, batch, &vector);
     merges(backend, batch, &vector, &node);
     for child in batch.nodes().into_iter().map(|n| node(&n.statement, n.kind())) {
-        let allowed = backend.wraps() && child.statement.base == 0;
-        assert!(allowed || backend.prove_wrap(child).is_err(), "a wrap of {:?}", child.statement);
+        let allowed = backend.spec().wraps && child.statement.base == 0;
+        assert!(allowed || backend.prove(&Witness::Wrap, &[child]).is_err(), "a wrap of {:?}", child.statement);
     }
 }
 
@@ -98,6 +100,35 @@ fn foreign_bytes<B: RecursionBackend>(backend: &B, proof: &NodeProof) {
     }
 }
 
+/// Steps with another number of children than theirs, and those of other schemes.
+fn foreign_steps<'a, B: RecursionBackend>(
+    backend: &B,
+    batch: &Batch,
+    vector: &Vector<MemoryStore>,
+    proof: &impl Fn(&Statement, NodeKind) -> &'a NodeProof,
+) {
+    let root = batch.root();
+    let whole = proof(&root.statement, root.kind());
+    let statement = root.statement;
+    let block = BlockWitness { statement, leaves: vec![statement.root], members: vec![true] };
+    let level = LevelWitness { statement, roots: [statement.root; 2], canonicals: [Some(statement.canonical), None] };
+    let steps = batch.nodes().into_iter().map(|n| n.witness(vector).expect("a node of the vector"));
+    for witness in steps.chain([Witness::Wrap]) {
+        let own = match &witness {
+            Witness::Bucket(_) | Witness::Block(_) => 0,
+            Witness::Merge(_) | Witness::Level(_) => 2,
+            Witness::Wrap => 1,
+        };
+        for count in (0..4).filter(|count| *count != own) {
+            let children = vec![whole; count];
+            assert!(backend.prove(&witness, &children).is_err(), "a {} over {count} proofs", witness.name());
+        }
+    }
+    for (witness, children) in [(block.into(), vec![]), (Witness::from(level), vec![whole])] {
+        assert!(backend.prove(&witness, &children).is_err(), "a {} of another scheme", witness.name());
+    }
+}
+
 fn buckets<B: RecursionBackend>(backend: &B, batch: &Batch, vector: &Vector<MemoryStore>) {
     let node = batch.nodes().into_iter().find(|n| n.kind() == NodeKind::Bucket && n.statement.base == 0);
     let Ok(Witness::Bucket(honest)) = node.expect("a bucket at 0").witness(vector) else {
@@ -106,7 +137,7 @@ fn buckets<B: RecursionBackend>(backend: &B, batch: &Batch, vector: &Vector<Memo
     let refuse = |what: &str, change: &dyn Fn(&mut BucketWitness)| {
         let mut witness = honest.clone();
         change(&mut witness);
-        assert!(backend.prove_bucket(&witness).is_err(), "a bucket with {what}");
+        assert!(backend.prove(&witness.into(), &[]).is_err(), "a bucket with {what}");
     };
     refuse("no leaf", &|w| w.leaves.clear());
     refuse("no leaf and no digest", &|w| {
@@ -137,11 +168,11 @@ fn buckets<B: RecursionBackend>(backend: &B, batch: &Batch, vector: &Vector<Memo
         siblings: vector.siblings(index, 0, top).expect("in range"),
         opening: Vec::new(),
     };
-    let indices: Vec<u64> = batch.indices().into_iter().take(backend.capacity() + 1).collect();
+    let indices: Vec<u64> = batch.indices().into_iter().take(backend.spec().capacity + 1).collect();
     let full = Batch::build(vector, &indices, usize::MAX).expect("members");
     let leaves = indices.into_iter().map(leaf).collect();
     let witness = BucketWitness { statement: *full.statement(), leaves };
-    assert!(backend.prove_bucket(&witness).is_err(), "a bucket with more leaves than it holds");
+    assert!(backend.prove(&witness.into(), &[]).is_err(), "a bucket with more leaves than it holds");
 }
 
 fn merges<'a, B: RecursionBackend>(
@@ -157,7 +188,7 @@ fn merges<'a, B: RecursionBackend>(
     let Ok(Witness::Merge(corner)) = left.witness(vector) else { panic!("a merge has a merge's witness") };
     let of = |n: &evergrove_commit::batch::Node| proof(&n.statement, n.kind());
     let refuse = |what: &str, l: &NodeProof, r: &NodeProof, w: &MergeWitness| {
-        assert!(backend.prove_merge(l, r, w).is_err(), "a merge with {what}");
+        assert!(backend.prove(&w.clone().into(), &[l, r]).is_err(), "a merge with {what}");
     };
     let (l, r, low) = (of(left), of(right), of(inner));
     refuse("swapped children", r, l, &top);
@@ -171,7 +202,7 @@ fn merges<'a, B: RecursionBackend>(
         refuse("a child of another statement", &NodeProof { statement, ..l.clone() }, r, &top);
     }
     refuse("a child of another kind", &NodeProof { kind: NodeKind::Bucket, ..l.clone() }, r, &top);
-    if backend.wraps() {
+    if backend.spec().wraps {
         let wrap = proof(&root.statement, NodeKind::Wrap);
         refuse("a wrap as a child", wrap, r, &top);
     }

@@ -135,7 +135,7 @@ impl Epoch {
 /// # Panics
 /// If the law does not hold.
 pub fn random_updates<B: RecursionBackend>(backend: B, height: u8, rounds: usize, seed: u64) {
-    let case = format!("height {height}, m = {}, seed {seed}", backend.capacity());
+    let case = format!("height {height}, m = {}, seed {seed}", backend.spec().capacity);
     let mut rng = Rng(seed);
     let mut pp = vc::r#gen(height, backend).expect("height of the backend's class");
     let mut slots: BTreeMap<u64, Value> = BTreeMap::new();
@@ -149,7 +149,7 @@ pub fn random_updates<B: RecursionBackend>(backend: B, height: u8, rounds: usize
 
     for round in 0..rounds {
         let case = format!("{case}, round {round}");
-        let grows = rng.below(8) == 0 && pp.height < pp.backend.class().height_max();
+        let grows = rng.below(8) == 0 && pp.height < pp.backend.spec().class.height_max();
         if grows {
             commitment = vector.grow().expect(&case);
             pp.height += 1;
@@ -171,11 +171,11 @@ pub fn random_updates<B: RecursionBackend>(backend: B, height: u8, rounds: usize
         let old = (proof, data);
         (proof, data) = vc::upd_batch_proof(&pp, &old.1, &vector, &touched, &joins, &leaves).expect(&case);
 
-        let scratch = Batch::build_as(&vector, &Vec::from_iter(members.iter().copied()), pp.backend.structure());
+        let scratch = Batch::build_as(&vector, &Vec::from_iter(members.iter().copied()), pp.backend.spec().structure());
         assert_eq!(data.batch, scratch.expect(&case), "{case}");
         check_sharing(&old.1.batch, &data.batch, [&touched, &joins, &leaves], &case);
-        let wraps = pp.backend.wraps();
-        let bound = epoch.bound(pp.height, pp.backend.structure()) + usize::from(grows) + usize::from(wraps);
+        let wraps = pp.backend.spec().wraps;
+        let bound = epoch.bound(pp.height, pp.backend.spec().structure()) + usize::from(grows) + usize::from(wraps);
         assert!(data.made <= bound, "{case}: {} proofs made, at most {bound} expected", data.made);
         assert!(data.made <= data.batch.cost(wraps).total(), "{case}");
         assert_eq!(data.proofs.len(), data.batch.cost(wraps).total(), "{case}");

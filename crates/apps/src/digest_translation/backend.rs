@@ -4,18 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use evergrove_commit::{
-    BackendError, BackendId, BucketWitness, LevelWitness, MergeWitness, NativeBackend, NodeKind, NodeProof,
-    RecursionBackend,
+    BackendChoice, BackendError, BackendSpec, BucketWitness, LevelWitness, NativeBackend, NodeKind, NodeProof,
+    RecursionBackend, Witness,
 };
 use evergrove_primitives::Digest;
 use evergrove_proof::soundness::SoundnessBits;
 use evergrove_proof::tree::Value;
-use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
+use evergrove_proof::{HeightClass, Profile, Scheme};
 use evergrove_recursion::prover::Observer;
 use evergrove_recursion::setup::CircuitPair;
 use evergrove_recursion::stark::StarkProver;
 use evergrove_recursion::stark::keccak::{KeccakAir, Permutations};
-use evergrove_recursion::{ProverKind, agree, backend_id, witness_error};
+use evergrove_recursion::{BACKEND_NAME, ProverKind, agree, backend_spec, witness_error};
 
 use super::bucket::BucketInput;
 use super::circuits::Shape;
@@ -27,8 +27,7 @@ use crate::family::{AppKeys, AppVerifier, Circuits, FamilyId};
 /// at a time uses all threads of the current rayon pool.
 pub struct TranslationBackend {
     app: DigestTranslation,
-    profile: Profile,
-    class: HeightClass,
+    spec: BackendSpec,
     circuits: Circuits<Shape>,
     table: StarkProver<KeccakAir>,
     /// The constraints on Poseidon digests as code.
@@ -56,8 +55,10 @@ impl TranslationBackend {
         let table = StarkProver::new(&shape.stark, shape.log_rows() as u32).map_err(|e| internal(&e))?;
         let id = FamilyId { app: app.spec().id(), scheme: Scheme::Tree, profile, class };
         let circuits = Circuits::load(&id, DigestTranslation::OUTPUT_LEN, cache_dir, |_| shape.clone(), search)?;
-        let rules = NativeBackend::tree(profile, class, app.bucket_height()).with_wrap(circuits.wrap.is_some());
-        Ok(Self { app, profile, class, circuits, table, rules })
+        let rules = NativeBackend::tree(profile, class, app.bucket_height());
+        let choice = BackendChoice::new(BACKEND_NAME, profile).with_app(Scheme::Tree, app.spec());
+        let spec = backend_spec(choice, class, circuits.size.capacity);
+        Ok(Self { app, spec, circuits, table, rules })
     }
 
     /// The backend with another prover of circuits than the default. Proofs, keys and verifiers stay the same.
@@ -96,7 +97,7 @@ impl TranslationBackend {
 
     /// The bits of its proofs: see [`soundness::bits`].
     pub fn bits(&self) -> SoundnessBits {
-        soundness::bits(&self.keys(), self.profile, self.app)
+        soundness::bits(&self.keys(), self.spec.choice.profile, self.app)
     }
 
     /// The slots of a bucket's witness.
@@ -111,41 +112,9 @@ impl TranslationBackend {
     }
 }
 
-impl RecursionBackend for TranslationBackend {
-    fn id(&self) -> BackendId {
-        backend_id()
-    }
-
-    fn profile(&self) -> Profile {
-        self.profile
-    }
-
-    fn class(&self) -> HeightClass {
-        self.class
-    }
-
-    fn capacity(&self) -> usize {
-        self.circuits.size.capacity
-    }
-
-    fn scheme(&self) -> Scheme {
-        Scheme::Tree
-    }
-
-    fn app(&self) -> Option<AppSpec> {
-        Some(self.app.spec())
-    }
-
-    fn wraps(&self) -> bool {
-        self.circuits.wrap.is_some()
-    }
-
-    fn key_digest(&self) -> Digest {
-        self.keys().set.digest()
-    }
-
+impl TranslationBackend {
     /// Proves a block: the table first, then its verification in the bucket.
-    fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
+    fn prove_block(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
         let input = BucketInput::new(witness.statement.base, self.slots(witness)?);
         let CircuitPair { bucket, merge } = &self.circuits.pair;
         let merge_key = merge.data.verifier_only.circuit_digest;
@@ -161,10 +130,6 @@ impl RecursionBackend for TranslationBackend {
         };
         let output = tree::to_elements(&input.keccak());
         self.circuits.finish(NodeKind::Bucket, witness.statement, output.to_vec(), prove())
-    }
-
-    fn prove_merge(&self, _: &NodeProof, _: &NodeProof, _: &MergeWitness) -> Result<NodeProof, BackendError> {
-        Err(BackendError::foreign_node(self.scheme(), "merge"))
     }
 
     fn prove_level(
@@ -191,10 +156,27 @@ impl RecursionBackend for TranslationBackend {
         let proof = merge.prove(wires.map_err(witness_error)?);
         self.circuits.finish(NodeKind::Merge, witness.statement, tree::to_elements(&keccak).to_vec(), proof)
     }
+}
 
-    fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
-        agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
-        self.circuits.prove_wrap(child)
+impl RecursionBackend for TranslationBackend {
+    fn spec(&self) -> &BackendSpec {
+        &self.spec
+    }
+
+    fn key_digest(&self) -> Digest {
+        self.keys().set.digest()
+    }
+
+    fn prove(&self, witness: &Witness, children: &[&NodeProof]) -> Result<NodeProof, BackendError> {
+        match (witness, children) {
+            (Witness::Bucket(witness), []) => self.prove_block(witness),
+            (Witness::Level(witness), _) => self.prove_level(witness.children(children)?, witness),
+            (Witness::Wrap, [child]) => {
+                agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
+                self.circuits.prove_wrap(child)
+            }
+            _ => Err(self.spec.foreign_step(witness, children.len())),
+        }
     }
 
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {

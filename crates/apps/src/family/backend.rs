@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use evergrove_commit::{
-    BackendError, BackendId, BucketWitness, LeafWitness, MergeWitness, NativeBackend, NodeKind, NodeProof,
-    RecursionBackend,
+    BackendChoice, BackendError, BackendSpec, BucketWitness, LeafWitness, MergeWitness, NativeBackend, NodeKind,
+    NodeProof, RecursionBackend, Witness,
 };
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::soundness::SoundnessBits;
@@ -13,7 +13,7 @@ use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
 use evergrove_recursion::circuit::{F, WrapTargets};
 use evergrove_recursion::prover::Observer;
 use evergrove_recursion::setup::{Circuit, CircuitPair};
-use evergrove_recursion::{ProverKind, agree, backend_id, witness_error};
+use evergrove_recursion::{BACKEND_NAME, ProverKind, agree, backend_spec, witness_error};
 use plonky2::iop::witness::PartialWitness;
 
 use super::circuits::Circuits;
@@ -23,6 +23,7 @@ use crate::{Leaf, MapReduce, MapReduceError};
 /// Proves an application's output with Plonky2, for one scheme, profile and height class. One proof at a time uses all
 /// threads of the current rayon pool.
 pub struct AppBackend {
+    spec: BackendSpec,
     circuits: Circuits<FamilySpec>,
     /// The constraints on digests as code.
     rules: NativeBackend,
@@ -50,7 +51,9 @@ impl AppBackend {
             Scheme::Complete => NativeBackend::complete(profile, class, capacity.ilog2() as u8),
             _ => NativeBackend::new(profile, class).with_capacity(capacity),
         };
-        Ok(Self { rules: rules.with_wrap(circuits.wrap.is_some()), circuits })
+        let app = AppSpec { name: app.name().into(), parameters: app.parameters() };
+        let choice = BackendChoice::new(BACKEND_NAME, profile).with_app(scheme, app);
+        Ok(Self { spec: backend_spec(choice, class, capacity), rules, circuits })
     }
 
     /// The backend with another prover than the default. Proofs, keys and verifiers stay the same.
@@ -68,7 +71,7 @@ impl AppBackend {
     }
 
     /// What the circuits are of.
-    pub fn spec(&self) -> &FamilySpec {
+    pub fn family(&self) -> &FamilySpec {
         &self.circuits.spec
     }
 
@@ -79,7 +82,7 @@ impl AppBackend {
 
     /// The bits of its proofs: the least over layers and error terms.
     pub fn bits(&self) -> SoundnessBits {
-        self.keys().bits(self.spec().scheme(), self.spec().profile())
+        self.keys().bits(self.family().scheme(), self.family().profile())
     }
 
     /// The bucket and merge circuits.
@@ -97,7 +100,7 @@ impl AppBackend {
     /// # Errors
     /// The application's, for the first leaf that it does not map or the first reduction that fails.
     pub fn output(&self, leaves: &[LeafWitness]) -> Result<Vec<Goldilocks>, MapReduceError> {
-        let app = self.spec().app();
+        let app = self.family().app();
         let mut outputs = leaves.iter().map(|leaf| {
             let (expected, found) = (app.opening_len(), leaf.opening.len());
             if expected > 0 && found != expected {
@@ -121,7 +124,7 @@ impl AppBackend {
     /// When the witness contradicts the circuit's rules, or the application does not map a leaf.
     pub fn bucket_inputs(&self, witness: &BucketWitness) -> Result<(PartialWitness<F>, Vec<Goldilocks>), BackendError> {
         let statement = witness.statement;
-        let proven = match self.spec().scheme() {
+        let proven = match self.family().scheme() {
             Scheme::Complete => self.rules.filled_statement(statement.height, &witness.leaves),
             _ => self.rules.bucket_statement(&witness.leaves),
         };
@@ -145,7 +148,7 @@ impl AppBackend {
     ) -> Result<(PartialWitness<F>, Vec<Goldilocks>), BackendError> {
         let proofs = [self.circuits.child(left)?, self.circuits.child(right)?];
         agree(self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings), &witness.statement)?;
-        let output = self.spec().app().reduce(&left.output, &right.output).map_err(witness_error)?;
+        let output = self.family().app().reduce(&left.output, &right.output).map_err(witness_error)?;
         let CircuitPair { bucket, merge } = &self.circuits.pair;
         let [bucket_key, merge_key] = [&bucket.data.verifier_only, &merge.data.verifier_only];
         let children = [(&proofs[0], left.kind == NodeKind::Bucket), (&proofs[1], right.kind == NodeKind::Bucket)];
@@ -156,57 +159,32 @@ impl AppBackend {
 }
 
 impl RecursionBackend for AppBackend {
-    fn id(&self) -> BackendId {
-        backend_id()
-    }
-
-    fn profile(&self) -> Profile {
-        self.spec().profile()
-    }
-
-    fn class(&self) -> HeightClass {
-        self.spec().class()
-    }
-
-    fn capacity(&self) -> usize {
-        self.spec().size().capacity
-    }
-
-    fn scheme(&self) -> Scheme {
-        self.spec().scheme()
-    }
-
-    fn app(&self) -> Option<AppSpec> {
-        let app = self.spec().app();
-        Some(AppSpec { name: app.name().into(), parameters: app.parameters() })
-    }
-
-    fn wraps(&self) -> bool {
-        self.circuits.wrap.is_some()
+    fn spec(&self) -> &BackendSpec {
+        &self.spec
     }
 
     fn key_digest(&self) -> Digest {
         self.keys().set.digest()
     }
 
-    fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
-        let (wires, output) = self.bucket_inputs(witness)?;
-        self.circuits.finish(NodeKind::Bucket, witness.statement, output, self.circuits.pair.bucket.prove(wires))
-    }
-
-    fn prove_merge(
-        &self,
-        left: &NodeProof,
-        right: &NodeProof,
-        witness: &MergeWitness,
-    ) -> Result<NodeProof, BackendError> {
-        let (wires, output) = self.merge_inputs(left, right, witness)?;
-        self.circuits.finish(NodeKind::Merge, witness.statement, output, self.circuits.pair.merge.prove(wires))
-    }
-
-    fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
-        agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
-        self.circuits.prove_wrap(child)
+    fn prove(&self, witness: &Witness, children: &[&NodeProof]) -> Result<NodeProof, BackendError> {
+        match (witness, children) {
+            (Witness::Bucket(witness), []) => {
+                let (wires, output) = self.bucket_inputs(witness)?;
+                let proof = self.circuits.pair.bucket.prove(wires);
+                self.circuits.finish(NodeKind::Bucket, witness.statement, output, proof)
+            }
+            (Witness::Merge(witness), [left, right]) => {
+                let (wires, output) = self.merge_inputs(left, right, witness)?;
+                let proof = self.circuits.pair.merge.prove(wires);
+                self.circuits.finish(NodeKind::Merge, witness.statement, output, proof)
+            }
+            (Witness::Wrap, [child]) => {
+                agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
+                self.circuits.prove_wrap(child)
+            }
+            _ => Err(self.spec.foreign_step(witness, children.len())),
+        }
     }
 
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {

@@ -203,15 +203,15 @@ fn merge(
 
 /// Proofs of the two blocks of a vector whose blocks 0 and 1 are filled, the lowest merge's witness and the vector's root.
 fn two_blocks(others: &[u64]) -> ([NodeProof; 2], MergeWitness) {
-    let slots = COMPLETE.capacity() as u64;
+    let slots = COMPLETE.spec().capacity as u64;
     let vector = vector(24, [0, 3, slots + 1].into_iter().chain(others.iter().copied()));
-    let batch = Batch::build_as(&vector, &[], COMPLETE.structure()).unwrap();
+    let batch = Batch::build_as(&vector, &[], COMPLETE.spec().structure()).unwrap();
     let mut proofs = Proofs::new();
     let lowest = batch.nodes().into_iter().find(|n| matches!(n.shape, NodeShape::Merge { .. })).unwrap().clone();
     let children: Vec<NodeProof> = lowest
         .children()
         .map(|child| {
-            let made = child.witness(&vector).unwrap().prove(&*COMPLETE, &[]).unwrap();
+            let made = COMPLETE.prove(&child.witness(&vector).unwrap(), &[]).unwrap();
             proofs.insert(key(&made.statement, made.kind), made.clone());
             made
         })
@@ -235,7 +235,7 @@ fn a_merge_that_reduces_wrongly_or_swaps_is_refused() {
 #[test]
 fn a_merge_that_passes_over_leaves_is_refused() {
     // Slot 9 * 2^k is filled as well: the merge of blocks 0 and 1 climbs past it to the vector's root.
-    let slots = COMPLETE.capacity() as u64;
+    let slots = COMPLETE.spec().capacity as u64;
     let ([l, r], low) = two_blocks(&[9 * slots]);
     let vector = vector(24, [0, 3, slots + 1, 9 * slots]);
     let height = 24;
@@ -243,7 +243,7 @@ fn a_merge_that_passes_over_leaves_is_refused() {
     let statement = evergrove_proof::Statement { root: vector.root().unwrap(), height, base: 0, ..low.statement };
     let passed = MergeWitness { statement, siblings: [low.siblings.clone(), siblings].concat() };
     assert_refused(&merge(&COMPLETE, [&l, &r], &passed, &[]), 4);
-    let refused = COMPLETE.prove_merge(&l, &r, &passed).unwrap_err();
+    let refused = COMPLETE.prove(&passed.into(), &[&l, &r]).unwrap_err();
     assert!(refused.to_string().contains("not empty"), "{refused}");
 }
 

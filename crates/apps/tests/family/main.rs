@@ -43,10 +43,10 @@ fn refuses_other_statements(backend: &AppBackend, proof: &NodeProof) {
 #[test]
 fn selected_leaves_and_their_updates() {
     let backend = &*SELECTED;
-    let m = backend.capacity() as u64;
+    let m = backend.spec().capacity as u64;
     let members: Vec<u64> = (0..m + 20).map(|i| 3 * i * i).collect();
     let mut vector = vector(20, members.iter().copied().chain([1, 2]));
-    let structure = backend.structure();
+    let structure = backend.spec().structure();
     let batch = Batch::build_as(&vector, &members, structure).unwrap();
     let mut proofs = Proofs::new();
     let (proof, made) = prove(backend, &vector, &batch, &mut proofs);
@@ -82,11 +82,11 @@ fn selected_leaves_and_their_updates() {
 #[test]
 fn complete_tables_in_order_and_their_updates() {
     let backend = &*COMPLETE;
-    let slots = backend.capacity() as u64;
+    let slots = backend.spec().capacity as u64;
     // Two neighbouring blocks and one far away, with all else empty.
     let filled: Vec<u64> = (0..slots + 5).chain([7 * slots, 7 * slots + 3]).collect();
     let mut vector = vector(24, filled.iter().copied());
-    let build = |vector: &Vector<MemoryStore>| Batch::build_as(vector, &[], backend.structure()).unwrap();
+    let build = |vector: &Vector<MemoryStore>| Batch::build_as(vector, &[], backend.spec().structure()).unwrap();
     let batch = build(&vector);
     assert_eq!(batch.indices(), filled);
     let mut proofs = Proofs::new();
@@ -109,16 +109,16 @@ fn complete_tables_in_order_and_their_updates() {
 fn a_table_lower_than_a_block_counts_as_grown() {
     let backend = &*COMPLETE;
     let vector = vector(3, [1, 4, 6]);
-    let batch = Batch::build_as(&vector, &[], backend.structure()).unwrap();
+    let batch = Batch::build_as(&vector, &[], backend.spec().structure()).unwrap();
     let (proof, made) = prove(backend, &vector, &batch, &mut Proofs::new());
     assert_eq!(made, 2);
-    let Structure::Complete { block_height } = backend.structure() else { panic!("a complete backend") };
+    let Structure::Complete { block_height } = backend.spec().structure() else { panic!("a complete backend") };
     let Commitment { height, root } = vector.commitment().unwrap().grown(block_height);
     assert_eq!((proof.statement.height, proof.statement.root), (height, root));
     assert_eq!(proof.output, output(&Sequence, &[1, 4, 6], &vector));
 
     let empty = Vector::new(3, MemoryStore::new()).unwrap();
-    let batch = Batch::build_as(&empty, &[], backend.structure()).unwrap();
+    let batch = Batch::build_as(&empty, &[], backend.spec().structure()).unwrap();
     let (proof, made) = prove(backend, &empty, &batch, &mut Proofs::new());
     assert_eq!((made, proof.statement.root), (2, empty.commitment().unwrap().grown(block_height).root));
     assert_eq!(proof.output, Sequence.identity());
@@ -130,7 +130,7 @@ fn circuits_change_with_their_version_alone() {
     let lines = [&*SELECTED, &*COMPLETE].map(|backend| {
         let set = backend.keys().set;
         let digest = |key: &VerifierKey| from_hash(&key.circuit_digest).to_string();
-        format!("{}: bucket {}, merge {}", backend.spec().app().name(), digest(&set.bucket), digest(&set.merge))
+        format!("{}: bucket {}, merge {}", backend.family().app().name(), digest(&set.bucket), digest(&set.merge))
     });
     insta::assert_snapshot!(format!("version {CIRCUITS_VERSION}\n{}", lines.join("\n")));
 }
@@ -138,7 +138,7 @@ fn circuits_change_with_their_version_alone() {
 #[test]
 fn sizes_and_bits_are_as_recorded() {
     let size = |b: &AppBackend| {
-        let (spec, keys) = (b.spec(), b.keys());
+        let (spec, keys) = (b.family(), b.keys());
         let bits = b.bits();
         format!(
             "{} {}: {} in 2^{} rows, bucket {}, merge {}, {:.1} / {:.1} / {:.1} bits",
@@ -158,7 +158,7 @@ fn sizes_and_bits_are_as_recorded() {
 
 #[test]
 fn circuits_and_keys_come_back_from_the_cache() {
-    let (keys, app) = (COMPLETE.keys(), COMPLETE.spec().app().clone());
+    let (keys, app) = (COMPLETE.keys(), COMPLETE.family().app().clone());
     let kept = |app: &AppId, scheme| {
         let (app, profile, class) = (app.clone(), Profile::Paper, HeightClass::H27);
         AppKeys::kept(&cache(), &FamilyId { app, scheme, profile, class })
@@ -170,7 +170,7 @@ fn circuits_and_keys_come_back_from_the_cache() {
     let again = again.unwrap();
     assert_eq!(again.keys(), keys);
     let vector = vector(20, [3, 4]);
-    let batch = Batch::build_as(&vector, &[], again.structure()).unwrap();
+    let batch = Batch::build_as(&vector, &[], again.spec().structure()).unwrap();
     let (proof, _) = prove(&again, &vector, &batch, &mut Proofs::new());
     COMPLETE.verify(&proof).unwrap();
     // A damaged file is no file.
@@ -197,9 +197,9 @@ fn an_ordered_application_has_no_selected_proofs() {
 #[test]
 fn schemes_and_applications_share_no_proofs() {
     let vector = vector(24, [0, 1, 2]);
-    let batch = Batch::build_as(&vector, &[0, 1, 2], SELECTED.structure()).unwrap();
+    let batch = Batch::build_as(&vector, &[0, 1, 2], SELECTED.spec().structure()).unwrap();
     let (selected, _) = prove(&SELECTED, &vector, &batch, &mut Proofs::new());
-    let batch = Batch::build_as(&vector, &[], COMPLETE.structure()).unwrap();
+    let batch = Batch::build_as(&vector, &[], COMPLETE.spec().structure()).unwrap();
     let (complete, _) = prove(&COMPLETE, &vector, &batch, &mut Proofs::new());
     assert!(COMPLETE.verify(&selected).is_err() && SELECTED.verify(&complete).is_err());
     let claims = |p: &NodeProof, to: &NodeProof| NodeProof { bytes: p.bytes.clone(), ..to.clone() };

@@ -57,7 +57,7 @@ pub(crate) fn prove(
     batch: &Batch,
     proofs: &mut Proofs,
 ) -> (NodeProof, usize) {
-    let Plan { steps, result, .. } = batch.plan(backend.wraps(), |s, k| proofs.contains_key(&key(s, k)));
+    let Plan { steps, result, .. } = batch.plan(backend.spec().wraps, |s, k| proofs.contains_key(&key(s, k)));
     for step in &steps {
         let inputs: Vec<NodeProof> = step
             .inputs

@@ -30,7 +30,7 @@ use evergrove_proof::{NodeKind, Scheme, Statement};
 
 pub use cost::{Change, Cost, worst_case};
 pub use plan::{Input, Plan, Step};
-pub use witness::Witness;
+
 
 use crate::hashing::canonical_digest;
 use crate::{Store, StoreError, Vector};

@@ -1,28 +1,9 @@
 //! What the proof of a node needs, read from a vector.
 
-use evergrove_primitives::Goldilocks;
 use evergrove_proof::NodeKind;
 
 use super::{BatchError, Node, NodeShape, Step};
-use crate::{
-    BackendError, BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness, NodeProof, RecursionBackend,
-    Store, Vector,
-};
-
-/// All that one step needs beside its inputs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Witness {
-    /// Of a bucket.
-    Bucket(BucketWitness),
-    /// Of a merge.
-    Merge(MergeWitness),
-    /// Of a block of the paper's scheme.
-    Block(BlockWitness),
-    /// Of a level of the paper's scheme.
-    Level(LevelWitness),
-    /// A wrap needs its input alone.
-    Wrap,
-}
+use crate::{BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness, Store, Vector, Witness};
 
 impl Node {
     /// The witness of this node's proof. Reads the paths of a bucket's members, the path above a merge's children, all slots
@@ -84,46 +65,6 @@ impl Step {
         match self.kind {
             NodeKind::Wrap => Ok(Witness::Wrap),
             NodeKind::Bucket | NodeKind::Merge => self.node.witness(vector),
-        }
-    }
-}
-
-impl Witness {
-    /// Adds what opens the values of a bucket's leaves, by their positions.
-    pub fn open<E>(&mut self, mut opening: impl FnMut(u64) -> Result<Vec<Goldilocks>, E>) -> Result<(), E> {
-        if let Self::Bucket(witness) = self {
-            for leaf in &mut witness.leaves {
-                leaf.opening = opening(leaf.index)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Proves a step from its witness and its inputs' proofs.
-    ///
-    /// # Errors
-    /// [`BackendError::Witness`] when the number of inputs is not the step's, and the backend's.
-    pub fn prove<B: RecursionBackend + ?Sized>(
-        &self,
-        backend: &B,
-        inputs: &[&NodeProof],
-    ) -> Result<NodeProof, BackendError> {
-        match (self, inputs) {
-            (Self::Bucket(witness), []) => backend.prove_bucket(witness),
-            (Self::Merge(witness), [left, right]) => backend.prove_merge(left, right, witness),
-            (Self::Block(witness), []) => backend.prove_block(witness),
-            (Self::Level(witness), inputs) => {
-                let mut rest = inputs.iter().copied();
-                let children = witness.canonicals.map(|c| c.and_then(|_| rest.next()));
-                let expected = witness.canonicals.iter().flatten().count();
-                if inputs.len() != expected {
-                    let what = format!("{} proofs for {expected} children with members", inputs.len());
-                    return Err(BackendError::Witness(what));
-                }
-                backend.prove_level(children, witness)
-            }
-            (Self::Wrap, [child]) => backend.prove_wrap(child),
-            _ => Err(BackendError::Witness(format!("a step with {} input proofs", inputs.len()))),
         }
     }
 }

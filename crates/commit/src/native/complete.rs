@@ -15,21 +15,21 @@ impl NativeBackend {
     /// # Errors
     /// The constraint that does not hold, in words.
     pub fn filled_statement(&self, height: u8, leaves: &[LeafWitness]) -> Result<Statement, String> {
-        let block_height = self.capacity.ilog2() as u8;
+        let block_height = self.spec.capacity.ilog2() as u8;
         let first = leaves.first().map_or(0, |leaf| leaf.index);
         let height = self.height(height.into())?;
         if height < block_height {
             return Err(format!("a node of height {height} is below a block of height {block_height}"));
         }
-        if self.scheme == Scheme::Tree && height > block_height {
+        if self.spec.choice.scheme == Scheme::Tree && height > block_height {
             return Err(format!("a block of height {block_height} does not climb to height {height}"));
         }
         if let Some(w) = leaves.windows(2).find(|w| w[0].index >= w[1].index) {
             return Err(format!("index {} is followed by {}: indices must increase", w[0].index, w[1].index));
         }
         let number = first >> block_height;
-        if first >> self.class.height_max() != 0 {
-            return Err(format!("index {first} is not below 2^{}", self.class.height_max()));
+        if first >> self.spec.class.height_max() != 0 {
+            return Err(format!("index {first} is not below 2^{}", self.spec.class.height_max()));
         }
         if let Some(leaf) = leaves.iter().find(|l| l.index >> block_height != number) {
             return Err(format!("index {} is not in block {number} of 2^{block_height} slots", leaf.index));
@@ -53,7 +53,7 @@ impl NativeBackend {
 
     /// A climb from `level` passes over empty subtrees alone.
     pub(super) fn check_empty(&self, level: u8, siblings: &[Digest]) -> Result<(), String> {
-        let nulls = null_digests(self.class.height_max());
+        let nulls = null_digests(self.spec.class.height_max());
         let found = (level..).zip(siblings).find(|(l, s)| nulls.get(usize::from(*l)) != Some(*s));
         found.map_or(Ok(()), |(l, _)| Err(format!("the climb passes over a subtree of height {l} that is not empty")))
     }

@@ -14,8 +14,8 @@ impl NativeBackend {
     /// The constraint that does not hold, in words.
     pub fn block_statement(&self, leaves: &[Digest], members: &[bool]) -> Result<Statement, String> {
         let slots = leaves.len();
-        if !slots.is_power_of_two() || slots > self.capacity || members.len() != slots {
-            return Err(format!("{slots} leaves and {} flags in a block of {}", members.len(), self.capacity));
+        if !slots.is_power_of_two() || slots > self.spec.capacity || members.len() != slots {
+            return Err(format!("{slots} leaves and {} flags in a block of {}", members.len(), self.spec.capacity));
         }
         if !members.contains(&true) {
             return Err("a block without a member".into());
@@ -47,8 +47,8 @@ impl NativeBackend {
             [Some(c), _] | [None, Some(c)] => c.height + 1,
             [None, None] => return Err("a level without a child".into()),
         };
-        if height <= self.capacity.ilog2() as u8 || height > self.class.height_max() {
-            let (low, high) = (self.capacity.ilog2() + 1, self.class.height_max());
+        if height <= self.spec.capacity.ilog2() as u8 || height > self.spec.class.height_max() {
+            let (low, high) = (self.spec.capacity.ilog2() + 1, self.spec.class.height_max());
             return Err(format!("a level of height {height}, not of {low} to {high}"));
         }
         for (k, child) in children.into_iter().enumerate() {
@@ -58,7 +58,7 @@ impl NativeBackend {
             }
         }
         let root = node_digest(&witness.roots[0], &witness.roots[1]);
-        if self.scheme == Scheme::Tree {
+        if self.spec.choice.scheme == Scheme::Tree {
             let base = self.parent_of(children, &witness.roots, height)?;
             return Ok(Statement { root, canonical: Digest::ZERO, height, base });
         }
@@ -98,9 +98,6 @@ impl NativeBackend {
     }
 
     pub(super) fn prove_paper_block(&self, witness: &BlockWitness) -> Result<NodeProof, BackendError> {
-        if self.scheme != Scheme::RecklePaper {
-            return Err(BackendError::foreign_node(self.scheme, "block"));
-        }
         let made = self.block_statement(&witness.leaves, &witness.members).map_err(BackendError::Witness)?;
         let mut bytes = vec![made.height];
         for (leaf, member) in witness.leaves.iter().zip(&witness.members) {
@@ -115,9 +112,6 @@ impl NativeBackend {
         children: [Option<&NodeProof>; 2],
         witness: &LevelWitness,
     ) -> Result<NodeProof, BackendError> {
-        if !self.has_levels() {
-            return Err(BackendError::foreign_node(self.scheme, "level"));
-        }
         children.into_iter().flatten().try_for_each(|c| self.check(c))?;
         let made =
             self.level_statement(children.map(|c| c.map(|c| &c.statement)), witness).map_err(BackendError::Witness)?;
@@ -129,7 +123,7 @@ impl NativeBackend {
                 None => bytes.extend_from_slice(&root.to_bytes()),
             }
         }
-        match self.scheme {
+        match self.spec.choice.scheme {
             Scheme::Tree => self.proof(NodeKind::Merge, made, &witness.statement, bytes),
             _ => self.made(NodeKind::Merge, made, &witness.statement, bytes),
         }
@@ -137,7 +131,7 @@ impl NativeBackend {
 
     pub(super) fn block(&self, r: &mut Reader<'_>) -> Result<Statement, String> {
         let height = r.u8()?;
-        let slots = 1usize.checked_shl(height.into()).filter(|n| *n <= self.capacity).ok_or("the block is too high")?;
+        let slots = 1usize.checked_shl(height.into()).filter(|n| *n <= self.spec.capacity).ok_or("the block is too high")?;
         let (mut leaves, mut members) = (Vec::with_capacity(slots), Vec::with_capacity(slots));
         for _ in 0..slots {
             members.push(flag(r)?);

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use evergrove_commit::{
-    BackendError, BackendId, BlockWitness, BucketWitness, LevelWitness, MergeWitness, NativeBackend, NodeKind,
-    NodeProof, RecursionBackend,
+    BackendChoice, BackendError, BackendSpec, BlockWitness, LevelWitness, NativeBackend, NodeKind, NodeProof,
+    RecursionBackend, Witness,
 };
 use evergrove_proof::keys::{CircuitKey, PaperKeys, pinned_paper};
 use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
@@ -12,7 +12,7 @@ use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
 use super::PaperVerifier;
 use super::chain::{Chain, Node};
 use super::level::Keyed;
-use crate::backend::{backend_id, witness_error};
+use crate::backend::{BACKEND_NAME, backend_spec, witness_error};
 use crate::cache::circuit_bytes;
 use crate::circuit::{F, PlonkyProof, to_hash};
 use crate::keys::to_pinned;
@@ -25,8 +25,7 @@ use crate::verifier::CircuitVerifier;
 /// What its proofs state is (C, d) of a node of a height. The node's position is not part of it: of a
 /// [`Statement`], `base` is taken as it is.
 pub struct PaperBackend {
-    profile: Profile,
-    class: HeightClass,
+    spec: BackendSpec,
     chain: Chain,
     /// The circuits' constraints as code.
     rules: NativeBackend,
@@ -46,7 +45,9 @@ impl PaperBackend {
     pub fn with_block_height(profile: Profile, class: HeightClass, block_height: u8) -> Self {
         let rules = NativeBackend::of_paper(profile, class, block_height);
         let chain = Chain::new(profile, class.height_max(), block_height);
-        Self { profile, class, chain, rules, prover: ProverKind::default() }
+        let choice = BackendChoice::new(BACKEND_NAME, profile).with_scheme(Scheme::RecklePaper);
+        let spec = backend_spec(choice, class, 1 << block_height);
+        Self { spec, chain, rules, prover: ProverKind::default() }
     }
 
     /// The backend that keeps its circuits in `dir`, and takes from there those that an earlier one has left. The directory is
@@ -95,7 +96,7 @@ impl PaperBackend {
     /// The key for vectors of height `height`, as it is pinned: of the wrap, or of the block or level where the profile has
     /// none. Builds the circuits that are not there.
     pub fn key(&self, height: u8) -> CircuitKey {
-        let kind = PaperKeys::kind(self.profile, self.chain.block_height(), height);
+        let kind = PaperKeys::kind(self.spec.choice.profile, self.chain.block_height(), height);
         let verifier = self.chain.wrap(height).map_or_else(|| self.chain.node(height).verifier(), |w| &w.verifier);
         to_pinned(kind, verifier.common(), verifier.key())
     }
@@ -111,8 +112,8 @@ impl PaperBackend {
     /// A cached circuit may be spoilt, or another version's: what is handed out must verify with the pinned key, where there
     /// is one.
     fn check_pinned(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        let pinned = pinned_paper(self.profile).is_some() && self.chain.block_height() == Scheme::BLOCK_HEIGHT;
-        if pinned { PaperVerifier::pinned(self.profile)?.verify(proof) } else { Ok(()) }
+        let pinned = pinned_paper(self.spec.choice.profile).is_some() && self.chain.block_height() == Scheme::BLOCK_HEIGHT;
+        if pinned { PaperVerifier::pinned(self.spec.choice.profile)?.verify(proof) } else { Ok(()) }
     }
 
     fn height(&self, statement: &Statement) -> Result<u8, BackendError> {
@@ -175,39 +176,7 @@ pub(super) fn public_inputs(statement: &Statement) -> Vec<F> {
     [to_hash(&statement.root).elements, to_hash(&statement.canonical).elements].concat()
 }
 
-impl RecursionBackend for PaperBackend {
-    fn id(&self) -> BackendId {
-        backend_id()
-    }
-
-    fn profile(&self) -> Profile {
-        self.profile
-    }
-
-    fn class(&self) -> HeightClass {
-        self.class
-    }
-
-    fn capacity(&self) -> usize {
-        1 << self.chain.block_height()
-    }
-
-    fn scheme(&self) -> Scheme {
-        Scheme::RecklePaper
-    }
-
-    fn wraps(&self) -> bool {
-        self.chain.wraps()
-    }
-
-    fn prove_bucket(&self, _: &BucketWitness) -> Result<NodeProof, BackendError> {
-        Err(BackendError::foreign_node(self.scheme(), "bucket"))
-    }
-
-    fn prove_merge(&self, _: &NodeProof, _: &NodeProof, _: &MergeWitness) -> Result<NodeProof, BackendError> {
-        Err(BackendError::foreign_node(self.scheme(), "merge"))
-    }
-
+impl PaperBackend {
     fn prove_block(&self, witness: &BlockWitness) -> Result<NodeProof, BackendError> {
         let statement = witness.statement;
         self.agree(self.rules.block_statement(&witness.leaves, &witness.members), &statement)?;
@@ -242,12 +211,27 @@ impl RecursionBackend for PaperBackend {
         let (proof, kind) = self.child(child)?;
         let circuit = match self.chain.wrap(child.statement.height) {
             Some(link) => &link.circuit,
-            None => return Err(BackendError::Witness(format!("profile {} has no wrap", self.profile))),
+            None => return Err(BackendError::Witness(format!("profile {} has no wrap", self.spec.choice.profile))),
         };
         let wires = circuit.targets.assign((&proof, kind.key())).map_err(witness_error)?;
         let proof = self.finish(NodeKind::Wrap, child.statement, circuit.prove_by(self.prover, wires))?;
         self.check_pinned(&proof).map_err(|e| BackendError::Internal(format!("by the pinned key: {e}")))?;
         Ok(proof)
+    }
+}
+
+impl RecursionBackend for PaperBackend {
+    fn spec(&self) -> &BackendSpec {
+        &self.spec
+    }
+
+    fn prove(&self, witness: &Witness, children: &[&NodeProof]) -> Result<NodeProof, BackendError> {
+        match (witness, children) {
+            (Witness::Block(witness), []) => self.prove_block(witness),
+            (Witness::Level(witness), _) => self.prove_level(witness.children(children)?, witness),
+            (Witness::Wrap, [child]) => self.prove_wrap(child),
+            _ => Err(self.spec.foreign_step(witness, children.len())),
+        }
     }
 
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
