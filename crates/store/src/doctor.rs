@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use evergrove_commit::page::{PAGE_LEVELS, Page};
-use evergrove_commit::{PageId, Store as _, Vector};
+use evergrove_commit::{BackendChoice, BackendSpec, PageId, Store as _, Vector};
 use evergrove_jobs::Key;
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::{leaf_digest, node_digest};
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::prove::node_proof;
 use crate::store::{View, split_slot};
-use crate::{BackendChoice, BackendSpec, Backends, Error, Store, proof_key};
+use crate::{Backends, Error, Store, proof_key};
 
 /// Something is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,15 +184,16 @@ impl Store {
 fn judge(key: &Key, bytes: &[u8], backends: &Backends) -> Result<bool, String> {
     let file = BatchProof::decode(bytes).map_err(|e| e.to_string())?;
     let scheme = file.scheme.parse().map_err(|e: UnknownScheme| e.to_string())?;
-    let (id, profile, class) = (file.backend.clone(), file.profile, file.class);
-    let app = file.app.as_ref().map(|a| a.app.clone());
-    let choice = BackendChoice { scheme, name: id.name.clone(), profile, app };
     // The parameters of an application are not in its proofs: they come with its backend.
-    let known = backends.spec(&choice, class).ok().filter(|known| known.id == id);
+    let known = backends.spec_of(&file, scheme).filter(|known| known.id() == file.backend);
     let named = match known {
         Some(known) => known.clone(),
         None if scheme.has_app() => return Ok(false),
-        None => BackendSpec { scheme, id, profile, class, capacity: 1, wraps: false, app: None },
+        None => {
+            let choice = BackendChoice::new(file.backend.name.clone(), file.profile).with_scheme(scheme);
+            let (version, class) = (file.backend.version, file.class);
+            BackendSpec { choice, version, class, capacity: 1, wraps: false }
+        }
     };
     if proof_key(&named, file.kind, &file.statement) != *key {
         return Err("it is the proof of another statement".into());
@@ -200,7 +201,7 @@ fn judge(key: &Key, bytes: &[u8], backends: &Backends) -> Result<bool, String> {
     if known.is_none() {
         return Ok(false);
     }
-    let backend = backends.get(&choice, class).map_err(|e| e.to_string())?;
+    let backend = backends.of(&file, scheme).map_err(|e| e.to_string())?;
     backend.verify(&node_proof(file)).map(|()| true).map_err(|e| e.to_string())
 }
 

@@ -23,7 +23,7 @@ mod prove;
 mod store;
 mod verify;
 
-pub use backends::{BackendChoice, BackendSpec, Backends};
+pub use backends::Backends;
 pub use doctor::{DoctorReport, Finding};
 pub use error::{Error, ErrorClass};
 pub use prove::{

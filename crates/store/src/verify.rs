@@ -9,7 +9,7 @@ use evergrove_proof::{
 };
 
 use crate::prove::node_proof;
-use crate::{BackendChoice, Backends, Error, ErrorClass};
+use crate::{Backends, Error, ErrorClass};
 
 /// What an accepted proof has shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,10 +111,8 @@ pub fn verify(
         }
     }
     let scheme: Scheme = file.scheme.parse().map_err(|_| VerifyError::Scheme(file.scheme.clone()))?;
-    let app = file.app.as_ref().map(|a| a.app.clone());
-    let choice = BackendChoice { scheme, name: file.backend.name.clone(), profile: file.profile, app };
-    let backend = backends.get(&choice, file.class)?;
-    let known = backend.id();
+    let backend = backends.of(&file, scheme)?;
+    let known = backend.spec().id();
     if known != file.backend {
         let what = format!("the proof is of {}, this program has {known}", file.backend);
         return Err(VerifyError::Proof(BackendError::Rejected(what)));

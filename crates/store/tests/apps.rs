@@ -8,7 +8,8 @@ use common::{create, row, set, with_prover};
 use evergrove_commit::batch::Structure;
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::{AppSpec, BackendId as Id, NodeKind, Policy, PolicyError, Profile, Scheme};
-use evergrove_store::{BackendChoice, Changes, Error, Store, Verified, VerifyError, verify};
+use evergrove_commit::BackendChoice;
+use evergrove_store::{Changes, Error, Store, Verified, VerifyError, verify};
 use evergrove_testkit::commit::value;
 
 fn policy(scheme: Scheme) -> Policy {
@@ -45,7 +46,7 @@ fn applications_live_beside_batches_through_updates() {
         prover.define("all", &[], &choice(Scheme::Complete)).expect("a new batch");
         prover.define("tree", &[], &choice(Scheme::Tree)).expect("a new batch");
         prover.define("plain", &members, &common::choice(Profile::Paper)).expect("a new batch");
-        let costs = |_: &evergrove_store::BackendSpec| evergrove_store::NodeCosts::default();
+        let costs = |_: &evergrove_commit::BackendSpec| evergrove_store::NodeCosts::default();
         let estimate = prover.estimate_prove("all", None, &costs).expect("a batch");
         let all = prover.prove("all").expect("proves");
         assert_eq!((all.members, all.made, all.buckets), (40, estimate.to_make(), 5));

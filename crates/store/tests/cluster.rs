@@ -17,7 +17,8 @@ use evergrove_jobs::{
 use evergrove_proof::wire::DecodeError;
 use evergrove_proof::{BackendId, HeightClass, NodeKind, Profile, Scheme};
 use evergrove_store::cluster::{Payload, PayloadError, ProofWork};
-use evergrove_store::{BackendSpec, Backends, Changes, Error, Prover, Store};
+use evergrove_commit::BackendSpec;
+use evergrove_store::{Backends, Changes, Error, Prover, Store};
 use evergrove_testkit::commit::Rng;
 
 /// A worker's backends: those of `common`, looked up by what the payload asks for.
@@ -256,46 +257,24 @@ fn inputs_are_verified_before_they_are_used() {
 
 /// The native backend by another version, or with keys.
 struct Differs {
-    version: u32,
+    spec: BackendSpec,
     keys: evergrove_primitives::Digest,
     native: NativeBackend,
 }
 
 impl RecursionBackend for Differs {
-    fn id(&self) -> BackendId {
-        BackendId::new("native", self.version)
-    }
-    fn profile(&self) -> Profile {
-        self.native.profile()
-    }
-    fn class(&self) -> HeightClass {
-        self.native.class()
-    }
-    fn capacity(&self) -> usize {
-        self.native.capacity()
-    }
-    fn wraps(&self) -> bool {
-        self.native.wraps()
+    fn spec(&self) -> &BackendSpec {
+        &self.spec
     }
     fn key_digest(&self) -> evergrove_primitives::Digest {
         self.keys
     }
-    fn prove_bucket(
+    fn prove(
         &self,
-        witness: &evergrove_commit::BucketWitness,
+        witness: &evergrove_commit::Witness,
+        children: &[&evergrove_commit::NodeProof],
     ) -> Result<evergrove_commit::NodeProof, BackendError> {
-        self.native.prove_bucket(witness)
-    }
-    fn prove_merge(
-        &self,
-        left: &evergrove_commit::NodeProof,
-        right: &evergrove_commit::NodeProof,
-        witness: &evergrove_commit::MergeWitness,
-    ) -> Result<evergrove_commit::NodeProof, BackendError> {
-        self.native.prove_merge(left, right, witness)
-    }
-    fn prove_wrap(&self, child: &evergrove_commit::NodeProof) -> Result<evergrove_commit::NodeProof, BackendError> {
-        self.native.prove_wrap(child)
+        self.native.prove(witness, children)
     }
     fn verify(&self, proof: &evergrove_commit::NodeProof) -> Result<(), BackendError> {
         self.native.verify(proof)
@@ -307,7 +286,7 @@ fn a_worker_of_another_version_or_with_other_keys_refuses_and_drains() {
     let dir = tempfile::tempdir().expect("a directory");
     let (_, done) = proven(dir.path());
     let ours =
-        |(job, ..): &&Done| Payload::decode(&job.payload).expect("a payload").backend.scheme == Scheme::Evergrove;
+        |(job, ..): &&Done| Payload::decode(&job.payload).expect("a payload").backend.choice.scheme == Scheme::Evergrove;
     let (job, inputs, made) = done.iter().find(ours).expect("a step of ours");
     let keys = evergrove_primitives::Digest::from_bytes(&[1; 32]).expect("canonical");
     let native = || NativeBackend::new(Profile::Paper, HeightClass::H27).with_capacity(4);
@@ -315,7 +294,9 @@ fn a_worker_of_another_version_or_with_other_keys_refuses_and_drains() {
     for (version, keys, says) in [(2, zero, "version 2"), (1, keys, "keys"), (1, zero, "")] {
         let drain = Cancel::new();
         let make = move |_: &BackendSpec| {
-            Ok(Arc::new(Differs { version, keys, native: native() }) as Arc<dyn RecursionBackend>)
+            let native = native();
+            let spec = BackendSpec { version, ..native.spec().clone() };
+            Ok(Arc::new(Differs { spec, keys, native }) as Arc<dyn RecursionBackend>)
         };
         let work = ProofWork::new(make, drain.clone());
         if says.is_empty() {
@@ -353,7 +334,7 @@ fn backends_are_made_once_and_the_oldest_goes() {
     let dir = tempfile::tempdir().expect("a directory");
     let (_, done) = proven(dir.path());
     let of = |scheme: Scheme| {
-        let fits = |(job, ..): &&Done| Payload::decode(&job.payload).expect("a payload").backend.scheme == scheme;
+        let fits = |(job, ..): &&Done| Payload::decode(&job.payload).expect("a payload").backend.choice.scheme == scheme;
         done.iter().filter(fits).map(|(job, inputs, _)| (job.clone(), inputs.clone())).collect::<Vec<_>>()
     };
     let count = Arc::new(Mutex::new(Vec::new()));

@@ -9,7 +9,8 @@ use common::{choice, create, lenient, native, row, set, verify_batch, with_prove
 use evergrove_commit::schema::Schema;
 use evergrove_commit::{Batch, MemoryStore, NativeBackend, RecursionBackend, Vector};
 use evergrove_proof::{HeightClass, Profile};
-use evergrove_store::{BackendSpec, Backends, Changes, Error, ErrorClass, Store, VerifyError, verify};
+use evergrove_commit::BackendSpec;
+use evergrove_store::{Backends, Changes, Error, ErrorClass, Store, VerifyError, verify};
 use evergrove_testkit::commit::value;
 
 #[test]
@@ -100,7 +101,7 @@ fn estimates_are_what_proving_makes() {
     let backends = native(4);
     let store = create(dir.path(), None, 0..100);
     let members: Vec<u64> = (0..100).step_by(3).collect();
-    let costs = |_: &evergrove_store::BackendSpec| evergrove_store::NodeCosts {
+    let costs = |_: &evergrove_commit::BackendSpec| evergrove_store::NodeCosts {
         setup_seconds: 10.0,
         bucket_seconds: 1.0,
         merge_seconds: 2.0,
@@ -198,7 +199,7 @@ fn an_empty_table_is_the_null_tree_and_can_be_filled() {
 fn counted(profile: Profile) -> (Backends, Arc<AtomicUsize>) {
     let backend = NativeBackend::new(profile, HeightClass::H27).with_capacity(4);
     let made = Arc::new(AtomicUsize::new(0));
-    let (spec, count) = (BackendSpec::of(&backend), made.clone());
+    let (spec, count) = (backend.spec().clone(), made.clone());
     let mut backends = Backends::new();
     backends.register(spec, move || {
         count.fetch_add(1, Ordering::Relaxed);

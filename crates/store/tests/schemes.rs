@@ -7,7 +7,8 @@ use std::sync::Arc;
 use common::{choice, create, lenient, native, row, set, with_prover};
 use evergrove_commit::NativeBackend;
 use evergrove_proof::{HeightClass, PolicyError, Profile, Scheme};
-use evergrove_store::{BackendChoice, Backends, Changes, Store, VerifyError, verify};
+use evergrove_commit::BackendChoice;
+use evergrove_store::{Backends, Changes, Store, VerifyError, verify};
 
 /// q of the paper's scheme here.
 const Q: u8 = 2;
@@ -44,7 +45,7 @@ fn a_batch_of_the_papers_scheme_lives_beside_ours() {
     with_prover(&store, &backends, |prover| {
         prover.define("ours", &members, &choice(Profile::Paper)).expect("a new batch");
         prover.define("theirs", &members, &paper()).expect("a new batch");
-        let costs = |_: &evergrove_store::BackendSpec| evergrove_store::NodeCosts::default();
+        let costs = |_: &evergrove_commit::BackendSpec| evergrove_store::NodeCosts::default();
         let estimate = prover.estimate_prove("theirs", None, &costs).expect("a batch");
         let (ours, theirs) = (prover.prove("ours").expect("proves"), prover.prove("theirs").expect("proves"));
         assert_eq!((ours.made, theirs.made), (2, estimate.to_make()));

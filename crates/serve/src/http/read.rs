@@ -138,9 +138,9 @@ impl Batch {
             members: batch.len,
             first: batch.first,
             last: batch.last,
-            scheme: batch.scheme.name().into(),
-            backend: batch.backend.name,
-            profile: batch.profile.name().into(),
+            scheme: batch.backend.choice.scheme.name().into(),
+            profile: batch.backend.choice.profile.name().into(),
+            backend: batch.backend.choice.name,
             fresh: batch.fresh,
             proven,
         }

@@ -1,14 +1,14 @@
 //! What a worker elsewhere is sent: the encoding of one proof to make.
 
-use evergrove_commit::batch::Witness;
-use evergrove_commit::{BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness};
+use evergrove_commit::{
+    BackendChoice, BackendSpec, BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness, Witness,
+};
 use evergrove_primitives::Digest;
 use evergrove_proof::wire::{DecodeError, Reader, Writer};
 use evergrove_proof::{
-    AppSpec, BackendId, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, Statement, UnknownScheme,
+    AppSpec, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, Statement, UnknownScheme,
 };
 
-use crate::BackendSpec;
 
 /// The first bytes of a payload.
 const MAGIC: [u8; 4] = *b"EVGJ";
@@ -64,14 +64,15 @@ impl Payload {
     pub fn encode(&self) -> Vec<u8> {
         let (spec, Stated { kind, statement }) = (&self.backend, self.stated);
         let mut w = Writer::header(MAGIC);
-        w.name(spec.scheme.name());
-        w.name(&spec.id.name);
-        w.bytes(&spec.id.version.to_le_bytes());
-        w.bytes(&[spec.profile.code(), spec.class.height_max()]);
+        let BackendChoice { name, scheme, profile, app } = &spec.choice;
+        w.name(scheme.name());
+        w.name(name);
+        w.bytes(&spec.version.to_le_bytes());
+        w.bytes(&[profile.code(), spec.class.height_max()]);
         w.bytes(&length(spec.capacity).to_le_bytes());
         w.bytes(&[spec.wraps.into()]);
-        assert_eq!(spec.app.is_some(), spec.scheme.has_app(), "an application in the scheme {}", spec.scheme);
-        if let Some(app) = &spec.app {
+        assert_eq!(app.is_some(), scheme.has_app(), "an application in the scheme {scheme}");
+        if let Some(app) = app {
             w.name(&app.name);
             w.bytes(&length(app.parameters.len()).to_le_bytes());
             w.bytes(&app.parameters);
@@ -189,7 +190,7 @@ fn read_flag(r: &mut Reader<'_>, what: &'static str) -> Result<bool, DecodeError
 
 fn read_backend(r: &mut Reader<'_>) -> Result<BackendSpec, PayloadError> {
     let scheme: Scheme = r.name("scheme")?.parse()?;
-    let id = BackendId { name: r.name("backend")?, version: r.u32("backend version")? };
+    let (name, version) = (r.name("backend")?, r.u32("backend version")?);
     let code = r.u8("profile")?;
     let profile = Profile::from_code(code).ok_or(DecodeError::Code { what: "profile", found: code })?;
     let code = r.u8("height class")?;
@@ -206,7 +207,7 @@ fn read_backend(r: &mut Reader<'_>) -> Result<BackendSpec, PayloadError> {
     } else {
         None
     };
-    Ok(BackendSpec { scheme, id, profile, class, capacity, wraps, app })
+    Ok(BackendSpec { choice: BackendChoice { name, scheme, profile, app }, version, class, capacity, wraps })
 }
 
 fn read_path(r: &mut Reader<'_>) -> Result<usize, DecodeError> {

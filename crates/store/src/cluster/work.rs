@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use evergrove_commit::{BackendError, NodeProof, RecursionBackend};
+use evergrove_commit::{BackendError, BackendSpec, NodeProof, RecursionBackend};
 use evergrove_jobs::{BadInput, BadResult, Cancel, Cores, Job, TaskFailure, Unfit, Work};
 use evergrove_primitives::Digest;
 use evergrove_proof::wire::DecodeError;
@@ -11,7 +11,7 @@ use tracing::info_span;
 
 use super::{Payload, PayloadError, Stated};
 use crate::prove::{judge, prove};
-use crate::{BackendSpec, proof_key};
+use crate::proof_key;
 
 /// Makes the backend of a specification.
 type Make = Box<dyn Fn(&BackendSpec) -> Result<Arc<dyn RecursionBackend>, BackendError> + Send + Sync>;
@@ -97,8 +97,8 @@ impl ProofWork {
             return Err(TaskFailure::permanent("the job's inputs are not the proofs that its payload stands on"));
         }
         let backend = self.backend(&payload).map_err(|reason| {
-            let BackendSpec { id, capacity, .. } = &payload.backend;
-            self.refuse(format!("this worker has not {id} with {capacity} leaves to a bucket: {reason}"))
+            let (id, capacity) = (payload.backend.id(), payload.backend.capacity);
+            self.refuse(format!("this worker does not have {id} with {capacity} leaves to a bucket: {reason}"))
         })?;
         self.fit.store(true, Ordering::Relaxed);
         Ok((payload, backend))
@@ -119,9 +119,9 @@ impl ProofWork {
         // Jobs that need the same backend wait for it here, others do not.
         let backend = made.backend.get_or_init(|| {
             let backend = (self.make)(spec).map_err(|e| e.to_string())?;
-            let found = BackendSpec::of(backend.as_ref());
-            if found != *spec {
-                let (own, leaf) = (&found.id, found.capacity);
+            let found = backend.spec();
+            if found != spec {
+                let (own, leaf) = (found.id(), found.capacity);
                 return Err(format!(
                     "its own is {own} with {leaf} leaves to a bucket: run the same version as the leader"
                 ));

@@ -1,10 +1,10 @@
 //! The content keys of proofs.
 
+use evergrove_commit::BackendSpec;
 use evergrove_commit::batch::Batch;
 use evergrove_jobs::Key;
 use evergrove_proof::{NodeKind, Scheme, Statement};
 
-use crate::BackendSpec;
 
 /// Domain of the keys.
 const DOMAIN: &str = "evergrove 2026-11 content key of a node proof v1";
@@ -18,18 +18,18 @@ const DOMAIN: &str = "evergrove 2026-11 content key of a node proof v1";
 /// epoch asks for it, and a proof of an older root is never found under the key of a newer one.
 pub fn proof_key(backend: &BackendSpec, kind: NodeKind, statement: &Statement) -> Key {
     let mut h = blake3::Hasher::new_derive_key(DOMAIN);
-    h.update(&[backend.id.name.len() as u8]);
-    h.update(backend.id.name.as_bytes());
-    h.update(&backend.id.version.to_le_bytes());
-    h.update(&[backend.profile.code(), backend.class.height_max(), kind.code(), statement.height]);
+    let choice = &backend.choice;
+    h.update(&[choice.name.len() as u8]);
+    h.update(choice.name.as_bytes());
+    h.update(&backend.version.to_le_bytes());
+    h.update(&[choice.profile.code(), backend.class.height_max(), kind.code(), statement.height]);
     h.update(&statement.base.to_le_bytes());
     h.update(&statement.root.to_bytes());
     h.update(&statement.canonical.to_bytes());
-    if backend.scheme != Scheme::Evergrove {
-        h.update(backend.scheme.name().as_bytes());
+    if choice.scheme != Scheme::Evergrove {
+        h.update(choice.scheme.name().as_bytes());
     }
-    if let Some(app) = &backend.app {
-        let id = app.id();
+    if let Some(id) = backend.app_id() {
         h.update(&[0]);
         h.update(id.name.as_bytes());
         h.update(&id.parameters.to_bytes());
@@ -48,7 +48,8 @@ pub(crate) fn keys(backend: &BackendSpec, batch: &Batch) -> Vec<Key> {
 #[cfg(test)]
 mod tests {
     use evergrove_primitives::{Digest, Goldilocks};
-    use evergrove_proof::{AppSpec, BackendId, HeightClass, Profile};
+    use evergrove_commit::BackendChoice;
+    use evergrove_proof::{AppSpec, HeightClass, Profile};
 
     use super::*;
 
@@ -56,13 +57,11 @@ mod tests {
     fn every_part_counts_and_the_key_is_frozen() {
         let digest = |x| Digest([Goldilocks::new(x); 4]);
         let spec = |name: &str, version, profile, class| BackendSpec {
-            scheme: Scheme::Evergrove,
-            id: BackendId::new(name, version),
-            profile,
+            choice: BackendChoice::new(name, profile),
+            version,
             class,
             capacity: 200,
             wraps: true,
-            app: None,
         };
         let (paper, h27) = (Profile::Paper, HeightClass::H27);
         let base = spec("plonky2", 1, paper, h27);
@@ -70,12 +69,14 @@ mod tests {
         let bucket = NodeKind::Bucket;
         let app = |name: &str, parameters: &[u8]| {
             let app = AppSpec { name: name.into(), parameters: parameters.to_vec() };
-            BackendSpec { scheme: Scheme::Selected, app: Some(app), ..base.clone() }
+            BackendSpec { choice: base.choice.clone().with_app(Scheme::Selected, app), ..base.clone() }
         };
-        let complete = BackendSpec { scheme: Scheme::Complete, ..app("a", &[1]) };
+        let schemed = |spec: BackendSpec, scheme| BackendSpec { choice: spec.choice.clone().with_scheme(scheme), ..spec };
+        let complete = schemed(app("a", &[1]), Scheme::Complete);
+        let of_paper = BackendSpec { capacity: 32, ..schemed(base.clone(), Scheme::RecklePaper) };
         let keys = [
             proof_key(&base, bucket, &statement),
-            proof_key(&BackendSpec { scheme: Scheme::RecklePaper, capacity: 32, ..base.clone() }, bucket, &statement),
+            proof_key(&of_paper, bucket, &statement),
             proof_key(&app("a", &[1]), bucket, &statement),
             proof_key(&app("a", &[2]), bucket, &statement),
             proof_key(&app("b", &[1]), bucket, &statement),

@@ -6,6 +6,7 @@ mod keys;
 mod work;
 
 use evergrove_commit::batch::{Batch, BatchError};
+use evergrove_commit::{BackendChoice, BackendSpec};
 use evergrove_jobs::{Cancel, Engine, Event, Key, RunError};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::{Commitment, HeightClass, NodeKind};
@@ -20,7 +21,7 @@ pub(crate) use work::{judge, node_proof, prove};
 use work::{Proofs, Proving};
 
 use crate::store::{BackendRecord, BatchRecord, Changes, EpochReport, ProvenRecord, Store};
-use crate::{BackendChoice, BackendSpec, Backends, Error};
+use crate::{Backends, Error};
 
 /// What proving a batch took.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,7 +178,7 @@ impl<'a> Prover<'a> {
                 (bytes, 0, 0)
             }
             None => {
-                let backend = self.backends.get(&spec.choice(), spec.class)?;
+                let backend = self.backends.get(&spec.choice, spec.class)?;
                 let proofs = Proofs::new(self.store.objects(), backend.as_ref(), &spec);
                 let runner = Proving {
                     steps: &plan.steps,
@@ -250,7 +251,7 @@ impl<'a> Prover<'a> {
     fn spec_of(&self, record: &BatchRecord, name: &str, commitment: Commitment) -> Result<BackendSpec, Error> {
         let known = record.backend.spec();
         let known = known.ok_or_else(|| Error::corrupt(self.store.dir(), format!("record of batch {name:?}")))?;
-        self.backends.spec(&known.choice(), class_of(commitment)).cloned()
+        self.backends.spec(&known.choice, class_of(commitment)).cloned()
     }
 
     fn batch_error<'s>(&'s self, name: &'s str) -> impl Fn(BatchError) -> Error + 's {

@@ -3,17 +3,17 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evergrove_commit::batch::{Input, Plan, Step, Witness};
-use evergrove_commit::{BackendError, NodeProof, RecursionBackend, Vector};
+use evergrove_commit::batch::{Input, Plan, Step};
+use evergrove_commit::{BackendError, BackendSpec, NodeProof, RecursionBackend, Vector, Witness};
 use evergrove_jobs::objects::{Objects, ObjectsError};
 use evergrove_jobs::{GraphError, Key, Put, Results, ResultsError, Runner, Task, TaskFailure, TaskGraph, TaskId};
-use evergrove_proof::{AppOutput, AppSpec, BatchProof, NodeKind};
+use evergrove_proof::{AppOutput, BatchProof, NodeKind};
 use tracing::{Span, info_span};
 
 use super::proof_key;
 use crate::cluster::{Payload, Stated};
 use crate::store::View;
-use crate::{BackendSpec, Error};
+use crate::Error;
 
 /// Parts of a tree that are worked off side by side.
 const STRIPES: usize = 16;
@@ -69,7 +69,7 @@ impl Proving<'_> {
     fn witness(&self, step: &Step) -> Result<Witness, TaskFailure> {
         let _span = info_span!("witness").entered();
         let mut witness = step.witness(self.vector).map_err(TaskFailure::permanent)?;
-        if self.spec.app.is_some() {
+        if self.spec.choice.app.is_some() {
             witness.open(|index| self.view.elements(index)).map_err(TaskFailure::permanent)?;
         }
         Ok(witness)
@@ -127,7 +127,7 @@ pub(crate) fn prove(
     witness: &Witness,
     children: &[NodeProof],
 ) -> Result<Vec<u8>, TaskFailure> {
-    let made = witness.prove(backend, &children.iter().collect::<Vec<_>>()).map_err(failure)?;
+    let made = backend.prove(witness, &children.iter().collect::<Vec<_>>()).map_err(failure)?;
     if (made.kind, made.statement) != (stated.kind, stated.statement) {
         let what = format!("asked for a {} and got a {}, or another statement", stated.kind, made.kind);
         return Err(failure(BackendError::Internal(what)));
@@ -160,13 +160,13 @@ fn failure(e: BackendError) -> TaskFailure {
 /// A proof as it is stored: the file that is handed out.
 fn encode(backend: &BackendSpec, proof: NodeProof) -> Vec<u8> {
     let file = BatchProof {
-        scheme: backend.scheme.name().into(),
-        backend: backend.id.clone(),
-        profile: backend.profile,
+        scheme: backend.choice.scheme.name().into(),
+        backend: backend.id(),
+        profile: backend.choice.profile,
         class: backend.class,
         kind: proof.kind,
         statement: proof.statement,
-        app: backend.app.as_ref().map(|app| AppOutput { app: app.id(), output: proof.output }),
+        app: backend.app_id().map(|app| AppOutput { app, output: proof.output }),
         body: proof.bytes,
     };
     file.encode()
@@ -181,13 +181,13 @@ pub(crate) fn node_proof(file: BatchProof) -> NodeProof {
 /// The proof in a file that this backend made, with its key.
 pub(crate) fn decode(backend: &BackendSpec, bytes: &[u8]) -> Result<(Key, NodeProof), String> {
     let file = BatchProof::decode(bytes).map_err(|e| e.to_string())?;
-    if file.scheme != backend.scheme.name() {
+    if file.scheme != backend.choice.scheme.name() {
         return Err(format!("it is a proof of the scheme {}", file.scheme));
     }
-    if (&file.backend, file.profile, file.class) != (&backend.id, backend.profile, backend.class) {
+    if (&file.backend, file.profile, file.class) != (&backend.id(), backend.choice.profile, backend.class) {
         return Err(format!("it was made by {} with profile {}", file.backend, file.profile));
     }
-    if file.app.as_ref().map(|a| &a.app) != backend.app.as_ref().map(AppSpec::id).as_ref() {
+    if file.app.as_ref().map(|a| &a.app) != backend.app_id().as_ref() {
         return Err("it is a proof of another application".into());
     }
     let proof = node_proof(file);
@@ -267,7 +267,7 @@ mod tests {
         let mut vector = Vector::new(8, MemoryStore::new()).unwrap();
         let filled: Vec<_> = (0..200).map(|i| (i, Some([Goldilocks::new(i); 4]))).collect();
         vector.apply(&filled).unwrap();
-        let spec = BackendSpec::of(&NativeBackend::new(Profile::Proven, HeightClass::H27).with_capacity(2));
+        let spec = NativeBackend::new(Profile::Proven, HeightClass::H27).with_capacity(2).spec().clone();
         for members in [2, 3, 17, 64, 200] {
             let indices: Vec<u64> = (0..members).collect();
             let batch = Batch::build_as(&vector, &indices, spec.structure()).unwrap();

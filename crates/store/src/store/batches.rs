@@ -1,15 +1,16 @@
 //! What the store knows of its batches.
 
+use evergrove_commit::BackendSpec;
 use evergrove_commit::schema::Schema;
 use evergrove_primitives::Digest;
-use evergrove_proof::{AppSpec, BackendId, Commitment, HeightClass, NodeKind, Profile, Scheme};
+use evergrove_proof::{Commitment, NodeKind};
 use redb::ReadableTable;
 
 use super::changes::{first_empty, unknown};
 use super::layout::{BATCHES, BackendRecord, BatchRecord, MEMBERS, ProvenRecord};
 use super::write::{read_members, read_record};
 use super::{Epoch, Store};
-use crate::{BackendSpec, Error};
+use crate::Error;
 
 /// The longest name of a batch.
 const NAME_BYTES: usize = 64;
@@ -25,20 +26,8 @@ pub struct BatchStatus {
     pub first: u64,
     /// The last member; of a batch over all rows the last slot.
     pub last: u64,
-    /// The scheme of its proofs.
-    pub scheme: Scheme,
-    /// Name and version of its backend.
-    pub backend: BackendId,
-    /// The profile of its proofs.
-    pub profile: Profile,
-    /// The height class of its circuits.
-    pub class: HeightClass,
-    /// m of its backend, or the slots of a block.
-    pub capacity: usize,
-    /// True when its final proof is a wrap.
-    pub wraps: bool,
-    /// The application whose output over it is proven.
-    pub app: Option<AppSpec>,
+    /// The backend that proves it.
+    pub backend: BackendSpec,
     /// The epoch since which it has these members.
     pub since: u64,
     /// Its last finished proof.
@@ -274,13 +263,7 @@ impl Store {
             len,
             first,
             last,
-            scheme: spec.scheme,
-            backend: spec.id,
-            profile: spec.profile,
-            class: spec.class,
-            capacity: spec.capacity,
-            wraps: spec.wraps,
-            app: spec.app,
+            backend: spec,
             since: record.since,
             fresh: proven.as_ref().is_some_and(|p| p.epoch >= record.since && p.commitment == current.commitment),
             proven,
@@ -291,7 +274,7 @@ impl Store {
 
 /// The members of a batch of this backend: those of `indices` in ascending order, or none where it is over all rows.
 pub(crate) fn members_of(name: &str, indices: &[u64], backend: &BackendSpec) -> Result<Vec<u64>, Error> {
-    match (backend.scheme.is_complete(), indices) {
+    match (backend.choice.scheme.is_complete(), indices) {
         (true, []) => Ok(Vec::new()),
         (true, _) => Err(Error::AllRows(name.into())),
         _ => sorted(name, indices),

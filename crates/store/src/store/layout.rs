@@ -1,8 +1,9 @@
 //! What is where in the database.
 
+use evergrove_commit::{BackendChoice, BackendSpec};
 use evergrove_primitives::Digest;
 use evergrove_proof::{
-    AppSpec, BackendId, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, UnknownScheme,
+    AppSpec, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, UnknownScheme,
 };
 use redb::TableDefinition;
 use serde::{Deserialize, Serialize};
@@ -165,29 +166,29 @@ pub(crate) struct ProvenRecord {
 }
 
 impl BackendRecord {
-    pub(crate) fn new(spec: &crate::BackendSpec) -> Self {
+    pub(crate) fn new(spec: &BackendSpec) -> Self {
+        let BackendSpec { choice, version, class, capacity, wraps } = spec;
         Self {
-            scheme: spec.scheme,
-            name: spec.id.name.clone(),
-            version: spec.id.version,
-            profile: spec.profile.code(),
-            height_max: spec.class.height_max(),
-            capacity: spec.capacity.try_into().unwrap_or(u32::MAX),
-            wraps: spec.wraps,
-            app: spec.app.clone(),
+            name: choice.name.clone(),
+            version: *version,
+            profile: choice.profile.code(),
+            height_max: class.height_max(),
+            capacity: (*capacity).try_into().unwrap_or(u32::MAX),
+            wraps: *wraps,
+            scheme: choice.scheme,
+            app: choice.app.clone(),
         }
     }
 
     /// The backend, `None` when a number of the record stands for nothing.
-    pub(crate) fn spec(&self) -> Option<crate::BackendSpec> {
-        Some(crate::BackendSpec {
-            scheme: self.scheme,
-            id: BackendId { name: self.name.clone(), version: self.version },
-            profile: Profile::from_code(self.profile)?,
-            class: HeightClass::ALL.into_iter().find(|c| c.height_max() == self.height_max)?,
+    pub(crate) fn spec(&self) -> Option<BackendSpec> {
+        let profile = Profile::from_code(self.profile)?;
+        Some(BackendSpec {
+            choice: BackendChoice { name: self.name.clone(), scheme: self.scheme, profile, app: self.app.clone() },
+            version: self.version,
+            class: HeightClass::from_code(self.height_max)?,
             capacity: (self.capacity >= 1).then_some(self.capacity as usize)?,
             wraps: self.wraps,
-            app: self.app.clone(),
         })
     }
 }
@@ -247,6 +248,58 @@ pub(crate) fn decode_members(bytes: &[u8]) -> Option<Vec<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What version 0.1 wrote for these two records.
+    #[test]
+    fn records_of_batches_are_frozen() {
+        let backend = |scheme, app| BackendRecord {
+            name: "plonky2".into(),
+            version: 1,
+            profile: 2,
+            height_max: 27,
+            capacity: 211,
+            wraps: true,
+            scheme,
+            app,
+        };
+        let proven = ProvenRecord {
+            epoch: 300,
+            height: 14,
+            root: [1; 32],
+            canonical: [2; 32],
+            key: [3; 32],
+            kind: 2,
+            bytes: 95_000,
+            total: 9,
+            buckets: 5,
+            checksum: [4; 32],
+        };
+        let app = AppSpec { name: "tally".into(), parameters: vec![7, 0, 8] };
+        let plain = BatchRecord {
+            backend: backend(Scheme::Evergrove, None),
+            len: 3363,
+            span: (1, 9999),
+            since: 1,
+            proven: Some(proven),
+        };
+        let of_app = BatchRecord { backend: backend(Scheme::Selected, Some(app)), proven: None, ..plain.clone() };
+        let head = [&b"\x07plonky2\x01\x02\x1b\xd3\x01\x01\xa3\x1a\x01\x8f\x4e\x01"[..]].concat();
+        let proof = [
+            &b"\x01\xac\x02\x0e"[..],
+            &[1; 32],
+            &[2; 32],
+            &[3; 32],
+            b"\x02\x98\xe6\x05\x09\x05",
+            &[4; 32],
+        ]
+        .concat();
+        let tail = b"\x00evergrove1-selected\x00tally\x00\x07\x00\x08";
+        for (record, bytes) in [(plain, [&head[..], &proof].concat()), (of_app, [&head[..], tail].concat())] {
+            assert_eq!(record.encode().unwrap(), bytes);
+            assert_eq!(BatchRecord::decode(&bytes), Ok(record.clone()));
+            assert_eq!(BackendRecord::new(&record.backend.spec().unwrap()), record.backend);
+        }
+    }
 
     #[test]
     fn members_survive_and_only_one_encoding_is_read() {

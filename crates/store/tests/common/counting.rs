@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use evergrove_commit::{
-    BackendError, BackendId, BucketWitness, LevelWitness, MergeWitness, NativeBackend, NodeProof, RecursionBackend,
+    BackendChoice, BackendError, BackendSpec, BucketWitness, LevelWitness, MergeWitness, NativeBackend, NodeProof,
+    RecursionBackend, Witness,
 };
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
-use evergrove_store::{BackendChoice, Backends};
+use evergrove_store::Backends;
 
 /// The application: number of rows, and the sum of their first elements, which open their values.
 pub fn app() -> AppSpec {
@@ -16,13 +17,17 @@ pub fn app() -> AppSpec {
 
 /// Native proofs of the digests, and the output in front of them.
 pub struct Counting {
-    /// One of those with an application.
-    pub scheme: Scheme,
-    /// Of the digests.
-    pub digests: NativeBackend,
+    spec: BackendSpec,
+    digests: NativeBackend,
 }
 
 impl Counting {
+    /// The application in one of its schemes, with digests by `digests`.
+    pub fn new(scheme: Scheme, digests: NativeBackend) -> Self {
+        let choice = choice(scheme);
+        Self { spec: BackendSpec { choice, ..digests.spec().clone() }, digests }
+    }
+
     fn with(&self, output: Vec<Goldilocks>, proof: NodeProof) -> NodeProof {
         let head = output.iter().flat_map(|x| x.as_u64().to_le_bytes());
         NodeProof { bytes: head.chain(proof.bytes).collect(), output, ..proof }
@@ -36,28 +41,7 @@ impl Counting {
     }
 }
 
-impl RecursionBackend for Counting {
-    fn id(&self) -> BackendId {
-        BackendId::new("counting", 1)
-    }
-    fn profile(&self) -> Profile {
-        Profile::Paper
-    }
-    fn class(&self) -> HeightClass {
-        self.digests.class()
-    }
-    fn capacity(&self) -> usize {
-        self.digests.capacity()
-    }
-    fn scheme(&self) -> Scheme {
-        self.scheme
-    }
-    fn app(&self) -> Option<AppSpec> {
-        Some(app())
-    }
-    fn wraps(&self) -> bool {
-        self.digests.wraps()
-    }
+impl Counting {
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
         let mut output = vec![Goldilocks::ZERO; 2];
         for leaf in &witness.leaves {
@@ -67,28 +51,43 @@ impl RecursionBackend for Counting {
             output[0] += Goldilocks::ONE;
             output[1] += leaf.value[0];
         }
-        Ok(self.with(output, self.digests.prove_bucket(witness)?))
+        Ok(self.with(output, self.digests.prove(&witness.clone().into(), &[])?))
     }
     fn prove_merge(&self, l: &NodeProof, r: &NodeProof, witness: &MergeWitness) -> Result<NodeProof, BackendError> {
         let output = l.output.iter().zip(&r.output).map(|(a, b)| *a + *b).collect();
-        let proof = self.digests.prove_merge(&Self::without(l)?, &Self::without(r)?, witness)?;
+        let proof = self.digests.prove(&witness.clone().into(), &[&Self::without(l)?, &Self::without(r)?])?;
         Ok(self.with(output, proof))
     }
     fn prove_level(
         &self,
-        children: [Option<&NodeProof>; 2],
+        children: &[&NodeProof],
         witness: &LevelWitness,
     ) -> Result<NodeProof, BackendError> {
         let mut output = vec![Goldilocks::ZERO; 2];
-        for child in children.into_iter().flatten() {
+        for child in children {
             output.iter_mut().zip(&child.output).for_each(|(sum, x)| *sum += *x);
         }
-        let [left, right] = children.map(|c| c.map(Self::without).transpose());
-        let (left, right) = (left?, right?);
-        Ok(self.with(output, self.digests.prove_level([left.as_ref(), right.as_ref()], witness)?))
+        let below: Vec<_> = children.iter().map(|c| Self::without(c)).collect::<Result<_, _>>()?;
+        let proof = self.digests.prove(&witness.clone().into(), &Vec::from_iter(&below))?;
+        Ok(self.with(output, proof))
     }
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
-        Ok(self.with(child.output.clone(), self.digests.prove_wrap(&Self::without(child)?)?))
+        Ok(self.with(child.output.clone(), self.digests.prove(&Witness::Wrap, &[&Self::without(child)?])?))
+    }
+}
+
+impl RecursionBackend for Counting {
+    fn spec(&self) -> &BackendSpec {
+        &self.spec
+    }
+    fn prove(&self, witness: &Witness, children: &[&NodeProof]) -> Result<NodeProof, BackendError> {
+        match (witness, children) {
+            (Witness::Bucket(witness), []) => self.prove_bucket(witness),
+            (Witness::Merge(witness), [l, r]) => self.prove_merge(l, r, witness),
+            (Witness::Level(witness), _) => self.prove_level(children, witness),
+            (Witness::Wrap, [child]) => self.prove_wrap(child),
+            _ => Err(self.spec.foreign_step(witness, children.len())),
+        }
     }
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
         self.digests.verify(&Self::without(proof)?)
@@ -102,15 +101,15 @@ pub fn backends() -> Backends {
     for class in HeightClass::ALL {
         let selected = NativeBackend::new(Profile::Paper, class).with_capacity(4);
         let complete = NativeBackend::complete(Profile::Paper, class, 3);
-        backends.add(Arc::new(Counting { scheme: Scheme::Selected, digests: selected }));
-        backends.add(Arc::new(Counting { scheme: Scheme::Complete, digests: complete }));
+        backends.add(Arc::new(Counting::new(Scheme::Selected, selected)));
+        backends.add(Arc::new(Counting::new(Scheme::Complete, complete)));
         let tree = NativeBackend::tree(Profile::Paper, class, 3);
-        backends.add(Arc::new(Counting { scheme: Scheme::Tree, digests: tree }));
+        backends.add(Arc::new(Counting::new(Scheme::Tree, tree)));
     }
     backends
 }
 
 /// The backend that counts, in a scheme.
 pub fn choice(scheme: Scheme) -> BackendChoice {
-    BackendChoice::new("counting", Profile::Paper).with_app(scheme, app().id())
+    BackendChoice::new("counting", Profile::Paper).with_app(scheme, app())
 }
