@@ -9,6 +9,7 @@
 //!
 //! **Neighbours.** [`evergrove_commit::schema`] says what a cell is; nothing here knows a store.
 
+#[cfg(feature = "parquet")]
 mod columnar;
 mod delimited;
 mod error;
@@ -45,7 +46,7 @@ pub enum Format {
     Csv,
     /// One JSON object per line.
     Jsonl,
-    /// Apache Parquet with flat columns.
+    /// Apache Parquet with flat columns. Needs the feature `parquet`.
     Parquet,
     /// Values of 32 bytes, 4 little-endian field elements each, without header.
     Raw,

@@ -124,6 +124,9 @@ pub enum Problem {
     /// The columns of the file make no schema.
     #[error(transparent)]
     Schema(SchemaError),
+    /// This build reads no Parquet files.
+    #[error("this build does not read parquet files")]
+    NoParquet,
     /// A parquet column has a form that is not read.
     #[error("column {column:?} is {found}")]
     Unsupported {
@@ -180,6 +183,7 @@ impl InputError {
             Problem::DuplicateIndex(_) => "keep one row per position".into(),
             Problem::ListLength { .. } => "give one position per row".into(),
             Problem::Schema(_) => "write a schema file and name it with --schema".into(),
+            Problem::NoParquet => "build with the feature parquet, or give csv or jsonl".into(),
             Problem::Unsupported { .. } => "flatten or cast the column, or leave it out of the schema".into(),
         }
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use evergrove_commit::schema::{Cell, Column, Row, RowError, Schema};
 use evergrove_proof::HEIGHT_MAX;
 
+#[cfg(feature = "parquet")]
 use super::columnar::Parquet;
 use super::delimited::Csv;
 use super::error::{InputError, Place, Problem};
@@ -22,6 +23,7 @@ pub(crate) type Sink<'a> = dyn FnMut(&str, Field<'_>) -> Result<(), Problem> + '
 pub(crate) enum Records {
     Csv(Csv),
     Jsonl(Jsonl),
+    #[cfg(feature = "parquet")]
     Parquet(Box<Parquet>),
 }
 
@@ -31,7 +33,10 @@ impl Records {
         Ok(Some(match format {
             Format::Csv => Self::Csv(Csv::open(path)?),
             Format::Jsonl => Self::Jsonl(Jsonl::open(path)?),
+            #[cfg(feature = "parquet")]
             Format::Parquet => Self::Parquet(Box::new(Parquet::open(path)?)),
+            #[cfg(not(feature = "parquet"))]
+            Format::Parquet => return Err(InputError::new(Place::file(path), Problem::NoParquet)),
             Format::Raw => return Ok(None),
         }))
     }
@@ -40,6 +45,7 @@ impl Records {
     pub(crate) fn names(&self) -> Option<Vec<String>> {
         match self {
             Self::Csv(r) => Some(r.names().to_vec()),
+            #[cfg(feature = "parquet")]
             Self::Parquet(r) => Some(r.names()),
             Self::Jsonl(_) => None,
         }
@@ -50,6 +56,7 @@ impl Records {
         match self {
             Self::Csv(r) => r.next(sink),
             Self::Jsonl(r) => r.next(sink),
+            #[cfg(feature = "parquet")]
             Self::Parquet(r) => r.next(sink),
         }
     }

@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 
+#[cfg(feature = "parquet")]
 mod columnar;
 
 const FIXED2: ColumnType = ColumnType::Fixed { scale: 2 };

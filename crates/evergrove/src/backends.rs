@@ -1,0 +1,154 @@
+//! The proof systems that a program has, wired up.
+
+use core::fmt;
+use core::str::FromStr;
+use std::sync::Arc;
+
+use evergrove_commit::{BackendError, BackendSpec, NativeBackend, NodeProof, RecursionBackend, Witness};
+use evergrove_primitives::Digest;
+use evergrove_proof::policy::DEFAULT_BACKEND;
+use evergrove_proof::{BackendId, HeightClass, Profile, Scheme};
+use evergrove_store::Backends;
+
+use crate::Config;
+
+/// A proof system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Backend {
+    /// Succinct proofs by recursive circuits on Plonky2.
+    #[default]
+    Plonky2,
+    /// Executes everything again: proofs as long as the rows, in milliseconds. For tests and teaching.
+    Native,
+}
+
+impl Backend {
+    /// All of them, the default first.
+    pub const ALL: [Self; 2] = [Self::Plonky2, Self::Native];
+
+    /// The name that proofs record.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plonky2 => DEFAULT_BACKEND.0,
+            Self::Native => NativeBackend::NAME,
+        }
+    }
+
+    /// Name and version, as proofs record them.
+    pub fn id(self) -> BackendId {
+        let version = match self {
+            Self::Plonky2 => DEFAULT_BACKEND.1,
+            Self::Native => NativeBackend::VERSION,
+        };
+        BackendId::new(self.name(), version)
+    }
+
+    /// True of proofs that are short and whose soundness is a number of bits.
+    pub const fn is_succinct(self) -> bool {
+        match self {
+            Self::Plonky2 => true,
+            Self::Native => false,
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A text names no backend.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown backend {0:?} (known: plonky2, native)")]
+pub struct UnknownBackend(pub String);
+
+impl FromStr for Backend {
+    type Err = UnknownBackend;
+
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|b| b.name() == s).ok_or_else(|| UnknownBackend(s.into()))
+    }
+}
+
+impl Config {
+    /// Every backend without an application that this build has, to prove and to verify with. Circuits are built, or read from
+    /// [`Config::keys`], when a backend is first needed.
+    pub fn provers(&self) -> Backends {
+        let mut backends = natives();
+        #[cfg(feature = "plonky2")]
+        self.add_plonky2_provers(&mut backends);
+        backends
+    }
+
+    /// The same backends, to verify with: they have pinned keys and build no circuit.
+    pub fn verifiers(&self) -> Backends {
+        let mut backends = natives();
+        #[cfg(feature = "plonky2")]
+        crate::plonky2::add_verifiers(&mut backends);
+        backends
+    }
+
+    /// The backends that this process needs for its batches: those that prove, or where workers do that, those that verify what
+    /// the workers have made.
+    pub fn backends(&self) -> Backends {
+        #[cfg(feature = "queue")]
+        if self.workers.is_some() {
+            return self.verifiers();
+        }
+        self.provers()
+    }
+}
+
+fn natives() -> Backends {
+    let mut backends = Backends::new();
+    for (profile, class) in classes() {
+        backends.add(Arc::new(NativeBackend::new(profile, class)));
+        backends.add(Arc::new(NativeBackend::of_paper(profile, class, Scheme::BLOCK_HEIGHT)));
+    }
+    backends
+}
+
+/// Every profile with every height class.
+pub(crate) fn classes() -> impl Iterator<Item = (Profile, HeightClass)> {
+    Profile::ALL.into_iter().flat_map(|p| HeightClass::ALL.into_iter().map(move |c| (p, c)))
+}
+
+/// A verifier in the place of a backend.
+pub(crate) struct VerifierOnly {
+    spec: BackendSpec,
+    keys: Digest,
+    verify: Verify,
+}
+
+type Verify = Box<dyn Fn(&NodeProof) -> Result<(), BackendError> + Send + Sync>;
+
+impl VerifierOnly {
+    /// A backend that only verifies, with `verify`, by keys of this digest.
+    #[cfg_attr(not(feature = "plonky2"), expect(dead_code, reason = "the native backend verifies without keys"))]
+    pub(crate) fn new(
+        spec: BackendSpec,
+        keys: Digest,
+        verify: impl Fn(&NodeProof) -> Result<(), BackendError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { spec, keys, verify: Box::new(verify) }
+    }
+}
+
+impl RecursionBackend for VerifierOnly {
+    fn spec(&self) -> &BackendSpec {
+        &self.spec
+    }
+
+    fn key_digest(&self) -> Digest {
+        self.keys
+    }
+
+    fn prove(&self, _: &Witness, _: &[&NodeProof]) -> Result<NodeProof, BackendError> {
+        Err(BackendError::Internal("this backend was loaded for verification only".into()))
+    }
+
+    fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
+        (self.verify)(proof)
+    }
+}

@@ -1,0 +1,130 @@
+//! What proving and verifying may use.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+#[cfg(feature = "plonky2")]
+use std::sync::Arc;
+
+use evergrove_commit::BackendChoice;
+#[cfg(feature = "queue")]
+use evergrove_jobs::{bullmq, objects::Objects};
+use evergrove_proof::Profile;
+#[cfg(feature = "plonky2")]
+use evergrove_recursion::{ProverKind, prover::Observer};
+
+use crate::{Backend, Error};
+
+/// What proving and verifying may use. The default is the production backend and profile, on all cores, with half of the memory
+/// that is free, without a directory of keys.
+///
+/// ```
+/// use evergrove::prelude::*;
+///
+/// let config = Config { profile: Profile::Paper, threads: Some(2), ..Config::from_env() };
+/// # drop(config);
+/// ```
+#[derive(Clone, Default)]
+pub struct Config {
+    /// The proof system of new batches.
+    pub backend: Backend,
+    /// The security profile of new batches.
+    pub profile: Profile,
+    /// Directory in which circuits and keys are kept from run to run. It is trusted like the program itself. Without one they
+    /// are built in every run (seconds).
+    pub keys: Option<PathBuf>,
+    /// Threads to use; all cores if `None`.
+    pub threads: Option<usize>,
+    /// Bytes of memory that proofs may take; half of the free memory if `None`.
+    pub max_memory: Option<u64>,
+    /// What proves circuits.
+    #[cfg(feature = "plonky2")]
+    pub prover: ProverKind,
+    /// Told of the phases of every proof.
+    #[cfg(feature = "plonky2")]
+    pub observer: Option<Arc<dyn Observer>>,
+    /// Workers that make the proofs in the place of this process.
+    #[cfg(feature = "queue")]
+    pub workers: Option<Workers>,
+    /// Secrets and settings of services, for callers that connect to them.
+    pub environment: Environment,
+}
+
+/// Where workers are found.
+#[cfg(feature = "queue")]
+#[derive(Clone, Debug)]
+pub struct Workers {
+    /// The queue that leader and workers share.
+    pub queue: bullmq::Config,
+    /// Where they find payloads and leave proofs.
+    pub objects: Objects,
+}
+
+/// Secrets and settings of services. `Debug` does not show them.
+#[derive(Clone, Default)]
+pub struct Environment {
+    /// `EVERGROVE_REDIS_PASSWORD`: the password of the Redis server of a queue.
+    pub redis_password: Option<String>,
+    /// `EVERGROVE_REDIS_CA`: a file of certificates that vouch for a Redis server.
+    pub redis_ca: Option<PathBuf>,
+    /// `EVERGROVE_SERVE_TOKEN`: what callers of the service have to show.
+    pub serve_token: Option<String>,
+    /// Every variable that is UTF-8 text: credentials and settings of object stores are among them.
+    pub variables: Vec<(String, String)>,
+}
+
+impl Config {
+    /// The default, with what the environment says: keys in `EVERGROVE_KEYS`, else in `evergrove/keys` of the user's cache
+    /// directory, and the variables of [`Environment`]. No other function of this crate reads the environment.
+    pub fn from_env() -> Self {
+        let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let cache = || variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+        // A user without a usable cache directory has circuits built in every run.
+        let usual = || Some(cache()?.join("evergrove").join("keys")).filter(|dir| file_above(dir).is_none());
+        let text = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+        let pair = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        let environment = Environment {
+            redis_password: text("EVERGROVE_REDIS_PASSWORD"),
+            redis_ca: variable("EVERGROVE_REDIS_CA"),
+            serve_token: std::env::var("EVERGROVE_SERVE_TOKEN").ok(),
+            variables: std::env::vars_os().filter_map(pair).collect(),
+        };
+        Self { keys: variable("EVERGROVE_KEYS").or_else(usual), environment, ..Self::default() }
+    }
+
+    /// Checks that keys can be kept where they are to be kept: keys that cannot be kept are built again in every run, which
+    /// would go unnoticed.
+    ///
+    /// # Errors
+    /// [`Error::KeysDirectory`].
+    pub fn check(&self) -> Result<(), Error> {
+        let taken = self.keys.as_deref().and_then(|dir| Some((dir, file_above(dir)?)));
+        taken.map_or(Ok(()), |(dir, file)| Err(Error::KeysDirectory { dir: dir.into(), file }))
+    }
+
+    /// The backend of new batches.
+    pub fn choice(&self) -> BackendChoice {
+        BackendChoice::new(self.backend.name(), self.profile)
+    }
+}
+
+/// What is no directory, at a path or above it.
+fn file_above(dir: &Path) -> Option<PathBuf> {
+    let there = dir.ancestors().find(|path| path.exists())?;
+    (!there.is_dir()).then(|| there.into())
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Config");
+        out.field("backend", &self.backend).field("profile", &self.profile).field("keys", &self.keys);
+        out.field("threads", &self.threads).field("max_memory", &self.max_memory).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,168 @@
+//! What proofs cost, as estimates.
+
+use evergrove_commit::BackendSpec;
+use evergrove_proof::{Profile, Scheme};
+use evergrove_store::NodeCosts;
+
+use crate::{Backend, Config};
+
+/// Seconds that a proof by a worker takes beside the proving, as an estimate: payload, inputs and result as objects, and about a
+/// millisecond in the queue (`evergrove-bench jobs`).
+#[cfg(feature = "queue")]
+const QUEUE_SECONDS: f64 = 0.01;
+
+impl Config {
+    /// What proofs cost by our prover on 2 cores of a current machine: an estimate elsewhere, a fifth of what Plonky2's takes.
+    ///
+    /// The circuits of an application may have more rows than the profile's: how many is known from its keys, or by a search,
+    /// which takes seconds.
+    pub fn costs(&self, spec: &BackendSpec) -> NodeCosts {
+        #[cfg(feature = "plonky2")]
+        if let Some(app) = &spec.choice.app {
+            let (scheme, profile) = (spec.choice.scheme, spec.choice.profile);
+            let app = evergrove_apps::catalog::make(app).ok();
+            let size = app.and_then(|app| app.size(scheme, profile, spec.class, self.keys.as_deref()).ok());
+            // Of an application without circuits here there is nothing to estimate: proving says so.
+            if let Some(size) = size {
+                return self.app_costs(spec, size);
+            }
+        }
+        self.with_queue(profile_costs(spec))
+    }
+
+    /// [`Self::costs`] of an application with circuits of this size. Those of digest translation do not depend on it.
+    #[cfg(feature = "plonky2")]
+    pub fn app_costs(&self, spec: &BackendSpec, size: evergrove_apps::family::Size) -> NodeCosts {
+        let costs = profile_costs(spec);
+        if spec.choice.scheme == Scheme::Tree {
+            return self.with_queue(costs);
+        }
+        let more = size.degree_bits.saturating_sub(spec.choice.profile.recursion().degree_bits.into());
+        let factor = (1u64 << more) as f64;
+        self.with_queue(NodeCosts {
+            setup_seconds: costs.setup_seconds * factor,
+            bucket_seconds: costs.bucket_seconds * factor,
+            merge_seconds: costs.merge_seconds * factor,
+            wrap_seconds: costs.wrap_seconds,
+            task_seconds: costs.task_seconds,
+            memory_bytes: costs.memory_bytes << more,
+            concurrent_bytes: costs.concurrent_bytes << more,
+        })
+    }
+
+    /// The costs with what the engine takes.
+    fn with_queue(&self, costs: NodeCosts) -> NodeCosts {
+        #[cfg(feature = "queue")]
+        if self.workers.is_some() {
+            return NodeCosts { task_seconds: QUEUE_SECONDS, ..costs };
+        }
+        costs
+    }
+}
+
+/// Costs of the profile's own circuits.
+fn profile_costs(spec: &BackendSpec) -> NodeCosts {
+    if spec.choice.name != Backend::Plonky2.name() {
+        let node = spec.capacity as f64 * f64::from(spec.class.height_max()) * 4e-6;
+        return NodeCosts {
+            setup_seconds: 0.0,
+            bucket_seconds: node,
+            merge_seconds: 2.0 * node,
+            wrap_seconds: 2.0 * node,
+            task_seconds: 0.0,
+            memory_bytes: 64 << 20,
+            concurrent_bytes: 16 << 20,
+        };
+    }
+    if spec.choice.scheme == Scheme::Tree {
+        // Digest translation: circuits of 2^15 or 2^16 rows, and the table of a bucket.
+        let (node, table, wrap, memory) = match spec.choice.profile {
+            Profile::Paper => (0.95, 1.9, 0.4, 3 << 30),
+            Profile::Johnson => (2.1, 1.9, 0.0, 5 << 30),
+            Profile::Proven => (2.2, 1.9, 0.0, 5 << 30),
+        };
+        return NodeCosts {
+            setup_seconds: 10.0 * node,
+            bucket_seconds: node + table,
+            merge_seconds: node,
+            wrap_seconds: wrap,
+            memory_bytes: memory,
+            concurrent_bytes: memory / 2,
+            task_seconds: 0.0,
+        };
+    }
+    if spec.choice.scheme == Scheme::RecklePaper {
+        // A block takes little, a level what a merge takes; every level has a circuit of its own.
+        let levels = f64::from(spec.class.height_max()) - f64::from(Scheme::BLOCK_HEIGHT);
+        let (level, circuit, wrap, proof) = match spec.choice.profile {
+            Profile::Paper => (0.23, 75 << 20, 0.2, 192 << 20),
+            Profile::Johnson => (0.53, 150 << 20, 0.0, 384 << 20),
+            Profile::Proven => (1.1, 300 << 20, 0.0, 768 << 20),
+        };
+        return NodeCosts {
+            setup_seconds: levels * level * 4.0,
+            bucket_seconds: 0.02,
+            merge_seconds: level,
+            wrap_seconds: wrap,
+            task_seconds: 0.0,
+            memory_bytes: levels as u64 * circuit + (1 << 30),
+            concurrent_bytes: proof,
+        };
+    }
+    match spec.choice.profile {
+        Profile::Paper => NodeCosts {
+            setup_seconds: 2.0,
+            bucket_seconds: 0.23,
+            merge_seconds: 0.23,
+            wrap_seconds: 0.2,
+            task_seconds: 0.0,
+            memory_bytes: 1 << 30,
+            concurrent_bytes: 192 << 20,
+        },
+        Profile::Johnson => NodeCosts {
+            setup_seconds: 4.0,
+            bucket_seconds: 0.53,
+            merge_seconds: 0.53,
+            wrap_seconds: 0.0,
+            task_seconds: 0.0,
+            memory_bytes: 3 << 29,
+            concurrent_bytes: 384 << 20,
+        },
+        Profile::Proven => NodeCosts {
+            setup_seconds: 8.0,
+            bucket_seconds: 1.1,
+            merge_seconds: 1.1,
+            wrap_seconds: 0.0,
+            task_seconds: 0.0,
+            memory_bytes: 5 << 29,
+            concurrent_bytes: 768 << 20,
+        },
+    }
+}
+
+#[cfg(all(test, feature = "plonky2"))]
+mod tests {
+    use std::sync::Arc;
+
+    use evergrove_apps::MapReduce;
+    use evergrove_apps::bls::BlsKeys;
+    use evergrove_apps::catalog::Application;
+    use evergrove_proof::HeightClass;
+
+    use super::*;
+
+    #[test]
+    fn circuits_with_more_rows_than_the_profile_cost_more() {
+        let config = Config::default();
+        let plain = crate::plonky2::specs().find(|s| s.choice.profile == Profile::Paper && s.class == HeightClass::H27);
+        let plain = plain.expect("circuits of paper");
+        let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
+        // The merge with an addition of points does not fit the profile's rows.
+        let choice = plain.choice.clone().with_app(Scheme::Selected, Application::from(app).spec());
+        let spec = BackendSpec { choice, ..plain.clone() };
+        let [ours, known] = [&spec, &plain].map(|s| config.costs(s));
+        assert_eq!(ours.memory_bytes, 2 * known.memory_bytes);
+        assert!((ours.merge_seconds - 2.0 * known.merge_seconds).abs() < 1e-9);
+        assert!((ours.wrap_seconds - known.wrap_seconds).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,255 @@
+//! A store with all that its batches need.
+
+use std::fmt;
+use std::path::Path;
+
+use evergrove_commit::{BackendSpec, schema::Schema};
+use evergrove_jobs::Engine;
+use evergrove_proof::{Commitment, Opening};
+use evergrove_store::{Backends, BatchReport, BatchStatus, Epoch, Prover, UpdateReport};
+
+use crate::{Changes, Config, Error, Proof, Rows, Table};
+
+/// A table with its versions, and batches of its rows with their proofs, in one directory.
+///
+/// The layer below, [`evergrove_store::Store`], has everything that this type leaves out: views of older epochs, openings,
+/// estimates, pruning. [`Store::layer`] leads to it.
+pub struct Store {
+    store: evergrove_store::Store,
+    backends: Backends,
+    config: Config,
+}
+
+impl Store {
+    /// Commits a table: creates a store in `dir`, which is created too if need be.
+    ///
+    /// # Errors
+    /// When `dir` holds a store already, and those of the table's rows. There is then no store.
+    pub fn create(dir: impl AsRef<Path>, table: &Table) -> Result<Self, Error> {
+        Self::create_with(dir, table, &Config::default())
+    }
+
+    /// As [`Self::create`], with a configuration.
+    ///
+    /// # Errors
+    /// Those of [`Self::create`] and [`Config::check`].
+    pub fn create_with(dir: impl AsRef<Path>, table: &Table, config: &Config) -> Result<Self, Error> {
+        config.check()?;
+        let store = evergrove_store::Store::create(dir.as_ref(), table.schema(), None, table.rows()?)?;
+        Self::with(store, config)
+    }
+
+    /// Opens the store in `dir`. One process at a time has a store open.
+    ///
+    /// # Errors
+    /// When there is no store, or it is in use, damaged, or of another version.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_with(dir, &Config::default())
+    }
+
+    /// As [`Self::open`], with a configuration.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`] and [`Config::check`].
+    pub fn open_with(dir: impl AsRef<Path>, config: &Config) -> Result<Self, Error> {
+        config.check()?;
+        Self::with(evergrove_store::Store::open(dir.as_ref())?, config)
+    }
+
+    fn with(store: evergrove_store::Store, config: &Config) -> Result<Self, Error> {
+        let mut handle = Self { store, backends: config.backends(), config: config.clone() };
+        handle.add_apps()?;
+        Ok(handle)
+    }
+
+    /// The backends of the applications of the batches, of the current height class.
+    fn add_apps(&mut self) -> Result<(), Error> {
+        #[cfg(feature = "plonky2")]
+        self.config.add_apps(&mut self.backends, &self.store)?;
+        Ok(())
+    }
+
+    /// Defines a batch of the rows at these positions, if it is new, and proves that they are in the table. Makes the proofs that
+    /// are missing: an interrupted call continues where it stopped.
+    ///
+    /// The backend and the profile are those of the configuration.
+    ///
+    /// # Errors
+    /// When a position is empty, given twice or outside the table, when the batch has other members, or when a proof cannot be
+    /// made.
+    pub fn prove(&mut self, batch: &str, positions: &[u64]) -> Result<BatchReport, Error> {
+        let choice = self.config.choice();
+        #[cfg(not(feature = "plonky2"))]
+        if self.config.backend != crate::Backend::Native {
+            return Err(Error::NoBackend(self.config.backend));
+        }
+        let class = evergrove_proof::HeightClass::of(self.commitment()?.height);
+        let spec = self.backends.spec(&choice, class.unwrap_or(evergrove_proof::HeightClass::H40))?.clone();
+        let engine = self.engine(&[spec])?;
+        let prover = self.prover(engine.as_ref());
+        prover.define(batch, positions, &choice)?;
+        Ok(prover.prove(batch)?)
+    }
+
+    /// Commits changes as the next epoch, in one transaction, and refreshes the proofs of the batches that they touch.
+    ///
+    /// # Errors
+    /// Those of the changes, of which then none is made. When a proof cannot be made the epoch is committed and some batches are
+    /// stale: [`Self::refresh`] finishes them.
+    pub fn update(&mut self, changes: Changes) -> Result<UpdateReport, Error> {
+        let changes = changes.resolve(self.store.schema(), &self.store.view()?)?;
+        let epoch = self.store.apply(&changes)?;
+        Ok(UpdateReport { epoch, batches: self.refresh()? })
+    }
+
+    /// Brings every stale batch to the current epoch.
+    ///
+    /// # Errors
+    /// When a proof cannot be made. What was proven is kept.
+    pub fn refresh(&mut self) -> Result<Vec<BatchReport>, Error> {
+        // The table may have grown into another height class.
+        self.add_apps()?;
+        let specs: Vec<_> = self.store.batches()?.into_iter().map(|b| b.backend).collect();
+        let engine = self.engine(&specs)?;
+        Ok(self.prover(engine.as_ref()).refresh()?)
+    }
+
+    /// The proof of a batch, of the current commitment.
+    ///
+    /// # Errors
+    /// When there is no such batch, or it is stale.
+    pub fn proof(&self, batch: &str) -> Result<Proof, Error> {
+        Ok(Proof::from_bytes(self.store.export(batch)?))
+    }
+
+    /// The rows of a batch as they are in the current epoch.
+    ///
+    /// # Errors
+    /// When there is no such batch.
+    pub fn rows(&self, batch: &str) -> Result<Rows, Error> {
+        let view = self.store.view()?;
+        let row = |index: u64| {
+            let row = view.row(index)?.ok_or(evergrove_store::Error::EmptySlot { index, batch: Some(batch.into()) })?;
+            Ok((index, row))
+        };
+        let rows = self.store.members(batch)?.into_iter().map(row).collect::<Result<_, Error>>()?;
+        Ok(Rows::new(self.store.schema().clone(), rows))
+    }
+
+    /// The value and the Merkle path of one slot, filled or empty: a proof by itself.
+    ///
+    /// # Errors
+    /// When the position is outside the table.
+    pub fn opening(&self, position: u64) -> Result<Opening, Error> {
+        Ok(self.store.view()?.opening(position)?)
+    }
+
+    /// The commitment to the current table.
+    ///
+    /// # Errors
+    /// When the store is damaged.
+    pub fn commitment(&self) -> Result<Commitment, Error> {
+        Ok(self.store.commitment()?)
+    }
+
+    /// The current epoch: its number, its commitment and its number of rows.
+    ///
+    /// # Errors
+    /// When the store is damaged.
+    pub fn epoch(&self) -> Result<Epoch, Error> {
+        Ok(self.store.epoch()?)
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> &Schema {
+        self.store.schema()
+    }
+
+    /// Every batch with its state, by name.
+    ///
+    /// # Errors
+    /// When the store is damaged.
+    pub fn batches(&self) -> Result<Vec<BatchStatus>, Error> {
+        Ok(self.store.batches()?)
+    }
+
+    /// The layer below.
+    pub fn layer(&self) -> &evergrove_store::Store {
+        &self.store
+    }
+
+    fn engine(&self, specs: &[BackendSpec]) -> Result<Box<dyn Engine>, Error> {
+        self.config.engine(specs.iter().map(|spec| (spec, self.config.costs(spec))))
+    }
+
+    fn prover<'a>(&'a self, engine: &'a dyn Engine) -> Prover<'a> {
+        Prover::new(&self.store, &self.backends, engine)
+    }
+}
+
+#[cfg(feature = "plonky2")]
+mod queries {
+    use std::sync::Arc;
+
+    use evergrove_apps::MapReduce;
+    use evergrove_apps::aggregate::{Aggregate, Answer, Query};
+    use evergrove_apps::catalog::Application;
+    use evergrove_proof::{HeightClass, Scheme};
+    use evergrove_store::BatchReport;
+
+    use super::Store;
+    use crate::Error;
+
+    impl Store {
+        /// Proves the answer to a query over **all** rows, like `SELECT SUM(price), COUNT(*) FROM t WHERE qty > 5`. The answer
+        /// becomes a batch of this name, which [`Store::update`] refreshes.
+        ///
+        /// # Errors
+        /// When the text is not a query about this table, and those of [`Store::prove`].
+        pub fn prove_query(&mut self, batch: &str, sql: &str) -> Result<Answer, Error> {
+            self.prove_answer(batch, sql, Scheme::Complete, &[])
+        }
+
+        /// As [`Self::prove_query`], over the rows at these positions.
+        ///
+        /// # Errors
+        /// Those of [`Self::prove_query`].
+        pub fn prove_query_over(&mut self, batch: &str, sql: &str, positions: &[u64]) -> Result<Answer, Error> {
+            self.prove_answer(batch, sql, Scheme::Selected, positions)
+        }
+
+        fn prove_answer(&mut self, batch: &str, sql: &str, scheme: Scheme, positions: &[u64]) -> Result<Answer, Error> {
+            let query = Query::parse(self.schema(), sql)?;
+            let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
+            let report = self.prove_app(batch, app.into(), scheme, positions)?;
+            Ok(query.answer(&report.output)?)
+        }
+
+        /// Proves the output of an application in one of its schemes: over the rows at these positions, or where the scheme is
+        /// over all rows, without positions.
+        ///
+        /// # Errors
+        /// When the application has no circuits in this scheme, and those of [`Store::prove`].
+        pub fn prove_app(
+            &mut self,
+            batch: &str,
+            app: Application,
+            scheme: Scheme,
+            positions: &[u64],
+        ) -> Result<BatchReport, Error> {
+            let class = HeightClass::of(self.commitment()?.height).unwrap_or(HeightClass::H40);
+            let (spec, size) = self.config.app_spec(&app, scheme, self.config.profile, class)?;
+            self.config.add_app(&mut self.backends, spec.clone(), app);
+            let engine = self.config.engine([(&spec, self.config.app_costs(&spec, size))])?;
+            let prover = self.prover(engine.as_ref());
+            prover.define(batch, positions, &spec.choice)?;
+            Ok(prover.prove(batch)?)
+        }
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("dir", &self.store.dir()).field("config", &self.config).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,69 @@
+//! Succinct proofs about a large, changing table, kept fresh.
+//!
+//! Evergrove commits to the rows of a table with a Merkle tree, proves in one short proof that a batch of rows is in it, and
+//! when rows change makes only the few parts of the proof again that the change touches. Whoever has the commitment checks the
+//! proof in milliseconds, without the table.
+//!
+//! ```no_run
+//! use evergrove::prelude::*;
+//!
+//! fn main() -> Result<(), Error> {
+//!     let table = Table::from_csv("strikes.csv")?;
+//!     let mut store = Store::create("db", &table)?;
+//!     let dawn = table.rows_where(|r| r["time_of_day"] == "Dawn")?;
+//!     store.prove("dawn", &dawn)?;
+//!     store.update(Changes::new().set(17, "cost_repair", 2_500))?;
+//!     let proof = store.proof("dawn")?;
+//!     // A verifier has the commitment and the rows from elsewhere.
+//!     Verifier::default().verify(&proof, &store.commitment()?, &store.rows("dawn")?)?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! **What.** [`prelude`] has what most programs need: a [`Table`] goes in, a [`Store`] holds it and proves batches of its rows,
+//! a [`Verifier`] judges proofs. [`Config`] says what they may use. The layers below are modules of this crate, so that a
+//! program depends on this crate alone: [`store`], [`commit`], [`proof`], [`jobs`], and with the feature `plonky2` also `apps`
+//! and `recursion`.
+//!
+//! **When.** Whenever a program proves or verifies. The command line, the service and the examples stand on this crate.
+//!
+//! **Features.** `plonky2` (default): the SNARK; a project that depends on this crate then needs
+//! `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. Without it the backend `native` proves and
+//! verifies. `parquet`: tables in Parquet files. `queue`: proofs by workers. `cloud`: objects in buckets.
+
+#![forbid(unsafe_code)]
+
+mod backends;
+mod changes;
+mod config;
+mod costs;
+mod engine;
+mod error;
+mod handle;
+#[cfg(feature = "plonky2")]
+mod plonky2;
+pub mod prelude;
+mod table;
+mod value;
+mod verifier;
+
+#[cfg(feature = "plonky2")]
+pub use evergrove_apps as apps;
+pub use evergrove_commit as commit;
+pub use evergrove_jobs as jobs;
+pub use evergrove_primitives as primitives;
+pub use evergrove_proof as proof;
+#[cfg(feature = "plonky2")]
+pub use evergrove_recursion as recursion;
+pub use evergrove_store as store;
+
+pub use backends::{Backend, UnknownBackend};
+pub use changes::Changes;
+#[cfg(feature = "queue")]
+pub use config::Workers;
+pub use config::{Config, Environment};
+pub use error::Error;
+pub use handle::Store;
+pub use table::{NamedRow, Rows, Table};
+pub use value::Value;
+pub use verifier::{Proof, Verifier};

@@ -1,0 +1,240 @@
+//! Tables that are to be committed, and rows that a proof is about.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::BufWriter;
+use std::ops::Index;
+use std::path::Path;
+
+use evergrove_commit::schema::{Column, Row, Schema};
+use evergrove_proof::tree;
+use evergrove_store::input::{Fields, Format, IndexSource, TableWriter};
+use evergrove_store::input;
+
+use crate::{Error, Value};
+
+/// A table: a file of rows, or rows in memory. Row i of the file has position i.
+#[derive(Clone, Debug)]
+pub struct Table(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    File(input::Table),
+    Memory { schema: Schema, rows: Vec<(u64, Row)> },
+}
+
+impl Table {
+    /// The table in a file of comma-separated values with a header line. Types of columns are found from the content, which
+    /// reads the file once.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not a table; the error names line and column.
+    pub fn from_csv(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::infer(path.as_ref(), Format::Csv)
+    }
+
+    /// The table in a file of JSON objects, one a line; else as [`Self::from_csv`].
+    ///
+    /// # Errors
+    /// Those of [`Self::from_csv`].
+    pub fn from_jsonl(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::infer(path.as_ref(), Format::Jsonl)
+    }
+
+    /// The table in an Apache Parquet file with flat columns.
+    ///
+    /// # Errors
+    /// Those of [`Self::from_csv`].
+    #[cfg(feature = "parquet")]
+    pub fn from_parquet(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::infer(path.as_ref(), Format::Parquet)
+    }
+
+    fn infer(path: &Path, format: Format) -> Result<Self, Error> {
+        Ok(Self(Source::File(input::Table::infer(path, format, IndexSource::RowOrder)?)))
+    }
+
+    /// The table in a file of this format, with the columns of `schema`: other fields of the file are left out.
+    pub fn with_schema(path: impl AsRef<Path>, format: Format, schema: &Schema) -> Self {
+        let table = input::Table::new(path.as_ref(), format, IndexSource::RowOrder, schema.clone());
+        Self(Source::File(table.with_fields(Fields::Selected)))
+    }
+
+    /// A table of these rows, at positions 0, 1, 2 and so on.
+    ///
+    /// # Errors
+    /// [`Error::Row`] when a row has another number of cells than there are columns, or a cell that does not fit its column.
+    pub fn from_rows(columns: Vec<Column>, rows: impl IntoIterator<Item = Vec<Value>>) -> Result<Self, Error> {
+        let schema = Schema::new(columns)?;
+        let rows = (0..).zip(rows).map(|(at, values)| Ok((at, to_row(&schema, at, &values)?)));
+        let rows = rows.collect::<Result<_, Error>>()?;
+        Ok(Self(Source::Memory { schema, rows }))
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> &Schema {
+        match &self.0 {
+            Source::File(table) => table.schema(),
+            Source::Memory { schema, .. } => schema,
+        }
+    }
+
+    /// The rows with their positions, in ascending order.
+    ///
+    /// # Errors
+    /// When the file cannot be opened; each item may be an error of its row.
+    pub fn rows(&self) -> Result<impl Iterator<Item = Result<(u64, Row), Error>> + '_, Error> {
+        let (file, memory) = match &self.0 {
+            Source::File(table) => (Some(table.rows()?), None),
+            Source::Memory { rows, .. } => (None, Some(rows)),
+        };
+        let memory = memory.into_iter().flatten().cloned().map(Ok);
+        Ok(file.into_iter().flatten().map(|row| row.map_err(Error::from)).chain(memory))
+    }
+
+    /// The positions of the rows for which `wanted` is true.
+    ///
+    /// # Errors
+    /// [`Error::UnknownColumn`] when `wanted` asks for a column that the table does not have, and those of [`Self::rows`].
+    pub fn rows_where(&self, wanted: impl Fn(&NamedRow<'_>) -> bool) -> Result<Vec<u64>, Error> {
+        let unknown = RefCell::new(None);
+        let mut out = Vec::new();
+        for row in self.rows()? {
+            let (position, row) = row?;
+            if wanted(&NamedRow::new(self.schema(), position, &row, &unknown)) {
+                out.push(position);
+            }
+            if let Some(name) = unknown.take() {
+                return Err(unknown_column(self.schema(), &name));
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// A row whose cells are found by the names of their columns: `row["state"]`.
+///
+/// A column that the table does not have reads as [`Value::Null`], and [`Table::rows_where`] then fails with its name.
+#[derive(Debug)]
+pub struct NamedRow<'a> {
+    schema: &'a Schema,
+    position: u64,
+    values: Vec<Value>,
+    unknown: &'a RefCell<Option<String>>,
+}
+
+impl<'a> NamedRow<'a> {
+    fn new(schema: &'a Schema, position: u64, row: &Row, unknown: &'a RefCell<Option<String>>) -> Self {
+        let values = match row {
+            Row::Cells(cells) => schema.columns().iter().zip(cells).map(|(column, cell)| Value::of(column, cell)).collect(),
+            Row::Raw(_) => Vec::new(),
+        };
+        Self { schema, position, values, unknown }
+    }
+
+    /// The row's position in the table.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+}
+
+impl Index<&str> for NamedRow<'_> {
+    type Output = Value;
+
+    fn index(&self, name: &str) -> &Value {
+        match self.schema.column(name).and_then(|(at, _)| self.values.get(at)) {
+            Some(value) => value,
+            None => {
+                self.unknown.borrow_mut().get_or_insert_with(|| name.to_owned());
+                &Value::Null
+            }
+        }
+    }
+}
+
+/// Rows with their positions: what a verifier compares a proof with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    schema: Schema,
+    rows: Vec<(u64, Row)>,
+}
+
+impl Rows {
+    /// These rows of a table with this schema, in any order.
+    pub fn new(schema: Schema, mut rows: Vec<(u64, Row)>) -> Self {
+        rows.sort_by_key(|(position, _)| *position);
+        Self { schema, rows }
+    }
+
+    /// The rows in a file of comma-separated values, whose column `index` holds their positions and whose other columns are
+    /// those of `schema`. The schema must come from a source that the verifier trusts: it says what the values mean.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or lacks a column or has one more; the error names line and column.
+    pub fn from_csv(path: impl AsRef<Path>, schema: &Schema) -> Result<Self, Error> {
+        let index = IndexSource::Column(schema.index_name());
+        let table = input::Table::new(path.as_ref(), Format::Csv, index, schema.clone());
+        let rows = table.rows()?.collect::<Result<_, _>>()?;
+        Ok(Self::new(schema.clone(), rows))
+    }
+
+    /// Writes the rows to a file that [`Self::from_csv`] reads.
+    ///
+    /// # Errors
+    /// [`Error::Io`], and [`Error::Write`] when a row cannot be written as text.
+    pub fn write_csv(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        let out = BufWriter::new(File::create(path).map_err(Error::io(path))?);
+        let mut writer = TableWriter::new(out, Format::Csv, &self.schema)?;
+        for (position, row) in &self.rows {
+            writer.write(*position, row)?;
+        }
+        Ok(writer.finish()?)
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// True without a row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Position and cells of every row, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, Vec<Value>)> + '_ {
+        let unknown = RefCell::new(None);
+        self.rows.iter().map(move |(at, row)| (*at, NamedRow::new(&self.schema, *at, row, &unknown).values))
+    }
+
+    /// Position and committed value of every row, ascending. One hash a row at most.
+    pub(crate) fn leaves(&self) -> Result<Vec<(u64, tree::Value)>, Error> {
+        let leaf = |(at, row): &(u64, Row)| {
+            let value = self.schema.value(row).map_err(|source| Error::Row { position: *at, source })?;
+            Ok((*at, value))
+        };
+        self.rows.iter().map(leaf).collect()
+    }
+}
+
+/// The row of these values.
+pub(crate) fn to_row(schema: &Schema, position: u64, values: &[Value]) -> Result<Row, Error> {
+    let failed = |source| Error::Row { position, source };
+    let (found, expected) = (values.len(), schema.columns().len());
+    if found != expected {
+        return Err(failed(evergrove_commit::schema::RowError::Width { expected, found }));
+    }
+    let cells = schema.columns().iter().zip(values).map(|(column, value)| value.cell(column));
+    Ok(Row::Cells(cells.collect::<Result<_, _>>().map_err(|e| failed(e.into()))?))
+}
+
+pub(crate) fn unknown_column(schema: &Schema, name: &str) -> Error {
+    let known = schema.columns().iter().map(|c| c.name.clone()).collect();
+    Error::UnknownColumn { name: name.into(), known }
+}

@@ -1,0 +1,217 @@
+//! Cells of rows, as programs read and write them.
+
+use core::cmp::Ordering;
+use core::fmt;
+
+use evergrove_commit::schema::{Cell, CellError, Column, ColumnType};
+
+/// The content of one cell.
+///
+/// A value compares with integers, floating-point numbers and text: `row["cost"] > 1_000`, `row["state"] == "Ohio"`. A number
+/// and a text are never equal, and a null is equal to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// No content.
+    Null,
+    /// A whole number.
+    Integer(i128),
+    /// `units` times 10^-`scale`: a number of a fixed-point column.
+    Decimal {
+        /// The number without its point.
+        units: i128,
+        /// Digits after the point.
+        scale: u8,
+    },
+    /// The content of a `bytes` column, for example UTF-8 text.
+    Bytes(Vec<u8>),
+}
+
+impl Value {
+    /// The text of a `bytes` column, if the value is UTF-8 text.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Bytes(bytes) => core::str::from_utf8(bytes).ok(),
+            Self::Null | Self::Integer(_) | Self::Decimal { .. } => None,
+        }
+    }
+
+    /// The whole number of an `unsigned` or `signed` column.
+    pub fn as_integer(&self) -> Option<i128> {
+        match self {
+            Self::Integer(n) => Some(*n),
+            Self::Null | Self::Decimal { .. } | Self::Bytes(_) => None,
+        }
+    }
+
+    /// True where the cell has no content.
+    pub fn is_null(&self) -> bool {
+        *self == Self::Null
+    }
+
+    pub(crate) fn of(column: &Column, cell: &Cell) -> Self {
+        match (cell, column.kind) {
+            (Cell::Null, _) => Self::Null,
+            (Cell::Unsigned(n), _) => Self::Integer((*n).into()),
+            (Cell::Signed(n), ColumnType::Fixed { scale }) => Self::Decimal { units: (*n).into(), scale },
+            (Cell::Signed(n), _) => Self::Integer((*n).into()),
+            (Cell::Bytes(bytes), _) => Self::Bytes(bytes.clone()),
+        }
+    }
+
+    /// The cell of this value in a column. A text in a column of numbers is read as a number.
+    pub(crate) fn cell(&self, column: &Column) -> Result<Cell, CellError> {
+        let is_bytes = column.kind == ColumnType::Bytes;
+        match self {
+            Self::Null => column.check(Cell::Null),
+            Self::Bytes(bytes) if is_bytes => column.check(Cell::Bytes(bytes.clone())),
+            Self::Bytes(text) => column.parse(text),
+            Self::Integer(_) | Self::Decimal { .. } if is_bytes => {
+                Err(CellError::Kind { column: column.name.clone(), kind: column.kind, found: "a number" })
+            }
+            Self::Integer(_) | Self::Decimal { .. } => column.parse(self.to_string().as_bytes()),
+        }
+    }
+
+    /// The number as an integer of units 10^-`scale`, and the scale.
+    fn number(&self) -> Option<(i128, u8)> {
+        match self {
+            Self::Integer(n) => Some((*n, 0)),
+            Self::Decimal { units, scale } => Some((*units, *scale)),
+            Self::Null | Self::Bytes(_) => None,
+        }
+    }
+
+    fn compare_integer(&self, other: i128) -> Option<Ordering> {
+        let (units, scale) = self.number()?;
+        let scaled = 10i128.checked_pow(scale.into()).and_then(|power| other.checked_mul(power));
+        // A number too large to scale is larger than every cell.
+        Some(scaled.map_or(if other > 0 { Ordering::Less } else { Ordering::Greater }, |other| units.cmp(&other)))
+    }
+
+    fn compare_float(&self, other: f64) -> Option<Ordering> {
+        let (units, scale) = self.number()?;
+        (units as f64 / 10f64.powi(scale.into())).partial_cmp(&other)
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => Ok(()),
+            Self::Integer(n) => write!(f, "{n}"),
+            Self::Decimal { units, scale: 0 } => write!(f, "{units}"),
+            Self::Decimal { units, scale } => {
+                let sign = if *units < 0 { "-" } else { "" };
+                let (digits, width) = (units.unsigned_abs().to_string(), usize::from(*scale) + 1);
+                let digits = format!("{digits:0>width$}");
+                let (whole, places) = digits.split_at(digits.len() - usize::from(*scale));
+                write!(f, "{sign}{whole}.{places}")
+            }
+            Self::Bytes(bytes) => f.write_str(&String::from_utf8_lossy(bytes)),
+        }
+    }
+}
+
+macro_rules! integers {
+    ($($t:ty),*) => {$(
+        impl From<$t> for Value {
+            fn from(n: $t) -> Self {
+                Self::Integer(n as i128)
+            }
+        }
+        impl PartialEq<$t> for Value {
+            fn eq(&self, other: &$t) -> bool {
+                self.compare_integer(*other as i128) == Some(Ordering::Equal)
+            }
+        }
+        impl PartialOrd<$t> for Value {
+            fn partial_cmp(&self, other: &$t) -> Option<Ordering> {
+                self.compare_integer(*other as i128)
+            }
+        }
+    )*};
+}
+
+integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+
+impl PartialEq<f64> for Value {
+    fn eq(&self, other: &f64) -> bool {
+        self.compare_float(*other) == Some(Ordering::Equal)
+    }
+}
+
+impl PartialOrd<f64> for Value {
+    fn partial_cmp(&self, other: &f64) -> Option<Ordering> {
+        self.compare_float(*other)
+    }
+}
+
+impl PartialEq<str> for Value {
+    fn eq(&self, other: &str) -> bool {
+        matches!(self, Self::Bytes(bytes) if bytes == other.as_bytes())
+    }
+}
+
+impl PartialEq<&str> for Value {
+    fn eq(&self, other: &&str) -> bool {
+        self == *other
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Bytes(text.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Bytes(text.into())
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_compare_as_numbers_and_as_text() {
+        let price = Value::Decimal { units: -1_250, scale: 2 };
+        assert!(price == -12.5 && price < -12 && price > -13 && price != -12);
+        assert!(price < u64::MAX && price > i64::MIN);
+        assert_eq!(price.to_string(), "-12.50");
+        assert_eq!(Value::Decimal { units: 7, scale: 3 }.to_string(), "0.007");
+        assert!(Value::from(5u8) == 5 && Value::from(5) == 5.0 && Value::from(5) >= 5 && !(Value::from(5) > 5));
+        assert!(Value::from("5") != 5 && Value::from(5) != "5" && Value::from("5") == "5");
+        let null = Value::from(None::<u64>);
+        assert!(null.is_null() && null != 0 && null != "" && !(null < 1) && !(null > -1));
+    }
+
+    #[test]
+    fn cells_keep_their_column_s_type() {
+        let column = |kind| Column::new("c", kind);
+        let fixed = column(ColumnType::Fixed { scale: 2 });
+        for (value, units) in [(Value::from(12), 1_200), (Value::from("12.5"), 1_250), (Value::from("-0.01"), -1)] {
+            assert_eq!(value.cell(&fixed), Ok(Cell::Signed(units)));
+            let back = Value::of(&fixed, &Cell::Signed(units));
+            assert_eq!((back.cell(&fixed), back), (Ok(Cell::Signed(units)), Value::Decimal { units: units.into(), scale: 2 }));
+        }
+        assert_eq!(Value::from(2_500).cell(&column(ColumnType::Unsigned)), Ok(Cell::Unsigned(2_500)));
+        assert!(matches!(Value::from(-1).cell(&column(ColumnType::Unsigned)), Err(CellError::OutOfRange { .. } | CellError::NotANumber { .. })));
+        assert!(matches!(Value::from(1).cell(&column(ColumnType::Bytes)), Err(CellError::Kind { .. })));
+        assert!(matches!(Value::Null.cell(&column(ColumnType::Bytes)), Err(CellError::Null { .. } | CellError::Kind { .. })));
+        assert_eq!(Value::from("").cell(&column(ColumnType::Bytes).nullable()), Ok(Cell::Bytes(vec![])));
+    }
+}

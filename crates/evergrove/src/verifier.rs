@@ -1,0 +1,188 @@
+//! Judging proofs.
+
+use std::path::Path;
+
+use evergrove_proof::{Commitment, Policy, Profile};
+use evergrove_store::{Backends, Verified};
+
+use crate::{Backend, Config, Error, Rows};
+
+/// The largest file that [`Proof::read`] takes: a proof of the backend `native` holds its rows.
+const MAX_PROOF_BYTES: u64 = 1 << 32;
+
+/// A proof file. It is not judged until a [`Verifier`] does that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof(Vec<u8>);
+
+impl Proof {
+    /// The proof in these bytes.
+    pub fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Reads a proof from a file.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let read = || {
+            let file = std::fs::File::open(path)?;
+            let mut bytes = Vec::new();
+            std::io::Read::read_to_end(&mut std::io::Read::take(file, MAX_PROOF_BYTES + 1), &mut bytes)?;
+            match bytes.len() as u64 > MAX_PROOF_BYTES {
+                true => Err(std::io::Error::other(format!("longer than the {MAX_PROOF_BYTES} bytes of any proof"))),
+                false => Ok(Self(bytes)),
+            }
+        };
+        read().map_err(Error::io(path))
+    }
+
+    /// Writes the proof to a file.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        std::fs::write(path, &self.0).map_err(Error::io(path))
+    }
+}
+
+/// Accepts or refuses proofs, by a policy that is the verifier's choice and never the prover's.
+///
+/// The default accepts proofs of the production backend in the profile `proven`, whose soundness rests on no conjecture. A
+/// verifier needs no store, and only the keys that this crate pins.
+#[derive(Debug)]
+pub struct Verifier {
+    policy: Policy,
+    config: Config,
+    backends: Backends,
+}
+
+impl Default for Verifier {
+    fn default() -> Self {
+        Self::new(Policy::default(), &Config::default())
+    }
+}
+
+impl Verifier {
+    /// A verifier with this policy. Of `config` it uses the directory of keys, which it needs for applications alone.
+    pub fn new(policy: Policy, config: &Config) -> Self {
+        Self { policy, backends: config.verifiers(), config: config.clone() }
+    }
+
+    /// Accepts proofs of this backend too.
+    #[must_use]
+    pub fn allow_backend(mut self, backend: Backend) -> Self {
+        self.policy = self.policy.allow_backend(backend.id());
+        self
+    }
+
+    /// Accepts proofs of this profile too.
+    #[must_use]
+    pub fn allow_profile(mut self, profile: Profile) -> Self {
+        self.policy = self.policy.allow_profile(profile);
+        self
+    }
+
+    /// Accepts a proof that each of these rows is at its position in the table of this commitment, and that the batch has no
+    /// other rows. Two hashes a row, and milliseconds for the proof. Never panics on any bytes.
+    ///
+    /// # Errors
+    /// [`Error::Verify`] with the reason why the proof is refused.
+    pub fn verify(&self, proof: &Proof, commitment: &Commitment, rows: &Rows) -> Result<Verified, Error> {
+        let leaves = rows.leaves()?;
+        Ok(evergrove_store::verify(&proof.0, commitment, Some(&leaves), &self.policy, &self.backends)?)
+    }
+
+    /// Accepts a proof without rows: it covers *some* non-empty set of rows of the table of this commitment, whose canonical
+    /// digest the result names. Compare that digest with one from a source that you trust.
+    ///
+    /// # Errors
+    /// [`Error::Verify`] with the reason why the proof is refused.
+    pub fn verify_statement(&self, proof: &Proof, commitment: &Commitment) -> Result<Verified, Error> {
+        Ok(evergrove_store::verify(&proof.0, commitment, None, &self.policy, &self.backends)?)
+    }
+}
+
+#[cfg(feature = "plonky2")]
+mod queries {
+    use std::sync::Arc;
+
+    use evergrove_apps::MapReduce;
+    use evergrove_apps::aggregate::{Aggregate, Answer, Query};
+    use evergrove_apps::catalog::Application;
+    use evergrove_commit::schema::Schema;
+    use evergrove_proof::tree::Value;
+    use evergrove_proof::{BatchProof, Commitment, HeightClass, PolicyError, Scheme};
+    use evergrove_store::VerifyError;
+
+    use super::{Proof, Verifier};
+    use crate::{Error, Rows};
+
+    impl Verifier {
+        /// Accepts a proof of the answer to a query over **all** rows of the table of this commitment, and gives the answer. The
+        /// schema says what the columns of the query mean: take it from a source that you trust.
+        ///
+        /// The keys of the query's circuits are kept in the configured directory, or follow from circuits built here (seconds).
+        ///
+        /// # Errors
+        /// [`Error::Verify`] with the reason why the proof is refused; when the text is not a query about this schema.
+        pub fn verify_answer(
+            &self,
+            proof: &Proof,
+            commitment: &Commitment,
+            schema: &Schema,
+            sql: &str,
+        ) -> Result<Answer, Error> {
+            self.answer(proof, commitment, schema, sql, Scheme::Complete, None)
+        }
+
+        /// As [`Self::verify_answer`], over these rows alone, each of which is shown to be at its position.
+        ///
+        /// # Errors
+        /// Those of [`Self::verify_answer`].
+        pub fn verify_answer_over(
+            &self,
+            proof: &Proof,
+            commitment: &Commitment,
+            rows: &Rows,
+            sql: &str,
+        ) -> Result<Answer, Error> {
+            self.answer(proof, commitment, rows.schema(), sql, Scheme::Selected, Some(&rows.leaves()?))
+        }
+
+        fn answer(
+            &self,
+            proof: &Proof,
+            commitment: &Commitment,
+            schema: &Schema,
+            sql: &str,
+            scheme: Scheme,
+            leaves: Option<&[(u64, Value)]>,
+        ) -> Result<Answer, Error> {
+            let query = Query::parse(schema, sql)?;
+            let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
+            let app = Application::from(app);
+            let policy = self.policy.clone().allow_app(app.id(), scheme);
+            // What the file claims decides which keys are built; whether it is accepted, the policy alone.
+            let claimed = BatchProof::decode(proof.as_bytes()).map_err(VerifyError::from)?;
+            policy.check(&claimed, commitment).map_err(VerifyError::from)?;
+            let class = HeightClass::of(commitment.height).unwrap_or(HeightClass::H40);
+            let mut backends = evergrove_store::Backends::new();
+            self.config.add_app_verifier(&mut backends, &app, scheme, claimed.profile, class)?;
+            let verified = evergrove_store::verify(proof.as_bytes(), commitment, leaves, &policy, &backends)?;
+            let output = verified.app.filter(|a| a.app == app.id() && verified.scheme == scheme);
+            let output = output.ok_or_else(|| {
+                let (found, accepted) = (claimed.scheme, scheme.to_string());
+                VerifyError::from(PolicyError::Scheme { found, accepted })
+            })?;
+            Ok(query.answer(&output.output)?)
+        }
+    }
+}
