@@ -1,26 +1,21 @@
 //! Verifiers of proofs of applications' outputs.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove_apps::catalog::Application;
-use evergrove_apps::family::AppVerifier;
-use evergrove_commit::{NodeProof, RecursionBackend};
-use evergrove_primitives::Goldilocks;
-use evergrove_proof::soundness::SoundnessBits;
-use evergrove_proof::tree::Value;
-use evergrove_proof::{BatchProof, Commitment, HeightClass, Policy, Profile, Scheme};
-use evergrove_recursion::backend_id;
-use evergrove_store::{BackendSpec, Backends, Verified, verify};
+use evergrove::apps::catalog::Application;
+use evergrove::primitives::Goldilocks;
+use evergrove::proof::soundness::SoundnessBits;
+use evergrove::proof::tree::Value;
+use evergrove::proof::{BatchProof, Commitment, HeightClass, Policy, Profile, Scheme};
+use evergrove::store::{Backends, Verified, verify};
 
 use crate::args::parse_profile;
-use crate::backends::{self, VerifierOnly};
 use crate::commands::verify::MAX_SUCCINCT_BYTES;
 use crate::exit::Mistake;
 use crate::report::{Report, seconds};
-use crate::{files, proving};
+use crate::{files, leader, results};
 
 /// What every verification of an application's proof takes.
 #[derive(Debug, clap::Args)]
@@ -76,9 +71,10 @@ impl VerifyArgs {
             return Err(refused(format!("the proof is of the scheme {}, not {scheme}", claimed.scheme)));
         }
         let class = HeightClass::of(self.root.height).unwrap_or(HeightClass::H40);
-        let keys = backends::keys_dir(self.keys.as_deref())?;
         let mut backends = Backends::new();
-        let bits = add_verifier(&mut backends, app, scheme, claimed.profile, class, keys.as_deref())?;
+        let config = leader::config(self.keys.as_deref())?;
+        let bits = config.add_app_verifier(&mut backends, app, scheme, claimed.profile, class);
+        let bits = bits.map_err(|e| Mistake::usage(e.to_string(), "ask for less at a time"))?;
 
         let start = Instant::now();
         let verified = verify(&bytes, &self.root, leaves, &policy, &backends)?;
@@ -99,40 +95,6 @@ impl Accepted {
         report.hidden("proof_kind", self.verified.kind.name());
         report.hidden("proof_bytes", self.proof_bytes);
         report.add_as("seconds", elapsed, seconds(elapsed));
-        proving::add_soundness(report, self.bits);
+        results::add_soundness(report, self.bits);
     }
-}
-
-/// Adds the verifier of an application's proofs to `backends`, with keys from `keys` or from circuits that are built here.
-/// Gives the bits of its proofs.
-///
-/// # Errors
-/// When the application has no circuits in this scheme.
-fn add_verifier(
-    backends: &mut Backends,
-    app: &Application,
-    scheme: Scheme,
-    profile: Profile,
-    class: HeightClass,
-    keys: Option<&Path>,
-) -> Result<SoundnessBits> {
-    let keys = app.keys(scheme, profile, class, keys);
-    let keys = keys.map_err(|e| Mistake::usage(e.to_string(), "ask for less at a time"))?;
-    let bits = app.bits(scheme, profile, &keys);
-    let spec = BackendSpec {
-        scheme,
-        id: backend_id(),
-        profile,
-        class,
-        capacity: keys.size.capacity,
-        wraps: profile.wrap().is_some(),
-        app: Some(app.spec()),
-    };
-    let (known, output_len) = (spec.clone(), app.output_len());
-    backends.register(spec, move || {
-        let verifier = AppVerifier::new(&keys.set, output_len);
-        let verify = move |p: &NodeProof| verifier.verify(p);
-        Ok(Arc::new(VerifierOnly::new(known.clone(), keys.set.digest(), verify)) as Arc<dyn RecursionBackend>)
-    });
-    Ok(bits)
 }

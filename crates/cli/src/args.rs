@@ -1,18 +1,26 @@
 //! The command line, and the groups of flags that several commands share.
 
+#[cfg(feature = "health")]
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use evergrove_proof::{Profile, Scheme};
-use evergrove_recursion::ProverKind;
-use evergrove_recursion::prover::UnknownProver;
-use evergrove_store::input::Format;
+use evergrove::proof::{Profile, Scheme};
+use evergrove::recursion::ProverKind;
+use evergrove::recursion::prover::UnknownProver;
+use evergrove::store::input::Format;
 
+#[cfg(feature = "lab")]
+use crate::commands::lab;
+#[cfg(feature = "serve")]
+use crate::commands::serve;
 use crate::commands::{
-    app, batches, commit, completions, doctor, export, jobs, lab, man, open, prove, prune, serve, status, update,
-    verify, worker,
+    app, batches, commit, completions, doctor, export, man, open, prove, prune, status, update, verify,
 };
+#[cfg(feature = "queue")]
+use crate::commands::{jobs, worker};
+use crate::missing;
+#[cfg(feature = "queue")]
 use crate::queue::QueueArgs;
 
 /// Succinct proofs about a large, changing table, kept fresh.
@@ -20,7 +28,7 @@ use crate::queue::QueueArgs;
 /// Commit a table, prove a batch of its rows, change rows, refresh the proof by a few proofs instead of from scratch, and
 /// verify it anywhere.
 #[derive(Debug, Parser)]
-#[command(name = "evergrove", version, max_term_width = 110, propagate_version = true)]
+#[command(name = "evergrove", version, max_term_width = 110, propagate_version = true, after_help = missing::text())]
 pub(crate) struct Cli {
     /// Form of the output: text for people, or one JSON object (lines of them for lists)
     #[arg(long, global = true, value_enum, default_value_t = Output::Text, value_name = "FORM", help_heading = "Everywhere")]
@@ -51,10 +59,14 @@ pub(crate) enum Command {
     Export(export::Args),
     Prune(prune::Args),
     Doctor(doctor::Args),
+    #[cfg(feature = "serve")]
     Serve(serve::Args),
     App(app::Args),
+    #[cfg(feature = "queue")]
     Worker(worker::Args),
+    #[cfg(feature = "queue")]
     Jobs(jobs::Args),
+    #[cfg(feature = "lab")]
     Lab(lab::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -104,15 +116,19 @@ pub(crate) struct ProvingArgs {
     /// Write what each phase of every proof took to this file, as a trace in Chrome's JSON format, and print it as a table
     #[arg(long, value_name = "FILE")]
     pub(crate) timings: Option<PathBuf>,
+    #[cfg(feature = "queue")]
     /// Let workers make the proofs (see worker), by the queue of this Redis server: redis://HOST:PORT, or rediss:// for TLS
     #[arg(long, value_name = "URL", requires = "objects", help_heading = "Workers")]
     pub(crate) engine: Option<String>,
+    #[cfg(feature = "queue")]
     /// Where proofs and payloads lie that leader and workers share: file:///DIR, s3://BUCKET/PREFIX, gs:// or az://, with
     /// credentials from the environment
     #[arg(long, value_name = "URL", requires = "engine", help_heading = "Workers")]
     pub(crate) objects: Option<String>,
+    #[cfg(feature = "queue")]
     #[command(flatten, next_help_heading = "Workers")]
     pub(crate) queue: QueueArgs,
+    #[cfg(feature = "health")]
     /// Address for health and metrics while this runs: /healthz, /readyz and /metrics; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     pub(crate) health: Option<SocketAddr>,
@@ -123,7 +139,7 @@ pub(crate) fn parse_format(text: &str) -> Result<Format, String> {
 }
 
 pub(crate) fn parse_profile(text: &str) -> Result<Profile, String> {
-    text.parse().map_err(|e: evergrove_proof::UnknownProfile| e.to_string())
+    text.parse().map_err(|e: evergrove::proof::UnknownProfile| e.to_string())
 }
 
 pub(crate) fn parse_scheme(text: &str) -> Result<Scheme, String> {

@@ -6,16 +6,20 @@ pub(crate) mod commit;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
+#[cfg(feature = "queue")]
 pub(crate) mod jobs;
+#[cfg(feature = "lab")]
 pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod open;
 pub(crate) mod prove;
 pub(crate) mod prune;
+#[cfg(feature = "serve")]
 pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod update;
 pub(crate) mod verify;
+#[cfg(feature = "queue")]
 pub(crate) mod worker;
 
 use anyhow::Result;
@@ -43,10 +47,14 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Batches(args) => batches::run(&args, terminal),
         Command::Export(args) => export::run(&args, terminal),
         Command::Prune(args) => prune::run(&args, terminal),
+        #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(&args, terminal),
         Command::Doctor(args) => doctor::run(&args, terminal),
+        #[cfg(feature = "queue")]
         Command::Worker(args) => worker::run(&args, terminal),
+        #[cfg(feature = "queue")]
         Command::Jobs(args) => jobs::run(&args, terminal),
+        #[cfg(feature = "lab")]
         Command::Lab(args) => lab::run(&args, terminal),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args, terminal),

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Error;
-use evergrove_commit::schema::{RowError, SchemaTextError};
-use evergrove_jobs::bullmq::QueueError;
-use evergrove_jobs::objects::ObjectsError;
-use evergrove_store::input::{IndexListError, InputError, RecordError, WriteError};
-use evergrove_store::{ErrorClass, VerifyError};
+use evergrove::commit::schema::{RowError, SchemaTextError};
+#[cfg(feature = "queue")]
+use evergrove::jobs::bullmq::QueueError;
+use evergrove::jobs::objects::ObjectsError;
+use evergrove::store::input::{IndexListError, InputError, RecordError, WriteError};
+use evergrove::store::{ErrorClass, VerifyError};
 use serde_json::json;
 
 use crate::args::Output;
@@ -38,6 +39,7 @@ impl Mistake {
     }
 
     /// Exit code 4.
+    #[cfg(feature = "queue")]
     pub(crate) fn proving(message: impl Into<String>, remedy: impl Into<String>) -> Error {
         Self { message: message.into(), remedy: remedy.into(), class: ErrorClass::Proving, printed: false }.into()
     }
@@ -108,10 +110,12 @@ fn explain(error: &Error) -> Explained {
             (Some(if matches!(e, WriteError::Io(_)) { ErrorClass::Io } else { ErrorClass::Usage }), None)
         } else if let Some(e) = cause.downcast_ref::<VerifyError>() {
             (Some(e.class()), None)
-        } else if let Some(e) = cause.downcast_ref::<evergrove_store::Error>() {
+        } else if let Some(e) = cause.downcast_ref::<evergrove::Error>() {
+            (Some(e.class()), facade_remedy(e))
+        } else if let Some(e) = cause.downcast_ref::<evergrove::store::Error>() {
             (Some(e.class()), None)
-        } else if let Some(e) = cause.downcast_ref::<QueueError>() {
-            (Some(queue_class(e)), None)
+        } else if let Some(class) = queue_class(cause) {
+            (Some(class), None)
         } else if let Some(e) = cause.downcast_ref::<ObjectsError>() {
             let wrong = e.source.kind() == std::io::ErrorKind::InvalidInput;
             (Some(if wrong { ErrorClass::Usage } else { ErrorClass::Io }), None)
@@ -126,12 +130,30 @@ fn explain(error: &Error) -> Explained {
     Explained { class: class.unwrap_or(ErrorClass::Usage), remedy }
 }
 
-/// A server that does not answer is a matter of input and output, another one can be chosen.
-fn queue_class(e: &QueueError) -> ErrorClass {
+/// What to do about an error of the facade itself; those that it passes on are causes of their own.
+fn facade_remedy(e: &evergrove::Error) -> Option<String> {
     match e {
+        evergrove::Error::Memory { .. } => Some("raise --max-memory, or choose a profile with smaller circuits".into()),
+        evergrove::Error::KeysDirectory { .. } => {
+            Some("name a directory with --keys or EVERGROVE_KEYS: it is created if it is missing".into())
+        }
+        _ => None,
+    }
+}
+
+/// A server that does not answer is a matter of input and output, another one can be chosen.
+#[cfg(feature = "queue")]
+fn queue_class(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorClass> {
+    Some(match cause.downcast_ref::<QueueError>()? {
         QueueError::Call { .. } | QueueError::Thread(_) => ErrorClass::Io,
         _ => ErrorClass::Usage,
-    }
+    })
+}
+
+/// This build has no queue.
+#[cfg(not(feature = "queue"))]
+fn queue_class(_: &(dyn std::error::Error + 'static)) -> Option<ErrorClass> {
+    None
 }
 
 /// The messages of a chain, without those that the one before has said already.
@@ -151,7 +173,11 @@ fn messages(error: &Error) -> String {
 /// Prints what the parser of the command line says, help or an error, and gives the exit code. It has no arguments yet to read the
 /// form of the output from.
 pub(crate) fn parser(said: &clap::Error) -> ExitCode {
-    let _ = said.print();
+    let other_build = crate::missing::command(said);
+    match &other_build {
+        Some(message) => eprintln!("error: {message}\nhelp: {}", crate::missing::REMEDY),
+        None => drop(said.print()),
+    }
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     let json =
         args.windows(2).any(|w| w[0] == "--format" && w[1] == "json") || args.iter().any(|a| a == "--format=json");
@@ -160,8 +186,12 @@ pub(crate) fn parser(said: &clap::Error) -> ExitCode {
         let text = said.to_string();
         let message = text.split("\n\n").next().unwrap_or_default();
         let message = message.strip_prefix("error: ").unwrap_or(message);
+        let (message, help) = match &other_build {
+            Some(message) => (message.as_str(), crate::missing::REMEDY),
+            None => (message, "see --help"),
+        };
         // The exit code says it too.
-        let _ = crate::report::line(&json!({ "error": message, "help": "see --help", "exit_code": code }));
+        let _ = crate::report::line(&json!({ "error": message, "help": help, "exit_code": code }));
     }
     ExitCode::from(u8::try_from(code).unwrap_or(ErrorClass::Usage as u8))
 }

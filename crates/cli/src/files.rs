@@ -5,8 +5,8 @@ use std::io::{BufWriter, Error, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use evergrove_commit::schema::Schema;
-use evergrove_store::input::{Format, IndexSource, Table, read_indices};
+use evergrove::commit::schema::Schema;
+use evergrove::store::input::{Format, IndexSource, Table, read_indices};
 
 use crate::args::RowsArgs;
 use crate::exit::Mistake;

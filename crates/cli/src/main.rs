@@ -2,20 +2,27 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(not(feature = "local"))]
+compile_error!("the command line needs the feature local: add --features local");
+
 mod apps;
 mod args;
-mod backends;
 mod commands;
 mod exit;
 mod files;
+mod leader;
 mod logging;
+mod missing;
 mod progress;
-mod proving;
+#[cfg(feature = "queue")]
 mod queue;
 mod report;
+mod results;
+#[cfg(feature = "queue")]
 mod signals;
 #[cfg(feature = "otlp")]
 mod spans;
+#[cfg(feature = "health")]
 mod vitals;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

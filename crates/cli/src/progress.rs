@@ -6,10 +6,10 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use evergrove_jobs::metrics::Metrics;
-use evergrove_jobs::watch::Watch;
-use evergrove_jobs::{Event, Observer};
-use evergrove_recursion::prover::{Level, Running, Trace};
+use evergrove::jobs::metrics::Metrics;
+use evergrove::jobs::watch::Watch;
+use evergrove::jobs::{Event, Observer};
+use evergrove::recursion::prover::{Level, Running, Trace};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Map;
 
@@ -223,7 +223,7 @@ impl Proofs {
 
 #[cfg(test)]
 mod tests {
-    use evergrove_jobs::{Key, Task, TaskId};
+    use evergrove::jobs::{Key, Task, TaskId};
 
     use super::*;
 

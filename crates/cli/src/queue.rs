@@ -7,18 +7,15 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use evergrove_jobs::bullmq::admin::Admin;
-use evergrove_jobs::bullmq::{Config, QUEUE, Redis};
-use evergrove_jobs::metrics::Metrics;
-use evergrove_jobs::objects::Objects;
+use evergrove::Environment;
+use evergrove::jobs::bullmq::admin::Admin;
+use evergrove::jobs::bullmq::{Config, QUEUE, Redis};
+use evergrove::jobs::metrics::Metrics;
+use evergrove::jobs::objects::Objects;
 
 use crate::exit::Mistake;
 use crate::files;
 
-/// The variable that holds the password of Redis.
-const PASSWORD: &str = "EVERGROVE_REDIS_PASSWORD";
-/// The variable that names the file of `--redis-ca`.
-const CA: &str = "EVERGROVE_REDIS_CA";
 /// Largest file of certificates: those that systems trust take a quarter of it.
 const CA_BYTES: u64 = 1 << 20;
 /// Pause between two looks at the depth of the queue.
@@ -40,17 +37,17 @@ pub(crate) struct QueueArgs {
 
 impl QueueArgs {
     /// The queue on the server at `url`.
-    pub(crate) fn config(&self, url: &str) -> Result<Config> {
+    pub(crate) fn config(&self, url: &str, environment: &Environment) -> Result<Config> {
         let password = match &self.redis_password_file {
             Some(path) => {
                 let bytes = files::read(path, 1 << 16, "give a file that holds the password alone")?;
                 let text = String::from_utf8(bytes).ok().with_context(|| format!("{}: not UTF-8", path.display()))?;
                 Some(text.trim_end_matches(['\r', '\n']).to_owned())
             }
-            None => std::env::var(PASSWORD).ok(),
+            None => environment.redis_password.clone(),
         };
         let redis = Redis::new(url, password.filter(|p| !p.is_empty()))?;
-        let ca = self.redis_ca.clone().or_else(|| std::env::var_os(CA).filter(|ca| !ca.is_empty()).map(PathBuf::from));
+        let ca = self.redis_ca.clone().or_else(|| environment.redis_ca.clone());
         let redis = match ca {
             Some(path) => redis.with_ca(files::read(&path, CA_BYTES, "give a file of certificates in PEM format")?)?,
             None => redis,
@@ -87,15 +84,12 @@ pub(crate) fn watch(config: Config, metrics: Metrics) -> Result<Arc<AtomicBool>>
 }
 
 /// The objects at a URL, with credentials and settings from the environment.
-pub(crate) fn objects(url: &str) -> Result<Objects> {
+pub(crate) fn objects(url: &str, environment: &Environment) -> Result<Objects> {
     if url.starts_with("memory:") {
         return Err(Mistake::usage(
             "objects in memory are not shared",
             "give file:///DIR, s3://BUCKET/PREFIX, gs:// or az://",
         ));
     }
-    // A variable that is not UTF-8 is none of an object store's.
-    let variables =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    Ok(Objects::open(url, variables)?)
+    Ok(Objects::open(url, environment.variables.iter().cloned())?)
 }

@@ -3,7 +3,7 @@
 use std::thread;
 
 use anyhow::{Context, Result};
-use evergrove_jobs::Cancel;
+use evergrove::jobs::Cancel;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 

@@ -1,16 +1,20 @@
 //! What a worker or a leader tells of itself while it works: health and metrics.
 
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+#[cfg(feature = "queue")]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use anyhow::{Context, Result};
-use evergrove_jobs::bullmq::{Config, WorkerEvent};
-use evergrove_jobs::metrics::Metrics;
+#[cfg(feature = "queue")]
+use evergrove::jobs::bullmq::{Config, WorkerEvent};
+use evergrove::jobs::metrics::Metrics;
 use evergrove_serve::{Health, health};
 use tokio::runtime::Builder;
 
+#[cfg(feature = "queue")]
 use crate::queue;
 
 /// A process's metrics, and whether it takes work.
@@ -24,6 +28,7 @@ pub(crate) struct Vitals {
 struct State {
     ready: AtomicBool,
     /// Whether the queue answers, where that is watched.
+    #[cfg(feature = "queue")]
     queue: OnceLock<Arc<AtomicBool>>,
 }
 
@@ -32,22 +37,27 @@ impl State {
         if !self.ready.load(Ordering::Relaxed) {
             return Err("it has not begun, or is ending".into());
         }
-        match self.queue.get() {
-            Some(answers) if !answers.load(Ordering::Relaxed) => Err("the queue does not answer".into()),
-            _ => Ok(()),
+        #[cfg(feature = "queue")]
+        if self.queue.get().is_some_and(|answers| !answers.load(Ordering::Relaxed)) {
+            return Err("the queue does not answer".into());
         }
+        Ok(())
     }
 }
 
 impl Vitals {
     /// Vitals at zero, which are told at `addr` from now on where there is one. Gives the address that was taken.
-    pub(crate) fn new(addr: Option<SocketAddr>, queue: Option<&Config>) -> Result<(Self, Option<SocketAddr>)> {
+    pub(crate) fn new(
+        addr: Option<SocketAddr>,
+        #[cfg(feature = "queue")] queue: Option<&Config>,
+    ) -> Result<(Self, Option<SocketAddr>)> {
         let state = Arc::new(State::default());
         let asked = state.clone();
         let (health, metrics) = Health::of_tasks(move || asked.ready());
         let taken = match addr {
             Some(addr) => {
                 let taken = answer(addr, health)?;
+                #[cfg(feature = "queue")]
                 if let Some(queue) = queue {
                     // Nobody has set it before.
                     let _ = state.queue.set(queue::watch(queue.clone(), metrics.clone())?);
@@ -70,6 +80,7 @@ impl Vitals {
     }
 
     /// Takes note of an event of a worker.
+    #[cfg(feature = "queue")]
     pub(crate) fn note(&self, event: &WorkerEvent<'_>) {
         match event {
             WorkerEvent::Ready => self.set_ready(true),

@@ -276,7 +276,6 @@ impl NativeBackend {
         push_child(&mut bytes, child);
         self.proof(NodeKind::Wrap, made, &child.statement, bytes)
     }
-
 }
 
 impl RecursionBackend for NativeBackend {

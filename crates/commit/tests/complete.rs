@@ -194,7 +194,10 @@ fn nodes_of_a_tree_that_are_none_are_refused() {
     };
     let backend = tree();
     let refused = |children: [Option<&NodeProof>; 2], witness: &LevelWitness, what: &str| {
-        let refused = backend.prove(&witness.clone().into(), &Vec::from_iter(children.into_iter().flatten())).unwrap_err().to_string();
+        let refused = backend
+            .prove(&witness.clone().into(), &Vec::from_iter(children.into_iter().flatten()))
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains(what), "{refused}");
     };
     let (left, right) = (proof(2, 8), proof(2, 12));

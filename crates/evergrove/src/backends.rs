@@ -75,18 +75,18 @@ impl Config {
     /// Every backend without an application that this build has, to prove and to verify with. Circuits are built, or read from
     /// [`Config::keys`], when a backend is first needed.
     pub fn provers(&self) -> Backends {
-        let mut backends = natives();
         #[cfg(feature = "plonky2")]
-        self.add_plonky2_provers(&mut backends);
-        backends
+        return self.with_plonky2_provers(natives());
+        #[cfg(not(feature = "plonky2"))]
+        natives()
     }
 
     /// The same backends, to verify with: they have pinned keys and build no circuit.
     pub fn verifiers(&self) -> Backends {
-        let mut backends = natives();
         #[cfg(feature = "plonky2")]
-        crate::plonky2::add_verifiers(&mut backends);
-        backends
+        return crate::plonky2::with_verifiers(natives());
+        #[cfg(not(feature = "plonky2"))]
+        natives()
     }
 
     /// The backends that this process needs for its batches: those that prove, or where workers do that, those that verify what

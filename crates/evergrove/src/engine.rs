@@ -41,7 +41,8 @@ impl Config {
             }
             at_once = at_once.min(usize::try_from(fit).unwrap_or(usize::MAX));
         }
-        let cores = Cores::new(threads).map_err(|e| Error::Io { path: "threads".into(), source: std::io::Error::other(e) })?;
+        let cores =
+            Cores::new(threads).map_err(|e| Error::Io { path: "threads".into(), source: std::io::Error::other(e) })?;
         Ok(Box::new(LocalEngine::new(at_once).with_cores(Arc::new(cores))))
     }
 }

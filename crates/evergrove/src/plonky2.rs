@@ -18,7 +18,8 @@ use crate::backends::{VerifierOnly, classes};
 use crate::{Config, Error};
 
 impl Config {
-    pub(crate) fn add_plonky2_provers(&self, backends: &mut Backends) {
+    /// These backends and those on Plonky2.
+    pub(crate) fn with_plonky2_provers(&self, mut backends: Backends) -> Backends {
         for spec in paper_specs() {
             let (profile, class, keys, prover) = (spec.choice.profile, spec.class, self.keys.clone(), self.prover);
             backends.register(spec, move || {
@@ -37,6 +38,7 @@ impl Config {
                 Ok(Arc::new(backend) as Arc<dyn RecursionBackend>)
             });
         }
+        backends
     }
 
     /// Adds the backends of the applications of a store's batches, as they were defined.
@@ -130,8 +132,8 @@ impl Config {
     }
 }
 
-/// Adds backends that verify with pinned keys.
-pub(crate) fn add_verifiers(backends: &mut Backends) {
+/// These backends and those that verify proofs on Plonky2 with pinned keys.
+pub(crate) fn with_verifiers(mut backends: Backends) -> Backends {
     for spec in specs() {
         let known = spec.clone();
         backends.register(spec, move || {
@@ -152,6 +154,7 @@ pub(crate) fn add_verifiers(backends: &mut Backends) {
             Ok(Arc::new(VerifierOnly::new(known.clone(), Digest::ZERO, move |p| verifier.verify(p))))
         });
     }
+    backends
 }
 
 pub(crate) fn specs() -> impl Iterator<Item = BackendSpec> {

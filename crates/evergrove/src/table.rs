@@ -8,8 +8,8 @@ use std::path::Path;
 
 use evergrove_commit::schema::{Column, Row, Schema};
 use evergrove_proof::tree;
-use evergrove_store::input::{Fields, Format, IndexSource, TableWriter};
 use evergrove_store::input;
+use evergrove_store::input::{Fields, Format, IndexSource, TableWriter};
 
 use crate::{Error, Value};
 
@@ -126,7 +126,9 @@ pub struct NamedRow<'a> {
 impl<'a> NamedRow<'a> {
     fn new(schema: &'a Schema, position: u64, row: &Row, unknown: &'a RefCell<Option<String>>) -> Self {
         let values = match row {
-            Row::Cells(cells) => schema.columns().iter().zip(cells).map(|(column, cell)| Value::of(column, cell)).collect(),
+            Row::Cells(cells) => {
+                schema.columns().iter().zip(cells).map(|(column, cell)| Value::of(column, cell)).collect()
+            }
             Row::Raw(_) => Vec::new(),
         };
         Self { schema, position, values, unknown }

@@ -206,12 +206,21 @@ mod tests {
         for (value, units) in [(Value::from(12), 1_200), (Value::from("12.5"), 1_250), (Value::from("-0.01"), -1)] {
             assert_eq!(value.cell(&fixed), Ok(Cell::Signed(units)));
             let back = Value::of(&fixed, &Cell::Signed(units));
-            assert_eq!((back.cell(&fixed), back), (Ok(Cell::Signed(units)), Value::Decimal { units: units.into(), scale: 2 }));
+            assert_eq!(
+                (back.cell(&fixed), back),
+                (Ok(Cell::Signed(units)), Value::Decimal { units: units.into(), scale: 2 })
+            );
         }
         assert_eq!(Value::from(2_500).cell(&column(ColumnType::Unsigned)), Ok(Cell::Unsigned(2_500)));
-        assert!(matches!(Value::from(-1).cell(&column(ColumnType::Unsigned)), Err(CellError::OutOfRange { .. } | CellError::NotANumber { .. })));
+        assert!(matches!(
+            Value::from(-1).cell(&column(ColumnType::Unsigned)),
+            Err(CellError::OutOfRange { .. } | CellError::NotANumber { .. })
+        ));
         assert!(matches!(Value::from(1).cell(&column(ColumnType::Bytes)), Err(CellError::Kind { .. })));
-        assert!(matches!(Value::Null.cell(&column(ColumnType::Bytes)), Err(CellError::Null { .. } | CellError::Kind { .. })));
+        assert!(matches!(
+            Value::Null.cell(&column(ColumnType::Bytes)),
+            Err(CellError::Null { .. } | CellError::Kind { .. })
+        ));
         assert_eq!(Value::from("").cell(&column(ColumnType::Bytes).nullable()), Ok(Cell::Bytes(vec![])));
     }
 }

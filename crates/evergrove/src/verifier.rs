@@ -60,6 +60,7 @@ impl Proof {
 #[derive(Debug)]
 pub struct Verifier {
     policy: Policy,
+    #[cfg(feature = "plonky2")]
     config: Config,
     backends: Backends,
 }
@@ -73,7 +74,13 @@ impl Default for Verifier {
 impl Verifier {
     /// A verifier with this policy. Of `config` it uses the directory of keys, which it needs for applications alone.
     pub fn new(policy: Policy, config: &Config) -> Self {
-        Self { policy, backends: config.verifiers(), config: config.clone() }
+        let backends = config.verifiers();
+        Self {
+            policy,
+            #[cfg(feature = "plonky2")]
+            config: config.clone(),
+            backends,
+        }
     }
 
     /// Accepts proofs of this backend too.

@@ -166,7 +166,9 @@ impl Plonky2Backend {
     }
 
     fn wrap(&self) -> Result<&Circuit<WrapTargets>, BackendError> {
-        self.wrap.as_ref().ok_or_else(|| BackendError::Witness(format!("profile {} has no wrap", self.spec.choice.profile)))
+        self.wrap
+            .as_ref()
+            .ok_or_else(|| BackendError::Witness(format!("profile {} has no wrap", self.spec.choice.profile)))
     }
 
     /// The proof of a child, verified: a merge of one that does not verify would fail late and without a reason.

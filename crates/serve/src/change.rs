@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use evergrove_commit::schema::Schema;
-use evergrove_store::Changes;
-use evergrove_store::input::{InputError, Place, Problem, json_row};
+use evergrove::commit::schema::Schema;
+use evergrove::store::Changes;
+use evergrove::store::input::{InputError, Place, Problem, json_row};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -119,7 +119,7 @@ fn at(number: Option<u64>, problem: Problem) -> InputError {
 
 #[cfg(test)]
 mod tests {
-    use evergrove_commit::schema::{Cell, Row};
+    use evergrove::commit::schema::{Cell, Row};
 
     use super::*;
 

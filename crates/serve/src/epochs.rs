@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use evergrove_jobs::Observer;
-use evergrove_jobs::watch::Watch;
-use evergrove_store::{Changes, EpochReport, Error, ErrorClass, Prover, Store};
+use evergrove::jobs::Observer;
+use evergrove::jobs::watch::Watch;
+use evergrove::store::{Changes, EpochReport, Error, ErrorClass, Prover, Store};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -236,7 +236,7 @@ impl Epochs {
         let started = Instant::now();
         let shared = &self.shared;
         let watch = Watch::new(shared.metrics.tasks.clone());
-        let progress = |batch: &str, event: &evergrove_jobs::Event<'_>| {
+        let progress = |batch: &str, event: &evergrove::jobs::Event<'_>| {
             watch.event(event);
             patience.event(event);
             shared.progress(batch, epoch, event);

@@ -1,6 +1,6 @@
 //! What a service tells those who listen.
 
-use evergrove_store::{BatchReport, EpochReport};
+use evergrove::store::{BatchReport, EpochReport};
 use serde::Serialize;
 use utoipa::ToSchema;
 

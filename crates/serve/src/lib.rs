@@ -4,7 +4,7 @@
 //! and are committed as the next epoch, many requests at a time; then every batch is refreshed, and who listens is told.
 //!
 //! **When.** Whenever a table changes by itself rather than by hand. A program that changes rows now and then calls
-//! `evergrove_store::Prover::update`, which does the same once.
+//! `evergrove::store::Prover::update`, which does the same once.
 //!
 //! **Key types.** [`serve`], [`Config`], [`Shutdown`].
 //!

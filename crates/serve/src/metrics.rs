@@ -1,6 +1,6 @@
 //! What a service counts, beside its tasks.
 
-use evergrove_jobs::metrics::Metrics;
+use evergrove::jobs::metrics::Metrics;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;

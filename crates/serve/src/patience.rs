@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::sync::Arc;
 
-use evergrove_jobs::{Cancel, Event};
+use evergrove::jobs::{Cancel, Event};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::sleep;

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use evergrove_store::{Error, ErrorClass};
+use evergrove::store::{Error, ErrorClass};
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use std::thread;
 use std::time::Duration;
 
-use evergrove_commit::schema::Schema;
-use evergrove_jobs::Engine;
-use evergrove_jobs::metrics::Metrics;
-use evergrove_store::{Backends, EpochReport, Error, Store};
+use evergrove::commit::schema::Schema;
+use evergrove::jobs::Engine;
+use evergrove::jobs::metrics::Metrics;
+use evergrove::store::{Backends, EpochReport, Error, Store};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -256,13 +256,13 @@ impl Shared {
         let _ = to.send(with);
     }
 
-    pub(crate) fn progress(&self, batch: &str, epoch: u64, event: &evergrove_jobs::Event<'_>) {
+    pub(crate) fn progress(&self, batch: &str, epoch: u64, event: &evergrove::jobs::Event<'_>) {
         let mut working = lock(&self.working);
         match event {
-            evergrove_jobs::Event::Planned { to_run, .. } => {
+            evergrove::jobs::Event::Planned { to_run, .. } => {
                 *working = Some(Working { batch: batch.into(), epoch, made: 0, to_make: *to_run });
             }
-            evergrove_jobs::Event::Finished { done, .. } => {
+            evergrove::jobs::Event::Finished { done, .. } => {
                 if let Some(working) = &mut *working {
                     working.made = *done;
                 }

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Gate, TOKEN, World, set};
+use evergrove::store::Store;
 use evergrove_serve::{Config, Token};
-use evergrove_store::Store;
 use evergrove_testkit::http::head;
 use serde_json::{Value, json};
 

@@ -97,14 +97,7 @@ impl Backends {
         })
     }
 
-    fn unknown(
-        &self,
-        scheme: Scheme,
-        name: &str,
-        profile: Profile,
-        class: HeightClass,
-        app: Option<&AppId>,
-    ) -> Error {
+    fn unknown(&self, scheme: Scheme, name: &str, profile: Profile, class: HeightClass, app: Option<&AppId>) -> Error {
         if let Some(app) = app {
             return Error::UnknownApp { app: app.clone(), scheme, profile };
         }

@@ -5,10 +5,10 @@ mod common;
 
 use common::counting::{app, backends, choice};
 use common::{create, row, set, with_prover};
+use evergrove_commit::BackendChoice;
 use evergrove_commit::batch::Structure;
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::{AppSpec, BackendId as Id, NodeKind, Policy, PolicyError, Profile, Scheme};
-use evergrove_commit::BackendChoice;
 use evergrove_store::{Changes, Error, Store, Verified, VerifyError, verify};
 use evergrove_testkit::commit::value;
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use common::counting::{self, backends};
 use common::{choice, create, set, verify_batch, with_prover};
+use evergrove_commit::BackendSpec;
 use evergrove_commit::batch::Witness;
 use evergrove_commit::{BackendError, NativeBackend, RecursionBackend};
 use evergrove_jobs::local::LocalEngine;
@@ -17,7 +18,6 @@ use evergrove_jobs::{
 use evergrove_proof::wire::DecodeError;
 use evergrove_proof::{BackendId, HeightClass, NodeKind, Profile, Scheme};
 use evergrove_store::cluster::{Payload, PayloadError, ProofWork};
-use evergrove_commit::BackendSpec;
 use evergrove_store::{Backends, Changes, Error, Prover, Store};
 use evergrove_testkit::commit::Rng;
 
@@ -285,8 +285,9 @@ impl RecursionBackend for Differs {
 fn a_worker_of_another_version_or_with_other_keys_refuses_and_drains() {
     let dir = tempfile::tempdir().expect("a directory");
     let (_, done) = proven(dir.path());
-    let ours =
-        |(job, ..): &&Done| Payload::decode(&job.payload).expect("a payload").backend.choice.scheme == Scheme::Evergrove;
+    let ours = |(job, ..): &&Done| {
+        Payload::decode(&job.payload).expect("a payload").backend.choice.scheme == Scheme::Evergrove
+    };
     let (job, inputs, made) = done.iter().find(ours).expect("a step of ours");
     let keys = evergrove_primitives::Digest::from_bytes(&[1; 32]).expect("canonical");
     let native = || NativeBackend::new(Profile::Paper, HeightClass::H27).with_capacity(4);
@@ -334,7 +335,8 @@ fn backends_are_made_once_and_the_oldest_goes() {
     let dir = tempfile::tempdir().expect("a directory");
     let (_, done) = proven(dir.path());
     let of = |scheme: Scheme| {
-        let fits = |(job, ..): &&Done| Payload::decode(&job.payload).expect("a payload").backend.choice.scheme == scheme;
+        let fits =
+            |(job, ..): &&Done| Payload::decode(&job.payload).expect("a payload").backend.choice.scheme == scheme;
         done.iter().filter(fits).map(|(job, inputs, _)| (job.clone(), inputs.clone())).collect::<Vec<_>>()
     };
     let count = Arc::new(Mutex::new(Vec::new()));

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use common::{choice, create, lenient, native, row, set, verify_batch, with_prover};
+use evergrove_commit::BackendChoice;
 use evergrove_commit::schema::{Row, Schema};
 use evergrove_proof::{Commitment, Policy, Profile};
-use evergrove_commit::BackendChoice;
 use evergrove_store::{Changes, Error, ErrorClass, Store, VerifyError, verify};
 use evergrove_testkit::commit::value;
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{choice, create, lenient, native, row, set, verify_batch, with_prover};
+use evergrove_commit::BackendSpec;
 use evergrove_commit::schema::Schema;
 use evergrove_commit::{Batch, MemoryStore, NativeBackend, RecursionBackend, Vector};
 use evergrove_proof::{HeightClass, Profile};
-use evergrove_commit::BackendSpec;
 use evergrove_store::{Backends, Changes, Error, ErrorClass, Store, VerifyError, verify};
 use evergrove_testkit::commit::value;
 

@@ -9,11 +9,11 @@ use std::sync::{Arc, LazyLock, Mutex};
 use common::counting::{self, backends};
 use common::{choice, create};
 use evergrove_commit::BackendError;
+use evergrove_commit::BackendSpec;
 use evergrove_jobs::local::LocalEngine;
 use evergrove_jobs::{Cancel, Engine, Job, Observer, Report, Results, RunError, Runner, TaskGraph, Work};
 use evergrove_proof::{BatchProof, Profile, Scheme};
 use evergrove_store::cluster::{Payload, ProofWork};
-use evergrove_commit::BackendSpec;
 use evergrove_store::{Prover, proof_key};
 use proptest::prelude::*;
 

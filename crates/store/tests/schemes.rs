@@ -5,9 +5,9 @@ mod common;
 use std::sync::Arc;
 
 use common::{choice, create, lenient, native, row, set, with_prover};
+use evergrove_commit::BackendChoice;
 use evergrove_commit::NativeBackend;
 use evergrove_proof::{HeightClass, PolicyError, Profile, Scheme};
-use evergrove_commit::BackendChoice;
 use evergrove_store::{Backends, Changes, Store, VerifyError, verify};
 
 /// q of the paper's scheme here.

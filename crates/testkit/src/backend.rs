@@ -2,8 +2,8 @@
 
 use evergrove_commit::batch::{Batch, NodeShape};
 use evergrove_commit::{
-    BlockWitness, BucketWitness, LeafWitness, LevelWitness, MemoryStore, MergeWitness, NodeKind, NodeProof, RecursionBackend, Vector, Witness,
-    vc,
+    BlockWitness, BucketWitness, LeafWitness, LevelWitness, MemoryStore, MergeWitness, NodeKind, NodeProof,
+    RecursionBackend, Vector, Witness, vc,
 };
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::Statement;

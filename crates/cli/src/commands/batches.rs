@@ -1,8 +1,8 @@
 //! `evergrove batches`.
 
 use anyhow::Result;
-use evergrove_proof::Scheme;
-use evergrove_store::{BatchStatus, Store};
+use evergrove::proof::Scheme;
+use evergrove::store::{BatchStatus, Store};
 use serde_json::{Value, json};
 
 use super::Terminal;
@@ -57,8 +57,9 @@ pub(crate) fn object(batch: &BatchStatus) -> Value {
     });
     json!({
         "name": batch.name, "members": batch.len, "first": batch.first, "last": batch.last,
-        "scheme": batch.scheme.name(), "backend": batch.backend.name, "backend_version": batch.backend.version, "profile": batch.profile.name(),
-        "bucket_capacity": batch.capacity, "proven": proven, "stale": !batch.fresh,
+        "scheme": batch.backend.choice.scheme.name(), "backend": batch.backend.choice.name,
+        "backend_version": batch.backend.version, "profile": batch.backend.choice.profile.name(),
+        "bucket_capacity": batch.backend.capacity, "proven": proven, "stale": !batch.fresh,
     })
 }
 
@@ -70,9 +71,10 @@ pub(crate) fn line(batch: &BatchStatus) -> String {
         None => "not proven yet".into(),
     };
     let members = count(usize::try_from(batch.len).unwrap_or(usize::MAX), "member");
-    let scheme = if batch.scheme == Scheme::default() { String::new() } else { format!("{} ", batch.scheme) };
+    let choice = &batch.backend.choice;
+    let scheme = if choice.scheme == Scheme::default() { String::new() } else { format!("{} ", choice.scheme) };
     format!(
         "{}: {members} from {} to {}, {scheme}{} {}, {state}",
-        batch.name, batch.first, batch.last, batch.backend.name, batch.profile
+        batch.name, batch.first, batch.last, choice.name, choice.profile
     )
 }

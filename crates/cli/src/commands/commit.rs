@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove_store::Store;
-use evergrove_store::input::{Fields, IndexSource};
+use evergrove::store::Store;
+use evergrove::store::input::{Fields, IndexSource};
 
 use super::Terminal;
 use crate::args::{RowsArgs, StoreArgs};
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let counter = Counter::new(terminal.quiet, "rows", table.len_hint());
     let rows = table.rows()?.inspect(|_| counter.step());
     let store = Store::create(&args.store.store, table.schema(), args.height, rows).map_err(|e| match e {
-        evergrove_store::Error::OutOfRange { index, height } => Mistake::usage(
+        evergrove::store::Error::OutOfRange { index, height } => Mistake::usage(
             format!("index {index} is outside the vector of 2^{height} slots"),
             "raise --height, or leave it out to get the smallest that holds the table",
         ),

@@ -3,14 +3,13 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove_recursion::ProverKind;
-use evergrove_store::Store;
+use evergrove::store::Store;
 use serde_json::json;
 
 use super::Terminal;
 use crate::args::StoreArgs;
-use crate::backends;
 use crate::exit::Mistake;
+use crate::leader;
 use crate::progress::Counter;
 use crate::report::{Report, count, seconds};
 
@@ -24,8 +23,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let start = Instant::now();
     let mut store = Store::open(&args.store.store)?;
-    let mut backends = backends::verifiers();
-    backends::add_apps(&mut backends, &store, backends::keys_dir(None)?.as_deref(), ProverKind::default(), None)?;
+    let config = leader::config(None)?;
+    let mut backends = config.verifiers();
+    config.add_apps(&mut backends, &store)?;
     let mut counter = None;
     let found = store.doctor_watched(&backends, &mut |looked, all| {
         let counter = counter.get_or_insert_with(|| Counter::new(terminal.quiet, "proofs", Some(all as u64)));

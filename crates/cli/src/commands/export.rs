@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use evergrove_commit::schema::{Row, Schema};
-use evergrove_store::input::{Format, TableWriter};
-use evergrove_store::{Error, Store};
+use evergrove::commit::schema::{Row, Schema};
+use evergrove::store::input::{Format, TableWriter};
+use evergrove::store::{Error, Store};
 
 use super::Terminal;
 use crate::args::{StoreArgs, parse_format};

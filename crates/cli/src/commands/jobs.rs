@@ -4,8 +4,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use clap::Subcommand;
-use evergrove_jobs::bullmq::admin::{Admin, JobInfo, State, UnknownState};
-use evergrove_jobs::bullmq::{QueueError, RunRecord};
+use evergrove::Config;
+use evergrove::jobs::bullmq::admin::{Admin, JobInfo, State, UnknownState};
+use evergrove::jobs::bullmq::{QueueError, RunRecord};
 use serde_json::Value;
 
 use super::Terminal;
@@ -88,7 +89,7 @@ struct At {
 
 impl At {
     fn admin(&self) -> Result<Admin> {
-        Ok(Admin::connect(&self.queue.config(&self.redis)?)?)
+        Ok(Admin::connect(&self.queue.config(&self.redis, &Config::from_env().environment)?)?)
     }
 }
 
@@ -130,7 +131,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         }
         Command::Clean { at, grace, objects } => {
             let admin = match objects {
-                Some(url) => at.admin()?.with_objects(queue::objects(url)?),
+                Some(url) => at.admin()?.with_objects(queue::objects(url, &Config::from_env().environment)?),
                 None => at.admin()?,
             };
             let cleaned = admin.clean(Duration::from_secs(*grace))?;
@@ -173,7 +174,7 @@ fn object(fields: Fields) -> Value {
 }
 
 fn state_of(run: &RunRecord) -> &'static str {
-    use evergrove_jobs::bullmq::RunState as S;
+    use evergrove::jobs::bullmq::RunState as S;
     match run.state {
         S::Running if run.is_abandoned() => "abandoned",
         S::Running => "running",

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use evergrove_commit::schema::{Cell, ColumnType, Row, Schema};
-use evergrove_store::Store;
+use evergrove::commit::schema::{Cell, ColumnType, Row, Schema};
+use evergrove::store::Store;
 use serde_json::{Map, Value, json};
 
 use super::Terminal;

@@ -4,16 +4,18 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove_jobs::Event;
-use evergrove_proof::{HeightClass, Profile, Scheme};
-use evergrove_store::input::{Format, read_indices};
-use evergrove_store::{BackendChoice, BackendSpec, Prover, Store};
+use evergrove::Config;
+use evergrove::commit::BackendChoice;
+use evergrove::jobs::Event;
+use evergrove::proof::{HeightClass, Profile, Scheme};
+use evergrove::store::input::{Format, read_indices};
+use evergrove::store::{Prover, Store};
 
 use super::{Terminal, export};
 use crate::args::{ProvingArgs, StoreArgs, parse_format, parse_profile, parse_scheme};
 use crate::progress::Proofs;
 use crate::report::Report;
-use crate::{backends, files, proving};
+use crate::{files, leader, results};
 
 /// Prove a batch of rows: define it if it is new, make the proofs that are missing, and go on where an earlier run stopped
 #[derive(Debug, clap::Args)]
@@ -56,11 +58,11 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         Some(path) => Some((path, export::rows_format(&store, path, args.output_format, false)?)),
         None => None,
     };
-    let watched = proving::watched(&args.proving, terminal)?;
-    let trace = proving::trace(&args.proving);
-    let keys = backends::keys_dir(args.proving.keys.as_deref())?;
-    let mut backends = proving::backends(&args.proving, keys.as_deref(), trace.as_ref());
-    backends::add_apps(&mut backends, &store, keys.as_deref(), args.proving.prover, trace.as_ref())?;
+    let trace = leader::trace(&args.proving);
+    let config = args.proving.config(trace.as_ref())?;
+    let watched = leader::watched(&args.proving, &config, terminal)?;
+    let mut backends = config.backends();
+    config.add_apps(&mut backends, &store)?;
     let choice = choice(args, &store, indices.is_some())?;
     // A batch that is there changes its backend only when that is asked for.
     let members = match (indices, args.profile.is_some() || args.backend.is_some() || args.scheme.is_some()) {
@@ -73,20 +75,18 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     };
     let height = store.commitment()?.height;
     let spec = backends.spec(&choice, HeightClass::of(height).unwrap_or(HeightClass::H40))?;
-    let costs = |spec: &BackendSpec| backends::costs(spec, keys.as_deref());
-    let engine = proving::engine(&args.proving, std::iter::once(spec), costs)?;
+    let engine = config.engine([(spec, config.costs(spec))])?;
     let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover =
-        Prover::new(&store, &backends, &engine).with_progress(&note).with_cancel(proving::cancel(&args.proving)?);
+        Prover::new(&store, &backends, engine.as_ref()).with_progress(&note).with_cancel(leader::cancel(&config)?);
 
     let mut report = Report::default();
     if args.proving.dry_run {
         let members = members.as_deref().map(|m| (m, &choice));
-        let costs = |spec: &BackendSpec| proving::costs(&args.proving, costs(spec));
-        let estimate = prover.estimate_prove(&args.batch, members, &costs)?;
-        proving::add_estimate(&mut report, &estimate);
-        proving::add_bits(&mut report, &estimate.backend);
+        let estimate = prover.estimate_prove(&args.batch, members, &|spec| config.costs(spec))?;
+        results::add_estimate(&mut report, &estimate);
+        results::add_bits(&mut report, &estimate.backend);
         return report.print(terminal.format);
     }
     files::check([&args.out, &args.leaves_out, &args.proving.timings].into_iter().flatten())?;
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let start = Instant::now();
     let batch = prover.prove(&args.batch)?;
     progress.finish();
-    proving::add_batch(&mut report, &batch, start.elapsed().as_secs_f64());
+    results::add_batch(&mut report, &batch, start.elapsed().as_secs_f64());
     if let Some(path) = &args.out {
         let bytes = store.export(&args.batch)?;
         files::write(path, |out| Ok(out.write_all(&bytes)?))?;
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         export::write_leaves(&store, &args.batch, path, format, false)?;
         report.add("leaves", path.display().to_string());
     }
-    proving::write_trace(&mut report, &args.proving, trace.as_ref())?;
+    leader::write_trace(&mut report, &args.proving, trace.as_ref())?;
     report.print(terminal.format)
 }
 
@@ -114,18 +114,10 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
 fn choice(args: &Args, store: &Store, new: bool) -> Result<BackendChoice> {
     let known = match store.batch(&args.batch) {
         Ok(batch) => Some(batch),
-        Err(evergrove_store::Error::UnknownBatch { .. }) if new => None,
+        Err(evergrove::store::Error::UnknownBatch { .. }) if new => None,
         Err(e) => return Err(e.into()),
     };
-    let known = known.map_or_else(
-        || BackendChoice::new(backends::DEFAULT, Profile::default()),
-        |b| BackendChoice {
-            scheme: b.scheme,
-            name: b.backend.name,
-            profile: b.profile,
-            app: b.app.map(|app| app.id()),
-        },
-    );
+    let known = known.map_or_else(|| Config::default().choice(), |b| b.backend.choice);
     Ok(BackendChoice {
         app: known.app.filter(|_| args.scheme.is_none()),
         scheme: args.scheme.unwrap_or(known.scheme),

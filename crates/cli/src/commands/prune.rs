@@ -1,7 +1,7 @@
 //! `evergrove prune`.
 
 use anyhow::Result;
-use evergrove_store::Store;
+use evergrove::store::Store;
 
 use super::Terminal;
 use crate::args::StoreArgs;

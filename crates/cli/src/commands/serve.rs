@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use evergrove_jobs::metrics::Metrics;
-use evergrove_recursion::ProverKind;
-use evergrove_serve::{Config, Parts, ServeError, Shutdown, Token, serve};
-use evergrove_store::{BackendSpec, Store};
+use evergrove::jobs::metrics::Metrics;
+use evergrove::recursion::ProverKind;
+use evergrove::store::Store;
+use evergrove::{Config, Environment};
+use evergrove_serve::{Config as ServeConfig, Parts, ServeError, Shutdown, Token, serve};
 use prometheus_client::registry::Registry;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -17,10 +18,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::Terminal;
 use crate::args::{Output, ProvingArgs, StoreArgs, parse_prover, parse_size};
 use crate::exit::Mistake;
+use crate::files;
 use crate::logging::{self, Level};
-use crate::queue::{self, QueueArgs};
+#[cfg(feature = "queue")]
+use crate::queue::QueueArgs;
 use crate::report::{self, Report, count};
-use crate::{backends, files, proving};
 
 /// The variable that holds the token.
 const TOKEN: &str = "EVERGROVE_SERVE_TOKEN";
@@ -82,21 +84,25 @@ pub(crate) struct Args {
     /// Prover of the circuits: evergrove, or plonky2 for Plonky2's own
     #[arg(long, value_name = "NAME", default_value_t, value_parser = parse_prover)]
     prover: ProverKind,
+    #[cfg(feature = "queue")]
     /// Let workers make the proofs (see worker), by the queue of this Redis server: redis://HOST:PORT, or rediss:// for TLS
     #[arg(long, value_name = "URL", requires = "objects", help_heading = "Workers")]
     engine: Option<String>,
+    #[cfg(feature = "queue")]
     /// Where proofs and payloads lie that leader and workers share
     #[arg(long, value_name = "URL", requires = "engine", help_heading = "Workers")]
     objects: Option<String>,
+    #[cfg(feature = "queue")]
     #[command(flatten, next_help_heading = "Workers")]
     workers: QueueArgs,
+    #[cfg(feature = "queue")]
     /// Seconds without a proof begun or ended after which epochs are committed without theirs, and /readyz fails
     #[arg(long, value_name = "S", default_value_t = 120, requires = "engine", help_heading = "Workers", value_parser = clap::value_parser!(u64).range(1..))]
     stall: u64,
 }
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
-    let token = token(args)?;
+    let token = token(args, &Config::from_env().environment)?;
     let _log = logging::start(if terminal.quiet { Level::Warn } else { args.log }, terminal.format);
     let proving = ProvingArgs {
         dry_run: false,
@@ -105,24 +111,33 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         keys: args.keys.clone(),
         prover: args.prover,
         timings: None,
+        #[cfg(feature = "queue")]
         engine: args.engine.clone(),
+        #[cfg(feature = "queue")]
         objects: args.objects.clone(),
+        #[cfg(feature = "queue")]
         queue: args.workers.clone(),
+        #[cfg(feature = "health")]
         health: None,
     };
     let store = Store::open(&args.store.store)?;
-    let keys = backends::keys_dir(args.keys.as_deref())?;
-    let mut backends = proving::backends(&proving, keys.as_deref(), None);
-    backends::add_apps(&mut backends, &store, keys.as_deref(), args.prover, None)?;
-    let specs: Vec<BackendSpec> = store.batches()?.iter().map(backends::spec_of).collect();
-    let engine = proving::engine(&proving, specs.iter(), |s| backends::costs(s, keys.as_deref()))?;
+    let config = proving.config(None)?;
+    let mut backends = config.backends();
+    config.add_apps(&mut backends, &store)?;
+    let batches = store.batches()?;
+    let engine = config.engine(batches.iter().map(|b| (&b.backend, config.costs(&b.backend))))?;
     let mut registry = Registry::default();
     let tasks = Metrics::new(&mut registry);
-    if let Some(redis) = &args.engine {
-        queue::watch(args.workers.config(redis)?, tasks.clone())?;
+    #[cfg(feature = "queue")]
+    if let Some(workers) = &config.workers {
+        crate::queue::watch(workers.queue.clone(), tasks.clone())?;
     }
-    let parts = Parts { store, backends, engine: Box::new(engine), registry, tasks };
-    let config = Config {
+    #[cfg(feature = "queue")]
+    let stall = config.workers.as_ref().map(|_| Duration::from_secs(args.stall));
+    #[cfg(not(feature = "queue"))]
+    let stall = None;
+    let parts = Parts { store, backends, engine, registry, tasks };
+    let settings = ServeConfig {
         token,
         queue: args.max_waiting.into(),
         body_bytes: usize::try_from(args.max_body).unwrap_or(usize::MAX),
@@ -131,8 +146,8 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         keep: args.keep,
         grace: Duration::from_secs(args.grace),
         connections: args.max_connections.into(),
-        stall: args.engine.as_ref().map(|_| Duration::from_secs(args.stall)),
-        ..Config::default()
+        stall,
+        ..ServeConfig::default()
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let summary = runtime.block_on(async {
@@ -150,7 +165,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
                 tell(&told);
             }
         });
-        serve(listener, parts, config, &shutdown).await.map_err(|e| match e {
+        serve(listener, parts, settings, &shutdown).await.map_err(|e| match e {
             ServeError::Store(e) => anyhow::Error::from(e),
             e => e.into(),
         })
@@ -173,7 +188,7 @@ fn say_where(addr: SocketAddr, terminal: Terminal) -> Result<()> {
 }
 
 /// What callers have to show.
-fn token(args: &Args) -> Result<Option<Token>> {
+fn token(args: &Args, environment: &Environment) -> Result<Option<Token>> {
     if args.no_token {
         if !args.listen.ip().is_loopback() {
             let message = format!("--no-token lets everyone in who reaches {}", args.listen);
@@ -186,7 +201,7 @@ fn token(args: &Args) -> Result<Option<Token>> {
             let bytes = files::read(path, TOKEN_FILE_BYTES, "give a file that holds the token alone")?;
             (String::from_utf8(bytes).ok(), path.display().to_string())
         }
-        None => (std::env::var(TOKEN).ok(), TOKEN.into()),
+        None => (environment.serve_token.clone(), TOKEN.into()),
     };
     let Some(text) = text else {
         let remedy = format!("put it into {TOKEN}, name a file with --token-file, or use --no-token on this machine");

@@ -1,7 +1,7 @@
 //! `evergrove status`.
 
 use anyhow::Result;
-use evergrove_store::Store;
+use evergrove::store::Store;
 
 use super::{Terminal, batches};
 use crate::args::StoreArgs;
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let commitment = status.epoch.commitment;
     let mut report = Report::default();
     report.add("commitment", commitment.to_string());
-    report.hidden("scheme", evergrove_proof::SCHEME);
+    report.hidden("scheme", evergrove::proof::SCHEME);
     report.add("height", commitment.height);
     report.add("rows", status.epoch.filled);
     report.add("epoch", status.epoch.number);

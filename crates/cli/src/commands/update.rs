@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use evergrove_jobs::Event;
-use evergrove_store::input::{IndexSource, parse_record, read_indices};
-use evergrove_store::{BackendSpec, Changes, Prover, Store};
+use evergrove::jobs::Event;
+use evergrove::store::input::{IndexSource, parse_record, read_indices};
+use evergrove::store::{Changes, Prover, Store};
 use serde_json::Value;
 
 use super::Terminal;
@@ -14,7 +14,7 @@ use crate::args::{ProvingArgs, RowsArgs, StoreArgs};
 use crate::exit::Mistake;
 use crate::progress::{Counter, Proofs};
 use crate::report::{Report, count, seconds, size};
-use crate::{backends, files, proving};
+use crate::{files, leader, results};
 
 /// Change rows and batches, all in one epoch, and refresh the proofs that this touches
 ///
@@ -59,26 +59,24 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     }
     let store = Store::open(&args.store.store)?;
     let changes = changes(args, &store, terminal)?;
-    let watched = proving::watched(&args.proving, terminal)?;
-    let trace = proving::trace(&args.proving);
-    let keys = backends::keys_dir(args.proving.keys.as_deref())?;
-    let mut backends = proving::backends(&args.proving, keys.as_deref(), trace.as_ref());
-    backends::add_apps(&mut backends, &store, keys.as_deref(), args.proving.prover, trace.as_ref())?;
-    let specs: Vec<_> = store.batches()?.iter().map(backends::spec_of).collect();
-    let costs = |spec: &BackendSpec| backends::costs(spec, keys.as_deref());
-    let engine = proving::engine(&args.proving, specs.iter(), costs)?;
+    let trace = leader::trace(&args.proving);
+    let config = args.proving.config(trace.as_ref())?;
+    let watched = leader::watched(&args.proving, &config, terminal)?;
+    let mut backends = config.backends();
+    config.add_apps(&mut backends, &store)?;
+    let batches = store.batches()?;
+    let engine = config.engine(batches.iter().map(|b| (&b.backend, config.costs(&b.backend))))?;
     let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover =
-        Prover::new(&store, &backends, &engine).with_progress(&note).with_cancel(proving::cancel(&args.proving)?);
+        Prover::new(&store, &backends, engine.as_ref()).with_progress(&note).with_cancel(leader::cancel(&config)?);
 
     let mut report = Report::default();
     if args.proving.dry_run {
-        let costs = |spec: &BackendSpec| proving::costs(&args.proving, costs(spec));
-        let estimate = prover.estimate_update(&changes, &costs)?;
+        let estimate = prover.estimate_update(&changes, &|spec| config.costs(spec))?;
         add_epoch(&mut report, &estimate.epoch);
-        let batches: Vec<Value> = estimate.batches.iter().map(proving::estimate_object).collect();
-        let made: usize = estimate.batches.iter().map(evergrove_store::BatchEstimate::to_make).sum();
+        let batches: Vec<Value> = estimate.batches.iter().map(results::estimate_object).collect();
+        let made: usize = estimate.batches.iter().map(evergrove::store::BatchEstimate::to_make).sum();
         let total: usize = estimate.batches.iter().map(|b| b.total).sum();
         let time: f64 = estimate.batches.iter().map(|b| b.seconds).sum();
         report.add_as("proofs_to_make", made, format!("{made} of {total} of the stale batches"));
@@ -112,7 +110,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add_as("proofs_made", made, format!("{made} of {total} of the refreshed batches"));
     report.hidden("proofs_total", total);
     report.add_as("seconds", elapsed, seconds(elapsed));
-    report.hidden("batches", refreshed.iter().map(proving::batch_object).collect::<Vec<_>>());
+    report.hidden("batches", refreshed.iter().map(results::batch_object).collect::<Vec<_>>());
     let stale: Vec<_> = store.batches()?.into_iter().filter(|b| !b.fresh).map(|b| b.name).collect();
     report.hidden("stale", stale.clone());
     for b in &refreshed {
@@ -121,11 +119,11 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     for name in &stale {
         report.note(format!("  {name}: stale"));
     }
-    proving::write_trace(&mut report, &args.proving, trace.as_ref())?;
+    leader::write_trace(&mut report, &args.proving, trace.as_ref())?;
     report.print(terminal.format)
 }
 
-fn add_epoch(report: &mut Report, epoch: &evergrove_store::EpochReport) {
+fn add_epoch(report: &mut Report, epoch: &evergrove::store::EpochReport) {
     let changed = epoch.before.number != epoch.after.number;
     let text =
         if changed { format!("{}", epoch.after.number) } else { format!("{}, nothing to change", epoch.after.number) };

@@ -4,26 +4,25 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove_commit::schema::Schema;
-use evergrove_primitives::Digest;
-use evergrove_proof::tree::Value;
-use evergrove_proof::wire::OPENING_MAGIC;
-use evergrove_proof::{BackendId, Commitment, Opening, Policy, Profile, Scheme};
-use evergrove_store::input::{Format, IndexSource};
-use evergrove_store::{Backends, verify};
+use evergrove::commit::schema::Schema;
+use evergrove::primitives::Digest;
+use evergrove::proof::tree::Value;
+use evergrove::proof::wire::OPENING_MAGIC;
+use evergrove::proof::{BackendId, Commitment, Opening, Policy, Profile, Scheme};
+use evergrove::store::input::{Format, IndexSource};
+use evergrove::store::{Backends, verify};
+use evergrove::{Backend, Config};
 
 use super::Terminal;
 use crate::args::{RowsArgs, parse_profile, parse_scheme};
 use crate::exit::Mistake;
 use crate::report::{Report, count, seconds};
-use crate::{backends, files, proving};
+use crate::{files, results};
 
 /// Longer files are no succinct proofs, nor openings.
 pub(crate) const MAX_SUCCINCT_BYTES: u64 = 1 << 24;
 /// A proof of the backend `native` holds its witness.
 const MAX_NATIVE_BYTES: u64 = 1 << 32;
-/// The backend whose proofs are not short.
-const NATIVE: &str = "native";
 
 /// Verify a proof or an opening against a commitment, without a store
 ///
@@ -64,7 +63,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
-    let backends = backends::verifiers();
+    let backends = Config::default().verifiers();
     let policy = policy(args, &backends)?;
     let bytes = proof_file(args, &policy)?;
     let leaves = leaves(args)?;
@@ -86,7 +85,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add("commitment", args.root.to_string());
     report.add("canonical_digest", found.to_string());
     report.hidden("digest_checked", args.digest.is_some());
-    proving::add_scheme(&mut report, verified.scheme);
+    results::add_scheme(&mut report, verified.scheme);
     report.add("backend", verified.backend.name.clone());
     report.add("profile", verified.profile.name());
     report.hidden("proof_kind", verified.kind.name());
@@ -114,13 +113,13 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         }
         (None, Some(_)) => report.note("note: no rows were checked; of them is known what is known of --digest"),
     }
-    proving::bits(&mut report, &verified.backend.name, verified.profile, verified.class);
+    results::bits(&mut report, &verified.backend.name, verified.profile, verified.class);
     report.print(terminal.format)
 }
 
 /// The bytes of the file of the proof.
 fn proof_file(args: &Args, policy: &Policy) -> Result<Vec<u8>> {
-    if policy.backends().iter().any(|b| b.name == NATIVE) {
+    if policy.backends().iter().any(|b| b.name == Backend::Native.name()) {
         return files::read(&args.proof, MAX_NATIVE_BYTES, "check the path: no proof is that long");
     }
     let remedy = "check the path: only proofs of the backend native are that long, and need --allow-backend native";
@@ -190,7 +189,7 @@ fn policy(args: &Args, backends: &Backends) -> Result<Policy> {
             Some((name, version)) => (name, Some(version)),
             None => (text.as_str(), None),
         };
-        let known = backends.specs().find(|s| s.id.name == name).map(|s| s.id.version);
+        let known = backends.specs().find(|s| s.choice.name == name).map(|s| s.version);
         let version = match version {
             Some(text) => text.parse().ok(),
             None => known,
@@ -252,8 +251,8 @@ pub(super) fn read_leaves(path: &Path, schema: &Schema, args: &RowsArgs) -> Resu
 }
 
 /// Rows that were read as values for want of a schema.
-fn without_schema(args: &Args, e: evergrove_store::input::InputError) -> anyhow::Error {
-    use evergrove_store::input::Problem::{Lacking, NoColumn};
+fn without_schema(args: &Args, e: evergrove::store::input::InputError) -> anyhow::Error {
+    use evergrove::store::input::Problem::{Lacking, NoColumn};
     let missing = matches!(&*e.problem, NoColumn { name, .. } | Lacking { name, .. } if name.starts_with('e'));
     if args.schema.is_none() && missing {
         let remedy =

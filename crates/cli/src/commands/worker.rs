@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use evergrove_jobs::bullmq::{Worker, WorkerConfig, WorkerEvent};
-use evergrove_jobs::{Cancel, Cores};
-use evergrove_recursion::ProverKind;
-use evergrove_store::cluster::ProofWork;
+use evergrove::Config;
+use evergrove::jobs::bullmq::{Worker, WorkerConfig, WorkerEvent};
+use evergrove::jobs::{Cancel, Cores};
+use evergrove::recursion::ProverKind;
+use evergrove::store::cluster::ProofWork;
 
 use super::Terminal;
 use crate::args::parse_prover;
@@ -18,7 +19,7 @@ use crate::logging::{self, Level};
 use crate::queue::{self, QueueArgs};
 use crate::report::{Report, count, plain, seconds, size};
 use crate::vitals::Vitals;
-use crate::{backends, proving, signals};
+use crate::{leader, signals};
 
 /// Make the proofs that prove, update and app ask for with --engine, until SIGTERM or SIGINT
 ///
@@ -59,17 +60,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
-    let queue = args.queue.config(&args.redis)?.with_lock(Duration::from_secs(args.lock));
-    let objects = queue::objects(&args.objects)?;
-    let threads = proving::threads(args.threads);
+    let config = Config { prover: args.prover, ..leader::config(args.keys.as_deref())? };
+    let queue = args.queue.config(&args.redis, &config.environment)?.with_lock(Duration::from_secs(args.lock));
+    let objects = queue::objects(&args.objects, &config.environment)?;
+    let threads = leader::threads(args.threads);
     let concurrency = usize::from(args.concurrency);
     let name = args.name.clone().unwrap_or_else(|| format!("worker-{}", std::process::id()));
     let drain = Cancel::new();
     signals::stop_on_signals(&drain)?;
 
-    let keys = backends::keys_dir(args.keys.as_deref())?;
-    let (known, prover) = (backends::provers(keys.clone(), args.prover, None), args.prover);
-    let work = ProofWork::new(move |spec| backends::make(&known, spec, keys.as_deref(), prover), drain.clone());
+    let known = config.provers();
+    let work = ProofWork::new(move |spec| config.make(&known, spec), drain.clone());
     let work = if concurrency >= threads { work.with_cores(Arc::new(Cores::new(threads)?)) } else { work };
 
     if !terminal.quiet {

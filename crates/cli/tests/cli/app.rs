@@ -114,9 +114,9 @@ fn a_keccak_digest_is_proven_refreshed_and_verified() {
     // The tree by definition: a table lower than a bucket counts as grown to its 2^7 slots.
     let slots = [[1, 2, 3, 4], [5, 6, 7, 8], [18_446_744_069_414_584_320, 0, 0, 4_294_967_295]];
     let digest = |rows: &[[u64; 4]]| {
-        let mut slots: Vec<_> = rows.iter().map(|r| Some(r.map(evergrove_primitives::Goldilocks::new))).collect();
+        let mut slots: Vec<_> = rows.iter().map(|r| Some(r.map(evergrove::primitives::Goldilocks::new))).collect();
         slots.resize(1 << 7, None);
-        hex::encode(evergrove_apps::digest_translation::tree::levels(0, &slots).pop().unwrap()[0])
+        hex::encode(evergrove::apps::digest_translation::tree::levels(0, &slots).pop().unwrap()[0])
     };
     assert_eq!((proven["keccak_digest"].as_str(), proven["keccak_height"].as_u64()), (Some(&*digest(&slots)), Some(7)));
 

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use evergrove_store::Store;
+use evergrove::store::Store;
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;

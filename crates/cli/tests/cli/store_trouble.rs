@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use evergrove_store::Store;
+use evergrove::store::Store;
 use redb::{Database, TableDefinition};
 
 use crate::world::{NATIVE, World, is_bare};

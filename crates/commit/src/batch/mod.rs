@@ -31,7 +31,6 @@ use evergrove_proof::{NodeKind, Scheme, Statement};
 pub use cost::{Change, Cost, worst_case};
 pub use plan::{Input, Plan, Step};
 
-
 use crate::hashing::canonical_digest;
 use crate::{Store, StoreError, Vector};
 

@@ -131,7 +131,8 @@ impl NativeBackend {
 
     pub(super) fn block(&self, r: &mut Reader<'_>) -> Result<Statement, String> {
         let height = r.u8()?;
-        let slots = 1usize.checked_shl(height.into()).filter(|n| *n <= self.spec.capacity).ok_or("the block is too high")?;
+        let slots =
+            1usize.checked_shl(height.into()).filter(|n| *n <= self.spec.capacity).ok_or("the block is too high")?;
         let (mut leaves, mut members) = (Vec::with_capacity(slots), Vec::with_capacity(slots));
         for _ in 0..slots {
             members.push(flag(r)?);

@@ -112,7 +112,8 @@ impl PaperBackend {
     /// A cached circuit may be spoilt, or another version's: what is handed out must verify with the pinned key, where there
     /// is one.
     fn check_pinned(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        let pinned = pinned_paper(self.spec.choice.profile).is_some() && self.chain.block_height() == Scheme::BLOCK_HEIGHT;
+        let pinned =
+            pinned_paper(self.spec.choice.profile).is_some() && self.chain.block_height() == Scheme::BLOCK_HEIGHT;
         if pinned { PaperVerifier::pinned(self.spec.choice.profile)?.verify(proof) } else { Ok(()) }
     }
 

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request as HttpRequest, State};
 use axum::http::header;
-use evergrove_store::EpochReport;
+use evergrove::store::EpochReport;
 use futures_util::StreamExt;
 use serde::Serialize;
 use tokio::sync::mpsc::error::TrySendError;

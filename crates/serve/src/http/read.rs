@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use evergrove_store::{BatchStatus, Epoch, Error, Store};
+use evergrove::store::{BatchStatus, Epoch, Error, Store};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

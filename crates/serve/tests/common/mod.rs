@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use evergrove_commit::NativeBackend;
-use evergrove_commit::schema::{Row, Schema};
-use evergrove_jobs::local::LocalEngine;
-use evergrove_jobs::metrics::Metrics;
-use evergrove_jobs::{Cancel, Engine, Observer, Report, Results, RunError, Runner, TaskGraph};
-use evergrove_proof::{BackendId, Commitment, HeightClass, Opening, Policy, Profile};
+use evergrove::commit::NativeBackend;
+use evergrove::commit::schema::{Row, Schema};
+use evergrove::jobs::local::LocalEngine;
+use evergrove::jobs::metrics::Metrics;
+use evergrove::jobs::{Cancel, Engine, Observer, Report, Results, RunError, Runner, TaskGraph};
+use evergrove::proof::{BackendId, Commitment, HeightClass, Opening, Policy, Profile};
+use evergrove::store::{BackendChoice, Backends, Error, Prover, Store};
 use evergrove_serve::{Config, Parts, ServeError, Shutdown, Summary, serve};
-use evergrove_store::{BackendChoice, Backends, Error, Prover, Store};
 use evergrove_testkit::http::Client;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
@@ -55,7 +55,7 @@ impl Engine for Gate {
         observer: &dyn Observer,
         cancel: &Cancel,
     ) -> Result<Report, RunError> {
-        observer.event(&evergrove_jobs::Event::Planned { tasks: graph.len(), to_run: graph.len() });
+        observer.event(&evergrove::jobs::Event::Planned { tasks: graph.len(), to_run: graph.len() });
         while !self.0.0.load(Ordering::SeqCst) && !cancel.is_cancelled() {
             thread::sleep(Duration::from_millis(1));
         }
@@ -184,7 +184,7 @@ impl World {
     pub(crate) fn verify(&self, proof: &[u8], commitment: &str) {
         let commitment: Commitment = commitment.parse().expect("a commitment");
         let policy = Policy::default().allow_backend(BackendId::new("native", 1)).allow_profile(Profile::Paper);
-        evergrove_store::verify(proof, &commitment, None, &policy, &backends()).expect("verifies");
+        evergrove::store::verify(proof, &commitment, None, &policy, &backends()).expect("verifies");
     }
 
     /// The file opens `index` to the row of `x` under this commitment.

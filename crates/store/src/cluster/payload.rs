@@ -5,10 +5,7 @@ use evergrove_commit::{
 };
 use evergrove_primitives::Digest;
 use evergrove_proof::wire::{DecodeError, Reader, Writer};
-use evergrove_proof::{
-    AppSpec, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, Statement, UnknownScheme,
-};
-
+use evergrove_proof::{AppSpec, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, Statement, UnknownScheme};
 
 /// The first bytes of a payload.
 const MAGIC: [u8; 4] = *b"EVGJ";

@@ -10,8 +10,8 @@ use evergrove_proof::wire::DecodeError;
 use tracing::info_span;
 
 use super::{Payload, PayloadError, Stated};
-use crate::prove::{judge, prove};
 use crate::proof_key;
+use crate::prove::{judge, prove};
 
 /// Makes the backend of a specification.
 type Make = Box<dyn Fn(&BackendSpec) -> Result<Arc<dyn RecursionBackend>, BackendError> + Send + Sync>;

@@ -1,12 +1,12 @@
 //! What proving would take, without proving.
 
-use evergrove_commit::{BackendChoice, BackendSpec, Vector};
 use evergrove_commit::batch::{Batch, Input};
+use evergrove_commit::{BackendChoice, BackendSpec, Vector};
 use evergrove_proof::NodeKind;
 
 use super::{Prover, batch_error, class_of, proof_key};
-use crate::store::{Changes, EpochReport, members_of, stage};
 use crate::Error;
+use crate::store::{Changes, EpochReport, members_of, stage};
 
 /// What the proofs of one backend cost on one machine, as measured on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -5,7 +5,6 @@ use evergrove_commit::batch::Batch;
 use evergrove_jobs::Key;
 use evergrove_proof::{NodeKind, Scheme, Statement};
 
-
 /// Domain of the keys.
 const DOMAIN: &str = "evergrove 2026-11 content key of a node proof v1";
 
@@ -47,8 +46,8 @@ pub(crate) fn keys(backend: &BackendSpec, batch: &Batch) -> Vec<Key> {
 
 #[cfg(test)]
 mod tests {
-    use evergrove_primitives::{Digest, Goldilocks};
     use evergrove_commit::BackendChoice;
+    use evergrove_primitives::{Digest, Goldilocks};
     use evergrove_proof::{AppSpec, HeightClass, Profile};
 
     use super::*;
@@ -71,7 +70,8 @@ mod tests {
             let app = AppSpec { name: name.into(), parameters: parameters.to_vec() };
             BackendSpec { choice: base.choice.clone().with_app(Scheme::Selected, app), ..base.clone() }
         };
-        let schemed = |spec: BackendSpec, scheme| BackendSpec { choice: spec.choice.clone().with_scheme(scheme), ..spec };
+        let schemed =
+            |spec: BackendSpec, scheme| BackendSpec { choice: spec.choice.clone().with_scheme(scheme), ..spec };
         let complete = schemed(app("a", &[1]), Scheme::Complete);
         let of_paper = BackendSpec { capacity: 32, ..schemed(base.clone(), Scheme::RecklePaper) };
         let keys = [

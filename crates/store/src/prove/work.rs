@@ -11,9 +11,9 @@ use evergrove_proof::{AppOutput, BatchProof, NodeKind};
 use tracing::{Span, info_span};
 
 use super::proof_key;
+use crate::Error;
 use crate::cluster::{Payload, Stated};
 use crate::store::View;
-use crate::Error;
 
 /// Parts of a tree that are worked off side by side.
 const STRIPES: usize = 16;

@@ -2,9 +2,7 @@
 
 use evergrove_commit::{BackendChoice, BackendSpec};
 use evergrove_primitives::Digest;
-use evergrove_proof::{
-    AppSpec, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, UnknownScheme,
-};
+use evergrove_proof::{AppSpec, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, UnknownScheme};
 use redb::TableDefinition;
 use serde::{Deserialize, Serialize};
 
@@ -284,15 +282,8 @@ mod tests {
         };
         let of_app = BatchRecord { backend: backend(Scheme::Selected, Some(app)), proven: None, ..plain.clone() };
         let head = [&b"\x07plonky2\x01\x02\x1b\xd3\x01\x01\xa3\x1a\x01\x8f\x4e\x01"[..]].concat();
-        let proof = [
-            &b"\x01\xac\x02\x0e"[..],
-            &[1; 32],
-            &[2; 32],
-            &[3; 32],
-            b"\x02\x98\xe6\x05\x09\x05",
-            &[4; 32],
-        ]
-        .concat();
+        let proof =
+            [&b"\x01\xac\x02\x0e"[..], &[1; 32], &[2; 32], &[3; 32], b"\x02\x98\xe6\x05\x09\x05", &[4; 32]].concat();
         let tail = b"\x00evergrove1-selected\x00tally\x00\x07\x00\x08";
         for (record, bytes) in [(plain, [&head[..], &proof].concat()), (of_app, [&head[..], tail].concat())] {
             assert_eq!(record.encode().unwrap(), bytes);

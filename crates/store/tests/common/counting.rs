@@ -58,11 +58,7 @@ impl Counting {
         let proof = self.digests.prove(&witness.clone().into(), &[&Self::without(l)?, &Self::without(r)?])?;
         Ok(self.with(output, proof))
     }
-    fn prove_level(
-        &self,
-        children: &[&NodeProof],
-        witness: &LevelWitness,
-    ) -> Result<NodeProof, BackendError> {
+    fn prove_level(&self, children: &[&NodeProof], witness: &LevelWitness) -> Result<NodeProof, BackendError> {
         let mut output = vec![Goldilocks::ZERO; 2];
         for child in children {
             output.iter_mut().zip(&child.output).for_each(|(sum, x)| *sum += *x);

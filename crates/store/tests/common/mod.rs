@@ -6,11 +6,11 @@ pub mod counting;
 use std::path::Path;
 use std::sync::Arc;
 
+use evergrove_commit::BackendChoice;
 use evergrove_commit::NativeBackend;
 use evergrove_commit::schema::{Row, Schema};
 use evergrove_jobs::local::LocalEngine;
 use evergrove_proof::{BackendId, HeightClass, Policy, Profile};
-use evergrove_commit::BackendChoice;
 use evergrove_store::{Backends, Changes, Error, Prover, Store, VerifyError};
 use evergrove_testkit::commit::value;
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use evergrove_apps::MapReduce;
-use evergrove_apps::aggregate::{Aggregate, Answer, Query, Value};
-use evergrove_commit::schema::Schema;
-use evergrove_proof::Scheme;
-use evergrove_store::Store;
-use evergrove_store::input::read_indices;
+use evergrove::apps::MapReduce;
+use evergrove::apps::aggregate::{Aggregate, Answer, Query, Value};
+use evergrove::commit::schema::Schema;
+use evergrove::proof::Scheme;
+use evergrove::store::Store;
+use evergrove::store::input::read_indices;
 use serde_json::{Value as Json, json};
 
 use super::super::Terminal;
@@ -85,8 +85,8 @@ fn json_of(value: &Value) -> Json {
         Value::Null => Json::Null,
         Value::Exact(d) | Value::Rounded(d) => d.to_string().into(),
         Value::Histogram(bins) => {
-            let end = |d: &Option<evergrove_apps::aggregate::Decimal>| d.as_ref().map(ToString::to_string);
-            let bin = |b: &evergrove_apps::aggregate::Bin| json!({ "low": end(&b.low), "high": end(&b.high), "count": b.count });
+            let end = |d: &Option<evergrove::apps::aggregate::Decimal>| d.as_ref().map(ToString::to_string);
+            let bin = |b: &evergrove::apps::aggregate::Bin| json!({ "low": end(&b.low), "high": end(&b.high), "count": b.count });
             bins.iter().map(bin).collect()
         }
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use evergrove_apps::MapReduce;
-use evergrove_apps::bls::{BlsKeys, Output, table};
-use evergrove_proof::Scheme;
-use evergrove_store::Store;
-use evergrove_store::input::read_indices;
+use evergrove::apps::MapReduce;
+use evergrove::apps::bls::{BlsKeys, Output, table};
+use evergrove::proof::Scheme;
+use evergrove::store::Store;
+use evergrove::store::input::read_indices;
 
 use super::super::Terminal;
 use super::proving::{Job, ProveArgs};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use evergrove_apps::bls::table;
+use evergrove::apps::bls::table;
 
 use super::super::Terminal;
 use crate::exit::Mistake;

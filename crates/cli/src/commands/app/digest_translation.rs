@@ -1,10 +1,10 @@
 //! `evergrove app digest-translation`.
 
 use anyhow::Result;
-use evergrove_apps::digest_translation::{DigestTranslation, tree};
-use evergrove_primitives::Goldilocks;
-use evergrove_proof::Scheme;
-use evergrove_store::Store;
+use evergrove::apps::digest_translation::{DigestTranslation, tree};
+use evergrove::primitives::Goldilocks;
+use evergrove::proof::Scheme;
+use evergrove::store::Store;
 
 use super::super::Terminal;
 use super::proving::{Job, ProveArgs};

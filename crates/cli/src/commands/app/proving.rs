@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove_apps::catalog::Application;
-use evergrove_jobs::Event;
-use evergrove_proof::{HeightClass, Profile, Scheme};
-use evergrove_store::{BatchReport, Prover, Store};
+use evergrove::apps::catalog::Application;
+use evergrove::jobs::Event;
+use evergrove::proof::{HeightClass, Profile, Scheme};
+use evergrove::store::{BatchReport, Prover, Store};
 
 use super::super::Terminal;
 use crate::args::{ProvingArgs, StoreArgs, parse_profile};
 use crate::progress::Proofs;
 use crate::report::{Report, count, seconds};
-use crate::{backends, files, proving};
+use crate::{files, leader, results};
 
 /// The flags of all of them.
 #[derive(Debug, clap::Args)]
@@ -51,24 +51,23 @@ impl ProveArgs {
     ) -> Result<()> {
         let Job { app, scheme, name, members } = job;
         let args = &self.proving;
-        let keys = backends::keys_dir(args.keys.as_deref())?;
+        let trace = leader::trace(args);
+        let config = args.config(trace.as_ref())?;
         let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
-        let (spec, size) = backends::app_spec(&app, scheme, self.profile, class, keys.as_deref())?;
-        let choice = spec.choice();
-        let watched = proving::watched(args, terminal)?;
-        let trace = proving::trace(args);
-        let mut backends = backends::provers(keys.clone(), args.prover, trace.as_ref());
-        backends::add_app(&mut backends, spec.clone(), app, keys.as_deref(), args.prover, trace.as_ref());
-        let costs = |s: &_| backends::app_costs(s, size);
-        let engine = proving::engine(args, std::iter::once(&spec), costs)?;
+        let (spec, size) = config.app_spec(&app, scheme, self.profile, class)?;
+        let choice = spec.choice.clone();
+        let watched = leader::watched(args, &config, terminal)?;
+        let mut backends = config.provers();
+        config.add_app(&mut backends, spec.clone(), app);
+        let engine = config.engine([(&spec, config.app_costs(&spec, size))])?;
         let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
         let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
-        let prover = Prover::new(store, &backends, &engine).with_progress(&note);
+        let prover = Prover::new(store, &backends, engine.as_ref()).with_progress(&note);
 
-        let costs = |s: &_| proving::costs(args, costs(s));
+        let costs = |s: &_| config.app_costs(s, size);
         let estimate = prover.estimate_prove(&name, Some((&members, &choice)), &costs)?;
         if args.dry_run {
-            proving::add_estimate(&mut report, &estimate);
+            results::add_estimate(&mut report, &estimate);
             return report.print(terminal.format);
         }
         files::check([&self.out, &args.timings].into_iter().flatten())?;
@@ -81,13 +80,13 @@ impl ProveArgs {
         let batch = prover.prove(&name)?;
         progress.finish();
         describe(&mut report, &batch)?;
-        proving::add_batch(&mut report, &batch, start.elapsed().as_secs_f64());
+        results::add_batch(&mut report, &batch, start.elapsed().as_secs_f64());
         if let Some(path) = &self.out {
             let bytes = store.export(&name)?;
             files::write(path, |out| Ok(out.write_all(&bytes)?))?;
             report.add("proof", path.display().to_string());
         }
-        proving::write_trace(&mut report, args, trace.as_ref())?;
+        leader::write_trace(&mut report, args, trace.as_ref())?;
         report.print(terminal.format)
     }
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
-use evergrove_apps::MapReduce;
-use evergrove_apps::aggregate::Aggregate;
-use evergrove_primitives::Digest;
-use evergrove_proof::Scheme;
+use evergrove::apps::MapReduce;
+use evergrove::apps::aggregate::Aggregate;
+use evergrove::primitives::Digest;
+use evergrove::proof::Scheme;
 
 use super::super::Terminal;
 use super::super::verify::read_leaves;

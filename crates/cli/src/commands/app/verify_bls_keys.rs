@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use evergrove_apps::MapReduce;
-use evergrove_apps::bls::light_client::{self, Claim};
-use evergrove_apps::bls::{BlsKeys, Output};
-use evergrove_proof::Scheme;
+use evergrove::apps::MapReduce;
+use evergrove::apps::bls::light_client::{self, Claim};
+use evergrove::apps::bls::{BlsKeys, Output};
+use evergrove::proof::Scheme;
 
 use super::super::Terminal;
 use super::bls_keys::add_output;

@@ -1,8 +1,8 @@
 //! `evergrove app verify-digest-translation`.
 
 use anyhow::Result;
-use evergrove_apps::digest_translation::{DigestTranslation, tree};
-use evergrove_proof::Scheme;
+use evergrove::apps::digest_translation::{DigestTranslation, tree};
+use evergrove::proof::Scheme;
 
 use super::super::Terminal;
 use super::digest_translation::add_digest;

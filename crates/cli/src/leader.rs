@@ -1,0 +1,142 @@
+//! What commands that prove have in common: their configuration, threads, signals, and what they tell of themselves.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use evergrove::Config;
+#[cfg(feature = "queue")]
+use evergrove::Workers;
+use evergrove::jobs::Cancel;
+use evergrove::jobs::metrics::Metrics;
+use evergrove::primitives::lanes::Isa;
+use evergrove::recursion::prover::{Observer, Trace};
+use serde_json::Map;
+
+use crate::args::ProvingArgs;
+use crate::commands::Terminal;
+use crate::files;
+use crate::logging::{self, Level, Log};
+use crate::report::Report;
+
+/// What this process may use, with keys in the directory that is named.
+///
+/// # Errors
+/// Where keys cannot be kept in the directory.
+pub(crate) fn config(keys: Option<&Path>) -> Result<Config> {
+    let config = Config::from_env();
+    let config = Config { keys: keys.map(Path::to_path_buf).or(config.keys.clone()), ..config };
+    config.check()?;
+    Ok(config)
+}
+
+impl ProvingArgs {
+    /// What proving may use. Of the proofs `trace` is told.
+    pub(crate) fn config(&self, trace: Option<&Trace>) -> Result<Config> {
+        let config = config(self.keys.as_deref())?;
+        #[cfg(feature = "queue")]
+        let workers = match (&self.engine, &self.objects) {
+            (Some(redis), Some(objects)) => {
+                let queue = self.queue.config(redis, &config.environment)?;
+                Some(Workers { queue, objects: crate::queue::objects(objects, &config.environment)? })
+            }
+            _ => None,
+        };
+        Ok(Config {
+            threads: Some(threads(self.threads)),
+            max_memory: self.max_memory,
+            prover: self.prover,
+            observer: observer(trace),
+            #[cfg(feature = "queue")]
+            workers,
+            ..config
+        })
+    }
+}
+
+fn observer(trace: Option<&Trace>) -> Option<Arc<dyn Observer>> {
+    let trace = trace.map(|trace| Arc::new(trace.clone()) as Arc<dyn Observer>);
+    #[cfg(feature = "otlp")]
+    let trace = Some(Arc::new(crate::spans::Spans { next: trace }) as Arc<dyn Observer>);
+    trace
+}
+
+/// What a leader tells of itself for as long as this is there: a log of errors, spans, and the metrics of `--health`.
+pub(crate) struct Watched {
+    _log: Log,
+    metrics: Metrics,
+}
+
+impl Watched {
+    /// What counts its tasks.
+    pub(crate) fn metrics(&self) -> Metrics {
+        self.metrics.clone()
+    }
+}
+
+/// From now on the process tells of itself what the arguments ask for.
+#[cfg_attr(not(feature = "health"), expect(unused_variables, reason = "the flag belongs to a feature"))]
+pub(crate) fn watched(args: &ProvingArgs, config: &Config, terminal: Terminal) -> Result<Watched> {
+    let _log = logging::start(Level::Error, terminal.format);
+    #[cfg(feature = "health")]
+    {
+        #[cfg(feature = "queue")]
+        let queue = config.workers.as_ref().map(|workers| &workers.queue);
+        let (vitals, taken) = crate::vitals::Vitals::new(
+            args.health,
+            #[cfg(feature = "queue")]
+            queue,
+        )?;
+        vitals.set_ready(true);
+        if let Some(addr) = taken.filter(|_| !terminal.quiet) {
+            eprintln!("health at http://{addr}");
+        }
+        Ok(Watched { _log, metrics: vitals.metrics().clone() })
+    }
+    #[cfg(not(feature = "health"))]
+    Ok(Watched { _log, metrics: Metrics::new(&mut Default::default()) })
+}
+
+/// A token that SIGTERM and SIGINT use where workers make the proofs, so that their jobs do not stay in the queue. Else signals
+/// end the process, and the next one makes the proof that was under way.
+#[cfg_attr(not(feature = "queue"), expect(unused_variables, reason = "there are no workers"))]
+pub(crate) fn cancel(config: &Config) -> Result<Cancel> {
+    let cancel = Cancel::new();
+    #[cfg(feature = "queue")]
+    if config.workers.is_some() {
+        crate::signals::stop_on_signals(&cancel)?;
+    }
+    Ok(cancel)
+}
+
+/// Gives the process as many threads as are asked for, or as there are cores, and says how many.
+pub(crate) fn threads(asked: Option<u16>) -> usize {
+    let available = std::thread::available_parallelism().map_or(1, Into::into);
+    let threads = asked.map_or(available, usize::from);
+    // A second call keeps the first pool, which a process with one command does not meet.
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    threads
+}
+
+/// A record of all proofs of this run, where `--timings` asks for it.
+pub(crate) fn trace(args: &ProvingArgs) -> Option<Trace> {
+    let start = Instant::now();
+    args.timings.is_some().then(|| Trace::new(move || start.elapsed()))
+}
+
+/// Writes the record to the file of `--timings`, and adds its table to the report.
+pub(crate) fn write_trace(report: &mut Report, args: &ProvingArgs, trace: Option<&Trace>) -> Result<()> {
+    let (Some(path), Some(trace)) = (&args.timings, trace) else { return Ok(()) };
+    let about = [
+        ("program", concat!("evergrove ", env!("CARGO_PKG_VERSION")).into()),
+        ("prover", args.prover.name().into()),
+        ("isa", Isa::detect().to_string().into()),
+        ("threads", rayon::current_num_threads().into()),
+    ];
+    let json = trace.to_json(Map::from_iter(about.map(|(key, value)| (key.into(), value))));
+    files::write(path, |out| writeln!(out, "{json}").context("timings"))?;
+    report.add("timings", path.display().to_string());
+    report.note(trace.to_string());
+    Ok(())
+}
