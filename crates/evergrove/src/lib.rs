@@ -4,10 +4,15 @@
 //! when rows change makes only the few parts of the proof again that the change touches. Whoever has the commitment checks the
 //! proof in milliseconds, without the table.
 //!
-//! ```no_run
+#![cfg_attr(feature = "plonky2", doc = "```standalone_crate")]
+#![cfg_attr(not(feature = "plonky2"), doc = "```no_run")]
 //! use evergrove::prelude::*;
 //!
 //! fn main() -> Result<(), Error> {
+//! #   let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/data/birdstrikes.csv");
+//! #   let dir = tempfile::tempdir().expect("a directory");
+//! #   std::fs::copy(shipped, dir.path().join("strikes.csv")).expect("the shipped table");
+//! #   std::env::set_current_dir(&dir).expect("a directory");
 //!     let table = Table::from_csv("strikes.csv")?;
 //!     let mut store = Store::create("db", &table)?;
 //!     let dawn = table.rows_where(|r| r["time_of_day"] == "Dawn")?;

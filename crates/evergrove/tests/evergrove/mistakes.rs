@@ -1,0 +1,101 @@
+//! Mistakes are errors that name the value, and leave the store as it was.
+
+use evergrove::prelude::*;
+use evergrove::store::ErrorClass;
+
+use crate::{native, table};
+
+#[test]
+fn unknown_columns_are_named() {
+    let says = table().rows_where(|row| row["cost"] == 1 || row["prize"] == 2).unwrap_err().to_string();
+    assert_eq!(says, "unknown column \"cost\" (known: name, price, stock)");
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create_with(dir.path(), &table(), &native()).unwrap();
+    let error = store.update(Changes::new().set(0, "Price", 1)).unwrap_err();
+    assert!(matches!(&error, Error::UnknownColumn { name, .. } if name == "Price"), "{error}");
+}
+
+#[test]
+fn changes_that_do_not_fit_change_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create_with(dir.path(), &table(), &native()).unwrap();
+    let before = store.epoch().unwrap();
+    let row = || [Value::from("x"), Value::from(1), Value::Null];
+    let cases = [
+        (Changes::new().set(0, "price", "cheap"), "price"),
+        (Changes::new().set(0, "price", "0.005"), "price"),
+        (Changes::new().set(0, "stock", -1), "stock"),
+        (Changes::new().set(0, "name", 5), "name"),
+        (Changes::new().set(0, "name", None::<&str>), "name"),
+        (Changes::new().set(12, "stock", 5), "12"),
+        (Changes::new().set(99, "stock", 5), "99"),
+        (Changes::new().set(0, "stock", 5).set_row(0, row()), "row 0"),
+        (Changes::new().set(1, "stock", 5).set_row(0, row()[..2].to_vec()), "row 0"),
+        (Changes::new().set(0, "stock", 5).delete([0]), "0"),
+        (Changes::new().join("none", [0]), "none"),
+    ];
+    for (changes, named) in cases {
+        let error = store.update(changes.clone()).expect_err(&format!("{changes:?}"));
+        assert!(error.to_string().contains(named), "{error}");
+        assert_eq!(error.class(), ErrorClass::Usage, "{error}");
+        assert!(!error.to_string().contains("--"), "{error}");
+    }
+    assert_eq!(store.epoch().unwrap(), before);
+}
+
+#[test]
+fn a_file_in_the_place_of_keys_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let config = Config { keys: Some(file.join("keys")), ..native() };
+    let error = Store::create_with(dir.path().join("db"), &table(), &config).unwrap_err();
+    assert!(matches!(&error, Error::KeysDirectory { file: found, .. } if *found == file), "{error}");
+    assert!(!dir.path().join("db").exists());
+}
+
+#[test]
+fn memory_that_is_too_small_is_refused_before_proving() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = Config { max_memory: Some(1 << 20), ..native() };
+    let mut store = Store::create_with(dir.path(), &table(), &config).unwrap();
+    assert!(matches!(store.prove("b", &[0]), Err(Error::Memory { limit, .. }) if limit == 1 << 20));
+    assert!(store.batches().unwrap().is_empty());
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let mut config = Config::default();
+    config.environment.redis_password = Some("hunter2".into());
+    config.environment.serve_token = Some("hunter2".into());
+    config.environment.variables.push(("AWS_SECRET_ACCESS_KEY".into(), "hunter2".into()));
+    assert!(!format!("{config:?} {:?}", config.environment).contains("hunter2"));
+}
+
+#[test]
+fn proofs_of_any_bytes_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create_with(dir.path(), &table(), &native()).unwrap();
+    store.prove("b", &[0, 5]).unwrap();
+    let (proof, commitment, rows) = (store.proof("b").unwrap(), store.commitment().unwrap(), store.rows("b").unwrap());
+    let verifier = Verifier::default().allow_backend(Backend::Native);
+    verifier.verify(&proof, &commitment, &rows).unwrap();
+    for end in [0, 1, 40, proof.as_bytes().len() - 1] {
+        let cut = Proof::from_bytes(proof.as_bytes()[..end].to_vec());
+        assert!(matches!(verifier.verify(&cut, &commitment, &rows), Err(Error::Verify(_))), "{end} bytes");
+    }
+    for at in 0..proof.as_bytes().len() {
+        let mut bytes = proof.as_bytes().to_vec();
+        bytes[at] ^= 1;
+        assert!(verifier.verify(&Proof::from_bytes(bytes), &commitment, &rows).is_err(), "byte {at}");
+    }
+    let fewer = Rows::from_csv(
+        {
+            let path = dir.path().join("fewer.csv");
+            std::fs::write(&path, "index,name,price,stock\n0,item 0,0.00,0\n").unwrap();
+            path
+        },
+        store.schema(),
+    );
+    assert!(matches!(verifier.verify(&proof, &commitment, &fewer.unwrap()), Err(Error::Verify(_))));
+}
