@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use crate::memory::{self, Took};
 use crate::reckle::{check_time, timed};
+use crate::turns::print_json;
 
 /// The query whose answer is proven where no other is asked.
 const QUERY: &str = "SELECT SUM(price), COUNT(*), MIN(price), MAX(price) FROM t WHERE qty BETWEEN 5 AND 9";
@@ -378,8 +379,7 @@ impl Measured {
 
 fn print(args: &Args, row: &Row) -> anyhow::Result<()> {
     if args.json {
-        println!("{}", serde_json::to_string(row)?);
-        return Ok(());
+        return print_json(row);
     }
     println!(
         "{} of {} rows of {}, profile {}, {} threads",

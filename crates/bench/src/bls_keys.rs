@@ -30,6 +30,7 @@ use serde::Serialize;
 
 use crate::memory::{self, Took};
 use crate::reckle::timed;
+use crate::turns::print_json;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -66,6 +67,8 @@ struct Row {
     r#impl: &'static str,
     profile: &'static str,
     log_size: u8,
+    /// Signers.
+    size: usize,
     signers: usize,
     threads: usize,
     wrapped: bool,
@@ -77,6 +80,8 @@ struct Row {
     bits_johnson: f64,
     commit_s: f64,
     setup_s: f64,
+    /// Those of the aggregation.
+    seconds: f64,
     aggregate_s: f64,
     aggregate_processor_s: f64,
     aggregate_proofs: usize,
@@ -98,6 +103,8 @@ struct Baseline {
     r#impl: &'static str,
     profile: &'static str,
     height: u8,
+    /// Signers.
+    size: usize,
     signers: usize,
     threads: usize,
     rows: usize,
@@ -221,13 +228,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     let row = measure(args, profile, threads)?;
     if args.json {
-        println!("{}", serde_json::to_string(&row)?);
+        print_json(&row)?;
     } else {
         print_text(&row);
     }
     for baseline in baselines(args, profile, threads, row.update())? {
         if args.json {
-            println!("{}", serde_json::to_string(&baseline)?);
+            print_json(&baseline)?;
         } else {
             let Baseline { signers, rows, degree_bits, seconds, extrapolated, ratio, .. } = baseline;
             let how = if extrapolated { "extrapolated" } else { "measured" };
@@ -278,6 +285,7 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
         r#impl: "evergrove",
         profile: profile.name(),
         log_size: args.log_size,
+        size: args.signers,
         signers: args.signers,
         threads,
         wrapped: backend.wraps(),
@@ -288,6 +296,7 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
         bits_johnson: bits.johnson,
         commit_s,
         setup_s,
+        seconds: aggregate.seconds,
         aggregate_s: aggregate.seconds,
         aggregate_processor_s: aggregate.processor_seconds,
         aggregate_proofs,
@@ -328,6 +337,7 @@ fn baselines(args: &Args, profile: Profile, threads: usize, update: Took) -> any
             r#impl: "monolithic",
             profile: profile.name(),
             height,
+            size: signers,
             signers,
             threads,
             rows,

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::memory::{self, Took};
 use crate::reckle::timed;
+use crate::turns::print_json;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -211,8 +212,7 @@ fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
 
 fn print(row: &Row, json: bool) -> anyhow::Result<()> {
     if json {
-        println!("{}", serde_json::to_string(row)?);
-        return Ok(());
+        return print_json(row);
     }
     let Row { profile, size, ms_per_leaf, update_seconds, verify_ms, proof_bytes, .. } = row;
     println!(

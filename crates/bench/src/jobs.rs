@@ -18,6 +18,7 @@ use evergrove_testkit::servers::RedisServer;
 use serde::Serialize;
 
 use crate::memory;
+use crate::turns::print_json;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -69,6 +70,7 @@ struct PlanRow {
     kernel: &'static str,
     r#impl: &'static str,
     size: usize,
+    threads: usize,
     seconds: f64,
     /// Memory of the leader's process before, with the graph in it, and the most that planning has taken.
     graph_bytes: u64,
@@ -205,7 +207,7 @@ fn measure(args: &Args, url: &str, tasks: usize, time: Duration) -> anyhow::Resu
         overhead_seconds_per_task: (seconds - floor_seconds) / size as f64,
     };
     if args.json {
-        println!("{}", serde_json::to_string(&row)?);
+        print_json(&row)?;
     } else {
         println!(
             "{size} tasks of {:.1} ms, {} workers of {}: {seconds:.2} s, the tasks alone {floor_seconds:.2} s, {:.3} ms a task beyond",
@@ -240,6 +242,7 @@ fn plan(args: &Args, url: &str) -> anyhow::Result<()> {
         kernel: "jobs-plan",
         r#impl: "evergrove",
         size,
+        threads: 1,
         seconds: whole.seconds,
         graph_bytes: whole.graph_bytes,
         peak_bytes: whole.peak_bytes,
@@ -247,7 +250,7 @@ fn plan(args: &Args, url: &str) -> anyhow::Result<()> {
         half_planning_bytes: half.planning_bytes(),
     };
     if args.json {
-        println!("{}", serde_json::to_string(&row)?);
+        print_json(&row)?;
     } else {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         println!(

@@ -10,6 +10,8 @@ use evergrove_lab::reproduce::{Item, reproduce};
 use evergrove_lab::{msm, poseidon};
 use serde::Serialize;
 
+use crate::turns::print_json;
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// log2 of the leaves of the tree unit's workloads.
@@ -68,8 +70,7 @@ impl Row {
     }
     fn print(&self, json: bool) -> anyhow::Result<()> {
         if json {
-            println!("{}", serde_json::to_string(self)?);
-            return Ok(());
+            return print_json(self);
         }
         let Self { kernel, design, size, threads, seconds, .. } = self;
         let rate = self.mcycles_per_second.map_or(String::new(), |r| format!(", {r:.1} M cycles/s"));

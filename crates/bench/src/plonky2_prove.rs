@@ -20,8 +20,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
+use crate::memory;
 use crate::reckle::timed;
-use crate::{memory, turns};
+use crate::turns::{self, print_json};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -108,8 +109,7 @@ struct Memory {
 impl Row {
     fn print(&self, json: bool) -> anyhow::Result<()> {
         if json {
-            println!("{}", serde_json::to_string(self)?);
-            return Ok(());
+            return print_json(self);
         }
         let Self { profile, circuit, size, threads, seconds, ratio, .. } = self;
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);

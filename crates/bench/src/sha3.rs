@@ -111,7 +111,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
     let best = args.isa.unwrap_or_else(Isa::detect);
     let mut isas = vec![best];
-    isas.extend(available().filter(|isa| args.isa.is_none() && *isa < Isa::Avx512 && *isa != best));
+    isas.extend(
+        available().filter(|isa| args.isa.is_none() && [Isa::Portable, Isa::Avx2].contains(isa) && *isa != best),
+    );
     let (peers, ours) = (peers(), isas.len());
     // Plonky3's root is of another function, and stands for the first.
     let mut root = [0; 32];

@@ -2,8 +2,10 @@
 
 use std::fmt::Debug;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
+use evergrove_primitives::lanes::Isa;
 use serde::Serialize;
+use serde_json::Value;
 
 /// One line of results.
 #[derive(Serialize)]
@@ -27,8 +29,7 @@ impl Row {
     /// Prints the row as JSON, or as a line of text that ends with `rate`.
     pub(crate) fn print(&self, json: bool, rate: &str) -> anyhow::Result<()> {
         if json {
-            println!("{}", serde_json::to_string(self)?);
-            return Ok(());
+            return print_json(self);
         }
         let Self { kernel, r#impl, size, threads, seconds, ns_per_element, .. } = self;
         let columns = self.columns.map_or(String::new(), |c| format!(" rows of {c}"));
@@ -38,6 +39,50 @@ impl Row {
         );
         Ok(())
     }
+}
+
+/// The fields of every row. They are null where there is only a published ratio.
+const FIELDS: [&str; 7] = ["kernel", "impl", "size", "threads", "isa", "seconds", "ns_per_element"];
+
+/// A row with the fields that follow from the others.
+#[derive(Serialize)]
+struct Line<'a, R> {
+    #[serde(flatten)]
+    row: &'a R,
+    isa: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ns_per_element: Option<Value>,
+}
+
+/// Prints a row of results as a JSON object: all rows of all commands are printed here.
+///
+/// # Errors
+/// When the row lacks one of [`FIELDS`].
+pub(crate) fn print_json<R: Serialize>(row: &R) -> anyhow::Result<()> {
+    println!("{}", json(row)?);
+    Ok(())
+}
+
+fn json<R: Serialize>(row: &R) -> anyhow::Result<String> {
+    let fields = serde_json::to_value(row)?;
+    let name = fields["impl"].as_str().context("a row names its implementation")?;
+    let ns_per_element = match (fields.get("ns_per_element"), fields["seconds"].as_f64(), fields["size"].as_f64()) {
+        (Some(_), ..) => None,
+        (None, Some(seconds), Some(size)) => Some((seconds * 1e9 / size).into()),
+        (None, ..) => Some(Value::Null),
+    };
+    let line = Line { row, isa: isa_of(name).to_string(), ns_per_element };
+    let fields = serde_json::to_value(&line)?;
+    let missing: Vec<_> = FIELDS.into_iter().filter(|field| fields.get(field).is_none()).collect();
+    ensure!(missing.is_empty(), "a row of {} lacks {}", fields["kernel"], missing.join(", "));
+    Ok(serde_json::to_string(&line)?)
+}
+
+/// The instruction set of an implementation: the one that its name has, as in `evergrove-avx2-columns`, or the best of this CPU.
+/// In a peer's row too: peers choose their instructions themselves, by their own detection or at compile time.
+fn isa_of(name: &str) -> Isa {
+    let named = |part: &str| Isa::ALL.into_iter().find(|isa| isa.to_string() == part);
+    name.split(['-', ' ']).find_map(named).unwrap_or_else(Isa::detect)
 }
 
 /// The median seconds of each of `count` implementations over `runs` turns.
@@ -62,4 +107,36 @@ pub(crate) fn medians<R: Debug + PartialEq>(
         s[s.len() / 2]
     };
     Ok(seconds.into_iter().map(median).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_row_has_the_fields_of_the_contract() {
+        let row = json!({ "kernel": "k", "impl": "evergrove-avx2-columns", "size": 4, "threads": 1, "seconds": 2.0 });
+        let line: Value = serde_json::from_str(&json(&row).unwrap()).unwrap();
+        assert_eq!((&line["isa"], &line["ns_per_element"]), (&json!("avx2"), &json!(5e8)));
+        assert_eq!(FIELDS.map(|field| line.get(field).is_some()), [true; 7]);
+
+        let row = json!({ "kernel": "k", "impl": "evergrove", "size": 4, "seconds": 2.0 });
+        assert_eq!(json(&row).unwrap_err().to_string(), "a row of \"k\" lacks threads");
+    }
+
+    #[test]
+    fn names_say_the_instruction_set() {
+        let best = Isa::detect();
+        for (name, isa) in [
+            ("evergrove", best),
+            ("plonky2", best),
+            ("evergrove-portable", Isa::Portable),
+            ("evergrove-avx512ifma-high-first", Isa::Avx512Ifma),
+            ("evergrove-avx512 paper wrap", Isa::Avx512),
+        ] {
+            assert_eq!(isa_of(name), isa, "{name}");
+        }
+    }
 }

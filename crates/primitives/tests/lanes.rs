@@ -257,9 +257,27 @@ fn dispatch_takes_the_best() {
     assert_eq!(available().next(), Some(Isa::Portable));
 }
 
+/// What a witness stands for, asked of the CPU here once more.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn an_instruction_set_is_there_where_all_its_features_are() {
+    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    let avx512 = avx2 && is_x86_feature_detected!("avx512f");
+    let ifma = avx512 && is_x86_feature_detected!("avx512ifma");
+    for isa in Isa::ALL {
+        let features = match isa {
+            Isa::Portable => true,
+            Isa::Avx2 => avx2,
+            Isa::Avx512 => avx512,
+            Isa::Avx512Ifma => ifma,
+        };
+        assert_eq!(isa.is_available(), features, "{isa}");
+    }
+}
+
 #[test]
 fn an_instruction_set_that_is_missing_is_refused() {
-    if let Some(missing) = Isa::ALL.into_iter().find(|isa| !isa.is_available()) {
+    for missing in Isa::ALL.into_iter().filter(|isa| !isa.is_available()) {
         let run = || dispatch_on(missing, Transpose([[0; LANES]; LANES]));
         assert!(std::panic::catch_unwind(run).is_err(), "{missing}");
     }

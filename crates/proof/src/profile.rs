@@ -15,7 +15,10 @@ pub enum Profile {
     Paper,
 }
 
-/// Parameters of one FRI-based proof layer.
+/// Parameters of one FRI-based proof layer: everything that a profile decides about the soundness of its proofs.
+///
+/// Whoever reads parameters for a circuit's configuration, a proof's shape, a verifier's check of its keys or the soundness
+/// formulas destructures this struct without `..`: a new field does not compile before each of them treats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FriParams {
     /// log2 of the blow-up of the low-degree extension.
@@ -26,16 +29,37 @@ pub struct FriParams {
     pub pow_bits: u8,
     /// Challenges of the permutation argument and of the constraint combination.
     pub challenges: u8,
+    /// Degree of the extension field that the opening point and FRI's challenges are drawn from.
+    pub extension_degree: u8,
+    /// Height of the Merkle caps.
+    pub cap_height: u8,
+    /// log2 of the factor that each step of FRI folds by.
+    pub arity_bits: u8,
+    /// Folding stops at a final polynomial of at most 2^this coefficients: plonky2's `ConstantArityBits(arity_bits,
+    /// final_poly_bits)`.
+    pub final_poly_bits: u8,
     /// log2 of the number of rows of the circuit.
     pub degree_bits: u8,
-    /// Folding by 2^4 stops at a final polynomial of at most 2^this coefficients: plonky2's
-    /// `ConstantArityBits(4, final_poly_bits)`.
-    pub final_poly_bits: u8,
 }
 
 impl Profile {
     /// All profiles, strongest first.
     pub const ALL: [Self; 3] = [Self::Proven, Self::Johnson, Self::Paper];
+
+    /// Degree of the extension field. It is a number of types, hence one for all layers of all profiles.
+    pub const EXTENSION_DEGREE: usize = {
+        let degree = Self::Proven.recursion().extension_degree;
+        let mut at = 0;
+        while at < Self::ALL.len() {
+            let profile = Self::ALL[at];
+            assert!(profile.recursion().extension_degree == degree);
+            if let Some(wrap) = profile.wrap() {
+                assert!(wrap.extension_degree == degree);
+            }
+            at += 1;
+        }
+        degree as usize
+    };
 
     /// The name, as it stands in proofs and on the command line.
     pub const fn name(self) -> &'static str {
@@ -68,30 +92,38 @@ impl Profile {
                 queries: 102,
                 pow_bits: 16,
                 challenges: 3,
-                degree_bits: 15,
+                extension_degree: 2,
+                cap_height: 4,
+                arity_bits: 4,
                 final_poly_bits: 7,
+                degree_bits: 15,
             },
             Self::Johnson => FriParams {
                 rate_bits: 3,
                 queries: 56,
                 pow_bits: 18,
                 challenges: 3,
-                degree_bits: 14,
+                extension_degree: 2,
+                cap_height: 4,
+                arity_bits: 4,
                 final_poly_bits: 6,
+                degree_bits: 14,
             },
             Self::Paper => FriParams {
                 rate_bits: 3,
                 queries: 28,
                 pow_bits: 16,
                 challenges: 2,
-                degree_bits: 13,
+                extension_degree: 2,
+                cap_height: 4,
+                arity_bits: 4,
                 final_poly_bits: 5,
+                degree_bits: 13,
             },
         }
     }
 
-    /// Rate bits, queries, grinding bits and challenges of the final wrap, where the profile has one. The number of rows of
-    /// the wrap follows from the circuit.
+    /// Parameters of the final wrap, where the profile has one. The number of rows of the wrap follows from the circuit.
     pub const fn wrap(self) -> Option<FriParams> {
         match self {
             Self::Paper => Some(FriParams {
@@ -99,8 +131,11 @@ impl Profile {
                 queries: 21,
                 pow_bits: 16,
                 challenges: 2,
-                degree_bits: 12,
+                extension_degree: 2,
+                cap_height: 4,
+                arity_bits: 4,
                 final_poly_bits: 5,
+                degree_bits: 12,
             }),
             Self::Proven | Self::Johnson => None,
         }

@@ -6,7 +6,7 @@ use evergrove_commit::{BackendError, NodeKind};
 use evergrove_primitives::Digest;
 use evergrove_primitives::hash::poseidon::hash_bytes;
 use evergrove_proof::keys::{self, CircuitKey};
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_proof::{FriParams, HeightClass, Profile};
 use plonky2::hash::merkle_tree::MerkleCap;
 use plonky2::plonk::circuit_data::{CommonCircuitData, VerifierOnlyCircuitData};
 
@@ -14,6 +14,7 @@ use crate::backend::backend_id;
 use crate::circuit::{C, D, F, WrapTargets, from_hash, to_hash};
 use crate::gates::Gates;
 use crate::setup::{Circuit, CircuitPair, PairSpec};
+use crate::verifier::check_params;
 
 /// Domain of [`KeySet::digest`], ASCII "KEYS".
 const DIGEST_DOMAIN: u32 = 0x4b45_5953;
@@ -61,7 +62,7 @@ impl KeySet {
     /// The pinned keys of a profile and height class.
     ///
     /// # Errors
-    /// When this build pins none, or pins bytes that do not decode.
+    /// When this build pins none, or pins bytes that do not decode or are of circuits with other parameters.
     pub fn pinned(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
         let what = keys::file_name(profile, class);
         let internal = |e: String| BackendError::Internal(format!("pinned keys {what}: {e}"));
@@ -70,7 +71,24 @@ impl KeySet {
         if (&set.backend, set.profile, set.class) != (&backend_id(), profile, class) {
             return Err(internal(format!("are of {}, {}, {:?}", set.backend, set.profile, set.class)));
         }
-        Self::from_pinned(&set).map_err(internal)
+        let keys = Self::from_pinned(&set).map_err(internal)?;
+        keys.check_params(&profile.recursion(), profile.wrap().as_ref()).map_err(internal)?;
+        Ok(keys)
+    }
+
+    /// Compares the circuits with the parameters of bucket and merge, and of the wrap.
+    ///
+    /// # Errors
+    /// A text that says what differs.
+    pub fn check_params(&self, node: &FriParams, wrap: Option<&FriParams>) -> Result<(), String> {
+        check_params(&self.node_common, node).map_err(|e| format!("bucket and merge: {e}"))?;
+        match (&self.wrap, wrap) {
+            (Some((common, _)), Some(params)) => check_params(common, params).map_err(|e| format!("wrap: {e}")),
+            (None, None) => Ok(()),
+            (found, expected) => {
+                Err(format!("wrap: expected {}, got {}", u8::from(expected.is_some()), u8::from(found.is_some())))
+            }
+        }
     }
 
     /// The keys in a key file.

@@ -30,4 +30,4 @@ mod verifier;
 pub use backend::{BACKEND_NAME, BACKEND_VERSION, Plonky2Backend, agree, backend_id, backend_spec, witness_error};
 pub use convert::shape_of;
 pub use prover::ProverKind;
-pub use verifier::{CircuitVerifier, Plonky2Verifier, VerifierKind};
+pub use verifier::{CircuitVerifier, OtherParams, Plonky2Verifier, VerifierKind, check_params};

@@ -6,6 +6,7 @@
 mod check;
 mod constraints;
 mod fri;
+mod params;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,8 @@ use crate::convert::{from_plonky_proof, shape_of, to_plonky_proof};
 use crate::keys::{CommonData, KeySet, VerifierKey};
 
 use check::Check;
+
+pub use params::{OtherParams, check_params};
 
 /// Whose verifier it is. Verdicts are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -20,6 +20,7 @@ pub fn layers(keys: &AppKeys, profile: Profile, app: DigestTranslation) -> Vec<L
 fn table(profile: Profile, app: DigestTranslation) -> Layer {
     let known = profile.recursion();
     let fri = FriParams { degree_bits: bucket::log_rows(app.bucket_height()) as u8, ..known };
+    let challenges = u32::from(challenges_of(fri));
     Layer {
         kind: evergrove_proof::NodeKind::Bucket,
         fri,
@@ -27,13 +28,29 @@ fn table(profile: Profile, app: DigestTranslation) -> Layer {
         // Trace and sums are opened at two points, sums at a third, quotients at one.
         shape: CircuitShape {
             routed_wires: 0,
-            wires: 2 * (KeccakAir::COLUMNS as u32 + u32::from(fri.challenges)),
+            wires: 2 * (KeccakAir::COLUMNS as u32 + challenges),
             constants: 0,
-            gate_constraints: KeccakAir::CONSTRAINTS as u32 + u32::from(fri.challenges),
+            gate_constraints: KeccakAir::CONSTRAINTS as u32 + challenges,
             quotient_degree_factor: KeccakAir::DEGREE as u32 - 1,
         },
         bucket_capacity: None,
     }
+}
+
+/// The parameter that the binding of records rests on: its challenges are drawn from the base field.
+fn challenges_of(params: FriParams) -> u8 {
+    let FriParams {
+        challenges,
+        rate_bits: _,
+        queries: _,
+        pow_bits: _,
+        extension_degree: _,
+        cap_height: _,
+        arity_bits: _,
+        final_poly_bits: _,
+        degree_bits: _,
+    } = params;
+    challenges
 }
 
 /// Bits of the comparison of records, before a list of candidate tables: two different multisets of records have the same
@@ -48,7 +65,7 @@ pub fn binding_bits(profile: Profile, app: DigestTranslation) -> f64 {
     let rows = 1u32 << bucket::log_rows(app.bucket_height());
     let width = (MESSAGE_HALVES + DIGEST_HALVES) as u32;
     let agreements = (width - 1) * (records + rows / ROUNDS as u32 - 1) + rows;
-    f64::from(profile.recursion().challenges) * (64.0 - f64::from(agreements).log2())
+    f64::from(challenges_of(profile.recursion())) * (64.0 - f64::from(agreements).log2())
 }
 
 /// The minimum over every layer, every error term and the binding, for one layer and one query.

@@ -9,7 +9,7 @@ use evergrove_commit::{BackendError, BackendId, NodeKind, NodeProof};
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::soundness::{CircuitShape, Layer, SoundnessBits};
 use evergrove_proof::{AppId, FriParams, HeightClass, NodeKind as Kind, Profile, Scheme, Statement, keys as pinned};
-use evergrove_recursion::circuit::{F, PlonkyProof, circuit_config, to_hash, to_plonky};
+use evergrove_recursion::circuit::{F, PlonkyProof, to_hash, to_plonky};
 use evergrove_recursion::gates::Gates;
 use evergrove_recursion::keys::{CommonData, KeySet};
 use evergrove_recursion::{CircuitVerifier, backend_id, cache};
@@ -74,16 +74,8 @@ impl AppKeys {
         let capacity = u32::from_le_bytes([a, b, c, d]) as usize;
         let set = KeySet::from_pinned(&pinned::KeySet::decode(rest).ok()?).ok()?;
         let size = Size { capacity, degree_bits: degree_bits.into() };
-        let config = |common: &CommonData, params: &FriParams| common.config == circuit_config(params);
-        let wrap = id.profile.wrap();
-        let wrap_fits = match (&set.wrap, &wrap) {
-            (Some((common, _)), Some(params)) => config(common, params),
-            (wrap, params) => wrap.is_none() && params.is_none(),
-        };
-        let fits = capacity > 0
-            && set.node_common.degree_bits() == size.degree_bits
-            && config(&set.node_common, &node_params(id.scheme, id.profile, size.degree_bits))
-            && wrap_fits;
+        let node = node_params(id.scheme, id.profile, size.degree_bits);
+        let fits = capacity > 0 && set.check_params(&node, wrap_params(&set, id.profile).as_ref()).is_ok();
         fits.then_some(Self { size, set })
     }
 
@@ -107,8 +99,7 @@ impl AppKeys {
         let capacity = (scheme == Scheme::Selected).then_some(self.size.capacity);
         let common = &self.set.node_common;
         let mut out = vec![layer(Kind::Bucket, node, common, capacity), layer(Kind::Merge, node, common, None)];
-        if let (Some((common, _)), Some(params)) = (&self.set.wrap, profile.wrap()) {
-            let params = FriParams { degree_bits: common.degree_bits() as u8, ..params };
+        if let (Some((common, _)), Some(params)) = (&self.set.wrap, wrap_params(&self.set, profile)) {
             out.push(layer(Kind::Wrap, params, common, None));
         }
         out
@@ -131,6 +122,13 @@ pub(crate) fn node_params(scheme: Scheme, profile: Profile, degree_bits: usize) 
         _ => (known.final_poly_bits + degree_bits).saturating_sub(known.degree_bits),
     };
     FriParams { degree_bits, final_poly_bits, ..known }
+}
+
+/// Parameters of the wrap: the profile's, with the number of rows of this one.
+fn wrap_params(keys: &KeySet, profile: Profile) -> Option<FriParams> {
+    let known = profile.wrap()?;
+    let rows = keys.wrap.as_ref().map(|(common, _)| common.degree_bits() as u8);
+    Some(FriParams { degree_bits: rows.unwrap_or(known.degree_bits), ..known })
 }
 
 fn layer(kind: NodeKind, fri: FriParams, common: &CommonData, bucket_capacity: Option<usize>) -> Layer {

@@ -23,6 +23,7 @@ use evergrove_testkit::servers::RedisServer;
 use serde::Serialize;
 
 use crate::reckle::world::{World, leaves};
+use crate::turns::print_json;
 use simulation::{Seconds, Simulation};
 use tasks::Tasks;
 use worker::Workers;
@@ -100,8 +101,7 @@ struct Medians {
 impl Row {
     fn print(&self, json: bool) -> anyhow::Result<()> {
         if json {
-            println!("{}", serde_json::to_string(self)?);
-            return Ok(());
+            return print_json(self);
         }
         let Self { r#impl, size, proofs, workers, threads, seconds, .. } = self;
         let efficiency = self.efficiency.map_or(String::new(), |e| format!(", efficiency {:.1} %", 100.0 * e));

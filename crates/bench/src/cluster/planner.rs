@@ -11,6 +11,7 @@ use evergrove_store::cluster::graph;
 use serde::Serialize;
 
 use crate::memory;
+use crate::turns::print_json;
 
 /// Two members in a bucket, so that 2^17 members have 2^16 buckets and a merge less.
 const MEMBERS_LOG: u8 = 17;
@@ -58,7 +59,7 @@ pub(crate) fn print(json: bool) -> anyhow::Result<()> {
         bytes_per_task: bytes as f64 / size as f64,
     };
     if json {
-        println!("{}", serde_json::to_string(&row)?);
+        print_json(&row)?;
     } else {
         let mib = bytes as f64 / f64::from(1 << 20);
         println!("a plan of {size} tasks: {seconds:.2} s, {mib:.0} MiB, {:.0} bytes a task", row.bytes_per_task);

@@ -11,6 +11,7 @@ use evergrove_store::cluster::{Overheads, Simulated, graph, simulate};
 use serde::Serialize;
 
 use crate::reckle::world::World;
+use crate::turns::print_json;
 
 /// Workers of the paper's cluster times the proofs that each made at a time (section 5.2).
 const PAPER_WORKERS: usize = 192 * 3;
@@ -36,7 +37,8 @@ struct Row {
     size: usize,
     proofs: usize,
     workers: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// One for each worker.
+    threads: usize,
     seconds: Option<f64>,
     speedup: f64,
     /// Busy time of the workers by their time.
@@ -117,6 +119,7 @@ impl Simulation<'_> {
                 size: members,
                 proofs: 0,
                 workers: PAPER_WORKERS,
+                threads: PAPER_WORKERS,
                 seconds: None,
                 speedup,
                 utilization: None,
@@ -138,6 +141,7 @@ impl Simulation<'_> {
             size: case.members,
             proofs: case.graph.len(),
             workers,
+            threads: workers,
             seconds: Some(together),
             speedup: alone / together,
             utilization: Some(many.busy.as_secs_f64() / (workers as f64 * together)),
@@ -150,8 +154,7 @@ impl Simulation<'_> {
 impl Row {
     fn print(&self, json: bool) -> anyhow::Result<()> {
         if json {
-            println!("{}", serde_json::to_string(self)?);
-            return Ok(());
+            return print_json(self);
         }
         let Self { r#impl, size, proofs, workers, speedup, .. } = self;
         match self.seconds {

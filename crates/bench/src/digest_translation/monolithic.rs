@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{KERNEL, value};
 use crate::memory::{self, Took};
+use crate::turns::print_json;
 
 /// Heights of the rows.
 const HEIGHTS: core::ops::RangeInclusive<u8> = 2..=7;
@@ -158,8 +159,7 @@ fn process(profile: Profile, height: u8, sparing: bool, threads: usize, repeat: 
 impl Row {
     pub(super) fn print(&self, json: bool) -> anyhow::Result<()> {
         if json {
-            println!("{}", serde_json::to_string(self)?);
-            return Ok(());
+            return print_json(self);
         }
         let how = match (self.extrapolated, self.sparing) {
             (true, _) => "extrapolated",

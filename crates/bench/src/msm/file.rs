@@ -17,7 +17,7 @@ use super::input::{Progression, Scalars};
 use super::peers::{Measured, bytes, timed};
 use super::{Args, rate};
 use crate::memory::{resident, start_peak};
-use crate::turns::{Row, medians};
+use crate::turns::{Row, medians, print_json};
 
 /// Points that are written, or that ark-ec multiplies, at a time.
 const CHUNK: usize = 1 << 20;
@@ -98,7 +98,7 @@ pub(super) fn measure<C: Measured>(path: &Path, args: &Args) -> anyhow::Result<(
     {
         let row = Row { ratio: (k > 0).then(|| seconds / medians[0]), ..args.row(C::KERNEL, name, size, *seconds) };
         if args.json {
-            println!("{}", serde_json::to_string(&MemoryRow { row, peak_rss_bytes: resident().1 })?);
+            print_json(&MemoryRow { row, peak_rss_bytes: resident().1 })?;
         } else {
             let mib = resident().1 >> 20;
             row.print(false, &format!("{}, {mib} MiB at the peak", rate(size, *seconds)))?;

@@ -13,6 +13,7 @@ use super::footprint;
 use super::recursive::Recursive;
 use super::scheme::{Facts, Scheme, Timing, median, timed};
 use super::world::World;
+use crate::turns::print_json;
 
 /// A scheme that can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +133,7 @@ impl Compared {
                 peak_rss_bytes: self.peak_rss_bytes,
             };
             if json {
-                println!("{}", serde_json::to_string(&row)?);
+                print_json(&row)?;
                 continue;
             }
             let ratio = row.ratio.map_or(String::new(), |r| format!(", {r:.2} times ours"));

@@ -32,6 +32,7 @@ use recursive::Recursive;
 use scheme::{Facts, Scheme, median, milliseconds};
 
 use crate::memory;
+use crate::turns::print_json;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -83,6 +84,8 @@ struct Row {
     profile: &'static str,
     log_size: u8,
     filled: usize,
+    /// Members of the batch.
+    size: usize,
     batch: usize,
     threads: usize,
     /// Proofs made at a time, where there are as many to make.
@@ -93,6 +96,8 @@ struct Row {
     bits_conjectured: f64,
     commit_s: f64,
     setup_s: f64,
+    /// Those of the aggregation.
+    seconds: f64,
     aggregate_s: f64,
     aggregate_proofs: usize,
     update_inside_s: f64,
@@ -136,7 +141,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut ours = ours(args.keys.as_deref(), profile, &world, args.repeat)?.with_engine(engine);
     let row = measure(args, profile, [threads, at_once], &mut world, &mut ours)?;
     if args.json {
-        println!("{}", serde_json::to_string(&row)?);
+        print_json(&row)?;
     } else {
         print_table(&row);
     }
@@ -207,6 +212,7 @@ fn measure(
         profile: profile.name(),
         log_size: args.log_size,
         filled: world.filled,
+        size: world.members.len(),
         batch: world.members.len(),
         threads,
         at_once,
@@ -216,6 +222,7 @@ fn measure(
         bits_conjectured: bits.conjectured,
         commit_s: world.commit_s,
         setup_s: facts.setup_s,
+        seconds: aggregate.seconds,
         aggregate_s: aggregate.seconds,
         aggregate_proofs: aggregate.proofs,
         update_inside_s,

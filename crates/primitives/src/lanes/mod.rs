@@ -7,8 +7,8 @@
 //! nanoseconds, but nothing is inlined across it, and vectors that cross it go through memory.
 //!
 //! **Key types.** The witnesses [`Portable`], [`Avx2`](arch::Avx2), [`Avx512`](arch::Avx512) and
-//! [`Avx512Ifma`](arch::Avx512Ifma) have no size and no public constructor. Who holds one has been dispatched, hence their
-//! operations are safe. Vectors ([`Lanes::V`]) are plain data without operations of their own.
+//! [`Avx512Ifma`](arch::Avx512Ifma) have no size and no public constructor: dispatch makes one after it has asked the CPU for the
+//! features, hence their operations are safe. Vectors ([`Lanes::V`]) are plain data without operations of their own.
 //!
 //! **Inlining.** Whatever a kernel calls with a witness must be `#[inline(always)]`, so that it is compiled with the
 //! instruction set switched on; what is not costs a call per operation. Closures can't carry the attribute: one of an
@@ -27,9 +27,11 @@ pub use arch::Portable;
 /// Lanes of a vector.
 pub const LANES: usize = 8;
 
-/// An instruction set that kernels are compiled for. Later ones include earlier ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
+/// An instruction set that kernels are compiled for: a name. Names have no order; whether a CPU can run one is asked of the CPU
+/// ([`Isa::is_available`]).
+///
+/// A match on it names every variant: a new one does not compile before each choice that rests on measurements has its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Isa {
     /// Plain Rust, on every CPU.
     Portable,
@@ -42,7 +44,7 @@ pub enum Isa {
 }
 
 impl Isa {
-    /// Every instruction set, whether this CPU has it or not.
+    /// Every instruction set, whether this CPU has it or not; those of one architecture from the plainest on.
     pub const ALL: [Self; 4] = [Self::Portable, Self::Avx2, Self::Avx512, Self::Avx512Ifma];
 
     /// The best instruction set of this CPU.
@@ -53,7 +55,7 @@ impl Isa {
 
     /// Whether this CPU has the instruction set.
     pub fn is_available(self) -> bool {
-        self <= Self::detect()
+        arch::has(self)
     }
 }
 
@@ -92,7 +94,6 @@ pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
 /// # Panics
 /// If this CPU lacks the instruction set: see [`available`].
 pub fn dispatch_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
-    assert!(isa.is_available(), "this CPU lacks {isa}: its best is {}", Isa::detect());
     arch::run(isa, kernel)
 }
 
@@ -135,7 +136,12 @@ fn by_words<L: Lanes>(lanes: L, c: L::V, a: L::V, b: L::V, f: impl Fn(u64, u128)
 }
 
 mod sealed {
-    pub trait Sealed {}
+    use super::arch::keccak::WordsKernel;
+
+    pub trait Sealed: Sized {
+        /// Runs `kernel` on single registers of this instruction set.
+        fn on_words<K: WordsKernel>(self, kernel: K);
+    }
 }
 
 /// Operations on vectors of eight lanes of 64 bits, and the proof that the CPU can do them.

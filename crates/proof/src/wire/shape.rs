@@ -1,5 +1,7 @@
 //! The public shape of a proof: every length that does not depend on the query indices.
 
+use crate::FriParams;
+
 /// What determines the shape of a Plonky2 proof without zero knowledge and without lookups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnarkParams {
@@ -48,22 +50,36 @@ impl SnarkParams {
         out
     }
 
-    /// Plonky2's standard widths (135 wires of which 80 are routed, quotients of degree factor 8, caps of height 4, folding by
-    /// 16) with the given FRI parameters.
-    pub fn standard(fri: crate::FriParams, num_public_inputs: usize, num_constants: usize) -> Self {
-        let (degree_bits, rate_bits) = (fri.degree_bits as usize, fri.rate_bits as usize);
+    /// Plonky2's standard widths (135 wires of which 80 are routed, quotients of degree factor 8) with the given FRI
+    /// parameters.
+    pub fn standard(fri: FriParams, num_public_inputs: usize, num_constants: usize) -> Self {
+        let FriParams {
+            rate_bits,
+            queries,
+            // A proof has one nonce, whatever work it shows.
+            pow_bits: _,
+            challenges,
+            // The length of an `Ext`.
+            extension_degree: _,
+            cap_height,
+            arity_bits,
+            final_poly_bits,
+            degree_bits,
+        } = fri;
+        let [degree_bits, rate_bits, cap_height, arity_bits, final_poly_bits] =
+            [degree_bits, rate_bits, cap_height, arity_bits, final_poly_bits].map(usize::from);
         Self {
             num_public_inputs,
             degree_bits,
             rate_bits,
-            cap_height: 4,
-            num_queries: fri.queries as usize,
-            num_challenges: fri.challenges as usize,
+            cap_height,
+            num_queries: queries.into(),
+            num_challenges: challenges.into(),
             num_constants,
             num_routed_wires: 80,
             num_wires: 135,
             quotient_degree_factor: 8,
-            arity_bits: Self::constant_arity_bits(degree_bits, rate_bits, 4, 4, fri.final_poly_bits as usize),
+            arity_bits: Self::constant_arity_bits(degree_bits, rate_bits, cap_height, arity_bits, final_poly_bits),
         }
     }
 }

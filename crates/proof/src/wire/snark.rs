@@ -3,9 +3,10 @@
 use evergrove_primitives::{Digest, Goldilocks};
 
 use super::SnarkShape;
+use crate::Profile;
 
 /// An element a + b X of the quadratic extension, as [a, b].
-pub type Ext = [Goldilocks; 2];
+pub type Ext = [Goldilocks; Profile::EXTENSION_DEGREE];
 
 /// A proof with its public inputs, uncompressed: the fields of Plonky2's `ProofWithPublicInputs`, plus the query indices.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,9 +16,10 @@ pub use merge::{Child, ChildTargets, MergeTargets};
 pub use wrap::WrapTargets;
 
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_proof::{FriParams, HeightClass, Profile};
 use plonky2::field::goldilocks_field::GoldilocksField;
 use plonky2::field::types::{Field, PrimeField64};
+use plonky2::fri::FriConfig;
 use plonky2::fri::reduction_strategies::FriReductionStrategy;
 use plonky2::hash::hash_types::{HashOut, HashOutTarget};
 use plonky2::iop::target::Target;
@@ -26,8 +27,8 @@ use plonky2::plonk::circuit_builder::CircuitBuilder;
 use plonky2::plonk::circuit_data::CircuitConfig;
 use plonky2::plonk::proof::ProofWithPublicInputs;
 
-/// Degree of the extension field.
-pub const D: usize = 2;
+/// Degree of the extension field: that of every profile.
+pub const D: usize = Profile::EXTENSION_DEGREE;
 /// Plonky2's field and hasher choices, with our permutation.
 pub type C = PoseidonConfig;
 /// Plonky2's Goldilocks.
@@ -69,16 +70,32 @@ impl CircuitSpec {
 ///
 /// `security_bits` is set to 1, since plonky2's own check counts by a conjecture that is disproved;
 /// `evergrove_proof::soundness` computes the real numbers.
-pub fn circuit_config(params: &evergrove_proof::FriParams) -> CircuitConfig {
-    let mut config = CircuitConfig::standard_recursion_config();
-    config.security_bits = 1;
-    config.num_challenges = params.challenges as usize;
-    config.fri_config.rate_bits = params.rate_bits as usize;
-    config.fri_config.num_query_rounds = params.queries as usize;
-    config.fri_config.proof_of_work_bits = params.pow_bits as u32;
-    config.fri_config.cap_height = 4;
-    config.fri_config.reduction_strategy = FriReductionStrategy::ConstantArityBits(4, params.final_poly_bits as usize);
-    config
+pub fn circuit_config(params: &FriParams) -> CircuitConfig {
+    let FriParams {
+        rate_bits,
+        queries,
+        pow_bits,
+        challenges,
+        // `D` is derived from it.
+        extension_degree: _,
+        cap_height,
+        arity_bits,
+        final_poly_bits,
+        // The number of rows follows from what is built.
+        degree_bits: _,
+    } = *params;
+    CircuitConfig {
+        security_bits: 1,
+        num_challenges: challenges.into(),
+        fri_config: FriConfig {
+            rate_bits: rate_bits.into(),
+            cap_height: cap_height.into(),
+            proof_of_work_bits: pow_bits.into(),
+            reduction_strategy: FriReductionStrategy::ConstantArityBits(arity_bits.into(), final_poly_bits.into()),
+            num_query_rounds: queries.into(),
+        },
+        ..CircuitConfig::standard_recursion_config()
+    }
 }
 
 /// Number of public inputs of bucket and merge: C\[4\], d\[4\], h, base, key of the merge circuit\[4\].

@@ -2,12 +2,12 @@
 
 use evergrove_commit::{BackendError, NodeProof};
 use evergrove_proof::keys::{PaperKeys, paper_file_name, pinned_paper};
-use evergrove_proof::{Profile, Scheme};
+use evergrove_proof::{FriParams, Profile, Scheme};
 
 use super::backend::public_inputs;
 use crate::backend::backend_id;
 use crate::keys::from_pinned;
-use crate::verifier::CircuitVerifier;
+use crate::verifier::{CircuitVerifier, check_params};
 
 /// Verifies the final proofs of the paper's scheme with pinned keys, of one profile and vectors of any height. Where none are
 /// pinned, [`super::PaperBackend`] builds the circuits and verifies.
@@ -40,13 +40,19 @@ impl PaperVerifier {
     /// [`crate::Plonky2Verifier::verify`].
     ///
     /// # Errors
-    /// [`BackendError::Rejected`]; [`BackendError::Internal`] when the key does not decode.
+    /// [`BackendError::Rejected`]; [`BackendError::Internal`] when the key does not decode or is of a circuit with other
+    /// parameters.
     pub fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
         let height = proof.statement.height;
         let key = self.keys.get(height).filter(|k| k.kind == proof.kind).ok_or_else(|| {
             BackendError::Rejected(format!("no {} proof is of a whole vector of height {height}", proof.kind))
         })?;
         let (common, key) = from_pinned(key).map_err(BackendError::Internal)?;
+        let profile = self.keys.profile;
+        let params = profile.wrap().unwrap_or(profile.recursion());
+        // Circuits of the chain have rows of their own number.
+        let params = FriParams { degree_bits: common.degree_bits() as u8, ..params };
+        check_params(&common, &params).map_err(|e| BackendError::Internal(e.to_string()))?;
         let verifier = CircuitVerifier::new(&common, &key);
         verifier.verify(proof.kind, &proof.bytes, public_inputs(&proof.statement))
     }

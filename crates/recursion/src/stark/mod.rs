@@ -17,13 +17,31 @@ mod circuit;
 pub mod keccak;
 mod records;
 
+use evergrove_proof::FriParams;
+use starky::config::StarkConfig;
+
+use crate::circuit::circuit_config;
+
 pub use crate::prover::stark::{StarkProver, TraceRows};
 pub use air::{Air, AirStark, Algebra, Exposed, Frame};
 pub use circuit::{RecordTargets, TableTargets};
 pub use records::{RecordedProof, starky_proof, sum_of_records, verify};
 
 /// The configuration of tables that the circuits of a profile verify: its rate, queries, grinding and challenges.
-pub fn stark_config(params: &evergrove_proof::FriParams) -> starky::config::StarkConfig {
-    let fri_config = crate::circuit::circuit_config(params).fri_config;
-    starky::config::StarkConfig::new(1, params.challenges as usize, fri_config)
+pub fn stark_config(params: &FriParams) -> StarkConfig {
+    let FriParams {
+        challenges,
+        // `D` is derived from it.
+        extension_degree: _,
+        // The number of rows is an argument of prover and verifier.
+        degree_bits: _,
+        // FRI is that of the circuits.
+        rate_bits: _,
+        queries: _,
+        pow_bits: _,
+        cap_height: _,
+        arity_bits: _,
+        final_poly_bits: _,
+    } = *params;
+    StarkConfig::new(1, challenges.into(), circuit_config(params).fri_config)
 }

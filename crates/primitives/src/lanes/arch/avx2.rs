@@ -2,14 +2,28 @@
 
 use core::arch::x86_64::*;
 
+use super::keccak::WordsKernel;
 use crate::field::prime::{PrimeElement, Radix52};
 use crate::lanes::{Body, Isa, LANES, LOW52, Lanes, THREE_51, TWO_52, TWO_104, sealed};
 
 /// The witness of AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
-pub struct Avx2(pub(super) ());
+pub struct Avx2(());
 
-impl sealed::Sealed for Avx2 {}
+impl Avx2 {
+    /// The witness, if this CPU has AVX2 and FMA; the standard library remembers the answers.
+    #[inline]
+    pub(super) fn detect() -> Option<Self> {
+        (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(Self(()))
+    }
+}
+
+impl sealed::Sealed for Avx2 {
+    #[inline(always)]
+    fn on_words<K: WordsKernel>(self, kernel: K) {
+        kernel.run(self);
+    }
+}
 
 type V = [__m256i; 2];
 /// Eight floating-point numbers.
@@ -185,7 +199,7 @@ impl Lanes for Avx2 {
         fn call<B: Body<Avx2>>(lanes: Avx2, body: B) -> B::Output {
             body.run(lanes)
         }
-        // SAFETY: the CPU has AVX2, by `self`.
+        // SAFETY: the CPU has AVX2 and FMA, by `self`.
         unsafe { call(self, body) }
     }
 }

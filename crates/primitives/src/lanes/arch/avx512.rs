@@ -2,19 +2,54 @@
 
 use core::arch::x86_64::*;
 
+use super::avx2::Avx2;
+use super::keccak::WordsKernel;
 use crate::field::prime::{PrimeElement, Radix52};
 use crate::lanes::{Body, Isa, LANES, LOW52, Lanes, THREE_51, TWO_52, TWO_104, sealed};
 
 /// The witness of AVX-512F.
 #[derive(Clone, Copy, Debug)]
-pub struct Avx512(pub(super) ());
+pub struct Avx512(());
 
 /// The witness of AVX-512F and AVX-512 IFMA. Its own methods are what the 52-bit kernels need beyond [`Lanes`].
 #[derive(Clone, Copy, Debug)]
-pub struct Avx512Ifma(pub(super) ());
+pub struct Avx512Ifma(());
 
-impl sealed::Sealed for Avx512 {}
-impl sealed::Sealed for Avx512Ifma {}
+impl Avx512 {
+    /// The witness, if this CPU has AVX-512F, and AVX2 and FMA, which the compiler counts among it: a hypervisor may hide any bit.
+    #[inline]
+    pub(super) fn detect() -> Option<Self> {
+        (Avx2::detect().is_some() && is_x86_feature_detected!("avx512f")).then_some(Self(()))
+    }
+}
+
+impl Avx512Ifma {
+    /// The witness, if this CPU has what [`Avx512`] is a witness of, and AVX-512 IFMA.
+    #[inline]
+    pub(super) fn detect() -> Option<Self> {
+        (Avx512::detect().is_some() && is_x86_feature_detected!("avx512ifma")).then_some(Self(()))
+    }
+
+    /// The witness of AVX-512F, for which [`Avx512Ifma::detect`] has asked.
+    #[inline(always)]
+    fn avx512(self) -> Avx512 {
+        Avx512(())
+    }
+}
+
+impl sealed::Sealed for Avx512 {
+    #[inline(always)]
+    fn on_words<K: WordsKernel>(self, kernel: K) {
+        kernel.run(self);
+    }
+}
+
+impl sealed::Sealed for Avx512Ifma {
+    #[inline(always)]
+    fn on_words<K: WordsKernel>(self, kernel: K) {
+        kernel.run(self.avx512());
+    }
+}
 
 type V = __m512i;
 

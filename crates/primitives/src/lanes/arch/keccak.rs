@@ -3,13 +3,13 @@
 //! Unlike [`Lanes::V`], a word is exactly one register: 8 lanes of AVX-512, 4 of AVX2, 1 of plain Rust.
 
 use super::Portable;
-use crate::lanes::{Isa, Lanes};
+use crate::lanes::Lanes;
 
 /// Words of one register, each lane with the same word of another message.
 ///
 /// Messages lie in one slice, message i at `i * stride`. Lanes after `last` repeat the message `last`, so that a few messages
 /// need no padding to [`Words::LANES`].
-pub(crate) trait Words: Copy {
+pub trait Words: Copy {
     /// One register.
     type Word: Copy;
     /// Lanes of a register.
@@ -43,27 +43,18 @@ pub(crate) trait Words: Copy {
 }
 
 /// A computation on any [`Words`].
-pub(crate) trait WordsKernel {
+pub trait WordsKernel {
     /// The computation. Implementations carry `#[inline(always)]`.
     fn run<W: Words>(self, isa: W);
 }
 
 /// Plain Rust, one lane: for a single message, without dispatch.
-pub(crate) const SCALAR: Portable = Portable(());
+pub(crate) const SCALAR: Portable = Portable::new();
 
-/// Runs `kernel` on the registers of the instruction set that `_lanes` is a witness of.
+/// Runs `kernel` on the registers of the instruction set that `lanes` is a witness of.
 #[inline(always)]
-pub(crate) fn run<L: Lanes, K: WordsKernel>(_lanes: L, kernel: K) {
-    match L::ISA {
-        Isa::Portable => kernel.run(SCALAR),
-        // A witness of the same instruction set, or of a later one, is in scope.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => kernel.run(super::Avx2(())),
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 | Isa::Avx512Ifma => kernel.run(super::Avx512(())),
-        #[cfg(not(target_arch = "x86_64"))]
-        _ => kernel.run(SCALAR),
-    }
+pub(crate) fn run<L: Lanes, K: WordsKernel>(lanes: L, kernel: K) {
+    lanes.on_words(kernel);
 }
 
 impl Words for Portable {

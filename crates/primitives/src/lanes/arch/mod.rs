@@ -1,8 +1,9 @@
-//! The instruction sets: the witnesses, and the one place that makes them.
+//! The instruction sets: their witnesses, and the dispatch to them.
 //!
-//! All unsafe code of the lanes is in this module. Its reason is the same everywhere: a witness has a private field and is
-//! made by `run`, after the CPU was asked, or by `keccak::run`, from a witness of the same instruction set or a later one. So a
-//! method of a witness executes only where its instructions exist.
+//! All unsafe code of the lanes is in this module. Its reason is the same everywhere: a witness has a field that is private to
+//! its file, and its only constructor, `detect`, asks the CPU for every feature that the methods of the witness use. So a
+//! method of a witness executes only where its instructions exist. [`Isa`] is a name and no part of this argument: neither
+//! its variants' order nor [`Lanes::ISA`](super::Lanes::ISA) makes a witness.
 
 pub(crate) mod keccak;
 mod portable;
@@ -19,57 +20,77 @@ pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::{Avx512, Avx512Ifma};
 
-use super::{Isa, Kernel};
+use super::{Body, Isa, Kernel, Lanes};
 
-/// The best instruction set of this CPU; the standard library remembers the answer.
+/// The best instruction set of this CPU.
 #[inline]
 pub(super) fn detect() -> Isa {
     #[cfg(target_arch = "x86_64")]
-    {
-        // Each asks for the one before, since a hypervisor may hide any bit.
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            if !is_x86_feature_detected!("avx512f") {
-                return Isa::Avx2;
-            }
-            return if is_x86_feature_detected!("avx512ifma") { Isa::Avx512Ifma } else { Isa::Avx512 };
+    for isa in [Isa::Avx512Ifma, Isa::Avx512, Isa::Avx2] {
+        if has(isa) {
+            return isa;
         }
     }
     Isa::Portable
 }
 
-/// Runs `kernel` on `isa`, which is not better than [`detect`].
+/// Whether this CPU has the instruction set: whether its witness can be made.
+#[inline]
+pub(super) fn has(isa: Isa) -> bool {
+    match isa {
+        Isa::Portable => true,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => Avx2::detect().is_some(),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => Avx512::detect().is_some(),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512Ifma => Avx512Ifma::detect().is_some(),
+        #[cfg(not(target_arch = "x86_64"))]
+        Isa::Avx2 | Isa::Avx512 | Isa::Avx512Ifma => false,
+    }
+}
+
+/// A kernel as what runs with the instruction set switched on.
+struct Entry<K>(K);
+
+impl<K: Kernel, L: Lanes> Body<L> for Entry<K> {
+    type Output = K::Output;
+    #[inline(always)]
+    fn run(self, lanes: L) -> K::Output {
+        self.0.run(lanes)
+    }
+}
+
+/// Runs `kernel` on `isa`.
 ///
 /// # Panics
-/// If it is.
+/// If this CPU lacks the instruction set.
 #[inline]
 pub(super) fn run<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2,fma")]
-        fn avx2<K: Kernel>(kernel: K) -> K::Output {
-            kernel.run(Avx2(()))
+    match isa {
+        Isa::Portable => return kernel.run(Portable::new()),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => {
+            if let Some(lanes) = Avx2::detect() {
+                return lanes.outline(Entry(kernel));
+            }
         }
-        #[target_feature(enable = "avx512f")]
-        fn avx512<K: Kernel>(kernel: K) -> K::Output {
-            kernel.run(Avx512(()))
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => {
+            if let Some(lanes) = Avx512::detect() {
+                return lanes.outline(Entry(kernel));
+            }
         }
-        #[target_feature(enable = "avx512f,avx512ifma")]
-        fn avx512ifma<K: Kernel>(kernel: K) -> K::Output {
-            kernel.run(Avx512Ifma(()))
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512Ifma => {
+            if let Some(lanes) = Avx512Ifma::detect() {
+                return lanes.outline(Entry(kernel));
+            }
         }
-        assert!(isa <= detect());
-        match isa {
-            Isa::Portable => {}
-            // SAFETY: `isa <= detect()`, hence the CPU has AVX2 and FMA.
-            Isa::Avx2 => return unsafe { avx2(kernel) },
-            // SAFETY: likewise AVX-512F.
-            Isa::Avx512 => return unsafe { avx512(kernel) },
-            // SAFETY: likewise AVX-512F and AVX-512 IFMA.
-            Isa::Avx512Ifma => return unsafe { avx512ifma(kernel) },
-        }
+        #[cfg(not(target_arch = "x86_64"))]
+        Isa::Avx2 | Isa::Avx512 | Isa::Avx512Ifma => {}
     }
-    assert!(isa <= detect());
-    kernel.run(Portable(()))
+    panic!("this CPU lacks {isa}: its best is {}", detect())
 }
 
 /// Asks for the cache lines of `x`, where the CPU can be asked; nothing is read.

@@ -1,13 +1,26 @@
 //! Plain Rust.
 
+use super::keccak::WordsKernel;
 use crate::field::prime::{PrimeElement, Radix64};
 use crate::lanes::{Body, Isa, LANES, Lanes, sealed};
 
 /// The witness of nothing: arrays of words.
 #[derive(Clone, Copy, Debug)]
-pub struct Portable(pub(super) ());
+pub struct Portable(());
 
-impl sealed::Sealed for Portable {}
+impl Portable {
+    /// Every CPU runs plain Rust.
+    pub(crate) const fn new() -> Self {
+        Self(())
+    }
+}
+
+impl sealed::Sealed for Portable {
+    #[inline(always)]
+    fn on_words<K: WordsKernel>(self, kernel: K) {
+        kernel.run(self);
+    }
+}
 
 type V = [u64; LANES];
 
