@@ -1,0 +1,86 @@
+//! The designs that ship, and the reproduction as a whole.
+
+use std::fs;
+use std::path::Path;
+
+use evergrove_lab::config::File;
+use evergrove_lab::cost::Costs;
+use evergrove_lab::cpu::{Baseline, Code, Measured};
+use evergrove_lab::mtu::Workload;
+use evergrove_lab::reproduce::{Item, Verdict, reproduce};
+use evergrove_lab::whatif::{Proofs, Tree, answers};
+
+#[test]
+fn every_design_that_ships_is_valid_and_listed() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+    let readme = fs::read_to_string(dir.join("README.md")).expect("a list");
+    let mut seen = 0;
+    for entry in fs::read_dir(&dir).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if let Some(stem) = name.strip_suffix(".toml") {
+            let text = fs::read_to_string(&path).expect("a file");
+            let file = File::parse(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let designs = file.designs().unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert!(!designs.is_empty() && !file.source.is_empty());
+            assert!(readme.contains(&format!("`{stem}.toml`")), "configs/README.md does not list {name}");
+            seen += 1;
+        }
+    }
+    assert!(seen >= 10);
+}
+
+#[test]
+fn the_trace_that_ships_tells_its_trees_and_what_would_shorten_its_proofs() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data/birdstrikes-trace.json");
+    let proofs = Proofs::parse(&fs::read_to_string(path).expect("a trace")).expect("a trace");
+    assert_eq!(proofs.count, 4);
+    // Two buckets and a merge of 2^13 rows at rate 8, a wrap of 2^12 at rate 16: each commits to 135 wires.
+    assert_eq!(proofs.trees.get(&Tree { log_rows: 16, columns: 135 }), Some(&4));
+    let trees: u64 = proofs.trees.values().sum();
+    assert!(trees >= 12, "wires, products and quotients of four proofs: {trees}");
+    let answers = answers(&proofs).expect("machines");
+    for answer in &answers {
+        assert!(answer.speedup >= 1.0 && answer.speedup <= answer.limit, "{answer:?}");
+        let sum = proofs.seconds - answer.before_s + answer.after_s;
+        assert!((sum - answer.proofs_s).abs() < 1e-9, "{answer:?}");
+    }
+    // More link helps until the core is what takes time.
+    assert!(answers[0].after_s > answers[1].after_s && answers[1].after_s > answers[2].after_s);
+}
+
+/// A baseline that needs no clock.
+fn baseline() -> Baseline {
+    let codes = [(Code::Kernels, 0.005), (Code::Textbook, 0.1)];
+    let rows = Workload::FIGURES
+        .into_iter()
+        .flat_map(|workload| codes.map(|(code, one)| Measured { workload, code, one, two: Some(0.6 * one) }));
+    Baseline { log_size: 20, conditions: "made up".into(), rows: rows.collect() }
+}
+
+#[test]
+fn what_is_published_is_reproduced_but_for_the_misprints() {
+    let (costs, cpu) = (Costs::published(), baseline());
+    // Times of a CPU that is not the paper's, and what the papers print wrongly or only in prose.
+    let expected = [
+        ("poseidon-throughput", "by 24.5 Gbit/s"),
+        ("msm-table2", "1 PEs, 2^24"),
+        ("msm-table2", "area of a PE of 13 bits"),
+        ("msm-table2", "power of a PE of 13 bits"),
+        ("msm-table3", "20 PEs, 2^21"),
+    ];
+    let mut found = Vec::new();
+    for item in Item::ALL.into_iter().filter(|i| *i != Item::MtuFig6) {
+        let section = reproduce(item, &costs, Some(&cpu)).unwrap_or_else(|e| panic!("{}: {e}", item.name()));
+        assert!(!section.lines.is_empty() && section.lines.iter().all(|l| l.ours.is_finite()), "{}", item.name());
+        for line in section.lines.iter().filter(|l| l.verdict == Verdict::Differs) {
+            found.push((section.item, line.quantity.clone()));
+        }
+        assert_eq!(Item::named(item.name()), Some(item));
+    }
+    let found: Vec<(&str, &str)> = found.iter().map(|(item, quantity)| (*item, quantity.as_str())).collect();
+    assert_eq!(found, expected);
+    assert!(reproduce(Item::MtuFig6, &costs, None).is_err());
+    let section = reproduce(Item::MtuFig6, &costs, Some(&cpu)).expect("a baseline");
+    assert!(section.lines.iter().all(|l| l.ours.is_finite()));
+}
