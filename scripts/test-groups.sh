@@ -61,7 +61,6 @@ run_ignored() {
     local names
     mapfile -t names < <(ignored "$1")
     [[ ${#names[@]} -gt 0 ]] || { echo "failed: no test is in the group $1" | tee -a "$log"; return; }
-    # shellcheck disable=SC2086
     run "$cargo" test --workspace --locked ${features[@]+"${features[@]}"} --no-fail-fast --lib --bins --tests -- \
         --ignored "${names[@]}"
 }
