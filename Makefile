@@ -1,12 +1,20 @@
 # What people, hooks and CI run. `make help` lists the targets.
 
 CARGO ?= cargo
-EVERGROVE ?= target/release/evergrove
-BENCH ?= target/release/evergrove-bench
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+EVERGROVE ?= $(TARGET)/release/evergrove
+BENCH ?= $(TARGET)/release/evergrove-bench
 FUZZ_CASES ?= 20000
+# Features of the crates that the tests need besides the default ones, as arguments of cargo. Every test group uses the same
+# list, so that cargo builds once.
+TEST_FEATURES ?= --features evergrove-cli/full
+# The benchmarks and their peers are a workspace of their own, with the same target directory.
+BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET)
+
+export CARGO TEST_FEATURES BENCH_WORKSPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster-demo tools test rtl-tools test-all check fmt clippy rustdoc deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
+.PHONY: help demo install cluster-demo tools rtl-tools test test-isa test-rtl test-faults test-slow test-full check fmt clippy rustdoc deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,44 +23,59 @@ demo: ## commit a real table, prove a batch, change rows, refresh, verify (relea
 	$(CARGO) build --release --locked --package evergrove-cli
 	scripts/demo.sh $(EVERGROVE)
 
+install: ## install the evergrove command with every feature
+	$(CARGO) install --locked --path crates/cli --features full
+
+cluster-demo: export EVERGROVE_REQUIRE_TEST = 1
 cluster-demo: tools ## prove with two workers, a real Redis server and a real S3 API; one worker is killed (release build)
-	$(CARGO) build --release --locked --package evergrove-cli
+	$(CARGO) build --release --locked --package evergrove-cli --features queue
 	scripts/cluster-demo.sh $(EVERGROVE)
 
 tools: ## a Redis server and an S3 API for tests and demos, under target/tools
 	scripts/tools.sh
 
-test: export EVERGROVE_REQUIRE_TOOLS = 1
-test: tools ## fetch what the tests need and run them
-	$(CARGO) fetch --locked
-	$(CARGO) test --workspace --locked
-
-rtl-tools: ## fetch the simulator of rtl/ into target/tools
+rtl-tools: ## the simulator of rtl/, under target/tools
 	scripts/rtl-tools.sh
 
-test-all: export EVERGROVE_REQUIRE_TOOLS = 1
-test-all: tools rtl-tools ## the long tests too: every test, rtl/ beside the models, and killed processes against the store
+test: tools ## the tests that every change passes: Rust and Redis (what CI runs)
 	$(CARGO) fetch --locked
-	$(CARGO) test --workspace --locked -- --include-ignored
-	EVERGROVE_REQUIRE_TOOLS=1 $(CARGO) test --package evergrove-lab --features rtl --test rtl --locked
-	$(CARGO) build --locked --package evergrove-cli
-	scripts/crash.sh target/debug/evergrove
+	$(CARGO) test --workspace --locked $(TEST_FEATURES) $(TEST_FLAGS)
+
+test-isa: ## larger inputs on every instruction set of this CPU, and kernels beside their peers
+	scripts/test-groups.sh isa
+
+test-rtl: ## rtl/ beside the models, in a simulator
+	scripts/test-groups.sh rtl
+
+test-faults: ## killed processes: clusters on Redis, and the store
+	scripts/test-groups.sh faults
+
+test-slow: ## the long tests: large circuits and many proofs
+	scripts/test-groups.sh slow
+
+test-full: ## make test and every group, with a table at the end
+	scripts/test-groups.sh test isa rtl faults slow
 
 check: fmt clippy rustdoc deny typos book deploy fuzz ## formatting, lints, documentation, dependencies, spelling, deployment, a bounded fuzz run
 
 fmt:
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --check --manifest-path crates/bench/Cargo.toml
 
 clippy:
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
-	$(CARGO) clippy --workspace --all-targets --no-default-features --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --no-default-features --features evergrove-cli/local --locked -- -D warnings
+	$(CARGO) clippy --package evergrove --package evergrove-serve --all-targets --no-default-features --locked -- -D warnings
+	$(CARGO) clippy $(BENCH_WORKSPACE) --all-targets --locked -- -D warnings
 
 rustdoc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(BENCH_WORKSPACE) --no-deps --locked
 
 deny:
 	@if $(CARGO) deny --version >/dev/null 2>&1; then \
-	  $(CARGO) deny check bans licenses sources; \
+	  $(CARGO) deny check bans licenses sources \
+	  && $(CARGO) deny --manifest-path crates/bench/Cargo.toml check --config $(CURDIR)/deny.toml bans licenses sources; \
 	else echo "skipped: cargo-deny is not installed (cargo install --locked cargo-deny)"; fi
 
 typos:
@@ -70,22 +93,23 @@ deploy-tools: ## fetch what checks deploy/: helm, hadolint, schemas (into target
 	scripts/deploy-tools.sh
 
 fuzz:
-	PROPTEST_CASES=$(FUZZ_CASES) $(CARGO) test --workspace --locked --test mutation
+	PROPTEST_CASES=$(FUZZ_CASES) $(CARGO) test --workspace --locked $(TEST_FEATURES) --test '*' mutation::
 
 bench: ## the end-to-end figures, one JSON object a line, each profile in a process of its own
-	$(CARGO) build --release --locked --package evergrove-bench
+	$(CARGO) build $(BENCH_WORKSPACE) --release --locked
 	$(BENCH) reckle --log-size 27 --batch-log 12 --json
 
 bench-apps: ## the applications, and the paper's Fig. 12 from their rows
-	$(CARGO) build --release --locked --package evergrove-bench
+	$(CARGO) build $(BENCH_WORKSPACE) --release --locked
 	scripts/bench-apps.sh $(BENCH)
 
 bench-native: ## the kernels with default flags beside a build for this CPU, in turns (builds in target/native)
-	$(CARGO) build --release --locked --package evergrove-bench
-	RUSTFLAGS="-C target-cpu=native" $(CARGO) build --release --locked --package evergrove-bench --target-dir target/native
-	scripts/bench-native.sh $(BENCH) target/native/release/evergrove-bench
+	$(CARGO) build $(BENCH_WORKSPACE) --release --locked
+	RUSTFLAGS="-C target-cpu=native" $(CARGO) build --release --locked --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET)/native
+	scripts/bench-native.sh $(BENCH) $(TARGET)/native/release/evergrove-bench
 
 docs: ## the book (docs/book) and the API documentation (target/doc)
 	@if command -v mdbook >/dev/null; then mdbook build docs; \
 	else echo "skipped the book: mdbook is not installed (cargo install --locked mdbook); read docs/SUMMARY.md instead"; fi
 	$(CARGO) doc --workspace --no-deps --locked
+	$(CARGO) doc $(BENCH_WORKSPACE) --no-deps --locked

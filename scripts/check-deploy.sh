@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks deploy/ without a cluster: the Dockerfile by hadolint, compose.yaml by the schema of compose files, the chart by helm's
 # lint and its values' schema, and what it renders by the schemas of Kubernetes. What is not there is skipped with a line;
-# `make deploy-tools` fetches it. With EVERGROVE_REQUIRE_TOOLS=1 nothing may be skipped.
+# `make deploy-tools` fetches it. With EVERGROVE_REQUIRE_DEPLOY=1 nothing may be skipped.
 #
 #   scripts/check-deploy.sh
 set -euo pipefail
@@ -15,7 +15,7 @@ export PATH=$tools/bin:$PATH
 
 skip() {
     echo "skipped: $1 is not there (make deploy-tools)"
-    [ "${EVERGROVE_REQUIRE_TOOLS:-0}" != 1 ] || exit 1
+    [ "${EVERGROVE_REQUIRE_DEPLOY:-0}" != 1 ] || exit 1
 }
 
 if command -v hadolint >/dev/null; then

@@ -1,8 +1,9 @@
 //! The register-transfer level in `rtl/` does what the models do, in every issue and output cycle.
 //!
-//! `make rtl-tools` fetches the simulator, `make test-all` runs this. Without a simulator the tests pass and say so, but where
-//! `EVERGROVE_REQUIRE_TOOLS` is set they fail.
+//! `make rtl-tools` fetches the simulator, `make test-rtl` runs this. Without a simulator the tests say so and pass. With
+//! `EVERGROVE_REQUIRE_RTL` set they fail.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use evergrove_lab::accumulator::{Accumulator, Place, Policy};
@@ -44,11 +45,15 @@ fn simulator() -> Option<VerilatorRuntime> {
     let options = VerilatorRuntimeOptions::default().verilator_executable(executable);
     match VerilatorRuntime::new2(build.join("rtl"), &sources(), &[] as &[&Path], [], options) {
         Ok(runtime) => Some(runtime),
-        Err(e) if std::env::var_os("EVERGROVE_REQUIRE_TOOLS").is_some() => {
+        Err(e) if std::env::var_os("EVERGROVE_REQUIRE_RTL").is_some() => {
             panic!("make rtl-tools fetches verilator: {e}")
         }
         Err(e) => {
-            println!("skipped: {e}; make rtl-tools fetches verilator");
+            let thread = std::thread::current();
+            let name = thread.name().unwrap_or("rtl");
+            // Not captured, unlike `eprintln`.
+            let line = format!("not tested: test {name}: {e}: run `make rtl-tools`");
+            writeln!(std::io::stderr(), "{line}").expect("a place for messages");
             None
         }
     }

@@ -10,3 +10,16 @@ pub mod http;
 pub mod servers;
 pub mod store;
 pub mod text;
+
+/// Says that the calling test tests nothing, and why. libtest does not capture the line, and `scripts/test-groups.sh` counts it.
+///
+/// # Panics
+/// If `EVERGROVE_REQUIRE_<GROUP>` is set.
+pub fn not_tested(group: &str, reason: &str) {
+    use std::io::Write;
+
+    assert!(std::env::var_os(format!("EVERGROVE_REQUIRE_{group}")).is_none(), "{reason}");
+    let thread = std::thread::current();
+    // Without a place to write to there is no one to tell.
+    let _ = writeln!(std::io::stderr(), "not tested: test {}: {reason}", thread.name().unwrap_or("without a name"));
+}

@@ -119,7 +119,7 @@ fn packages() -> BTreeMap<String, (String, BTreeSet<String>)> {
         let folder = dir.file_name().expect("a folder has a name").to_string_lossy().into_owned();
         out.insert(name, (folder, ours));
     }
-    assert!(out.contains_key("evergrove"), "the library's manifest was not found");
+    assert!(out.contains_key("evergrove-store"), "the store's manifest was not found");
     out
 }
 

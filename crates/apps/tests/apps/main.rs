@@ -1,0 +1,10 @@
+//! Applications: the laws, the circuits, the queries, attacks, and bytes from outside.
+
+mod aggregate;
+mod bls;
+mod bls_attacks;
+mod digest_translation;
+mod family;
+mod laws;
+mod mutation;
+mod sync_committees;

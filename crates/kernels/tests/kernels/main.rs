@@ -1,0 +1,15 @@
+//! Kernels against their definitions and against ark, on every instruction set.
+
+mod counts;
+mod frozen;
+mod merkle;
+mod merkle_openings;
+mod merkle_ways;
+mod mle;
+mod msm;
+mod mutation;
+mod ntt;
+mod oracle;
+mod schedule;
+mod sumcheck;
+mod tree_ops;

@@ -1,0 +1,8 @@
+//! Lanes, fields and hashes against references, on every instruction set.
+
+mod goldilocks_lanes;
+mod keccak;
+mod lanes;
+mod poseidon;
+mod poseidon_lanes;
+mod prime;

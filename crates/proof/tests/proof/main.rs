@@ -1,0 +1,10 @@
+//! Statements, policies, keys and formats.
+
+mod common;
+mod frozen;
+mod keys;
+mod mutation;
+mod policy;
+mod soundness;
+mod vectors;
+mod wire;

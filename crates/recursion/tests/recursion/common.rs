@@ -1,0 +1,10 @@
+//! What several modules use: circuits take seconds to build, and gigabytes.
+
+use std::sync::LazyLock;
+
+use evergrove_proof::{HeightClass, Profile};
+use evergrove_recursion::Plonky2Backend;
+
+/// The pinned circuits of the profile `paper`.
+pub(crate) static PAPER: LazyLock<Plonky2Backend> =
+    LazyLock::new(|| Plonky2Backend::load(Profile::Paper, HeightClass::H27, None).expect("the pinned circuits"));

@@ -1,0 +1,178 @@
+//! Failures at every point of every operation: the store opens, is whole, and finishes.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use crate::common::{choice, native, row, set, verify_batch, with_prover};
+use evergrove_commit::schema::Schema;
+use evergrove_jobs::local::LocalEngine;
+use evergrove_jobs::{Cancel, Event, RunError};
+use evergrove_proof::Profile;
+use evergrove_store::{Backends, Changes, Error, ErrorClass, Options, Store};
+use evergrove_testkit::faults::{Disk, FaultyObjects};
+
+/// Options that keep the database on `disk`. Stands a file in the database's place, as the real thing would.
+fn on(disk: &Disk, objects: &FaultyObjects) -> Options {
+    let disk = disk.clone();
+    let open = move |path: &Path| {
+        std::fs::write(path, b"").map_err(redb::StorageError::Io)?;
+        redb::Database::builder().create_with_backend(disk.open())
+    };
+    Options::default().with_database(open).with_objects(Arc::new(objects.clone()))
+}
+
+fn create(dir: &Path, options: &Options) -> Result<Store, Error> {
+    Store::create_with(dir, options, &Schema::raw(), None, (0..150).map(|i| Ok::<_, Error>((i, row(i)))))
+}
+
+/// A store with a proven batch of 30, on a disk, with its objects.
+fn proven(dir: &Path, backends: &Backends) -> (Disk, FaultyObjects) {
+    let (disk, objects) = (Disk::new(), FaultyObjects::new());
+    let store = create(dir, &on(&disk, &objects)).expect("a new store");
+    with_prover(&store, backends, |prover| {
+        prover.define("b", &(0..150).step_by(5).collect::<Vec<_>>(), &choice(Profile::Paper)).expect("a new batch");
+        prover.prove("b").expect("proves");
+    });
+    drop(store);
+    (disk, objects)
+}
+
+fn changes() -> Changes {
+    let to_b = |i: u64| vec![("b".to_string(), vec![i])];
+    Changes { add: to_b(7), remove: to_b(10), grow: true, clear: vec![10], ..set(&[(5, 500), (6, 600), (300, 1)]) }
+}
+
+#[test]
+fn an_epoch_is_there_whole_or_not_at_all() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let backends = native(4);
+    let (disk, objects) = proven(dir.path(), &backends);
+    let work = |store: &Store| with_prover(store, &backends, |p| p.update(&changes()));
+    // How many writes the whole takes, and where it ends.
+    let (all, after) = {
+        let disk = disk.fork();
+        let store = Store::open_with(dir.path(), &on(&disk, &objects)).expect("opens");
+        let opened = disk.operations();
+        let report = work(&store).expect("updates");
+        (disk.operations() - opened, report.epoch.after)
+    };
+    assert!(all > 10, "{all} writes and syncs");
+    let mut ends = [0, 0];
+    for fail_at in 0..=all {
+        let (disk, objects) = (disk.fork(), FaultyObjects::new());
+        let options = on(&disk, &objects);
+        let store = Store::open_with(dir.path(), &options).expect("opens");
+        let before = store.epoch().expect("reads");
+        disk.fail_after(fail_at);
+        let outcome = work(&store);
+        if let Err(e) = &outcome {
+            assert_eq!(e.class(), ErrorClass::Io, "{e:?}");
+        }
+        drop(store);
+        disk.crash(fail_at as u64);
+        let mut store = Store::open_with(dir.path(), &options).expect("opens after a crash");
+        let now = store.epoch().expect("reads");
+        assert!(now == before || now == after, "epoch {} is neither the old nor the new one", now.number);
+        assert!(outcome.is_err() || now == after, "what was committed stays");
+        ends[usize::from(now == after)] += 1;
+        let report = store.doctor(&backends).expect("looks");
+        let bookkeeping =
+            |f: &evergrove_store::Finding| f.what.contains("bookkeeping") || f.what.contains("is missing");
+        assert!(report.findings.iter().all(bookkeeping), "{:?}", report.findings);
+        // A batch that claims to be proven is.
+        if store.batch("b").expect("reads").fresh && now == after {
+            verify_batch(&store, &backends, "b").expect("verifies");
+        }
+        let rest = if now == before { changes() } else { Changes::default() };
+        with_prover(&store, &backends, |p| p.update(&rest)).expect("finishes");
+        assert_eq!(store.epoch().expect("reads"), after);
+        with_prover(&store, &backends, |p| p.prove("b")).expect("proves");
+        verify_batch(&store, &backends, "b").expect("verifies");
+    }
+    assert!(ends.iter().all(|n| *n > 0), "crashes before and after the commit: {ends:?}");
+}
+
+#[test]
+fn a_creation_that_crashes_leaves_no_store() {
+    let backends = native(4);
+    let all = {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (disk, _) = proven(dir.path(), &backends);
+        disk.operations()
+    };
+    for fail_at in (0..all).step_by(3) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (disk, objects) = (Disk::new(), FaultyObjects::new());
+        disk.fail_after(fail_at);
+        let made = create(dir.path(), &on(&disk, &objects));
+        let Err(error) = made else { break };
+        assert_eq!(error.class(), ErrorClass::Io, "{error:?}");
+        match Store::open_with(dir.path(), &on(&Disk::new(), &objects)) {
+            Err(Error::NotAStore(_)) => {}
+            // The database was complete and in its place, and only its first opening failed.
+            other => drop(other.expect_err("an empty disk is no store")),
+        }
+    }
+}
+
+#[test]
+fn a_proof_that_can_not_be_stored_stops_the_run_and_the_next_goes_on() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let backends = native(4);
+    let (disk, objects) = (Disk::new(), FaultyObjects::new());
+    let store = create(dir.path(), &on(&disk, &objects)).expect("a new store");
+    with_prover(&store, &backends, |prover| {
+        prover.define("b", &(0..100).collect::<Vec<_>>(), &choice(Profile::Paper)).expect("a new batch");
+        let mut made = 0;
+        for room in [0, 5, 1, 30] {
+            objects.fail_after(room);
+            let error = prover.prove("b").expect_err("the disk is full");
+            assert_eq!(error.class(), ErrorClass::Io, "{error:?}");
+            let text = error.to_string();
+            assert!(text.contains("no space left") && text.contains("free some space"), "{text}");
+            made += room;
+            assert_eq!(store.status().expect("reads").objects, made);
+            assert!(matches!(prover.export("b"), Err(Error::Stale { .. })));
+        }
+        objects.heal();
+        let report = prover.prove("b").expect("proves");
+        assert_eq!(report.made + made, report.total);
+        // Every refused proof was offered once: a full disk is not tried again and again.
+        assert!(objects.refused().values().all(|n| *n <= 4));
+
+        // Between commit and refresh: the new epoch stands, the old proof is not passed off as new.
+        objects.fail_after(1);
+        prover.update(&set(&[(50, 5)])).expect_err("the disk is full");
+        assert_eq!(store.epoch().expect("reads").number, 2);
+        assert!(matches!(prover.export("b"), Err(Error::Stale { proven: Some(1), .. })));
+        objects.heal();
+        let update = prover.update(&Changes::default()).expect("finishes");
+        assert_eq!(update.epoch.after.number, 2);
+        assert!(update.batches[0].made < 10);
+    });
+    verify_batch(&store, &backends, "b").expect("verifies");
+}
+
+#[test]
+fn a_cancelled_run_goes_on_later() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let backends = native(4);
+    let store = crate::common::create(dir.path(), None, 0..100);
+    let (engine, cancel) = (LocalEngine::new(1), Cancel::new());
+    let seen = Mutex::new(Vec::new());
+    let progress = |batch: &str, event: &Event<'_>| {
+        if let Event::Finished { done, .. } = event {
+            seen.lock().expect("not poisoned").push(batch.to_string());
+            if *done == 7 {
+                cancel.cancel();
+            }
+        }
+    };
+    let prover = evergrove_store::Prover::new(&store, &backends, &engine).with_progress(&progress);
+    prover.define("b", &(0..100).collect::<Vec<_>>(), &choice(Profile::Proven)).expect("a new batch");
+    let error = prover.clone().with_cancel(cancel.clone()).prove("b").expect_err("is cancelled");
+    assert!(matches!(&error, Error::Proving { source, .. } if matches!(**source, RunError::Cancelled { .. })));
+    assert!(error.to_string().contains("cancelled after 7 of 49 tasks"), "{error}");
+    assert_eq!(prover.prove("b").expect("proves").made, 49 - 7);
+    assert_eq!(*seen.lock().expect("not poisoned"), vec!["b"; 49]);
+}

@@ -1,0 +1,12 @@
+//! The store: its life, its failures, its schemes and its work elsewhere.
+
+mod apps;
+mod cluster;
+mod common;
+mod crash;
+mod errors;
+mod life_cycle;
+mod mutation;
+mod schemes;
+mod sequences;
+mod upkeep;

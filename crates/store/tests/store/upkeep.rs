@@ -1,0 +1,177 @@
+//! Pruning keeps what is needed; doctor finds what is wrong.
+
+use std::fs;
+
+use crate::common::{choice, create, native, set, verify_batch, with_prover};
+use evergrove_proof::Profile;
+use evergrove_store::{Changes, Error, Store};
+use redb::ReadableTable;
+
+#[test]
+fn prune_keeps_what_is_needed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let backends = native(4);
+    let mut store = create(dir.path(), None, 0..500);
+    let members: Vec<u64> = (0..500).step_by(9).collect();
+    with_prover(&store, &backends, |prover| {
+        for profile in [Profile::Proven, Profile::Paper] {
+            prover.define(profile.name(), &members, &choice(profile)).expect("a new batch");
+        }
+        prover.refresh().expect("proves");
+        for round in 0..5 {
+            prover.update(&set(&[(9 * round, 1000 + round), (1 + round, 2000)])).expect("updates");
+        }
+        // One batch stays behind: its old proof is kept, and so is what the next refresh can use.
+        prover.update(&Changes { clear: vec![499], ..Changes::default() }).expect("updates");
+        store.apply(&set(&[(2, 3000)])).expect("changes");
+        prover.prove("paper").expect("proves");
+    });
+    let before = store.status().expect("reads");
+    assert_eq!((before.oldest, before.epoch.number), (1, 8));
+    let views: Vec<Vec<_>> = [7, 8].map(|e| rows(&store, e)).into();
+
+    let dry = store.prune(2, true).expect("looks");
+    let after = store.status().expect("reads");
+    assert_eq!((after.oldest, after.objects), (1, before.objects), "nothing is taken away");
+    let report = store.prune(2, false).expect("prunes");
+    assert_eq!(dry, report);
+    assert_eq!((report.oldest, report.epochs), (7, 6));
+    assert!(report.pages > 0 && report.slots > 0 && report.objects > 0);
+    let after = store.status().expect("reads");
+    assert_eq!((after.oldest, after.objects), (7, before.objects - report.objects));
+    assert_eq!(after.object_bytes, before.object_bytes - report.object_bytes);
+    assert_eq!(views, [7, 8].map(|e| rows(&store, e)));
+    assert!(matches!(store.view_at(6), Err(Error::UnknownEpoch { oldest: 7, .. })));
+    assert!(matches!(store.prune(0, false), Err(Error::KeepNothing)));
+
+    // The fresh batch is still fresh, the stale one makes as few proofs as before.
+    verify_batch(&store, &backends, "paper").expect("verifies");
+    let old = store.batch("proven").expect("reads").proven.expect("was proven");
+    assert_eq!(old.epoch, 7);
+    with_prover(&store, &backends, |prover| {
+        let report = prover.prove("proven").expect("proves");
+        assert_eq!((report.made, report.total), (5, 31), "one bucket and the merges above it");
+    });
+    let again = store.prune(2, false).expect("prunes");
+    assert_eq!((again.epochs, again.pages, again.slots), (0, 0, 0));
+    assert!(store.doctor(&backends).expect("looks").healthy());
+}
+
+fn rows(store: &Store, epoch: u64) -> Vec<(u64, evergrove_commit::schema::Row)> {
+    let mut out = Vec::new();
+    let view = store.view_at(epoch).expect("is kept");
+    let visit = |index, row| {
+        out.push((index, row));
+        Ok(())
+    };
+    view.for_each_row(visit).expect("reads");
+    out
+}
+
+#[test]
+fn doctor_finds_nothing_in_a_sound_store() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let backends = native(4);
+    let mut store = create(dir.path(), Some(20), (0..3000).map(|i| i * 17));
+    with_prover(&store, &backends, |prover| {
+        prover.define("b", &[0, 17, 34, 51, 68, 85], &choice(Profile::Paper)).expect("a new batch");
+        prover.prove("b").expect("proves");
+        let all: Vec<u64> = (0..1000).map(|i| i * 17).filter(|i| *i > 85).collect();
+        prover.update(&Changes { clear: all, ..set(&[(17, 3)]) }).expect("updates");
+    });
+    let report = store.doctor(&backends).expect("looks");
+    assert!(report.healthy(), "{:?}", report.findings);
+    assert_eq!((report.epochs, report.slots, report.batches), (2, 2006, 1));
+    assert_eq!((report.proofs, report.unverified, report.orphans.len()), (8, 0, 4));
+    let blind = store.doctor(&evergrove_store::Backends::new()).expect("looks");
+    assert_eq!((blind.proofs, blind.unverified), (0, 8));
+}
+
+#[test]
+fn doctor_finds_damaged_proofs_and_prove_makes_them_anew() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let backends = native(4);
+    let mut store = create(dir.path(), None, 0..60);
+    with_prover(&store, &backends, |prover| {
+        prover.define("b", &(0..40).collect::<Vec<_>>(), &choice(Profile::Proven)).expect("a new batch");
+        prover.prove("b").expect("proves");
+    });
+    let proofs = dir.path().join("objects/proofs");
+    let key = store.batch("b").expect("reads").proven.expect("is proven").key;
+    let file = proofs.join(key.to_string());
+    let mut bytes = fs::read(&file).expect("reads");
+    *bytes.last_mut().expect("not empty") ^= 1;
+    fs::write(&file, bytes).expect("writes");
+    let staged = proofs.join(format!("{key}#1"));
+    fs::write(&staged, b"half").expect("writes");
+
+    let report = store.doctor(&backends).expect("looks");
+    assert_eq!(report.findings.len(), 2, "{:?}", report.findings);
+    assert!(report.findings[0].what.contains("is not what was stored"));
+    assert_eq!(report.leftovers, [staged.display().to_string()]);
+    assert!(file.exists(), "doctor repairs nothing");
+    let exported = store.export("b").expect_err("is damaged");
+    assert!(exported.to_string().contains("prove --batch b makes it anew"), "{exported}");
+    with_prover(&store, &backends, |prover| {
+        let report = prover.prove("b").expect("proves");
+        assert_eq!((report.made, report.damaged), (1, 1));
+    });
+    verify_batch(&store, &backends, "b").expect("verifies");
+    assert_eq!(store.prune(9, false).expect("prunes").leftovers, 1);
+    assert!(!staged.exists() && store.doctor(&backends).expect("looks").healthy());
+}
+
+#[test]
+fn prune_sweeps_up_after_a_creation_that_was_killed_at_its_end() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut store = create(dir.path(), None, 0..10);
+    let site = dir.path().join(".evergrove-new-7");
+    fs::create_dir(&site).expect("creates");
+    fs::hard_link(dir.path().join("evergrove.redb"), site.join("evergrove.redb")).expect("links");
+    assert_eq!(store.prune(1, false).expect("prunes").leftovers, 1);
+    assert!(!site.exists());
+    drop(store);
+    assert!(Store::open(dir.path()).expect("opens").doctor(&native(4)).expect("looks").healthy());
+}
+
+#[test]
+fn doctor_finds_damage_in_the_tree() {
+    let pages: redb::TableDefinition<'_, (u8, u64, u64), &[u8]> = redb::TableDefinition::new("pages");
+    let slots: redb::TableDefinition<'_, (u64, u64), &[u8]> = redb::TableDefinition::new("slots");
+    type Damage<'a> = (&'a str, &'a dyn Fn(&redb::WriteTransaction));
+    let damages: [Damage<'_>; 5] = [
+        ("value is not that of its leaf", &|w| {
+            let mut table = w.open_table(slots).expect("opens");
+            table.insert((9, 1), [7u8; 32].as_slice()).expect("inserts");
+        }),
+        ("299 slots are filled, the tree has 300 leaves", &|w| {
+            w.open_table(slots).expect("opens").remove((9, 1)).expect("removes");
+        }),
+        ("no value", &|w| {
+            w.open_table(slots).expect("opens").insert((9, 1), [7u8; 5].as_slice()).expect("inserts");
+        }),
+        ("is missing", &|w| {
+            w.open_table(pages).expect("opens").remove((0, 1, 1)).expect("removes");
+        }),
+        ("is not the hash of its children", &|w| {
+            let mut table = w.open_table(pages).expect("opens");
+            let mut bytes = table.get((0, 0, 1)).expect("reads").expect("is there").value().to_vec();
+            // An element of the second digest: bitmap, digest, then its lowest byte.
+            bytes[64] ^= 1;
+            table.insert((0, 0, 1), bytes.as_slice()).expect("inserts");
+        }),
+    ];
+    for (text, damage) in damages {
+        let dir = tempfile::tempdir().expect("a directory");
+        drop(create(dir.path(), None, 0..300));
+        let database = redb::Database::open(dir.path().join("evergrove.redb")).expect("opens");
+        let write = database.begin_write().expect("begins");
+        damage(&write);
+        write.commit().expect("commits");
+        drop(database);
+        let mut store = Store::open(dir.path()).expect("opens");
+        let report = store.doctor(&native(4)).expect("looks");
+        let found = report.findings.iter().any(|f| f.what.contains(text));
+        assert!(found, "{text:?} is not among {:?}", report.findings);
+    }
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# Runs groups of tests, and ends with a table: group, passed, failed, skipped, seconds. Exits with 1 if anything failed.
+#
+#   scripts/test-groups.sh [test] [isa] [rtl] [faults] [slow]     all of them if none is named
+#
+# The group `test` is `make test`. The tests of another group are ignored by cargo, and the reason names the group:
+# #[ignore = "slow: minutes, some hundred proofs"]. They are found by that line, with the name of the test below it.
+#
+# A missing tool is one line, 'not tested: ..', and counts as skipped. With EVERGROVE_REQUIRE_<GROUP> set, it is a failure.
+#
+# CARGO, TEST_FEATURES and BENCH_WORKSPACE come from the Makefile.
+set -uo pipefail
+
+cd "$(dirname "$0")/.."
+cargo=${CARGO:-cargo}
+target=${CARGO_TARGET_DIR:-target}
+read -r -a features <<<"${TEST_FEATURES:-}"
+read -r -a bench <<<"${BENCH_WORKSPACE:---manifest-path crates/bench/Cargo.toml --target-dir $target}"
+[[ $# -gt 0 ]] || set -- test isa rtl faults slow
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# Runs a command and keeps what it prints. A failure that no test reports counts as one.
+run() {
+    local before status
+    before=$(failures)
+    "$@" 2>&1 | tee -a "$log"
+    status=${PIPESTATUS[0]}
+    if [[ $status -ne 0 && $(failures) -eq $before ]]; then
+        echo "failed: $* (exit status $status)" | tee -a "$log"
+    fi
+    return "$status"
+}
+
+# Sum of a column of the lines `test result: ok. 3 passed; 0 failed; 1 ignored; ..`.
+sum() { awk -v what="$1" '/^test result: / { for (i = 2; i <= NF; i++) if ($i ~ "^" what) n += $(i - 1) } END { print n + 0 }' "$log"; }
+
+failures() { echo $(($(sum failed) + $(grep -c '^failed: ' "$log"))); }
+
+# True if the group's tools may not be missing.
+required() {
+    local name=EVERGROVE_REQUIRE_${1^^}
+    [[ -n ${!name:-} ]]
+}
+
+# Says that the group, or a part of it, is not tested, and why.
+skip() {
+    echo "not tested: $1: $2" | tee -a "$log"
+    if required "$1"; then echo "failed: EVERGROVE_REQUIRE_${1^^} is set" | tee -a "$log"; fi
+}
+
+# Names of the ignored tests of a group.
+ignored() {
+    find crates -name '*.rs' -not -path 'crates/bench/*' -exec awk -v group="$1" '
+        index($0, "#[ignore = \"" group ": ") { wanted = 1; next }
+        wanted && match($0, /fn [a-z0-9_]+/) { print substr($0, RSTART + 3, RLENGTH - 3); wanted = 0 }' {} + | sort -u
+}
+
+# Runs the ignored tests of a group with the binaries of `make test`.
+run_ignored() {
+    local names
+    mapfile -t names < <(ignored "$1")
+    [[ ${#names[@]} -gt 0 ]] || { echo "failed: no test is in the group $1" | tee -a "$log"; return; }
+    run "$cargo" test --workspace --locked ${features[@]+"${features[@]}"} --no-fail-fast --lib --bins --tests -- \
+        --ignored "${names[@]}"
+}
+
+group_test() { run make --no-print-directory test TEST_FLAGS=--no-fail-fast; }
+
+group_isa() {
+    run_ignored isa
+    # Fields, hashes and lanes on many random inputs, and the kernels of the benchmarks' workspace beside their peers.
+    PROPTEST_CASES=20000 run "$cargo" test --workspace --locked ${features[@]+"${features[@]}"} --no-fail-fast --test primitives
+    run "$cargo" test "${bench[@]}" --locked --no-fail-fast
+}
+
+group_rtl() {
+    local reason
+    command -v c++ >/dev/null || command -v g++ >/dev/null || { skip rtl "no C++ compiler"; return; }
+    if ! reason=$(scripts/rtl-tools.sh 2>&1) && ! command -v verilator >/dev/null; then
+        skip rtl "verilator could not be fetched: $(tail -n 1 <<<"$reason")"
+        return
+    fi
+    EVERGROVE_REQUIRE_RTL=1 run "$cargo" test --package evergrove-lab --features rtl --test rtl --locked
+}
+
+group_faults() {
+    # The tests say which of them found no server.
+    if required faults; then export EVERGROVE_REQUIRE_TEST=1; fi
+    run scripts/tools.sh
+    run_ignored faults
+    run "$cargo" build --workspace --locked ${features[@]+"${features[@]}"} --bins
+    if run scripts/crash.sh "$target/debug/evergrove"; then echo "test result: ok. 1 passed;" >>"$log"; fi
+}
+
+group_slow() { run_ignored slow; }
+
+rows=() total=0
+for group in "$@"; do
+    if ! declare -F "group_$group" >/dev/null; then
+        echo "unknown group $group: expected test, isa, rtl, faults or slow" >&2
+        exit 2
+    fi
+done
+for group in "$@"; do
+    echo "== $group =="
+    : >"$log"
+    start=$SECONDS
+    "group_$group"
+    # A test without its tool says so and passes.
+    untested=$(grep -c 'not tested: test ' "$log")
+    skipped=$((untested + $(grep -c "^not tested: $group: " "$log")))
+    failed=$(failures)
+    rows+=("$(printf '%-8s %8d %8d %8d %8d' "$group" $(($(sum passed) - untested)) "$failed" "$skipped" $((SECONDS - start)))")
+    total=$((total + failed))
+done
+printf '\n%-8s %8s %8s %8s %8s\n' group passed failed skipped seconds
+printf '%s\n' "${rows[@]}"
+[[ $total -eq 0 ]]
