@@ -28,7 +28,7 @@ install: ## install the evergrove command with every feature
 
 cluster-demo: export EVERGROVE_REQUIRE_TEST = 1
 cluster-demo: tools ## prove with two workers, a real Redis server and a real S3 API; one worker is killed (release build)
-	$(CARGO) build --release --locked --package evergrove-cli --features queue
+	$(CARGO) build --release --locked --package evergrove-cli --features cloud
 	scripts/cluster-demo.sh $(EVERGROVE)
 
 tools: ## a Redis server and an S3 API for tests and demos, under target/tools

@@ -163,7 +163,7 @@ impl<'a> Proven<'a> {
     /// Proves a batch from nothing.
     fn anew(backend: &'a dyn RecursionBackend, table: &Table, members: &[u64]) -> anyhow::Result<(Self, usize)> {
         let opened = backend.scheme().has_app();
-        let batch = Batch::build_as(&table.vector, members, backend.structure())?;
+        let batch = Batch::build_as(&table.vector, members, backend.spec().structure())?;
         let mut proofs = Proofs::new();
         let (last, made) = prove(backend, opened, table, &batch, &mut proofs)?;
         Ok((Self { backend, opened, batch, proofs, last }, made))
@@ -187,7 +187,7 @@ fn prove(
     batch: &Batch,
     proofs: &mut Proofs,
 ) -> anyhow::Result<(NodeProof, usize)> {
-    let plan = batch.plan(backend.wraps(), |s, kind| proofs.contains_key(&(*s, kind)));
+    let plan = batch.plan(backend.spec().wraps, |s, kind| proofs.contains_key(&(*s, kind)));
     let mut made: Vec<NodeProof> = Vec::with_capacity(plan.len());
     for step in &plan.steps {
         let mut witness = step.witness(&table.vector)?;
@@ -235,7 +235,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let (backend, setup_s) = load(&app, Scheme::Selected, args.profile, class, keys)?;
     let measured = measure(args, &backend, &mut table, &members)?;
     check(&query, &backend, &table, &members, &measured.output)?;
-    let facts = ("selected", setup_s, backend.spec().size().degree_bits);
+    let facts = ("selected", setup_s, backend.family().size().degree_bits);
     let selected = measured.row(args, "evergrove", facts, &table, members.len(), threads);
     batch.ratio = Some(batch.seconds / selected.seconds);
     batch.processor_ratio = Some(batch.processor_seconds / selected.processor_seconds);
@@ -249,7 +249,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let (backend, setup_s) = load(&app, Scheme::Complete, args.profile, class, keys)?;
     let measured = measure(args, &backend, &mut table, &all)?;
     check(&query, &backend, &table, &all, &measured.output)?;
-    let facts = ("complete", setup_s, backend.spec().size().degree_bits);
+    let facts = ("complete", setup_s, backend.family().size().degree_bits);
     let complete = measured.row(args, "evergrove", facts, &table, all.len(), threads);
     print(args, &complete)
 }
@@ -310,7 +310,7 @@ fn measure(
         Ok(())
     })?;
     Ok(Measured {
-        capacity: backend.capacity(),
+        capacity: backend.spec().capacity,
         took,
         proofs,
         update: memory::median(times).context("--repeat is at least 1")?,
@@ -329,7 +329,7 @@ fn check(
     members: &[u64],
     output: &[Goldilocks],
 ) -> anyhow::Result<()> {
-    let app = backend.spec().app();
+    let app = backend.family().app();
     let mut expected = app.identity();
     for &index in members {
         let (value, elements) = (table.schema.value(&table.rows[index as usize])?, table.elements(index)?);

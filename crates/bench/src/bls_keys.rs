@@ -199,7 +199,7 @@ fn prove(
     batch: &Batch,
     proofs: &mut Proofs,
 ) -> anyhow::Result<(NodeProof, usize)> {
-    let plan = batch.plan(backend.wraps(), |s, kind| proofs.contains_key(&(*s, kind)));
+    let plan = batch.plan(backend.spec().wraps, |s, kind| proofs.contains_key(&(*s, kind)));
     let place = |input: &Input| match input {
         Input::Step(n) => (plan.steps[*n].statement, plan.steps[*n].kind),
         Input::Existing { statement, kind } => (*statement, *kind),
@@ -252,7 +252,7 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
     let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
     let (backend, setup_s) =
         timed(|| Ok(AppBackend::load(app, Scheme::Selected, profile, class, args.keys.as_deref())?))?;
-    let mut batch = Batch::build_as(&world.vector, &world.signers, backend.structure())?;
+    let mut batch = Batch::build_as(&world.vector, &world.signers, backend.spec().structure())?;
     let mut proofs = Proofs::new();
     let ((mut last, aggregate_proofs), aggregate) = memory::took(|| prove(&backend, &world, &batch, &mut proofs))?;
     let (mut updates, mut update_proofs) = (Vec::new(), 0);
@@ -279,7 +279,7 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
     let [update, verify, check] =
         [updates, verify?, check?].map(|times| memory::median(times).context("a measurement"));
     let update = update?;
-    let (size, bits) = (backend.spec().size(), backend.bits());
+    let (size, bits) = (backend.family().size(), backend.bits());
     Ok(Row {
         kernel: KERNEL,
         r#impl: "evergrove",
@@ -288,7 +288,7 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
         size: args.signers,
         signers: args.signers,
         threads,
-        wrapped: backend.wraps(),
+        wrapped: backend.spec().wraps,
         rows_per_addition: rows_per_addition(),
         bucket_capacity: size.capacity,
         degree_bits: size.degree_bits,
@@ -370,7 +370,7 @@ fn monolithic(spec: &FamilySpec, signers: usize, height: u8, repeat: usize) -> a
     let [node] = batch.nodes()[..] else { anyhow::bail!("a batch of one bucket") };
     let mut witness = node.witness(&world.vector)?;
     witness.open(|index| anyhow::Ok(opening(&world.keys[index as usize])))?;
-    let evergrove_commit::batch::Witness::Bucket(witness) = witness else { anyhow::bail!("a bucket's witness") };
+    let evergrove_commit::Witness::Bucket(witness) = witness else { anyhow::bail!("a bucket's witness") };
     let mut times = Vec::new();
     for k in 0..=repeat.max(1) {
         let (proof, took) =

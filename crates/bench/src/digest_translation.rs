@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 use evergrove_apps::digest_translation::{BUCKET_HEIGHT, DigestTranslation, TranslationBackend};
-use evergrove_commit::batch::Witness;
+use evergrove_commit::Witness;
 use evergrove_commit::vc::{self, PublicParameters};
 use evergrove_commit::{MemoryStore, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
@@ -143,16 +143,16 @@ fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
     vc::agg(&vc::r#gen(small.height(), &backend)?, &[], &small)?;
     let ((_, mut data), all) = memory::took(|| Ok(vc::agg(&parameters, &[], &vector)?))?;
     let proofs = data.made;
-    let cost = data.batch.cost(backend.wraps());
+    let cost = data.batch.cost(backend.spec().wraps);
 
     let nodes = data.batch.nodes();
     let Witness::Bucket(witness) = nodes[0].witness(&vector)? else { anyhow::bail!("the first node is a bucket") };
-    let (_, bucket_seconds) = timed(|| Ok(backend.prove_bucket(&witness)?))?;
-    let wrap_seconds = match backend.wraps() {
+    let (_, bucket_seconds) = timed(|| Ok(backend.prove(&witness.clone().into(), &[])?))?;
+    let wrap_seconds = match backend.spec().wraps {
         true => {
             let root = data.batch.root();
             let proof = data.proofs[&(root.statement, root.kind())].clone();
-            timed(|| Ok(backend.prove_wrap(&proof)?))?.1
+            timed(|| Ok(backend.prove(&Witness::Wrap, &[&proof])?))?.1
         }
         false => 0.0,
     };

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
-use evergrove_commit::batch::Witness;
+use evergrove_commit::Witness;
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector, vc};
 use evergrove_kernels::oracle::Keep;
 use evergrove_primitives::Goldilocks;
@@ -179,7 +179,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 /// A full bucket, the merge of two, and their wrap.
 fn subjects(backend: &Plonky2Backend) -> anyhow::Result<Vec<Subject<'_>>> {
     // Two full buckets, side by side.
-    let (height, m) = (27, backend.capacity() as u64);
+    let (height, m) = (27, backend.spec().capacity as u64);
     let far = 1 << 26;
     let members: Vec<u64> = (0..m).chain((0..m).map(|i| far + i)).collect();
     let mut vector = Vector::new(height, MemoryStore::new())?;

@@ -56,7 +56,7 @@ fn snark(args: &Args, profile: Profile) -> anyhow::Result<()> {
     let backend = Plonky2Backend::load(profile, HeightClass::H27, args.keys.as_deref())?;
     let members: Vec<u64> = [0, 1 << 26].to_vec();
     let mut vector = Vector::new(HEIGHT, MemoryStore::new())?;
-    let members: Vec<u64> = members.iter().flat_map(|first| *first..*first + backend.capacity() as u64).collect();
+    let members: Vec<u64> = members.iter().flat_map(|first| *first..*first + backend.spec().capacity as u64).collect();
     vector.apply(&members.iter().map(|i| (*i, Some(value(*i)))).collect::<Vec<_>>())?;
     let (proof, _) = vc::agg(&vc::r#gen(HEIGHT, &backend)?, &members, &vector)?;
     let keys = backend.keys();

@@ -212,7 +212,8 @@ fn attacks(backend: &TranslationBackend, (_, vector, data): &World<'_>) {
 
 #[test]
 fn what_is_no_block_or_node_is_refused_before_it_is_proven() {
-    use evergrove_commit::batch::{Batch, Structure, Witness};
+    use evergrove_commit::Witness;
+    use evergrove_commit::batch::{Batch, Structure};
     let rules = evergrove_commit::NativeBackend::tree(Profile::Paper, HeightClass::H27, BUCKET_HEIGHT);
     let vector = vector(4, &[(0, value(0)), (13, value(13))]);
     let batch = Batch::build_as(&vector, &[], Structure::Tree { block_height: BUCKET_HEIGHT }).unwrap();

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use evergrove_commit::BackendChoice;
 use evergrove_commit::schema::{Row as TableRow, Schema};
 use evergrove_jobs::bullmq::{BullmqEngine, Config, Redis};
 use evergrove_jobs::local::LocalEngine;
@@ -18,7 +19,7 @@ use evergrove_jobs::{Cores, Engine};
 use evergrove_proof::{Policy, Profile};
 use evergrove_recursion::{BACKEND_NAME, Plonky2Backend};
 use evergrove_store::cluster::Overheads;
-use evergrove_store::{BackendChoice, Backends, BatchReport, Prover, Store};
+use evergrove_store::{Backends, BatchReport, Prover, Store};
 use evergrove_testkit::servers::RedisServer;
 use serde::Serialize;
 

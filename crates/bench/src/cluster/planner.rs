@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
+use evergrove_commit::BackendSpec;
 use evergrove_commit::batch::Batch;
 use evergrove_commit::{MemoryStore, NativeBackend, Vector};
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::{HeightClass, Profile};
-use evergrove_store::BackendSpec;
 use evergrove_store::cluster::graph;
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ pub(crate) fn print(json: bool) -> anyhow::Result<()> {
     let indices: Vec<u64> = filled.iter().map(|(i, _)| *i).collect();
     drop(filled);
     let native = NativeBackend::new(Profile::Proven, HeightClass::H27).with_capacity(2);
-    let spec = BackendSpec::of(&native);
+    let spec = native.spec().clone();
 
     let before = memory::start_peak();
     let start = Instant::now();

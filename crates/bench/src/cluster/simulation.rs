@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use evergrove_commit::BackendChoice;
 use evergrove_commit::batch::Batch;
 use evergrove_jobs::{Task, TaskGraph};
 use evergrove_proof::{Profile, Scheme};
-use evergrove_recursion::backend_id;
-use evergrove_store::BackendSpec;
+use evergrove_recursion::{BACKEND_NAME, backend_spec};
 use evergrove_store::cluster::{Overheads, Simulated, graph, simulate};
 use serde::Serialize;
 
@@ -84,10 +84,9 @@ impl Simulation<'_> {
             Scheme::RecklePaper => 1 << Scheme::BLOCK_HEIGHT,
             _ => profile.bucket_capacity(world.class),
         };
-        let wraps = profile.wrap().is_some();
-        let spec = BackendSpec { scheme, id: backend_id(), profile, class: world.class, capacity, wraps, app: None };
+        let spec = backend_spec(BackendChoice::new(BACKEND_NAME, profile).with_scheme(scheme), world.class, capacity);
         let batch = Batch::build_as(&world.vector, &world.members[..members], spec.structure())?;
-        let graph = graph(&batch.plan(wraps, |_, _| false), &spec)?;
+        let graph = graph(&batch.plan(spec.wraps, |_, _| false), &spec)?;
         // A block takes a tenth of a level's time; a level has as many rows as our merge.
         let seconds = match scheme {
             Scheme::RecklePaper => Seconds { bucket: self.seconds.merge / 10.0, ..self.seconds },

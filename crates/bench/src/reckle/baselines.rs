@@ -1,8 +1,8 @@
 //! The two schemes that make a batch's proof anew on every change: a tree of proofs, and one circuit.
 
 use anyhow::Context;
-use evergrove_commit::batch::{Batch, Witness};
-use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, Vector, batch_digest};
+use evergrove_commit::batch::Batch;
+use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, Vector, Witness, batch_digest};
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::canonical_split;
 use evergrove_proof::{Profile, Statement};

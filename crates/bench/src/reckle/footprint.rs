@@ -19,7 +19,7 @@ pub(crate) fn run(name: SchemeName, profile: Profile, log_size: u8, batch_log: u
     match name {
         SchemeName::Evergrove => {
             let mut ours = super::ours(None, profile, &world, 0)?;
-            let members = (ours.backend.capacity() + 1).min(world.members.len());
+            let members = (ours.backend.spec().capacity + 1).min(world.members.len());
             ours.aggregate(&world.members[..members])?;
         }
         SchemeName::RecklePaper => {

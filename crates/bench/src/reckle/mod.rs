@@ -216,7 +216,7 @@ fn measure(
         batch: world.members.len(),
         threads,
         at_once,
-        wrapped: ours.backend.wraps(),
+        wrapped: ours.backend.spec().wraps,
         bits_unique_decoding: bits.unique_decoding,
         bits_johnson: bits.johnson,
         bits_conjectured: bits.conjectured,

@@ -101,7 +101,7 @@ impl<B: RecursionBackend> Recursive<B> {
     /// Makes the proofs of `batch` that `proofs` lacks, and leaves those of `batch` there; returns the last and how many were
     /// made.
     fn prove(&mut self, batch: &Batch, proofs: &mut Proofs) -> anyhow::Result<(Arc<NodeProof>, usize)> {
-        let plan = batch.plan(self.backend.wraps(), |s, kind| proofs.contains_key(&(*s, kind)));
+        let plan = batch.plan(self.backend.spec().wraps, |s, kind| proofs.contains_key(&(*s, kind)));
         let proving = Proving {
             plan: &plan,
             vector: &self.vector,
@@ -120,7 +120,7 @@ impl<B: RecursionBackend> Recursive<B> {
             made.push(proof);
         }
         proofs.extend(made.into_iter().map(|p| ((p.statement, p.kind), p)));
-        let wrap = self.backend.wraps().then_some((*batch.statement(), NodeKind::Wrap));
+        let wrap = self.backend.spec().wraps.then_some((*batch.statement(), NodeKind::Wrap));
         let nodes = batch.nodes().into_iter().map(|n| (n.statement, n.kind())).chain(wrap);
         *proofs = nodes.filter_map(|key| Some((key, proofs.get(&key)?.clone()))).collect();
         Ok((last, plan.len()))
@@ -162,7 +162,7 @@ impl<B: RecursionBackend> Recursive<B> {
         // The batch that was asked for takes as many proofs for the same change: the seconds hold for it too.
         let next = asked.update(&self.vector, &[], &[], &[index])?;
         let old: std::collections::HashSet<_> = asked.nodes().into_iter().map(|n| (n.statement, n.kind())).collect();
-        let count = next.plan(self.backend.wraps(), |s, kind| old.contains(&(*s, kind))).len();
+        let count = next.plan(self.backend.spec().wraps, |s, kind| old.contains(&(*s, kind))).len();
         ensure!(
             count == made,
             "an update takes {made} proofs in a batch of {members}, {count} in one of {}",
@@ -179,7 +179,7 @@ impl<B: RecursionBackend> Scheme for Recursive<B> {
     }
 
     fn aggregate(&mut self, members: &[u64]) -> anyhow::Result<Timing> {
-        let structure = self.backend.structure();
+        let structure = self.backend.spec().structure();
         let asked = Batch::build_as(&self.vector, members, structure)?;
         if members.len() <= self.largest {
             self.asked = None;
@@ -192,10 +192,10 @@ impl<B: RecursionBackend> Scheme for Recursive<B> {
         for node in asked.nodes() {
             seconds += self.rate(node.kind(), node.statement.height)?;
         }
-        if self.backend.wraps() {
+        if self.backend.spec().wraps {
             seconds += self.rate(NodeKind::Wrap, asked.height())?;
         }
-        let proofs = asked.cost(self.backend.wraps()).total();
+        let proofs = asked.cost(self.backend.spec().wraps).total();
         self.asked = Some(asked);
         Ok(Timing { seconds, proofs, extrapolated: true, measured_batch: self.largest })
     }
@@ -289,9 +289,9 @@ mod tests {
     fn check(backend: NativeBackend, largest: usize) {
         let world = World::build(Profile::Paper, 12, 8, 6).unwrap();
         let mut scheme = Recursive::new("test", backend.clone(), &world, FREE, largest, 2);
-        let whole = Batch::build_as(&world.vector, &world.members, backend.structure()).unwrap();
+        let whole = Batch::build_as(&world.vector, &world.members, backend.spec().structure()).unwrap();
         let aggregate = scheme.aggregate(&world.members).unwrap();
-        assert_eq!(aggregate.proofs, whole.cost(backend.wraps()).total());
+        assert_eq!(aggregate.proofs, whole.cost(backend.spec().wraps).total());
         assert_eq!(aggregate.extrapolated, largest < 64);
         assert_eq!(aggregate.measured_batch, largest.min(64));
         let again = scheme.aggregate(&world.members).unwrap();

@@ -3,9 +3,8 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use evergrove_commit::batch::{
-    Batch, BatchError, Change, Cost, Input, Node, NodeShape, Structure, Witness, worst_case,
-};
+use evergrove_commit::Witness;
+use evergrove_commit::batch::{Batch, BatchError, Change, Cost, Input, Node, NodeShape, Structure, worst_case};
 use evergrove_commit::{MemoryStore, NodeKind, Vector};
 use evergrove_proof::tree::{canonical_digest, leaf_digest};
 use evergrove_proof::{HeightClass, Profile, Statement};

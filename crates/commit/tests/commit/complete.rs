@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evergrove_commit::batch::{Batch, Change, Input, NodeShape, Plan, Structure, Witness};
+use evergrove_commit::Witness;
+use evergrove_commit::batch::{Batch, Change, Input, NodeShape, Plan, Structure};
 use evergrove_commit::{
     LevelWitness, MemoryStore, MergeWitness, NativeBackend, NodeKind, NodeProof, RecursionBackend, Vector, vc,
 };

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use evergrove_commit::batch::{Batch, Witness};
+use evergrove_commit::Witness;
+use evergrove_commit::batch::Batch;
 use evergrove_commit::{BucketWitness, MemoryStore, Vector};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::{Profile, Statement};

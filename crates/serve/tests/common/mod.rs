@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use evergrove::commit::BackendChoice;
 use evergrove::commit::NativeBackend;
 use evergrove::commit::schema::{Row, Schema};
 use evergrove::jobs::local::LocalEngine;
 use evergrove::jobs::metrics::Metrics;
 use evergrove::jobs::{Cancel, Engine, Observer, Report, Results, RunError, Runner, TaskGraph};
 use evergrove::proof::{BackendId, Commitment, HeightClass, Opening, Policy, Profile};
-use evergrove::store::{BackendChoice, Backends, Error, Prover, Store};
+use evergrove::store::{Backends, Error, Prover, Store};
 use evergrove_serve::{Config, Parts, ServeError, Shutdown, Summary, serve};
 use evergrove_testkit::http::Client;
 use prometheus_client::registry::Registry;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::common::counting::{self, backends};
 use crate::common::{choice, create, set, verify_batch, with_prover};
 use evergrove_commit::BackendSpec;
-use evergrove_commit::batch::Witness;
+use evergrove_commit::Witness;
 use evergrove_commit::{BackendError, NativeBackend, RecursionBackend};
 use evergrove_jobs::local::LocalEngine;
 use evergrove_jobs::{
