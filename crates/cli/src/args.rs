@@ -110,8 +110,9 @@ pub(crate) struct ProvingArgs {
     /// user's cache directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) keys: Option<PathBuf>,
-    /// Prover of the circuits: evergrove, or plonky2 for Plonky2's own; both make proofs for the same keys
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = parse_prover)]
+    /// Prover of the circuits: evergrove, or plonky2 for Plonky2's own; both make proofs for the same keys [default: the
+    /// faster one on this CPU]
+    #[arg(long, value_name = "NAME", default_value_t, hide_default_value = true, value_parser = parse_prover)]
     pub(crate) prover: ProverKind,
     /// Write what each phase of every proof took to this file, as a trace in Chrome's JSON format, and print it as a table
     #[arg(long, value_name = "FILE")]

@@ -42,12 +42,9 @@ impl<T> Circuit<T> {
         self.prover.prove(&self.data, inputs)
     }
 
-    /// [`Circuit::prove`] by the circuit's prover or by plonky2's.
+    /// [`Circuit::prove`] by a prover of this kind.
     pub(crate) fn prove_by(&self, kind: ProverKind, inputs: PartialWitness<F>) -> anyhow::Result<PlonkyProof> {
-        match kind {
-            ProverKind::Evergrove => self.prove(inputs),
-            ProverKind::Plonky2 => self.data.prove(inputs),
-        }
+        self.prover.prove_by(kind, &self.data, inputs)
     }
 }
 

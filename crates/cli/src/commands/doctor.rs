@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
+use evergrove::primitives::lanes::Isa;
 use evergrove::store::Store;
 use serde_json::json;
 
@@ -38,6 +39,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     }
     let elapsed = start.elapsed().as_secs_f64();
     let healthy = found.healthy();
+    let (isa, prover) = (Isa::detect(), config.prover);
     let mut report = Report::default();
     report.add_as("healthy", healthy, if healthy { "yes" } else { "no" });
     report.add("epochs", found.epochs);
@@ -57,6 +59,8 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     }
     let findings: Vec<_> = found.findings.iter().map(|f| json!({ "what": f.what, "remedy": f.remedy })).collect();
     report.hidden("findings", findings);
+    report.add("isa", isa.to_string());
+    report.add_as("prover", prover.name(), format!("{prover}, the faster one on {isa}"));
     report.add_as("seconds", elapsed, seconds(elapsed));
     for finding in &found.findings {
         report.note(format!("\nfound: {}\nhelp: {}", finding.what, finding.remedy));

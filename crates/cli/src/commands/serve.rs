@@ -81,8 +81,8 @@ pub(crate) struct Args {
     /// user's cache directory]
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,
-    /// Prover of the circuits: evergrove, or plonky2 for Plonky2's own
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = parse_prover)]
+    /// Prover of the circuits: evergrove, or plonky2 for Plonky2's own [default: the faster one on this CPU]
+    #[arg(long, value_name = "NAME", default_value_t, hide_default_value = true, value_parser = parse_prover)]
     prover: ProverKind,
     #[cfg(feature = "queue")]
     /// Let workers make the proofs (see worker), by the queue of this Redis server: redis://HOST:PORT, or rediss:// for TLS

@@ -45,8 +45,9 @@ pub(crate) struct Args {
     /// user's cache directory]
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,
-    /// Prover of the circuits: evergrove, or plonky2 for Plonky2's own; both make proofs for the same keys
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = parse_prover)]
+    /// Prover of the circuits: evergrove, or plonky2 for Plonky2's own; both make proofs for the same keys [default: the
+    /// faster one on this CPU]
+    #[arg(long, value_name = "NAME", default_value_t, hide_default_value = true, value_parser = parse_prover)]
     prover: ProverKind,
     /// Seconds of silence after which others may take the jobs of this worker
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]

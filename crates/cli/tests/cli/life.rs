@@ -1,5 +1,8 @@
 //! A table and a batch through all that can happen to them.
 
+use evergrove_primitives::lanes::Isa;
+use evergrove_recursion::ProverKind;
+
 use crate::world::{ALLOW, NATIVE, World};
 
 #[test]
@@ -48,6 +51,8 @@ fn a_batch_is_proven_changed_and_verified() {
     assert_eq!((&nothing["proofs_made"], &nothing["epoch"]), (&0.into(), &grown["epoch"]));
     let doctor = world.json(&["doctor", "--store", "s"]);
     assert_eq!((&doctor["healthy"], &doctor["unverified"]), (&true.into(), &0.into()));
+    assert_eq!(doctor["isa"], Isa::detect().to_string());
+    assert_eq!(doctor["prover"], ProverKind::default().name());
 
     // The stale proof is gone with its epoch, and everything still holds.
     let dry = world.json(&["prune", "--store", "s", "--dry-run"]);

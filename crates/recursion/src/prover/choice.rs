@@ -13,18 +13,31 @@ use super::{Observer, Prover, Step};
 use crate::circuit::{C, D, F, PlonkyProof};
 
 /// A prover by its name. Proofs are of the same circuits, and verify with the same keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+///
+/// The default is the faster one on this CPU: [`ProverKind::fastest_on`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProverKind {
     /// [`Prover`], and plonky2's for circuits that it does not support.
-    #[default]
     Evergrove,
     /// Plonky2's own prover.
     Plonky2,
 }
 
 impl ProverKind {
-    /// All provers, the default first.
+    /// All provers.
     pub const ALL: [Self; 2] = [Self::Evergrove, Self::Plonky2];
+
+    /// The prover that was measured to be faster on a CPU whose best instruction set is this one.
+    ///
+    /// Plonky2's seconds for each of ours, for a bucket of the profile `paper` on one thread (Zen 4, default compiler flags;
+    /// `docs/performance.md` has the command, the other circuits and two threads): 0.95 in plain Rust, 2.0 on AVX2, 3.5 on
+    /// AVX-512F and 4.1 with IFMA. Plonky2 has no vectors at default flags, so that its time is the same on all of them.
+    pub const fn fastest_on(isa: Isa) -> Self {
+        match isa {
+            Isa::Portable => Self::Plonky2,
+            Isa::Avx2 | Isa::Avx512 | Isa::Avx512Ifma => Self::Evergrove,
+        }
+    }
 
     /// The name, as it stands on the command line.
     pub const fn name(self) -> &'static str {
@@ -32,6 +45,12 @@ impl ProverKind {
             Self::Evergrove => "evergrove",
             Self::Plonky2 => "plonky2",
         }
+    }
+}
+
+impl Default for ProverKind {
+    fn default() -> Self {
+        Self::fastest_on(Isa::detect())
     }
 }
 
@@ -77,7 +96,7 @@ impl CircuitProver {
 
     /// Our prover in less memory and somewhat more time: [`Keep::Coefficients`] of [`Prover::on`].
     pub fn sparing() -> Self {
-        Self { keep: Keep::Coefficients, ..Self::default() }
+        Self { keep: Keep::Coefficients, ..Self::new(ProverKind::Evergrove) }
     }
 
     /// Tells `observer` of all proofs from now on, under the circuit's `name`. Plonky2's own prover has no steps to tell of.
@@ -90,7 +109,20 @@ impl CircuitProver {
     /// # Errors
     /// When `inputs` contradict the circuit or leave something open.
     pub fn prove(&self, circuit: &CircuitData<F, C, D>, inputs: PartialWitness<F>) -> anyhow::Result<PlonkyProof> {
-        let prover = self.tables(circuit);
+        self.prove_by(self.kind, circuit, inputs)
+    }
+
+    /// [`CircuitProver::prove`] by the prover of another kind.
+    pub(crate) fn prove_by(
+        &self,
+        kind: ProverKind,
+        circuit: &CircuitData<F, C, D>,
+        inputs: PartialWitness<F>,
+    ) -> anyhow::Result<PlonkyProof> {
+        let prover = match kind {
+            ProverKind::Evergrove => self.tables(circuit),
+            ProverKind::Plonky2 => None,
+        };
         let mut ended: Box<dyn FnMut(Step)> = match &self.observer {
             Some((name, observer)) => observer.proof(name, circuit.common.degree()),
             None => Box::new(|_| ()),
@@ -101,16 +133,34 @@ impl CircuitProver {
         }
     }
 
-    /// Our prover, where it is chosen and supports the circuit.
+    /// Our prover, where it supports the circuit.
     fn tables(&self, circuit: &CircuitData<F, C, D>) -> Option<&Prover> {
-        if self.kind == ProverKind::Plonky2 {
-            return None;
-        }
         if self.prover.get().is_none() {
             // Not `get_or_init`: the tables are built in a thread pool, one of whose threads may wait here. Two threads that
             // are here at the same time do the work twice.
             let _ = self.prover.set(Prover::on(Isa::detect(), self.keep, circuit).ok());
         }
         self.prover.get()?.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the measurements say, for every instruction set there is.
+    #[test]
+    fn the_faster_prover_is_the_default() {
+        let chosen = Isa::ALL.map(|isa| (isa, ProverKind::fastest_on(isa)));
+        assert_eq!(
+            chosen,
+            [
+                (Isa::Portable, ProverKind::Plonky2),
+                (Isa::Avx2, ProverKind::Evergrove),
+                (Isa::Avx512, ProverKind::Evergrove),
+                (Isa::Avx512Ifma, ProverKind::Evergrove),
+            ]
+        );
+        assert_eq!(ProverKind::default(), ProverKind::fastest_on(Isa::detect()));
     }
 }
