@@ -37,6 +37,8 @@ tools: ## a Redis server and an S3 API for tests and demos, under target/tools
 rtl-tools: ## the simulator of rtl/, under target/tools
 	scripts/rtl-tools.sh
 
+# Attacks on constraints catch thousands of panics, and the backtraces take time and fill the log.
+test: export RUST_BACKTRACE = 0
 test: tools ## the tests that every change passes: Rust and Redis (what CI runs)
 	$(CARGO) fetch --locked
 	$(CARGO) test --workspace --locked $(TEST_FEATURES) $(TEST_FLAGS)

@@ -13,6 +13,8 @@ set -uo pipefail
 
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
+# Attacks on constraints catch thousands of panics, and the backtraces take time and fill the log.
+export RUST_BACKTRACE=0
 target=${CARGO_TARGET_DIR:-target}
 read -r -a features <<<"${TEST_FEATURES:-}"
 read -r -a bench <<<"${BENCH_WORKSPACE:---manifest-path crates/bench/Cargo.toml --target-dir $target}"
