@@ -115,7 +115,8 @@ fn write_everything(dir: &Path) -> usize {
     calls.note(store.apply(&set(&[(2, 22), (ROWS + 1, 1)])));
     calls.note(store.apply(&Changes { clear: vec![1], ..Changes::default() }));
     calls.note(store.drop_batch("b"));
-    calls.note(store.prune(1, false));
+    // Without the compaction at its end, which redb repeats for ever on some damaged lists of free pages.
+    calls.note(store.prune(1, true));
     calls.note(store.epoch());
     drop(store);
     calls.failed
