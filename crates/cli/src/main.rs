@@ -5,6 +5,7 @@
 mod apps;
 mod args;
 mod backends;
+mod command_error;
 mod commands;
 mod exit;
 mod files;
@@ -18,7 +19,6 @@ mod signals;
 mod spans;
 mod vitals;
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -29,13 +29,9 @@ fn main() -> ExitCode {
         Err(said) => return exit::parser(&said),
     };
     let format = cli.format;
-    exit::keep_damage();
-    match catch_unwind(AssertUnwindSafe(|| commands::run(cli))) {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(error)) => exit::report(&error, format),
-        Err(panic) => match exit::damage() {
-            Some(error) => exit::report(&error, format),
-            None => resume_unwind(panic),
-        },
+    exit::hide_caught_panics();
+    match commands::run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit::report(&error, format),
     }
 }

@@ -85,7 +85,7 @@ fn proofs_left_stale_are_finished_later() {
     let line = world.run(&["batches", "--store", "s", "--format", "json"]);
     assert!(line.out.contains("\"stale\":true"), "{}", line.out);
     let e = world.fails(2, &["export", "--store", "s", "--batch", "b", "--proof", "x"]);
-    assert!(e.contains("run prove --batch b"), "{e}");
+    assert!(e.contains("help: make the proof with prove --batch b"), "{e}");
     let proven = world.json(&["prove", "--store", "s", "--batch", "b", "--timings", "t.json"]);
     let made = proven["proofs_made"].as_u64().unwrap();
     assert!((1..6).contains(&made));
