@@ -20,10 +20,10 @@ use crate::samples::{Sequence, Tally};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogError {
     /// There is no such kind.
-    #[error("no application {0:?} in this program: use the version of evergrove that defined the batch")]
+    #[error("unknown application {0:?}")]
     Unknown(String),
     /// The parameters are not of the kind.
-    #[error("the parameters of application {name:?} are not its own: {reason}")]
+    #[error("invalid parameters of application {name:?}: {reason}")]
     Parameters {
         /// The kind.
         name: String,

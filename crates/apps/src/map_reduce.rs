@@ -35,9 +35,7 @@ pub struct LeafTargets {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MapReduceError {
     /// The opening has not the application's length.
-    #[error(
-        "the opening of slot {index} has {found} elements, not {expected}: commit the table by the application's schema"
-    )]
+    #[error("the opening of slot {index} has {found} elements, expected {expected}")]
     OpeningLength {
         /// The leaf's position.
         index: u64,
@@ -69,7 +67,7 @@ pub enum MapReduceError {
         reason: String,
     },
     /// An operand of the reduction is no output of the application.
-    #[error("an operand is no output of the application: {0}")]
+    #[error("an operand is not an output of the application: {0}")]
     Operand(String),
 }
 

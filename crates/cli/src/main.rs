@@ -7,6 +7,7 @@ compile_error!("the command line needs the feature local: add --features local")
 
 mod apps;
 mod args;
+mod command_error;
 mod commands;
 mod exit;
 mod files;
@@ -25,7 +26,6 @@ mod spans;
 #[cfg(feature = "health")]
 mod vitals;
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -36,13 +36,9 @@ fn main() -> ExitCode {
         Err(said) => return exit::parser(&said),
     };
     let format = cli.format;
-    exit::keep_damage();
-    match catch_unwind(AssertUnwindSafe(|| commands::run(cli))) {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(error)) => exit::report(&error, format),
-        Err(panic) => match exit::damage() {
-            Some(error) => exit::report(&error, format),
-            None => resume_unwind(panic),
-        },
+    exit::hide_caught_panics();
+    match commands::run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit::report(&error, format),
     }
 }

@@ -22,15 +22,13 @@ const LEAVES_PER_TASK: usize = 256;
 #[derive(Debug, thiserror::Error)]
 pub enum VectorError {
     /// The height is not from 1 to 40.
-    #[error("height {0} is outside 1 to {HEIGHT_MAX}: choose the smallest height whose 2^height slots hold the table")]
+    #[error("invalid height {0}: expected 1 to {HEIGHT_MAX}")]
     Height(u8),
     /// The vector has the greatest height already.
-    #[error(
-        "the vector has the greatest height, {HEIGHT_MAX}, and can not grow: commit the further rows as another vector"
-    )]
+    #[error("the vector has the greatest height, {HEIGHT_MAX}, and cannot grow")]
     Full,
     /// There is no such slot.
-    #[error("index {index} is out of range: a vector of height {height} has slots 0 to {}; grow it or correct the index", (1u64 << height) - 1)]
+    #[error("index {index} is out of range: a vector of height {height} has slots 0 to {}", (1u64 << height) - 1)]
     OutOfRange {
         /// The index.
         index: u64,
@@ -38,7 +36,7 @@ pub enum VectorError {
         height: u8,
     },
     /// One slot is changed twice in one update.
-    #[error("index {0} is changed twice in one update: keep one of the changes")]
+    #[error("duplicate index {0} in one update")]
     Duplicate(u64),
     /// The store did not answer.
     #[error(transparent)]

@@ -19,7 +19,7 @@ impl Config {
     /// and the memory of this configuration.
     ///
     /// # Errors
-    /// [`Error::Memory`] when one proof takes more memory than proofs may take.
+    /// [`Error::Memory`] when one proof takes more memory than proofs may take; [`Error::Threads`].
     pub fn engine<'a>(
         &self,
         proofs: impl IntoIterator<Item = (&'a BackendSpec, NodeCosts)>,
@@ -41,9 +41,7 @@ impl Config {
             }
             at_once = at_once.min(usize::try_from(fit).unwrap_or(usize::MAX));
         }
-        let cores =
-            Cores::new(threads).map_err(|e| Error::Io { path: "threads".into(), source: std::io::Error::other(e) })?;
-        Ok(Box::new(LocalEngine::new(at_once).with_cores(Arc::new(cores))))
+        Ok(Box::new(LocalEngine::new(at_once).with_cores(Arc::new(Cores::new(threads)?))))
     }
 }
 

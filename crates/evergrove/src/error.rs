@@ -61,6 +61,9 @@ pub enum Error {
         /// Bytes that proofs may take.
         limit: u64,
     },
+    /// Threads for proofs could not be started.
+    #[error(transparent)]
+    Threads(#[from] evergrove_jobs::CoresError),
     /// Keys cannot be kept in a directory, because a file takes its place.
     #[error("keys cannot be kept in {}: {} is not a directory", dir.display(), file.display())]
     KeysDirectory {

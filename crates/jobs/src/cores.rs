@@ -20,7 +20,7 @@ pub struct Cores {
 
 /// The system gave no more threads.
 #[derive(Debug, thiserror::Error)]
-#[error("{threads} threads for proofs could not be started: use fewer")]
+#[error("{threads} threads for proofs cannot be started")]
 pub struct CoresError {
     /// Threads that were asked for.
     pub threads: usize,

@@ -6,7 +6,7 @@ use crate::{Key, Report, ResultsError, TaskId};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
     /// A task needs one that has not been added before it.
-    #[error("task {} needs task {}, which has not been added: add tasks after those that they need", task.0, dep.0)]
+    #[error("task {} needs task {}, which has not been added before", task.0, dep.0)]
     UnknownTask {
         /// The task that was offered.
         task: TaskId,
@@ -14,7 +14,7 @@ pub enum GraphError {
         dep: TaskId,
     },
     /// Two tasks have one key.
-    #[error("tasks {} and {} have the key {key}: one result is one task", first.0, second.0)]
+    #[error("tasks {} and {} have the same key {key}", first.0, second.0)]
     DuplicateKey {
         /// The key.
         key: Key,
@@ -61,7 +61,7 @@ pub enum RunError {
         report: Box<Report>,
     },
     /// The run was cancelled.
-    #[error("cancelled after {} of {} tasks: run again to go on from there", report.done, report.planned)]
+    #[error("cancelled after {} of {} tasks", report.done, report.planned)]
     Cancelled {
         /// What was done before.
         report: Box<Report>,

@@ -9,7 +9,7 @@ use crate::tree::{Value, canonical_digest, leaf_digest};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeavesError {
     /// No leaves: an empty batch has no proof.
-    #[error("a batch has at least one leaf")]
+    #[error("a batch needs at least one leaf")]
     Empty,
     /// An index is not one of the vector's.
     #[error("index {index} at place {place} is not below 2^{height}")]
@@ -22,7 +22,7 @@ pub enum LeavesError {
         height: u8,
     },
     /// The indices do not strictly increase.
-    #[error("index {index} at place {place} follows {before}: sort the leaves by index and name none twice")]
+    #[error("index {index} at place {place} does not come after {before}")]
     Order {
         /// Place in the list, from 0.
         place: usize,

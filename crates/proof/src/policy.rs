@@ -34,7 +34,6 @@ impl Default for Policy {
 
 /// A proof is not what the verifier asked for. None of these says that the proof is false: it was not looked into.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum PolicyError {
     /// The proof is for another scheme.
     #[error("scheme {found} is not accepted (accepted: {accepted})")]
@@ -45,7 +44,7 @@ pub enum PolicyError {
         accepted: String,
     },
     /// The proof was made by a backend that is not accepted.
-    #[error("proofs of backend {found} are not accepted (accepted: {accepted}); allow it explicitly if you trust it")]
+    #[error("proofs of backend {found} are not accepted (accepted: {accepted})")]
     Backend {
         /// Named in the proof.
         found: BackendId,
@@ -53,9 +52,7 @@ pub enum PolicyError {
         accepted: String,
     },
     /// The proof has a profile that is not accepted.
-    #[error(
-        "profile {found} is not accepted (accepted: {accepted}); allow it explicitly if {bits} proven bits are enough"
-    )]
+    #[error("profile {found} with {bits} proven bits is not accepted (accepted: {accepted})")]
     Profile {
         /// Named in the proof.
         found: Profile,
@@ -65,15 +62,13 @@ pub enum PolicyError {
         bits: u32,
     },
     /// The proof has an application's output where its scheme states none, or none where it states one.
-    #[error("the proof of scheme {scheme} does not have what its scheme states: it was put together by hand")]
+    #[error("the proof has an application's output that does not match its scheme {scheme}")]
     Output {
         /// Named in the proof.
         scheme: String,
     },
     /// The proof states the output of an application that is not accepted in its scheme.
-    #[error(
-        "application {found} is not accepted (accepted: {accepted}); name the one whose output you ask for, with its parameters"
-    )]
+    #[error("application {found} is not accepted (accepted: {accepted})")]
     App {
         /// Named in the proof.
         found: AppId,
@@ -81,10 +76,10 @@ pub enum PolicyError {
         accepted: String,
     },
     /// A proof about all leaves names some.
-    #[error("a proof over all rows has no canonical digest, this one claims {0}")]
+    #[error("a proof over all rows has no canonical digest, but this one claims {0}")]
     Canonical(Digest),
     /// The proof is about a vector or subtree of another height.
-    #[error("the proof is about a tree of height {found}, the commitment's is {expected}")]
+    #[error("the proof is about a tree of height {found}, expected height {expected}")]
     Height {
         /// Height in the commitment.
         expected: u8,
@@ -92,7 +87,7 @@ pub enum PolicyError {
         found: u8,
     },
     /// The circuits of the proof are not those for the commitment's height.
-    #[error("the proof has circuits for heights up to {}, height {height} has those up to {}", found.height_max(), expected.height_max())]
+    #[error("the proof has circuits for heights up to {}, but height {height} needs those up to {}", found.height_max(), expected.height_max())]
     Class {
         /// Height in the commitment.
         height: u8,
@@ -102,13 +97,13 @@ pub enum PolicyError {
         found: HeightClass,
     },
     /// The commitment's height is of no class.
-    #[error("no vector has height {0}")]
+    #[error("invalid height {0}")]
     NoSuchHeight(u8),
     /// The proof is about a subtree that does not begin at position 0.
     #[error("the proof is about the subtree at position {0}, not about the whole vector")]
     Base(u64),
     /// The proof is about another vector, or about an earlier or later state of this one.
-    #[error("the proof is about root {found}, the commitment's is {expected}: it is stale or of another vector")]
+    #[error("the proof is about root {found}, expected {expected}: the proof is stale or about another table")]
     Root {
         /// Root in the commitment.
         expected: Digest,
@@ -116,10 +111,10 @@ pub enum PolicyError {
         found: Digest,
     },
     /// The canonical digest is the one of no leaves.
-    #[error("the proof claims the canonical digest of an empty batch, which nothing can prove")]
+    #[error("the proof claims the canonical digest of an empty batch")]
     Empty,
     /// The profile's proofs are handed out by another circuit.
-    #[error("a proof of profile {profile} is a {expected}, this is a {found}")]
+    #[error("expected a {expected} proof for profile {profile}, got a {found} proof")]
     Kind {
         /// The profile.
         profile: Profile,

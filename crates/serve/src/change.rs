@@ -154,7 +154,7 @@ mod tests {
             ("{\"set\":5}", "line 2: malformed change: a line is one of set with row"),
             ("{\"set\":5,\"row\":{\"who\":\"a\",\"age\":1},\"delete\":5}", "a line is one of"),
             ("{\"add\":[1]}", "a line is one of"),
-            ("{\"set\":5,\"row\":{\"who\":\"a\"}}", "line 2: the record has no column \"age\""),
+            ("{\"set\":5,\"row\":{\"who\":\"a\"}}", "line 2: missing column \"age\""),
             ("{\"set\":5,\"row\":{\"who\":\"a\",\"age\":1,\"x\":1}}", "column \"x\" is neither"),
             ("{\"set\":5,\"row\":{\"who\":\"a\",\"age\":-1}}", "line 2: column \"age\""),
             ("{\"set\":-5,\"row\":{}}", "line 2: malformed change"),

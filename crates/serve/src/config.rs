@@ -64,10 +64,10 @@ pub struct Token(blake3::Hash);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// It is too short to be hard to guess.
-    #[error("the token has {0} bytes, at least {TOKEN_MIN} are needed: take 32 random hexadecimal digits")]
+    #[error("the token has {0} bytes, expected at least {TOKEN_MIN}")]
     Short(usize),
     /// It can not stand in a header.
-    #[error("the token has a byte that is no visible ASCII character: take 32 random hexadecimal digits")]
+    #[error("the token has a byte that is not a visible ASCII character")]
     Characters,
 }
 

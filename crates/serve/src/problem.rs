@@ -2,6 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use evergrove::store::input::{self, InputError};
 use evergrove::store::{Error, ErrorClass};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -111,6 +112,16 @@ impl From<Error> for Problem {
                 tracing::error!(error = %e, "the store failed");
                 Self::store()
             }
+        }
+    }
+}
+
+/// Errors of the lines of a request.
+impl From<InputError> for Problem {
+    fn from(e: InputError) -> Self {
+        match &*e.problem {
+            input::Problem::Row(row) => Self::malformed(format!("{e}; {}", row.remedy())),
+            _ => Self::malformed(e.to_string()),
         }
     }
 }

@@ -105,10 +105,10 @@ pub enum ServeError {
     #[error("{0}")]
     Store(#[from] Error),
     /// The listener failed, or the system gave no thread.
-    #[error("the service could not go on: {0}")]
+    #[error("the service stopped: {0}")]
     Io(#[from] std::io::Error),
     /// The thread that commits and proves is gone.
-    #[error("the thread that commits epochs panicked: what was answered is committed, start the service again")]
+    #[error("the thread that commits epochs panicked; every answered request is committed")]
     Panicked,
 }
 

@@ -102,14 +102,14 @@ fn what_is_wrong_with_a_request_is_told() {
             &format!("{}\n{{\"set\":2,\"row\":{{\"x\":1}}}}", set(1, 1)),
             400,
             "malformed",
-            "changes, line 2: the record has no column",
+            "changes, line 2: missing column",
         ),
         ("", 400, "malformed", "no line holds a change"),
         (&set(5000, 1), 422, "refused", "index 5000 is outside the vector of 2^7 slots"),
-        (&format!("{}\n{}", set(1, 1), set(1, 2)), 422, "refused", "index 1 is given twice"),
+        (&format!("{}\n{}", set(1, 1), set(1, 2)), 422, "refused", "duplicate index 1"),
         ("{\"delete\":100}", 422, "refused", "slot 100 is empty"),
-        ("{\"delete\":3}", 422, "refused", "slot 3 is in batch \"b\""),
-        ("{\"add\":[1],\"batch\":\"c\"}", 422, "refused", "there is no batch \"c\""),
+        ("{\"delete\":3}", 422, "refused", "slot 3 cannot be emptied: it is in batch \"b\""),
+        ("{\"add\":[1],\"batch\":\"c\"}", 422, "refused", "unknown batch \"c\""),
         (&"\n".repeat(2001), 413, "too-large", "at most 2000 bytes"),
     ] {
         let problem = world.problem("POST", "/v1/changes", body, status, name);

@@ -19,8 +19,23 @@ use crate::{Backends, Error, Store, proof_key};
 pub struct Finding {
     /// What.
     pub what: String,
-    /// What to do about it.
-    pub remedy: String,
+    /// What puts it right.
+    pub repair: Repair,
+}
+
+/// What puts a finding right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Repair {
+    /// Nothing is left to do: the database has repaired itself.
+    Done,
+    /// A copy of the store from before, or a new store of the table.
+    Restore,
+    /// Proving the batch again.
+    Prove,
+    /// Deleting the file, and proving the batches again that use it.
+    Delete,
+    /// Moving the file out of the store.
+    Move,
 }
 
 /// What [`Store::doctor`] has looked at and found.
@@ -52,20 +67,17 @@ impl DoctorReport {
         self.findings.is_empty()
     }
 
-    fn find(&mut self, what: impl Into<String>, remedy: &str) {
-        self.findings.push(Finding { what: what.into(), remedy: remedy.into() });
+    fn find(&mut self, what: impl Into<String>, repair: Repair) {
+        self.findings.push(Finding { what: what.into(), repair });
     }
 
-    fn note<T>(&mut self, result: Result<T, Error>, remedy: &str) -> Option<T> {
-        result.map_err(|e| self.find(e.to_string(), remedy)).ok()
+    fn note<T>(&mut self, result: Result<T, Error>, repair: Repair) -> Option<T> {
+        result.map_err(|e| self.find(e.to_string(), repair)).ok()
     }
 }
 
 /// Slots that are looked at together, on all cores.
 const SLOTS_AT_ONCE: usize = 1 << 13;
-const RESTORE: &str = "restore the store from a backup, or commit the table again";
-const REPROVE: &str = "run prove for this batch: it makes the proof anew";
-const PRUNE: &str = "delete the file, or run prove for the batches that use it: it makes the proof anew";
 
 impl Store {
     /// Looks at everything: the database's checksums, the root of every epoch, every page of the current epoch against its
@@ -92,11 +104,9 @@ impl Store {
         let mut report = DoctorReport::default();
         match self.check_integrity() {
             Ok(true) => {}
-            Ok(false) => {
-                report.find("the database's bookkeeping was not in order", "nothing: the database has repaired it")
-            }
+            Ok(false) => report.find("the database's bookkeeping was not in order", Repair::Done),
             Err(e) => {
-                report.find(e.to_string(), RESTORE);
+                report.find(e.to_string(), Repair::Restore);
                 return Ok(report);
             }
         }
@@ -114,9 +124,11 @@ impl Store {
         for epoch in self.epochs()? {
             let view = self.view_at(epoch.number)?;
             let root = view.vector().and_then(|v| v.root().map_err(Error::store(self.dir())));
-            match report.note(root, RESTORE) {
-                Some(root) if root != epoch.commitment.root => report
-                    .find(format!("epoch {}: the pages have another root than the commitment", epoch.number), RESTORE),
+            match report.note(root, Repair::Restore) {
+                Some(root) if root != epoch.commitment.root => report.find(
+                    format!("epoch {}: the pages have another root than the commitment", epoch.number),
+                    Repair::Restore,
+                ),
                 _ => {}
             }
             report.epochs += 1;
@@ -127,22 +139,23 @@ impl Store {
     fn check_batches(&self, view: &View, report: &mut DoctorReport) -> Result<(), Error> {
         for (name, record) in self.records()? {
             report.batches += 1;
-            let Some((_, members)) = report.note(self.record(&name), RESTORE) else { continue };
+            let Some((_, members)) = report.note(self.record(&name), Repair::Restore) else { continue };
             let span = members.first().copied().zip(members.last().copied()).unwrap_or_default();
             if record.span != span || record.backend.spec().is_none() {
-                report.find(format!("batch {name:?}: its record does not fit its members"), RESTORE);
+                report.find(format!("batch {name:?}: its record does not fit its members"), Repair::Restore);
             }
             report.note(
                 view.leaves(&members).map_err(|e| Error::corrupt(self.dir(), format!("batch {name:?}: {e}"))),
-                RESTORE,
+                Repair::Restore,
             );
             let Some(proven) = &record.proven else { continue };
-            let bytes = report.note(self.objects().get(&Key(proven.key)).map_err(Error::from), REPROVE).flatten();
+            let bytes = report.note(self.objects().get(&Key(proven.key)).map_err(Error::from), Repair::Prove).flatten();
             match bytes.map(|b| *blake3::hash(&b).as_bytes()) {
-                None => report.find(format!("batch {name:?}: its proof of epoch {} is missing", proven.epoch), REPROVE),
+                None => report
+                    .find(format!("batch {name:?}: its proof of epoch {} is missing", proven.epoch), Repair::Prove),
                 Some(found) if found != proven.checksum => report.find(
                     format!("batch {name:?}: its proof of epoch {} is not what was stored", proven.epoch),
-                    REPROVE,
+                    Repair::Prove,
                 ),
                 Some(_) => {}
             }
@@ -156,25 +169,29 @@ impl Store {
         looked: &mut dyn FnMut(usize, usize),
         report: &mut DoctorReport,
     ) -> Result<(), Error> {
-        let wanted: Option<HashSet<Key>> = report.note(self.referenced(), RESTORE);
+        let wanted: Option<HashSet<Key>> = report.note(self.referenced(), Repair::Restore);
         let (objects, others) = self.objects().list()?;
         let all = objects.len();
         for (i, object) in objects.into_iter().enumerate() {
             looked(i, all);
-            let Some(bytes) = report.note(self.objects().get(&object.key).map_err(Error::from), PRUNE).flatten() else {
+            let Some(bytes) =
+                report.note(self.objects().get(&object.key).map_err(Error::from), Repair::Delete).flatten()
+            else {
                 continue;
             };
             match judge(&object.key, &bytes, backends) {
                 Ok(true) => report.proofs += 1,
                 Ok(false) => report.unverified += 1,
-                Err(what) => report.find(format!("{}: {what}", self.objects().place(&object.key).display()), PRUNE),
+                Err(what) => {
+                    report.find(format!("{}: {what}", self.objects().place(&object.key).display()), Repair::Delete)
+                }
             }
             if wanted.as_ref().is_some_and(|w| !w.contains(&object.key)) {
                 report.orphans.push(object.key);
             }
         }
         for name in others {
-            report.find(format!("{name} is no proof"), "move it elsewhere: the objects are the store's");
+            report.find(format!("{name} is not a proof"), Repair::Move);
         }
         Ok(())
     }
@@ -219,7 +236,7 @@ fn check_tree(view: &View, report: &mut DoctorReport) -> Result<(), Error> {
     for outcome in judged.collect::<Vec<_>>() {
         report.pages += 1;
         if let Err(what) = outcome {
-            report.find(what, RESTORE);
+            report.find(what, Repair::Restore);
         }
     }
     Ok(())
@@ -282,7 +299,7 @@ fn check_slots(view: &View, report: &mut DoctorReport) -> Result<(), Error> {
     let mut judge = |some: &mut Vec<(u64, Vec<u8>)>| {
         filled += some.len() as u64;
         let wrong = some.par_iter().filter_map(|(index, bytes)| check_slot(view, &vector, *index, bytes).err());
-        wrong.collect::<Vec<_>>().into_iter().for_each(|what| report.find(what, RESTORE));
+        wrong.collect::<Vec<_>>().into_iter().for_each(|what| report.find(what, Repair::Restore));
         some.clear();
     };
     view.for_each_slot(|index, bytes| {
@@ -295,10 +312,13 @@ fn check_slots(view: &View, report: &mut DoctorReport) -> Result<(), Error> {
     judge(&mut some);
     report.slots = filled;
     let leaves = vector.occupied().try_fold(0, |n, index| index.map(|_| n + 1)).map_err(Error::store(view.dir()));
-    let Some(leaves) = report.note(leaves, RESTORE) else { return Ok(()) };
+    let Some(leaves) = report.note(leaves, Repair::Restore) else { return Ok(()) };
     let noted = view.epoch().filled;
     if (leaves, noted) != (filled, filled) {
-        report.find(format!("{filled} slots are filled, the tree has {leaves} leaves, {noted} are noted"), RESTORE);
+        report.find(
+            format!("{filled} slots are filled, the tree has {leaves} leaves, {noted} are noted"),
+            Repair::Restore,
+        );
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, with the remedy.
+//! What can go wrong.
 
 use std::path::{Path, PathBuf};
 
@@ -23,13 +23,13 @@ pub enum ErrorClass {
 }
 
 /// An error of this crate. [`Error::class`] sorts them.
+///
+/// The text says what is wrong with which value. What to do about it depends on the program around: the command line adds
+/// that in terms of its flags.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// An index lies outside the vector.
-    #[error(
-        "index {index} is outside the vector of 2^{height} slots; --grow of update and serve doubles it as often as needed"
-    )]
+    #[error("index {index} is outside the vector of 2^{height} slots")]
     OutOfRange {
         /// The index.
         index: u64,
@@ -37,16 +37,16 @@ pub enum Error {
         height: u8,
     },
     /// No vector has such an index.
-    #[error("index {0} is beyond 2^{HEIGHT_MAX} slots, the most that a vector can have: correct the index")]
+    #[error("index {0} is beyond 2^{HEIGHT_MAX} slots, the size of the largest vector")]
     TooHigh(u64),
     /// The height is not from 1 to 40.
-    #[error("height {0} is outside 1 to {HEIGHT_MAX}: leave it out to get the smallest that holds the table")]
+    #[error("invalid height {0}: expected 1 to {HEIGHT_MAX}")]
     Height(u8),
     /// One index is given twice.
-    #[error("index {0} is given twice: keep one of the two")]
+    #[error("duplicate index {0}")]
     Duplicate(u64),
     /// A row does not fit the schema.
-    #[error("row {index}: {source}; {}", source.remedy())]
+    #[error("row {index}: {source}")]
     Row {
         /// Its index.
         index: u64,
@@ -58,7 +58,7 @@ pub enum Error {
     #[error("{0}")]
     Input(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A slot is empty that should hold a row.
-    #[error("slot {index} is empty{}: choose a filled slot", in_batch(.batch))]
+    #[error("slot {index} is empty{}", in_batch(.batch))]
     EmptySlot {
         /// The slot.
         index: u64,
@@ -66,12 +66,10 @@ pub enum Error {
         batch: Option<String>,
     },
     /// A batch would have no members.
-    #[error(
-        "batch {0:?} would have no members, and nothing can be proven of an empty batch: leave at least one index in it, or drop the batch"
-    )]
+    #[error("batch {0:?} would have no members")]
     EmptyBatch(String),
     /// There is no such batch.
-    #[error("there is no batch {name:?}; {}", known_batches(.known))]
+    #[error("unknown batch {name:?}: {}", known_batches(.known))]
     UnknownBatch {
         /// The name.
         name: String,
@@ -79,9 +77,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// The batch has other members.
-    #[error(
-        "batch {name:?} has {len} members already, and they are not the ones given: use update --add and --remove to change it, or another name"
-    )]
+    #[error("batch {name:?} already exists: its {len} members are not the given ones")]
     BatchExists {
         /// The name.
         name: String,
@@ -89,10 +85,12 @@ pub enum Error {
         len: u64,
     },
     /// The name is no batch name.
-    #[error("{0:?} is not a batch name: use 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.', the first a letter or digit")]
+    #[error(
+        "invalid batch name {0:?}: expected 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.', with a letter or digit first"
+    )]
     BatchName(String),
     /// A slot is to be emptied that batches hold.
-    #[error("slot {index} is in batch {batch:?}: remove it from the batch first (--remove {batch}:{index})")]
+    #[error("slot {index} cannot be emptied: it is in batch {batch:?}")]
     InBatch {
         /// The slot.
         index: u64,
@@ -100,7 +98,7 @@ pub enum Error {
         batch: String,
     },
     /// An index is to join a batch that it is in.
-    #[error("index {index} is in batch {batch:?} already: leave it out of --add")]
+    #[error("index {index} is already in batch {batch:?}")]
     AlreadyMember {
         /// The index.
         index: u64,
@@ -108,7 +106,7 @@ pub enum Error {
         batch: String,
     },
     /// An index is to leave a batch that it is not in.
-    #[error("index {index} is not in batch {batch:?}: leave it out of --remove")]
+    #[error("index {index} is not in batch {batch:?}")]
     NotMember {
         /// The index.
         index: u64,
@@ -116,7 +114,7 @@ pub enum Error {
         batch: String,
     },
     /// The batch has no proof of the current epoch.
-    #[error("batch {name:?} is not proven at epoch {epoch}{}: run prove --batch {name}", since(.proven))]
+    #[error("batch {name:?} has no proof of epoch {epoch}{}", since(.proven))]
     Stale {
         /// The batch.
         name: String,
@@ -127,7 +125,7 @@ pub enum Error {
     },
     /// The batch has no proof of an epoch.
     #[error(
-        "batch {name:?} has no proof of epoch {epoch}: it has other members since, was not refreshed in it, or its proofs are pruned"
+        "batch {name:?} has no proof of epoch {epoch}: its members have changed since, it was not refreshed in that epoch, or the proof was pruned"
     )]
     NotProven {
         /// The batch.
@@ -135,8 +133,18 @@ pub enum Error {
         /// The epoch.
         epoch: u64,
     },
+    /// The stored proof of a batch is missing or damaged.
+    #[error("the proof of batch {name:?} is {}: {}", if *.found { "damaged" } else { "missing" }, .place.display())]
+    LostProof {
+        /// The batch.
+        name: String,
+        /// Where the proof was stored.
+        place: PathBuf,
+        /// True when something else is there.
+        found: bool,
+    },
     /// The epoch is not kept.
-    #[error("epoch {epoch} is not kept: the store has epochs {oldest} to {newest}")]
+    #[error("unknown epoch {epoch}: the store has epochs {oldest} to {newest}")]
     UnknownEpoch {
         /// The epoch asked for.
         epoch: u64,
@@ -146,10 +154,10 @@ pub enum Error {
         newest: u64,
     },
     /// Pruning would keep nothing.
-    #[error("the current epoch can not be pruned: keep at least 1 epoch")]
+    #[error("the current epoch cannot be pruned")]
     KeepNothing,
     /// No such backend is registered.
-    #[error("no backend {name:?} for the scheme {scheme}, profile {profile} and heights up to {}; known: {}", class.height_max(), known.join(", "))]
+    #[error("unknown backend {name:?} for scheme {scheme}, profile {profile} and heights up to {}; known backends: {}", class.height_max(), known.join(", "))]
     UnknownBackend {
         /// The scheme.
         scheme: Scheme,
@@ -163,9 +171,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// No backend of the application is registered.
-    #[error(
-        "no backend for the application {app} in the scheme {scheme} and profile {profile}: use the command that defined the batch"
-    )]
+    #[error("unknown application {app} for scheme {scheme} and profile {profile}")]
     UnknownApp {
         /// The application.
         app: AppId,
@@ -175,22 +181,22 @@ pub enum Error {
         profile: Profile,
     },
     /// The members of a batch over all rows are named.
-    #[error("batch {0:?} is over all rows: set and delete rows instead of adding members to it or removing them")]
+    #[error("batch {0:?} covers all rows and takes no list of members")]
     AllRows(String),
     /// The directory holds no store.
-    #[error("{} holds no store: create one with commit, or correct the path", .0.display())]
+    #[error("{} holds no store", .0.display())]
     NotAStore(PathBuf),
     /// The directory does not exist.
-    #[error("{} does not exist: create a store with commit, or correct the path", .0.display())]
+    #[error("{} does not exist", .0.display())]
     Missing(PathBuf),
     /// The directory holds a store already.
-    #[error("{} holds a store already: use update to change it, or another directory", .0.display())]
+    #[error("{} already holds a store", .0.display())]
     Exists(PathBuf),
     /// Another process has the store open.
-    #[error("the store in {} is in use by another process: wait until it ends, or stop it", .0.display())]
+    #[error("the store in {} is in use by another process", .0.display())]
     Locked(PathBuf),
     /// The store was written by another version of this program.
-    #[error("the store in {} has format {found}, this program reads format {known}: use the version of evergrove that wrote it, or commit the table again", dir.display())]
+    #[error("the store in {} has format {found}, expected {known}", dir.display())]
     Version {
         /// The store.
         dir: PathBuf,
@@ -200,7 +206,7 @@ pub enum Error {
         known: u32,
     },
     /// Something in the store is not what was written.
-    #[error("the store in {} is damaged: {what}; restore it from a backup or commit the table again, and run doctor to see what is left", dir.display())]
+    #[error("the store in {} is damaged: {what}", dir.display())]
     Corrupt {
         /// The store.
         dir: PathBuf,
@@ -212,7 +218,7 @@ pub enum Error {
     Proving {
         /// The batch.
         name: String,
-        /// The task that failed and why. What was proven is kept: the same command goes on from there.
+        /// The task that failed and why. What was proven is kept: a later run continues from there.
         #[source]
         source: Box<RunError>,
     },
@@ -226,7 +232,7 @@ pub enum Error {
         source: BackendError,
     },
     /// The operating system failed to read or write.
-    #[error("{}: {source}{}", path.display(), io_remedy(source))]
+    #[error("{}: {source}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
@@ -247,7 +253,7 @@ impl Error {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::NotAStore(_) | Self::Missing(_) | Self::Exists(_) | Self::Locked(_) => ErrorClass::Store,
-            Self::Version { .. } | Self::Corrupt { .. } => ErrorClass::Store,
+            Self::Version { .. } | Self::Corrupt { .. } | Self::LostProof { .. } => ErrorClass::Store,
             Self::Proving { source, .. } if is_io(source.as_ref()) => ErrorClass::Io,
             Self::Proving { .. } | Self::Backend { .. } => ErrorClass::Proving,
             Self::Io { .. } => ErrorClass::Io,
@@ -263,23 +269,6 @@ impl Error {
 
     pub(crate) fn corrupt(dir: &Path, what: impl Into<String>) -> Self {
         Self::Corrupt { dir: dir.into(), what: what.into() }
-    }
-
-    /// An error of the database in `dir`.
-    pub(crate) fn database(dir: &Path) -> impl Fn(redb::Error) -> Self + '_ {
-        use redb::Error as E;
-        move |e| match e {
-            E::DatabaseAlreadyOpen => Self::Locked(dir.into()),
-            E::Io(source) => Self::Io { path: dir.join(crate::store::DATABASE), source },
-            E::PreviousIo => Self::Io {
-                path: dir.join(crate::store::DATABASE),
-                source: std::io::Error::other("an earlier read or write of this file failed: open the store again"),
-            },
-            E::UpgradeRequired(found) => {
-                Self::Version { dir: dir.into(), found: format!("redb {found}"), known: crate::store::FORMAT }
-            }
-            e => Self::corrupt(dir, e.to_string()),
-        }
     }
 
     /// An error of the vector over the store in `dir`.
@@ -317,25 +306,12 @@ fn is_io(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-fn io_remedy(e: &std::io::Error) -> &'static str {
-    use std::io::ErrorKind as K;
-    match e.kind() {
-        K::StorageFull | K::QuotaExceeded => {
-            "; free some space (evergrove prune gives back what old epochs take) and run the command again"
-        }
-        K::PermissionDenied | K::ReadOnlyFilesystem => {
-            "; make the directory writable for this user, or choose another one"
-        }
-        _ => "",
-    }
-}
-
 fn in_batch(batch: &Option<String>) -> String {
-    batch.as_ref().map_or(String::new(), |b| format!(" and can not be in batch {b:?}"))
+    batch.as_ref().map_or(String::new(), |b| format!(" and cannot be in batch {b:?}"))
 }
 
 fn known_batches(known: &[String]) -> String {
-    if known.is_empty() { "the store has none yet".into() } else { format!("the store has {}", known.join(", ")) }
+    if known.is_empty() { "the store has no batches".into() } else { format!("the store has {}", known.join(", ")) }
 }
 
 fn since(proven: &Option<u64>) -> String {

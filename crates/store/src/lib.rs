@@ -24,10 +24,13 @@ mod store;
 mod verify;
 
 pub use backends::Backends;
-pub use doctor::{DoctorReport, Finding};
+pub use doctor::{DoctorReport, Finding, Repair};
 pub use error::{Error, ErrorClass};
 pub use prove::{
     BatchEstimate, BatchReport, NodeCosts, Progress, ProofFile, Prover, UpdateEstimate, UpdateReport, proof_key,
 };
-pub use store::{BatchStatus, Changes, Epoch, EpochReport, Options, ProvenAt, PruneReport, Status, Store, View};
+pub use store::{
+    BatchStatus, Changes, DatabaseFile, Epoch, EpochReport, Options, ProvenAt, PruneReport, Status, Store, View,
+    in_database,
+};
 pub use verify::{Verified, VerifyError, verify};

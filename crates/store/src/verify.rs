@@ -36,23 +36,22 @@ pub struct Verified {
 
 /// A proof is refused.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum VerifyError {
-    /// The bytes are no proof file.
+    /// The bytes are not a proof file.
     #[error("not a proof file: {0}")]
     Decode(#[from] DecodeError),
     /// It is not a proof of the kind, or about the commitment, that the verifier accepts.
     #[error("refused by the policy: {0}")]
     Policy(#[from] PolicyError),
     /// The policy accepts a scheme that this program does not know.
-    #[error("the proof is of the scheme {0:?}, which this program does not know")]
+    #[error("the proof has the unknown scheme {0:?}")]
     Scheme(String),
-    /// The leaves are no batch.
-    #[error("the leaves are no batch: {0}")]
+    /// The leaves are not a batch.
+    #[error("invalid rows: {0}")]
     Leaves(#[from] LeavesError),
     /// The leaves are not those of the proof.
     #[error(
-        "the {count} leaves have the canonical digest {found}, the proof is about {expected}: a leaf is changed, missing or additional"
+        "the {count} rows have digest {found}, the proof is about {expected}: a row was changed, left out or added"
     )]
     Canonical {
         /// Number of leaves given.
@@ -63,7 +62,7 @@ pub enum VerifyError {
         found: Digest,
     },
     /// Leaves were given for a proof over all rows.
-    #[error("a proof over all rows has no digest of some to compare leaves with: leave them out")]
+    #[error("whole-table proofs take no rows")]
     AllRows,
     /// The proof itself does not hold.
     #[error("{0}")]
@@ -114,7 +113,7 @@ pub fn verify(
     let backend = backends.of(&file, scheme)?;
     let known = backend.spec().id();
     if known != file.backend {
-        let what = format!("the proof is of {}, this program has {known}", file.backend);
+        let what = format!("the proof was made by {}, expected {known}", file.backend);
         return Err(VerifyError::Proof(BackendError::Rejected(what)));
     }
     let (id, app) = (file.backend.clone(), file.app.clone());

@@ -13,7 +13,6 @@ use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
-use redb::StorageBackend;
 
 use crate::commit::Rng;
 
@@ -90,7 +89,7 @@ impl Disk {
         state.generation += 1;
     }
 
-    /// The file, as a database's storage.
+    /// The file, open.
     pub fn open(&self) -> DiskFile {
         DiskFile { disk: self.clone(), generation: self.lock().generation }
     }
@@ -135,12 +134,14 @@ impl fmt::Debug for DiskFile {
     }
 }
 
-impl StorageBackend for DiskFile {
-    fn len(&self) -> io::Result<u64> {
+impl DiskFile {
+    /// The length in bytes.
+    pub fn size(&self) -> io::Result<u64> {
         Ok(self.read_state()?.current.len() as u64)
     }
 
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    /// Fills `out` with the bytes from `offset`.
+    pub fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let state = self.read_state()?;
         let from = offset as usize;
         let bytes = state.current.get(from..from + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -148,19 +149,22 @@ impl StorageBackend for DiskFile {
         Ok(())
     }
 
-    fn set_len(&self, len: u64) -> io::Result<()> {
+    /// Cuts the file off, or fills it up with zeros.
+    pub fn set_len(&self, len: u64) -> io::Result<()> {
         self.write_state()?.current.resize(len as usize, 0);
         Ok(())
     }
 
-    fn sync_data(&self) -> io::Result<()> {
+    /// Makes what has been written survive a crash.
+    pub fn sync_data(&self) -> io::Result<()> {
         let mut state = self.write_state()?;
         state.durable = state.current.clone();
         state.unsynced.clear();
         Ok(())
     }
 
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+    /// Writes bytes from `offset`, inside the length.
+    pub fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut state = self.write_state()?;
         let from = offset as usize;
         let place = state.current.get_mut(from..from + data.len()).ok_or(io::ErrorKind::UnexpectedEof)?;

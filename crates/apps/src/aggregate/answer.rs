@@ -115,7 +115,7 @@ pub struct Decimal {
 
 /// An output is not one of the query's plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an output of {found} elements can not be read: the query's has {expected}, in range and consistent")]
+#[error("invalid output of {found} elements: the query expects {expected}, in range and consistent")]
 pub struct OutputError {
     /// Elements of the plan's output.
     pub expected: usize,

@@ -117,19 +117,19 @@ pub enum Accumulator {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
     /// The table has no columns.
-    #[error("a raw table has no columns to aggregate: commit it with a schema")]
+    #[error("a raw table has no columns to aggregate")]
     Raw,
     /// No accumulators, or more than [`MAX_ACCUMULATORS`].
-    #[error("{0} accumulators: a query has 1 to {MAX_ACCUMULATORS}; ask for less in one query")]
+    #[error("the query has {0} accumulators, expected 1 to {MAX_ACCUMULATORS}")]
     Accumulators(usize),
     /// More than [`MAX_STEPS`].
-    #[error("a condition of {0} steps is longer than {MAX_STEPS}: shorten it")]
+    #[error("the condition has {0} steps, expected at most {MAX_STEPS}")]
     Steps(usize),
     /// Steps that leave no single truth.
     #[error("step {0} of the condition lacks operands, or some are left over")]
     Stack(usize),
     /// No such column, or one of another type.
-    #[error("column {0} of the schema is missing or of a type that this does not work on")]
+    #[error("column {0} of the schema is missing or has the wrong type")]
     Column(ColumnIndex),
     /// Bounds that are not ordered or not numbers, or lists that are not in their one form.
     #[error("not in canonical form: {0}")]

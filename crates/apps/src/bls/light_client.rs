@@ -41,7 +41,7 @@ pub enum ClaimError {
     #[error("the signature is not a point of G2 in compressed form")]
     Encoding,
     /// The pairing equation does not hold.
-    #[error("the signature is not one of the message under the aggregate key")]
+    #[error("the signature is not valid for the message under the aggregate key")]
     Signature,
 }
 

@@ -33,7 +33,7 @@ const PARAMETERS: &[u8] = b"BLS12-381 G1";
 
 /// Parameters of another application, or of another version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("parameters of {0} bytes are not those of bls-keys: the batch was made by another version")]
+#[error("invalid parameters of bls-keys: {0} bytes")]
 pub struct ParametersError(usize);
 
 /// An output of [`BlsKeys`].

@@ -23,7 +23,7 @@ pub struct Point(Option<(Fq, Fq)>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// No canonical encoding of coordinates.
-    #[error("not the canonical encoding of a point: give the 48 compressed bytes")]
+    #[error("not the canonical encoding of a point in 48 compressed bytes")]
     Encoding,
     /// The equation does not hold.
     #[error("not on the curve y^2 = x^3 + 4")]
@@ -32,7 +32,7 @@ pub enum KeyError {
     #[error("not in the subgroup of prime order")]
     NotInGroup,
     /// The identity is no key.
-    #[error("the identity is no key: anyone can sign under it")]
+    #[error("the identity is not a key: anyone can sign under it")]
     Identity,
 }
 

@@ -23,13 +23,13 @@ pub struct Size {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// The reduction is not commutative.
-    #[error("{0} depends on the order of leaves: it has complete proofs alone, over all rows of a table")]
+    #[error("{0} depends on the order of leaves and has only proofs over all rows")]
     Order(String),
     /// The application is of another scheme.
-    #[error("the application has no circuits in the scheme {0}")]
+    #[error("the application has no circuits for scheme {0}")]
     Scheme(Scheme),
     /// Not even one leaf fits.
-    #[error("the circuits of {name} do not fit 2^{rows} rows: make its map or reduction smaller")]
+    #[error("the circuits of {name} do not fit 2^{rows} rows")]
     TooLarge {
         /// The application.
         name: String,

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::Terminal;
 use crate::args::StoreArgs;
+use crate::command_error::repair;
 use crate::exit::Mistake;
 use crate::leader;
 use crate::progress::Counter;
@@ -57,19 +58,20 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     for name in &found.leftovers {
         report.note(format!("left by an interrupted command, prune takes it away: {name}"));
     }
-    let findings: Vec<_> = found.findings.iter().map(|f| json!({ "what": f.what, "remedy": f.remedy })).collect();
+    let findings: Vec<_> =
+        found.findings.iter().map(|f| json!({ "what": f.what, "remedy": repair(f.repair) })).collect();
     report.hidden("findings", findings);
     report.add("isa", isa.to_string());
     report.add_as("prover", prover.name(), format!("{prover}, the faster one on {isa}"));
     report.add_as("seconds", elapsed, seconds(elapsed));
     for finding in &found.findings {
-        report.note(format!("\nfound: {}\nhelp: {}", finding.what, finding.remedy));
+        report.note(format!("\nfound: {}\nhelp: {}", finding.what, repair(finding.repair)));
     }
     report.print(terminal.format)?;
     if healthy {
         return Ok(());
     }
-    let remedy = found.findings.first().map(|f| f.remedy.clone()).unwrap_or_default();
+    let remedy = found.findings.first().map_or("", |f| repair(f.repair));
     Err(Mistake::damage(
         format!("{} in {}", count(found.findings.len(), "finding"), args.store.store.display()),
         remedy,

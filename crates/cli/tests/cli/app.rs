@@ -146,19 +146,3 @@ fn a_keccak_digest_is_proven_refreshed_and_verified() {
     assert_eq!(again["keccak_digest"].as_str(), Some(&*digest(&changed)));
     assert_eq!(verify(&world.commitment(), &allow).code, 0);
 }
-
-#[test]
-fn queries_that_can_not_be_proven_are_refused_with_a_remedy() {
-    let world = World::with_table();
-    for (sql, message) in [
-        ("SELECT age FROM t", "age is not supported"),
-        ("SELECT SUM(agee) FROM t", "there is no column \"agee\""),
-        ("SELECT SUM(name) FROM t", "SUM does not work on column \"name\""),
-        ("SELECT COUNT(*) FROM t GROUP BY age", "GROUP BY is not supported"),
-        ("SELECT", "not SQL"),
-    ] {
-        let run = world.run(&["app", "aggregate", "--store", "s", "--sql", sql]);
-        assert_eq!(run.code, 2, "{sql}");
-        assert!(run.err.contains(message) && run.err.contains("help: "), "{sql}: {}", run.err);
-    }
-}

@@ -1,4 +1,4 @@
-//! Tables of BLS keys, and what their commands refuse before anything is proven.
+//! Tables of BLS keys.
 
 use crate::world::World;
 
@@ -28,45 +28,4 @@ fn keys_become_a_table_that_commits() {
     let args = ["commit", "--store", "s", "--input", "table.csv", "--schema", "schema.toml"];
     let committed = world.json(&args);
     assert_eq!(committed["schema_digest"], report["schema_digest"]);
-}
-
-#[test]
-fn keys_that_are_none_are_named() {
-    let world = World::new();
-    let order_three = format!("80{}", "00".repeat(47));
-    for (bad, what) in [
-        (order_three.as_str(), "not in the subgroup"),
-        (&KEYS[0][2..], "not the canonical encoding"),
-        ("xyz", "not hexadecimal"),
-        (&format!("c0{}", "00".repeat(47)), "identity"),
-    ] {
-        table(&world, &format!("{}\n{bad}\n", KEYS[0]));
-        let said = world.fails(2, &TABLE);
-        assert!(said.contains("line 2") && said.contains(what), "{said}");
-        assert!(!world.path("table.csv").exists());
-    }
-}
-
-#[test]
-fn a_file_without_keys_is_refused() {
-    let world = World::new();
-    table(&world, "");
-    let said = world.fails(2, &TABLE);
-    assert!(said.contains("the file has no keys"), "{said}");
-    assert!(!world.path("table.csv").exists());
-}
-
-#[test]
-fn other_tables_and_proofs_are_refused() {
-    let world = World::with_batch();
-    let said = world.fails(2, &["app", "bls-keys", "--store", "s", "--batch", "keys", "--indices", "0,3"]);
-    assert!(said.contains("BLS keys") && said.contains("bls-table"), "{said}");
-    let root = world.json(&["status", "--store", "s"])["commitment"].as_str().expect("a commitment").to_owned();
-    let mut args = vec!["app", "verify-bls-keys", "--proof", "b.proof", "--root", &root, "--threshold", "1"];
-    args.extend(["--message", "00", "--signature", "00"]);
-    let said = world.fails(1, &args);
-    assert!(said.contains("policy"), "{said}");
-    args[9] = "0";
-    let said = world.fails(2, &args);
-    assert!(said.contains("--message"), "{said}");
 }

@@ -193,6 +193,9 @@ fn output_that_is_lost_is_an_error() {
         let mut status = world.command();
         let run = status.args(["status", "--store", "s", "--format", form]).stdout(full).output().unwrap();
         assert_eq!(run.status.code(), Some(5));
-        assert_eq!(String::from_utf8(run.stderr).unwrap(), "error: stdout: No space left on device (os error 28)\n");
+        assert_eq!(
+            String::from_utf8(run.stderr).unwrap(),
+            "error: stdout: No space left on device (os error 28)\nhelp: free some space and run the command again; prune removes old epochs of a store\n"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! A table and a batch through all that can happen to them.
 
-use evergrove_primitives::lanes::Isa;
-use evergrove_recursion::ProverKind;
+use evergrove::primitives::lanes::Isa;
+use evergrove::recursion::ProverKind;
 
 use crate::world::{ALLOW, NATIVE, World};
 
@@ -90,7 +90,7 @@ fn proofs_left_stale_are_finished_later() {
     let line = world.run(&["batches", "--store", "s", "--format", "json"]);
     assert!(line.out.contains("\"stale\":true"), "{}", line.out);
     let e = world.fails(2, &["export", "--store", "s", "--batch", "b", "--proof", "x"]);
-    assert!(e.contains("run prove --batch b"), "{e}");
+    assert!(e.contains("help: make the proof with prove --batch b"), "{e}");
     let proven = world.json(&["prove", "--store", "s", "--batch", "b", "--timings", "t.json"]);
     let made = proven["proofs_made"].as_u64().unwrap();
     assert!((1..6).contains(&made));

@@ -1,8 +1,8 @@
 //! The command as its users meet it: real processes, real files, the backend that executes everything again.
 
 mod app;
-mod bad_input;
 mod bls;
+mod errors;
 mod formats;
 mod help;
 mod jobs;

@@ -120,7 +120,7 @@ fn a_token_is_asked_for_and_never_shown() {
     assert!(e.contains("callers need a token") && e.contains("help: put it into EVERGROVE_SERVE_TOKEN"), "{e}");
     world.write("short", "secret-x\n");
     let e = world.fails(2, &[&serve[..], &["--token-file", "short"]].concat());
-    assert!(e.contains("the token has 8 bytes, at least 16") && !e.contains("secret-x"), "{e}");
+    assert!(e.contains("the token has 8 bytes, expected at least 16") && !e.contains("secret-x"), "{e}");
     let e = world.fails(2, &["serve", "--store", "s", "--listen", "0.0.0.0:0", "--no-token"]);
     assert!(e.contains("lets everyone in"), "{e}");
     let e = world.fails(5, &[&serve[..], &["--token-file", "none"]].concat());

@@ -65,7 +65,7 @@ impl fmt::Display for State {
 
 /// The text names no state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no state: use wait, prioritized, waiting-children, delayed, active, completed or failed")]
+#[error("unknown state {0:?}: expected wait, prioritized, waiting-children, delayed, active, completed or failed")]
 pub struct UnknownState(pub String);
 
 impl FromStr for State {

@@ -19,22 +19,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Something is wrong with the queue or its server.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum QueueError {
     /// The URL is not that of a Redis server.
-    #[error("this is not the URL of a Redis server: {what}: give redis://HOST:PORT or rediss://HOST:PORT")]
+    #[error("invalid Redis URL: {what}")]
     Url {
         /// What is wrong with it.
         what: String,
     },
     /// The name is not that of a queue.
-    #[error("{name:?} can not name a queue: use letters, digits, '-', '_' and '.'")]
+    #[error("invalid queue name {name:?}: expected letters, digits, '-', '_' and '.'")]
     Name {
         /// The name.
         name: String,
     },
     /// The certificates are not what a server can be known by.
-    #[error("{redis} can not be known by these certificates: {what}")]
+    #[error("invalid certificates for {redis}: {what}")]
     Certificates {
         /// The server.
         redis: String,
@@ -42,7 +41,7 @@ pub enum QueueError {
         what: String,
     },
     /// The server is too old.
-    #[error("{redis} is Redis {found}: {}.{} or newer is needed", VERSION.0, VERSION.1)]
+    #[error("{redis} is Redis {found}, expected {}.{} or newer", VERSION.0, VERSION.1)]
     Version {
         /// The server.
         redis: String,
@@ -50,9 +49,7 @@ pub enum QueueError {
         found: String,
     },
     /// The server may drop jobs when its memory is full.
-    #[error(
-        "{redis} may evict keys (maxmemory-policy {policy}), and a job that vanishes is never done: set maxmemory-policy noeviction"
-    )]
+    #[error("{redis} may lose jobs: its maxmemory-policy is {policy}, expected noeviction")]
     Evicts {
         /// The server.
         redis: String,
@@ -60,7 +57,7 @@ pub enum QueueError {
         policy: String,
     },
     /// The server forgets its jobs when it is restarted.
-    #[error("{redis} keeps no append-only file and would forget the queue when it is restarted: set appendonly yes")]
+    #[error("{redis} loses the queue in a restart: its appendonly is no, expected yes")]
     NotDurable {
         /// The server.
         redis: String,
@@ -77,10 +74,10 @@ pub enum QueueError {
         source: Box<bullmq::Error>,
     },
     /// The system gave no thread.
-    #[error("no thread for the queue's connection could be started: {0}")]
+    #[error("the thread of the queue's connection cannot be started: {0}")]
     Thread(#[source] std::io::Error),
     /// There is no such run or job.
-    #[error("there is no {what} {id:?} in the queue {queue}: see `evergrove jobs list`")]
+    #[error("unknown {what} {id:?} in queue {queue}")]
     Unknown {
         /// Run or job.
         what: &'static str,
@@ -245,8 +242,8 @@ mod tests {
         assert_eq!(judged(&info("6.2.0", "noeviction", 1)), Ok(()));
         for (text, part) in [
             (info("6.0.16", "noeviction", 1), "6.2 or newer"),
-            (info("7.2.4", "allkeys-lru", 1), "maxmemory-policy noeviction"),
-            (info("7.2.4", "noeviction", 0), "appendonly yes"),
+            (info("7.2.4", "allkeys-lru", 1), "maxmemory-policy is allkeys-lru"),
+            (info("7.2.4", "noeviction", 0), "appendonly is no"),
             (String::new(), "6.2 or newer"),
         ] {
             let refused = judged(&text).expect_err(part);

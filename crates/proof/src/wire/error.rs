@@ -41,7 +41,7 @@ pub enum DecodeError {
         value: u64,
     },
     /// The file starts with other bytes.
-    #[error("this is no {what}: the file starts with {found:02x?}")]
+    #[error("expected {what}, but the file starts with {found:02x?}")]
     Magic {
         /// What was expected.
         what: &'static str,
@@ -49,7 +49,7 @@ pub enum DecodeError {
         found: [u8; 4],
     },
     /// The file is of a format version that this program does not know.
-    #[error("format version {found} is unknown, this program reads version {known}: use a newer release")]
+    #[error("unknown format version {found}, expected {known}")]
     Version {
         /// The version found.
         found: u16,
@@ -57,7 +57,7 @@ pub enum DecodeError {
         known: u16,
     },
     /// A code that names no known value.
-    #[error("{found} names no {what}")]
+    #[error("unknown {what} {found}")]
     Code {
         /// What the code should name.
         what: &'static str,

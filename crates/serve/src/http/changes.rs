@@ -86,7 +86,7 @@ pub(crate) async fn post(State(shared): State<Arc<Shared>>, http: HttpRequest) -
     let parser = shared.clone();
     let parsed = tokio::task::spawn_blocking(move || Request::parse(&parser.schema, &body, parser.config.grow));
     let parsed = parsed.await.map_err(|_| Problem::store())?;
-    let request = parsed.map_err(|e| Problem::malformed(format!("{e}; {}", e.remedy())))?;
+    let request = parsed?;
     let lines = request.lines;
     let (answer, answered) = oneshot::channel();
     shared.metrics.waiting.inc();

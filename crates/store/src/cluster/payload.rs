@@ -45,7 +45,7 @@ pub enum PayloadError {
     #[error("the payload is not readable: {0}")]
     Decode(#[from] DecodeError),
     /// The scheme is unknown.
-    #[error("the payload is of another program: {0}")]
+    #[error("payload written by another version: {0}")]
     Scheme(#[from] UnknownScheme),
     /// Its parts do not fit each other.
     #[error("the payload contradicts itself: {0}")]

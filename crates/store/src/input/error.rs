@@ -38,7 +38,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A file does not hold the table that it should. [`InputError::remedy`] says what to do about it.
+/// A file does not hold the table that it should.
 #[derive(Debug, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct InputError {
@@ -69,7 +69,7 @@ pub enum Problem {
     #[error("the table has no rows")]
     NoRows,
     /// A column that is needed is not in the file.
-    #[error("no column {name:?}; there is {}", list(available))]
+    #[error("unknown column {name:?}: the file has {}", list(available))]
     NoColumn {
         /// The column.
         name: String,
@@ -77,7 +77,7 @@ pub enum Problem {
         available: Vec<String>,
     },
     /// A record lacks a column.
-    #[error("the record has no column {name:?}; there is {}", list(available))]
+    #[error("missing column {name:?}: the record has {}", list(available))]
     Lacking {
         /// The column.
         name: String,
@@ -85,16 +85,16 @@ pub enum Problem {
         available: Vec<String>,
     },
     /// A column that the schema does not name, and that does not hold the positions: its content would go unread.
-    #[error("column {0:?} is neither one of the schema nor that of the positions")]
+    #[error("column {0:?} is neither in the schema nor the column of positions")]
     UnknownColumn(String),
     /// A record has a column twice.
-    #[error("column {0:?} stands there twice")]
+    #[error("duplicate column {0:?}")]
     DuplicateColumn(String),
     /// The file is raw, and a column was asked for.
     #[error("a raw file has no column {0:?}")]
     RawColumn(String),
     /// A raw file for a table with columns.
-    #[error("a raw file holds values, the schema has columns")]
+    #[error("a raw file has no columns, but the schema has")]
     RawForColumns,
     /// The length of a raw file is not a multiple of 32.
     #[error("{0} bytes are not a multiple of 32")]
@@ -103,7 +103,7 @@ pub enum Problem {
     #[error(transparent)]
     Row(RowError),
     /// The position is not an integer.
-    #[error("column {column:?}: {value} is not a position: an integer from 0 to 2^{HEIGHT_MAX} - 1")]
+    #[error("column {column:?}: invalid position {value}: expected an integer from 0 to 2^{HEIGHT_MAX} - 1")]
     Index {
         /// Name of the index column.
         column: String,
@@ -111,10 +111,10 @@ pub enum Problem {
         value: String,
     },
     /// Two rows have one position.
-    #[error("position {0} stands there twice")]
+    #[error("duplicate position {0}")]
     DuplicateIndex(u64),
     /// The list of positions is shorter or longer than the table.
-    #[error("{positions} positions were given, the table has {}{rows} rows", if rows > positions { "at least " } else { "" })]
+    #[error("{positions} positions for {}{rows} rows", if rows > positions { "at least " } else { "" })]
     ListLength {
         /// Length of the list.
         positions: u64,
@@ -128,7 +128,7 @@ pub enum Problem {
     #[error("this build does not read parquet files")]
     NoParquet,
     /// A parquet column has a form that is not read.
-    #[error("column {column:?} is {found}")]
+    #[error("column {column:?} is {found}, which is not supported")]
     Unsupported {
         /// Name of the column.
         column: String,
@@ -154,37 +154,5 @@ impl InputError {
     /// True when the file could not be opened or read, false when its content is at fault.
     pub fn is_io(&self) -> bool {
         matches!(*self.problem, Problem::Io(_))
-    }
-
-    /// What to do about it, in one sentence.
-    pub fn remedy(&self) -> String {
-        match &*self.problem {
-            Problem::Io(e) if e.kind() == std::io::ErrorKind::NotFound => "check the path".into(),
-            Problem::Io(_) => "check the path, the permissions and the disk".into(),
-            Problem::Malformed { .. } => "correct the file, or name its format with --input-format".into(),
-            Problem::TooLong => "look for a quote that is not closed".into(),
-            Problem::NoRows => "give a table with at least one row".into(),
-            Problem::NoColumn { .. } => "name a column of the file: names are case-sensitive".into(),
-            Problem::Lacking { .. } => {
-                "write the column in every record, as null where it has no value: names are case-sensitive".into()
-            }
-            Problem::UnknownColumn(_) => {
-                "take the column out of the file, give the schema that has it, or name it as the column of positions"
-                    .into()
-            }
-            Problem::DuplicateColumn(_) => "rename one of the two".into(),
-            Problem::RawColumn(_) => {
-                "leave the index column out: raw values take their positions from their order or from a list".into()
-            }
-            Problem::RawForColumns => "give csv, jsonl or parquet, or a schema with raw = true".into(),
-            Problem::RawLength(_) => "give 32 bytes per value: 4 little-endian field elements".into(),
-            Problem::Row(e) => e.remedy(),
-            Problem::Index { .. } => "correct the position, or name another column with --index-column".into(),
-            Problem::DuplicateIndex(_) => "keep one row per position".into(),
-            Problem::ListLength { .. } => "give one position per row".into(),
-            Problem::Schema(_) => "write a schema file and name it with --schema".into(),
-            Problem::NoParquet => "build with the feature parquet, or give csv or jsonl".into(),
-            Problem::Unsupported { .. } => "flatten or cast the column, or leave it out of the schema".into(),
-        }
     }
 }

@@ -18,15 +18,15 @@ const MAX_LINE_BYTES: u64 = 1 << 30;
 #[derive(Debug, thiserror::Error)]
 pub enum IndexListError {
     /// The file does not open or read.
-    #[error("{path}: {source}: check the path (a list of positions reads like 0,5,9-20)")]
+    #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// The cause.
         source: std::io::Error,
     },
-    /// An item is no position and no range.
-    #[error("{}{item} is not a position or a range: write numbers from 0 to 2^{HEIGHT_MAX} - 1 and ranges like 9-20", at(.line))]
+    /// An item is neither a position nor a range.
+    #[error("{}{item} is not a position or a range", at(.line))]
     Item {
         /// Line of the file, from 1.
         line: Option<u64>,
@@ -34,7 +34,7 @@ pub enum IndexListError {
         item: Excerpt,
     },
     /// The range ends before it starts.
-    #[error("{}the range {item} ends before it starts: swap its ends", at(.line))]
+    #[error("{}range {item} ends before it starts", at(.line))]
     Reversed {
         /// Line of the file, from 1.
         line: Option<u64>,
@@ -42,15 +42,15 @@ pub enum IndexListError {
         item: Excerpt,
     },
     /// The position is beyond every vector.
-    #[error("{}position {index} is out of range: positions end at 2^{HEIGHT_MAX} - 1", at(.line))]
+    #[error("{}invalid position {index}: expected 0 to 2^{HEIGHT_MAX} - 1", at(.line))]
     Range {
         /// Line of the file, from 1.
         line: Option<u64>,
         /// The position.
         index: u64,
     },
-    /// A position stands there twice.
-    #[error("{}position {index} stands there twice: name every position once", at(.line))]
+    /// A position is given twice.
+    #[error("{}duplicate position {index}", at(.line))]
     Duplicate {
         /// Line of the file, from 1.
         line: Option<u64>,
@@ -58,10 +58,10 @@ pub enum IndexListError {
         index: u64,
     },
     /// More than [`MAX_POSITIONS`].
-    #[error("more than {MAX_POSITIONS} positions: split the batch")]
+    #[error("more than {MAX_POSITIONS} positions")]
     TooMany,
     /// No position at all.
-    #[error("the list has no position: name at least one")]
+    #[error("the list has no positions")]
     Empty,
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use evergrove_commit::schema::{Row, RowError, Schema};
 
-/// A text is no row. [`RecordError::remedy`] says what to do about it.
+/// A text is not a row.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// Not one record of comma-separated values.
@@ -14,7 +14,7 @@ pub enum RecordError {
     #[error(transparent)]
     Row(#[from] RowError),
     /// A column is named that the schema does not have.
-    #[error("no column {name:?}; there is {there}")]
+    #[error("unknown column {name:?}: the schema has {there}")]
     UnknownColumn {
         /// The name.
         name: String,
@@ -22,27 +22,11 @@ pub enum RecordError {
         there: String,
     },
     /// A column is named twice.
-    #[error("column {0:?} is named twice")]
+    #[error("duplicate column {0:?}")]
     DuplicateColumn(String),
     /// Some columns are named, and there is no row to take the others from.
-    #[error("the slot is empty, and column {0:?} is not named")]
+    #[error("the slot is empty and column {0:?} is not given")]
     Incomplete(String),
-}
-
-impl RecordError {
-    /// What to do about it, in one sentence.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Malformed(_) => "quote cells that hold commas, quotes or line ends, as in csv".into(),
-            Self::Row(RowError::Width { expected, .. }) => {
-                format!("give {expected} cells in the order of the schema, or COLUMN=CELL for each column that changes")
-            }
-            Self::Row(e) => e.remedy(),
-            Self::UnknownColumn { .. } => "name a column of the schema: names are case-sensitive".into(),
-            Self::DuplicateColumn(_) => "name it once".into(),
-            Self::Incomplete(_) => "name every column, or give a whole row".into(),
-        }
-    }
 }
 
 /// The row that a text stands for: cells in the order of the schema, as in a line of csv; or `COLUMN=CELL` pairs, which change

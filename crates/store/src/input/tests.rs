@@ -59,9 +59,7 @@ fn cells(name: &str, age: Option<u64>, cents: i64) -> Row {
 
 /// The text of an error without the temporary directory.
 fn message(result: Result<impl std::fmt::Debug, InputError>) -> String {
-    let e = result.unwrap_err();
-    let text = e.to_string();
-    assert!(!e.remedy().is_empty());
+    let text = result.unwrap_err().to_string();
     text[text.rfind('/').map_or(0, |i| i + 1)..].to_string()
 }
 
@@ -74,7 +72,7 @@ fn csv_is_read_by_column_names() {
 
 #[test]
 fn no_field_goes_unread_unless_the_schema_selects() {
-    let unknown = |name: &str| format!("column {name:?} is neither one of the schema nor that of the positions");
+    let unknown = |name: &str| format!("column {name:?} is neither in the schema nor the column of positions");
     let row = [(7, cells("Ann", Some(41), 150))];
     let csv = "note,balance,id,age,name\nx,1.5,7,41,Ann\n";
     let jsonl = "{\"id\":7,\"name\":\"Ann\",\"note\":\"x\",\"age\":41,\"balance\":1.5}\n";
@@ -82,7 +80,6 @@ fn no_field_goes_unread_unless_the_schema_selects() {
         for fields in [Fields::Exact, Fields::Sparse] {
             let e = read_as(fields, name, content, index.clone(), &table()).unwrap_err();
             assert!(matches!(&*e.problem, Problem::UnknownColumn(_)), "{e}");
-            assert!(e.remedy().starts_with("take the column out of the file"));
         }
         message(read(name, content, index, &table()))
     };
@@ -109,21 +106,20 @@ fn no_field_goes_unread_unless_the_schema_selects() {
 #[test]
 fn a_record_that_lacks_a_column_is_taken_only_where_that_is_null() {
     let misspelled = "{\"id\":7,\"name\":\"Ann\",\"agee\":41,\"balance\":1.5}\n";
-    let lacking = "t.jsonl, line 1: the record has no column \"age\"; there is \"id\", \"name\", \"balance\"";
+    let lacking = "t.jsonl, line 1: missing column \"age\": the record has \"id\", \"name\", \"balance\"";
     let refused = read("t.jsonl", misspelled, by("id"), &table());
-    assert!(refused.as_ref().unwrap_err().remedy().starts_with("write the column in every record, as null"));
     assert_eq!(message(refused), format!("{lacking}, \"agee\""));
     let short = "{\"id\":7,\"name\":\"Ann\",\"balance\":1.5}\n";
     assert_eq!(message(read("t.jsonl", short, by("id"), &table())), lacking);
     for fields in [Fields::Sparse, Fields::Selected] {
         assert_eq!(read_as(fields, "t.jsonl", short, by("id"), &table()).unwrap(), [(7, cells("Ann", None, 150))]);
         let e = message(read_as(fields, "t.jsonl", "{\"id\":7,\"name\":\"a\"}", by("id"), &table()));
-        assert_eq!(e, "t.jsonl, line 1: the record has no column \"balance\"; there is \"id\", \"name\"");
+        assert_eq!(e, "t.jsonl, line 1: missing column \"balance\": the record has \"id\", \"name\"");
     }
     let explicit = short.replace("\"balance\"", "\"age\":null,\"balance\"");
     assert_eq!(read("t.jsonl", explicit, by("id"), &table()).unwrap(), [(7, cells("Ann", None, 150))]);
     let e = message(read_as(Fields::Selected, "t.jsonl", "{\"e0\":1}", IndexSource::RowOrder, &Schema::raw()));
-    assert_eq!(e, "t.jsonl, line 1: the record has no column \"e1\"; there is \"e0\"");
+    assert_eq!(e, "t.jsonl, line 1: missing column \"e1\": the record has \"e0\"");
 }
 
 #[test]
@@ -148,17 +144,11 @@ fn positions_come_from_a_column_a_list_or_the_order() {
     assert_eq!(indices(by("id")).unwrap(), [7, 3]);
     assert_eq!(indices(IndexSource::RowOrder).unwrap(), [0, 1]);
     assert_eq!(indices(IndexSource::List(vec![9, 4])).unwrap(), [9, 4]);
-    assert_eq!(
-        message(indices(IndexSource::List(vec![9]))),
-        "t.csv, line 3: 1 positions were given, the table has at least 2 rows"
-    );
-    assert_eq!(
-        message(indices(IndexSource::List(vec![9, 1, 2]))),
-        "t.csv: 3 positions were given, the table has 2 rows"
-    );
+    assert_eq!(message(indices(IndexSource::List(vec![9]))), "t.csv, line 3: 1 positions for at least 2 rows");
+    assert_eq!(message(indices(IndexSource::List(vec![9, 1, 2]))), "t.csv: 3 positions for 2 rows");
     assert_eq!(
         message(indices(by("key"))),
-        "t.csv: no column \"key\"; there is \"id\", \"name\", \"age\", \"balance\""
+        "t.csv: unknown column \"key\": the file has \"id\", \"name\", \"age\", \"balance\""
     );
 }
 
@@ -172,11 +162,11 @@ fn errors_name_the_line_the_column_and_the_value() {
         "t.csv, line 4: column \"balance\": \"0.125\" has 3 decimal places, type fixed:2 holds 2"
     );
     assert_eq!(csv("0,a,1,\n"), "t.csv, line 2: column \"balance\" (fixed:2) is empty");
-    assert_eq!(csv("5,a,1,0\n5,b,1,0\n"), "t.csv, line 3: position 5 stands there twice");
+    assert_eq!(csv("5,a,1,0\n5,b,1,0\n"), "t.csv, line 3: duplicate position 5");
     for index in ["-1", "", "x", "1099511627776", "99999999999999999999999"] {
         assert_eq!(
             csv(&format!("{index},a,1,0\n")),
-            format!("t.csv, line 2: column \"id\": {index:?} is not a position: an integer from 0 to 2^40 - 1")
+            format!("t.csv, line 2: column \"id\": invalid position {index:?}: expected an integer from 0 to 2^40 - 1")
         );
     }
     assert_eq!(csv(""), "t.csv: the table has no rows");
@@ -187,10 +177,7 @@ fn errors_name_the_line_the_column_and_the_value() {
     );
     assert!(json("[1]").starts_with("t.jsonl, line 1: malformed jsonl: invalid type: sequence, expected an object"));
     assert!(json("{} {}").starts_with("t.jsonl, line 1: malformed jsonl: trailing characters"));
-    assert_eq!(
-        json("{\"name\":\"a\",\"name\":\"b\",\"balance\":0}"),
-        "t.jsonl, line 1: column \"name\" stands there twice"
-    );
+    assert_eq!(json("{\"name\":\"a\",\"name\":\"b\",\"balance\":0}"), "t.jsonl, line 1: duplicate column \"name\"");
     assert_eq!(
         json("{\"name\":[1],\"balance\":0}"),
         "t.jsonl, line 1: malformed jsonl: column \"name\" is nested: flatten it"
@@ -253,7 +240,7 @@ fn raw_values_are_read_from_bytes_and_from_columns() {
     assert_eq!(message(read("t.raw", &bytes, by("id"), &Schema::raw())), "t.raw: a raw file has no column \"id\"");
     assert_eq!(
         message(read("t.raw", &bytes, IndexSource::RowOrder, &table())),
-        "t.raw: a raw file holds values, the schema has columns"
+        "t.raw: a raw file has no columns, but the schema has"
     );
     assert_eq!(message(read("t.raw", [], IndexSource::RowOrder, &Schema::raw())), "t.raw: the table has no rows");
     let e = read("t.csv", "e0,e1,e2,e3\n1,2,3,18446744069414584321\n", IndexSource::RowOrder, &Schema::raw());
@@ -304,13 +291,13 @@ fn a_schema_is_inferred_from_the_content() {
         let (schema, _) = infer("t.csv", format!("x\n{column}\n"), IndexSource::RowOrder).unwrap();
         assert_eq!(schema.columns(), [Column::new("x", kind)], "{column}");
     }
-    assert_eq!(message(infer("t.csv", "a,a\n1,2\n", IndexSource::RowOrder)), "t.csv: column \"a\" stands there twice");
+    assert_eq!(message(infer("t.csv", "a,a\n1,2\n", IndexSource::RowOrder)), "t.csv: duplicate column \"a\"");
     assert_eq!(message(infer("t.csv", "a\n", IndexSource::RowOrder)), "t.csv: the table has no rows");
     assert_eq!(message(infer("t.csv", "", IndexSource::RowOrder)), "t.csv: the table has no rows");
     assert!(message(infer("t.csv", "id\n1\n", by("id"))).starts_with("t.csv: a schema needs at least one column"));
     assert!(
         message(infer("t.csv", "id,a\nx,1\n", by("id")))
-            .starts_with("t.csv, line 2: column \"id\": \"x\" is not a position")
+            .starts_with("t.csv, line 2: column \"id\": invalid position \"x\"")
     );
 }
 
@@ -319,12 +306,12 @@ fn lists_of_positions() {
     assert_eq!(parse_indices("0,5,9-12").unwrap(), [0, 5, 9, 10, 11, 12]);
     assert_eq!(parse_indices(" 7 , 3-3,").unwrap(), [7, 3]);
     let text = |list: &str| parse_indices(list).unwrap_err().to_string();
-    assert_eq!(text("1,2,1"), "position 1 stands there twice: name every position once");
-    assert_eq!(text("1-5,3"), "position 3 stands there twice: name every position once");
-    assert_eq!(text("9-5"), "the range \"9-5\" ends before it starts: swap its ends");
-    assert_eq!(text("1099511627776"), "position 1099511627776 is out of range: positions end at 2^40 - 1");
-    assert_eq!(text("0-1099511627775"), format!("more than {MAX_POSITIONS} positions: split the batch"));
-    assert_eq!(text(""), "the list has no position: name at least one");
+    assert_eq!(text("1,2,1"), "duplicate position 1");
+    assert_eq!(text("1-5,3"), "duplicate position 3");
+    assert_eq!(text("9-5"), "range \"9-5\" ends before it starts");
+    assert_eq!(text("1099511627776"), "invalid position 1099511627776: expected 0 to 2^40 - 1");
+    assert_eq!(text("0-1099511627775"), format!("more than {MAX_POSITIONS} positions"));
+    assert_eq!(text(""), "the list has no positions");
     for wrong in ["x", "-1", "1-", "1-2-3", "1 2", "+1", "0x1", "99999999999999999999"] {
         assert!(text(wrong).contains("is not a position or a range"), "{wrong}");
     }
@@ -340,7 +327,7 @@ fn lists_of_positions_in_files() {
     assert_eq!(read_indices("1,2").unwrap(), [1, 2]);
     let wrong = file(&dir, "wrong.txt", "5\nx\n");
     let e = read_indices(wrong.to_str().unwrap()).unwrap_err().to_string();
-    assert_eq!(e, "line 2: \"x\" is not a position or a range: write numbers from 0 to 2^40 - 1 and ranges like 9-20");
+    assert_eq!(e, "line 2: \"x\" is not a position or a range");
     assert!(read_indices("no-such-file").unwrap_err().is_io());
     assert!(matches!(read_indices("1,x").unwrap_err(), IndexListError::Item { .. }));
 }
@@ -376,7 +363,7 @@ fn what_is_not_held_is_not_written() {
     let nullable = Schema::new(vec![Column::new("t", ColumnType::Bytes).nullable()]).unwrap();
     let mut writer = TableWriter::new(Vec::new(), Format::Csv, &nullable).unwrap();
     let e = writer.write(0, &Row::Cells(vec![Cell::Bytes(vec![])])).unwrap_err();
-    assert!(e.to_string().ends_with("which csv can not tell from null: choose jsonl"));
+    assert_eq!(e.to_string(), "csv cannot tell the empty string in column \"t\" from null");
     assert!(TableWriter::new(Vec::new(), Format::Raw, &nullable).is_err());
     assert!(TableWriter::new(Vec::new(), Format::Parquet, &nullable).is_err());
 }

@@ -9,19 +9,23 @@ use super::Format;
 use super::jsonl::HEX_KEY;
 use super::rows::raw_columns;
 
-/// A row was not written. The message says what to do about it.
+/// A row was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The output does not take the bytes.
-    #[error("the output does not take the rows: {0}")]
+    #[error("the rows cannot be written: {0}")]
     Io(#[from] std::io::Error),
-    /// The format is not written, or does not hold the table.
-    #[error("{format} does not hold this table: {reason}")]
-    Format {
-        /// Name of the format.
-        format: &'static str,
-        /// Why, and what to do.
-        reason: String,
+    /// The format is only read.
+    #[error("{} files cannot be written", .0.name())]
+    ReadOnly(Format),
+    /// A raw file for a table with columns.
+    #[error("a raw file cannot hold a table with columns")]
+    Columns,
+    /// A nullable column has an empty string, which csv writes as it writes null.
+    #[error("csv cannot tell the empty string in column {column:?} from null")]
+    EmptyString {
+        /// Name of the column.
+        column: String,
     },
 }
 
@@ -46,7 +50,6 @@ impl<W: Write> TableWriter<W> {
     pub fn new(out: W, format: Format, schema: &Schema) -> Result<Self, WriteError> {
         let index_name = schema.index_name();
         let columns = if schema.is_raw() { raw_columns() } else { schema.columns().to_vec() };
-        let refuse = |reason: &str| Err(WriteError::Format { format: format.name(), reason: reason.into() });
         let out = match format {
             Format::Csv => {
                 let mut writer = csv::Writer::from_writer(out);
@@ -56,8 +59,8 @@ impl<W: Write> TableWriter<W> {
             }
             Format::Jsonl => Output::Jsonl(out),
             Format::Raw if schema.is_raw() => Output::Raw(out),
-            Format::Raw => return refuse("it has columns: choose csv or jsonl"),
-            Format::Parquet => return refuse("parquet is read only: choose csv or jsonl"),
+            Format::Raw => return Err(WriteError::Columns),
+            Format::Parquet => return Err(WriteError::ReadOnly(format)),
         };
         Ok(Self { out, columns, index_name })
     }
@@ -91,9 +94,7 @@ impl<W: Write> TableWriter<W> {
             }
             Output::Raw(out) => match row {
                 Row::Raw(value) => Ok(out.write_all(&Digest(*value).to_bytes())?),
-                Row::Cells(_) => {
-                    Err(WriteError::Format { format: "raw", reason: "it has columns: choose csv or jsonl".into() })
-                }
+                Row::Cells(_) => Err(WriteError::Columns),
             },
         }
     }
@@ -116,9 +117,7 @@ fn io(error: csv::Error) -> WriteError {
 
 fn csv_text(column: &Column, cell: &Cell) -> Result<Vec<u8>, WriteError> {
     if column.nullable && matches!(cell, Cell::Bytes(b) if b.is_empty()) {
-        let reason =
-            format!("column {:?} has an empty string, which csv can not tell from null: choose jsonl", column.name);
-        return Err(WriteError::Format { format: "csv", reason });
+        return Err(WriteError::EmptyString { column: column.name.clone() });
     }
     Ok(column.format(cell))
 }

@@ -28,21 +28,18 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::UnknownBatch`], [`Error::UnknownEpoch`]; [`Error::NotProven`] when there is no such proof;
-    /// [`Error::Corrupt`] when the proof's object is not what was stored.
+    /// [`Error::LostProof`] when the proof's object is missing or not what was stored.
     pub fn proof_at(&self, name: &str, epoch: Option<u64>) -> Result<ProofFile, Error> {
         let (record, members) = self.record(name)?;
         let current = self.epoch()?.number;
         let missing = |epoch| Error::NotProven { name: name.into(), epoch };
         let last = record.proven.as_ref().filter(|p| epoch.is_none_or(|e| e == p.epoch));
         if let Some(proven) = last {
-            let commitment = proven.commitment();
-            let corrupt = |what| Error::corrupt(self.dir(), format!("batch {name:?}: its last proof {what}"));
             let key = Key(proven.key);
-            let bytes = self.objects().get(&key)?.ok_or_else(|| corrupt("is missing"))?;
-            if *blake3::hash(&bytes).as_bytes() != proven.checksum {
-                return Err(corrupt("is not what was stored"));
-            }
-            let commitment = commitment.ok_or_else(|| corrupt("is of no commitment"))?;
+            let bytes = self.stored_proof(name, proven)?;
+            let commitment = proven.commitment();
+            let commitment =
+                commitment.ok_or_else(|| Error::corrupt(self.dir(), format!("record of batch {name:?}")))?;
             return Ok(ProofFile { epoch: proven.epoch, commitment, key, bytes });
         }
         let Some(epoch) = epoch else { return Err(missing(current)) };
@@ -56,7 +53,7 @@ impl Store {
         let bytes = self.objects().get(&key)?.ok_or_else(|| missing(epoch))?;
         match work::decode(&spec, &bytes) {
             Ok((found, _)) if found == key => Ok(ProofFile { epoch, commitment: view.commitment(), key, bytes }),
-            _ => Err(Error::corrupt(self.dir(), format!("proof {key} is not what was stored"))),
+            _ => Err(Error::LostProof { name: name.into(), place: self.objects().place(&key), found: true }),
         }
     }
 }

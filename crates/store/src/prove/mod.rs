@@ -272,13 +272,17 @@ impl Store {
         if proven.epoch < record.since || proven.commitment() != Some(current.commitment) {
             return Err(stale(Some(proven.epoch)));
         }
-        let place = self.objects().place(&Key(proven.key));
-        match self.objects().get(&Key(proven.key))? {
+        self.stored_proof(name, proven)
+    }
+
+    /// The file of the last proof of a batch, of whatever commitment.
+    fn stored_proof(&self, name: &str, proven: &ProvenRecord) -> Result<Vec<u8>, Error> {
+        let key = Key(proven.key);
+        match self.objects().get(&key)? {
             Some(bytes) if *blake3::hash(&bytes).as_bytes() == proven.checksum => Ok(bytes),
             found => {
-                let what = if found.is_some() { "is not what was stored" } else { "is missing" };
-                let remedy = format!("the proof {} {what}: prove --batch {name} makes it anew", place.display());
-                Err(Error::corrupt(self.dir(), remedy))
+                let place = self.objects().place(&key);
+                Err(Error::LostProof { name: name.into(), place, found: found.is_some() })
             }
         }
     }

@@ -4,7 +4,6 @@ use evergrove_commit::BackendSpec;
 use evergrove_commit::schema::Schema;
 use evergrove_primitives::Digest;
 use evergrove_proof::{Commitment, NodeKind};
-use redb::ReadableTable;
 
 use super::changes::{first_empty, unknown};
 use super::layout::{BATCHES, BackendRecord, BatchRecord, MEMBERS, ProvenRecord};
@@ -178,19 +177,14 @@ impl Store {
     /// Record and members of a batch, read together.
     pub(crate) fn record(&self, name: &str) -> Result<(BatchRecord, Vec<u64>), Error> {
         let read = self.begin_read()?;
-        let both = (|| {
-            let record = read.open_table(BATCHES)?.get(name)?.map(|b| b.value().to_vec());
-            let members = read.open_table(MEMBERS)?.get(name)?.map(|b| b.value().to_vec());
-            Ok::<_, redb::Error>(record.zip(members))
-        })();
-        match both.map_err(Error::database(self.dir()))? {
+        match read.open_table(BATCHES)?.get(name)?.zip(read.open_table(MEMBERS)?.get(name)?) {
             Some((record, members)) => {
                 let members = read_members(self.dir(), name, &members)?;
                 let record = read_record(self.dir(), name, &record)?;
                 if members.is_empty() != record.is_complete() || members.len() as u64 != record.len {
                     return Err(Error::corrupt(
                         self.dir(),
-                        format!("batch {name:?} has not the members it is said to have"),
+                        format!("batch {name:?}: member list does not match its record"),
                     ));
                 }
                 Ok((record, members))
@@ -204,17 +198,13 @@ impl Store {
 
     /// The records of all batches, by name.
     pub(crate) fn records(&self) -> Result<Vec<(String, BatchRecord)>, Error> {
-        let read = self.begin_read()?;
-        let all = (|| {
-            let mut out = Vec::new();
-            for entry in read.open_table(BATCHES)?.iter()? {
-                let (name, record) = entry?;
-                out.push((name.value().to_owned(), record.value().to_vec()));
-            }
-            Ok::<_, redb::Error>(out)
-        })();
-        let all = all.map_err(Error::database(self.dir()))?;
-        all.into_iter().map(|(name, bytes)| Ok((name.clone(), read_record(self.dir(), &name, &bytes)?))).collect()
+        let batches = self.begin_read()?.open_table(BATCHES)?;
+        let record = |entry: Result<(String, Vec<u8>), Error>| {
+            let (name, bytes) = entry?;
+            let record = read_record(self.dir(), &name, &bytes)?;
+            Ok((name, record))
+        };
+        batches.entries()?.map(record).collect()
     }
 
     /// Notes a finished proof, unless the batch has got other members since the proof's epoch.

@@ -9,6 +9,7 @@ use evergrove_commit::schema::{Row, Schema};
 use evergrove_proof::tree::Value;
 use evergrove_proof::{HEIGHT_MAX, SCHEME};
 
+use super::database::Database;
 use super::layout::{CREATING, DATABASE, Epoch, FORMAT, meta};
 use super::{Options, Store, WriteView};
 use crate::Error;
@@ -103,8 +104,7 @@ pub(super) fn sites(dir: &Path) -> Vec<PathBuf> {
     let abandoned = |site: &PathBuf| {
         let file = site.join(DATABASE);
         // A creation that was killed after its database took its place leaves a second name of it.
-        same_file(&file, &dir.join(DATABASE))
-            || file.exists() && !matches!(redb::Database::open(&file), Err(redb::DatabaseError::DatabaseAlreadyOpen))
+        same_file(&file, &dir.join(DATABASE)) || file.exists() && !Database::is_open_elsewhere(&file)
     };
     named.map(|e| e.path()).filter(abandoned).collect()
 }
@@ -132,9 +132,8 @@ fn build<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     height: Option<u8>,
     rows: impl IntoIterator<Item = Result<(u64, Row), E>>,
 ) -> Result<(), Error> {
-    let db = Error::database(dir);
     let database = options.open_database(dir, file, true)?;
-    let write = database.begin_write().map_err(|e| db(e.into()))?;
+    let write = database.begin_write()?;
     {
         let mut view = WriteView::new(dir, 1, Arc::new(schema.clone()), &write)?;
         let max = height.unwrap_or(HEIGHT_MAX);
@@ -162,5 +161,5 @@ fn build<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         view.put_meta(meta::SCHEMA, &schema.to_bytes())?;
         view.put_meta(meta::FORMAT, &[meta::MAGIC, &FORMAT.to_le_bytes()].concat())?;
     }
-    write.commit().map_err(|e| db(e.into()))
+    write.commit()
 }

@@ -3,8 +3,9 @@
 use evergrove_commit::{BackendChoice, BackendSpec};
 use evergrove_primitives::Digest;
 use evergrove_proof::{AppSpec, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, UnknownScheme};
-use redb::TableDefinition;
 use serde::{Deserialize, Serialize};
+
+use super::database::TableDefinition;
 
 /// Version of the store's format.
 pub(crate) const FORMAT: u32 = 1;
@@ -64,10 +65,10 @@ impl Epoch {
         out
     }
 
-    pub(crate) fn decode(number: u64, bytes: &[u8; 41]) -> Option<Self> {
-        let height = bytes[0];
-        let (root, filled) = bytes[1..].split_at(32);
-        let root = Digest::from_bytes(root.try_into().ok()?).ok()?;
+    pub(crate) fn decode(number: u64, bytes: &[u8]) -> Option<Self> {
+        let (&height, rest) = bytes.split_first()?;
+        let (root, filled) = rest.split_first_chunk::<32>()?;
+        let root = Digest::from_bytes(root).ok()?;
         let filled = u64::from_le_bytes(filled.try_into().ok()?);
         (1..=HEIGHT_MAX).contains(&height).then_some(Self { number, commitment: Commitment { height, root }, filled })
     }

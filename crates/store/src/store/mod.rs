@@ -3,6 +3,7 @@
 mod batches;
 mod changes;
 mod create;
+mod database;
 mod layout;
 mod prune;
 mod view;
@@ -14,10 +15,10 @@ use std::sync::Arc;
 use evergrove_commit::schema::Schema;
 use evergrove_jobs::objects::{ObjectStore, Objects};
 use evergrove_proof::{Commitment, SCHEME};
-use redb::{Database, ReadTransaction, ReadableDatabase};
 
 pub use batches::{BatchStatus, ProvenAt, Status};
 pub use changes::{Changes, EpochReport};
+pub use database::{DatabaseFile, in_database};
 pub use layout::Epoch;
 pub use prune::PruneReport;
 pub use view::View;
@@ -28,19 +29,17 @@ pub(crate) use layout::{BackendRecord, BatchRecord, DATABASE, FORMAT, ProvenReco
 pub(crate) use view::split_slot;
 pub(crate) use write::WriteView;
 
+use database::{Database, OpenFile, Reading};
 use layout::{EPOCHS, META, OBJECTS, meta};
 
 use crate::Error;
-
-/// Opens or creates the database at a path.
-type OpenDatabase = Arc<dyn Fn(&Path) -> Result<Database, redb::DatabaseError> + Send + Sync>;
 
 /// How a store is kept. The default is files in the store's directory and a cache of 256 MiB.
 #[derive(Clone)]
 pub struct Options {
     cache_bytes: usize,
     objects: Option<Arc<dyn ObjectStore>>,
-    database: Option<OpenDatabase>,
+    database: Option<Arc<OpenFile>>,
 }
 
 impl Default for Options {
@@ -62,32 +61,17 @@ impl Options {
         self
     }
 
-    /// Opens the database with `open`, which gets the path of its file and creates it where there is none.
+    /// Keeps the database in what `open` gives, which gets the path of its file and makes an empty one where there is none.
     pub fn with_database(
         mut self,
-        open: impl Fn(&Path) -> Result<Database, redb::DatabaseError> + Send + Sync + 'static,
+        open: impl Fn(&Path) -> std::io::Result<Box<dyn DatabaseFile>> + Send + Sync + 'static,
     ) -> Self {
         self.database = Some(Arc::new(open));
         self
     }
 
     fn open_database(&self, dir: &Path, file: &Path, create: bool) -> Result<Database, Error> {
-        let mut builder = Database::builder();
-        builder.set_cache_size(self.cache_bytes);
-        let opened = match &self.database {
-            Some(open) => open(file),
-            None if create => builder.create(file),
-            None => builder.open(file),
-        };
-        opened.map_err(|e| match e {
-            // What redb says of a file that it did not write.
-            redb::DatabaseError::Storage(redb::StorageError::Io(e))
-                if matches!(e.kind(), std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof) =>
-            {
-                Error::NotAStore(dir.into())
-            }
-            e => Error::database(dir)(e.into()),
-        })
+        Database::open(dir, file, self.cache_bytes, create, self.database.as_deref())
     }
 }
 
@@ -138,7 +122,7 @@ impl Store {
             None => Objects::local(dir.join(OBJECTS))?,
             Some(store) => Objects::new(store.clone(), store.to_string())?,
         };
-        let read = database.begin_read().map_err(|e| Error::database(dir)(e.into()))?;
+        let read = database.begin_read()?;
         check_format(dir, &read)?;
         let schema = read_meta(dir, &read, meta::SCHEMA)?;
         let schema = Arc::new(Schema::from_bytes(&schema).map_err(Error::schema(dir))?);
@@ -194,13 +178,13 @@ impl Store {
         &self.objects
     }
 
-    pub(crate) fn begin_read(&self) -> Result<ReadTransaction, Error> {
-        self.database.begin_read().map_err(|e| Error::database(&self.dir)(e.into()))
+    pub(crate) fn begin_read(&self) -> Result<Reading, Error> {
+        self.database.begin_read()
     }
 
     /// Checks the checksums of the whole database. False when its bookkeeping had to be repaired.
     pub(crate) fn check_integrity(&mut self) -> Result<bool, Error> {
-        self.database.check_integrity().map_err(|e| Error::database(&self.dir)(e.into()))
+        self.database.check_integrity()
     }
 
     /// Files that interrupted commands have left.
@@ -218,8 +202,7 @@ impl Store {
         ahead: u64,
         work: impl FnOnce(&mut WriteView<'_>, &Epoch) -> Result<(T, bool), Error>,
     ) -> Result<T, Error> {
-        let db = Error::database(&self.dir);
-        let write = self.database.begin_write().map_err(|e| db(e.into()))?;
+        let write = self.database.begin_write()?;
         let current = self.epoch()?;
         let outcome = {
             let mut view = WriteView::new(&self.dir, current.number + ahead, self.schema.clone(), &write)?;
@@ -227,11 +210,11 @@ impl Store {
         };
         match outcome {
             Ok((out, true)) => {
-                write.commit().map_err(|e| db(e.into()))?;
+                write.commit()?;
                 Ok(out)
             }
             Ok((out, false)) => {
-                write.abort().map_err(|e| db(e.into()))?;
+                write.abort()?;
                 Ok(out)
             }
             Err(e) => {
@@ -243,21 +226,20 @@ impl Store {
     }
 
     /// An epoch, the current one for `None`.
-    fn read_epochs(&self, read: &ReadTransaction, epoch: Option<u64>) -> Result<Epoch, Error> {
+    fn read_epochs(&self, read: &Reading, epoch: Option<u64>) -> Result<Epoch, Error> {
         let newest = self.read_number(read, meta::EPOCH)?;
         let oldest = self.read_number(read, meta::OLDEST)?;
         let epoch = epoch.unwrap_or(newest);
         if !(oldest..=newest).contains(&epoch) {
             return Err(Error::UnknownEpoch { epoch, oldest, newest });
         }
-        let bytes = (|| Ok::<_, redb::Error>(read.open_table(EPOCHS)?.get(epoch)?.map(|b| *b.value())))();
+        let bytes = read.open_table(EPOCHS)?.get(epoch)?;
         bytes
-            .map_err(Error::database(&self.dir))?
             .and_then(|b| Epoch::decode(epoch, &b))
             .ok_or_else(|| Error::corrupt(&self.dir, format!("the record of epoch {epoch}")))
     }
 
-    fn read_number(&self, read: &ReadTransaction, name: &str) -> Result<u64, Error> {
+    fn read_number(&self, read: &Reading, name: &str) -> Result<u64, Error> {
         let bytes = read_meta(&self.dir, read, name)?;
         let le = bytes.try_into().map_err(|_| Error::corrupt(&self.dir, format!("{name} is no number")))?;
         Ok(u64::from_le_bytes(le))
@@ -270,19 +252,12 @@ impl std::fmt::Debug for Store {
     }
 }
 
-fn read_meta(dir: &Path, read: &ReadTransaction, name: &str) -> Result<Vec<u8>, Error> {
-    let bytes = (|| Ok::<_, redb::Error>(read.open_table(META)?.get(name)?.map(|b| b.value().to_vec())))();
-    match bytes {
-        Ok(Some(bytes)) => Ok(bytes),
-        Ok(None) => Err(Error::corrupt(dir, format!("it has no {name}"))),
-        Err(redb::Error::TableDoesNotExist(_) | redb::Error::TableTypeMismatch { .. }) => {
-            Err(Error::NotAStore(dir.into()))
-        }
-        Err(e) => Err(Error::database(dir)(e)),
-    }
+fn read_meta(dir: &Path, read: &Reading, name: &str) -> Result<Vec<u8>, Error> {
+    let bytes = read.open_table(META)?.get(name)?;
+    bytes.ok_or_else(|| Error::corrupt(dir, format!("{name} is missing")))
 }
 
-fn check_format(dir: &Path, read: &ReadTransaction) -> Result<(), Error> {
+fn check_format(dir: &Path, read: &Reading) -> Result<(), Error> {
     let bytes = read_meta(dir, read, meta::FORMAT)?;
     let version = bytes.strip_prefix(meta::MAGIC).ok_or_else(|| Error::NotAStore(dir.into()))?;
     let found = version.try_into().map(u32::from_le_bytes).ok();

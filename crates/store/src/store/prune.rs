@@ -63,7 +63,7 @@ impl Store {
             report.leftovers += 1;
         }
         if !dry_run && report.pages + report.slots > 0 {
-            self.compact()?;
+            self.database.compact()?;
         }
         Ok(report)
     }
@@ -76,18 +76,6 @@ impl Store {
             wanted.extend(crate::prove::keys_of(self, &name)?);
         }
         Ok(wanted)
-    }
-
-    /// Moves the database's pages together, so that its file gets smaller.
-    fn compact(&mut self) -> Result<(), Error> {
-        use redb::CompactionError as E;
-        let dir = self.dir.clone();
-        match self.database.compact() {
-            Ok(_) => Ok(()),
-            Err(E::Storage(e)) => Err(Error::database(&dir)(e.into())),
-            // Views are open: the space is used again by later epochs.
-            Err(_) => Ok(()),
-        }
     }
 }
 

@@ -10,8 +10,8 @@ use evergrove_commit::{PageId, StoreError, Vector};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::tree::Value;
 use evergrove_proof::{Commitment, Opening};
-use redb::{ReadOnlyTable, ReadableTable};
 
+use super::database::{ReadTable, Readable, Reading, Table};
 use super::layout::{Epoch, PAGES, SLOTS};
 use crate::Error;
 
@@ -31,20 +31,14 @@ pub struct View {
     dir: PathBuf,
     epoch: Epoch,
     schema: Arc<Schema>,
-    pages: ReadOnlyTable<PageKey, &'static [u8]>,
-    slots: ReadOnlyTable<SlotKey, &'static [u8]>,
+    pages: ReadTable<PageKey, &'static [u8]>,
+    slots: ReadTable<SlotKey, &'static [u8]>,
     kept: Mutex<HashMap<PageId, Option<Arc<Page>>>>,
 }
 
 impl View {
-    pub(crate) fn new(
-        dir: PathBuf,
-        epoch: Epoch,
-        schema: Arc<Schema>,
-        read: &redb::ReadTransaction,
-    ) -> Result<Self, Error> {
-        let pages = read.open_table(PAGES).map_err(|e| Error::database(&dir)(e.into()))?;
-        let slots = read.open_table(SLOTS).map_err(|e| Error::database(&dir)(e.into()))?;
+    pub(crate) fn new(dir: PathBuf, epoch: Epoch, schema: Arc<Schema>, read: &Reading) -> Result<Self, Error> {
+        let (pages, slots) = (read.open_table(PAGES)?, read.open_table(SLOTS)?);
         Ok(Self { dir, epoch, schema, pages, slots, kept: Mutex::default() })
     }
 
@@ -83,7 +77,7 @@ impl View {
     /// [`Error::OutOfRange`]; [`Error::Corrupt`] when the stored bytes are no row of the schema.
     pub fn row(&self, index: u64) -> Result<Option<Row>, Error> {
         self.check(index)?;
-        let slot = latest_slot(&self.slots, index, self.epoch.number).map_err(Error::database(&self.dir))?;
+        let slot = latest_slot(&self.slots, index, self.epoch.number)?;
         slot.map(|bytes| self.decode_row(index, &bytes)).transpose()
     }
 
@@ -123,32 +117,29 @@ impl View {
 
     /// As [`Self::for_each_row`], with the slots' bytes.
     pub(crate) fn for_each_slot(&self, mut visit: impl FnMut(u64, &[u8]) -> Result<(), Error>) -> Result<(), Error> {
-        let db = Error::database(&self.dir);
         let mut newest: Option<(u64, Vec<u8>)> = None;
         let mut flush = |slot: Option<(u64, Vec<u8>)>| match slot {
             Some((index, bytes)) if !bytes.is_empty() => visit(index, &bytes),
             _ => Ok(()),
         };
-        for entry in self.slots.iter().map_err(|e| db(e.into()))? {
-            let (key, bytes) = entry.map_err(|e| db(e.into()))?;
-            let (index, epoch) = key.value();
+        for entry in self.slots.entries()? {
+            let ((index, epoch), bytes) = entry?;
             if epoch > self.epoch.number {
                 continue;
             }
             if newest.as_ref().is_some_and(|(last, _)| *last != index) {
                 flush(newest.take())?;
             }
-            newest = Some((index, bytes.value().to_vec()));
+            newest = Some((index, bytes));
         }
         flush(newest)
     }
 
     /// Every page that has a version, in ascending order of tier and position.
     pub(crate) fn page_ids(&self) -> Result<Vec<PageId>, Error> {
-        let db = Error::database(&self.dir);
         let mut out = Vec::new();
-        for entry in self.pages.iter().map_err(|e| db(e.into()))? {
-            let (tier, position, _) = entry.map_err(|e| db(e.into()))?.0.value();
+        for entry in self.pages.entries()? {
+            let ((tier, position, _), _) = entry?;
             out.push(PageId { tier, position });
         }
         out.dedup();
@@ -160,8 +151,7 @@ impl View {
     }
 
     fn read_page(&self, id: PageId) -> Result<Option<Arc<Page>>, Error> {
-        latest_page(&self.pages, id, self.epoch.number)
-            .map_err(Error::database(&self.dir))?
+        latest_page(&self.pages, id, self.epoch.number)?
             .map(|bytes| decode_page(id, &bytes).map_err(|what| Error::corrupt(&self.dir, what)))
             .transpose()
     }
@@ -216,35 +206,31 @@ pub(crate) fn context(e: Error) -> StoreError {
 }
 
 /// The bytes of a page at an epoch, `None` when it is empty.
-pub(crate) fn latest_page(
-    table: &impl ReadableTable<PageKey, &'static [u8]>,
+pub(super) fn latest_page<T: Readable<PageKey, &'static [u8]>>(
+    table: &Table<T, PageKey, &'static [u8]>,
     id: PageId,
     epoch: u64,
-) -> Result<Option<Vec<u8>>, redb::Error> {
+) -> Result<Option<Vec<u8>>, Error> {
     let (tier, position) = (id.tier, id.position);
-    let mut versions = table.range((tier, position, 0)..=(tier, position, epoch))?;
-    let newest = versions.next_back().transpose()?;
-    Ok(newest.map(|(_, bytes)| bytes.value().to_vec()).filter(|b| !b.is_empty()))
+    Ok(table.last((tier, position, 0)..=(tier, position, epoch))?.filter(|b| !b.is_empty()))
 }
 
 /// The bytes of a slot at an epoch, `None` when it is empty.
-pub(crate) fn latest_slot(
-    table: &impl ReadableTable<SlotKey, &'static [u8]>,
+pub(super) fn latest_slot<T: Readable<SlotKey, &'static [u8]>>(
+    table: &Table<T, SlotKey, &'static [u8]>,
     index: u64,
     epoch: u64,
-) -> Result<Option<Vec<u8>>, redb::Error> {
-    let mut versions = table.range((index, 0)..=(index, epoch))?;
-    let newest = versions.next_back().transpose()?;
-    Ok(newest.map(|(_, bytes)| bytes.value().to_vec()).filter(|b| !b.is_empty()))
+) -> Result<Option<Vec<u8>>, Error> {
+    Ok(table.last((index, 0)..=(index, epoch))?.filter(|b| !b.is_empty()))
 }
 
-pub(crate) fn read_value(
-    table: &impl ReadableTable<SlotKey, &'static [u8]>,
+pub(super) fn read_value<T: Readable<SlotKey, &'static [u8]>>(
+    table: &Table<T, SlotKey, &'static [u8]>,
     index: u64,
     epoch: u64,
     dir: &Path,
 ) -> Result<Option<Value>, Error> {
-    let slot = latest_slot(table, index, epoch).map_err(Error::database(dir))?;
+    let slot = latest_slot(table, index, epoch)?;
     slot.map(|bytes| {
         let (value, _) = split_slot(&bytes).ok_or_else(|| Error::corrupt(dir, format!("slot {index} is no value")))?;
         Ok(value)

@@ -7,8 +7,8 @@ use evergrove_commit::page::Page;
 use evergrove_commit::schema::{Row, Schema};
 use evergrove_commit::{PageId, StoreError, StoreMut};
 use evergrove_proof::tree::Value;
-use redb::{ReadableTable, Table, WriteTransaction};
 
+use super::database::{Key, Readable, Table, WriteTable, Writing};
 use super::layout::{
     BATCHES, BatchRecord, EPOCHS, Epoch, MEMBERS, META, PAGES, SLOTS, decode_members, encode_members, meta,
 };
@@ -23,31 +23,28 @@ pub(crate) struct WriteView<'t> {
     /// The epoch being written.
     epoch: u64,
     schema: Arc<Schema>,
-    meta: Table<'t, &'static str, &'static [u8]>,
-    epochs: Table<'t, u64, &'static [u8; 41]>,
-    pages: Table<'t, PageKey, &'static [u8]>,
-    slots: Table<'t, SlotKey, &'static [u8]>,
-    batches: Table<'t, &'static str, &'static [u8]>,
-    members: Table<'t, &'static str, &'static [u8]>,
+    meta: WriteTable<'t, &'static str, &'static [u8]>,
+    epochs: WriteTable<'t, u64, &'static [u8; 41]>,
+    pages: WriteTable<'t, PageKey, &'static [u8]>,
+    slots: WriteTable<'t, SlotKey, &'static [u8]>,
+    batches: WriteTable<'t, &'static str, &'static [u8]>,
+    members: WriteTable<'t, &'static str, &'static [u8]>,
 }
 
 impl<'t> WriteView<'t> {
     /// Opens every table, and creates those that do not exist.
-    pub(crate) fn new(dir: &Path, epoch: u64, schema: Arc<Schema>, write: &'t WriteTransaction) -> Result<Self, Error> {
-        let open = || -> Result<Self, redb::TableError> {
-            Ok(Self {
-                dir: dir.into(),
-                epoch,
-                schema,
-                meta: write.open_table(META)?,
-                epochs: write.open_table(EPOCHS)?,
-                pages: write.open_table(PAGES)?,
-                slots: write.open_table(SLOTS)?,
-                batches: write.open_table(BATCHES)?,
-                members: write.open_table(MEMBERS)?,
-            })
-        };
-        open().map_err(|e| Error::database(dir)(e.into()))
+    pub(crate) fn new(dir: &Path, epoch: u64, schema: Arc<Schema>, write: &'t Writing) -> Result<Self, Error> {
+        Ok(Self {
+            dir: dir.into(),
+            epoch,
+            schema,
+            meta: write.open_table(META)?,
+            epochs: write.open_table(EPOCHS)?,
+            pages: write.open_table(PAGES)?,
+            slots: write.open_table(SLOTS)?,
+            batches: write.open_table(BATCHES)?,
+            members: write.open_table(MEMBERS)?,
+        })
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -58,25 +55,19 @@ impl<'t> WriteView<'t> {
         self.epoch
     }
 
-    fn db<T, E: Into<redb::Error>>(&self, result: Result<T, E>) -> Result<T, Error> {
-        result.map_err(|e| Error::database(&self.dir)(e.into()))
-    }
-
     pub(crate) fn put_meta(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        let done = self.meta.insert(name, bytes).map(drop);
-        self.db(done)
+        self.meta.insert(name, bytes)
     }
 
     /// Makes `epoch` the current one.
     pub(crate) fn put_epoch(&mut self, epoch: &Epoch) -> Result<(), Error> {
-        let done = self.epochs.insert(epoch.number, &epoch.encode()).map(drop);
-        self.db(done)?;
+        self.epochs.insert(epoch.number, &epoch.encode())?;
         self.put_meta(meta::EPOCH, &epoch.number.to_le_bytes())
     }
 
     /// True when the slot is filled.
     pub(crate) fn is_filled(&self, index: u64) -> Result<bool, Error> {
-        self.db(latest_slot(&self.slots, index, self.epoch)).map(|s| s.is_some())
+        latest_slot(&self.slots, index, self.epoch).map(|s| s.is_some())
     }
 
     /// Writes a row beside the tree and gives its value, which is still to be put into the tree.
@@ -85,58 +76,46 @@ impl<'t> WriteView<'t> {
         let value = self.schema.value(row).map_err(refused)?;
         // In raw mode the value is the row.
         let bytes = if self.schema.is_raw() { Vec::new() } else { self.schema.encode_row(row).map_err(refused)? };
-        let done = self.slots.insert((index, self.epoch), join_slot(&value, &bytes).as_slice()).map(drop);
-        self.db(done)?;
+        self.slots.insert((index, self.epoch), &join_slot(&value, &bytes))?;
         Ok(value)
     }
 
     /// The record of a batch.
     pub(crate) fn batch(&self, name: &str) -> Result<Option<BatchRecord>, Error> {
-        let bytes = self.db(self.batches.get(name))?;
-        bytes.map(|b| read_record(&self.dir, name, b.value())).transpose()
+        self.batches.get(name)?.map(|b| read_record(&self.dir, name, &b)).transpose()
     }
 
     /// The members of a batch; none for a name that is no batch.
     pub(crate) fn members(&self, name: &str) -> Result<Vec<u64>, Error> {
-        let bytes = self.db(self.members.get(name))?;
-        bytes.map_or(Ok(Vec::new()), |b| read_members(&self.dir, name, b.value()))
+        self.members.get(name)?.map_or(Ok(Vec::new()), |b| read_members(&self.dir, name, &b))
     }
 
     pub(crate) fn batch_names(&self) -> Result<Vec<String>, Error> {
-        let each = self.db(self.batches.iter())?;
-        each.map(|entry| Ok(self.db(entry)?.0.value().to_owned())).collect()
+        self.batches.entries()?.map(|entry| Ok(entry?.0)).collect()
     }
 
     pub(crate) fn put_batch(&mut self, name: &str, record: &BatchRecord) -> Result<(), Error> {
         let bytes = record.encode().map_err(|e| Error::corrupt(&self.dir, e.to_string()))?;
-        let done = self.batches.insert(name, bytes.as_slice()).map(drop);
-        self.db(done)
+        self.batches.insert(name, &bytes)
     }
 
     pub(crate) fn put_members(&mut self, name: &str, indices: &[u64]) -> Result<(), Error> {
-        let done = self.members.insert(name, encode_members(indices).as_slice()).map(drop);
-        self.db(done)
+        self.members.insert(name, &encode_members(indices))
     }
 
     pub(crate) fn remove_batch(&mut self, name: &str) -> Result<(), Error> {
-        let done = self.batches.remove(name).map(drop);
-        self.db(done)?;
-        let done = self.members.remove(name).map(drop);
-        self.db(done)
+        self.batches.remove(name)?;
+        self.members.remove(name)
     }
 
     /// Takes away what no epoch from `oldest` on reads, and gives the number of page versions, slot versions and epochs.
     pub(crate) fn prune(&mut self, oldest: u64) -> Result<(u64, u64, u64), Error> {
-        let pages = self.db(superseded(&self.pages, |(t, p, e)| ((*t, *p), *e), oldest))?;
-        let slots = self.db(superseded(&self.slots, |(i, e)| (*i, *e), oldest))?;
-        let epochs = (|| self.epochs.range(..oldest)?.map(|e| Ok(e?.0.value())).collect::<Result<Vec<_>, _>>())();
-        let epochs = self.db::<_, redb::StorageError>(epochs)?;
-        let done = (|| -> Result<(), redb::StorageError> {
-            pages.iter().try_for_each(|k| self.pages.remove(k).map(drop))?;
-            slots.iter().try_for_each(|k| self.slots.remove(k).map(drop))?;
-            epochs.iter().try_for_each(|k| self.epochs.remove(k).map(drop))
-        })();
-        self.db(done)?;
+        let pages = superseded(&self.pages, |(t, p, e)| ((t, p), e), oldest)?;
+        let slots = superseded(&self.slots, |(i, e)| (i, e), oldest)?;
+        let epochs = self.epochs.range(..oldest)?.map(|e| Ok(e?.0)).collect::<Result<Vec<_>, Error>>()?;
+        pages.iter().try_for_each(|k| self.pages.remove(*k))?;
+        slots.iter().try_for_each(|k| self.slots.remove(*k))?;
+        epochs.iter().try_for_each(|k| self.epochs.remove(*k))?;
         self.put_meta(meta::OLDEST, &oldest.to_le_bytes())?;
         Ok((pages.len() as u64, slots.len() as u64, epochs.len() as u64))
     }
@@ -144,24 +123,25 @@ impl<'t> WriteView<'t> {
 
 /// Keys of the versions that no epoch from `oldest` on reads: those with a later version that is not later than `oldest`,
 /// and empty ones that are not later than `oldest` themselves.
-fn superseded<K, N: PartialEq + Copy>(
-    table: &Table<'_, K, &'static [u8]>,
-    split: impl Fn(&K) -> (N, u64),
+fn superseded<T, K, N>(
+    table: &Table<T, K, &'static [u8]>,
+    split: impl Fn(K) -> (N, u64),
     oldest: u64,
-) -> Result<Vec<K>, redb::StorageError>
+) -> Result<Vec<K>, Error>
 where
-    K: redb::Key + for<'a> redb::Value<SelfType<'a> = K> + Copy + 'static,
+    T: Readable<K, &'static [u8]>,
+    K: Key<Owned = K> + Copy,
+    N: PartialEq,
 {
     let mut out = Vec::new();
     let mut last: Option<K> = None;
-    for entry in table.iter()? {
+    for entry in table.entries()? {
         let (key, bytes) = entry?;
-        let (key, empty) = (key.value(), bytes.value().is_empty());
-        let (name, epoch) = split(&key);
-        let before = last.take().filter(|k| split(k).0 == name);
+        let (name, epoch) = split(key);
+        let before = last.take().filter(|k| split(*k).0 == name);
         if epoch <= oldest {
             out.extend(before);
-            if empty {
+            if bytes.is_empty() {
                 out.push(key);
             } else {
                 last = Some(key);
@@ -173,7 +153,7 @@ where
 
 impl evergrove_commit::Store for WriteView<'_> {
     fn page(&self, id: PageId) -> Result<Option<Arc<Page>>, StoreError> {
-        let bytes = self.db(latest_page(&self.pages, id, self.epoch)).map_err(context)?;
+        let bytes = latest_page(&self.pages, id, self.epoch).map_err(context)?;
         let decode = |b: Vec<u8>| decode_page(id, &b).map_err(|what| context(Error::corrupt(&self.dir, what)));
         bytes.map(decode).transpose()
     }
@@ -186,8 +166,7 @@ impl evergrove_commit::Store for WriteView<'_> {
 impl StoreMut for WriteView<'_> {
     fn put_page(&mut self, id: PageId, page: Option<Page>) -> Result<(), StoreError> {
         let bytes = page.map_or(Vec::new(), |p| p.encode());
-        let done = self.pages.insert((id.tier, id.position, self.epoch), bytes.as_slice()).map(drop);
-        self.db(done).map_err(context)
+        self.pages.insert((id.tier, id.position, self.epoch), &bytes).map_err(context)
     }
 
     /// Leaves a row alone that [`WriteView::put_row`] has written with this value.
@@ -195,15 +174,14 @@ impl StoreMut for WriteView<'_> {
         let bytes = match value {
             None => Vec::new(),
             Some(value) => {
-                let written = self.db(self.slots.get((index, self.epoch))).map_err(context)?;
-                if written.is_some_and(|s| split_slot(s.value()).is_some_and(|(v, _)| v == value)) {
+                let written = self.slots.get((index, self.epoch)).map_err(context)?;
+                if written.is_some_and(|s| split_slot(&s).is_some_and(|(v, _)| v == value)) {
                     return Ok(());
                 }
                 join_slot(&value, &[])
             }
         };
-        let done = self.slots.insert((index, self.epoch), bytes.as_slice()).map(drop);
-        self.db(done).map_err(context)
+        self.slots.insert((index, self.epoch), &bytes).map_err(context)
     }
 }
 
@@ -218,16 +196,13 @@ pub(crate) fn read_members(dir: &Path, name: &str, bytes: &[u8]) -> Result<Vec<u
 
 #[cfg(test)]
 mod tests {
-    use redb::Database;
-    use redb::backends::InMemoryBackend;
-
+    use super::super::database::{Database, in_memory};
     use super::*;
 
     /// A view of epoch 1 of an empty store, which lives as long as the test.
     fn view() -> WriteView<'static> {
-        let database = Database::builder().create_with_backend(InMemoryBackend::new()).expect("a database");
-        let database: &'static Database = Box::leak(Box::new(database));
-        let write: &'static WriteTransaction = Box::leak(Box::new(database.begin_write().expect("a transaction")));
+        let database: &'static Database = Box::leak(Box::new(in_memory()));
+        let write: &'static Writing = Box::leak(Box::new(database.begin_write().expect("a transaction")));
         WriteView::new(Path::new("memory"), 1, Arc::new(Schema::raw()), write).expect("tables")
     }
 
@@ -238,7 +213,7 @@ mod tests {
 
     #[test]
     fn prunes_what_no_kept_epoch_reads_and_nothing_else() {
-        let database = Database::builder().create_with_backend(InMemoryBackend::new()).expect("a database");
+        let database = in_memory();
         // Epochs in which slot i is written: filled for true, emptied for false.
         let history: [&[(u64, bool)]; 6] = [
             &[(1, true)],
@@ -268,7 +243,7 @@ mod tests {
             }
             let mut view = WriteView::new(Path::new("m"), 5, Arc::new(Schema::raw()), &write).expect("tables");
             view.prune(oldest).expect("prunes");
-            let left = view.slots.iter().expect("reads").count();
+            let left = view.slots.entries().expect("reads").count();
             drop(view);
             for epoch in oldest..=5 {
                 assert_eq!(read(epoch), seen[(epoch - oldest) as usize], "epoch {epoch} after pruning to {oldest}");

@@ -28,11 +28,11 @@ fn a_creation_that_fails_leaves_nothing() {
     let parent = tempfile::tempdir().expect("a directory");
     let dir = parent.path().join("a/b");
     let usage = ErrorClass::Usage;
-    refused(try_create(&dir, Some(0), vec![]), usage, "height 0 is outside 1 to 40");
-    refused(try_create(&dir, Some(41), vec![]), usage, "height 41");
-    refused(try_create(&dir, Some(3), vec![(8, row(0))]), usage, "index 8 is outside the vector of 2^3 slots; --grow");
+    refused(try_create(&dir, Some(0), vec![]), usage, "invalid height 0: expected 1 to 40");
+    refused(try_create(&dir, Some(41), vec![]), usage, "invalid height 41");
+    refused(try_create(&dir, Some(3), vec![(8, row(0))]), usage, "index 8 is outside the vector of 2^3 slots");
     refused(try_create(&dir, None, vec![(1 << 40, row(0))]), usage, "beyond 2^40");
-    refused(try_create(&dir, None, vec![(1, row(0)), (2, row(0)), (1, row(1))]), usage, "index 1 is given twice");
+    refused(try_create(&dir, None, vec![(1, row(0)), (2, row(0)), (1, row(1))]), usage, "duplicate index 1");
     refused(try_create(&dir, None, vec![(1, Row::Cells(vec![]))]), usage, "row 1: ");
     let broken = [Ok((0, row(0))), Err("line 7: not a number".to_string())];
     refused(Store::create(&dir, &Schema::raw(), None, broken), usage, "line 7: not a number");
@@ -40,7 +40,7 @@ fn a_creation_that_fails_leaves_nothing() {
     refused(Store::open(&dir), ErrorClass::Store, "holds no store");
     refused(Store::open(&parent.path().join("c")), ErrorClass::Store, "does not exist");
     drop(try_create(&dir, None, vec![]).expect("creates"));
-    refused(try_create(&dir, None, vec![]), ErrorClass::Store, "holds a store already");
+    refused(try_create(&dir, None, vec![]), ErrorClass::Store, "already holds a store");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_store_of_another_version_is_refused_by_name() {
     write.open_table(table).expect("opens").insert("format", &b"evergrove-store\x07\0\0\0"[..]).expect("inserts");
     write.commit().expect("commits");
     drop(database);
-    refused(Store::open(dir.path()), ErrorClass::Store, "has format 7, this program reads format 1");
+    refused(Store::open(dir.path()), ErrorClass::Store, "has format 7, expected 1");
 }
 
 #[test]
@@ -108,24 +108,21 @@ fn changes_that_are_refused_change_nothing() {
     let to = |name: &str, indices: &[u64]| vec![(name.to_string(), indices.to_vec())];
     let none = Changes::default;
     let cases = [
-        (set(&[(300, 1)]), "index 300 is outside the vector of 2^8 slots; --grow"),
+        (set(&[(300, 1)]), "index 300 is outside the vector of 2^8 slots"),
         (Changes { grow: true, ..set(&[(1 << 40, 1)]) }, "beyond 2^40"),
-        (set(&[(4, 1), (4, 2)]), "index 4 is given twice"),
-        (Changes { clear: vec![4], ..set(&[(4, 1)]) }, "index 4 is given twice"),
-        (
-            Changes { clear: vec![2], ..none() },
-            "slot 2 is in batch \"b\": remove it from the batch first (--remove b:2)",
-        ),
+        (set(&[(4, 1), (4, 2)]), "duplicate index 4"),
+        (Changes { clear: vec![4], ..set(&[(4, 1)]) }, "duplicate index 4"),
+        (Changes { clear: vec![2], ..none() }, "slot 2 cannot be emptied: it is in batch \"b\""),
         (Changes { clear: vec![210], ..none() }, "slot 210 is empty"),
         (Changes { clear: vec![256], ..none() }, "index 256 is outside"),
-        (Changes { add: to("b", &[210]), ..none() }, "slot 210 is empty and can not be in batch \"b\""),
+        (Changes { add: to("b", &[210]), ..none() }, "slot 210 is empty and cannot be in batch \"b\""),
         (Changes { add: to("b", &[300]), ..none() }, "slot 300 is empty"),
-        (Changes { add: to("b", &[9]), clear: vec![9], ..none() }, "slot 9 is in batch"),
-        (Changes { add: to("b", &[3]), ..none() }, "index 3 is in batch \"b\" already"),
-        (Changes { add: to("b", &[9, 9]), ..none() }, "index 9 is given twice"),
+        (Changes { add: to("b", &[9]), clear: vec![9], ..none() }, "it is in batch"),
+        (Changes { add: to("b", &[3]), ..none() }, "index 3 is already in batch \"b\""),
+        (Changes { add: to("b", &[9, 9]), ..none() }, "duplicate index 9"),
         (Changes { remove: to("b", &[9]), ..none() }, "index 9 is not in batch \"b\""),
         (Changes { remove: to("b", &[1, 2, 3]), ..none() }, "would have no members"),
-        (Changes { add: to("c", &[1]), ..none() }, "there is no batch \"c\"; the store has b"),
+        (Changes { add: to("c", &[1]), ..none() }, "unknown batch \"c\": the store has b"),
         (Changes { set: vec![(9, Row::Cells(vec![]))], ..none() }, "row 9: "),
     ];
     for (changes, text) in cases {
@@ -147,20 +144,20 @@ fn batches_that_are_refused_are_not_defined() {
     with_prover(&store, &backends, |prover| {
         let define = |name: &str, indices: &[u64]| prover.define(name, indices, &choice(Profile::Proven));
         for name in ["", "-a", ".", "a/b", "a:b", "a b", "ä", &"x".repeat(65)] {
-            refused(define(name, &[1]), ErrorClass::Usage, "is not a batch name");
+            refused(define(name, &[1]), ErrorClass::Usage, "invalid batch name");
         }
         refused(define("b", &[]), ErrorClass::Usage, "would have no members");
-        refused(define("b", &[3, 1, 3]), ErrorClass::Usage, "index 3 is given twice");
+        refused(define("b", &[3, 1, 3]), ErrorClass::Usage, "duplicate index 3");
         refused(define("b", &[8]), ErrorClass::Usage, "index 8 is outside the vector of 2^3 slots");
-        refused(define("b", &[4]), ErrorClass::Usage, "slot 4 is empty and can not be in batch \"b\"");
+        refused(define("b", &[4]), ErrorClass::Usage, "slot 4 is empty and cannot be in batch \"b\"");
         let unknown = BackendChoice::new("other", Profile::Paper);
-        refused(prover.define("b", &[1], &unknown), ErrorClass::Usage, "no backend \"other\"");
-        refused(prover.prove("b"), ErrorClass::Usage, "there is no batch \"b\"; the store has none yet");
+        refused(prover.define("b", &[1], &unknown), ErrorClass::Usage, "unknown backend \"other\"");
+        refused(prover.prove("b"), ErrorClass::Usage, "unknown batch \"b\": the store has no batches");
         assert!(store.batches().expect("reads").is_empty());
 
         define("b", &[5, 1]).expect("a new batch");
-        refused(define("b", &[1]), ErrorClass::Usage, "has 2 members already");
-        refused(prover.export("b"), ErrorClass::Usage, "is not proven at epoch 1: run prove --batch b");
+        refused(define("b", &[1]), ErrorClass::Usage, "already exists: its 2 members are not the given ones");
+        refused(prover.export("b"), ErrorClass::Usage, "batch \"b\" has no proof of epoch 1");
         prover.prove("b").expect("proves");
         store.apply(&set(&[(2, 9)])).expect("changes");
         refused(prover.export("b"), ErrorClass::Usage, "its last proof is of epoch 1");
@@ -171,10 +168,10 @@ fn batches_that_are_refused_are_not_defined() {
         assert_eq!(store.batch("b").expect("reads").proven, None);
         prover.prove("b").expect("proves");
         store.drop_batch("b").expect("drops");
-        refused(store.members("b"), ErrorClass::Usage, "there is no batch");
-        refused(store.drop_batch("b"), ErrorClass::Usage, "there is no batch");
+        refused(store.members("b"), ErrorClass::Usage, "unknown batch");
+        refused(store.drop_batch("b"), ErrorClass::Usage, "unknown batch");
     });
-    refused(store.view_at(9), ErrorClass::Usage, "epoch 9 is not kept: the store has epochs 1 to 2");
+    refused(store.view_at(9), ErrorClass::Usage, "unknown epoch 9: the store has epochs 1 to 2");
     refused(store.view().expect("reads").opening(8), ErrorClass::Usage, "index 8 is outside");
     refused(store.view().expect("reads").leaves(&[4]), ErrorClass::Usage, "slot 4 is empty");
 }

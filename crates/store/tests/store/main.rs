@@ -4,6 +4,7 @@ mod apps;
 mod cluster;
 mod common;
 mod crash;
+mod damage;
 mod errors;
 mod life_cycle;
 mod mutation;

@@ -12,7 +12,7 @@ pub enum SqlError {
     #[error("not SQL: {0}")]
     Syntax(String),
     /// More than [`MAX_TOKENS`].
-    #[error("a query of {0} tokens is longer than {MAX_TOKENS}")]
+    #[error("the query has {0} tokens, expected at most {MAX_TOKENS}")]
     TooLong(usize),
     /// SQL, but nothing that can be proven.
     #[error("{what} is not supported")]
@@ -23,7 +23,7 @@ pub enum SqlError {
         remedy: &'static str,
     },
     /// The schema has no such column.
-    #[error("there is no column {name:?}")]
+    #[error("unknown column {name:?}")]
     UnknownColumn {
         /// The name in the text.
         name: String,
@@ -31,7 +31,7 @@ pub enum SqlError {
         known: String,
     },
     /// Two columns differ from the name in the case of letters alone.
-    #[error("more than one column is called {0:?}, but for the case of its letters")]
+    #[error("more than one column is called {0:?} in upper or lower case")]
     AmbiguousColumn(String),
     /// The column's type does not take part in this.
     #[error("{what} does not work on column {column:?} of type {kind}")]
@@ -56,7 +56,7 @@ pub enum SqlError {
         right_kind: ColumnType,
     },
     /// The literal is not one that the column can be compared with.
-    #[error("{literal} can not be compared with column {column:?} of type {kind}")]
+    #[error("{literal} cannot be compared with column {column:?} of type {kind}")]
     Literal {
         /// The literal.
         literal: String,

@@ -145,7 +145,7 @@ fn what_can_not_be_proven_is_refused_with_a_remedy() {
     assert!(matches!(error("SELECT HISTOGRAM(qty, 0) FROM t"), SqlError::Edge { .. }));
     assert!(matches!(error("SELECT HISTOGRAM(qty, price) FROM t"), SqlError::Literal { .. }));
     let e = error("SELECT SUM(cost) FROM t");
-    assert_eq!(e.to_string(), "there is no column \"cost\"");
+    assert_eq!(e.to_string(), "unknown column \"cost\"");
     assert_eq!(e.remedy(), "choose one of price, qty, kind");
     let raw = Query::parse(&Schema::raw(), "SELECT COUNT(*) FROM t").unwrap_err();
     assert_eq!(raw, SqlError::Query(QueryError::Raw));

@@ -119,7 +119,7 @@ fn nested_columns_and_damaged_files_are_refused() {
     let path = dir.path().join("t.parquet");
     write(&path, "message t { required group g { required int64 x; } }", &[]);
     let e = Table::infer(&path, Format::Parquet, IndexSource::RowOrder).unwrap_err();
-    assert!(e.to_string().ends_with("column \"g.x\" is nested"), "{e}");
+    assert!(e.to_string().ends_with("column \"g.x\" is nested, which is not supported"), "{e}");
     write(&path, "message t { required int64 x; }", &[]);
     let e = Table::infer(&path, Format::Parquet, IndexSource::RowOrder).unwrap_err();
     assert!(matches!(*e.problem, Problem::NoRows));

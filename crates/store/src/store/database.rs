@@ -1,0 +1,443 @@
+//! The database below a store.
+//!
+//! This module alone names redb. redb panics on some damaged pages, so each call and each drop of one of its values goes
+//! through [`Held`], which turns a panic into [`Error::Corrupt`]. No code of ours runs in there: what redb gives is copied
+//! out first.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::fmt::Debug;
+use std::io;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use redb::{ReadableDatabase, ReadableTable, Value};
+
+use super::layout::{DATABASE, FORMAT};
+use crate::Error;
+
+pub(super) use redb::TableDefinition;
+
+thread_local! {
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// True while this thread is in a call of the database. A panic there is caught and becomes [`Error::Corrupt`], so a panic
+/// hook can stay silent about it. This crate sets no hook.
+pub fn in_database() -> bool {
+    INSIDE.try_with(Cell::get).unwrap_or(false)
+}
+
+/// Why redb did not answer.
+enum Fault {
+    Redb(redb::Error),
+    Panic(String),
+}
+
+/// Whose database is called.
+struct Place {
+    dir: PathBuf,
+    /// What redb has panicked about. From then on nothing is written: a writer that panicked may hold its lock for ever.
+    broken: OnceLock<String>,
+}
+
+impl Place {
+    fn of(dir: &Path) -> Arc<Self> {
+        Arc::new(Self { dir: dir.into(), broken: OnceLock::new() })
+    }
+
+    fn guarded<R, E: Into<redb::Error>>(&self, call: impl FnOnce() -> Result<R, E>) -> Result<R, Fault> {
+        let outer = INSIDE.replace(true);
+        let outcome = catch_unwind(AssertUnwindSafe(call));
+        INSIDE.set(outer);
+        outcome.map_or_else(|panic| Err(self.broken_by(&*panic)), |done| done.map_err(|e| Fault::Redb(e.into())))
+    }
+
+    fn broken_by(&self, panic: &(dyn Any + Send)) -> Fault {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("the database panicked");
+        Fault::Panic(self.broken.get_or_init(|| text.into()).clone())
+    }
+
+    /// Refuses to write to a database that has panicked.
+    fn check(&self) -> Result<(), Error> {
+        self.broken.get().map_or(Ok(()), |text| Err(Error::corrupt(&self.dir, text.clone())))
+    }
+}
+
+impl Fault {
+    fn of(self, dir: &Path) -> Error {
+        use redb::Error as E;
+        match self {
+            Self::Panic(text) => Error::corrupt(dir, text),
+            Self::Redb(E::DatabaseAlreadyOpen) => Error::Locked(dir.into()),
+            Self::Redb(E::Io(source)) => Error::Io { path: dir.join(DATABASE), source },
+            Self::Redb(E::PreviousIo) => Error::Io {
+                path: dir.join(DATABASE),
+                source: io::Error::other("an earlier read or write of this file failed"),
+            },
+            Self::Redb(E::UpgradeRequired(found)) => {
+                Error::Version { dir: dir.into(), found: format!("redb {found}"), known: FORMAT }
+            }
+            Self::Redb(e) => Error::corrupt(dir, e.to_string()),
+        }
+    }
+
+    /// As [`Self::of`], where a file that another program wrote is no store.
+    fn of_opening(self, dir: &Path) -> Error {
+        use io::ErrorKind::{InvalidData, UnexpectedEof};
+        match self {
+            Self::Redb(redb::Error::Io(e)) if matches!(e.kind(), InvalidData | UnexpectedEof) => {
+                Error::NotAStore(dir.into())
+            }
+            fault => fault.of(dir),
+        }
+    }
+
+    /// As [`Self::of`], where a database without our tables is no store.
+    fn of_table(self, dir: &Path) -> Error {
+        use redb::Error as E;
+        match self {
+            Self::Redb(E::TableDoesNotExist(_) | E::TableTypeMismatch { .. }) => Error::NotAStore(dir.into()),
+            fault => fault.of(dir),
+        }
+    }
+}
+
+/// A value of redb, reached and dropped through [`Place::guarded`] alone.
+struct Held<T> {
+    place: Arc<Place>,
+    /// None once it is given up.
+    value: Option<T>,
+}
+
+impl<T> Held<T> {
+    fn new(place: &Arc<Place>, value: T) -> Self {
+        Self { place: place.clone(), value: Some(value) }
+    }
+
+    fn dir(&self) -> &Path {
+        &self.place.dir
+    }
+
+    /// Holds what a call gives.
+    fn hold<'a, U, E: Into<redb::Error>>(&'a self, call: impl FnOnce(&'a T) -> Result<U, E>) -> Result<Held<U>, Fault> {
+        let made = self.place.guarded(|| self.value.as_ref().map(call).transpose())?;
+        Ok(Held { place: self.place.clone(), value: made })
+    }
+
+    fn call<R, E: Into<redb::Error>>(&self, call: impl FnOnce(&T) -> Result<R, E>) -> Result<R, Error> {
+        match &self.value {
+            Some(v) => self.place.guarded(|| call(v)).map_err(|f| f.of(self.dir())),
+            None => Err(self.closed()),
+        }
+    }
+
+    fn call_mut<R, E: Into<redb::Error>>(&mut self, call: impl FnOnce(&mut T) -> Result<R, E>) -> Result<R, Error> {
+        match &mut self.value {
+            Some(v) => self.place.guarded(|| call(v)).map_err(|f| f.of(&self.place.dir)),
+            None => Err(self.closed()),
+        }
+    }
+
+    fn give_up<R, E: Into<redb::Error>>(mut self, call: impl FnOnce(T) -> Result<R, E>) -> Result<R, Error> {
+        match self.value.take() {
+            Some(v) => self.place.guarded(|| call(v)).map_err(|f| f.of(self.dir())),
+            None => Err(self.closed()),
+        }
+    }
+
+    fn closed(&self) -> Error {
+        Error::corrupt(self.dir(), "the database is closed")
+    }
+}
+
+impl<T> Drop for Held<T> {
+    fn drop(&mut self) {
+        let value = self.value.take();
+        // Nobody is left to tell; what is written next meets the panic.
+        let _ = self.place.guarded(|| {
+            drop(value);
+            Ok::<_, redb::Error>(())
+        });
+    }
+}
+
+/// The file of a database, for stores whose database is not a file on a disk of this machine, and for tests.
+pub trait DatabaseFile: Debug + Send + Sync + 'static {
+    /// The length in bytes.
+    fn size(&self) -> io::Result<u64>;
+    /// Fills `out` with the bytes from `offset`. An error where the file ends before.
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
+    /// Cuts the file off, or fills it up with zeros.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Makes everything that has been written survive a crash.
+    fn sync_data(&self) -> io::Result<()>;
+    /// Writes bytes from `offset`, inside the length.
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()>;
+}
+
+/// Gives the file of the database at a path.
+pub(super) type OpenFile = dyn Fn(&Path) -> io::Result<Box<dyn DatabaseFile>> + Send + Sync;
+
+#[derive(Debug)]
+struct Storage(Box<dyn DatabaseFile>);
+
+impl redb::StorageBackend for Storage {
+    fn len(&self) -> io::Result<u64> {
+        self.0.size()
+    }
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write(offset, data)
+    }
+}
+
+/// A database of the store in a directory.
+pub(crate) struct Database(Held<redb::Database>);
+
+impl Database {
+    /// Opens the database in `file`. With `create`, makes a new one.
+    pub(super) fn open(
+        dir: &Path,
+        file: &Path,
+        cache_bytes: usize,
+        create: bool,
+        open: Option<&OpenFile>,
+    ) -> Result<Self, Error> {
+        // The caller's code runs outside the guard.
+        let storage = open.map(|open| open(file)).transpose().map_err(Error::io(file))?.map(Storage);
+        let mut builder = redb::Database::builder();
+        builder.set_cache_size(cache_bytes);
+        let place = Place::of(dir);
+        let opened = place.guarded(|| match storage {
+            Some(storage) => builder.create_with_backend(storage),
+            None if create => builder.create(file),
+            None => builder.open(file),
+        });
+        Ok(Self(Held::new(&place, opened.map_err(|f| f.of_opening(dir))?)))
+    }
+
+    /// True when another process has the database open.
+    pub(super) fn is_open_elsewhere(file: &Path) -> bool {
+        let opened = Place::of(file).guarded(|| redb::Database::open(file).map(drop));
+        matches!(opened, Err(Fault::Redb(redb::Error::DatabaseAlreadyOpen)))
+    }
+
+    pub(super) fn begin_read(&self) -> Result<Reading, Error> {
+        self.0.hold(ReadableDatabase::begin_read).map(Reading).map_err(|f| f.of(self.0.dir()))
+    }
+
+    /// # Errors
+    /// [`Error::Corrupt`] also after any call of this database has panicked.
+    pub(super) fn begin_write(&self) -> Result<Writing, Error> {
+        self.0.place.check()?;
+        self.0.hold(redb::Database::begin_write).map(Writing).map_err(|f| f.of(self.0.dir()))
+    }
+
+    /// Checks the checksums of the whole database. False when its bookkeeping had to be repaired.
+    pub(super) fn check_integrity(&mut self) -> Result<bool, Error> {
+        self.0.place.check()?;
+        self.0.call_mut(redb::Database::check_integrity)
+    }
+
+    /// Moves the pages together, so that the file gets smaller. Does nothing while a view is open.
+    pub(super) fn compact(&mut self) -> Result<(), Error> {
+        self.0.place.check()?;
+        self.0.call_mut(|d| match d.compact() {
+            Err(redb::CompactionError::Storage(e)) => Err(e),
+            _ => Ok(()),
+        })
+    }
+}
+
+/// A transaction that reads.
+pub(crate) struct Reading(Held<redb::ReadTransaction>);
+
+impl Reading {
+    /// # Errors
+    /// [`Error::NotAStore`] where there is no such table.
+    pub(super) fn open_table<K: Key, V: Value>(
+        &self,
+        table: TableDefinition<'_, K, V>,
+    ) -> Result<ReadTable<K, V>, Error> {
+        self.0.hold(|t| t.open_table(table)).map(Table::new).map_err(|f| f.of_table(self.0.dir()))
+    }
+}
+
+/// A transaction that writes. Dropped, it writes nothing.
+pub(crate) struct Writing(Held<redb::WriteTransaction>);
+
+impl Writing {
+    /// Creates the table where there is none.
+    pub(super) fn open_table<K: Key, V: Value>(
+        &self,
+        table: TableDefinition<'_, K, V>,
+    ) -> Result<WriteTable<'_, K, V>, Error> {
+        self.0.hold(|t| t.open_table(table)).map(Table::new).map_err(|f| f.of_table(self.0.dir()))
+    }
+
+    pub(super) fn commit(self) -> Result<(), Error> {
+        self.0.place.check()?;
+        self.0.give_up(redb::WriteTransaction::commit)
+    }
+
+    pub(super) fn abort(self) -> Result<(), Error> {
+        self.0.give_up(redb::WriteTransaction::abort)
+    }
+}
+
+/// A key of a table, which can be copied out of the database.
+pub(crate) trait Key: redb::Key + 'static {
+    type Owned;
+    fn owned(key: Self::SelfType<'_>) -> Self::Owned;
+}
+
+impl Key for &'static str {
+    type Owned = String;
+    fn owned(key: &str) -> String {
+        key.into()
+    }
+}
+
+impl Key for u64 {
+    type Owned = Self;
+    fn owned(key: Self) -> Self {
+        key
+    }
+}
+
+impl Key for (u64, u64) {
+    type Owned = Self;
+    fn owned(key: Self) -> Self {
+        key
+    }
+}
+
+impl Key for (u8, u64, u64) {
+    type Owned = Self;
+    fn owned(key: Self) -> Self {
+        key
+    }
+}
+
+/// A table of a transaction.
+pub(crate) struct Table<T, K, V>(Held<T>, PhantomData<fn() -> (K, V)>);
+
+/// A table of a transaction that reads, and keeps it open.
+pub(super) type ReadTable<K, V> = Table<redb::ReadOnlyTable<K, V>, K, V>;
+/// A table of a transaction that writes.
+pub(super) type WriteTable<'t, K, V> = Table<redb::Table<'t, K, V>, K, V>;
+
+/// A table of either kind, as redb has it.
+pub(super) trait Readable<K: Key, V: Value + 'static>: ReadableTable<K, V> {}
+impl<T: ReadableTable<K, V>, K: Key, V: Value + 'static> Readable<K, V> for T {}
+
+/// A value as bytes.
+pub(super) trait Bytes: for<'a> Value<SelfType<'a>: AsRef<[u8]>> + 'static {}
+impl<V: for<'a> Value<SelfType<'a>: AsRef<[u8]>> + 'static> Bytes for V {}
+
+impl<T, K, V> Table<T, K, V> {
+    fn new(held: Held<T>) -> Self {
+        Self(held, PhantomData)
+    }
+}
+
+impl<T: Readable<K, V>, K: Key, V: Bytes> Table<T, K, V> {
+    pub(super) fn get(&self, key: K::SelfType<'_>) -> Result<Option<Vec<u8>>, Error> {
+        self.0.call(|t| Ok::<_, redb::StorageError>(t.get(key)?.map(|v| v.value().as_ref().to_vec())))
+    }
+
+    /// The value of the greatest key of a range.
+    pub(super) fn last<'a>(&self, range: impl RangeBounds<K::SelfType<'a>> + 'a) -> Result<Option<Vec<u8>>, Error> {
+        self.0.call(|t| {
+            let last = t.range(range)?.next_back().transpose()?;
+            Ok::<_, redb::StorageError>(last.map(|(_, v)| v.value().as_ref().to_vec()))
+        })
+    }
+
+    /// Every entry, in ascending order of the keys.
+    pub(super) fn entries(&self) -> Result<Entries<'_, K, V>, Error> {
+        self.0.hold(ReadableTable::iter).map(Entries).map_err(|f| f.of(self.0.dir()))
+    }
+
+    /// The entries of a range of keys, ascending.
+    pub(super) fn range<'a>(&self, range: impl RangeBounds<K::SelfType<'a>> + 'a) -> Result<Entries<'_, K, V>, Error> {
+        self.0.hold(|t| t.range(range)).map(Entries).map_err(|f| f.of(self.0.dir()))
+    }
+}
+
+impl<K: Key, V: Value> WriteTable<'_, K, V> {
+    pub(super) fn insert(&mut self, key: K::SelfType<'_>, value: V::SelfType<'_>) -> Result<(), Error> {
+        self.0.call_mut(|t| t.insert(key, value).map(drop))
+    }
+
+    pub(super) fn remove(&mut self, key: K::SelfType<'_>) -> Result<(), Error> {
+        self.0.call_mut(|t| t.remove(key).map(drop))
+    }
+}
+
+/// Entries of a table with copies of their values.
+pub(super) struct Entries<'a, K: Key, V: Value + 'static>(Held<redb::Range<'a, K, V>>);
+
+impl<K: Key, V: Bytes> Iterator for Entries<'_, K, V> {
+    type Item = Result<(K::Owned, Vec<u8>), Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.0.call_mut(|range| {
+            let entry = range.next().transpose()?;
+            Ok::<_, redb::StorageError>(entry.map(|(k, v)| (K::owned(k.value()), v.value().as_ref().to_vec())))
+        });
+        next.transpose()
+    }
+}
+
+/// A database in memory.
+#[cfg(test)]
+pub(super) fn in_memory() -> Database {
+    let made = redb::Database::builder().create_with_backend(redb::backends::InMemoryBackend::new());
+    Database(Held::new(&Place::of(Path::new("memory")), made.expect("a database")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No source file below `dir` but this one names the database's crate.
+    fn check(dir: &Path) {
+        for entry in std::fs::read_dir(dir).expect("a directory").map(|e| e.expect("an entry").path()) {
+            if entry.is_dir() {
+                check(&entry);
+            } else if !entry.ends_with("store/database.rs") {
+                let text = std::fs::read_to_string(&entry).expect("text");
+                assert!(!text.contains("redb::"), "{} calls the database past its guard", entry.display());
+            }
+        }
+    }
+
+    #[test]
+    fn no_other_module_calls_the_database() {
+        check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    }
+
+    #[test]
+    fn a_panic_is_an_error_and_ends_writing() {
+        let database = in_memory();
+        let error = database.0.call(|_| -> Result<(), redb::Error> { panic!("page {}", 7) }).expect_err("a panic");
+        assert_eq!(error.to_string(), "the store in memory is damaged: page 7");
+        assert!(!in_database());
+        assert!(database.begin_read().is_ok());
+        assert!(matches!(database.begin_write().err(), Some(Error::Corrupt { what, .. }) if what == "page 7"));
+    }
+}
