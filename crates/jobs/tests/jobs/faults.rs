@@ -261,16 +261,16 @@ fn a_killed_redis_loses_nothing() {
 }
 
 #[test]
-#[ignore = "faults: a minute, workers and Redis are killed eight times"]
+#[ignore = "faults: seconds, workers and Redis are killed 18 times"]
 fn everything_is_killed_again_and_again() {
     let Some(mut cluster) = Cluster::start() else { return };
-    let (graph, results) = (engine::tree(8), MemoryResults::new());
+    let (graph, results) = (engine::tree(9), MemoryResults::new());
     let (objects, config) = (cluster.objects(), cluster.config());
     let report = thread::scope(|scope| {
         let run =
             scope.spawn(|| lead(&config, &objects, &graph, &TextTasks::new(TASK), &results, &|_| {}, &Cancel::new()));
         let mut workers = [cluster.process("worker"), cluster.process("worker")];
-        for round in 1..=8 {
+        for round in 1..=18 {
             wait_for(&objects, 50 * round);
             if round % 3 == 0 {
                 cluster.redis.restart();
@@ -280,9 +280,9 @@ fn everything_is_killed_again_and_again() {
         }
         run.join().expect("the leader does not panic").expect("runs")
     });
-    assert_eq!(report.done, 511);
+    assert_eq!(report.done, 1023);
     check(&graph, &results);
-    check_executions(&cluster, 511);
+    check_executions(&cluster, 1023);
 }
 
 #[test]
