@@ -195,7 +195,7 @@ fn prove(
             witness.open(|index| table.elements(index))?;
         }
         let inputs: Vec<&NodeProof> = step.inputs.iter().map(|i| find(i, &made, proofs)).collect();
-        let proof = witness.prove(backend, &inputs)?;
+        let proof = backend.prove(&witness, &inputs)?;
         made.push(proof);
     }
     let last = find(&plan.result, &made, proofs).clone();

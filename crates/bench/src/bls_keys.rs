@@ -208,7 +208,7 @@ fn prove(
         let mut witness = step.witness(&world.vector)?;
         witness.open(|index| anyhow::Ok(opening(&world.keys[index as usize])))?;
         let inputs: Vec<&NodeProof> = step.inputs.iter().map(|i| &proofs[&place(i)]).collect();
-        let made = witness.prove(backend, &inputs)?;
+        let made = backend.prove(&witness, &inputs)?;
         proofs.insert((step.statement, step.kind), made);
     }
     Ok((proofs[&place(&plan.result)].clone(), plan.steps.len()))

@@ -127,7 +127,7 @@ fn prove(
             |i: u64| table::numbers(&keys[i as usize]).map(|n| n.map(Goldilocks::new).to_vec()).ok_or("a key");
         witness.open(opening).expect("keys");
         let inputs: Vec<&NodeProof> = step.inputs.iter().map(|i| &proofs[&place(i)]).collect();
-        let made = witness.prove(backend, &inputs).expect("a proof");
+        let made = backend.prove(&witness, &inputs).expect("a proof");
         proofs.insert((step.statement, step.kind), made);
     }
     (proofs[&place(&plan.result)].clone(), plan.steps.len())

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use evergrove_commit::batch::Batch;
 use evergrove_commit::{
-    BackendError, BlockWitness, BucketWitness, LeafWitness, LevelWitness, NodeProof, RecursionBackend, vc,
+    BackendError, BlockWitness, BucketWitness, LeafWitness, LevelWitness, NodeProof, RecursionBackend, Witness, vc,
 };
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::tree::{Value, canonical_digest, leaf_digest, node_digest, null_digest};
@@ -244,7 +244,7 @@ fn schemes_are_told_apart() {
     let paper = Batch::build_as(&v, &[1], PAPER.spec().structure()).unwrap();
     for (batch, backend) in [(&ours, &*PAPER as &dyn RecursionBackend), (&paper, &*OURS as &dyn RecursionBackend)] {
         let leaf = batch.nodes()[0];
-        let refused = leaf.witness(&v).unwrap().prove(backend, &[]);
+        let refused = backend.prove(&leaf.witness(&v).unwrap(), &[]);
         assert!(matches!(refused, Err(BackendError::Witness(_))), "{refused:?}");
     }
 }

@@ -75,7 +75,7 @@ fn selected_leaves_and_their_updates() {
     vector.apply(&[(0, Some([Goldilocks::new(1 << 20); 4]))]).unwrap();
     let wrong = joined.update(&vector, &[], &[], &[0]).unwrap();
     let bucket = wrong.nodes()[0];
-    let refused = bucket.witness(&vector).unwrap().prove(backend, &[]);
+    let refused = backend.prove(&bucket.witness(&vector).unwrap(), &[]);
     assert!(refused.unwrap_err().to_string().contains("slot 0"));
 }
 

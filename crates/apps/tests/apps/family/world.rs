@@ -68,7 +68,7 @@ pub(crate) fn prove(
             })
             .collect();
         let witness = step.witness(vector).unwrap();
-        let made = witness.prove(backend, &inputs.iter().collect::<Vec<_>>()).unwrap();
+        let made = backend.prove(&witness, &inputs.iter().collect::<Vec<_>>()).unwrap();
         proofs.insert(key(&step.statement, step.kind), made);
     }
     let Input::Step(last) = result else { panic!("something was to be proven") };
