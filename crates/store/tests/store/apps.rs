@@ -97,7 +97,10 @@ fn applications_live_beside_batches_through_updates() {
     drop(store);
     let store = Store::open(dir.path()).expect("a store");
     let batches = store.batches().expect("reads");
-    let kept: Vec<_> = batches.iter().map(|b| (b.name.as_str(), b.scheme, b.app.clone(), b.len)).collect();
+    let kept: Vec<_> = batches
+        .iter()
+        .map(|b| (b.name.as_str(), b.backend.choice.scheme, b.backend.choice.app.clone(), b.len))
+        .collect();
     let filled = store.epoch().expect("reads").filled;
     assert_eq!(
         kept,
@@ -139,7 +142,7 @@ fn what_an_application_can_not_be_asked_is_refused() {
         assert!(matches!(prover.define("all", &[1], &all), Err(Error::AllRows(name)) if name == "all"));
         assert!(matches!(prover.define("some", &[], &choice(Scheme::Selected)), Err(Error::EmptyBatch(_))));
         let other = AppSpec { parameters: vec![], ..app() };
-        let unknown = BackendChoice::new("counting", Profile::Paper).with_app(Scheme::Selected, other.id());
+        let unknown = BackendChoice::new("counting", Profile::Paper).with_app(Scheme::Selected, other);
         assert!(matches!(prover.define("some", &[1], &unknown), Err(Error::UnknownApp { .. })));
         prover.define("all", &[], &all).expect("a new batch");
         for (add, remove) in [(vec![("all".into(), vec![1])], vec![]), (vec![], vec![("all".into(), vec![1])])] {

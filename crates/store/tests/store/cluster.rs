@@ -5,16 +5,15 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::counting::{self, backends};
 use crate::common::{choice, create, set, verify_batch, with_prover};
-use evergrove_commit::BackendSpec;
-use evergrove_commit::Witness;
-use evergrove_commit::{BackendError, NativeBackend, RecursionBackend};
+
+use evergrove_commit::{BackendError, BackendSpec, NativeBackend, RecursionBackend, Witness};
 use evergrove_jobs::local::LocalEngine;
 use evergrove_jobs::{
     BadInput, BadResult, Cancel, Engine, Job, Key, Observer, Report, Results, RunError, Runner, Task, TaskFailure,
     TaskGraph, TaskId, Work,
 };
 use evergrove_proof::wire::DecodeError;
-use evergrove_proof::{BackendId, HeightClass, NodeKind, Profile, Scheme};
+use evergrove_proof::{HeightClass, NodeKind, Profile, Scheme};
 use evergrove_store::cluster::{Payload, PayloadError, ProofWork};
 use evergrove_store::{Backends, Changes, Error, Prover, Store};
 use evergrove_testkit::commit::Rng;
@@ -33,7 +32,7 @@ fn all() -> Backends {
 }
 
 fn make(spec: &BackendSpec) -> Result<Arc<dyn RecursionBackend>, BackendError> {
-    all().get(&spec.choice(), spec.class).map_err(|e| BackendError::Internal(e.to_string()))
+    all().get(&spec.choice, spec.class).map_err(|e| BackendError::Internal(e.to_string()))
 }
 
 /// A job with its inputs and its result.
@@ -132,7 +131,7 @@ fn work_elsewhere_gives_the_same_proofs() {
     assert!(seen(|p| matches!(&p.witness, Witness::Bucket(w) if !w.leaves[0].siblings.is_empty())));
     assert!(seen(|p| matches!(&p.witness, Witness::Bucket(w) if w.leaves[0].siblings.is_empty())));
     assert!(seen(|p| matches!(&p.witness, Witness::Bucket(w) if w.leaves[0].opening.len() == 4)));
-    assert!(seen(|p| matches!(p.witness, Witness::Merge(_)) && p.backend.app.is_some()));
+    assert!(seen(|p| matches!(p.witness, Witness::Merge(_)) && p.backend.choice.app.is_some()));
     assert!(seen(|p| matches!(p.witness, Witness::Block(_))));
     assert!(seen(|p| matches!(&p.witness, Witness::Level(w) if w.canonicals.iter().flatten().count() == 1)));
     assert!(seen(|p| matches!(&p.witness, Witness::Level(w) if w.canonicals.iter().flatten().count() == 2)));
@@ -340,7 +339,7 @@ fn backends_are_made_once_and_the_oldest_goes() {
     let count = Arc::new(Mutex::new(Vec::new()));
     let counting = count.clone();
     let make = move |spec: &BackendSpec| {
-        counting.lock().expect("no panic").push(spec.scheme);
+        counting.lock().expect("no panic").push(spec.choice.scheme);
         make(spec)
     };
     let work = ProofWork::new(make, Cancel::new()).with_kept(2);

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{choice, create, lenient, native, row, set, verify_batch, with_prover};
-use evergrove_commit::BackendSpec;
 use evergrove_commit::schema::Schema;
 use evergrove_commit::{Batch, MemoryStore, NativeBackend, RecursionBackend, Vector};
 use evergrove_proof::{HeightClass, Profile};

@@ -51,7 +51,7 @@ static JOBS: LazyLock<Vec<Job>> = LazyLock::new(|| {
 
 fn worker() -> ProofWork {
     let make = |spec: &BackendSpec| {
-        let made = backends().get(&spec.choice(), spec.class);
+        let made = backends().get(&spec.choice, spec.class);
         made.map_err(|e| BackendError::Internal(e.to_string()))
     };
     ProofWork::new(make, Cancel::new())

@@ -75,7 +75,12 @@ fn a_batch_of_the_papers_scheme_lives_beside_ours() {
     // The scheme is kept with the batch.
     drop(store);
     let store = Store::open(dir.path()).expect("a store");
-    let schemes: Vec<_> = store.batches().expect("reads").into_iter().map(|b| (b.name, b.scheme, b.capacity)).collect();
+    let schemes: Vec<_> = store
+        .batches()
+        .expect("reads")
+        .into_iter()
+        .map(|b| (b.name, b.backend.choice.scheme, b.backend.capacity))
+        .collect();
     assert_eq!(schemes, [("ours".into(), Scheme::Evergrove, 4), ("theirs".into(), Scheme::RecklePaper, 1 << Q)]);
     with_prover(&store, &backends, |prover| {
         assert_eq!(prover.prove("theirs").expect("is fresh").made, 0);
