@@ -162,7 +162,7 @@ struct Proven<'a> {
 impl<'a> Proven<'a> {
     /// Proves a batch from nothing.
     fn anew(backend: &'a dyn RecursionBackend, table: &Table, members: &[u64]) -> anyhow::Result<(Self, usize)> {
-        let opened = backend.scheme().has_app();
+        let opened = backend.spec().choice.scheme.has_app();
         let batch = Batch::build_as(&table.vector, members, backend.spec().structure())?;
         let mut proofs = Proofs::new();
         let (last, made) = prove(backend, opened, table, &batch, &mut proofs)?;
@@ -293,7 +293,7 @@ fn measure(
     }
     let commitment = table.vector.commitment()?;
     let mut claimed = vec![];
-    if backend.scheme() != Scheme::Complete {
+    if backend.spec().choice.scheme != Scheme::Complete {
         let mut sorted = members.to_vec();
         sorted.sort_unstable();
         for index in sorted {

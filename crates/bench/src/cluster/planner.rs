@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use evergrove_commit::BackendSpec;
+use evergrove_commit::RecursionBackend;
 use evergrove_commit::batch::Batch;
 use evergrove_commit::{MemoryStore, NativeBackend, Vector};
 use evergrove_primitives::Goldilocks;

@@ -269,7 +269,7 @@ impl<B: RecursionBackend> Runner for Proving<'_, B> {
         let prove = || {
             let inputs = step.inputs.iter().map(|i| self.find(i)).collect::<anyhow::Result<Vec<_>>>()?;
             let inputs: Vec<&NodeProof> = inputs.iter().map(Arc::as_ref).collect();
-            Ok(step.witness(self.vector)?.prove(self.backend, &inputs)?)
+            Ok(self.backend.prove(&step.witness(self.vector)?, &inputs)?)
         };
         let (proof, seconds) = timed(prove).map_err(TaskFailure::permanent)?;
         let _ = self.made[id.0].set((Arc::new(proof), seconds));
