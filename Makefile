@@ -14,7 +14,7 @@ BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET
 export CARGO TEST_FEATURES BENCH_WORKSPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install cluster-demo tools rtl-tools test test-isa test-rtl test-faults test-slow test-full check fmt clippy rustdoc deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
+.PHONY: help demo install cluster-demo tools rtl-tools test test-isa test-rtl test-faults test-slow test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,7 +58,7 @@ test-slow: ## the long tests: large circuits and many proofs
 test-full: ## make test and every group, with a table at the end
 	scripts/test-groups.sh test isa rtl faults slow
 
-check: fmt clippy rustdoc deny typos book deploy fuzz ## formatting, lints, documentation, dependencies, spelling, deployment, a bounded fuzz run
+check: fmt clippy rustdoc api deny typos book deploy fuzz ## formatting, lints, documentation, public API, dependencies, spelling, deployment, a bounded fuzz run
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -73,6 +73,18 @@ clippy:
 rustdoc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(BENCH_WORKSPACE) --no-deps --locked
+
+# rustdoc's JSON is unstable, hence RUSTC_BOOTSTRAP. `make api-bless` accepts a changed listing.
+API = RUSTC_BOOTSTRAP=1 RUSTUP_TOOLCHAIN=$(or $(RUSTUP_TOOLCHAIN),stable) $(CARGO) public-api --package evergrove -sss
+API_FILE := crates/evergrove/public-api.txt
+
+api: ## the public API of the facade beside its listing
+	@if $(CARGO) public-api --version >/dev/null 2>&1; then \
+	  $(API) | diff $(API_FILE) - && echo "$(API_FILE) is up to date"; \
+	else echo "skipped: cargo-public-api is not installed (cargo install --locked cargo-public-api)"; fi
+
+api-bless: ## write the listing of the public API
+	$(API) >$(API_FILE)
 
 deny:
 	@if $(CARGO) deny --version >/dev/null 2>&1; then \
