@@ -193,8 +193,9 @@ mod tests {
         assert!(price < u64::MAX && price > i64::MIN);
         assert_eq!(price.to_string(), "-12.50");
         assert_eq!(Value::Decimal { units: 7, scale: 3 }.to_string(), "0.007");
-        assert!(Value::from(5u8) == 5 && Value::from(5) == 5.0 && Value::from(5) >= 5 && !(Value::from(5) > 5));
-        assert!(Value::from("5") != 5 && Value::from(5) != "5" && Value::from("5") == "5");
+        let (five, text) = (Value::from(5u8), Value::from("5"));
+        assert!(five == 5 && five == 5.0 && five >= 5 && !(five > 5) && five != "5");
+        assert!(text != 5 && text == "5");
         let null = Value::from(None::<u64>);
         assert!(null.is_null() && null != 0 && null != "" && !(null < 1) && !(null > -1));
     }

@@ -298,3 +298,20 @@ fn the_summary_lists_every_page() {
         }
     }
 }
+
+/// The program of README is the facade's first doctest, without the hidden lines.
+#[test]
+fn the_program_of_readme_is_tested() {
+    let (_, code) = split_fences(&read(&root().join("README.md")));
+    let shown: Vec<String> =
+        code.into_iter().filter(|(language, _)| language == "rust").map(|(_, line)| line).collect();
+    let facade = read(&root().join("crates/evergrove/src/lib.rs"));
+    let doc = facade.lines().map(|l| l.strip_prefix("//!").map_or(l, |l| l.strip_prefix(' ').unwrap_or(l)));
+    let tested: Vec<&str> = doc
+        .skip_while(|l| !l.starts_with("use evergrove::prelude"))
+        .take_while(|l| !l.starts_with("```"))
+        .filter(|l| !l.starts_with('#'))
+        .collect();
+    assert!(shown.len() > 10, "README has no program");
+    assert_eq!(shown, tested, "the program of README.md and the first doctest of crates/evergrove");
+}
