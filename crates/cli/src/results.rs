@@ -46,7 +46,7 @@ pub(crate) fn add_batch(report: &mut Report, batch: &BatchReport, proof_seconds:
     report.hidden("merges", merges);
     report.hidden("wrapped", batch.backend.wraps);
     if batch.damaged > 0 {
-        report.add_as("proofs_damaged", batch.damaged, format!("{}, made anew", batch.damaged));
+        report.add_as("proofs_damaged", batch.damaged, format!("{}, made again", batch.damaged));
     }
     report.add("proof_kind", batch.kind.name());
     report.add_as("proof_bytes", batch.bytes, size(batch.bytes as u64));

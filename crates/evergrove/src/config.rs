@@ -109,7 +109,7 @@ impl Config {
     }
 }
 
-/// What is no directory, at a path or above it.
+/// The file that takes the place of a directory, at its path or above it.
 fn file_above(dir: &Path) -> Option<PathBuf> {
     let there = dir.ancestors().find(|path| path.exists())?;
     (!there.is_dir()).then(|| there.into())
