@@ -45,7 +45,7 @@ impl Backends {
         self.register(spec, move || Ok(backend.clone()));
     }
 
-    /// What is known of a backend; makes nothing.
+    /// The specification of a backend. Builds nothing.
     ///
     /// # Errors
     /// [`Error::UnknownBackend`], [`Error::UnknownApp`].
@@ -77,7 +77,7 @@ impl Backends {
         self.entry_of(file, scheme).ok_or_else(unknown)?.get()
     }
 
-    /// What is known of every backend.
+    /// The specifications of all backends.
     pub fn specs(&self) -> impl Iterator<Item = &BackendSpec> {
         self.0.iter().map(|e| &e.spec)
     }
