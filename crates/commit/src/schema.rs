@@ -17,7 +17,7 @@
 //! **When.** On every row that is committed, opened or exported. The bytes of hashed columns are kept beside the tree
 //! ([`Schema::encode_row`]), so that a table can be printed again.
 //!
-//! **Neighbours.** Files are read and written by the input module of the `evergrove` crate; nothing here does I/O.
+//! **Neighbours.** Files are read and written by the module `input` of `evergrove-store`; nothing here does I/O.
 
 mod cell;
 mod column;
@@ -64,7 +64,7 @@ pub struct Schema {
     columns: Vec<Column>,
 }
 
-/// A list of columns is no schema.
+/// The columns are not a valid schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// No columns.
@@ -96,6 +96,10 @@ pub enum SchemaError {
 
 impl Schema {
     /// The schema with these columns, in this order.
+    ///
+    /// # Errors
+    /// [`SchemaError`]: no columns or more than [`MAX_COLUMNS`], an invalid or duplicate name, a scale above
+    /// [`MAX_SCALE`].
     pub fn new(columns: Vec<Column>) -> Result<Self, SchemaError> {
         if columns.is_empty() {
             return Err(SchemaError::Empty);
@@ -177,7 +181,11 @@ impl Schema {
         }
     }
 
-    /// The value of a row: what the tree commits to. One permutation per 8 elements beyond [`INLINE_ELEMENTS`].
+    /// The value of a row: what the tree commits to. A row of more than [`INLINE_ELEMENTS`] elements costs one
+    /// permutation per 8 elements, and a cell of a `bytes` column one per 56 bytes.
+    ///
+    /// # Errors
+    /// [`RowError`] when the row does not fit the schema.
     pub fn value(&self, row: &Row) -> Result<Value, RowError> {
         let elements = self.elements(row)?;
         if elements.len() <= INLINE_ELEMENTS {

@@ -18,7 +18,8 @@ pub enum Backend {
     /// Succinct proofs by recursive circuits on Plonky2.
     #[default]
     Plonky2,
-    /// Executes everything again: proofs as long as the rows, in milliseconds. For tests and teaching.
+    /// No SNARK: the proof holds the rows, and the verifier computes everything again. Proving takes milliseconds. For
+    /// tests and teaching.
     Native,
 }
 
@@ -58,7 +59,7 @@ impl fmt::Display for Backend {
     }
 }
 
-/// A text names no backend.
+/// The text is not the name of a backend.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown backend {0:?} (known: plonky2, native)")]
 pub struct UnknownBackend(pub String);

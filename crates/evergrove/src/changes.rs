@@ -21,6 +21,15 @@ use crate::{Error, Value};
 ///     .leave("night", [40, 41]);
 /// # drop(changes);
 /// ```
+///
+/// A row is added by [`Self::set_row`] at an empty position; [`Self::grow`] allows positions beyond the last slot:
+///
+/// ```
+/// # use evergrove::prelude::*;
+/// let row = [Value::from("new"), Value::from("12.50"), Value::Null];
+/// let changes = Changes::new().grow().set_row(10_000, row);
+/// # drop(changes);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     cells: BTreeMap<u64, Vec<(String, Value)>>,
@@ -35,21 +44,25 @@ impl Changes {
         Self::default()
     }
 
-    /// Sets one cell of a row that is there; its other cells stay as they are.
+    /// Sets one cell of an existing row and keeps its other cells. If a cell is set twice, the later value counts.
+    ///
+    /// A number of a fixed-point column is passed as text (`"12.50"`) or as [`Value::Decimal`]; floating-point numbers
+    /// are not accepted. In a nullable column of numbers the empty text is null.
     #[must_use]
     pub fn set(mut self, position: u64, column: impl Into<String>, value: impl Into<Value>) -> Self {
         self.cells.entry(position).or_default().push((column.into(), value.into()));
         self
     }
 
-    /// Sets a whole row, in the order of the columns. The slot may be empty before.
+    /// Sets a whole row: one value per column, in their order. The position may be empty, which adds the row, or hold a
+    /// row, which is replaced.
     #[must_use]
     pub fn set_row(mut self, position: u64, row: impl IntoIterator<Item = Value>) -> Self {
         self.rows.push((position, row.into_iter().collect()));
         self
     }
 
-    /// Empties slots. They must not be in a batch afterwards.
+    /// Deletes rows. A row that is in a batch must leave the batch earlier or in the same update.
     #[must_use]
     pub fn delete(mut self, positions: impl IntoIterator<Item = u64>) -> Self {
         self.rest.clear.extend(positions);
@@ -70,7 +83,8 @@ impl Changes {
         self
     }
 
-    /// Doubles the table as often as positions of new rows need it. Without it such positions are an error.
+    /// Allows [`Self::set_row`] at positions beyond the last slot: the number of slots is doubled until they fit.
+    /// Without `grow` such a position is an error.
     #[must_use]
     pub fn grow(mut self) -> Self {
         self.rest.grow = true;

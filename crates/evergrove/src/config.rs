@@ -20,9 +20,12 @@ use crate::{Backend, Error};
 /// ```
 /// use evergrove::prelude::*;
 ///
-/// let config = Config { profile: Profile::Paper, threads: Some(2), ..Config::from_env() };
+/// let config = Config { threads: Some(2), max_memory: Some(4 << 30), ..Config::from_env() };
 /// # drop(config);
 /// ```
+///
+/// The default backend is [`Backend::Plonky2`], also in a build without the feature `plonky2`, which cannot prove with
+/// it. Choose [`Backend::Native`] by name: `Config { backend: Backend::Native, ..Config::default() }`.
 #[derive(Clone, Default)]
 pub struct Config {
     /// The proof system of new batches.
@@ -34,12 +37,14 @@ pub struct Config {
     pub keys: Option<PathBuf>,
     /// Threads to use; all cores if `None`.
     pub threads: Option<usize>,
-    /// Bytes of memory that proofs may take; half of the free memory if `None`.
+    /// Bytes of memory that proofs of this process may take, by the estimates of [`Config::costs`]: fewer proofs are
+    /// made at a time, and [`Error::Memory`] comes before proving if one proof takes more. If `None`, half of the free
+    /// memory, and always enough for one proof.
     pub max_memory: Option<u64>,
-    /// What proves circuits.
+    /// The implementation that proves Plonky2's circuits. The proofs verify with the same keys.
     #[cfg(feature = "plonky2")]
     pub prover: ProverKind,
-    /// Told of the phases of every proof.
+    /// Called with the time of each phase of every proof.
     #[cfg(feature = "plonky2")]
     pub observer: Option<Arc<dyn Observer>>,
     /// Workers that make the proofs in the place of this process.
@@ -93,11 +98,11 @@ impl Config {
         Self { keys: variable("EVERGROVE_KEYS").or_else(usual), environment, ..Self::default() }
     }
 
-    /// Checks that keys can be kept where they are to be kept: keys that cannot be kept are built again in every run, which
-    /// would go unnoticed.
+    /// Checks that [`Self::keys`] is a directory or can be created. If keys cannot be kept, every run builds them again
+    /// and does not say so.
     ///
     /// # Errors
-    /// [`Error::KeysDirectory`].
+    /// [`Error::KeysDirectory`] when a file takes the place of the directory or of one above.
     pub fn check(&self) -> Result<(), Error> {
         let taken = self.keys.as_deref().and_then(|dir| Some((dir, file_above(dir)?)));
         taken.map_or(Ok(()), |(dir, file)| Err(Error::KeysDirectory { dir: dir.into(), file }))

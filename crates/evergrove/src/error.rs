@@ -4,33 +4,47 @@ use std::path::{Path, PathBuf};
 
 use evergrove_commit::schema::{RowError, SchemaError, SchemaTextError};
 use evergrove_commit::{BackendError, BackendSpec};
+use evergrove_proof::wire::OpeningError;
+use evergrove_proof::{ParseCommitmentError, UnknownProfile};
 use evergrove_store::input::{InputError, WriteError};
 use evergrove_store::{ErrorClass, VerifyError};
 
-use crate::Backend;
+use crate::{Backend, UnknownBackend};
 
 /// An error of this crate. [`Error::class`] says who has to act on it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Of the store.
+    /// The store does not accept a call, or cannot carry out the call.
     #[error(transparent)]
     Store(#[from] evergrove_store::Error),
     /// The proof is not accepted.
     #[error(transparent)]
     Verify(#[from] VerifyError),
-    /// A file does not hold the table that it should.
+    /// A file cannot be read as the expected table.
     #[error(transparent)]
     Input(#[from] InputError),
     /// A file of rows could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// Columns do not make a schema.
+    /// The columns are not a valid schema.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// The text of a schema does not read.
+    /// The text is not a schema.
     #[error(transparent)]
     SchemaText(#[from] SchemaTextError),
+    /// The text is not a commitment.
+    #[error(transparent)]
+    Commitment(#[from] ParseCommitmentError),
+    /// The text is not the name of a profile.
+    #[error(transparent)]
+    UnknownProfile(#[from] UnknownProfile),
+    /// The text is not the name of a backend.
+    #[error(transparent)]
+    UnknownBackend(#[from] UnknownBackend),
+    /// The opening is not accepted.
+    #[error(transparent)]
+    Opening(#[from] OpeningError),
     /// The table does not have this column.
     #[error("unknown column {name:?} (known: {})", known.join(", "))]
     UnknownColumn {
@@ -48,7 +62,8 @@ pub enum Error {
         #[source]
         source: RowError,
     },
-    /// Changes set cells of a row and replace or delete the row.
+    /// A position is given both to [`Changes::set`](crate::Changes::set) and to
+    /// [`Changes::set_row`](crate::Changes::set_row).
     #[error("row {0} is set twice in one update")]
     SetTwice(u64),
     /// One proof takes more memory than proofs may take.
@@ -94,7 +109,7 @@ pub enum Error {
     #[cfg(feature = "plonky2")]
     #[error(transparent)]
     Answer(#[from] evergrove_apps::aggregate::OutputError),
-    /// Of the operating system.
+    /// The operating system failed to read or write a file.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
@@ -111,6 +126,7 @@ impl Error {
         match self {
             Self::Store(e) => e.class(),
             Self::Verify(e) => e.class(),
+            Self::Opening(_) => ErrorClass::Refused,
             Self::Input(e) if e.is_io() => ErrorClass::Io,
             Self::Write(WriteError::Io(_)) | Self::Io { .. } => ErrorClass::Io,
             Self::Backend(_) => ErrorClass::Proving,

@@ -12,7 +12,10 @@ use crate::{Changes, Config, Error, Proof, Rows, Table};
 
 /// A table with its versions, and batches of its rows with their proofs, in one directory.
 ///
-/// The layer below, [`evergrove_store::Store`], has everything that this type leaves out: views of older epochs, openings,
+/// One process at a time has a store open. Calls block until they are done, `prove` and `update` for as long as proving
+/// takes: do not make them on a thread that drives an asynchronous runtime.
+///
+/// The layer below, [`evergrove_store::Store`], has everything that this type leaves out: views of older epochs,
 /// estimates, pruning. [`Store::layer`] leads to it.
 pub struct Store {
     store: evergrove_store::Store,
@@ -72,11 +75,17 @@ impl Store {
     /// Defines a batch of the rows at these positions, if it is new, and proves that they are in the table. Makes the proofs that
     /// are missing: an interrupted call continues where it stopped.
     ///
-    /// The backend and the profile are those of the configuration.
+    /// The backend and the profile are those of the configuration, and the batch records them. If a batch of this name
+    /// has the same members and another backend, profile or query, its proof is replaced without an error.
     ///
     /// # Errors
-    /// When a position is empty, given twice or outside the table, when the batch has other members, or when a proof cannot be
-    /// made.
+    /// - [`Error::Store`] when there are no positions, when one is empty, given twice or outside the table, when the
+    ///   batch has other members, when the name is not 1 to 64 of `a-z`, `A-Z`, `0-9`, `-`, `_` and `.` with a letter
+    ///   or digit first, or when a proof cannot be made. In the last case the batch is defined, and the next call
+    ///   continues.
+    /// - [`Error::NoBackend`] when this build does not have the backend.
+    /// - [`Error::Memory`] when one proof takes more than [`Config::max_memory`]; [`Error::Threads`] when threads
+    ///   cannot be started.
     pub fn prove(&mut self, batch: &str, positions: &[u64]) -> Result<BatchReport, Error> {
         let choice = self.config.choice();
         #[cfg(not(feature = "plonky2"))]
@@ -91,21 +100,29 @@ impl Store {
         Ok(prover.prove(batch)?)
     }
 
-    /// Commits changes as the next epoch, in one transaction, and refreshes the proofs of the batches that they touch.
+    /// Commits changes as the next epoch, in one transaction, and then brings every batch to it as [`Self::refresh`]
+    /// does.
     ///
     /// # Errors
-    /// Those of the changes, of which then none is made. When a proof cannot be made the epoch is committed and some batches are
-    /// stale: [`Self::refresh`] finishes them.
+    /// - When a change does not fit the table or its batches: [`Error::UnknownColumn`], [`Error::Row`],
+    ///   [`Error::SetTwice`], or [`Error::Store`] about a position or a batch. Nothing is committed.
+    /// - Those of [`Self::refresh`]. The epoch is committed and some batches are stale: call [`Self::refresh`], not
+    ///   `update` with the same changes.
+    ///
+    /// After an error of the operating system [`Self::epoch`] says which epoch is committed.
     pub fn update(&mut self, changes: Changes) -> Result<UpdateReport, Error> {
         let changes = changes.resolve(self.store.schema(), &self.store.view()?)?;
         let epoch = self.store.apply(&changes)?;
         Ok(UpdateReport { epoch, batches: self.refresh()? })
     }
 
-    /// Brings every stale batch to the current epoch.
+    /// Brings every stale batch to the current epoch, each with the backend and the profile that it records, whatever
+    /// the configuration says.
     ///
     /// # Errors
-    /// When a proof cannot be made. What was proven is kept.
+    /// When a proof cannot be made, or this program does not know a batch's backend or application; [`Error::Memory`]
+    /// and [`Error::Threads`] as for [`Self::prove`]. Finished proofs are kept: the next call continues with the
+    /// others.
     pub fn refresh(&mut self) -> Result<Vec<BatchReport>, Error> {
         // The table may have grown into another height class.
         self.add_apps()?;
@@ -201,11 +218,12 @@ mod queries {
     use crate::Error;
 
     impl Store {
-        /// Proves the answer to a query over **all** rows, like `SELECT SUM(price), COUNT(*) FROM t WHERE qty > 5`. The answer
-        /// becomes a batch of this name, which [`Store::update`] refreshes.
+        /// Proves the answer to a query over **all** rows, like `SELECT SUM(price), COUNT(*) FROM t WHERE qty > 5`. The
+        /// answer becomes a batch of this name, which [`Store::update`] refreshes. If a batch of this name holds the
+        /// answer to another query over all rows, that answer is replaced without an error.
         ///
         /// # Errors
-        /// When the text is not a query about this table, and those of [`Store::prove`].
+        /// [`Error::Query`] when the text is not a query about this table, and those of [`Store::prove`].
         pub fn prove_query(&mut self, batch: &str, sql: &str) -> Result<Answer, Error> {
             self.prove_answer(batch, sql, Scheme::Complete, &[])
         }

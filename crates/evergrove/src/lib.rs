@@ -33,8 +33,10 @@
 //! **When.** Whenever a program proves or verifies. The command line, the service and the examples stand on this crate.
 //!
 //! **Features.** `plonky2` (default): the SNARK; a project that depends on this crate then needs
-//! `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. Without it the backend `native` proves and
-//! verifies. `parquet`: tables in Parquet files. `queue`: proofs by workers. `cloud`: objects in buckets.
+//! `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. Without this feature there is only
+//! the backend `native`, which both sides choose by name: `Config { backend: Backend::Native, ..Config::default() }` to
+//! prove, `Verifier::default().allow_backend(Backend::Native)` to verify. `parquet`: tables in Parquet files. `queue`:
+//! proofs by workers. `cloud`: objects in buckets.
 
 #![forbid(unsafe_code)]
 

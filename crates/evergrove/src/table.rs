@@ -24,16 +24,23 @@ enum Source {
 }
 
 impl Table {
-    /// The table in a file of comma-separated values with a header line. Types of columns are found from the content, which
-    /// reads the file once.
+    /// The table in a file of comma-separated values with a header line.
+    ///
+    /// The content decides the types of the columns. Whole numbers are `unsigned`, or `signed` if one is negative;
+    /// decimal numbers are `fixed` with the most places that occur; every other column is `bytes`, also one with a cell
+    /// like `007`, `+5` or `1e3`, or with a number out of range. A column with an empty cell is nullable.
+    /// [`Self::with_schema`] fixes the types.
+    ///
+    /// The file is read here once, and once more by each [`Self::rows`], [`Self::rows_where`] and
+    /// [`Store::create`](crate::Store::create). It must not change in between.
     ///
     /// # Errors
-    /// When the file cannot be read or is not a table; the error names line and column.
+    /// [`Error::Input`] when the file cannot be read or is not a table; the error names line and column.
     pub fn from_csv(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::infer(path.as_ref(), Format::Csv)
     }
 
-    /// The table in a file of JSON objects, one a line; else as [`Self::from_csv`].
+    /// The table in a file with one JSON object per line. The types are found as by [`Self::from_csv`].
     ///
     /// # Errors
     /// Those of [`Self::from_csv`].
@@ -54,7 +61,8 @@ impl Table {
         Ok(Self(Source::File(input::Table::infer(path, format, IndexSource::RowOrder)?)))
     }
 
-    /// The table in a file of this format, with the columns of `schema`: other fields of the file are left out.
+    /// The table in a file of this format, with the columns of `schema`: other fields of the file are left out. The
+    /// file is first opened by the calls that read rows, and errors in it come from them.
     pub fn with_schema(path: impl AsRef<Path>, format: Format, schema: &Schema) -> Self {
         let table = input::Table::new(path.as_ref(), format, IndexSource::RowOrder, schema.clone());
         Self(Source::File(table.with_fields(Fields::Selected)))
@@ -63,7 +71,8 @@ impl Table {
     /// A table of these rows, at positions 0, 1, 2 and so on.
     ///
     /// # Errors
-    /// [`Error::Row`] when a row has another number of cells than there are columns, or a cell that does not fit its column.
+    /// [`Error::Schema`] when the columns are not a schema; [`Error::Row`] when a row does not have one value per
+    /// column, or a value does not fit its column.
     pub fn from_rows(columns: Vec<Column>, rows: impl IntoIterator<Item = Vec<Value>>) -> Result<Self, Error> {
         let schema = Schema::new(columns)?;
         let rows = (0..).zip(rows).map(|(at, values)| Ok((at, to_row(&schema, at, &values)?)));
@@ -96,7 +105,7 @@ impl Table {
     ///
     /// # Errors
     /// [`Error::UnknownColumn`] when `wanted` asks for a column that the table does not have, and those of [`Self::rows`].
-    pub fn rows_where(&self, wanted: impl Fn(&NamedRow<'_>) -> bool) -> Result<Vec<u64>, Error> {
+    pub fn rows_where(&self, mut wanted: impl FnMut(&NamedRow<'_>) -> bool) -> Result<Vec<u64>, Error> {
         let unknown = RefCell::new(None);
         let mut out = Vec::new();
         for row in self.rows()? {
@@ -162,17 +171,30 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// These rows of a table with this schema, in any order.
+    /// These rows of a table with this schema, in any order. The cells are not checked: see [`Self::from_values`].
     pub fn new(schema: Schema, mut rows: Vec<(u64, Row)>) -> Self {
         rows.sort_by_key(|(position, _)| *position);
         Self { schema, rows }
     }
 
-    /// The rows in a file of comma-separated values, whose column `index` holds their positions and whose other columns are
-    /// those of `schema`. The schema must come from a source that the verifier trusts: it says what the values mean.
+    /// Rows of a table with this schema, in any order, from their positions and one value per column, in the order of
+    /// the columns.
     ///
     /// # Errors
-    /// When the file cannot be read, or lacks a column or has one more; the error names line and column.
+    /// [`Error::Row`] when a row does not have one value per column, or a value does not fit its column.
+    pub fn from_values(schema: &Schema, rows: impl IntoIterator<Item = (u64, Vec<Value>)>) -> Result<Self, Error> {
+        let rows = rows.into_iter().map(|(at, values)| Ok((at, to_row(schema, at, &values)?)));
+        let rows = rows.collect::<Result<_, Error>>()?;
+        Ok(Self::new(schema.clone(), rows))
+    }
+
+    /// The rows in a file of comma-separated values with a header line. The column [`Schema::index_name`] (`index`,
+    /// unless the table has a column of that name) holds their positions; the other columns are those of `schema`, no
+    /// more and no fewer. The schema must come from a source that the verifier trusts: it says what the values mean.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the file cannot be read, or its columns or cells do not match `schema`; the error names
+    /// line and column.
     pub fn from_csv(path: impl AsRef<Path>, schema: &Schema) -> Result<Self, Error> {
         let index = IndexSource::Column(schema.index_name());
         let table = input::Table::new(path.as_ref(), Format::Csv, index, schema.clone());
@@ -204,7 +226,7 @@ impl Rows {
         self.rows.len()
     }
 
-    /// True without a row.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -215,13 +237,23 @@ impl Rows {
         self.rows.iter().map(move |(at, row)| (*at, NamedRow::new(&self.schema, *at, row, &unknown).values))
     }
 
-    /// Position and committed value of every row, ascending. One hash a row at most.
+    /// Position and committed value of every row, ascending. Hashes each `bytes` cell, and each row of more than 4
+    /// elements.
     pub(crate) fn leaves(&self) -> Result<Vec<(u64, tree::Value)>, Error> {
         let leaf = |(at, row): &(u64, Row)| {
             let value = self.schema.value(row).map_err(|source| Error::Row { position: *at, source })?;
             Ok((*at, value))
         };
         self.rows.iter().map(leaf).collect()
+    }
+}
+
+impl<'a> IntoIterator for &'a Rows {
+    type Item = (u64, Vec<Value>);
+    type IntoIter = Box<dyn Iterator<Item = Self::Item> + 'a>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        Box::new(self.iter())
     }
 }
 

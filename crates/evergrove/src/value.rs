@@ -7,8 +7,9 @@ use evergrove_commit::schema::{Cell, CellError, Column, ColumnType};
 
 /// The content of one cell.
 ///
-/// A value compares with integers, floating-point numbers and text: `row["cost"] > 1_000`, `row["state"] == "Ohio"`. A number
-/// and a text are never equal, and a null is equal to nothing.
+/// A value compares with integers, floating-point numbers and text: `row["cost"] > 1_000`, `row["state"] == "Ohio"`.
+/// There a number never equals a text, and a null equals neither. Two values are equal only if variant, digits and
+/// scale match: 1.0 and 1.00 differ, and null equals null ([`Value::is_null`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// No content.
@@ -132,7 +133,7 @@ macro_rules! integers {
     )*};
 }
 
-integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, i128, isize);
 
 impl PartialEq<f64> for Value {
     fn eq(&self, other: &f64) -> bool {
@@ -158,6 +159,12 @@ impl PartialEq<&str> for Value {
     }
 }
 
+impl PartialEq<String> for Value {
+    fn eq(&self, other: &String) -> bool {
+        self == other.as_str()
+    }
+}
+
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
         Self::Bytes(text.into())
@@ -167,6 +174,12 @@ impl From<&str> for Value {
 impl From<String> for Value {
     fn from(text: String) -> Self {
         Self::Bytes(text.into())
+    }
+}
+
+impl From<&String> for Value {
+    fn from(text: &String) -> Self {
+        text.as_str().into()
     }
 }
 
@@ -196,6 +209,11 @@ mod tests {
         let (five, text) = (Value::from(5u8), Value::from("5"));
         assert!(five == 5 && five == 5.0 && five >= 5 && !(five > 5) && five != "5");
         assert!(text != 5 && text == "5");
+        let (owned, large) = (String::from("5"), Value::from(i128::MAX));
+        assert_eq!((&text, &Value::from(&owned)), (&Value::from("5"), &text));
+        assert!(text == owned && large == i128::MAX && large > i64::MAX && large < f64::MAX);
+        assert_eq!(Value::Null, Value::from(None::<&str>));
+        assert_ne!(Value::Decimal { units: 10, scale: 1 }, Value::Decimal { units: 100, scale: 2 });
         let null = Value::from(None::<u64>);
         assert!(null.is_null() && null != 0 && null != "" && !(null < 1) && !(null > -1));
     }

@@ -1,6 +1,7 @@
 //! Judging proofs.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use evergrove_proof::{Commitment, Policy, Profile};
 use evergrove_store::{Backends, Verified};
@@ -10,9 +11,15 @@ use crate::{Backend, Config, Error, Rows};
 /// The largest file that [`Proof::read`] takes: a proof of the backend `native` holds its rows.
 const MAX_PROOF_BYTES: u64 = 1 << 32;
 
-/// A proof file. It is not judged until a [`Verifier`] does that.
+/// The bytes of a proof file. They may be anything: a [`Verifier`] decides whether they are a valid proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof(Vec<u8>);
+
+impl AsRef<[u8]> for Proof {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
 
 impl Proof {
     /// The proof in these bytes.
@@ -57,12 +64,30 @@ impl Proof {
 ///
 /// The default accepts proofs of the production backend in the profile `proven`, whose soundness rests on no conjecture. A
 /// verifier needs no store, and only the keys that this crate pins.
-#[derive(Debug)]
+///
+/// ```no_run
+/// use evergrove::prelude::*;
+///
+/// /// The prover writes two files, and publishes `store.commitment()?` and `store.schema().to_toml()`.
+/// fn publish(store: &Store) -> Result<(), Error> {
+///     store.proof("dawn")?.write("dawn.proof")?;
+///     store.rows("dawn")?.write_csv("dawn.csv")
+/// }
+///
+/// /// The verifier has the files from anyone, and schema and commitment from a source that it trusts.
+/// fn check(schema: &str, commitment: &str) -> Result<Verified, Error> {
+///     let schema = Schema::from_toml(schema)?;
+///     let commitment: Commitment = commitment.parse()?;
+///     let rows = Rows::from_csv("dawn.csv", &schema)?;
+///     Verifier::default().verify(&Proof::read("dawn.proof")?, &commitment, &rows)
+/// }
+/// ```
+#[derive(Clone, Debug)]
 pub struct Verifier {
     policy: Policy,
     #[cfg(feature = "plonky2")]
     config: Config,
-    backends: Backends,
+    backends: Arc<Backends>,
 }
 
 impl Default for Verifier {
@@ -72,9 +97,9 @@ impl Default for Verifier {
 }
 
 impl Verifier {
-    /// A verifier with this policy. Of `config` it uses the directory of keys, which it needs for applications alone.
+    /// A verifier with this policy. It uses no field of `config` but `keys`, and that only for answers to queries.
     pub fn new(policy: Policy, config: &Config) -> Self {
-        let backends = config.verifiers();
+        let backends = Arc::new(config.verifiers());
         Self {
             policy,
             #[cfg(feature = "plonky2")]
@@ -83,7 +108,7 @@ impl Verifier {
         }
     }
 
-    /// Accepts proofs of this backend too.
+    /// Accepts proofs of this backend too. Proofs of [`Backend::Native`] need this: the default does not accept them.
     #[must_use]
     pub fn allow_backend(mut self, backend: Backend) -> Self {
         self.policy = self.policy.allow_backend(backend.id());
@@ -98,10 +123,13 @@ impl Verifier {
     }
 
     /// Accepts a proof that each of these rows is at its position in the table of this commitment, and that the batch has no
-    /// other rows. Two hashes a row, and milliseconds for the proof. Never panics on any bytes.
+    /// other rows. Never panics on any bytes.
+    ///
+    /// Costs 2 permutations per row, the hashes of its `bytes` cells and of a row of more than 4 elements, and
+    /// milliseconds for the proof. A proof of an answer to a query is refused: `verify_answer` takes it.
     ///
     /// # Errors
-    /// [`Error::Verify`] with the reason why the proof is refused.
+    /// [`Error::Verify`] with the reason why the proof is refused; [`Error::Row`] when a row does not fit its schema.
     pub fn verify(&self, proof: &Proof, commitment: &Commitment, rows: &Rows) -> Result<Verified, Error> {
         let leaves = rows.leaves()?;
         Ok(evergrove_store::verify(&proof.0, commitment, Some(&leaves), &self.policy, &self.backends)?)

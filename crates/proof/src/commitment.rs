@@ -26,8 +26,9 @@ pub struct Commitment {
 }
 
 impl Commitment {
-    /// The commitment to the same slots in a vector of this height, the new ones empty: C' = H2(C, null_H) for each level. Itself
-    /// where it is as high already. At most one permutation per level up to `height`, and one for each that grows.
+    /// The commitment to the same slots in a vector of this height, whose further slots are empty: C' = H2(C, null_H)
+    /// for each new level. A commitment of at least this height is returned as it is. At most 2 permutations per level
+    /// up to `height`.
     pub fn grown(&self, height: u8) -> Self {
         let nulls = null_digests(height);
         let above = nulls.get(usize::from(self.height)..usize::from(height)).unwrap_or_default();
@@ -42,7 +43,7 @@ impl fmt::Display for Commitment {
     }
 }
 
-/// A text is not a commitment.
+/// The text is not a commitment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParseCommitmentError {
     /// Not of the form `scheme:height:root`.

@@ -7,11 +7,11 @@ use crate::{AppId, BackendId, BatchProof, Commitment, HeightClass, NodeKind, Pro
 /// The backend whose proofs the default policy accepts.
 pub const DEFAULT_BACKEND: (&str, u32) = ("plonky2", 1);
 
-/// What a verifier accepts: schemes, backends, profiles and applications. All of it is the verifier's choice and nothing of it the proof's,
-/// so that a prover can not downgrade a verifier.
+/// What a verifier accepts: schemes, backends, profiles and applications. The verifier chooses them. A proof cannot
+/// change them, so a prover cannot downgrade a verifier.
 ///
-/// The default is our scheme, the production backend, the profile `proven` and no application; anything else has to be allowed
-/// by name.
+/// The default accepts the scheme `evergrove1`, the backend `plonky2`, the profile `proven` and no application.
+/// Everything else is allowed by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     schemes: Vec<String>,
@@ -187,6 +187,9 @@ impl Policy {
     /// Accepts when the proof is of an accepted scheme, backend and profile, comes from the circuit that the profile hands out,
     /// and is about the whole vector of `commitment`. The body is still to be verified by the backend, against
     /// `proof.statement`.
+    ///
+    /// # Errors
+    /// [`PolicyError`]: the first of these that does not hold.
     pub fn check(&self, proof: &BatchProof, commitment: &Commitment) -> Result<(), PolicyError> {
         if !self.schemes.contains(&proof.scheme) {
             return Err(PolicyError::Scheme { found: proof.scheme.clone(), accepted: self.schemes.join(", ") });

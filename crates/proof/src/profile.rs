@@ -160,7 +160,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// A text names no profile.
+/// The text is not the name of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownProfile(pub String);
 

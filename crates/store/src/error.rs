@@ -1,5 +1,6 @@
 //! What can go wrong.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use evergrove_commit::schema::{DecodeSchemaError, RowError};
@@ -7,7 +8,8 @@ use evergrove_commit::{BackendError, StoreError, VectorError};
 use evergrove_jobs::RunError;
 use evergrove_proof::{AppId, HEIGHT_MAX, HeightClass, Profile, Scheme};
 
-/// Who has to act on an error. The numbers are the exit codes of the command line.
+/// Who has to act on an error. The numbers are the exit codes of the command line; as text a class is its name in lower
+/// case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorClass {
     /// A verifier refused.
@@ -20,6 +22,18 @@ pub enum ErrorClass {
     Proving = 4,
     /// The operating system failed to read or write.
     Io = 5,
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Refused => "refused",
+            Self::Usage => "usage",
+            Self::Store => "store",
+            Self::Proving => "proving",
+            Self::Io => "io",
+        })
+    }
 }
 
 /// An error of this crate. [`Error::class`] sorts them.

@@ -16,9 +16,9 @@ use crate::{Backends, Error, ErrorClass};
 pub struct Verified {
     /// The statement: `canonical` is the root of some hash tree over a non-empty set of leaves of the committed vector.
     pub statement: Statement,
-    /// How many leaves the verifier brought, each of which is shown to be in the vector: `canonical` is their canonical
-    /// digest. Without leaves the statement is all that is shown: nothing about which leaves, nor that `canonical` is
-    /// canonical for them.
+    /// Number of leaves that the verifier gave. Each of them is shown to be in the vector, and `canonical` is their
+    /// canonical digest. `None` if the verifier gave none: then only the statement is shown, not which leaves it is about,
+    /// nor that `canonical` is canonical for them.
     pub leaves: Option<usize>,
     /// The scheme of the proof.
     pub scheme: Scheme,

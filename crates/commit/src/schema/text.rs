@@ -9,7 +9,7 @@ use super::{Column, SCHEMA_DOMAIN, Schema, SchemaError};
 /// Version of the canonical encoding.
 const VERSION: u8 = 1;
 
-/// A text is no schema.
+/// The text is not a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaTextError {
     /// Not TOML of the right form.
@@ -23,7 +23,7 @@ pub enum SchemaTextError {
     RawWithColumns,
 }
 
-/// Bytes are no schema.
+/// The bytes are not a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeSchemaError {
     /// Another version of the encoding.
@@ -52,6 +52,9 @@ struct Text {
 
 impl Schema {
     /// Reads the TOML form: `[[column]]` tables with `name`, `type` and optionally `nullable`, or `raw = true` alone.
+    ///
+    /// # Errors
+    /// [`SchemaTextError`] when the text does not have this form, or its columns are not a schema.
     pub fn from_toml(text: &str) -> Result<Self, SchemaTextError> {
         let text: Text = toml::from_str(text).map_err(|e| SchemaTextError::Toml(e.to_string().trim_end().into()))?;
         text.try_into()

@@ -13,9 +13,7 @@ fn answers_are_proven_refreshed_and_verified() {
     let dir = tempfile::tempdir().unwrap();
     let config = Config { profile: Profile::Paper, keys: Some(dir.path().join("keys")), ..Config::default() };
     let mut store = Store::create_with(dir.path().join("db"), &table(), &config).unwrap();
-    let texts = |answer: &evergrove::apps::aggregate::Answer| {
-        answer.values.iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>()
-    };
+    let texts = |answer: &Answer| answer.values.iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>();
     assert_eq!(texts(&store.prove_query("all", QUERY).unwrap()), ["75.00", "6"]);
     assert_eq!(texts(&store.prove_query_over("some", QUERY, &[0, 4, 5, 8]).unwrap()), ["25.50", "3"]);
     store.update(Changes::new().set(5, "price", "0.01")).unwrap();

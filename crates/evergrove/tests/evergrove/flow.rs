@@ -72,6 +72,65 @@ fn rows_join_grow_and_are_deleted() {
 }
 
 #[test]
+fn a_verifier_makes_rows_from_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create_with(dir.path(), &table(), &native()).unwrap();
+    let (name, mut seen) = (String::from("item 3"), 0);
+    let wanted = |row: &NamedRow<'_>| {
+        seen += 1;
+        row["name"] == name || row["price"] == 1.5
+    };
+    let positions = table().rows_where(wanted).unwrap();
+    assert_eq!((positions.as_slice(), seen), (&[1, 3][..], 12));
+    store.prove("b", &positions).unwrap();
+    // The later value of a cell counts, and the empty text is null.
+    store.update(Changes::new().set(3, "stock", 5).set(3, "stock", "")).unwrap();
+
+    let values = [(3, "item 3", "4.50", Value::Null), (1, "item 1", "1.50", Value::from(1))];
+    let values = values.map(|(at, name, price, stock)| (at, vec![name.into(), price.into(), stock]));
+    let rows = Rows::from_values(store.schema(), values.clone()).unwrap();
+    assert_eq!(rows, store.rows("b").unwrap());
+    assert!((&rows).into_iter().eq(rows.iter()));
+    let verifier = Verifier::default().allow_backend(Backend::Native).clone();
+    let (proof, commitment) = (store.proof("b").unwrap(), store.commitment().unwrap());
+    verifier.verify(&Proof::from_bytes(proof.as_ref().to_vec()), &commitment, &rows).unwrap();
+    for (at, value) in [(1, "cheap".into()), (2, Value::from(-1)), (0, Value::Null)] {
+        let mut other = values.clone();
+        other[1].1[at] = value;
+        let error = Rows::from_values(store.schema(), other).unwrap_err();
+        assert!(matches!(error, Error::Row { position: 1, .. }), "{error}");
+    }
+    let narrow = Rows::from_values(store.schema(), [(0, vec![Value::Null])]);
+    assert!(matches!(narrow, Err(Error::Row { position: 0, .. })));
+}
+
+#[test]
+fn a_batch_keeps_its_profile_until_it_is_proven_with_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |config| Store::open_with(dir.path(), &config).unwrap();
+    let profile = |store: &Store| {
+        let batch = &store.batches().unwrap()[0];
+        (batch.backend.choice.profile, batch.fresh)
+    };
+    Store::create_with(dir.path(), &table(), &native()).unwrap().prove("b", &[1, 3]).unwrap();
+    let mut store = open(Config { profile: Profile::Paper, ..native() });
+    store.update(Changes::new().set(1, "stock", 5)).unwrap();
+    assert_eq!(profile(&store), (Profile::Proven, true));
+    store.prove("b", &[3, 1]).unwrap();
+    assert_eq!(profile(&store), (Profile::Paper, true));
+    drop(store);
+    // Proving fails after the commit: the epoch stays, and the next refresh finishes the batch.
+    let mut store = open(Config { max_memory: Some(1), ..native() });
+    let error = store.update(Changes::new().set(1, "stock", 6)).unwrap_err();
+    assert!(matches!(error, Error::Memory { .. }), "{error}");
+    assert_eq!((store.epoch().unwrap().number, profile(&store)), (3, (Profile::Paper, false)));
+    drop(store);
+    let mut store = open(native());
+    assert_eq!(store.refresh().unwrap().len(), 1);
+    assert_eq!(profile(&store), (Profile::Paper, true));
+}
+
+#[test]
 fn files_of_either_format_make_the_same_table() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);

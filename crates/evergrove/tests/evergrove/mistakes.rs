@@ -1,7 +1,6 @@
 //! Mistakes are errors that name the value, and leave the store as it was.
 
 use evergrove::prelude::*;
-use evergrove::store::ErrorClass;
 
 use crate::{native, table};
 
@@ -61,6 +60,38 @@ fn memory_that_is_too_small_is_refused_before_proving() {
     let mut store = Store::create_with(dir.path(), &table(), &config).unwrap();
     assert!(matches!(store.prove("b", &[0]), Err(Error::Memory { limit, .. }) if limit == 1 << 20));
     assert!(store.batches().unwrap().is_empty());
+}
+
+#[test]
+fn errors_of_the_layers_become_errors_of_the_facade() {
+    fn commitment(text: &str) -> Result<Commitment, Error> {
+        Ok(text.parse()?)
+    }
+    fn config(backend: &str, profile: &str) -> Result<Config, Error> {
+        Ok(Config { backend: backend.parse()?, profile: profile.parse()?, ..Config::default() })
+    }
+    fn opens(opening: &Opening, commitment: &Commitment) -> Result<(), Error> {
+        Ok(opening.verify(commitment)?)
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create_with(dir.path(), &table(), &native()).unwrap();
+    let (before, opening) = (store.commitment().unwrap(), store.opening(3).unwrap());
+    opens(&opening, &before).unwrap();
+    store.update(Changes::new().set(3, "name", "other")).unwrap();
+    let cases = [
+        (commitment("evergrove2:4:00").unwrap_err(), "evergrove2", "usage"),
+        (config("snark", "proven").unwrap_err(), "snark", "usage"),
+        (config("native", "fast").unwrap_err(), "fast", "usage"),
+        (opens(&opening, &store.commitment().unwrap()).unwrap_err(), "slot 3", "refused"),
+        (Schema::from_toml("columns").map_err(Error::from).unwrap_err(), "TOML", "usage"),
+        (Store::create(dir.path(), &table()).unwrap_err(), "already", "store"),
+    ];
+    for (error, named, class) in cases {
+        assert!(error.to_string().contains(named), "{error}");
+        assert_eq!(error.class().to_string(), class, "{error}");
+    }
+    assert_eq!(commitment(&before.to_string()).unwrap(), before);
+    assert_eq!([ErrorClass::Proving, ErrorClass::Io].map(|c| c.to_string()), ["proving", "io"]);
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub struct BatchReport {
     pub members: usize,
     /// The backend.
     pub backend: BackendSpec,
-    /// Proofs made now.
+    /// Number of proofs made by this call.
     pub made: usize,
     /// Proofs of the whole structure, the wrap included: what proving from scratch would take.
     pub total: usize,
@@ -46,7 +46,7 @@ pub struct BatchReport {
     pub buckets: usize,
     /// Merge proofs of the whole structure.
     pub merges: usize,
-    /// Stored proofs that did not verify, and were taken away and made anew.
+    /// Number of stored proofs that did not verify and were made again.
     pub damaged: usize,
     /// The circuit of the final proof.
     pub kind: NodeKind,
@@ -54,7 +54,7 @@ pub struct BatchReport {
     pub bytes: usize,
     /// Content key of the final proof.
     pub key: Key,
-    /// Of an application, the output.
+    /// Output of the batch's application; empty if the batch has none.
     pub output: Vec<Goldilocks>,
 }
 

@@ -20,7 +20,7 @@ const STRIPES: usize = 16;
 
 /// The tasks of a plan from scratch: task n proves step n.
 ///
-/// The buckets are cut into [`STRIPES`] runs of neighbours, and the first of each run comes before the second of any. Within a run a join comes before a
+/// The buckets are cut into `STRIPES` runs of neighbours, and the first of each run comes before the second of any. Within a run a join comes before a
 /// bucket, so that few results wait for each other; a join of several runs comes after all buckets. A tree whose buckets were worked off from
 /// one end to the other would end with a chain of joins, one on each level, that a single worker does; so it ends with as many
 /// joins at a time as can be. With one task at a time there are at most 16 H + 16 results of a tree of height H that wait.

@@ -45,7 +45,7 @@ pub(crate) mod meta {
     pub(crate) const OLDEST: &str = "oldest";
 }
 
-/// The commitment of an epoch.
+/// A committed state of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch {
     /// Its number, 1 for a new store.
