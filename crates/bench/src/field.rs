@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use ark_ff::Field;
 use clap::ValueEnum;
-use evergrove_primitives::field::prime::{PrimeElement, PrimeLanes};
+use evergrove_primitives::field::FieldLanes;
+use evergrove_primitives::field::prime::PrimeElement;
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
 

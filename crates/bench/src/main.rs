@@ -27,6 +27,7 @@ mod reckle;
 mod sha3;
 mod stark;
 mod sumcheck;
+mod table_zerocheck;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -82,6 +83,8 @@ enum Command {
     Sumcheck(sumcheck::Args),
     /// ZeroCheck of a(x) b(x), beside the textbook's prover.
     Zerocheck(sumcheck::Args),
+    /// The zerocheck of a table of Poseidon permutations, on every instruction set.
+    TableZerocheck(table_zerocheck::Args),
     /// ProductCheck of one table, the tree of products included, beside the textbook's prover.
     ProductCheck(sumcheck::Args),
     /// Multi-scalar multiplication over BLS12-377's G1, beside ark-ec's.
@@ -122,6 +125,7 @@ fn main() -> anyhow::Result<()> {
         Command::Ntt(args) => ntt::run(&args),
         Command::CommitMatrix(args) => oracle::run(&args),
         Command::Sumcheck(args) => sumcheck::run(sumcheck::Protocol::Sum, &args),
+        Command::TableZerocheck(args) => table_zerocheck::run(&args),
         Command::Zerocheck(args) => sumcheck::run(sumcheck::Protocol::Zero, &args),
         Command::ProductCheck(args) => sumcheck::run(sumcheck::Protocol::Product, &args),
         Command::MsmBls12_377(args) => msm::run(msm::Name::Bls12_377, &args),

@@ -242,6 +242,7 @@ pub(crate) fn repair(repair: Repair) -> &'static str {
 fn verify(error: &VerifyError) -> Option<String> {
     let fixed = match error {
         VerifyError::Decode(_) => "check the path, or ask for the proof again",
+        VerifyError::TooLong { .. } => "check the path, or allow the backend native with --allow-backend native",
         VerifyError::Policy(e) => return Some(policy(e)),
         VerifyError::Scheme(_) => "use a newer version of evergrove",
         VerifyError::Leaves(_) => "give each row of the batch once, at its position in the table",

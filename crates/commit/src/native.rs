@@ -94,7 +94,7 @@ impl NativeBackend {
             NodeKind::Bucket if self.spec.choice.scheme == Scheme::RecklePaper => self.block(&mut r),
             NodeKind::Merge if self.has_levels() => self.level(&mut r, depth),
             NodeKind::Bucket if self.spec.choice.scheme.is_complete() => self.block_of(&mut r),
-            NodeKind::Bucket => self.bucket_statement(&r.leaves()?),
+            NodeKind::Bucket => self.bucket_statement(&r.leaves(self.spec.capacity)?),
             NodeKind::Merge => {
                 let depth = depth.checked_sub(1).ok_or("merges nest deeper than the tree is high")?;
                 let [left, right] =
@@ -364,8 +364,12 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| self.digest()).collect()
     }
 
-    fn leaves(&mut self) -> Result<Vec<LeafWitness>, String> {
+    /// The leaves of a bucket, refused before they are read if there are more than `capacity`.
+    fn leaves(&mut self, capacity: usize) -> Result<Vec<LeafWitness>, String> {
         let count = u64::from(u32::from_le_bytes(self.array()?));
+        if count > capacity as u64 {
+            return Err(format!("{count} leaves in a bucket of {capacity}"));
+        }
         let height = usize::from(self.u8()?);
         if self.0.len() as u64 != count * (40 + 32 * height as u64) {
             return Err(format!("{} bytes for {count} leaves of height {height}", self.0.len()));

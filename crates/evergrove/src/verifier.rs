@@ -125,6 +125,9 @@ impl Verifier {
     /// Accepts a proof that each of these rows is at its position in the table of this commitment, and that the batch has no
     /// other rows. Never panics on any bytes.
     ///
+    /// The commitment does not name the columns: the same values under another schema verify too. Take the schema of the rows
+    /// from a source that you trust, as you take the commitment.
+    ///
     /// Costs 2 permutations per row, the hashes of its `bytes` cells and of a row of more than 4 elements, and
     /// milliseconds for the proof. A proof of an answer to a query is refused: `verify_answer` takes it.
     ///
@@ -178,7 +181,8 @@ mod queries {
             self.answer(proof, commitment, schema, sql, Scheme::Complete, None)
         }
 
-        /// As [`Self::verify_answer`], over these rows alone, each of which is shown to be at its position.
+        /// As [`Self::verify_answer`], over these rows alone, each of which is shown to be at its position. The schema is that of the
+        /// rows.
         ///
         /// # Errors
         /// Those of [`Self::verify_answer`].
@@ -206,6 +210,7 @@ mod queries {
             let app = Application::from(app);
             let policy = self.policy.clone().allow_app(app.id(), scheme);
             // What the file claims decides which keys are built; whether it is accepted, the policy alone.
+            evergrove_store::check_length(proof.as_bytes(), &policy)?;
             let claimed = BatchProof::decode(proof.as_bytes()).map_err(VerifyError::from)?;
             policy.check(&claimed, commitment).map_err(VerifyError::from)?;
             if claimed.scheme != scheme.name() {

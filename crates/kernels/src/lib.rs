@@ -14,16 +14,14 @@
 //! [`oracle::Domain`] has the tables of transforms, [`oracle::Workspace`] the buffers of a commitment.
 //!
 //! **Neighbours.** `evergrove-primitives` holds the hashes and fields themselves. Without the feature `ark` there are no
-//! prime-field kernels.
+//! curves, and no transcript for prime fields.
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "ark")]
 pub mod mle;
 #[cfg(feature = "ark")]
 pub mod msm;
 pub mod ntt;
 pub mod oracle;
-#[cfg(feature = "ark")]
 pub mod sumcheck;
 pub mod tree;

@@ -33,4 +33,4 @@ pub use store::{
     BatchStatus, Changes, DatabaseFile, Epoch, EpochReport, Options, ProvenAt, PruneReport, Status, Store, View,
     in_database,
 };
-pub use verify::{Verified, VerifyError, verify};
+pub use verify::{MAX_SUCCINCT_BYTES, Verified, VerifyError, check_length, verify};

@@ -1,6 +1,6 @@
 //! Judging a proof file.
 
-use evergrove_commit::{BackendError, batch_digest};
+use evergrove_commit::{BackendError, NativeBackend, batch_digest};
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::Value;
 use evergrove_proof::{
@@ -40,6 +40,12 @@ pub enum VerifyError {
     /// The bytes are not a proof file.
     #[error("not a proof file: {0}")]
     Decode(#[from] DecodeError),
+    /// Only proofs of the backend `native` are that long, and the policy accepts none.
+    #[error("{found} bytes are given for a proof: at most {MAX_SUCCINCT_BYTES} are read")]
+    TooLong {
+        /// Bytes of the file.
+        found: usize,
+    },
     /// It is not a proof of the kind, or about the commitment, that the verifier accepts.
     #[error("refused by the policy: {0}")]
     Policy(#[from] PolicyError),
@@ -84,6 +90,18 @@ impl VerifyError {
     }
 }
 
+/// The longest proof that is read where the policy does not accept the backend `native`, whose proofs hold the rows.
+pub const MAX_SUCCINCT_BYTES: usize = 1 << 24;
+
+/// Refuses bytes that are too long for any proof that the policy accepts, before anything is decoded.
+///
+/// # Errors
+/// [`VerifyError::TooLong`].
+pub fn check_length(bytes: &[u8], policy: &Policy) -> Result<(), VerifyError> {
+    let native = policy.backends().iter().any(|backend| backend.name == NativeBackend::NAME);
+    if native || bytes.len() <= MAX_SUCCINCT_BYTES { Ok(()) } else { Err(VerifyError::TooLong { found: bytes.len() }) }
+}
+
 /// Accepts exactly when `bytes` is a proof file that `policy` accepts for `commitment`, its canonical digest is that of
 /// `leaves` (index and value, indices strictly increasing) where they are given, and its backend accepts the proof.
 ///
@@ -98,6 +116,7 @@ pub fn verify(
     policy: &Policy,
     backends: &Backends,
 ) -> Result<Verified, VerifyError> {
+    check_length(bytes, policy)?;
     let file = BatchProof::decode(bytes)?;
     policy.check(&file, commitment)?;
     if let Some(leaves) = leaves {

@@ -16,6 +16,7 @@ use evergrove_recursion::{CircuitVerifier, backend_id, cache};
 use plonky2::field::types::Field;
 
 use super::Size;
+use super::size::{MAX_CAPACITY, MAX_DEGREE_BITS};
 
 /// Version of the circuits of applications: kept keys of another version are not read. A test holds digests of circuits
 /// beside it, so that a change of circuits changes it.
@@ -74,9 +75,12 @@ impl AppKeys {
         let capacity = u32::from_le_bytes([a, b, c, d]) as usize;
         let set = KeySet::from_pinned(&pinned::KeySet::decode(rest).ok()?).ok()?;
         let size = Size { capacity, degree_bits: degree_bits.into() };
+        if !(1..=MAX_CAPACITY).contains(&capacity) || size.degree_bits > MAX_DEGREE_BITS {
+            return None;
+        }
         let node = node_params(id.scheme, id.profile, size.degree_bits);
-        let fits = capacity > 0 && set.check_params(&node, wrap_params(&set, id.profile).as_ref()).is_ok();
-        fits.then_some(Self { size, set })
+        set.check_params(&node, wrap_params(&set, id.profile).as_ref()).ok()?;
+        Some(Self { size, set })
     }
 
     /// Leaves the keys in `dir`. Those with gates that [`Gates`] does not list, and those that can not be

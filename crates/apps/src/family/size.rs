@@ -42,9 +42,9 @@ pub enum SizeError {
 }
 
 /// log2 of the most rows of a circuit: proofs take 20 GiB beyond.
-const MAX_DEGREE_BITS: usize = 18;
+pub(super) const MAX_DEGREE_BITS: usize = 18;
 /// The most leaves of a bucket and slots of a block.
-const MAX_CAPACITY: usize = 1 << 16;
+pub(super) const MAX_CAPACITY: usize = 1 << 16;
 /// Rows left for constants and for what plonky2 adds at the end.
 const RESERVE: usize = 32;
 

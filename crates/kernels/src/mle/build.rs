@@ -1,11 +1,10 @@
 //! The table of eq as an outer product: a short table in the cache, scaled once for each row.
 
-use evergrove_primitives::field::prime::PrimeLanes;
+use evergrove_primitives::field::{Field, FieldLanes};
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
 
 use super::{MleError, check_table};
-use crate::tree::ops::MleField;
 
 /// log2 of the values of a row.
 const ROW_LOG: usize = 9;
@@ -17,7 +16,7 @@ const ROWS: usize = 16;
 ///
 /// The table of the nine lowest coordinates, times the value of the other coordinates for each row of 512: one
 /// multiplication and one store for each element.
-pub fn eq_table<F: MleField>(point: &[F], table: &mut [F]) -> Result<(), MleError> {
+pub fn eq_table<F: Field>(point: &[F], table: &mut [F]) -> Result<(), MleError> {
     eq_table_on(Isa::detect(), point, table)
 }
 
@@ -25,7 +24,7 @@ pub fn eq_table<F: MleField>(point: &[F], table: &mut [F]) -> Result<(), MleErro
 ///
 /// # Panics
 /// If this CPU lacks the instruction set.
-pub fn eq_table_on<F: MleField>(isa: Isa, point: &[F], table: &mut [F]) -> Result<(), MleError> {
+pub fn eq_table_on<F: Field>(isa: Isa, point: &[F], table: &mut [F]) -> Result<(), MleError> {
     check_table("table", table.len(), point.len())?;
     if point.len() <= ROW_LOG {
         fill(point, F::ONE, table);
@@ -39,7 +38,7 @@ pub fn eq_table_on<F: MleField>(isa: Isa, point: &[F], table: &mut [F]) -> Resul
         let mut weights = [F::ZERO; ROWS];
         let weights = &mut weights[..1 << inner];
         let (inner, outer) = high.split_at(inner);
-        let scale = outer.iter().enumerate().map(|(k, r)| if task >> k & 1 == 1 { *r } else { F::ONE - r }).product();
+        let scale = outer.iter().enumerate().map(|(k, r)| if task >> k & 1 == 1 { *r } else { F::ONE - *r }).product();
         fill(inner, scale, weights);
         dispatch_on(isa, Rows { table, row: &row, weights });
     });
@@ -47,19 +46,19 @@ pub fn eq_table_on<F: MleField>(isa: Isa, point: &[F], table: &mut [F]) -> Resul
 }
 
 /// `scale` eq(x, `point`) for all x, one element after the other.
-fn fill<F: MleField>(point: &[F], scale: F, table: &mut [F]) {
+fn fill<F: Field>(point: &[F], scale: F, table: &mut [F]) {
     table[0] = scale;
     for (k, r) in point.iter().enumerate() {
         let (left, right) = table[..2 << k].split_at_mut(1 << k);
         for (left, right) in left.iter_mut().zip(right) {
-            *right = *left * r;
+            *right = *left * *r;
             *left -= *right;
         }
     }
 }
 
 /// [`eq_table`] in a new vector.
-pub fn eq_table_vec<F: MleField>(point: &[F]) -> Result<Vec<F>, MleError> {
+pub fn eq_table_vec<F: Field>(point: &[F]) -> Result<Vec<F>, MleError> {
     let expected = super::table_len("table", point.len())?;
     let mut table = vec![F::ZERO; expected];
     eq_table(point, &mut table)?;
@@ -73,7 +72,7 @@ struct Rows<'a, F> {
     weights: &'a [F],
 }
 
-impl<F: MleField> Kernel for Rows<'_, F> {
+impl<F: Field> Kernel for Rows<'_, F> {
     type Output = ();
 
     #[inline(always)]

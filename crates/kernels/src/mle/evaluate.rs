@@ -1,12 +1,11 @@
 //! Evaluation as two nested inner products with tables of eq, reduced once for each row.
 
-use evergrove_primitives::field::prime::PrimeLanes;
+use evergrove_primitives::field::{Field, FieldLanes};
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
 
 use super::build::eq_table_on;
 use super::{MleError, check_table};
-use crate::tree::ops::MleField;
 
 /// log2 of the values of a row: their table of eq stays in the first-level cache.
 const ROW_LOG: usize = 9;
@@ -27,7 +26,7 @@ pub fn evaluate_scratch(coordinates: usize) -> usize {
 ///
 /// sum over h of eq(h, high) * sum over l of eq(l, low) values[512 h + l], for the 9 lowest coordinates `low` and the others
 /// `high` of the point. 2^mu products, reduced once in 512, and reads each value once.
-pub fn evaluate<F: MleField>(values: &[F], point: &[F], scratch: &mut [F]) -> Result<F, MleError> {
+pub fn evaluate<F: Field>(values: &[F], point: &[F], scratch: &mut [F]) -> Result<F, MleError> {
     evaluate_on(Isa::detect(), values, point, scratch)
 }
 
@@ -35,7 +34,7 @@ pub fn evaluate<F: MleField>(values: &[F], point: &[F], scratch: &mut [F]) -> Re
 ///
 /// # Panics
 /// If this CPU lacks the instruction set.
-pub fn evaluate_on<F: MleField>(isa: Isa, values: &[F], point: &[F], scratch: &mut [F]) -> Result<F, MleError> {
+pub fn evaluate_on<F: Field>(isa: Isa, values: &[F], point: &[F], scratch: &mut [F]) -> Result<F, MleError> {
     check_table("values", values.len(), point.len())?;
     let expected = evaluate_scratch(point.len());
     if scratch.len() != expected {
@@ -47,14 +46,14 @@ pub fn evaluate_on<F: MleField>(isa: Isa, values: &[F], point: &[F], scratch: &m
     eq_table_on(isa, &point[low..], of_rows)?;
     let (within, of_rows) = (&*within, &*of_rows);
     if within.len() < LANES {
-        return Ok(values.iter().zip(within).map(|(value, weight)| *value * weight).sum());
+        return Ok(values.iter().zip(within).map(|(value, weight)| *value * *weight).sum());
     }
     let task = |(values, weights): (&[F], &[F])| dispatch_on(isa, Rows { values, within, weights });
     Ok(values.par_chunks(ROWS << low).zip(of_rows.par_chunks(ROWS)).map(task).sum())
 }
 
 /// [`evaluate`] with scratch memory of its own.
-pub fn evaluate_vec<F: MleField>(values: &[F], point: &[F]) -> Result<F, MleError> {
+pub fn evaluate_vec<F: Field>(values: &[F], point: &[F]) -> Result<F, MleError> {
     check_table("values", values.len(), point.len())?;
     evaluate(values, point, &mut vec![F::ZERO; evaluate_scratch(point.len())])
 }
@@ -66,13 +65,13 @@ struct Rows<'a, F> {
     weights: &'a [F],
 }
 
-impl<F: MleField> Kernel for Rows<'_, F> {
+impl<F: Field> Kernel for Rows<'_, F> {
     type Output = F;
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> F {
-        const { assert!(ROWS <= <F::On<L> as PrimeLanes>::TERMS) };
-        const { assert!((1 << ROW_LOG) / LANES <= <F::On<L> as PrimeLanes>::TERMS) };
+        const { assert!(ROWS <= <F::On<L> as FieldLanes>::TERMS) };
+        const { assert!((1 << ROW_LOG) / LANES <= <F::On<L> as FieldLanes>::TERMS) };
         let f = F::on(lanes);
         // A row has at most 2^9 values, hence 2^6 vectors.
         let mut table = [f.zero(); (1 << ROW_LOG) / LANES];

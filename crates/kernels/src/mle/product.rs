@@ -1,11 +1,11 @@
 //! Products of all values, and HyperPlonk's product MLE.
 
-use evergrove_primitives::field::prime::PrimeLanes;
+use evergrove_primitives::field::{Field, FieldLanes};
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
 
 use super::MleError;
-use crate::tree::ops::{MleField, Product, reduce_levels_on};
+use crate::tree::ops::{Product, reduce_levels_on};
 use crate::tree::schedule::{Plan, Schedule, Tree};
 
 /// Values of a task.
@@ -17,7 +17,7 @@ const CHAINS: usize = 4;
 /// The product of any number of values; 1 for none.
 ///
 /// One multiplication for each value: the root of the multiplication tree, whose nodes are associated otherwise.
-pub fn product<F: MleField>(values: &[F]) -> F {
+pub fn product<F: Field>(values: &[F]) -> F {
     product_on(Isa::detect(), values)
 }
 
@@ -25,14 +25,14 @@ pub fn product<F: MleField>(values: &[F]) -> F {
 ///
 /// # Panics
 /// If this CPU lacks the instruction set.
-pub fn product_on<F: MleField>(isa: Isa, values: &[F]) -> F {
+pub fn product_on<F: Field>(isa: Isa, values: &[F]) -> F {
     values.par_chunks(TASK).map(|values| dispatch_on(isa, Chains(values))).product()
 }
 
 /// The product of some values.
 struct Chains<'a, F>(&'a [F]);
 
-impl<F: MleField> Kernel for Chains<'_, F> {
+impl<F: Field> Kernel for Chains<'_, F> {
     type Output = F;
 
     #[inline(always)]
@@ -47,7 +47,7 @@ impl<F: MleField> Kernel for Chains<'_, F> {
         }
         let [a, b, c, d] = chains;
         let lanes = f.to_array(f.mul(f.mul(a, b), f.mul(c, d)));
-        lanes.iter().chain(rest).product()
+        lanes.iter().chain(rest).copied().product()
     }
 }
 
@@ -55,7 +55,7 @@ impl<F: MleField> Kernel for Chains<'_, F> {
 /// all, and a last 0.
 ///
 /// Entry x is the product of entries 2 x and 2 x + 1 of the values followed by the table itself. 2^mu - 1 multiplications.
-pub fn product_table<F: MleField>(values: &[F], table: &mut [F]) -> Result<(), MleError> {
+pub fn product_table<F: Field>(values: &[F], table: &mut [F]) -> Result<(), MleError> {
     product_table_on(Isa::detect(), values, table)
 }
 
@@ -63,7 +63,7 @@ pub fn product_table<F: MleField>(values: &[F], table: &mut [F]) -> Result<(), M
 ///
 /// # Panics
 /// If this CPU lacks the instruction set.
-pub fn product_table_on<F: MleField>(isa: Isa, values: &[F], table: &mut [F]) -> Result<(), MleError> {
+pub fn product_table_on<F: Field>(isa: Isa, values: &[F], table: &mut [F]) -> Result<(), MleError> {
     if !values.len().is_power_of_two() {
         return Err(MleError::NotAPower { found: values.len() });
     }

@@ -5,7 +5,7 @@
 //! entry from the bits of its index, in vectors of their own, as that library does. They use the rayon pool that they run
 //! in where that library does.
 
-use ark_ff::PrimeField;
+use evergrove_primitives::field::Field;
 use rayon::prelude::*;
 
 /// Entries of a level from which on that library uses threads.
@@ -15,11 +15,11 @@ const PARALLEL: usize = 1 << 12;
 ///
 /// # Panics
 /// If there are not 2^mu values for mu coordinates.
-pub fn evaluate<F: PrimeField>(values: &[F], point: &[F]) -> F {
+pub fn evaluate<F: Field>(values: &[F], point: &[F]) -> F {
     assert_eq!(values.len(), 1 << point.len(), "one value for each point of the hypercube");
     let mut table = values.to_vec();
     for r in point {
-        let fix = |pair: &[F]| pair[0] + (pair[1] - pair[0]) * r;
+        let fix = |pair: &[F]| pair[0] + (pair[1] - pair[0]) * *r;
         let mut next = vec![F::ZERO; table.len() / 2];
         if next.len() >= PARALLEL {
             next.par_iter_mut().zip(table.par_chunks(2)).for_each(|(out, pair)| *out = fix(pair));
@@ -32,9 +32,9 @@ pub fn evaluate<F: PrimeField>(values: &[F], point: &[F]) -> F {
 }
 
 /// eq(x, `point`) for all x of the hypercube.
-pub fn eq_table<F: PrimeField>(point: &[F]) -> Vec<F> {
+pub fn eq_table<F: Field>(point: &[F]) -> Vec<F> {
     let Some((last, others)) = point.split_last() else { return vec![F::ONE] };
-    let mut table = vec![F::ONE - last, *last];
+    let mut table = vec![F::ONE - *last, *last];
     for r in others.iter().rev() {
         let mut next = vec![F::ZERO; 2 * table.len()];
         next.par_iter_mut().enumerate().for_each(|(i, out)| {
@@ -48,8 +48,8 @@ pub fn eq_table<F: PrimeField>(point: &[F]) -> Vec<F> {
 }
 
 /// The product of all values.
-pub fn product<F: PrimeField>(values: &[F]) -> F {
-    values.iter().product()
+pub fn product<F: Field>(values: &[F]) -> F {
+    values.iter().copied().product()
 }
 
 /// HyperPlonk's product MLE: entry x is the product of entries 2 x and 2 x + 1 of the values followed by the table itself;
@@ -57,7 +57,7 @@ pub fn product<F: PrimeField>(values: &[F]) -> F {
 ///
 /// # Panics
 /// If the number of values is not a power of two.
-pub fn product_table<F: PrimeField>(values: &[F]) -> Vec<F> {
+pub fn product_table<F: Field>(values: &[F]) -> Vec<F> {
     assert!(values.len().is_power_of_two(), "one value for each point of the hypercube");
     let bits = values.len().ilog2() as usize;
     // Grown entry by entry, as there.

@@ -6,7 +6,8 @@
 
 use ark_ec::short_weierstrass::Affine;
 use ark_ff::{PrimeField, Zero};
-use evergrove_primitives::field::prime::{PrimeElement, PrimeLanes};
+use evergrove_primitives::field::FieldLanes;
+use evergrove_primitives::field::prime::PrimeElement;
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
 

@@ -3,6 +3,7 @@
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ff::{AdditiveGroup, Field, PrimeField, Zero};
+use evergrove_primitives::field::FieldLanes;
 use evergrove_primitives::field::prime::{PrimeElement, PrimeLanes};
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;

@@ -2,6 +2,7 @@
 
 use ark_ec::short_weierstrass::Affine;
 use ark_ff::{AdditiveGroup, Zero};
+use evergrove_primitives::field::FieldLanes;
 use evergrove_primitives::field::prime::{PrimeElement, PrimeLanes};
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;

@@ -8,6 +8,7 @@
 
 use ark_ec::short_weierstrass::Affine;
 use ark_ff::{AdditiveGroup, Field, PrimeField, Zero};
+use evergrove_primitives::field::FieldLanes;
 use evergrove_primitives::field::prime::{PrimeElement, PrimeLanes};
 use evergrove_primitives::lanes::{Kernel, LANES, Lanes};
 

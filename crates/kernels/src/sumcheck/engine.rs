@@ -11,6 +11,7 @@
 //!
 //! The last few values are bound one at a time.
 
+use evergrove_primitives::field::Field;
 use evergrove_primitives::lanes::{Isa, LANES, dispatch_on};
 use rayon::prelude::*;
 
@@ -20,7 +21,6 @@ use super::polynomial::VirtualPolynomial;
 use super::prover::{Engine, Sample};
 use super::tail;
 use super::weights::SplitWeights;
-use crate::tree::ops::MleField;
 
 /// Pairs of a task.
 const TASK: usize = 1 << 12;
@@ -49,7 +49,7 @@ pub(super) struct LanesEngine<'a, F> {
     stride: usize,
 }
 
-impl<'a, F: MleField> LanesEngine<'a, F> {
+impl<'a, F: Field> LanesEngine<'a, F> {
     /// Over borrowed tables of 2^n values each, with a workspace of half as many per table.
     pub(super) fn borrowed(
         isa: Isa,
@@ -248,7 +248,7 @@ impl<'a, F: MleField> LanesEngine<'a, F> {
     fn combine(&self, sums: &[F], samples: &[Sample]) -> Vec<F> {
         let terms = self.polynomial.terms();
         // The sum of the weights of all pairs.
-        let weight = if self.point.is_some() { F::ONE } else { F::from((self.len / 2) as u64) };
+        let weight = if self.point.is_some() { F::ONE } else { F::from_u64((self.len / 2) as u64) };
         let constant: F =
             terms.iter().filter(|term| term.factors.is_empty()).map(|term| term.coefficient * weight).sum();
         let sample = |(sample, sums): (&Sample, &[F])| {
@@ -267,7 +267,7 @@ fn transpose<P>(columns: impl Iterator<Item = impl Iterator<Item = P>>, tasks: u
         .collect()
 }
 
-impl<F: MleField> Engine<F> for LanesEngine<'_, F> {
+impl<F: Field> Engine<F> for LanesEngine<'_, F> {
     fn round(&mut self, challenge: Option<F>, samples: &[Sample]) -> Vec<F> {
         self.rounds += 1;
         let left = if challenge.is_some() { self.len / 2 } else { self.len };

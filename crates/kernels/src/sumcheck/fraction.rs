@@ -2,12 +2,9 @@
 
 use core::ops::Range;
 
-use ark_ff::batch_inversion;
-use evergrove_primitives::field::prime::{PrimeElement, PrimeLanes};
+use evergrove_primitives::field::{Field, FieldLanes, invert_all};
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
-
-use crate::tree::ops::MleField;
 
 /// Values of a task, which share one inversion.
 const TASK: usize = 1 << 12;
@@ -15,7 +12,7 @@ const TASK: usize = 1 << 12;
 /// `out[i]` = the product of the numerators at i over that of the denominators, none of which is 0.
 ///
 /// Montgomery's trick, eight chains side by side: with k numerators and l denominators k + 2 l + 1 multiplications a value.
-pub(super) fn quotients<F: MleField>(isa: Isa, numerators: &[&[F]], denominators: &[&[F]], out: &mut [F]) {
+pub(super) fn quotients<F: Field>(isa: Isa, numerators: &[&[F]], denominators: &[&[F]], out: &mut [F]) {
     out.par_chunks_mut(TASK).enumerate().for_each(|(task, out)| {
         let range = TASK * task..TASK * task + out.len();
         let (numerators, denominators) = (part(numerators, &range), part(denominators, &range));
@@ -26,7 +23,7 @@ pub(super) fn quotients<F: MleField>(isa: Isa, numerators: &[&[F]], denominators
         for (i, out) in rest.iter_mut().enumerate() {
             *out = product(&denominators, i);
         }
-        batch_inversion(rest);
+        invert_all(rest);
         for (i, out) in rest.iter_mut().enumerate() {
             *out *= product(&numerators, i);
         }
@@ -47,19 +44,19 @@ struct Quotients<'a, F> {
 
 /// `value` times eight values of each table.
 #[inline(always)]
-fn multiply<A: PrimeLanes>(f: A, mut value: A::V, tables: &[&[A::Element]], eight: usize) -> A::V {
+fn multiply<A: FieldLanes>(f: A, mut value: A::V, tables: &[&[A::Element]], eight: usize) -> A::V {
     for table in tables {
         value = f.mul(value, f.load(table[LANES * eight..].first_chunk().expect("a whole eight")));
     }
     value
 }
 
-impl<F: MleField> Kernel for Quotients<'_, F> {
+impl<F: Field> Kernel for Quotients<'_, F> {
     type Output = ();
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let f = <F as PrimeElement>::on(lanes);
+        let f = F::on(lanes);
         let (out, _) = self.out.as_chunks_mut::<LANES>();
         // What stands before each eight, then from the end its inverse.
         let mut product = f.splat(&F::ONE);
@@ -68,7 +65,7 @@ impl<F: MleField> Kernel for Quotients<'_, F> {
             product = multiply(f, product, self.denominators, eight);
         }
         let mut inverses = f.to_array(product);
-        batch_inversion(&mut inverses);
+        invert_all(&mut inverses);
         let mut inverse = f.load(&inverses);
         for (eight, out) in out.iter_mut().enumerate().rev() {
             let quotient = f.mul(inverse, f.load(out));

@@ -49,6 +49,7 @@ mod product;
 mod prover;
 pub mod reference;
 mod round;
+#[cfg(feature = "ark")]
 mod sponge;
 mod tail;
 mod transcript;
@@ -56,15 +57,15 @@ mod verifier;
 mod weights;
 mod zero;
 
+use evergrove_primitives::field::Field;
 use evergrove_primitives::lanes::Isa;
 
 use engine::LanesEngine;
 use prover::Claim;
 
-use crate::tree::ops::MleField;
-
 pub use polynomial::{MAX_DEGREE, MAX_TABLES, MAX_TERMS, MAX_VARIABLES, ShapeError, Term, VirtualPolynomial};
 pub use product::{ProductCheck, ProductEvaluations, ProductWitness};
+#[cfg(feature = "ark")]
 pub use sponge::{PROTOCOL, SpongeProver, SpongeVerifier, element_bytes};
 pub use transcript::{ProverTranscript, Transcript, TranscriptError, VerifierTranscript};
 pub use verifier::{Evaluations, VerifyError};
@@ -109,7 +110,7 @@ pub enum Tables<'a, F> {
 
 impl<F> Tables<'_, F> {
     /// That there are as many tables and values as the polynomial says, and as much workspace as needed.
-    fn check<G: ark_ff::PrimeField>(&self, polynomial: &VirtualPolynomial<G>) -> Result<(), ProveError> {
+    fn check<G: Field>(&self, polynomial: &VirtualPolynomial<G>) -> Result<(), ProveError> {
         let (found, lengths): (_, Vec<usize>) = match self {
             Self::Borrowed { tables, .. } => (tables.len(), tables.iter().map(|table| table.len()).collect()),
             Self::InPlace(tables) => (tables.len(), tables.iter().map(|table| table.len()).collect()),
@@ -131,7 +132,7 @@ impl<F> Tables<'_, F> {
 }
 
 /// Elements of the workspace for borrowed tables.
-fn workspace_of<F: ark_ff::PrimeField>(polynomial: &VirtualPolynomial<F>) -> usize {
+fn workspace_of<F: Field>(polynomial: &VirtualPolynomial<F>) -> usize {
     polynomial.tables() * (polynomial.len() / 2)
 }
 
@@ -197,7 +198,7 @@ pub struct SumCheck<F> {
     order: Order,
 }
 
-impl<F: MleField> SumCheck<F> {
+impl<F: Field> SumCheck<F> {
     /// The sum of f(x).
     pub fn new(polynomial: VirtualPolynomial<F>, order: Order) -> Self {
         Self { polynomial, point: None, order }
@@ -268,7 +269,7 @@ impl<F: MleField> SumCheck<F> {
 }
 
 /// The statement's kind and shape, for the transcript.
-fn announce<F: ark_ff::PrimeField>(
+fn announce<F: Field>(
     transcript: &mut impl Transcript<F>,
     kind: &[u8],
     polynomial: &VirtualPolynomial<F>,
@@ -282,7 +283,7 @@ fn announce<F: ark_ff::PrimeField>(
 }
 
 #[expect(clippy::too_many_arguments, reason = "the statement, the witness and the transcript of three protocols")]
-fn prove_on<F: MleField, T: ProverTranscript<F>>(
+fn prove_on<F: Field, T: ProverTranscript<F>>(
     isa: Isa,
     polynomial: &VirtualPolynomial<F>,
     point: Option<&[F]>,

@@ -1,11 +1,10 @@
 //! One pass over a part of the tables, eight positions at a time: bind the last variable, sample the next round's polynomial.
 
-use evergrove_primitives::field::prime::{PrimeElement, PrimeLanes};
+use evergrove_primitives::field::{Field, FieldLanes};
 use evergrove_primitives::lanes::{Kernel, LANES, Lanes};
 
 use super::polynomial::VirtualPolynomial;
 use super::prover::Sample;
-use crate::tree::ops::MleField;
 
 /// Positions after which sums are reduced where no weights say so.
 const RUN: usize = 128;
@@ -50,21 +49,21 @@ fn sixteen_mut<F>(x: &mut [F], position: usize) -> &mut [F; 2 * LANES] {
 
 /// The elements 4 i, 4 i + 1, 4 i + 2, 4 i + 3 of 32.
 #[inline(always)]
-fn neighbours<A: PrimeLanes>(f: A, x: &[A::Element], position: usize) -> [A::V; 4] {
+fn neighbours<A: FieldLanes>(f: A, x: &[A::Element], position: usize) -> [A::V; 4] {
     let x: &[A::Element; 4 * LANES] = x[4 * LANES * position..].first_chunk().expect("a whole position");
     [quarter(f, x, 0), quarter(f, x, 1), quarter(f, x, 2), quarter(f, x, 3)]
 }
 
 /// The elements 4 i + k of 32.
 #[inline(always)]
-fn quarter<A: PrimeLanes>(f: A, x: &[A::Element; 4 * LANES], k: usize) -> A::V {
+fn quarter<A: FieldLanes>(f: A, x: &[A::Element; 4 * LANES], k: usize) -> A::V {
     f.gather([&x[k], &x[k + 4], &x[k + 8], &x[k + 12], &x[k + 16], &x[k + 20], &x[k + 24], &x[k + 28]])
 }
 
-impl<F: PrimeElement> Piece<'_, F> {
+impl<F: Field> Piece<'_, F> {
     /// The values at 0 and 1 of the next variable for the pairs of a position, after binding. Positions come in order.
     #[inline(always)]
-    fn pairs<A: PrimeLanes<Element = F>>(&mut self, f: A, position: usize, challenge: A::Factor) -> [A::V; 2] {
+    fn pairs<A: FieldLanes<Element = F>>(&mut self, f: A, position: usize, challenge: A::Factor) -> [A::V; 2] {
         // The values of the next variable at 0 and 1, each where the variable to be bound is 0 and 1.
         let [zero_zero, zero_one, one_zero, one_one] = match self {
             Self::LowFirst(x) => return f.load_pairs(sixteen(x, position)),
@@ -124,17 +123,17 @@ pub(super) struct Pass<'a, F> {
 }
 
 /// The weights of a run, as multipliers and as values.
-struct Run<A: PrimeLanes> {
+struct Run<A: FieldLanes> {
     factors: Vec<A::Factor>,
     values: Vec<A::V>,
 }
 
-impl<F: MleField> Kernel for Pass<'_, F> {
+impl<F: Field> Kernel for Pass<'_, F> {
     type Output = Vec<F>;
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> Vec<F> {
-        let f = <F as PrimeElement>::on(lanes);
+        let f = F::on(lanes);
         let Self { polynomial, samples, challenge, weights, positions, mut pieces } = self;
         let challenge = f.factor(&challenge);
         let one = f.splat(&F::ONE);
@@ -147,7 +146,7 @@ impl<F: MleField> Kernel for Pass<'_, F> {
         let mut totals = vec![f.zero(); samples.len() * terms.len()];
         let mut sums = vec![f.empty(); totals.len()];
         let mut lines = vec![[f.zero(); 2]; pieces.len()];
-        let mut values = vec![<<F as PrimeElement>::On<L> as PrimeLanes>::Lazy::from(f.zero()); pieces.len()];
+        let mut values = vec![<F::On<L> as FieldLanes>::Lazy::from(f.zero()); pieces.len()];
         let two = terms.len() == 1 && terms[0].factors == [0, 1] && pieces.len() == 2;
         let mut begin = 0;
         let mut number = 0;
@@ -198,7 +197,7 @@ impl<F: MleField> Kernel for Pass<'_, F> {
 }
 
 #[inline(always)]
-fn load_run<A: PrimeLanes>(f: A, inner: &[A::Element]) -> Run<A> {
+fn load_run<A: FieldLanes>(f: A, inner: &[A::Element]) -> Run<A> {
     let eights = inner.as_chunks::<LANES>().0;
     let mut run = Run { factors: Vec::with_capacity(eights.len()), values: Vec::with_capacity(eights.len()) };
     for eight in eights {
@@ -211,7 +210,7 @@ fn load_run<A: PrimeLanes>(f: A, inner: &[A::Element]) -> Run<A> {
 
 /// The value of a line at a sample, from its values at 0 and 1.
 #[inline(always)]
-fn evaluate<A: PrimeLanes>(f: A, &[zero, one]: &[A::V; 2], sample: Sample) -> A::Lazy {
+fn evaluate<A: FieldLanes>(f: A, &[zero, one]: &[A::V; 2], sample: Sample) -> A::Lazy {
     match sample {
         Sample::At(0) => zero.into(),
         Sample::At(1) => one.into(),
@@ -230,7 +229,7 @@ fn evaluate<A: PrimeLanes>(f: A, &[zero, one]: &[A::V; 2], sample: Sample) -> A:
 
 /// `sums` + the weighted products of two factors at the samples.
 #[inline(always)]
-fn accumulate_two<A: PrimeLanes>(
+fn accumulate_two<A: FieldLanes>(
     f: A,
     [a, b]: &[[A::V; 2]; 2],
     weight: Option<A::Factor>,
@@ -267,7 +266,7 @@ fn accumulate_two<A: PrimeLanes>(
 
 /// `sum` + the weighted product of the values at `factors`.
 #[inline(always)]
-fn accumulate<A: PrimeLanes>(
+fn accumulate<A: FieldLanes>(
     f: A,
     factors: &[usize],
     values: &[A::Lazy],

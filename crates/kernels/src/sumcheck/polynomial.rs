@@ -1,7 +1,6 @@
 //! Virtual polynomials: sums of products of multilinear polynomials that are given by their values.
 
-use ark_ff::PrimeField;
-
+use evergrove_primitives::field::Field;
 /// Variables that a polynomial may have.
 pub const MAX_VARIABLES: usize = 40;
 /// Multilinear polynomials that one virtual polynomial may be made of.
@@ -86,7 +85,7 @@ pub enum ShapeError {
     },
 }
 
-impl<F: PrimeField> VirtualPolynomial<F> {
+impl<F: Field> VirtualPolynomial<F> {
     /// The sum of `terms` over `tables` multilinear polynomials in `variables` variables.
     ///
     /// Errors beyond the bounds of this module, if a term names a table that is not there, and if no term has a factor.

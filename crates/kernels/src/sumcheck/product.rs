@@ -5,6 +5,7 @@
 //! v(0, 1, ..., 1) (Setty, Lee: Quarks, ePrint 2020/1275, section 5; HyperPlonk, ePrint 2022/1355, section 3.3).
 //! v(1, ..., 1) is 0.
 
+use evergrove_primitives::field::Field;
 use evergrove_primitives::lanes::Isa;
 use rayon::prelude::*;
 
@@ -15,7 +16,6 @@ use super::{
     VirtualPolynomial, announce, prove_on, verifier, workspace_of,
 };
 use crate::mle::product_table_on;
-use crate::tree::ops::MleField;
 
 /// The statement that the product over the cube of f_1(x) ... f_k(x) is P times that of g_1(x) ... g_l(x).
 ///
@@ -60,7 +60,7 @@ pub struct ProductEvaluations<F> {
     pub denominators: Vec<F>,
 }
 
-impl<F: MleField> ProductCheck<F> {
+impl<F: Field> ProductCheck<F> {
     /// For `numerators` and `denominators` multilinear polynomials in `variables` variables, at least one of each of the first
     /// two.
     ///
@@ -197,7 +197,7 @@ fn check<F>(expected: usize, tables: &[&[F]], values: usize) -> Result<(), Prove
 }
 
 /// v(0, x) and v(1, x) from v(x, 0) and v(x, 1): the even and the odd places.
-fn split<F: MleField>(fraction: &[F], product: &[F], left: &mut [F], right: &mut [F]) {
+fn split<F: Field>(fraction: &[F], product: &[F], left: &mut [F], right: &mut [F]) {
     const PIECE: usize = 1 << 12;
     let half = fraction.len() / 2;
     let pieces = |from: &[F], left: &mut [F], right: &mut [F]| {
@@ -213,7 +213,7 @@ fn split<F: MleField>(fraction: &[F], product: &[F], left: &mut [F], right: &mut
     pieces(product, left_high, right_high);
 }
 
-impl<'a, F: MleField> ProductWitness<'a, F> {
+impl<'a, F: Field> ProductWitness<'a, F> {
     /// v for the tables of `check_of`, into a buffer of [`ProductCheck::witness_len`] elements.
     ///
     /// Errors if the numbers or lengths are not those of `check_of`, and if a denominator is 0 somewhere. 2^n multiplications for the

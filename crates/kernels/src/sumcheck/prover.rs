@@ -1,12 +1,11 @@
 //! The rounds from the prover's side, over whatever holds the tables.
 
-use ark_ff::PrimeField;
-
 use super::Order;
 use super::polynomial::VirtualPolynomial;
 use super::round::{Interpolation, Other, Weight, evaluate};
 use super::transcript::ProverTranscript;
 use super::verifier::Evaluations;
+use evergrove_primitives::field::Field;
 
 /// Where a round's polynomial is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +45,7 @@ pub(super) struct WrongClaim;
 /// Runs the rounds and sends the final evaluations. Returns the claim too.
 ///
 /// `announce` gets the claim before the first message is sent.
-pub(super) fn prove<F: PrimeField, T: ProverTranscript<F>>(
+pub(super) fn prove<F: Field, T: ProverTranscript<F>>(
     polynomial: &VirtualPolynomial<F>,
     point: Option<&[F]>,
     order: Order,
@@ -95,7 +94,7 @@ pub(super) fn prove<F: PrimeField, T: ProverTranscript<F>>(
 }
 
 /// The coefficients of a round's polynomial, and its claim, from as few samples as the claim allows: d of d + 1.
-fn round<F: PrimeField>(
+fn round<F: Field>(
     interpolation: &Interpolation<F>,
     weight: Weight<F>,
     claim: Claim<F>,

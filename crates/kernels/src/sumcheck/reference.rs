@@ -3,14 +3,13 @@
 //! [`sum_check`] writes every round's polynomial as the sum that defines it; the provers of this module send the same messages.
 //! [`textbook`] has the algorithm that they are measured against, whose messages are values.
 
+use evergrove_primitives::field::Field;
 pub mod textbook;
-
-use ark_ff::PrimeField;
 
 use super::{Evaluations, Order, ProverTranscript, VirtualPolynomial};
 
 /// eq(w, x) at the corner x of the cube with index `index`.
-fn eq_at<F: PrimeField>(w: &[F], index: usize) -> F {
+fn eq_at<F: Field>(w: &[F], index: usize) -> F {
     w.iter().enumerate().map(|(i, &w)| if index >> i & 1 == 1 { w } else { F::ONE - w }).product()
 }
 
@@ -21,7 +20,7 @@ fn eq_at<F: PrimeField>(w: &[F], index: usize) -> F {
 ///
 /// # Panics
 /// If the tables or the point are not of the polynomial's size.
-pub fn sum_check<F: PrimeField>(
+pub fn sum_check<F: Field>(
     polynomial: &VirtualPolynomial<F>,
     tables: &[&[F]],
     point: Option<&[F]>,
@@ -50,7 +49,7 @@ pub fn sum_check<F: PrimeField>(
             tables.iter().map(|table| (0..half).map(|i| line(table, i)).collect()).collect()
         };
         let value = |t: u64| -> F {
-            let tables = bound(F::from(t));
+            let tables = bound(F::from_u64(t));
             let at = |i: usize| polynomial.combine(&tables.iter().map(|table| table[i]).collect::<Vec<_>>());
             (0..half).map(|i| later.map_or(F::ONE, |w| eq_at(w, i)) * at(i)).sum()
         };
@@ -66,7 +65,7 @@ pub fn sum_check<F: PrimeField>(
 }
 
 /// The coefficients of the polynomial with the given values at 0, 1, 2, ..., by Lagrange's formula.
-fn interpolate<F: PrimeField>(values: &[F]) -> Vec<F> {
+fn interpolate<F: Field>(values: &[F]) -> Vec<F> {
     let mut sum = vec![F::ZERO; values.len()];
     for (j, value) in values.iter().enumerate() {
         // The product over i != j of (X - i) / (j - i).
@@ -76,9 +75,9 @@ fn interpolate<F: PrimeField>(values: &[F]) -> Vec<F> {
             basis.insert(0, F::ZERO);
             for k in 0..basis.len() - 1 {
                 let above = basis[k + 1];
-                basis[k] -= F::from(i as u64) * above;
+                basis[k] -= F::from_u64(i as u64) * above;
             }
-            denominator *= F::from(j as u64) - F::from(i as u64);
+            denominator *= F::from_u64(j as u64) - F::from_u64(i as u64);
         }
         let scale = *value * denominator.inverse().expect("the points differ");
         for (sum, coefficient) in sum.iter_mut().zip(basis) {

@@ -4,8 +4,7 @@
 //! c of the round: without weights t(0) + t(1) = c, under the weight eq(w, X) of the round's variable
 //! (1 - w) t(0) + w t(1) = c. Either is solved for t_0 whatever w is.
 
-use ark_ff::PrimeField;
-
+use evergrove_primitives::field::Field;
 /// The weight of the values 0 and 1 of a round's variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight<F> {
@@ -15,7 +14,7 @@ pub(super) enum Weight<F> {
     Eq(F),
 }
 
-impl<F: PrimeField> Weight<F> {
+impl<F: Field> Weight<F> {
     /// The claim that the values at 0 and 1 add up to.
     pub(super) fn sum(&self, at_zero: F, at_one: F) -> F {
         match *self {
@@ -38,9 +37,9 @@ impl<F: PrimeField> Weight<F> {
     /// The constant coefficient, from the claim and the other coefficients.
     pub(super) fn constant(&self, claim: F, rest: &[F]) -> F {
         // t(1) - t(0).
-        let step: F = rest.iter().sum();
+        let step: F = rest.iter().copied().sum();
         match *self {
-            Self::Uniform => (claim - step) * half::<F>(),
+            Self::Uniform => (claim - step) * F::half(),
             Self::Eq(w) => claim - w * step,
         }
     }
@@ -62,13 +61,8 @@ pub(super) enum Other<F> {
     },
 }
 
-/// (p + 1) / 2.
-fn half<F: PrimeField>() -> F {
-    F::from_bigint(F::MODULUS_MINUS_ONE_DIV_TWO).expect("(p - 1) / 2 is below p") + F::ONE
-}
-
 /// The value at x of the polynomial with constant coefficient `constant` and further coefficients `rest`: d multiplications.
-pub(super) fn evaluate<F: PrimeField>(constant: F, rest: &[F], x: F) -> F {
+pub(super) fn evaluate<F: Field>(constant: F, rest: &[F], x: F) -> F {
     rest.iter().rev().fold(F::ZERO, |value, &coefficient| (value + coefficient) * x) + constant
 }
 
@@ -79,13 +73,13 @@ pub(super) struct Interpolation<F> {
     inverse_factorials: Vec<F>,
 }
 
-impl<F: PrimeField> Interpolation<F> {
+impl<F: Field> Interpolation<F> {
     /// For polynomials of degree `degree`, at least 1.
     pub(super) fn new(degree: usize) -> Self {
         let mut factorial = F::ONE;
         let inverse_factorials = (0..degree)
             .map(|j| {
-                factorial *= F::from(j.max(1) as u64);
+                factorial *= F::from_u64(j.max(1) as u64);
                 factorial.inverse().expect("small factorials are not 0 modulo a large prime")
             })
             .collect();
@@ -105,7 +99,7 @@ impl<F: PrimeField> Interpolation<F> {
         let mut differences: Vec<F> = values
             .iter()
             .enumerate()
-            .map(|(x, value)| *value - leading * F::from(x as u64).pow([degree as u64]))
+            .map(|(x, value)| *value - leading * F::from_u64(x as u64).pow(degree as u64))
             .collect();
         for order in 1..degree {
             for i in (order..degree).rev() {
@@ -115,7 +109,7 @@ impl<F: PrimeField> Interpolation<F> {
         // Newton's form at the points 0, 1, ..., by Horner's rule: multiply by X - j, add the next divided difference.
         let mut coefficients = vec![F::ZERO; degree + 1];
         for j in (0..degree).rev() {
-            let root = F::from(j as u64);
+            let root = F::from_u64(j as u64);
             for i in (1..degree).rev() {
                 coefficients[i] = coefficients[i - 1] - root * coefficients[i];
             }

@@ -1,11 +1,10 @@
 //! The passes of a few values, one at a time.
 
-use ark_ff::PrimeField;
-
 use super::Order;
 use super::polynomial::VirtualPolynomial;
 use super::prover::Sample;
 use super::weights::eq_table;
+use evergrove_primitives::field::Field;
 
 /// Pair i of a table.
 fn pair<F: Copy>(table: &[F], order: Order, i: usize) -> [F; 2] {
@@ -16,7 +15,7 @@ fn pair<F: Copy>(table: &[F], order: Order, i: usize) -> [F; 2] {
 }
 
 /// Binds the next variable of `from`, into the front of `to`.
-pub(super) fn bind<F: PrimeField>(from: &[F], to: &mut [F], order: Order, challenge: F) {
+pub(super) fn bind<F: Field>(from: &[F], to: &mut [F], order: Order, challenge: F) {
     for (i, to) in to[..from.len() / 2].iter_mut().enumerate() {
         let [zero, one] = pair(from, order, i);
         *to = zero + challenge * (one - zero);
@@ -24,7 +23,7 @@ pub(super) fn bind<F: PrimeField>(from: &[F], to: &mut [F], order: Order, challe
 }
 
 /// Binds the next variable, into the front half.
-pub(super) fn bind_in_place<F: PrimeField>(table: &mut [F], order: Order, challenge: F) {
+pub(super) fn bind_in_place<F: Field>(table: &mut [F], order: Order, challenge: F) {
     for i in 0..table.len() / 2 {
         let [zero, one] = pair(table, order, i);
         table[i] = zero + challenge * (one - zero);
@@ -32,7 +31,7 @@ pub(super) fn bind_in_place<F: PrimeField>(table: &mut [F], order: Order, challe
 }
 
 /// Samples the round polynomial of whole tables, with the weights of `point` or without.
-pub(super) fn sample<F: PrimeField>(
+pub(super) fn sample<F: Field>(
     polynomial: &VirtualPolynomial<F>,
     tables: &[&[F]],
     order: Order,
@@ -48,7 +47,7 @@ pub(super) fn sample<F: PrimeField>(
         for (sum, &sample) in sums.iter_mut().zip(samples) {
             let value = match sample {
                 Sample::At(x) => {
-                    let at = |[zero, one]: &[F; 2]| *zero + F::from(x) * (*one - zero);
+                    let at = |[zero, one]: &[F; 2]| *zero + F::from_u64(x) * (*one - *zero);
                     polynomial.combine(&lines.iter().map(at).collect::<Vec<_>>())
                 }
                 Sample::Infinity => {

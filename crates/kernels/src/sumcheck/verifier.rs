@@ -1,11 +1,10 @@
 //! What the three verifiers share: the rounds and the final evaluation. Scalar, without threads or panics.
 
-use ark_ff::PrimeField;
-
 use super::Order;
 use super::polynomial::VirtualPolynomial;
 use super::round::{Weight, evaluate};
 use super::transcript::{TranscriptError, VerifierTranscript};
+use evergrove_primitives::field::Field;
 
 /// What a verifier is left with: values of the multilinear polynomials at one point, to be checked against their commitments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +41,7 @@ pub enum VerifyError {
 /// Runs the rounds over `claim` = sum over x of weight(x) f(x), and checks the final evaluations.
 ///
 /// n d multiplications for the rounds, and those of f once. With `point` the weight is eq(point, x), otherwise 1.
-pub(super) fn verify<F: PrimeField, T: VerifierTranscript<F>>(
+pub(super) fn verify<F: Field, T: VerifierTranscript<F>>(
     polynomial: &VirtualPolynomial<F>,
     point: Option<&[F]>,
     order: Order,

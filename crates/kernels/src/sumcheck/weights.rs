@@ -4,10 +4,9 @@
 //! of the sum; Dao and Thaler ("More optimizations to sum-check proving", ePrint 2024/1210) split the rest, so that no
 //! table of 2^n weights is ever built, read or bound.
 
-use ark_ff::PrimeField;
-
+use evergrove_primitives::field::Field;
 /// eq(w, x) for every x of the cube, at index x_0 + 2 x_1 + ...: 2^n - 1 multiplications.
-pub(super) fn eq_table<F: PrimeField>(w: &[F]) -> Vec<F> {
+pub(super) fn eq_table<F: Field>(w: &[F]) -> Vec<F> {
     let mut table = Vec::with_capacity(1 << w.len());
     table.push(F::ONE);
     for &w in w {
@@ -24,9 +23,9 @@ pub(super) fn eq_table<F: PrimeField>(w: &[F]) -> Vec<F> {
 ///
 /// # Panics
 /// If the points have different lengths.
-pub fn eq<F: PrimeField>(w: &[F], x: &[F]) -> F {
+pub fn eq<F: Field>(w: &[F], x: &[F]) -> F {
     assert_eq!(w.len(), x.len(), "points with as many coordinates");
-    w.iter().zip(x).map(|(&w, &x)| F::ONE - w - x + (w * x).double()).product()
+    w.iter().zip(x).map(|(&w, &x)| F::ONE - w - x + w * x + w * x).product()
 }
 
 /// The weights of 2^(k + l) values: that of value i is inner[i mod 2^k] outer[i / 2^k].
@@ -36,7 +35,7 @@ pub(super) struct SplitWeights<F> {
     pub(super) outer: Vec<F>,
 }
 
-impl<F: PrimeField> SplitWeights<F> {
+impl<F: Field> SplitWeights<F> {
     /// eq(w, x) for every x, with 2^k inner values.
     pub(super) fn new(w: &[F], k: usize) -> Self {
         let (low, high) = w.split_at(k);

@@ -1,5 +1,6 @@
 //! ZeroCheck: a polynomial is 0 on the whole cube.
 
+use evergrove_primitives::field::Field;
 use evergrove_primitives::lanes::Isa;
 
 use super::prover::Claim;
@@ -7,7 +8,6 @@ use super::{
     Evaluations, Order, ProveError, ProverTranscript, Tables, Transcript, VerifierTranscript, VerifyError,
     VirtualPolynomial, announce, prove_on, verifier, workspace_of,
 };
-use crate::tree::ops::MleField;
 
 /// The statement that f(x) = 0 for every x of the cube.
 ///
@@ -20,7 +20,7 @@ pub struct ZeroCheck<F> {
     order: Order,
 }
 
-impl<F: MleField> ZeroCheck<F> {
+impl<F: Field> ZeroCheck<F> {
     /// f(x) = 0.
     pub fn new(polynomial: VirtualPolynomial<F>, order: Order) -> Self {
         Self { polynomial, order }

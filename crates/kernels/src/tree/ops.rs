@@ -21,18 +21,12 @@ mod engine;
 mod error;
 mod execute;
 mod merkle;
-#[cfg(feature = "ark")]
 mod mle;
-#[cfg(feature = "ark")]
 mod product;
 
 use core::fmt::Debug;
 use core::ops::RangeInclusive;
 
-#[cfg(feature = "ark")]
-use ark_ff::PrimeField;
-#[cfg(feature = "ark")]
-use evergrove_primitives::field::prime::PrimeElement;
 use evergrove_primitives::lanes::{LANES, Lanes};
 
 use super::count::Arithmetic;
@@ -40,17 +34,8 @@ use super::count::Arithmetic;
 pub use engine::{expand, expand_on, reduce, reduce_levels, reduce_levels_on, reduce_on};
 pub use error::TreeError;
 pub use merkle::Merkle;
-#[cfg(feature = "ark")]
 pub use mle::{BuildMle, Coordinates, EvaluateMle};
-#[cfg(feature = "ark")]
 pub use product::Product;
-
-/// A field of arkworks that has lanes.
-#[cfg(feature = "ark")]
-pub trait MleField: PrimeElement + PrimeField {}
-
-#[cfg(feature = "ark")]
-impl<F: PrimeElement + PrimeField> MleField for F {}
 
 /// What the nodes of a tree are, one at a time in memory and eight at a time in lanes.
 pub trait NodeOp: Sync {

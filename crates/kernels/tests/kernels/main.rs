@@ -1,6 +1,7 @@
 //! Kernels against their definitions and against ark, on every instruction set.
 
 mod counts;
+mod fields;
 mod frozen;
 mod merkle;
 mod merkle_openings;

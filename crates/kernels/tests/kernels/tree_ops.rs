@@ -6,17 +6,19 @@ use core::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ark_bls12_381::Fr;
-use ark_ff::{AdditiveGroup, Field, PrimeField};
 use evergrove_kernels::mle::reference;
 use evergrove_kernels::tree::count::{Arithmetic, Traffic};
 use evergrove_kernels::tree::merkle::{self, Poseidon, Shape, TreeHash};
 use evergrove_kernels::tree::ops::{
-    BuildMle, Combine, EvaluateMle, Expand, Merkle, MleField, NodeOp, Product, TreeError, expand, expand_on, reduce,
+    BuildMle, Combine, EvaluateMle, Expand, Merkle, NodeOp, Product, TreeError, expand, expand_on, reduce,
     reduce_levels, reduce_levels_on, reduce_on,
 };
 use evergrove_kernels::tree::schedule::{Plan, Schedule, Tree, level_above_leaves};
+use evergrove_primitives::field::Field;
 use evergrove_primitives::lanes::{LANES, Lanes, available};
 use evergrove_primitives::{Digest, Goldilocks};
+
+use super::fields::{Sample, elements};
 
 /// Schedules whose bands, blocks and tasks are cut in different ways.
 fn schedules() -> Vec<Schedule> {
@@ -34,17 +36,6 @@ fn plans(tree: Tree, height: u32) -> Vec<Plan> {
 }
 
 /// Elements among which edge values are frequent.
-fn elements<F: PrimeField>(n: usize, seed: u64) -> Vec<F> {
-    let mut x = F::from(seed + 3);
-    let edges = [F::ZERO, F::ONE, -F::ONE, -F::from(2), F::from(2).pow([52]), F::from(u64::MAX)];
-    (0..n)
-        .map(|i| {
-            x = x * x + F::from(seed);
-            if i % 5 == 4 { edges[i / 5 % edges.len()] } else { x }
-        })
-        .collect()
-}
-
 /// Levels 1 and up, by the operation on single nodes.
 fn levels<O: Combine>(op: &O, leaves: &[O::Node]) -> Vec<Vec<O::Node>> {
     let mut out: Vec<Vec<_>> = Vec::new();
@@ -91,13 +82,13 @@ fn check_forward<O: Expand>(op: &O, height: u32) {
     }
 }
 
-fn check_field<F: MleField>() {
+fn check_field<F: Sample>() {
     for height in 0..=10_usize {
         let (values, point) = (elements::<F>(1 << height, 1), elements::<F>(height, 2));
         check_inverted(&EvaluateMle::new(&point), &values);
         check_inverted(&Product::new(), &values);
         check_forward(&BuildMle::new(&point), height as u32);
-        check_forward(&BuildMle::scaled(&point, F::from(7)), height as u32);
+        check_forward(&BuildMle::scaled(&point, F::from_u64(7)), height as u32);
     }
 }
 

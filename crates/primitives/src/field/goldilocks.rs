@@ -97,6 +97,20 @@ impl Goldilocks {
         Some((0..squarings).fold(Self::TWO_ADIC_GENERATOR, |root, _| root * root))
     }
 
+    /// The sum of N <= 8 products, reduced once.
+    #[inline(always)]
+    pub(crate) fn dot<const N: usize>(a: [Self; N], b: [Self; N]) -> Self {
+        const { assert!(0 < N && N <= 8) };
+        let (mut sum, mut carries) = (a[0].0 as u128 * b[0].0 as u128, 0u64);
+        for i in 1..N {
+            let (next, carry) = sum.overflowing_add(a[i].0 as u128 * b[i].0 as u128);
+            (sum, carries) = (next, carries + carry as u64);
+        }
+        let sum = Self::reduce(partial_reduce(sum));
+        // 2^128 = -2^32.
+        if N == 1 { sum } else { sum - Self(carries << 32) }
+    }
+
     /// The multiplicative inverse, `None` for zero.
     pub fn inverse(self) -> Option<Self> {
         (self != Self::ZERO).then(|| self.pow(Self::ORDER - 2))

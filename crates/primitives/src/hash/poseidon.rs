@@ -31,6 +31,32 @@ pub const HALF_FULL_ROUNDS: usize = 4;
 /// Rounds with an S-box on word 0 alone.
 pub const PARTIAL_ROUNDS: usize = 22;
 
+/// Rounds of the permutation.
+pub const ROUNDS: usize = 2 * HALF_FULL_ROUNDS + PARTIAL_ROUNDS;
+
+/// Whether every word has an S-box in a round, from 0 to [`ROUNDS`] - 1; else word 0 alone has.
+pub const fn is_full(round: usize) -> bool {
+    round < HALF_FULL_ROUNDS || round >= HALF_FULL_ROUNDS + PARTIAL_ROUNDS
+}
+
+/// What is added to the words before the S-boxes of each round.
+pub const fn round_constants() -> &'static [[u64; WIDTH]; ROUNDS] {
+    &constants::ROUND_CONSTANTS
+}
+
+/// The MDS matrix, by rows: word r of a round's result is the product of row r with what the S-boxes left.
+pub const fn matrix() -> [[u64; WIDTH]; WIDTH] {
+    let mut rows = [[0; WIDTH]; WIDTH];
+    let mut i = 0;
+    while i < WIDTH * WIDTH {
+        let (r, c) = (i / WIDTH, i % WIDTH);
+        rows[r][c] = constants::MDS_CIRCULANT[(c + WIDTH - r) % WIDTH];
+        i += 1;
+    }
+    rows[0][0] += constants::MDS_DIAGONAL_0;
+    rows
+}
+
 /// The permutation.
 ///
 /// Equal to [`reference::permute`] on every state, by other sums: the full rounds multiply by the MDS matrix as a cyclic

@@ -1,5 +1,7 @@
 //! Lanes, fields and hashes against references, on every instruction set.
 
+mod extension;
+mod fields;
 mod goldilocks_lanes;
 mod keccak;
 mod lanes;

@@ -7,7 +7,7 @@ use crate::common::{choice, create, lenient, native, row, set, verify_batch, wit
 use evergrove_commit::BackendChoice;
 use evergrove_commit::schema::{Row, Schema};
 use evergrove_proof::{Commitment, Policy, Profile};
-use evergrove_store::{Changes, Error, ErrorClass, Store, VerifyError, verify};
+use evergrove_store::{Changes, Error, ErrorClass, MAX_SUCCINCT_BYTES, Store, VerifyError, verify};
 use evergrove_testkit::commit::value;
 
 const DATABASE: &str = "evergrove.redb";
@@ -211,6 +211,11 @@ fn proofs_that_show_something_else_are_refused() {
     assert!(matches!(judge(&flipped, &commitment, None), Err(VerifyError::Proof(_))));
     let strict = verify(&proof, &commitment, None, &Policy::default(), &backends).expect_err("native is not accepted");
     assert!(matches!(strict, VerifyError::Policy(_)));
+    // What is too long for the policy is refused unread.
+    let long = vec![0; MAX_SUCCINCT_BYTES + 1];
+    let refused = verify(&long, &commitment, None, &Policy::default(), &backends).expect_err("is too long");
+    assert!(matches!(refused, VerifyError::TooLong { found } if found == long.len()));
+    assert!(matches!(judge(&long, &commitment, None), Err(VerifyError::Decode(_))));
     let none = evergrove_store::Backends::new();
     assert!(matches!(verify(&proof, &commitment, None, &lenient(), &none), Err(VerifyError::Backend(_))));
 }

@@ -184,7 +184,8 @@ fn verification(last: Option<&VerifyError>) -> Option<VerifyError> {
     use VerifyError as E;
     Some(match last {
         None => E::Decode(DecodeError::Trailing { offset: 700, extra: 1 }),
-        Some(E::Decode(_)) => E::Policy(PolicyError::Empty),
+        Some(E::Decode(_)) => E::TooLong { found: (1 << 24) + 1 },
+        Some(E::TooLong { .. }) => E::Policy(PolicyError::Empty),
         Some(E::Policy(_)) => E::Scheme("other".into()),
         Some(E::Scheme(_)) => E::Leaves(LeavesError::Order { place: 1, before: 7, index: 7 }),
         Some(E::Leaves(_)) => E::Canonical { count: 5, expected: digest(1), found: digest(2) },

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use ark_ff::PrimeField;
+use evergrove_primitives::field::Field;
 use rayon::prelude::*;
 
 use super::super::{ProverTranscript, Term, VirtualPolynomial};
@@ -23,7 +23,7 @@ pub struct Outcome<F> {
 }
 
 /// x_0 bound to `challenge`: a copy, as HyperPlonk's `fix_variables` makes it, then a new table.
-fn fix_variable<F: PrimeField>(table: &[F], challenge: F) -> Vec<F> {
+fn fix_variable<F: Field>(table: &[F], challenge: F) -> Vec<F> {
     let table = table.to_vec();
     let mut bound = vec![F::ZERO; table.len() / 2];
     bound.par_iter_mut().enumerate().for_each(|(i, bound)| {
@@ -33,7 +33,7 @@ fn fix_variable<F: PrimeField>(table: &[F], challenge: F) -> Vec<F> {
 }
 
 /// The products of one term at 0, 1, ..., `factors.len()`, summed over the pairs.
-fn sums<F: PrimeField>(factors: &[usize], tables: &[Vec<F>], pairs: usize) -> Vec<F> {
+fn sums<F: Field>(factors: &[usize], tables: &[Vec<F>], pairs: usize) -> Vec<F> {
     let degree = factors.len();
     let empty = || (vec![(F::ZERO, F::ZERO); degree], vec![F::ZERO; degree + 1]);
     let add_pair = |(mut lines, mut sums): (Vec<(F, F)>, Vec<F>), pair: usize| {
@@ -42,12 +42,12 @@ fn sums<F: PrimeField>(factors: &[usize], tables: &[Vec<F>], pairs: usize) -> Ve
             *value = table[2 * pair];
             *step = table[2 * pair + 1] - table[2 * pair];
         }
-        sums[0] += lines.iter().map(|(value, _)| value).product::<F>();
+        sums[0] += lines.iter().map(|(value, _)| *value).product::<F>();
         for sum in &mut sums[1..] {
             for (value, step) in &mut lines {
-                *value += &*step;
+                *value += *step;
             }
-            *sum += lines.iter().map(|(value, _)| value).product::<F>();
+            *sum += lines.iter().map(|(value, _)| *value).product::<F>();
         }
         (lines, sums)
     };
@@ -59,7 +59,7 @@ fn sums<F: PrimeField>(factors: &[usize], tables: &[Vec<F>], pairs: usize) -> Ve
 }
 
 /// Further values of the polynomial with the given values at 0, 1, ..., k, up to `len` in all.
-fn extrapolate<F: PrimeField>(mut values: Vec<F>, len: usize) -> Vec<F> {
+fn extrapolate<F: Field>(mut values: Vec<F>, len: usize) -> Vec<F> {
     let degree = values.len() - 1;
     while values.len() < len {
         // The next value is the sum of the last differences of each order.
@@ -78,7 +78,7 @@ fn extrapolate<F: PrimeField>(mut values: Vec<F>, len: usize) -> Vec<F> {
 ///
 /// # Panics
 /// If a table has not 2^n values, or if there are no variables.
-pub fn sum_check<F: PrimeField>(
+pub fn sum_check<F: Field>(
     polynomial: &VirtualPolynomial<F>,
     tables: &[Arc<Vec<F>>],
     transcript: &mut impl ProverTranscript<F>,
@@ -107,7 +107,7 @@ pub fn sum_check<F: PrimeField>(
 }
 
 /// eq(w, x) for every x, level by level, each into a new buffer: 2^(n+1) - 4 multiplications.
-pub fn build_eq<F: PrimeField>(w: &[F]) -> Vec<F> {
+pub fn build_eq<F: Field>(w: &[F]) -> Vec<F> {
     let mut levels = w.iter().rev();
     let mut table = match levels.next() {
         Some(&w) => vec![F::ONE - w, w],
@@ -128,7 +128,7 @@ pub fn build_eq<F: PrimeField>(w: &[F]) -> Vec<F> {
 ///
 /// # Panics
 /// As [`sum_check`].
-pub fn weighted_sum_check<F: PrimeField>(
+pub fn weighted_sum_check<F: Field>(
     polynomial: &VirtualPolynomial<F>,
     tables: &[Arc<Vec<F>>],
     w: &[F],
@@ -146,7 +146,7 @@ pub fn weighted_sum_check<F: PrimeField>(
 ///
 /// # Panics
 /// As [`sum_check`].
-pub fn zero_check<F: PrimeField>(
+pub fn zero_check<F: Field>(
     polynomial: &VirtualPolynomial<F>,
     tables: &[Arc<Vec<F>>],
     transcript: &mut impl ProverTranscript<F>,
@@ -159,7 +159,7 @@ pub fn zero_check<F: PrimeField>(
 ///
 /// # Panics
 /// If there are fewer than two values, or not a power of two.
-pub fn product_check<F: PrimeField>(values: &Arc<Vec<F>>, transcript: &mut impl ProverTranscript<F>) -> Outcome<F> {
+pub fn product_check<F: Field>(values: &Arc<Vec<F>>, transcript: &mut impl ProverTranscript<F>) -> Outcome<F> {
     let mut product = Vec::with_capacity(values.len());
     let mut below = values.to_vec();
     while below.len() > 1 {

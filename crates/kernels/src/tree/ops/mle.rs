@@ -5,10 +5,10 @@
 
 use core::ops::RangeInclusive;
 
-use evergrove_primitives::field::prime::PrimeLanes;
+use evergrove_primitives::field::{Field, FieldLanes};
 use evergrove_primitives::lanes::{LANES, Lanes};
 
-use super::{Combine, Expand, MleField, NodeOp};
+use super::{Combine, Expand, NodeOp};
 use crate::tree::count::Arithmetic;
 
 /// The coordinates of some levels, as multipliers.
@@ -19,9 +19,9 @@ pub struct Coordinates<K> {
 
 impl<K: Copy> Coordinates<K> {
     #[inline(always)]
-    fn new<F: MleField, L: Lanes>(lanes: L, point: &[F], levels: RangeInclusive<u32>) -> Self
+    fn new<F: Field, L: Lanes>(lanes: L, point: &[F], levels: RangeInclusive<u32>) -> Self
     where
-        F::On<L>: PrimeLanes<Element = F, Factor = K>,
+        F::On<L>: FieldLanes<Element = F, Factor = K>,
     {
         let first = *levels.start();
         let f = F::on(lanes);
@@ -53,10 +53,10 @@ impl<'a, F> EvaluateMle<'a, F> {
     }
 }
 
-impl<F: MleField> NodeOp for EvaluateMle<'_, F> {
+impl<F: Field> NodeOp for EvaluateMle<'_, F> {
     type Node = F;
-    type Vector<L: Lanes> = <F::On<L> as PrimeLanes>::V;
-    type Prepared<L: Lanes> = Coordinates<<F::On<L> as PrimeLanes>::Factor>;
+    type Vector<L: Lanes> = <F::On<L> as FieldLanes>::V;
+    type Prepared<L: Lanes> = Coordinates<<F::On<L> as FieldLanes>::Factor>;
 
     #[inline(always)]
     fn prepare<L: Lanes>(&self, lanes: L, levels: RangeInclusive<u32>) -> Self::Prepared<L> {
@@ -78,7 +78,7 @@ impl<F: MleField> NodeOp for EvaluateMle<'_, F> {
     }
 }
 
-impl<F: MleField> Combine for EvaluateMle<'_, F> {
+impl<F: Field> Combine for EvaluateMle<'_, F> {
     #[inline(always)]
     fn combine<L: Lanes>(
         &self,
@@ -91,7 +91,7 @@ impl<F: MleField> Combine for EvaluateMle<'_, F> {
         F::on(lanes).line(left, right, prepared.at(level))
     }
     fn node(&self, level: u32, left: &F, right: &F) -> F {
-        *left + (*right - left) * self.point[level as usize - 1]
+        *left + (*right - *left) * self.point[level as usize - 1]
     }
 }
 
@@ -116,10 +116,10 @@ impl<'a, F> BuildMle<'a, F> {
     }
 }
 
-impl<F: MleField> NodeOp for BuildMle<'_, F> {
+impl<F: Field> NodeOp for BuildMle<'_, F> {
     type Node = F;
-    type Vector<L: Lanes> = <F::On<L> as PrimeLanes>::V;
-    type Prepared<L: Lanes> = Coordinates<<F::On<L> as PrimeLanes>::Factor>;
+    type Vector<L: Lanes> = <F::On<L> as FieldLanes>::V;
+    type Prepared<L: Lanes> = Coordinates<<F::On<L> as FieldLanes>::Factor>;
 
     #[inline(always)]
     fn prepare<L: Lanes>(&self, lanes: L, levels: RangeInclusive<u32>) -> Self::Prepared<L> {
@@ -142,7 +142,7 @@ impl<F: MleField> NodeOp for BuildMle<'_, F> {
     }
 }
 
-impl<F: MleField> Expand for BuildMle<'_, F> {
+impl<F: Field> Expand for BuildMle<'_, F> {
     fn root(&self) -> F {
         self.scale.unwrap_or(F::ONE)
     }

@@ -3,10 +3,10 @@
 use core::marker::PhantomData;
 use core::ops::RangeInclusive;
 
-use evergrove_primitives::field::prime::PrimeLanes;
+use evergrove_primitives::field::{Field, FieldLanes};
 use evergrove_primitives::lanes::{LANES, Lanes};
 
-use super::{Combine, MleField, NodeOp};
+use super::{Combine, NodeOp};
 use crate::tree::count::Arithmetic;
 
 /// A node is the product of its children: 2^mu - 1 multiplications for 2^mu leaves.
@@ -29,9 +29,9 @@ impl<F> Default for Product<F> {
     }
 }
 
-impl<F: MleField> NodeOp for Product<F> {
+impl<F: Field> NodeOp for Product<F> {
     type Node = F;
-    type Vector<L: Lanes> = <F::On<L> as PrimeLanes>::V;
+    type Vector<L: Lanes> = <F::On<L> as FieldLanes>::V;
     type Prepared<L: Lanes> = ();
 
     #[inline(always)]
@@ -49,7 +49,7 @@ impl<F: MleField> NodeOp for Product<F> {
     }
 }
 
-impl<F: MleField> Combine for Product<F> {
+impl<F: Field> Combine for Product<F> {
     #[inline(always)]
     fn combine<L: Lanes>(
         &self,
@@ -62,6 +62,6 @@ impl<F: MleField> Combine for Product<F> {
         F::on(lanes).mul(left, right)
     }
     fn node(&self, _: u32, left: &F, right: &F) -> F {
-        *left * right
+        *left * *right
     }
 }

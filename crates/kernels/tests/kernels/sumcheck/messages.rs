@@ -1,46 +1,48 @@
 //! Messages are those of the definition, whatever the instruction set, the order, the mode and the number of threads.
 
 use ark_bls12_381::Fr;
-use ark_ff::{Field, Zero};
 use evergrove_kernels::sumcheck::{
     Evaluations, Order, SpongeProver, SpongeVerifier, SumCheck, Tables, VirtualPolynomial, ZeroCheck, eq, reference,
 };
+use evergrove_primitives::field::{Field, Quadratic};
 use evergrove_primitives::lanes::Isa;
+
+use crate::fields::Sample;
 
 use super::common::{Elements, ORDERS, Recorder, isas, mle, shapes, slices};
 
 /// The sum over the cube by brute force.
-fn sum(polynomial: &VirtualPolynomial<Fr>, tables: &[Vec<Fr>], point: Option<&[Fr]>) -> Fr {
+fn sum<F: Field>(polynomial: &VirtualPolynomial<F>, tables: &[Vec<F>], point: Option<&[F]>) -> F {
     let at = |i: usize| polynomial.combine(&tables.iter().map(|table| table[i]).collect::<Vec<_>>());
-    let corner = |i: usize| (0..polynomial.variables()).map(|k| Fr::from((i >> k & 1) as u64)).collect::<Vec<_>>();
-    (0..polynomial.len()).map(|i| point.map_or(Fr::ONE, |w| eq(w, &corner(i))) * at(i)).sum()
+    let corner = |i: usize| (0..polynomial.variables()).map(|k| F::from_u64((i >> k & 1) as u64)).collect::<Vec<_>>();
+    (0..polynomial.len()).map(|i| point.map_or(F::ONE, |w| eq(w, &corner(i))) * at(i)).sum()
 }
 
-struct Case {
-    polynomial: VirtualPolynomial<Fr>,
-    tables: Vec<Vec<Fr>>,
-    point: Option<Vec<Fr>>,
+struct Case<F> {
+    polynomial: VirtualPolynomial<F>,
+    tables: Vec<Vec<F>>,
+    point: Option<Vec<F>>,
     order: Order,
 }
 
-impl Case {
-    fn check(&self) -> SumCheck<Fr> {
+impl<F: Sample> Case<F> {
+    fn check(&self) -> SumCheck<F> {
         match &self.point {
             None => SumCheck::new(self.polynomial.clone(), self.order),
             Some(w) => SumCheck::weighted(self.polynomial.clone(), w.clone(), self.order).unwrap(),
         }
     }
 
-    fn expected(&self) -> (Recorder, Evaluations<Fr>) {
+    fn expected(&self) -> (Recorder<F>, Evaluations<F>) {
         let mut recorder = Recorder::default();
         let point = self.point.as_deref();
         let end = reference::sum_check(&self.polynomial, &slices(&self.tables), point, self.order, &mut recorder);
         (recorder, end)
     }
 
-    fn borrowed(&self, isa: Isa, claim: Option<Fr>) -> (Fr, Recorder, Evaluations<Fr>) {
+    fn borrowed(&self, isa: Isa, claim: Option<F>) -> (F, Recorder<F>, Evaluations<F>) {
         let check = self.check();
-        let mut workspace = vec![-Fr::ONE; check.workspace()];
+        let mut workspace = vec![-F::ONE; check.workspace()];
         let tables = slices(&self.tables);
         let tables = Tables::Borrowed { tables: &tables, workspace: &mut workspace };
         let mut recorder = Recorder::default();
@@ -48,7 +50,7 @@ impl Case {
         (claim, recorder, end)
     }
 
-    fn in_place(&self, isa: Isa, claim: Option<Fr>) -> (Fr, Recorder, Evaluations<Fr>) {
+    fn in_place(&self, isa: Isa, claim: Option<F>) -> (F, Recorder<F>, Evaluations<F>) {
         let mut tables = self.tables.clone();
         let tables = Tables::InPlace(tables.iter_mut().map(Vec::as_mut_slice).collect());
         let mut recorder = Recorder::default();
@@ -56,7 +58,7 @@ impl Case {
         (claim, recorder, end)
     }
 
-    fn test(&self, sum: Fr) {
+    fn test(&self, sum: F) {
         let (expected, end) = self.expected();
         for isa in isas() {
             for claim in [None, Some(sum)] {
@@ -71,11 +73,10 @@ impl Case {
     }
 }
 
-#[test]
-fn messages_are_those_of_the_definition() {
+fn messages<F: Sample>() {
     let mut elements = Elements::new(1);
     for variables in 0..=7 {
-        for polynomial in shapes(variables) {
+        for polynomial in shapes::<F>(variables) {
             for order in ORDERS {
                 for weighted in [false, true] {
                     let tables = elements.tables(variables, polynomial.tables());
@@ -88,12 +89,22 @@ fn messages_are_those_of_the_definition() {
     }
 }
 
+#[test]
+fn messages_are_those_of_the_definition() {
+    messages::<Fr>();
+}
+
+#[test]
+fn messages_over_an_extension_of_the_goldilocks_field() {
+    messages::<Quadratic>();
+}
+
 /// Products of two tables, on every instruction set.
-fn long_tables(sizes: &[(usize, bool)]) {
+fn long_tables<F: Sample>(sizes: &[(usize, bool)]) {
     let mut elements = Elements::new(2);
     for &(variables, weighted) in sizes {
         for order in ORDERS {
-            let polynomial = VirtualPolynomial::product(variables, 2).unwrap();
+            let polynomial = VirtualPolynomial::<F>::product(variables, 2).unwrap();
             let tables = elements.tables(variables, 2);
             let point = weighted.then(|| (0..variables).map(|_| elements.random()).collect::<Vec<_>>());
             let case = Case { polynomial, tables, point, order };
@@ -111,20 +122,21 @@ fn long_tables(sizes: &[(usize, bool)]) {
 /// Enough values for blocks that shrink and are gathered, and for several tasks.
 #[test]
 fn long_tables_give_the_messages_of_the_definition() {
-    long_tables(&[(13, true), (16, true), (16, false)]);
+    long_tables::<Fr>(&[(13, true), (16, true), (16, false)]);
+    long_tables::<Quadratic>(&[(13, true), (16, false), (16, true)]);
 }
 
 #[test]
 #[ignore = "isa: seconds, tables of 2^20 values on every instruction set"]
 fn the_longest_tables_give_the_messages_of_the_definition() {
-    long_tables(&[(18, true), (20, true), (20, false)]);
+    long_tables::<Fr>(&[(18, true), (20, true), (20, false)]);
 }
 
 #[test]
 fn threads_do_not_matter() {
     let mut elements = Elements::new(3);
     for order in ORDERS {
-        let polynomial = shapes(15).swap_remove(3);
+        let polynomial = shapes::<Fr>(15).swap_remove(3);
         let tables = elements.tables(15, polynomial.tables());
         let point = Some((0..15).map(|_| elements.random()).collect());
         let case = Case { polynomial, tables, point, order };
@@ -143,10 +155,10 @@ fn threads_do_not_matter() {
 fn weights_at_the_corners_select_values() {
     let mut elements = Elements::new(4);
     for order in ORDERS {
-        let polynomial = VirtualPolynomial::product(6, 2).unwrap();
+        let polynomial = VirtualPolynomial::<Fr>::product(6, 2).unwrap();
         let tables = elements.tables(6, 2);
         for corner in [0, 1, 21, 63] {
-            let w: Vec<Fr> = (0..6).map(|k| Fr::from((corner >> k & 1) as u64)).collect();
+            let w: Vec<Fr> = (0..6).map(|k| Fr::from_u64((corner >> k & 1) as u64)).collect();
             let case = Case { polynomial: polynomial.clone(), tables: tables.clone(), point: Some(w), order };
             case.test(case.tables[0][corner] * case.tables[1][corner]);
         }
@@ -157,14 +169,14 @@ fn weights_at_the_corners_select_values() {
 fn proofs_are_accepted_and_end_in_values_of_the_tables() {
     let mut elements = Elements::new(5);
     for variables in [0, 1, 4, 9] {
-        for polynomial in shapes(variables) {
+        for polynomial in shapes::<Fr>(variables) {
             for order in ORDERS {
                 let tables = elements.tables(variables, polynomial.tables());
                 let w: Vec<Fr> = (0..variables).map(|_| elements.random()).collect();
                 let plain = SumCheck::new(polynomial.clone(), order);
                 let weighted = SumCheck::weighted(polynomial.clone(), w, order).unwrap();
                 for check in [plain, weighted] {
-                    let mut workspace = vec![Fr::zero(); check.workspace()];
+                    let mut workspace = vec![Fr::ZERO; check.workspace()];
                     let mut transcript = SpongeProver::new(b"tests", b"tables");
                     let slices = slices(&tables);
                     let borrowed = Tables::Borrowed { tables: &slices, workspace: &mut workspace };
@@ -188,14 +200,14 @@ fn zero_checks_are_accepted_on_every_instruction_set() {
     let mut elements = Elements::new(6);
     for variables in [1, 5, 10] {
         // c - a b, with c = a b on the cube.
-        let polynomial = shapes(variables).swap_remove(3);
+        let polynomial = shapes::<Fr>(variables).swap_remove(3);
         let mut tables = elements.tables(variables, 2);
         tables.push(tables[0].iter().zip(&tables[1]).map(|(a, b)| *a * b).collect());
         for order in ORDERS {
             let check = ZeroCheck::new(polynomial.clone(), order);
             let mut proofs = Vec::new();
             for isa in isas() {
-                let mut workspace = vec![Fr::zero(); check.workspace()];
+                let mut workspace = vec![Fr::ZERO; check.workspace()];
                 let mut transcript = SpongeProver::new(b"tests", b"tables");
                 let slices = slices(&tables);
                 let borrowed = Tables::Borrowed { tables: &slices, workspace: &mut workspace };

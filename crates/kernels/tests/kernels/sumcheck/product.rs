@@ -11,7 +11,7 @@ use super::common::{Elements, ORDERS, isas, mle, slices};
 /// Elements other than 0.
 fn table(elements: &mut Elements, variables: usize) -> Vec<Fr> {
     let table = elements.table(variables);
-    table.into_iter().map(|x| if x.is_zero() { Fr::from(3) } else { x }).collect()
+    table.into_iter().map(|x: Fr| if x.is_zero() { Fr::from(3) } else { x }).collect()
 }
 
 fn check_evaluations(

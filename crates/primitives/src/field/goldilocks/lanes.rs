@@ -9,16 +9,20 @@
 //! **When.** In kernels that do bulk arithmetic. A factor that is used more than once is split once, by
 //! [`GoldilocksLanes::factor`].
 //!
+//! **Plain Rust** keeps every vector canonical and works lane by lane: loose vectors come from nowhere, and reducing costs nothing.
+//! A kernel must not rely on it.
+//!
 //! **Words.** Modulo p, 2^64 = 2^32 - 1, 2^96 = -1. Hence a carry out of a word is made good by adding 2^32 - 1, a borrow by
 //! subtracting it, and a product of 128 bits is folded by one small product and two such corrections. Powers of two are
 //! roots of unity of order 192: a product with one is some shifts.
 
+mod field;
 mod sum;
 
 use super::{EPSILON, Goldilocks, partial_reduce};
 use crate::lanes::{Isa, LANES, Lanes};
 
-pub use sum::ProductSum;
+pub use sum::{CompactSum, ProductSum};
 
 /// Any representatives, below 2^64.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +36,14 @@ impl<V> From<Canonical<V>> for Loose<V> {
     #[inline(always)]
     fn from(x: Canonical<V>) -> Self {
         Self(x.0)
+    }
+}
+
+impl<V: Copy> Factor<V> {
+    /// The operand itself.
+    #[inline(always)]
+    pub(crate) fn word(self) -> Loose<V> {
+        Loose(self.word)
     }
 }
 
@@ -94,10 +106,35 @@ impl<L: Lanes> GoldilocksLanes<L> {
         [Canonical(a), Canonical(b), Canonical(c), Canonical(d), Canonical(e), Canonical(f), Canonical(g), Canonical(h)]
     }
 
+    /// Coefficient j of eight elements of an extension of degree N in vector j.
+    #[inline(always)]
+    pub fn load_rows<const N: usize>(self, rows: [&[Goldilocks; N]; LANES]) -> [Canonical<L::V>; N] {
+        let [a, b, c, d, e, f, g, h] = rows;
+        let mut out = [Canonical(self.0.splat(0)); N];
+        for (j, v) in out.iter_mut().enumerate() {
+            *v = self.load(&[a[j], b[j], c[j], d[j], e[j], f[j], g[j], h[j]]);
+        }
+        out
+    }
+
+    /// The inverse of [`GoldilocksLanes::load_rows`].
+    #[inline(always)]
+    pub fn store_rows<const N: usize>(self, x: [Canonical<L::V>; N], rows: [&mut [Goldilocks; N]; LANES]) {
+        let mut columns = [[Goldilocks::ZERO; LANES]; N];
+        for (column, x) in columns.iter_mut().zip(x) {
+            self.store(x, column);
+        }
+        for (i, row) in rows.into_iter().enumerate() {
+            for (to, column) in row.iter_mut().zip(&columns) {
+                *to = column[i];
+            }
+        }
+    }
+
     /// Any words, each an element modulo p.
     #[inline(always)]
     pub fn load_words(self, words: &[u64; LANES]) -> Loose<L::V> {
-        Loose(self.0.load(words))
+        self.from_vector(self.0.load(words))
     }
 
     /// The representatives.
@@ -109,27 +146,40 @@ impl<L: Lanes> GoldilocksLanes<L> {
     /// The least representatives.
     #[inline(always)]
     pub fn reduce(self, x: impl Into<Loose<L::V>>) -> Canonical<L::V> {
-        // x - p wraps to something above x exactly where x < p.
         let x = x.into().0;
+        if L::ISA == Isa::Portable {
+            return Canonical(x);
+        }
+        // x - p wraps to something above x exactly where x < p.
         Canonical(self.0.min(x, self.0.sub(x, self.0.splat(Goldilocks::ORDER))))
     }
 
     /// a + b.
     #[inline(always)]
     pub fn add(self, a: impl Into<Loose<L::V>>, b: Canonical<L::V>) -> Loose<L::V> {
-        let sum = self.0.add(a.into().0, b.0);
-        self.carry(sum, b.0)
+        let a = a.into().0;
+        if L::ISA == Isa::Portable {
+            return self.by_words(a, b.0, |a, b| a + b);
+        }
+        self.carry(self.0.add(a, b.0), b.0)
     }
 
     /// a - b.
     #[inline(always)]
     pub fn sub(self, a: impl Into<Loose<L::V>>, b: Canonical<L::V>) -> Loose<L::V> {
-        self.borrow(a.into().0, b.0)
+        let a = a.into().0;
+        if L::ISA == Isa::Portable {
+            return self.by_words(a, b.0, |a, b| a - b);
+        }
+        self.borrow(a, b.0)
     }
 
     /// -a.
     #[inline(always)]
     pub fn neg(self, a: Canonical<L::V>) -> Loose<L::V> {
+        if L::ISA == Isa::Portable {
+            return self.sub(self.splat(Goldilocks::ZERO), a);
+        }
         Loose(self.0.sub(self.0.splat(Goldilocks::ORDER), a.0))
     }
 
@@ -143,7 +193,11 @@ impl<L: Lanes> GoldilocksLanes<L> {
     #[inline(always)]
     pub fn factor(self, x: impl Into<Loose<L::V>>) -> Factor<L::V> {
         let word = x.into().0;
-        let high = if L::ISA == Isa::Avx512Ifma { self.0.shr::<52>(word) } else { self.0.shr::<32>(word) };
+        let high = match L::ISA {
+            Isa::Portable => word,
+            Isa::Avx512Ifma => self.0.shr::<52>(word),
+            Isa::Avx2 | Isa::Avx512 => self.0.shr::<32>(word),
+        };
         Factor { word, high }
     }
 
@@ -158,9 +212,9 @@ impl<L: Lanes> GoldilocksLanes<L> {
     pub fn mul_by(self, a: impl Into<Loose<L::V>>, b: Factor<L::V>) -> Loose<L::V> {
         let a = self.factor(a);
         match L::ISA {
-            Isa::Portable => self.product_by_words(a, b),
+            Isa::Portable => self.by_words(a.word, b.word, |a, b| a * b),
             Isa::Avx512Ifma => self.product52(a, b),
-            _ => self.product32(a, b),
+            Isa::Avx2 | Isa::Avx512 => self.product32(a, b),
         }
     }
 
@@ -169,9 +223,9 @@ impl<L: Lanes> GoldilocksLanes<L> {
     pub fn square(self, a: impl Into<Loose<L::V>>) -> Loose<L::V> {
         let a = self.factor(a);
         match L::ISA {
-            Isa::Portable => self.product_by_words(a, a),
+            Isa::Portable => self.by_words(a.word, a.word, |a, b| a * b),
             Isa::Avx512Ifma => self.square52(a),
-            _ => self.product32(a, a),
+            Isa::Avx2 | Isa::Avx512 => self.product32(a, a),
         }
     }
 
@@ -182,6 +236,10 @@ impl<L: Lanes> GoldilocksLanes<L> {
         let (l, a) = (self.0, a.into().0);
         match S {
             0 => Loose(a),
+            _ if L::ISA == Isa::Portable => {
+                let power = const { Goldilocks(partial_reduce(1 << S)) };
+                self.by_words(a, l.splat(power.0), |a, b| a * b)
+            }
             1..=32 => {
                 let fold = self.times_epsilon(l.shift_right(a, 64 - S));
                 self.carry(l.add(l.shift_left(a, S), fold), fold)
@@ -223,13 +281,24 @@ impl<L: Lanes> GoldilocksLanes<L> {
         self.carry(self.0.add(rest, fold), fold)
     }
 
-    /// One product after the other.
+    /// The elements of a vector that is canonical, as every one is in plain Rust.
     #[inline(always)]
-    fn product_by_words(self, a: Factor<L::V>, b: Factor<L::V>) -> Loose<L::V> {
+    pub(crate) fn plain(self, x: Loose<L::V>) -> [Goldilocks; LANES] {
+        let mut elements = [Goldilocks::ZERO; LANES];
+        self.store(Canonical(x.0), &mut elements);
+        elements
+    }
+
+    /// f of the elements, lane by lane.
+    #[inline(always)]
+    fn by_words(self, a: L::V, b: L::V, f: impl Fn(Goldilocks, Goldilocks) -> Goldilocks) -> Loose<L::V> {
         let (mut x, mut y) = ([0; LANES], [0; LANES]);
-        self.0.store(a.word, &mut x);
-        self.0.store(b.word, &mut y);
-        Loose(self.0.load(&core::array::from_fn(|i| partial_reduce(x[i] as u128 * y[i] as u128))))
+        self.0.store(a, &mut x);
+        self.0.store(b, &mut y);
+        for (x, y) in x.iter_mut().zip(y) {
+            *x = f(Goldilocks(*x), Goldilocks(y)).0;
+        }
+        Loose(self.0.load(&x))
     }
 
     /// By four products of 32 bits.
@@ -309,7 +378,7 @@ impl<L: Lanes> GoldilocksLanes<L> {
 
     /// 7 x = 8 x - x.
     #[inline(always)]
-    fn times_seven(self, x: Loose<L::V>) -> Loose<L::V> {
+    pub(crate) fn times_seven(self, x: Loose<L::V>) -> Loose<L::V> {
         self.sub(self.mul_power_of_two::<3>(x), self.reduce(x))
     }
 }

@@ -3,6 +3,7 @@
 use ark_ff::{BigInt, Fp, MontBackend, MontConfig};
 
 use super::PrimeElement;
+use crate::field::Field;
 use crate::lanes::Lanes;
 
 macro_rules! ark {
@@ -27,6 +28,27 @@ macro_rules! ark {
             #[inline(always)]
             fn on<L: Lanes>(lanes: L) -> Self::On<L> {
                 lanes.prime()
+            }
+        }
+
+        impl<T: MontConfig<$words>> Field for Fp<MontBackend<T, $words>, $words> {
+            type Base = Self;
+            type On<L: Lanes> = L::Prime<Self, $words, $limbs>;
+            const ZERO: Self = <Self as ark_ff::AdditiveGroup>::ZERO;
+            const ONE: Self = <Self as ark_ff::Field>::ONE;
+
+            #[inline(always)]
+            fn on<L: Lanes>(lanes: L) -> Self::On<L> {
+                lanes.prime()
+            }
+            fn from_u64(x: u64) -> Self {
+                Self::from(x)
+            }
+            fn half() -> Self {
+                Self::new(T::MODULUS.divide_by_2_round_down()) + <Self as ark_ff::Field>::ONE
+            }
+            fn inverse(self) -> Option<Self> {
+                ark_ff::Field::inverse(&self)
             }
         }
     };

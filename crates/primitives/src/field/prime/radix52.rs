@@ -31,6 +31,7 @@ use core::marker::PhantomData;
 use super::invert::invert_all;
 use super::modulus::{limbs, negated_inverse, power_of_two, times};
 use super::{PrimeElement, PrimeLanes, scalar};
+use crate::field::{FieldLanes, Outlined};
 use crate::lanes::{Body, LANES, Lanes};
 
 /// Arithmetic on eight elements of N words, as M limbs of 52 bits.
@@ -473,12 +474,13 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     }
 }
 
-impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> PrimeLanes for Radix52<L, F, N, M> {
+impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> FieldLanes for Radix52<L, F, N, M> {
     type Element = F;
+    type Base = Self;
     type V = Limbs<L::V, M>;
-    type Difference = DifferenceLimbs<L::V, M>;
     type Lazy = LazyLimbs<L::V, M>;
     type Factor = FactorLimbs<L::V, M>;
+    type Term = LazyLimbs<L::V, M>;
     type Sum = Columns<L::V, M>;
 
     #[inline(always)]
@@ -511,20 +513,10 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         self.0.store_rows(self.pack(self.canonical(v)), rows);
     }
     #[inline(always)]
-    fn park(self, v: Self::V, [a, b, c, d, e, f, g, h]: [&mut F; LANES]) {
-        let rows = [
-            a.words_mut(),
-            b.words_mut(),
-            c.words_mut(),
-            d.words_mut(),
-            e.words_mut(),
-            f.words_mut(),
-            g.words_mut(),
-            h.words_mut(),
-        ];
-        // 9/4 p is below 2^(64 N): a bit is free, and the limbs are normal.
-        const { assert!(F::MODULUS[N - 1] < u64::MAX / 9 * 4) };
-        self.0.store_rows(self.pack(v.0), rows);
+    fn to_array(self, v: Self::V) -> [F; LANES] {
+        let mut out = [F::from_words(F::MODULUS); LANES];
+        self.store(v, &mut out);
+        out
     }
     #[inline(always)]
     fn sum_lanes(self, v: Self::V) -> F {
@@ -545,39 +537,6 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
     #[inline(always)]
     fn square(self, a: Self::V) -> Self::V {
         Limbs(self.long(Long::Square(&a.0)))
-    }
-    #[inline(always)]
-    fn sub_sum(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-        // Above a - 9/2 p, and below 29/4 p.
-        let (w, p5) = (self.0, const { &Constants::<F, N, M>::P5 });
-        let mut t = a.0;
-        for (i, t) in t.iter_mut().enumerate() {
-            *t = w.sub(w.add(*t, w.splat(p5[i])), w.add(b.0[i], c.0[i]));
-        }
-        self.settle(t)
-    }
-    #[inline(always)]
-    fn difference(self, a: Self::V, b: Self::V) -> Self::Difference {
-        DifferenceLimbs(self.normalize(self.minus(a.0, b.0)))
-    }
-    #[inline(always)]
-    fn signed_difference(self, a: Self::V, b: Self::V, signs: &[u64; LANES]) -> Self::Difference {
-        // 5 p - a - b or 3 p + a - b.
-        let (w, p3, p5) = (self.0, const { &Constants::<F, N, M>::P3 }, const { &Constants::<F, N, M>::P5 });
-        let (signs, mut t) = (w.load(signs), a.0);
-        for (i, t) in t.iter_mut().enumerate() {
-            let (plus, minus) = (w.add(w.splat(p3[i]), *t), w.sub(w.splat(p5[i]), *t));
-            *t = w.sub(w.select_negative(signs, minus, plus), b.0[i]);
-        }
-        DifferenceLimbs(self.normalize(t))
-    }
-    #[inline(always)]
-    fn mul_difference(self, d: Self::Difference, b: Self::V) -> Self::V {
-        Limbs(self.long(Long::Multiply(&d.0, &b.0, true)))
-    }
-    #[inline(always)]
-    fn invert(self, a: Self::V) -> Option<Self::V> {
-        invert_all(&self.to_array(a)).map(|x| self.load(&x))
     }
     #[inline(always)]
     fn lazy_add(self, a: Self::V, b: Self::V) -> Self::Lazy {
@@ -620,7 +579,7 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         Columns([[self.0.splat(0); M]; 2])
     }
     #[inline(always)]
-    fn accumulate(self, sum: &mut Self::Sum, a: Self::Lazy, b: Self::Lazy) {
+    fn accumulate_terms(self, sum: &mut Self::Sum, a: Self::Lazy, b: Self::Lazy) {
         self.long(Long::Accumulate(&mut sum.0, &a.0, &b.0));
     }
     #[inline(always)]
@@ -638,7 +597,84 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         self.scale(LazyLimbs(self.normalize(quotient)), k)
     }
     #[inline(always)]
+    fn load_coefficients(self, x: &[F], _stride: usize) -> Self::V {
+        self.load(x.first_chunk().expect("eight coefficients"))
+    }
+    #[inline(always)]
+    fn store_coefficients(self, v: Self::V, x: &mut [F], _stride: usize) {
+        self.store(v, x.first_chunk_mut().expect("eight coefficients"));
+    }
+    #[inline(always)]
+    fn embed(self, x: Self::V) -> Self::V {
+        x
+    }
+    #[inline(always)]
+    fn scale_base(self, a: Self::Lazy, k: Self::Factor) -> Self::V {
+        self.scale(a, k)
+    }
+    #[inline(always)]
+    fn accumulate_base(self, sum: &mut Self::Sum, a: Self::Term, b: Self::Term) {
+        self.accumulate_terms(sum, a, b);
+    }
+    #[inline(always)]
+    fn term(self, a: Self::Lazy) -> Self::Term {
+        a
+    }
+    #[inline(always)]
     fn outline<B: Body<Self>>(self, body: B) -> B::Output {
-        self.0.outline(super::Outlined(self, body))
+        self.0.outline(Outlined(self, body))
+    }
+}
+
+impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> PrimeLanes for Radix52<L, F, N, M> {
+    type Difference = DifferenceLimbs<L::V, M>;
+    #[inline(always)]
+    fn park(self, v: Self::V, [a, b, c, d, e, f, g, h]: [&mut F; LANES]) {
+        let rows = [
+            a.words_mut(),
+            b.words_mut(),
+            c.words_mut(),
+            d.words_mut(),
+            e.words_mut(),
+            f.words_mut(),
+            g.words_mut(),
+            h.words_mut(),
+        ];
+        // 9/4 p is below 2^(64 N): a bit is free, and the limbs are normal.
+        const { assert!(F::MODULUS[N - 1] < u64::MAX / 9 * 4) };
+        self.0.store_rows(self.pack(v.0), rows);
+    }
+    #[inline(always)]
+    fn sub_sum(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+        // Above a - 9/2 p, and below 29/4 p.
+        let (w, p5) = (self.0, const { &Constants::<F, N, M>::P5 });
+        let mut t = a.0;
+        for (i, t) in t.iter_mut().enumerate() {
+            *t = w.sub(w.add(*t, w.splat(p5[i])), w.add(b.0[i], c.0[i]));
+        }
+        self.settle(t)
+    }
+    #[inline(always)]
+    fn difference(self, a: Self::V, b: Self::V) -> Self::Difference {
+        DifferenceLimbs(self.normalize(self.minus(a.0, b.0)))
+    }
+    #[inline(always)]
+    fn signed_difference(self, a: Self::V, b: Self::V, signs: &[u64; LANES]) -> Self::Difference {
+        // 5 p - a - b or 3 p + a - b.
+        let (w, p3, p5) = (self.0, const { &Constants::<F, N, M>::P3 }, const { &Constants::<F, N, M>::P5 });
+        let (signs, mut t) = (w.load(signs), a.0);
+        for (i, t) in t.iter_mut().enumerate() {
+            let (plus, minus) = (w.add(w.splat(p3[i]), *t), w.sub(w.splat(p5[i]), *t));
+            *t = w.sub(w.select_negative(signs, minus, plus), b.0[i]);
+        }
+        DifferenceLimbs(self.normalize(t))
+    }
+    #[inline(always)]
+    fn mul_difference(self, d: Self::Difference, b: Self::V) -> Self::V {
+        Limbs(self.long(Long::Multiply(&d.0, &b.0, true)))
+    }
+    #[inline(always)]
+    fn invert(self, a: Self::V) -> Option<Self::V> {
+        invert_all(&self.to_array(a)).map(|x| self.load(&x))
     }
 }

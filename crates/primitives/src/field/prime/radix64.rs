@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 use super::invert::invert_all;
 use super::scalar;
 use super::{PrimeElement, PrimeLanes};
+use crate::field::{FieldLanes, Outlined};
 use crate::lanes::{Body, LANES, Lanes};
 
 /// Arithmetic on eight elements of N words, each by the scalar unit. Every value is canonical.
@@ -55,12 +56,13 @@ fn accumulate<const N: usize>(low: &mut [u64; N], high: &mut [u64; N], top: &mut
     *top += carry as u64;
 }
 
-impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize> PrimeLanes for Radix64<L, F, N> {
+impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize> FieldLanes for Radix64<L, F, N> {
     type Element = F;
+    type Base = Self;
     type V = Words<N>;
-    type Difference = Words<N>;
     type Lazy = Words<N>;
     type Factor = Words<N>;
+    type Term = Words<N>;
     type Sum = WideWords<N>;
 
     #[inline(always)]
@@ -82,6 +84,12 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize> PrimeLanes for
         }
     }
     #[inline(always)]
+    fn to_array(self, v: Self::V) -> [F; LANES] {
+        let mut out = [F::from_words(F::MODULUS); LANES];
+        self.store(v, &mut out);
+        out
+    }
+    #[inline(always)]
     fn sum_lanes(self, v: Words<N>) -> F {
         super::sum(&v.0.map(F::from_words))
     }
@@ -100,27 +108,6 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize> PrimeLanes for
     #[inline(always)]
     fn square(self, a: Words<N>) -> Words<N> {
         self.mul(a, a)
-    }
-    #[inline(always)]
-    fn difference(self, a: Words<N>, b: Words<N>) -> Words<N> {
-        self.sub(a, b)
-    }
-    #[inline(always)]
-    fn signed_difference(self, mut a: Words<N>, b: Words<N>, signs: &[u64; LANES]) -> Words<N> {
-        for (a, sign) in a.0.iter_mut().zip(signs) {
-            if sign >> 63 != 0 {
-                *a = scalar::sub::<F, N>(&[0; N], a);
-            }
-        }
-        self.sub(a, b)
-    }
-    #[inline(always)]
-    fn mul_difference(self, d: Words<N>, b: Words<N>) -> Words<N> {
-        self.mul(d, b)
-    }
-    #[inline(always)]
-    fn invert(self, a: Words<N>) -> Option<Words<N>> {
-        invert_all(&a.0.map(F::from_words)).map(|x| self.load(&x))
     }
     #[inline(always)]
     fn lazy_add(self, a: Words<N>, b: Words<N>) -> Words<N> {
@@ -159,7 +146,7 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize> PrimeLanes for
         WideWords { low: [[0; N]; LANES], high: [[0; N]; LANES], top: [0; LANES] }
     }
     #[inline(always)]
-    fn accumulate(self, sum: &mut WideWords<N>, a: Words<N>, b: Words<N>) {
+    fn accumulate_terms(self, sum: &mut WideWords<N>, a: Words<N>, b: Words<N>) {
         for i in 0..LANES {
             accumulate(&mut sum.low[i], &mut sum.high[i], &mut sum.top[i], &a.0[i], &b.0[i]);
         }
@@ -171,7 +158,56 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize> PrimeLanes for
         Words(from_fn(|i| scalar::reduce_wide::<F, N>(&sum.low[i], &sum.high[i], sum.top[i])))
     }
     #[inline(always)]
+    fn load_coefficients(self, x: &[F], _stride: usize) -> Self::V {
+        self.load(x.first_chunk().expect("eight coefficients"))
+    }
+    #[inline(always)]
+    fn store_coefficients(self, v: Self::V, x: &mut [F], _stride: usize) {
+        self.store(v, x.first_chunk_mut().expect("eight coefficients"));
+    }
+    #[inline(always)]
+    fn embed(self, x: Self::V) -> Self::V {
+        x
+    }
+    #[inline(always)]
+    fn scale_base(self, a: Self::Lazy, k: Self::Factor) -> Self::V {
+        self.scale(a, k)
+    }
+    #[inline(always)]
+    fn accumulate_base(self, sum: &mut Self::Sum, a: Self::Term, b: Self::Term) {
+        self.accumulate_terms(sum, a, b);
+    }
+    #[inline(always)]
+    fn term(self, a: Self::Lazy) -> Self::Term {
+        a
+    }
+    #[inline(always)]
     fn outline<B: Body<Self>>(self, body: B) -> B::Output {
-        self.0.outline(super::Outlined(self, body))
+        self.0.outline(Outlined(self, body))
+    }
+}
+
+impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize> PrimeLanes for Radix64<L, F, N> {
+    type Difference = Words<N>;
+    #[inline(always)]
+    fn difference(self, a: Words<N>, b: Words<N>) -> Words<N> {
+        self.sub(a, b)
+    }
+    #[inline(always)]
+    fn signed_difference(self, mut a: Words<N>, b: Words<N>, signs: &[u64; LANES]) -> Words<N> {
+        for (a, sign) in a.0.iter_mut().zip(signs) {
+            if sign >> 63 != 0 {
+                *a = scalar::sub::<F, N>(&[0; N], a);
+            }
+        }
+        self.sub(a, b)
+    }
+    #[inline(always)]
+    fn mul_difference(self, d: Words<N>, b: Words<N>) -> Words<N> {
+        self.mul(d, b)
+    }
+    #[inline(always)]
+    fn invert(self, a: Words<N>) -> Option<Words<N>> {
+        invert_all(&a.0.map(F::from_words)).map(|x| self.load(&x))
     }
 }

@@ -19,7 +19,9 @@ impl Avx512 {
     /// The witness, if this CPU has AVX-512F, and AVX2 and FMA, which the compiler counts among it: a hypervisor may hide any bit.
     #[inline]
     pub(super) fn detect() -> Option<Self> {
-        (Avx2::detect().is_some() && is_x86_feature_detected!("avx512f")).then_some(Self(()))
+        // To switch on AVX-512F is to switch on F16C.
+        let all = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("f16c");
+        (Avx2::detect().is_some() && all).then_some(Self(()))
     }
 }
 
