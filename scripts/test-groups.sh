@@ -72,7 +72,8 @@ group_test() { run make --no-print-directory test TEST_FLAGS=--no-fail-fast; }
 group_isa() {
     run_ignored isa
     # Fields, hashes and lanes on many random inputs, and the kernels of the benchmarks' workspace beside their peers.
-    PROPTEST_CASES=20000 run "$cargo" test --workspace --locked ${features[@]+"${features[@]}"} --no-fail-fast --test primitives
+    PROPTEST_CASES=20000 run "$cargo" test -p evergrove-primitives --features long-builds --locked --no-fail-fast --test primitives
+    run "$cargo" test -p evergrove-kernels --features long-builds --locked --no-fail-fast --test kernels sumcheck::
     run "$cargo" test "${bench[@]}" --locked --no-fail-fast
 }
 

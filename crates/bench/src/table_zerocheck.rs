@@ -93,7 +93,7 @@ fn measure<K: Extension>(args: &Args) -> anyhow::Result<()> {
     let w: Vec<K> = (0..shape.variables()).map(|_| element(&mut rng)).collect();
     let prove = |isa: Isa| {
         let combined = Combined::new(&weights);
-        let linear = combined.linear(&columns);
+        let linear = combined.linear_on(isa, &columns);
         let sum = PowerSum {
             columns: &columns[..SBOXES],
             shifts: &combined.shifts,

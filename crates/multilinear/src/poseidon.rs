@@ -114,13 +114,20 @@ impl<K: Extension> Combined<K> {
     /// # Panics
     /// Unless there are [`COLUMNS`] columns, of as many rows each, a multiple of 512.
     pub fn linear(&self, columns: &[&[Goldilocks]]) -> Vec<Goldilocks> {
+        self.linear_on(Isa::detect(), columns)
+    }
+
+    /// [`Combined::linear`] on a given instruction set, for tests and comparisons.
+    ///
+    /// # Panics
+    /// As [`Combined::linear`], and if this CPU lacks the instruction set.
+    pub fn linear_on(&self, isa: Isa, columns: &[&[Goldilocks]]) -> Vec<Goldilocks> {
         assert_eq!(columns.len(), COLUMNS, "columns of the table");
         let rows = columns[0].len();
         assert!(
             rows.is_multiple_of(BLOCK) && columns.iter().all(|column| column.len() == rows),
             "columns of whole blocks"
         );
-        let isa = Isa::detect();
         let mut out = vec![Goldilocks::ZERO; K::DEGREE * rows];
         let mut parts: Vec<Vec<&mut [Goldilocks]>> = (0..rows / BLOCK).map(|_| Vec::with_capacity(K::DEGREE)).collect();
         for coefficients in out.chunks_exact_mut(rows) {
@@ -170,6 +177,14 @@ impl<K: Extension> Kernel for Linear<'_, K> {
 /// # Panics
 /// Unless there are [`COLUMNS`] columns, each as long as `states`.
 pub fn trace(states: &[[Goldilocks; WIDTH]], columns: &mut [&mut [Goldilocks]]) {
+    trace_on(Isa::detect(), states, columns);
+}
+
+/// [`trace`] on a given instruction set, for tests and comparisons.
+///
+/// # Panics
+/// As [`trace`], and if this CPU lacks the instruction set.
+pub fn trace_on(isa: Isa, states: &[[Goldilocks; WIDTH]], columns: &mut [&mut [Goldilocks]]) {
     assert_eq!(columns.len(), COLUMNS, "columns of the table");
     assert!(
         columns.iter().all(|column| column.len() == states.len()),
@@ -185,7 +200,7 @@ pub fn trace(states: &[[Goldilocks; WIDTH]], columns: &mut [&mut [Goldilocks]]) 
         }
     }
     states.par_chunks(TASK).zip(tasks).for_each(|(states, mut columns)| {
-        dispatch_on(Isa::detect(), Trace { states, columns: &mut columns });
+        dispatch_on(isa, Trace { states, columns: &mut columns });
     });
 }
 

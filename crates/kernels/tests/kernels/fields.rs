@@ -34,6 +34,13 @@ impl Sample for Quadratic {
         Self([a, b].map(Goldilocks::reduce))
     }
 }
+#[cfg(feature = "long-builds")]
+impl Sample for evergrove_primitives::field::Cubic {
+    fn sample([a, b, c, ..]: [u64; 6]) -> Self {
+        Self([a, b, c].map(Goldilocks::reduce))
+    }
+}
+
 /// Elements among which edge values are frequent.
 pub(crate) fn elements<F: Sample>(n: usize, seed: u64) -> Vec<F> {
     let word =

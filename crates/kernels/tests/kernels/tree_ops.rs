@@ -35,7 +35,6 @@ fn plans(tree: Tree, height: u32) -> Vec<Plan> {
     schedules().into_iter().map(|s| Plan::new(tree, height, s).unwrap()).collect()
 }
 
-/// Elements among which edge values are frequent.
 /// Levels 1 and up, by the operation on single nodes.
 fn levels<O: Combine>(op: &O, leaves: &[O::Node]) -> Vec<Vec<O::Node>> {
     let mut out: Vec<Vec<_>> = Vec::new();

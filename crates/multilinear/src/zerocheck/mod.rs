@@ -83,11 +83,13 @@ impl Shape {
     pub fn activity<K: Field>(self, point: &[K]) -> K {
         self.over_blocks(point, |_| K::ONE)
     }
-    /// The sum over the blocks that are there of eq(w, block) eq(point, block): the weight at the end of the rounds.
+    /// The sum over the blocks that are there of eq(w, block) eq(point, block): the weight at the end of the rounds, from which the
+    /// factors of variables within a block have been taken out.
     ///
     /// # Panics
     /// Unless both points have [`Shape::variables`] coordinates.
     pub fn weight<K: Field>(self, w: &[K], point: &[K]) -> K {
+        assert_eq!(w.len(), self.variables(), "a coordinate for each variable");
         self.over_blocks(point, |block| eq_of_index(&w[BLOCK_LOG..], block))
     }
 
@@ -102,10 +104,13 @@ fn eq_of_index<K: Field>(point: &[K], index: usize) -> K {
     point.iter().enumerate().map(|(i, &r)| if index >> i & 1 == 1 { r } else { K::ONE - r }).product()
 }
 
+/// Columns that a sum may have: [`FieldLanes::TERMS`](evergrove_primitives::field::FieldLanes::TERMS) less one for the linear part.
+pub const MAX_COLUMNS: usize = 127;
+
 /// G(x) = linear(x) + sum of weights\[j\] (columns\[j\](x) + shifts\[j\])^7.
 #[derive(Clone, Copy, Debug)]
 pub struct PowerSum<'a, K> {
-    /// Columns of values, one for each row.
+    /// Columns of values, one for each row; at most [`MAX_COLUMNS`].
     pub columns: &'a [&'a [Goldilocks]],
     /// One for each column.
     pub shifts: &'a [Goldilocks],
@@ -141,9 +146,12 @@ fn next_claim<K: Field>(claim: K, variable: usize, w: K, message: &[K], challeng
     message.iter().rev().fold(K::ZERO, |value, &c| (value + c) * challenge) + constant
 }
 
-/// Checks the rounds over `claim` = sum of eq(w, x) G(x): some ten multiplications a round.
+/// Checks the rounds over `claim` = sum of eq(w, x) G(x): some ten multiplications a round. Any messages of the right lengths come to some
+/// end; only the caller's check of it accepts or refuses.
 ///
-/// The caller checks that G at the point, times [`Shape::weight`], is the claim at the end.
+/// The caller checks that G at the point, times [`Shape::weight`], is the claim at the end. The transcript must have taken in, before
+/// this call, whatever the statement rests on: the shape, which is the statement's and not the prover's, the commitment to the columns
+/// before the weights of G and w are drawn, and the claim where it is not 0.
 ///
 /// # Panics
 /// Unless w has [`Shape::variables`] coordinates.

@@ -17,7 +17,7 @@ use evergrove_primitives::field::{Field, FieldLanes};
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
 
-use super::{BLOCK, BLOCK_LOG, DEGREE, End, PowerSum, Shape, message_len, next_claim};
+use super::{BLOCK, BLOCK_LOG, DEGREE, End, MAX_COLUMNS, PowerSum, Shape, message_len, next_claim};
 
 /// Rows a block below which blocks have no tiles of their own: a vector of pairs after the next binding is the least.
 const SMALL: usize = 2 * LANES;
@@ -27,10 +27,11 @@ const BINOMIALS: [u32; DEGREE] = [7, 21, 35, 35, 21, 7, 1];
 
 /// Proves that the sum over the rows of eq(w, x) G(x) is `claim`: see the module. What is left is G at a point.
 ///
-/// A wrong claim gives messages that no verifier accepts. Works in 5/4 of the memory of the columns for an extension of degree two.
+/// A wrong claim ends in a value that is not G's. What the transcript must have taken in before is what [`verify`](super::verify) says.
+/// Works in 3/2 of the memory of the columns for an extension of degree two.
 ///
 /// # Panics
-/// If the sum or w is not of the shape.
+/// If the sum or w is not of the shape, and if it has more than [`MAX_COLUMNS`] columns.
 pub fn prove<K: Extension>(
     shape: Shape,
     sum: &PowerSum<'_, K>,
@@ -55,6 +56,7 @@ pub fn prove_on<K: Extension>(
 ) -> End<K> {
     let rows = shape.rows();
     let width = sum.columns.len();
+    assert!(width <= MAX_COLUMNS, "{width} columns: at most {MAX_COLUMNS}");
     assert!(sum.columns.iter().all(|column| column.len() == rows), "a value of each column for each of {rows} rows");
     assert!(
         sum.shifts.len() == width && sum.weights.len() == width,
@@ -121,6 +123,8 @@ struct Tiles {
     /// Rows of each.
     rows: usize,
 }
+
+const _: () = assert!(MAX_COLUMNS < <GoldilocksLanes<evergrove_primitives::lanes::Portable> as FieldLanes>::TERMS);
 
 /// What is the same for the tasks of a round.
 struct Round<'a, K> {

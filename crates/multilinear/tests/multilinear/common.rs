@@ -27,20 +27,20 @@ impl Elements {
     }
 }
 
-/// A transcript whose challenges depend on their number alone: the prover's keeps the messages, the verifier's reads them.
+/// A transcript whose challenges depend on all messages before them: the prover's keeps the messages, the verifier's reads them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Recorder<K> {
     pub(crate) messages: Vec<Vec<K>>,
-    challenges: u64,
+    state: u64,
     read: usize,
 }
 
 impl<K> Recorder<K> {
     pub(crate) fn new() -> Self {
-        Self { messages: Vec::new(), challenges: 0, read: 0 }
+        Self { messages: Vec::new(), state: 0, read: 0 }
     }
     pub(crate) fn rewound(self) -> Self {
-        Self { messages: self.messages, ..Self::new() }
+        Self { messages: self.messages, state: 0, read: 0 }
     }
 }
 
@@ -48,13 +48,26 @@ impl<K: Extension> Transcript<K> for Recorder<K> {
     fn public_bytes(&mut self, _bytes: &[u8]) {}
     fn public(&mut self, _elements: &[K]) {}
     fn challenge(&mut self) -> K {
-        self.challenges += 1;
-        Elements::new(1000 + self.challenges).element()
+        self.mix(0);
+        Elements::new(self.state).element()
+    }
+}
+
+impl<K: Extension> Recorder<K> {
+    fn mix(&mut self, word: u64) {
+        self.state = (self.state.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+    }
+    fn take_in(&mut self, message: &[K]) {
+        self.mix(message.len() as u64);
+        for x in message.iter().flat_map(|x| x.as_ref()) {
+            self.mix(x.as_u64());
+        }
     }
 }
 
 impl<K: Extension> ProverTranscript<K> for Recorder<K> {
     fn send(&mut self, message: &[K]) {
+        self.take_in(message);
         self.messages.push(message.to_vec());
     }
 }
@@ -64,6 +77,7 @@ impl<K: Extension> VerifierTranscript<K> for Recorder<K> {
         let sent = self.messages.get(self.read).filter(|sent| sent.len() == message.len());
         message.copy_from_slice(sent.ok_or(TranscriptError::Poisoned)?);
         self.read += 1;
+        self.take_in(message);
         Ok(())
     }
 }

@@ -1,9 +1,10 @@
 //! The table of permutations: its rows are the permutation's, and its constraints leave no freedom.
 
-use evergrove_multilinear::poseidon::{COLUMNS, Combined, OUTPUTS, SBOXES, trace};
+use evergrove_multilinear::poseidon::{COLUMNS, Combined, OUTPUTS, SBOXES, trace_on};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::{Cubic, Field, Quadratic};
 use evergrove_primitives::hash::poseidon::{ROUNDS, WIDTH, is_full, matrix, reference, round_constants};
+use evergrove_primitives::lanes::{Isa, available};
 
 use crate::common::Elements;
 
@@ -39,8 +40,13 @@ fn rows_are_those_of_the_definition() {
     assert_eq!(COLUMNS, 122);
     for n in [1, 7, 8, 9, 600] {
         let states = states(n);
-        let mut columns = vec![vec![Goldilocks::ZERO; n]; COLUMNS];
-        trace(&states, &mut columns.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>());
+        let made = |isa: Isa| {
+            let mut columns = vec![vec![Goldilocks::ZERO; n]; COLUMNS];
+            trace_on(isa, &states, &mut columns.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>());
+            columns
+        };
+        let columns = made(Isa::Portable);
+        assert!(available().all(|isa| made(isa) == columns));
         for (i, state) in states.iter().enumerate() {
             let found: Vec<Goldilocks> = columns.iter().map(|column| column[i]).collect();
             assert_eq!(found, row(*state), "row {i} of {n}");

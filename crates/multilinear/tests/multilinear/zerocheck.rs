@@ -178,6 +178,7 @@ fn a_table_of_permutations() {
         let combined = Combined::<K>::new(&elements.elements(COLUMNS - WIDTH));
         let slices: Vec<&[Goldilocks]> = columns.iter().map(Vec::as_slice).collect();
         let linear = combined.linear(&slices);
+        assert!(available().all(|isa| combined.linear_on(isa, &slices) == linear));
         let sum = PowerSum {
             columns: &slices[..SBOXES],
             shifts: &combined.shifts,
@@ -185,13 +186,25 @@ fn a_table_of_permutations() {
             linear: &linear,
         };
         let w = elements.elements(shape.variables());
-        let mut transcript = Recorder::new();
-        let end = prove_on(Isa::detect(), shape, &sum, &w, K::ZERO, &mut transcript);
-        assert_eq!(verify(shape, &w, K::ZERO, &mut transcript.rewound()).unwrap(), end);
-        let values: Vec<K> = slices.iter().map(|column| mle(shape, column, &end.point)).collect();
-        let at = combined.at_point(&values, shape.activity(&end.point));
-        assert_eq!(shape.weight(&w, &end.point) * at, end.claim);
-        assert_ne!(shape.weight(&w, &end.point) * (at + K::ONE), end.claim);
+        // Whether the proof of a claim 0 over these columns ends in what they are at the point.
+        let holds = |columns: &[&[Goldilocks]], sum: &PowerSum<'_, K>| {
+            let mut transcript = Recorder::new();
+            let end = prove_on(Isa::detect(), shape, sum, &w, K::ZERO, &mut transcript);
+            assert_eq!(verify(shape, &w, K::ZERO, &mut transcript.rewound()).unwrap(), end);
+            let values: Vec<K> = columns.iter().map(|column| mle(shape, column, &end.point)).collect();
+            let at = combined.at_point(&values, shape.activity(&end.point));
+            shape.weight(&w, &end.point) * at == end.claim
+        };
+        assert!(holds(&slices, &sum));
+        // One cell changed, of a row within and of the last row; of a column that an S-box reads and of one that none does.
+        for (column, row) in [(0, 700), (60, shape.rows() - 1), (SBOXES - 1, 0), (COLUMNS - 1, 1)] {
+            let mut changed = columns.clone();
+            changed[column][row] += Goldilocks::ONE;
+            let slices: Vec<&[Goldilocks]> = changed.iter().map(Vec::as_slice).collect();
+            let linear = combined.linear(&slices);
+            let sum = PowerSum { columns: &slices[..SBOXES], linear: &linear, ..sum };
+            assert!(!holds(&slices, &sum), "column {column}, row {row}");
+        }
     }
     check::<Quadratic>();
     check::<Cubic>();

@@ -60,7 +60,7 @@ impl Cubic {
         Self([row([b0, b2, b1]), row([b1, b02, b12]), row([b2, b1, b02])])
     }
 
-    /// By Cramer's rule: the first row of the adjugate of multiplication by a, over its determinant, the norm.
+    /// By Cramer's rule: the first column of the adjugate of multiplication by a, over its determinant, the norm.
     fn inverted(a: Self) -> Option<Self> {
         let Self([a0, a1, a2]) = a;
         // Multiplication by a has the columns a, a X = (a2, a0 + a2, a1) and a X^2 = (a1, a1 + a2, a0 + a2).

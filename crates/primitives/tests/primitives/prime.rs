@@ -168,6 +168,18 @@ fn bls12_377_scalar() {
     laws::<ark_bls12_377::Fr, 4>();
 }
 
+#[cfg(feature = "long-builds")]
+#[test]
+fn bls12_377_base() {
+    laws::<ark_bls12_377::Fq, 6>();
+}
+
+#[cfg(feature = "long-builds")]
+#[test]
+fn bn254_base() {
+    laws::<ark_bn254::Fq, 4>();
+}
+
 #[test]
 fn bn254_scalar() {
     laws::<ark_bn254::Fr, 4>();

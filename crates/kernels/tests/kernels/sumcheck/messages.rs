@@ -4,7 +4,7 @@ use ark_bls12_381::Fr;
 use evergrove_kernels::sumcheck::{
     Evaluations, Order, SpongeProver, SpongeVerifier, SumCheck, Tables, VirtualPolynomial, ZeroCheck, eq, reference,
 };
-use evergrove_primitives::field::{Field, Quadratic};
+use evergrove_primitives::field::Field;
 use evergrove_primitives::lanes::Isa;
 
 use crate::fields::Sample;
@@ -94,9 +94,24 @@ fn messages_are_those_of_the_definition() {
     messages::<Fr>();
 }
 
-#[test]
-fn messages_over_an_extension_of_the_goldilocks_field() {
-    messages::<Quadratic>();
+/// Over an extension of the Goldilocks field: SumCheck on every instruction set takes minutes to compile.
+#[cfg(feature = "long-builds")]
+mod extension {
+    use evergrove_primitives::field::{Cubic, Quadratic};
+
+    use super::{long_tables, messages};
+
+    #[test]
+    fn messages_are_those_of_the_definition() {
+        messages::<Quadratic>();
+        messages::<Cubic>();
+    }
+
+    #[test]
+    fn long_tables_give_the_messages_of_the_definition() {
+        long_tables::<Quadratic>(&[(13, true), (16, false), (16, true)]);
+        long_tables::<Cubic>(&[(13, false), (16, true)]);
+    }
 }
 
 /// Products of two tables, on every instruction set.
@@ -123,7 +138,6 @@ fn long_tables<F: Sample>(sizes: &[(usize, bool)]) {
 #[test]
 fn long_tables_give_the_messages_of_the_definition() {
     long_tables::<Fr>(&[(13, true), (16, true), (16, false)]);
-    long_tables::<Quadratic>(&[(13, true), (16, false), (16, true)]);
 }
 
 #[test]

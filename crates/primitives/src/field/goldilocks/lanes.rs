@@ -92,9 +92,18 @@ impl<L: Lanes> GoldilocksLanes<L> {
     pub fn store(self, x: Canonical<L::V>, elements: &mut [Goldilocks; LANES]) {
         let mut words = [0; LANES];
         self.0.store(x.0, &mut words);
-        for (element, word) in elements.iter_mut().zip(words) {
-            *element = Goldilocks(word);
-        }
+        // No loop: the compiler would unroll each one, in time that grows with the function that everything is inlined into.
+        let [a, b, c, d, e, f, g, h] = words;
+        *elements = [
+            Goldilocks(a),
+            Goldilocks(b),
+            Goldilocks(c),
+            Goldilocks(d),
+            Goldilocks(e),
+            Goldilocks(f),
+            Goldilocks(g),
+            Goldilocks(h),
+        ];
     }
 
     /// Lane j of vector i becomes lane i of vector j.
@@ -295,10 +304,7 @@ impl<L: Lanes> GoldilocksLanes<L> {
         let (mut x, mut y) = ([0; LANES], [0; LANES]);
         self.0.store(a, &mut x);
         self.0.store(b, &mut y);
-        for (x, y) in x.iter_mut().zip(y) {
-            *x = f(Goldilocks(*x), Goldilocks(y)).0;
-        }
-        Loose(self.0.load(&x))
+        Loose(self.0.load(&lane_by_lane(&x, &y, f)))
     }
 
     /// By four products of 32 bits.
@@ -354,6 +360,16 @@ impl<L: Lanes> GoldilocksLanes<L> {
         let fold = self.times_epsilon(l.shr::<12>(p1));
         self.carry(l.add(rest, fold), fold)
     }
+}
+
+/// f of canonical words. A function of its own: inlined, the lanes of several operations would not fit the registers.
+#[inline(never)]
+fn lane_by_lane(x: &[u64; LANES], y: &[u64; LANES], f: impl Fn(Goldilocks, Goldilocks) -> Goldilocks) -> [u64; LANES] {
+    let mut out = [0; LANES];
+    for (out, (x, y)) in out.iter_mut().zip(x.iter().zip(y)) {
+        *out = f(Goldilocks(*x), Goldilocks(*y)).0;
+    }
+    out
 }
 
 /// Elements a + b X of the quadratic extension by X^2 = 7, which is Plonky2's, as [a, b].
