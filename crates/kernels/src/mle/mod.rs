@@ -1,7 +1,7 @@
 //! Multilinear extensions (MLE): tables of 2^mu values on the hypercube.
 //!
 //! Index i of a table belongs to the point whose coordinate k is bit k of i: coordinate 0 is the lowest bit, as in arkworks
-//! and HyperPlonk. Buffers are the caller's; elements are in arkworks' memory layout.
+//! and HyperPlonk. Buffers are the caller's; elements are those of any [`Field`](evergrove_primitives::field::Field).
 //!
 //! | function | computes | multiplications |
 //! |---|---|---|

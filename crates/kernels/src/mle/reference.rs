@@ -1,4 +1,4 @@
-//! Textbook algorithms over arkworks' fields: the twins that the kernels are held to, and the baseline of their benchmarks.
+//! Textbook algorithms: the twins that the kernels are held to, and the baseline of their benchmarks.
 //!
 //! These are the algorithms of HyperPlonk's library, one fresh vector a level, in words of our own. [`eq_table`] multiplies
 //! for each child (2^(mu+1) - 4 multiplications, MTU paper section 3.1.1), and [`product_table`] finds the operands of an

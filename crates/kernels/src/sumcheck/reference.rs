@@ -65,7 +65,7 @@ pub fn sum_check<F: Field>(
 }
 
 /// The coefficients of the polynomial with the given values at 0, 1, 2, ..., by Lagrange's formula.
-fn interpolate<F: Field>(values: &[F]) -> Vec<F> {
+pub fn interpolate<F: Field>(values: &[F]) -> Vec<F> {
     let mut sum = vec![F::ZERO; values.len()];
     for (j, value) in values.iter().enumerate() {
         // The product over i != j of (X - i) / (j - i).

@@ -1,13 +1,13 @@
 //! Zerocheck over a table: sum over the rows x of eq(w, x) G(x) = claim, for G of degree seven in the columns.
 //!
-//! **Rows** come in blocks of [`BLOCK`], and only blocks that are there count: eq is summed over active blocks alone, nothing is
-//! filled up. A row's number is 9 bits within its block, then the block's number.
+//! **Rows** come in blocks of [`BLOCK`], and a table is not padded to a power of two: eq is summed over the active blocks only. A row's
+//! number is 9 bits within its block, then the block's number.
 //!
 //! **Rounds.** The variables within a block are bound first, from the highest to the lowest, then those of the block's number, from the
 //! lowest to the highest ([`Shape::order`]). While variables within a block are left, eq is a product and the factor of the
 //! round's own variable is not sent (Gruen, ePrint 2024/108): the message is c_1, ..., c_7 of a polynomial of degree 7, and
-//! (1 - w) s(0) + w s(1) = claim gives c_0 = claim - w (c_1 + ... + c_7). Over the blocks that are there eq is no product; the whole
-//! polynomial is sent, c_1, ..., c_8, and s(0) + s(1) = claim gives c_0. Neither divides by anything but 2.
+//! (1 - w) s(0) + w s(1) = claim gives c_0 = claim - w (c_1 + ... + c_7). Summed over the active blocks only, eq does not
+//! factor: the whole polynomial is sent, c_1, ..., c_8, and s(0) + s(1) = claim gives c_0. The only division is by 2.
 //!
 //! **Powers.** [`PowerSum`] is G = sum of mu_j (column_j + shift_j)^7 + a linear part. On the line a + d X the coefficient of X^k in
 //! its seventh power is binomial(7, k) a^(7-k) d^k, and all of them are products of one of mu a^3, mu a^2 d, mu a d^2, mu d^3 with one
@@ -76,14 +76,14 @@ impl Shape {
     pub fn order(self) -> impl Iterator<Item = usize> {
         (0..BLOCK_LOG).rev().chain(BLOCK_LOG..self.variables())
     }
-    /// The sum over the blocks that are there of eq(point, block): how much of a column's value at `point` a constant is worth.
+    /// The sum over the active blocks of eq(point, block): how much of a column's value at `point` a constant is worth.
     ///
     /// # Panics
     /// Unless the point has [`Shape::variables`] coordinates.
     pub fn activity<K: Field>(self, point: &[K]) -> K {
         self.over_blocks(point, |_| K::ONE)
     }
-    /// The sum over the blocks that are there of eq(w, block) eq(point, block): the weight at the end of the rounds, from which the
+    /// The sum over the active blocks of eq(w, block) eq(point, block): the weight at the end of the rounds, from which the
     /// factors of variables within a block have been taken out.
     ///
     /// # Panics

@@ -87,12 +87,10 @@ pub fn prove_on<K: Extension>(
                 (pass.within_blocks(&halves), State::Halves(halves))
             }
             (State::Halves(halves), Some(challenge)) => {
-                let next = Next::Blocks;
-                let halves = if variable == BLOCK_LOG {
-                    halves.bind_with(isa, challenge, next, &blocks)
-                } else {
-                    halves.bind(isa, challenge, next)
-                };
+                let mut halves = halves.bind(isa, challenge, Next::Blocks);
+                if variable == BLOCK_LOG {
+                    halves.weights = pairs(&blocks);
+                }
                 (pass.over_blocks(&halves), State::Halves(halves))
             }
             (State::Tiles(_) | State::Halves(_), None) => unreachable!("a challenge after each round"),
@@ -308,20 +306,23 @@ impl<K: Extension> Kernel for First<'_, K> {
             }
             let zero = f.load_coefficients(&sum.linear[row..], rows);
             let one = f.load_coefficients(&sum.linear[row + half..], rows);
-            f.accumulate(
-                &mut sums[0],
-                f.scale(f.lazy_sub(one, zero), f.factor(&seventh::<K>())).into(),
-                f.splat(&K::ONE).into(),
-            );
+            add_slope::<K, L>(lanes, zero, one, &mut sums[0]);
             weigh(f, sums, f.load(weight), &mut totals);
         }
         finish(f, totals)
     }
 }
 
-/// 1 / 7: the linear part's slope goes to c_1 past its binomial.
-fn seventh<K: Extension>() -> K {
-    K::from(SEVENTH)
+/// Adds the slope of the linear part to c_1, divided by the binomial that c_1 takes at the end.
+#[inline(always)]
+fn add_slope<K: Extension, L: Lanes>(
+    lanes: L,
+    zero: <K::On<L> as FieldLanes>::V,
+    one: <K::On<L> as FieldLanes>::V,
+    sum: &mut <K::On<L> as FieldLanes>::Sum,
+) {
+    let f = K::on(lanes);
+    f.accumulate(sum, f.lazy_sub(one, zero), f.splat(&K::from(SEVENTH)).into());
 }
 
 /// 1 / 7 modulo p.
@@ -433,11 +434,7 @@ impl<K: Extension, S: Source<K>> Kernel for Later<'_, K, S> {
                 f.store_coefficients(one, &mut column[row + half..], rows);
                 match weights.get(j) {
                     Some(mu) => powers(f, f.factor(mu), zero, f.sub(one, zero), &mut sums),
-                    None => f.accumulate(
-                        &mut sums[0],
-                        f.scale(f.lazy_sub(one, zero), f.factor(&seventh::<K>())).into(),
-                        f.splat(&K::ONE).into(),
-                    ),
+                    None => add_slope::<K, L>(lanes, zero, one, &mut sums[0]),
                 }
             }
             weigh(f, sums, f.load(weight), &mut totals);
@@ -521,13 +518,6 @@ impl<K: Extension> Halves<K> {
         }
         let line = |[zero, one]: &[K; 2]| *zero + challenge * (*one - *zero);
         to.weights = pairs(&self.weights.iter().map(line).collect::<Vec<_>>());
-        to
-    }
-
-    /// [`Halves::bind`] of the last variable within the blocks: the weights of the blocks come in.
-    fn bind_with(&self, isa: Isa, challenge: K, next: Next, blocks: &[K]) -> Self {
-        let mut to = self.bind(isa, challenge, next);
-        to.weights = pairs(blocks);
         to
     }
 
@@ -624,7 +614,7 @@ impl<K: Extension> Kernel for SumHalves<'_, K> {
         let zero = f.load_coefficients(column, 2 * self.stride);
         let one = f.load_coefficients(&column[self.stride..], 2 * self.stride);
         let unit = f.splat(&K::ONE);
-        f.accumulate(&mut sums[0], f.scale(f.lazy_sub(one, zero), f.factor(&seventh::<K>())).into(), unit.into());
+        add_slope::<K, L>(lanes, zero, one, &mut sums[0]);
         f.accumulate(&mut constant, zero.into(), unit.into());
         let weight = f.load(self.weight);
         let mut totals = [f.empty(); DEGREE];

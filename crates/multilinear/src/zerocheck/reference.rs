@@ -2,6 +2,7 @@
 //! [`prove`](super::prove).
 
 use evergrove_kernels::sumcheck::ProverTranscript;
+use evergrove_kernels::sumcheck::reference::interpolate;
 use evergrove_primitives::field::extension::Extension;
 
 use super::{BLOCK_LOG, DEGREE, End, PowerSum, Shape, eq_of_index, next_claim};
@@ -61,27 +62,4 @@ pub fn prove<K: Extension>(
         bound |= bit;
     }
     End { point, claim }
-}
-
-/// The coefficients of the polynomial with the given values at 0, 1, 2, ..., by Lagrange's formula.
-fn interpolate<K: Extension>(values: &[K]) -> Vec<K> {
-    let mut sum = vec![K::ZERO; values.len()];
-    for (j, &value) in values.iter().enumerate() {
-        let mut basis = vec![K::ONE];
-        let mut denominator = K::ONE;
-        for i in (0..values.len()).filter(|&i| i != j) {
-            let root = K::from_u64(i as u64);
-            basis.insert(0, K::ZERO);
-            for k in 0..basis.len() - 1 {
-                let above = basis[k + 1];
-                basis[k] -= root * above;
-            }
-            denominator *= K::from_u64(j as u64) - root;
-        }
-        let scale = value * denominator.inverse().expect("the points differ");
-        for (sum, coefficient) in sum.iter_mut().zip(basis) {
-            *sum += scale * coefficient;
-        }
-    }
-    sum
 }

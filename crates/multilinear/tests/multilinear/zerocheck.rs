@@ -30,7 +30,7 @@ struct Case<K> {
 }
 
 impl<K: Extension> Case<K> {
-    /// Values of no meaning: the sum is no zero.
+    /// Random values: the sum is not 0.
     fn random(blocks: usize, width: usize, seed: u64) -> Self {
         let mut elements = Elements::new(seed);
         let shape = Shape::new(blocks * BLOCK).unwrap();

@@ -1,7 +1,7 @@
 //! Extensions of the Goldilocks field F: of degree two, K2 = F\[X\]/(X^2 - 7), and of degree three, K3 = F\[X\]/(X^3 - X - 1).
 //!
 //! An element is its coefficients, that of 1 first. K2 is the extension that Plonky2 draws its challenges from, K3 that of Plonky3
-//! and soundcalc. 7 is no square modulo p, and X^3 - X - 1 has no root (tests show both), so that both are fields.
+//! and soundcalc. 7 is not a square modulo p, and X^3 - X - 1 has no root there: both are fields, as tests show.
 
 pub mod lanes;
 

@@ -79,16 +79,8 @@ impl Goldilocks {
     }
 
     /// `self^exp` by square and multiply.
-    pub fn pow(self, mut exp: u64) -> Self {
-        let (mut base, mut acc) = (self, Self::ONE);
-        while exp != 0 {
-            if exp & 1 == 1 {
-                acc *= base;
-            }
-            base *= base;
-            exp >>= 1;
-        }
-        acc
+    pub fn pow(self, exp: u64) -> Self {
+        super::Field::pow(self, exp)
     }
 
     /// Plonky2's root of unity of order 2^`log_order`, `None` above order 2^32. That of order 2^k, k <= 6, is 2^(192 / 2^k).

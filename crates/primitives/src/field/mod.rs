@@ -226,6 +226,35 @@ pub trait FieldLanes: Copy + Send + Sync {
     fn outline<B: Body<Self>>(self, body: B) -> B::Output;
 }
 
+/// What [`FieldLanes`] asks of a field that is built over itself.
+macro_rules! over_itself {
+    () => {
+        type Base = Self;
+
+        #[inline(always)]
+        fn load_coefficients(self, x: &[Self::Element], _stride: usize) -> Self::V {
+            self.load(x.first_chunk().expect("eight coefficients"))
+        }
+        #[inline(always)]
+        fn store_coefficients(self, v: Self::V, x: &mut [Self::Element], _stride: usize) {
+            self.store(v, x.first_chunk_mut().expect("eight coefficients"));
+        }
+        #[inline(always)]
+        fn embed(self, x: Self::V) -> Self::V {
+            x
+        }
+        #[inline(always)]
+        fn scale_base(self, a: Self::Lazy, k: Self::Factor) -> Self::V {
+            self.scale(a, k)
+        }
+        #[inline(always)]
+        fn accumulate_base(self, sum: &mut Self::Sum, a: Self::Term, b: Self::Term) {
+            self.accumulate_terms(sum, a, b);
+        }
+    };
+}
+pub(crate) use over_itself;
+
 /// A body on words that runs one on elements.
 pub(crate) struct Outlined<A, B>(pub(crate) A, pub(crate) B);
 

@@ -136,7 +136,7 @@ fn frobenius<K: Extension>(x: K) -> K {
 #[test]
 fn the_moduli_are_irreducible() {
     let x = Quadratic([0, 1].map(Goldilocks::new));
-    assert_eq!(frobenius(x), -x, "7 is no square");
+    assert_eq!(frobenius(x), -x, "7 is not a square");
     let x = Cubic([0, 1, 0].map(Goldilocks::new));
     let conjugate = frobenius(x);
     // A root in F would be a zero of X^p - X modulo X^3 - X - 1, which then had no inverse.

@@ -32,11 +32,6 @@ impl<L: Lanes> QuadraticLanes<L> {
     pub fn new(lanes: L) -> Self {
         Self(GoldilocksLanes::new(lanes))
     }
-    /// The base field.
-    #[inline(always)]
-    pub fn base(self) -> GoldilocksLanes<L> {
-        self.0
-    }
     /// `a` as a multiplier: 7 b1 is made here.
     #[inline(always)]
     fn multiplier(self, [b0, b1]: [Loose<L::V>; 2]) -> QuadraticFactor<L::V> {
@@ -66,11 +61,6 @@ impl<L: Lanes> CubicLanes<L> {
     #[inline(always)]
     pub fn new(lanes: L) -> Self {
         Self(GoldilocksLanes::new(lanes))
-    }
-    /// The base field.
-    #[inline(always)]
-    pub fn base(self) -> GoldilocksLanes<L> {
-        self.0
     }
     /// `a` as a multiplier.
     #[inline(always)]

@@ -31,7 +31,7 @@ use core::marker::PhantomData;
 use super::invert::invert_all;
 use super::modulus::{limbs, negated_inverse, power_of_two, times};
 use super::{PrimeElement, PrimeLanes, scalar};
-use crate::field::{FieldLanes, Outlined};
+use crate::field::{FieldLanes, Outlined, over_itself};
 use crate::lanes::{Body, LANES, Lanes};
 
 /// Arithmetic on eight elements of N words, as M limbs of 52 bits.
@@ -476,7 +476,6 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
 
 impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> FieldLanes for Radix52<L, F, N, M> {
     type Element = F;
-    type Base = Self;
     type V = Limbs<L::V, M>;
     type Lazy = LazyLimbs<L::V, M>;
     type Factor = FactorLimbs<L::V, M>;
@@ -596,26 +595,8 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         let k = FactorLimbs(self.constant(const { &Constants::<F, N, M>::FINISH }));
         self.scale(LazyLimbs(self.normalize(quotient)), k)
     }
-    #[inline(always)]
-    fn load_coefficients(self, x: &[F], _stride: usize) -> Self::V {
-        self.load(x.first_chunk().expect("eight coefficients"))
-    }
-    #[inline(always)]
-    fn store_coefficients(self, v: Self::V, x: &mut [F], _stride: usize) {
-        self.store(v, x.first_chunk_mut().expect("eight coefficients"));
-    }
-    #[inline(always)]
-    fn embed(self, x: Self::V) -> Self::V {
-        x
-    }
-    #[inline(always)]
-    fn scale_base(self, a: Self::Lazy, k: Self::Factor) -> Self::V {
-        self.scale(a, k)
-    }
-    #[inline(always)]
-    fn accumulate_base(self, sum: &mut Self::Sum, a: Self::Term, b: Self::Term) {
-        self.accumulate_terms(sum, a, b);
-    }
+    over_itself!();
+
     #[inline(always)]
     fn term(self, a: Self::Lazy) -> Self::Term {
         a

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use super::invert::invert_all;
 use super::scalar;
 use super::{PrimeElement, PrimeLanes};
-use crate::field::{FieldLanes, Outlined};
+use crate::field::{FieldLanes, Outlined, over_itself};
 use crate::lanes::{Body, LANES, Lanes};
 
 /// Arithmetic on eight elements of N words, each by the scalar unit. Every value is canonical.
@@ -58,7 +58,6 @@ fn accumulate<const N: usize>(low: &mut [u64; N], high: &mut [u64; N], top: &mut
 
 impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize> FieldLanes for Radix64<L, F, N> {
     type Element = F;
-    type Base = Self;
     type V = Words<N>;
     type Lazy = Words<N>;
     type Factor = Words<N>;
@@ -157,26 +156,8 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize> FieldLanes for
     fn finish(self, sum: WideWords<N>) -> Words<N> {
         Words(from_fn(|i| scalar::reduce_wide::<F, N>(&sum.low[i], &sum.high[i], sum.top[i])))
     }
-    #[inline(always)]
-    fn load_coefficients(self, x: &[F], _stride: usize) -> Self::V {
-        self.load(x.first_chunk().expect("eight coefficients"))
-    }
-    #[inline(always)]
-    fn store_coefficients(self, v: Self::V, x: &mut [F], _stride: usize) {
-        self.store(v, x.first_chunk_mut().expect("eight coefficients"));
-    }
-    #[inline(always)]
-    fn embed(self, x: Self::V) -> Self::V {
-        x
-    }
-    #[inline(always)]
-    fn scale_base(self, a: Self::Lazy, k: Self::Factor) -> Self::V {
-        self.scale(a, k)
-    }
-    #[inline(always)]
-    fn accumulate_base(self, sum: &mut Self::Sum, a: Self::Term, b: Self::Term) {
-        self.accumulate_terms(sum, a, b);
-    }
+    over_itself!();
+
     #[inline(always)]
     fn term(self, a: Self::Lazy) -> Self::Term {
         a

@@ -1,7 +1,7 @@
 //! [`FieldLanes`] of the Goldilocks field: vectors are canonical, what is not reduced is loose.
 
 use super::{Canonical, Factor, Goldilocks, GoldilocksLanes, Loose, ProductSum};
-use crate::field::{Field, FieldLanes, Outlined};
+use crate::field::{Field, FieldLanes, Outlined, over_itself};
 use crate::lanes::{Body, LANES, Lanes};
 
 impl Field for Goldilocks {
@@ -27,7 +27,6 @@ impl Field for Goldilocks {
 
 impl<L: Lanes> FieldLanes for GoldilocksLanes<L> {
     type Element = Goldilocks;
-    type Base = Self;
     type V = Canonical<L::V>;
     type Lazy = Loose<L::V>;
     type Factor = Factor<L::V>;
@@ -135,26 +134,8 @@ impl<L: Lanes> FieldLanes for GoldilocksLanes<L> {
     fn finish(self, sum: Self::Sum) -> Self::V {
         self.reduce(self.reduce_sum(sum))
     }
-    #[inline(always)]
-    fn load_coefficients(self, x: &[Goldilocks], _stride: usize) -> Self::V {
-        self.load(x.first_chunk().expect("eight coefficients"))
-    }
-    #[inline(always)]
-    fn store_coefficients(self, v: Self::V, x: &mut [Goldilocks], _stride: usize) {
-        self.store(v, x.first_chunk_mut().expect("eight coefficients"));
-    }
-    #[inline(always)]
-    fn embed(self, x: Self::V) -> Self::V {
-        x
-    }
-    #[inline(always)]
-    fn scale_base(self, a: Self::Lazy, k: Self::Factor) -> Self::V {
-        self.scale(a, k)
-    }
-    #[inline(always)]
-    fn accumulate_base(self, sum: &mut Self::Sum, a: Self::Term, b: Self::Term) {
-        self.accumulate_terms(sum, a, b);
-    }
+    over_itself!();
+
     #[inline(always)]
     fn term(self, a: Self::Lazy) -> Self::Term {
         self.factor(a)
