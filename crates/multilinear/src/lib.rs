@@ -9,5 +9,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod algebra;
+pub mod circuit;
 pub mod poseidon;
+pub mod tables;
+pub mod verifier;
 pub mod zerocheck;

@@ -12,8 +12,11 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::FieldLanes;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::goldilocks::lanes::GoldilocksLanes;
+use evergrove_primitives::hash::Digest;
 use evergrove_primitives::hash::poseidon::lanes::{SboxInputs, permute_with};
-use evergrove_primitives::hash::poseidon::{HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH, is_full, matrix, round_constants};
+use evergrove_primitives::hash::poseidon::{
+    HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH, is_full, matrix, round_constants, two_to_one,
+};
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
 
@@ -255,4 +258,17 @@ impl<L: Lanes> SboxInputs<L> for Record<'_> {
         f.store(f.reduce(f.from_vector(x)), &mut self.0[HALF_FULL_ROUNDS * WIDTH + round]);
         x
     }
+}
+
+/// The columns of one permutation.
+pub fn row(state: [Goldilocks; WIDTH]) -> [Goldilocks; COLUMNS] {
+    let mut values = [Goldilocks::ZERO; COLUMNS];
+    let mut columns: Vec<&mut [Goldilocks]> = values.chunks_exact_mut(1).collect();
+    trace(&[state], &mut columns);
+    values
+}
+
+/// The digest of an inner node of a Merkle tree.
+pub fn node([left, right]: [[Goldilocks; OUTPUTS]; 2]) -> [Goldilocks; OUTPUTS] {
+    two_to_one(&Digest(left), &Digest(right)).0
 }

@@ -100,6 +100,7 @@ fn life(backend: &TranslationBackend) -> World<'_> {
 }
 
 #[test]
+#[ignore = "slow: a minute and a half, dozens of proofs"]
 fn a_tree_is_translated_updated_kept_and_attacked() {
     let dir = cache();
     let _ = std::fs::remove_dir_all(&dir);

@@ -1,5 +1,8 @@
 //! Multilinear proofs against their definitions, on every instruction set.
 
+mod circuit;
 mod common;
+mod count;
 mod poseidon;
+mod tables;
 mod zerocheck;

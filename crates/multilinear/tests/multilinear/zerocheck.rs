@@ -3,8 +3,10 @@
 use evergrove_multilinear::poseidon::{COLUMNS, Combined, SBOXES, trace};
 use evergrove_multilinear::zerocheck::{BLOCK, BLOCK_LOG, End, PowerSum, Shape, prove_on, reference, verify};
 use evergrove_primitives::Goldilocks;
+#[cfg(feature = "long-builds")]
+use evergrove_primitives::field::Cubic;
 use evergrove_primitives::field::extension::Extension;
-use evergrove_primitives::field::{Cubic, Field, Quadratic};
+use evergrove_primitives::field::{Field, Quadratic};
 use evergrove_primitives::hash::poseidon::WIDTH;
 use evergrove_primitives::lanes::{Isa, available};
 
@@ -114,6 +116,7 @@ fn generator<K: Extension>() -> K {
 fn messages_are_those_of_the_definition() {
     for (blocks, width) in [(1, 3), (2, 1), (3, 2), (5, 1), (8, 1)] {
         Case::<Quadratic>::random(blocks, width, 10 + blocks as u64).check();
+        #[cfg(feature = "long-builds")]
         Case::<Cubic>::random(blocks, width, 20 + blocks as u64).check();
     }
 }
@@ -207,5 +210,6 @@ fn a_table_of_permutations() {
         }
     }
     check::<Quadratic>();
+    #[cfg(feature = "long-builds")]
     check::<Cubic>();
 }

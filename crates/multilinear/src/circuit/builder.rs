@@ -1,0 +1,457 @@
+//! Making rows.
+
+use core::ops::Range;
+use std::collections::HashMap;
+
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+
+use super::wires::{Base, Bits, Bool, Chain, Element, Wire, Word};
+use super::{BitsRow, Circuit, Dot, End, Operation, Permutation, Query, Rows};
+use crate::tables::permutation::{self, RATE};
+use crate::tables::{Layout, Table, Tables, WORD, bits, constant, dot, operation};
+use crate::zerocheck::BLOCK;
+
+/// Half of a permutation's input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// Wires: a word, or one or two elements of K.
+    Use(Wire, Option<Wire>),
+    /// The prover's choice, which defines wires.
+    Free,
+    /// A node of a cap: its index in the cap of a tree.
+    Node {
+        /// The tree.
+        tree: usize,
+        /// Which node.
+        index: usize,
+    },
+}
+
+/// A Merkle tree of which a circuit knows the cap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// The level of its leaves: levels of different trees lie 2^20 apart.
+    pub(super) level: u64,
+    /// log2 of its leaves.
+    pub(super) depth: usize,
+    /// log2 of the nodes of its cap.
+    pub(super) cap: usize,
+}
+
+/// Levels of different trees are this far apart.
+const LEVELS: u64 = 1 << 20;
+
+/// Makes the rows of a circuit. See [`circuit`](super).
+#[derive(Clone, Debug)]
+pub struct Builder<K> {
+    tables: Tables<K>,
+    rows: Rows,
+    order: Vec<(Table, u32)>,
+    trees: Vec<Tree>,
+    constants: HashMap<[Goldilocks; WORD], Wire>,
+    public: bool,
+}
+
+impl<K: Extension> Builder<K> {
+    /// No rows but the constants 0 and 1.
+    pub fn new(tables: Tables<K>) -> Self {
+        let mut this = Self {
+            tables,
+            rows: Rows::default(),
+            order: Vec::new(),
+            trees: Vec::new(),
+            constants: HashMap::new(),
+            public: false,
+        };
+        let _ = (this.zero(), this.one());
+        this
+    }
+    /// The parameters of the tables.
+    pub fn tables(&self) -> &Tables<K> {
+        &self.tables
+    }
+    /// Rows so far.
+    pub fn rows(&self, table: Table) -> usize {
+        self.rows.len(table)
+    }
+
+    /// A constant word.
+    pub fn word(&mut self, word: [Goldilocks; WORD]) -> Word {
+        Word(self.constant_wire(word))
+    }
+    /// A constant element of K.
+    pub fn element(&mut self, x: K) -> Element {
+        let mut word = [Goldilocks::ZERO; WORD];
+        word[..K::DEGREE].copy_from_slice(x.as_ref());
+        Element(self.constant_wire(word))
+    }
+    /// 0.
+    pub fn zero(&mut self) -> Base {
+        Base(self.constant_wire([Goldilocks::ZERO; WORD]))
+    }
+    /// 1.
+    pub fn one(&mut self) -> Base {
+        self.constant(Goldilocks::ONE)
+    }
+    /// A constant of F.
+    pub fn constant(&mut self, x: Goldilocks) -> Base {
+        Base(self.constant_wire([x, Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO]))
+    }
+    /// The beginning of a hash: (tag, 0, 0, 0).
+    pub fn tag(&mut self, tag: Goldilocks) -> Chain {
+        Chain(self.constant(tag).0)
+    }
+
+    /// f(m; h).
+    pub fn hash(&mut self, h: Chain, m: [Word; 2]) -> Chain {
+        self.permutation(h, m.map(|word| Half::Use(word.0, None)), false, End::Nothing)
+    }
+    /// f(m; h), whose digest is that of the public inputs.
+    ///
+    /// # Panics
+    /// If the circuit has such a row already.
+    pub fn hash_public(&mut self, h: Chain, m: [Word; 2]) -> Chain {
+        assert!(!self.public, "a circuit has one digest of public inputs");
+        self.public = true;
+        self.permutation(h, m.map(|word| Half::Use(word.0, None)), false, End::Public)
+    }
+    /// f(m; h) for words of the prover's choice.
+    pub fn hash_free(&mut self, h: Chain) -> (Chain, [Word; 2]) {
+        let chain = self.permutation(h, [Half::Free; 2], false, End::Nothing);
+        (chain, [1, 2].map(|port| Word(Wire { port, ..chain.0 })))
+    }
+    /// f(m; h) for elements of K that are there, at most as many as fit ([`Builder::elements_of_block`]); zeros behind them.
+    ///
+    /// # Panics
+    /// If there are more.
+    pub fn hash_elements(&mut self, h: Chain, elements: &[Element]) -> Chain {
+        let (count, half) = (self.elements_of_block(), self.elements_of_block() / 2);
+        assert!(elements.len() <= count, "{} elements: a block takes {count}", elements.len());
+        let zero = self.zero().0;
+        let at = |i: usize| elements.get(i).map_or(zero, |x| x.0);
+        let halves = [0, half].map(|first| Half::Use(at(first), (half == 2).then(|| at(first + 1))));
+        self.permutation(h, halves, half == 2, End::Nothing)
+    }
+    /// f(m; h) for elements of K of the prover's choice, in the first half or in both, zeros behind them.
+    ///
+    /// # Panics
+    /// Unless there are as many as fit one or two halves.
+    pub fn hash_free_elements(&mut self, h: Chain, count: usize) -> (Chain, Vec<Element>) {
+        let half = self.elements_of_block() / 2;
+        assert!(count == half || count == 2 * half, "{count} elements: a half of a block takes {half}");
+        let zero = self.zero().0;
+        let second = if count == half { Half::Use(zero, (half == 2).then_some(zero)) } else { Half::Free };
+        let chain = self.permutation(h, [Half::Free, second], half == 2, End::Nothing);
+        let ports: &[u8] = if half == 2 { &[1, 3, 2, 4] } else { &[1, 2] };
+        let elements = ports[..count].iter().map(|&port| Element(Wire { port, ..chain.0 })).collect();
+        (chain, elements)
+    }
+    /// Elements of K in a block of eight elements of F: two in each half for K of degree two, else one.
+    pub fn elements_of_block(&self) -> usize {
+        if K::DEGREE == 2 { 4 } else { 2 }
+    }
+    /// The elements of K that a digest begins with, as a challenge: two for K of degree two, else one.
+    pub fn challenges(&self, chain: Chain) -> Vec<Element> {
+        assert_eq!(chain.0.table, Table::Permutation, "a challenge comes from a hash");
+        let ports: &[u8] = if K::DEGREE == 2 { &[6, 7] } else { &[6] };
+        ports.iter().map(|&port| Element(Wire { port, ..chain.0 })).collect()
+    }
+
+    /// Takes the 2^`cap` digests of a tree's cap, which the prover chooses, into a hash. The tree has 2^`depth` leaves.
+    ///
+    /// # Panics
+    /// Unless 1 <= `cap` <= `depth` < 20.
+    pub fn hash_cap(&mut self, mut h: Chain, depth: usize, cap: usize) -> (Chain, usize) {
+        assert!((1..=depth).contains(&cap) && depth < LEVELS.ilog2() as usize, "a cap within the tree");
+        let tree = self.trees.len();
+        self.trees.push(Tree { level: (tree as u64 + 1) * LEVELS, depth, cap });
+        for index in (0..1 << cap).step_by(2) {
+            let halves = [index, index + 1].map(|index| Half::Node { tree, index });
+            h = self.permutation(h, halves, false, End::Nothing);
+        }
+        (h, tree)
+    }
+    /// The words of the leaf at an index of a tree, hashed from `tag`. The index must be below the number of leaves.
+    ///
+    /// # Panics
+    /// Unless there are an even number of words, two at least.
+    pub fn open(&mut self, tree: usize, tag: Goldilocks, index: Base, words: usize) -> Vec<Word> {
+        assert!(words >= 2 && words.is_multiple_of(2), "{words} words of a leaf: whole blocks are needed");
+        let Tree { depth, cap, .. } = self.trees[tree];
+        let mut h = self.tag(tag);
+        let mut leaf = Vec::with_capacity(words);
+        for block in 1..=words / 2 {
+            let end = if block == words / 2 { End::Leaf { index: index.0, tree } } else { End::Nothing };
+            h = self.permutation(h, [Half::Free; 2], false, end);
+            leaf.extend([1, 2].map(|port| Word(Wire { port, ..h.0 })));
+        }
+        self.rows.permutations.extend((cap..depth).map(|_| Permutation::Node));
+        leaf
+    }
+
+    /// q0 a b + q1 a + q2 c.
+    pub fn combine(&mut self, q: [Goldilocks; 3], a: Element, b: Element, c: Element) -> Element {
+        Element(self.operation(q, [a, b, c].map(|x| x.0), None))
+    }
+    /// q0 a b + q1 a + q2 c in F.
+    pub fn combine_base(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base) -> Base {
+        Base(self.operation(q, [a, b, c].map(|x| x.0), None))
+    }
+    /// Demands q0 a b + q1 a + q2 c = d.
+    pub fn check(&mut self, q: [Goldilocks; 3], a: Element, b: Element, c: Element, d: Element) {
+        self.operation(q, [a, b, c].map(|x| x.0), Some(d.0));
+    }
+    /// The element as a bit: demands that it be 0 or 1.
+    pub fn boolean(&mut self, x: Base) -> Bool {
+        let zero = self.zero().into();
+        self.check([Goldilocks::ONE, -Goldilocks::ONE, Goldilocks::ZERO], x.into(), x.into(), zero, zero);
+        Bool(x.0)
+    }
+
+    /// The sum of x_i w_i, for the elements x of words; `before` is added.
+    ///
+    /// # Panics
+    /// Unless there are four weights for each word.
+    pub fn dot(&mut self, before: Element, words: &[Word], weights: &[Element]) -> Element {
+        assert_eq!(weights.len(), WORD * words.len(), "four weights for each word");
+        let mut sum = before.0;
+        for (word, weights) in words.iter().zip(weights.chunks_exact(WORD)) {
+            let weights = core::array::from_fn(|i| weights[i].0);
+            self.rows.dots.push(Dot { x: word.0, weights, before: sum });
+            sum = self.done(Table::Dot, dot::PORTS - 1);
+        }
+        Element(sum)
+    }
+    /// Element `i` of a word.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn limb(&mut self, word: Word, i: usize) -> Base {
+        assert!(i < WORD, "a word has {WORD} elements");
+        let (zero, one) = (self.zero().into(), self.one().into());
+        let mut weights = [zero; WORD];
+        weights[i] = one;
+        Base(self.dot(zero, &[word], &weights).0)
+    }
+
+    /// Three numbers of `width` bits each of an element. **For challenges alone**: an element below 2^32 - 1 has a second split.
+    ///
+    /// # Panics
+    /// Unless the tables have rows for this width.
+    pub fn indices(&mut self, element: Base, width: usize) -> [Base; bits::INDICES] {
+        let mode = self.tables.bits().width_mode(width);
+        let wire = self.bits(Some(mode.expect("a width of the tables")), element);
+        [1, 2, 3].map(|port| Base(Wire { port, ..wire }))
+    }
+    /// Demands that bits of the element be 0. **For challenges**, as [`Builder::indices`].
+    ///
+    /// # Panics
+    /// Unless the tables have rows for these bits.
+    pub fn zeros(&mut self, element: Base, bits: Range<usize>) {
+        let mode = self.tables.bits().zeros_mode(&bits);
+        self.bits(Some(mode.expect("a range of the tables")), element);
+    }
+    /// The element as a number below 2^N: demands it.
+    ///
+    /// # Panics
+    /// Unless N is at most 63 and the tables have rows for zeros from N to 64.
+    pub fn range<const N: usize>(&mut self, element: Base) -> Bits<N> {
+        const { assert!(N < bits::COLUMNS, "a split into 64 bits is not unique") };
+        self.zeros(element, N..bits::COLUMNS);
+        Bits(element.0)
+    }
+    /// The weight of a query at point r: see [`query`](crate::tables::query).
+    ///
+    /// # Panics
+    /// If r has more coordinates than the table.
+    pub fn query(&mut self, index: Base, r: &[Element]) -> Element {
+        let variables = self.tables.query().variables;
+        assert!(r.len() <= variables, "{} coordinates: the table has {variables}", r.len());
+        let zero = self.zero().0;
+        let mut r: Vec<Wire> = r.iter().map(|x| x.0).collect();
+        r.resize(variables, zero);
+        self.rows.queries.push(Query { index: index.0, r });
+        Element(self.done(Table::Query, variables + 1))
+    }
+
+    fn constant_wire(&mut self, word: [Goldilocks; WORD]) -> Wire {
+        if let Some(wire) = self.constants.get(&word) {
+            return *wire;
+        }
+        self.rows.constants.push(word);
+        let wire = Wire { table: Table::Constant, port: 0, row: self.rows.constants.len() as u32 - 1 };
+        self.constants.insert(word, wire);
+        wire
+    }
+    /// The wire of a port of the last row of a table.
+    fn done(&mut self, table: Table, port: usize) -> Wire {
+        let row = self.rows.len(table) as u32 - 1;
+        self.order.push((table, row));
+        Wire { table, port: port as u8, row }
+    }
+    fn permutation(&mut self, h: Chain, halves: [Half; 2], field: bool, end: End) -> Chain {
+        self.rows.permutations.push(Permutation::Hash { h: h.0, halves, field, end });
+        Chain(self.done(Table::Permutation, 5))
+    }
+    fn operation(&mut self, q: [Goldilocks; 3], operands: [Wire; 3], check: Option<Wire>) -> Wire {
+        self.rows.operations.push(Operation { q, operands, check });
+        self.done(Table::Operation, operation::PORTS - 1)
+    }
+    fn bits(&mut self, mode: Option<usize>, element: Base) -> Wire {
+        self.rows.bits.push(BitsRow { mode, element: element.0 });
+        self.done(Table::Bits, 0)
+    }
+
+    /// The circuit: blocks are filled up, wires get their numbers.
+    pub fn finish(mut self) -> Circuit<K> {
+        let used = Table::ALL.map(|table| self.rows.len(table));
+        let zero = self.zero();
+        let missing = |table: Table| used[table as usize].next_multiple_of(BLOCK) - used[table as usize];
+        self.rows.permutations.extend((0..missing(Table::Permutation)).map(|_| Permutation::Idle));
+        for _ in 0..missing(Table::Operation) {
+            self.operation([Goldilocks::ZERO; 3], [zero.0; 3], None);
+        }
+        for _ in 0..missing(Table::Dot) {
+            self.limb(Word(zero.0), 0);
+        }
+        for _ in 0..missing(Table::Query) {
+            self.query(zero, &[]);
+        }
+        for _ in 0..missing(Table::Bits) {
+            self.bits(None, zero);
+        }
+        for _ in 0..missing(Table::Constant) {
+            self.rows.constants.push([Goldilocks::ZERO; WORD]);
+        }
+        let layout = Layout::new(&self.tables, self.rows.blocks());
+        let fixed = Fixed::new(&self.tables, &layout, &self.rows, &self.trees).columns;
+        Circuit { tables: self.tables, layout, rows: self.rows, fixed, order: self.order, trees: self.trees, used }
+    }
+}
+
+/// Fills fixed columns.
+struct Fixed {
+    columns: [Vec<Goldilocks>; Table::ALL.len()],
+    widths: [usize; Table::ALL.len()],
+    starts: [Vec<Goldilocks>; Table::ALL.len()],
+    /// Uses of the wires of each port, by row.
+    uses: HashMap<Wire, u64>,
+}
+
+impl Fixed {
+    fn new<K: Extension>(tables: &Tables<K>, layout: &Layout, rows: &Rows, trees: &[Tree]) -> Self {
+        let widths = Table::ALL.map(|table| tables.fixed(table));
+        let mut this = Self {
+            columns: Table::ALL.map(|table| vec![Goldilocks::ZERO; rows.len(table) * widths[table as usize]]),
+            widths,
+            starts: Table::ALL.map(|table| layout.starts(table)),
+            uses: HashMap::new(),
+        };
+        for (i, row) in rows.permutations.iter().enumerate() {
+            this.permutation(i, row, trees);
+        }
+        for (i, row) in rows.operations.iter().enumerate() {
+            operation::set(this.row(Table::Operation, i), row.q);
+            for (j, operand) in row.operands.into_iter().enumerate() {
+                this.use_wire(Table::Operation, i, operation::NUMBERS + j, operand);
+            }
+            if let Some(wire) = row.check {
+                this.set(Table::Operation, i, operation::CHECK, 1);
+                this.use_wire(Table::Operation, i, operation::NUMBERS + 3, wire);
+            }
+        }
+        for (i, row) in rows.dots.iter().enumerate() {
+            this.use_wire(Table::Dot, i, 0, row.x);
+            for (j, weight) in row.weights.into_iter().enumerate() {
+                this.use_wire(Table::Dot, i, 1 + j, weight);
+            }
+            this.use_wire(Table::Dot, i, 1 + WORD, row.before);
+        }
+        for (i, row) in rows.queries.iter().enumerate() {
+            this.use_wire(Table::Query, i, 0, row.index);
+            for (j, r) in row.r.iter().enumerate() {
+                this.use_wire(Table::Query, i, 1 + j, *r);
+            }
+        }
+        let numbers = tables.bits().numbers();
+        for (i, row) in rows.bits.iter().enumerate() {
+            if let Some(mode) = row.mode {
+                this.set(Table::Bits, i, mode, 1);
+            }
+            this.use_wire(Table::Bits, i, numbers, row.element);
+        }
+        for (i, word) in rows.constants.iter().enumerate() {
+            this.row(Table::Constant, i)[..WORD].copy_from_slice(word);
+        }
+        // What is used how often.
+        for (wire, uses) in core::mem::take(&mut this.uses) {
+            let column = match wire.table {
+                Table::Permutation => permutation::NUMBERS + usize::from(wire.port),
+                Table::Operation => operation::NUMBERS + 3,
+                Table::Dot => dot::FIXED - 1,
+                Table::Query => tables.query().fixed() - 1,
+                Table::Bits => numbers + usize::from(wire.port),
+                Table::Constant => constant::USES,
+            };
+            this.set(wire.table, wire.row as usize, column, uses);
+        }
+        this
+    }
+
+    fn permutation(&mut self, i: usize, row: &Permutation, trees: &[Tree]) {
+        let table = Table::Permutation;
+        let &Permutation::Hash { h, halves, field, end } = row else {
+            if matches!(row, Permutation::Node) {
+                self.set(table, i, permutation::INNER, 1);
+            }
+            return;
+        };
+        self.use_wire(table, i, permutation::NUMBERS, h);
+        self.set(table, i, permutation::FIELD, field.into());
+        for (side, half) in halves.into_iter().enumerate() {
+            match half {
+                Half::Use(first, second) => {
+                    self.set(table, i, permutation::USE_LEFT + 2 * side, 1);
+                    self.use_wire(table, i, permutation::NUMBERS + 1 + side, first);
+                    if let Some(second) = second {
+                        self.use_wire(table, i, permutation::NUMBERS + 3 + side, second);
+                    }
+                }
+                Half::Free => self.set(table, i, permutation::FREE_LEFT + 2 * side, 1),
+                Half::Node { tree, index } => {
+                    let Tree { level, depth, cap } = trees[tree];
+                    self.set(table, i, permutation::CAP, 1);
+                    if side == 0 {
+                        self.set(table, i, permutation::NUMBERS + 1, index as u64);
+                        self.set(table, i, permutation::NUMBERS + 2, level + (depth - cap) as u64);
+                    }
+                }
+            }
+        }
+        match end {
+            End::Nothing => {}
+            End::Leaf { index, tree } => {
+                self.set(table, i, permutation::LEAF, 1);
+                self.use_wire(table, i, permutation::NUMBERS + 3, index);
+                self.set(table, i, permutation::NUMBERS + 4, trees[tree].level);
+            }
+            End::Public => self.set(table, i, permutation::DIGEST, 1),
+        }
+    }
+
+    fn row(&mut self, table: Table, row: usize) -> &mut [Goldilocks] {
+        let width = self.widths[table as usize];
+        &mut self.columns[table as usize][row * width..(row + 1) * width]
+    }
+    fn set(&mut self, table: Table, row: usize, column: usize, value: u64) {
+        self.row(table, row)[column] = Goldilocks::new(value);
+    }
+    fn use_wire(&mut self, table: Table, row: usize, column: usize, wire: Wire) {
+        let number = self.starts[wire.table as usize][usize::from(wire.port)] + Goldilocks::new(wire.row.into());
+        self.row(table, row)[column] = number;
+        *self.uses.entry(wire).or_default() += 1;
+    }
+}
+
+const _: () = assert!(RATE == 2 * WORD);

@@ -1,0 +1,140 @@
+//! Circuits: rows of the [tables](crate::tables), connected by wires.
+//!
+//! **What.** [`Builder`] makes rows and hands out typed wires ([`wires`]); [`Circuit`] is the result, with its fixed columns and its
+//! [`Layout`]; [`Circuit::witness`] fills the committed columns, and [`Witness::check`] says which constraint or wire does not hold.
+//!
+//! **Free data** enters by hashing alone: a half of a permutation's input is a wire of the prover's choice. So whatever a proof consists of is
+//! absorbed by a transcript or hangs on a digest that is.
+
+mod builder;
+mod machine;
+pub mod wires;
+mod witness;
+
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+
+use crate::tables::{Layout, Table, Tables, WORD};
+use crate::zerocheck::BLOCK;
+use wires::Wire;
+
+pub use builder::{Builder, Half, Tree};
+pub use machine::InCircuit;
+pub use witness::{Fault, Witness};
+
+/// A circuit.
+#[derive(Clone, Debug)]
+pub struct Circuit<K> {
+    tables: Tables<K>,
+    layout: Layout,
+    rows: Rows,
+    /// Fixed columns of each table, row by row.
+    fixed: [Vec<Goldilocks>; Table::ALL.len()],
+    /// Rows in the order in which they can be filled.
+    order: Vec<(Table, u32)>,
+    trees: Vec<Tree>,
+    /// Rows of each table before padding.
+    used: [usize; Table::ALL.len()],
+}
+
+impl<K: Extension> Circuit<K> {
+    /// The parameters of its tables.
+    pub fn tables(&self) -> &Tables<K> {
+        &self.tables
+    }
+    /// Heights and places.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+    /// Rows of a table, without those that fill its last block.
+    pub fn rows(&self, table: Table) -> usize {
+        self.used[table as usize]
+    }
+    /// The fixed columns of a row.
+    pub fn fixed(&self, table: Table, row: usize) -> &[Goldilocks] {
+        let width = self.tables.fixed(table);
+        &self.fixed[table as usize][row * width..(row + 1) * width]
+    }
+}
+
+/// The rows of all tables.
+#[derive(Clone, Debug, Default)]
+struct Rows {
+    permutations: Vec<Permutation>,
+    operations: Vec<Operation>,
+    dots: Vec<Dot>,
+    queries: Vec<Query>,
+    bits: Vec<BitsRow>,
+    constants: Vec<[Goldilocks; WORD]>,
+}
+
+impl Rows {
+    fn len(&self, table: Table) -> usize {
+        match table {
+            Table::Permutation => self.permutations.len(),
+            Table::Operation => self.operations.len(),
+            Table::Dot => self.dots.len(),
+            Table::Query => self.queries.len(),
+            Table::Bits => self.bits.len(),
+            Table::Constant => self.constants.len(),
+        }
+    }
+    fn blocks(&self) -> [usize; Table::ALL.len()] {
+        Table::ALL.map(|table| self.len(table).div_ceil(BLOCK))
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Permutation {
+    Hash {
+        h: Wire,
+        halves: [Half; 2],
+        /// Halves are two elements of K.
+        field: bool,
+        end: End,
+    },
+    Node,
+    /// Fills the last block.
+    Idle,
+}
+
+/// What the digest of a hash row is besides a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Nothing,
+    /// The leaf at this index, on this level; an opening of this tree.
+    Leaf {
+        index: Wire,
+        tree: usize,
+    },
+    /// The digest of the public inputs.
+    Public,
+}
+
+#[derive(Clone, Debug)]
+struct Operation {
+    q: [Goldilocks; 3],
+    operands: [Wire; 3],
+    /// The wire that the result must be.
+    check: Option<Wire>,
+}
+
+#[derive(Clone, Debug)]
+struct Dot {
+    x: Wire,
+    weights: [Wire; WORD],
+    before: Wire,
+}
+
+#[derive(Clone, Debug)]
+struct Query {
+    index: Wire,
+    r: Vec<Wire>,
+}
+
+#[derive(Clone, Debug)]
+struct BitsRow {
+    /// The fixed column that is 1, if any.
+    mode: Option<usize>,
+    element: Wire,
+}

@@ -1,0 +1,63 @@
+//! Wires and their types.
+
+use crate::tables::Table;
+
+/// A word that a port of a row defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Wire {
+    pub(super) table: Table,
+    pub(super) port: u8,
+    pub(super) row: u32,
+}
+
+/// Four elements of F: a digest, values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word(pub(super) Wire);
+
+/// An element of K.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element(pub(super) Wire);
+
+/// An element of F: of one that a prover chooses, constraints say so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Base(pub(super) Wire);
+
+/// 0 or 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bool(pub(super) Wire);
+
+/// A number below 2^N.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bits<const N: usize>(pub(super) Wire);
+
+/// A hash that began with a constant: the only thing that may be hashed on. One with a beginning of the prover's choice would bind nothing, since
+/// the permutation can be inverted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain(pub(super) Wire);
+
+impl Chain {
+    /// The digest, as a word like any other.
+    pub fn digest(self) -> Word {
+        Word(self.0)
+    }
+}
+impl From<Element> for Word {
+    fn from(x: Element) -> Self {
+        Self(x.0)
+    }
+}
+impl From<Base> for Element {
+    fn from(x: Base) -> Self {
+        Self(x.0)
+    }
+}
+impl From<Bool> for Base {
+    fn from(x: Bool) -> Self {
+        Self(x.0)
+    }
+}
+impl<const N: usize> From<Bits<N>> for Base {
+    fn from(x: Bits<N>) -> Self {
+        Self(x.0)
+    }
+}

@@ -1,0 +1,340 @@
+//! Filling the committed columns of a circuit, and checking them row by row.
+
+use std::collections::{BTreeMap, HashMap};
+
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::hash::poseidon::WIDTH;
+
+use super::wires::Wire;
+use super::{Circuit, End, Half, Permutation};
+use crate::algebra::{Point, combine};
+use crate::poseidon::{self, SBOXES};
+use crate::tables::permutation::{self, RATE};
+use crate::tables::{Port, Row, TUPLE, Table, Tables, WORD, bits};
+
+/// The committed columns of a circuit, row by row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Witness {
+    columns: [Vec<Goldilocks>; Table::ALL.len()],
+}
+
+/// What does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// A constraint of a row is not 0.
+    #[error("constraint {constraint} of row {row} of the table {} is not 0", table.name())]
+    Constraint {
+        /// The table.
+        table: Table,
+        /// The row.
+        row: usize,
+        /// Which of the table's constraints.
+        constraint: usize,
+    },
+    /// A tuple is used and not defined, or not as often.
+    #[error("the tuple {tuple:?} is left {count} times")]
+    Tuple {
+        /// The tuple.
+        tuple: [Goldilocks; TUPLE],
+        /// What is left of it.
+        count: Goldilocks,
+    },
+}
+
+/// Data of the prover's that ends too early or too late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{given} elements of free data: the circuit takes {taken}")]
+pub struct InputError {
+    /// Elements that were given.
+    pub given: usize,
+    /// Elements that rows took, or tried to.
+    pub taken: usize,
+}
+
+impl<K: Extension> Circuit<K> {
+    /// Both sides of each check, in their order.
+    pub fn checks(&self, witness: &Witness) -> Vec<(K, K)> {
+        let filling = Filling { circuit: self, witness: witness.clone(), free: &[], taken: 0, nodes: BTreeMap::new() };
+        let checks = self.rows.operations.iter().enumerate().filter_map(|(i, row)| Some((i, row.check?)));
+        checks
+            .map(|(i, wire)| {
+                let result = Wire { table: Table::Operation, port: 3, row: i as u32 };
+                (filling.element(result), filling.element(wire))
+            })
+            .collect()
+    }
+
+    /// The committed columns for free data: in the order of rows, four elements for each free half, and behind those of a leaf the
+    /// siblings on its path, from below, up to the cap or to a node on an earlier path.
+    ///
+    /// Checks are not checked: the columns of wrong data have a [`Fault`].
+    pub fn witness(&self, free: &[Goldilocks]) -> Result<Witness, InputError> {
+        let columns = Table::ALL.map(|table| {
+            let rows = self.layout.shape(table).map_or(0, |shape| shape.rows());
+            vec![Goldilocks::ZERO; rows * self.tables.columns(table)]
+        });
+        let mut filling =
+            Filling { circuit: self, witness: Witness { columns }, free, taken: 0, nodes: BTreeMap::new() };
+        for &(table, row) in &self.order {
+            filling.row(table, row as usize);
+        }
+        filling.nodes();
+        let Filling { witness, taken, .. } = filling;
+        if taken == free.len() { Ok(witness) } else { Err(InputError { given: free.len(), taken }) }
+    }
+}
+
+impl Witness {
+    /// The committed columns of a row.
+    pub fn row<K: Extension>(&self, tables: &Tables<K>, table: Table, row: usize) -> &[Goldilocks] {
+        let width = tables.columns(table);
+        &self.columns[table as usize][row * width..(row + 1) * width]
+    }
+    /// The same, to be changed.
+    pub fn row_mut<K: Extension>(&mut self, tables: &Tables<K>, table: Table, row: usize) -> &mut [Goldilocks] {
+        let width = tables.columns(table);
+        &mut self.columns[table as usize][row * width..(row + 1) * width]
+    }
+
+    /// The constraints of each row and the bus, exactly and one by one: what a proof says in one go.
+    pub fn check<K: Extension>(&self, circuit: &Circuit<K>) -> Result<(), Fault> {
+        let mut bus: HashMap<[u64; TUPLE], Goldilocks> = HashMap::new();
+        let mut f = Point { activity: K::ONE };
+        let (mut values, mut ports) = (Vec::new(), Vec::new());
+        for table in Table::ALL {
+            let Some(shape) = circuit.layout.shape(table) else { continue };
+            let places = circuit.layout.starts(table);
+            for i in 0..shape.rows() {
+                let columns: Vec<K> = self.row(&circuit.tables, table, i).iter().map(|&x| x.into()).collect();
+                let fixed: Vec<K> = circuit.fixed(table, i).iter().map(|&x| x.into()).collect();
+                let row = Row { columns: &columns, fixed: &fixed, number: K::from_u64(i as u64), places: &places };
+                values.clear();
+                circuit.tables.constraints(table, &mut f, &row, &mut values);
+                if let Some(constraint) = values.iter().position(|x| !x.is_zero()) {
+                    return Err(Fault::Constraint { table, row: i, constraint });
+                }
+                ports.clear();
+                circuit.tables.ports(table, &mut f, &row, &mut ports);
+                for Port { multiplicity, tuple } in &ports {
+                    if !multiplicity.is_zero() {
+                        *bus.entry(tuple.map(|x| in_base(x).as_u64())).or_default() += in_base(*multiplicity);
+                    }
+                }
+            }
+        }
+        let public = |tuple: &[u64; TUPLE]| tuple[0] == crate::tables::PUBLIC.as_u64();
+        match bus.into_iter().filter(|(tuple, count)| !public(tuple) && *count != Goldilocks::ZERO).min() {
+            None => Ok(()),
+            Some((tuple, count)) => Err(Fault::Tuple { tuple: tuple.map(Goldilocks::new), count }),
+        }
+    }
+}
+
+fn in_base<K: Extension>(x: K) -> Goldilocks {
+    debug_assert!(x.as_ref()[1..].iter().all(|c| *c == Goldilocks::ZERO));
+    x.as_ref()[0]
+}
+
+/// A node row: the halves of its input, and how often they are used.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    halves: [[Goldilocks; WORD]; 2],
+    uses: [u64; 2],
+}
+
+struct Filling<'a, K> {
+    circuit: &'a Circuit<K>,
+    witness: Witness,
+    free: &'a [Goldilocks],
+    taken: usize,
+    /// Node rows by tree, level within the tree and index; those of a cap's level are its nodes.
+    nodes: BTreeMap<(usize, usize, u64), Node>,
+}
+
+impl<K: Extension> Filling<'_, K> {
+    /// The next elements of free data, zeros behind its end.
+    fn take<const N: usize>(&mut self) -> [Goldilocks; N] {
+        let from = self.free.get(self.taken..).unwrap_or_default();
+        self.taken += N;
+        core::array::from_fn(|i| from.get(i).copied().unwrap_or(Goldilocks::ZERO))
+    }
+    fn columns(&mut self, table: Table, row: usize) -> &mut [Goldilocks] {
+        self.witness.row_mut(&self.circuit.tables, table, row)
+    }
+
+    /// What a wire carries: its row is filled.
+    fn word(&self, wire: Wire) -> [Goldilocks; WORD] {
+        let row = self.witness.row(&self.circuit.tables, wire.table, wire.row as usize);
+        let element = |from: usize| {
+            let mut word = [Goldilocks::ZERO; WORD];
+            word[..K::DEGREE].copy_from_slice(&row[from..from + K::DEGREE]);
+            word
+        };
+        match (wire.table, wire.port) {
+            (Table::Constant, _) => self.circuit.rows.constants[wire.row as usize],
+            (Table::Operation | Table::Dot | Table::Query, _) => element(row.len() - K::DEGREE),
+            (Table::Bits, port) => {
+                let width = self.circuit.tables.bits();
+                let fixed = self.circuit.fixed(Table::Bits, wire.row as usize);
+                let bits = &row[(usize::from(port) - 1) * bits::CHUNK..];
+                let index = width.index(fixed, bits);
+                [index, Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO]
+            }
+            (Table::Permutation, 5) => core::array::from_fn(|i| row[SBOXES + i]),
+            (Table::Permutation, 6) => element(SBOXES),
+            (Table::Permutation, 7) => element(SBOXES + K::DEGREE),
+            (Table::Permutation, port) => {
+                // 1 and 2 are halves, or first elements of halves with 3 and 4 the second ones.
+                let field = self.circuit.fixed(Table::Permutation, wire.row as usize)[permutation::FIELD];
+                let first = if port.is_multiple_of(2) { WORD } else { 0 };
+                match (port, field == Goldilocks::ONE) {
+                    (3.., _) => element(first + K::DEGREE),
+                    (_, true) => element(first),
+                    (_, false) => core::array::from_fn(|i| row[first + i]),
+                }
+            }
+        }
+    }
+    fn element(&self, wire: Wire) -> K {
+        K::from_coefficients(&self.word(wire)[..K::DEGREE]).expect("as many coefficients")
+    }
+
+    fn row(&mut self, table: Table, row: usize) {
+        let circuit = self.circuit;
+        let mut columns = Vec::with_capacity(circuit.tables.columns(table));
+        match table {
+            Table::Constant => {}
+            Table::Permutation => return self.permutation(row),
+            Table::Operation => {
+                let operation = &circuit.rows.operations[row];
+                let [a, b, c] = operation.operands.map(|wire| self.element(wire));
+                for x in [a, b, c, combine(operation.q, a, b, c)] {
+                    columns.extend_from_slice(x.as_ref());
+                }
+            }
+            Table::Dot => {
+                let dot = &circuit.rows.dots[row];
+                let x = self.word(dot.x);
+                columns.extend_from_slice(&x);
+                let before = self.element(dot.before);
+                let mut sum = before;
+                for (x, w) in x.iter().zip(dot.weights) {
+                    let w = self.element(w);
+                    sum += w * *x;
+                    columns.extend_from_slice(w.as_ref());
+                }
+                columns.extend_from_slice(before.as_ref());
+                columns.extend_from_slice(sum.as_ref());
+            }
+            Table::Query => {
+                let query = &circuit.rows.queries[row];
+                let index = self.word(query.index)[0].as_u64();
+                let r: Vec<K> = query.r.iter().map(|wire| self.element(*wire)).collect();
+                circuit.tables.query().fill(index, &r, &mut columns);
+            }
+            Table::Bits => {
+                let x = self.word(circuit.rows.bits[row].element)[0].as_u64();
+                columns.extend((0..bits::COLUMNS).map(|j| Goldilocks::new(x >> j & 1)));
+            }
+        }
+        self.columns(table, row).copy_from_slice(&columns);
+    }
+
+    fn permutation(&mut self, row: usize) {
+        let mut state = [Goldilocks::ZERO; WIDTH];
+        let &Permutation::Hash { h, halves, field, end } = &self.circuit.rows.permutations[row] else { return };
+        for (side, half) in halves.into_iter().enumerate() {
+            let word = match half {
+                Half::Use(first, second) => {
+                    let mut word = self.word(first);
+                    if let Some(second) = second.filter(|_| field) {
+                        let second = self.word(second);
+                        word[K::DEGREE..].copy_from_slice(&second[..K::DEGREE]);
+                    }
+                    word
+                }
+                Half::Free => self.take(),
+                Half::Node { tree, index } => {
+                    let word = self.take();
+                    let info = self.circuit.trees[tree];
+                    // The row of the cap, as if it were one above the cap.
+                    let node = self.nodes.entry((tree, info.depth - info.cap + 1, index as u64 / 2));
+                    node.or_insert(Node { halves: [word; 2], uses: [0; 2] }).halves[side] = word;
+                    word
+                }
+            };
+            state[side * WORD..][..WORD].copy_from_slice(&word);
+        }
+        state[RATE..].copy_from_slice(&self.word(h));
+        let digest = self.fill_permutation(row, state);
+        if let End::Leaf { index, tree } = end {
+            let index = self.word(index)[0];
+            self.columns(Table::Permutation, row)[permutation::INDEX] = index;
+            self.open(tree, index.as_u64(), digest);
+        }
+    }
+
+    fn fill_permutation(&mut self, row: usize, state: [Goldilocks; WIDTH]) -> [Goldilocks; WORD] {
+        let values = poseidon::row(state);
+        self.columns(Table::Permutation, row)[..poseidon::COLUMNS].copy_from_slice(&values);
+        core::array::from_fn(|i| values[SBOXES + i])
+    }
+
+    /// Climbs from a leaf to the first node that is there, or to the cap. Siblings of the others are next in the free data.
+    fn open(&mut self, tree: usize, mut index: u64, mut digest: [Goldilocks; WORD]) {
+        let mut level = 1;
+        loop {
+            let side = (index % 2) as usize;
+            index /= 2;
+            if let Some(node) = self.nodes.get_mut(&(tree, level, index)) {
+                node.uses[side] += 1;
+                return;
+            }
+            let mut node = Node { halves: [self.take(); 2], uses: [0; 2] };
+            node.halves[side] = digest;
+            node.uses[side] = 1;
+            digest = poseidon::node(node.halves);
+            self.nodes.insert((tree, level, index), node);
+            level += 1;
+        }
+    }
+
+    /// Fills node rows and the multiplicities of caps.
+    fn nodes(&mut self) {
+        let circuit = self.circuit;
+        let rows = circuit.rows.permutations.iter().enumerate();
+        let mut idle = rows.filter(|(_, row)| !matches!(row, Permutation::Hash { .. })).map(|(i, _)| i);
+        let nodes = core::mem::take(&mut self.nodes);
+        let mut caps = HashMap::new();
+        for ((tree, level, index), node) in nodes {
+            let info = circuit.trees[tree];
+            if level > info.depth - info.cap {
+                caps.insert((tree, index), node.uses);
+                continue;
+            }
+            let row = idle.next().expect("a row for each node of a path");
+            let mut state = [Goldilocks::ZERO; WIDTH];
+            state[..WORD].copy_from_slice(&node.halves[0]);
+            state[WORD..RATE].copy_from_slice(&node.halves[1]);
+            self.fill_permutation(row, state);
+            let columns = self.columns(Table::Permutation, row);
+            columns[permutation::INDEX] = Goldilocks::new(index);
+            columns[permutation::LEVEL] = Goldilocks::new(info.level + level as u64 - 1);
+            columns[permutation::ACTIVE] = Goldilocks::ONE;
+            columns[permutation::LEFT] = Goldilocks::new(node.uses[0]);
+            columns[permutation::RIGHT] = Goldilocks::new(node.uses[1]);
+        }
+        for row in idle {
+            self.fill_permutation(row, [Goldilocks::ZERO; WIDTH]);
+        }
+        for (row, permutation) in circuit.rows.permutations.iter().enumerate() {
+            if let &Permutation::Hash { halves: [Half::Node { tree, index }, _], .. } = permutation {
+                let uses = caps.get(&(tree, index as u64 / 2)).copied().unwrap_or_default();
+                let columns = self.columns(Table::Permutation, row);
+                columns[permutation::LEFT] = Goldilocks::new(uses[0]);
+                columns[permutation::RIGHT] = Goldilocks::new(uses[1]);
+            }
+        }
+    }
+}

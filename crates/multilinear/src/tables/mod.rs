@@ -1,0 +1,223 @@
+//! The tables that a circuit is made of: their columns, constraints and ports.
+//!
+//! A circuit is a list of rows in six tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
+//! which are the circuit. Rows are connected by the *bus*: each row has some [`Port`]s, each port puts a tuple on the bus, some number of
+//! times, and all tuples must cancel. There is no other connection between rows: a table that needs values of the row before it (as
+//! byte machines and Keccak do) hands them over by a tuple whose key is the row's number, in a namespace of its own.
+//!
+//! **Wires.** A wire is a tuple ([`WIRE`], number, 0, word): its definition has as many of them as the wire has uses, and each use takes one
+//! away. The number of a wire is the place of its definition in the bus, so that no wire has two definitions, whatever the fixed
+//! columns are. A *word* is four elements of F: a digest, four values, or an element of K and zeros.
+//!
+//! **Where a constraint is written.** Here, once: [`Tables::constraints`] and [`Tables::ports`] are generic over [`Algebra`]. A constraint
+//! has degree at most [`DEGREE`](crate::zerocheck::DEGREE) in the columns.
+
+pub mod bits;
+pub mod constant;
+pub mod dot;
+mod layout;
+pub mod operation;
+pub mod permutation;
+pub mod query;
+
+use core::marker::PhantomData;
+
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+
+use crate::algebra::Algebra;
+
+pub use layout::{Layout, Piece, Place, Stack};
+
+/// Elements of a word.
+pub const WORD: usize = 4;
+/// Elements of a tuple: namespace, key, level, word.
+pub const TUPLE: usize = 3 + WORD;
+
+/// Namespace of wires.
+pub const WIRE: Goldilocks = Goldilocks::new(1);
+/// Namespace of the nodes of Merkle trees: (index, level, digest).
+pub const NODE: Goldilocks = Goldilocks::new(2);
+/// Namespace of the digest of the public inputs.
+pub const PUBLIC: Goldilocks = Goldilocks::new(3);
+
+/// A kind of row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Table {
+    /// A Poseidon permutation.
+    Permutation,
+    /// d = q0 a b + q1 a + q2 c in K.
+    Operation,
+    /// Four more terms of a sum of products of F and K.
+    Dot,
+    /// What a query of an oracle weighs.
+    Query,
+    /// The 64 bits of an element of F.
+    Bits,
+    /// A constant word.
+    Constant,
+}
+
+impl Table {
+    /// All of them, in the order of formats.
+    pub const ALL: [Self; 6] = [Self::Permutation, Self::Operation, Self::Dot, Self::Query, Self::Bits, Self::Constant];
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Permutation => "permutation",
+            Self::Operation => "operation",
+            Self::Dot => "dot",
+            Self::Query => "query",
+            Self::Bits => "bits",
+            Self::Constant => "constant",
+        }
+    }
+}
+
+/// What a port of a row puts on the bus.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Port<V> {
+    /// How often: -1 for a use, the number of uses for a definition.
+    pub multiplicity: V,
+    /// Namespace, key, level, word.
+    pub tuple: [V; TUPLE],
+}
+
+/// The values of a row, or of all columns at a point.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a, V> {
+    /// Committed columns.
+    pub columns: &'a [V],
+    /// Fixed columns.
+    pub fixed: &'a [V],
+    /// The number of the row: of a wire that is defined at port j of the row, the number is `places[j]` more.
+    pub number: V,
+    /// Where each port of the table begins on the bus.
+    pub places: &'a [Goldilocks],
+}
+
+/// The parameters of the tables over K.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tables<K> {
+    query: query::Parameters,
+    bits: bits::Parameters,
+    field: PhantomData<K>,
+}
+
+impl<K: Extension> Tables<K> {
+    /// Tables whose queries and bits have these parameters.
+    pub fn new(query: query::Parameters, bits: bits::Parameters) -> Self {
+        Self { query, bits, field: PhantomData }
+    }
+    /// The parameters of queries.
+    pub fn query(&self) -> &query::Parameters {
+        &self.query
+    }
+    /// The parameters of bits.
+    pub fn bits(&self) -> &bits::Parameters {
+        &self.bits
+    }
+    /// Committed columns.
+    pub fn columns(&self, table: Table) -> usize {
+        match table {
+            Table::Permutation => permutation::COLUMNS,
+            Table::Operation => operation::columns::<K>(),
+            Table::Dot => dot::columns::<K>(),
+            Table::Query => self.query.columns::<K>(),
+            Table::Bits => bits::COLUMNS,
+            Table::Constant => 0,
+        }
+    }
+    /// Fixed columns.
+    pub fn fixed(&self, table: Table) -> usize {
+        match table {
+            Table::Permutation => permutation::FIXED,
+            Table::Operation => operation::FIXED,
+            Table::Dot => dot::FIXED,
+            Table::Query => self.query.fixed(),
+            Table::Bits => self.bits.fixed(),
+            Table::Constant => constant::FIXED,
+        }
+    }
+    /// Ports of a row.
+    pub fn ports_of(&self, table: Table) -> usize {
+        match table {
+            Table::Permutation => permutation::PORTS,
+            Table::Operation => operation::PORTS,
+            Table::Dot => dot::PORTS,
+            Table::Query => self.query.ports(),
+            Table::Bits => bits::PORTS,
+            Table::Constant => 1,
+        }
+    }
+    /// The constraints of a row, each 0 on a row that is right, appended to `out`.
+    ///
+    /// # Panics
+    /// Unless the row has as many values as the table has columns.
+    #[inline(always)]
+    pub fn constraints<A: Algebra>(&self, table: Table, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
+        match table {
+            Table::Permutation => permutation::constraints(f, row, out),
+            Table::Operation => operation::constraints::<K, A>(f, row, out),
+            Table::Dot => dot::constraints::<K, A>(f, row, out),
+            Table::Query => self.query.constraints::<K, A>(f, row, out),
+            Table::Bits => self.bits.constraints(f, row, out),
+            Table::Constant => {}
+        }
+    }
+    /// The ports of a row, appended to `out`.
+    ///
+    /// # Panics
+    /// Unless the row has as many values as the table has columns and ports.
+    #[inline(always)]
+    pub fn ports<A: Algebra>(&self, table: Table, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
+        match table {
+            Table::Permutation => permutation::ports::<K, A>(f, row, out),
+            Table::Operation => operation::ports::<K, A>(f, row, out),
+            Table::Dot => dot::ports::<K, A>(f, row, out),
+            Table::Query => self.query.ports_on::<K, A>(f, row, out),
+            Table::Bits => self.bits.ports_on(f, row, out),
+            Table::Constant => constant::ports(f, row, out),
+        }
+    }
+}
+
+/// The tuple of a wire.
+#[inline(always)]
+fn wire<A: Algebra>(f: &mut A, number: A::V, word: [A::V; WORD]) -> [A::V; TUPLE] {
+    let (zero, one) = (f.zero(), f.one());
+    let space = f.scale(WIRE, one);
+    let [a, b, c, d] = word;
+    [space, number, zero, a, b, c, d]
+}
+
+/// A use of the wire whose number is in a fixed column.
+#[inline(always)]
+fn used<A: Algebra>(f: &mut A, number: A::V, word: [A::V; WORD]) -> Port<A::V> {
+    let one = f.one();
+    let multiplicity = f.scale(-Goldilocks::ONE, one);
+    Port { multiplicity, tuple: wire(f, number, word) }
+}
+
+/// The definition of the wire of a port, used as often as a fixed column says.
+#[inline(always)]
+fn defined<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, port: usize, uses: A::V, word: [A::V; WORD]) -> Port<A::V> {
+    let number = place(f, row, port);
+    Port { multiplicity: uses, tuple: wire(f, number, word) }
+}
+
+/// The number of the wire that a port defines.
+#[inline(always)]
+fn place<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, port: usize) -> A::V {
+    let one = f.one();
+    f.add_scaled(row.number, row.places[port], one)
+}
+
+/// An element of K as a word.
+#[inline(always)]
+fn padded<A: Algebra>(f: &mut A, coefficients: &[A::V]) -> [A::V; WORD] {
+    let mut word = [f.zero(); WORD];
+    word[..coefficients.len()].copy_from_slice(coefficients);
+    word
+}

@@ -1,0 +1,94 @@
+//! Claims about fixed columns, and how four become one.
+//!
+//! The fixed stacks of the two circuits of a key are one polynomial P of one variable more than a stack: the highest variable says which circuit.
+//! A proof comes with a claim of its own, <W, P> = v for the weights W that its columns' values were batched with; and, if it is a proof about
+//! proofs, with a claim P(z) = v among its public inputs. A challenge theta combines them, and a sumcheck leaves one claim P(z) = v.
+
+use super::points::{Coordinates, horner, mul};
+use super::rows;
+use super::{Machine, Parameters, bus, tags};
+
+/// That the values of the fixed columns at a point are those of a circuit of the key.
+#[derive(Clone, Debug)]
+pub struct FixedClaim<E> {
+    pub(super) circuit: E,
+    pub(super) point: Coordinates<E>,
+    pub(super) eta: E,
+    pub(super) value: E,
+}
+
+/// A claim about P.
+#[derive(Clone, Debug)]
+pub enum Claim<E> {
+    /// A proof's own.
+    Fixed(FixedClaim<E>),
+    /// P(point) = value.
+    At {
+        /// A coordinate for each variable.
+        point: Vec<E>,
+        /// The value.
+        value: E,
+    },
+}
+
+/// One claim that holds if all of these do, and otherwise does not but with probability (claims + 3 variables) / |K|: a point and a value, which the
+/// prover sends.
+///
+/// theta is drawn when all claims are taken in, in their order; each message before its challenge.
+pub fn reduce<M: Machine>(
+    m: &mut M,
+    parameters: &Parameters<M::Field>,
+    claims: &[Claim<M::Element>],
+) -> (Vec<M::Element>, M::Element) {
+    m.begin(tags::CLAIMS);
+    let mut all = Vec::new();
+    for claim in claims {
+        match claim {
+            Claim::Fixed(FixedClaim { circuit, point, eta, value }) => {
+                all.push(*circuit);
+                all.extend_from_slice(&point.r);
+                all.extend([*eta, *value]);
+            }
+            Claim::At { point, value } => {
+                all.extend_from_slice(point);
+                all.push(*value);
+            }
+        }
+    }
+    m.observe_elements(&all);
+    let theta = m.challenge();
+
+    let values: Vec<M::Element> = claims
+        .iter()
+        .map(|claim| match claim {
+            Claim::Fixed(FixedClaim { value, .. }) | Claim::At { value, .. } => *value,
+        })
+        .collect();
+    let mut claim = horner(m, &values, theta);
+    let variables = parameters.layout.fixed().variables() + 1;
+    let mut z = vec![claim; variables];
+    for variable in (0..variables).rev() {
+        let message = m.receive(2);
+        let r = m.challenge();
+        claim = bus::plain(m, claim, &message, r);
+        z[variable] = r;
+    }
+    let value = m.receive(1)[0];
+    let s = Coordinates::new(m, z);
+    let weights: Vec<M::Element> = claims
+        .iter()
+        .map(|claim| match claim {
+            Claim::Fixed(FixedClaim { circuit, point, eta, .. }) => {
+                let low = Coordinates::new(m, s.r[..variables - 1].to_vec());
+                let weight = rows::weight(m, parameters, point, false, *eta, &low);
+                let which = s.eq(m, variables - 1, &[*circuit]);
+                mul(m, weight, which)
+            }
+            Claim::At { point, .. } => s.eq(m, 0, point),
+        })
+        .collect();
+    let weight = horner(m, &weights, theta);
+    let product = mul(m, weight, value);
+    m.assert_equal(product, claim);
+    (s.r, value)
+}

@@ -1,0 +1,270 @@
+//! A verifier that reads a proof.
+
+use std::collections::HashMap;
+
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::hash::poseidon::{WIDTH, permute};
+
+use super::Machine;
+use crate::algebra::combine;
+use crate::poseidon;
+use crate::tables::permutation::RATE;
+use crate::tables::{WORD, bits, query};
+
+/// Four elements of F.
+type Word = [Goldilocks; WORD];
+
+/// Why a proof is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// It ends too early or too late.
+    #[error("the proof has {given} elements: {taken} are needed")]
+    Length {
+        /// Elements of the proof.
+        given: usize,
+        /// Elements that the verifier reads.
+        taken: usize,
+    },
+    /// What fills a word is not 0.
+    #[error("element {element} of the proof fills a word and is not 0")]
+    Padding {
+        /// Its number.
+        element: usize,
+    },
+    /// An equation does not hold.
+    #[error("equation {0} of the verifier does not hold")]
+    Equation(usize),
+    /// A path does not lead to its cap, or to a node on an earlier path.
+    #[error("opening {0} does not lead to the cap of its tree")]
+    Path(usize),
+    /// A proof of work is missing.
+    #[error("the proof of work of round {0} is missing")]
+    Work(usize),
+}
+
+/// The [`Machine`] that reads a proof: elements of F in the order in which they are needed.
+#[derive(Clone, Debug)]
+pub struct Reader<'a, K> {
+    proof: &'a [Goldilocks],
+    taken: usize,
+    state: Word,
+    left: Vec<K>,
+    caps: Vec<Vec<Word>>,
+    depths: Vec<usize>,
+    /// Nodes on the paths so far, by tree, level and index.
+    nodes: HashMap<(usize, usize, u64), [Word; 2]>,
+    openings: usize,
+    rounds: usize,
+    /// Both sides of each equation.
+    equations: Vec<(K, K)>,
+    refusal: Option<Refusal>,
+}
+
+impl<'a, K: Extension> Reader<'a, K> {
+    /// At the beginning of a proof.
+    pub fn new(proof: &'a [Goldilocks]) -> Self {
+        Self {
+            proof,
+            taken: 0,
+            state: [Goldilocks::ZERO; WORD],
+            left: Vec::new(),
+            caps: Vec::new(),
+            depths: Vec::new(),
+            nodes: HashMap::new(),
+            openings: 0,
+            rounds: 0,
+            equations: Vec::new(),
+            refusal: None,
+        }
+    }
+    /// Whether all that was read holds, and nothing is left.
+    pub fn finish(self) -> Result<(), Refusal> {
+        if self.taken != self.proof.len() {
+            return Err(Refusal::Length { given: self.proof.len(), taken: self.taken });
+        }
+        let wrong = self.equations.iter().position(|(a, b)| a != b).map(Refusal::Equation);
+        self.refusal.or(wrong).map_or(Ok(()), Err)
+    }
+    /// Elements that were read.
+    pub fn taken(&self) -> usize {
+        self.taken
+    }
+    /// Both sides of each equation so far, for comparisons with a circuit.
+    pub fn equations(&self) -> &[(K, K)] {
+        &self.equations
+    }
+
+    fn take(&mut self, out: &mut [Goldilocks]) {
+        for x in out {
+            *x = self.proof.get(self.taken).copied().unwrap_or(Goldilocks::ZERO);
+            self.taken += 1;
+        }
+    }
+    fn absorb(&mut self, block: [Goldilocks; RATE]) {
+        self.state = hash(block, self.state);
+        self.left = self.state.chunks_exact(K::DEGREE).filter_map(K::from_coefficients).collect();
+    }
+    /// Elements of K in a half of a block, and elements of F that it takes.
+    fn half(elements: &[K]) -> Word {
+        let mut word = [Goldilocks::ZERO; WORD];
+        for (to, x) in word.chunks_mut(K::DEGREE).zip(elements) {
+            to.copy_from_slice(x.as_ref());
+        }
+        word
+    }
+    fn per_half() -> usize {
+        WORD / K::DEGREE
+    }
+}
+
+/// f(m; h).
+fn hash(m: [Goldilocks; RATE], h: Word) -> Word {
+    let mut state = [Goldilocks::ZERO; WIDTH];
+    state[..RATE].copy_from_slice(&m);
+    state[RATE..].copy_from_slice(&h);
+    permute(&mut state);
+    core::array::from_fn(|i| state[i])
+}
+
+fn block(left: Word, right: Word) -> [Goldilocks; RATE] {
+    core::array::from_fn(|i| if i < WORD { left[i] } else { right[i - WORD] })
+}
+
+impl<K: Extension> Machine for Reader<'_, K> {
+    type Field = K;
+    type Element = K;
+    type Word = Word;
+    type Index = u64;
+
+    fn constant(&mut self, x: K) -> K {
+        x
+    }
+    fn combine(&mut self, q: [Goldilocks; 3], a: K, b: K, c: K) -> K {
+        combine(q, a, b, c)
+    }
+    fn dot(&mut self, coefficients: &[Goldilocks], values: &[K]) -> K {
+        coefficients.iter().zip(values).map(|(&k, &v)| v * k).sum()
+    }
+    fn weigh(&mut self, words: &[Word], weights: &[K]) -> K {
+        words.iter().flatten().zip(weights).map(|(&x, &w)| w * x).sum()
+    }
+    fn assert_equal(&mut self, a: K, b: K) {
+        self.equations.push((a, b));
+    }
+
+    fn begin(&mut self, tag: Goldilocks) {
+        self.state = [tag, Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO];
+        self.left.clear();
+    }
+    fn observe(&mut self, words: &[Word]) {
+        for pair in words.chunks(2) {
+            self.absorb(block(pair[0], pair.get(1).copied().unwrap_or_default()));
+        }
+    }
+    fn observe_elements(&mut self, elements: &[K]) {
+        for part in elements.chunks(2 * Self::per_half()) {
+            let (left, right) = part.split_at(part.len().min(Self::per_half()));
+            self.absorb(block(Self::half(left), Self::half(right)));
+        }
+    }
+    fn receive(&mut self, count: usize) -> Vec<K> {
+        let half = Self::per_half();
+        let mut elements = Vec::with_capacity(count + half);
+        while elements.len() < count {
+            let mut words = [[Goldilocks::ZERO; WORD]; 2];
+            for word in words.iter_mut().take((count - elements.len()).div_ceil(half)) {
+                self.take(word);
+                let parts = word.chunks_exact(K::DEGREE);
+                if parts.remainder().iter().any(|x| *x != Goldilocks::ZERO) {
+                    self.refusal.get_or_insert(Refusal::Padding { element: self.taken - 1 });
+                }
+                elements.extend(parts.filter_map(K::from_coefficients));
+            }
+            self.absorb(block(words[0], words[1]));
+        }
+        for padding in elements.split_off(count) {
+            self.assert_equal(padding, K::ZERO);
+        }
+        elements
+    }
+    fn challenge(&mut self) -> K {
+        if self.left.is_empty() {
+            self.absorb([Goldilocks::ZERO; RATE]);
+        }
+        self.left.remove(0)
+    }
+    fn receive_cap(&mut self, depth: usize, cap: usize) -> usize {
+        let mut digests = vec![[Goldilocks::ZERO; WORD]; 1 << cap];
+        for pair in digests.chunks_exact_mut(2) {
+            for word in &mut *pair {
+                self.take(word);
+            }
+            self.absorb(block(pair[0], pair[1]));
+        }
+        self.caps.push(digests);
+        self.depths.push(depth);
+        self.caps.len() - 1
+    }
+    fn grind(&mut self, bits: usize) {
+        self.receive(1);
+        if self.state[WORD - 1].as_u64().trailing_zeros() < bits as u32 {
+            self.refusal.get_or_insert(Refusal::Work(self.rounds));
+        }
+        self.rounds += 1;
+    }
+    fn indices(&mut self, count: usize, width: usize) -> Vec<u64> {
+        let mut indices = Vec::with_capacity(count + WORD * bits::INDICES);
+        let mut limbs = WORD - 1;
+        while indices.len() < count {
+            for limb in &self.state[..limbs] {
+                let chunk = |i: usize| limb.as_u64() >> (i * bits::CHUNK) & ((1 << width) - 1);
+                indices.extend((0..bits::INDICES).map(chunk));
+            }
+            if indices.len() < count {
+                self.absorb([Goldilocks::ZERO; RATE]);
+                limbs = WORD;
+            }
+        }
+        indices.truncate(count);
+        self.left.clear();
+        indices
+    }
+    fn open(&mut self, tree: usize, tag: Goldilocks, index: u64, words: usize) -> Vec<Word> {
+        let mut digest = [tag, Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO];
+        let mut leaf = vec![[Goldilocks::ZERO; WORD]; words];
+        for pair in leaf.chunks_exact_mut(2) {
+            for word in &mut *pair {
+                self.take(word);
+            }
+            digest = hash(block(pair[0], pair[1]), digest);
+        }
+        let levels = self.depths[tree] - self.caps[tree].len().ilog2() as usize;
+        let mut index = index;
+        for level in 0..levels {
+            let side = (index & 1) as usize;
+            index >>= 1;
+            if let Some(node) = self.nodes.get(&(tree, level, index)) {
+                // What is above was climbed before.
+                if node[side] != digest {
+                    self.refusal.get_or_insert(Refusal::Path(self.openings));
+                }
+                self.openings += 1;
+                return leaf;
+            }
+            let mut node = [[Goldilocks::ZERO; WORD]; 2];
+            self.take(&mut node[1 - side]);
+            node[side] = digest;
+            digest = poseidon::node(node);
+            self.nodes.insert((tree, level, index), node);
+        }
+        if self.caps[tree][index as usize] != digest {
+            self.refusal.get_or_insert(Refusal::Path(self.openings));
+        }
+        self.openings += 1;
+        leaf
+    }
+    fn query(&mut self, index: u64, r: &[K]) -> K {
+        query::weight(index, r)
+    }
+}

@@ -1,0 +1,223 @@
+//! One sumcheck over the rows of all tables: constraints are 0, and ports are what the bus says.
+//!
+//! With n_T the variables of table T's row number, rho the point of the leaves of the bus and E_T the weight of a row, the claim is
+//!
+//! sum over T, x of E_T(x) (sum over ports of eq(rho from n_T on, place) (numerator(x) + lambda denominator(x)) + sum over i of
+//! lambda^(2 + i) constraint_i(x)) = N + lambda (Q - padding),
+//!
+//! where constraints are numbered through all tables, and padding is what places without an active row hold, 1 each:
+//! 1 - sum over T, ports of eq(rho from n_T on, place) activity_T(rho). E_T(x) = eq(rho, x) over the variables within a block,
+//! times the sum over active blocks b of eq(rho, b) eq(x, b), times eq(rho, x) over the variables that T does not have. There is one claim at the
+//! start and one at the end; tables of fewer rows bring none of their own.
+
+use evergrove_primitives::Goldilocks;
+
+use super::bus::{Leaves, denominator, plain, within_eq};
+use super::machine::At;
+use super::points::{Coordinates, constant, horner, inner, mul, mul_add, sub, sum};
+use super::{Machine, Parameters};
+use crate::tables::{Row, Table};
+use crate::zerocheck::{BLOCK, BLOCK_LOG, DEGREE, Shape};
+
+/// The values of all columns at the point.
+#[derive(Clone, Debug)]
+pub(crate) struct Values<E> {
+    pub(crate) point: Coordinates<E>,
+    /// Of each table with rows: committed columns, fixed columns.
+    pub(crate) tables: Vec<(Table, Vec<E>, Vec<E>)>,
+}
+
+impl<E> Values<E> {
+    pub(crate) fn of(&self, table: Table, committed: bool) -> &[E] {
+        let (_, columns, fixed) = self.tables.iter().find(|(other, ..)| *other == table).expect("a table with rows");
+        if committed { columns } else { fixed }
+    }
+}
+
+pub(crate) fn verify<M: Machine>(
+    m: &mut M,
+    parameters: &Parameters<M::Field>,
+    leaves: &Leaves<M::Element>,
+    alpha: M::Element,
+    beta: M::Element,
+) -> Values<M::Element> {
+    let layout = &parameters.layout;
+    let rho = Coordinates::new(m, leaves.point.clone());
+    let heights: Vec<(Table, Shape)> =
+        Table::ALL.into_iter().filter_map(|table| Some((table, layout.shape(table)?))).collect();
+
+    // What eq gives to the places of each port, and to active rows.
+    let place_weights: Vec<Vec<M::Element>> = heights
+        .iter()
+        .map(|&(table, shape)| {
+            let n = shape.variables();
+            let first = layout.places().iter().find(|place| place.table == table).expect("a port").start >> n;
+            rho.table(m, n, layout.bus_variables() - n, first, parameters.tables.ports_of(table))
+        })
+        .collect();
+    let blocks: Vec<Blocks<M::Element>> = heights.iter().map(|&(_, shape)| Blocks::new(m, &rho, shape)).collect();
+    let mut padding = constant(m, 1);
+    for (weights, blocks) in place_weights.iter().zip(&blocks) {
+        let weight = sum(m, weights);
+        let active = mul(m, weight, blocks.activity);
+        padding = sub(m, padding, active);
+    }
+
+    let lambda = m.challenge();
+    let rest = sub(m, leaves.denominator, padding);
+    let mut claim = mul_add(m, lambda, rest, leaves.numerator);
+
+    // The rounds.
+    let variables = layout.row_variables();
+    let mut r = vec![claim; variables];
+    for variable in (0..BLOCK_LOG).rev().chain(BLOCK_LOG..variables) {
+        let within = variable < BLOCK_LOG;
+        let message = m.receive(if within { DEGREE } else { DEGREE + 1 });
+        let challenge = m.challenge();
+        claim = if within {
+            within_eq(m, claim, rho.r[variable], &message, challenge)
+        } else {
+            plain(m, claim, &message, challenge)
+        };
+        r[variable] = challenge;
+    }
+    let point = Coordinates::new(m, r);
+
+    // The values of columns, and the sum that they make.
+    let widths: Vec<[usize; 2]> =
+        heights.iter().map(|&(table, _)| [parameters.tables.columns(table), parameters.tables.fixed(table)]).collect();
+    let mut all = m.receive(widths.iter().flatten().sum()).into_iter();
+    let tables: Vec<_> = heights
+        .iter()
+        .zip(&widths)
+        .map(|(&(table, _), &[columns, fixed])| {
+            (table, all.by_ref().take(columns).collect(), all.by_ref().take(fixed).collect())
+        })
+        .collect();
+    let values = Values { point, tables };
+
+    let mut power = mul(m, lambda, lambda);
+    let mut total = constant(m, 0);
+    for (i, &(table, shape)) in heights.iter().enumerate() {
+        let here = Blocks::new(m, &values.point, shape);
+        let (_, columns, fixed) = &values.tables[i];
+        let row = Row { columns, fixed, number: here.number, places: &layout.starts(table) };
+        let mut at = At { machine: m, activity: here.activity };
+        let (mut constraints, mut ports) = (Vec::new(), Vec::new());
+        parameters.tables.constraints(table, &mut at, &row, &mut constraints);
+        parameters.tables.ports(table, &mut at, &row, &mut ports);
+
+        let (mut numerators, mut denominators) = (Vec::new(), Vec::new());
+        let constant_part = mul(m, alpha, here.activity);
+        for port in &ports {
+            numerators.push(port.multiplicity);
+            denominators.push(denominator(m, constant_part, beta, &port.tuple));
+        }
+        let numerator = inner(m, &place_weights[i], &numerators);
+        let denominators = inner(m, &place_weights[i], &denominators);
+        let mut sum = mul_add(m, lambda, denominators, numerator);
+        for constraint in constraints {
+            sum = mul_add(m, power, constraint, sum);
+            power = mul(m, power, lambda);
+        }
+        // The weight: blocks, and the variables that the table does not have.
+        let blocks = inner(m, &blocks[i].table, &here.table);
+        let n = shape.variables();
+        let missing = rho.eq(m, n, &values.point.r[n..]);
+        let weight = mul(m, blocks, missing);
+        total = mul_add(m, weight, sum, total);
+    }
+    m.assert_equal(total, claim);
+    values
+}
+
+/// The blocks of a table at a point.
+struct Blocks<E> {
+    /// eq(point, block) for each active block.
+    table: Vec<E>,
+    activity: E,
+    /// The value of the polynomial that is the number of each active row.
+    number: E,
+}
+
+impl<E: Copy> Blocks<E> {
+    fn new<M: Machine<Element = E>>(m: &mut M, point: &Coordinates<E>, shape: Shape) -> Self {
+        let table = point.table(m, BLOCK_LOG, shape.block_variables(), 0, shape.blocks());
+        let coefficient = |x: usize| Goldilocks::new(x as u64);
+        let ones: Vec<_> = table.iter().map(|_| coefficient(1)).collect();
+        let activity = m.dot(&ones, &table);
+        let blocks: Vec<_> = (0..table.len()).map(|block| coefficient(block * BLOCK)).collect();
+        let number = m.dot(&blocks, &table);
+        let powers: Vec<_> = (0..BLOCK_LOG).map(|i| coefficient(1 << i)).collect();
+        let row = m.dot(&powers, &point.r[..BLOCK_LOG]);
+        let number = mul_add(m, row, activity, number);
+        Self { table, activity, number }
+    }
+}
+
+/// The sum of all columns' values times powers of eta, as [`weight`] takes them.
+pub(crate) fn combined<M: Machine>(
+    m: &mut M,
+    parameters: &Parameters<M::Field>,
+    values: &Values<M::Element>,
+    committed: bool,
+    eta: M::Element,
+) -> M::Element {
+    let stack = parameters.stack(committed);
+    let powers = squares(m, eta, stack.pieces().iter().map(|piece| piece.width).max().unwrap_or(0) + 1);
+    // From the last piece: each is followed by what comes behind it, past the columns that it has room for.
+    let mut total = constant(m, 0);
+    for piece in stack.pieces().iter().rev() {
+        let columns = &values.of(piece.table, committed)[piece.columns.clone()];
+        let own = horner(m, columns, eta);
+        total = mul_add(m, total, powers[piece.width], own);
+    }
+    total
+}
+
+/// The value at `s` of the weights that make [`combined`] a sum over the stack.
+pub(crate) fn weight<M: Machine>(
+    m: &mut M,
+    parameters: &Parameters<M::Field>,
+    point: &Coordinates<M::Element>,
+    committed: bool,
+    eta: M::Element,
+    s: &Coordinates<M::Element>,
+) -> M::Element {
+    let stack = parameters.stack(committed);
+    let widest = stack.pieces().iter().map(|piece| piece.width).max().unwrap_or(0);
+    let powers = squares(m, eta, widest + 1);
+    // eq over the row within its block, which all pieces share.
+    let rows = point.eq(m, 0, &s.r[..BLOCK_LOG]);
+    // The product over the column's bits of (1 - s) + s eta^(2^i), for each width.
+    let mut columns = vec![constant(m, 1)];
+    for i in 0..widest {
+        let variable = BLOCK_LOG + i;
+        let one = constant(m, 1);
+        let step = sub(m, powers[i], one);
+        let factor = mul_add(m, step, s.r[variable], one);
+        let last = columns[i];
+        columns.push(if i == 0 { factor } else { mul(m, last, factor) });
+    }
+    let mut total = constant(m, 0);
+    for piece in stack.pieces().iter().rev() {
+        let shape = parameters.layout.shape(piece.table).expect("a table with rows");
+        let own = point.table(m, BLOCK_LOG, shape.block_variables(), 0, piece.blocks);
+        let log = piece.block_log();
+        let there = s.table(m, log, s.r.len() - log, piece.start >> log, piece.blocks);
+        let blocks = inner(m, &own, &there);
+        let shifted = mul(m, total, powers[piece.width]);
+        total = mul_add(m, blocks, columns[piece.width], shifted);
+    }
+    mul(m, rows, total)
+}
+
+/// x, x^2, x^4, ...
+fn squares<M: Machine>(m: &mut M, x: M::Element, count: usize) -> Vec<M::Element> {
+    let mut powers = vec![x];
+    while powers.len() < count {
+        let last = powers[powers.len() - 1];
+        powers.push(mul(m, last, last));
+    }
+    powers
+}

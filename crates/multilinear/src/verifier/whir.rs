@@ -1,0 +1,163 @@
+//! The opening of a stack: the sum over its places x of W(x) f(x), by WHIR (ePrint 2024/1586) in unique decoding or up to the Johnson bound.
+//!
+//! A table of 2^m elements is committed to as a matrix of 2^(m - k) rows and 2^k columns, element (row, column) at place row + 2^(m - k)
+//! column: each column's elements are the coefficients of a polynomial, and a leaf holds the values of all columns at a point of the domain. Folding
+//! by k challenges, which bind the column's bits from the highest on, leaves a table of 2^(m - k) elements of K, whose polynomial has at that point the
+//! leaf's elements times eq(challenges, column).
+
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+
+use super::bus::plain;
+use super::points::{Coordinates, add, constant, eq_table, evaluate, mul, mul_add};
+use super::{Machine, tags};
+use crate::tables::WORD;
+
+/// The shape of an opening: how often it folds, and what each round asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// log2 of the elements of the table.
+    pub variables: usize,
+    /// Columns of the first oracle that are not zero for certain: a multiple of 8.
+    pub width: usize,
+    /// One for each oracle.
+    pub rounds: Vec<Round>,
+}
+
+/// An oracle, and what is asked of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// log2 of its columns.
+    pub fold: usize,
+    /// log2 of the domain's size over that of the table.
+    pub rate: usize,
+    /// Leaves that are opened.
+    pub queries: usize,
+    /// log2 of the digests of its cap.
+    pub cap: usize,
+    /// Zero bits of the proof of work before its queries.
+    pub grinding: usize,
+}
+
+impl Schedule {
+    /// Variables of the table of each oracle, and at the end of the one that is sent.
+    pub fn tables(&self) -> Vec<usize> {
+        let mut variables = vec![self.variables];
+        for round in &self.rounds {
+            variables.push(variables[variables.len() - 1] - round.fold);
+        }
+        variables
+    }
+    /// log2 of the leaves of oracle i.
+    pub fn depth(&self, i: usize) -> usize {
+        self.tables()[i + 1] + self.rounds[i].rate
+    }
+}
+
+/// The claim at the end: what the weights times [`End::value`] must be.
+#[derive(Clone, Debug)]
+pub(crate) struct End<E> {
+    /// The point, that of the lowest variable first.
+    pub(crate) point: Coordinates<E>,
+    /// The value of the table at the point.
+    pub(crate) value: E,
+    /// The claim that is left.
+    pub(crate) claim: E,
+    /// What the weights of queries add to those of the claim at the start.
+    pub(crate) queries: E,
+}
+
+/// Checks an opening of the oracle with number `tree` of the machine.
+pub(crate) fn verify<M: Machine>(
+    m: &mut M,
+    schedule: &Schedule,
+    mut tree: usize,
+    mut claim: M::Element,
+) -> End<M::Element> {
+    let tables = schedule.tables();
+    let mut point = vec![claim; schedule.variables];
+    let mut asked = Vec::new();
+    let mut last = Vec::new();
+    for (i, round) in schedule.rounds.iter().enumerate() {
+        for variable in (tables[i + 1]..tables[i]).rev() {
+            (claim, point[variable]) = sum_round(m, claim);
+        }
+        let this = tree;
+        if i + 1 < schedule.rounds.len() {
+            tree = m.receive_cap(schedule.depth(i + 1), schedule.rounds[i + 1].cap);
+        } else {
+            last = m.receive(1 << tables[i + 1]);
+        }
+        m.grind(round.grinding);
+        let indices = m.indices(round.queries, schedule.depth(i));
+
+        // A leaf's weights: eq over the columns, and for elements of K their coefficients'.
+        let eq = eq_table(m, &point[tables[i + 1]..tables[i]]);
+        let (tag, weights) = if i == 0 {
+            (tags::BASE_ORACLE, eq[..schedule.width].to_vec())
+        } else {
+            (tags::EXTENSION_ORACLE, coefficients(m, &eq))
+        };
+        let joining = m.challenge();
+        let mut powers = joining;
+        for (q, index) in indices.iter().enumerate() {
+            let leaf = m.open(this, tag, *index, weights.len() / WORD);
+            let value = m.weigh(&leaf, &weights);
+            claim = mul_add(m, powers, value, claim);
+            if q + 1 < indices.len() {
+                powers = mul(m, powers, joining);
+            }
+        }
+        asked.push((indices, joining));
+    }
+    let end = tables[schedule.rounds.len()];
+    for variable in (0..end).rev() {
+        (claim, point[variable]) = sum_round(m, claim);
+    }
+    let value = evaluate(m, &last, &point[..end]);
+    let mut queries = constant(m, 0);
+    for (i, (indices, joining)) in asked.into_iter().enumerate() {
+        let mut weights = constant(m, 0);
+        for index in indices.into_iter().rev() {
+            let weight = m.query(index, &point[..tables[i + 1]]);
+            weights = mul_add(m, weights, joining, weight);
+        }
+        queries = mul_add(m, weights, joining, queries);
+    }
+    let point = Coordinates::new(m, point);
+    End { point, value, claim, queries }
+}
+
+/// A round of a sum of products of two tables: the next claim and the challenge.
+fn sum_round<M: Machine>(m: &mut M, claim: M::Element) -> (M::Element, M::Element) {
+    let message = m.receive(2);
+    let r = m.challenge();
+    (plain(m, claim, &message, r), r)
+}
+
+/// The weights of the coefficients of elements of K: w, w X, w X^2.
+fn coefficients<M: Machine>(m: &mut M, weights: &[M::Element]) -> Vec<M::Element> {
+    let degree = M::Field::DEGREE;
+    let x = {
+        let mut unit = vec![Goldilocks::ZERO; degree];
+        unit[1] = Goldilocks::ONE;
+        m.constant(M::Field::from_coefficients(&unit).expect("as many coefficients"))
+    };
+    let mut all = Vec::with_capacity(weights.len() * degree);
+    for weight in weights {
+        let mut power = *weight;
+        all.push(power);
+        for _ in 1..degree {
+            power = mul(m, power, x);
+            all.push(power);
+        }
+    }
+    all
+}
+
+/// Demands what is left: (weights + those of queries) times the value is the claim.
+pub(crate) fn finish<M: Machine>(m: &mut M, end: &End<M::Element>, weight: M::Element) {
+    let weight = add(m, weight, end.queries);
+    let product = mul(m, weight, end.value);
+    m.assert_equal(product, end.claim);
+}
