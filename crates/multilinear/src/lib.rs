@@ -1,9 +1,12 @@
 //! Multilinear proofs over the Goldilocks field: the parts of a recursion engine of our own.
 //!
-//! **What.** [`zerocheck`]: that constraints hold on every row of a table, with the values of its columns at one point left to be
-//! checked; [`poseidon`]: the table of Poseidon permutations and its constraints.
+//! **What.** [`tables`]: the rows that circuits are made of, with their constraints, written once against [`algebra`]; [`circuit`]: making
+//! circuits and filling their columns; [`verifier`]: the verifier of a proof, for programs and for circuits; [`reference`](mod@reference): a prover by
+//! the definitions; [`zerocheck`]: the prover that
+//! constraints hold on every row of a table; [`poseidon`]: the permutations among the rows.
 //!
-//! **When.** Not yet: nothing outside tests and measurements uses this crate. `docs/math/zerocheck.md` has the protocol.
+//! **When.** Not yet: nothing outside tests and measurements uses this crate. `docs/math/circuits.md` has tables and protocol,
+//! `docs/math/zerocheck.md` the zerocheck.
 //!
 //! **Neighbours.** `evergrove-primitives` has the fields in lanes, `evergrove-kernels` the transcript's traits and tables of eq.
 
@@ -12,6 +15,7 @@
 pub mod algebra;
 pub mod circuit;
 pub mod poseidon;
+pub mod reference;
 pub mod tables;
 pub mod verifier;
 pub mod zerocheck;

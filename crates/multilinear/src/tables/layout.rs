@@ -68,6 +68,10 @@ impl Layout {
     pub fn shape(&self, table: Table) -> Option<Shape> {
         self.shapes[table as usize]
     }
+    /// The tables with rows, and their heights.
+    pub fn heights(&self) -> impl Iterator<Item = (Table, Shape)> {
+        Table::ALL.into_iter().zip(self.shapes).filter_map(|(table, shape)| Some((table, shape?)))
+    }
     /// Variables of the number of a row of the tallest table.
     pub fn row_variables(&self) -> usize {
         self.shapes.iter().flatten().map(|shape| shape.variables()).max().unwrap_or(0)

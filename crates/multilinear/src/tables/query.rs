@@ -158,13 +158,18 @@ impl Parameters {
 
 /// The weight of a query, at a point of any number of coordinates.
 pub fn weight<K: Extension>(index: u64, r: &[K]) -> K {
-    let mut z: Goldilocks = (0..u64::BITS as usize).filter(|j| index >> j & 1 == 1).map(root).product();
+    let mut z = point(index);
     let mut y = K::ONE;
     for r in r {
         y *= K::ONE + *r * (z - Goldilocks::ONE);
         z *= z;
     }
     y
+}
+
+/// The point of the domain at an index.
+pub(crate) fn point(index: u64) -> Goldilocks {
+    (0..u64::BITS as usize).filter(|j| index >> j & 1 == 1).map(root).product()
 }
 
 /// The factor of bit j of an index: the root of unity of order 2^(j + 1).

@@ -11,10 +11,10 @@ use super::{Machine, Parameters, bus, tags};
 /// That the values of the fixed columns at a point are those of a circuit of the key.
 #[derive(Clone, Debug)]
 pub struct FixedClaim<E> {
-    pub(super) circuit: E,
-    pub(super) point: Coordinates<E>,
-    pub(super) eta: E,
-    pub(super) value: E,
+    pub(crate) circuit: E,
+    pub(crate) point: Coordinates<E>,
+    pub(crate) eta: E,
+    pub(crate) value: E,
 }
 
 /// A claim about P.

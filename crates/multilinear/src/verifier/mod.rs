@@ -9,9 +9,10 @@
 mod bus;
 mod claims;
 mod machine;
-mod points;
+pub(crate) mod points;
 mod reader;
-mod rows;
+pub(crate) mod rows;
+pub(crate) mod transcript;
 mod whir;
 
 use crate::tables::{Layout, PUBLIC, Stack, TUPLE, Tables, WORD};

@@ -4,16 +4,12 @@ use std::collections::HashMap;
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
-use evergrove_primitives::hash::poseidon::{WIDTH, permute};
 
 use super::Machine;
+use super::transcript::{Transcript, Word, leaf};
 use crate::algebra::combine;
 use crate::poseidon;
-use crate::tables::permutation::RATE;
-use crate::tables::{WORD, bits, query};
-
-/// Four elements of F.
-type Word = [Goldilocks; WORD];
+use crate::tables::query;
 
 /// Why a proof is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,8 +44,7 @@ pub enum Refusal {
 pub struct Reader<'a, K> {
     proof: &'a [Goldilocks],
     taken: usize,
-    state: Word,
-    left: Vec<K>,
+    transcript: Transcript<K>,
     caps: Vec<Vec<Word>>,
     depths: Vec<usize>,
     /// Nodes on the paths so far, by tree, level and index.
@@ -67,8 +62,7 @@ impl<'a, K: Extension> Reader<'a, K> {
         Self {
             proof,
             taken: 0,
-            state: [Goldilocks::ZERO; WORD],
-            left: Vec::new(),
+            transcript: Transcript::new(Goldilocks::ZERO),
             caps: Vec::new(),
             depths: Vec::new(),
             nodes: HashMap::new(),
@@ -101,34 +95,6 @@ impl<'a, K: Extension> Reader<'a, K> {
             self.taken += 1;
         }
     }
-    fn absorb(&mut self, block: [Goldilocks; RATE]) {
-        self.state = hash(block, self.state);
-        self.left = self.state.chunks_exact(K::DEGREE).filter_map(K::from_coefficients).collect();
-    }
-    /// Elements of K in a half of a block, and elements of F that it takes.
-    fn half(elements: &[K]) -> Word {
-        let mut word = [Goldilocks::ZERO; WORD];
-        for (to, x) in word.chunks_mut(K::DEGREE).zip(elements) {
-            to.copy_from_slice(x.as_ref());
-        }
-        word
-    }
-    fn per_half() -> usize {
-        WORD / K::DEGREE
-    }
-}
-
-/// f(m; h).
-fn hash(m: [Goldilocks; RATE], h: Word) -> Word {
-    let mut state = [Goldilocks::ZERO; WIDTH];
-    state[..RATE].copy_from_slice(&m);
-    state[RATE..].copy_from_slice(&h);
-    permute(&mut state);
-    core::array::from_fn(|i| state[i])
-}
-
-fn block(left: Word, right: Word) -> [Goldilocks; RATE] {
-    core::array::from_fn(|i| if i < WORD { left[i] } else { right[i - WORD] })
 }
 
 impl<K: Extension> Machine for Reader<'_, K> {
@@ -154,25 +120,19 @@ impl<K: Extension> Machine for Reader<'_, K> {
     }
 
     fn begin(&mut self, tag: Goldilocks) {
-        self.state = [tag, Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO];
-        self.left.clear();
+        self.transcript = Transcript::new(tag);
     }
     fn observe(&mut self, words: &[Word]) {
-        for pair in words.chunks(2) {
-            self.absorb(block(pair[0], pair.get(1).copied().unwrap_or_default()));
-        }
+        self.transcript.observe(words);
     }
     fn observe_elements(&mut self, elements: &[K]) {
-        for part in elements.chunks(2 * Self::per_half()) {
-            let (left, right) = part.split_at(part.len().min(Self::per_half()));
-            self.absorb(block(Self::half(left), Self::half(right)));
-        }
+        self.transcript.observe_elements(elements);
     }
     fn receive(&mut self, count: usize) -> Vec<K> {
-        let half = Self::per_half();
+        let half = Transcript::<K>::HALF;
         let mut elements = Vec::with_capacity(count + half);
         while elements.len() < count {
-            let mut words = [[Goldilocks::ZERO; WORD]; 2];
+            let mut words = [Word::default(); 2];
             for word in words.iter_mut().take((count - elements.len()).div_ceil(half)) {
                 self.take(word);
                 let parts = word.chunks_exact(K::DEGREE);
@@ -181,7 +141,7 @@ impl<K: Extension> Machine for Reader<'_, K> {
                 }
                 elements.extend(parts.filter_map(K::from_coefficients));
             }
-            self.absorb(block(words[0], words[1]));
+            self.transcript.absorb(words[0], words[1]);
         }
         for padding in elements.split_off(count) {
             self.assert_equal(padding, K::ZERO);
@@ -189,56 +149,34 @@ impl<K: Extension> Machine for Reader<'_, K> {
         elements
     }
     fn challenge(&mut self) -> K {
-        if self.left.is_empty() {
-            self.absorb([Goldilocks::ZERO; RATE]);
-        }
-        self.left.remove(0)
+        self.transcript.challenge()
     }
     fn receive_cap(&mut self, depth: usize, cap: usize) -> usize {
-        let mut digests = vec![[Goldilocks::ZERO; WORD]; 1 << cap];
-        for pair in digests.chunks_exact_mut(2) {
-            for word in &mut *pair {
-                self.take(word);
-            }
-            self.absorb(block(pair[0], pair[1]));
+        let mut digests = vec![Word::default(); 1 << cap];
+        for word in &mut digests {
+            self.take(word);
         }
+        self.transcript.observe(&digests);
         self.caps.push(digests);
         self.depths.push(depth);
         self.caps.len() - 1
     }
     fn grind(&mut self, bits: usize) {
         self.receive(1);
-        if self.state[WORD - 1].as_u64().trailing_zeros() < bits as u32 {
+        if !self.transcript.has_work(bits) {
             self.refusal.get_or_insert(Refusal::Work(self.rounds));
         }
         self.rounds += 1;
     }
     fn indices(&mut self, count: usize, width: usize) -> Vec<u64> {
-        let mut indices = Vec::with_capacity(count + WORD * bits::INDICES);
-        let mut limbs = WORD - 1;
-        while indices.len() < count {
-            for limb in &self.state[..limbs] {
-                let chunk = |i: usize| limb.as_u64() >> (i * bits::CHUNK) & ((1 << width) - 1);
-                indices.extend((0..bits::INDICES).map(chunk));
-            }
-            if indices.len() < count {
-                self.absorb([Goldilocks::ZERO; RATE]);
-                limbs = WORD;
-            }
-        }
-        indices.truncate(count);
-        self.left.clear();
-        indices
+        self.transcript.indices(count, width)
     }
     fn open(&mut self, tree: usize, tag: Goldilocks, index: u64, words: usize) -> Vec<Word> {
-        let mut digest = [tag, Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO];
-        let mut leaf = vec![[Goldilocks::ZERO; WORD]; words];
-        for pair in leaf.chunks_exact_mut(2) {
-            for word in &mut *pair {
-                self.take(word);
-            }
-            digest = hash(block(pair[0], pair[1]), digest);
+        let mut opened = vec![Word::default(); words];
+        for word in &mut opened {
+            self.take(word);
         }
+        let mut digest = leaf(tag, &opened);
         let levels = self.depths[tree] - self.caps[tree].len().ilog2() as usize;
         let mut index = index;
         for level in 0..levels {
@@ -250,9 +188,9 @@ impl<K: Extension> Machine for Reader<'_, K> {
                     self.refusal.get_or_insert(Refusal::Path(self.openings));
                 }
                 self.openings += 1;
-                return leaf;
+                return opened;
             }
-            let mut node = [[Goldilocks::ZERO; WORD]; 2];
+            let mut node = [Word::default(); 2];
             self.take(&mut node[1 - side]);
             node[side] = digest;
             digest = poseidon::node(node);
@@ -262,7 +200,7 @@ impl<K: Extension> Machine for Reader<'_, K> {
             self.refusal.get_or_insert(Refusal::Path(self.openings));
         }
         self.openings += 1;
-        leaf
+        opened
     }
     fn query(&mut self, index: u64, r: &[K]) -> K {
         query::weight(index, r)

@@ -43,18 +43,10 @@ pub(crate) fn verify<M: Machine>(
 ) -> Values<M::Element> {
     let layout = &parameters.layout;
     let rho = Coordinates::new(m, leaves.point.clone());
-    let heights: Vec<(Table, Shape)> =
-        Table::ALL.into_iter().filter_map(|table| Some((table, layout.shape(table)?))).collect();
+    let heights: Vec<(Table, Shape)> = layout.heights().collect();
 
     // What eq gives to the places of each port, and to active rows.
-    let place_weights: Vec<Vec<M::Element>> = heights
-        .iter()
-        .map(|&(table, shape)| {
-            let n = shape.variables();
-            let first = layout.places().iter().find(|place| place.table == table).expect("a port").start >> n;
-            rho.table(m, n, layout.bus_variables() - n, first, parameters.tables.ports_of(table))
-        })
-        .collect();
+    let place_weights = place_weights(m, parameters, &rho);
     let blocks: Vec<Blocks<M::Element>> = heights.iter().map(|&(_, shape)| Blocks::new(m, &rho, shape)).collect();
     let mut padding = constant(m, 1);
     for (weights, blocks) in place_weights.iter().zip(&blocks) {
@@ -96,30 +88,14 @@ pub(crate) fn verify<M: Machine>(
         .collect();
     let values = Values { point, tables };
 
+    let bus = Bus { alpha, beta, lambda };
     let mut power = mul(m, lambda, lambda);
     let mut total = constant(m, 0);
     for (i, &(table, shape)) in heights.iter().enumerate() {
         let here = Blocks::new(m, &values.point, shape);
         let (_, columns, fixed) = &values.tables[i];
         let row = Row { columns, fixed, number: here.number, places: &layout.starts(table) };
-        let mut at = At { machine: m, activity: here.activity };
-        let (mut constraints, mut ports) = (Vec::new(), Vec::new());
-        parameters.tables.constraints(table, &mut at, &row, &mut constraints);
-        parameters.tables.ports(table, &mut at, &row, &mut ports);
-
-        let (mut numerators, mut denominators) = (Vec::new(), Vec::new());
-        let constant_part = mul(m, alpha, here.activity);
-        for port in &ports {
-            numerators.push(port.multiplicity);
-            denominators.push(denominator(m, constant_part, beta, &port.tuple));
-        }
-        let numerator = inner(m, &place_weights[i], &numerators);
-        let denominators = inner(m, &place_weights[i], &denominators);
-        let mut sum = mul_add(m, lambda, denominators, numerator);
-        for constraint in constraints {
-            sum = mul_add(m, power, constraint, sum);
-            power = mul(m, power, lambda);
-        }
+        let sum = summand(m, parameters, table, &row, here.activity, &place_weights[i], &bus, &mut power);
         // The weight: blocks, and the variables that the table does not have.
         let blocks = inner(m, &blocks[i].table, &here.table);
         let n = shape.variables();
@@ -129,6 +105,61 @@ pub(crate) fn verify<M: Machine>(
     }
     m.assert_equal(total, claim);
     values
+}
+
+/// The challenges that tuples and constraints are combined by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bus<E> {
+    pub(crate) alpha: E,
+    pub(crate) beta: E,
+    pub(crate) lambda: E,
+}
+
+/// What is summed for a row of a table: its ports, by the weights of their places, and its constraints times `power` and higher powers of
+/// lambda. `power` becomes that of the next table.
+#[expect(clippy::too_many_arguments, reason = "what a row is combined by")]
+pub(crate) fn summand<M: Machine>(
+    m: &mut M,
+    parameters: &Parameters<M::Field>,
+    table: Table,
+    row: &Row<'_, M::Element>,
+    activity: M::Element,
+    places: &[M::Element],
+    bus: &Bus<M::Element>,
+    power: &mut M::Element,
+) -> M::Element {
+    let mut at = At { machine: m, activity };
+    let (mut constraints, mut ports) = (Vec::new(), Vec::new());
+    parameters.tables.constraints(table, &mut at, row, &mut constraints);
+    parameters.tables.ports(table, &mut at, row, &mut ports);
+    let alpha = mul(m, bus.alpha, activity);
+    let numerators: Vec<_> = ports.iter().map(|port| port.multiplicity).collect();
+    let denominators: Vec<_> = ports.iter().map(|port| denominator(m, alpha, bus.beta, &port.tuple)).collect();
+    let numerator = inner(m, places, &numerators);
+    let denominators = inner(m, places, &denominators);
+    let mut sum = mul_add(m, bus.lambda, denominators, numerator);
+    for constraint in constraints {
+        sum = mul_add(m, *power, constraint, sum);
+        *power = mul(m, *power, bus.lambda);
+    }
+    sum
+}
+
+/// For each table with rows, what eq gives to the places of its ports.
+pub(crate) fn place_weights<M: Machine>(
+    m: &mut M,
+    parameters: &Parameters<M::Field>,
+    rho: &Coordinates<M::Element>,
+) -> Vec<Vec<M::Element>> {
+    let layout = &parameters.layout;
+    layout
+        .heights()
+        .map(|(table, shape)| {
+            let n = shape.variables();
+            let first = layout.places().iter().find(|place| place.table == table).expect("a port").start >> n;
+            rho.table(m, n, layout.bus_variables() - n, first, parameters.tables.ports_of(table))
+        })
+        .collect()
 }
 
 /// The blocks of a table at a point.

@@ -55,6 +55,12 @@ fn program<M: Machine>(m: &mut M, expected: M::Field) {
 
 /// A circuit of the program, its result, and free data that it accepts.
 fn example<K: Extension>() -> (Circuit<K>, K, Vec<Goldilocks>) {
+    let (builder, sum, free) = built();
+    (builder.finish(), sum, free)
+}
+
+/// The same, to be built on.
+pub(crate) fn built<K: Extension>() -> (Builder<K>, K, Vec<Goldilocks>) {
     let mut elements = Elements::new(7);
     let leaves: Vec<Vec<Goldilocks>> = (0..1 << DEPTH).map(|_| elements.bases(4 * WORDS)).collect();
     let mut levels: Vec<Vec<[Goldilocks; 4]>> = vec![leaves.iter().map(|leaf| digest(leaf)).collect()];
@@ -97,12 +103,17 @@ fn example<K: Extension>() -> (Circuit<K>, K, Vec<Goldilocks>) {
 
     let mut builder = Builder::new(tables());
     program(&mut InCircuit::new(&mut builder), sum);
-    (builder.finish(), sum, free)
+    (builder, sum, free)
 }
 
 fn digest(leaf: &[Goldilocks]) -> [Goldilocks; 4] {
-    let tag = [tags::BASE_ORACLE, Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO];
-    leaf.chunks_exact(8).fold(tag, |h, m| {
+    chain(tags::BASE_ORACLE, leaf)
+}
+
+/// The hash of whole blocks, from a tag.
+pub(crate) fn chain(tag: Goldilocks, elements: &[Goldilocks]) -> [Goldilocks; 4] {
+    let tag = [tag, Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO];
+    elements.chunks_exact(8).fold(tag, |h, m| {
         let row = poseidon::row(core::array::from_fn(|i| if i < 8 { m[i] } else { h[i - 8] }));
         core::array::from_fn(|i| row[poseidon::SBOXES + i])
     })

@@ -4,5 +4,6 @@ mod circuit;
 mod common;
 mod count;
 mod poseidon;
+mod proof;
 mod tables;
 mod zerocheck;

@@ -1,0 +1,99 @@
+//! The transcript of programs: see [`Machine`](super::Machine).
+
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::hash::poseidon::{WIDTH, permute};
+
+use crate::tables::permutation::RATE;
+use crate::tables::{WORD, bits};
+
+/// Four elements of F.
+pub(crate) type Word = [Goldilocks; WORD];
+
+/// A state, and the challenges in it that were not drawn.
+#[derive(Clone, Debug)]
+pub(crate) struct Transcript<K> {
+    state: Word,
+    left: Vec<K>,
+}
+
+impl<K: Extension> Transcript<K> {
+    /// Elements of K in half a block.
+    pub(crate) const HALF: usize = WORD / K::DEGREE;
+
+    pub(crate) fn new(tag: Goldilocks) -> Self {
+        Self { state: word(tag), left: Vec::new() }
+    }
+    pub(crate) fn absorb(&mut self, left: Word, right: Word) {
+        self.state = hash([left, right], self.state);
+        self.left = self.state.chunks_exact(K::DEGREE).filter_map(K::from_coefficients).collect();
+    }
+    pub(crate) fn observe(&mut self, words: &[Word]) {
+        for pair in words.chunks(2) {
+            self.absorb(pair[0], pair.get(1).copied().unwrap_or_default());
+        }
+    }
+    pub(crate) fn observe_elements(&mut self, elements: &[K]) {
+        for part in elements.chunks(2 * Self::HALF) {
+            let (left, right) = part.split_at(part.len().min(Self::HALF));
+            self.absorb(half(left), half(right));
+        }
+    }
+    pub(crate) fn challenge(&mut self) -> K {
+        if self.left.is_empty() {
+            self.absorb(Word::default(), Word::default());
+        }
+        self.left.remove(0)
+    }
+    /// Whether a proof of work of so many bits was just taken in.
+    pub(crate) fn has_work(&self, bits: usize) -> bool {
+        self.state[WORD - 1].as_u64().trailing_zeros() >= bits as u32
+    }
+    pub(crate) fn indices(&mut self, count: usize, width: usize) -> Vec<u64> {
+        let mut indices = Vec::with_capacity(count + WORD * bits::INDICES);
+        let mut limbs = WORD - 1;
+        while indices.len() < count {
+            for limb in &self.state[..limbs] {
+                let chunk = |i: usize| limb.as_u64() >> (i * bits::CHUNK) & ((1 << width) - 1);
+                indices.extend((0..bits::INDICES).map(chunk));
+            }
+            if indices.len() < count {
+                self.absorb(Word::default(), Word::default());
+                limbs = WORD;
+            }
+        }
+        indices.truncate(count);
+        // No element is both an index and a challenge.
+        self.left.clear();
+        indices
+    }
+}
+
+/// f(m; h).
+pub(crate) fn hash(m: [Word; 2], h: Word) -> Word {
+    let mut state = [Goldilocks::ZERO; WIDTH];
+    state[..WORD].copy_from_slice(&m[0]);
+    state[WORD..RATE].copy_from_slice(&m[1]);
+    state[RATE..].copy_from_slice(&h);
+    permute(&mut state);
+    core::array::from_fn(|i| state[i])
+}
+
+/// A leaf's digest: whole blocks, hashed from `tag`.
+pub(crate) fn leaf(tag: Goldilocks, words: &[Word]) -> Word {
+    words.chunks_exact(2).fold(word(tag), |h, m| hash([m[0], m[1]], h))
+}
+
+/// An element of F as a word.
+pub(crate) fn word(x: Goldilocks) -> Word {
+    [x, Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO]
+}
+
+/// Elements of K, as many as fit, as a word.
+pub(crate) fn half<K: Extension>(elements: &[K]) -> Word {
+    let mut word = Word::default();
+    for (to, x) in word.chunks_mut(K::DEGREE).zip(elements) {
+        to.copy_from_slice(x.as_ref());
+    }
+    word
+}
