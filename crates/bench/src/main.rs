@@ -25,6 +25,7 @@ mod plonky2_verify;
 mod published;
 mod reckle;
 mod sha3;
+mod stack_opening;
 mod stark;
 mod sumcheck;
 mod table_zerocheck;
@@ -85,6 +86,8 @@ enum Command {
     Zerocheck(sumcheck::Args),
     /// The zerocheck of a table of Poseidon permutations, on every instruction set.
     TableZerocheck(table_zerocheck::Args),
+    /// A stack of columns, committed to and opened by WHIR.
+    StackOpening(stack_opening::Args),
     /// ProductCheck of one table, the tree of products included, beside the textbook's prover.
     ProductCheck(sumcheck::Args),
     /// Multi-scalar multiplication over BLS12-377's G1, beside ark-ec's.
@@ -126,6 +129,7 @@ fn main() -> anyhow::Result<()> {
         Command::CommitMatrix(args) => oracle::run(&args),
         Command::Sumcheck(args) => sumcheck::run(sumcheck::Protocol::Sum, &args),
         Command::TableZerocheck(args) => table_zerocheck::run(&args),
+        Command::StackOpening(args) => stack_opening::run(&args),
         Command::Zerocheck(args) => sumcheck::run(sumcheck::Protocol::Zero, &args),
         Command::ProductCheck(args) => sumcheck::run(sumcheck::Protocol::Product, &args),
         Command::MsmBls12_377(args) => msm::run(msm::Name::Bls12_377, &args),

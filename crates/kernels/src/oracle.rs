@@ -3,7 +3,7 @@
 //! **What.** A batch of polynomials, given by values on the group H of order 2^log_size or by coefficients, is extended to
 //! a coset 2^rate_bits times as large, and a Poseidon Merkle tree is built over the rows of the extension. The tree's leaves,
 //! cap and paths are those of Plonky2's `PolynomialBatch` without blinding: leaf i is the row of the point
-//! `GENERATOR` w^rev(i).
+//! `GENERATOR` w^rev(i). A [`Domain::chained`] has no coset and hashes rows in another way.
 //!
 //! **How.** A [`Domain`] has the tables for one size and rate, to be shared. A [`Workspace`] has the buffers for a number of
 //! columns; a commitment takes them and gives an [`Oracle`], from which they can be had back for the next proof. Columns go
@@ -29,6 +29,7 @@ use crate::ntt::{Row, ZERO_ROW, groups};
 use crate::tree::merkle::{self, Poseidon, Shape, TreeHash};
 
 pub use domain::Domain;
+use domain::Leaves;
 pub use error::OracleError;
 
 /// Rows that one task hashes.
@@ -131,7 +132,7 @@ impl Workspace {
     /// [`Workspace::commit`] that says when each stage has ended: extension and leaves once for each of the 2^rate_bits
     /// blocks, in turns, and the levels.
     pub fn commit_observed(mut self, ended: &mut dyn FnMut(Stage)) -> Oracle {
-        let (isa, n) = (self.domain.isa(), self.domain.lde().size());
+        let (isa, rule, n) = (self.domain.isa(), self.domain.leaves(), self.domain.lde().size());
         let stride = self.values.len() / groups(self.columns);
         for b in 0..self.domain.lde().blocks().len() {
             self.extend(b);
@@ -139,7 +140,7 @@ impl Workspace {
             ended(Stage::Extension);
             let leaves = &mut self.nodes[b * n..][..n];
             leaves.par_chunks_mut(TASK).enumerate().for_each(|(t, digests)| {
-                hash_rows(isa, &self.values, stride, first + t * TASK, self.columns, digests);
+                hash_rows(isa, rule, &self.values, stride, first + t * TASK, self.columns, digests);
             });
             ended(Stage::Leaves);
         }
@@ -174,15 +175,26 @@ impl Workspace {
     }
 }
 
-/// Leaf digests of rows of groups: Plonky2's `hash_or_noop`.
-fn hash_rows(isa: Isa, values: &[Row], stride: usize, first: usize, columns: usize, digests: &mut [Digest]) {
-    if columns > 4 {
-        let rows = Interleaved::new(values, stride, first, digests.len(), columns);
-        return dispatch_on(isa, Sponge::new(rows, Goldilocks::ZERO, digests));
-    }
-    for (row, digest) in values[first..].iter().zip(digests) {
-        *digest = Digest::ZERO;
-        digest.0[..columns].copy_from_slice(&row[..columns]);
+/// Leaf digests of rows of groups.
+fn hash_rows(
+    isa: Isa,
+    rule: Leaves,
+    values: &[Row],
+    stride: usize,
+    first: usize,
+    columns: usize,
+    digests: &mut [Digest],
+) {
+    let rows = Interleaved::new(values, stride, first, digests.len(), columns);
+    match rule {
+        Leaves::Chain { tag } => dispatch_on(isa, Sponge::chained_from(rows, tag, digests)),
+        Leaves::OrNoop if columns > 4 => dispatch_on(isa, Sponge::new(rows, Goldilocks::ZERO, digests)),
+        Leaves::OrNoop => {
+            for (row, digest) in values[first..].iter().zip(digests) {
+                *digest = Digest::ZERO;
+                digest.0[..columns].copy_from_slice(&row[..columns]);
+            }
+        }
     }
 }
 

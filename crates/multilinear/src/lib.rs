@@ -18,4 +18,5 @@ pub mod poseidon;
 pub mod reference;
 pub mod tables;
 pub mod verifier;
+pub mod whir;
 pub mod zerocheck;

@@ -15,8 +15,8 @@ use crate::poseidon;
 use crate::tables::{PUBLIC, Row, Stack, TUPLE, Table, WORD, query};
 use crate::verifier::points::{Coordinates, horner};
 use crate::verifier::rows::{Bus, place_weights, summand};
-use crate::verifier::transcript::{Transcript, Word, half, leaf};
-use crate::verifier::{FixedClaim, Parameters, Reader, Statement, tags};
+use crate::verifier::transcript::{Word, leaf};
+use crate::verifier::{FixedClaim, Parameters, Reader, Statement, Writer, tags};
 use crate::zerocheck::{BLOCK, BLOCK_LOG, DEGREE, Shape};
 
 /// A proof that [`verify`](crate::verifier::verify) reads. A witness that does not hold gives one that it refuses.
@@ -26,26 +26,19 @@ use crate::zerocheck::{BLOCK, BLOCK_LOG, DEGREE, Shape};
 pub fn prove<K: Extension>(
     circuit: &Circuit<K>,
     parameters: &Parameters<K>,
-    statement: &Statement<Word, K>,
+    statement: &Statement<Word, bool>,
     witness: &Witness,
 ) -> Vec<Goldilocks> {
-    assert_eq!(circuit.layout(), &parameters.layout, "the parameters of the circuit");
-    let mut t = Writer::<K> { proof: Vec::new(), transcript: Transcript::new(tags::TRANSCRIPT) };
-    t.transcript.observe(&[statement.key, statement.public_word]);
-    t.transcript.observe_elements(&[statement.circuit]);
+    assert_eq!(circuit.layout(), parameters.layout(), "the parameters of the circuit");
+    let mut t = Writer::<K>::new(tags::TRANSCRIPT);
+    t.observe(&[statement.key, statement.public]);
+    t.observe_elements(&[if statement.circuit { K::ONE } else { K::ZERO }]);
 
     let tables: Vec<Columns<K>> =
-        parameters.layout.heights().map(|(table, shape)| Columns::new(circuit, witness, table, shape)).collect();
-    let f = stack(&tables, parameters.layout.committed());
-    let schedule = &parameters.schedule;
-    let first: Vec<Vec<Goldilocks>> = {
-        let rows = 1 << (schedule.variables - schedule.rounds[0].fold);
-        let mut f = f.clone();
-        f.resize(1 << schedule.variables, Goldilocks::ZERO);
-        f.chunks_exact(rows).take(schedule.width).map(<[Goldilocks]>::to_vec).collect()
-    };
-    let oracle = Oracle::new(&first, schedule.rounds[0].rate, tags::BASE_ORACLE);
-    t.send_cap(&oracle, schedule.rounds[0].cap);
+        parameters.layout().heights().map(|(table, shape)| Columns::new(circuit, witness, table, shape)).collect();
+    let f = stack(&tables, parameters.layout().committed());
+    let oracle = commit(parameters, &f);
+    t.send_words(oracle.cap(parameters.schedule().rounds[0].cap));
 
     let (alpha, beta) = (t.challenge(), t.challenge());
     let rho = bus(&mut t, circuit, parameters, &tables, statement, alpha, beta);
@@ -55,16 +48,36 @@ pub fn prove<K: Extension>(
     t.send(&values);
 
     let eta = t.challenge();
-    let weights = weights(parameters, &r, eta);
-    let mut f: Vec<K> = f.into_iter().map(K::from).collect();
-    f.resize(1 << schedule.variables, K::ZERO);
-    open(&mut t, parameters, oracle, f, weights);
-    t.proof
+    open(&mut t, parameters, oracle, &f, &r, eta);
+    t.finish()
 }
 
-/// Whether the values of fixed columns that a proof came with are those of the circuit: each column's polynomial is evaluated at the
-/// point.
-pub fn holds<K: Extension>(circuit: &Circuit<K>, claim: &FixedClaim<K>) -> bool {
+/// Commits to the elements of a stack and opens it: what [`whir`](crate::whir) does.
+pub fn opening<K: Extension>(
+    parameters: &Parameters<K>,
+    elements: &[Goldilocks],
+    point: &[K],
+    eta: K,
+    writer: &mut Writer<K>,
+) {
+    let oracle = commit(parameters, elements);
+    writer.send_words(oracle.cap(parameters.schedule().rounds[0].cap));
+    open(writer, parameters, oracle, elements, point, eta);
+}
+
+fn commit<K: Extension>(parameters: &Parameters<K>, elements: &[Goldilocks]) -> Oracle {
+    let schedule = parameters.schedule();
+    let rows = 1 << (schedule.variables - schedule.rounds[0].fold);
+    let mut f = elements.to_vec();
+    f.resize(1 << schedule.variables, Goldilocks::ZERO);
+    let columns: Vec<Vec<Goldilocks>> = f.chunks_exact(rows).take(schedule.width).map(<[Goldilocks]>::to_vec).collect();
+    Oracle::new(&columns, schedule.rounds[0].rate, tags::BASE_ORACLE)
+}
+
+/// Whether the values of fixed columns that a proof came with are those of its circuit, out of the two of a key: each column's polynomial
+/// is evaluated at the point.
+pub fn holds<K: Extension>(circuits: [&Circuit<K>; 2], claim: &FixedClaim<K>) -> bool {
+    let circuit = circuits[usize::from(!claim.circuit.is_zero())];
     let mut total = K::ZERO;
     for piece in circuit.layout().fixed().pieces().iter().rev() {
         let shape = circuit.layout().shape(piece.table).expect("a table with rows");
@@ -75,41 +88,6 @@ pub fn holds<K: Extension>(circuit: &Circuit<K>, claim: &FixedClaim<K>) -> bool 
         total = total * claim.eta.pow(1 << piece.width) + own;
     }
     total == claim.value
-}
-
-/// The prover's side of a transcript.
-struct Writer<K> {
-    proof: Vec<Goldilocks>,
-    transcript: Transcript<K>,
-}
-
-impl<K: Extension> Writer<K> {
-    fn send(&mut self, elements: &[K]) {
-        for block in elements.chunks(2 * Transcript::<K>::HALF) {
-            let mut words = [Word::default(); 2];
-            for (word, part) in words.iter_mut().zip(block.chunks(Transcript::<K>::HALF)) {
-                *word = half(part);
-                self.proof.extend(*word);
-            }
-            self.transcript.absorb(words[0], words[1]);
-        }
-    }
-    fn challenge(&mut self) -> K {
-        self.transcript.challenge()
-    }
-    fn send_cap(&mut self, oracle: &Oracle, cap: usize) {
-        let digests = &oracle.levels[oracle.levels.len() - 1 - cap];
-        self.proof.extend(digests.iter().flatten());
-        self.transcript.observe(digests);
-    }
-    fn work(&mut self, bits: usize) {
-        let nonce = (0..).map(|nonce| [K::from_u64(nonce)]).find(|nonce| {
-            let mut transcript = self.transcript.clone();
-            transcript.absorb(half(nonce), Word::default());
-            transcript.has_work(bits)
-        });
-        self.send(&nonce.expect("one of many numbers"));
-    }
 }
 
 /// Columns of a table: committed, fixed, the row's number, 1; each of them bound variable by variable.
@@ -212,15 +190,15 @@ fn bus<K: Extension>(
     circuit: &Circuit<K>,
     parameters: &Parameters<K>,
     tables: &[Columns<K>],
-    statement: &Statement<Word, K>,
+    statement: &Statement<Word, bool>,
     alpha: K,
     beta: K,
 ) -> Vec<K> {
     let denominator = |tuple: &[K; TUPLE]| alpha - tuple.iter().rev().fold(K::ZERO, |sum, &x| sum * beta + x);
-    let variables = parameters.layout.bus_variables();
+    let variables = parameters.layout().bus_variables();
     let mut layers = vec![(vec![K::ZERO; 1 << variables], vec![K::ONE; 1 << variables])];
     for columns in tables {
-        let places: Vec<_> = parameters.layout.places().iter().filter(|place| place.table == columns.table).collect();
+        let places: Vec<_> = parameters.layout().places().iter().filter(|place| place.table == columns.table).collect();
         for i in 0..columns.shape.rows() {
             let values = columns.line(i, i, K::ZERO);
             let (row, activity) = columns.row(&values);
@@ -243,7 +221,7 @@ fn bus<K: Extension>(
     let root = children(&layers[variables - 1]);
     let mut tuple = [K::ZERO; TUPLE];
     tuple[0] = PUBLIC.into();
-    tuple[TUPLE - WORD..].copy_from_slice(&statement.public);
+    tuple[TUPLE - WORD..].copy_from_slice(&statement.public.map(K::from));
     let inverse = (root[2] * root[3] * denominator(&tuple)).inverse().unwrap_or(K::ZERO);
     t.send(&[&root[..], &[inverse]].concat());
     let mut point = vec![t.challenge()];
@@ -310,7 +288,7 @@ fn rows<K: Extension>(
                 .collect()
         })
         .collect();
-    let variables = parameters.layout.row_variables();
+    let variables = parameters.layout().row_variables();
     let mut r = vec![K::ZERO; variables];
     for variable in (0..BLOCK_LOG).rev().chain(BLOCK_LOG..variables) {
         let within = variable < BLOCK_LOG;
@@ -366,11 +344,11 @@ fn rows<K: Extension>(
 
 /// The weights that make the sum of all columns' values times powers of eta a sum over the stack.
 fn weights<K: Extension>(parameters: &Parameters<K>, r: &[K], eta: K) -> Vec<K> {
-    let mut weights = vec![K::ZERO; 1 << parameters.schedule.variables];
+    let mut weights = vec![K::ZERO; 1 << parameters.schedule().variables];
     let mut power = K::ONE;
     let within: Vec<K> = (0..BLOCK).map(|i| eq_index(&r[..BLOCK_LOG], i)).collect();
-    for piece in parameters.layout.committed().pieces() {
-        let n = parameters.layout.shape(piece.table).expect("a table with rows").variables();
+    for piece in parameters.layout().committed().pieces() {
+        let n = parameters.layout().shape(piece.table).expect("a table with rows").variables();
         for column in 0..1 << piece.width {
             for block in 0..piece.blocks {
                 let w = power * eq_index(&r[BLOCK_LOG..n], block);
@@ -390,10 +368,14 @@ fn open<K: Extension>(
     t: &mut Writer<K>,
     parameters: &Parameters<K>,
     mut oracle: Oracle,
-    mut f: Vec<K>,
-    mut weights: Vec<K>,
+    elements: &[Goldilocks],
+    point: &[K],
+    eta: K,
 ) {
-    let schedule = &parameters.schedule;
+    let schedule = parameters.schedule();
+    let mut weights = weights(parameters, point, eta);
+    let mut f: Vec<K> = elements.iter().map(|&x| x.into()).collect();
+    f.resize(1 << schedule.variables, K::ZERO);
     let tables = schedule.tables();
     for (i, round) in schedule.rounds.iter().enumerate() {
         for _ in tables[i + 1]..tables[i] {
@@ -408,25 +390,25 @@ fn open<K: Extension>(
                 .flat_map(|column| (0..K::DEGREE).map(move |d| column.iter().map(|x| x.as_ref()[d]).collect()))
                 .collect();
             oracle = Oracle::new(&columns, next.rate, tags::EXTENSION_ORACLE);
-            t.send_cap(&oracle, next.cap);
+            t.send_words(oracle.cap(next.cap));
         } else {
             t.send(&f);
             oracle = Oracle { leaves: Vec::new(), levels: Vec::new() };
         }
         t.work(round.grinding);
         let depth = schedule.depth(i);
-        let indices = t.transcript.indices(round.queries, depth);
+        let indices = t.indices(round.queries, depth);
         let joining = t.challenge();
         let mut power = joining;
         let mut seen = BTreeSet::new();
         for index in indices {
             let mut at = index as usize;
-            t.proof.extend(asked.leaves[at].iter().flatten());
+            t.data(asked.leaves[at].as_flattened());
             for level in 0..depth - round.cap {
                 if !seen.insert((level, at / 2)) {
                     break;
                 }
-                t.proof.extend(asked.levels[level][at ^ 1]);
+                t.data(&asked.levels[level][at ^ 1]);
                 at /= 2;
             }
             let z = query::point(index);
@@ -464,6 +446,9 @@ struct Oracle {
 }
 
 impl Oracle {
+    fn cap(&self, cap: usize) -> &[Word] {
+        &self.levels[self.levels.len() - 1 - cap]
+    }
     /// Of columns of coefficients.
     fn new(columns: &[Vec<Goldilocks>], rate: usize, tag: Goldilocks) -> Self {
         let depth = columns[0].len().ilog2() as usize + rate;

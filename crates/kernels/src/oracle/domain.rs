@@ -7,12 +7,22 @@ use evergrove_primitives::lanes::{Isa, Kernel, Lanes, dispatch_on};
 use crate::ntt::{Inverse, Lde, NttError, Row, ZERO_ROW, reverse};
 
 /// The group H of order 2^log_size and the coset that polynomials are extended to, with the tables of their transforms:
-/// 2^log_size + 2^(log_size + rate_bits) words.
+/// 2^log_size + 2^(log_size + rate_bits) words; and how the rows of extensions are hashed.
 #[derive(Clone, Debug)]
 pub struct Domain {
     isa: Isa,
     inverse: Inverse,
     lde: Lde,
+    leaves: Leaves,
+}
+
+/// How a row is hashed to a leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leaves {
+    /// Plonky2's `hash_or_noop`.
+    OrNoop,
+    /// Block by block, each with the digest before it as capacity, from (tag, 0, 0, 0).
+    Chain { tag: Goldilocks },
 }
 
 impl Domain {
@@ -26,8 +36,18 @@ impl Domain {
     /// # Panics
     /// When used on a CPU that lacks it.
     pub fn on(isa: Isa, log_size: u32, rate_bits: u32) -> Result<Self, NttError> {
-        let lde = Lde::on(isa, log_size, rate_bits, Goldilocks::GENERATOR)?;
-        Ok(Self { isa, inverse: Inverse::on(isa, log_size, Goldilocks::ONE)?, lde })
+        Self::with(isa, log_size, rate_bits, Goldilocks::GENERATOR, Leaves::OrNoop)
+    }
+
+    /// The extension to the group of order 2^(`log_size` + `rate_bits`) itself, whose rows are hashed in whole blocks of eight elements, each
+    /// with the digest before it as capacity, from (`tag`, 0, 0, 0).
+    pub fn chained(log_size: u32, rate_bits: u32, tag: Goldilocks) -> Result<Self, NttError> {
+        Self::with(Isa::detect(), log_size, rate_bits, Goldilocks::ONE, Leaves::Chain { tag })
+    }
+
+    fn with(isa: Isa, log_size: u32, rate_bits: u32, shift: Goldilocks, leaves: Leaves) -> Result<Self, NttError> {
+        let lde = Lde::on(isa, log_size, rate_bits, shift)?;
+        Ok(Self { isa, inverse: Inverse::on(isa, log_size, Goldilocks::ONE)?, lde, leaves })
     }
 
     /// Interpolation on H.
@@ -45,6 +65,10 @@ impl Domain {
     pub fn leaf(&self, index: usize) -> usize {
         let rows = self.lde.extended_size();
         reverse(index & (rows - 1), rows.ilog2())
+    }
+
+    pub(super) fn leaves(&self) -> Leaves {
+        self.leaves
     }
 
     pub(super) fn isa(&self) -> Isa {

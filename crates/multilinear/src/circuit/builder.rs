@@ -131,7 +131,7 @@ impl<K: Extension> Builder<K> {
         let zero = self.zero().0;
         let at = |i: usize| elements.get(i).map_or(zero, |x| x.0);
         let halves = [0, half].map(|first| Half::Use(at(first), (half == 2).then(|| at(first + 1))));
-        self.permutation(h, halves, half == 2, End::Nothing)
+        self.permutation(h, halves, true, End::Nothing)
     }
     /// f(m; h) for elements of K of the prover's choice, in the first half or in both, zeros behind them.
     ///
@@ -142,7 +142,7 @@ impl<K: Extension> Builder<K> {
         assert!(count == half || count == 2 * half, "{count} elements: a half of a block takes {half}");
         let zero = self.zero().0;
         let second = if count == half { Half::Use(zero, (half == 2).then_some(zero)) } else { Half::Free };
-        let chain = self.permutation(h, [Half::Free, second], half == 2, End::Nothing);
+        let chain = self.permutation(h, [Half::Free, second], true, End::Nothing);
         let ports: &[u8] = if half == 2 { &[1, 3, 2, 4] } else { &[1, 2] };
         let elements = ports[..count].iter().map(|&port| Element(Wire { port, ..chain.0 })).collect();
         (chain, elements)
@@ -304,8 +304,12 @@ impl<K: Extension> Builder<K> {
     }
 
     /// The circuit: blocks are filled up, wires get their numbers.
+    ///
+    /// # Panics
+    /// If there are 2^20 permutations or more.
     pub fn finish(mut self) -> Circuit<K> {
         let used = Table::ALL.map(|table| self.rows.len(table));
+        assert!((used[0] as u64) < LEVELS, "{} permutations: levels of different trees lie {LEVELS} apart", used[0]);
         let zero = self.zero();
         let missing = |table: Table| used[table as usize].next_multiple_of(BLOCK) - used[table as usize];
         self.rows.permutations.extend((0..missing(Table::Permutation)).map(|_| Permutation::Idle));

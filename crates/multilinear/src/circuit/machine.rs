@@ -4,7 +4,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
 use super::Builder;
-use super::wires::{Base, Chain, Element, Word};
+use super::wires::{Base, Bool, Chain, Element, Word};
 use crate::tables::{WORD, bits};
 use crate::verifier::Machine;
 
@@ -44,6 +44,7 @@ impl<K: Extension> Machine for InCircuit<'_, K> {
     type Element = Element;
     type Word = Word;
     type Index = Base;
+    type Bit = Bool;
 
     fn constant(&mut self, x: K) -> Element {
         self.builder.element(x)
@@ -68,6 +69,12 @@ impl<K: Extension> Machine for InCircuit<'_, K> {
     fn weigh(&mut self, words: &[Word], weights: &[Element]) -> Element {
         let zero = self.builder.zero().into();
         self.builder.dot(zero, words, weights)
+    }
+    fn elements(&mut self, word: Word) -> [Element; WORD] {
+        core::array::from_fn(|i| self.builder.limb(word, i).into())
+    }
+    fn bit(&mut self, bit: Bool) -> Element {
+        Base::from(bit).into()
     }
     fn assert_equal(&mut self, a: Element, b: Element) {
         let zero = self.builder.zero().into();

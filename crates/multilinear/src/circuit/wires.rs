@@ -18,7 +18,7 @@ pub struct Word(pub(super) Wire);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element(pub(super) Wire);
 
-/// An element of F: of one that a prover chooses, constraints say so.
+/// An element of F. Constraints see to it where a prover chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base(pub(super) Wire);
 

@@ -8,7 +8,7 @@ use evergrove_primitives::field::extension::Extension;
 use super::{Table, Tables};
 use crate::zerocheck::{BLOCK, BLOCK_LOG, Shape};
 
-/// Columns that a stack's piece is rounded up to, at most.
+/// Widths of tables are rounded up to a multiple of this, and small ones to a power of two.
 const ROUND: usize = 8;
 
 /// Heights of tables, and what follows from them.
@@ -106,7 +106,8 @@ impl Layout {
 ///
 /// A table's columns are cut into *pieces* of 2^w columns (its width, rounded up to a multiple of 8, in binary, large ones first). Of a piece's
 /// block the element of row l and column c, counted within the piece, is at place l + 2^9 c; blocks follow each other. Pieces with larger blocks
-/// come first, so that each block starts at a multiple of its size. Whatever belongs to no column has weight 0.
+/// come first, so that each block starts at a multiple of its size. Places of a piece that belong to no column are columns of zeros: they have weights,
+/// and count as 0. Places behind the last piece have no weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
     pieces: Vec<Piece>,

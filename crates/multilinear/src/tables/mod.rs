@@ -6,8 +6,7 @@
 //! byte machines and Keccak do) hands them over by a tuple whose key is the row's number, in a namespace of its own.
 //!
 //! **Wires.** A wire is a tuple ([`WIRE`], number, 0, word): its definition has as many of them as the wire has uses, and each use takes one
-//! away. The number of a wire is the place of its definition in the bus, so that no wire has two definitions, whatever the fixed
-//! columns are. A *word* is four elements of F: a digest, four values, or an element of K and zeros.
+//! away. The number of a wire is the place of its definition on the bus, so that no wire has two definitions. A *word* is four elements of F: a digest, four values, or an element of K and zeros.
 //!
 //! **Where a constraint is written.** Here, once: [`Tables::constraints`] and [`Tables::ports`] are generic over [`Algebra`]. A constraint
 //! has degree at most [`DEGREE`](crate::zerocheck::DEGREE) in the columns.
@@ -158,7 +157,7 @@ impl<K: Extension> Tables<K> {
     #[inline(always)]
     pub fn constraints<A: Algebra>(&self, table: Table, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
         match table {
-            Table::Permutation => permutation::constraints(f, row, out),
+            Table::Permutation => permutation::constraints::<K, A>(f, row, out),
             Table::Operation => operation::constraints::<K, A>(f, row, out),
             Table::Dot => dot::constraints::<K, A>(f, row, out),
             Table::Query => self.query.constraints::<K, A>(f, row, out),

@@ -59,7 +59,7 @@ pub const FREE_LEFT: usize = 1;
 pub const USE_RIGHT: usize = 2;
 /// The fixed column: the second half defines a wire.
 pub const FREE_RIGHT: usize = 3;
-/// The fixed column: each half is two elements of K.
+/// The fixed column: each half is elements of K, two for K of degree two, else one.
 pub const FIELD: usize = 4;
 /// The fixed column: a node row.
 pub const INNER: usize = 5;
@@ -77,7 +77,7 @@ pub const PORTS: usize = 8;
 /// Fixed columns.
 pub const FIXED: usize = NUMBERS + PORTS;
 
-pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
+pub(super) fn constraints<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
     let one = f.one();
     let matrix = matrix();
     let rounds = round_constants();
@@ -131,6 +131,11 @@ pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut 
     for i in RATE..WIDTH {
         out.push(f.mul(row.fixed[INNER], row.columns[i]));
     }
+    // Halves that are elements of K of degree three have nothing behind them.
+    if K::DEGREE == 3 {
+        out.push(f.mul(row.fixed[FIELD], row.columns[WORD - 1]));
+        out.push(f.mul(row.fixed[FIELD], row.columns[RATE - 1]));
+    }
     let active = row.columns[ACTIVE];
     out.push(f.boolean(active));
     // A node row that is not active offers nothing.
@@ -140,6 +145,7 @@ pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut 
     out.push(f.mul(idle, row.columns[RIGHT]));
 }
 
+#[inline(always)]
 pub(super) fn ports<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     let (zero, one) = (f.zero(), f.one());
     let minus = -Goldilocks::ONE;
@@ -245,11 +251,13 @@ pub(super) fn ports<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, ou
 }
 
 /// Whether halves are two elements: never where K has degree three.
+#[inline(always)]
 fn field_or_zero<K: Extension, A: Algebra>(row: &Row<'_, A::V>, zero: A::V) -> A::V {
     if K::DEGREE == 2 { row.fixed[FIELD] } else { zero }
 }
 
 /// Element `i` of K in a word, as a word; zero where it does not fit.
+#[inline(always)]
 fn split<K: Extension, V: Copy>(digest: [V; WORD], i: usize, zero: V) -> [V; WORD] {
     core::array::from_fn(|j| {
         let from = i * K::DEGREE + j;

@@ -8,9 +8,11 @@ use super::points::{Coordinates, horner, mul};
 use super::rows;
 use super::{Machine, Parameters, bus, tags};
 
-/// That the values of the fixed columns at a point are those of a circuit of the key.
-#[derive(Clone, Debug)]
+/// That the values of the fixed columns at a point are those of a circuit of the key. What a proof states is not verified before this is.
+#[derive(Debug)]
+#[must_use = "a proof is not verified before the claim about its fixed columns is"]
 pub struct FixedClaim<E> {
+    /// 0 or 1.
     pub(crate) circuit: E,
     pub(crate) point: Coordinates<E>,
     pub(crate) eta: E,
@@ -18,7 +20,7 @@ pub struct FixedClaim<E> {
 }
 
 /// A claim about P.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Claim<E> {
     /// A proof's own.
     Fixed(FixedClaim<E>),
@@ -35,12 +37,16 @@ pub enum Claim<E> {
 /// prover sends.
 ///
 /// theta is drawn when all claims are taken in, in their order; each message before its challenge.
+///
+/// # Panics
+/// If a claim's point has not a coordinate for each variable of P.
 pub fn reduce<M: Machine>(
     m: &mut M,
     parameters: &Parameters<M::Field>,
     claims: &[Claim<M::Element>],
 ) -> (Vec<M::Element>, M::Element) {
     m.begin(tags::CLAIMS);
+    let variables = parameters.layout().fixed().variables() + 1;
     let mut all = Vec::new();
     for claim in claims {
         match claim {
@@ -50,6 +56,7 @@ pub fn reduce<M: Machine>(
                 all.extend([*eta, *value]);
             }
             Claim::At { point, value } => {
+                assert_eq!(point.len(), variables, "a coordinate for each variable");
                 all.extend_from_slice(point);
                 all.push(*value);
             }
@@ -65,7 +72,6 @@ pub fn reduce<M: Machine>(
         })
         .collect();
     let mut claim = horner(m, &values, theta);
-    let variables = parameters.layout.fixed().variables() + 1;
     let mut z = vec![claim; variables];
     for variable in (0..variables).rev() {
         let message = m.receive(2);

@@ -4,13 +4,15 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
 use crate::algebra::Algebra;
+use crate::tables::WORD;
 
 /// The steps that a verifier is made of.
 ///
 /// The verifier is written once, against this trait. A machine never fails in between: what is wrong, it remembers.
 ///
 /// **Transcript.** A state of one digest, begun with a constant. Eight elements of F are taken in at a time, h := f(m; h); a message fills its last
-/// block with zeros. A challenge is the next element of K in h; when h has no more, h := f(0; h).
+/// block with zeros. A challenge is the next element of K in h; when h has no more, and in front of the first block, h := f(0; h). What indices leave of h is
+/// not drawn.
 pub trait Machine {
     /// K.
     type Field: Extension;
@@ -20,6 +22,8 @@ pub trait Machine {
     type Word: Copy;
     /// An index of a query.
     type Index: Copy;
+    /// 0 or 1.
+    type Bit: Copy;
 
     /// A constant of K.
     fn constant(&mut self, x: Self::Field) -> Self::Element;
@@ -29,6 +33,10 @@ pub trait Machine {
     fn dot(&mut self, coefficients: &[Goldilocks], values: &[Self::Element]) -> Self::Element;
     /// The sum of the words' elements times their weights, four for each word.
     fn weigh(&mut self, words: &[Self::Word], weights: &[Self::Element]) -> Self::Element;
+    /// The elements of a word.
+    fn elements(&mut self, word: Self::Word) -> [Self::Element; WORD];
+    /// A bit as an element.
+    fn bit(&mut self, bit: Self::Bit) -> Self::Element;
     /// Demands a = b.
     fn assert_equal(&mut self, a: Self::Element, b: Self::Element);
 

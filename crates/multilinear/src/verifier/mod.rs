@@ -1,6 +1,6 @@
 //! The verifier of a proof of a circuit, written once for programs and for circuits.
 //!
-//! **What.** [`verify`] checks all of a proof but one thing: that the fixed columns are those of the circuit. That is a claim about the stack
+//! **What.** [`verify`], or [`read`] for a program, checks all of a proof but one thing: that the fixed columns are those of the circuit. That is a claim about the stack
 //! of fixed columns, [`FixedClaim`]. **Nothing is verified before it is checked**, by whoever stands at the root; a circuit hands it on, together
 //! with those that it was handed, as one claim ([`reduce`]).
 //!
@@ -14,13 +14,19 @@ mod reader;
 pub(crate) mod rows;
 pub(crate) mod transcript;
 mod whir;
+mod writer;
 
-use crate::tables::{Layout, PUBLIC, Stack, TUPLE, Tables, WORD};
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+
+use crate::tables::permutation::RATE;
+use crate::tables::{Layout, PUBLIC, Stack, TUPLE, Tables, WORD, bits};
 
 pub use claims::{Claim, FixedClaim, reduce};
 pub use machine::Machine;
 pub use reader::{Reader, Refusal};
-pub use whir::{Round, Schedule};
+pub use whir::{JOHNSON_128, Round, Schedule, UNIQUE_100};
+pub use writer::Writer;
 
 /// What hashes begin with. 0 is that of inner nodes; all are different, so that no hash is two things.
 pub mod tags {
@@ -41,42 +47,128 @@ pub mod tags {
 /// What a verifier must know of a circuit, besides its fixed columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters<K> {
-    /// The parameters of the tables.
-    pub tables: Tables<K>,
-    /// Heights and places.
-    pub layout: Layout,
-    /// The opening of the committed stack.
-    pub schedule: Schedule,
+    tables: Tables<K>,
+    layout: Layout,
+    schedule: Schedule,
 }
 
-impl<K> Parameters<K> {
+/// Parameters that do not belong together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParametersError {
+    /// The first oracle does not hold the stack.
+    #[error("a stack of {elements} elements and a first oracle of 2^{variables} in {width} columns")]
+    Stack {
+        /// Elements of the stack.
+        elements: usize,
+        /// Variables of the schedule.
+        variables: usize,
+        /// Columns of its first oracle.
+        width: usize,
+    },
+    /// A leaf is not hashed in whole blocks.
+    #[error("a leaf of oracle {oracle} has {elements} elements: a multiple of {RATE} is needed")]
+    Leaf {
+        /// The oracle.
+        oracle: usize,
+        /// Elements of its leaves.
+        elements: usize,
+    },
+    /// An oracle that cannot be.
+    #[error(
+        "oracle {oracle}: {depth} bits of an index, {cap} of them in the cap, {queries} queries, a proof of work of {grinding} bits"
+    )]
+    Round {
+        /// The oracle.
+        oracle: usize,
+        /// log2 of its leaves.
+        depth: usize,
+        /// log2 of the digests of its cap.
+        cap: usize,
+        /// Leaves that are opened.
+        queries: usize,
+        /// Bits of the proof of work.
+        grinding: usize,
+    },
+}
+
+impl<K: Extension> Parameters<K> {
+    /// Tables of these heights, opened by this schedule.
+    pub fn new(tables: Tables<K>, layout: Layout, schedule: Schedule) -> Result<Self, ParametersError> {
+        let &Schedule { variables, width, ref rounds } = &schedule;
+        let folds: usize = rounds.iter().map(|round| round.fold).sum();
+        let elements = layout.committed().elements();
+        let first = rounds.first().map_or(0, |round| round.fold);
+        if rounds.is_empty() || folds > variables || width > 1 << first || elements > width << (variables - first) {
+            return Err(ParametersError::Stack { elements, variables, width });
+        }
+        for (oracle, round) in rounds.iter().enumerate() {
+            let elements = if oracle == 0 { width } else { K::DEGREE << round.fold };
+            if !elements.is_multiple_of(RATE) || elements == 0 {
+                return Err(ParametersError::Leaf { oracle, elements });
+            }
+            let depth = schedule.depth(oracle);
+            let Round { cap, queries, grinding, .. } = *round;
+            let fits = (1..=depth).contains(&cap) && depth < MAX_DEPTH && queries > 0;
+            if !fits || !(1..=bits::COLUMNS / 2).contains(&grinding) {
+                return Err(ParametersError::Round { oracle, depth, cap, queries, grinding });
+            }
+        }
+        Ok(Self { tables, layout, schedule })
+    }
+    /// The parameters of the tables.
+    pub fn tables(&self) -> &Tables<K> {
+        &self.tables
+    }
+    /// Heights and places.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+    /// The opening of the committed stack.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
     fn stack(&self, committed: bool) -> &Stack {
         if committed { self.layout.committed() } else { self.layout.fixed() }
     }
 }
 
+/// Trees are lower: an index is one of three in an element, and levels of different trees must not meet.
+const MAX_DEPTH: usize = 20;
+
 /// What a proof is about.
 #[derive(Clone, Copy, Debug)]
-pub struct Statement<W, E> {
+pub struct Statement<W, B> {
     /// The digest of the key: format, parameters, fixed columns of all circuits.
     pub key: W,
-    /// Which circuit of the key: 0 or 1.
-    pub circuit: E,
+    /// Which circuit of the key.
+    pub circuit: B,
     /// The digest of the public inputs.
-    pub public: [E; WORD],
-    /// The same digest as a word.
-    pub public_word: W,
+    pub public: W,
 }
 
-/// Checks a proof that the machine reads.
+/// Checks a proof, but for the claim about fixed columns: see [`FixedClaim`].
+pub fn read<K: Extension>(
+    proof: &[Goldilocks],
+    parameters: &Parameters<K>,
+    statement: &Statement<[Goldilocks; WORD], bool>,
+) -> Result<FixedClaim<K>, Refusal> {
+    let mut reader = Reader::new(proof);
+    let claim = verify(&mut reader, parameters, statement);
+    reader.finish()?;
+    Ok(claim)
+}
+
+/// Checks a proof that the machine reads: what does not hold, the machine remembers ([`Reader::finish`]) or demands of its circuit.
 pub fn verify<M: Machine>(
     m: &mut M,
     parameters: &Parameters<M::Field>,
-    statement: &Statement<M::Word, M::Element>,
+    statement: &Statement<M::Word, M::Bit>,
 ) -> FixedClaim<M::Element> {
     m.begin(tags::TRANSCRIPT);
-    m.observe(&[statement.key, statement.public_word]);
-    m.observe_elements(&[statement.circuit]);
+    m.observe(&[statement.key, statement.public]);
+    let circuit = m.bit(statement.circuit);
+    m.observe_elements(&[circuit]);
     let schedule = &parameters.schedule;
     let tree = m.receive_cap(schedule.depth(0), schedule.rounds[0].cap);
 
@@ -85,7 +177,7 @@ pub fn verify<M: Machine>(
         let zero = points::constant(m, 0);
         let mut tuple = [zero; TUPLE];
         tuple[0] = m.constant(M::Field::from(PUBLIC));
-        tuple[TUPLE - WORD..].copy_from_slice(&statement.public);
+        tuple[TUPLE - WORD..].copy_from_slice(&m.elements(statement.public));
         bus::denominator(m, alpha, beta, &tuple)
     };
     let leaves = bus::verify(m, parameters.layout.bus_variables(), delta);
@@ -98,5 +190,5 @@ pub fn verify<M: Machine>(
     whir::finish(m, &end, weight);
 
     let value = rows::combined(m, parameters, &values, false, eta);
-    FixedClaim { circuit: statement.circuit, point: values.point, eta, value }
+    FixedClaim { circuit, point: values.point, eta, value }
 }

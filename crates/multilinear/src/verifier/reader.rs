@@ -9,7 +9,7 @@ use super::Machine;
 use super::transcript::{Transcript, Word, leaf};
 use crate::algebra::combine;
 use crate::poseidon;
-use crate::tables::query;
+use crate::tables::{WORD, query};
 
 /// Why a proof is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -102,6 +102,7 @@ impl<K: Extension> Machine for Reader<'_, K> {
     type Element = K;
     type Word = Word;
     type Index = u64;
+    type Bit = bool;
 
     fn constant(&mut self, x: K) -> K {
         x
@@ -114,6 +115,12 @@ impl<K: Extension> Machine for Reader<'_, K> {
     }
     fn weigh(&mut self, words: &[Word], weights: &[K]) -> K {
         words.iter().flatten().zip(weights).map(|(&x, &w)| w * x).sum()
+    }
+    fn elements(&mut self, word: Word) -> [K; WORD] {
+        word.map(K::from)
+    }
+    fn bit(&mut self, bit: bool) -> K {
+        if bit { K::ONE } else { K::ZERO }
     }
     fn assert_equal(&mut self, a: K, b: K) {
         self.equations.push((a, b));

@@ -41,7 +41,7 @@ pub(crate) fn verify<M: Machine>(
     alpha: M::Element,
     beta: M::Element,
 ) -> Values<M::Element> {
-    let layout = &parameters.layout;
+    let layout = parameters.layout();
     let rho = Coordinates::new(m, leaves.point.clone());
     let heights: Vec<(Table, Shape)> = layout.heights().collect();
 
@@ -76,8 +76,10 @@ pub(crate) fn verify<M: Machine>(
     let point = Coordinates::new(m, r);
 
     // The values of columns, and the sum that they make.
-    let widths: Vec<[usize; 2]> =
-        heights.iter().map(|&(table, _)| [parameters.tables.columns(table), parameters.tables.fixed(table)]).collect();
+    let widths: Vec<[usize; 2]> = heights
+        .iter()
+        .map(|&(table, _)| [parameters.tables().columns(table), parameters.tables().fixed(table)])
+        .collect();
     let mut all = m.receive(widths.iter().flatten().sum()).into_iter();
     let tables: Vec<_> = heights
         .iter()
@@ -130,8 +132,8 @@ pub(crate) fn summand<M: Machine>(
 ) -> M::Element {
     let mut at = At { machine: m, activity };
     let (mut constraints, mut ports) = (Vec::new(), Vec::new());
-    parameters.tables.constraints(table, &mut at, row, &mut constraints);
-    parameters.tables.ports(table, &mut at, row, &mut ports);
+    parameters.tables().constraints(table, &mut at, row, &mut constraints);
+    parameters.tables().ports(table, &mut at, row, &mut ports);
     let alpha = mul(m, bus.alpha, activity);
     let numerators: Vec<_> = ports.iter().map(|port| port.multiplicity).collect();
     let denominators: Vec<_> = ports.iter().map(|port| denominator(m, alpha, bus.beta, &port.tuple)).collect();
@@ -151,13 +153,13 @@ pub(crate) fn place_weights<M: Machine>(
     parameters: &Parameters<M::Field>,
     rho: &Coordinates<M::Element>,
 ) -> Vec<Vec<M::Element>> {
-    let layout = &parameters.layout;
+    let layout = parameters.layout();
     layout
         .heights()
         .map(|(table, shape)| {
             let n = shape.variables();
             let first = layout.places().iter().find(|place| place.table == table).expect("a port").start >> n;
-            rho.table(m, n, layout.bus_variables() - n, first, parameters.tables.ports_of(table))
+            rho.table(m, n, layout.bus_variables() - n, first, parameters.tables().ports_of(table))
         })
         .collect()
 }
@@ -232,7 +234,7 @@ pub(crate) fn weight<M: Machine>(
     }
     let mut total = constant(m, 0);
     for piece in stack.pieces().iter().rev() {
-        let shape = parameters.layout.shape(piece.table).expect("a table with rows");
+        let shape = parameters.layout().shape(piece.table).expect("a table with rows");
         let own = point.table(m, BLOCK_LOG, shape.block_variables(), 0, piece.blocks);
         let log = piece.block_log();
         let there = s.table(m, log, s.r.len() - log, piece.start >> log, piece.blocks);

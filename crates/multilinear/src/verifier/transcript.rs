@@ -24,6 +24,9 @@ impl<K: Extension> Transcript<K> {
     pub(crate) fn new(tag: Goldilocks) -> Self {
         Self { state: word(tag), left: Vec::new() }
     }
+    pub(crate) fn state(&self) -> Word {
+        self.state
+    }
     pub(crate) fn absorb(&mut self, left: Word, right: Word) {
         self.state = hash([left, right], self.state);
         self.left = self.state.chunks_exact(K::DEGREE).filter_map(K::from_coefficients).collect();
@@ -79,9 +82,9 @@ pub(crate) fn hash(m: [Word; 2], h: Word) -> Word {
     core::array::from_fn(|i| state[i])
 }
 
-/// A leaf's digest: whole blocks, hashed from `tag`.
+/// A leaf's digest: blocks of two words, hashed from `tag`; the last one is filled up with zeros.
 pub(crate) fn leaf(tag: Goldilocks, words: &[Word]) -> Word {
-    words.chunks_exact(2).fold(word(tag), |h, m| hash([m[0], m[1]], h))
+    words.chunks(2).fold(word(tag), |h, m| hash([m[0], m.get(1).copied().unwrap_or_default()], h))
 }
 
 /// An element of F as a word.

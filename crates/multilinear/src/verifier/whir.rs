@@ -1,4 +1,5 @@
-//! The opening of a stack: the sum over its places x of W(x) f(x), by WHIR (ePrint 2024/1586) in unique decoding or up to the Johnson bound.
+//! The opening of a stack: the sum over its places x of W(x) f(x), by WHIR (ePrint 2024/1586) in unique decoding. (Up to the
+//! Johnson bound it lacks samples outside the domain.)
 //!
 //! A table of 2^m elements is committed to as a matrix of 2^(m - k) rows and 2^k columns, element (row, column) at place row + 2^(m - k)
 //! column: each column's elements are the coefficients of a polynomial, and a leaf holds the values of all columns at a point of the domain. Folding
@@ -39,7 +40,23 @@ pub struct Round {
     pub grinding: usize,
 }
 
+const fn round(fold: usize, rate: usize, queries: usize, cap: usize, grinding: usize) -> Round {
+    Round { fold, rate, queries, cap, grinding }
+}
+
+/// 100 bits by unique decoding, over K of degree two: (1 + 2^-rate) / 2 for each query, and the proof of work.
+pub const UNIQUE_100: [Round; 4] =
+    [round(7, 1, 208, 9, 14), round(4, 2, 128, 8, 14), round(4, 5, 91, 8, 14), round(2, 8, 87, 8, 14)];
+/// 128 bits up to the Johnson bound, over K of degree three.
+pub const JOHNSON_128: [Round; 3] = [round(7, 2, 113, 8, 16), round(4, 4, 57, 7, 16), round(4, 7, 33, 7, 16)];
+
 impl Schedule {
+    /// For a stack of so many elements, at least 2^17: folds and queries as given.
+    pub fn new(rounds: &[Round], elements: usize) -> Self {
+        let variables = elements.next_power_of_two().ilog2().max(17) as usize;
+        let columns = elements.div_ceil(1 << (variables - rounds[0].fold));
+        Self { variables, width: columns.next_multiple_of(8), rounds: rounds.to_vec() }
+    }
     /// Variables of the table of each oracle, and at the end of the one that is sent.
     pub fn tables(&self) -> Vec<usize> {
         let mut variables = vec![self.variables];

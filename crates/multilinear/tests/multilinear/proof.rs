@@ -1,20 +1,24 @@
 //! Proofs by the prover without tricks: accepted, and refused whatever is changed.
 
 use evergrove_multilinear::circuit::{Circuit, Witness};
-use evergrove_multilinear::reference::{holds, prove};
+use evergrove_multilinear::reference::{holds, opening, prove};
 use evergrove_multilinear::tables::Table;
-use evergrove_multilinear::verifier::{Parameters, Reader, Refusal, Round, Schedule, Statement, tags, verify};
+use evergrove_multilinear::verifier::{
+    Parameters, ParametersError, Refusal, Round, Schedule, Statement, Writer, read, tags,
+};
+use evergrove_multilinear::whir;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Goldilocks, Quadratic};
 
 use crate::circuit::{built, chain};
+use crate::common::Elements;
 
 /// A circuit that uses all tables, a witness, and what its proofs state.
 struct Example<K> {
     circuit: Circuit<K>,
     parameters: Parameters<K>,
     witness: Witness,
-    statement: Statement<[Goldilocks; 4], K>,
+    statement: Statement<[Goldilocks; 4], bool>,
 }
 
 impl<K: Extension> Example<K> {
@@ -34,27 +38,19 @@ impl<K: Extension> Example<K> {
         let schedule = Schedule {
             variables,
             width: circuit.layout().committed().elements().div_ceil(rows).next_multiple_of(8),
-            rounds: vec![round(7, 1, 3), round(3, 2, 2), round(2, 4, 1)],
+            rounds: vec![round(7, 1, 3), round(3, 2, 2), round(3, 4, 1)],
         };
-        let parameters = Parameters { tables: circuit.tables().clone(), layout: circuit.layout().clone(), schedule };
-        let public_word = chain(tags::PUBLIC_INPUTS, &inputs);
-        let statement = Statement {
-            key: [7, 8, 9, 10].map(Goldilocks::new),
-            circuit: K::ONE,
-            public: public_word.map(K::from),
-            public_word,
-        };
+        let parameters = Parameters::new(circuit.tables().clone(), circuit.layout().clone(), schedule).unwrap();
+        let public = chain(tags::PUBLIC_INPUTS, &inputs);
+        let statement = Statement { key: [7, 8, 9, 10].map(Goldilocks::new), circuit: true, public };
         Self { circuit, parameters, witness, statement }
     }
     fn proof(&self, witness: &Witness) -> Vec<Goldilocks> {
         prove(&self.circuit, &self.parameters, &self.statement, witness)
     }
     /// Whether a proof of the statement is accepted, with the claim about fixed columns.
-    fn check(&self, statement: &Statement<[Goldilocks; 4], K>, proof: &[Goldilocks]) -> Result<bool, Refusal> {
-        let mut reader = Reader::new(proof);
-        let claim = verify(&mut reader, &self.parameters, statement);
-        reader.finish()?;
-        Ok(holds(&self.circuit, &claim))
+    fn check(&self, statement: &Statement<[Goldilocks; 4], bool>, proof: &[Goldilocks]) -> Result<bool, Refusal> {
+        read(proof, &self.parameters, statement).map(|claim| holds([&self.circuit; 2], &claim))
     }
 }
 
@@ -72,16 +68,15 @@ fn a_proof_is_accepted_and_any_other_refused<K: Extension>() {
     let shorter = &proof[..proof.len() - 1];
     assert!(matches!(example.check(&example.statement, shorter), Err(Refusal::Length { .. })));
     // Any part of the statement.
-    let mut statement = example.statement;
-    statement.key[2] += Goldilocks::ONE;
-    assert!(example.check(&statement, &proof).is_err());
-    let statement = Statement { circuit: K::ZERO, ..example.statement };
-    assert!(example.check(&statement, &proof).is_err());
-    let mut statement = example.statement;
-    statement.public[1] += K::ONE;
-    assert!(example.check(&statement, &proof).is_err());
-    let mut statement = example.statement;
-    statement.public_word[1] += Goldilocks::ONE;
+    for i in 0..4 {
+        let mut statement = example.statement;
+        statement.key[i] += Goldilocks::ONE;
+        assert!(example.check(&statement, &proof).is_err());
+        let mut statement = example.statement;
+        statement.public[i] += Goldilocks::ONE;
+        assert!(example.check(&statement, &proof).is_err());
+    }
+    let statement = Statement { circuit: false, ..example.statement };
     assert!(example.check(&statement, &proof).is_err());
 }
 
@@ -125,8 +120,56 @@ fn a_proof_about_other_fixed_columns_is_found_at_the_root() {
     let tag = builder.tag(tags::PUBLIC_INPUTS);
     builder.hash_public(tag, halves);
     let other = builder.finish();
-    let public_word = chain(tags::PUBLIC_INPUTS, &inputs);
-    let statement = Statement { public: public_word.map(Quadratic::from), public_word, ..example.statement };
+    let statement = Statement { public: chain(tags::PUBLIC_INPUTS, &inputs), ..example.statement };
     let proof = prove(&other, &example.parameters, &statement, &other.witness(&free).unwrap());
     assert_eq!(example.check(&statement, &proof), Ok(false));
+}
+
+/// The bytes of an opening are those of the definition.
+fn openings_are_those_of_the_definition<K: Extension>() {
+    let parameters = Example::<K>::new().parameters;
+    let mut elements = Elements::new(23);
+    let stack = parameters.layout().committed();
+    let data = elements.bases(stack.elements());
+    let point: Vec<K> = elements.elements(parameters.layout().row_variables());
+    let eta: K = elements.element();
+    let mut expected = Writer::new(tags::TRANSCRIPT);
+    opening(&parameters, &data, &point, eta, &mut expected);
+    let mut writer = Writer::new(tags::TRANSCRIPT);
+    let commitment = whir::commit(parameters.schedule(), stack, &data);
+    commitment.send(&mut writer);
+    commitment.open(|table| parameters.layout().shape(table), &point, eta, &mut writer);
+    assert_eq!(writer.finish(), expected.finish());
+}
+
+#[test]
+fn openings() {
+    openings_are_those_of_the_definition::<Quadratic>();
+    openings_are_those_of_the_definition::<Cubic>();
+}
+
+#[test]
+fn parameters_that_do_not_fit_are_refused() {
+    let Example { circuit, parameters, .. } = Example::<Quadratic>::new();
+    let with = |change: &dyn Fn(&mut Schedule)| {
+        let mut schedule = parameters.schedule().clone();
+        change(&mut schedule);
+        Parameters::new(circuit.tables().clone(), circuit.layout().clone(), schedule)
+    };
+    assert_eq!(with(&|_| ()), Ok(parameters.clone()));
+    assert!(matches!(with(&|s| s.width -= 8), Err(ParametersError::Stack { .. })));
+    assert!(matches!(with(&|s| s.width += 4), Err(ParametersError::Leaf { oracle: 0, .. })));
+    assert!(matches!(with(&|s| s.rounds[1].fold = 1), Err(ParametersError::Leaf { oracle: 1, elements: 4 })));
+    assert!(matches!(with(&|s| s.rounds[2].fold = 30), Err(ParametersError::Stack { .. })));
+    assert!(matches!(with(&|s| s.rounds.clear()), Err(ParametersError::Stack { .. })));
+    for change in [
+        (|s| s.rounds[0].cap = 0) as fn(&mut Schedule),
+        |s| s.rounds[0].cap = 30,
+        |s| s.rounds[0].rate = 30,
+        |s| s.rounds[0].queries = 0,
+        |s| s.rounds[0].grinding = 0,
+        |s| s.rounds[0].grinding = 60,
+    ] {
+        assert!(matches!(with(&change), Err(ParametersError::Round { oracle: 0, .. })));
+    }
 }

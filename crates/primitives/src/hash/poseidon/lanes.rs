@@ -129,8 +129,8 @@ pub struct Sponge<'a, R> {
 enum Mode {
     /// Plonky2's, with a domain tag in the first capacity element.
     Overwrite { tag: Goldilocks },
-    /// Polygon zkEVM's.
-    Chain,
+    /// Polygon zkEVM's, with a tag in the first capacity element of the first block.
+    Chain { tag: Goldilocks },
 }
 
 impl Mode {
@@ -138,8 +138,7 @@ impl Mode {
     #[inline(always)]
     fn tag(self) -> Goldilocks {
         match self {
-            Self::Overwrite { tag } => tag,
-            Self::Chain => Goldilocks::ZERO,
+            Self::Overwrite { tag } | Self::Chain { tag } => tag,
         }
     }
 
@@ -150,7 +149,7 @@ impl Mode {
             // A copy of a length that is known is no call.
             Self::Overwrite { .. } if len == RATE => state[..RATE].copy_from_slice(block),
             Self::Overwrite { .. } => state[..len].copy_from_slice(&block[..len]),
-            Self::Chain => {
+            Self::Chain { .. } => {
                 if start > 0 {
                     state.copy_within(..WIDTH - RATE, RATE);
                 }
@@ -174,7 +173,15 @@ impl<'a, R: Rows> Sponge<'a, R> {
     /// # Panics
     /// As [`Sponge::new`].
     pub fn chained(rows: R, digests: &'a mut [Digest]) -> Self {
-        Self::with(rows, Mode::Chain, digests)
+        Self::chained_from(rows, Goldilocks::ZERO, digests)
+    }
+
+    /// [`Sponge::chained`] with a domain tag in the first capacity element in front of the first block.
+    ///
+    /// # Panics
+    /// As [`Sponge::new`].
+    pub fn chained_from(rows: R, tag: Goldilocks, digests: &'a mut [Digest]) -> Self {
+        Self::with(rows, Mode::Chain { tag }, digests)
     }
 
     fn with(rows: R, mode: Mode, digests: &'a mut [Digest]) -> Self {

@@ -1,0 +1,209 @@
+//! The prover of openings: a stack of columns is committed to, and the sum of its columns' values at a point, times powers of eta, is
+//! proven. [`verifier`](crate::verifier) checks it.
+//!
+//! **Weights.** The weight of a place of the stack is eq over the row within its block, times one factor for each *chunk* of 512 places (a
+//! column of a block). So one pass over the stack takes the sum of each chunk, and the rounds that bind the columns of the matrix work on
+//! chunks alone; a second pass folds the matrix, whose weights are then a product again.
+//!
+//! **Queries** weigh c z^x at place x = hi 2^k + lo: for all of them together a product of two matrices, (c z^(hi 2^k)) and (z^lo).
+
+mod kernels;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use evergrove_kernels::mle::eq_table_vec;
+use evergrove_kernels::oracle::{Domain, Keep, Oracle, Workspace};
+use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::lanes::Isa;
+use evergrove_primitives::{Digest, Goldilocks};
+
+use crate::tables::{Stack, Table, query};
+use crate::verifier::transcript::Word;
+use crate::verifier::{Schedule, Writer, tags};
+use crate::zerocheck::{BLOCK, BLOCK_LOG, Shape};
+
+/// A stack that is committed to.
+#[derive(Debug)]
+pub struct Commitment<'a> {
+    schedule: &'a Schedule,
+    stack: &'a Stack,
+    oracle: Oracle,
+}
+
+/// Commits to the elements of a stack, in the order of places. [`Commitment::send`] puts the cap into a transcript.
+///
+/// # Panics
+/// Unless there are as many elements as the stack has, at most [`Schedule::width`] columns of them.
+pub fn commit<'a>(schedule: &'a Schedule, stack: &'a Stack, elements: &[Goldilocks]) -> Commitment<'a> {
+    assert_eq!(elements.len(), stack.elements(), "the elements of the stack");
+    let rows = 1 << (schedule.variables - schedule.rounds[0].fold);
+    assert!(elements.len() <= rows * schedule.width, "{} columns of {rows} places", schedule.width);
+    let zeros = vec![Goldilocks::ZERO; rows];
+    let (whole, rest) = elements.split_at(elements.len() / rows * rows);
+    let last: Vec<Goldilocks> = rest.iter().copied().chain(zeros.iter().copied()).take(rows).collect();
+    let columns = whole.chunks_exact(rows).chain([&last[..]]).chain(core::iter::repeat(&zeros[..]));
+    let columns: Vec<&[Goldilocks]> = columns.take(schedule.width).collect();
+    Commitment { schedule, stack, oracle: oracle(schedule, 0, tags::BASE_ORACLE, &columns) }
+}
+
+/// Oracle i, of columns of coefficients.
+fn oracle(schedule: &Schedule, i: usize, tag: Goldilocks, columns: &[&[Goldilocks]]) -> Oracle {
+    let round = schedule.rounds[i];
+    let log = columns[0].len().ilog2();
+    let domain = Domain::chained(log, round.rate as u32, tag).expect("a domain of at most 2^32 points");
+    Workspace::new(Arc::new(domain), columns.len(), round.cap as u32, Keep::Values)
+        .and_then(|workspace| workspace.commit_coefficients(columns))
+        .expect("columns of the domain's size")
+}
+
+fn words(digests: &[Digest]) -> Vec<Word> {
+    digests.iter().map(|digest| digest.0).collect()
+}
+
+impl Commitment<'_> {
+    /// Puts the cap into the transcript.
+    pub fn send<K: Extension>(&self, writer: &mut Writer<K>) {
+        writer.send_words(&words(self.oracle.cap()));
+    }
+
+    /// Proves the sum over columns c of eta^c times the column's value at `point`, the columns of all pieces numbered with the room that
+    /// pieces have. `shapes` are the heights of the tables.
+    ///
+    /// The transcript must have taken in the cap and whatever point, eta and the claim rest on.
+    ///
+    /// # Panics
+    /// If a table of the stack has no height, or the point too few coordinates.
+    pub fn open<K: Extension>(
+        self,
+        shapes: impl Fn(Table) -> Option<Shape>,
+        point: &[K],
+        eta: K,
+        writer: &mut Writer<K>,
+    ) {
+        let schedule = self.schedule;
+        let tables = schedule.tables();
+        let within = eq_table_vec(&point[..BLOCK_LOG]).expect("few coordinates");
+        let chunks = chunk_weights(schedule, self.stack, shapes, point, eta);
+
+        // The rounds over columns, on sums of chunks.
+        let isa = Isa::detect();
+        let per_column = 1 << (tables[1] - BLOCK_LOG);
+        let mut sums = kernels::chunk_sums(isa, &self.oracle, &within);
+        sums.resize(chunks.len(), K::ZERO);
+        let mut weights = chunks;
+        let mut challenges = Vec::with_capacity(schedule.rounds[0].fold);
+        for _ in 0..schedule.rounds[0].fold {
+            challenges.push(sum_round(writer, &mut sums, &mut weights));
+        }
+        debug_assert_eq!(weights.len(), per_column);
+        challenges.reverse();
+        let columns = eq_table_vec(&challenges).expect("few coordinates");
+        let mut f = kernels::fold(isa, &self.oracle, &columns[..schedule.width]);
+        let mut weights: Vec<K> =
+            weights.iter().flat_map(|&chunk| within.iter().map(move |&row| chunk * row)).collect();
+
+        let mut oracle = self.oracle;
+        for (i, round) in schedule.rounds.iter().enumerate() {
+            let asked = if let Some(next) = schedule.rounds.get(i + 1) {
+                let coefficients: Vec<Vec<Goldilocks>> =
+                    (0..K::DEGREE).map(|d| f.iter().map(|x| x.as_ref()[d]).collect()).collect();
+                let rows = 1 << (tables[i + 1] - next.fold);
+                let columns: Vec<&[Goldilocks]> = (0..1 << next.fold)
+                    .flat_map(|c| coefficients.iter().map(move |part| &part[c * rows..(c + 1) * rows]))
+                    .collect();
+                let next = self::oracle(schedule, i + 1, tags::EXTENSION_ORACLE, &columns);
+                writer.send_words(&words(next.cap()));
+                core::mem::replace(&mut oracle, next)
+            } else {
+                writer.send(&f);
+                oracle.clone()
+            };
+            writer.work(round.grinding);
+            let indices = writer.indices(round.queries, schedule.depth(i));
+            let joining = writer.challenge();
+            open_leaves(writer, &asked, &indices);
+            let mut power = K::ONE;
+            let queries: Vec<(K, Goldilocks)> = indices
+                .iter()
+                .map(|&index| {
+                    power *= joining;
+                    (power, query::point(index))
+                })
+                .collect();
+            kernels::add_queries(isa, &queries, &mut weights);
+            let rounds = schedule.rounds.get(i + 1).map_or(tables[i + 1], |next| next.fold);
+            for _ in 0..rounds {
+                sum_round(writer, &mut f, &mut weights);
+            }
+        }
+    }
+}
+
+/// The factor of each chunk of 512 places.
+fn chunk_weights<K: Extension>(
+    schedule: &Schedule,
+    stack: &Stack,
+    shapes: impl Fn(Table) -> Option<Shape>,
+    point: &[K],
+    eta: K,
+) -> Vec<K> {
+    let mut weights = vec![K::ZERO; 1 << (schedule.variables - BLOCK_LOG)];
+    let mut first = K::ONE;
+    for piece in stack.pieces() {
+        let shape = shapes(piece.table).expect("a height of each table");
+        let blocks = eq_table_vec(&point[BLOCK_LOG..shape.variables()]).expect("few coordinates");
+        let width = 1 << piece.width;
+        let start = piece.start / BLOCK;
+        for (weights, block) in weights[start..].chunks_exact_mut(width).zip(&blocks[..piece.blocks]) {
+            let mut power = first * *block;
+            for weight in weights {
+                *weight = power;
+                power *= eta;
+            }
+        }
+        first *= eta.pow(width as u64);
+    }
+    weights
+}
+
+/// Leaves, with siblings up to the cap or to a node on an earlier path.
+fn open_leaves<K: Extension>(writer: &mut Writer<K>, oracle: &Oracle, indices: &[u64]) {
+    let mut row = vec![Goldilocks::ZERO; oracle.columns()];
+    let mut seen = BTreeSet::new();
+    for &index in indices {
+        let mut at = index as usize;
+        oracle.row(at, &mut row).expect("a leaf");
+        writer.data(&row);
+        for (level, sibling) in oracle.path(at).expect("a leaf").enumerate() {
+            if !seen.insert((level, at / 2)) {
+                break;
+            }
+            writer.data(&sibling.0);
+            at /= 2;
+        }
+    }
+}
+
+/// Binds the highest variable of a sum of products of two tables: the message is c_1, c_2 of their polynomial.
+fn sum_round<K: Extension>(writer: &mut Writer<K>, f: &mut Vec<K>, weights: &mut Vec<K>) -> K {
+    let half = f.len() / 2;
+    let (f0, f1) = f.split_at(half);
+    let (w0, w1) = weights.split_at(half);
+    let [mut zero, mut one, mut square] = [K::ZERO; 3];
+    for ((&f0, &f1), (&w0, &w1)) in f0.iter().zip(f1).zip(w0.iter().zip(w1)) {
+        zero += f0 * w0;
+        one += f1 * w1;
+        square += (f1 - f0) * (w1 - w0);
+    }
+    writer.send(&[one - zero - square, square]);
+    let r = writer.challenge();
+    for table in [f, weights] {
+        let (low, high) = table.split_at_mut(half);
+        for (low, &high) in low.iter_mut().zip(&*high) {
+            *low += r * (high - *low);
+        }
+        table.truncate(half);
+    }
+    r
+}
