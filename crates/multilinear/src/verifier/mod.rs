@@ -12,6 +12,7 @@ mod machine;
 pub(crate) mod points;
 mod reader;
 pub(crate) mod rows;
+pub mod soundness;
 pub(crate) mod transcript;
 mod whir;
 mod writer;

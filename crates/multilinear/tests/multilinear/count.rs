@@ -3,6 +3,7 @@
 use evergrove_multilinear::circuit::wires::{Chain, Element, Word};
 use evergrove_multilinear::circuit::{Builder, Circuit, InCircuit};
 use evergrove_multilinear::tables::{Layout, Table, Tables, WORD, bits, query};
+use evergrove_multilinear::verifier::soundness::unique_decoding;
 use evergrove_multilinear::verifier::{
     Claim, JOHNSON_128, Machine, Parameters, Reader, Round, Schedule, Statement, UNIQUE_100, reduce, tags, verify,
 };
@@ -92,6 +93,18 @@ fn a_circuit_of_two_verifiers_has_these_rows() {
     assert_eq!(unique, [13_596, 14_588, 14_394, 1_028, 354, 172, 2_269_184, 614_400, 19, 22, 72]);
     let johnson = counts::<Cubic>(&JOHNSON_128);
     assert_eq!(johnson, [8_978, 12_682, 11_296, 406, 142, 172, 1_744_896, 434_176, 19, 21, 112]);
+}
+
+#[test]
+fn bits() {
+    let (_, parameters) = fixed_point::<Quadratic>(&UNIQUE_100);
+    let terms = unique_decoding(&parameters);
+    let shown: Vec<String> = terms.iter().map(|term| format!("{} {:.1}", term.name, term.bits)).collect();
+    let model = "bus 106.4, layer of the bus 126.4, lambda 120.2, round over rows 125.0, eta 119.5, claims 126.0, \
+                 folds 0 108.0, joining 0 120.3, folds 1 113.4, joining 1 121.0, folds 2 114.0, joining 2 121.5, \
+                 folds 3 115.0, joining 3 121.5, queries 0 100.3, queries 1 100.8, queries 2 101.0, queries 3 100.5";
+    assert_eq!(shown.join(", "), model);
+    assert!(terms.iter().all(|term| term.bits >= 100.0));
 }
 
 /// The verifier on a proof of random elements, by itself and in a circuit: both sides of each of its equations are the same.
