@@ -13,7 +13,7 @@
 //! send the same bytes whatever these are. They take tables in two ways ([`Tables`]): borrowed, with a workspace of half
 //! their size, or given away, without one. No table of weights is built. [`Order`] says which variable goes first.
 //!
-//! **Fields.** All of this is generic over [`Field`](evergrove_primitives::field::Field), and challenges are elements of it: over a field
+//! **Fields.** All of this is generic over [`Field`], and challenges are elements of it: over a field
 //! of 64 bits a proof is not sound by itself. [`SpongeProver`] is for prime fields of ark-ff, with the feature `ark`.
 //!
 //! **Verifiers** are scalar, use no threads and never panic: whatever is wrong with a proof is a [`VerifyError`].

@@ -16,9 +16,10 @@ use crate::common::Elements;
 fn parameters<K: Extension>(rounds: &[Round], blocks: [usize; 6], variables: usize) -> Parameters<K> {
     let shape = Schedule { variables, width: 0, rounds: rounds.to_vec() };
     let depths: Vec<usize> = (0..rounds.len()).map(|i| shape.depth(i)).collect();
+    let work = 0..rounds[0].grinding;
     let tables = Tables::new(
         query::Parameters { bits: *depths.iter().max().unwrap(), variables: variables - rounds[0].fold },
-        bits::Parameters::new(depths, vec![0..rounds[0].grinding]),
+        bits::Parameters::new(depths, Vec::from([work])),
     );
     let layout = Layout::new(&tables, blocks);
     let schedule = Schedule::new(rounds, layout.committed().elements());

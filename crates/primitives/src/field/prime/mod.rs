@@ -31,7 +31,7 @@
 //! # }
 //! ```
 //!
-//! Its parts take `f: A` for an `A: PrimeLanes`, and are `#[inline(always)]` or go through [`PrimeLanes::outline`].
+//! Its parts take `f: A` for an `A: PrimeLanes`, and are `#[inline(always)]` or go through [`FieldLanes::outline`].
 //!
 //! **Ranges.** Values in registers are not canonical. Four types keep their bounds apart, p being the modulus:
 //!

@@ -3,7 +3,7 @@
 //! All unsafe code of the lanes is in this module. Its reason is the same everywhere: a witness has a field that is private to
 //! its file, and its only constructor, `detect`, asks the CPU for every feature that the methods of the witness use. So a
 //! method of a witness executes only where its instructions exist. [`Isa`] is a name and no part of this argument: neither
-//! its variants' order nor [`Lanes::ISA`](super::Lanes::ISA) makes a witness.
+//! its variants' order nor [`Lanes::ISA`] makes a witness.
 
 pub(crate) mod keccak;
 mod portable;
