@@ -87,7 +87,7 @@ fn measure<K: Extension>(args: &Args, rounds: &[Round]) -> anyhow::Result<()> {
         let mut writer = Writer::new(tags::TRANSCRIPT);
         let start = Instant::now();
         let commitment = whir::commit(&schedule, stack, &elements);
-        commitment.send(&mut writer);
+        let commitment = commitment.send(&mut writer);
         let committed = start.elapsed().as_secs_f64();
         commitment.open(|table| layout.shape(table), &point, eta, &mut writer);
         runs.push((start.elapsed().as_secs_f64(), committed));

@@ -39,6 +39,8 @@ pub fn prove<K: Extension>(
     let f = stack(&tables, parameters.layout().committed());
     let oracle = commit(parameters, &f);
     t.send_words(oracle.cap(parameters.schedule().rounds[0].cap));
+    let whole: Vec<K> = f.iter().map(|&x| x.into()).collect();
+    let samples = sample(&mut t, &whole, parameters.schedule().rounds[0].samples);
 
     let (alpha, beta) = (t.challenge(), t.challenge());
     let rho = bus(&mut t, circuit, parameters, &tables, statement, alpha, beta);
@@ -48,7 +50,7 @@ pub fn prove<K: Extension>(
     t.send(&values);
 
     let eta = t.challenge();
-    open(&mut t, parameters, oracle, &f, &r, eta);
+    open(&mut t, parameters, oracle, whole, samples, &r, eta);
     t.finish()
 }
 
@@ -62,7 +64,29 @@ pub fn opening<K: Extension>(
 ) {
     let oracle = commit(parameters, elements);
     writer.send_words(oracle.cap(parameters.schedule().rounds[0].cap));
-    open(writer, parameters, oracle, elements, point, eta);
+    let f: Vec<K> = elements.iter().map(|&x| x.into()).collect();
+    let samples = sample(writer, &f, parameters.schedule().rounds[0].samples);
+    open(writer, parameters, oracle, f, samples, point, eta);
+}
+
+/// Points outside the domain, whose values are sent.
+fn sample<K: Extension>(t: &mut Writer<K>, f: &[K], count: usize) -> Vec<K> {
+    (0..count)
+        .map(|_| {
+            let z = t.challenge();
+            t.send(&[f.iter().rev().fold(K::ZERO, |sum, &c| sum * z + c)]);
+            z
+        })
+        .collect()
+}
+
+/// Adds `first` times powers of z to the weights.
+fn add_powers<K: Extension>(weights: &mut [K], first: K, z: K) {
+    let mut weight = first;
+    for w in weights {
+        *w += weight;
+        weight *= z;
+    }
 }
 
 fn commit<K: Extension>(parameters: &Parameters<K>, elements: &[Goldilocks]) -> Oracle {
@@ -368,20 +392,29 @@ fn open<K: Extension>(
     t: &mut Writer<K>,
     parameters: &Parameters<K>,
     mut oracle: Oracle,
-    elements: &[Goldilocks],
+    mut f: Vec<K>,
+    samples: Vec<K>,
     point: &[K],
     eta: K,
 ) {
     let schedule = parameters.schedule();
     let mut weights = weights(parameters, point, eta);
-    let mut f: Vec<K> = elements.iter().map(|&x| x.into()).collect();
     f.resize(1 << schedule.variables, K::ZERO);
+    if !samples.is_empty() {
+        let joining = t.challenge();
+        let mut power = joining;
+        for z in samples {
+            add_powers(&mut weights, power, z);
+            power *= joining;
+        }
+    }
     let tables = schedule.tables();
     for (i, round) in schedule.rounds.iter().enumerate() {
         for _ in tables[i + 1]..tables[i] {
             sum_round(t, &mut f, &mut weights);
         }
         let asked = oracle;
+        let mut samples = Vec::new();
         if let Some(next) = schedule.rounds.get(i + 1) {
             let rows = 1 << (tables[i + 1] - next.fold);
             // The coefficients of elements of K, those of one element beside each other.
@@ -391,6 +424,7 @@ fn open<K: Extension>(
                 .collect();
             oracle = Oracle::new(&columns, next.rate, tags::EXTENSION_ORACLE);
             t.send_words(oracle.cap(next.cap));
+            samples = sample(t, &f, next.samples);
         } else {
             t.send(&f);
             oracle = Oracle { leaves: Vec::new(), levels: Vec::new() };
@@ -400,6 +434,10 @@ fn open<K: Extension>(
         let indices = t.indices(round.queries, depth);
         let joining = t.challenge();
         let mut power = joining;
+        for z in samples {
+            add_powers(&mut weights, power, z);
+            power *= joining;
+        }
         let mut seen = BTreeSet::new();
         for index in indices {
             let mut at = index as usize;
@@ -411,12 +449,7 @@ fn open<K: Extension>(
                 t.data(&asked.levels[level][at ^ 1]);
                 at /= 2;
             }
-            let z = query::point(index);
-            let mut weight = power;
-            for w in &mut weights {
-                *w += weight;
-                weight = weight * z;
-            }
+            add_powers(&mut weights, power, query::point(index).into());
             power *= joining;
         }
     }

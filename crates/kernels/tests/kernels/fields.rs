@@ -19,6 +19,7 @@ impl Sample for ark_bls12_381::Fr {
         prime(words)
     }
 }
+#[cfg(feature = "long-builds")]
 impl Sample for ark_bn254::Fr {
     fn sample(words: [u64; 6]) -> Self {
         prime(words)

@@ -39,6 +39,7 @@ fn check<F: Field>(values: &[F], point: &[F]) {
 fn every_number_of_coordinates() {
     for mu in 0..=15 {
         check::<Fr>(&elements(1 << mu, 1), &elements(mu, 2));
+        #[cfg(feature = "long-builds")]
         check::<ark_bn254::Fr>(&elements(1 << mu, 3), &elements(mu, 4));
         check::<Goldilocks>(&elements(1 << mu, 1), &elements(mu, 2));
         check::<Quadratic>(&elements(1 << mu, 1), &elements(mu, 2));
@@ -50,6 +51,7 @@ fn every_number_of_coordinates() {
 fn many_coordinates() {
     for mu in [17, 18, 19] {
         check::<Fr>(&elements(1 << mu, 1), &elements(mu, 2));
+        #[cfg(feature = "long-builds")]
         check::<ark_bn254::Fr>(&elements(1 << mu, 3), &elements(mu, 4));
     }
 }

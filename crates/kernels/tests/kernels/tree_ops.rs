@@ -97,6 +97,7 @@ fn field_of_bls12_381() {
 }
 
 #[test]
+#[cfg(feature = "long-builds")]
 fn field_of_bn254() {
     check_field::<ark_bn254::Fr>();
 }

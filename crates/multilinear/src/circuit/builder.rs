@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
-use super::wires::{Base, Bits, Bool, Chain, Element, Wire, Word};
+use super::wires::{Base, Bits, Bool, Chain, Element, Index, Wire, Word};
 use super::{BitsRow, Circuit, Dot, End, Operation, Permutation, Query, Rows};
 use crate::tables::permutation::{self, RATE};
-use crate::tables::{Layout, Table, Tables, WORD, bits, constant, dot, operation};
+use crate::tables::{Layout, Table, Tables, WORD, bits, constant, dot, operation, query};
 use crate::zerocheck::BLOCK;
 
 /// Half of a permutation's input.
@@ -172,17 +172,18 @@ impl<K: Extension> Builder<K> {
         }
         (h, tree)
     }
-    /// The words of the leaf at an index of a tree, hashed from `tag`. The index must be below the number of leaves.
+    /// The words of the leaf at an index of a tree, hashed from `tag`.
     ///
     /// # Panics
-    /// Unless there are an even number of words, two at least.
-    pub fn open(&mut self, tree: usize, tag: Goldilocks, index: Base, words: usize) -> Vec<Word> {
+    /// Unless there are an even number of words, two at least, and the index is of the tree's depth.
+    pub fn open(&mut self, tree: usize, tag: Goldilocks, index: Index, words: usize) -> Vec<Word> {
         assert!(words >= 2 && words.is_multiple_of(2), "{words} words of a leaf: whole blocks are needed");
         let Tree { depth, cap, .. } = self.trees[tree];
+        assert_eq!(index.width, depth, "an index of the tree");
         let mut h = self.tag(tag);
         let mut leaf = Vec::with_capacity(words);
         for block in 1..=words / 2 {
-            let end = if block == words / 2 { End::Leaf { index: index.0, tree } } else { End::Nothing };
+            let end = if block == words / 2 { End::Leaf { index: index.wire, tree } } else { End::Nothing };
             h = self.permutation(h, [Half::Free; 2], false, end);
             leaf.extend([1, 2].map(|port| Word(Wire { port, ..h.0 })));
         }
@@ -239,10 +240,10 @@ impl<K: Extension> Builder<K> {
     ///
     /// # Panics
     /// Unless the tables have rows for this width.
-    pub fn indices(&mut self, element: Base, width: usize) -> [Base; bits::INDICES] {
+    pub fn indices(&mut self, element: Base, width: usize) -> [Index; bits::INDICES] {
         let mode = self.tables.bits().width_mode(width);
         let wire = self.bits(Some(mode.expect("a width of the tables")), element);
-        [1, 2, 3].map(|port| Base(Wire { port, ..wire }))
+        [1, 2, 3].map(|port| Index { wire: Wire { port, ..wire }, width })
     }
     /// Demands that bits of the element be 0. **For challenges**, as [`Builder::indices`].
     ///
@@ -264,14 +265,15 @@ impl<K: Extension> Builder<K> {
     /// The weight of a query at point r: see [`query`](crate::tables::query).
     ///
     /// # Panics
-    /// If r has more coordinates than the table.
-    pub fn query(&mut self, index: Base, r: &[Element]) -> Element {
-        let variables = self.tables.query().variables;
+    /// If r has more coordinates than the table, or the index more bits.
+    pub fn query(&mut self, index: Index, r: &[Element]) -> Element {
+        let query::Parameters { bits, variables } = *self.tables.query();
+        assert!(index.width <= bits, "an index of {} bits: the table has {bits}", index.width);
         assert!(r.len() <= variables, "{} coordinates: the table has {variables}", r.len());
         let zero = self.zero().0;
         let mut r: Vec<Wire> = r.iter().map(|x| x.0).collect();
         r.resize(variables, zero);
-        self.rows.queries.push(Query { index: index.0, r });
+        self.rows.queries.push(Query { index: index.wire, r });
         Element(self.done(Table::Query, variables + 1))
     }
 
@@ -320,7 +322,7 @@ impl<K: Extension> Builder<K> {
             self.limb(Word(zero.0), 0);
         }
         for _ in 0..missing(Table::Query) {
-            self.query(zero, &[]);
+            self.query(Index { wire: zero.0, width: 0 }, &[]);
         }
         for _ in 0..missing(Table::Bits) {
             self.bits(None, zero);

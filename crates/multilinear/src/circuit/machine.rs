@@ -4,7 +4,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
 use super::Builder;
-use super::wires::{Base, Bool, Chain, Element, Word};
+use super::wires::{Base, Bool, Chain, Element, Index, Word};
 use crate::tables::{WORD, bits};
 use crate::verifier::Machine;
 
@@ -43,7 +43,7 @@ impl<K: Extension> Machine for InCircuit<'_, K> {
     type Field = K;
     type Element = Element;
     type Word = Word;
-    type Index = Base;
+    type Index = Index;
     type Bit = Bool;
 
     fn constant(&mut self, x: K) -> Element {
@@ -131,7 +131,7 @@ impl<K: Extension> Machine for InCircuit<'_, K> {
         let last = self.builder.limb(self.state.digest(), WORD - 1);
         self.builder.zeros(last, 0..bits);
     }
-    fn indices(&mut self, count: usize, width: usize) -> Vec<Base> {
+    fn indices(&mut self, count: usize, width: usize) -> Vec<Index> {
         let mut indices = Vec::with_capacity(count + bits::INDICES);
         let mut limbs = WORD - 1;
         while indices.len() < count {
@@ -151,10 +151,10 @@ impl<K: Extension> Machine for InCircuit<'_, K> {
         self.left.clear();
         indices
     }
-    fn open(&mut self, tree: usize, tag: Goldilocks, index: Base, words: usize) -> Vec<Word> {
+    fn open(&mut self, tree: usize, tag: Goldilocks, index: Index, words: usize) -> Vec<Word> {
         self.builder.open(tree, tag, index, words)
     }
-    fn query(&mut self, index: Base, r: &[Element]) -> Element {
+    fn query(&mut self, index: Index, r: &[Element]) -> Element {
         self.builder.query(index, r)
     }
 }

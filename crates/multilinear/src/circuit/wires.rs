@@ -35,6 +35,13 @@ pub struct Bits<const N: usize>(pub(super) Wire);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain(pub(super) Wire);
 
+/// An index of a query: a number below 2^width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Index {
+    pub(super) wire: Wire,
+    pub(super) width: usize,
+}
+
 impl Chain {
     /// The digest, as a word like any other.
     pub fn digest(self) -> Word {

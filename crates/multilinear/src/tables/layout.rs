@@ -40,8 +40,12 @@ pub struct Place {
 
 impl Layout {
     /// For tables of so many blocks each, in the order of [`Table::ALL`]; 0 for a table without rows.
+    ///
+    /// # Panics
+    /// If a table has more than 2^20 blocks.
     pub fn new<K: Extension>(tables: &Tables<K>, blocks: [usize; Table::ALL.len()]) -> Self {
-        let shapes = blocks.map(|blocks| Shape::new(blocks * BLOCK).ok());
+        let shapes =
+            blocks.map(|blocks| (blocks > 0).then(|| Shape::new(blocks * BLOCK).expect("at most 2^20 blocks")));
         let heights = Table::ALL.into_iter().zip(shapes).filter_map(|(table, shape)| Some((table, shape?)));
         let mut by_height: Vec<(Table, Shape)> = heights.clone().collect();
         by_height.sort_by_key(|(_, shape)| core::cmp::Reverse(shape.variables()));
@@ -67,6 +71,10 @@ impl Layout {
     /// The height of a table, `None` for one without rows.
     pub fn shape(&self, table: Table) -> Option<Shape> {
         self.shapes[table as usize]
+    }
+    /// The blocks of each table.
+    pub fn blocks(&self) -> [usize; Table::ALL.len()] {
+        self.shapes.map(|shape| shape.map_or(0, Shape::blocks))
     }
     /// The tables with rows, and their heights.
     pub fn heights(&self) -> impl Iterator<Item = (Table, Shape)> {

@@ -106,7 +106,11 @@ pub struct Tables<K> {
 
 impl<K: Extension> Tables<K> {
     /// Tables whose queries and bits have these parameters.
+    ///
+    /// # Panics
+    /// Unless queries have 1 to 32 bits, and a variable.
     pub fn new(query: query::Parameters, bits: bits::Parameters) -> Self {
+        assert!((1..=32).contains(&query.bits) && query.variables > 0, "queries of {} bits", query.bits);
         Self { query, bits, field: PhantomData }
     }
     /// The parameters of queries.

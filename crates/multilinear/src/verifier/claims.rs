@@ -21,6 +21,7 @@ pub struct FixedClaim<E> {
 
 /// A claim about P.
 #[derive(Debug)]
+#[must_use = "a claim about fixed columns is to be checked, or handed on"]
 pub enum Claim<E> {
     /// A proof's own.
     Fixed(FixedClaim<E>),
@@ -31,6 +32,16 @@ pub enum Claim<E> {
         /// The value.
         value: E,
     },
+}
+
+/// The claim P(point) = value that others were reduced to.
+#[derive(Debug)]
+#[must_use = "a claim about fixed columns is to be checked, or handed on"]
+pub struct Reduced<E> {
+    /// A coordinate for each variable.
+    pub point: Vec<E>,
+    /// The value.
+    pub value: E,
 }
 
 /// One claim that holds if all of these do, and otherwise does not but with probability (claims + 3 variables) / |K|: a point and a value, which the
@@ -44,7 +55,7 @@ pub fn reduce<M: Machine>(
     m: &mut M,
     parameters: &Parameters<M::Field>,
     claims: &[Claim<M::Element>],
-) -> (Vec<M::Element>, M::Element) {
+) -> Reduced<M::Element> {
     m.begin(tags::CLAIMS);
     let variables = parameters.layout().fixed().variables() + 1;
     let mut all = Vec::new();
@@ -96,5 +107,5 @@ pub fn reduce<M: Machine>(
     let weight = horner(m, &weights, theta);
     let product = mul(m, weight, value);
     m.assert_equal(product, claim);
-    (s.r, value)
+    Reduced { point: s.r, value }
 }

@@ -1,6 +1,6 @@
 //! The verifier of a proof of a circuit, written once for programs and for circuits.
 //!
-//! **What.** [`verify`], or [`read`] for a program, checks all of a proof but one thing: that the fixed columns are those of the circuit. That is a claim about the stack
+//! **What.** [`verify`], or [`read_up_to_fixed`] for a program, checks all of a proof but one thing: that the fixed columns are those of the circuit. That is a claim about the stack
 //! of fixed columns, [`FixedClaim`]. **Nothing is verified before it is checked**, by whoever stands at the root; a circuit hands it on, together
 //! with those that it was handed, as one claim ([`reduce`]).
 //!
@@ -21,9 +21,10 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
 use crate::tables::permutation::RATE;
-use crate::tables::{Layout, PUBLIC, Stack, TUPLE, Tables, WORD, bits};
+use crate::tables::{Layout, PUBLIC, Stack, TUPLE, Table, Tables, WORD, bits};
+use crate::zerocheck::BLOCK_LOG;
 
-pub use claims::{Claim, FixedClaim, reduce};
+pub use claims::{Claim, FixedClaim, Reduced, reduce};
 pub use machine::Machine;
 pub use reader::{Reader, Refusal};
 pub use whir::{JOHNSON_128, Round, Schedule, UNIQUE_100};
@@ -74,13 +75,18 @@ pub enum ParametersError {
         /// Elements of its leaves.
         elements: usize,
     },
+    /// No rows of permutations.
+    #[error("a circuit without permutations: its columns could not be committed to")]
+    Permutations,
     /// An oracle that cannot be.
     #[error(
-        "oracle {oracle}: {depth} bits of an index, {cap} of them in the cap, {queries} queries, a proof of work of {grinding} bits"
+        "oracle {oracle}: rate 2^-{rate}, {depth} bits of an index, {cap} of them in the cap, {queries} queries, a proof of work of {grinding} bits"
     )]
     Round {
         /// The oracle.
         oracle: usize,
+        /// log2 of the domain's size over that of the table.
+        rate: usize,
         /// log2 of its leaves.
         depth: usize,
         /// log2 of the digests of its cap.
@@ -93,14 +99,28 @@ pub enum ParametersError {
 }
 
 impl<K: Extension> Parameters<K> {
-    /// Tables of these heights, opened by this schedule.
-    pub fn new(tables: Tables<K>, layout: Layout, schedule: Schedule) -> Result<Self, ParametersError> {
+    /// Tables of so many blocks each, in the order of [`Table::ALL`], opened by this schedule.
+    pub fn new(
+        tables: Tables<K>,
+        blocks: [usize; Table::ALL.len()],
+        schedule: Schedule,
+    ) -> Result<Self, ParametersError> {
+        let layout = Layout::new(&tables, blocks);
+        if layout.shape(Table::Permutation).is_none() {
+            return Err(ParametersError::Permutations);
+        }
         let &Schedule { variables, width, ref rounds } = &schedule;
-        let folds: usize = rounds.iter().map(|round| round.fold).sum();
         let elements = layout.committed().elements();
-        let first = rounds.first().map_or(0, |round| round.fold);
-        if rounds.is_empty() || folds > variables || width > 1 << first || elements > width << (variables - first) {
-            return Err(ParametersError::Stack { elements, variables, width });
+        let stack = ParametersError::Stack { elements, variables, width };
+        if rounds.is_empty() || variables > MAX_VARIABLES || rounds.iter().any(|round| round.fold > MAX_FOLD) {
+            return Err(stack);
+        }
+        let folds: usize = rounds.iter().map(|round| round.fold).sum();
+        let first = rounds[0].fold;
+        // Openings work on chunks of 512 places.
+        let fits = folds <= variables && first + BLOCK_LOG <= variables && width <= 1 << first;
+        if !fits || elements > width << (variables - first) {
+            return Err(stack);
         }
         for (oracle, round) in rounds.iter().enumerate() {
             let elements = if oracle == 0 { width } else { K::DEGREE << round.fold };
@@ -108,10 +128,10 @@ impl<K: Extension> Parameters<K> {
                 return Err(ParametersError::Leaf { oracle, elements });
             }
             let depth = schedule.depth(oracle);
-            let Round { cap, queries, grinding, .. } = *round;
-            let fits = (1..=depth).contains(&cap) && depth < MAX_DEPTH && queries > 0;
+            let Round { cap, queries, grinding, rate, .. } = *round;
+            let fits = (1..=depth).contains(&cap) && depth < MAX_DEPTH && queries > 0 && rate > 0;
             if !fits || !(1..=bits::COLUMNS / 2).contains(&grinding) {
-                return Err(ParametersError::Round { oracle, depth, cap, queries, grinding });
+                return Err(ParametersError::Round { oracle, rate, depth, cap, queries, grinding });
             }
         }
         Ok(Self { tables, layout, schedule })
@@ -134,6 +154,9 @@ impl<K: Extension> Parameters<K> {
     }
 }
 
+/// Variables of a stack, and of a fold, are at most so many.
+const MAX_VARIABLES: usize = 32;
+const MAX_FOLD: usize = 12;
 /// Trees are lower: an index is one of three in an element, and levels of different trees must not meet.
 const MAX_DEPTH: usize = 20;
 
@@ -148,8 +171,8 @@ pub struct Statement<W, B> {
     pub public: W,
 }
 
-/// Checks a proof, but for the claim about fixed columns: see [`FixedClaim`].
-pub fn read<K: Extension>(
+/// Checks a proof, but for the claim about fixed columns: see [`FixedClaim`]. Nothing is verified before that claim is.
+pub fn read_up_to_fixed<K: Extension>(
     proof: &[Goldilocks],
     parameters: &Parameters<K>,
     statement: &Statement<[Goldilocks; WORD], bool>,
@@ -172,6 +195,7 @@ pub fn verify<M: Machine>(
     m.observe_elements(&[circuit]);
     let schedule = &parameters.schedule;
     let tree = m.receive_cap(schedule.depth(0), schedule.rounds[0].cap);
+    let samples = whir::sample(m, schedule.rounds[0].samples);
 
     let (alpha, beta) = (m.challenge(), m.challenge());
     let delta = {
@@ -186,7 +210,7 @@ pub fn verify<M: Machine>(
 
     let eta = m.challenge();
     let claim = rows::combined(m, parameters, &values, true, eta);
-    let end = whir::verify(m, schedule, tree, claim);
+    let end = whir::verify(m, schedule, tree, samples, claim);
     let weight = rows::weight(m, parameters, &values.point, true, eta, &end.point);
     whir::finish(m, &end, weight);
 

@@ -1,7 +1,7 @@
 //! How many bits a proof has: the error of each step of the transcript, for one query to the hash.
 //!
 //! Unique decoding: a word has at most one codeword within (1 - rho) / 2, so that what is committed to is one table, and errors are those of
-//! polynomials and of queries alone. The bounds of folds rest on correlated agreement within that radius (BCHKS25, ePrint 2025/2055, theorem 1.3,
+//! polynomials and of queries alone. The bounds of folds rest on correlated agreement within that radius (BCHKS25, ePrint 2025/2055, corollary 1.4,
 //! as ethereum/soundcalc states it; mutual by lemma 4.10 of the WHIR paper).
 
 use evergrove_primitives::field::Goldilocks;
@@ -21,7 +21,8 @@ pub struct Term {
     pub bits: f64,
 }
 
-/// All terms, in unique decoding. The least is what the proof has, up to the hash: a collision has 128 bits.
+/// The terms in unique decoding. The least is what the proof has, up to the hash: a collision has 128 bits. Rounds over the table that is sent, and
+/// those of [`reduce`](super::reduce), have 2 / |K| each and are left out.
 ///
 /// Where one answer of the hash is used twice, the errors are added: the coordinates of the bus point are the zerocheck's, too.
 pub fn unique_decoding<K: Extension>(parameters: &Parameters<K>) -> Vec<Term> {

@@ -1,5 +1,4 @@
-//! The opening of a stack: the sum over its places x of W(x) f(x), by WHIR (ePrint 2024/1586) in unique decoding. (Up to the
-//! Johnson bound it lacks samples outside the domain.)
+//! The opening of a stack: the sum over its places x of W(x) f(x), by WHIR (ePrint 2024/1586).
 //!
 //! A table of 2^m elements is committed to as a matrix of 2^(m - k) rows and 2^k columns, element (row, column) at place row + 2^(m - k)
 //! column: each column's elements are the coefficients of a polynomial, and a leaf holds the values of all columns at a point of the domain. Folding
@@ -10,7 +9,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
 use super::bus::plain;
-use super::points::{Coordinates, add, constant, eq_table, evaluate, mul, mul_add};
+use super::points::{Coordinates, add, constant, eq_table, evaluate, horner, mul, mul_add, sub};
 use super::{Machine, tags};
 use crate::tables::WORD;
 
@@ -38,17 +37,22 @@ pub struct Round {
     pub cap: usize,
     /// Zero bits of the proof of work before its queries.
     pub grinding: usize,
+    /// Points outside the domain at which its table is sampled when its cap is known: one where a word may be close to several tables.
+    pub samples: usize,
 }
 
-const fn round(fold: usize, rate: usize, queries: usize, cap: usize, grinding: usize) -> Round {
-    Round { fold, rate, queries, cap, grinding }
+const fn unique(fold: usize, rate: usize, queries: usize, cap: usize) -> Round {
+    Round { fold, rate, queries, cap, grinding: 14, samples: 0 }
+}
+const fn johnson(fold: usize, rate: usize, queries: usize, cap: usize) -> Round {
+    Round { fold, rate, queries, cap, grinding: 16, samples: 1 }
 }
 
 /// 100 bits by unique decoding, over K of degree two: (1 + 2^-rate) / 2 for each query, and the proof of work.
 pub const UNIQUE_100: [Round; 4] =
-    [round(7, 1, 208, 9, 14), round(4, 2, 128, 8, 14), round(4, 5, 91, 8, 14), round(2, 8, 87, 8, 14)];
+    [unique(7, 1, 208, 9), unique(4, 2, 128, 8), unique(4, 5, 91, 8), unique(2, 8, 87, 8)];
 /// 128 bits up to the Johnson bound, over K of degree three.
-pub const JOHNSON_128: [Round; 3] = [round(7, 2, 113, 8, 16), round(4, 4, 57, 7, 16), round(4, 7, 33, 7, 16)];
+pub const JOHNSON_128: [Round; 3] = [johnson(7, 2, 113, 8), johnson(4, 4, 57, 7), johnson(4, 7, 33, 7)];
 
 impl Schedule {
     /// For a stack of so many elements, at least 2^17: folds and queries as given.
@@ -80,8 +84,40 @@ pub(crate) struct End<E> {
     pub(crate) value: E,
     /// The claim that is left.
     pub(crate) claim: E,
-    /// What the weights of queries add to those of the claim at the start.
+    /// What the weights of samples and queries add to those of the claim at the start.
     pub(crate) queries: E,
+}
+
+/// Values of a table outside the domain: sum of x^i times element i. Joined to a sum before anything else is.
+#[derive(Clone, Debug)]
+pub(crate) struct Samples<E> {
+    points: Vec<E>,
+    values: Vec<E>,
+}
+
+/// Samples the table whose cap was the last message.
+pub(crate) fn sample<M: Machine>(m: &mut M, count: usize) -> Samples<M::Element> {
+    let (points, values) = (0..count).map(|_| (m.challenge(), m.receive(1)[0])).unzip();
+    Samples { points, values }
+}
+
+/// The weights of samples at a point: each the product over v of (1 + s_v (x^(2^v) - 1)).
+fn sample_weights<M: Machine>(m: &mut M, samples: &Samples<M::Element>, s: &[M::Element]) -> Vec<M::Element> {
+    let one = constant(m, 1);
+    let weight = |x: &M::Element| {
+        let mut power = *x;
+        let mut product = one;
+        for (v, s) in s.iter().enumerate() {
+            if v > 0 {
+                power = mul(m, power, power);
+            }
+            let step = sub(m, power, one);
+            let factor = mul_add(m, step, *s, one);
+            product = mul(m, product, factor);
+        }
+        product
+    };
+    samples.points.iter().map(weight).collect()
 }
 
 /// Checks an opening of the oracle with number `tree` of the machine.
@@ -89,22 +125,32 @@ pub(crate) fn verify<M: Machine>(
     m: &mut M,
     schedule: &Schedule,
     mut tree: usize,
+    samples: Samples<M::Element>,
     mut claim: M::Element,
 ) -> End<M::Element> {
     let tables = schedule.tables();
     let mut point = vec![claim; schedule.variables];
+    // What was joined to the sum: how many variables are left, the samples, the queries, the challenge.
     let mut asked = Vec::new();
+    if !samples.points.is_empty() {
+        let joining = m.challenge();
+        let value = horner(m, &samples.values, joining);
+        claim = mul_add(m, joining, value, claim);
+        asked.push((schedule.variables, samples, Vec::new(), joining));
+    }
     let mut last = Vec::new();
     for (i, round) in schedule.rounds.iter().enumerate() {
         for variable in (tables[i + 1]..tables[i]).rev() {
             (claim, point[variable]) = sum_round(m, claim);
         }
         let this = tree;
-        if i + 1 < schedule.rounds.len() {
-            tree = m.receive_cap(schedule.depth(i + 1), schedule.rounds[i + 1].cap);
+        let samples = if let Some(next) = schedule.rounds.get(i + 1) {
+            tree = m.receive_cap(schedule.depth(i + 1), next.cap);
+            sample(m, next.samples)
         } else {
             last = m.receive(1 << tables[i + 1]);
-        }
+            sample(m, 0)
+        };
         m.grind(round.grinding);
         let indices = m.indices(round.queries, schedule.depth(i));
 
@@ -117,6 +163,10 @@ pub(crate) fn verify<M: Machine>(
         };
         let joining = m.challenge();
         let mut powers = joining;
+        for value in &samples.values {
+            claim = mul_add(m, powers, *value, claim);
+            powers = mul(m, powers, joining);
+        }
         for (q, index) in indices.iter().enumerate() {
             let leaf = m.open(this, tag, *index, weights.len() / WORD);
             let value = m.weigh(&leaf, &weights);
@@ -125,7 +175,7 @@ pub(crate) fn verify<M: Machine>(
                 powers = mul(m, powers, joining);
             }
         }
-        asked.push((indices, joining));
+        asked.push((tables[i + 1], samples, indices, joining));
     }
     let end = tables[schedule.rounds.len()];
     for variable in (0..end).rev() {
@@ -133,10 +183,13 @@ pub(crate) fn verify<M: Machine>(
     }
     let value = evaluate(m, &last, &point[..end]);
     let mut queries = constant(m, 0);
-    for (i, (indices, joining)) in asked.into_iter().enumerate() {
+    for (variables, samples, indices, joining) in asked {
         let mut weights = constant(m, 0);
         for index in indices.into_iter().rev() {
-            let weight = m.query(index, &point[..tables[i + 1]]);
+            let weight = m.query(index, &point[..variables]);
+            weights = mul_add(m, weights, joining, weight);
+        }
+        for weight in sample_weights(m, &samples, &point[..variables]).into_iter().rev() {
             weights = mul_add(m, weights, joining, weight);
         }
         queries = mul_add(m, weights, joining, queries);

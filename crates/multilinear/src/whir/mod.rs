@@ -31,6 +31,14 @@ pub struct Commitment<'a> {
     oracle: Oracle,
 }
 
+/// A commitment that is in a transcript, and the points outside the domain that it was sampled at.
+#[derive(Debug)]
+pub struct Sent<'a, K> {
+    commitment: Commitment<'a>,
+    /// For each sample the point, and the sums of chunks with its powers within a block.
+    samples: Vec<(K, Vec<K>)>,
+}
+
 /// Commits to the elements of a stack, in the order of places. [`Commitment::send`] puts the cap into a transcript.
 ///
 /// # Panics
@@ -61,12 +69,33 @@ fn words(digests: &[Digest]) -> Vec<Word> {
     digests.iter().map(|digest| digest.0).collect()
 }
 
-impl Commitment<'_> {
-    /// Puts the cap into the transcript.
-    pub fn send<K: Extension>(&self, writer: &mut Writer<K>) {
+impl<'a> Commitment<'a> {
+    /// Puts the cap into the transcript, and the values at points outside the domain.
+    pub fn send<K: Extension>(self, writer: &mut Writer<K>) -> Sent<'a, K> {
         writer.send_words(&words(self.oracle.cap()));
+        let samples = (0..self.schedule.rounds[0].samples)
+            .map(|_| {
+                let z = writer.challenge();
+                let sums = kernels::chunk_sums(Isa::detect(), &self.oracle, &powers(K::ONE, z, BLOCK));
+                writer.send(&[value(&sums, z.pow(BLOCK as u64))]);
+                (z, sums)
+            })
+            .collect();
+        Sent { commitment: self, samples }
     }
+}
 
+/// first, first z, first z^2, ...
+fn powers<K: Extension>(first: K, z: K, count: usize) -> Vec<K> {
+    core::iter::successors(Some(first), |&power| Some(power * z)).take(count).collect()
+}
+
+/// The value at z of the polynomial with these coefficients.
+fn value<K: Extension>(coefficients: &[K], z: K) -> K {
+    coefficients.iter().rev().fold(K::ZERO, |sum, &c| sum * z + c)
+}
+
+impl<K: Extension> Sent<'_, K> {
     /// Proves the sum over columns c of eta^c times the column's value at `point`, the columns of all pieces numbered with the room that
     /// pieces have. `shapes` are the heights of the tables.
     ///
@@ -74,37 +103,49 @@ impl Commitment<'_> {
     ///
     /// # Panics
     /// If a table of the stack has no height, or the point too few coordinates.
-    pub fn open<K: Extension>(
-        self,
-        shapes: impl Fn(Table) -> Option<Shape>,
-        point: &[K],
-        eta: K,
-        writer: &mut Writer<K>,
-    ) {
-        let schedule = self.schedule;
+    pub fn open(self, shapes: impl Fn(Table) -> Option<Shape>, point: &[K], eta: K, writer: &mut Writer<K>) {
+        let Commitment { schedule, stack, mut oracle } = self.commitment;
         let tables = schedule.tables();
         let within = eq_table_vec(&point[..BLOCK_LOG]).expect("few coordinates");
-        let chunks = chunk_weights(schedule, self.stack, shapes, point, eta);
+        let chunks = chunk_weights(schedule, stack, shapes, point, eta);
 
         // The rounds over columns, on sums of chunks.
         let isa = Isa::detect();
-        let per_column = 1 << (tables[1] - BLOCK_LOG);
-        let mut sums = kernels::chunk_sums(isa, &self.oracle, &within);
-        sums.resize(chunks.len(), K::ZERO);
-        let mut weights = chunks;
+        let count = chunks.len();
+        let mut sums = vec![(kernels::chunk_sums(isa, &oracle, &within), chunks)];
+        let mut blocks = vec![within];
+        if !self.samples.is_empty() {
+            let joining = writer.challenge();
+            let mut power = joining;
+            for (z, sum) in self.samples {
+                sums.push((sum, powers(power, z.pow(BLOCK as u64), count)));
+                blocks.push(powers(K::ONE, z, BLOCK));
+                power *= joining;
+            }
+        }
+        for (sum, _) in &mut sums {
+            sum.resize(count, K::ZERO);
+        }
         let mut challenges = Vec::with_capacity(schedule.rounds[0].fold);
         for _ in 0..schedule.rounds[0].fold {
-            challenges.push(sum_round(writer, &mut sums, &mut weights));
+            challenges.push(sum_round(writer, &mut sums));
         }
-        debug_assert_eq!(weights.len(), per_column);
         challenges.reverse();
         let columns = eq_table_vec(&challenges).expect("few coordinates");
-        let mut f = kernels::fold(isa, &self.oracle, &columns[..schedule.width]);
-        let mut weights: Vec<K> =
-            weights.iter().flat_map(|&chunk| within.iter().map(move |&row| chunk * row)).collect();
+        let f = kernels::fold(isa, &oracle, &columns[..schedule.width]);
+        let mut weights = vec![K::ZERO; f.len()];
+        for ((_, chunks), block) in sums.iter().zip(&blocks) {
+            for (weights, &chunk) in weights.chunks_exact_mut(BLOCK).zip(chunks) {
+                for (weight, &row) in weights.iter_mut().zip(block) {
+                    *weight += chunk * row;
+                }
+            }
+        }
+        let mut sum = [(f, weights)];
 
-        let mut oracle = self.oracle;
         for (i, round) in schedule.rounds.iter().enumerate() {
+            let [(f, weights)] = &mut sum;
+            let mut joined = Vec::new();
             let asked = if let Some(next) = schedule.rounds.get(i + 1) {
                 let coefficients: Vec<Vec<Goldilocks>> =
                     (0..K::DEGREE).map(|d| f.iter().map(|x| x.as_ref()[d]).collect()).collect();
@@ -114,9 +155,14 @@ impl Commitment<'_> {
                     .collect();
                 let next = self::oracle(schedule, i + 1, tags::EXTENSION_ORACLE, &columns);
                 writer.send_words(&words(next.cap()));
+                for _ in 0..schedule.rounds[i + 1].samples {
+                    let z = writer.challenge();
+                    writer.send(&[value(f, z)]);
+                    joined.push(z);
+                }
                 core::mem::replace(&mut oracle, next)
             } else {
-                writer.send(&f);
+                writer.send(f);
                 oracle.clone()
             };
             writer.work(round.grinding);
@@ -124,6 +170,12 @@ impl Commitment<'_> {
             let joining = writer.challenge();
             open_leaves(writer, &asked, &indices);
             let mut power = K::ONE;
+            for z in joined {
+                power *= joining;
+                for (weight, x) in weights.iter_mut().zip(powers(power, z, 1 << tables[i + 1])) {
+                    *weight += x;
+                }
+            }
             let queries: Vec<(K, Goldilocks)> = indices
                 .iter()
                 .map(|&index| {
@@ -131,10 +183,10 @@ impl Commitment<'_> {
                     (power, query::point(index))
                 })
                 .collect();
-            kernels::add_queries(isa, &queries, &mut weights);
+            kernels::add_queries(isa, &queries, weights);
             let rounds = schedule.rounds.get(i + 1).map_or(tables[i + 1], |next| next.fold);
             for _ in 0..rounds {
-                sum_round(writer, &mut f, &mut weights);
+                sum_round(writer, &mut sum);
             }
         }
     }
@@ -185,20 +237,23 @@ fn open_leaves<K: Extension>(writer: &mut Writer<K>, oracle: &Oracle, indices: &
     }
 }
 
-/// Binds the highest variable of a sum of products of two tables: the message is c_1, c_2 of their polynomial.
-fn sum_round<K: Extension>(writer: &mut Writer<K>, f: &mut Vec<K>, weights: &mut Vec<K>) -> K {
-    let half = f.len() / 2;
-    let (f0, f1) = f.split_at(half);
-    let (w0, w1) = weights.split_at(half);
+/// Binds the highest variable of sums of products of two tables: the message is c_1, c_2 of their polynomial.
+fn sum_round<K: Extension>(writer: &mut Writer<K>, tables: &mut [(Vec<K>, Vec<K>)]) -> K {
     let [mut zero, mut one, mut square] = [K::ZERO; 3];
-    for ((&f0, &f1), (&w0, &w1)) in f0.iter().zip(f1).zip(w0.iter().zip(w1)) {
-        zero += f0 * w0;
-        one += f1 * w1;
-        square += (f1 - f0) * (w1 - w0);
+    for (f, weights) in &*tables {
+        let half = f.len() / 2;
+        let (f0, f1) = f.split_at(half);
+        let (w0, w1) = weights.split_at(half);
+        for ((&f0, &f1), (&w0, &w1)) in f0.iter().zip(f1).zip(w0.iter().zip(w1)) {
+            zero += f0 * w0;
+            one += f1 * w1;
+            square += (f1 - f0) * (w1 - w0);
+        }
     }
     writer.send(&[one - zero - square, square]);
     let r = writer.challenge();
-    for table in [f, weights] {
+    for table in tables.iter_mut().flat_map(|(f, weights)| [f, weights]) {
+        let half = table.len() / 2;
         let (low, high) = table.split_at_mut(half);
         for (low, &high) in low.iter_mut().zip(&*high) {
             *low += r * (high - *low);

@@ -4,7 +4,7 @@ use evergrove_multilinear::circuit::{Circuit, Witness};
 use evergrove_multilinear::reference::{holds, opening, prove};
 use evergrove_multilinear::tables::Table;
 use evergrove_multilinear::verifier::{
-    Parameters, ParametersError, Refusal, Round, Schedule, Statement, Writer, read, tags,
+    Parameters, ParametersError, Refusal, Round, Schedule, Statement, Writer, read_up_to_fixed, tags,
 };
 use evergrove_multilinear::whir;
 use evergrove_primitives::field::extension::Extension;
@@ -33,14 +33,16 @@ impl<K: Extension> Example<K> {
         let witness = circuit.witness(&free).unwrap();
         witness.check(&circuit).unwrap();
         let variables = circuit.layout().committed().variables();
-        let round = |fold, rate, cap| Round { fold, rate, queries: 5, cap, grinding: 3 };
+        // With samples outside the domain where profiles have them.
+        let samples = K::DEGREE - 2;
+        let round = |fold, rate, cap| Round { fold, rate, queries: 5, cap, grinding: 3, samples };
         let rows = 1 << (variables - 7);
         let schedule = Schedule {
             variables,
             width: circuit.layout().committed().elements().div_ceil(rows).next_multiple_of(8),
             rounds: vec![round(7, 1, 3), round(3, 2, 2), round(3, 4, 1)],
         };
-        let parameters = Parameters::new(circuit.tables().clone(), circuit.layout().clone(), schedule).unwrap();
+        let parameters = Parameters::new(circuit.tables().clone(), circuit.layout().blocks(), schedule).unwrap();
         let public = chain(tags::PUBLIC_INPUTS, &inputs);
         let statement = Statement { key: [7, 8, 9, 10].map(Goldilocks::new), circuit: true, public };
         Self { circuit, parameters, witness, statement }
@@ -50,7 +52,7 @@ impl<K: Extension> Example<K> {
     }
     /// Whether a proof of the statement is accepted, with the claim about fixed columns.
     fn check(&self, statement: &Statement<[Goldilocks; 4], bool>, proof: &[Goldilocks]) -> Result<bool, Refusal> {
-        read(proof, &self.parameters, statement).map(|claim| holds([&self.circuit; 2], &claim))
+        read_up_to_fixed(proof, &self.parameters, statement).map(|claim| holds([&self.circuit; 2], &claim))
     }
 }
 
@@ -137,8 +139,7 @@ fn openings_are_those_of_the_definition<K: Extension>() {
     opening(&parameters, &data, &point, eta, &mut expected);
     let mut writer = Writer::new(tags::TRANSCRIPT);
     let commitment = whir::commit(parameters.schedule(), stack, &data);
-    commitment.send(&mut writer);
-    commitment.open(|table| parameters.layout().shape(table), &point, eta, &mut writer);
+    commitment.send(&mut writer).open(|table| parameters.layout().shape(table), &point, eta, &mut writer);
     assert_eq!(writer.finish(), expected.finish());
 }
 
@@ -154,7 +155,7 @@ fn parameters_that_do_not_fit_are_refused() {
     let with = |change: &dyn Fn(&mut Schedule)| {
         let mut schedule = parameters.schedule().clone();
         change(&mut schedule);
-        Parameters::new(circuit.tables().clone(), circuit.layout().clone(), schedule)
+        Parameters::new(circuit.tables().clone(), circuit.layout().blocks(), schedule)
     };
     assert_eq!(with(&|_| ()), Ok(parameters.clone()));
     assert!(matches!(with(&|s| s.width -= 8), Err(ParametersError::Stack { .. })));
@@ -162,11 +163,15 @@ fn parameters_that_do_not_fit_are_refused() {
     assert!(matches!(with(&|s| s.rounds[1].fold = 1), Err(ParametersError::Leaf { oracle: 1, elements: 4 })));
     assert!(matches!(with(&|s| s.rounds[2].fold = 30), Err(ParametersError::Stack { .. })));
     assert!(matches!(with(&|s| s.rounds.clear()), Err(ParametersError::Stack { .. })));
+    assert!(matches!(with(&|s| s.variables = 60), Err(ParametersError::Stack { .. })));
+    let none = Parameters::new(circuit.tables().clone(), [0; 6], parameters.schedule().clone());
+    assert_eq!(none, Err(ParametersError::Permutations));
     for change in [
         (|s| s.rounds[0].cap = 0) as fn(&mut Schedule),
         |s| s.rounds[0].cap = 30,
         |s| s.rounds[0].rate = 30,
         |s| s.rounds[0].queries = 0,
+        |s| s.rounds[0].rate = 0,
         |s| s.rounds[0].grinding = 0,
         |s| s.rounds[0].grinding = 60,
     ] {
