@@ -33,11 +33,11 @@ pub enum Fault {
         constraint: usize,
     },
     /// A tuple is used and not defined, or not as often.
-    #[error("the tuple {tuple:?} is left {count} times")]
+    #[error("the multiplicities of the tuple {tuple:?} sum to {count} and not to 0")]
     Tuple {
         /// The tuple.
         tuple: [Goldilocks; TUPLE],
-        /// What is left of it.
+        /// The sum of its multiplicities, which should be 0.
         count: Goldilocks,
     },
 }

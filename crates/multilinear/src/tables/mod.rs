@@ -1,12 +1,13 @@
 //! The tables that a circuit is made of: their columns, constraints and ports.
 //!
 //! A circuit is a list of rows in six tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
-//! which are the circuit. Rows are connected by the *bus*: each row has some [`Port`]s, each port puts a tuple on the bus, some number of
-//! times, and all tuples must cancel. There is no other connection between rows: a table that needs values of the row before it (as
+//! which are the circuit. Rows are connected by the *bus*: each port ([`Port`]) of a row puts a tuple on the bus with a multiplicity, and the
+//! multiplicities of equal tuples must sum to 0. There is no other connection between rows: a table that needs values of the row before it (as
 //! byte machines and Keccak do) hands them over by a tuple whose key is the row's number, in a namespace of its own.
 //!
 //! **Wires.** A wire is a tuple ([`WIRE`], number, 0, word): its definition has as many of them as the wire has uses, and each use takes one
-//! away. The number of a wire is the place of its definition on the bus, so that no wire has two definitions. A *word* is four elements of F: a digest, four values, or an element of K and zeros.
+//! away. The number of a wire is the place of its definition on the bus, so that no wire has two definitions. A *word* is
+//! four elements of F: a digest, four values, or an element of K and zeros.
 //!
 //! **Where a constraint is written.** Here, once: [`Tables::constraints`] and [`Tables::ports`] are generic over [`Algebra`]. A constraint
 //! has degree at most [`DEGREE`](crate::zerocheck::DEGREE) in the columns.

@@ -40,7 +40,7 @@ pub trait Machine {
     /// Demands a = b.
     fn assert_equal(&mut self, a: Self::Element, b: Self::Element);
 
-    /// Begins the transcript anew, with `tag`.
+    /// Starts a new transcript whose state is `tag`.
     fn begin(&mut self, tag: Goldilocks);
     /// Takes words that both sides know into the transcript.
     fn observe(&mut self, words: &[Self::Word]);

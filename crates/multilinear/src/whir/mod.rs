@@ -104,7 +104,7 @@ impl<K: Extension> Sent<'_, K> {
     /// # Panics
     /// If a table of the stack has no height, or the point too few coordinates.
     pub fn open(self, shapes: impl Fn(Table) -> Option<Shape>, point: &[K], eta: K, writer: &mut Writer<K>) {
-        let Commitment { schedule, stack, mut oracle } = self.commitment;
+        let Commitment { schedule, stack, oracle } = self.commitment;
         let tables = schedule.tables();
         let within = eq_table_vec(&point[..BLOCK_LOG]).expect("few coordinates");
         let chunks = chunk_weights(schedule, stack, shapes, point, eta);
@@ -142,11 +142,12 @@ impl<K: Extension> Sent<'_, K> {
             }
         }
         let mut sum = [(f, weights)];
+        let mut asked = oracle;
 
         for (i, round) in schedule.rounds.iter().enumerate() {
             let [(f, weights)] = &mut sum;
             let mut joined = Vec::new();
-            let asked = if let Some(next) = schedule.rounds.get(i + 1) {
+            let next = if let Some(next) = schedule.rounds.get(i + 1) {
                 let coefficients: Vec<Vec<Goldilocks>> =
                     (0..K::DEGREE).map(|d| f.iter().map(|x| x.as_ref()[d]).collect()).collect();
                 let rows = 1 << (tables[i + 1] - next.fold);
@@ -160,10 +161,10 @@ impl<K: Extension> Sent<'_, K> {
                     writer.send(&[value(f, z)]);
                     joined.push(z);
                 }
-                core::mem::replace(&mut oracle, next)
+                Some(next)
             } else {
                 writer.send(f);
-                oracle.clone()
+                None
             };
             writer.work(round.grinding);
             let indices = writer.indices(round.queries, schedule.depth(i));
@@ -184,6 +185,9 @@ impl<K: Extension> Sent<'_, K> {
                 })
                 .collect();
             kernels::add_queries(isa, &queries, weights);
+            if let Some(next) = next {
+                asked = next;
+            }
             let rounds = schedule.rounds.get(i + 1).map_or(tables[i + 1], |next| next.fold);
             for _ in 0..rounds {
                 sum_round(writer, &mut sum);

@@ -23,8 +23,12 @@ struct Example<K> {
 
 impl<K: Extension> Example<K> {
     fn new() -> Self {
+        Self::about(100)
+    }
+    /// With public inputs from this number on.
+    fn about(first: u64) -> Self {
         let (mut builder, _, free) = built::<K>();
-        let inputs = core::array::from_fn::<_, 8, _>(|i| Goldilocks::new(100 + i as u64));
+        let inputs = core::array::from_fn::<_, 8, _>(|i| Goldilocks::new(first + i as u64));
         let words = inputs.as_chunks::<4>().0;
         let halves = [builder.word(words[0]), builder.word(words[1])];
         let tag = builder.tag(tags::PUBLIC_INPUTS);
@@ -114,16 +118,10 @@ fn a_witness_that_does_not_hold_has_no_proof() {
 #[test]
 fn a_proof_about_other_fixed_columns_is_found_at_the_root() {
     let example = Example::<Quadratic>::new();
-    // The same rows, and one constant that is another: what its uses are worth follows.
-    let (mut builder, _, free) = built::<Quadratic>();
-    let inputs = core::array::from_fn::<_, 8, _>(|i| Goldilocks::new(200 + i as u64));
-    let words = inputs.as_chunks::<4>().0;
-    let halves = [builder.word(words[0]), builder.word(words[1])];
-    let tag = builder.tag(tags::PUBLIC_INPUTS);
-    builder.hash_public(tag, halves);
-    let other = builder.finish();
-    let statement = Statement { public: chain(tags::PUBLIC_INPUTS, &inputs), ..example.statement };
-    let proof = prove(&other, &example.parameters, &statement, &other.witness(&free).unwrap());
+    // The same rows with other constants.
+    let other = Example::<Quadratic>::about(200);
+    let proof = other.proof(&other.witness);
+    let statement = other.statement;
     assert_eq!(example.check(&statement, &proof), Ok(false));
 }
 
