@@ -15,6 +15,7 @@
 pub mod algebra;
 pub mod circuit;
 pub mod poseidon;
+pub mod prover;
 pub mod reference;
 pub mod tables;
 pub mod verifier;

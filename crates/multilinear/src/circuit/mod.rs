@@ -55,6 +55,14 @@ impl<K: Extension> Circuit<K> {
         let width = self.tables.fixed(table);
         &self.fixed[table as usize][row * width..(row + 1) * width]
     }
+    /// The stack of fixed columns.
+    pub fn fixed_stack(&self) -> Vec<Goldilocks> {
+        self.layout.fixed().of_rows(|table| (&self.fixed[table as usize], self.tables.fixed(table)))
+    }
+    /// The stack of committed columns.
+    pub fn committed_stack(&self, witness: &Witness) -> Vec<Goldilocks> {
+        self.layout.committed().of_rows(|table| (witness.rows(table), self.tables.columns(table)))
+    }
 }
 
 /// The rows of all tables.

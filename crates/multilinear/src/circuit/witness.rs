@@ -91,6 +91,10 @@ impl Witness {
         let width = tables.columns(table);
         &self.columns[table as usize][row * width..(row + 1) * width]
     }
+    /// The committed columns of all rows of a table.
+    pub(crate) fn rows(&self, table: Table) -> &[Goldilocks] {
+        &self.columns[table as usize]
+    }
     /// The same, to be changed.
     pub fn row_mut<K: Extension>(&mut self, tables: &Tables<K>, table: Table, row: usize) -> &mut [Goldilocks] {
         let width = tables.columns(table);

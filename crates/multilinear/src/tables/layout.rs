@@ -4,6 +4,8 @@ use core::ops::Range;
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::lanes::LANES;
+use rayon::prelude::*;
 
 use super::{Table, Tables};
 use crate::zerocheck::{BLOCK, BLOCK_LOG, Shape};
@@ -168,6 +170,38 @@ impl Stack {
     /// The pieces, in their order.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
+    }
+    /// Of each of a table's columns the place of its first block, and how far it is from block to block.
+    pub fn columns(&self, table: Table, width: usize) -> Vec<(usize, usize)> {
+        let piece = |column: usize| {
+            let mut pieces = self.pieces.iter().filter(|piece| piece.table == table);
+            let piece = pieces.find(|piece| piece.columns.contains(&column)).expect("a column of the table");
+            (piece.start + (column - piece.columns.start) * BLOCK, 1 << piece.block_log())
+        };
+        (0..width).map(piece).collect()
+    }
+    /// The elements, from the rows of each table, of so many columns each.
+    pub(crate) fn of_rows<'a>(&self, rows: impl Fn(Table) -> (&'a [Goldilocks], usize)) -> Vec<Goldilocks> {
+        let mut elements = vec![Goldilocks::ZERO; self.elements];
+        let mut rest = &mut elements[..];
+        for piece in &self.pieces {
+            let own;
+            (own, rest) = rest.split_at_mut(piece.blocks << piece.block_log());
+            let (rows, width) = rows(piece.table);
+            let blocks = own.par_chunks_exact_mut(1 << piece.block_log()).zip(rows.par_chunks_exact(width * BLOCK));
+            blocks.for_each(|(to, rows)| {
+                // Eight rows at a time: a cache line of each column.
+                for (i, rows) in rows.chunks_exact(LANES * width).enumerate() {
+                    for (column, to) in piece.columns.clone().zip(to.chunks_exact_mut(BLOCK)) {
+                        let to = &mut to[i * LANES..][..LANES];
+                        for (x, row) in to.iter_mut().zip(rows.chunks_exact(width)) {
+                            *x = row[column];
+                        }
+                    }
+                }
+            });
+        }
+        elements
     }
     /// Elements that belong to pieces.
     pub fn elements(&self) -> usize {

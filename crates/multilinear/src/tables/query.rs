@@ -92,7 +92,7 @@ impl Parameters {
     }
 
     #[inline(always)]
-    pub(super) fn constraints<K: Extension, A: Algebra>(&self, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
+    pub(crate) fn constraints<K: Extension, A: Algebra>(&self, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
         let one = f.one();
         let minus = -Goldilocks::ONE;
         let (bits, rest) = row.columns.split_at(self.bits);

@@ -11,42 +11,28 @@ use rayon::prelude::*;
 
 use crate::zerocheck::BLOCK;
 
-/// For each column and each chunk of 512 of its coefficients their sum with these weights: chunks of a column beside each other.
-pub(super) fn chunk_sums<K: Extension>(isa: Isa, oracle: &Oracle, weights: &[K]) -> Vec<K> {
-    let rows = oracle.domain().lde().size();
-    let per_column = rows / BLOCK;
-    let parts: Vec<[K; LANES]> =
-        oracle.coefficients().par_chunks(BLOCK).map(|rows| dispatch_on(isa, ChunkSum { rows, weights })).collect();
-    // parts: group, chunk, column of the group.
-    (0..oracle.columns())
-        .flat_map(|column| {
-            let group = &parts[column / LANES * per_column..][..per_column];
-            group.iter().map(move |part| part[column % LANES])
-        })
-        .collect()
+/// The sum of each chunk of 512 elements with these weights.
+pub(crate) fn chunk_sums<K: Extension>(isa: Isa, elements: &[Goldilocks], weights: &[K]) -> Vec<K> {
+    elements.par_chunks_exact(BLOCK).map(|chunk| dispatch_on(isa, ChunkSum { chunk, weights })).collect()
 }
 
 struct ChunkSum<'a, K> {
-    rows: &'a [Row],
+    chunk: &'a [Goldilocks],
     weights: &'a [K],
 }
 
 impl<K: Extension> Kernel for ChunkSum<'_, K> {
-    type Output = [K; LANES];
+    type Output = K;
 
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) -> [K; LANES] {
+    fn run<L: Lanes>(self, lanes: L) -> K {
         let (f, g) = (K::on(lanes), GoldilocksLanes::new(lanes));
         let mut sum = f.empty();
-        const TERMS: usize = 64;
-        for (rows, weights) in self.rows.chunks(TERMS).zip(self.weights.chunks(TERMS)) {
-            for (row, weight) in rows.iter().zip(weights) {
-                let x = FieldLanes::load(g, row);
-                f.accumulate_base(&mut sum, f.term(f.splat(weight).into()), g.term(x.into()));
-            }
-            f.carry(&mut sum);
+        // A term for each vector: fewer than a sum may have.
+        for (x, weight) in self.chunk.as_chunks::<LANES>().0.iter().zip(self.weights.as_chunks::<LANES>().0) {
+            f.accumulate_base(&mut sum, f.term(f.load(weight).into()), g.term(FieldLanes::load(g, x).into()));
         }
-        f.to_array(f.finish(sum))
+        f.sum_lanes(f.finish(sum))
     }
 }
 

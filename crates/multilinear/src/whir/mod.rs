@@ -9,6 +9,8 @@
 
 mod kernels;
 
+pub(crate) use kernels::chunk_sums;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -28,6 +30,7 @@ use crate::zerocheck::{BLOCK, BLOCK_LOG, Shape};
 pub struct Commitment<'a> {
     schedule: &'a Schedule,
     stack: &'a Stack,
+    elements: &'a [Goldilocks],
     oracle: Oracle,
 }
 
@@ -43,7 +46,7 @@ pub struct Sent<'a, K> {
 ///
 /// # Panics
 /// Unless there are as many elements as the stack has, at most [`Schedule::width`] columns of them.
-pub fn commit<'a>(schedule: &'a Schedule, stack: &'a Stack, elements: &[Goldilocks]) -> Commitment<'a> {
+pub fn commit<'a>(schedule: &'a Schedule, stack: &'a Stack, elements: &'a [Goldilocks]) -> Commitment<'a> {
     assert_eq!(elements.len(), stack.elements(), "the elements of the stack");
     let rows = 1 << (schedule.variables - schedule.rounds[0].fold);
     assert!(elements.len() <= rows * schedule.width, "{} columns of {rows} places", schedule.width);
@@ -52,7 +55,7 @@ pub fn commit<'a>(schedule: &'a Schedule, stack: &'a Stack, elements: &[Goldiloc
     let last: Vec<Goldilocks> = rest.iter().copied().chain(zeros.iter().copied()).take(rows).collect();
     let columns = whole.chunks_exact(rows).chain([&last[..]]).chain(core::iter::repeat(&zeros[..]));
     let columns: Vec<&[Goldilocks]> = columns.take(schedule.width).collect();
-    Commitment { schedule, stack, oracle: oracle(schedule, 0, tags::BASE_ORACLE, &columns) }
+    Commitment { schedule, stack, elements, oracle: oracle(schedule, 0, tags::BASE_ORACLE, &columns) }
 }
 
 /// Oracle i, of columns of coefficients.
@@ -76,7 +79,7 @@ impl<'a> Commitment<'a> {
         let samples = (0..self.schedule.rounds[0].samples)
             .map(|_| {
                 let z = writer.challenge();
-                let sums = kernels::chunk_sums(Isa::detect(), &self.oracle, &powers(K::ONE, z, BLOCK));
+                let sums = chunk_sums(Isa::detect(), self.elements, &powers(K::ONE, z, BLOCK));
                 writer.send(&[value(&sums, z.pow(BLOCK as u64))]);
                 (z, sums)
             })
@@ -96,15 +99,31 @@ fn value<K: Extension>(coefficients: &[K], z: K) -> K {
 }
 
 impl<K: Extension> Sent<'_, K> {
+    /// For each chunk of the stack its sum with eq of the row's variables, for the rows of a point: what columns' values at the point are sums of.
+    ///
+    /// # Panics
+    /// If the point has too few coordinates.
+    pub fn sums(&self, point: &[K]) -> Vec<K> {
+        let within = eq_table_vec(&point[..BLOCK_LOG]).expect("few coordinates");
+        chunk_sums(Isa::detect(), self.commitment.elements, &within)
+    }
+
     /// Proves the sum over columns c of eta^c times the column's value at `point`, the columns of all pieces numbered with the room that
-    /// pieces have. `shapes` are the heights of the tables.
+    /// pieces have. `sums` are those of the point, `shapes` the heights of the tables.
     ///
     /// The transcript must have taken in the cap and whatever point, eta and the claim rest on.
     ///
     /// # Panics
     /// If a table of the stack has no height, or the point too few coordinates.
-    pub fn open(self, shapes: impl Fn(Table) -> Option<Shape>, point: &[K], eta: K, writer: &mut Writer<K>) {
-        let Commitment { schedule, stack, oracle } = self.commitment;
+    pub fn open(
+        self,
+        shapes: impl Fn(Table) -> Option<Shape>,
+        point: &[K],
+        eta: K,
+        sums: Vec<K>,
+        writer: &mut Writer<K>,
+    ) {
+        let Commitment { schedule, stack, oracle, .. } = self.commitment;
         let tables = schedule.tables();
         let within = eq_table_vec(&point[..BLOCK_LOG]).expect("few coordinates");
         let chunks = chunk_weights(schedule, stack, shapes, point, eta);
@@ -112,7 +131,7 @@ impl<K: Extension> Sent<'_, K> {
         // The rounds over columns, on sums of chunks.
         let isa = Isa::detect();
         let count = chunks.len();
-        let mut sums = vec![(kernels::chunk_sums(isa, &oracle, &within), chunks)];
+        let mut sums = vec![(sums, chunks)];
         let mut blocks = vec![within];
         if !self.samples.is_empty() {
             let joining = writer.challenge();

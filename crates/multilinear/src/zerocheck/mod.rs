@@ -21,6 +21,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::Field;
 use evergrove_primitives::field::extension::Extension;
 
+pub(crate) use prover::{base_powers, powers, with_binomials};
 pub use prover::{prove, prove_on};
 
 /// log2 of the rows of a block.

@@ -212,13 +212,13 @@ impl<K: Extension> Round<'_, K> {
     }
 }
 
-fn with_binomials<K: Extension>(sums: &[K; DEGREE]) -> Vec<K> {
+pub(crate) fn with_binomials<K: Extension>(sums: &[K; DEGREE]) -> Vec<K> {
     sums.iter().zip(BINOMIALS).map(|(&x, binomial)| x * Goldilocks::from(binomial)).collect()
 }
 
 /// `sums`\[k - 1\] + mu a^(7-k) d^k for k = 1, ..., 7: see the module.
 #[inline(always)]
-fn powers<A: FieldLanes>(f: A, mu: A::Factor, a: A::V, d: A::V, sums: &mut [A::Sum; DEGREE]) {
+pub(crate) fn powers<A: FieldLanes>(f: A, mu: A::Factor, a: A::V, d: A::V, sums: &mut [A::Sum; DEGREE]) {
     let (a2, d2) = (f.square(a), f.square(d));
     let (a4, d4) = (f.term(f.square(a2).into()), f.term(f.square(d2).into()));
     let (a2, d2) = (f.to_factor(a2), f.to_factor(d2));
@@ -238,7 +238,7 @@ fn powers<A: FieldLanes>(f: A, mu: A::Factor, a: A::V, d: A::V, sums: &mut [A::S
 
 /// [`powers`] of values in the base field.
 #[inline(always)]
-fn base_powers<A: FieldLanes>(
+pub(crate) fn base_powers<A: FieldLanes>(
     f: A,
     g: A::Base,
     mu: A::Term,

@@ -1,6 +1,7 @@
 //! Proofs by the prover without tricks: accepted, and refused whatever is changed.
 
 use evergrove_multilinear::circuit::{Circuit, Witness};
+use evergrove_multilinear::prover::Prover;
 use evergrove_multilinear::reference::{holds, opening, prove};
 use evergrove_multilinear::tables::Table;
 use evergrove_multilinear::verifier::{
@@ -9,6 +10,7 @@ use evergrove_multilinear::verifier::{
 use evergrove_multilinear::whir;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Goldilocks, Quadratic};
+use evergrove_primitives::lanes::available;
 
 use crate::circuit::{built, chain};
 use crate::common::Elements;
@@ -27,7 +29,20 @@ impl<K: Extension> Example<K> {
     }
     /// With public inputs from this number on.
     fn about(first: u64) -> Self {
+        Self::of(first, [0; 2])
+    }
+    /// With so many more hashes and operations.
+    fn of(first: u64, [hashes, operations]: [usize; 2]) -> Self {
         let (mut builder, _, free) = built::<K>();
+        let mut chain_of = builder.tag(Goldilocks::new(1));
+        for _ in 0..hashes {
+            let word = chain_of.digest();
+            chain_of = builder.hash(chain_of, [word; 2]);
+        }
+        let mut power = builder.element(Elements::new(3).element::<K>());
+        for _ in 0..operations {
+            power = builder.combine([Goldilocks::ONE, Goldilocks::new(5), Goldilocks::ONE], power, power, power);
+        }
         let inputs = core::array::from_fn::<_, 8, _>(|i| Goldilocks::new(first + i as u64));
         let words = inputs.as_chunks::<4>().0;
         let halves = [builder.word(words[0]), builder.word(words[1])];
@@ -136,8 +151,9 @@ fn openings_are_those_of_the_definition<K: Extension>() {
     let mut expected = Writer::new(tags::TRANSCRIPT);
     opening(&parameters, &data, &point, eta, &mut expected);
     let mut writer = Writer::new(tags::TRANSCRIPT);
-    let commitment = whir::commit(parameters.schedule(), stack, &data);
-    commitment.send(&mut writer).open(|table| parameters.layout().shape(table), &point, eta, &mut writer);
+    let sent = whir::commit(parameters.schedule(), stack, &data).send(&mut writer);
+    let sums = sent.sums(&point);
+    sent.open(|table| parameters.layout().shape(table), &point, eta, sums, &mut writer);
     assert_eq!(writer.finish(), expected.finish());
 }
 
@@ -145,6 +161,25 @@ fn openings_are_those_of_the_definition<K: Extension>() {
 fn openings() {
     openings_are_those_of_the_definition::<Quadratic>();
     openings_are_those_of_the_definition::<Cubic>();
+}
+
+/// The bytes of a proof are those of the definition, with one block of each table and with several.
+fn proofs_are_those_of_the_definition<K: Extension>() {
+    for example in [Example::<K>::new(), Example::of(1, [900, 600])] {
+        let Example { circuit, parameters, witness, statement } = &example;
+        let expected = example.proof(witness);
+        let prover = Prover::new(circuit, parameters);
+        for isa in available() {
+            assert!(prover.prove_on(isa, statement, witness).0 == expected, "{:?} on {isa}", circuit.layout().blocks());
+        }
+        assert_eq!(example.check(statement, &expected), Ok(true));
+    }
+}
+
+#[test]
+fn proofs() {
+    proofs_are_those_of_the_definition::<Quadratic>();
+    proofs_are_those_of_the_definition::<Cubic>();
 }
 
 #[test]

@@ -1,0 +1,139 @@
+//! The prover of any circuit: the bytes of [`reference`](mod@crate::reference), in lanes and on all threads.
+//!
+//! **What.** [`Prover`] keeps what proofs of one circuit share; [`Prover::prove`] takes a witness. Its steps are those of the protocol: the stack is
+//! committed to ([`whir`]), the bus is added up and its sums are proven (`bus`), one sumcheck goes over the rows of all
+//! tables (`rows`), the stack is opened.
+
+mod bus;
+mod columns;
+mod polynomial;
+mod rows;
+
+use std::time::{Duration, Instant};
+
+use evergrove_kernels::mle::eq_table_vec;
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::lanes::Isa;
+
+use crate::circuit::{Circuit, Witness};
+use crate::tables::{PUBLIC, TUPLE, WORD};
+use crate::verifier::points::{Coordinates, horner};
+use crate::verifier::rows::{Bus, place_weights};
+use crate::verifier::transcript::Word;
+use crate::verifier::{Parameters, Reader, Statement, Writer, tags};
+use crate::whir::{self, chunk_sums};
+use crate::zerocheck::{BLOCK, BLOCK_LOG};
+use columns::Columns;
+use polynomial::Symbolic;
+
+/// What proofs of a circuit share.
+#[derive(Debug)]
+pub struct Prover<'a, K> {
+    circuit: &'a Circuit<K>,
+    parameters: &'a Parameters<K>,
+    /// The stack of fixed columns.
+    fixed: Vec<Goldilocks>,
+    /// Of each table with rows.
+    symbols: Vec<Symbolic>,
+    numbers: Vec<Goldilocks>,
+}
+
+/// How long the steps of a proof took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Phases {
+    /// The commitment to the stack.
+    pub commitment: Duration,
+    /// Fractions, their sums and sumchecks.
+    pub bus: Duration,
+    /// The sumcheck over rows, and the values of columns.
+    pub rows: Duration,
+    /// The opening.
+    pub opening: Duration,
+}
+
+impl<'a, K: Extension> Prover<'a, K> {
+    /// Of a circuit that has the tables and the layout of the parameters.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn new(circuit: &'a Circuit<K>, parameters: &'a Parameters<K>) -> Self {
+        assert_eq!(circuit.layout(), parameters.layout(), "the parameters of the circuit");
+        let layout = circuit.layout();
+        let symbols =
+            layout.heights().map(|(table, _)| Symbolic::new(circuit.tables(), table, &layout.starts(table))).collect();
+        let rows = layout.heights().map(|(_, shape)| shape.rows()).max().unwrap_or(0);
+        let numbers = (0..rows as u64).map(Goldilocks::new).collect();
+        Self { circuit, parameters, fixed: circuit.fixed_stack(), symbols, numbers }
+    }
+
+    /// A proof that [`verify`](crate::verifier::verify) reads. A witness that does not hold gives one that it refuses.
+    pub fn prove(&self, statement: &Statement<Word, bool>, witness: &Witness) -> Vec<Goldilocks> {
+        self.prove_on(Isa::detect(), statement, witness).0
+    }
+
+    /// [`Prover::prove`] with the sumchecks on a given instruction set, and how long the steps took.
+    ///
+    /// # Panics
+    /// If this CPU lacks the instruction set.
+    pub fn prove_on(
+        &self,
+        isa: Isa,
+        statement: &Statement<Word, bool>,
+        witness: &Witness,
+    ) -> (Vec<Goldilocks>, Phases) {
+        let mut phases = Phases::default();
+        let mut start = Instant::now();
+        let mut lap = || core::mem::replace(&mut start, Instant::now()).elapsed();
+        let Self { circuit, parameters, .. } = *self;
+        let layout = parameters.layout();
+        let mut t = Writer::<K>::new(tags::TRANSCRIPT);
+        t.observe(&[statement.key, statement.public]);
+        t.observe_elements(&[if statement.circuit { K::ONE } else { K::ZERO }]);
+        let committed = circuit.committed_stack(witness);
+        let commitment = whir::commit(parameters.schedule(), layout.committed(), &committed).send(&mut t);
+        phases.commitment = lap();
+
+        let (alpha, beta) = (t.challenge(), t.challenge());
+        let ones = [Goldilocks::ONE; BLOCK];
+        let stacks = [&committed[..], &self.fixed[..]];
+        let columns: Vec<Columns<'_>> = layout
+            .heights()
+            .map(|(table, _)| Columns::new(circuit.tables(), layout, table, stacks, &self.numbers, &ones))
+            .collect();
+        let leaves = bus::Leaves::new(isa, layout, &columns, &self.symbols, alpha, beta);
+        let mut reader = Reader::<K>::new(&[]);
+        let public = {
+            let mut tuple = [K::ZERO; TUPLE];
+            tuple[0] = PUBLIC.into();
+            tuple[TUPLE - WORD..].copy_from_slice(&statement.public.map(K::from));
+            alpha - horner(&mut reader, &tuple, beta)
+        };
+        let rho = bus::prove(isa, &mut t, leaves, public);
+        phases.bus = lap();
+
+        let bus = Bus { alpha, beta, lambda: t.challenge() };
+        let places = place_weights(&mut reader, parameters, &Coordinates::new(&mut Reader::<K>::new(&[]), rho.clone()));
+        let mut power = bus.lambda * bus.lambda;
+        let sums =
+            self.symbols.iter().zip(&places).map(|(symbols, places)| symbols.sum(places, &bus, &mut power)).collect();
+        let r = rows::prove(isa, &mut t, circuit.tables(), &columns, sums, &rho, layout.row_variables());
+
+        let sums = commitment.sums(&r);
+        let within = eq_table_vec(&r[..BLOCK_LOG]).expect("few coordinates");
+        let fixed = chunk_sums(isa, &self.fixed, &within);
+        let mut values = Vec::new();
+        for columns in &columns {
+            let blocks = eq_table_vec(&r[BLOCK_LOG..columns.shape.variables()]).expect("few coordinates");
+            values.extend(columns.values(true, &sums, &blocks));
+            values.extend(columns.values(false, &fixed, &blocks));
+        }
+        t.send(&values);
+        let eta = t.challenge();
+        phases.rows = lap();
+
+        commitment.open(|table| layout.shape(table), &r, eta, sums, &mut t);
+        phases.opening = lap();
+        (t.finish(), phases)
+    }
+}

@@ -1,0 +1,288 @@
+//! Constraints and ports as polynomials in a table's columns, found by running the one piece of code that defines them on symbols.
+//!
+//! A prover does not run a table's constraints row by row: it collects the terms of all constraints and ports by their products of columns, once
+//! a proof, and what is left is a sum of few products of one or two columns and a linear form ([`Sum`]). Constraints of a degree above
+//! three are not collected: those of permutations are seventh powers ([`Combined`]), and queries are few.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+
+use crate::algebra::Algebra;
+use crate::poseidon::Combined;
+use crate::tables::{Port, Row, TUPLE, Table, Tables};
+use crate::verifier::rows::Bus;
+
+/// A column of a table: committed ones, then fixed ones, then the row's number, then 1.
+pub(super) type Variable = u16;
+
+/// A product of at most three columns, in order; [`NONE`] behind them.
+pub(super) type Monomial = [Variable; 3];
+
+/// No column.
+pub(super) const NONE: Variable = Variable::MAX;
+
+/// Coefficients of products of columns.
+pub(super) type Polynomial<C> = BTreeMap<Monomial, C>;
+
+/// The constraints and ports of a table.
+#[derive(Clone, Debug)]
+pub(super) struct Symbolic {
+    pub(super) table: Table,
+    /// `None` for a degree above three.
+    constraints: Vec<Option<Polynomial<Goldilocks>>>,
+    ports: Vec<Symbols>,
+    one: Variable,
+}
+
+/// A port's multiplicity and tuple.
+#[derive(Clone, Debug)]
+struct Symbols {
+    multiplicity: Polynomial<Goldilocks>,
+    tuple: [Polynomial<Goldilocks>; TUPLE],
+}
+
+impl Symbolic {
+    /// Of a table whose ports begin at these places.
+    pub(super) fn new<K: Extension>(tables: &Tables<K>, table: Table, places: &[Goldilocks]) -> Self {
+        let (width, fixed) = (tables.columns(table), tables.fixed(table));
+        let mut f = Arena { values: Vec::new(), one: (width + fixed + 1) as Variable };
+        let columns: Vec<usize> = (0..width).map(|i| f.column(i)).collect();
+        let fixed: Vec<usize> = (width..width + fixed).map(|i| f.column(i)).collect();
+        let number = f.column(width + fixed.len());
+        let row = Row { columns: &columns, fixed: &fixed, number, places };
+        let (mut constraints, mut ports) = (Vec::new(), Vec::new());
+        tables.constraints(table, &mut f, &row, &mut constraints);
+        tables.ports(table, &mut f, &row, &mut ports);
+        let low = |value: usize| Polynomial::clone(f.values[value].as_ref().expect("a port of degree three at most"));
+        Self {
+            table,
+            constraints: constraints.into_iter().map(|value| f.values[value].as_deref().cloned()).collect(),
+            ports: ports
+                .into_iter()
+                .map(|Port { multiplicity, tuple }| Symbols { multiplicity: low(multiplicity), tuple: tuple.map(low) })
+                .collect(),
+            one: f.one,
+        }
+    }
+
+    /// The numerator and the denominator of a port.
+    pub(super) fn fraction<K: Extension>(
+        &self,
+        port: usize,
+        alpha: K,
+        beta: K,
+    ) -> (Polynomial<Goldilocks>, Polynomial<K>) {
+        let Symbols { multiplicity, tuple } = &self.ports[port];
+        let mut denominator = Polynomial::from([([self.one, NONE, NONE], alpha)]);
+        let mut power = -K::ONE;
+        for value in tuple {
+            add(&mut denominator, value, power);
+            power *= beta;
+        }
+        (multiplicity.clone(), denominator)
+    }
+
+    /// What is summed for a row: its ports by the weights of their places, its constraints times `power` and higher powers of lambda.
+    /// `power` becomes that of the next table.
+    pub(super) fn sum<K: Extension>(&self, places: &[K], bus: &Bus<K>, power: &mut K) -> Sum<K> {
+        let mut terms = Polynomial::new();
+        for (port, &weight) in places.iter().enumerate() {
+            let (numerator, denominator) = self.fraction(port, bus.alpha, bus.beta);
+            add(&mut terms, &numerator, weight);
+            for (monomial, coefficient) in denominator {
+                *terms.entry(monomial).or_insert(K::ZERO) += bus.lambda * weight * coefficient;
+            }
+        }
+        let mut high = Vec::new();
+        for constraint in &self.constraints {
+            match constraint {
+                Some(constraint) => {
+                    add(&mut terms, constraint, *power);
+                    high.push(K::ZERO);
+                }
+                None => high.push(*power),
+            }
+            *power *= bus.lambda;
+        }
+        let (mut powers, mut shifts, mut direct) = (Vec::new(), Vec::new(), Vec::new());
+        if self.table == Table::Permutation {
+            let count = self.constraints.iter().filter(|constraint| constraint.is_none()).count();
+            let combined = Combined::new(&high[..count]);
+            for (column, &weight) in combined.columns.iter().enumerate() {
+                *terms.entry([column as Variable, NONE, NONE]).or_insert(K::ZERO) += weight;
+            }
+            *terms.entry([self.one, NONE, NONE]).or_insert(K::ZERO) += combined.constant;
+            (powers, shifts) = (combined.sboxes, combined.shifts);
+        } else if high.iter().any(|weight| !weight.is_zero()) {
+            direct = high;
+        }
+        Sum::new(terms, powers, shifts, direct)
+    }
+}
+
+fn add<K: Extension>(to: &mut Polynomial<K>, from: &Polynomial<Goldilocks>, weight: K) {
+    for (monomial, &coefficient) in from {
+        *to.entry(*monomial).or_insert(K::ZERO) += weight * coefficient;
+    }
+}
+
+/// A polynomial in the columns of a table: the first form, products of columns and a form, seventh powers, and constraints of higher degree.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sum<K> {
+    /// The weight of (column + shift)^7, for the first columns of the table.
+    pub(super) powers: Vec<K>,
+    pub(super) shifts: Vec<Goldilocks>,
+    /// Columns that are factors of products.
+    pub(super) factors: Vec<Variable>,
+    /// Linear forms; the first one stands by itself.
+    pub(super) forms: Vec<Vec<(Variable, K)>>,
+    pub(super) products: Vec<Product>,
+    /// The weight of each constraint, 0 for those that are in forms and products; empty where that is all of them.
+    pub(super) direct: Vec<K>,
+}
+
+/// A product of one or two factors, by their number, and a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Product {
+    pub(super) factor: usize,
+    pub(super) second: Option<usize>,
+    pub(super) form: usize,
+}
+
+impl<K: Extension> Sum<K> {
+    /// Collects the terms: what occurs in most products becomes a factor first.
+    fn new(terms: Polynomial<K>, powers: Vec<K>, shifts: Vec<Goldilocks>, direct: Vec<K>) -> Self {
+        let mut this = Self { powers, shifts, factors: Vec::new(), forms: Vec::new(), products: Vec::new(), direct };
+        let (linear, products): (Polynomial<K>, Polynomial<K>) = terms.into_iter().partition(|(m, _)| m[1] == NONE);
+        this.forms.push(form(linear));
+        this.collect(products, None);
+        this
+    }
+    fn collect(&mut self, mut terms: Polynomial<K>, first: Option<usize>) {
+        while let Some(variable) = most_frequent(&terms) {
+            let factor = self.factors.iter().position(|&other| other == variable).unwrap_or_else(|| {
+                self.factors.push(variable);
+                self.factors.len() - 1
+            });
+            let (mut linear, mut rest, mut others) = (Polynomial::new(), Polynomial::new(), Polynomial::new());
+            for (monomial, coefficient) in terms {
+                match divide(monomial, variable) {
+                    Some(quotient) if quotient[1] == NONE => linear.insert(quotient, coefficient),
+                    Some(quotient) => rest.insert(quotient, coefficient),
+                    None => others.insert(monomial, coefficient),
+                };
+            }
+            if !linear.is_empty() {
+                let (factor, second) = first.map_or((factor, None), |first| (first, Some(factor)));
+                self.products.push(Product { factor, second, form: self.forms.len() });
+                self.forms.push(form(linear));
+            }
+            self.collect(rest, Some(factor));
+            terms = others;
+        }
+    }
+}
+
+fn form<K: Extension>(linear: Polynomial<K>) -> Vec<(Variable, K)> {
+    linear.into_iter().map(|(monomial, coefficient)| (monomial[0], coefficient)).collect()
+}
+
+/// The column that occurs in most products, the first of them.
+fn most_frequent<K>(terms: &Polynomial<K>) -> Option<Variable> {
+    let mut counts: BTreeMap<Variable, usize> = BTreeMap::new();
+    for monomial in terms.keys() {
+        for (i, variable) in monomial.iter().enumerate() {
+            if *variable != NONE && !monomial[..i].contains(variable) {
+                *counts.entry(*variable).or_default() += 1;
+            }
+        }
+    }
+    let most = *counts.values().max()?;
+    counts.into_iter().find(|(_, count)| *count == most).map(|(variable, _)| variable)
+}
+
+fn divide(mut monomial: Monomial, variable: Variable) -> Option<Monomial> {
+    let at = monomial.iter().position(|&other| other == variable)?;
+    monomial[at..].rotate_left(1);
+    monomial[2] = NONE;
+    Some(monomial)
+}
+
+/// The product, `None` for a degree above three.
+fn product(a: Monomial, b: Monomial) -> Option<Monomial> {
+    let mut all: Vec<Variable> = a.into_iter().chain(b).filter(|&variable| variable != NONE).collect();
+    if all.len() > 3 {
+        return None;
+    }
+    all.sort_unstable();
+    all.resize(3, NONE);
+    all.try_into().ok()
+}
+
+/// The [`Algebra`] of polynomials of degree three at most: values are numbers of polynomials, `None` for one of a higher degree.
+struct Arena {
+    values: Vec<Option<Rc<Polynomial<Goldilocks>>>>,
+    one: Variable,
+}
+
+impl Arena {
+    fn push(&mut self, value: Option<Polynomial<Goldilocks>>) -> usize {
+        let nonzero = value.map(|mut value| {
+            value.retain(|_, coefficient| *coefficient != Goldilocks::ZERO);
+            Rc::new(value)
+        });
+        self.values.push(nonzero);
+        self.values.len() - 1
+    }
+    fn column(&mut self, i: usize) -> usize {
+        self.push(Some(Polynomial::from([([i as Variable, NONE, NONE], Goldilocks::ONE)])))
+    }
+}
+
+fn add_scaled(to: &mut Polynomial<Goldilocks>, k: Goldilocks, from: &Polynomial<Goldilocks>) {
+    for (monomial, &coefficient) in from {
+        *to.entry(*monomial).or_default() += k * coefficient;
+    }
+}
+
+impl Algebra for Arena {
+    type V = usize;
+
+    fn zero(&mut self) -> usize {
+        self.push(Some(Polynomial::new()))
+    }
+    fn one(&mut self) -> usize {
+        self.column(self.one.into())
+    }
+    fn combine(&mut self, [q0, q1, q2]: [Goldilocks; 3], a: usize, b: usize, c: usize) -> usize {
+        let value = (|| {
+            let mut sum = Polynomial::new();
+            if q0 != Goldilocks::ZERO {
+                let (a, b) = (self.values[a].clone()?, self.values[b].clone()?);
+                for (m, &x) in &*a {
+                    for (n, &y) in &*b {
+                        *sum.entry(product(*m, *n)?).or_default() += q0 * x * y;
+                    }
+                }
+            }
+            for (q, value) in [(q1, a), (q2, c)] {
+                if q != Goldilocks::ZERO {
+                    add_scaled(&mut sum, q, self.values[value].as_deref()?);
+                }
+            }
+            Some(sum)
+        })();
+        self.push(value)
+    }
+    fn dot(&mut self, coefficients: &[Goldilocks], values: &[usize]) -> usize {
+        assert_eq!(coefficients.len(), values.len(), "a coefficient for each value");
+        let value = coefficients.iter().zip(values).try_fold(Polynomial::new(), |mut sum, (&k, &value)| {
+            add_scaled(&mut sum, k, self.values[value].as_deref()?);
+            Some(sum)
+        });
+        self.push(value)
+    }
+}
