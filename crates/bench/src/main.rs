@@ -28,7 +28,6 @@ mod sha3;
 mod stack_opening;
 mod stark;
 mod sumcheck;
-mod table_zerocheck;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -84,8 +83,6 @@ enum Command {
     Sumcheck(sumcheck::Args),
     /// ZeroCheck of a(x) b(x), beside the textbook's prover.
     Zerocheck(sumcheck::Args),
-    /// The zerocheck of a table of Poseidon permutations, on every instruction set.
-    TableZerocheck(table_zerocheck::Args),
     /// A stack of columns, committed to and opened by WHIR.
     StackOpening(stack_opening::Args),
     /// ProductCheck of one table, the tree of products included, beside the textbook's prover.
@@ -128,7 +125,6 @@ fn main() -> anyhow::Result<()> {
         Command::Ntt(args) => ntt::run(&args),
         Command::CommitMatrix(args) => oracle::run(&args),
         Command::Sumcheck(args) => sumcheck::run(sumcheck::Protocol::Sum, &args),
-        Command::TableZerocheck(args) => table_zerocheck::run(&args),
         Command::StackOpening(args) => stack_opening::run(&args),
         Command::Zerocheck(args) => sumcheck::run(sumcheck::Protocol::Zero, &args),
         Command::ProductCheck(args) => sumcheck::run(sumcheck::Protocol::Product, &args),

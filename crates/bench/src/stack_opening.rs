@@ -89,7 +89,8 @@ fn measure<K: Extension>(args: &Args, rounds: &[Round]) -> anyhow::Result<()> {
         let commitment = whir::commit(&schedule, stack, &elements);
         let commitment = commitment.send(&mut writer);
         let committed = start.elapsed().as_secs_f64();
-        commitment.open(|table| layout.shape(table), &point, eta, &mut writer);
+        let sums = commitment.sums(&point);
+        commitment.open(|table| layout.shape(table), &point, eta, sums, &mut writer);
         runs.push((start.elapsed().as_secs_f64(), committed));
         proof_bytes = size_of::<Goldilocks>() * writer.finish().len();
     }

@@ -1,12 +1,11 @@
 //! The arithmetic that constraints are written in.
 //!
-//! A constraint is written once, against [`Algebra`], and read three times: by the prover, on eight rows at a time
-//! ([`Rows`]); by a verifier, at a point ([`Point`]); by a circuit that verifies, where each step becomes a row of its
-//! tables ([`circuit::Builder`](crate::circuit::Builder)).
+//! A constraint is written once, against [`Algebra`], and read three times: by the prover, on symbols, as a polynomial in the columns or as a
+//! list of steps (`prover::polynomial`); by a verifier, at a point ([`Point`]); by a circuit that verifies, where each step becomes a row
+//! of its tables ([`circuit::Builder`](crate::circuit::Builder)).
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
-use evergrove_primitives::field::{Field, FieldLanes};
 
 /// Values that constraints are written in, and what can be done with them.
 pub trait Algebra {
@@ -61,55 +60,7 @@ pub trait Algebra {
     }
 }
 
-/// Eight rows of a table at a time, in the field F or, once variables are bound, in K.
-#[derive(Clone, Copy)]
-pub struct Rows<F>(pub F);
-
-impl<F: FieldLanes<Element: Field + From<Goldilocks>>> Algebra for Rows<F> {
-    type V = F::V;
-
-    #[inline(always)]
-    fn zero(&mut self) -> F::V {
-        self.0.zero()
-    }
-    #[inline(always)]
-    fn one(&mut self) -> F::V {
-        self.0.splat(&F::Element::ONE)
-    }
-    #[inline(always)]
-    fn combine(&mut self, [q0, q1, q2]: [Goldilocks; 3], a: F::V, b: F::V, c: F::V) -> F::V {
-        let f = self.0;
-        let mut sum = f.zero();
-        if q0 != Goldilocks::ZERO {
-            sum = self.scaled(q0, f.mul(a, b));
-        }
-        if q1 != Goldilocks::ZERO {
-            sum = f.add(sum, self.scaled(q1, a));
-        }
-        if q2 != Goldilocks::ZERO {
-            sum = f.add(sum, self.scaled(q2, c));
-        }
-        sum
-    }
-    #[inline(always)]
-    fn dot(&mut self, coefficients: &[Goldilocks], values: &[F::V]) -> F::V {
-        assert_eq!(coefficients.len(), values.len(), "a coefficient for each value");
-        let mut sum = self.0.zero();
-        for (k, v) in coefficients.iter().zip(values) {
-            sum = self.0.add(sum, self.scaled(*k, *v));
-        }
-        sum
-    }
-}
-
-impl<F: FieldLanes<Element: Field + From<Goldilocks>>> Rows<F> {
-    #[inline(always)]
-    fn scaled(self, k: Goldilocks, a: F::V) -> F::V {
-        if k == Goldilocks::ONE { a } else { self.0.scale(a.into(), self.0.factor(&F::Element::from(k))) }
-    }
-}
-
-/// A point of a table: values are evaluations of columns, 1 is worth [`Shape::activity`](crate::zerocheck::Shape::activity) there. With
+/// A point of a table: values are evaluations of columns, 1 is worth [`Shape::activity`](crate::tables::Shape::activity) there. With
 /// activity 1, a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<K> {

@@ -20,4 +20,3 @@ pub mod reference;
 pub mod tables;
 pub mod verifier;
 pub mod whir;
-pub mod zerocheck;

@@ -9,7 +9,6 @@
 //! transposed matrix for each round.
 
 use evergrove_primitives::Goldilocks;
-use evergrove_primitives::field::FieldLanes;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::goldilocks::lanes::GoldilocksLanes;
 use evergrove_primitives::hash::Digest;
@@ -19,8 +18,6 @@ use evergrove_primitives::hash::poseidon::{
 };
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
-
-use crate::zerocheck::BLOCK;
 
 /// S-boxes of a permutation.
 pub const SBOXES: usize = 2 * HALF_FULL_ROUNDS * WIDTH + PARTIAL_ROUNDS;
@@ -95,7 +92,7 @@ impl<K: Extension> Combined<K> {
         self.at_point(row, K::ONE)
     }
 
-    /// The sum at a point, where a constant is worth `activity`: see [`Shape::activity`](crate::zerocheck::Shape::activity).
+    /// The sum at a point, where a constant is worth `activity`.
     ///
     /// # Panics
     /// Unless there are [`COLUMNS`] values.
@@ -109,69 +106,6 @@ impl<K: Extension> Combined<K> {
             .zip(values)
             .map(|((&weight, &shift), &x)| weight * (x.into() + activity * shift).pow(7));
         linear.sum::<K>() + powers.sum() + self.constant * activity
-    }
-
-    /// The linear part on every row, as [`PowerSum`](crate::zerocheck::PowerSum) takes it: the first coefficients of all rows, then the
-    /// second ones, and so on.
-    ///
-    /// # Panics
-    /// Unless there are [`COLUMNS`] columns, of as many rows each, a multiple of 512.
-    pub fn linear(&self, columns: &[&[Goldilocks]]) -> Vec<Goldilocks> {
-        self.linear_on(Isa::detect(), columns)
-    }
-
-    /// [`Combined::linear`] on a given instruction set, for tests and comparisons.
-    ///
-    /// # Panics
-    /// As [`Combined::linear`], and if this CPU lacks the instruction set.
-    pub fn linear_on(&self, isa: Isa, columns: &[&[Goldilocks]]) -> Vec<Goldilocks> {
-        assert_eq!(columns.len(), COLUMNS, "columns of the table");
-        let rows = columns[0].len();
-        assert!(
-            rows.is_multiple_of(BLOCK) && columns.iter().all(|column| column.len() == rows),
-            "columns of whole blocks"
-        );
-        let mut out = vec![Goldilocks::ZERO; K::DEGREE * rows];
-        let mut parts: Vec<Vec<&mut [Goldilocks]>> = (0..rows / BLOCK).map(|_| Vec::with_capacity(K::DEGREE)).collect();
-        for coefficients in out.chunks_exact_mut(rows) {
-            for (part, values) in parts.iter_mut().zip(coefficients.chunks_exact_mut(BLOCK)) {
-                part.push(values);
-            }
-        }
-        parts.into_par_iter().enumerate().for_each(|(block, mut part)| {
-            let mut values = vec![Goldilocks::ZERO; K::DEGREE * BLOCK];
-            dispatch_on(isa, Linear { combined: self, columns, first: block * BLOCK, out: &mut values });
-            for (to, from) in part.iter_mut().zip(values.chunks_exact(BLOCK)) {
-                to.copy_from_slice(from);
-            }
-        });
-        out
-    }
-}
-
-/// The linear part on a block of rows.
-struct Linear<'a, K> {
-    combined: &'a Combined<K>,
-    columns: &'a [&'a [Goldilocks]],
-    first: usize,
-    out: &'a mut [Goldilocks],
-}
-
-impl<K: Extension> Kernel for Linear<'_, K> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        let (f, g) = (K::on(lanes), GoldilocksLanes::new(lanes));
-        let constant = f.splat(&self.combined.constant);
-        for i in (0..BLOCK).step_by(LANES) {
-            let mut sum = f.empty();
-            for (column, weight) in self.columns.iter().zip(&self.combined.columns).skip(WIDTH) {
-                let x = GoldilocksLanes::load(g, column[self.first + i..].first_chunk().expect("a whole vector"));
-                f.accumulate_base(&mut sum, f.term(f.splat(weight).into()), g.factor(x));
-            }
-            f.store_coefficients(f.add(f.finish(sum), constant), &mut self.out[i..], BLOCK);
-        }
     }
 }
 

@@ -12,12 +12,11 @@ use evergrove_primitives::field::extension::Extension;
 use crate::algebra::Point;
 use crate::circuit::{Circuit, Witness};
 use crate::poseidon;
-use crate::tables::{PUBLIC, Row, Stack, TUPLE, Table, WORD, query};
+use crate::tables::{BLOCK, BLOCK_LOG, DEGREE, PUBLIC, Row, Shape, Stack, TUPLE, Table, WORD, query};
 use crate::verifier::points::{Coordinates, horner};
 use crate::verifier::rows::{Bus, place_weights, summand};
 use crate::verifier::transcript::{Word, leaf};
 use crate::verifier::{FixedClaim, Parameters, Reader, Statement, Writer, tags};
-use crate::zerocheck::{BLOCK, BLOCK_LOG, DEGREE, Shape};
 
 /// A proof that [`verify`](crate::verifier::verify) reads. A witness that does not hold gives one that it refuses.
 ///

@@ -9,8 +9,7 @@ use evergrove_primitives::field::extension::Extension;
 use super::wires::{Base, Bits, Bool, Chain, Element, Index, Wire, Word};
 use super::{BitsRow, Circuit, Dot, End, Operation, Permutation, Query, Rows};
 use crate::tables::permutation::{self, RATE};
-use crate::tables::{Layout, Table, Tables, WORD, bits, constant, dot, operation, query};
-use crate::zerocheck::BLOCK;
+use crate::tables::{BLOCK, Layout, Table, Tables, WORD, bits, constant, dot, operation, query};
 
 /// Half of a permutation's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

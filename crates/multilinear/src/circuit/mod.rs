@@ -14,8 +14,7 @@ mod witness;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
-use crate::tables::{Layout, Table, Tables, WORD};
-use crate::zerocheck::BLOCK;
+use crate::tables::{BLOCK, Layout, Table, Tables, WORD};
 use wires::Wire;
 
 pub use builder::{Builder, Half, Tree};

@@ -16,9 +16,8 @@ use rayon::prelude::*;
 
 use super::columns::Columns;
 use super::polynomial::{Monomial, NONE, Polynomial, Symbolic};
-use crate::tables::Layout;
+use crate::tables::{BLOCK, Layout};
 use crate::verifier::Writer;
-use crate::zerocheck::BLOCK;
 
 /// Groups that a task takes.
 const TASK: usize = 128;

@@ -3,8 +3,7 @@
 use evergrove_primitives::Goldilocks;
 
 use super::polynomial::Variable;
-use crate::tables::{Layout, Table, Tables};
-use crate::zerocheck::{BLOCK, Shape};
+use crate::tables::{BLOCK, Layout, Shape, Table, Tables};
 use evergrove_primitives::field::extension::Extension;
 
 /// The columns of a table: committed and fixed ones in their stacks, the row's number, 1.
@@ -36,10 +35,6 @@ impl<'a> Columns<'a> {
             layout.fixed().columns(table, tables.fixed(table)),
         ];
         Self { table, shape, committed, fixed, numbers, ones, places }
-    }
-    /// Committed columns.
-    pub(super) fn width(&self) -> usize {
-        self.places[0].len()
     }
     /// The variable that is 1 on all rows.
     pub(super) fn one(&self) -> Variable {

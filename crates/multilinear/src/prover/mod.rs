@@ -17,13 +17,12 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::lanes::Isa;
 
 use crate::circuit::{Circuit, Witness};
-use crate::tables::{PUBLIC, TUPLE, WORD};
+use crate::tables::{BLOCK, BLOCK_LOG, PUBLIC, TUPLE, WORD};
 use crate::verifier::points::{Coordinates, horner};
 use crate::verifier::rows::{Bus, place_weights};
 use crate::verifier::transcript::Word;
 use crate::verifier::{Parameters, Reader, Statement, Writer, tags};
 use crate::whir::{self, chunk_sums};
-use crate::zerocheck::{BLOCK, BLOCK_LOG};
 use columns::Columns;
 use polynomial::Symbolic;
 
@@ -117,7 +116,7 @@ impl<'a, K: Extension> Prover<'a, K> {
         let mut power = bus.lambda * bus.lambda;
         let sums =
             self.symbols.iter().zip(&places).map(|(symbols, places)| symbols.sum(places, &bus, &mut power)).collect();
-        let r = rows::prove(isa, &mut t, circuit.tables(), &columns, sums, &rho, layout.row_variables());
+        let r = rows::prove(isa, &mut t, &columns, sums, &rho, layout.row_variables());
 
         let sums = commitment.sums(&r);
         let within = eq_table_vec(&r[..BLOCK_LOG]).expect("few coordinates");

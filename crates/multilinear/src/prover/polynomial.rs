@@ -2,7 +2,7 @@
 //!
 //! A prover does not run a table's constraints row by row: it collects the terms of all constraints and ports by their products of columns, once
 //! a proof, and what is left is a sum of few products of one or two columns and a linear form ([`Sum`]). Constraints of a degree above
-//! three are not collected: those of permutations are seventh powers ([`Combined`]), and queries are few.
+//! three are not collected: those of permutations are seventh powers ([`Combined`]), and those of queries, which are few, are a list of steps ([`Program`]).
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -34,7 +34,18 @@ pub(super) struct Symbolic {
     /// `None` for a degree above three.
     constraints: Vec<Option<Polynomial<Goldilocks>>>,
     ports: Vec<Symbols>,
+    /// The constraints of a higher degree, but for those of permutations.
+    program: Program,
     one: Variable,
+}
+
+/// Steps q0 a b + q1 a + q2 c on registers: some columns, then 0, then each step's result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Program {
+    pub(super) columns: Vec<Variable>,
+    pub(super) steps: Vec<([Goldilocks; 3], [usize; 3])>,
+    /// The registers of constraints.
+    results: Vec<usize>,
 }
 
 /// A port's multiplicity and tuple.
@@ -48,7 +59,7 @@ impl Symbolic {
     /// Of a table whose ports begin at these places.
     pub(super) fn new<K: Extension>(tables: &Tables<K>, table: Table, places: &[Goldilocks]) -> Self {
         let (width, fixed) = (tables.columns(table), tables.fixed(table));
-        let mut f = Arena { values: Vec::new(), one: (width + fixed + 1) as Variable };
+        let mut f = Arena { values: Vec::new(), steps: Vec::new(), one: (width + fixed + 1) as Variable };
         let columns: Vec<usize> = (0..width).map(|i| f.column(i)).collect();
         let fixed: Vec<usize> = (width..width + fixed).map(|i| f.column(i)).collect();
         let number = f.column(width + fixed.len());
@@ -56,6 +67,8 @@ impl Symbolic {
         let (mut constraints, mut ports) = (Vec::new(), Vec::new());
         tables.constraints(table, &mut f, &row, &mut constraints);
         tables.ports(table, &mut f, &row, &mut ports);
+        let high = constraints.iter().copied().filter(|&value| f.values[value].is_none());
+        let program = if table == Table::Permutation { Program::default() } else { f.program(high.collect()) };
         let low = |value: usize| Polynomial::clone(f.values[value].as_ref().expect("a port of degree three at most"));
         Self {
             table,
@@ -64,6 +77,7 @@ impl Symbolic {
                 .into_iter()
                 .map(|Port { multiplicity, tuple }| Symbols { multiplicity: low(multiplicity), tuple: tuple.map(low) })
                 .collect(),
+            program,
             one: f.one,
         }
     }
@@ -99,27 +113,34 @@ impl Symbolic {
         let mut high = Vec::new();
         for constraint in &self.constraints {
             match constraint {
-                Some(constraint) => {
-                    add(&mut terms, constraint, *power);
-                    high.push(K::ZERO);
-                }
+                Some(constraint) => add(&mut terms, constraint, *power),
                 None => high.push(*power),
             }
             *power *= bus.lambda;
         }
-        let (mut powers, mut shifts, mut direct) = (Vec::new(), Vec::new(), Vec::new());
+        let mut sum = Sum {
+            powers: Vec::new(),
+            shifts: Vec::new(),
+            factors: Vec::new(),
+            forms: Vec::new(),
+            products: Vec::new(),
+            program: self.program.clone(),
+            results: Vec::new(),
+        };
         if self.table == Table::Permutation {
-            let count = self.constraints.iter().filter(|constraint| constraint.is_none()).count();
-            let combined = Combined::new(&high[..count]);
+            let combined = Combined::new(&high);
             for (column, &weight) in combined.columns.iter().enumerate() {
                 *terms.entry([column as Variable, NONE, NONE]).or_insert(K::ZERO) += weight;
             }
             *terms.entry([self.one, NONE, NONE]).or_insert(K::ZERO) += combined.constant;
-            (powers, shifts) = (combined.sboxes, combined.shifts);
-        } else if high.iter().any(|weight| !weight.is_zero()) {
-            direct = high;
+            (sum.powers, sum.shifts) = (combined.sboxes, combined.shifts);
+        } else {
+            sum.results = self.program.results.iter().copied().zip(high).collect();
         }
-        Sum::new(terms, powers, shifts, direct)
+        let (linear, products): (Polynomial<K>, Polynomial<K>) = terms.into_iter().partition(|(m, _)| m[1] == NONE);
+        sum.forms.push(form(linear));
+        sum.collect(products, None);
+        sum
     }
 }
 
@@ -129,7 +150,7 @@ fn add<K: Extension>(to: &mut Polynomial<K>, from: &Polynomial<Goldilocks>, weig
     }
 }
 
-/// A polynomial in the columns of a table: the first form, products of columns and a form, seventh powers, and constraints of higher degree.
+/// A polynomial in the columns of a table: the first form, products of columns and a form, seventh powers, results of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sum<K> {
     /// The weight of (column + shift)^7, for the first columns of the table.
@@ -140,8 +161,9 @@ pub(super) struct Sum<K> {
     /// Linear forms; the first one stands by itself.
     pub(super) forms: Vec<Vec<(Variable, K)>>,
     pub(super) products: Vec<Product>,
-    /// The weight of each constraint, 0 for those that are in forms and products; empty where that is all of them.
-    pub(super) direct: Vec<K>,
+    pub(super) program: Program,
+    /// Registers of the program and their weights.
+    pub(super) results: Vec<(usize, K)>,
 }
 
 /// A product of one or two factors, by their number, and a form.
@@ -154,13 +176,6 @@ pub(super) struct Product {
 
 impl<K: Extension> Sum<K> {
     /// Collects the terms: what occurs in most products becomes a factor first.
-    fn new(terms: Polynomial<K>, powers: Vec<K>, shifts: Vec<Goldilocks>, direct: Vec<K>) -> Self {
-        let mut this = Self { powers, shifts, factors: Vec::new(), forms: Vec::new(), products: Vec::new(), direct };
-        let (linear, products): (Polynomial<K>, Polynomial<K>) = terms.into_iter().partition(|(m, _)| m[1] == NONE);
-        this.forms.push(form(linear));
-        this.collect(products, None);
-        this
-    }
     fn collect(&mut self, mut terms: Polynomial<K>, first: Option<usize>) {
         while let Some(variable) = most_frequent(&terms) {
             let factor = self.factors.iter().position(|&other| other == variable).unwrap_or_else(|| {
@@ -225,39 +240,91 @@ fn product(a: Monomial, b: Monomial) -> Option<Monomial> {
 /// The [`Algebra`] of polynomials of degree three at most: values are numbers of polynomials, `None` for one of a higher degree.
 struct Arena {
     values: Vec<Option<Rc<Polynomial<Goldilocks>>>>,
+    /// How each of them was made.
+    steps: Vec<Step>,
     one: Variable,
 }
 
+#[derive(Clone, Copy)]
+enum Step {
+    Zero,
+    Column(Variable),
+    Combine([Goldilocks; 3], [usize; 3]),
+}
+
 impl Arena {
-    fn push(&mut self, value: Option<Polynomial<Goldilocks>>) -> usize {
+    fn push(&mut self, step: Step, value: Option<Polynomial<Goldilocks>>) -> usize {
         let nonzero = value.map(|mut value| {
             value.retain(|_, coefficient| *coefficient != Goldilocks::ZERO);
             Rc::new(value)
         });
         self.values.push(nonzero);
+        self.steps.push(step);
         self.values.len() - 1
     }
     fn column(&mut self, i: usize) -> usize {
-        self.push(Some(Polynomial::from([([i as Variable, NONE, NONE], Goldilocks::ONE)])))
+        let variable = i as Variable;
+        self.push(Step::Column(variable), Some(Polynomial::from([([variable, NONE, NONE], Goldilocks::ONE)])))
+    }
+
+    /// The steps that lead to these values.
+    fn program(&self, results: Vec<usize>) -> Program {
+        let mut needed = vec![false; self.steps.len()];
+        for &result in &results {
+            needed[result] = true;
+        }
+        for (i, step) in self.steps.iter().enumerate().rev() {
+            if let (true, Step::Combine(q, operands)) = (needed[i], step) {
+                for value in operands_of(q, operands) {
+                    needed[value] = true;
+                }
+            }
+        }
+        let mut columns: Vec<Variable> = Vec::new();
+        for (step, needed) in self.steps.iter().zip(&needed) {
+            if let (Step::Column(variable), true) = (step, needed)
+                && !columns.contains(variable)
+            {
+                columns.push(*variable);
+            }
+        }
+        let zero = columns.len();
+        let mut steps: Vec<([Goldilocks; 3], [usize; 3])> = Vec::new();
+        let mut registers = vec![zero; self.steps.len()];
+        for (i, step) in self.steps.iter().enumerate().filter(|(i, _)| needed[*i]) {
+            registers[i] = match *step {
+                Step::Zero => zero,
+                Step::Column(variable) => columns.iter().position(|&other| other == variable).expect("a column"),
+                Step::Combine(q, operands) => {
+                    steps.push((q, operands.map(|value| registers[value])));
+                    zero + steps.len()
+                }
+            };
+        }
+        Program { columns, steps, results: results.into_iter().map(|value| registers[value]).collect() }
     }
 }
 
-fn add_scaled(to: &mut Polynomial<Goldilocks>, k: Goldilocks, from: &Polynomial<Goldilocks>) {
-    for (monomial, &coefficient) in from {
-        *to.entry(*monomial).or_default() += k * coefficient;
-    }
+/// The operands that the coefficients are not 0 for.
+fn operands_of([q0, q1, q2]: &[Goldilocks; 3], &[a, b, c]: &[usize; 3]) -> impl Iterator<Item = usize> {
+    let zero = Goldilocks::ZERO;
+    [(*q0 != zero || *q1 != zero, a), (*q0 != zero, b), (*q2 != zero, c)]
+        .into_iter()
+        .filter(|(used, _)| *used)
+        .map(|(_, value)| value)
 }
 
 impl Algebra for Arena {
     type V = usize;
 
     fn zero(&mut self) -> usize {
-        self.push(Some(Polynomial::new()))
+        self.push(Step::Zero, Some(Polynomial::new()))
     }
     fn one(&mut self) -> usize {
         self.column(self.one.into())
     }
-    fn combine(&mut self, [q0, q1, q2]: [Goldilocks; 3], a: usize, b: usize, c: usize) -> usize {
+    fn combine(&mut self, q: [Goldilocks; 3], a: usize, b: usize, c: usize) -> usize {
+        let [q0, q1, q2] = q;
         let value = (|| {
             let mut sum = Polynomial::new();
             if q0 != Goldilocks::ZERO {
@@ -270,19 +337,18 @@ impl Algebra for Arena {
             }
             for (q, value) in [(q1, a), (q2, c)] {
                 if q != Goldilocks::ZERO {
-                    add_scaled(&mut sum, q, self.values[value].as_deref()?);
+                    for (monomial, &coefficient) in self.values[value].as_deref()? {
+                        *sum.entry(*monomial).or_default() += q * coefficient;
+                    }
                 }
             }
             Some(sum)
         })();
-        self.push(value)
+        self.push(Step::Combine(q, [a, b, c]), value)
     }
     fn dot(&mut self, coefficients: &[Goldilocks], values: &[usize]) -> usize {
         assert_eq!(coefficients.len(), values.len(), "a coefficient for each value");
-        let value = coefficients.iter().zip(values).try_fold(Polynomial::new(), |mut sum, (&k, &value)| {
-            add_scaled(&mut sum, k, self.values[value].as_deref()?);
-            Some(sum)
-        });
-        self.push(value)
+        let zero = self.zero();
+        coefficients.iter().zip(values).fold(zero, |sum, (&k, &value)| self.add_scaled(sum, k, value))
     }
 }

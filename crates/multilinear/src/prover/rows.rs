@@ -5,12 +5,12 @@
 //! blocks with one number are neighbours. When one row a block is left, values are few and the rounds go on one by one.
 //!
 //! **Values** of a row are those that the polynomial of the table is made of ([`Sum`]): what is raised to the seventh power, factors, forms,
-//! and for queries all columns. Forms take the place of most columns.
+//! and what a program reads. Forms take the place of most columns.
 //!
 //! **A pass** binds the challenge of the round before and sums the coefficients of the next message.
 //! On the line a + d X the coefficient of X^k in the seventh power is binomial(7, k) a^(7-k) d^k, and all of them are products of one of mu a^3, mu a^2
 //! d, mu a d^2, mu d^3 with one of a^4 and d^4: ten products a column in place of some thirty for the values at seven points. Products of
-//! factors and a form have three coefficients. Constraints of queries are evaluated at eight points.
+//! factors and a form have three coefficients. A program is run at eight points.
 
 use evergrove_kernels::mle::eq_table_vec;
 use evergrove_kernels::sumcheck::reference::interpolate;
@@ -22,11 +22,10 @@ use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
 
 use super::columns::Columns;
-use super::polynomial::{Product, Sum};
-use crate::algebra::{Point, Rows};
-use crate::tables::{Row, Table, Tables};
+use super::polynomial::{Product, Sum, Variable};
+use crate::algebra::combine;
+use crate::tables::{BLOCK, BLOCK_LOG, DEGREE};
 use crate::verifier::Writer;
-use crate::zerocheck::{BLOCK, BLOCK_LOG, DEGREE, base_powers, powers, with_binomials};
 
 /// Rows of a tile from which on the tiles of a table are one: pairs of rows fill one vector.
 const SMALL: usize = 2 * LANES;
@@ -34,21 +33,23 @@ const SMALL: usize = 2 * LANES;
 /// Coefficients of a product of factors and a form, but for the constant one.
 const LOW: usize = 3;
 
-/// Sums of a pass: of seventh powers without their binomials, of products, of the values at 0, 1, ... of constraints.
+/// binomial(7, k) for k = 1, ..., 7.
+const BINOMIALS: [u32; DEGREE] = [7, 21, 35, 35, 21, 7, 1];
+
+/// Sums of a pass: of seventh powers without their binomials, of products, of what a program gives at 0, 1, ....
 type Sums<T> = ([T; DEGREE], [T; LOW], [T; DEGREE + 1]);
 
 /// The rounds. What is left is the point.
 pub(super) fn prove<K: Extension>(
     isa: Isa,
     t: &mut Writer<K>,
-    tables: &Tables<K>,
     columns: &[Columns<'_>],
     sums: Vec<Sum<K>>,
     rho: &[K],
     variables: usize,
 ) -> Vec<K> {
     let mut state: Vec<State<'_, K>> =
-        columns.par_iter().zip(sums).map(|(columns, sum)| State::new(isa, tables, columns, sum, rho)).collect();
+        columns.par_iter().zip(sums).map(|(columns, sum)| State::new(isa, columns, sum, rho)).collect();
     let mut r = vec![K::ZERO; variables];
     let mut challenge = None;
     for variable in (0..BLOCK_LOG).rev() {
@@ -82,7 +83,6 @@ pub(super) fn prove<K: Extension>(
 /// A table in the rounds within blocks.
 struct State<'a, K> {
     isa: Isa,
-    tables: &'a Tables<K>,
     columns: &'a Columns<'a>,
     sum: Sum<K>,
     /// eq of the blocks.
@@ -100,7 +100,7 @@ enum Values {
 }
 
 impl<'a, K: Extension> State<'a, K> {
-    fn new(isa: Isa, tables: &'a Tables<K>, columns: &'a Columns<'a>, sum: Sum<K>, rho: &[K]) -> Self {
+    fn new(isa: Isa, columns: &'a Columns<'a>, sum: Sum<K>, rho: &[K]) -> Self {
         let mut weights = eq_table_vec(&rho[BLOCK_LOG..columns.shape.variables()]).expect("few coordinates");
         weights.truncate(columns.shape.blocks());
         let size = sum.forms.len() * K::DEGREE * BLOCK;
@@ -112,14 +112,13 @@ impl<'a, K: Extension> State<'a, K> {
                 dispatch_on(isa, Form { terms: &terms, out });
             }
         });
-        Self { isa, tables, columns, sum, weights, values: Values::Columns(forms) }
+        Self { isa, columns, sum, weights, values: Values::Columns(forms) }
     }
 
-    /// Columns that are read as they are, in the order of values: powers, factors, and for queries all of them and 1.
-    fn raw(&self) -> impl Iterator<Item = u16> {
-        let direct = if self.sum.direct.is_empty() { 0 } else { self.columns.width() as u16 };
-        let one = (direct > 0).then(|| self.columns.one());
-        (0..self.sum.powers.len() as u16).chain(self.sum.factors.iter().copied()).chain(0..direct).chain(one)
+    /// Columns that are read as they are, in the order of values: powers, factors, those of the program.
+    fn raw(&self) -> impl Iterator<Item = Variable> {
+        let Sum { powers, factors, program, .. } = &self.sum;
+        (0..powers.len() as Variable).chain(factors.iter().copied()).chain(program.columns.iter().copied())
     }
     fn width(&self) -> usize {
         self.raw().count() + self.sum.forms.len()
@@ -128,7 +127,7 @@ impl<'a, K: Extension> State<'a, K> {
     /// The message's coefficients c_1, ..., c_7.
     fn round(&mut self, within: &[K], challenge: Option<K>) -> Vec<K> {
         let width = self.width();
-        let raw: Vec<u16> = self.raw().collect();
+        let raw: Vec<Variable> = self.raw().collect();
         let (sum, columns) = (&self.sum, self.columns);
         let chunks = |block: usize| -> Vec<&[Goldilocks; BLOCK]> {
             raw.iter().map(|&variable| columns.chunk(variable, block)).collect()
@@ -185,39 +184,38 @@ impl<'a, K: Extension> State<'a, K> {
         if !sum.powers.is_empty() {
             powers = dispatch_on(isa, First { powers: &sum.powers, from, within });
         }
-        let mut direct = [K::ZERO; DEGREE + 1];
-        if !sum.direct.is_empty() {
+        let mut results = [K::ZERO; DEGREE + 1];
+        if !sum.results.is_empty() {
             // The columns in K.
             let mut values = Vec::with_capacity(self.width() * K::DEGREE * BLOCK);
             for column in from.chunks {
                 values.extend_from_slice(&column[..]);
                 values.resize(values.len() + (K::DEGREE - 1) * BLOCK, Goldilocks::ZERO);
             }
-            direct = self.direct(Tile { values: &values, rows: BLOCK }, within);
+            results = self.program(Tile { values: &values, rows: BLOCK }, within);
         }
-        (powers, self.products(from, within, BLOCK / 2), direct)
+        (powers, self.products(from, within, BLOCK / 2), results)
     }
     /// Another pass over a block.
     fn later(&self, from: impl Source<K>, to: &mut [Goldilocks], rows: usize, challenge: K, within: &[K]) -> Sums<K> {
         let (isa, sum, width) = (self.isa, &self.sum, self.width());
         let later = Later { powers: &sum.powers, from, to: &mut *to, width, rows, challenge, within };
         let powers = dispatch_on(isa, later);
-        let mut direct = [K::ZERO; DEGREE + 1];
-        if !sum.direct.is_empty() {
-            direct = self.direct(Tile { values: to, rows }, within);
+        let mut results = [K::ZERO; DEGREE + 1];
+        if !sum.results.is_empty() {
+            results = self.program(Tile { values: to, rows }, within);
         }
-        (powers, self.products(&Tile { values: to, rows }, within, rows / 2), direct)
+        (powers, self.products(&Tile { values: to, rows }, within, rows / 2), results)
     }
     fn products(&self, from: &impl Source<K>, within: &[K], half: usize) -> [K; LOW] {
         let factors = self.sum.powers.len();
         let forms = self.width() - self.sum.forms.len();
         dispatch_on(self.isa, Products { sum: &self.sum, from, factors, forms, within, half })
     }
-    fn direct(&self, from: Tile<'_>, within: &[K]) -> [K; DEGREE + 1] {
+    fn program(&self, from: Tile<'_>, within: &[K]) -> [K; DEGREE + 1] {
         let first = self.sum.powers.len() + self.sum.factors.len();
         let half = from.rows / 2;
-        let direct = Direct { tables: self.tables, weights: &self.sum.direct, from, first, within, half };
-        dispatch_on(self.isa, direct)
+        dispatch_on(self.isa, Run { sum: &self.sum, from, first, within, half })
     }
 
     /// A pass over the tile of all blocks, of so many rows a block before it.
@@ -251,7 +249,7 @@ impl<'a, K: Extension> State<'a, K> {
         };
         let values =
             (0..self.columns.shape.blocks()).map(|b| (0..self.width()).map(|c| value(c, b)).collect()).collect();
-        Blocks { tables: self.tables, columns: self.columns, sum: self.sum, values, weights: self.weights }
+        Blocks { columns: self.columns, sum: self.sum, values, weights: self.weights }
     }
 }
 
@@ -270,8 +268,8 @@ fn together(tiles: &[Goldilocks], rows: usize, blocks: usize) -> Vec<Goldilocks>
     all
 }
 
-fn scaled<K: Extension>((powers, low, direct): Sums<K>, weight: K) -> Sums<K> {
-    (powers.map(|x| x * weight), low.map(|x| x * weight), direct.map(|x| x * weight))
+fn scaled<K: Extension>((powers, low, results): Sums<K>, weight: K) -> Sums<K> {
+    (powers.map(|x| x * weight), low.map(|x| x * weight), results.map(|x| x * weight))
 }
 
 fn total<K: Extension>(sums: impl ParallelIterator<Item = Sums<K>>) -> Sums<K> {
@@ -283,17 +281,64 @@ fn total<K: Extension>(sums: impl ParallelIterator<Item = Sums<K>>) -> Sums<K> {
 }
 
 /// c_1, ..., c_7.
-fn message<K: Extension>((powers, low, direct): Sums<K>) -> Vec<K> {
+fn message<K: Extension>((powers, low, results): Sums<K>) -> Vec<K> {
     let mut message = with_binomials(&powers);
     for (c, low) in message.iter_mut().zip(low) {
         *c += low;
     }
-    if direct.iter().any(|x| !x.is_zero()) {
-        for (c, direct) in message.iter_mut().zip(&interpolate(&direct)[1..]) {
-            *c += *direct;
+    if results.iter().any(|x| !x.is_zero()) {
+        for (c, results) in message.iter_mut().zip(&interpolate(&results)[1..]) {
+            *c += *results;
         }
     }
     message
+}
+
+fn with_binomials<K: Extension>(sums: &[K; DEGREE]) -> Vec<K> {
+    sums.iter().zip(BINOMIALS).map(|(&x, binomial)| x * Goldilocks::from(binomial)).collect()
+}
+
+/// `sums`\[k - 1\] + mu a^(7-k) d^k for k = 1, ..., 7: see the module.
+#[inline(always)]
+fn powers<A: FieldLanes>(f: A, mu: A::Factor, a: A::V, d: A::V, sums: &mut [A::Sum; DEGREE]) {
+    let (a2, d2) = (f.square(a), f.square(d));
+    let (a4, d4) = (f.term(f.square(a2).into()), f.term(f.square(d2).into()));
+    let (a2, d2) = (f.to_factor(a2), f.to_factor(d2));
+    let (mu_a, mu_d) = (f.scale(a.into(), mu), f.scale(d.into(), mu));
+    let [aaa, aad] = [f.scale(mu_a.into(), a2), f.scale(mu_d.into(), a2)];
+    let [add, ddd] = [f.scale(mu_a.into(), d2), f.scale(mu_d.into(), d2)];
+    let [aaa, aad, add, ddd] = [f.term(aaa.into()), f.term(aad.into()), f.term(add.into()), f.term(ddd.into())];
+    let [one, two, three, four, five, six, seven] = sums;
+    f.accumulate_terms(one, aad, a4);
+    f.accumulate_terms(two, add, a4);
+    f.accumulate_terms(three, ddd, a4);
+    f.accumulate_terms(four, aaa, d4);
+    f.accumulate_terms(five, aad, d4);
+    f.accumulate_terms(six, add, d4);
+    f.accumulate_terms(seven, ddd, d4);
+}
+
+/// [`powers`] of values in the base field.
+#[inline(always)]
+fn base_powers<A: FieldLanes>(
+    f: A,
+    g: A::Base,
+    mu: A::Term,
+    a: <A::Base as FieldLanes>::V,
+    d: <A::Base as FieldLanes>::V,
+    sums: &mut [A::Sum; DEGREE],
+) {
+    let (a2, d2) = (g.square(a), g.square(d));
+    let (a4, d4) = (g.to_factor(g.square(a2)), g.to_factor(g.square(d2)));
+    let (aaa, aad, add, ddd) = (g.mul(a2, a), g.mul(a2, d), g.mul(d2, a), g.mul(d2, d));
+    let [one, two, three, four, five, six, seven] = sums;
+    f.accumulate_base(one, mu, g.term(g.scale(aad.into(), a4).into()));
+    f.accumulate_base(two, mu, g.term(g.scale(add.into(), a4).into()));
+    f.accumulate_base(three, mu, g.term(g.scale(ddd.into(), a4).into()));
+    f.accumulate_base(four, mu, g.term(g.scale(aaa.into(), d4).into()));
+    f.accumulate_base(five, mu, g.term(g.scale(aad.into(), d4).into()));
+    f.accumulate_base(six, mu, g.term(g.scale(add.into(), d4).into()));
+    f.accumulate_base(seven, mu, g.term(g.scale(ddd.into(), d4).into()));
 }
 
 /// A linear form on a block.
@@ -462,49 +507,61 @@ impl<K: Extension, S: Source<K>> Kernel for Products<'_, K, S> {
     }
 }
 
-/// Constraints of queries at 0, 1, ..., 7 on the same lines.
-struct Direct<'a, K> {
-    tables: &'a Tables<K>,
-    weights: &'a [K],
+/// The results of the program at 0, 1, ..., 7 on the same lines.
+struct Run<'a, K> {
+    sum: &'a Sum<K>,
     from: Tile<'a>,
-    /// The number of the first column.
+    /// The number of the program's first column.
     first: usize,
     within: &'a [K],
     half: usize,
 }
 
-impl<K: Extension> Kernel for Direct<'_, K> {
+impl<K: Extension> Kernel for Run<'_, K> {
     type Output = [K; DEGREE + 1];
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> [K; DEGREE + 1] {
-        let f = K::on(lanes);
-        let Self { tables, weights, from, first, within, half } = self;
-        let count = tables.columns(Table::Query);
-        let (mut values, mut steps) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let mut constraints = Vec::with_capacity(weights.len());
+        let (f, g) = (K::on(lanes), GoldilocksLanes::new(lanes));
+        let Self { sum, from, first, within, half } = self;
+        let (columns, steps) = (sum.program.columns.len(), &sum.program.steps);
+        let mut registers = vec![f.zero(); columns + 1 + steps.len()];
+        let mut slopes = vec![f.zero(); columns];
         let mut totals = [f.empty(); DEGREE + 1];
         for (i, weight) in within.as_chunks::<LANES>().0.iter().enumerate() {
             let row = i * LANES;
             let weight = f.term(f.load(weight).into());
-            values.clear();
-            steps.clear();
-            for column in first..first + count {
-                let zero = Source::<K>::get(&from, lanes, column, row);
-                values.push(zero);
-                steps.push(f.sub(Source::<K>::get(&from, lanes, column, row + half), zero));
+            for (column, slope) in slopes.iter_mut().enumerate() {
+                let zero = Source::<K>::get(&from, lanes, first + column, row);
+                registers[column] = zero;
+                *slope = f.sub(Source::<K>::get(&from, lanes, first + column, row + half), zero);
             }
             for total in &mut totals {
-                constraints.clear();
-                let row = Row { columns: &values, fixed: &[], number: f.zero(), places: &[] };
-                tables.query().constraints::<K, _>(&mut Rows(f), &row, &mut constraints);
-                let mut sum = f.empty();
-                for (constraint, weight) in constraints.iter().zip(weights) {
-                    f.accumulate(&mut sum, (*constraint).into(), f.splat(weight).into());
+                for (step, ([q0, q1, q2], [a, b, c])) in steps.iter().enumerate() {
+                    let mut value = f.zero();
+                    if *q0 != Goldilocks::ZERO {
+                        value = f.mul(registers[*a], registers[*b]);
+                        if *q0 != Goldilocks::ONE {
+                            value = f.scale_base(value.into(), g.factor(FieldLanes::splat(g, q0)));
+                        }
+                    }
+                    for (q, operand) in [(q1, a), (q2, c)] {
+                        if *q == Goldilocks::ONE {
+                            value = f.add(value, registers[*operand]);
+                        } else if *q != Goldilocks::ZERO {
+                            let scaled = f.scale_base(registers[*operand].into(), g.factor(FieldLanes::splat(g, q)));
+                            value = f.add(value, scaled);
+                        }
+                    }
+                    registers[columns + 1 + step] = value;
                 }
-                f.accumulate_terms(total, f.term(f.finish(sum).into()), weight);
-                for (value, step) in values.iter_mut().zip(&steps) {
-                    *value = f.add(*value, *step);
+                let mut results = f.empty();
+                for (register, weight) in &sum.results {
+                    f.accumulate(&mut results, registers[*register].into(), f.splat(weight).into());
+                }
+                f.accumulate_terms(total, f.term(f.finish(results).into()), weight);
+                for (register, slope) in registers.iter_mut().zip(&slopes) {
+                    *register = f.add(*register, *slope);
                 }
             }
         }
@@ -603,7 +660,6 @@ impl<K: Extension, S: Source<K>> Kernel for Later<'_, K, S> {
 
 /// A table in the rounds over blocks: one row each.
 struct Blocks<'a, K> {
-    tables: &'a Tables<K>,
     columns: &'a Columns<'a>,
     sum: Sum<K>,
     values: Vec<Vec<K>>,
@@ -652,7 +708,7 @@ impl<K: Extension> Blocks<'_, K> {
 
     /// The polynomial of the table on the values of a row.
     fn at(&self, values: &[K]) -> K {
-        let Sum { powers, factors, forms, products, direct, .. } = &self.sum;
+        let Sum { powers, factors, forms, products, program, results, .. } = &self.sum;
         let (power, rest) = values.split_at(powers.len());
         let (factor, rest) = rest.split_at(factors.len());
         let (columns, form) = rest.split_at(rest.len() - forms.len());
@@ -666,12 +722,11 @@ impl<K: Extension> Blocks<'_, K> {
                 product.second.map_or(factor[product.factor], |second| factor[product.factor] * factor[second]);
             sum += factors * form[product.form];
         }
-        if let Some((&activity, columns)) = columns.split_last() {
-            let row = Row { columns, fixed: &[], number: K::ZERO, places: &[] };
-            let mut constraints = Vec::with_capacity(direct.len());
-            self.tables.query().constraints::<K, _>(&mut Point { activity }, &row, &mut constraints);
-            sum += constraints.into_iter().zip(direct).map(|(x, &weight)| weight * x).sum::<K>();
+        let mut registers = columns.to_vec();
+        registers.push(K::ZERO);
+        for &(q, [a, b, c]) in &program.steps {
+            registers.push(combine(q, registers[a], registers[b], registers[c]));
         }
-        sum
+        sum + results.iter().map(|&(register, weight)| weight * registers[register]).sum::<K>()
     }
 }

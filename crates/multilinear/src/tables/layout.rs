@@ -7,8 +7,7 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::lanes::LANES;
 use rayon::prelude::*;
 
-use super::{Table, Tables};
-use crate::zerocheck::{BLOCK, BLOCK_LOG, Shape};
+use super::{BLOCK, BLOCK_LOG, Shape, Table, Tables};
 
 /// Widths of tables are rounded up to a multiple of this, and small ones to a power of two.
 const ROUND: usize = 8;

@@ -10,7 +10,7 @@
 //! four elements of F: a digest, four values, or an element of K and zeros.
 //!
 //! **Where a constraint is written.** Here, once: [`Tables::constraints`] and [`Tables::ports`] are generic over [`Algebra`]. A constraint
-//! has degree at most [`DEGREE`](crate::zerocheck::DEGREE) in the columns.
+//! has degree at most [`DEGREE`] in the columns.
 
 pub mod bits;
 pub mod constant;
@@ -19,6 +19,7 @@ mod layout;
 pub mod operation;
 pub mod permutation;
 pub mod query;
+mod shape;
 
 use core::marker::PhantomData;
 
@@ -28,6 +29,7 @@ use evergrove_primitives::field::extension::Extension;
 use crate::algebra::Algebra;
 
 pub use layout::{Layout, Piece, Place, Stack};
+pub use shape::{BLOCK, BLOCK_LOG, DEGREE, MAX_BLOCKS, Shape, ShapeError};
 
 /// Elements of a word.
 pub const WORD: usize = 4;

@@ -21,8 +21,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
 use crate::tables::permutation::RATE;
-use crate::tables::{Layout, PUBLIC, Stack, TUPLE, Table, Tables, WORD, bits};
-use crate::zerocheck::BLOCK_LOG;
+use crate::tables::{BLOCK_LOG, Layout, PUBLIC, Stack, TUPLE, Table, Tables, WORD, bits};
 
 pub use claims::{Claim, FixedClaim, Reduced, reduce};
 pub use machine::Machine;

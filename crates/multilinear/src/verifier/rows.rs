@@ -16,8 +16,7 @@ use super::bus::{Leaves, denominator, plain, within_eq};
 use super::machine::At;
 use super::points::{Coordinates, constant, horner, inner, mul, mul_add, sub, sum};
 use super::{Machine, Parameters};
-use crate::tables::{Row, Table};
-use crate::zerocheck::{BLOCK, BLOCK_LOG, DEGREE, Shape};
+use crate::tables::{BLOCK, BLOCK_LOG, DEGREE, Row, Shape, Table};
 
 /// The values of all columns at the point.
 #[derive(Clone, Debug)]

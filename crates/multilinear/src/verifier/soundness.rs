@@ -9,8 +9,7 @@ use evergrove_primitives::field::extension::Extension;
 
 use super::Parameters;
 use crate::algebra::Point;
-use crate::tables::{Row, TUPLE, Table};
-use crate::zerocheck::DEGREE;
+use crate::tables::{DEGREE, Row, TUPLE, Table};
 
 /// The error of a step, as -log2.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use evergrove_primitives::field::goldilocks::lanes::GoldilocksLanes;
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
 
-use crate::zerocheck::BLOCK;
+use crate::tables::BLOCK;
 
 /// The sum of each chunk of 512 elements with these weights.
 pub(crate) fn chunk_sums<K: Extension>(isa: Isa, elements: &[Goldilocks], weights: &[K]) -> Vec<K> {

@@ -20,10 +20,9 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::lanes::Isa;
 use evergrove_primitives::{Digest, Goldilocks};
 
-use crate::tables::{Stack, Table, query};
+use crate::tables::{BLOCK, BLOCK_LOG, Shape, Stack, Table, query};
 use crate::verifier::transcript::Word;
 use crate::verifier::{Schedule, Writer, tags};
-use crate::zerocheck::{BLOCK, BLOCK_LOG, Shape};
 
 /// A stack that is committed to.
 #[derive(Debug)]

@@ -5,5 +5,3 @@ mod common;
 mod count;
 mod poseidon;
 mod proof;
-mod tables;
-mod zerocheck;
