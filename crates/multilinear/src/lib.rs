@@ -14,6 +14,7 @@
 
 pub mod algebra;
 pub mod circuit;
+pub mod key;
 pub mod poseidon;
 pub mod prover;
 pub mod reference;

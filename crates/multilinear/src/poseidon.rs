@@ -14,7 +14,7 @@ use evergrove_primitives::field::goldilocks::lanes::GoldilocksLanes;
 use evergrove_primitives::hash::Digest;
 use evergrove_primitives::hash::poseidon::lanes::{SboxInputs, permute_with};
 use evergrove_primitives::hash::poseidon::{
-    HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH, is_full, matrix, round_constants, two_to_one,
+    HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH, is_full, matrix, permute, round_constants, two_to_one,
 };
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
@@ -109,55 +109,44 @@ impl<K: Extension> Combined<K> {
     }
 }
 
-/// The columns of permutations: column j of permutation i at `columns[j][i]`.
+/// Fills rows of `width` elements, each of which begins with the twelve words of a state: [`COLUMNS`] columns, what is behind them stays.
 ///
 /// # Panics
-/// Unless there are [`COLUMNS`] columns, each as long as `states`.
-pub fn trace(states: &[[Goldilocks; WIDTH]], columns: &mut [&mut [Goldilocks]]) {
-    trace_on(Isa::detect(), states, columns);
+/// Unless there are whole rows of at least [`COLUMNS`] elements.
+pub fn fill(rows: &mut [Goldilocks], width: usize) {
+    fill_on(Isa::detect(), rows, width);
 }
 
-/// [`trace`] on a given instruction set, for tests and comparisons.
+/// [`fill`] on a given instruction set, for tests and comparisons.
 ///
 /// # Panics
-/// As [`trace`], and if this CPU lacks the instruction set.
-pub fn trace_on(isa: Isa, states: &[[Goldilocks; WIDTH]], columns: &mut [&mut [Goldilocks]]) {
-    assert_eq!(columns.len(), COLUMNS, "columns of the table");
-    assert!(
-        columns.iter().all(|column| column.len() == states.len()),
-        "a value of each column for each of {} states",
-        states.len()
-    );
-    const TASK: usize = 512;
-    let mut tasks: Vec<Vec<&mut [Goldilocks]>> =
-        (0..states.len().div_ceil(TASK)).map(|_| Vec::with_capacity(COLUMNS)).collect();
-    for column in columns {
-        for (task, part) in tasks.iter_mut().zip(column.chunks_mut(TASK)) {
-            task.push(part);
-        }
-    }
-    states.par_chunks(TASK).zip(tasks).for_each(|(states, mut columns)| {
-        dispatch_on(isa, Trace { states, columns: &mut columns });
-    });
+/// As [`fill`], and if this CPU lacks the instruction set.
+pub fn fill_on(isa: Isa, rows: &mut [Goldilocks], width: usize) {
+    assert!(width >= COLUMNS && rows.len().is_multiple_of(width), "whole rows of {COLUMNS} columns and more");
+    const TASK: usize = 64;
+    rows.par_chunks_mut(TASK * width).for_each(|rows| dispatch_on(isa, Fill { rows, width }));
 }
 
-/// [`trace`] of some permutations.
-struct Trace<'a, 'b> {
-    states: &'a [[Goldilocks; WIDTH]],
-    columns: &'a mut [&'b mut [Goldilocks]],
+/// [`fill`] of some rows.
+struct Fill<'a> {
+    rows: &'a mut [Goldilocks],
+    width: usize,
 }
 
-impl Kernel for Trace<'_, '_> {
+impl Kernel for Fill<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let f = GoldilocksLanes::new(lanes);
-        for (group, states) in self.states.chunks(LANES).enumerate() {
+        for rows in self.rows.chunks_mut(LANES * self.width) {
             // The last group is filled up with its first state.
-            let at = |i: usize| &states[if i < states.len() { i } else { 0 }];
-            let rows: [&[Goldilocks; WIDTH]; LANES] = core::array::from_fn(at);
-            let words = f.load_rows(rows).map(|x| f.to_vector(x));
+            let at = |i: usize| {
+                let from = if i * self.width < rows.len() { i * self.width } else { 0 };
+                rows[from..].first_chunk().expect("a state")
+            };
+            let states: [&[Goldilocks; WIDTH]; LANES] = core::array::from_fn(at);
+            let words = f.load_rows(states).map(|x| f.to_vector(x));
             let mut values = [[Goldilocks::ZERO; LANES]; COLUMNS];
             for (value, word) in values.iter_mut().zip(words) {
                 f.store(f.reduce(f.from_vector(word)), value);
@@ -166,8 +155,10 @@ impl Kernel for Trace<'_, '_> {
             for (value, word) in values[SBOXES..].iter_mut().zip(out) {
                 f.store(f.reduce(f.from_vector(word)), value);
             }
-            for (column, value) in self.columns.iter_mut().zip(&values) {
-                column[LANES * group..][..states.len()].copy_from_slice(&value[..states.len()]);
+            for (i, row) in rows.chunks_exact_mut(self.width).enumerate() {
+                for (x, value) in row.iter_mut().zip(&values) {
+                    *x = value[i];
+                }
             }
         }
     }
@@ -194,12 +185,10 @@ impl<L: Lanes> SboxInputs<L> for Record<'_> {
     }
 }
 
-/// The columns of one permutation.
-pub fn row(state: [Goldilocks; WIDTH]) -> [Goldilocks; COLUMNS] {
-    let mut values = [Goldilocks::ZERO; COLUMNS];
-    let mut columns: Vec<&mut [Goldilocks]> = values.chunks_exact_mut(1).collect();
-    trace(&[state], &mut columns);
-    values
+/// f(m; h): the first words of the permutation of a state.
+pub fn digest(mut state: [Goldilocks; WIDTH]) -> [Goldilocks; OUTPUTS] {
+    permute(&mut state);
+    core::array::from_fn(|i| state[i])
 }
 
 /// The digest of an inner node of a Merkle tree.

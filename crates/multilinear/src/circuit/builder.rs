@@ -106,14 +106,16 @@ impl<K: Extension> Builder<K> {
     pub fn hash(&mut self, h: Chain, m: [Word; 2]) -> Chain {
         self.permutation(h, m.map(|word| Half::Use(word.0, None)), false, End::Nothing)
     }
-    /// f(m; h), whose digest is that of the public inputs.
+    /// Makes the digest of a hash of words that of the public inputs.
     ///
     /// # Panics
-    /// If the circuit has such a row already.
-    pub fn hash_public(&mut self, h: Chain, m: [Word; 2]) -> Chain {
+    /// If the circuit has one already, or this is no hash of words, or a leaf's.
+    pub fn publish(&mut self, hash: Chain) {
         assert!(!self.public, "a circuit has one digest of public inputs");
         self.public = true;
-        self.permutation(h, m.map(|word| Half::Use(word.0, None)), false, End::Public)
+        let row = self.rows.permutations.get_mut(hash.0.row as usize).filter(|_| hash.0.table == Table::Permutation);
+        let Some(Permutation::Hash { field: false, end: end @ End::Nothing, .. }) = row else { panic!("the digest of a hash of words") };
+        *end = End::Public;
     }
     /// f(m; h) for words of the prover's choice.
     pub fn hash_free(&mut self, h: Chain) -> (Chain, [Word; 2]) {
@@ -308,11 +310,21 @@ impl<K: Extension> Builder<K> {
     ///
     /// # Panics
     /// If there are 2^20 permutations or more.
-    pub fn finish(mut self) -> Circuit<K> {
+    pub fn finish(self) -> Circuit<K> {
+        let blocks = self.rows.blocks();
+        self.finish_in(blocks)
+    }
+    /// The circuit with so many blocks of each table, so that circuits have one layout.
+    ///
+    /// # Panics
+    /// If there are more rows, or 2^20 permutations or more.
+    pub fn finish_in(mut self, blocks: [usize; Table::ALL.len()]) -> Circuit<K> {
+        let fits = self.rows.blocks().iter().zip(blocks).all(|(&needed, blocks)| needed <= blocks);
+        assert!(fits, "blocks {:?}: {:?} are needed", blocks, self.rows.blocks());
         let used = Table::ALL.map(|table| self.rows.len(table));
         assert!((used[0] as u64) < LEVELS, "{} permutations: levels of different trees lie {LEVELS} apart", used[0]);
         let zero = self.zero();
-        let missing = |table: Table| used[table as usize].next_multiple_of(BLOCK) - used[table as usize];
+        let missing = |table: Table| blocks[table as usize] * BLOCK - used[table as usize];
         self.rows.permutations.extend((0..missing(Table::Permutation)).map(|_| Permutation::Idle));
         for _ in 0..missing(Table::Operation) {
             self.operation([Goldilocks::ZERO; 3], [zero.0; 3], None);

@@ -28,6 +28,14 @@ impl<'a, K: Extension> InCircuit<'a, K> {
         self.builder
     }
 
+    /// Makes the state of the transcript, which took in words last, the digest of the public inputs.
+    ///
+    /// # Panics
+    /// If the circuit has such a digest already, or the state is not a hash of words.
+    pub fn publish(&mut self) {
+        self.builder.publish(self.state);
+    }
+
     fn enter(&mut self, state: Chain) {
         self.state = state;
         self.left = self.builder.challenges(state);
@@ -70,6 +78,9 @@ impl<K: Extension> Machine for InCircuit<'_, K> {
         let zero = self.builder.zero().into();
         self.builder.dot(zero, words, weights)
     }
+    fn word(&mut self, word: [Goldilocks; WORD]) -> Word {
+        self.builder.word(word)
+    }
     fn elements(&mut self, word: Word) -> [Element; WORD] {
         core::array::from_fn(|i| self.builder.limb(word, i).into())
     }
@@ -84,6 +95,9 @@ impl<K: Extension> Machine for InCircuit<'_, K> {
     fn begin(&mut self, tag: Goldilocks) {
         self.state = self.builder.tag(tag);
         self.left.clear();
+    }
+    fn digest(&self) -> Word {
+        self.state.digest()
     }
     fn observe_elements(&mut self, elements: &[Element]) {
         for block in elements.chunks(self.builder.elements_of_block()) {

@@ -80,7 +80,9 @@ impl<K: Extension> Circuit<K> {
             filling.row(table, row as usize);
         }
         filling.nodes();
-        let Filling { witness, taken, .. } = filling;
+        let Filling { mut witness, taken, .. } = filling;
+        let width = self.tables.columns(Table::Permutation);
+        poseidon::fill(&mut witness.columns[Table::Permutation as usize], width);
         if taken == free.len() { Ok(witness) } else { Err(InputError { given: free.len(), taken }) }
     }
 }
@@ -140,10 +142,11 @@ fn in_base<K: Extension>(x: K) -> Goldilocks {
     x.as_ref()[0]
 }
 
-/// A node row: the halves of its input, and how often they are used.
+/// A node row: the halves of its input, their digest, and how often they are used.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     halves: [[Goldilocks; WORD]; 2],
+    digest: [Goldilocks; WORD],
     uses: [u64; 2],
 }
 
@@ -264,14 +267,16 @@ impl<K: Extension> Filling<'_, K> {
                     let info = self.circuit.trees[tree];
                     // The row of the cap, as if it were one above the cap.
                     let node = self.nodes.entry((tree, info.depth - info.cap + 1, index as u64 / 2));
-                    node.or_insert(Node { halves: [word; 2], uses: [0; 2] }).halves[side] = word;
+                    node.or_insert(Node { halves: [word; 2], digest: [Goldilocks::ZERO; WORD], uses: [0; 2] }).halves
+                        [side] = word;
                     word
                 }
             };
             state[side * WORD..][..WORD].copy_from_slice(&word);
         }
         state[RATE..].copy_from_slice(&self.word(h));
-        let digest = self.fill_permutation(row, state);
+        let digest = poseidon::digest(state);
+        self.fill_permutation(row, state, digest);
         if let End::Leaf { index, tree } = end {
             let index = self.word(index)[0];
             self.columns(Table::Permutation, row)[permutation::INDEX] = index;
@@ -279,10 +284,11 @@ impl<K: Extension> Filling<'_, K> {
         }
     }
 
-    fn fill_permutation(&mut self, row: usize, state: [Goldilocks; WIDTH]) -> [Goldilocks; WORD] {
-        let values = poseidon::row(state);
-        self.columns(Table::Permutation, row)[..poseidon::COLUMNS].copy_from_slice(&values);
-        core::array::from_fn(|i| values[SBOXES + i])
+    /// The state and the digest; the columns between them are filled for all rows together.
+    fn fill_permutation(&mut self, row: usize, state: [Goldilocks; WIDTH], digest: [Goldilocks; WORD]) {
+        let columns = self.columns(Table::Permutation, row);
+        columns[..WIDTH].copy_from_slice(&state);
+        columns[SBOXES..SBOXES + WORD].copy_from_slice(&digest);
     }
 
     /// Climbs from a leaf to the first node that is there, or to the cap. Siblings of the others are next in the free data.
@@ -295,10 +301,11 @@ impl<K: Extension> Filling<'_, K> {
                 node.uses[side] += 1;
                 return;
             }
-            let mut node = Node { halves: [self.take(); 2], uses: [0; 2] };
+            let mut node = Node { halves: [self.take(); 2], digest: [Goldilocks::ZERO; WORD], uses: [0; 2] };
             node.halves[side] = digest;
             node.uses[side] = 1;
             digest = poseidon::node(node.halves);
+            node.digest = digest;
             self.nodes.insert((tree, level, index), node);
             level += 1;
         }
@@ -321,16 +328,13 @@ impl<K: Extension> Filling<'_, K> {
             let mut state = [Goldilocks::ZERO; WIDTH];
             state[..WORD].copy_from_slice(&node.halves[0]);
             state[WORD..RATE].copy_from_slice(&node.halves[1]);
-            self.fill_permutation(row, state);
+            self.fill_permutation(row, state, node.digest);
             let columns = self.columns(Table::Permutation, row);
             columns[permutation::INDEX] = Goldilocks::new(index);
             columns[permutation::LEVEL] = Goldilocks::new(info.level + level as u64 - 1);
             columns[permutation::ACTIVE] = Goldilocks::ONE;
             columns[permutation::LEFT] = Goldilocks::new(node.uses[0]);
             columns[permutation::RIGHT] = Goldilocks::new(node.uses[1]);
-        }
-        for row in idle {
-            self.fill_permutation(row, [Goldilocks::ZERO; WIDTH]);
         }
         for (row, permutation) in circuit.rows.permutations.iter().enumerate() {
             if let &Permutation::Hash { halves: [Half::Node { tree, index }, _], .. } = permutation {

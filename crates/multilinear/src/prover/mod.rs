@@ -5,6 +5,7 @@
 //! tables (`rows`), the stack is opened.
 
 mod bus;
+mod claims;
 mod columns;
 mod polynomial;
 mod rows;
@@ -23,6 +24,7 @@ use crate::verifier::rows::{Bus, place_weights};
 use crate::verifier::transcript::Word;
 use crate::verifier::{Parameters, Reader, Statement, Writer, tags};
 use crate::whir::{self, chunk_sums};
+pub use claims::reduce;
 use columns::Columns;
 use polynomial::Symbolic;
 

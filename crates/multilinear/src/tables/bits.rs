@@ -51,6 +51,10 @@ impl Parameters {
     pub fn fixed(&self) -> usize {
         self.numbers() + PORTS
     }
+    /// The widths of indices and the ranges of zeros.
+    pub fn modes(&self) -> (&[usize], &[Range<usize>]) {
+        (&self.widths, &self.zeros)
+    }
     /// The fixed column of rows with indices of `width` bits.
     pub(crate) fn width_mode(&self, width: usize) -> Option<usize> {
         self.widths.iter().position(|&n| n == width)

@@ -44,6 +44,25 @@ pub struct Reduced<E> {
     pub value: E,
 }
 
+/// What the transcript takes in of claims.
+pub(crate) fn observe_claims<E: Copy>(claims: &[Claim<E>]) -> Vec<E> {
+    let mut all = Vec::new();
+    for claim in claims {
+        match claim {
+            Claim::Fixed(FixedClaim { circuit, point, eta, value }) => {
+                all.push(*circuit);
+                all.extend_from_slice(&point.r);
+                all.extend([*eta, *value]);
+            }
+            Claim::At { point, value } => {
+                all.extend_from_slice(point);
+                all.push(*value);
+            }
+        }
+    }
+    all
+}
+
 /// One claim that holds if all of these do, and otherwise does not but with probability (claims + 3 variables) / |K|: a point and a value, which the
 /// prover sends.
 ///
@@ -58,22 +77,12 @@ pub fn reduce<M: Machine>(
 ) -> Reduced<M::Element> {
     m.begin(tags::CLAIMS);
     let variables = parameters.layout().fixed().variables() + 1;
-    let mut all = Vec::new();
     for claim in claims {
-        match claim {
-            Claim::Fixed(FixedClaim { circuit, point, eta, value }) => {
-                all.push(*circuit);
-                all.extend_from_slice(&point.r);
-                all.extend([*eta, *value]);
-            }
-            Claim::At { point, value } => {
-                assert_eq!(point.len(), variables, "a coordinate for each variable");
-                all.extend_from_slice(point);
-                all.push(*value);
-            }
+        if let Claim::At { point, .. } = claim {
+            assert_eq!(point.len(), variables, "a coordinate for each variable");
         }
     }
-    m.observe_elements(&all);
+    m.observe_elements(&observe_claims(claims));
     let theta = m.challenge();
 
     let values: Vec<M::Element> = claims

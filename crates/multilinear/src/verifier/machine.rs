@@ -33,6 +33,8 @@ pub trait Machine {
     fn dot(&mut self, coefficients: &[Goldilocks], values: &[Self::Element]) -> Self::Element;
     /// The sum of the words' elements times their weights, four for each word.
     fn weigh(&mut self, words: &[Self::Word], weights: &[Self::Element]) -> Self::Element;
+    /// A constant word.
+    fn word(&mut self, word: [Goldilocks; WORD]) -> Self::Word;
     /// The elements of a word.
     fn elements(&mut self, word: Self::Word) -> [Self::Element; WORD];
     /// A bit as an element.
@@ -42,6 +44,8 @@ pub trait Machine {
 
     /// Starts a new transcript whose state is `tag`.
     fn begin(&mut self, tag: Goldilocks);
+    /// The state of the transcript.
+    fn digest(&self) -> Self::Word;
     /// Takes words that both sides know into the transcript.
     fn observe(&mut self, words: &[Self::Word]);
     /// Takes elements that both sides know into the transcript.

@@ -23,6 +23,7 @@ use evergrove_primitives::field::extension::Extension;
 use crate::tables::permutation::RATE;
 use crate::tables::{BLOCK_LOG, Layout, PUBLIC, Stack, TUPLE, Table, Tables, WORD, bits};
 
+pub(crate) use claims::observe_claims;
 pub use claims::{Claim, FixedClaim, Reduced, reduce};
 pub use machine::Machine;
 pub use reader::{Reader, Refusal};

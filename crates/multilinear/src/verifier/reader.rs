@@ -116,6 +116,9 @@ impl<K: Extension> Machine for Reader<'_, K> {
     fn weigh(&mut self, words: &[Word], weights: &[K]) -> K {
         words.iter().flatten().zip(weights).map(|(&x, &w)| w * x).sum()
     }
+    fn word(&mut self, word: Word) -> Word {
+        word
+    }
     fn elements(&mut self, word: Word) -> [K; WORD] {
         word.map(K::from)
     }
@@ -128,6 +131,9 @@ impl<K: Extension> Machine for Reader<'_, K> {
 
     fn begin(&mut self, tag: Goldilocks) {
         self.transcript = Transcript::new(tag);
+    }
+    fn digest(&self) -> Word {
+        self.transcript.state()
     }
     fn observe(&mut self, words: &[Word]) {
         self.transcript.observe(words);

@@ -2,8 +2,9 @@
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
-use evergrove_primitives::hash::poseidon::{WIDTH, permute};
+use evergrove_primitives::hash::poseidon::WIDTH;
 
+use crate::poseidon;
 use crate::tables::permutation::RATE;
 use crate::tables::{WORD, bits};
 
@@ -78,8 +79,7 @@ pub(crate) fn hash(m: [Word; 2], h: Word) -> Word {
     state[..WORD].copy_from_slice(&m[0]);
     state[WORD..RATE].copy_from_slice(&m[1]);
     state[RATE..].copy_from_slice(&h);
-    permute(&mut state);
-    core::array::from_fn(|i| state[i])
+    poseidon::digest(state)
 }
 
 /// A leaf's digest: blocks of two words, hashed from `tag`; the last one is filled up with zeros.

@@ -125,7 +125,7 @@ impl<K: Extension> Sent<'_, K> {
         let Commitment { schedule, stack, oracle, .. } = self.commitment;
         let tables = schedule.tables();
         let within = eq_table_vec(&point[..BLOCK_LOG]).expect("few coordinates");
-        let chunks = chunk_weights(schedule, stack, shapes, point, eta);
+        let chunks = chunk_weights(1 << (schedule.variables - BLOCK_LOG), stack, shapes, point, eta);
 
         // The rounds over columns, on sums of chunks.
         let isa = Isa::detect();
@@ -214,15 +214,15 @@ impl<K: Extension> Sent<'_, K> {
     }
 }
 
-/// The factor of each chunk of 512 places.
-fn chunk_weights<K: Extension>(
-    schedule: &Schedule,
+/// The factor of each of so many chunks of 512 places.
+pub(crate) fn chunk_weights<K: Extension>(
+    count: usize,
     stack: &Stack,
     shapes: impl Fn(Table) -> Option<Shape>,
     point: &[K],
     eta: K,
 ) -> Vec<K> {
-    let mut weights = vec![K::ZERO; 1 << (schedule.variables - BLOCK_LOG)];
+    let mut weights = vec![K::ZERO; count];
     let mut first = K::ONE;
     for piece in stack.pieces() {
         let shape = shapes(piece.table).expect("a height of each table");
@@ -260,7 +260,7 @@ fn open_leaves<K: Extension>(writer: &mut Writer<K>, oracle: &Oracle, indices: &
 }
 
 /// Binds the highest variable of sums of products of two tables: the message is c_1, c_2 of their polynomial.
-fn sum_round<K: Extension>(writer: &mut Writer<K>, tables: &mut [(Vec<K>, Vec<K>)]) -> K {
+pub(crate) fn sum_round<K: Extension>(writer: &mut Writer<K>, tables: &mut [(Vec<K>, Vec<K>)]) -> K {
     let [mut zero, mut one, mut square] = [K::ZERO; 3];
     for (f, weights) in &*tables {
         let half = f.len() / 2;

@@ -5,3 +5,4 @@ mod common;
 mod count;
 mod poseidon;
 mod proof;
+mod recursion;

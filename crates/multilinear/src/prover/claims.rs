@@ -1,0 +1,64 @@
+//! Several claims about fixed columns become one: the messages that [`reduce`](crate::verifier::reduce) reads.
+//!
+//! As in openings, the weights of a claim are a product of one within a chunk of 512 places and one of the chunk: rounds over chunks work on
+//! sums, and one pass folds them.
+
+use evergrove_kernels::mle::eq_table_vec;
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+use rayon::prelude::*;
+
+use crate::key::Key;
+use crate::tables::{BLOCK, BLOCK_LOG};
+use crate::verifier::{Claim, FixedClaim, Reduced, Writer, observe_claims, tags};
+use crate::whir::sum_round;
+
+/// The proof, and the claim that is left.
+pub fn reduce<K: Extension>(key: &Key<K>, claims: &[Claim<K>]) -> (Vec<Goldilocks>, Reduced<K>) {
+    let mut t = Writer::<K>::new(tags::CLAIMS);
+    t.observe_elements(&observe_claims(claims));
+    let theta = t.challenge();
+    // Of each claim the sums of chunks, the weights of chunks, and those within.
+    let mut power = K::ONE;
+    let mut sums = Vec::with_capacity(claims.len());
+    let mut within = Vec::with_capacity(claims.len());
+    for claim in claims {
+        let (chunks, mut weights) = key.weighed(claim);
+        weights.iter_mut().for_each(|weight| *weight *= power);
+        sums.push((chunks, weights));
+        let point = match claim {
+            Claim::Fixed(FixedClaim { point, .. }) => &point.r,
+            Claim::At { point, .. } => point,
+        };
+        within.push(eq_table_vec(&point[..BLOCK_LOG]).expect("few coordinates"));
+        power *= theta;
+    }
+    let mut point: Vec<K> = (BLOCK_LOG..key.variables()).map(|_| sum_round(&mut t, &mut sums)).collect();
+    point.reverse();
+    let chunks = eq_table_vec(&point).expect("few coordinates");
+    let folded = key.chunks().par_bridge().fold(
+        || vec![K::ZERO; BLOCK],
+        |mut sum, (i, chunk)| {
+            sum.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += chunks[i] * x);
+            sum
+        },
+    );
+    let folded = folded.reduce(
+        || vec![K::ZERO; BLOCK],
+        |mut a, b| {
+            a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+            a
+        },
+    );
+    let mut weights = vec![K::ZERO; BLOCK];
+    for ((_, chunk), within) in sums.iter().zip(&within) {
+        weights.iter_mut().zip(within).for_each(|(weight, &x)| *weight += chunk[0] * x);
+    }
+    let mut rest = [(folded, weights)];
+    let mut low: Vec<K> = (0..BLOCK_LOG).map(|_| sum_round(&mut t, &mut rest)).collect();
+    low.reverse();
+    let value = rest[0].0[0];
+    t.send(&[value]);
+    low.extend(point);
+    (t.finish(), Reduced { point: low, value })
+}

@@ -1,0 +1,256 @@
+//! Proofs about proofs: a circuit that verifies two proofs of a key and says so, and one that is about none.
+
+use evergrove_multilinear::circuit::wires::Word;
+use evergrove_multilinear::circuit::{Builder, Circuit, InCircuit};
+use evergrove_multilinear::key::{Key, Public, ReadError, VerifyError};
+use evergrove_multilinear::poseidon::digest;
+use evergrove_multilinear::prover::{self, Prover};
+use evergrove_multilinear::tables::{Layout, Table, Tables, WORD, bits, query};
+use evergrove_multilinear::verifier::{
+    Claim, Machine, Parameters, Reduced, Round, Schedule, Statement, UNIQUE_100, Writer, read_up_to_fixed, reduce,
+    tags, verify,
+};
+use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
+
+use crate::common::Elements;
+
+/// What the information of a proof begins with: it is f(left, right; NODE) for those of two others, or f(words; LEAF).
+const NODE: Goldilocks = Goldilocks::new(77);
+const LEAF: Goldilocks = Goldilocks::new(78);
+
+/// The parameters of circuits of these heights, whose committed stack has so many variables.
+pub(crate) fn parameters<K: Extension>(rounds: &[Round], blocks: [usize; 6], variables: usize) -> Parameters<K> {
+    let shape = Schedule { variables, width: 0, rounds: rounds.to_vec() };
+    let depths: Vec<usize> = (0..rounds.len()).map(|i| shape.depth(i)).collect();
+    let work = 0..rounds[0].grinding;
+    let tables = Tables::new(
+        query::Parameters { bits: *depths.iter().max().unwrap(), variables: variables - rounds[0].fold },
+        bits::Parameters::new(depths, Vec::from([work])),
+    );
+    let elements = Layout::new(&tables, blocks).committed().elements();
+    Parameters::new(tables, blocks, Schedule::new(rounds, elements)).unwrap()
+}
+
+/// A circuit that verifies two proofs, and reduces their claims about fixed columns and those that they hand on.
+fn merge<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
+    let mut builder = Builder::new(parameters.tables().clone());
+    let tag = builder.tag(NODE);
+    let (information, children) = builder.hash_free(tag);
+    let (_, [key, flags]) = builder.hash_free(tag);
+    let coordinates = parameters.layout().fixed().variables() + 2;
+    let mut claims = Vec::new();
+    for (i, child) in children.into_iter().enumerate() {
+        let flag = builder.limb(flags, i);
+        let circuit = builder.boolean(flag);
+        let mut m = InCircuit::new(&mut builder);
+        let mut point = m.receive(coordinates);
+        let value = point.pop().unwrap();
+        let public = Public { information: vec![child], point: point.clone(), value };
+        let public = public.digest(&mut m, key);
+        claims.push(Claim::Fixed(verify(&mut m, parameters, &Statement { key, circuit, public })));
+        claims.push(Claim::At { point, value });
+    }
+    let mut m = InCircuit::new(&mut builder);
+    let Reduced { point, value } = reduce(&mut m, parameters, &claims);
+    publish(&mut m, key, information.digest(), point, value);
+    builder
+}
+
+/// A circuit that is about no proof.
+fn leaf<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
+    let mut builder = Builder::new(parameters.tables().clone());
+    let tag = builder.tag(LEAF);
+    let (information, [key, _]) = builder.hash_free(tag);
+    let mut m = InCircuit::new(&mut builder);
+    let mut point = m.receive(parameters.layout().fixed().variables() + 2);
+    let value = point.pop().unwrap();
+    publish(&mut m, key, information.digest(), point, value);
+    builder
+}
+
+fn publish<K: Extension>(
+    m: &mut InCircuit<'_, K>,
+    key: Word,
+    information: Word,
+    point: Vec<<InCircuit<'_, K> as Machine>::Element>,
+    value: <InCircuit<'_, K> as Machine>::Element,
+) {
+    Public { information: vec![information], point, value }.digest(m, key);
+    m.publish();
+}
+
+/// The circuit that verifies proofs of circuits of its own heights.
+pub(crate) fn fixed_point<K: Extension>(rounds: &[Round]) -> (Circuit<K>, Parameters<K>) {
+    let mut blocks = [27, 31, 23, 2, 1, 1];
+    let mut variables = 22;
+    for _ in 0..10 {
+        let parameters = parameters::<K>(rounds, blocks, variables);
+        let circuit = merge(&parameters).finish();
+        let next = Table::ALL.map(|table| circuit.layout().shape(table).map_or(0, |shape| shape.blocks()));
+        let needed = circuit.layout().committed().variables();
+        if (next, needed) == (blocks, variables) {
+            return (circuit, parameters);
+        }
+        (blocks, variables) = (next, needed);
+    }
+    panic!("no fixed point");
+}
+
+/// A proof and what it says.
+#[derive(Clone)]
+struct Proven<K> {
+    proof: Vec<Goldilocks>,
+    circuit: bool,
+    public: Public<[Goldilocks; WORD], K>,
+}
+
+/// A key and its circuits: leaves and merges.
+struct Recursion<K> {
+    circuits: [Circuit<K>; 2],
+    key: Key<K>,
+}
+
+fn hash(tag: Goldilocks, words: [[Goldilocks; WORD]; 2]) -> [Goldilocks; WORD] {
+    let mut state = [Goldilocks::ZERO; 12];
+    state[..8].copy_from_slice(words.as_flattened());
+    state[8] = tag;
+    digest(state)
+}
+
+/// Elements as a message has them.
+fn message<K: Extension>(elements: &[K]) -> Vec<Goldilocks> {
+    let mut writer = Writer::new(tags::TRANSCRIPT);
+    writer.send(elements);
+    writer.finish()
+}
+
+impl<K: Extension> Recursion<K> {
+    fn new(rounds: &[Round]) -> Self {
+        let (circuit, parameters) = fixed_point::<K>(rounds);
+        let circuits = [leaf(&parameters).finish_in(parameters.layout().blocks()), circuit];
+        let key = Key::new(parameters, circuits.each_ref());
+        Self { circuits, key }
+    }
+    fn prove(&self, circuit: bool, free: &[Goldilocks], public: Public<[Goldilocks; WORD], K>) -> Proven<K> {
+        let which = &self.circuits[usize::from(circuit)];
+        let witness = which.witness(free).unwrap();
+        let digest = public.digest(&mut evergrove_multilinear::verifier::Reader::<K>::new(&[]), self.key.digest());
+        let statement = Statement { key: self.key.digest(), circuit, public: digest };
+        let proof = Prover::new(which, self.key.parameters()).prove(&statement, &witness);
+        Proven { proof, circuit, public }
+    }
+    /// A leaf that hands on a claim.
+    fn leaf(&self, word: [Goldilocks; WORD], (point, value): (Vec<K>, K)) -> Proven<K> {
+        let information = hash(LEAF, [self.key.digest(), word]);
+        let elements: Vec<K> = point.iter().copied().chain([value]).collect();
+        let free = [&self.key.digest()[..], &word, &message(&elements)].concat();
+        self.prove(false, &free, Public { information: vec![information], point, value })
+    }
+    fn merge(&self, children: [&Proven<K>; 2]) -> Proven<K> {
+        let key = self.key.digest();
+        let mut claims = Vec::new();
+        let mut free = children.map(|child| child.public.information[0]).concat();
+        free.extend(key);
+        free.extend([0, 1].map(|i| Goldilocks::new(children[i].circuit.into())));
+        free.extend([Goldilocks::ZERO; 2]);
+        for Proven { proof, circuit, public } in children {
+            let Public { point, value, .. } = public.clone();
+            let elements: Vec<K> = point.iter().copied().chain([value]).collect();
+            free.extend(message(&elements));
+            free.extend(proof);
+            let digest = public.digest(&mut evergrove_multilinear::verifier::Reader::<K>::new(&[]), key);
+            let statement = Statement { key, circuit: *circuit, public: digest };
+            // Of a child that does not hold the circuit finds what is wrong.
+            let Ok(own) = read_up_to_fixed(proof, self.key.parameters(), &statement) else { continue };
+            claims.push(Claim::Fixed(own));
+            claims.push(Claim::At { point, value });
+        }
+        let (reduction, Reduced { point, value }) = prover::reduce(&self.key, &claims);
+        free.extend(reduction);
+        let information = hash(NODE, children.map(|child| child.public.information[0]));
+        self.prove(true, &free, Public { information: vec![information], point, value })
+    }
+    fn check(&self, Proven { proof, circuit, public }: &Proven<K>) -> Result<Vec<[Goldilocks; WORD]>, VerifyError> {
+        self.key.verify(proof, *circuit, public).map(|verified| verified.information().to_vec())
+    }
+    fn true_claim(&self) -> (Vec<K>, K) {
+        self.key.at(Elements::new(9).elements(self.key.variables()))
+    }
+}
+
+#[test]
+fn five_merges_one_above_another() {
+    let recursion = Recursion::<Quadratic>::new(&UNIQUE_100);
+    let leaf = recursion.leaf([1, 2, 3, 4].map(Goldilocks::new), recursion.true_claim());
+    let mut proof = leaf.clone();
+    let mut expected = leaf.public.information[0];
+    assert_eq!(recursion.check(&leaf), Ok(vec![expected]));
+    for _ in 0..5 {
+        proof = recursion.merge([&proof, &leaf]);
+        expected = hash(NODE, [expected, leaf.public.information[0]]);
+        assert_eq!(recursion.check(&proof), Ok(vec![expected]));
+    }
+    // Statements of other circuits, words, claims.
+    let mut other = proof.clone();
+    other.circuit = false;
+    assert!(matches!(recursion.check(&other), Err(VerifyError::Refused(_))));
+    let mut other = proof.clone();
+    other.public.information[0][0] += Goldilocks::ONE;
+    assert!(matches!(recursion.check(&other), Err(VerifyError::Refused(_))));
+    let mut other = proof.clone();
+    other.public.value += Quadratic::ONE;
+    assert!(matches!(recursion.check(&other), Err(VerifyError::Refused(_))));
+    other.public.point.pop();
+    assert_eq!(recursion.check(&other), Err(VerifyError::Point { given: 20, needed: 21 }));
+}
+
+/// A claim that is handed on is checked at the root, however far above.
+#[test]
+fn a_wrong_claim_is_found_above() {
+    let recursion = Recursion::<Quadratic>::new(&UNIQUE_100);
+    let (point, value) = recursion.true_claim();
+    let right = recursion.leaf([1; 4].map(Goldilocks::new), (point.clone(), value));
+    let wrong = recursion.leaf([1; 4].map(Goldilocks::new), (point, value + Quadratic::ONE));
+    assert_eq!(recursion.check(&wrong), Err(VerifyError::Handed));
+    let above = recursion.merge([&right, &wrong]);
+    assert!(recursion.check(&above).is_err());
+    // A proof of a leaf's statement by another circuit: its own claim is wrong.
+    let mut builder = leaf(recursion.key.parameters());
+    let _ = builder.constant(Goldilocks::new(5));
+    let other = builder.finish_in(recursion.key.parameters().layout().blocks());
+    let free = [
+        &recursion.key.digest()[..],
+        &[Goldilocks::ONE; 4],
+        &message(&[&right.public.point[..], &[right.public.value]].concat()),
+    ]
+    .concat();
+    let of = Recursion { circuits: [other, recursion.circuits[1].clone()], key: recursion.key.clone() };
+    let public =
+        Public { information: vec![hash(LEAF, [of.key.digest(), [Goldilocks::ONE; 4]])], ..right.public.clone() };
+    let forged = of.prove(false, &free, public);
+    assert_eq!(recursion.check(&forged), Err(VerifyError::Circuit));
+    assert!(recursion.check(&recursion.merge([&right, &forged])).is_err());
+}
+
+#[test]
+fn keys_are_read_as_they_were_written() {
+    let Recursion { key, .. } = Recursion::<Quadratic>::new(&UNIQUE_100);
+    let mut bytes = Vec::new();
+    key.write(&mut bytes).unwrap();
+    assert!(bytes.len() < 40 << 20, "{} bytes", bytes.len());
+    let read = Key::<Quadratic>::read(&mut &bytes[..], key.digest()).unwrap();
+    assert_eq!((read.digest(), read.parameters()), (key.digest(), key.parameters()));
+    assert!(matches!(Key::<Quadratic>::read(&mut &bytes[..], Default::default()), Err(ReadError::Digest { .. })));
+    assert!(matches!(Key::<Quadratic>::read(&mut &bytes[..bytes.len() - 1], key.digest()), Err(ReadError::Io(_))));
+    // Whatever number of the head is changed, nothing panics and nothing is accepted.
+    for at in 0..120 {
+        for value in [0, 1, 5, 1 << 12, u64::MAX] {
+            let mut changed = bytes[..1 << 12].to_vec();
+            if changed[8 * at..8 * at + 8] != value.to_le_bytes() {
+                changed[8 * at..8 * at + 8].copy_from_slice(&value.to_le_bytes());
+                Key::<Quadratic>::read(&mut &changed[..], key.digest()).unwrap_err();
+            }
+        }
+    }
+}
