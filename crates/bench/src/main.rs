@@ -8,6 +8,7 @@ mod aggregate;
 mod bls_keys;
 mod cluster;
 mod digest_translation;
+mod engine;
 mod field;
 mod figures;
 mod jobs;
@@ -61,6 +62,8 @@ enum Command {
     Lab(lab::Args),
     /// Proofs of our circuits by our prover and by Plonky2's.
     Plonky2Prove(plonky2_prove::Args),
+    /// A proof about two proofs by the multilinear engine, beside Plonky2's merge.
+    Engine(engine::Args),
     /// Prove the Poseidon and the Keccak digest of a tree, change a leaf, verify.
     DigestTranslation(digest_translation::Args),
     /// A table of Keccak permutations as a STARK, beside starky's prover.
@@ -115,6 +118,7 @@ fn main() -> anyhow::Result<()> {
         Command::Lab(args) => lab::run(&args),
         Command::MerklePoseidon(args) => merkle::run(&args),
         Command::Plonky2Prove(args) => plonky2_prove::run(&args),
+        Command::Engine(args) => engine::run(&args),
         Command::DigestTranslation(args) => digest_translation::run(&args),
         Command::KeccakStark(args) => stark::run(&args),
         Command::Plonky2Verify(args) => plonky2_verify::run(&args),

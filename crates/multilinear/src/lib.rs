@@ -17,6 +17,7 @@ pub mod circuit;
 pub mod key;
 pub mod poseidon;
 pub mod prover;
+pub mod recursion;
 pub mod reference;
 pub mod tables;
 pub mod verifier;

@@ -75,6 +75,11 @@ impl<K: Extension> Builder<K> {
         self.rows.len(table)
     }
 
+    /// Blocks of each table so far.
+    pub fn blocks(&self) -> [usize; Table::ALL.len()] {
+        self.rows.blocks()
+    }
+
     /// A constant word.
     pub fn word(&mut self, word: [Goldilocks; WORD]) -> Word {
         Word(self.constant_wire(word))
@@ -114,7 +119,9 @@ impl<K: Extension> Builder<K> {
         assert!(!self.public, "a circuit has one digest of public inputs");
         self.public = true;
         let row = self.rows.permutations.get_mut(hash.0.row as usize).filter(|_| hash.0.table == Table::Permutation);
-        let Some(Permutation::Hash { field: false, end: end @ End::Nothing, .. }) = row else { panic!("the digest of a hash of words") };
+        let Some(Permutation::Hash { field: false, end: end @ End::Nothing, .. }) = row else {
+            panic!("the digest of a hash of words")
+        };
         *end = End::Public;
     }
     /// f(m; h) for words of the prover's choice.

@@ -9,10 +9,10 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Goldilocks, Quadratic};
 
 use crate::common::Elements;
-use crate::recursion::fixed_point;
+use crate::recursion::merges;
 
 fn counts<K: Extension>(rounds: &[Round]) -> Vec<usize> {
-    let (circuit, parameters) = fixed_point::<K>(rounds);
+    let (circuit, parameters) = merges::<K>(rounds);
     let layout = circuit.layout();
     let mut counts = Table::ALL.map(|table| circuit.rows(table)).to_vec();
     counts.extend([layout.committed().elements(), layout.fixed().elements()]);
@@ -32,7 +32,7 @@ fn a_circuit_of_two_verifiers_has_these_rows() {
 
 #[test]
 fn bits() {
-    let (_, parameters) = fixed_point::<Quadratic>(&UNIQUE_100);
+    let (_, parameters) = merges::<Quadratic>(&UNIQUE_100);
     let terms = unique_decoding(&parameters);
     let shown: Vec<String> = terms.iter().map(|term| format!("{} {:.1}", term.name, term.bits)).collect();
     let model = "bus 106.4, layer of the bus 126.4, lambda 120.2, round over rows 125.0, eta 119.5, claims 126.0, \
@@ -44,7 +44,7 @@ fn bits() {
 
 /// The verifier on a proof of random elements, by itself and in a circuit: both sides of each of its equations are the same.
 fn the_verifier_is_the_same_in_a_circuit<K: Extension>(rounds: &[Round]) {
-    let (_, parameters) = fixed_point::<K>(rounds);
+    let (_, parameters) = merges::<K>(rounds);
     let mut elements = Elements::new(11);
     let data = elements.bases(1 << 18);
     let words: [[Goldilocks; WORD]; 2] = [0, 1].map(|_| core::array::from_fn(|_| elements.base()));

@@ -1,15 +1,12 @@
 //! Proofs about proofs: a circuit that verifies two proofs of a key and says so, and one that is about none.
 
-use evergrove_multilinear::circuit::wires::Word;
 use evergrove_multilinear::circuit::{Builder, Circuit, InCircuit};
 use evergrove_multilinear::key::{Key, Public, ReadError, VerifyError};
 use evergrove_multilinear::poseidon::digest;
 use evergrove_multilinear::prover::{self, Prover};
-use evergrove_multilinear::tables::{Layout, Table, Tables, WORD, bits, query};
-use evergrove_multilinear::verifier::{
-    Claim, Machine, Parameters, Reduced, Round, Schedule, Statement, UNIQUE_100, Writer, read_up_to_fixed, reduce,
-    tags, verify,
-};
+use evergrove_multilinear::recursion::{Proof, fixed_point, publish, receive_claim, verify_child};
+use evergrove_multilinear::tables::WORD;
+use evergrove_multilinear::verifier::{Parameters, Reduced, Round, UNIQUE_100, reduce};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
 
@@ -19,41 +16,21 @@ use crate::common::Elements;
 const NODE: Goldilocks = Goldilocks::new(77);
 const LEAF: Goldilocks = Goldilocks::new(78);
 
-/// The parameters of circuits of these heights, whose committed stack has so many variables.
-pub(crate) fn parameters<K: Extension>(rounds: &[Round], blocks: [usize; 6], variables: usize) -> Parameters<K> {
-    let shape = Schedule { variables, width: 0, rounds: rounds.to_vec() };
-    let depths: Vec<usize> = (0..rounds.len()).map(|i| shape.depth(i)).collect();
-    let work = 0..rounds[0].grinding;
-    let tables = Tables::new(
-        query::Parameters { bits: *depths.iter().max().unwrap(), variables: variables - rounds[0].fold },
-        bits::Parameters::new(depths, Vec::from([work])),
-    );
-    let elements = Layout::new(&tables, blocks).committed().elements();
-    Parameters::new(tables, blocks, Schedule::new(rounds, elements)).unwrap()
-}
-
 /// A circuit that verifies two proofs, and reduces their claims about fixed columns and those that they hand on.
 fn merge<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
     let mut builder = Builder::new(parameters.tables().clone());
     let tag = builder.tag(NODE);
     let (information, children) = builder.hash_free(tag);
     let (_, [key, flags]) = builder.hash_free(tag);
-    let coordinates = parameters.layout().fixed().variables() + 2;
     let mut claims = Vec::new();
     for (i, child) in children.into_iter().enumerate() {
         let flag = builder.limb(flags, i);
         let circuit = builder.boolean(flag);
-        let mut m = InCircuit::new(&mut builder);
-        let mut point = m.receive(coordinates);
-        let value = point.pop().unwrap();
-        let public = Public { information: vec![child], point: point.clone(), value };
-        let public = public.digest(&mut m, key);
-        claims.push(Claim::Fixed(verify(&mut m, parameters, &Statement { key, circuit, public })));
-        claims.push(Claim::At { point, value });
+        claims.extend(verify_child(&mut InCircuit::new(&mut builder), parameters, key, circuit, vec![child]));
     }
     let mut m = InCircuit::new(&mut builder);
     let Reduced { point, value } = reduce(&mut m, parameters, &claims);
-    publish(&mut m, key, information.digest(), point, value);
+    publish(&mut m, key, &Public { information: vec![information.digest()], point, value });
     builder
 }
 
@@ -63,46 +40,15 @@ fn leaf<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
     let tag = builder.tag(LEAF);
     let (information, [key, _]) = builder.hash_free(tag);
     let mut m = InCircuit::new(&mut builder);
-    let mut point = m.receive(parameters.layout().fixed().variables() + 2);
-    let value = point.pop().unwrap();
-    publish(&mut m, key, information.digest(), point, value);
+    let (point, value) = receive_claim(&mut m, parameters);
+    publish(&mut m, key, &Public { information: vec![information.digest()], point, value });
     builder
 }
 
-fn publish<K: Extension>(
-    m: &mut InCircuit<'_, K>,
-    key: Word,
-    information: Word,
-    point: Vec<<InCircuit<'_, K> as Machine>::Element>,
-    value: <InCircuit<'_, K> as Machine>::Element,
-) {
-    Public { information: vec![information], point, value }.digest(m, key);
-    m.publish();
-}
-
-/// The circuit that verifies proofs of circuits of its own heights.
-pub(crate) fn fixed_point<K: Extension>(rounds: &[Round]) -> (Circuit<K>, Parameters<K>) {
-    let mut blocks = [27, 31, 23, 2, 1, 1];
-    let mut variables = 22;
-    for _ in 0..10 {
-        let parameters = parameters::<K>(rounds, blocks, variables);
-        let circuit = merge(&parameters).finish();
-        let next = Table::ALL.map(|table| circuit.layout().shape(table).map_or(0, |shape| shape.blocks()));
-        let needed = circuit.layout().committed().variables();
-        if (next, needed) == (blocks, variables) {
-            return (circuit, parameters);
-        }
-        (blocks, variables) = (next, needed);
-    }
-    panic!("no fixed point");
-}
-
-/// A proof and what it says.
-#[derive(Clone)]
-struct Proven<K> {
-    proof: Vec<Goldilocks>,
-    circuit: bool,
-    public: Public<[Goldilocks; WORD], K>,
+/// A circuit that verifies two proofs of its own key, and its parameters.
+pub(crate) fn merges<K: Extension>(rounds: &[Round]) -> (Circuit<K>, Parameters<K>) {
+    let parameters = fixed_point(rounds, merge);
+    (merge(&parameters).finish(), parameters)
 }
 
 /// A key and its circuits: leaves and merges.
@@ -118,61 +64,42 @@ fn hash(tag: Goldilocks, words: [[Goldilocks; WORD]; 2]) -> [Goldilocks; WORD] {
     digest(state)
 }
 
-/// Elements as a message has them.
-fn message<K: Extension>(elements: &[K]) -> Vec<Goldilocks> {
-    let mut writer = Writer::new(tags::TRANSCRIPT);
-    writer.send(elements);
-    writer.finish()
-}
-
 impl<K: Extension> Recursion<K> {
     fn new(rounds: &[Round]) -> Self {
-        let (circuit, parameters) = fixed_point::<K>(rounds);
+        let (circuit, parameters) = merges::<K>(rounds);
         let circuits = [leaf(&parameters).finish_in(parameters.layout().blocks()), circuit];
         let key = Key::new(parameters, circuits.each_ref());
         Self { circuits, key }
     }
-    fn prove(&self, circuit: bool, free: &[Goldilocks], public: Public<[Goldilocks; WORD], K>) -> Proven<K> {
+    fn prove(&self, circuit: bool, free: &[Goldilocks], public: Public<[Goldilocks; WORD], K>) -> Proof<K> {
         let which = &self.circuits[usize::from(circuit)];
         let witness = which.witness(free).unwrap();
-        let digest = public.digest(&mut evergrove_multilinear::verifier::Reader::<K>::new(&[]), self.key.digest());
-        let statement = Statement { key: self.key.digest(), circuit, public: digest };
-        let proof = Prover::new(which, self.key.parameters()).prove(&statement, &witness);
-        Proven { proof, circuit, public }
+        let statement = public.statement(&self.key, circuit);
+        let elements = Prover::new(which, self.key.parameters()).prove(&statement, &witness);
+        Proof { elements, circuit, public }
     }
     /// A leaf that hands on a claim.
-    fn leaf(&self, word: [Goldilocks; WORD], (point, value): (Vec<K>, K)) -> Proven<K> {
-        let information = hash(LEAF, [self.key.digest(), word]);
-        let elements: Vec<K> = point.iter().copied().chain([value]).collect();
-        let free = [&self.key.digest()[..], &word, &message(&elements)].concat();
-        self.prove(false, &free, Public { information: vec![information], point, value })
+    fn leaf(&self, word: [Goldilocks; WORD], (point, value): (Vec<K>, K)) -> Proof<K> {
+        let information = vec![hash(LEAF, [self.key.digest(), word])];
+        let public = Public { information, point, value };
+        let free = [&self.key.digest()[..], &word, &public.claim_data()].concat();
+        self.prove(false, &free, public)
     }
-    fn merge(&self, children: [&Proven<K>; 2]) -> Proven<K> {
-        let key = self.key.digest();
-        let mut claims = Vec::new();
-        let mut free = children.map(|child| child.public.information[0]).concat();
-        free.extend(key);
+    fn merge(&self, children: [&Proof<K>; 2]) -> Proof<K> {
+        let information = children.map(|child| child.public.information[0]);
+        let mut free = information.concat();
+        free.extend(self.key.digest());
         free.extend([0, 1].map(|i| Goldilocks::new(children[i].circuit.into())));
         free.extend([Goldilocks::ZERO; 2]);
-        for Proven { proof, circuit, public } in children {
-            let Public { point, value, .. } = public.clone();
-            let elements: Vec<K> = point.iter().copied().chain([value]).collect();
-            free.extend(message(&elements));
-            free.extend(proof);
-            let digest = public.digest(&mut evergrove_multilinear::verifier::Reader::<K>::new(&[]), key);
-            let statement = Statement { key, circuit: *circuit, public: digest };
-            // Of a child that does not hold the circuit finds what is wrong.
-            let Ok(own) = read_up_to_fixed(proof, self.key.parameters(), &statement) else { continue };
-            claims.push(Claim::Fixed(own));
-            claims.push(Claim::At { point, value });
-        }
+        free.extend(children.iter().flat_map(|child| child.data()));
+        // Of a child that does not hold the circuit finds what is wrong.
+        let claims: Vec<_> = children.iter().filter_map(|child| child.claims(&self.key).ok()).flatten().collect();
         let (reduction, Reduced { point, value }) = prover::reduce(&self.key, &claims);
         free.extend(reduction);
-        let information = hash(NODE, children.map(|child| child.public.information[0]));
-        self.prove(true, &free, Public { information: vec![information], point, value })
+        self.prove(true, &free, Public { information: vec![hash(NODE, information)], point, value })
     }
-    fn check(&self, Proven { proof, circuit, public }: &Proven<K>) -> Result<Vec<[Goldilocks; WORD]>, VerifyError> {
-        self.key.verify(proof, *circuit, public).map(|verified| verified.information().to_vec())
+    fn check(&self, proof: &Proof<K>) -> Result<Vec<[Goldilocks; WORD]>, VerifyError> {
+        proof.verify(&self.key).map(|verified| verified.information().to_vec())
     }
     fn true_claim(&self) -> (Vec<K>, K) {
         self.key.at(Elements::new(9).elements(self.key.variables()))
@@ -222,7 +149,7 @@ fn a_wrong_claim_is_found_above() {
     let free = [
         &recursion.key.digest()[..],
         &[Goldilocks::ONE; 4],
-        &message(&[&right.public.point[..], &[right.public.value]].concat()),
+        &right.public.claim_data(),
     ]
     .concat();
     let of = Recursion { circuits: [other, recursion.circuits[1].clone()], key: recursion.key.clone() };
