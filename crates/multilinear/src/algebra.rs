@@ -60,7 +60,7 @@ pub trait Algebra {
     }
 }
 
-/// A point of a table: values are evaluations of columns, 1 is worth [`Shape::activity`](crate::tables::Shape::activity) there. With
+/// A point of a table: values are evaluations of columns, 1 is worth the sum over active blocks of eq(point, block) there. With
 /// activity 1, a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<K> {

@@ -3,6 +3,7 @@
 mod circuit;
 mod common;
 mod count;
+mod mutation;
 mod poseidon;
 mod proof;
 mod recursion;

@@ -16,19 +16,19 @@ use crate::circuit::{built, chain};
 use crate::common::Elements;
 
 /// A circuit that uses all tables, a witness, and what its proofs state.
-struct Example<K> {
+pub(crate) struct Example<K> {
     circuit: Circuit<K>,
-    parameters: Parameters<K>,
-    witness: Witness,
-    statement: Statement<[Goldilocks; 4], bool>,
+    pub(crate) parameters: Parameters<K>,
+    pub(crate) witness: Witness,
+    pub(crate) statement: Statement<[Goldilocks; 4], bool>,
 }
 
 impl<K: Extension> Example<K> {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::about(100)
     }
     /// With public inputs from this number on.
-    fn about(first: u64) -> Self {
+    pub(crate) fn about(first: u64) -> Self {
         Self::of(first, [0; 2])
     }
     /// With so many more hashes and operations.
@@ -67,7 +67,7 @@ impl<K: Extension> Example<K> {
         let statement = Statement { key: [7, 8, 9, 10].map(Goldilocks::new), circuit: true, public };
         Self { circuit, parameters, witness, statement }
     }
-    fn proof(&self, witness: &Witness) -> Vec<Goldilocks> {
+    pub(crate) fn proof(&self, witness: &Witness) -> Vec<Goldilocks> {
         prove(&self.circuit, &self.parameters, &self.statement, witness)
     }
     /// Whether a proof of the statement is accepted, with the claim about fixed columns.

@@ -146,12 +146,7 @@ fn a_wrong_claim_is_found_above() {
     let mut builder = leaf(recursion.key.parameters());
     let _ = builder.constant(Goldilocks::new(5));
     let other = builder.finish_in(recursion.key.parameters().layout().blocks());
-    let free = [
-        &recursion.key.digest()[..],
-        &[Goldilocks::ONE; 4],
-        &right.public.claim_data(),
-    ]
-    .concat();
+    let free = [&recursion.key.digest()[..], &[Goldilocks::ONE; 4], &right.public.claim_data()].concat();
     let of = Recursion { circuits: [other, recursion.circuits[1].clone()], key: recursion.key.clone() };
     let public =
         Public { information: vec![hash(LEAF, [of.key.digest(), [Goldilocks::ONE; 4]])], ..right.public.clone() };
