@@ -8,14 +8,14 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
-use evergrove_multilinear::circuit::{Builder, Circuit, InCircuit};
+use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_multilinear::key::{Key, Public};
 use evergrove_multilinear::poseidon;
 use evergrove_multilinear::prover::{Phases, Prover, reduce as prove_reduction};
-use evergrove_multilinear::recursion::{Proof, fixed_point, publish, receive_claim, verify_child};
+use evergrove_multilinear::recursion::{Children, Proof, fixed_point};
 use evergrove_multilinear::tables::{Table, WORD};
 use evergrove_multilinear::verifier::soundness::unique_decoding;
-use evergrove_multilinear::verifier::{JOHNSON_128, Parameters, Reduced, Round, UNIQUE_100, reduce};
+use evergrove_multilinear::verifier::{JOHNSON_128, Parameters, Reduced, Round, UNIQUE_100};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Quadratic};
@@ -102,15 +102,15 @@ fn two<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
     let tag = builder.tag(TAG);
     let (information, children) = builder.hash_free(tag);
     let (_, [key, flags]) = builder.hash_free(tag);
-    let mut claims = Vec::new();
-    for (i, child) in children.into_iter().enumerate() {
+    let circuits = [0, 1].map(|i| {
         let flag = builder.limb(flags, i);
-        let circuit = builder.boolean(flag);
-        claims.extend(verify_child(&mut InCircuit::new(&mut builder), parameters, key, circuit, vec![child]));
+        builder.boolean(flag)
+    });
+    let mut about = Children::new(&mut builder, parameters, key);
+    for (circuit, child) in circuits.into_iter().zip(children) {
+        about.child(circuit, &[child]);
     }
-    let mut m = InCircuit::new(&mut builder);
-    let Reduced { point, value } = reduce(&mut m, parameters, &claims);
-    publish(&mut m, key, &Public { information: vec![information.digest()], point, value });
+    about.publish(vec![information.digest()]);
     builder
 }
 
@@ -119,9 +119,7 @@ fn none<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
     let mut builder = Builder::new(parameters.tables().clone());
     let tag = builder.tag(TAG);
     let (_, [key, information]) = builder.hash_free(tag);
-    let mut m = InCircuit::new(&mut builder);
-    let (point, value) = receive_claim(&mut m, parameters);
-    publish(&mut m, key, &Public { information: vec![information], point, value });
+    Children::new(&mut builder, parameters, key).publish(vec![information]);
     builder
 }
 

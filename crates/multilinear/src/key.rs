@@ -20,8 +20,7 @@ use crate::circuit::Circuit;
 use crate::tables::{BLOCK, BLOCK_LOG, Table, Tables, WORD, bits, query};
 use crate::verifier::transcript::Word;
 use crate::verifier::{
-    Claim, FixedClaim, Machine, Parameters, ParametersError, Reader, Refusal, Round, Schedule, Statement,
-    read_up_to_fixed, tags,
+    Claim, FixedClaim, Machine, Parameters, ParametersError, Refusal, Round, Schedule, read_up_to_fixed, tags,
 };
 use crate::whir::{chunk_sums, chunk_weights};
 
@@ -41,7 +40,7 @@ pub struct Key<K> {
 pub struct Public<W, E> {
     /// The application's.
     pub information: Vec<W>,
-    /// A point, with a coordinate for each variable of P. A proof that is not about proofs may hand on any true claim.
+    /// A point, with a coordinate for each variable of P. A proof that is about none may hand on any claim: it is checked like every other.
     pub point: Vec<E>,
     /// The value of P there.
     pub value: E,
@@ -49,25 +48,39 @@ pub struct Public<W, E> {
 
 impl<W: Copy, E: Copy> Public<W, E> {
     /// The digest that a statement has.
-    pub fn digest<M: Machine<Word = W, Element = E>>(&self, m: &mut M, key: W) -> W {
+    pub(crate) fn digest<M: Machine<Word = W, Element = E>>(&self, m: &mut M, key: W) -> W {
         m.begin(tags::PUBLIC_INPUTS);
         let elements: Vec<E> = self.point.iter().copied().chain([self.value]).collect();
         m.observe_elements(&elements);
-        let count = m.word([self.information.len() as u64, 0, 0, 0].map(Goldilocks::new));
-        let words: Vec<W> = [key, count].into_iter().chain(self.information.iter().copied()).collect();
-        m.observe(&words);
-        m.digest()
+        observe_words(m, key, self.point.len(), &self.information)
     }
+}
+
+/// The end of the digest: key, numbers of words and coordinates, words.
+pub(crate) fn observe_words<M: Machine>(
+    m: &mut M,
+    key: M::Word,
+    coordinates: usize,
+    information: &[M::Word],
+) -> M::Word {
+    let counts = m.word([information.len() as u64, coordinates as u64, 0, 0].map(Goldilocks::new));
+    m.observe(&[&[key, counts], information].concat());
+    m.digest()
 }
 
 /// What was verified: nothing else makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
+    key: Word,
     information: Vec<Word>,
     circuit: bool,
 }
 
 impl Verified {
+    /// The digest of the key.
+    pub fn key(&self) -> Word {
+        self.key
+    }
     /// The application's words.
     pub fn information(&self) -> &[Word] {
         &self.information
@@ -129,14 +142,21 @@ impl<K: Extension> Key<K> {
     /// The key of two circuits.
     ///
     /// # Panics
-    /// Unless both have the tables and the layout of the parameters.
+    /// Unless both have the tables and the layout of the parameters, publish something, and verify proofs of these parameters, if any; and if a
+    /// key is too large to be read.
     pub fn new(parameters: Parameters<K>, circuits: [&Circuit<K>; 2]) -> Self {
         for circuit in circuits {
             assert!(
                 circuit.layout() == parameters.layout() && circuit.tables() == parameters.tables(),
                 "circuits of the parameters"
             );
+            assert!(circuit.publishes(), "a circuit with public inputs");
+            assert!(
+                circuit.verifies().is_none_or(|verified| *verified == parameters),
+                "a verifier of these parameters"
+            );
         }
+        assert!(parameters.layout().fixed().elements() <= MAX_ELEMENTS, "at most {MAX_ELEMENTS} fixed elements");
         let mut key = Self { parameters, stacks: circuits.map(Circuit::fixed_stack), digest: Word::default() };
         key.digest = key.hash();
         key
@@ -161,24 +181,36 @@ impl<K: Extension> Key<K> {
         circuit: bool,
         public: &Public<Word, K>,
     ) -> Result<Verified, VerifyError> {
+        let _both_hold = self.claims(proof, circuit, public)?;
+        Ok(Verified { key: self.digest, information: public.information.clone(), circuit })
+    }
+    /// The two claims of a proof, both of which hold.
+    pub(crate) fn claims(
+        &self,
+        proof: &[Goldilocks],
+        circuit: bool,
+        public: &Public<Word, K>,
+    ) -> Result<[Claim<K>; 2], VerifyError> {
         let (given, needed) = (public.point.len(), self.variables());
         if given != needed {
             return Err(VerifyError::Point { given, needed });
         }
-        let digest = public.digest(&mut Reader::<K>::new(&[]), self.digest);
-        let statement = Statement { key: self.digest, circuit, public: digest };
-        let claim = read_up_to_fixed(proof, &self.parameters, &statement)?;
-        if !self.holds(&Claim::Fixed(claim)) {
+        let statement = public.statement(self, circuit);
+        let own = Claim::Fixed(read_up_to_fixed(proof, &self.parameters, &statement)?);
+        if !self.holds(&own) {
             return Err(VerifyError::Circuit);
         }
-        let Public { information, point, value } = public.clone();
-        if !self.holds(&Claim::At { point, value }) {
+        let handed = Claim::At { point: public.point.clone(), value: public.value };
+        if !self.holds(&handed) {
             return Err(VerifyError::Handed);
         }
-        Ok(Verified { information, circuit })
+        Ok([own, handed])
     }
 
     /// Whether a claim about P is true. One pass over the stacks.
+    ///
+    /// # Panics
+    /// If its point has not a coordinate for each variable.
     pub fn holds(&self, claim: &Claim<K>) -> bool {
         let (sums, weights) = self.weighed(claim);
         let value = sums.iter().zip(weights).map(|(&sum, weight)| sum * weight).sum::<K>();
@@ -188,6 +220,9 @@ impl<K: Extension> Key<K> {
     }
 
     /// A true claim: the value of P at a point.
+    ///
+    /// # Panics
+    /// Unless the point has a coordinate for each variable.
     pub fn at(&self, point: Vec<K>) -> (Vec<K>, K) {
         let (sums, weights) = self.weighed(&Claim::At { point: point.clone(), value: K::ZERO });
         let value = sums.into_iter().zip(weights).map(|(sum, weight)| sum * weight).sum();
@@ -198,7 +233,10 @@ impl<K: Extension> Key<K> {
     pub(crate) fn weighed(&self, claim: &Claim<K>) -> (Vec<K>, Vec<K>) {
         let chunks = 1 << (self.variables() - BLOCK_LOG);
         let (point, weights) = match claim {
-            Claim::At { point, .. } => (point, eq_table_vec(&point[BLOCK_LOG..]).expect("few coordinates")),
+            Claim::At { point, .. } => {
+                assert_eq!(point.len(), self.variables(), "a coordinate for each variable");
+                (point, eq_table_vec(&point[BLOCK_LOG..]).expect("few coordinates"))
+            }
             Claim::Fixed(FixedClaim { circuit, point, eta, .. }) => {
                 let layout = self.parameters.layout();
                 let own = chunk_weights(chunks / 2, layout.fixed(), |table| layout.shape(table), &point.r, *eta);
@@ -255,6 +293,9 @@ impl<K: Extension> Key<K> {
         let numbers = (0..count).map(|_| take(from)).collect::<io::Result<Vec<u64>>>()?;
         let parameters = decode::<K>(&numbers)?;
         let elements = parameters.layout().fixed().elements();
+        if elements > MAX_ELEMENTS {
+            return Err(ReadError::Range("the number of fixed elements"));
+        }
         let mut stack = || -> Result<Vec<Goldilocks>, ReadError> {
             let mut stack = Vec::new();
             let mut bytes = [0; 8 * BLOCK];
@@ -269,6 +310,9 @@ impl<K: Extension> Key<K> {
         };
         let stacks = [stack()?, stack()?];
         let mut key = Self { parameters, stacks, digest: Word::default() };
+        if key.header() != numbers {
+            return Err(ReadError::Range("the order of parameters"));
+        }
         key.digest = key.hash();
         if key.digest != expected {
             let text = |word: Word| word.map(|x| format!("{:016x}", x.as_u64())).concat();
@@ -304,6 +348,8 @@ impl<K: Extension> Key<K> {
     }
 }
 
+/// Elements of a stack, at most.
+const MAX_ELEMENTS: usize = 1 << 24;
 /// Numbers that parameters have at most.
 const MAX_NUMBERS: u64 = 256;
 

@@ -1,10 +1,10 @@
 //! Proofs about proofs.
 //!
-//! **In a circuit** [`verify_child`] checks a proof of the circuit's own key and returns the two claims that come with it; the circuit reduces the claims
-//! of all children to one ([`reduce`](crate::verifier::reduce)) and hands it on among its public inputs ([`publish`]).
+//! **In a circuit** [`Children`] checks proofs of the circuit's own key, reduces the claims that come with them to one
+//! ([`reduce`](crate::verifier::reduce)) and hands it on among the public inputs.
 //!
-//! **For its witness** [`Proof::data`] is what a child takes, and [`Proof::claims`] are its claims, whose reduction
-//! [`prover::reduce`](crate::prover::reduce) proves.
+//! **For its witness** [`Proof::data`] is what a child takes, in the order of children, and behind all of them the reduction of their claims ([`Proof::claims`]), which
+//! [`prover::reduce`](crate::prover::reduce) proves. A circuit about no proof takes the claim that it hands on ([`Public::claim_data`]).
 //!
 //! **Parameters.** A circuit that verifies proofs of its own key depends on parameters that depend on its size: [`fixed_point`].
 
@@ -13,10 +13,10 @@ use evergrove_primitives::field::extension::Extension;
 
 use crate::circuit::wires::{Bool, Element, Word};
 use crate::circuit::{Builder, InCircuit};
-use crate::key::{Key, Public, Verified, VerifyError};
+use crate::key::{Key, Public, Verified, VerifyError, observe_words};
 use crate::tables::{Layout, Table, Tables, bits, query};
 use crate::verifier::{
-    Claim, Machine, Parameters, Reader, Refusal, Round, Schedule, Statement, Writer, read_up_to_fixed, tags, verify,
+    Claim, Machine, Parameters, Reader, Reduced, Round, Schedule, Statement, Writer, reduce, tags, verify,
 };
 
 /// A proof, and what it is of.
@@ -36,7 +36,7 @@ impl<K: Extension> Public<[Goldilocks; 4], K> {
         let public = self.digest(&mut Reader::<K>::new(&[]), key.digest());
         Statement { key: key.digest(), circuit, public }
     }
-    /// What [`receive_claim`] takes.
+    /// The free data of a claim.
     pub fn claim_data(&self) -> Vec<Goldilocks> {
         let mut writer = Writer::new(tags::TRANSCRIPT);
         writer.send(&[&self.point[..], &[self.value]].concat());
@@ -45,14 +45,12 @@ impl<K: Extension> Public<[Goldilocks; 4], K> {
 }
 
 impl<K: Extension> Proof<K> {
-    /// The proof's own claim about the fixed columns, and the one that it hands on, if it holds but for them.
-    pub fn claims(&self, key: &Key<K>) -> Result<[Claim<K>; 2], Refusal> {
-        let statement = self.public.statement(key, self.circuit);
-        let own = read_up_to_fixed(&self.elements, key.parameters(), &statement)?;
-        let Public { point, value, .. } = self.public.clone();
-        Ok([Claim::Fixed(own), Claim::At { point, value }])
+    /// The proof's own claim about the fixed columns, and the one that it hands on, if the proof and both claims hold: a proof about one that
+    /// does not is worth nothing.
+    pub fn claims(&self, key: &Key<K>) -> Result<[Claim<K>; 2], VerifyError> {
+        key.claims(&self.elements, self.circuit, &self.public)
     }
-    /// The free data that [`verify_child`] takes.
+    /// The free data that [`Children::child`] takes.
     pub fn data(&self) -> Vec<Goldilocks> {
         [&self.public.claim_data()[..], &self.elements].concat()
     }
@@ -62,35 +60,56 @@ impl<K: Extension> Proof<K> {
     }
 }
 
-/// A claim of the prover's choice: to be handed on, or a child's.
-pub fn receive_claim<K: Extension>(m: &mut InCircuit<'_, K>, parameters: &Parameters<K>) -> (Vec<Element>, Element) {
+/// What a circuit says, and the proofs that it is about: each claim that comes with them is handed on by [`Children::publish`].
+#[derive(Debug)]
+#[must_use = "a circuit says nothing before it publishes"]
+pub struct Children<'a, K> {
+    builder: &'a mut Builder<K>,
+    parameters: &'a Parameters<K>,
+    key: Word,
+    claims: Vec<Claim<Element>>,
+}
+
+impl<'a, K: Extension> Children<'a, K> {
+    /// None so far. The key is a word of the prover's choice: whoever verifies the proof knows it.
+    pub fn new(builder: &'a mut Builder<K>, parameters: &'a Parameters<K>, key: Word) -> Self {
+        builder.verifies(parameters);
+        Self { builder, parameters, key, claims: Vec::new() }
+    }
+    /// Demands a proof of a circuit of the key, and returns nothing: the proof says `information`, if the claims that are handed on hold.
+    pub fn child(&mut self, circuit: Bool, information: &[Word]) {
+        let Self { parameters, key, .. } = *self;
+        let mut m = InCircuit::new(self.builder, tags::PUBLIC_INPUTS);
+        let (point, value) = receive_claim(&mut m, parameters);
+        let public = observe_words(&mut m, key, point.len(), information);
+        let own = verify(&mut m, parameters, &Statement { key, circuit, public });
+        self.claims.extend([Claim::Fixed(own), Claim::At { point, value }]);
+    }
+    /// Makes these words, and one claim for all those of the children, the public inputs. Without children the claim is the prover's
+    /// choice.
+    ///
+    /// # Panics
+    /// If the circuit has public inputs already.
+    pub fn publish(self, information: Vec<Word>) {
+        let Self { builder, parameters, key, claims } = self;
+        if claims.is_empty() {
+            let mut m = InCircuit::new(builder, tags::PUBLIC_INPUTS);
+            let (point, _) = receive_claim(&mut m, parameters);
+            observe_words(&mut m, key, point.len(), &information);
+            return m.publish();
+        }
+        let mut m = InCircuit::new(builder, tags::CLAIMS);
+        let Reduced { point, value } = reduce(&mut m, parameters, key, &claims);
+        Public { information, point, value }.digest(&mut m, key);
+        m.publish();
+    }
+}
+
+/// A claim that the prover sends: the bytes are those that the transcript of public inputs begins with.
+fn receive_claim<K: Extension>(m: &mut InCircuit<'_, K>, parameters: &Parameters<K>) -> (Vec<Element>, Element) {
     let mut point = m.receive(parameters.layout().fixed().variables() + 2);
     let value = point.pop().expect("a value behind the coordinates");
     (point, value)
-}
-
-/// Demands a proof of a circuit of the key about this information. What the proof says holds if both claims do.
-pub fn verify_child<K: Extension>(
-    m: &mut InCircuit<'_, K>,
-    parameters: &Parameters<K>,
-    key: Word,
-    circuit: Bool,
-    information: Vec<Word>,
-) -> [Claim<Element>; 2] {
-    let (point, value) = receive_claim(m, parameters);
-    let public = Public { information, point, value };
-    let digest = public.digest(m, key);
-    let own = verify(m, parameters, &Statement { key, circuit, public: digest });
-    [Claim::Fixed(own), Claim::At { point: public.point, value }]
-}
-
-/// Makes these the public inputs of the circuit.
-///
-/// # Panics
-/// If it has some already.
-pub fn publish<K: Extension>(m: &mut InCircuit<'_, K>, key: Word, public: &Public<Word, Element>) {
-    public.digest(m, key);
-    m.publish();
 }
 
 /// The parameters of circuits of these heights, whose committed stack has so many variables.

@@ -10,6 +10,7 @@ use super::wires::{Base, Bits, Bool, Chain, Element, Index, Wire, Word};
 use super::{BitsRow, Circuit, Dot, End, Operation, Permutation, Query, Rows};
 use crate::tables::permutation::{self, RATE};
 use crate::tables::{BLOCK, Layout, Table, Tables, WORD, bits, constant, dot, operation, query};
+use crate::verifier::Parameters;
 
 /// Half of a permutation's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,7 @@ pub struct Builder<K> {
     trees: Vec<Tree>,
     constants: HashMap<[Goldilocks; WORD], Wire>,
     public: bool,
+    verifies: Option<Parameters<K>>,
 }
 
 impl<K: Extension> Builder<K> {
@@ -62,6 +64,7 @@ impl<K: Extension> Builder<K> {
             trees: Vec::new(),
             constants: HashMap::new(),
             public: false,
+            verifies: None,
         };
         let _ = (this.zero(), this.one());
         this
@@ -75,6 +78,14 @@ impl<K: Extension> Builder<K> {
         self.rows.len(table)
     }
 
+    /// Says that the circuit verifies proofs of these parameters.
+    ///
+    /// # Panics
+    /// If it verifies others.
+    pub(crate) fn verifies(&mut self, parameters: &Parameters<K>) {
+        let known = self.verifies.get_or_insert_with(|| parameters.clone());
+        assert!(known == parameters, "proofs of one key");
+    }
     /// Blocks of each table so far.
     pub fn blocks(&self) -> [usize; Table::ALL.len()] {
         self.rows.blocks()
@@ -350,7 +361,17 @@ impl<K: Extension> Builder<K> {
         }
         let layout = Layout::new(&self.tables, self.rows.blocks());
         let fixed = Fixed::new(&self.tables, &layout, &self.rows, &self.trees).columns;
-        Circuit { tables: self.tables, layout, rows: self.rows, fixed, order: self.order, trees: self.trees, used }
+        Circuit {
+            tables: self.tables,
+            layout,
+            rows: self.rows,
+            fixed,
+            order: self.order,
+            trees: self.trees,
+            used,
+            public: self.public,
+            verifies: self.verifies,
+        }
     }
 }
 

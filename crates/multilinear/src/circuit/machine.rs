@@ -18,9 +18,9 @@ pub struct InCircuit<'a, K> {
 }
 
 impl<'a, K: Extension> InCircuit<'a, K> {
-    /// With a transcript that begins with 0, to be begun.
-    pub fn new(builder: &'a mut Builder<K>) -> Self {
-        let state = builder.tag(Goldilocks::ZERO);
+    /// With a transcript that begins with `tag`.
+    pub fn new(builder: &'a mut Builder<K>, tag: Goldilocks) -> Self {
+        let state = builder.tag(tag);
         Self { builder, state, left: Vec::new() }
     }
     /// The circuit.

@@ -15,6 +15,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
 use crate::tables::{BLOCK, Layout, Table, Tables, WORD};
+use crate::verifier::Parameters;
 use wires::Wire;
 
 pub use builder::{Builder, Half, Tree};
@@ -34,6 +35,10 @@ pub struct Circuit<K> {
     trees: Vec<Tree>,
     /// Rows of each table before padding.
     used: [usize; Table::ALL.len()],
+    /// Whether it has public inputs.
+    public: bool,
+    /// The parameters of the proofs that it verifies, if any.
+    verifies: Option<Parameters<K>>,
 }
 
 impl<K: Extension> Circuit<K> {
@@ -53,6 +58,12 @@ impl<K: Extension> Circuit<K> {
     pub fn fixed(&self, table: Table, row: usize) -> &[Goldilocks] {
         let width = self.tables.fixed(table);
         &self.fixed[table as usize][row * width..(row + 1) * width]
+    }
+    pub(crate) fn publishes(&self) -> bool {
+        self.public
+    }
+    pub(crate) fn verifies(&self) -> Option<&Parameters<K>> {
+        self.verifies.as_ref()
     }
     /// The stack of fixed columns.
     pub fn fixed_stack(&self) -> Vec<Goldilocks> {

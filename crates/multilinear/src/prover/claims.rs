@@ -10,12 +10,16 @@ use rayon::prelude::*;
 
 use crate::key::Key;
 use crate::tables::{BLOCK, BLOCK_LOG};
-use crate::verifier::{Claim, FixedClaim, Reduced, Writer, observe_claims, tags};
+use crate::verifier::{Claim, FixedClaim, Reduced, Writer, counts, observe_claims, tags};
 use crate::whir::sum_round;
 
 /// The proof, and the claim that is left.
+///
+/// # Panics
+/// If a claim's point has not a coordinate for each variable.
 pub fn reduce<K: Extension>(key: &Key<K>, claims: &[Claim<K>]) -> (Vec<Goldilocks>, Reduced<K>) {
     let mut t = Writer::<K>::new(tags::CLAIMS);
+    t.observe(&[key.digest(), counts(key.parameters(), claims)]);
     t.observe_elements(&observe_claims(claims));
     let theta = t.challenge();
     // Of each claim the sums of chunks, the weights of chunks, and those within.

@@ -4,8 +4,12 @@
 //! A proof comes with a claim of its own, <W, P> = v for the weights W that its columns' values were batched with; and, if it is a proof about
 //! proofs, with a claim P(z) = v among its public inputs. A challenge theta combines them, and a sumcheck leaves one claim P(z) = v.
 
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+
 use super::points::{Coordinates, horner, mul};
 use super::rows;
+use super::transcript::Word;
 use super::{Machine, Parameters, bus, tags};
 
 /// That the values of the fixed columns at a point are those of a circuit of the key. What a proof states is not verified before this is.
@@ -44,6 +48,12 @@ pub struct Reduced<E> {
     pub value: E,
 }
 
+/// What the transcript takes in beside the key: numbers of claims and of variables.
+pub(crate) fn counts<K: Extension, E>(parameters: &Parameters<K>, claims: &[Claim<E>]) -> Word {
+    let variables = parameters.layout().fixed().variables() + 1;
+    [claims.len() as u64, variables as u64, 0, 0].map(Goldilocks::new)
+}
+
 /// What the transcript takes in of claims.
 pub(crate) fn observe_claims<E: Copy>(claims: &[Claim<E>]) -> Vec<E> {
     let mut all = Vec::new();
@@ -63,7 +73,7 @@ pub(crate) fn observe_claims<E: Copy>(claims: &[Claim<E>]) -> Vec<E> {
     all
 }
 
-/// One claim that holds if all of these do, and otherwise does not but with probability (claims + 3 variables) / |K|: a point and a value, which the
+/// One claim that holds if all of these do, and otherwise does not but with probability (claims + 2 variables) / |K|: a point and a value, which the
 /// prover sends.
 ///
 /// theta is drawn when all claims are taken in, in their order; each message before its challenge.
@@ -73,9 +83,12 @@ pub(crate) fn observe_claims<E: Copy>(claims: &[Claim<E>]) -> Vec<E> {
 pub fn reduce<M: Machine>(
     m: &mut M,
     parameters: &Parameters<M::Field>,
+    key: M::Word,
     claims: &[Claim<M::Element>],
 ) -> Reduced<M::Element> {
     m.begin(tags::CLAIMS);
+    let counts = m.word(counts(parameters, claims));
+    m.observe(&[key, counts]);
     let variables = parameters.layout().fixed().variables() + 1;
     for claim in claims {
         if let Claim::At { point, .. } = claim {

@@ -23,8 +23,8 @@ use evergrove_primitives::field::extension::Extension;
 use crate::tables::permutation::RATE;
 use crate::tables::{BLOCK_LOG, Layout, PUBLIC, Stack, TUPLE, Table, Tables, WORD, bits};
 
-pub(crate) use claims::observe_claims;
 pub use claims::{Claim, FixedClaim, Reduced, reduce};
+pub(crate) use claims::{counts, observe_claims};
 pub use machine::Machine;
 pub use reader::{Reader, Refusal};
 pub use whir::{JOHNSON_128, Round, Schedule, UNIQUE_100};

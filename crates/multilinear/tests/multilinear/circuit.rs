@@ -102,7 +102,7 @@ pub(crate) fn built<K: Extension>() -> (Builder<K>, K, Vec<Goldilocks>) {
     free.resize(free.len().next_multiple_of(4), Goldilocks::ZERO);
 
     let mut builder = Builder::new(tables());
-    program(&mut InCircuit::new(&mut builder), sum);
+    program(&mut InCircuit::new(&mut builder, tags::TRANSCRIPT), sum);
     (builder, sum, free)
 }
 

@@ -4,7 +4,7 @@ use evergrove_multilinear::circuit::wires::Element;
 use evergrove_multilinear::circuit::{Builder, InCircuit};
 use evergrove_multilinear::tables::{Table, WORD};
 use evergrove_multilinear::verifier::soundness::unique_decoding;
-use evergrove_multilinear::verifier::{Claim, JOHNSON_128, Reader, Round, Statement, UNIQUE_100, reduce, verify};
+use evergrove_multilinear::verifier::{Claim, JOHNSON_128, Reader, Round, Statement, UNIQUE_100, reduce, tags, verify};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Goldilocks, Quadratic};
 
@@ -25,9 +25,9 @@ fn counts<K: Extension>(rounds: &[Round]) -> Vec<usize> {
 #[test]
 fn a_circuit_of_two_verifiers_has_these_rows() {
     let unique = counts::<Quadratic>(&UNIQUE_100);
-    assert_eq!(unique, [13_596, 14_588, 14_394, 1_028, 354, 173, 2_269_184, 614_400, 19, 22, 72]);
+    assert_eq!(unique, [13_585, 14_588, 14_394, 1_028, 354, 175, 2_269_184, 614_400, 19, 22, 72]);
     let johnson = counts::<Cubic>(&JOHNSON_128);
-    assert_eq!(johnson, [8_986, 13_078, 11_296, 406, 142, 173, 1_753_088, 438_272, 19, 21, 112]);
+    assert_eq!(johnson, [8_965, 13_078, 11_296, 406, 142, 175, 1_753_088, 438_272, 19, 21, 112]);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn the_verifier_is_the_same_in_a_circuit<K: Extension>(rounds: &[Round]) {
     let mut reader = Reader::<K>::new(&data);
     let statement = Statement { key: words[0], circuit: true, public: words[1] };
     let own = verify(&mut reader, &parameters, &statement);
-    let _ = reduce(&mut reader, &parameters, &[Claim::Fixed(own), claim(z.clone())]);
+    let _ = reduce(&mut reader, &parameters, words[0], &[Claim::Fixed(own), claim(z.clone())]);
     let taken = reader.taken();
     assert!(taken < data.len());
 
@@ -64,9 +64,9 @@ fn the_verifier_is_the_same_in_a_circuit<K: Extension>(rounds: &[Round]) {
     let circuit = builder.boolean(one);
     let z: Vec<Element> = z.into_iter().map(|x| builder.element(x)).collect();
     let statement = Statement { key, circuit, public };
-    let own = verify(&mut InCircuit::new(&mut builder), &parameters, &statement);
+    let own = verify(&mut InCircuit::new(&mut builder, tags::TRANSCRIPT), &parameters, &statement);
     let handed = Claim::At { value: z[0], point: z };
-    let _ = reduce(&mut InCircuit::new(&mut builder), &parameters, &[Claim::Fixed(own), handed]);
+    let _ = reduce(&mut InCircuit::new(&mut builder, tags::TRANSCRIPT), &parameters, key, &[Claim::Fixed(own), handed]);
     let circuit = builder.finish();
     let witness = circuit.witness(&data[..taken]).unwrap();
     // The first check is that of the circuit's bit.

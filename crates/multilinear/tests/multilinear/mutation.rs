@@ -2,7 +2,7 @@
 
 use evergrove_multilinear::circuit::{Builder, Circuit, InCircuit};
 use evergrove_multilinear::tables::{Tables, bits, query};
-use evergrove_multilinear::verifier::{Statement, read_up_to_fixed, verify};
+use evergrove_multilinear::verifier::{Statement, read_up_to_fixed, tags, verify};
 use evergrove_primitives::field::{Goldilocks, Quadratic};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -26,7 +26,7 @@ fn verifier(example: &Example<Quadratic>) -> Circuit<Quadratic> {
     let flag = builder.limb(flag, 0);
     let circuit = builder.boolean(flag);
     let statement = Statement { key, circuit, public };
-    let _claim = verify(&mut InCircuit::new(&mut builder), &example.parameters, &statement);
+    let _claim = verify(&mut InCircuit::new(&mut builder, tags::TRANSCRIPT), &example.parameters, &statement);
     builder.finish()
 }
 
