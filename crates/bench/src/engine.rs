@@ -11,8 +11,8 @@ use clap::ValueEnum;
 use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_multilinear::key::{Key, Public};
 use evergrove_multilinear::poseidon;
-use evergrove_multilinear::prover::{Phases, Prover, reduce as prove_reduction};
-use evergrove_multilinear::recursion::{Children, Proof, fixed_point};
+use evergrove_multilinear::prover::{Phases, Prover};
+use evergrove_multilinear::recursion::{Children, Proof, children_data, fixed_point};
 use evergrove_multilinear::tables::{Table, WORD};
 use evergrove_multilinear::verifier::soundness::unique_decoding;
 use evergrove_multilinear::verifier::{JOHNSON_128, Parameters, Reduced, Round, UNIQUE_100};
@@ -150,13 +150,8 @@ impl<K: Extension> Engine<'_, K> {
         let word = child.public.information[0];
         let flag = Goldilocks::new(child.circuit.into());
         let mut free = [word, word, self.key.digest(), [flag, flag, Goldilocks::ZERO, Goldilocks::ZERO]].concat();
-        let mut claims = Vec::new();
-        for _ in 0..2 {
-            free.extend(child.data());
-            claims.extend(child.claims(self.key)?);
-        }
-        let (reduction, Reduced { point, value }) = prove_reduction(self.key, &claims);
-        free.extend(reduction);
+        let (data, Reduced { point, value }) = children_data(self.key, &[child; 2])?;
+        free.extend(data);
         let mut state = [Goldilocks::ZERO; 12];
         state[..WORD].copy_from_slice(&word);
         state[WORD..2 * WORD].copy_from_slice(&word);

@@ -3,17 +3,18 @@
 //! **In a circuit** [`Children`] checks proofs of the circuit's own key, reduces the claims that come with them to one
 //! ([`reduce`](crate::verifier::reduce)) and hands it on among the public inputs.
 //!
-//! **For its witness** [`Proof::data`] is what a child takes, in the order of children, and behind all of them the reduction of their claims ([`Proof::claims`]), which
-//! [`prover::reduce`](crate::prover::reduce) proves. A circuit about no proof takes the claim that it hands on ([`Public::claim_data`]).
+//! **For its witness** [`children_data`] is what they take. A circuit about no proof takes the claim that it hands on ([`Public::claim_data`]).
 //!
 //! **Parameters.** A circuit that verifies proofs of its own key depends on parameters that depend on its size: [`fixed_point`].
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
+use rayon::prelude::*;
 
 use crate::circuit::wires::{Bool, Element, Word};
 use crate::circuit::{Builder, InCircuit};
 use crate::key::{Key, Public, Verified, VerifyError, observe_words};
+use crate::prover;
 use crate::tables::{Layout, Table, Tables, bits, query};
 use crate::verifier::{
     Claim, Machine, Parameters, Reader, Reduced, Round, Schedule, Statement, Writer, reduce, tags, verify,
@@ -58,6 +59,17 @@ impl<K: Extension> Proof<K> {
     pub fn verify(&self, key: &Key<K>) -> Result<Verified, VerifyError> {
         key.verify(&self.elements, self.circuit, &self.public)
     }
+}
+
+/// The free data that [`Children`] take, and the claim that the circuit hands on, for children that hold. They are verified in parallel.
+pub fn children_data<K: Extension>(
+    key: &Key<K>,
+    children: &[&Proof<K>],
+) -> Result<(Vec<Goldilocks>, Reduced<K>), VerifyError> {
+    let claims = children.par_iter().map(|child| child.claims(key)).collect::<Result<Vec<_>, _>>()?;
+    let (reduction, reduced) = prover::reduce(key, &claims.into_iter().flatten().collect::<Vec<_>>());
+    let data = children.iter().flat_map(|child| child.data()).chain(reduction).collect();
+    Ok((data, reduced))
 }
 
 /// What a circuit says, and the proofs that it is about: each claim that comes with them is handed on by [`Children::publish`].

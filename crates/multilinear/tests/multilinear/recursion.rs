@@ -4,7 +4,7 @@ use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_multilinear::key::{Key, Public, ReadError, VerifyError};
 use evergrove_multilinear::poseidon::digest;
 use evergrove_multilinear::prover::{self, Prover};
-use evergrove_multilinear::recursion::{Children, Proof, fixed_point};
+use evergrove_multilinear::recursion::{Children, Proof, children_data, fixed_point};
 use evergrove_multilinear::tables::WORD;
 use evergrove_multilinear::verifier::{
     Claim, Parameters, Reader, Reduced, Round, UNIQUE_100, read_up_to_fixed, reduce,
@@ -86,18 +86,16 @@ impl<K: Extension> Recursion<K> {
         self.prove(false, &free, public)
     }
     fn merge(&self, children: [&Proof<K>; 2]) -> Proof<K> {
-        let claims: Vec<_> = children.iter().flat_map(|child| child.claims(&self.key).unwrap()).collect();
-        self.merge_with(children, prover::reduce(&self.key, &claims))
+        self.merge_with(children, children_data(&self.key, &children).unwrap())
     }
-    fn merge_with(&self, children: [&Proof<K>; 2], reduction: (Vec<Goldilocks>, Reduced<K>)) -> Proof<K> {
+    fn merge_with(&self, children: [&Proof<K>; 2], data: (Vec<Goldilocks>, Reduced<K>)) -> Proof<K> {
         let information = children.map(|child| child.public.information[0]);
-        let (reduction, Reduced { point, value }) = reduction;
+        let (data, Reduced { point, value }) = data;
         let mut free = information.concat();
         free.extend(self.key.digest());
         free.extend([0, 1].map(|i| Goldilocks::new(children[i].circuit.into())));
         free.extend([Goldilocks::ZERO; 2]);
-        free.extend(children.iter().flat_map(|child| child.data()));
-        free.extend(reduction);
+        free.extend(data);
         self.prove(true, &free, Public { information: vec![hash(NODE, information)], point, value })
     }
     /// A merge of children whose claims do not hold: the sums are those of true claims, and the last value is what the last equation wants.
@@ -117,7 +115,8 @@ impl<K: Extension> Recursion<K> {
         let last = Public { information: Vec::new(), point: Vec::new(), value }.claim_data();
         let end = reduction.len() - last.len();
         reduction[end..].copy_from_slice(&last);
-        self.merge_with(children, (reduction, Reduced { point, value }))
+        let data = children.iter().flat_map(|child| child.data()).chain(reduction).collect();
+        self.merge_with(children, (data, Reduced { point, value }))
     }
     fn check(&self, proof: &Proof<K>) -> Result<Vec<[Goldilocks; WORD]>, VerifyError> {
         proof.verify(&self.key).map(|verified| verified.information().to_vec())
@@ -182,8 +181,10 @@ fn a_wrong_claim_is_found_above() {
     let above = recursion.cheat([&right, &recursion.cheat([&forged, &right])]);
     assert_eq!(recursion.check(&above), Err(VerifyError::Handed));
     // Honest sums and a wrong claim: the merge does not hold.
-    let claims: Vec<_> = [&right, &right].iter().flat_map(|child| child.claims(&recursion.key).unwrap()).collect();
-    let above = recursion.merge_with([&right, &forged], prover::reduce(&recursion.key, &claims));
+    let (mut data, reduced) = children_data(&recursion.key, &[&right, &right]).unwrap();
+    let from = right.data().len();
+    data.splice(from..2 * from, forged.data());
+    let above = recursion.merge_with([&right, &forged], (data, reduced));
     assert!(matches!(recursion.check(&above), Err(VerifyError::Refused(_))));
 }
 
