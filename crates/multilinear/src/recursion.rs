@@ -1,7 +1,7 @@
 //! Proofs about proofs.
 //!
 //! **In a circuit** [`Children`] checks proofs of the circuit's own key, reduces the claims that come with them to one
-//! ([`reduce`](crate::verifier::reduce)) and hands it on among the public inputs.
+//! ([`reduce`]) and hands it on among the public inputs.
 //!
 //! **For its witness** [`children_data`] is what they take. A circuit about no proof takes the claim that it hands on ([`Public::claim_data`]).
 //!
