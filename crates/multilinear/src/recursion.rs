@@ -108,12 +108,12 @@ impl<'a, K: Extension> Children<'a, K> {
             let mut m = InCircuit::new(builder, tags::PUBLIC_INPUTS);
             let (point, _) = receive_claim(&mut m, parameters);
             observe_words(&mut m, key, point.len(), &information);
-            return m.publish();
+            return m.publish_claims();
         }
         let mut m = InCircuit::new(builder, tags::CLAIMS);
         let Reduced { point, value } = reduce(&mut m, parameters, key, &claims);
         Public { information, point, value }.digest(&mut m, key);
-        m.publish();
+        m.publish_claims();
     }
 }
 

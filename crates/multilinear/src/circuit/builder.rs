@@ -125,8 +125,14 @@ impl<K: Extension> Builder<K> {
     /// Makes the digest of a hash of words that of the public inputs.
     ///
     /// # Panics
-    /// If the circuit has one already, or this is no hash of words, or a leaf's.
+    /// If the circuit has one already, or this is no hash of words, or a leaf's; and in a circuit about proofs, whose
+    /// [`Children`](crate::recursion::Children) publish, so that no claim is dropped.
     pub fn publish(&mut self, hash: Chain) {
+        assert!(self.verifies.is_none(), "a circuit about proofs publishes through its children");
+        self.publish_claims(hash);
+    }
+    /// The same, of a circuit whose public inputs hand on what is left of its children's claims.
+    pub(crate) fn publish_claims(&mut self, hash: Chain) {
         assert!(!self.public, "a circuit has one digest of public inputs");
         self.public = true;
         let row = self.rows.permutations.get_mut(hash.0.row as usize).filter(|_| hash.0.table == Table::Permutation);

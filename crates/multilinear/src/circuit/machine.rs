@@ -32,8 +32,8 @@ impl<'a, K: Extension> InCircuit<'a, K> {
     ///
     /// # Panics
     /// If the circuit has such a digest already, or the state is not a hash of words.
-    pub fn publish(&mut self) {
-        self.builder.publish(self.state);
+    pub(crate) fn publish_claims(&mut self) {
+        self.builder.publish_claims(self.state);
     }
 
     fn enter(&mut self, state: Chain) {

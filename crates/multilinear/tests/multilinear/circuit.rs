@@ -279,7 +279,7 @@ fn types_are_demanded() {
 }
 
 #[test]
-fn the_constraints_of_permutations_are_those_that_the_zerocheck_combines() {
+fn the_constraints_of_permutations_are_those_that_the_prover_combines() {
     use evergrove_multilinear::algebra::Point;
     use evergrove_multilinear::tables::Row;
     let mut elements = Elements::new(3);
