@@ -65,7 +65,7 @@ pub fn johnson<K: Extension>(parameters: &Parameters<K>) -> Vec<Term> {
         all.splice(0..0, terms);
         next = if round.samples > 0 { 1.0 } else { tables };
     }
-    let sent = rounds.iter().enumerate().last();
+    let sent = rounds.iter().enumerate().next_back();
     all.extend(sent.map(|(i, round)| over::<K>(format!("joining {i}"), (round.queries + 1) as f64)));
     all
 }
