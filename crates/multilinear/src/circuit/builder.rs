@@ -125,13 +125,13 @@ impl<K: Extension> Builder<K> {
     /// Makes the digest of a hash of words that of the public inputs.
     ///
     /// # Panics
-    /// If the circuit has one already, or this is no hash of words, or a leaf's; and in a circuit about proofs, whose
-    /// [`Children`](crate::recursion::Children) publish, so that no claim is dropped.
+    /// If the circuit has one already. If the hash is not one of words, or is a leaf's. In a circuit about proofs:
+    /// [`Children::publish`](crate::recursion::Children::publish) does it there, so that no claim is dropped.
     pub fn publish(&mut self, hash: Chain) {
         assert!(self.verifies.is_none(), "a circuit about proofs publishes through its children");
         self.publish_claims(hash);
     }
-    /// The same, of a circuit whose public inputs hand on what is left of its children's claims.
+    /// The same in a circuit about proofs, whose public inputs end with the claim that its children's claims were reduced to.
     pub(crate) fn publish_claims(&mut self, hash: Chain) {
         assert!(!self.public, "a circuit has one digest of public inputs");
         self.public = true;

@@ -18,12 +18,13 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::goldilocks::lanes::GoldilocksLanes;
 use evergrove_primitives::field::{Field, FieldLanes};
-use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
+use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, Portable, dispatch_on};
 use rayon::prelude::*;
 
 use super::columns::Columns;
 use super::polynomial::{Product, Sum, Variable};
 use crate::algebra::combine;
+use crate::poseidon::SBOXES;
 use crate::tables::{BLOCK, BLOCK_LOG, DEGREE};
 use crate::verifier::Writer;
 
@@ -35,6 +36,9 @@ const LOW: usize = 3;
 
 /// binomial(7, k) for k = 1, ..., 7.
 const BINOMIALS: [u32; DEGREE] = [7, 21, 35, 35, 21, 7, 1];
+
+/// Seventh powers are summed up without a carry between them.
+const _: () = assert!(SBOXES <= <GoldilocksLanes<Portable> as FieldLanes>::TERMS);
 
 /// Sums of a pass: of seventh powers without their binomials, of products, of what a program gives at 0, 1, ....
 type Sums<T> = ([T; DEGREE], [T; LOW], [T; DEGREE + 1]);
@@ -501,7 +505,7 @@ impl<K: Extension, S: Source<K>> Kernel for Products<'_, K, S> {
                 f.carry(two);
                 f.carry(three);
             }
-            weigh(f, sums, f.load(weight), &mut totals);
+            weigh(f, sums, f.load(weight), i, &mut totals);
         }
         finish(f, totals)
     }
@@ -560,6 +564,7 @@ impl<K: Extension> Kernel for Run<'_, K> {
                     f.accumulate(&mut results, registers[*register].into(), f.splat(weight).into());
                 }
                 f.accumulate_terms(total, f.term(f.finish(results).into()), weight);
+                carry_at(f, i, total);
                 for (register, slope) in registers.iter_mut().zip(&slopes) {
                     *register = f.add(*register, *slope);
                 }
@@ -569,12 +574,21 @@ impl<K: Extension> Kernel for Run<'_, K> {
     }
 }
 
-/// The sums of a vector of lines, times its weights, into `totals`.
+/// The sums of a vector of lines, times its weights, into `totals`, of which there may be any number.
 #[inline(always)]
-fn weigh<A: FieldLanes, const N: usize>(f: A, sums: [A::Sum; N], weight: A::V, totals: &mut [A::Sum; N]) {
+fn weigh<A: FieldLanes, const N: usize>(f: A, sums: [A::Sum; N], weight: A::V, i: usize, totals: &mut [A::Sum; N]) {
     let weight = f.term(weight.into());
     for (sum, total) in sums.into_iter().zip(totals) {
         f.accumulate_terms(total, f.term(f.finish(sum).into()), weight);
+        carry_at(f, i, total);
+    }
+}
+
+/// Makes room in a sum that takes one term for each vector.
+#[inline(always)]
+fn carry_at<A: FieldLanes>(f: A, i: usize, total: &mut A::Sum) {
+    if i % A::TERMS == A::TERMS - 1 {
+        f.carry(total);
     }
 }
 
@@ -610,7 +624,7 @@ impl<K: Extension> Kernel for First<'_, K> {
                 let step = FieldLanes::sub(g, self.from.base(lanes, column, row + half), zero);
                 base_powers(f, g, f.term(f.splat(mu).into()), zero, step, &mut sums);
             }
-            weigh(f, sums, f.load(weight), &mut totals);
+            weigh(f, sums, f.load(weight), i, &mut totals);
         }
         finish(f, totals)
     }
@@ -651,7 +665,7 @@ impl<K: Extension, S: Source<K>> Kernel for Later<'_, K, S> {
                 }
             }
             if !weights.is_empty() {
-                weigh(f, sums, f.load(weight), &mut totals);
+                weigh(f, sums, f.load(weight), i, &mut totals);
             }
         }
         finish(f, totals)

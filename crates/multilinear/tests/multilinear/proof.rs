@@ -3,7 +3,7 @@
 use evergrove_multilinear::circuit::{Circuit, Witness};
 use evergrove_multilinear::prover::Prover;
 use evergrove_multilinear::reference::{holds, opening, prove};
-use evergrove_multilinear::tables::Table;
+use evergrove_multilinear::tables::{BLOCK, Table};
 use evergrove_multilinear::verifier::{
     Parameters, ParametersError, Refusal, Round, Schedule, Statement, Writer, read_up_to_fixed, tags,
 };
@@ -180,6 +180,15 @@ fn proofs_are_those_of_the_definition<K: Extension>() {
 #[test]
 fn proofs() {
     proofs_are_those_of_the_definition::<Quadratic>();
+}
+
+/// More blocks than a sum takes products without a carry.
+#[test]
+fn a_table_of_many_blocks() {
+    let example = Example::<Quadratic>::of(1, [0, 600 * BLOCK]);
+    let Example { circuit, parameters, witness, statement } = &example;
+    let proof = Prover::new(circuit, parameters).prove(statement, witness);
+    assert_eq!(example.check(statement, &proof), Ok(true));
 }
 
 #[cfg(feature = "long-builds")]
