@@ -32,6 +32,7 @@ trap finish EXIT
 cd "$work"
 accept=()
 [ "$backend" = plonky2 ] || accept=(--allow-backend "$backend")
+[ "$backend" != grove ] || accept+=(--allow-profile grove-100)
 
 title() { printf '\n== %s\n' "$*"; }
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }

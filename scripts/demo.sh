@@ -30,6 +30,7 @@ ln -s "$root/examples" examples
 
 accept=()
 [ "$backend" = plonky2 ] || accept=(--allow-backend "$backend")
+[ "$backend" != grove ] || accept+=(--allow-profile grove-100)
 started=$SECONDS
 
 title() { printf '\n== %s\n' "$*"; }

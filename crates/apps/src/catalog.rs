@@ -114,6 +114,7 @@ impl Application {
         class: HeightClass,
         dir: Option<&Path>,
     ) -> Result<Size, SizeError> {
+        check_profile(profile)?;
         match self {
             Self::MapReduce(app) => {
                 let kept = dir.and_then(|d| AppKeys::kept(d, &self.family(scheme, profile, class)));
@@ -140,6 +141,7 @@ impl Application {
         prover: ProverKind,
         observer: Option<&Arc<dyn Observer>>,
     ) -> Result<Arc<dyn RecursionBackend>, BackendError> {
+        check_profile(profile).map_err(|e| BackendError::Internal(e.to_string()))?;
         match self {
             Self::MapReduce(app) => {
                 let backend = AppBackend::load(app.clone(), scheme, profile, class, dir)?.with_prover(prover);
@@ -170,6 +172,7 @@ impl Application {
         class: HeightClass,
         dir: Option<&Path>,
     ) -> Result<AppKeys, BackendError> {
+        check_profile(profile).map_err(|e| BackendError::Internal(e.to_string()))?;
         if let Some(keys) = dir.and_then(|d| AppKeys::kept(d, &self.family(scheme, profile, class))) {
             return Ok(keys);
         }
@@ -189,6 +192,10 @@ impl Application {
             Self::Translation(app) => soundness::bits(keys, profile, *app),
         }
     }
+}
+
+fn check_profile(profile: Profile) -> Result<(), SizeError> {
+    profile.recursion().map(|_| ()).ok_or(SizeError::Profile(profile))
 }
 
 fn check_scheme(scheme: Scheme) -> Result<(), BackendError> {

@@ -226,7 +226,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     members.truncate(1 << args.batch_log);
     memory::start_peak();
     let (plain, setup_s) = timed(|| Ok(Plonky2Backend::load(args.profile, class, keys)?))?;
-    let degree_bits = usize::from(args.profile.recursion().degree_bits);
+    let degree_bits = usize::from(args.profile.plonky2().degree_bits);
     let measured = measure(args, &plain, &mut table, &members)?;
     let mut batch = measured.row(args, "batch", ("batch", setup_s, degree_bits), &table, members.len(), threads);
     drop(plain);

@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut stale = 0;
-    for profile in Profile::ALL.into_iter().filter(|p| args.profile.is_none_or(|only| only == *p)) {
+    for profile in Profile::PLONKY2.into_iter().filter(|p| args.profile.is_none_or(|only| only == *p)) {
         for class in HeightClass::ALL {
             let name = file_name(profile, class);
             let backend = Plonky2Backend::build_unpinned(profile, class)?;

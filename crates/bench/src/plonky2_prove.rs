@@ -137,7 +137,7 @@ struct Subject<'a> {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads).build()?;
-    let profiles = if args.profile.is_empty() { &Profile::ALL[..] } else { &args.profile };
+    let profiles = if args.profile.is_empty() { &Profile::PLONKY2[..] } else { &args.profile };
     let trace = Trace::new({
         let start = Instant::now();
         move || start.elapsed()

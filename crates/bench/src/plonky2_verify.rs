@@ -40,7 +40,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let profiles = if args.profile.is_empty() { &Profile::ALL[..] } else { &args.profile };
+    let profiles = if args.profile.is_empty() { &Profile::PLONKY2[..] } else { &args.profile };
     for profile in profiles {
         snark(args, *profile)?;
     }

@@ -18,6 +18,8 @@ pub enum Backend {
     /// Succinct proofs by recursive circuits on Plonky2.
     #[default]
     Plonky2,
+    /// Succinct proofs by the multilinear engine, for its own profiles.
+    Grove,
     /// No SNARK: the proof holds the rows, and the verifier computes everything again. Proving takes milliseconds. For
     /// tests and teaching.
     Native,
@@ -25,12 +27,13 @@ pub enum Backend {
 
 impl Backend {
     /// All of them, the default first.
-    pub const ALL: [Self; 2] = [Self::Plonky2, Self::Native];
+    pub const ALL: [Self; 3] = [Self::Plonky2, Self::Grove, Self::Native];
 
     /// The name that proofs record.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Plonky2 => DEFAULT_BACKEND.0,
+            Self::Grove => Profile::Grove100.backend(),
             Self::Native => NativeBackend::NAME,
         }
     }
@@ -39,15 +42,38 @@ impl Backend {
     pub fn id(self) -> BackendId {
         let version = match self {
             Self::Plonky2 => DEFAULT_BACKEND.1,
+            Self::Grove => 1,
             Self::Native => NativeBackend::VERSION,
         };
         BackendId::new(self.name(), version)
     }
 
+    /// Whether this build has it.
+    pub const fn is_built(self) -> bool {
+        match self {
+            Self::Plonky2 => cfg!(feature = "plonky2"),
+            Self::Grove => cfg!(feature = "grove"),
+            Self::Native => true,
+        }
+    }
+
+    /// The profile of its proofs where none is asked for.
+    pub const fn profile(self) -> Profile {
+        match self {
+            Self::Plonky2 | Self::Native => Profile::Proven,
+            Self::Grove => Profile::Grove100,
+        }
+    }
+
+    /// Whether it has circuits for a profile.
+    pub fn takes(self, profile: Profile) -> bool {
+        self == Self::Native || self.name() == profile.backend()
+    }
+
     /// True of proofs that are short and whose soundness is a number of bits.
     pub const fn is_succinct(self) -> bool {
         match self {
-            Self::Plonky2 => true,
+            Self::Plonky2 | Self::Grove => true,
             Self::Native => false,
         }
     }
@@ -61,7 +87,7 @@ impl fmt::Display for Backend {
 
 /// The text is not the name of a backend.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown backend {0:?} (known: plonky2, native)")]
+#[error("unknown backend {0:?} (known: plonky2, grove, native)")]
 pub struct UnknownBackend(pub String);
 
 impl FromStr for Backend {
@@ -76,18 +102,22 @@ impl Config {
     /// Every backend without an application that this build has, to prove and to verify with. Circuits are built, or read from
     /// [`Config::keys`], when a backend is first needed.
     pub fn provers(&self) -> Backends {
+        let backends = natives();
+        #[cfg(feature = "grove")]
+        let backends = crate::grove::with_provers(backends);
         #[cfg(feature = "plonky2")]
-        return self.with_plonky2_provers(natives());
-        #[cfg(not(feature = "plonky2"))]
-        natives()
+        let backends = self.with_plonky2_provers(backends);
+        backends
     }
 
     /// The same backends, to verify with: they have pinned keys and build no circuit.
     pub fn verifiers(&self) -> Backends {
+        let backends = natives();
+        #[cfg(feature = "grove")]
+        let backends = crate::grove::with_verifiers(backends);
         #[cfg(feature = "plonky2")]
-        return crate::plonky2::with_verifiers(natives());
-        #[cfg(not(feature = "plonky2"))]
-        natives()
+        let backends = crate::plonky2::with_verifiers(backends);
+        backends
     }
 
     /// The backends that this process needs for its batches: those that prove, or where workers do that, those that verify what
@@ -103,16 +133,16 @@ impl Config {
 
 fn natives() -> Backends {
     let mut backends = Backends::new();
-    for (profile, class) in classes() {
+    for (profile, class) in classes(Profile::ALL) {
         backends.add(Arc::new(NativeBackend::new(profile, class)));
         backends.add(Arc::new(NativeBackend::of_paper(profile, class, Scheme::BLOCK_HEIGHT)));
     }
     backends
 }
 
-/// Every profile with every height class.
-pub(crate) fn classes() -> impl Iterator<Item = (Profile, HeightClass)> {
-    Profile::ALL.into_iter().flat_map(|p| HeightClass::ALL.into_iter().map(move |c| (p, c)))
+/// Each of these profiles with every height class.
+pub(crate) fn classes<const N: usize>(profiles: [Profile; N]) -> impl Iterator<Item = (Profile, HeightClass)> {
+    profiles.into_iter().flat_map(|p| HeightClass::ALL.into_iter().map(move |c| (p, c)))
 }
 
 /// A verifier in the place of a backend.
@@ -126,7 +156,10 @@ type Verify = Box<dyn Fn(&NodeProof) -> Result<(), BackendError> + Send + Sync>;
 
 impl VerifierOnly {
     /// A backend that only verifies, with `verify`, by keys of this digest.
-    #[cfg_attr(not(feature = "plonky2"), expect(dead_code, reason = "the native backend verifies without keys"))]
+    #[cfg_attr(
+        not(any(feature = "plonky2", feature = "grove")),
+        expect(dead_code, reason = "the native backend verifies without keys")
+    )]
     pub(crate) fn new(
         spec: BackendSpec,
         keys: Digest,

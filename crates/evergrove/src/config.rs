@@ -30,7 +30,7 @@ use crate::{Backend, Error};
 pub struct Config {
     /// The proof system of new batches.
     pub backend: Backend,
-    /// The security profile of new batches.
+    /// The security profile of new batches, one that the backend has circuits for ([`Backend::takes`]).
     pub profile: Profile,
     /// Directory in which circuits and keys are kept from run to run. It is trusted like the program itself. Without one they
     /// are built in every run (seconds).

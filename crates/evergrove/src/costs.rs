@@ -37,7 +37,7 @@ impl Config {
         if spec.choice.scheme == Scheme::Tree {
             return self.with_queue(costs);
         }
-        let more = size.degree_bits.saturating_sub(spec.choice.profile.recursion().degree_bits.into());
+        let more = size.degree_bits.saturating_sub(spec.choice.profile.plonky2().degree_bits.into());
         let factor = (1u64 << more) as f64;
         self.with_queue(NodeCosts {
             setup_seconds: costs.setup_seconds * factor,
@@ -62,6 +62,18 @@ impl Config {
 
 /// Costs of the profile's own circuits.
 fn profile_costs(spec: &BackendSpec) -> NodeCosts {
+    if spec.choice.name == Backend::Grove.name() {
+        let node = if spec.choice.profile == Profile::Grove128 { 0.65 } else { 0.4 };
+        return NodeCosts {
+            setup_seconds: 0.1,
+            bucket_seconds: node,
+            merge_seconds: node,
+            wrap_seconds: 0.0,
+            task_seconds: 0.0,
+            memory_bytes: 400 << 20,
+            concurrent_bytes: 300 << 20,
+        };
+    }
     if spec.choice.name != Backend::Plonky2.name() {
         let node = spec.capacity as f64 * f64::from(spec.class.height_max()) * 4e-6;
         return NodeCosts {
@@ -79,7 +91,7 @@ fn profile_costs(spec: &BackendSpec) -> NodeCosts {
         let (node, table, wrap, memory) = match spec.choice.profile {
             Profile::Paper => (0.95, 1.9, 0.4, 3 << 30),
             Profile::Johnson => (2.1, 1.9, 0.0, 5 << 30),
-            Profile::Proven => (2.2, 1.9, 0.0, 5 << 30),
+            _ => (2.2, 1.9, 0.0, 5 << 30),
         };
         return NodeCosts {
             setup_seconds: 10.0 * node,
@@ -97,7 +109,7 @@ fn profile_costs(spec: &BackendSpec) -> NodeCosts {
         let (level, circuit, wrap, proof) = match spec.choice.profile {
             Profile::Paper => (0.23, 75 << 20, 0.2, 192 << 20),
             Profile::Johnson => (0.53, 150 << 20, 0.0, 384 << 20),
-            Profile::Proven => (1.1, 300 << 20, 0.0, 768 << 20),
+            _ => (1.1, 300 << 20, 0.0, 768 << 20),
         };
         return NodeCosts {
             setup_seconds: levels * level * 4.0,
@@ -128,7 +140,7 @@ fn profile_costs(spec: &BackendSpec) -> NodeCosts {
             memory_bytes: 3 << 29,
             concurrent_bytes: 384 << 20,
         },
-        Profile::Proven => NodeCosts {
+        _ => NodeCosts {
             setup_seconds: 8.0,
             bucket_seconds: 1.1,
             merge_seconds: 1.1,

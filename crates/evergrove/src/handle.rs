@@ -88,8 +88,7 @@ impl Store {
     ///   cannot be started.
     pub fn prove(&mut self, batch: &str, positions: &[u64]) -> Result<BatchReport, Error> {
         let choice = self.config.choice();
-        #[cfg(not(feature = "plonky2"))]
-        if self.config.backend != crate::Backend::Native {
+        if !self.config.backend.is_built() {
             return Err(Error::NoBackend(self.config.backend));
         }
         let class = evergrove_proof::HeightClass::of(self.commitment()?.height);

@@ -32,8 +32,8 @@
 //!
 //! **When.** Whenever a program proves or verifies. The command line, the service and the examples stand on this crate.
 //!
-//! **Features.** `plonky2` (default): the SNARK; a project that depends on this crate then needs
-//! `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. Without this feature there is only
+//! **Features.** `grove` (default): the SNARK by the multilinear engine, [`Backend::Grove`]. `plonky2` (default): the one on Plonky2; a project that depends on this crate then needs
+//! `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. Without both there is only
 //! the backend `native`, which both sides choose by name: `Config { backend: Backend::Native, ..Config::default() }` to
 //! prove, `Verifier::default().allow_backend(Backend::Native)` to verify. `parquet`: tables in Parquet files. `queue`:
 //! proofs by workers. `cloud`: objects in buckets.
@@ -46,6 +46,8 @@ mod config;
 mod costs;
 mod engine;
 mod error;
+#[cfg(feature = "grove")]
+mod grove;
 mod handle;
 #[cfg(feature = "plonky2")]
 mod plonky2;

@@ -158,13 +158,13 @@ pub(crate) fn with_verifiers(mut backends: Backends) -> Backends {
 }
 
 pub(crate) fn specs() -> impl Iterator<Item = BackendSpec> {
-    classes().map(|(profile, class)| {
+    classes(Profile::PLONKY2).map(|(profile, class)| {
         backend_spec(BackendChoice::new(BACKEND_NAME, profile), class, profile.bucket_capacity(class))
     })
 }
 
 fn paper_specs() -> impl Iterator<Item = BackendSpec> {
-    classes().map(|(profile, class)| {
+    classes(Profile::PLONKY2).map(|(profile, class)| {
         let choice = BackendChoice::new(BACKEND_NAME, profile).with_scheme(Scheme::RecklePaper);
         backend_spec(choice, class, 1 << Scheme::BLOCK_HEIGHT)
     })

@@ -7,6 +7,8 @@
 //!
 //! **Parameters.** A circuit that verifies proofs of its own key depends on parameters that depend on its size: [`fixed_point`].
 
+use core::ops::Range;
+
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use rayon::prelude::*;
@@ -124,40 +126,48 @@ fn receive_claim<K: Extension>(m: &mut InCircuit<'_, K>, parameters: &Parameters
     (point, value)
 }
 
-/// The parameters of circuits of these heights, whose committed stack has so many variables.
+/// The parameters of circuits of these heights, whose committed stack has so many variables. Rows of bits have modes for the verifier and for
+/// these ranges of zeros.
 ///
 /// # Panics
 /// If there are none.
 pub fn parameters<K: Extension>(
     rounds: &[Round],
+    zeros: &[Range<usize>],
     blocks: [usize; Table::ALL.len()],
     variables: usize,
 ) -> Parameters<K> {
     let shape = Schedule { variables, width: 0, rounds: rounds.to_vec() };
     let depths: Vec<usize> = (0..rounds.len()).map(|i| shape.depth(i)).collect();
     let bits = depths.iter().copied().max().expect("a round");
-    let work = rounds.iter().map(|round| 0..round.grinding).fold(Vec::new(), |mut all, range| {
+    let ranges = rounds.iter().map(|round| 0..round.grinding).chain(zeros.iter().cloned());
+    let ranges = ranges.fold(Vec::new(), |mut all, range| {
         if !all.contains(&range) {
             all.push(range);
         }
         all
     });
     let query = query::Parameters { bits, variables: variables - rounds[0].fold };
-    let tables = Tables::new(query, bits::Parameters::new(depths, work));
+    let tables = Tables::new(query, bits::Parameters::new(depths, ranges));
     let elements = Layout::new(&tables, blocks).committed().elements();
     Parameters::new(tables, blocks, Schedule::new(rounds, elements)).expect("parameters of a circuit that verifies")
 }
 
-/// Parameters for which a circuit that depends on them has the heights that they say.
+/// Parameters for which circuits that depend on them have the heights that they say: `circuits` has the blocks that they need. `zeros` as in
+/// [`parameters`].
 ///
 /// # Panics
 /// If none are found in ten steps.
-pub fn fixed_point<K: Extension>(rounds: &[Round], circuit: impl Fn(&Parameters<K>) -> Builder<K>) -> Parameters<K> {
+pub fn fixed_point<K: Extension>(
+    rounds: &[Round],
+    zeros: &[Range<usize>],
+    circuits: impl Fn(&Parameters<K>) -> [usize; Table::ALL.len()],
+) -> Parameters<K> {
     // Those of a circuit that verifies two proofs.
-    let (mut blocks, mut variables) = ([27, 29, 29, 3, 1, 1], 22);
+    let (mut blocks, mut variables) = ([27, 29, 29, 3, 1, 1, 0], 22);
     for _ in 0..10 {
-        let parameters = parameters::<K>(rounds, blocks, variables);
-        let next = circuit(&parameters).blocks();
+        let parameters = parameters::<K>(rounds, zeros, blocks, variables);
+        let next = circuits(&parameters);
         let needed = Layout::new(parameters.tables(), next).committed().variables();
         if (next, needed) == (blocks, variables) {
             return parameters;

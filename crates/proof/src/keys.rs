@@ -6,8 +6,10 @@
 
 use evergrove_primitives::Digest;
 
+mod grove;
 mod paper;
 
+pub use grove::pinned_grove;
 pub use paper::{PAPER_KEY_MAGIC, PaperKeys, paper_file_name, pinned_paper};
 
 use crate::wire::{Reader, Writer};

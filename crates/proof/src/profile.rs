@@ -13,6 +13,10 @@ pub enum Profile {
     Johnson,
     /// Plonky2's `standard_recursion_config`, as the Reckle paper uses it; its 100 bits rest on a disproved conjecture.
     Paper,
+    /// Of the backend `grove`: 100 bits by unique decoding alone, no conjecture.
+    Grove100,
+    /// Of the backend `grove`: 128 bits up to the Johnson bound.
+    Grove128,
 }
 
 /// Parameters of one FRI-based proof layer: everything that a profile decides about the soundness of its proofs.
@@ -43,16 +47,20 @@ pub struct FriParams {
 }
 
 impl Profile {
-    /// All profiles, strongest first.
-    pub const ALL: [Self; 3] = [Self::Proven, Self::Johnson, Self::Paper];
+    /// All profiles, in the order of their numbers.
+    pub const ALL: [Self; 5] = [Self::Proven, Self::Johnson, Self::Paper, Self::Grove100, Self::Grove128];
+    /// Those of proofs on Plonky2, strongest first.
+    pub const PLONKY2: [Self; 3] = [Self::Proven, Self::Johnson, Self::Paper];
+    /// Those of the backend `grove`.
+    pub const GROVE: [Self; 2] = [Self::Grove100, Self::Grove128];
 
-    /// Degree of the extension field. It is a number of types, hence one for all layers of all profiles.
+    /// Degree of Plonky2's extension field. It is a number of types, hence one for all layers of all its profiles.
     pub const EXTENSION_DEGREE: usize = {
-        let degree = Self::Proven.recursion().extension_degree;
+        let degree = Self::Proven.plonky2().extension_degree;
         let mut at = 0;
-        while at < Self::ALL.len() {
-            let profile = Self::ALL[at];
-            assert!(profile.recursion().extension_degree == degree);
+        while at < Self::PLONKY2.len() {
+            let profile = Self::PLONKY2[at];
+            assert!(profile.plonky2().extension_degree == degree);
             if let Some(wrap) = profile.wrap() {
                 assert!(wrap.extension_degree == degree);
             }
@@ -67,6 +75,8 @@ impl Profile {
             Self::Proven => "proven",
             Self::Johnson => "johnson",
             Self::Paper => "paper",
+            Self::Grove100 => "grove-100",
+            Self::Grove128 => "grove-128",
         }
     }
 
@@ -76,6 +86,8 @@ impl Profile {
             Self::Proven => 0,
             Self::Johnson => 1,
             Self::Paper => 2,
+            Self::Grove100 => 3,
+            Self::Grove128 => 4,
         }
     }
 
@@ -84,9 +96,17 @@ impl Profile {
         Self::ALL.into_iter().find(|p| p.code() == code)
     }
 
-    /// Parameters of the bucket and merge circuits.
-    pub const fn recursion(self) -> FriParams {
+    /// The name of the backend whose circuits it is for. The native backend takes every profile.
+    pub const fn backend(self) -> &'static str {
         match self {
+            Self::Proven | Self::Johnson | Self::Paper => "plonky2",
+            Self::Grove100 | Self::Grove128 => "grove",
+        }
+    }
+
+    /// Parameters of the bucket and merge circuits on Plonky2; `None` of a profile of another backend.
+    pub const fn recursion(self) -> Option<FriParams> {
+        Some(match self {
             Self::Proven => FriParams {
                 rate_bits: 3,
                 queries: 102,
@@ -120,6 +140,18 @@ impl Profile {
                 final_poly_bits: 5,
                 degree_bits: 13,
             },
+            Self::Grove100 | Self::Grove128 => return None,
+        })
+    }
+
+    /// [`Profile::recursion`] of a profile that Plonky2's circuits are built for.
+    ///
+    /// # Panics
+    /// For a profile of another backend.
+    pub const fn plonky2(self) -> FriParams {
+        match self.recursion() {
+            Some(params) => params,
+            None => panic!("a profile of another backend than Plonky2"),
         }
     }
 
@@ -137,11 +169,11 @@ impl Profile {
                 final_poly_bits: 5,
                 degree_bits: 12,
             }),
-            Self::Proven | Self::Johnson => None,
+            Self::Proven | Self::Johnson | Self::Grove100 | Self::Grove128 => None,
         }
     }
 
-    /// m, the number of leaves that one bucket of this profile holds: the most that fits in `recursion().degree_bits`.
+    /// m, the number of leaves that one bucket of this profile holds: the most that its circuits have room for.
     pub const fn bucket_capacity(self, class: HeightClass) -> usize {
         match (self, class) {
             (Self::Proven, HeightClass::H27) => 846,
@@ -150,6 +182,10 @@ impl Profile {
             (Self::Proven, HeightClass::H40) => 602,
             (Self::Johnson, HeightClass::H40) => 301,
             (Self::Paper, HeightClass::H40) => 150,
+            (Self::Grove100, HeightClass::H27) => 673,
+            (Self::Grove128, HeightClass::H27) => 434,
+            (Self::Grove100, HeightClass::H40) => 403,
+            (Self::Grove128, HeightClass::H40) => 263,
         }
     }
 }
@@ -166,7 +202,8 @@ pub struct UnknownProfile(pub String);
 
 impl fmt::Display for UnknownProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown profile {:?}: choose proven, johnson or paper", self.0)
+        let [first @ .., last] = Profile::ALL.map(Profile::name);
+        write!(f, "unknown profile {:?}: choose {} or {last}", self.0, first.join(", "))
     }
 }
 

@@ -5,7 +5,7 @@ use evergrove_recursion::setup::bucket_degree_bits;
 
 fn main() {
     for class in HeightClass::ALL {
-        for profile in Profile::ALL {
+        for profile in Profile::PLONKY2 {
             let mut spec = CircuitSpec::of(profile, class);
             let (mut low, mut high) = (spec.capacity - 8, spec.capacity * 5 / 4);
             while high - low > 1 {

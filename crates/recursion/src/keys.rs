@@ -72,7 +72,7 @@ impl KeySet {
             return Err(internal(format!("are of {}, {}, {:?}", set.backend, set.profile, set.class)));
         }
         let keys = Self::from_pinned(&set).map_err(internal)?;
-        keys.check_params(&profile.recursion(), profile.wrap().as_ref()).map_err(internal)?;
+        keys.check_params(&profile.plonky2(), profile.wrap().as_ref()).map_err(internal)?;
         Ok(keys)
     }
 

@@ -44,17 +44,17 @@ impl Shape {
     /// The table has the profile's rate, queries and grinding; the circuits have as many rows as its verification takes.
     ///
     /// # Panics
-    /// For a height outside [`BUCKET_HEIGHTS`].
+    /// For a height outside [`BUCKET_HEIGHTS`], and a profile of another backend.
     pub fn of(profile: Profile, class: HeightClass, bucket_height: u8) -> Self {
         assert!(BUCKET_HEIGHTS.contains(&bucket_height), "buckets of height {bucket_height}");
         let degree_bits = match profile {
-            Profile::Proven | Profile::Johnson => 16,
             Profile::Paper => 15,
+            _ => 16,
         };
         let config = circuit_config(&node_params(Scheme::Tree, profile, degree_bits));
         let (height_max, capacity) = (class.height_max(), 1 << bucket_height);
         let spec = CircuitSpec { config, height_max, capacity, degree_bits };
-        Self { bucket_height, spec, stark: stark_config(&profile.recursion()) }
+        Self { bucket_height, spec, stark: stark_config(&profile.plonky2()) }
     }
 
     /// Slots of a bucket, and rows.

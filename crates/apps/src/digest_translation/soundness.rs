@@ -18,7 +18,7 @@ pub fn layers(keys: &AppKeys, profile: Profile, app: DigestTranslation) -> Vec<L
 }
 
 fn table(profile: Profile, app: DigestTranslation) -> Layer {
-    let known = profile.recursion();
+    let known = profile.plonky2();
     let fri = FriParams { degree_bits: bucket::log_rows(app.bucket_height()) as u8, ..known };
     let challenges = u32::from(challenges_of(fri));
     Layer {
@@ -65,7 +65,7 @@ pub fn binding_bits(profile: Profile, app: DigestTranslation) -> f64 {
     let rows = 1u32 << bucket::log_rows(app.bucket_height());
     let width = (MESSAGE_HALVES + DIGEST_HALVES) as u32;
     let agreements = (width - 1) * (records + rows / ROUNDS as u32 - 1) + rows;
-    f64::from(challenges_of(profile.recursion())) * (64.0 - f64::from(agreements).log2())
+    f64::from(challenges_of(profile.plonky2())) * (64.0 - f64::from(agreements).log2())
 }
 
 /// The minimum over every layer, every error term and the binding, for one layer and one query.

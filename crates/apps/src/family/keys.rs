@@ -117,7 +117,7 @@ impl AppKeys {
 
 /// Parameters of bucket and merge: the profile's, with this number of rows.
 pub(crate) fn node_params(scheme: Scheme, profile: Profile, degree_bits: usize) -> FriParams {
-    let known = profile.recursion();
+    let known = profile.plonky2();
     let degree_bits = degree_bits as u8;
     let final_poly_bits = match scheme {
         // The last polynomial is the profile's, whatever the folds: a merge verifies two proofs for one bucket's table.

@@ -28,6 +28,9 @@ pub enum SizeError {
     /// The application is of another scheme.
     #[error("the application has no circuits for scheme {0}")]
     Scheme(Scheme),
+    /// The profile is of another backend.
+    #[error("applications have no circuits for profile {0}")]
+    Profile(Profile),
     /// Not even one leaf fits.
     #[error("the circuits of {name} do not fit 2^{rows} rows")]
     TooLarge {
@@ -68,7 +71,7 @@ impl Size {
         let spec = |capacity, degree_bits| {
             FamilySpec::new(app.clone(), scheme, profile, class, Self { capacity, degree_bits })
         };
-        for degree_bits in usize::from(profile.recursion().degree_bits)..=MAX_DEGREE_BITS {
+        for degree_bits in usize::from(profile.plonky2().degree_bits)..=MAX_DEGREE_BITS {
             let fixed = (NODE_PUBLIC_INPUTS + app.output_len()).div_ceil(8);
             let nulls = if scheme == Scheme::Complete { 2 * usize::from(class.height_max()) } else { 0 };
             let room = (1usize << degree_bits).saturating_sub(RESERVE + fixed + nulls);

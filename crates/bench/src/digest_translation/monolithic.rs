@@ -58,7 +58,7 @@ pub(super) struct Row {
 
 /// Measures the circuit of a height, and prints it for the process that has asked.
 pub(super) fn measure(profile: Profile, height: u8, sparing: bool, repeat: usize) -> anyhow::Result<()> {
-    let circuit = Monolithic::new(circuit_config(&profile.recursion()), height);
+    let circuit = Monolithic::new(circuit_config(&profile.plonky2()), height);
     let circuit = if sparing { circuit.sparing() } else { circuit };
     let values: Vec<_> = (0..1 << height).map(value).collect();
     // The first proof records the order of witness generation.

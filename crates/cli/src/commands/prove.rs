@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove::Config;
 use evergrove::commit::BackendChoice;
 use evergrove::jobs::Event;
 use evergrove::proof::{HeightClass, Profile, Scheme};
 use evergrove::store::input::{Format, read_indices};
 use evergrove::store::{Prover, Store};
+use evergrove::{Backend, Config};
 
 use super::{Terminal, export};
 use crate::args::{ProvingArgs, StoreArgs, parse_format, parse_profile, parse_scheme};
@@ -28,10 +28,11 @@ pub(crate) struct Args {
     /// Positions of the rows of a new batch: a list like 0,5,9-20, or a file of such lists
     #[arg(long, value_name = "LIST|FILE")]
     indices: Option<String>,
-    /// Security profile: proven, johnson or paper; of a new batch proven if left out
+    /// Security profile: proven, johnson or paper, and of the backend grove grove-100 or grove-128; of a new batch proven or
+    /// grove-100 if left out
     #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
     profile: Option<Profile>,
-    /// Proof system: plonky2, or native for tests; of a new batch plonky2 if left out
+    /// Proof system: plonky2, grove, or native for tests; of a new batch that of the profile, or plonky2, if left out
     #[arg(long, value_name = "NAME")]
     backend: Option<String>,
     /// Scheme: evergrove1, or reckle-paper to compare with, whose verifier has to allow it; of a new batch evergrove1 if left
@@ -118,10 +119,19 @@ fn choice(args: &Args, store: &Store, new: bool) -> Result<BackendChoice> {
         Err(e) => return Err(e.into()),
     };
     let known = known.map_or_else(|| Config::default().choice(), |b| b.backend.choice);
+    let takes = |name: &str, profile: Profile| name.parse().is_ok_and(|backend: Backend| backend.takes(profile));
+    let name = match (&args.backend, args.profile) {
+        (Some(name), _) => name.clone(),
+        (None, Some(profile)) if !takes(&known.name, profile) => profile.backend().into(),
+        (None, _) => known.name,
+    };
+    // Where only a backend is asked for, its own profile; a name that nobody knows is refused later.
+    let default = name.parse().map_or(known.profile, Backend::profile);
+    let profile = args.profile.unwrap_or(if takes(&name, known.profile) { known.profile } else { default });
     Ok(BackendChoice {
         app: known.app.filter(|_| args.scheme.is_none()),
         scheme: args.scheme.unwrap_or(known.scheme),
-        name: args.backend.clone().unwrap_or(known.name),
-        profile: args.profile.unwrap_or(known.profile),
+        name,
+        profile,
     })
 }

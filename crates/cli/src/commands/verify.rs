@@ -51,7 +51,7 @@ pub(crate) struct Args {
     digest: Option<Digest>,
     #[command(flatten)]
     rows: RowsArgs,
-    /// Accept proofs of this profile too: johnson or paper. Repeat for both
+    /// Accept proofs of this profile too: johnson, paper, grove-100 or grove-128. Repeat for several
     #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
     allow_profile: Vec<Profile>,
     /// Accept proofs of this backend too, like native or native:1
@@ -197,7 +197,7 @@ fn policy(args: &Args, backends: &Backends) -> Result<Policy> {
         let Some(version) = version else {
             return Err(Mistake::usage(
                 format!("--allow-backend {text}: no such backend"),
-                "write plonky2, native, or NAME:VERSION",
+                "write plonky2, grove, native, or NAME:VERSION",
             ));
         };
         policy = policy.allow_backend(BackendId::new(name, version));

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
-use super::wires::{Base, Bits, Bool, Chain, Element, Index, Wire, Word};
-use super::{BitsRow, Circuit, Dot, End, Operation, Permutation, Query, Rows};
+use super::wires::{Base, Bits, Bool, Chain, Element, Index, Set, Wire, Word};
+use super::{BitsRow, Circuit, Count, Dot, End, Operation, Permutation, Query, Rows, Tuple};
 use crate::tables::permutation::{self, RATE};
-use crate::tables::{BLOCK, Layout, Table, Tables, WORD, bits, constant, dot, operation, query};
+use crate::tables::{BLOCK, Layout, NODE, SET, Table, Tables, WORD, bits, constant, dot, operation, query, tuple};
 use crate::verifier::Parameters;
 
 /// Half of a permutation's input.
@@ -49,6 +49,7 @@ pub struct Builder<K> {
     rows: Rows,
     order: Vec<(Table, u32)>,
     trees: Vec<Tree>,
+    sets: u64,
     constants: HashMap<[Goldilocks; WORD], Wire>,
     public: bool,
     verifies: Option<Parameters<K>>,
@@ -62,6 +63,7 @@ impl<K: Extension> Builder<K> {
             rows: Rows::default(),
             order: Vec::new(),
             trees: Vec::new(),
+            sets: 0,
             constants: HashMap::new(),
             public: false,
             verifies: None,
@@ -189,8 +191,7 @@ impl<K: Extension> Builder<K> {
     /// Unless 1 <= `cap` <= `depth` < 20.
     pub fn hash_cap(&mut self, mut h: Chain, depth: usize, cap: usize) -> (Chain, usize) {
         assert!((1..=depth).contains(&cap) && depth < LEVELS.ilog2() as usize, "a cap within the tree");
-        let tree = self.trees.len();
-        self.trees.push(Tree { level: (tree as u64 + 1) * LEVELS, depth, cap });
+        let tree = self.new_tree(depth, cap);
         for index in (0..1 << cap).step_by(2) {
             let halves = [index, index + 1].map(|index| Half::Node { tree, index });
             h = self.permutation(h, halves, false, End::Nothing);
@@ -214,6 +215,65 @@ impl<K: Extension> Builder<K> {
         }
         self.rows.permutations.extend((cap..depth).map(|_| Permutation::Node));
         leaf
+    }
+
+    /// The tree below a node that wires say: its digest, its height above the leaves and its number among the nodes of that height.
+    ///
+    /// The height must be below 2^20, and the nodes below the root must be below p in number, at its height and at all others.
+    pub fn tree(&mut self, root: Word, height: Base, index: Base) -> usize {
+        let tree = self.new_tree(0, 0);
+        self.tuple_of(tree, root, height, index, Goldilocks::ONE, Count::Root);
+        tree
+    }
+    /// Demands, where `active`, that a digest be the node of this height and number in a tree of [`Builder::tree`]. Without `active` that is a
+    /// bit of the prover's choice, which is returned.
+    pub fn node(&mut self, tree: usize, node: Word, height: Base, index: Base, active: Option<Bool>) -> Bool {
+        self.tuple_of(tree, node, height, index, -Goldilocks::ONE, active.into())
+    }
+    /// Makes room for this many nodes on the paths of [`Builder::node`]: a node on several paths counts once.
+    pub fn paths(&mut self, nodes: usize) {
+        self.rows.permutations.extend((0..nodes).map(|_| Permutation::Node));
+    }
+    fn new_tree(&mut self, depth: usize, cap: usize) -> usize {
+        let tree = self.trees.len();
+        self.trees.push(Tree { level: (tree as u64 + 1) * LEVELS, depth, cap });
+        tree
+    }
+    fn tuple_of(
+        &mut self,
+        tree: usize,
+        node: Word,
+        height: Base,
+        index: Base,
+        times: Goldilocks,
+        count: Count,
+    ) -> Bool {
+        let (one, first) = (self.one(), Goldilocks::new(self.trees[tree].level));
+        let level = self.combine_base([Goldilocks::ZERO, Goldilocks::ONE, first], height, one, one);
+        self.tuple(Tuple { space: NODE, values: [index.0, level.0, node.0], count, times, tree: Some(tree) })
+    }
+
+    /// A multiset of words, empty so far: what is given to it must be taken from it, each word as often.
+    pub fn set(&mut self) -> Set {
+        self.sets += 1;
+        Set(self.constant(Goldilocks::new(self.sets)).0)
+    }
+    /// Gives a word to a set, or not: as the bit says. Without one it is the prover's choice, which is returned.
+    pub fn give(&mut self, set: Set, word: Word, bit: Option<Bool>) -> Bool {
+        self.element_of(set, word, Goldilocks::ONE, bit)
+    }
+    /// Takes a word from a set, or not: as [`Builder::give`].
+    pub fn take(&mut self, set: Set, word: Word, bit: Option<Bool>) -> Bool {
+        self.element_of(set, word, -Goldilocks::ONE, bit)
+    }
+    fn element_of(&mut self, set: Set, word: Word, times: Goldilocks, bit: Option<Bool>) -> Bool {
+        let zero = self.zero().0;
+        self.tuple(Tuple { space: SET, values: [set.0, zero, word.0], count: bit.into(), times, tree: None })
+    }
+    /// A bit of the prover's choice.
+    pub fn bit(&mut self) -> Bool {
+        let zero = self.zero().0;
+        self.tuple(Tuple { space: SET, values: [zero; 3], count: Count::Bit, times: Goldilocks::ZERO, tree: None })
     }
 
     /// q0 a b + q1 a + q2 c.
@@ -259,6 +319,25 @@ impl<K: Extension> Builder<K> {
         let mut weights = [zero; WORD];
         weights[i] = one;
         Base(self.dot(zero, &[word], &weights).0)
+    }
+
+    /// Demands that elements of a word be 0.
+    ///
+    /// # Panics
+    /// If the word has fewer.
+    pub fn no_limbs(&mut self, word: Word, limbs: Range<usize>) {
+        let (zero, limbs): (Element, Vec<usize>) = (self.zero().into(), limbs.collect());
+        for part in limbs.chunks(K::DEGREE) {
+            let mut weights = [zero; WORD];
+            for (i, &limb) in part.iter().enumerate() {
+                let mut unit = vec![Goldilocks::ZERO; K::DEGREE];
+                unit[i] = Goldilocks::ONE;
+                weights[limb] = self.element(K::from_coefficients(&unit).expect("as many coefficients"));
+            }
+            // The limbs are elements of F: they are 0 if the coefficients of the sum are.
+            let sum = self.dot(zero, &[word], &weights);
+            self.check([Goldilocks::ZERO, Goldilocks::ONE, Goldilocks::ZERO], sum, zero, zero, zero);
+        }
     }
 
     /// Three numbers of `width` bits each of an element. **For challenges alone**: an element below 2^32 - 1 has a second split.
@@ -325,6 +404,15 @@ impl<K: Extension> Builder<K> {
         self.rows.operations.push(Operation { q, operands, check });
         self.done(Table::Operation, operation::PORTS - 1)
     }
+    fn tuple(&mut self, row: Tuple) -> Bool {
+        let bit = match row.count {
+            Count::Wire(wire) => Some(wire),
+            Count::Bit | Count::Root => None,
+        };
+        self.rows.tuples.push(row);
+        let own = self.done(Table::Tuple, tuple::PORTS - 2);
+        Bool(bit.unwrap_or(own))
+    }
     fn bits(&mut self, mode: Option<usize>, element: Base) -> Wire {
         self.rows.bits.push(BitsRow { mode, element: element.0 });
         self.done(Table::Bits, 0)
@@ -361,6 +449,9 @@ impl<K: Extension> Builder<K> {
         }
         for _ in 0..missing(Table::Bits) {
             self.bits(None, zero);
+        }
+        for _ in 0..missing(Table::Tuple) {
+            self.give(Set(zero.0), Word(zero.0), Some(Bool(zero.0)));
         }
         for _ in 0..missing(Table::Constant) {
             self.rows.constants.push([Goldilocks::ZERO; WORD]);
@@ -432,6 +523,16 @@ impl Fixed {
             }
             this.use_wire(Table::Bits, i, numbers, row.element);
         }
+        for (i, row) in rows.tuples.iter().enumerate() {
+            tuple::set(this.row(Table::Tuple, i), row.space, row.times, row.count == Count::Root);
+            for (j, value) in row.values.into_iter().enumerate() {
+                this.use_wire(Table::Tuple, i, tuple::NUMBERS + j, value);
+            }
+            if let Count::Wire(wire) = row.count {
+                this.set(Table::Tuple, i, tuple::USED, 1);
+                this.use_wire(Table::Tuple, i, tuple::NUMBERS + 3, wire);
+            }
+        }
         for (i, word) in rows.constants.iter().enumerate() {
             this.row(Table::Constant, i)[..WORD].copy_from_slice(word);
         }
@@ -444,6 +545,7 @@ impl Fixed {
                 Table::Query => tables.query().fixed() - 1,
                 Table::Bits => numbers + usize::from(wire.port),
                 Table::Constant => constant::USES,
+                Table::Tuple => tuple::NUMBERS + 3,
             };
             this.set(wire.table, wire.row as usize, column, uses);
         }
@@ -502,6 +604,12 @@ impl Fixed {
         let number = self.starts[wire.table as usize][usize::from(wire.port)] + Goldilocks::new(wire.row.into());
         self.row(table, row)[column] = number;
         *self.uses.entry(wire).or_default() += 1;
+    }
+}
+
+impl From<Option<Bool>> for Count {
+    fn from(bit: Option<Bool>) -> Self {
+        bit.map_or(Self::Bit, |bit| Self::Wire(bit.0))
     }
 }
 

@@ -69,10 +69,6 @@ impl<K: Extension> Circuit<K> {
     pub fn fixed_stack(&self) -> Vec<Goldilocks> {
         self.layout.fixed().of_rows(|table| (&self.fixed[table as usize], self.tables.fixed(table)))
     }
-    /// The stack of committed columns.
-    pub fn committed_stack(&self, witness: &Witness) -> Vec<Goldilocks> {
-        self.layout.committed().of_rows(|table| (witness.rows(table), self.tables.columns(table)))
-    }
 }
 
 /// The rows of all tables.
@@ -84,6 +80,7 @@ struct Rows {
     queries: Vec<Query>,
     bits: Vec<BitsRow>,
     constants: Vec<[Goldilocks; WORD]>,
+    tuples: Vec<Tuple>,
 }
 
 impl Rows {
@@ -95,6 +92,7 @@ impl Rows {
             Table::Query => self.queries.len(),
             Table::Bits => self.bits.len(),
             Table::Constant => self.constants.len(),
+            Table::Tuple => self.tuples.len(),
         }
     }
     fn blocks(&self) -> [usize; Table::ALL.len()] {
@@ -155,4 +153,26 @@ struct BitsRow {
     /// The fixed column that is 1, if any.
     mode: Option<usize>,
     element: Wire,
+}
+
+#[derive(Clone, Debug)]
+struct Tuple {
+    space: Goldilocks,
+    /// Key, level, word.
+    values: [Wire; 3],
+    count: Count,
+    /// The count is used up (-1) or added (1), or stands for nothing (0).
+    times: Goldilocks,
+    /// Of a node or a root, its tree.
+    tree: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Count {
+    /// A bit that is there.
+    Wire(Wire),
+    /// A bit of the prover's choice.
+    Bit,
+    /// How often a root is used.
+    Root,
 }

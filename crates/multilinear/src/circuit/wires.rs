@@ -42,6 +42,10 @@ pub struct Index {
     pub(super) width: usize,
 }
 
+/// A multiset of words: the wire of its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Set(pub(super) Wire);
+
 impl Chain {
     /// The digest, as a word like any other.
     pub fn digest(self) -> Word {

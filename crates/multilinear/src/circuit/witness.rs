@@ -7,11 +7,11 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::hash::poseidon::WIDTH;
 
 use super::wires::Wire;
-use super::{Circuit, End, Half, Permutation};
+use super::{Circuit, Count, End, Half, Permutation, Tuple};
 use crate::algebra::{Point, combine};
 use crate::poseidon::{self, SBOXES};
 use crate::tables::permutation::{self, RATE};
-use crate::tables::{Port, Row, TUPLE, Table, Tables, WORD, bits};
+use crate::tables::{Layout, Port, Row, TUPLE, Table, Tables, WORD, bits, tuple};
 
 /// The committed columns of a circuit, row by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,14 @@ pub struct InputError {
 impl<K: Extension> Circuit<K> {
     /// Both sides of each check, in their order.
     pub fn checks(&self, witness: &Witness) -> Vec<(K, K)> {
-        let filling = Filling { circuit: self, witness: witness.clone(), free: &[], taken: 0, nodes: BTreeMap::new() };
+        let filling = Filling {
+            circuit: self,
+            witness: witness.clone(),
+            free: &[],
+            taken: 0,
+            nodes: BTreeMap::new(),
+            roots: HashMap::new(),
+        };
         let checks = self.rows.operations.iter().enumerate().filter_map(|(i, row)| Some((i, row.check?)));
         checks
             .map(|(i, wire)| {
@@ -74,8 +81,14 @@ impl<K: Extension> Circuit<K> {
             let rows = self.layout.shape(table).map_or(0, |shape| shape.rows());
             vec![Goldilocks::ZERO; rows * self.tables.columns(table)]
         });
-        let mut filling =
-            Filling { circuit: self, witness: Witness { columns }, free, taken: 0, nodes: BTreeMap::new() };
+        let mut filling = Filling {
+            circuit: self,
+            witness: Witness { columns },
+            free,
+            taken: 0,
+            nodes: BTreeMap::new(),
+            roots: HashMap::new(),
+        };
         for &(table, row) in &self.order {
             filling.row(table, row as usize);
         }
@@ -93,9 +106,9 @@ impl Witness {
         let width = tables.columns(table);
         &self.columns[table as usize][row * width..(row + 1) * width]
     }
-    /// The committed columns of all rows of a table.
-    pub(crate) fn rows(&self, table: Table) -> &[Goldilocks] {
-        &self.columns[table as usize]
+    /// The stack of committed columns.
+    pub fn stack<K: Extension>(&self, tables: &Tables<K>, layout: &Layout) -> Vec<Goldilocks> {
+        layout.committed().of_rows(|table| (&self.columns[table as usize], tables.columns(table)))
     }
     /// The same, to be changed.
     pub fn row_mut<K: Extension>(&mut self, tables: &Tables<K>, table: Table, row: usize) -> &mut [Goldilocks] {
@@ -105,6 +118,11 @@ impl Witness {
 
     /// The constraints of each row and the bus, exactly and one by one: what a proof says in one go.
     pub fn check<K: Extension>(&self, circuit: &Circuit<K>) -> Result<(), Fault> {
+        self.faults(circuit).into_iter().next().map_or(Ok(()), Err)
+    }
+    /// All that does not hold, row by row, then tuple by tuple.
+    pub fn faults<K: Extension>(&self, circuit: &Circuit<K>) -> Vec<Fault> {
+        let mut faults = Vec::new();
         let mut bus: HashMap<[u64; TUPLE], Goldilocks> = HashMap::new();
         let mut f = Point { activity: K::ONE };
         let (mut values, mut ports) = (Vec::new(), Vec::new());
@@ -117,9 +135,8 @@ impl Witness {
                 let row = Row { columns: &columns, fixed: &fixed, number: K::from_u64(i as u64), places: &places };
                 values.clear();
                 circuit.tables.constraints(table, &mut f, &row, &mut values);
-                if let Some(constraint) = values.iter().position(|x| !x.is_zero()) {
-                    return Err(Fault::Constraint { table, row: i, constraint });
-                }
+                let wrong = values.iter().enumerate().filter(|(_, x)| !x.is_zero());
+                faults.extend(wrong.map(|(constraint, _)| Fault::Constraint { table, row: i, constraint }));
                 ports.clear();
                 circuit.tables.ports(table, &mut f, &row, &mut ports);
                 for Port { multiplicity, tuple } in &ports {
@@ -130,10 +147,12 @@ impl Witness {
             }
         }
         let public = |tuple: &[u64; TUPLE]| tuple[0] == crate::tables::PUBLIC.as_u64();
-        match bus.into_iter().filter(|(tuple, count)| !public(tuple) && *count != Goldilocks::ZERO).min() {
-            None => Ok(()),
-            Some((tuple, count)) => Err(Fault::Tuple { tuple: tuple.map(Goldilocks::new), count }),
-        }
+        let mut wrong: Vec<_> =
+            bus.into_iter().filter(|(tuple, count)| !public(tuple) && *count != Goldilocks::ZERO).collect();
+        wrong.sort_unstable();
+        faults
+            .extend(wrong.into_iter().map(|(tuple, count)| Fault::Tuple { tuple: tuple.map(Goldilocks::new), count }));
+        faults
     }
 }
 
@@ -150,6 +169,19 @@ struct Node {
     uses: [u64; 2],
 }
 
+/// The root of a tree of wires.
+#[derive(Clone, Copy, Debug)]
+struct Root {
+    /// Its row.
+    row: usize,
+    height: usize,
+    index: u64,
+    uses: u64,
+}
+
+/// No tree is higher.
+const HEIGHTS: usize = 64;
+
 struct Filling<'a, K> {
     circuit: &'a Circuit<K>,
     witness: Witness,
@@ -157,6 +189,8 @@ struct Filling<'a, K> {
     taken: usize,
     /// Node rows by tree, level within the tree and index; those of a cap's level are its nodes.
     nodes: BTreeMap<(usize, usize, u64), Node>,
+    /// Roots of trees of wires: row, height, index, uses.
+    roots: HashMap<usize, Root>,
 }
 
 impl<K: Extension> Filling<'_, K> {
@@ -181,6 +215,7 @@ impl<K: Extension> Filling<'_, K> {
         match (wire.table, wire.port) {
             (Table::Constant, _) => self.circuit.rows.constants[wire.row as usize],
             (Table::Operation | Table::Dot | Table::Query, _) => element(row.len() - K::DEGREE),
+            (Table::Tuple, _) => [row[tuple::COUNT], Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO],
             (Table::Bits, port) => {
                 let width = self.circuit.tables.bits();
                 let fixed = self.circuit.fixed(Table::Bits, wire.row as usize);
@@ -213,6 +248,7 @@ impl<K: Extension> Filling<'_, K> {
         match table {
             Table::Constant => {}
             Table::Permutation => return self.permutation(row),
+            Table::Tuple => return self.tuple(row),
             Table::Operation => {
                 let operation = &circuit.rows.operations[row];
                 let [a, b, c] = operation.operands.map(|wire| self.element(wire));
@@ -280,7 +316,7 @@ impl<K: Extension> Filling<'_, K> {
         if let End::Leaf { index, tree } = end {
             let index = self.word(index)[0];
             self.columns(Table::Permutation, row)[permutation::INDEX] = index;
-            self.open(tree, index.as_u64(), digest);
+            self.open(tree, 0, index.as_u64(), digest);
         }
     }
 
@@ -291,10 +327,38 @@ impl<K: Extension> Filling<'_, K> {
         columns[SBOXES..SBOXES + WORD].copy_from_slice(&digest);
     }
 
-    /// Climbs from a leaf to the first node that is there, or to the cap. Siblings of the others are next in the free data.
-    fn open(&mut self, tree: usize, mut index: u64, mut digest: [Goldilocks; WORD]) {
-        let mut level = 1;
-        loop {
+    fn tuple(&mut self, row: usize) {
+        let Tuple { values, count, times, tree, .. } = &self.circuit.rows.tuples[row];
+        let [key, level, word] = values.map(|wire| self.word(wire));
+        let count = match *count {
+            Count::Wire(wire) => self.word(wire)[0],
+            Count::Bit => self.take::<1>()[0],
+            Count::Root => Goldilocks::ZERO,
+        };
+        let columns = self.columns(Table::Tuple, row);
+        columns[tuple::KEY] = key[0];
+        columns[tuple::LEVEL] = level[0];
+        columns[tuple::VALUE..][..WORD].copy_from_slice(&word);
+        columns[tuple::COUNT] = count;
+        let Some(tree) = *tree else { return };
+        let height = (level[0] - Goldilocks::new(self.circuit.trees[tree].level)).as_u64() as usize;
+        if *times == Goldilocks::ONE {
+            self.roots.insert(tree, Root { row, height, index: key[0].as_u64(), uses: 0 });
+        } else if count == Goldilocks::ONE {
+            self.open(tree, height, key[0].as_u64(), word);
+        }
+    }
+
+    /// Climbs from a node to the first one that is there, or to the cap or the root. Siblings of the others are next in the free data.
+    fn open(&mut self, tree: usize, height: usize, mut index: u64, mut digest: [Goldilocks; WORD]) {
+        // Not for ever, where the node is not below the root.
+        for level in (height..HEIGHTS).map(|height| height + 1) {
+            if let Some(root) = self.roots.get_mut(&tree)
+                && (root.height, root.index) == (level - 1, index)
+            {
+                root.uses += 1;
+                return;
+            }
             let side = (index % 2) as usize;
             index /= 2;
             if let Some(node) = self.nodes.get_mut(&(tree, level, index)) {
@@ -307,7 +371,6 @@ impl<K: Extension> Filling<'_, K> {
             digest = poseidon::node(node.halves);
             node.digest = digest;
             self.nodes.insert((tree, level, index), node);
-            level += 1;
         }
     }
 
@@ -320,11 +383,12 @@ impl<K: Extension> Filling<'_, K> {
         let mut caps = HashMap::new();
         for ((tree, level, index), node) in nodes {
             let info = circuit.trees[tree];
-            if level > info.depth - info.cap {
+            if level > info.depth - info.cap && !self.roots.contains_key(&tree) {
                 caps.insert((tree, index), node.uses);
                 continue;
             }
-            let row = idle.next().expect("a row for each node of a path");
+            // A tree of wires may have more than there is room for: what is missing is a fault.
+            let Some(row) = idle.next() else { break };
             let mut state = [Goldilocks::ZERO; WIDTH];
             state[..WORD].copy_from_slice(&node.halves[0]);
             state[WORD..RATE].copy_from_slice(&node.halves[1]);
@@ -335,6 +399,9 @@ impl<K: Extension> Filling<'_, K> {
             columns[permutation::ACTIVE] = Goldilocks::ONE;
             columns[permutation::LEFT] = Goldilocks::new(node.uses[0]);
             columns[permutation::RIGHT] = Goldilocks::new(node.uses[1]);
+        }
+        for Root { row, uses, .. } in core::mem::take(&mut self.roots).into_values() {
+            self.columns(Table::Tuple, row)[tuple::COUNT] = Goldilocks::new(uses);
         }
         for (row, permutation) in circuit.rows.permutations.iter().enumerate() {
             if let &Permutation::Hash { halves: [Half::Node { tree, index }, _], .. } = permutation {

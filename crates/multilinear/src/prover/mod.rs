@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use evergrove_kernels::mle::eq_table_vec;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::field::{Cubic, Quadratic};
 use evergrove_primitives::lanes::Isa;
 
 use crate::circuit::{Circuit, Witness};
@@ -30,9 +31,8 @@ use polynomial::Symbolic;
 
 /// What proofs of a circuit share.
 #[derive(Debug)]
-pub struct Prover<'a, K> {
-    circuit: &'a Circuit<K>,
-    parameters: &'a Parameters<K>,
+pub struct Prover<K> {
+    parameters: Parameters<K>,
     /// The stack of fixed columns.
     fixed: Vec<Goldilocks>,
     /// Of each table with rows.
@@ -53,19 +53,49 @@ pub struct Phases {
     pub opening: Duration,
 }
 
-impl<'a, K: Extension> Prover<'a, K> {
+/// A field that proofs are over. Its prover is compiled in this crate, once, and not wherever it is used: that takes a minute.
+pub trait ProofField: Extension {
+    /// [`Prover::prove_on`].
+    fn prove_on(
+        prover: &Prover<Self>,
+        isa: Isa,
+        statement: &Statement<Word, bool>,
+        witness: &Witness,
+    ) -> (Vec<Goldilocks>, Phases);
+}
+
+macro_rules! proof_field {
+    ($field:ty) => {
+        impl ProofField for $field {
+            fn prove_on(
+                prover: &Prover<Self>,
+                isa: Isa,
+                statement: &Statement<Word, bool>,
+                witness: &Witness,
+            ) -> (Vec<Goldilocks>, Phases) {
+                prover.steps(isa, statement, witness)
+            }
+        }
+    };
+}
+
+proof_field!(Quadratic);
+proof_field!(Cubic);
+
+impl<K: ProofField> Prover<K> {
     /// Of a circuit that has the tables and the layout of the parameters.
     ///
     /// # Panics
     /// If it does not.
-    pub fn new(circuit: &'a Circuit<K>, parameters: &'a Parameters<K>) -> Self {
+    pub fn new(circuit: &Circuit<K>, parameters: &Parameters<K>) -> Self {
         assert_eq!(circuit.layout(), parameters.layout(), "the parameters of the circuit");
+        assert_eq!(circuit.tables(), parameters.tables(), "the parameters of the circuit");
         let layout = circuit.layout();
         let symbols =
             layout.heights().map(|(table, _)| Symbolic::new(circuit.tables(), table, &layout.starts(table))).collect();
         let rows = layout.heights().map(|(_, shape)| shape.rows()).max().unwrap_or(0);
         let numbers = (0..rows as u64).map(Goldilocks::new).collect();
-        Self { circuit, parameters, fixed: circuit.fixed_stack(), symbols, numbers }
+        Self { parameters: parameters.clone(), fixed: circuit.fixed_stack(), symbols, numbers }
     }
 
     /// A proof that [`verify`](crate::verifier::verify) reads. A witness that does not hold gives one that it refuses.
@@ -83,15 +113,21 @@ impl<'a, K: Extension> Prover<'a, K> {
         statement: &Statement<Word, bool>,
         witness: &Witness,
     ) -> (Vec<Goldilocks>, Phases) {
+        K::prove_on(self, isa, statement, witness)
+    }
+}
+
+impl<K: Extension> Prover<K> {
+    fn steps(&self, isa: Isa, statement: &Statement<Word, bool>, witness: &Witness) -> (Vec<Goldilocks>, Phases) {
         let mut phases = Phases::default();
         let mut start = Instant::now();
         let mut lap = || core::mem::replace(&mut start, Instant::now()).elapsed();
-        let Self { circuit, parameters, .. } = *self;
-        let layout = parameters.layout();
+        let parameters = &self.parameters;
+        let (tables, layout) = (parameters.tables(), parameters.layout());
         let mut t = Writer::<K>::new(tags::TRANSCRIPT);
         t.observe(&[statement.key, statement.public]);
         t.observe_elements(&[if statement.circuit { K::ONE } else { K::ZERO }]);
-        let committed = circuit.committed_stack(witness);
+        let committed = witness.stack(tables, layout);
         let commitment = whir::commit(parameters.schedule(), layout.committed(), &committed).send(&mut t);
         phases.commitment = lap();
 
@@ -100,7 +136,7 @@ impl<'a, K: Extension> Prover<'a, K> {
         let stacks = [&committed[..], &self.fixed[..]];
         let columns: Vec<Columns<'_>> = layout
             .heights()
-            .map(|(table, _)| Columns::new(circuit.tables(), layout, table, stacks, &self.numbers, &ones))
+            .map(|(table, _)| Columns::new(tables, layout, table, stacks, &self.numbers, &ones))
             .collect();
         let leaves = bus::Leaves::new(isa, layout, &columns, &self.symbols, alpha, beta);
         let mut reader = Reader::<K>::new(&[]);

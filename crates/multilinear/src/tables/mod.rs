@@ -1,6 +1,6 @@
 //! The tables that a circuit is made of: their columns, constraints and ports.
 //!
-//! A circuit is a list of rows in six tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
+//! A circuit is a list of rows in seven tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
 //! which are the circuit. Rows are connected by the *bus*: each port ([`Port`]) of a row puts a tuple on the bus with a multiplicity, and the
 //! multiplicities of equal tuples must sum to 0. There is no other connection between rows: a table that needs values of the row before it (as
 //! byte machines and Keccak do) hands them over by a tuple whose key is the row's number, in a namespace of its own.
@@ -20,6 +20,7 @@ pub mod operation;
 pub mod permutation;
 pub mod query;
 mod shape;
+pub mod tuple;
 
 use core::marker::PhantomData;
 
@@ -42,6 +43,8 @@ pub const WIRE: Goldilocks = Goldilocks::new(1);
 pub const NODE: Goldilocks = Goldilocks::new(2);
 /// Namespace of the digest of the public inputs.
 pub const PUBLIC: Goldilocks = Goldilocks::new(3);
+/// Namespace of the elements of multisets: (number of the set, 0, word).
+pub const SET: Goldilocks = Goldilocks::new(4);
 
 /// A kind of row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,11 +61,14 @@ pub enum Table {
     Bits,
     /// A constant word.
     Constant,
+    /// A tuple of wires.
+    Tuple,
 }
 
 impl Table {
     /// All of them, in the order of formats.
-    pub const ALL: [Self; 6] = [Self::Permutation, Self::Operation, Self::Dot, Self::Query, Self::Bits, Self::Constant];
+    pub const ALL: [Self; 7] =
+        [Self::Permutation, Self::Operation, Self::Dot, Self::Query, Self::Bits, Self::Constant, Self::Tuple];
 
     /// The name.
     pub fn name(self) -> &'static str {
@@ -73,6 +79,7 @@ impl Table {
             Self::Query => "query",
             Self::Bits => "bits",
             Self::Constant => "constant",
+            Self::Tuple => "tuple",
         }
     }
 }
@@ -133,6 +140,7 @@ impl<K: Extension> Tables<K> {
             Table::Query => self.query.columns::<K>(),
             Table::Bits => bits::COLUMNS,
             Table::Constant => 0,
+            Table::Tuple => tuple::COLUMNS,
         }
     }
     /// Fixed columns.
@@ -144,6 +152,7 @@ impl<K: Extension> Tables<K> {
             Table::Query => self.query.fixed(),
             Table::Bits => self.bits.fixed(),
             Table::Constant => constant::FIXED,
+            Table::Tuple => tuple::FIXED,
         }
     }
     /// Ports of a row.
@@ -155,6 +164,7 @@ impl<K: Extension> Tables<K> {
             Table::Query => self.query.ports(),
             Table::Bits => bits::PORTS,
             Table::Constant => 1,
+            Table::Tuple => tuple::PORTS,
         }
     }
     /// The constraints of a row, each 0 on a row that is right, appended to `out`.
@@ -170,6 +180,7 @@ impl<K: Extension> Tables<K> {
             Table::Query => self.query.constraints::<K, A>(f, row, out),
             Table::Bits => self.bits.constraints(f, row, out),
             Table::Constant => {}
+            Table::Tuple => tuple::constraints(f, row, out),
         }
     }
     /// The ports of a row, appended to `out`.
@@ -185,6 +196,7 @@ impl<K: Extension> Tables<K> {
             Table::Query => self.query.ports_on::<K, A>(f, row, out),
             Table::Bits => self.bits.ports_on(f, row, out),
             Table::Constant => constant::ports(f, row, out),
+            Table::Tuple => tuple::ports(f, row, out),
         }
     }
 }
@@ -211,6 +223,26 @@ fn used<A: Algebra>(f: &mut A, number: A::V, word: [A::V; WORD]) -> Port<A::V> {
 fn defined<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, port: usize, uses: A::V, word: [A::V; WORD]) -> Port<A::V> {
     let number = place(f, row, port);
     Port { multiplicity: uses, tuple: wire(f, number, word) }
+}
+
+/// A use of the wire of the number `last`, where `check` is 1; where it is 0, the definition of the port's wire, used `last` times.
+#[inline(always)]
+fn used_or_defined<A: Algebra>(
+    f: &mut A,
+    row: &Row<'_, A::V>,
+    port: usize,
+    check: A::V,
+    last: A::V,
+    word: [A::V; WORD],
+) -> Port<A::V> {
+    let one = f.one();
+    let not = f.sub(one, check);
+    let uses = f.mul(not, last);
+    let multiplicity = f.sub(uses, check);
+    let number = f.mul(check, last);
+    let place = place(f, row, port);
+    let number = f.mul_add(not, place, number);
+    Port { multiplicity, tuple: wire(f, number, word) }
 }
 
 /// The number of the wire that a port defines.

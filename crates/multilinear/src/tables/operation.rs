@@ -12,7 +12,7 @@
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
-use super::{Port, Row, padded, place, used, wire};
+use super::{Port, Row, padded, used, used_or_defined};
 use crate::algebra::{Algebra, product};
 
 /// Fixed columns.
@@ -51,17 +51,8 @@ pub(super) fn ports<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, ou
         let word = padded(f, operand);
         out.push(used(f, *number, word));
     }
-    // check ? -1 : uses, at check ? number : place.
-    let (check, last) = (row.fixed[CHECK], row.fixed[NUMBERS + 3]);
-    let one = f.one();
-    let not = f.sub(one, check);
-    let uses = f.mul(not, last);
-    let multiplicity = f.sub(uses, check);
-    let number = f.mul(check, last);
-    let place = place(f, row, 3);
-    let number = f.mul_add(not, place, number);
     let word = padded(f, &row.columns[3 * K::DEGREE..]);
-    out.push(Port { multiplicity, tuple: wire(f, number, word) });
+    out.push(used_or_defined(f, row, 3, row.fixed[CHECK], row.fixed[NUMBERS + 3], word));
 }
 
 /// The fixed columns q.

@@ -31,6 +31,16 @@ pub struct Term {
 ///
 /// Where one answer of the hash is used twice, the errors are added: the coordinates of the bus point are the zerocheck's, too.
 pub fn unique_decoding<K: Extension>(parameters: &Parameters<K>) -> Vec<Term> {
+    one_table(parameters, |rho| (1.0 + rho) / 2.0)
+}
+
+/// The terms up to the radius at which random words begin to have close codewords: a conjecture (ePrint 2025/2010, section 1.5).
+pub fn random_words<K: Extension>(parameters: &Parameters<K>) -> Vec<Term> {
+    one_table(parameters, |rho| rho + (core::f64::consts::E / rho).log2() * rho / field::<K>())
+}
+
+/// The terms where a word stands for one table; a query misses what is wrong with the probability `missed` at a rate.
+fn one_table<K: Extension>(parameters: &Parameters<K>, missed: impl Fn(f64) -> f64) -> Vec<Term> {
     let mut terms: Vec<Term> =
         polynomials(parameters).into_iter().map(|(name, count)| over::<K>(name, count)).collect();
     let schedule = parameters.schedule();
@@ -40,7 +50,7 @@ pub fn unique_decoding<K: Extension>(parameters: &Parameters<K>) -> Vec<Term> {
         terms.push(over::<K>(format!("joining {i}"), (round.queries + 1) as f64));
     }
     for (i, round) in schedule.rounds.iter().enumerate() {
-        terms.push(queries(i, round, (1.0 + rho(round)) / 2.0));
+        terms.push(queries(i, round, missed(rho(round))));
     }
     terms
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use evergrove_multilinear::circuit::{Builder, Circuit, Fault, InCircuit};
 use evergrove_multilinear::poseidon;
-use evergrove_multilinear::tables::{Table, Tables, bits, permutation, query};
+use evergrove_multilinear::tables::{Table, Tables, bits, permutation, query, tuple};
 use evergrove_multilinear::verifier::{Machine, Reader, tags};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Field, Goldilocks, Quadratic};
@@ -106,6 +106,64 @@ pub(crate) fn built<K: Extension>() -> (Builder<K>, K, Vec<Goldilocks>) {
     (builder, sum, free)
 }
 
+/// Leaves 22 and 23 of the node 5 of height 2, which is a wire as is its height, and a set that both are given to. Returns the free data.
+pub(crate) fn tree<K: Extension>(builder: &mut Builder<K>, elements: &mut Elements) -> Vec<Goldilocks> {
+    let [zero, two, number] = [0, 2, 5].map(|x| builder.constant(Goldilocks::new(x)));
+    let tag = builder.tag(tags::BASE_ORACLE);
+    let (leaves, words): (Vec<_>, Vec<_>) = (0..2).map(|_| builder.hash_free(tag)).unzip();
+    let node = builder.tag(Goldilocks::ZERO);
+    let parent = builder.hash(node, [leaves[0].digest(), leaves[1].digest()]);
+    let root = builder.hash(node, [words[0][0], parent.digest()]);
+    let tree = builder.tree(root.digest(), two, number);
+    let (set, bit) = (builder.set(), builder.bit());
+    for (i, leaf) in leaves.iter().enumerate() {
+        let index = builder.constant(Goldilocks::new(22 + i as u64));
+        let active = builder.node(tree, leaf.digest(), zero, index, None);
+        builder.give(set, leaf.digest(), Some(active));
+        builder.give(set, leaf.digest(), Some(bit));
+        builder.take(set, leaf.digest(), None);
+    }
+    builder.paths(3);
+    let data = [elements.bases(8), elements.bases(8)];
+    let one = [Goldilocks::ONE];
+    // The sibling of the leaf, then that of its parent; of the second leaf all are known.
+    let path = [&chain(tags::BASE_ORACLE, &data[1])[..], &data[0][..4]].concat();
+    [&data[0][..], &data[1], &[Goldilocks::ZERO], &one, &path, &one, &one, &one].concat()
+}
+
+#[test]
+fn a_tree_of_wires_has_no_other_nodes() {
+    let mut elements = Elements::new(5);
+    let mut builder = Builder::<Quadratic>::new(tables());
+    let free = tree(&mut builder, &mut elements);
+    let circuit = builder.finish();
+    let right = circuit.witness(&free).unwrap();
+    assert_eq!(right.faults(&circuit), []);
+    // Counts that are no bits, a leaf that is taken twice, the root once more.
+    for row in 0..circuit.rows(Table::Tuple) {
+        for count in [Goldilocks::ZERO, Goldilocks::ONE, Goldilocks::new(2), -Goldilocks::ONE, Goldilocks::half()] {
+            let mut witness = right.clone();
+            let columns = witness.row_mut(circuit.tables(), Table::Tuple, row);
+            if columns[tuple::COUNT] != count {
+                columns[tuple::COUNT] = count;
+                assert!(!witness.faults(&circuit).is_empty(), "{row} {count:?}");
+            }
+        }
+    }
+    // Not enough rows for the paths: what is missing is a fault, not a panic.
+    let mut builder = Builder::<Quadratic>::new(tables());
+    let zero = builder.zero();
+    let tag = builder.tag(Goldilocks::ZERO);
+    let (_, [root, leaf]) = builder.hash_free(tag);
+    let height = builder.constant(Goldilocks::new(3));
+    let tree = builder.tree(root, height, zero);
+    builder.node(tree, leaf, zero, zero, None);
+    let circuit = builder.finish();
+    let free = [elements.bases(8), vec![Goldilocks::ONE], elements.bases(4 * 64)].concat();
+    let faults = (0..=64).filter_map(|n| circuit.witness(&free[..9 + 4 * n]).ok()).map(|w| w.faults(&circuit).len());
+    assert!(faults.collect::<Vec<_>>().iter().all(|&faults| faults > 0));
+}
+
 fn digest(leaf: &[Goldilocks]) -> [Goldilocks; 4] {
     chain(tags::BASE_ORACLE, leaf)
 }
@@ -163,7 +221,9 @@ fn attack(what: &str, change: impl Fn(&mut [Goldilocks], &[Goldilocks]) -> bool,
 
 #[test]
 fn every_column_of_every_table_counts() {
-    let (circuit, _, free) = example::<Quadratic>();
+    let (mut builder, _, mut free) = built::<Quadratic>();
+    free.extend(tree(&mut builder, &mut Elements::new(5)));
+    let circuit = builder.finish();
     let right = circuit.witness(&free).unwrap();
     for table in Table::ALL {
         // The first row that is used.

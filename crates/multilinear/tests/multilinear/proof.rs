@@ -1,7 +1,7 @@
 //! Proofs by the prover without tricks: accepted, and refused whatever is changed.
 
 use evergrove_multilinear::circuit::{Circuit, Witness};
-use evergrove_multilinear::prover::Prover;
+use evergrove_multilinear::prover::{ProofField, Prover};
 use evergrove_multilinear::reference::{holds, opening, prove};
 use evergrove_multilinear::tables::{BLOCK, Table};
 use evergrove_multilinear::verifier::{
@@ -12,7 +12,7 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Goldilocks, Quadratic};
 use evergrove_primitives::lanes::available;
 
-use crate::circuit::{built, chain};
+use crate::circuit::{built, chain, tree};
 use crate::common::Elements;
 
 /// A circuit that uses all tables, a witness, and what its proofs state.
@@ -33,7 +33,8 @@ impl<K: Extension> Example<K> {
     }
     /// With so many more hashes and operations.
     fn of(first: u64, [hashes, operations]: [usize; 2]) -> Self {
-        let (mut builder, _, free) = built::<K>();
+        let (mut builder, _, mut free) = built::<K>();
+        free.extend(tree(&mut builder, &mut Elements::new(5)));
         let mut chain_of = builder.tag(Goldilocks::new(1));
         for _ in 0..hashes {
             let word = chain_of.digest();
@@ -165,7 +166,7 @@ fn openings() {
 }
 
 /// The bytes of a proof are those of the definition, with one block of each table and with several.
-fn proofs_are_those_of_the_definition<K: Extension>() {
+fn proofs_are_those_of_the_definition<K: ProofField>() {
     for example in [Example::<K>::new(), Example::of(1, [900, 600])] {
         let Example { circuit, parameters, witness, statement } = &example;
         let expected = example.proof(witness);
@@ -207,12 +208,13 @@ fn parameters_that_do_not_fit_are_refused() {
     };
     assert_eq!(with(&|_| ()), Ok(parameters.clone()));
     assert!(matches!(with(&|s| s.width -= 8), Err(ParametersError::Stack { .. })));
-    assert!(matches!(with(&|s| s.width += 4), Err(ParametersError::Leaf { oracle: 0, .. })));
+    let odd = |s: &mut Schedule| (s.variables, s.width) = (s.variables + 1, s.width - 4);
+    assert!(matches!(with(&odd), Err(ParametersError::Leaf { oracle: 0, .. })));
     assert!(matches!(with(&|s| s.rounds[1].fold = 1), Err(ParametersError::Leaf { oracle: 1, elements: 4 })));
     assert!(matches!(with(&|s| s.rounds[2].fold = 30), Err(ParametersError::Stack { .. })));
     assert!(matches!(with(&|s| s.rounds.clear()), Err(ParametersError::Stack { .. })));
     assert!(matches!(with(&|s| s.variables = 60), Err(ParametersError::Stack { .. })));
-    let none = Parameters::new(circuit.tables().clone(), [0; 6], parameters.schedule().clone());
+    let none = Parameters::new(circuit.tables().clone(), [0; Table::ALL.len()], parameters.schedule().clone());
     assert_eq!(none, Err(ParametersError::Permutations));
     for change in [
         (|s| s.rounds[0].cap = 0) as fn(&mut Schedule),

@@ -3,7 +3,7 @@
 use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_multilinear::key::{Key, Public, ReadError, VerifyError};
 use evergrove_multilinear::poseidon::digest;
-use evergrove_multilinear::prover::{self, Prover};
+use evergrove_multilinear::prover::{self, ProofField, Prover};
 use evergrove_multilinear::recursion::{Children, Proof, children_data, fixed_point};
 use evergrove_multilinear::tables::WORD;
 use evergrove_multilinear::verifier::{
@@ -47,7 +47,7 @@ fn leaf<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
 
 /// A circuit that verifies two proofs of its own key, and its parameters.
 pub(crate) fn merges<K: Extension>(rounds: &[Round]) -> (Circuit<K>, Parameters<K>) {
-    let parameters = fixed_point(rounds, merge);
+    let parameters = fixed_point(rounds, &[], |parameters| merge(parameters).blocks());
     (merge(&parameters).finish(), parameters)
 }
 
@@ -64,7 +64,7 @@ fn hash(tag: Goldilocks, words: [[Goldilocks; WORD]; 2]) -> [Goldilocks; WORD] {
     digest(state)
 }
 
-impl<K: Extension> Recursion<K> {
+impl<K: ProofField> Recursion<K> {
     fn new(rounds: &[Round]) -> Self {
         let (circuit, parameters) = merges::<K>(rounds);
         let circuits = [leaf(&parameters).finish_in(parameters.layout().blocks()), circuit];

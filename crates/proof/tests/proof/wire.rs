@@ -10,7 +10,7 @@ use evergrove_proof::wire::{
 use evergrove_proof::{HeightClass, NodeKind, Profile};
 
 fn shapes() -> Vec<SnarkShape> {
-    let recursion = Profile::ALL.map(|p| SnarkShape::new(SnarkParams::standard(p.recursion(), 0, 6)));
+    let recursion = Profile::PLONKY2.map(|p| SnarkShape::new(SnarkParams::standard(p.plonky2(), 0, 6)));
     [small_shape(), wrap_shape()].into_iter().chain(recursion).collect()
 }
 
@@ -23,7 +23,7 @@ fn shapes_have_plonky2s_counts() {
     assert_eq!(s.opening_counts(), [5, 80, 135, 2, 2, 18, 16]);
     assert_eq!(s.initial_path_len(), 12);
     assert_eq!(s.steps().map(|x| x.path_len).collect::<Vec<_>>(), [8, 4]);
-    let s = SnarkShape::new(SnarkParams::standard(Profile::Proven.recursion(), 0, 6));
+    let s = SnarkShape::new(SnarkParams::standard(Profile::Proven.plonky2(), 0, 6));
     assert_eq!(s.params().arity_bits, [4, 4]);
     assert_eq!(s.final_poly_len(), 128);
     assert_eq!(SnarkParams::constant_arity_bits(15, 3, 4, 4, 5), [4, 4, 4]);

@@ -56,7 +56,7 @@ impl Compaction {
         keys: Vec<VerifierKey>,
         fixed: &[(usize, F)],
     ) -> Self {
-        let config = circuit_config(&profile.wrap().unwrap_or(profile.recursion()));
+        let config = circuit_config(&profile.wrap().unwrap_or(profile.plonky2()));
         let mut b = Builder::new(config);
         let proof = b.add_virtual_proof_with_pis(common);
         let which: Vec<BoolTarget> = keys.iter().map(|_| b.add_virtual_bool_target_safe()).collect();

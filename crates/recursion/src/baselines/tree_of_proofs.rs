@@ -259,7 +259,7 @@ impl TreeOfProofs {
         if !(1..=HEIGHT_MAX).contains(&height) {
             return Err(BackendError::Witness(format!("no tree of proofs has height {height}")));
         }
-        let params = profile.recursion();
+        let params = profile.plonky2();
         let config = circuit_config(&params);
         let mut builder = Builder::new(config.clone());
         let targets = PathTargets::build(&mut builder, height);

@@ -56,7 +56,7 @@ pub struct CircuitSpec {
 impl CircuitSpec {
     /// The circuits of a profile and height class.
     pub fn of(profile: Profile, class: HeightClass) -> Self {
-        let params = profile.recursion();
+        let params = profile.plonky2();
         Self {
             config: circuit_config(&params),
             height_max: class.height_max(),

@@ -197,7 +197,7 @@ impl Chain {
     /// The circuits of a profile, with blocks of 2^`block_height` slots. Builds nothing yet.
     pub fn new(profile: Profile, height_max: u8, block_height: u8) -> Self {
         let compaction = profile.wrap().map(|params| circuit_config(&params));
-        Self::with_configs(circuit_config(&profile.recursion()), compaction, height_max, block_height)
+        Self::with_configs(circuit_config(&profile.plonky2()), compaction, height_max, block_height)
     }
 
     /// The circuits with these configurations of plonky2; `compaction` is that of the wrap.
@@ -279,7 +279,7 @@ impl Chain {
 /// The keys of a profile for vectors of heights 1 to `height_max`, as they are pinned. Builds every circuit and keeps one at
 /// a time: seconds each.
 pub fn paper_keys(profile: Profile, block_height: u8, height_max: u8) -> PaperKeys {
-    let config = circuit_config(&profile.recursion());
+    let config = circuit_config(&profile.plonky2());
     let compaction = profile.wrap().map(|params| circuit_config(&params));
     let cache = Cache { dir: None };
     let mut stand_in: Option<StandIn> = None;

@@ -49,7 +49,7 @@ impl PaperVerifier {
         })?;
         let (common, key) = from_pinned(key).map_err(BackendError::Internal)?;
         let profile = self.keys.profile;
-        let params = profile.wrap().unwrap_or(profile.recursion());
+        let params = profile.wrap().unwrap_or(profile.plonky2());
         // Circuits of the chain have rows of their own number.
         let params = FriParams { degree_bits: common.degree_bits() as u8, ..params };
         check_params(&common, &params).map_err(|e| BackendError::Internal(e.to_string()))?;

@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn keys_of_other_parameters_are_refused() {
         let keys = KeySet::pinned(Profile::Paper, HeightClass::H27).expect("pinned keys with the profile's parameters");
-        let own = Profile::Paper.recursion();
+        let own = Profile::Paper.plonky2();
         check_params(&keys.node_common, &own).expect("the profile's parameters");
         let FriParams {
             rate_bits,
@@ -112,7 +112,7 @@ mod tests {
     /// The data that plonky2 keeps beside its configuration counts too.
     #[test]
     fn common_data_that_differ_from_their_configuration_are_refused() {
-        let own = Profile::Paper.recursion();
+        let own = Profile::Paper.plonky2();
         let common = KeySet::pinned(Profile::Paper, HeightClass::H27).expect("pinned keys").node_common;
         let mut other = common.clone();
         other.fri_params.config.num_query_rounds -= 1;

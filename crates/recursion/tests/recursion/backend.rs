@@ -46,7 +46,7 @@ fn the_default_profile_proves_a_bucket() {
 #[test]
 #[ignore = "slow: minutes, the circuits of every profile"]
 fn every_pinned_key_is_that_of_the_circuits() {
-    for profile in Profile::ALL {
+    for profile in Profile::PLONKY2 {
         for class in HeightClass::ALL {
             Plonky2Backend::load(profile, class, None).unwrap_or_else(|e| panic!("{profile}, {class:?}: {e}"));
         }
@@ -56,7 +56,7 @@ fn every_pinned_key_is_that_of_the_circuits() {
 #[test]
 fn keys_change_only_with_the_version_of_the_backend() {
     let mut hasher = blake3::Hasher::new();
-    for profile in Profile::ALL {
+    for profile in Profile::PLONKY2 {
         for class in HeightClass::ALL {
             hasher.update(evergrove_proof::keys::pinned(profile, class).expect("every profile is pinned"));
         }
@@ -121,7 +121,7 @@ fn proof_bytes_are_as_recorded() {
         encoded_len(&indices, &shape)
     };
     let mut lines = vec![];
-    for profile in Profile::ALL {
+    for profile in Profile::PLONKY2 {
         let keys = KeySet::pinned(profile, HeightClass::H27).unwrap();
         let wrap = keys.wrap.map_or("none".into(), |(common, _)| spread(&common).to_string());
         lines.push(format!("{profile}: node {}, wrap {wrap}", spread(&keys.node_common)));

@@ -1,0 +1,150 @@
+//! Circuits, key and provers of one profile and height class.
+
+use evergrove_commit::{BackendError, BucketWitness, MergeWitness, NodeKind, NodeProof};
+use evergrove_multilinear::circuit::Circuit;
+use evergrove_multilinear::key::{Key, Public, VerifyError};
+use evergrove_multilinear::prover::{ProofField, Prover};
+use evergrove_multilinear::recursion::{self, Proof, children_data};
+use evergrove_multilinear::tables::Table;
+use evergrove_multilinear::verifier::{Reduced, Round};
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+use evergrove_proof::Statement;
+
+use crate::circuit::{self, Size, information};
+use crate::witness;
+
+/// The size of both circuits of a profile and height class: what [`recursion::fixed_point`] finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Blocks of each table.
+    pub blocks: [usize; Table::ALL.len()],
+    /// log2 of the elements of the committed stack, rounded up.
+    pub variables: usize,
+}
+
+/// Both circuits and their key.
+pub(crate) struct Circuits<K> {
+    size: Size,
+    /// Bucket, merge.
+    circuits: [Circuit<K>; 2],
+    key: Key<K>,
+}
+
+impl<K: Extension> Circuits<K> {
+    pub(crate) fn new(rounds: &[Round], size: Size, shape: Shape) -> Self {
+        let Shape { blocks, variables } = shape;
+        let parameters = recursion::parameters::<K>(rounds, &[size.zeros()], blocks, variables);
+        let (bucket, merge) = rayon::join(
+            || circuit::bucket(&parameters, size).finish_in(blocks),
+            || circuit::merge(&parameters, size).finish_in(blocks),
+        );
+        let circuits = [bucket, merge];
+        let key = Key::new(parameters, circuits.each_ref());
+        Self { size, circuits, key }
+    }
+    pub(crate) fn key(&self) -> &Key<K> {
+        &self.key
+    }
+    pub(crate) fn into_key(self) -> Key<K> {
+        self.key
+    }
+}
+
+/// Proves and verifies nodes.
+pub(crate) struct Engine<K> {
+    circuits: Circuits<K>,
+    provers: [Prover<K>; 2],
+    /// What a bucket hands on.
+    claim: (Vec<K>, K),
+}
+
+impl<K: ProofField> Engine<K> {
+    pub(crate) fn new(circuits: Circuits<K>) -> Self {
+        let provers = circuits.circuits.each_ref().map(|circuit| Prover::new(circuit, circuits.key.parameters()));
+        let claim = circuits.key.at(vec![K::ZERO; circuits.key.variables()]);
+        Self { circuits, provers, claim }
+    }
+    pub(crate) fn key(&self) -> &Key<K> {
+        &self.circuits.key
+    }
+
+    pub(crate) fn bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
+        let (point, value) = self.claim.clone();
+        let public = Public { information: information(&witness.statement), point, value };
+        let free = [witness::bucket(self.circuits.size, self.key().digest(), witness), public.claim_data()].concat();
+        self.prove(NodeKind::Bucket, witness.statement, &free, public)
+    }
+
+    pub(crate) fn merge(&self, children: [&NodeProof; 2], witness: &MergeWitness) -> Result<NodeProof, BackendError> {
+        let [left, right] = children;
+        let proofs = [decode(self.key(), left)?, decode(self.key(), right)?];
+        let (data, Reduced { point, value }) = children_data(self.key(), &proofs.each_ref()).map_err(refused)?;
+        let public = Public { information: information(&witness.statement), point, value };
+        let statements = children.map(|child| (&child.statement, child.kind == NodeKind::Merge));
+        let free = [witness::merge(self.circuits.size, self.key().digest(), statements, witness), data].concat();
+        self.prove(NodeKind::Merge, witness.statement, &free, public)
+    }
+
+    fn prove(
+        &self,
+        kind: NodeKind,
+        statement: Statement,
+        free: &[Goldilocks],
+        public: Public<[Goldilocks; 4], K>,
+    ) -> Result<NodeProof, BackendError> {
+        let circuit = kind == NodeKind::Merge;
+        let which = usize::from(circuit);
+        let witness = self.circuits.circuits[which].witness(free).map_err(|e| BackendError::Witness(e.to_string()))?;
+        let elements = self.provers[which].prove(&public.statement(self.key(), circuit), &witness);
+        let proof = Proof { elements, circuit, public };
+        // Milliseconds, against a proof that a fault of the machine has spoilt.
+        proof.verify(self.key()).map_err(|e| BackendError::Internal(format!("a fresh {kind} proof: {e}")))?;
+        Ok(NodeProof { kind, statement, output: Vec::new(), bytes: encode(&proof) })
+    }
+}
+
+/// Accepts exactly the proofs of the statement by the circuit of its kind.
+pub(crate) fn verify<K: Extension>(key: &Key<K>, proof: &NodeProof) -> Result<(), BackendError> {
+    decode(key, proof)?.verify(key).map(|_| ()).map_err(refused)
+}
+
+fn refused(e: VerifyError) -> BackendError {
+    BackendError::Rejected(e.to_string())
+}
+
+/// The claim that is handed on, then the proof: eight bytes for each element of F, least significant first.
+fn encode<K: Extension>(proof: &Proof<K>) -> Vec<u8> {
+    let Public { point, value, .. } = &proof.public;
+    let claim = point.iter().chain([value]).flat_map(|x| x.as_ref().to_vec());
+    claim.chain(proof.elements.iter().copied()).flat_map(|x| x.as_u64().to_le_bytes()).collect()
+}
+
+fn decode<K: Extension>(key: &Key<K>, proof: &NodeProof) -> Result<Proof<K>, BackendError> {
+    let rejected = |what: String| BackendError::Rejected(what);
+    let NodeProof { kind, statement, output, bytes } = proof;
+    if *kind == NodeKind::Wrap || !output.is_empty() {
+        return Err(rejected(format!(
+            "a {kind} proof with {} elements of output: this backend has none",
+            output.len()
+        )));
+    }
+    // Numbers above p have no other name here.
+    if statement.base >= Goldilocks::ORDER {
+        return Err(rejected(format!("position {} is above any tree", statement.base)));
+    }
+    let (words, rest) = bytes.as_chunks::<8>();
+    let claim = (key.variables() + 1) * K::DEGREE;
+    if !rest.is_empty() || words.len() < claim {
+        return Err(rejected(format!("a proof of {} bytes", bytes.len())));
+    }
+    let elements = words.iter().map(|word| Goldilocks::from_canonical(u64::from_le_bytes(*word)));
+    let mut elements =
+        elements.collect::<Result<Vec<_>, _>>().map_err(|_| rejected("an element is not below p".into()))?;
+    let rest = elements.split_off(claim);
+    let mut point: Vec<K> =
+        elements.chunks_exact(K::DEGREE).map(|x| K::from_coefficients(x).expect("as many coefficients")).collect();
+    let value = point.pop().expect("a value behind the coordinates");
+    let public = Public { information: information(statement), point, value };
+    Ok(Proof { elements: rest, circuit: *kind == NodeKind::Merge, public })
+}

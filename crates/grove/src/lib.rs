@@ -1,0 +1,17 @@
+//! Proofs of batches by the multilinear engine: the backend `grove`.
+//!
+//! [`GroveBackend`] proves the buckets and merges of a batch ([`RecursionBackend`](evergrove_commit::RecursionBackend)), [`GroveVerifier`] verifies
+//! them. What they prove is what the Plonky2 backend proves: the circuits are in `circuit`, their free data in `witness`.
+//!
+//! **Keys.** A verifier needs the fixed columns of both circuits, ten million bytes. Nobody has to keep them: circuits are built in less time than a
+//! file takes to be read and hashed, and their digest is compared with the pinned one.
+
+#![forbid(unsafe_code)]
+
+mod backend;
+pub mod circuit;
+mod engine;
+pub mod witness;
+
+pub use backend::{BACKEND_NAME, BACKEND_VERSION, GroveBackend, GroveVerifier, backend_spec, shape};
+pub use engine::Shape;

@@ -1,0 +1,94 @@
+//! Free data of the circuits, in the order of their rows.
+
+use std::collections::BTreeSet;
+
+use evergrove_commit::{BucketWitness, LeafWitness, MergeWitness};
+use evergrove_primitives::{Digest, Goldilocks};
+use evergrove_proof::Statement;
+use evergrove_proof::tree::{canonical_split, leaf_digest, node_digest};
+
+use crate::circuit::Size;
+
+const ZERO: Goldilocks = Goldilocks::ZERO;
+
+/// Free data up to the claim that the bucket hands on. The leaves are those of the statement, as the native backend says it.
+pub fn bucket(size: Size, key: [Goldilocks; 4], witness: &BucketWitness) -> Vec<Goldilocks> {
+    let BucketWitness { statement, leaves } = witness;
+    let mut free = Vec::new();
+    free.extend(
+        [statement.root.0, statement.canonical.0, key, numbers([statement.base >> statement.height, 0])].concat(),
+    );
+    flags(&mut free, statement.height, size.height_max);
+    let mut known = BTreeSet::new();
+    for slot in 0..size.capacity {
+        let leaf = leaves.get(slot);
+        let (index, value) = leaf.map_or((0, [ZERO; 4]), |leaf| (leaf.index, leaf.value));
+        free.extend([&[Goldilocks::new(index)], &value[..], &[ZERO; 3]].concat());
+        if slot > 0 {
+            free.push(Goldilocks::new(leaf.is_some().into()));
+        }
+        if let Some(LeafWitness { index, siblings, .. }) = leaf {
+            path(&mut free, &mut known, *index, siblings);
+        }
+    }
+    let digests: Vec<_> = leaves.iter().map(|leaf| (leaf.index, leaf_digest(leaf.index, &leaf.value))).collect();
+    let mut hashes = Vec::new();
+    canonical_hashes(&digests, &mut hashes);
+    for hash in 1..size.capacity {
+        let operands = hashes.get(hash - 1);
+        let [left, right] = operands.copied().unwrap_or_default();
+        free.extend([left.0, right.0].concat());
+        free.push(Goldilocks::new(operands.is_some().into()));
+    }
+    free
+}
+
+/// Free data up to that of the children.
+pub fn merge(
+    size: Size,
+    key: [Goldilocks; 4],
+    children: [(&Statement, bool); 2],
+    witness: &MergeWitness,
+) -> Vec<Goldilocks> {
+    let MergeWitness { statement, siblings } = witness;
+    let [(left, _), (right, _)] = children;
+    let mut free = Vec::new();
+    let parent = left.base >> left.height >> 1;
+    free.extend([statement.root.0, key, numbers([statement.base >> statement.height, parent]), [ZERO; 4]].concat());
+    flags(&mut free, statement.height, size.height_max);
+    free.extend([left.root.0, right.root.0, left.canonical.0, right.canonical.0].concat());
+    free.extend(children.map(|(_, merge)| Goldilocks::new(merge.into())));
+    flags(&mut free, left.height, size.height_max - 1);
+    path(&mut free, &mut BTreeSet::new(), parent, siblings);
+    free
+}
+
+fn numbers([first, second]: [u64; 2]) -> [Goldilocks; 4] {
+    [Goldilocks::new(first), Goldilocks::new(second), ZERO, ZERO]
+}
+
+fn flags(free: &mut Vec<Goldilocks>, height: u8, levels: u8) {
+    free.extend((0..levels).map(|level| Goldilocks::new((level < height).into())));
+}
+
+/// The siblings on the path of a node, up to the first parent that is known.
+pub fn path(free: &mut Vec<Goldilocks>, known: &mut BTreeSet<(usize, u64)>, mut index: u64, siblings: &[Digest]) {
+    for (level, sibling) in siblings.iter().enumerate() {
+        index /= 2;
+        if !known.insert((level, index)) {
+            return;
+        }
+        free.extend(sibling.0);
+    }
+}
+
+/// The operands of every hash of the canonical digest of `leaves`, in post order.
+fn canonical_hashes(leaves: &[(u64, Digest)], out: &mut Vec<[Digest; 2]>) -> Digest {
+    if let [(_, digest)] = leaves {
+        return *digest;
+    }
+    let (left, right) = leaves.split_at(canonical_split(leaves));
+    let operands = [canonical_hashes(left, out), canonical_hashes(right, out)];
+    out.push(operands);
+    node_digest(&operands[0], &operands[1])
+}

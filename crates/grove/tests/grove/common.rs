@@ -1,0 +1,35 @@
+//! What attacks share: an attacker may choose all free data, and every column on top.
+//!
+//! An attack counts as a test of one constraint where everything else holds: tests bound what is wrong from above, too.
+
+use evergrove_grove::circuit::Size;
+use evergrove_grove::shape;
+use evergrove_multilinear::circuit::{Circuit, Fault, Witness};
+use evergrove_multilinear::recursion;
+use evergrove_multilinear::verifier::{Parameters, UNIQUE_100};
+use evergrove_primitives::field::{Goldilocks, Quadratic};
+use evergrove_proof::{HeightClass, Profile};
+
+/// Those of `grove-100`, with rows of bits for this size.
+pub(crate) fn parameters(size: Size) -> Parameters<Quadratic> {
+    let shape = shape(Profile::Grove100, HeightClass::H27).expect("a profile of the backend");
+    recursion::parameters(&UNIQUE_100, &[size.zeros()], shape.blocks, shape.variables)
+}
+
+/// The columns for free data, which is cut or filled up to what rows take.
+pub(crate) fn fill(circuit: &Circuit<Quadratic>, free: &[Goldilocks]) -> Witness {
+    let mut free = free.to_vec();
+    loop {
+        match circuit.witness(&free) {
+            Ok(witness) => return witness,
+            Err(e) => free.resize(e.taken, Goldilocks::ZERO),
+        }
+    }
+}
+
+/// Demands that 1 to `most` things are wrong.
+pub(crate) fn refused(what: &str, circuit: &Circuit<Quadratic>, witness: &Witness, most: usize) -> Vec<Fault> {
+    let faults = witness.faults(circuit);
+    assert!((1..=most).contains(&faults.len()), "{what}: {} faults: {faults:?}", faults.len());
+    faults
+}

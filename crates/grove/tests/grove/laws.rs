@@ -1,0 +1,64 @@
+//! The laws of a backend, and what is pinned.
+
+use evergrove_grove::circuit::{Size, blocks};
+use evergrove_grove::{GroveBackend, GroveVerifier, Shape, shape};
+use evergrove_multilinear::recursion::fixed_point;
+use evergrove_multilinear::verifier::soundness::{Term, johnson, random_words, unique_decoding};
+use evergrove_multilinear::verifier::{JOHNSON_128, Parameters, Round, UNIQUE_100};
+use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::field::{Cubic, Quadratic};
+use evergrove_proof::soundness::{self, SoundnessBits};
+use evergrove_proof::{HeightClass, Profile};
+
+/// Buckets, merges, false witnesses, foreign statements and bytes.
+#[test]
+fn the_laws_hold() {
+    for (profile, class) in [(Profile::Grove100, HeightClass::H27), (Profile::Grove128, HeightClass::H40)] {
+        evergrove_testkit::backend::laws(&GroveBackend::new(profile, class).unwrap());
+    }
+}
+
+/// The size of the circuits is what the search finds.
+fn found<K: Extension>(rounds: &[Round], profile: Profile, class: HeightClass) -> Parameters<K> {
+    let size = Size { height_max: class.height_max(), capacity: profile.bucket_capacity(class) };
+    let parameters = fixed_point::<K>(rounds, &[size.zeros()], |parameters| blocks(parameters, size));
+    let found = Shape { blocks: parameters.layout().blocks(), variables: parameters.schedule().variables };
+    assert_eq!(shape(profile, class), Some(found), "{profile} {class:?}");
+    // No larger bucket fits.
+    let more = Size { capacity: size.capacity + 1, ..size };
+    assert!(blocks(&parameters, more)[0] > found.blocks[0], "{profile} {class:?}");
+    parameters
+}
+
+/// Bits as they are shown.
+fn least(terms: impl IntoIterator<Item = f64>) -> f64 {
+    (terms.into_iter().fold(128.0, f64::min) * 10.0).floor() / 10.0
+}
+
+fn pinned(profile: Profile, class: HeightClass) -> [f64; 3] {
+    let SoundnessBits { unique_decoding, johnson, conjectured } = soundness::bits(profile, class);
+    [unique_decoding, johnson, conjectured]
+}
+
+#[test]
+fn what_is_pinned_is_what_is_built() {
+    for class in HeightClass::ALL {
+        let built = Profile::GROVE.map(|profile| GroveVerifier::new(profile, class).map(|_| ()));
+        assert_eq!(built, [Ok(()), Ok(())]);
+        let of = |terms: Vec<Term>| least(terms.into_iter().map(|term| term.bits));
+        let unique = found::<Quadratic>(&UNIQUE_100, Profile::Grove100, class);
+        let bits = [of(unique_decoding(&unique)), of(johnson(&unique)), of(random_words(&unique))];
+        assert_eq!(pinned(Profile::Grove100, class), bits);
+        let listed = found::<Cubic>(&JOHNSON_128, Profile::Grove128, class);
+        let bits = [of(unique_decoding(&listed)), of(johnson(&listed)), of(random_words(&listed))];
+        assert_eq!(pinned(Profile::Grove128, class), bits);
+    }
+}
+
+#[test]
+fn profiles_of_other_backends_are_refused() {
+    for profile in Profile::PLONKY2 {
+        assert!(GroveBackend::new(profile, HeightClass::H27).is_err());
+        assert!(GroveVerifier::new(profile, HeightClass::H27).is_err());
+    }
+}

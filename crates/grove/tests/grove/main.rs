@@ -1,0 +1,6 @@
+//! Tests of the backend `grove`.
+
+mod bucket;
+mod common;
+mod laws;
+mod merge;
