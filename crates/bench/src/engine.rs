@@ -1,54 +1,36 @@
-//! `engine`: a proof of the multilinear engine that verifies two proofs of its own key, beside the merge of Plonky2's profile `proven` by our
-//! prover.
+//! `engine`: the proofs of the backend `grove`, a full bucket and a merge of two, beside those of Plonky2's profile `proven` by our prover.
 //!
-//! A run takes two proofs and ends with the next one: their claims, the reduction of these, the witness, the proof. The circuit
-//! says f(left, right) of what the two proofs say; a merge of Reckle trees has some 64 hashes more.
+//! A run is what a backend does for a node: children verified, witness, proof, the fresh proof verified.
 
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use clap::ValueEnum;
-use evergrove_multilinear::circuit::{Builder, Circuit};
-use evergrove_multilinear::key::{Key, Public};
-use evergrove_multilinear::poseidon;
-use evergrove_multilinear::prover::{Phases, Prover};
-use evergrove_multilinear::recursion::{Children, Proof, children_data, fixed_point};
-use evergrove_multilinear::tables::{Table, WORD};
-use evergrove_multilinear::verifier::soundness::unique_decoding;
-use evergrove_multilinear::verifier::{JOHNSON_128, Parameters, Reduced, Round, UNIQUE_100};
+use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector, Witness, vc};
+use evergrove_grove::{GroveBackend, Steps, circuit, shape};
+use evergrove_multilinear::recursion;
+use evergrove_multilinear::tables::Table;
+use evergrove_multilinear::verifier::{JOHNSON_128, UNIQUE_100};
 use evergrove_primitives::Goldilocks;
-use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Quadratic};
-use evergrove_primitives::lanes::Isa;
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_proof::{HeightClass, Profile, soundness};
 use evergrove_recursion::Plonky2Backend;
 use serde::Serialize;
 
-use crate::plonky2_prove::merge_of;
+use crate::memory;
 use crate::turns::{medians, print_json};
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Rounds {
-    /// 100 bits by unique decoding, over the extension of degree two.
-    #[value(name = "unique-100")]
-    Unique,
-    /// 128 bits up to the Johnson bound, over the extension of degree three.
-    #[value(name = "johnson-128")]
-    Johnson,
-}
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Folds, rates and queries.
-    #[arg(long, value_enum, default_value = "unique-100")]
-    rounds: Rounds,
+    /// grove-100 or grove-128.
+    #[arg(long, default_value_t = Profile::Grove100)]
+    profile: Profile,
     /// Threads.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: u32,
     /// Proofs by each, of which the median counts.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// Without Plonky2's merge.
+    /// Without Plonky2's proofs.
     #[arg(long)]
     alone: bool,
     /// One JSON object per line.
@@ -60,22 +42,37 @@ pub(crate) struct Args {
 struct Row {
     kernel: &'static str,
     r#impl: &'static str,
-    /// Elements that are committed to; rows of Plonky2's circuit.
+    profile: Profiled,
+    /// Leaves of a bucket.
     size: usize,
     threads: u32,
     seconds: f64,
     /// Seconds per second of ours.
     ratio: f64,
+    proof_bytes: usize,
+    bits_unique_decoding: f64,
+    bits_johnson: f64,
     #[serde(flatten)]
     own: Option<Own>,
+}
+
+/// A profile by its name.
+struct Profiled(Profile);
+
+impl Serialize for Profiled {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.name())
+    }
 }
 
 /// What only our rows have.
 #[derive(Serialize)]
 struct Own {
     permutations: usize,
-    proof_bytes: usize,
-    bits_unique_decoding: f64,
+    /// Seconds until the backend could prove.
+    start: f64,
+    /// What the proofs so far took more than the backend, in bytes, where nothing else was loaded.
+    peak_bytes: Option<u64>,
     /// Seconds of the steps of one of the proofs.
     claims: f64,
     witness: f64,
@@ -83,166 +80,158 @@ struct Own {
     bus: f64,
     rows: f64,
     opening: f64,
+    check: f64,
+}
+
+/// What a backend is given: two full buckets, the first one's witness, and the merge of both.
+struct Subject {
+    bucket: Witness,
+    merge: Witness,
+    children: [NodeProof; 2],
+}
+
+impl Subject {
+    fn new<B: RecursionBackend>(backend: &B) -> anyhow::Result<Self> {
+        let (height, m) = (backend.spec().class.height_max(), backend.spec().capacity as u64);
+        let far = 1 << (height - 1);
+        let members: Vec<u64> = (0..m).flat_map(|i| [i, far + i]).collect();
+        let mut vector = Vector::new(height, MemoryStore::new())?;
+        let value = |i: u64| core::array::from_fn(|k| Goldilocks::reduce(i * 31 + k as u64));
+        vector.apply(&members.iter().map(|i| (*i, Some(value(*i)))).collect::<Vec<_>>())?;
+        let (_, data) = vc::agg(&vc::r#gen(height, backend)?, &members, &vector)?;
+        let nodes = data.batch.nodes();
+        let mut buckets: Vec<_> = nodes.iter().filter(|node| node.kind() == NodeKind::Bucket).collect();
+        buckets.sort_by_key(|node| node.statement.base);
+        ensure!(buckets.len() == 2, "{} buckets", buckets.len());
+        let merge = nodes.iter().find(|node| node.kind() == NodeKind::Merge).context("a merge")?;
+        let proof = |i: usize| data.proofs[&(buckets[i].statement, NodeKind::Bucket)].as_ref().clone();
+        Ok(Self {
+            bucket: buckets[0].witness(&vector)?,
+            merge: merge.witness(&vector)?,
+            children: [proof(0), proof(1)],
+        })
+    }
+    fn of(&self, kind: NodeKind) -> (&Witness, Vec<&NodeProof>) {
+        match kind {
+            NodeKind::Bucket => (&self.bucket, Vec::new()),
+            _ => (&self.merge, self.children.iter().collect()),
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads as usize).build()?;
-    pool.install(|| match args.rounds {
-        Rounds::Unique => measure::<Quadratic>(args, &UNIQUE_100),
-        Rounds::Johnson => measure::<Cubic>(args, &JOHNSON_128),
-    })
+    pool.install(|| measure(args))
 }
 
-/// What hashes of information begin with.
-const TAG: Goldilocks = Goldilocks::new(1);
-
-/// A circuit about two proofs.
-fn two<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
-    let mut builder = Builder::new(parameters.tables().clone());
-    let tag = builder.tag(TAG);
-    let (information, children) = builder.hash_free(tag);
-    let (_, [key, flags]) = builder.hash_free(tag);
-    let circuits = [0, 1].map(|i| {
-        let flag = builder.limb(flags, i);
-        builder.boolean(flag)
-    });
-    let mut about = Children::new(&mut builder, parameters, key);
-    for (circuit, child) in circuits.into_iter().zip(children) {
-        about.child(circuit, &[child]);
+fn measure(args: &Args) -> anyhow::Result<()> {
+    let class = HeightClass::H27;
+    let start = Instant::now();
+    let ours = GroveBackend::new(args.profile, class)?;
+    let start = start.elapsed().as_secs_f64();
+    let loaded = memory::start_peak();
+    let own = Subject::new(&ours)?;
+    let peak_bytes = args.alone.then(|| memory::resident().1.saturating_sub(loaded));
+    let peer = if args.alone { None } else { Some(Plonky2Backend::load(Profile::Proven, class, None)?) };
+    let peer = peer.as_ref().map(|backend| Ok::<_, anyhow::Error>((backend, Subject::new(backend)?))).transpose()?;
+    for (kernel, kind) in [("engine-bucket", NodeKind::Bucket), ("engine-merge", NodeKind::Merge)] {
+        let mut steps = Steps::default();
+        let mut bytes = [0; 2];
+        let seconds = medians(1 + usize::from(peer.is_some()), args.runs as usize, |k| {
+            let start = Instant::now();
+            let proof = if k == 0 {
+                let (witness, children) = own.of(kind);
+                let (proof, took) = ours.prove_with_steps(witness, &children)?;
+                steps = took;
+                proof
+            } else {
+                let (backend, subject) = peer.as_ref().context("Plonky2's backend")?;
+                let (witness, children) = subject.of(kind);
+                backend.prove(witness, &children)?
+            };
+            bytes[k] = proof.bytes.len();
+            Ok((start.elapsed().as_secs_f64(), ()))
+        })?;
+        for (k, name) in ["evergrove", "plonky2"].into_iter().enumerate().take(seconds.len()) {
+            let profile = if k == 0 { args.profile } else { Profile::Proven };
+            let bits = soundness::bits(profile, class);
+            let row = Row {
+                kernel,
+                r#impl: name,
+                profile: Profiled(profile),
+                size: profile.bucket_capacity(class),
+                threads: args.threads,
+                seconds: seconds[k],
+                ratio: seconds[k] / seconds[0],
+                proof_bytes: bytes[k],
+                bits_unique_decoding: bits.unique_decoding,
+                bits_johnson: bits.johnson,
+                own: (k == 0).then(|| Own {
+                    permutations: permutations(args.profile, class, kind).unwrap_or(0),
+                    start,
+                    peak_bytes,
+                    claims: steps.claims.as_secs_f64(),
+                    witness: steps.witness.as_secs_f64(),
+                    commitment: steps.proof.commitment.as_secs_f64(),
+                    bus: steps.proof.bus.as_secs_f64(),
+                    rows: steps.proof.rows.as_secs_f64(),
+                    opening: steps.proof.opening.as_secs_f64(),
+                    check: steps.check.as_secs_f64(),
+                }),
+            };
+            print(&row, args.json)?;
+        }
     }
-    about.publish(vec![information.digest()]);
-    builder
+    Ok(())
 }
 
-/// A circuit about none.
-fn none<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
-    let mut builder = Builder::new(parameters.tables().clone());
-    let tag = builder.tag(TAG);
-    let (_, [key, information]) = builder.hash_free(tag);
-    Children::new(&mut builder, parameters, key).publish(vec![information]);
-    builder
+/// Rows of permutations of a circuit.
+fn permutations(profile: Profile, class: HeightClass, kind: NodeKind) -> Option<usize> {
+    let size = circuit::Size { height_max: class.height_max(), capacity: profile.bucket_capacity(class) };
+    let shape = shape(profile, class)?;
+    let (zeros, blocks, variables) = ([size.zeros()], shape.blocks, shape.variables);
+    let rows = match profile {
+        Profile::Grove128 => {
+            let parameters = recursion::parameters::<Cubic>(&JOHNSON_128, &zeros, blocks, variables);
+            match kind {
+                NodeKind::Bucket => circuit::bucket(&parameters, size).rows(Table::Permutation),
+                _ => circuit::merge(&parameters, size).rows(Table::Permutation),
+            }
+        }
+        _ => {
+            let parameters = recursion::parameters::<Quadratic>(&UNIQUE_100, &zeros, blocks, variables);
+            match kind {
+                NodeKind::Bucket => circuit::bucket(&parameters, size).rows(Table::Permutation),
+                _ => circuit::merge(&parameters, size).rows(Table::Permutation),
+            }
+        }
+    };
+    Some(rows)
 }
 
-struct Engine<'a, K> {
-    key: &'a Key<K>,
-    circuits: &'a [Circuit<K>; 2],
-    provers: [Prover<'a, K>; 2],
-}
-
-impl<K: Extension> Engine<'_, K> {
-    fn prove(
-        &self,
-        circuit: bool,
-        free: &[Goldilocks],
-        public: Public<[Goldilocks; WORD], K>,
-    ) -> anyhow::Result<(Proof<K>, Phases, f64)> {
-        let which = usize::from(circuit);
-        let start = Instant::now();
-        let witness = self.circuits[which].witness(free)?;
-        let seconds = start.elapsed().as_secs_f64();
-        let statement = public.statement(self.key, circuit);
-        let (elements, phases) = self.provers[which].prove_on(Isa::detect(), &statement, &witness);
-        Ok((Proof { elements, circuit, public }, phases, seconds))
+fn print(row: &Row, json: bool) -> anyhow::Result<()> {
+    if json {
+        return print_json(row);
     }
-    /// The proof about two.
-    fn two(&self, child: &Proof<K>) -> anyhow::Result<(Proof<K>, Own)> {
-        let start = Instant::now();
-        let word = child.public.information[0];
-        let flag = Goldilocks::new(child.circuit.into());
-        let mut free = [word, word, self.key.digest(), [flag, flag, Goldilocks::ZERO, Goldilocks::ZERO]].concat();
-        let (data, Reduced { point, value }) = children_data(self.key, &[child; 2])?;
-        free.extend(data);
-        let mut state = [Goldilocks::ZERO; 12];
-        state[..WORD].copy_from_slice(&word);
-        state[WORD..2 * WORD].copy_from_slice(&word);
-        state[2 * WORD] = TAG;
-        let claims = start.elapsed().as_secs_f64();
-        let public = Public { information: vec![poseidon::digest(state)], point, value };
-        let (proof, phases, witness) = self.prove(true, &free, public)?;
-        let least = unique_decoding(self.key.parameters()).into_iter().map(|term| term.bits);
-        let own = Own {
-            permutations: self.circuits[1].rows(Table::Permutation),
-            proof_bytes: size_of::<Goldilocks>() * proof.elements.len(),
-            bits_unique_decoding: least.fold(f64::INFINITY, f64::min),
-            claims,
-            witness,
-            commitment: phases.commitment.as_secs_f64(),
-            bus: phases.bus.as_secs_f64(),
-            rows: phases.rows.as_secs_f64(),
-            opening: phases.opening.as_secs_f64(),
-        };
-        Ok((proof, own))
+    let Row { kernel, profile: Profiled(profile), threads, seconds, ratio, .. } = row;
+    println!("{kernel} {:10} {profile:10} {threads} threads: {seconds:.4} s, {ratio:.2} times ours", row.r#impl);
+    println!("    a proof of {} bytes, {:.1} bits by unique decoding", row.proof_bytes, row.bits_unique_decoding);
+    let Some(Own { permutations, start, peak_bytes, .. }) = row.own else { return Ok(()) };
+    println!("    {permutations} permutations, {start:.3} s until the first proof");
+    if let Some(peak) = peak_bytes {
+        println!("    {:.0} MB of memory for the proofs", peak as f64 / 1e6);
     }
-}
-
-fn measure<K: Extension>(args: &Args, rounds: &[Round]) -> anyhow::Result<()> {
-    let parameters = fixed_point(rounds, two::<K>);
-    let blocks = parameters.layout().blocks();
-    let circuits = [none(&parameters).finish_in(blocks), two(&parameters).finish()];
-    let key = Key::new(parameters, circuits.each_ref());
-    let provers = circuits.each_ref().map(|circuit| Prover::new(circuit, key.parameters()));
-    let engine = Engine { key: &key, circuits: &circuits, provers };
-    // A proof about none, about two of them, and about two of those: what is measured.
-    let (point, value) = key.at(vec![K::ONE; key.variables()]);
-    let public = Public { information: vec![[Goldilocks::ONE; WORD]], point, value };
-    let free = [&key.digest()[..], &[Goldilocks::ONE; WORD], &public.claim_data()].concat();
-    let (leaf, ..) = engine.prove(false, &free, public)?;
-    let (child, _) = engine.two(&leaf)?;
-    let (top, _) = engine.two(&child)?;
-    top.verify(&key)?;
-
-    let peer = if args.alone { None } else { Some(Plonky2Backend::load(Profile::Proven, HeightClass::H27, None)?) };
-    let peer = peer.as_ref().map(|backend| Ok::<_, anyhow::Error>((backend, merge_of(backend)?))).transpose()?;
-    let mut own = None;
-    let seconds = medians(1 + usize::from(peer.is_some()), args.runs as usize, |k| {
-        let start = Instant::now();
-        if k == 0 {
-            let (proof, parts) = engine.two(&child)?;
-            let seconds = start.elapsed().as_secs_f64();
-            ensure!(proof == top, "two proofs differ");
-            own = Some(parts);
-            Ok((seconds, Vec::new()))
-        } else {
-            let (backend, inputs) = peer.as_ref().context("Plonky2's merge")?;
-            backend.circuits().merge.prove(inputs.clone())?;
-            Ok((start.elapsed().as_secs_f64(), Vec::<u8>::new()))
-        }
-    })?;
-    let size = key.parameters().layout().committed().elements();
-    let sizes = [size, peer.as_ref().map_or(0, |(backend, _)| backend.circuits().merge.data.common.degree())];
-    for (k, name) in ["evergrove", "plonky2"].into_iter().enumerate().take(seconds.len()) {
-        let Args { threads, json, .. } = *args;
-        let own = own.take().filter(|_| k == 0);
-        let row = Row {
-            kernel: "engine-recursion",
-            r#impl: name,
-            size: sizes[k],
-            threads,
-            seconds: seconds[k],
-            ratio: seconds[k] / seconds[0],
-            own,
-        };
-        if json {
-            print_json(&row)?;
-            continue;
-        }
-        println!("engine-recursion {name:10} {threads} threads: {:.4} s, {:.2} times ours", row.seconds, row.ratio);
-        if let Some(Own { permutations, proof_bytes, bits_unique_decoding, .. }) = row.own {
-            println!(
-                "    {size} elements, {permutations} permutations, a proof of {proof_bytes} bytes, {bits_unique_decoding:.1} bits in unique decoding"
-            );
-        }
-        if let Some(Own { claims, witness, commitment, bus, rows, opening, .. }) = row.own {
-            let parts = [
-                ("claims", claims),
-                ("witness", witness),
-                ("commitment", commitment),
-                ("bus", bus),
-                ("rows", rows),
-                ("opening", opening),
-            ];
-            println!("    ms: {}", parts.map(|(name, seconds)| format!("{name} {:.1}", 1e3 * seconds)).join(", "));
-        }
+    if let Some(Own { claims, witness, commitment, bus, rows, opening, check, .. }) = row.own {
+        let parts = [
+            ("claims", claims),
+            ("witness", witness),
+            ("commitment", commitment),
+            ("bus", bus),
+            ("rows", rows),
+            ("opening", opening),
+            ("check", check),
+        ];
+        println!("    ms: {}", parts.map(|(name, seconds)| format!("{name} {:.1}", 1e3 * seconds)).join(", "));
     }
     Ok(())
 }

@@ -208,12 +208,6 @@ fn subjects(backend: &Plonky2Backend) -> anyhow::Result<Vec<Subject<'_>>> {
     Ok(subjects)
 }
 
-/// What the merge is proven from.
-pub(crate) fn merge_of(backend: &Plonky2Backend) -> anyhow::Result<PartialWitness<F>> {
-    let merge = subjects(backend)?.into_iter().find(|subject| subject.name == "merge");
-    Ok(merge.context("a merge")?.inputs)
-}
-
 /// Proofs in this process.
 fn memory_here(backend: Plonky2Backend) -> anyhow::Result<Memory> {
     let loaded = memory::start_peak();

@@ -13,7 +13,7 @@ use evergrove_primitives::field::{Cubic, Quadratic};
 use evergrove_proof::{HeightClass, Profile, Statement};
 
 use crate::circuit::Size;
-use crate::engine::{self, Circuits, Engine, Shape};
+use crate::engine::{self, Circuits, Engine, Shape, Steps};
 
 /// Name of the backend in proofs.
 pub const BACKEND_NAME: &str = "grove";
@@ -44,8 +44,8 @@ trait Verify: Send + Sync {
 }
 
 trait Nodes: Verify {
-    fn bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError>;
-    fn merge(&self, children: [&NodeProof; 2], witness: &MergeWitness) -> Result<NodeProof, BackendError>;
+    fn bucket(&self, witness: &BucketWitness) -> Result<(NodeProof, Steps), BackendError>;
+    fn merge(&self, children: [&NodeProof; 2], witness: &MergeWitness) -> Result<(NodeProof, Steps), BackendError>;
 }
 
 impl<K: Extension> Verify for Key<K> {
@@ -67,10 +67,10 @@ impl<K: ProofField> Verify for Engine<K> {
 }
 
 impl<K: ProofField> Nodes for Engine<K> {
-    fn bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
+    fn bucket(&self, witness: &BucketWitness) -> Result<(NodeProof, Steps), BackendError> {
         self.bucket(witness)
     }
-    fn merge(&self, children: [&NodeProof; 2], witness: &MergeWitness) -> Result<NodeProof, BackendError> {
+    fn merge(&self, children: [&NodeProof; 2], witness: &MergeWitness) -> Result<(NodeProof, Steps), BackendError> {
         self.merge(children, witness)
     }
 }
@@ -131,6 +131,29 @@ impl GroveBackend {
         };
         Ok(Self { spec: backend_spec(profile, class), rules: NativeBackend::new(profile, class), engine })
     }
+
+    /// [`RecursionBackend::prove`], and how long the steps took.
+    ///
+    /// # Errors
+    /// Those of [`RecursionBackend::prove`].
+    pub fn prove_with_steps(
+        &self,
+        witness: &Witness,
+        children: &[&NodeProof],
+    ) -> Result<(NodeProof, Steps), BackendError> {
+        match (witness, children) {
+            (Witness::Bucket(witness), []) => {
+                agree(self.rules.bucket_statement(&witness.leaves), &witness.statement)?;
+                self.engine.bucket(witness)
+            }
+            (Witness::Merge(witness), &[left, right]) => {
+                let stated = self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings);
+                agree(stated, &witness.statement)?;
+                self.engine.merge([left, right], witness)
+            }
+            _ => Err(self.spec.foreign_step(witness, children.len())),
+        }
+    }
 }
 
 impl GroveVerifier {
@@ -174,18 +197,7 @@ impl RecursionBackend for GroveBackend {
         self.engine.digest()
     }
     fn prove(&self, witness: &Witness, children: &[&NodeProof]) -> Result<NodeProof, BackendError> {
-        match (witness, children) {
-            (Witness::Bucket(witness), []) => {
-                agree(self.rules.bucket_statement(&witness.leaves), &witness.statement)?;
-                self.engine.bucket(witness)
-            }
-            (Witness::Merge(witness), &[left, right]) => {
-                let stated = self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings);
-                agree(stated, &witness.statement)?;
-                self.engine.merge([left, right], witness)
-            }
-            _ => Err(self.spec.foreign_step(witness, children.len())),
-        }
+        self.prove_with_steps(witness, children).map(|(proof, _)| proof)
     }
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
         self.engine.verify(proof)

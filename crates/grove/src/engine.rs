@@ -1,14 +1,17 @@
 //! Circuits, key and provers of one profile and height class.
 
+use std::time::{Duration, Instant};
+
 use evergrove_commit::{BackendError, BucketWitness, MergeWitness, NodeKind, NodeProof};
 use evergrove_multilinear::circuit::Circuit;
 use evergrove_multilinear::key::{Key, Public, VerifyError};
-use evergrove_multilinear::prover::{ProofField, Prover};
+use evergrove_multilinear::prover::{Phases, ProofField, Prover};
 use evergrove_multilinear::recursion::{self, Proof, children_data};
 use evergrove_multilinear::tables::Table;
 use evergrove_multilinear::verifier::{Reduced, Round};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::lanes::Isa;
 use evergrove_proof::Statement;
 
 use crate::circuit::{self, Size, information};
@@ -51,6 +54,19 @@ impl<K: Extension> Circuits<K> {
     }
 }
 
+/// How long the steps of a proof took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Steps {
+    /// Of a merge: the children are verified, and their claims become one.
+    pub claims: Duration,
+    /// The columns of the circuit.
+    pub witness: Duration,
+    /// The proof.
+    pub proof: Phases,
+    /// The fresh proof is verified.
+    pub check: Duration,
+}
+
 /// Proves and verifies nodes.
 pub(crate) struct Engine<K> {
     circuits: Circuits<K>,
@@ -69,21 +85,27 @@ impl<K: ProofField> Engine<K> {
         &self.circuits.key
     }
 
-    pub(crate) fn bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
+    pub(crate) fn bucket(&self, witness: &BucketWitness) -> Result<(NodeProof, Steps), BackendError> {
         let (point, value) = self.claim.clone();
         let public = Public { information: information(&witness.statement), point, value };
         let free = [witness::bucket(self.circuits.size, self.key().digest(), witness), public.claim_data()].concat();
-        self.prove(NodeKind::Bucket, witness.statement, &free, public)
+        self.prove(NodeKind::Bucket, witness.statement, &free, public, Duration::ZERO)
     }
 
-    pub(crate) fn merge(&self, children: [&NodeProof; 2], witness: &MergeWitness) -> Result<NodeProof, BackendError> {
+    pub(crate) fn merge(
+        &self,
+        children: [&NodeProof; 2],
+        witness: &MergeWitness,
+    ) -> Result<(NodeProof, Steps), BackendError> {
+        let start = Instant::now();
         let [left, right] = children;
         let proofs = [decode(self.key(), left)?, decode(self.key(), right)?];
         let (data, Reduced { point, value }) = children_data(self.key(), &proofs.each_ref()).map_err(refused)?;
+        let claims = start.elapsed();
         let public = Public { information: information(&witness.statement), point, value };
         let statements = children.map(|child| (&child.statement, child.kind == NodeKind::Merge));
         let free = [witness::merge(self.circuits.size, self.key().digest(), statements, witness), data].concat();
-        self.prove(NodeKind::Merge, witness.statement, &free, public)
+        self.prove(NodeKind::Merge, witness.statement, &free, public, claims)
     }
 
     fn prove(
@@ -92,15 +114,21 @@ impl<K: ProofField> Engine<K> {
         statement: Statement,
         free: &[Goldilocks],
         public: Public<[Goldilocks; 4], K>,
-    ) -> Result<NodeProof, BackendError> {
+        claims: Duration,
+    ) -> Result<(NodeProof, Steps), BackendError> {
+        let start = Instant::now();
         let circuit = kind == NodeKind::Merge;
         let which = usize::from(circuit);
         let witness = self.circuits.circuits[which].witness(free).map_err(|e| BackendError::Witness(e.to_string()))?;
-        let elements = self.provers[which].prove(&public.statement(self.key(), circuit), &witness);
+        let filled = start.elapsed();
+        let statement_of = public.statement(self.key(), circuit);
+        let (elements, steps) = self.provers[which].prove_on(Isa::detect(), &statement_of, &witness);
         let proof = Proof { elements, circuit, public };
+        let start = Instant::now();
         // Milliseconds, against a proof that a fault of the machine has spoilt.
         proof.verify(self.key()).map_err(|e| BackendError::Internal(format!("a fresh {kind} proof: {e}")))?;
-        Ok(NodeProof { kind, statement, output: Vec::new(), bytes: encode(&proof) })
+        let steps = Steps { claims, witness: filled, proof: steps, check: start.elapsed() };
+        Ok((NodeProof { kind, statement, output: Vec::new(), bytes: encode(&proof) }, steps))
     }
 }
 

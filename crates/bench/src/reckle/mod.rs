@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use anyhow::ensure;
 use evergrove_commit::RecursionBackend;
+use evergrove_grove::GroveBackend;
 use evergrove_jobs::Cores;
 use evergrove_jobs::local::LocalEngine;
 use evergrove_primitives::lanes::Isa;
@@ -45,9 +46,12 @@ pub(crate) struct Args {
     /// log2 of the number of slots in the batch.
     #[arg(long, default_value_t = 12)]
     batch_log: u8,
-    /// Only this profile; else one process for each.
+    /// Only this profile, of Plonky2 or of grove; else one process for each of the backend.
     #[arg(long)]
     profile: Option<Profile>,
+    /// With `grove`, its profiles and `proven` beside them.
+    #[arg(long, default_value = "plonky2", value_parser = ["plonky2", "grove"])]
+    backend: String,
     /// Updates of each kind; the median counts.
     #[arg(long, default_value_t = 3)]
     repeat: usize,
@@ -107,8 +111,8 @@ struct Row {
     verify_ms: f64,
     /// Of `verify_ms`, the SNARK without the canonical digest.
     verify_snark_ms: f64,
-    /// The same by plonky2's verifier and one hash after the other.
-    verify_scalar_ms: f64,
+    /// The same by plonky2's verifier and one hash after the other, of its proofs.
+    verify_scalar_ms: Option<f64>,
     proof_bytes: usize,
     proving_key_bytes: usize,
     verification_key_bytes: usize,
@@ -122,7 +126,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let compares = !args.schemes.is_empty() || args.footprint.is_some();
     let Some(profile) = args.profile.or(compares.then_some(Profile::Paper)) else {
         // A process for each profile, so that peak memory is its own.
-        for profile in [Profile::Paper, Profile::Johnson, Profile::Proven] {
+        let grove = [Profile::Grove100, Profile::Grove128, Profile::Proven];
+        for profile in if args.backend == "grove" { grove } else { [Profile::Paper, Profile::Johnson, Profile::Proven] }
+        {
             let own = std::env::args_os().skip(1);
             let status =
                 Command::new(std::env::current_exe()?).args(own).args(["--profile", profile.name()]).status()?;
@@ -138,13 +144,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut world = World::build(profile, args.log_size, args.fill_log, args.batch_log)?;
     let at_once = args.at_once.unwrap_or(if compares { 1 } else { threads });
     let engine = LocalEngine::new(at_once).with_cores(Arc::new(Cores::new(threads)?));
-    let mut ours = ours(args.keys.as_deref(), profile, &world, args.repeat)?.with_engine(engine);
-    let row = measure(args, profile, [threads, at_once], &mut world, &mut ours)?;
-    if args.json {
-        print_json(&row)?;
-    } else {
-        print_table(&row);
+    let shown = |row: &Row| if args.json { print_json(row) } else { Ok(print_table(row)) };
+    if profile.recursion().is_none() {
+        ensure!(!compares, "--schemes are compared with profiles of Plonky2");
+        let (backend, setup_s) = timed(|| Ok(GroveBackend::new(profile, world.class)?))?;
+        // Nothing is kept: the circuits follow from the program.
+        let facts = Facts { setup_s, proving_key_bytes: 0, verification_key_bytes: 32, proof_bytes: 0 };
+        let mut ours = Recursive::new("evergrove", backend, &world, facts, usize::MAX, args.repeat).with_engine(engine);
+        return shown(&measure(args, profile, [threads, at_once], &mut world, &mut ours, None)?);
     }
+    let mut ours = ours(args.keys.as_deref(), profile, &world, args.repeat)?.with_engine(engine);
+    let scalar = Plonky2Verifier::by(VerifierKind::Plonky2, Isa::detect(), &ours.backend.keys());
+    shown(&measure(args, profile, [threads, at_once], &mut world, &mut ours, Some(&scalar))?)?;
     if compares {
         let names = SchemeArg::names(&args.schemes);
         let mut comparison = Comparison::load(&names, profile, &world, ours, 1 << args.measured_log, args.repeat)?;
@@ -173,12 +184,13 @@ pub(crate) fn ours(
     Ok(Recursive::new("evergrove", backend, world, facts, usize::MAX, repeat))
 }
 
-fn measure(
+fn measure<B: RecursionBackend>(
     args: &Args,
     profile: Profile,
     [threads, at_once]: [usize; 2],
     world: &mut World,
-    ours: &mut Recursive<Plonky2Backend>,
+    ours: &mut Recursive<B>,
+    verifier: Option<&Plonky2Verifier>,
 ) -> anyhow::Result<Row> {
     let aggregate = ours.aggregate(&world.members)?;
     let mut update_proofs = 0;
@@ -195,15 +207,15 @@ fn measure(
     let update_inside_s = update(&world.members)?;
     let update_outside_s = update(&world.others)?;
     let (verify, snark_s) = ours.verify()?;
-    let verify_scalar_s = {
-        let plonky2 = Plonky2Verifier::by(VerifierKind::Plonky2, Isa::detect(), &ours.backend.keys());
+    let scalar = |verifier: &Plonky2Verifier| {
         let (claimed, proof) = (ours.claimed()?, ours.proof()?);
         check_time(|| {
             let canonical = evergrove_proof::batch_digest(world.height, &claimed)?;
             ensure!(canonical == proof.statement.canonical, "the proof is of other leaves");
-            Ok(plonky2.verify(proof)?)
-        })?
+            Ok(verifier.verify(proof)?)
+        })
     };
+    let verify_scalar_s = verifier.map(scalar).transpose()?;
     let (_, peak_rss_bytes) = memory::resident();
     let (bits, facts) = (soundness::bits(profile, world.class), ours.facts()?);
     Ok(Row {
@@ -230,7 +242,7 @@ fn measure(
         update_proofs,
         verify_ms: milliseconds(verify.seconds),
         verify_snark_ms: milliseconds(snark_s),
-        verify_scalar_ms: milliseconds(verify_scalar_s),
+        verify_scalar_ms: verify_scalar_s.map(milliseconds),
         proof_bytes: facts.proof_bytes,
         proving_key_bytes: facts.proving_key_bytes,
         verification_key_bytes: facts.verification_key_bytes,
@@ -248,8 +260,10 @@ fn print_table(r: &Row) {
     println!("  update inside            {:>9.2} s   at most {} proofs", r.update_inside_s, r.update_proofs);
     println!("  update outside           {:>9.2} s", r.update_outside_s);
     println!(
-        "  verify                   {:>9.2} ms  SNARK alone {:.2} ms; scalar {:.2} ms",
-        r.verify_ms, r.verify_snark_ms, r.verify_scalar_ms
+        "  verify                   {:>9.2} ms  SNARK alone {:.2} ms{}",
+        r.verify_ms,
+        r.verify_snark_ms,
+        r.verify_scalar_ms.map(|ms| format!("; scalar {ms:.2} ms")).unwrap_or_default()
     );
     println!("  proof                    {:>9} bytes{}", r.proof_bytes, if r.wrapped { ", wrapped" } else { "" });
     println!("  proving keys             {:>9.1} MiB", mib(r.proving_key_bytes as u64));
