@@ -1,8 +1,9 @@
 //! The laws of a backend, and what is pinned.
 
-use evergrove_grove::circuit::{Size, blocks};
+use evergrove_grove::circuit::{self, Size, blocks};
 use evergrove_grove::{GroveBackend, GroveVerifier, Shape, shape};
 use evergrove_multilinear::recursion::fixed_point;
+use evergrove_multilinear::tables::Table;
 use evergrove_multilinear::verifier::soundness::{Term, johnson, random_words, unique_decoding};
 use evergrove_multilinear::verifier::{JOHNSON_128, Parameters, Round, UNIQUE_100};
 use evergrove_primitives::field::extension::Extension;
@@ -28,6 +29,29 @@ fn found<K: Extension>(rounds: &[Round], profile: Profile, class: HeightClass) -
     let more = Size { capacity: size.capacity + 1, ..size };
     assert!(blocks(&parameters, more)[0] > found.blocks[0], "{profile} {class:?}");
     parameters
+}
+
+/// Rows of bucket and merge by table, committed and fixed elements, log2 of the places on the bus.
+fn counts<K: Extension>(rounds: &[Round], profile: Profile, class: HeightClass) -> [Vec<usize>; 3] {
+    let size = Size { height_max: class.height_max(), capacity: profile.bucket_capacity(class) };
+    let parameters = found::<K>(rounds, profile, class);
+    let [bucket, merge] = [circuit::bucket(&parameters, size), circuit::merge(&parameters, size)]
+        .map(|b| Table::ALL.map(|table| b.rows(table)).to_vec());
+    let layout = parameters.layout();
+    [bucket, merge, vec![layout.committed().elements(), layout.fixed().elements(), layout.bus_variables()]]
+}
+
+/// `docs/math/circuits.md` has these.
+#[test]
+fn the_circuits_have_these_rows() {
+    let all = [HeightClass::H27, HeightClass::H40].map(|class| {
+        [
+            counts::<Quadratic>(&UNIQUE_100, Profile::Grove100, class),
+            counts::<Cubic>(&JOHNSON_128, Profile::Grove128, class),
+        ]
+    });
+    let text = format!("{all:?}").replace("]], [[", "]],\n[[");
+    assert_eq!(text, include_str!("rows.txt").trim_end());
 }
 
 /// Bits as they are shown.

@@ -3,8 +3,8 @@
 //! **What.** [`Builder`] makes rows and hands out typed wires ([`wires`]); [`Circuit`] is the result, with its fixed columns and its
 //! [`Layout`]; [`Circuit::witness`] fills the committed columns, and [`Witness::check`] says which constraint or wire does not hold.
 //!
-//! **Free data** enters by hashing alone: a half of a permutation's input is a wire of the prover's choice. A verifier puts whatever a proof consists of
-//! into a transcript, or checks that it hangs on a digest that was.
+//! **Free data** enters by hashing: a half of a permutation's input is a wire of the prover's choice, and a tuple's count may be a bit of its choice. A
+//! verifier puts whatever a proof consists of into a transcript, or checks that it hangs on a digest that was.
 
 mod builder;
 mod machine;
