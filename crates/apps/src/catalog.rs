@@ -106,7 +106,7 @@ impl Application {
     /// The size of its circuits: from the keys in `dir` where they lie there, else by the search of [`Size::of`] (seconds).
     ///
     /// # Errors
-    /// When it has no circuits in this scheme.
+    /// When it has no circuits in this scheme, or the profile is of another backend.
     pub fn size(
         &self,
         scheme: Scheme,
@@ -114,14 +114,13 @@ impl Application {
         class: HeightClass,
         dir: Option<&Path>,
     ) -> Result<Size, SizeError> {
-        check_profile(profile)?;
         match self {
             Self::MapReduce(app) => {
                 let kept = dir.and_then(|d| AppKeys::kept(d, &self.family(scheme, profile, class)));
                 kept.map_or_else(|| Size::of(app, scheme, profile, class).map(|found| found.0), |keys| Ok(keys.size))
             }
             Self::Translation(app) if scheme == Scheme::Tree => {
-                Ok(Shape::of(profile, class, app.bucket_height()).size())
+                Ok(Shape::of(profile, class, app.bucket_height())?.size())
             }
             Self::Translation(_) => Err(SizeError::Scheme(scheme)),
         }
@@ -131,7 +130,7 @@ impl Application {
     /// there. `observer` is told of proofs.
     ///
     /// # Errors
-    /// When it has no circuits in this scheme.
+    /// When it has no circuits in this scheme, or the profile is of another backend.
     pub fn backend(
         &self,
         scheme: Scheme,
@@ -141,7 +140,6 @@ impl Application {
         prover: ProverKind,
         observer: Option<&Arc<dyn Observer>>,
     ) -> Result<Arc<dyn RecursionBackend>, BackendError> {
-        check_profile(profile).map_err(|e| BackendError::Internal(e.to_string()))?;
         match self {
             Self::MapReduce(app) => {
                 let backend = AppBackend::load(app.clone(), scheme, profile, class, dir)?.with_prover(prover);
@@ -164,7 +162,7 @@ impl Application {
     /// The keys of its circuits: from `dir` where they lie there, else from circuits that are built, and left there.
     ///
     /// # Errors
-    /// When it has no circuits in this scheme.
+    /// When it has no circuits in this scheme, or the profile is of another backend.
     pub fn keys(
         &self,
         scheme: Scheme,
@@ -172,7 +170,6 @@ impl Application {
         class: HeightClass,
         dir: Option<&Path>,
     ) -> Result<AppKeys, BackendError> {
-        check_profile(profile).map_err(|e| BackendError::Internal(e.to_string()))?;
         if let Some(keys) = dir.and_then(|d| AppKeys::kept(d, &self.family(scheme, profile, class))) {
             return Ok(keys);
         }
@@ -192,10 +189,6 @@ impl Application {
             Self::Translation(app) => soundness::bits(keys, profile, *app),
         }
     }
-}
-
-fn check_profile(profile: Profile) -> Result<(), SizeError> {
-    profile.recursion().map(|_| ()).ok_or(SizeError::Profile(profile))
 }
 
 fn check_scheme(scheme: Scheme) -> Result<(), BackendError> {

@@ -14,6 +14,7 @@ use evergrove_commit::{MemoryStore, NodeProof, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::{HeightClass, NodeKind, Profile, Scheme, Statement, batch_digest};
 use evergrove_recursion::Plonky2Backend;
+use evergrove_recursion::circuit::params_of;
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -226,7 +227,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     members.truncate(1 << args.batch_log);
     memory::start_peak();
     let (plain, setup_s) = timed(|| Ok(Plonky2Backend::load(args.profile, class, keys)?))?;
-    let degree_bits = usize::from(args.profile.plonky2().degree_bits);
+    let degree_bits = usize::from(params_of(args.profile)?.degree_bits);
     let measured = measure(args, &plain, &mut table, &members)?;
     let mut batch = measured.row(args, "batch", ("batch", setup_s, degree_bits), &table, members.len(), threads);
     drop(plain);

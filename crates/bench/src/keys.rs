@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if args.profile.is_none_or(|only| only == Profile::Paper) {
         let profile = Profile::Paper;
         let name = paper_file_name(profile);
-        let keys = paper_keys(profile, Scheme::BLOCK_HEIGHT, HEIGHT_MAX);
+        let keys = paper_keys(profile, Scheme::BLOCK_HEIGHT, HEIGHT_MAX)?;
         let bytes = keys.encode();
         let same = pinned_paper(profile) == Some(&bytes[..]);
         let agree = if same { "as pinned" } else { "NOT as pinned" };

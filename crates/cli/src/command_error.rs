@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind};
 
 use anyhow::Error;
 use evergrove::apps::catalog::CatalogError;
+use evergrove::apps::family::SizeError;
 use evergrove::commit::BackendError;
 use evergrove::commit::schema::{RowError, SchemaTextError};
 #[cfg(feature = "queue")]
@@ -182,7 +183,9 @@ fn facade(error: &evergrove::Error) -> Option<String> {
         E::Memory { .. } => "raise --max-memory, or choose a profile with smaller circuits",
         E::Threads(_) => "give a smaller number of --threads",
         E::KeysDirectory { .. } => "name a directory with --keys or EVERGROVE_KEYS: it is created if it is missing",
+        E::ForeignProfile { .. } => "choose one of these with --profile, or another --backend",
         E::NoBackend(_) => "choose another --backend",
+        E::Circuits(SizeError::Profile(_)) => "choose one of these with --profile",
         E::Circuits(_) => "ask for less at a time",
         E::Answer(_) => "look for damage with doctor",
         _ => return None,
@@ -272,7 +275,8 @@ fn policy(error: &PolicyError) -> String {
         PolicyError::Height { .. } | PolicyError::Root { .. } => {
             "ask for a proof at this commitment, or give the commitment of the proof's epoch".into()
         }
-        PolicyError::Class { .. }
+        PolicyError::Foreign { .. }
+        | PolicyError::Class { .. }
         | PolicyError::NoSuchHeight(_)
         | PolicyError::Base(_)
         | PolicyError::Output { .. }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use evergrove_commit::{BackendError, BackendSpec, NativeBackend, NodeProof, RecursionBackend, Witness};
 use evergrove_primitives::Digest;
-use evergrove_proof::policy::DEFAULT_BACKEND;
+use evergrove_proof::policy::{DEFAULT_BACKEND, GROVE_BACKEND};
 use evergrove_proof::{BackendId, HeightClass, Profile, Scheme};
 use evergrove_store::Backends;
 
@@ -18,7 +18,7 @@ pub enum Backend {
     /// Succinct proofs by recursive circuits on Plonky2.
     #[default]
     Plonky2,
-    /// Succinct proofs by the multilinear engine, for its own profiles.
+    /// Succinct proofs by our own recursive circuits, of tables and sums. Verifiers allow it by name.
     Grove,
     /// No SNARK: the proof holds the rows, and the verifier computes everything again. Proving takes milliseconds. For
     /// tests and teaching.
@@ -33,7 +33,7 @@ impl Backend {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Plonky2 => DEFAULT_BACKEND.0,
-            Self::Grove => Profile::Grove100.backend(),
+            Self::Grove => GROVE_BACKEND.0,
             Self::Native => NativeBackend::NAME,
         }
     }
@@ -42,32 +42,10 @@ impl Backend {
     pub fn id(self) -> BackendId {
         let version = match self {
             Self::Plonky2 => DEFAULT_BACKEND.1,
-            Self::Grove => 1,
+            Self::Grove => GROVE_BACKEND.1,
             Self::Native => NativeBackend::VERSION,
         };
         BackendId::new(self.name(), version)
-    }
-
-    /// Whether this build has it.
-    pub const fn is_built(self) -> bool {
-        match self {
-            Self::Plonky2 => cfg!(feature = "plonky2"),
-            Self::Grove => cfg!(feature = "grove"),
-            Self::Native => true,
-        }
-    }
-
-    /// The profile of its proofs where none is asked for.
-    pub const fn profile(self) -> Profile {
-        match self {
-            Self::Plonky2 | Self::Native => Profile::Proven,
-            Self::Grove => Profile::Grove100,
-        }
-    }
-
-    /// Whether it has circuits for a profile.
-    pub fn takes(self, profile: Profile) -> bool {
-        self == Self::Native || self.name() == profile.backend()
     }
 
     /// True of proofs that are short and whose soundness is a number of bits.
@@ -75,6 +53,24 @@ impl Backend {
         match self {
             Self::Plonky2 | Self::Grove => true,
             Self::Native => false,
+        }
+    }
+
+    /// The profiles of its proofs, the first of which new batches have where none is named. Native stands for any SNARK.
+    pub const fn profiles(self) -> &'static [Profile] {
+        match self {
+            Self::Plonky2 => &Profile::PLONKY2,
+            Self::Grove => &Profile::GROVE,
+            Self::Native => &Profile::ALL,
+        }
+    }
+
+    /// True where this build has the backend.
+    pub(crate) const fn is_built(self) -> bool {
+        match self {
+            Self::Plonky2 => cfg!(feature = "plonky2"),
+            Self::Grove => cfg!(feature = "grove"),
+            Self::Native => true,
         }
     }
 }
@@ -103,20 +99,21 @@ impl Config {
     /// [`Config::keys`], when a backend is first needed.
     pub fn provers(&self) -> Backends {
         let backends = natives();
-        #[cfg(feature = "grove")]
-        let backends = crate::grove::with_provers(backends);
         #[cfg(feature = "plonky2")]
         let backends = self.with_plonky2_provers(backends);
+        #[cfg(feature = "grove")]
+        let backends = crate::grove::with_provers(backends);
         backends
     }
 
-    /// The same backends, to verify with: they have pinned keys and build no circuit.
+    /// The same backends, to verify with, by pinned keys. Those of Plonky2 are part of this program; those of grove are built (in less
+    /// than a tenth of a second) when they are first needed, and accepted by their pinned digests.
     pub fn verifiers(&self) -> Backends {
         let backends = natives();
-        #[cfg(feature = "grove")]
-        let backends = crate::grove::with_verifiers(backends);
         #[cfg(feature = "plonky2")]
         let backends = crate::plonky2::with_verifiers(backends);
+        #[cfg(feature = "grove")]
+        let backends = crate::grove::with_verifiers(backends);
         backends
     }
 
@@ -133,16 +130,16 @@ impl Config {
 
 fn natives() -> Backends {
     let mut backends = Backends::new();
-    for (profile, class) in classes(Profile::ALL) {
+    for (profile, class) in classes_of(&Profile::ALL) {
         backends.add(Arc::new(NativeBackend::new(profile, class)));
         backends.add(Arc::new(NativeBackend::of_paper(profile, class, Scheme::BLOCK_HEIGHT)));
     }
     backends
 }
 
-/// Each of these profiles with every height class.
-pub(crate) fn classes<const N: usize>(profiles: [Profile; N]) -> impl Iterator<Item = (Profile, HeightClass)> {
-    profiles.into_iter().flat_map(|p| HeightClass::ALL.into_iter().map(move |c| (p, c)))
+/// These profiles with every height class.
+pub(crate) fn classes_of(profiles: &'static [Profile]) -> impl Iterator<Item = (Profile, HeightClass)> {
+    profiles.iter().flat_map(|p| HeightClass::ALL.into_iter().map(move |c| (*p, c)))
 }
 
 /// A verifier in the place of a backend.

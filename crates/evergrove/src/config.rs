@@ -25,12 +25,13 @@ use crate::{Backend, Error};
 /// ```
 ///
 /// The default backend is [`Backend::Plonky2`], also in a build without the feature `plonky2`, which cannot prove with
-/// it. Choose [`Backend::Native`] by name: `Config { backend: Backend::Native, ..Config::default() }`.
+/// it. Choose another by name, with one of its profiles: `Config { backend: Backend::Native, ..Config::default() }`,
+/// `Config { backend: Backend::Grove, profile: Profile::Grove100, ..Config::default() }`.
 #[derive(Clone, Default)]
 pub struct Config {
     /// The proof system of new batches.
     pub backend: Backend,
-    /// The security profile of new batches, one that the backend has circuits for ([`Backend::takes`]).
+    /// The security profile of new batches: one of [`Backend::profiles`].
     pub profile: Profile,
     /// Directory in which circuits and keys are kept from run to run. It is trusted like the program itself. Without one they
     /// are built in every run (seconds).
@@ -98,12 +99,15 @@ impl Config {
         Self { keys: variable("EVERGROVE_KEYS").or_else(usual), environment, ..Self::default() }
     }
 
-    /// Checks that [`Self::keys`] is a directory or can be created. If keys cannot be kept, every run builds them again
-    /// and does not say so.
+    /// Checks that the backend has the profile, and that [`Self::keys`] is a directory or can be created. If keys cannot be
+    /// kept, every run builds them again and does not say so.
     ///
     /// # Errors
-    /// [`Error::KeysDirectory`] when a file takes the place of the directory or of one above.
+    /// [`Error::ForeignProfile`]; [`Error::KeysDirectory`] when a file takes the place of the directory or of one above.
     pub fn check(&self) -> Result<(), Error> {
+        if !self.profile.fits(self.backend.name()) {
+            return Err(Error::ForeignProfile { backend: self.backend, profile: self.profile });
+        }
         let taken = self.keys.as_deref().and_then(|dir| Some((dir, file_above(dir)?)));
         taken.map_or(Ok(()), |(dir, file)| Err(Error::KeysDirectory { dir: dir.into(), file }))
     }
@@ -111,6 +115,31 @@ impl Config {
     /// The backend of new batches.
     pub fn choice(&self) -> BackendChoice {
         BackendChoice::new(self.backend.name(), self.profile)
+    }
+
+    /// The choice `known` with another backend or profile, where one is named. If only the backend is named and does not have the
+    /// known profile, the first of its own takes its place. If only the profile is named and the known backend does not have
+    /// it, the backend that has it takes its place; an application keeps its backend.
+    ///
+    /// # Errors
+    /// [`Error::ForeignProfile`] when the backend does not have the named profile.
+    pub fn choose(
+        known: BackendChoice,
+        backend: Option<&str>,
+        profile: Option<Profile>,
+    ) -> Result<BackendChoice, Error> {
+        let of_profile = profile.filter(|p| !p.fits(&known.name)).map(Profile::backend);
+        let name = match (backend, of_profile) {
+            (Some(name), _) => name.to_owned(),
+            (None, Some(name)) if known.app.is_none() => name.to_owned(),
+            (None, _) => known.name,
+        };
+        let first = || name.parse().map_or(known.profile, |backend: Backend| backend.profiles()[0]);
+        let profile = profile.unwrap_or_else(|| if known.profile.fits(&name) { known.profile } else { first() });
+        match name.parse() {
+            Ok(backend) if !profile.fits(&name) => Err(Error::ForeignProfile { backend, profile }),
+            _ => Ok(BackendChoice { name, profile, ..known }),
+        }
     }
 }
 

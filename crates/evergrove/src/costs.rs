@@ -37,7 +37,9 @@ impl Config {
         if spec.choice.scheme == Scheme::Tree {
             return self.with_queue(costs);
         }
-        let more = size.degree_bits.saturating_sub(spec.choice.profile.plonky2().degree_bits.into());
+        let more = size
+            .degree_bits
+            .saturating_sub(spec.choice.profile.recursion().map_or(0, |known| known.degree_bits.into()));
         let factor = (1u64 << more) as f64;
         self.with_queue(NodeCosts {
             setup_seconds: costs.setup_seconds * factor,
@@ -60,10 +62,10 @@ impl Config {
     }
 }
 
-/// Costs of the profile's own circuits.
+/// Costs of the profile's own circuits. Those of Plonky2 with a foreign profile, which nothing makes, are those of `proven`.
 fn profile_costs(spec: &BackendSpec) -> NodeCosts {
     if spec.choice.name == Backend::Grove.name() {
-        let node = if spec.choice.profile == Profile::Grove128 { 0.65 } else { 0.4 };
+        let node = if spec.choice.profile == Profile::Grove128 { 0.6 } else { 0.4 };
         return NodeCosts {
             setup_seconds: 0.1,
             bucket_seconds: node,

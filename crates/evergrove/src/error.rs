@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use evergrove_commit::schema::{RowError, SchemaError, SchemaTextError};
 use evergrove_commit::{BackendError, BackendSpec};
 use evergrove_proof::wire::OpeningError;
-use evergrove_proof::{ParseCommitmentError, UnknownProfile};
+use evergrove_proof::{ParseCommitmentError, Profile, UnknownProfile};
 use evergrove_store::input::{InputError, WriteError};
 use evergrove_store::{ErrorClass, VerifyError};
 
@@ -86,6 +86,14 @@ pub enum Error {
         dir: PathBuf,
         /// The file at it or above it.
         file: PathBuf,
+    },
+    /// The profile is one of another backend.
+    #[error("backend {backend} has no profile {profile} (known: {})", backend.profiles().iter().map(|p| p.name()).collect::<Vec<_>>().join(", "))]
+    ForeignProfile {
+        /// The backend.
+        backend: Backend,
+        /// The profile.
+        profile: Profile,
     },
     /// This build does not have the backend.
     #[error("this build does not have the backend {0}")]

@@ -1,38 +1,35 @@
-//! The backend `grove`.
+//! The backends of grove.
 
 use std::sync::Arc;
 
-use evergrove_commit::{BackendSpec, RecursionBackend};
+use evergrove_commit::{BackendSpec, NodeProof, RecursionBackend};
 use evergrove_grove::{GroveBackend, GroveVerifier, backend_spec};
 use evergrove_proof::{HeightClass, Profile};
 use evergrove_store::Backends;
 
-use crate::backends::VerifierOnly;
+use crate::backends::{VerifierOnly, classes_of};
 
-/// These backends and those that prove by the multilinear engine.
+/// These backends and those of grove.
 pub(crate) fn with_provers(mut backends: Backends) -> Backends {
-    for spec in specs() {
-        let (profile, class) = (spec.choice.profile, spec.class);
+    for (spec, profile, class) in specs() {
         backends.register(spec, move || Ok(Arc::new(GroveBackend::new(profile, class)?) as Arc<dyn RecursionBackend>));
     }
     backends
 }
 
-/// These backends and those that verify such proofs.
+/// These backends and those that verify grove's proofs, by keys that are built and have the pinned digest.
 pub(crate) fn with_verifiers(mut backends: Backends) -> Backends {
-    for spec in specs() {
+    for (spec, profile, class) in specs() {
         let known = spec.clone();
         backends.register(spec, move || {
-            let verifier = GroveVerifier::new(known.choice.profile, known.class)?;
-            let keys = verifier.key_digest();
-            Ok(Arc::new(VerifierOnly::new(known.clone(), keys, move |proof| verifier.verify(proof))))
+            let verifier = GroveVerifier::new(profile, class)?;
+            let (digest, known) = (verifier.key_digest(), known.clone());
+            Ok(Arc::new(VerifierOnly::new(known, digest, move |p: &NodeProof| verifier.verify(p))))
         });
     }
     backends
 }
 
-fn specs() -> impl Iterator<Item = BackendSpec> {
-    Profile::GROVE
-        .into_iter()
-        .flat_map(|profile| HeightClass::ALL.into_iter().map(move |class| backend_spec(profile, class)))
+fn specs() -> impl Iterator<Item = (BackendSpec, Profile, HeightClass)> {
+    classes_of(&Profile::GROVE).map(|(profile, class)| (backend_spec(profile, class), profile, class))
 }

@@ -32,10 +32,11 @@
 //!
 //! **When.** Whenever a program proves or verifies. The command line, the service and the examples stand on this crate.
 //!
-//! **Features.** `grove` (default): the SNARK by the multilinear engine, [`Backend::Grove`]. `plonky2` (default): the one on Plonky2; a project that depends on this crate then needs
-//! `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. Without both there is only
-//! the backend `native`, which both sides choose by name: `Config { backend: Backend::Native, ..Config::default() }` to
-//! prove, `Verifier::default().allow_backend(Backend::Native)` to verify. `parquet`: tables in Parquet files. `queue`:
+//! **Features.** `plonky2` (default): the SNARK on Plonky2, and applications; a project that depends on this crate then needs
+//! `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. `grove` (default): the SNARK of our own,
+//! which both sides choose by name: `Config { backend: Backend::Grove, profile: Profile::Grove100, ..Config::default() }`
+//! to prove, `Verifier::default().allow_backend(Backend::Grove).allow_profile(Profile::Grove100)` to verify. Without both
+//! features there is only the backend `native`, chosen in the same way, with any profile. `parquet`: tables in Parquet files. `queue`:
 //! proofs by workers. `cloud`: objects in buckets.
 
 #![forbid(unsafe_code)]

@@ -14,7 +14,7 @@ use evergrove_recursion::paper::{PaperBackend, PaperVerifier};
 use evergrove_recursion::{BACKEND_NAME, Plonky2Backend, Plonky2Verifier, backend_spec};
 use evergrove_store::{Backends, Store};
 
-use crate::backends::{VerifierOnly, classes};
+use crate::backends::{VerifierOnly, classes_of};
 use crate::{Config, Error};
 
 impl Config {
@@ -23,7 +23,7 @@ impl Config {
         for spec in paper_specs() {
             let (profile, class, keys, prover) = (spec.choice.profile, spec.class, self.keys.clone(), self.prover);
             backends.register(spec, move || {
-                let backend = PaperBackend::new(profile, class).with_cache(keys.as_deref()).with_prover(prover);
+                let backend = PaperBackend::new(profile, class)?.with_cache(keys.as_deref()).with_prover(prover);
                 Ok(Arc::new(backend) as Arc<dyn RecursionBackend>)
             });
         }
@@ -67,7 +67,7 @@ impl Config {
     /// circuits are built without commitments.
     ///
     /// # Errors
-    /// When the application has no circuits in this scheme.
+    /// When the application has no circuits in this scheme, or the profile is not one of Plonky2.
     pub fn app_spec(
         &self,
         app: &Application,
@@ -93,7 +93,7 @@ impl Config {
     /// Gives the bits of its proofs.
     ///
     /// # Errors
-    /// When the application has no circuits in this scheme.
+    /// When the application has no circuits in this scheme, or the profile is not one of Plonky2.
     pub fn add_app_verifier(
         &self,
         backends: &mut Backends,
@@ -147,7 +147,7 @@ pub(crate) fn with_verifiers(mut backends: Backends) -> Backends {
         backends.register(spec, move || {
             if pinned_paper(known.choice.profile).is_none() {
                 // Its key follows from the circuits, which take a verifier as long to build as the prover.
-                let backend = PaperBackend::new(known.choice.profile, known.class);
+                let backend = PaperBackend::new(known.choice.profile, known.class)?;
                 return Ok(Arc::new(backend) as Arc<dyn RecursionBackend>);
             }
             let verifier = PaperVerifier::pinned(known.choice.profile)?;
@@ -158,13 +158,13 @@ pub(crate) fn with_verifiers(mut backends: Backends) -> Backends {
 }
 
 pub(crate) fn specs() -> impl Iterator<Item = BackendSpec> {
-    classes(Profile::PLONKY2).map(|(profile, class)| {
+    classes_of(&Profile::PLONKY2).map(|(profile, class)| {
         backend_spec(BackendChoice::new(BACKEND_NAME, profile), class, profile.bucket_capacity(class))
     })
 }
 
 fn paper_specs() -> impl Iterator<Item = BackendSpec> {
-    classes(Profile::PLONKY2).map(|(profile, class)| {
+    classes_of(&Profile::PLONKY2).map(|(profile, class)| {
         let choice = BackendChoice::new(BACKEND_NAME, profile).with_scheme(Scheme::RecklePaper);
         backend_spec(choice, class, 1 << Scheme::BLOCK_HEIGHT)
     })

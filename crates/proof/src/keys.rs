@@ -30,7 +30,7 @@ const PINNED: &[(Profile, HeightClass, &[u8])] = &[
     (Profile::Paper, HeightClass::H40, include_bytes!("../keys/paper-40.key")),
 ];
 
-/// The key file of a profile and height class, `None` where this build has none.
+/// The key file of a profile of Plonky2 and height class, `None` where this build has none.
 pub fn pinned(profile: Profile, class: HeightClass) -> Option<&'static [u8]> {
     PINNED.iter().find(|(p, c, _)| (*p, *c) == (profile, class)).map(|(_, _, bytes)| *bytes)
 }

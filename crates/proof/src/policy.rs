@@ -6,6 +6,8 @@ use crate::{AppId, BackendId, BatchProof, Commitment, HeightClass, NodeKind, Pro
 
 /// The backend whose proofs the default policy accepts.
 pub const DEFAULT_BACKEND: (&str, u32) = ("plonky2", 1);
+/// The other SNARK, whose proofs a verifier allows by name.
+pub const GROVE_BACKEND: (&str, u32) = ("grove", 1);
 
 /// What a verifier accepts: schemes, backends, profiles and applications. The verifier chooses them. A proof cannot
 /// change them, so a prover cannot downgrade a verifier.
@@ -60,6 +62,14 @@ pub enum PolicyError {
         accepted: String,
         /// The bits of the profile by unique decoding, rounded down.
         bits: u32,
+    },
+    /// The profile is of another backend.
+    #[error("backend {} has no profile {profile}", backend.name)]
+    Foreign {
+        /// Named in the proof.
+        backend: BackendId,
+        /// Named in the proof.
+        profile: Profile,
     },
     /// The proof has an application's output where its scheme states none, or none where it states one.
     #[error("the proof has an application's output that does not match its scheme {scheme}")]
@@ -202,6 +212,9 @@ impl Policy {
         if !self.profiles.contains(&profile) {
             let bits = crate::soundness::bits(profile, class).unique_decoding as u32;
             return Err(PolicyError::Profile { found: profile, accepted: list(&self.profiles), bits });
+        }
+        if !profile.fits(&proof.backend.name) {
+            return Err(PolicyError::Foreign { backend: proof.backend.clone(), profile });
         }
         let found = proof.app.as_ref().map(|a| &a.app);
         let scheme = Scheme::ALL.into_iter().find(|s| s.name() == proof.scheme);

@@ -3,7 +3,10 @@
 use core::fmt;
 use core::str::FromStr;
 
-/// A named set of proof parameters. [`Profile::Proven`] is the default and the only one that the default policy accepts.
+use crate::policy::{DEFAULT_BACKEND, GROVE_BACKEND};
+
+/// A named set of proof parameters, of one backend's proofs. [`Profile::Proven`] is the default and the only one that the
+/// default policy accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Profile {
     /// 100 bits per layer and query by unique decoding alone, no conjecture.
@@ -15,11 +18,11 @@ pub enum Profile {
     Paper,
     /// Of the backend `grove`: 100 bits by unique decoding alone, no conjecture.
     Grove100,
-    /// Of the backend `grove`: 128 bits up to the Johnson bound.
+    /// Of the backend `grove`: 128 bits in the Johnson regime.
     Grove128,
 }
 
-/// Parameters of one FRI-based proof layer: everything that a profile decides about the soundness of its proofs.
+/// Parameters of one FRI-based proof layer of Plonky2: everything that a profile decides about the soundness of its proofs.
 ///
 /// Whoever reads parameters for a circuit's configuration, a proof's shape, a verifier's check of its keys or the soundness
 /// formulas destructures this struct without `..`: a new field does not compile before each of them treats it.
@@ -47,20 +50,24 @@ pub struct FriParams {
 }
 
 impl Profile {
-    /// All profiles, in the order of their numbers.
+    /// All profiles: those of Plonky2, strongest first, then those of grove.
     pub const ALL: [Self; 5] = [Self::Proven, Self::Johnson, Self::Paper, Self::Grove100, Self::Grove128];
-    /// Those of proofs on Plonky2, strongest first.
+
+    /// The profiles of Plonky2's proofs, strongest first.
     pub const PLONKY2: [Self; 3] = [Self::Proven, Self::Johnson, Self::Paper];
-    /// Those of the backend `grove`.
+
+    /// The profiles of grove's proofs.
     pub const GROVE: [Self; 2] = [Self::Grove100, Self::Grove128];
 
-    /// Degree of Plonky2's extension field. It is a number of types, hence one for all layers of all its profiles.
+    /// Degree of the extension field of Plonky2's proofs. It is a number of types, hence one for all layers of all profiles.
     pub const EXTENSION_DEGREE: usize = {
-        let degree = Self::Proven.plonky2().extension_degree;
+        let mut degree = 0;
         let mut at = 0;
         while at < Self::PLONKY2.len() {
             let profile = Self::PLONKY2[at];
-            assert!(profile.plonky2().extension_degree == degree);
+            let Some(node) = profile.recursion() else { panic!("a profile of Plonky2 has its parameters") };
+            assert!(at == 0 || node.extension_degree == degree);
+            degree = node.extension_degree;
             if let Some(wrap) = profile.wrap() {
                 assert!(wrap.extension_degree == degree);
             }
@@ -68,6 +75,20 @@ impl Profile {
         }
         degree as usize
     };
+
+    /// The name of the SNARK whose parameters these are.
+    pub const fn backend(self) -> &'static str {
+        match self {
+            Self::Proven | Self::Johnson | Self::Paper => DEFAULT_BACKEND.0,
+            Self::Grove100 | Self::Grove128 => GROVE_BACKEND.0,
+        }
+    }
+
+    /// True where proofs of a backend may have this profile: a SNARK has its own profiles, and other backends stand for any.
+    pub fn fits(self, backend: &str) -> bool {
+        let snark = [DEFAULT_BACKEND.0, GROVE_BACKEND.0].contains(&backend);
+        !snark || backend == self.backend()
+    }
 
     /// The name, as it stands in proofs and on the command line.
     pub const fn name(self) -> &'static str {
@@ -96,17 +117,9 @@ impl Profile {
         Self::ALL.into_iter().find(|p| p.code() == code)
     }
 
-    /// The name of the backend whose circuits it is for. The native backend takes every profile.
-    pub const fn backend(self) -> &'static str {
-        match self {
-            Self::Proven | Self::Johnson | Self::Paper => "plonky2",
-            Self::Grove100 | Self::Grove128 => "grove",
-        }
-    }
-
-    /// Parameters of the bucket and merge circuits on Plonky2; `None` of a profile of another backend.
+    /// Parameters of Plonky2's bucket and merge circuits, `None` for a profile of another backend.
     pub const fn recursion(self) -> Option<FriParams> {
-        Some(match self {
+        let params = match self {
             Self::Proven => FriParams {
                 rate_bits: 3,
                 queries: 102,
@@ -141,21 +154,11 @@ impl Profile {
                 degree_bits: 13,
             },
             Self::Grove100 | Self::Grove128 => return None,
-        })
+        };
+        Some(params)
     }
 
-    /// [`Profile::recursion`] of a profile that Plonky2's circuits are built for.
-    ///
-    /// # Panics
-    /// For a profile of another backend.
-    pub const fn plonky2(self) -> FriParams {
-        match self.recursion() {
-            Some(params) => params,
-            None => panic!("a profile of another backend than Plonky2"),
-        }
-    }
-
-    /// Parameters of the final wrap, where the profile has one. The number of rows of the wrap follows from the circuit.
+    /// Parameters of Plonky2's final wrap, where the profile has one: grove's have none. The number of rows of the wrap follows from the circuit.
     pub const fn wrap(self) -> Option<FriParams> {
         match self {
             Self::Paper => Some(FriParams {
@@ -173,17 +176,17 @@ impl Profile {
         }
     }
 
-    /// m, the number of leaves that one bucket of this profile holds: the most that its circuits have room for.
+    /// m, the number of leaves that one bucket of this profile holds: the most that fits in the rows of the profile's circuits.
     pub const fn bucket_capacity(self, class: HeightClass) -> usize {
         match (self, class) {
             (Self::Proven, HeightClass::H27) => 846,
             (Self::Johnson, HeightClass::H27) => 423,
             (Self::Paper, HeightClass::H27) => 211,
+            (Self::Grove100, HeightClass::H27) => 673,
+            (Self::Grove128, HeightClass::H27) => 434,
             (Self::Proven, HeightClass::H40) => 602,
             (Self::Johnson, HeightClass::H40) => 301,
             (Self::Paper, HeightClass::H40) => 150,
-            (Self::Grove100, HeightClass::H27) => 673,
-            (Self::Grove128, HeightClass::H27) => 434,
             (Self::Grove100, HeightClass::H40) => 403,
             (Self::Grove128, HeightClass::H40) => 263,
         }
@@ -202,8 +205,7 @@ pub struct UnknownProfile(pub String);
 
 impl fmt::Display for UnknownProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [first @ .., last] = Profile::ALL.map(Profile::name);
-        write!(f, "unknown profile {:?}: choose {} or {last}", self.0, first.join(", "))
+        write!(f, "unknown profile {:?}: choose proven, johnson, paper, grove-100 or grove-128", self.0)
     }
 }
 

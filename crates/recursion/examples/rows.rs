@@ -6,7 +6,7 @@ use evergrove_recursion::setup::bucket_degree_bits;
 fn main() {
     for class in HeightClass::ALL {
         for profile in Profile::PLONKY2 {
-            let mut spec = CircuitSpec::of(profile, class);
+            let mut spec = CircuitSpec::of(profile, class).expect("a profile of Plonky2");
             let (mut low, mut high) = (spec.capacity - 8, spec.capacity * 5 / 4);
             while high - low > 1 {
                 spec.capacity = low.midpoint(high);

@@ -49,7 +49,7 @@ impl Plonky2Backend {
     /// else built (seconds) and left there.
     ///
     /// # Errors
-    /// When what was built does not match the pinned keys: another version of a dependency or a miscompilation. A cache that
+    /// For a profile of another backend. When what was built does not match the pinned keys: another version of a dependency or a miscompilation. A cache that
     /// is damaged, outdated or not writable is no error: it is built anew.
     pub fn load(profile: Profile, class: HeightClass, cache_dir: Option<&Path>) -> Result<Self, BackendError> {
         let pinned = KeySet::pinned(profile, class)?;
@@ -64,6 +64,9 @@ impl Plonky2Backend {
     }
 
     /// Builds the circuits without looking at pinned keys: how the keys that are to be pinned come about.
+    ///
+    /// # Errors
+    /// For a profile of another backend, and when the circuits do not fit their rows.
     pub fn build_unpinned(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
         let (pair, wrap) = build(profile, class, None)?;
         Ok(Self::assemble(profile, class, pair, wrap))
@@ -200,7 +203,7 @@ pub(crate) fn build(
     class: HeightClass,
     hint: Option<&KeySet>,
 ) -> Result<(CircuitPair, Option<Circuit<WrapTargets>>), BackendError> {
-    let spec = CircuitSpec::of(profile, class);
+    let spec = CircuitSpec::of(profile, class)?;
     let pair =
         CircuitPair::build(&spec, hint.map(|k| &k.node_common)).map_err(|e| BackendError::Internal(e.to_string()))?;
     let wrap = profile.wrap().map(|params| build_wrap(&KeySet::of(&pair, None), &circuit_config(&params)));

@@ -42,7 +42,7 @@ pub(crate) fn load_or_build(
 ) -> Result<Circuits, BackendError> {
     let path = dir.map(|d| file(d, profile, class));
     let wrap = profile.wrap().map(|params| circuit_config(&params));
-    let spec = CircuitSpec::of(profile, class);
+    let spec = CircuitSpec::of(profile, class)?;
     if let Some(circuits) = path.as_deref().and_then(|p| load(p, &spec, wrap.as_ref(), pinned)) {
         return Ok(circuits);
     }

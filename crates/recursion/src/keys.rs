@@ -11,7 +11,7 @@ use plonky2::hash::merkle_tree::MerkleCap;
 use plonky2::plonk::circuit_data::{CommonCircuitData, VerifierOnlyCircuitData};
 
 use crate::backend::backend_id;
-use crate::circuit::{C, D, F, WrapTargets, from_hash, to_hash};
+use crate::circuit::{C, D, F, WrapTargets, from_hash, params_of, to_hash};
 use crate::gates::Gates;
 use crate::setup::{Circuit, CircuitPair, PairSpec};
 use crate::verifier::check_params;
@@ -62,8 +62,9 @@ impl KeySet {
     /// The pinned keys of a profile and height class.
     ///
     /// # Errors
-    /// When this build pins none, or pins bytes that do not decode or are of circuits with other parameters.
+    /// For a profile of another backend. When this build pins none, or pins bytes that do not decode or are of circuits with other parameters.
     pub fn pinned(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
+        let params = params_of(profile)?;
         let what = keys::file_name(profile, class);
         let internal = |e: String| BackendError::Internal(format!("pinned keys {what}: {e}"));
         let bytes = keys::pinned(profile, class).ok_or_else(|| internal("this build has none".into()))?;
@@ -72,7 +73,7 @@ impl KeySet {
             return Err(internal(format!("are of {}, {}, {:?}", set.backend, set.profile, set.class)));
         }
         let keys = Self::from_pinned(&set).map_err(internal)?;
-        keys.check_params(&profile.plonky2(), profile.wrap().as_ref()).map_err(internal)?;
+        keys.check_params(&params, profile.wrap().as_ref()).map_err(internal)?;
         Ok(keys)
     }
 

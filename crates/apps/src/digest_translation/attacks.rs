@@ -38,7 +38,7 @@ static ATTACKED: LazyLock<Attacked> = LazyLock::new(Attacked::new);
 
 impl Attacked {
     fn new() -> Self {
-        let mut shape = Shape::of(Profile::Paper, HeightClass::H40, 1);
+        let mut shape = Shape::of(Profile::Paper, HeightClass::H40, 1).expect("a profile of Plonky2");
         shape.stark.fri_config.num_query_rounds = 1;
         shape.stark.fri_config.proof_of_work_bits = 0;
         let mut b = Builder::new(shape.spec.config.clone());

@@ -39,15 +39,15 @@ impl TranslationBackend {
     /// as in [`crate::family::AppBackend::load`].
     ///
     /// # Errors
-    /// When the circuits do not fit the rows that this version gives them.
+    /// When the profile is of another backend, or the circuits do not fit the rows that this version gives them.
     pub fn load(
         app: DigestTranslation,
         profile: Profile,
         class: HeightClass,
         cache_dir: Option<&Path>,
     ) -> Result<Self, BackendError> {
-        let shape = Shape::of(profile, class, app.bucket_height());
         let internal = |e: &dyn ToString| BackendError::Internal(format!("digest translation: {}", e.to_string()));
+        let shape = Shape::of(profile, class, app.bucket_height()).map_err(|e| internal(&e))?;
         let search = || {
             let common = CircuitPair::search(&shape, None).map_err(|e| internal(&e))?;
             Ok((shape.size(), common))

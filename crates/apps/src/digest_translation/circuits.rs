@@ -20,7 +20,7 @@ use starky::config::StarkConfig;
 use super::bucket::{self, BucketTargets, halves};
 use super::keccak::{self, KeccakTarget};
 use super::tree;
-use crate::family::{Size, node_params};
+use crate::family::{Size, SizeError, known, node_params};
 
 /// The least and the greatest height of a bucket: a table of 2^14 rows works in 2 GiB.
 pub const BUCKET_HEIGHTS: core::ops::RangeInclusive<u8> = 1..=8;
@@ -43,18 +43,22 @@ impl Shape {
     ///
     /// The table has the profile's rate, queries and grinding; the circuits have as many rows as its verification takes.
     ///
+    /// # Errors
+    /// [`SizeError::Profile`].
+    ///
     /// # Panics
-    /// For a height outside [`BUCKET_HEIGHTS`], and a profile of another backend.
-    pub fn of(profile: Profile, class: HeightClass, bucket_height: u8) -> Self {
+    /// For a height outside [`BUCKET_HEIGHTS`].
+    pub fn of(profile: Profile, class: HeightClass, bucket_height: u8) -> Result<Self, SizeError> {
         assert!(BUCKET_HEIGHTS.contains(&bucket_height), "buckets of height {bucket_height}");
         let degree_bits = match profile {
+            Profile::Proven | Profile::Johnson => 16,
             Profile::Paper => 15,
-            _ => 16,
+            Profile::Grove100 | Profile::Grove128 => return Err(SizeError::Profile(profile)),
         };
-        let config = circuit_config(&node_params(Scheme::Tree, profile, degree_bits));
+        let config = circuit_config(&node_params(Scheme::Tree, profile, degree_bits)?);
         let (height_max, capacity) = (class.height_max(), 1 << bucket_height);
         let spec = CircuitSpec { config, height_max, capacity, degree_bits };
-        Self { bucket_height, spec, stark: stark_config(&profile.plonky2()) }
+        Ok(Self { bucket_height, spec, stark: stark_config(&known(profile)?) })
     }
 
     /// Slots of a bucket, and rows.

@@ -1,6 +1,6 @@
 //! Bits of soundness of the circuits and of their table.
 
-use evergrove_proof::soundness::{CircuitShape, Layer, SoundnessBits, Terms};
+use evergrove_proof::soundness::{CircuitShape, Layer, SoundnessBits, Terms, least};
 use evergrove_proof::wire::SnarkParams;
 use evergrove_proof::{FriParams, Profile, Scheme};
 use evergrove_recursion::stark::Air;
@@ -10,18 +10,19 @@ use super::{DigestTranslation, bucket};
 use crate::family::AppKeys;
 
 /// The layers of a translation by these keys: its circuits with their own counts of wires and constraints, and the table, whose
-/// term `permutation` does not exist and is infinite. The table's binding is apart: [`binding_bits`].
+/// term `permutation` does not exist and is infinite. The table's binding is apart: [`binding_bits`]. There are none for a profile
+/// of another backend than Plonky2.
 pub fn layers(keys: &AppKeys, profile: Profile, app: DigestTranslation) -> Vec<Layer> {
     let mut out = keys.layers(Scheme::Tree, profile);
-    out.push(table(profile, app));
+    out.extend(table(profile, app));
     out
 }
 
-fn table(profile: Profile, app: DigestTranslation) -> Layer {
-    let known = profile.plonky2();
+fn table(profile: Profile, app: DigestTranslation) -> Option<Layer> {
+    let known = profile.recursion()?;
     let fri = FriParams { degree_bits: bucket::log_rows(app.bucket_height()) as u8, ..known };
     let challenges = u32::from(challenges_of(fri));
-    Layer {
+    Some(Layer {
         kind: evergrove_proof::NodeKind::Bucket,
         fri,
         arity_bits: SnarkParams::standard(fri, 0, 0).arity_bits.into_iter().map(|a| a as u32).collect(),
@@ -34,7 +35,7 @@ fn table(profile: Profile, app: DigestTranslation) -> Layer {
             quotient_degree_factor: KeccakAir::DEGREE as u32 - 1,
         },
         bucket_capacity: None,
-    }
+    })
 }
 
 /// The parameter that the binding of records rests on: its challenges are drawn from the base field.
@@ -59,20 +60,22 @@ fn challenges_of(params: FriParams) -> u8 {
 /// The circuit has N records, a table of n rows at most n / 24. Their sums differ as rational functions of gamma whose
 /// denominators have degree w - 1 in beta, so that they agree at a random pair with probability at most
 /// (w - 1)(N + n / 24 - 1) / p. In a row whose denominator vanishes the table's sum is free: at most n / p more. Each of the
-/// challenges is a pair of its own.
+/// challenges is a pair of its own. No bits for a profile of another backend than Plonky2.
 pub fn binding_bits(profile: Profile, app: DigestTranslation) -> f64 {
     let records = (2u32 << app.bucket_height()) - 1;
     let rows = 1u32 << bucket::log_rows(app.bucket_height());
     let width = (MESSAGE_HALVES + DIGEST_HALVES) as u32;
     let agreements = (width - 1) * (records + rows / ROUNDS as u32 - 1) + rows;
-    f64::from(challenges_of(profile.plonky2())) * (64.0 - f64::from(agreements).log2())
+    f64::from(profile.recursion().map_or(0, challenges_of)) * (64.0 - f64::from(agreements).log2())
 }
 
-/// The minimum over every layer, every error term and the binding, for one layer and one query.
+/// The minimum over every layer, every error term and the binding, for one layer and one query. No bits for a profile of
+/// another backend than Plonky2.
 pub fn bits(keys: &AppKeys, profile: Profile, app: DigestTranslation) -> SoundnessBits {
     let binding = binding_bits(profile, app);
     // The table is committed to before the challenge, as one of a list: what the list costs alpha, it costs the binding.
-    let table = table(profile, app).terms();
+    let Some(table) = table(profile, app) else { return least(&[]) };
+    let table = table.terms();
     let list = |regime: &Terms| table.unique_decoding.alphas - regime.alphas;
     let bound = SoundnessBits {
         unique_decoding: binding,
@@ -108,7 +111,7 @@ mod tests {
     /// Both circuits fit their rows (the search fails where they do not), and their bits are the profile's in unique decoding.
     fn holds(profile: Profile) {
         let app = DigestTranslation::default();
-        let shape = Shape::of(profile, HeightClass::H40, app.bucket_height());
+        let shape = Shape::of(profile, HeightClass::H40, app.bucket_height()).expect("a profile of Plonky2");
         let keys = keys(&shape, CircuitPair::search(&shape, None).expect("circuits that fit"));
         let ours = bits(&keys, profile, app);
         let own = soundness::bits(profile, HeightClass::H40);

@@ -17,6 +17,7 @@ use evergrove_recursion::{BACKEND_NAME, ProverKind, agree, backend_spec, witness
 use plonky2::iop::witness::PartialWitness;
 
 use super::circuits::Circuits;
+use super::size::known;
 use super::{AppKeys, AppVerifier, FamilyId, FamilySpec, Size};
 use crate::{Leaf, MapReduce, MapReduceError};
 
@@ -34,7 +35,7 @@ impl AppBackend {
     /// directory is trusted like that of [`evergrove_recursion::Plonky2Backend::load`], and here for the keys too.
     ///
     /// # Errors
-    /// When the application has no circuits in this scheme.
+    /// When the application has no circuits in this scheme, or the profile is of another backend.
     pub fn load(
         app: Arc<dyn MapReduce>,
         scheme: Scheme,
@@ -42,6 +43,7 @@ impl AppBackend {
         class: HeightClass,
         cache_dir: Option<&Path>,
     ) -> Result<Self, BackendError> {
+        known(profile).map_err(|e| BackendError::Internal(e.to_string()))?;
         let id = FamilyId { app: app.id(), scheme, profile, class };
         let make = |size| FamilySpec::new(app.clone(), scheme, profile, class, size);
         let search = || Size::of(&app, scheme, profile, class).map_err(|e| BackendError::Internal(e.to_string()));

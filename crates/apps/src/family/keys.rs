@@ -15,8 +15,8 @@ use evergrove_recursion::keys::{CommonData, KeySet};
 use evergrove_recursion::{CircuitVerifier, backend_id, cache};
 use plonky2::field::types::Field;
 
-use super::Size;
-use super::size::{MAX_CAPACITY, MAX_DEGREE_BITS};
+use super::size::{MAX_CAPACITY, MAX_DEGREE_BITS, known};
+use super::{Size, SizeError};
 
 /// Version of the circuits of applications: kept keys of another version are not read. A test holds digests of circuits
 /// beside it, so that a change of circuits changes it.
@@ -78,7 +78,7 @@ impl AppKeys {
         if !(1..=MAX_CAPACITY).contains(&capacity) || size.degree_bits > MAX_DEGREE_BITS {
             return None;
         }
-        let node = node_params(id.scheme, id.profile, size.degree_bits);
+        let node = node_params(id.scheme, id.profile, size.degree_bits).ok()?;
         set.check_params(&node, wrap_params(&set, id.profile).as_ref()).ok()?;
         Some(Self { size, set })
     }
@@ -97,9 +97,9 @@ impl AppKeys {
         let _ = cache::write(&id.keys_file(dir), &bytes);
     }
 
-    /// The layers of a proof by these keys, for their soundness; tables that a bucket verifies are not among them.
+    /// The layers of a proof by these keys, for their soundness: none for a profile of another backend. Tables that a bucket verifies are not among them.
     pub fn layers(&self, scheme: Scheme, profile: Profile) -> Vec<Layer> {
-        let node = node_params(scheme, profile, self.size.degree_bits);
+        let Ok(node) = node_params(scheme, profile, self.size.degree_bits) else { return Vec::new() };
         let capacity = (scheme == Scheme::Selected).then_some(self.size.capacity);
         let common = &self.set.node_common;
         let mut out = vec![layer(Kind::Bucket, node, common, capacity), layer(Kind::Merge, node, common, None)];
@@ -116,8 +116,8 @@ impl AppKeys {
 }
 
 /// Parameters of bucket and merge: the profile's, with this number of rows.
-pub(crate) fn node_params(scheme: Scheme, profile: Profile, degree_bits: usize) -> FriParams {
-    let known = profile.plonky2();
+pub(crate) fn node_params(scheme: Scheme, profile: Profile, degree_bits: usize) -> Result<FriParams, SizeError> {
+    let known = known(profile)?;
     let degree_bits = degree_bits as u8;
     let final_poly_bits = match scheme {
         // The last polynomial is the profile's, whatever the folds: a merge verifies two proofs for one bucket's table.
@@ -125,7 +125,7 @@ pub(crate) fn node_params(scheme: Scheme, profile: Profile, degree_bits: usize) 
         // As many folds as the profile has.
         _ => (known.final_poly_bits + degree_bits).saturating_sub(known.degree_bits),
     };
-    FriParams { degree_bits, final_poly_bits, ..known }
+    Ok(FriParams { degree_bits, final_poly_bits, ..known })
 }
 
 /// Parameters of the wrap: the profile's, with the number of rows of this one.

@@ -35,6 +35,7 @@ pub use backend::AppBackend;
 pub(crate) use circuits::Circuits;
 pub(crate) use keys::node_params;
 pub use keys::{AppKeys, AppVerifier, CIRCUITS_VERSION, FamilyId};
+pub(crate) use size::known;
 pub use size::{Size, SizeError};
 
 use crate::generators::GENERATORS;
@@ -52,8 +53,12 @@ pub struct FamilySpec {
 
 impl FamilySpec {
     /// The circuits of this size.
+    ///
+    /// # Panics
+    /// For a profile of another backend than Plonky2.
     pub fn new(app: Arc<dyn MapReduce>, scheme: Scheme, profile: Profile, class: HeightClass, size: Size) -> Self {
-        let config = circuit_config(&node_params(scheme, profile, size.degree_bits));
+        let params = node_params(scheme, profile, size.degree_bits);
+        let config = circuit_config(&params.expect("a profile of Plonky2"));
         let Size { capacity, degree_bits } = size;
         let circuit = CircuitSpec { config, height_max: class.height_max(), capacity, degree_bits };
         Self { app, scheme, profile, class, circuit }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evergrove_proof::{HeightClass, Profile, Scheme};
+use evergrove_proof::{FriParams, HeightClass, Profile, Scheme};
 use evergrove_recursion::circuit::NODE_PUBLIC_INPUTS;
 use evergrove_recursion::keys::CommonData;
 use evergrove_recursion::setup::{CircuitPair, SetupError, bucket_rows};
@@ -25,12 +25,12 @@ pub enum SizeError {
     /// The reduction is not commutative.
     #[error("{0} depends on the order of leaves and has only proofs over all rows")]
     Order(String),
+    /// The profile is of another backend.
+    #[error("applications have no circuits for profile {0} (known: {known})", known = Profile::PLONKY2.map(Profile::name).join(", "))]
+    Profile(Profile),
     /// The application is of another scheme.
     #[error("the application has no circuits for scheme {0}")]
     Scheme(Scheme),
-    /// The profile is of another backend.
-    #[error("applications have no circuits for profile {0}")]
-    Profile(Profile),
     /// Not even one leaf fits.
     #[error("the circuits of {name} do not fit 2^{rows} rows")]
     TooLarge {
@@ -51,6 +51,14 @@ pub(super) const MAX_CAPACITY: usize = 1 << 16;
 /// Rows left for constants and for what plonky2 adds at the end.
 const RESERVE: usize = 32;
 
+/// The parameters of a profile's circuits.
+///
+/// # Errors
+/// [`SizeError::Profile`].
+pub(crate) fn known(profile: Profile) -> Result<FriParams, SizeError> {
+    profile.recursion().ok_or(SizeError::Profile(profile))
+}
+
 impl Size {
     /// The smallest number of rows, from the profile's up, at which the merge fits and a bucket holds a leaf, and the
     /// most leaves that a bucket then has. Deterministic. Builds circuits without committing to them: seconds.
@@ -63,6 +71,7 @@ impl Size {
         profile: Profile,
         class: HeightClass,
     ) -> Result<(Self, CommonData), SizeError> {
+        let rows = usize::from(known(profile)?.degree_bits);
         match scheme {
             Scheme::Selected if !app.is_commutative() => return Err(SizeError::Order(app.name().into())),
             Scheme::Selected | Scheme::Complete => {}
@@ -71,7 +80,7 @@ impl Size {
         let spec = |capacity, degree_bits| {
             FamilySpec::new(app.clone(), scheme, profile, class, Self { capacity, degree_bits })
         };
-        for degree_bits in usize::from(profile.plonky2().degree_bits)..=MAX_DEGREE_BITS {
+        for degree_bits in rows..=MAX_DEGREE_BITS {
             let fixed = (NODE_PUBLIC_INPUTS + app.output_len()).div_ceil(8);
             let nulls = if scheme == Scheme::Complete { 2 * usize::from(class.height_max()) } else { 0 };
             let room = (1usize << degree_bits).saturating_sub(RESERVE + fixed + nulls);

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 use evergrove_apps::digest_translation::Monolithic;
 use evergrove_proof::Profile;
-use evergrove_recursion::circuit::circuit_config;
+use evergrove_recursion::circuit::{circuit_config, params_of};
 use serde::{Deserialize, Serialize};
 
 use super::{KERNEL, value};
@@ -58,7 +58,7 @@ pub(super) struct Row {
 
 /// Measures the circuit of a height, and prints it for the process that has asked.
 pub(super) fn measure(profile: Profile, height: u8, sparing: bool, repeat: usize) -> anyhow::Result<()> {
-    let circuit = Monolithic::new(circuit_config(&profile.plonky2()), height);
+    let circuit = Monolithic::new(circuit_config(&params_of(profile)?), height);
     let circuit = if sparing { circuit.sparing() } else { circuit };
     let values: Vec<_> = (0..1 << height).map(value).collect();
     // The first proof records the order of witness generation.

@@ -252,7 +252,7 @@ pub(crate) fn paper(
     repeat: usize,
 ) -> anyhow::Result<Recursive<PaperBackend>> {
     let (backend, setup_s) = timed(|| {
-        let backend = PaperBackend::new(profile, world.class);
+        let backend = PaperBackend::new(profile, world.class)?;
         backend.setup(world.height);
         Ok(backend)
     })?;

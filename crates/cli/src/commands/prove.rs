@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
+use evergrove::Config;
 use evergrove::commit::BackendChoice;
 use evergrove::jobs::Event;
 use evergrove::proof::{HeightClass, Profile, Scheme};
 use evergrove::store::input::{Format, read_indices};
 use evergrove::store::{Prover, Store};
-use evergrove::{Backend, Config};
 
 use super::{Terminal, export};
 use crate::args::{ProvingArgs, StoreArgs, parse_format, parse_profile, parse_scheme};
+use crate::exit::Mistake;
 use crate::progress::Proofs;
 use crate::report::Report;
 use crate::{files, leader, results};
@@ -28,11 +29,12 @@ pub(crate) struct Args {
     /// Positions of the rows of a new batch: a list like 0,5,9-20, or a file of such lists
     #[arg(long, value_name = "LIST|FILE")]
     indices: Option<String>,
-    /// Security profile: proven, johnson or paper, and of the backend grove grove-100 or grove-128; of a new batch proven or
-    /// grove-100 if left out
+    /// Security profile: proven, johnson or paper of plonky2, grove-100 or grove-128 of grove; of a new batch proven, or grove-100
+    /// with --backend grove, if left out
     #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
     profile: Option<Profile>,
-    /// Proof system: plonky2, grove, or native for tests; of a new batch that of the profile, or plonky2, if left out
+    /// Proof system: plonky2, grove, whose proofs a verifier has to allow, or native for tests; of a new batch that of --profile,
+    /// or plonky2, if left out
     #[arg(long, value_name = "NAME")]
     backend: Option<String>,
     /// Scheme: evergrove1, or reckle-paper to compare with, whose verifier has to allow it; of a new batch evergrove1 if left
@@ -119,19 +121,15 @@ fn choice(args: &Args, store: &Store, new: bool) -> Result<BackendChoice> {
         Err(e) => return Err(e.into()),
     };
     let known = known.map_or_else(|| Config::default().choice(), |b| b.backend.choice);
-    let takes = |name: &str, profile: Profile| name.parse().is_ok_and(|backend: Backend| backend.takes(profile));
-    let name = match (&args.backend, args.profile) {
-        (Some(name), _) => name.clone(),
-        (None, Some(profile)) if !takes(&known.name, profile) => profile.backend().into(),
-        (None, _) => known.name,
-    };
-    // Where only a backend is asked for, its own profile; a name that nobody knows is refused later.
-    let default = name.parse().map_or(known.profile, Backend::profile);
-    let profile = args.profile.unwrap_or(if takes(&name, known.profile) { known.profile } else { default });
-    Ok(BackendChoice {
+    let known = BackendChoice {
         app: known.app.filter(|_| args.scheme.is_none()),
         scheme: args.scheme.unwrap_or(known.scheme),
-        name,
-        profile,
-    })
+        ..known
+    };
+    let app = known.app.clone().filter(|_| args.backend.as_ref().is_some_and(|name| *name != known.name));
+    if let (Some(app), Some(backend)) = (app, &args.backend) {
+        let message = format!("backend {backend} has no circuits for application {}", app.name);
+        return Err(Mistake::usage(message, format!("leave --backend out, or give --backend {}", known.name)));
+    }
+    Ok(Config::choose(known, args.backend.as_deref(), args.profile)?)
 }

@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// Accept proofs of this profile too: johnson, paper, grove-100 or grove-128. Repeat for several
     #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
     allow_profile: Vec<Profile>,
-    /// Accept proofs of this backend too, like native or native:1
+    /// Accept proofs of this backend too, like grove, native or native:1. Those of grove have one of its profiles
     #[arg(long, value_name = "NAME")]
     allow_backend: Vec<String>,
     /// Accept proofs of this scheme too: reckle-paper, which is sound only for a commitment by an honest party
@@ -63,7 +63,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
-    let backends = Config::default().verifiers();
+    // Keys of grove that are kept there have pinned digests: the directory is not trusted.
+    let backends = Config::from_env().verifiers();
     let policy = policy(args, &backends)?;
     let bytes = proof_file(args, &policy)?;
     let leaves = leaves(args)?;

@@ -182,6 +182,13 @@ fn batches() -> Section {
     s.fails(&prove("no/name", "0,3"));
     s.fails(&["prove", "--store", "s", "--batch", "c"]);
     s.fails(&["prove", "--store", "s", "--batch", "c", "--indices", "0", "--backend", "abacus"]);
+    for named in [
+        ["--backend", "grove", "--profile", "proven"],
+        ["--backend", "plonky2", "--profile", "grove-100"],
+        ["--backend", "grove", "--scheme", "reckle-paper"],
+    ] {
+        s.fails(&[&["prove", "--store", "s", "--batch", "c", "--indices", "0"], &named[..]].concat());
+    }
     // Before the proofs are made, not after.
     for (flag, path) in [
         ("--out", "no/such/dir/c.proof"),
@@ -454,6 +461,9 @@ fn queries() -> Section {
     ] {
         s.fails(&["app", "aggregate", "--store", "s", "--sql", sql]);
     }
+    let count = ["app", "aggregate", "--store", "s", "--sql", "SELECT COUNT(*) FROM t", "--profile", "grove-128"];
+    s.fails(&count);
+    s.fails(&["app", "digest-translation", "--store", "s", "--profile", "grove-100"]);
     let verify = ["app", "verify-aggregate", "--proof", "a.proof", "--root", &root, "--sql", "SELECT SUM(age) FROM t"];
     s.fails(&[&verify[..], &SCHEMA].concat());
     s.fails(&["app", "verify-digest-translation", "--proof", "a.proof", "--root", &root, "--keccak", "12"]);

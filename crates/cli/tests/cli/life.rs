@@ -116,6 +116,36 @@ fn a_batch_is_proven_by_another_profile() {
 }
 
 #[test]
+fn backend_and_profile_of_grove_are_found_from_each_other() {
+    let world = World::with_batch();
+    let chosen = |batch: &str, named: &[&str]| {
+        let prove = ["prove", "--store", "s", "--batch", batch, "--indices", "0-2", "--dry-run"];
+        let indices = if batch == "b" { [&prove[..5], &prove[7..]].concat() } else { prove.to_vec() };
+        let dry = world.json(&[&indices[..], named].concat());
+        (dry["backend"].as_str().unwrap().to_owned(), dry["profile"].as_str().unwrap().to_owned())
+    };
+    let is = |batch: &str, named: &[&str], backend: &str, profile: &str| {
+        assert_eq!(chosen(batch, named), (backend.into(), profile.into()), "{batch} {named:?}");
+    };
+    is("new", &[], "plonky2", "proven");
+    is("new", &["--backend", "grove"], "grove", "grove-100");
+    is("new", &["--profile", "grove-128"], "grove", "grove-128");
+    is("new", &["--backend", "native", "--profile", "grove-128"], "native", "grove-128");
+    // The batch is native's, in the profile paper.
+    is("b", &["--backend", "grove"], "grove", "grove-100");
+    is("b", &["--profile", "grove-128"], "native", "grove-128");
+    is("b", &["--backend", "plonky2"], "plonky2", "paper");
+    let args = ["prove", "--store", "s", "--batch", "b", "--profile", "grove-100", "--out", "p"];
+    let proven = world.json(&args);
+    assert_eq!((&proven["profile"], &proven["wrapped"]), (&"grove-100".into(), &false.into()));
+    let root = world.commitment();
+    let verify = ["verify", "--proof", "p", "--root", &root, "--allow-backend", "native"];
+    world.fails(1, &verify);
+    world.fails(1, &[&verify[..], &["--allow-profile", "grove-128"]].concat());
+    assert_eq!(world.json(&[&verify[..], &["--allow-profile", "grove-100"]].concat())["profile"], "grove-100");
+}
+
+#[test]
 fn a_slot_is_opened_and_the_opening_verified() {
     let world = World::with_table();
     let root = world.commitment();

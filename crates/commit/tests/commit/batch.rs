@@ -123,7 +123,7 @@ fn proofs_per_operation() {
     let members: Vec<u64> = members.into_iter().collect();
     let (outside, joins) = (members[1000] ^ 1, members[2000] ^ 1);
     let v = vector(27, members.iter().copied().chain([outside, joins]));
-    let mut table = String::from("profile  scratch  depth  inside  outside  join  leave\n");
+    let mut table = String::from("profile   scratch  depth  inside  outside  join  leave\n");
     for profile in Profile::ALL {
         let wrap = usize::from(profile.wrap().is_some());
         let batch = Batch::build(&v, &members, profile.bucket_capacity(HeightClass::H27)).unwrap();
@@ -133,7 +133,7 @@ fn proofs_per_operation() {
         };
         writeln!(
             table,
-            "{:<8} {:>7} {:>6} {:>7} {:>8} {:>5} {:>6}",
+            "{:<9} {:>7} {:>6} {:>7} {:>8} {:>5} {:>6}",
             profile.name(),
             cost.total(),
             cost.depth,

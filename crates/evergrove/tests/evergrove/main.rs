@@ -2,6 +2,7 @@
 
 mod answers;
 mod flow;
+mod grove;
 mod mistakes;
 
 use std::path::{Path, PathBuf};

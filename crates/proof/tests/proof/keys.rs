@@ -1,7 +1,7 @@
 //! Key files.
 
 use crate::common::key_set;
-use evergrove_proof::keys::{KeySet, PaperKeys, file_name, paper_file_name, pinned, pinned_paper};
+use evergrove_proof::keys::{KeySet, PaperKeys, file_name, paper_file_name, pinned, pinned_grove, pinned_paper};
 use evergrove_proof::{DecodeError, HeightClass, NodeKind, Profile};
 
 #[test]
@@ -34,8 +34,11 @@ fn verification_keys_of_paper_take_at_most_1_85_kib() {
 
 #[test]
 fn pinned_files_are_those_of_their_profile_and_class() {
-    for profile in Profile::PLONKY2 {
+    for profile in Profile::ALL {
         for class in HeightClass::ALL {
+            // Either files or digests, by the profile's backend.
+            assert_eq!(pinned(profile, class).is_some(), Profile::PLONKY2.contains(&profile));
+            assert_eq!(pinned_grove(profile, class).is_some(), Profile::GROVE.contains(&profile));
             if let Some(bytes) = pinned(profile, class) {
                 let keys = KeySet::decode(bytes).unwrap();
                 assert_eq!((keys.profile, keys.class), (profile, class), "{}", file_name(profile, class));

@@ -34,7 +34,9 @@ fn every_field_of_the_claim_counts() {
     for backend in [BackendId::new("native", 1), BackendId::new("plonky2", 2)] {
         assert!(matches!(refused(&p, |x| x.backend = backend.clone()), PolicyError::Backend { .. }));
     }
-    for (profile, bits) in [(Profile::Johnson, 64), (Profile::Paper, 35)] {
+    for (profile, bits) in
+        [(Profile::Johnson, 64), (Profile::Paper, 35), (Profile::Grove100, 100), (Profile::Grove128, 48)]
+    {
         let error = refused(&p, |x| x.profile = profile);
         assert!(
             matches!(error, PolicyError::Profile { found, bits: b, .. } if (found, b) == (profile, bits)),
@@ -66,6 +68,48 @@ fn more_is_accepted_only_by_name() {
     assert_eq!(policy.check(&BatchProof { backend: native, ..batch_proof() }, &commitment()), Ok(()));
     let policy = Policy::default().allow_scheme("reckle");
     assert_eq!(policy.check(&BatchProof { scheme: "reckle".into(), ..batch_proof() }, &commitment()), Ok(()));
+}
+
+#[test]
+fn proofs_of_grove_need_backend_and_profile() {
+    let grove = BackendId::new("grove", 1);
+    for profile in Profile::GROVE {
+        let proof = BatchProof { backend: grove.clone(), profile, ..batch_proof() };
+        let check = |policy: &Policy| policy.check(&proof, &commitment());
+        assert!(matches!(check(&Policy::default()), Err(PolicyError::Backend { .. })));
+        let half = Policy::default().allow_profile(profile);
+        assert!(matches!(check(&half), Err(PolicyError::Backend { .. })));
+        let half = Policy::default().allow_backend(grove.clone());
+        assert!(matches!(check(&half), Err(PolicyError::Profile { .. })));
+        let whole = half.allow_profile(profile);
+        assert_eq!(check(&whole), Ok(()));
+        let wrap = BatchProof { kind: NodeKind::Wrap, ..proof.clone() };
+        assert!(matches!(whole.check(&wrap, &commitment()), Err(PolicyError::Kind { .. })));
+        // Each is accepted, but not the one with the other.
+        for (backend, profile) in [(BackendId::new("plonky2", 1), profile), (grove.clone(), Profile::Proven)] {
+            let crossed = BatchProof { backend, profile, ..batch_proof() };
+            assert!(matches!(whole.check(&crossed, &commitment()), Err(PolicyError::Foreign { .. })));
+        }
+        let native = BackendId::new("native", 1);
+        let whole = whole.allow_backend(native.clone());
+        assert_eq!(whole.check(&BatchProof { backend: native, ..proof }, &commitment()), Ok(()));
+    }
+}
+
+#[test]
+fn every_profile_is_of_one_backend_and_has_a_name_and_a_number() {
+    let listed: Vec<_> = Profile::PLONKY2.into_iter().chain(Profile::GROVE).collect();
+    assert_eq!(listed, Profile::ALL);
+    for (code, profile) in (0..).zip(Profile::ALL) {
+        assert_eq!((profile.code(), Profile::from_code(code)), (code, Some(profile)));
+        assert_eq!(profile.name().parse(), Ok(profile));
+        let of_plonky2 = Profile::PLONKY2.contains(&profile);
+        assert_eq!(profile.backend(), if of_plonky2 { "plonky2" } else { "grove" });
+        assert_eq!(profile.recursion().is_some(), of_plonky2);
+    }
+    assert_eq!(Profile::from_code(5), None);
+    let refused = "grove".parse::<Profile>().unwrap_err().to_string();
+    assert!(Profile::ALL.iter().all(|p| refused.contains(p.name())), "{refused}");
 }
 
 #[test]

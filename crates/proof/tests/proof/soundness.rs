@@ -64,6 +64,8 @@ fn the_profiles_have_the_bits_that_are_printed() {
         assert_eq!(rounded(Profile::Proven, class), [100.7, 88.9, 103.1]);
         assert_eq!(rounded(Profile::Johnson, class), [64.5, 89.5, 104.1]);
         assert_eq!(rounded(Profile::Paper, class), [35.2, 57.9, 87.4]);
+        assert_eq!(rounded(Profile::Grove100, class), [100.3, 91.1, 106.4]);
+        assert_eq!(rounded(Profile::Grove128, class), [48.6, 128.0, 128.0]);
     }
     let merge = layers(Profile::Paper, HeightClass::H27)[1].terms().bits();
     assert_eq!((merge.unique_decoding * 10.0).round(), 392.0);
@@ -74,10 +76,14 @@ fn the_profiles_have_the_bits_that_are_printed() {
 fn the_security_page_prints_these_numbers() {
     let page = include_str!("../../../../docs/security.md");
     let class = HeightClass::H27;
-    for profile in Profile::PLONKY2 {
+    for profile in Profile::ALL {
         let [unique, johnson, conjectured] = rounded(profile, class);
         let row = format!("| `{profile}` | {unique:.1} | {johnson:.1} | {conjectured:.1} |");
         assert!(page.contains(&row), "{row}");
+        if Profile::GROVE.contains(&profile) {
+            assert!(layers(profile, class).is_empty(), "{profile}");
+            continue;
+        }
         for layer in layers(profile, class).iter().filter(|l| l.kind != NodeKind::Merge) {
             let t = layer.terms();
             let johnson = format!("Johnson, u = {}", t.multiplicity);

@@ -10,8 +10,11 @@ use evergrove_proof::wire::{
 use evergrove_proof::{HeightClass, NodeKind, Profile};
 
 fn shapes() -> Vec<SnarkShape> {
-    let recursion = Profile::PLONKY2.map(|p| SnarkShape::new(SnarkParams::standard(p.plonky2(), 0, 6)));
-    [small_shape(), wrap_shape()].into_iter().chain(recursion).collect()
+    [small_shape(), wrap_shape()].into_iter().chain(Profile::PLONKY2.map(node_shape)).collect()
+}
+
+fn node_shape(profile: Profile) -> SnarkShape {
+    SnarkShape::new(SnarkParams::standard(profile.recursion().expect("a profile of Plonky2"), 0, 6))
 }
 
 #[test]
@@ -23,7 +26,7 @@ fn shapes_have_plonky2s_counts() {
     assert_eq!(s.opening_counts(), [5, 80, 135, 2, 2, 18, 16]);
     assert_eq!(s.initial_path_len(), 12);
     assert_eq!(s.steps().map(|x| x.path_len).collect::<Vec<_>>(), [8, 4]);
-    let s = SnarkShape::new(SnarkParams::standard(Profile::Proven.plonky2(), 0, 6));
+    let s = node_shape(Profile::Proven);
     assert_eq!(s.params().arity_bits, [4, 4]);
     assert_eq!(s.final_poly_len(), 128);
     assert_eq!(SnarkParams::constant_arity_bits(15, 3, 4, 4, 5), [4, 4, 4]);
@@ -231,7 +234,7 @@ fn proof_files_are_checked_field_by_field() {
     assert!(matches!(damage(7, b'E'), DecodeError::Name { what: "scheme" }));
     // 4 magic, 2 version, 1 + 10 scheme, 1 + 7 backend, 4 backend version
     let codes = 29;
-    assert!(matches!(damage(codes, 3), DecodeError::Code { what: "profile", found: 3 }));
+    assert!(matches!(damage(codes, 5), DecodeError::Code { what: "profile", found: 5 }));
     assert!(matches!(damage(codes + 1, 28), DecodeError::Code { what: "height class", found: 28 }));
     assert!(matches!(damage(codes + 2, 3), DecodeError::Code { what: "proof kind", found: 3 }));
     assert!(matches!(damage(codes + 3, 28), DecodeError::Range { what: "height", found: 28, max: 27 }));

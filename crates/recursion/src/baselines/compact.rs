@@ -11,7 +11,7 @@ use plonky2::plonk::circuit_data::VerifierCircuitTarget;
 use plonky2::plonk::proof::ProofWithPublicInputsTarget;
 
 use crate::cache::circuit_size;
-use crate::circuit::{Builder, C, D, F, PlonkyProof, circuit_config, key_with_digest, to_hash};
+use crate::circuit::{Builder, C, D, F, PlonkyProof, circuit_config, key_with_digest, params_of, to_hash};
 use crate::keys::{CommonData, VerifierKey};
 use crate::setup::Circuit;
 use crate::verifier::CircuitVerifier;
@@ -55,8 +55,9 @@ impl Compaction {
         common: &CommonData,
         keys: Vec<VerifierKey>,
         fixed: &[(usize, F)],
-    ) -> Self {
-        let config = circuit_config(&profile.wrap().unwrap_or(profile.plonky2()));
+    ) -> Result<Self, BackendError> {
+        let node = params_of(profile)?;
+        let config = circuit_config(&profile.wrap().unwrap_or(node));
         let mut b = Builder::new(config);
         let proof = b.add_virtual_proof_with_pis(common);
         let which: Vec<BoolTarget> = keys.iter().map(|_| b.add_virtual_bool_target_safe()).collect();
@@ -82,7 +83,7 @@ impl Compaction {
         let rows = b.num_gates();
         let circuit = Circuit::new(Targets { proof, which, key }, b.build(), rows);
         let verifier = CircuitVerifier::new(&circuit.data.common, &circuit.data.verifier_only);
-        Self { circuit, keys, height, verifier }
+        Ok(Self { circuit, keys, height, verifier })
     }
 
     /// Compacts a proof by the accepted circuit of this number.

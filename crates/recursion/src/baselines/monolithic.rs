@@ -27,18 +27,18 @@ impl Monolithic {
     /// padded to a power of two, whatever the size of the batch that is proven with it.
     ///
     /// # Errors
-    /// When `height` is not from 1 to 40, or `capacity` is 0.
+    /// For a profile of another backend, and when `height` is not from 1 to 40, or `capacity` is 0.
     pub fn build(profile: Profile, height: u8, capacity: usize) -> Result<Self, BackendError> {
         let class = HeightClass::of(height)
             .filter(|_| capacity > 0)
             .ok_or_else(|| BackendError::Witness(format!("no circuit of height {height} for {capacity} leaves")))?;
         // The paths of a circuit for one height end there.
-        let spec = CircuitSpec { height_max: height, capacity, ..CircuitSpec::of(profile, class) };
+        let spec = CircuitSpec { height_max: height, capacity, ..CircuitSpec::of(profile, class)? };
         let bucket = build_bucket(&spec);
         let key = bucket.data.verifier_only.clone();
         let mut fixed = vec![(8, height_element(height)), (9, F::ZERO)];
         fixed.extend((10..14).map(|at| (at, F::ZERO)));
-        let compaction = Compaction::build(profile, height, &bucket.data.common, vec![key], &fixed);
+        let compaction = Compaction::build(profile, height, &bucket.data.common, vec![key], &fixed)?;
         let rules = NativeBackend::new(profile, class).with_capacity(capacity);
         Ok(Self { bucket, compaction, rules, height })
     }

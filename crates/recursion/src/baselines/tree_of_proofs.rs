@@ -26,8 +26,8 @@ use plonky2::plonk::proof::ProofWithPublicInputsTarget;
 use super::compact::{BatchProof, Compaction};
 use crate::cache::circuit_size;
 use crate::circuit::{
-    Builder, C, CircuitSpec, D, DigestTarget, F, PlonkyProof, Poseidon, circuit_config, key_with_digest, parent,
-    permute, select_digest, to_hash, to_plonky,
+    Builder, C, CircuitSpec, D, DigestTarget, F, PlonkyProof, Poseidon, circuit_config, key_with_digest, params_of,
+    parent, permute, select_digest, to_hash, to_plonky,
 };
 use crate::keys::{CommonData, VerifierKey};
 use crate::setup::{Circuit, Unbuilt};
@@ -254,12 +254,12 @@ impl TreeOfProofs {
     /// Builds the circuits for vectors of this height: path, three joins, compaction.
     ///
     /// # Errors
-    /// When `height` is not from 1 to 40, or the joins do not fit the profile's rows.
+    /// For a profile of another backend, when `height` is not from 1 to 40, or when the joins do not fit the profile's rows.
     pub fn build(profile: Profile, height: u8) -> Result<Self, BackendError> {
         if !(1..=HEIGHT_MAX).contains(&height) {
             return Err(BackendError::Witness(format!("no tree of proofs has height {height}")));
         }
-        let params = profile.plonky2();
+        let params = params_of(profile)?;
         let config = circuit_config(&params);
         let mut builder = Builder::new(config.clone());
         let targets = PathTargets::build(&mut builder, height);
@@ -269,7 +269,7 @@ impl TreeOfProofs {
         let keys = joins.each_ref().map(|j| j.data.verifier_only.clone());
         let family = family(&keys);
         let fixed: Vec<_> = (10..14).zip(family.elements).collect();
-        let compaction = Compaction::build(profile, height, &joins[0].data.common, keys.to_vec(), &fixed);
+        let compaction = Compaction::build(profile, height, &joins[0].data.common, keys.to_vec(), &fixed)?;
         Ok(Self { path, joins, family, compaction, height })
     }
 

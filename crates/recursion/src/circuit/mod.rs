@@ -15,6 +15,7 @@ pub use hasher::{Permutation, Poseidon, PoseidonConfig};
 pub use merge::{Child, ChildTargets, MergeTargets};
 pub use wrap::WrapTargets;
 
+use evergrove_commit::BackendError;
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::{FriParams, HeightClass, Profile};
 use plonky2::field::goldilocks_field::GoldilocksField;
@@ -55,15 +56,29 @@ pub struct CircuitSpec {
 
 impl CircuitSpec {
     /// The circuits of a profile and height class.
-    pub fn of(profile: Profile, class: HeightClass) -> Self {
-        let params = profile.plonky2();
-        Self {
+    ///
+    /// # Errors
+    /// That of [`params_of`].
+    pub fn of(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
+        let params = params_of(profile)?;
+        Ok(Self {
             config: circuit_config(&params),
             height_max: class.height_max(),
             capacity: profile.bucket_capacity(class),
             degree_bits: params.degree_bits as usize,
-        }
+        })
     }
+}
+
+/// The parameters of the bucket and merge circuits of a profile.
+///
+/// # Errors
+/// [`BackendError::Internal`] for a profile of another backend.
+pub fn params_of(profile: Profile) -> Result<FriParams, BackendError> {
+    profile.recursion().ok_or_else(|| {
+        let known = Profile::PLONKY2.map(Profile::name).join(", ");
+        BackendError::Internal(format!("profile {profile} has no circuits on Plonky2 (known: {known})"))
+    })
 }
 
 /// Plonky2's standard configuration with the FRI parameters and challenge count of a profile.

@@ -34,20 +34,26 @@ pub struct PaperBackend {
 
 impl PaperBackend {
     /// The backend with the blocks of the scheme, [`Scheme::BLOCK_HEIGHT`].
-    pub fn new(profile: Profile, class: HeightClass) -> Self {
+    ///
+    /// # Errors
+    /// For a profile of another backend.
+    pub fn new(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
         Self::with_block_height(profile, class, Scheme::BLOCK_HEIGHT)
     }
 
     /// The backend with blocks of 2^`block_height` slots. Its proofs are of a scheme of their own for each such height.
     ///
+    /// # Errors
+    /// For a profile of another backend.
+    ///
     /// # Panics
     /// If `block_height` is above 20.
-    pub fn with_block_height(profile: Profile, class: HeightClass, block_height: u8) -> Self {
+    pub fn with_block_height(profile: Profile, class: HeightClass, block_height: u8) -> Result<Self, BackendError> {
         let rules = NativeBackend::of_paper(profile, class, block_height);
-        let chain = Chain::new(profile, class.height_max(), block_height);
+        let chain = Chain::new(profile, class.height_max(), block_height)?;
         let choice = BackendChoice::new(BACKEND_NAME, profile).with_scheme(Scheme::RecklePaper);
         let spec = backend_spec(choice, class, 1 << block_height);
-        Self { spec, chain, rules, prover: ProverKind::default() }
+        Ok(Self { spec, chain, rules, prover: ProverKind::default() })
     }
 
     /// The backend that keeps its circuits in `dir`, and takes from there those that an earlier one has left. The directory is

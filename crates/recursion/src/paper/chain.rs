@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use evergrove_commit::BackendError;
 use evergrove_proof::keys::PaperKeys;
 use evergrove_proof::{Profile, Scheme};
 use plonky2::gates::constant::ConstantGate;
@@ -14,7 +15,7 @@ use plonky2::recursion::dummy_circuit::{dummy_circuit, dummy_proof};
 use super::{BlockTargets, CompactionTargets, LevelTargets};
 use crate::backend::backend_id;
 use crate::cache;
-use crate::circuit::{Builder, C, D, F, PlonkyProof, circuit_config, from_hash};
+use crate::circuit::{Builder, C, D, F, PlonkyProof, circuit_config, from_hash, params_of};
 use crate::gates::Gates;
 use crate::keys::{CommonData, VerifierKey, to_pinned};
 use crate::setup::Circuit;
@@ -195,9 +196,12 @@ impl<'a> Node<'a> {
 
 impl Chain {
     /// The circuits of a profile, with blocks of 2^`block_height` slots. Builds nothing yet.
-    pub fn new(profile: Profile, height_max: u8, block_height: u8) -> Self {
+    ///
+    /// # Errors
+    /// For a profile of another backend.
+    pub fn new(profile: Profile, height_max: u8, block_height: u8) -> Result<Self, BackendError> {
         let compaction = profile.wrap().map(|params| circuit_config(&params));
-        Self::with_configs(circuit_config(&profile.plonky2()), compaction, height_max, block_height)
+        Ok(Self::with_configs(circuit_config(&params_of(profile)?), compaction, height_max, block_height))
     }
 
     /// The circuits with these configurations of plonky2; `compaction` is that of the wrap.
@@ -278,8 +282,11 @@ impl Chain {
 
 /// The keys of a profile for vectors of heights 1 to `height_max`, as they are pinned. Builds every circuit and keeps one at
 /// a time: seconds each.
-pub fn paper_keys(profile: Profile, block_height: u8, height_max: u8) -> PaperKeys {
-    let config = circuit_config(&profile.plonky2());
+///
+/// # Errors
+/// For a profile of another backend.
+pub fn paper_keys(profile: Profile, block_height: u8, height_max: u8) -> Result<PaperKeys, BackendError> {
+    let config = circuit_config(&params_of(profile)?);
     let compaction = profile.wrap().map(|params| circuit_config(&params));
     let cache = Cache { dir: None };
     let mut stand_in: Option<StandIn> = None;
@@ -301,5 +308,5 @@ pub fn paper_keys(profile: Profile, block_height: u8, height_max: u8) -> PaperKe
         let top = wrap.as_ref().unwrap_or(node);
         to_pinned(PaperKeys::kind(profile, block_height, height), top.common(), top.key())
     });
-    PaperKeys { backend: backend_id(), profile, block_height, keys: keys.collect() }
+    Ok(PaperKeys { backend: backend_id(), profile, block_height, keys: keys.collect() })
 }

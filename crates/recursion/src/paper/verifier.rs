@@ -6,6 +6,7 @@ use evergrove_proof::{FriParams, Profile, Scheme};
 
 use super::backend::public_inputs;
 use crate::backend::backend_id;
+use crate::circuit::params_of;
 use crate::keys::from_pinned;
 use crate::verifier::{CircuitVerifier, check_params};
 
@@ -49,7 +50,10 @@ impl PaperVerifier {
         })?;
         let (common, key) = from_pinned(key).map_err(BackendError::Internal)?;
         let profile = self.keys.profile;
-        let params = profile.wrap().unwrap_or(profile.plonky2());
+        let params = match profile.wrap() {
+            Some(wrap) => wrap,
+            None => params_of(profile)?,
+        };
         // Circuits of the chain have rows of their own number.
         let params = FriParams { degree_bits: common.degree_bits() as u8, ..params };
         check_params(&common, &params).map_err(|e| BackendError::Internal(e.to_string()))?;

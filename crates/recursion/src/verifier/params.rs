@@ -73,13 +73,14 @@ mod tests {
     use evergrove_proof::{HeightClass, Profile};
 
     use super::*;
+    use crate::circuit::params_of;
     use crate::keys::KeySet;
 
     /// Every parameter counts: keys with any other value are refused.
     #[test]
     fn keys_of_other_parameters_are_refused() {
         let keys = KeySet::pinned(Profile::Paper, HeightClass::H27).expect("pinned keys with the profile's parameters");
-        let own = Profile::Paper.plonky2();
+        let own = params_of(Profile::Paper).expect("a profile of Plonky2");
         check_params(&keys.node_common, &own).expect("the profile's parameters");
         let FriParams {
             rate_bits,
@@ -112,7 +113,7 @@ mod tests {
     /// The data that plonky2 keeps beside its configuration counts too.
     #[test]
     fn common_data_that_differ_from_their_configuration_are_refused() {
-        let own = Profile::Paper.plonky2();
+        let own = params_of(Profile::Paper).expect("a profile of Plonky2");
         let common = KeySet::pinned(Profile::Paper, HeightClass::H27).expect("pinned keys").node_common;
         let mut other = common.clone();
         other.fri_params.config.num_query_rounds -= 1;

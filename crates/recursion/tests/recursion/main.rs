@@ -3,6 +3,7 @@
 mod backend;
 mod baselines;
 mod common;
+mod foreign;
 mod mutation;
 mod paper;
 mod poseidon;

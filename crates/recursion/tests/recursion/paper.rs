@@ -17,8 +17,9 @@ use crate::common::PAPER as OURS;
 /// q of the small circuits.
 const Q: u8 = 2;
 
-static PAPER: LazyLock<PaperBackend> =
-    LazyLock::new(|| PaperBackend::with_block_height(Profile::Paper, HeightClass::H27, Q));
+static PAPER: LazyLock<PaperBackend> = LazyLock::new(|| {
+    PaperBackend::with_block_height(Profile::Paper, HeightClass::H27, Q).expect("a profile of Plonky2")
+});
 
 #[test]
 fn both_schemes_prove_the_same_statements_through_updates() {
@@ -94,7 +95,7 @@ fn random_updates_of_the_papers_scheme() {
 #[test]
 #[ignore = "slow: a minute and 3 GiB, all circuits of vectors of 2^27 slots"]
 fn the_papers_own_size() {
-    let backend = PaperBackend::new(Profile::Paper, HeightClass::H27);
+    let backend = PaperBackend::new(Profile::Paper, HeightClass::H27).unwrap();
     let (pp, members) = (vc::r#gen(27, &backend).unwrap(), [5, (1 << 27) - 1]);
     let v = vector(27, members);
     let (proof, data) = vc::agg(&pp, &members, &v).unwrap();
@@ -177,7 +178,7 @@ fn a_dishonest_commitment_opens_one_index_twice_in_the_papers_scheme_and_not_in_
 fn the_pinned_keys_are_those_of_the_circuits() {
     let pinned = PaperVerifier::pinned(Profile::Paper).unwrap();
     assert_eq!((pinned.keys().block_height, pinned.keys().keys.len()), (Scheme::BLOCK_HEIGHT, HEIGHT_MAX.into()));
-    let backend = PaperBackend::new(Profile::Paper, HeightClass::H27);
+    let backend = PaperBackend::new(Profile::Paper, HeightClass::H27).unwrap();
     for height in [1, 5, 6] {
         assert_eq!(Some(&backend.key(height)), pinned.keys().get(height), "height {height}");
     }
@@ -201,7 +202,8 @@ fn the_pinned_keys_are_those_of_the_circuits() {
 #[test]
 fn circuits_survive_the_cache() {
     let dir = tempfile::tempdir().unwrap();
-    let cached = || PaperBackend::with_block_height(Profile::Paper, HeightClass::H27, Q).with_cache(Some(dir.path()));
+    let cached =
+        || PaperBackend::with_block_height(Profile::Paper, HeightClass::H27, Q).unwrap().with_cache(Some(dir.path()));
     let v = vector(3, [1]);
     let prove = |backend: &PaperBackend| vc::agg(&vc::r#gen(3, backend).unwrap(), &[1], &v).unwrap().0;
     let built = cached();
@@ -232,7 +234,7 @@ fn circuits_survive_the_cache() {
 #[test]
 #[ignore = "slow: minutes, the circuits of every height"]
 fn every_pinned_key_is_that_of_the_circuits() {
-    let built = paper_keys(Profile::Paper, Scheme::BLOCK_HEIGHT, HEIGHT_MAX);
+    let built = paper_keys(Profile::Paper, Scheme::BLOCK_HEIGHT, HEIGHT_MAX).unwrap();
     assert_eq!(built, *PaperVerifier::pinned(Profile::Paper).unwrap().keys());
 }
 

@@ -70,7 +70,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
 
     #[test]
-    fn end_where_a_rebuild_does(seed: u64, profile in 0usize..3) {
+    fn end_where_a_rebuild_does(seed: u64, profile in 0..Profile::ALL.len()) {
         let dir = tempfile::tempdir().expect("a directory");
         let backends = native(CAPACITY);
         let mut rng = Rng(seed);

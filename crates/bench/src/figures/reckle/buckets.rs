@@ -117,7 +117,7 @@ impl Block {
     /// Proves a block of 2^`q` leaves twice, the second time on the clock.
     fn measure(profile: Profile, q: u8) -> anyhow::Result<Self> {
         let class = HeightClass::of(q).context("a block is a small tree")?;
-        let backend = PaperBackend::with_block_height(profile, class, q);
+        let backend = PaperBackend::with_block_height(profile, class, q)?;
         let (rows, degree_bits) = backend.rows(q);
         let mut vector = Vector::new(q, MemoryStore::new())?;
         vector.apply(&[(0, Some([Goldilocks::ONE; 4]))])?;

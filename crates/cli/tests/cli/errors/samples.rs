@@ -99,6 +99,7 @@ fn facade() -> Vec<evergrove::Error> {
         E::SetTwice(7),
         E::Memory { spec: Box::new(spec), needed: 5 << 29, limit: 1 << 29 },
         E::KeysDirectory { dir: "file/keys".into(), file: "file".into() },
+        E::ForeignProfile { backend: evergrove::Backend::Grove, profile: Profile::Paper },
         E::NoBackend(evergrove::Backend::Plonky2),
     ]
 }
@@ -204,7 +205,8 @@ fn policy(last: Option<&PolicyError>) -> Option<PolicyError> {
         None => E::Scheme { found: "other".into(), accepted: accepted() },
         Some(E::Scheme { .. }) => E::Backend { found: BackendId::new("native", 1), accepted: accepted() },
         Some(E::Backend { .. }) => E::Profile { found: Profile::Paper, accepted: accepted(), bits: 30 },
-        Some(E::Profile { .. }) => E::Output { scheme: "evergrove1".into() },
+        Some(E::Profile { .. }) => E::Foreign { backend: BackendId::new("grove", 1), profile: Profile::Paper },
+        Some(E::Foreign { .. }) => E::Output { scheme: "evergrove1".into() },
         Some(E::Output { .. }) => E::App { found: AppId::new("sum", b""), accepted: accepted() },
         Some(E::App { .. }) => E::Canonical(digest(1)),
         Some(E::Canonical(_)) => E::Height { expected: 5, found: 6 },

@@ -1,0 +1,28 @@
+//! Profiles of another backend are errors of this one.
+
+use evergrove_commit::BackendError;
+use evergrove_proof::{HeightClass, Profile};
+use evergrove_recursion::baselines::{Monolithic, TreeOfProofs};
+use evergrove_recursion::paper::{PaperBackend, PaperVerifier, paper_keys};
+use evergrove_recursion::{Plonky2Backend, Plonky2Verifier};
+
+#[test]
+fn profiles_of_another_backend_have_no_circuits_here() {
+    let class = HeightClass::H27;
+    for profile in Profile::GROVE {
+        let errors: Vec<Option<BackendError>> = vec![
+            Plonky2Backend::load(profile, class, None).err(),
+            Plonky2Backend::build_unpinned(profile, class).err(),
+            Plonky2Verifier::pinned(profile, class).err(),
+            PaperBackend::new(profile, class).err(),
+            paper_keys(profile, 5, 6).err(),
+            TreeOfProofs::build(profile, 8).err(),
+            Monolithic::build(profile, 8, 4).err(),
+        ];
+        for error in errors {
+            let text = error.expect("a profile without circuits here").to_string();
+            assert!(text.contains(profile.name()) && text.contains("known: proven, johnson, paper"), "{text}");
+        }
+        assert!(PaperVerifier::pinned(profile).is_err());
+    }
+}
