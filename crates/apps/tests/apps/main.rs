@@ -5,6 +5,7 @@ mod bls;
 mod bls_attacks;
 mod digest_translation;
 mod family;
+mod foreign;
 mod laws;
 mod mutation;
 mod sync_committees;
