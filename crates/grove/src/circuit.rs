@@ -9,7 +9,7 @@
 //! **The merge** holds for exactly these: there are proofs by one of the two circuits of the key, about siblings (C_L, d_L, h', b') and (C_R, d_R, h', b' + 2^h'), whose
 //! parent lies below the node (C, h, b), and d = f(d_L, d_R; 0).
 //!
-//! **Positions.** A node of height h is the q-th of its height, b = q 2^h. Flags [l < h] that never rise give h, 2^h and 2^(H - h), for H the height
+//! **Positions.** A node of height h is the q-th of its height, b = q 2^h. Flags, 1 on the levels below h, that never rise give h, 2^h and 2^(H - h), for H the height
 //! of the class; q and 2^(H - h) - 1 - q are below 2^H by their bits, so that 0 <= q < 2^(H - h), and nothing wraps.
 //!
 //! **Paths** are rows of the permutation's table that the leaves share: what hangs on the root (h, q, C) is a node of the tree at its
@@ -180,7 +180,7 @@ fn implies<K: Extension>(b: &mut Builder<K>, a: Bool, c: Bool) {
 
 /// A height of the prover's choice, from 0 up.
 struct Height {
-    /// [l < height], for each level.
+    /// 1 on the levels below the height.
     flags: Vec<Bool>,
     height: Base,
     /// 2^height.
