@@ -141,6 +141,9 @@ fn refused(e: VerifyError) -> BackendError {
     BackendError::Rejected(e.to_string())
 }
 
+/// No proof is as long: three times what they have.
+const MAX_BYTES: usize = 1 << 20;
+
 /// The claim that is handed on, then the proof: eight bytes for each element of F, least significant first.
 fn encode<K: Extension>(proof: &Proof<K>) -> Vec<u8> {
     let Public { point, value, .. } = &proof.public;
@@ -160,6 +163,9 @@ fn decode<K: Extension>(key: &Key<K>, proof: &NodeProof) -> Result<Proof<K>, Bac
     // Numbers above p have no other name here.
     if statement.base >= Goldilocks::ORDER {
         return Err(rejected(format!("position {} is above any tree", statement.base)));
+    }
+    if bytes.len() > MAX_BYTES {
+        return Err(rejected(format!("a proof of {} bytes: none has more than {MAX_BYTES}", bytes.len())));
     }
     let (words, rest) = bytes.as_chunks::<8>();
     let claim = (key.variables() + 1) * K::DEGREE;

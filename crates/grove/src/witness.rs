@@ -15,15 +15,13 @@ const ZERO: Goldilocks = Goldilocks::ZERO;
 pub fn bucket(size: Size, key: [Goldilocks; 4], witness: &BucketWitness) -> Vec<Goldilocks> {
     let BucketWitness { statement, leaves } = witness;
     let mut free = Vec::new();
-    free.extend(
-        [statement.root.0, statement.canonical.0, key, numbers([statement.base >> statement.height, 0])].concat(),
-    );
+    free.extend([statement.root.0, statement.canonical.0, key, numbers([number(statement), 0])].concat());
     flags(&mut free, statement.height, size.height_max);
     let mut known = BTreeSet::new();
     for slot in 0..size.capacity {
         let leaf = leaves.get(slot);
         let (index, value) = leaf.map_or((0, [ZERO; 4]), |leaf| (leaf.index, leaf.value));
-        free.extend([&[Goldilocks::new(index)], &value[..], &[ZERO; 3]].concat());
+        free.extend([&[Goldilocks::reduce(index)], &value[..], &[ZERO; 3]].concat());
         if slot > 0 {
             free.push(Goldilocks::new(leaf.is_some().into()));
         }
@@ -53,8 +51,8 @@ pub fn merge(
     let MergeWitness { statement, siblings } = witness;
     let [(left, _), (right, _)] = children;
     let mut free = Vec::new();
-    let parent = left.base >> left.height >> 1;
-    free.extend([statement.root.0, key, numbers([statement.base >> statement.height, parent]), [ZERO; 4]].concat());
+    let parent = number(left) / 2;
+    free.extend([statement.root.0, key, numbers([number(statement), parent]), [ZERO; 4]].concat());
     flags(&mut free, statement.height, size.height_max);
     free.extend([left.root.0, right.root.0, left.canonical.0, right.canonical.0].concat());
     free.extend(children.map(|(_, merge)| Goldilocks::new(merge.into())));
@@ -63,8 +61,13 @@ pub fn merge(
     free
 }
 
+/// The number of a node among those of its height.
+fn number(statement: &Statement) -> u64 {
+    statement.base.checked_shr(statement.height.into()).unwrap_or(0)
+}
+
 fn numbers([first, second]: [u64; 2]) -> [Goldilocks; 4] {
-    [Goldilocks::new(first), Goldilocks::new(second), ZERO, ZERO]
+    [Goldilocks::reduce(first), Goldilocks::reduce(second), ZERO, ZERO]
 }
 
 fn flags(free: &mut Vec<Goldilocks>, height: u8, levels: u8) {

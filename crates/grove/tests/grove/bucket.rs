@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, Vector};
 use evergrove_grove::circuit::{self, Size};
 use evergrove_grove::witness;
-use evergrove_multilinear::circuit::{Circuit, Fault};
+use evergrove_multilinear::circuit::{Circuit, Fault, Witness};
 use evergrove_multilinear::key::Public;
 use evergrove_multilinear::poseidon;
 use evergrove_multilinear::tables::{Table, permutation, tuple};
@@ -165,10 +165,12 @@ fn indices_rise() {
     gap.refused("an active slot behind one that is not", 2);
 }
 
+/// The count of a root alone is any number. That a bucket has a leaf follows from the set, too: it is given a leaf more than hashes are active.
 #[test]
-fn the_first_slot_counts() {
-    // No leaf at all: d may be anything only if it is in the set.
+fn counts_are_bits_and_wires() {
     let circuit = build();
+    let free = (0..circuit.rows(Table::Tuple)).filter(|&row| circuit.fixed(Table::Tuple, row)[tuple::FREE] == ONE);
+    assert_eq!(free.count(), 1);
     let honest = fill(&circuit, &Choice::of(&[5]).free());
     for row in 0..circuit.rows(Table::Tuple) {
         let mut witness = honest.clone();
@@ -222,10 +224,7 @@ fn what_is_behind_a_value_is_zero() {
         // The attacker committed to such a leaf.
         let mut choice = Choice::of(&[3]);
         choice.slots[0].leaf[limb] = ONE;
-        let mut state = [ZERO; 12];
-        state[..8].copy_from_slice(&choice.slots[0].leaf);
-        state[8] = LEAF_TAG;
-        let stray = Digest(poseidon::digest(state));
+        let stray = chained(&choice.slots[0].leaf);
         let siblings = choice.slots[0].siblings.clone();
         choice.root = siblings.iter().enumerate().fold(stray, |top, (level, sibling)| {
             if 3 >> level & 1 == 1 { node_digest(sibling, &top) } else { node_digest(&top, sibling) }
@@ -286,39 +285,93 @@ fn positions_are_those_of_nodes() {
     let mut choice = Choice::of(&[3, 5]);
     choice.flags[7] = Goldilocks::new(2);
     assert!(!choice.faults().is_empty());
-    // Any other number of the node.
-    for number in [ONE, Goldilocks::half(), Goldilocks::new(1 << 24), -ONE] {
-        let mut choice = Choice::of(&[3, 5]);
-        choice.number = number;
-        assert!(!choice.faults().is_empty(), "{number:?}");
-    }
-    // A node of height 1 at 4, which is number 2 there: right. At position 1: number 1/2, which is in range nowhere.
-    let siblings = vector().siblings(5, 0, 1).unwrap();
-    let of = |number: Goldilocks| {
+    // Flags 1 and -1: height 0, of size 0, so that a leaf at 5 would be in a bucket at 0. Nothing else is wrong.
+    let lone = |flags: &[Goldilocks], number: u64| {
         let mut choice = Choice::of(&[5]);
-        choice.flags[1..].fill(ZERO);
-        choice.slots[0].siblings = siblings.clone();
-        choice.root = node_digest(&siblings[0], &leaf(5));
-        choice.number = number;
+        choice.flags.fill(ZERO);
+        choice.flags[..flags.len()].copy_from_slice(flags);
+        choice.slots[0].siblings.clear();
+        (choice.root, choice.number) = (leaf(5), Goldilocks::new(number));
         choice
     };
-    assert_eq!(of(Goldilocks::new(2)).faults(), []);
-    for number in [Goldilocks::half(), Goldilocks::new(128), Goldilocks::new(1 << 8), Goldilocks::new(3)] {
-        assert!(!of(number).faults().is_empty(), "{number:?}");
+    let faults = lone(&[ONE, -ONE], 5).refused("a flag that is no bit", 1);
+    assert!(matches!(faults[..], [Fault::Constraint { table: Table::Tuple, .. }]), "{faults:?}");
+    // Buckets of height 0 and 1.
+    assert_eq!(lone(&[], 5).faults(), []);
+    let mut low = Choice::of(&[5]);
+    low.flags[1..].fill(ZERO);
+    low.slots[0].siblings.truncate(1);
+    low.root = node_digest(&low.slots[0].siblings[0], &leaf(5));
+    low.number = Goldilocks::new(2);
+    assert_eq!(low.faults(), []);
+}
+
+/// A bucket of height 1 whose one leaf, right or left, is where this number of the node puts it: number q has the leaves 2q and 2q + 1 of F. Path and
+/// root are right by hand, since no number below p has such a parent.
+fn at_number(number: Goldilocks, right: bool) -> (Circuit<Quadratic>, Witness) {
+    let mut choice = Choice::of(&[5]);
+    choice.flags[1..].fill(ZERO);
+    choice.number = number;
+    let slot = &mut choice.slots[0];
+    slot.leaf[0] = Goldilocks::new(2) * number + Goldilocks::new(right.into());
+    let own = chained(&slot.leaf);
+    // The path that is filled in leads nowhere.
+    slot.siblings = vec![Digest::ZERO; 64];
+    let sibling = leaf(200);
+    let halves = if right { [sibling, own] } else { [own, sibling] };
+    choice.root = node_digest(&halves[0], &halves[1]);
+    choice.digest_of(&[own]);
+    let circuit = build();
+    let mut witness = fill(&circuit, &choice.free());
+    let rows = 0..circuit.rows(Table::Permutation);
+    let inner: Vec<usize> =
+        rows.filter(|&row| circuit.fixed(Table::Permutation, row)[permutation::INNER] == ONE).collect();
+    for &row in &inner {
+        witness.row_mut(circuit.tables(), Table::Permutation, row)[permutation::INDEX..].fill(ZERO);
     }
-    // With the leaf where the wrong number puts it, the range alone is wrong: index p - 1 + ... in number -1 of height 0.
-    let mut choice = of(-ONE);
-    choice.flags[0] = ZERO;
-    choice.slots[0].leaf[0] = -ONE;
+    let row = witness.row_mut(circuit.tables(), Table::Permutation, inner[0]);
+    let width = row.len();
+    row[..8].copy_from_slice(&[halves[0].0, halves[1].0].concat());
+    row[8..12].fill(ZERO);
+    poseidon::fill(row, width);
+    row[permutation::INDEX] = number;
+    row[permutation::LEVEL] = Goldilocks::new(1 << 20);
+    row[permutation::ACTIVE] = ONE;
+    row[if right { permutation::RIGHT } else { permutation::LEFT }] = ONE;
+    let root = (0..circuit.rows(Table::Tuple))
+        .find(|&row| circuit.fixed(Table::Tuple, row)[tuple::FREE] == ONE)
+        .expect("a root");
+    witness.row_mut(circuit.tables(), Table::Tuple, root)[tuple::COUNT] = ONE;
+    (circuit, witness)
+}
+
+/// The digest of a leaf, whatever it has.
+fn chained(leaf: &[Goldilocks; 8]) -> Digest {
     let mut state = [ZERO; 12];
-    state[..8].copy_from_slice(&choice.slots[0].leaf);
+    state[..8].copy_from_slice(leaf);
     state[8] = LEAF_TAG;
-    let stray = Digest(poseidon::digest(state));
-    choice.slots[0].siblings.clear();
-    choice.root = stray;
-    choice.digest_of(&[stray]);
-    let faults = choice.refused("a number beyond the class", 2);
-    assert!(faults.iter().all(|fault| matches!(fault, Fault::Constraint { table: Table::Bits, .. })));
+    Digest(poseidon::digest(state))
+}
+
+#[test]
+fn numbers_of_nodes_do_not_wrap() {
+    let (circuit, witness) = at_number(Goldilocks::new(3), true);
+    assert_eq!(witness.faults(&circuit), []);
+    // Node -1 has the leaves p - 2 and p - 1; 1/2 has 1 and 2; 128 is the first beyond the class.
+    for (number, right, wrong) in [
+        (-ONE, true, 1),
+        (-ONE, false, 1),
+        (Goldilocks::half(), false, 2),
+        (Goldilocks::half(), true, 2),
+        (Goldilocks::new(128), true, 1),
+        (Goldilocks::new(1 << 24), false, 2),
+    ] {
+        let (circuit, witness) = at_number(number, right);
+        let faults = refused("a number of no node", &circuit, &witness, wrong);
+        assert_eq!(faults.len(), wrong, "{number:?}");
+        let bits = |fault: &Fault| matches!(fault, Fault::Constraint { table: Table::Bits, .. });
+        assert!(faults.iter().all(bits), "{number:?}: {faults:?}");
+    }
 }
 
 #[test]
@@ -342,7 +395,7 @@ fn every_column_of_rows_in_use_counts() {
     let active = |row: usize| honest.row(circuit.tables(), Table::Permutation, row)[permutation::ACTIVE] == ONE;
     let idle = rows.iter().copied().find(|&row| !active(row)).expect("more rows than nodes");
     for row in rows.into_iter().filter(|&row| active(row)) {
-        for column in [permutation::INDEX, permutation::LEVEL, permutation::ACTIVE, permutation::LEFT] {
+        for column in permutation::INDEX..permutation::COLUMNS {
             let mut witness = honest.clone();
             witness.row_mut(circuit.tables(), Table::Permutation, row)[column] += ONE;
             assert!(!witness.faults(&circuit).is_empty(), "{row} {column}");

@@ -1,5 +1,6 @@
 //! The laws of a backend, and what is pinned.
 
+use evergrove_commit::RecursionBackend;
 use evergrove_grove::circuit::{self, Size, blocks};
 use evergrove_grove::{GroveBackend, GroveVerifier, Shape, shape};
 use evergrove_multilinear::recursion::fixed_point;
@@ -16,6 +17,26 @@ use evergrove_proof::{HeightClass, Profile};
 fn the_laws_hold() {
     for (profile, class) in [(Profile::Grove100, HeightClass::H27), (Profile::Grove128, HeightClass::H40)] {
         evergrove_testkit::backend::laws(&GroveBackend::new(profile, class).unwrap());
+    }
+}
+
+#[test]
+#[ignore = "slow: the other two circuits of each kind"]
+fn the_laws_hold_of_the_other_circuits() {
+    for (profile, class) in [(Profile::Grove100, HeightClass::H40), (Profile::Grove128, HeightClass::H27)] {
+        evergrove_testkit::backend::laws(&GroveBackend::new(profile, class).unwrap());
+    }
+}
+
+/// Leaders know verifiers, workers provers: they must have one key.
+#[test]
+fn provers_and_verifiers_have_one_key() {
+    for profile in Profile::GROVE {
+        let [prover, verifier] = [
+            GroveBackend::new(profile, HeightClass::H27).unwrap().key_digest(),
+            GroveVerifier::new(profile, HeightClass::H27).unwrap().key_digest(),
+        ];
+        assert_eq!(prover, verifier);
     }
 }
 

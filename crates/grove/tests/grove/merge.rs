@@ -9,7 +9,7 @@ use evergrove_multilinear::circuit::{Builder, Circuit, Fault, Witness};
 use evergrove_multilinear::key::{Key, Public};
 use evergrove_multilinear::prover::Prover;
 use evergrove_multilinear::recursion::{Children, Proof, children_data};
-use evergrove_multilinear::tables::Table;
+use evergrove_multilinear::tables::{Table, permutation};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
 use evergrove_proof::Statement;
@@ -166,8 +166,26 @@ fn children_are_siblings() {
 fn heights_are_those_of_nodes() {
     let unequal = Choice { statements: [statement(1, 2, 16), statement(2, 1, 20)], ..Choice::honest() };
     assert!(!unequal.faults().is_empty(), "children of other heights");
-    // A merge that does not rise, one that says it is higher, and one that is higher than its class.
-    for height in [2, 4, 6] {
+    // A merge that does not rise: the parent is the root, and both are of height 2. No node has a path that would help.
+    let level = Choice::of([statement(1, 2, 16), statement(2, 2, 20)], [Goldilocks::new(2); 2], 2, vec![]);
+    let circuit = &WORLD.circuits[1];
+    let mut columns = Choice { siblings: vec![Digest::ZERO; 61], ..level }.columns();
+    for row in 0..circuit.rows(Table::Permutation) {
+        if circuit.fixed(Table::Permutation, row)[permutation::INNER] == ONE {
+            let row = columns.row_mut(circuit.tables(), Table::Permutation, row);
+            // Paths of the children's trees stay.
+            if row[permutation::LEVEL].as_u64() < 2 << 20 {
+                row[permutation::INDEX..].fill(ZERO);
+            }
+        }
+    }
+    let faults = refused("a merge that does not rise", circuit, &columns, 1);
+    assert!(matches!(faults[..], [Fault::Tuple { .. }]));
+    // Children of height 0, and a parent that is the root.
+    let lowest = Choice::of([statement(1, 0, 4), statement(2, 0, 5)], [Goldilocks::new(2); 2], 1, vec![]);
+    assert_eq!(lowest.faults(), []);
+    // One that says it is lower or higher.
+    for height in [4, 6] {
         let mut choice = Choice::honest();
         for (level, flag) in choice.flags.iter_mut().enumerate() {
             *flag = Goldilocks::new((level < height).into());

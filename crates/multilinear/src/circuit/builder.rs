@@ -226,7 +226,7 @@ impl<K: Extension> Builder<K> {
         tree
     }
     /// Demands, where `active`, that a digest be the node of this height and number in a tree of [`Builder::tree`]. Without `active` that is a
-    /// bit of the prover's choice, which is returned.
+    /// bit of the prover's choice, which is returned. The height must be below 2^20 here, too: beyond lie the nodes of the next tree.
     pub fn node(&mut self, tree: usize, node: Word, height: Base, index: Base, active: Option<Bool>) -> Bool {
         self.tuple_of(tree, node, height, index, -Goldilocks::ONE, active.into())
     }
@@ -349,7 +349,8 @@ impl<K: Extension> Builder<K> {
         let wire = self.bits(Some(mode.expect("a width of the tables")), element);
         [1, 2, 3].map(|port| Index { wire: Wire { port, ..wire }, width })
     }
-    /// Demands that bits of the element be 0. **For challenges**, as [`Builder::indices`].
+    /// Demands that bits of the element be 0. Exact for bits from N to 64, N at most 63, since the split is then unique; for others **for
+    /// challenges alone**, as [`Builder::indices`].
     ///
     /// # Panics
     /// Unless the tables have rows for these bits.

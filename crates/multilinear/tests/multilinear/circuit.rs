@@ -150,18 +150,48 @@ fn a_tree_of_wires_has_no_other_nodes() {
             }
         }
     }
-    // Not enough rows for the paths: what is missing is a fault, not a panic.
-    let mut builder = Builder::<Quadratic>::new(tables());
-    let zero = builder.zero();
-    let tag = builder.tag(Goldilocks::ZERO);
-    let (_, [root, leaf]) = builder.hash_free(tag);
-    let height = builder.constant(Goldilocks::new(3));
-    let tree = builder.tree(root, height, zero);
-    builder.node(tree, leaf, zero, zero, None);
-    let circuit = builder.finish();
-    let free = [elements.bases(8), vec![Goldilocks::ONE], elements.bases(4 * 64)].concat();
-    let faults = (0..=64).filter_map(|n| circuit.witness(&free[..9 + 4 * n]).ok()).map(|w| w.faults(&circuit).len());
-    assert!(faults.collect::<Vec<_>>().iter().all(|&faults| faults > 0));
+    // Not enough rows for a path of three: what is missing is a fault, not a panic.
+    let data = elements.bases(8);
+    let siblings = elements.bases(12);
+    let root = siblings.chunks_exact(4).fold(data[4..].to_vec(), |node, sibling| {
+        poseidon::node([[node[0], node[1], node[2], node[3]], [sibling[0], sibling[1], sibling[2], sibling[3]]])
+            .to_vec()
+    });
+    for rows in 0..=3 {
+        let mut builder = Builder::<Quadratic>::new(tables());
+        let zero = builder.zero();
+        let tag = builder.tag(Goldilocks::ZERO);
+        let (_, [root_word, leaf]) = builder.hash_free(tag);
+        let height = builder.constant(Goldilocks::new(3));
+        let tree = builder.tree(root_word, height, zero);
+        builder.node(tree, leaf, zero, zero, None);
+        builder.paths(rows);
+        let circuit = builder.finish();
+        let free = [&root[..], &data[4..], &[Goldilocks::ONE], &siblings].concat();
+        let faults = circuit.witness(&free).unwrap().faults(&circuit);
+        // Idle rows fill the block: they are no rows of nodes.
+        assert_eq!(faults.is_empty(), rows == 3, "{rows}");
+    }
+}
+
+/// Elements of a word that must be zero, two of them in a sum or three.
+#[test]
+fn limbs_that_are_demanded_to_be_zero() {
+    fn check<K: Extension>() {
+        let mut builder = Builder::<K>::new(tables());
+        let tag = builder.tag(tags::TRANSCRIPT);
+        let (_, [word, _]) = builder.hash_free(tag);
+        builder.no_limbs(word, 1..4);
+        let circuit = builder.finish();
+        for limb in 0..8 {
+            let mut free = [Goldilocks::ZERO; 8];
+            free[limb] = Goldilocks::new(7);
+            let faults = circuit.witness(&free).unwrap().faults(&circuit);
+            assert_eq!(faults.is_empty(), !(1..4).contains(&limb), "{limb}");
+        }
+    }
+    check::<Quadratic>();
+    check::<Cubic>();
 }
 
 fn digest(leaf: &[Goldilocks]) -> [Goldilocks; 4] {
