@@ -74,7 +74,6 @@ group_isa() {
     # Fields, hashes and lanes on many random inputs, and the kernels of the benchmarks' workspace beside their peers.
     PROPTEST_CASES=20000 run "$cargo" test -p evergrove-primitives --features long-builds --locked --no-fail-fast --test primitives
     run "$cargo" test -p evergrove-kernels --features long-builds --locked --no-fail-fast --test kernels
-    run "$cargo" test -p evergrove-multilinear --features long-builds --locked --no-fail-fast --test multilinear proof::
     run "$cargo" test "${bench[@]}" --locked --no-fail-fast
 }
 

@@ -192,7 +192,6 @@ fn a_table_of_many_blocks() {
     assert_eq!(example.check(statement, &proof), Ok(true));
 }
 
-#[cfg(feature = "long-builds")]
 #[test]
 fn proofs_over_the_cubic_extension_in_lanes() {
     proofs_are_those_of_the_definition::<Cubic>();
