@@ -110,7 +110,7 @@ impl Witness {
     pub fn stack<K: Extension>(&self, tables: &Tables<K>, layout: &Layout) -> Vec<Goldilocks> {
         layout.committed().of_rows(|table| (&self.columns[table as usize], tables.columns(table)))
     }
-    /// The same, to be changed.
+    /// The committed columns of a row, to be changed.
     pub fn row_mut<K: Extension>(&mut self, tables: &Tables<K>, table: Table, row: usize) -> &mut [Goldilocks] {
         let width = tables.columns(table);
         &mut self.columns[table as usize][row * width..(row + 1) * width]
