@@ -14,7 +14,7 @@ BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET
 export CARGO TEST_FEATURES BENCH_WORKSPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install cluster-demo tools rtl-tools test test-isa test-rtl test-faults test-slow test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
+.PHONY: help demo install cluster-demo tools rtl-tools test test-isa test-peers test-rtl test-faults test-slow test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,8 +43,11 @@ test: tools ## the tests that every change passes: Rust and Redis (what CI runs)
 	$(CARGO) fetch --locked
 	$(CARGO) test --workspace --locked $(TEST_FEATURES) $(TEST_FLAGS)
 
-test-isa: ## larger inputs on every instruction set of this CPU, and kernels beside their peers
+test-isa: ## larger inputs on every instruction set of this CPU
 	scripts/test-groups.sh isa
+
+test-peers: ## kernels and openings beside those of other projects
+	scripts/test-groups.sh peers
 
 test-rtl: ## rtl/ beside the models, in a simulator
 	scripts/test-groups.sh rtl
@@ -56,7 +59,7 @@ test-slow: ## the long tests: large circuits and many proofs
 	scripts/test-groups.sh slow
 
 test-full: ## make test and every group, with a table at the end
-	scripts/test-groups.sh test isa rtl faults slow
+	scripts/test-groups.sh test isa peers rtl faults slow
 
 check: fmt clippy rustdoc api deny typos book deploy fuzz ## formatting, lints, documentation, public API, dependencies, spelling, deployment, a bounded fuzz run
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs groups of tests, and ends with a table: group, passed, failed, skipped, seconds. Exits with 1 if anything failed.
 #
-#   scripts/test-groups.sh [test] [isa] [rtl] [faults] [slow]     all of them if none is named
+#   scripts/test-groups.sh [test] [isa] [peers] [rtl] [faults] [slow]     all of them if none is named
 #
 # The group `test` is `make test`. The tests of another group are ignored by cargo, and the reason names the group:
 # #[ignore = "slow: minutes, some hundred proofs"]. They are found by that line, with the name of the test below it.
@@ -18,7 +18,7 @@ export RUST_BACKTRACE=0
 target=${CARGO_TARGET_DIR:-target}
 read -r -a features <<<"${TEST_FEATURES:-}"
 read -r -a bench <<<"${BENCH_WORKSPACE:---manifest-path crates/bench/Cargo.toml --target-dir $target}"
-[[ $# -gt 0 ]] || set -- test isa rtl faults slow
+[[ $# -gt 0 ]] || set -- test isa peers rtl faults slow
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
@@ -71,11 +71,13 @@ group_test() { run make --no-print-directory test TEST_FLAGS=--no-fail-fast; }
 
 group_isa() {
     run_ignored isa
-    # Fields, hashes and lanes on many random inputs, and the kernels of the benchmarks' workspace beside their peers.
+    # Fields, hashes and lanes on many random inputs.
     PROPTEST_CASES=20000 run "$cargo" test -p evergrove-primitives --features long-builds --locked --no-fail-fast --test primitives
     run "$cargo" test -p evergrove-kernels --features long-builds --locked --no-fail-fast --test kernels
-    run "$cargo" test "${bench[@]}" --locked --no-fail-fast
 }
+
+# The kernels and the openings beside those of others, in the benchmarks' workspace.
+group_peers() { run "$cargo" test "${bench[@]}" --locked --no-fail-fast; }
 
 group_rtl() {
     local reason
@@ -101,7 +103,7 @@ group_slow() { run_ignored slow; }
 rows=() total=0
 for group in "$@"; do
     if ! declare -F "group_$group" >/dev/null; then
-        echo "unknown group $group: expected test, isa, rtl, faults or slow" >&2
+        echo "unknown group $group: expected test, isa, peers, rtl, faults or slow" >&2
         exit 2
     fi
 done

@@ -12,11 +12,13 @@ use evergrove_multilinear::tables::Table;
 use evergrove_multilinear::verifier::{JOHNSON_128, UNIQUE_100};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::{Cubic, Quadratic};
+use evergrove_primitives::lanes::Isa;
 use evergrove_proof::{HeightClass, Profile, soundness};
 use evergrove_recursion::Plonky2Backend;
 use serde::Serialize;
 
 use crate::memory;
+use crate::merkle::parse_isa;
 use crate::turns::{medians, print_json};
 
 #[derive(clap::Args)]
@@ -30,6 +32,9 @@ pub(crate) struct Args {
     /// Proofs by each, of which the median counts.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
+    /// The instruction set that all of it is to use, the best one of this CPU by default.
+    #[arg(long, value_parser = parse_isa)]
+    isa: Option<Isa>,
     /// Without Plonky2's proofs.
     #[arg(long)]
     alone: bool,
@@ -120,6 +125,9 @@ impl Subject {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if let Some(isa) = args.isa {
+        isa.choose();
+    }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads as usize).build()?;
     pool.install(|| measure(args))
 }

@@ -2,6 +2,8 @@
 //!
 //! Here and not in `tests/`, for which cargo would build the whole program: its peers' generics take minutes.
 
+mod whir;
+
 use std::sync::Arc;
 
 use evergrove_kernels::ntt::columns::{Order, gather, scatter};

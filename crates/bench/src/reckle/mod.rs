@@ -33,6 +33,7 @@ use recursive::Recursive;
 use scheme::{Facts, Scheme, median, milliseconds};
 
 use crate::memory;
+use crate::merkle::parse_isa;
 use crate::turns::print_json;
 
 #[derive(clap::Args)]
@@ -58,6 +59,9 @@ pub(crate) struct Args {
     /// Threads, all cores by default.
     #[arg(long)]
     threads: Option<usize>,
+    /// The instruction set that all of it is to use, the best one of this CPU by default.
+    #[arg(long, value_parser = parse_isa)]
+    isa: Option<Isa>,
     /// Proofs made at a time; as many as threads by default, one with `--schemes`.
     #[arg(long, value_name = "N")]
     at_once: Option<usize>,
@@ -136,6 +140,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
         return Ok(());
     };
+    if let Some(isa) = args.isa {
+        isa.choose();
+    }
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     if let Some(name) = args.footprint {

@@ -55,10 +55,11 @@ pub struct Phases {
 
 /// A field that proofs are over. Its prover is compiled in this crate, once, and not wherever it is used: that takes a minute.
 pub trait ProofField: Extension {
-    /// [`Prover::prove_on`].
-    fn prove_on(
+    /// [`Prover::write`].
+    fn write(
         prover: &Prover<Self>,
         isa: Isa,
+        writer: Writer<Self>,
         statement: &Statement<Word, bool>,
         witness: &Witness,
     ) -> (Vec<Goldilocks>, Phases);
@@ -67,13 +68,14 @@ pub trait ProofField: Extension {
 macro_rules! proof_field {
     ($field:ty) => {
         impl ProofField for $field {
-            fn prove_on(
+            fn write(
                 prover: &Prover<Self>,
                 isa: Isa,
+                writer: Writer<Self>,
                 statement: &Statement<Word, bool>,
                 witness: &Witness,
             ) -> (Vec<Goldilocks>, Phases) {
-                prover.steps(isa, statement, witness)
+                prover.steps(isa, writer, statement, witness)
             }
         }
     };
@@ -113,18 +115,37 @@ impl<K: ProofField> Prover<K> {
         statement: &Statement<Word, bool>,
         witness: &Witness,
     ) -> (Vec<Goldilocks>, Phases) {
-        K::prove_on(self, isa, statement, witness)
+        self.write(isa, Writer::new(tags::TRANSCRIPT), statement, witness)
+    }
+
+    /// [`Prover::prove_on`] into a proof that has no element yet, and whose transcript is that of a proof at its beginning.
+    ///
+    /// # Panics
+    /// If this CPU lacks the instruction set.
+    pub fn write(
+        &self,
+        isa: Isa,
+        writer: Writer<K>,
+        statement: &Statement<Word, bool>,
+        witness: &Witness,
+    ) -> (Vec<Goldilocks>, Phases) {
+        K::write(self, isa, writer, statement, witness)
     }
 }
 
 impl<K: Extension> Prover<K> {
-    fn steps(&self, isa: Isa, statement: &Statement<Word, bool>, witness: &Witness) -> (Vec<Goldilocks>, Phases) {
+    fn steps(
+        &self,
+        isa: Isa,
+        mut t: Writer<K>,
+        statement: &Statement<Word, bool>,
+        witness: &Witness,
+    ) -> (Vec<Goldilocks>, Phases) {
         let mut phases = Phases::default();
         let mut start = Instant::now();
         let mut lap = || core::mem::replace(&mut start, Instant::now()).elapsed();
         let parameters = &self.parameters;
         let (tables, layout) = (parameters.tables(), parameters.layout());
-        let mut t = Writer::<K>::new(tags::TRANSCRIPT);
         t.observe(&[statement.key, statement.public]);
         t.observe_elements(&[if statement.circuit { K::ONE } else { K::ZERO }]);
         let committed = witness.stack(tables, layout);

@@ -28,7 +28,7 @@ pub(crate) use claims::{counts, observe_claims};
 pub use machine::Machine;
 pub use reader::{Reader, Refusal};
 pub use whir::{JOHNSON_128, Round, Schedule, UNIQUE_100};
-pub use writer::Writer;
+pub use writer::{Absorbed, Deviation, Writer};
 
 /// What hashes begin with. 0 is that of inner nodes; all are different, so that no hash is two things.
 pub mod tags {

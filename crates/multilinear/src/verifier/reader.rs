@@ -53,7 +53,8 @@ pub struct Reader<'a, K> {
     rounds: usize,
     /// Both sides of each equation.
     equations: Vec<(K, K)>,
-    refusal: Option<Refusal>,
+    /// What is wrong besides equations.
+    refusals: Vec<Refusal>,
 }
 
 impl<'a, K: Extension> Reader<'a, K> {
@@ -69,16 +70,19 @@ impl<'a, K: Extension> Reader<'a, K> {
             openings: 0,
             rounds: 0,
             equations: Vec::new(),
-            refusal: None,
+            refusals: Vec::new(),
         }
     }
     /// Whether all that was read holds, and nothing is left.
     pub fn finish(self) -> Result<(), Refusal> {
-        if self.taken != self.proof.len() {
-            return Err(Refusal::Length { given: self.proof.len(), taken: self.taken });
-        }
-        let wrong = self.equations.iter().position(|(a, b)| a != b).map(Refusal::Equation);
-        self.refusal.or(wrong).map_or(Ok(()), Err)
+        self.refusals().next().map_or(Ok(()), Err)
+    }
+    /// All that is wrong.
+    pub fn refusals(&self) -> impl Iterator<Item = Refusal> {
+        let length = Refusal::Length { given: self.proof.len(), taken: self.taken };
+        let length = (self.taken != self.proof.len()).then_some(length);
+        let equations = self.equations.iter().enumerate().filter(|(_, (a, b))| a != b);
+        length.into_iter().chain(self.refusals.iter().copied()).chain(equations.map(|(i, _)| Refusal::Equation(i)))
     }
     /// Elements that were read.
     pub fn taken(&self) -> usize {
@@ -150,7 +154,7 @@ impl<K: Extension> Machine for Reader<'_, K> {
                 self.take(word);
                 let parts = word.chunks_exact(K::DEGREE);
                 if parts.remainder().iter().any(|x| *x != Goldilocks::ZERO) {
-                    self.refusal.get_or_insert(Refusal::Padding { element: self.taken - 1 });
+                    self.refusals.push(Refusal::Padding { element: self.taken - 1 });
                 }
                 elements.extend(parts.filter_map(K::from_coefficients));
             }
@@ -177,7 +181,7 @@ impl<K: Extension> Machine for Reader<'_, K> {
     fn grind(&mut self, bits: usize) {
         self.receive(1);
         if !self.transcript.has_work(bits) {
-            self.refusal.get_or_insert(Refusal::Work(self.rounds));
+            self.refusals.push(Refusal::Work(self.rounds));
         }
         self.rounds += 1;
     }
@@ -198,7 +202,7 @@ impl<K: Extension> Machine for Reader<'_, K> {
             if let Some(node) = self.nodes.get(&(tree, level, index)) {
                 // What is above was climbed before.
                 if node[side] != digest {
-                    self.refusal.get_or_insert(Refusal::Path(self.openings));
+                    self.refusals.push(Refusal::Path(self.openings));
                 }
                 self.openings += 1;
                 return opened;
@@ -210,7 +214,7 @@ impl<K: Extension> Machine for Reader<'_, K> {
             self.nodes.insert((tree, level, index), node);
         }
         if self.caps[tree][index as usize] != digest {
-            self.refusal.get_or_insert(Refusal::Path(self.openings));
+            self.refusals.push(Refusal::Path(self.openings));
         }
         self.openings += 1;
         opened

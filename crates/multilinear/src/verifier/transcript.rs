@@ -33,15 +33,10 @@ impl<K: Extension> Transcript<K> {
         self.left = self.state.chunks_exact(K::DEGREE).filter_map(K::from_coefficients).collect();
     }
     pub(crate) fn observe(&mut self, words: &[Word]) {
-        for pair in words.chunks(2) {
-            self.absorb(pair[0], pair.get(1).copied().unwrap_or_default());
-        }
+        blocks(words).for_each(|[left, right]| self.absorb(left, right));
     }
     pub(crate) fn observe_elements(&mut self, elements: &[K]) {
-        for part in elements.chunks(2 * Self::HALF) {
-            let (left, right) = part.split_at(part.len().min(Self::HALF));
-            self.absorb(half(left), half(right));
-        }
+        element_blocks(elements).for_each(|[left, right]| self.absorb(left, right));
     }
     pub(crate) fn challenge(&mut self) -> K {
         if self.left.is_empty() {
@@ -73,6 +68,19 @@ impl<K: Extension> Transcript<K> {
     }
 }
 
+/// Blocks of two words, the last one filled up with zeros.
+pub(crate) fn blocks(words: &[Word]) -> impl Iterator<Item = [Word; 2]> {
+    words.chunks(2).map(|pair| [pair[0], pair.get(1).copied().unwrap_or_default()])
+}
+
+/// Blocks of elements, half of them in each word, filled up with zeros.
+pub(crate) fn element_blocks<K: Extension>(elements: &[K]) -> impl Iterator<Item = [Word; 2]> {
+    elements.chunks(2 * Transcript::<K>::HALF).map(|part| {
+        let (left, right) = part.split_at(part.len().min(Transcript::<K>::HALF));
+        [half(left), half(right)]
+    })
+}
+
 /// f(m; h).
 pub(crate) fn hash(m: [Word; 2], h: Word) -> Word {
     let mut state = [Goldilocks::ZERO; WIDTH];
@@ -84,7 +92,7 @@ pub(crate) fn hash(m: [Word; 2], h: Word) -> Word {
 
 /// A leaf's digest: blocks of two words, hashed from `tag`; the last one is filled up with zeros.
 pub(crate) fn leaf(tag: Goldilocks, words: &[Word]) -> Word {
-    words.chunks(2).fold(word(tag), |h, m| hash([m[0], m.get(1).copied().unwrap_or_default()], h))
+    blocks(words).fold(word(tag), |h, m| hash(m, h))
 }
 
 /// An element of F as a word.

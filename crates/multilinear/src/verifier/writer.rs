@@ -6,21 +6,60 @@ use evergrove_primitives::hash::poseidon::WIDTH;
 use evergrove_primitives::hash::poseidon::lanes::permute_many;
 use rayon::prelude::*;
 
-use super::transcript::{Transcript, Word, half};
+use super::transcript::{Transcript, Word, blocks, element_blocks};
 use crate::tables::WORD;
 use crate::tables::permutation::RATE;
+
+/// What a prover does otherwise than it should, once. For tests of verifiers: all else is honest, given what was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deviation {
+    /// Adds to an element of the proof when it is sent. A proof of work is sought for what is not sent then.
+    Sends {
+        /// The element's number.
+        element: usize,
+        /// What is added.
+        by: Goldilocks,
+    },
+    /// Does not take in a block, or another one, or takes it in after the next one.
+    Absorbs {
+        /// The block's number: eight elements that are observed or sent.
+        block: usize,
+        /// What happens to it.
+        how: Absorbed,
+    },
+}
+
+/// What happens to a block that a transcript should take in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absorbed {
+    /// It is left out.
+    Never,
+    /// The next block comes first.
+    Later,
+    /// Its first element is larger by one.
+    Changed,
+}
 
 /// A proof in the making, and its transcript.
 #[derive(Clone, Debug)]
 pub struct Writer<K> {
     proof: Vec<Goldilocks>,
     transcript: Transcript<K>,
+    deviation: Option<Deviation>,
+    /// Blocks that were taken in.
+    blocks: usize,
+    /// The block that comes after the next one.
+    late: Option<[Word; 2]>,
 }
 
 impl<K: Extension> Writer<K> {
     /// An empty proof, whose transcript begins with `tag`.
     pub fn new(tag: Goldilocks) -> Self {
-        Self { proof: Vec::new(), transcript: Transcript::new(tag) }
+        Self { proof: Vec::new(), transcript: Transcript::new(tag), deviation: None, blocks: 0, late: None }
+    }
+    /// An empty proof of a prover that deviates.
+    pub fn deviating(tag: Goldilocks, deviation: Deviation) -> Self {
+        Self { deviation: Some(deviation), ..Self::new(tag) }
     }
     /// The proof.
     pub fn finish(self) -> Vec<Goldilocks> {
@@ -28,31 +67,67 @@ impl<K: Extension> Writer<K> {
     }
     /// Takes words that both sides know into the transcript.
     pub fn observe(&mut self, words: &[[Goldilocks; WORD]]) {
-        self.transcript.observe(words);
+        blocks(words).for_each(|block| self.absorb(block));
     }
     /// Takes elements that both sides know into the transcript.
     pub fn observe_elements(&mut self, elements: &[K]) {
-        self.transcript.observe_elements(elements);
+        element_blocks(elements).for_each(|block| self.absorb(block));
     }
     /// A message.
     pub fn send(&mut self, elements: &[K]) {
-        for block in elements.chunks(2 * Transcript::<K>::HALF) {
-            let mut words = [Word::default(); 2];
-            for (word, part) in words.iter_mut().zip(block.chunks(Transcript::<K>::HALF)) {
-                *word = half(part);
-                self.proof.extend(*word);
-            }
-            self.transcript.absorb(words[0], words[1]);
+        for (block, elements) in element_blocks(elements).zip(elements.chunks(2 * Transcript::<K>::HALF)) {
+            let words = elements.len().div_ceil(Transcript::<K>::HALF);
+            self.send_block(block, words);
         }
     }
     /// A message of words: the cap of a tree.
     pub fn send_words(&mut self, words: &[[Goldilocks; WORD]]) {
-        self.proof.extend(words.iter().flatten());
-        self.transcript.observe(words);
+        for (block, words) in blocks(words).zip(words.chunks(2)) {
+            self.send_block(block, words.len());
+        }
     }
     /// Data that is not taken in: leaves and siblings, which hang on a cap.
     pub fn data(&mut self, elements: &[Goldilocks]) {
+        let first = self.proof.len();
         self.proof.extend_from_slice(elements);
+        self.deviate_from(first);
+    }
+    /// Sends the first words of a block, and takes it in.
+    fn send_block(&mut self, block: [Word; 2], words: usize) {
+        let first = self.proof.len();
+        self.proof.extend(block[..words].as_flattened());
+        self.deviate_from(first);
+        let mut sent = [Word::default(); 2];
+        sent.as_flattened_mut()[..words * WORD].copy_from_slice(&self.proof[first..]);
+        self.absorb(sent);
+    }
+    /// Changes the element that is sent otherwise, if it is from this one on.
+    fn deviate_from(&mut self, first: usize) {
+        if let Some(Deviation::Sends { element, by }) = self.deviation
+            && element >= first
+            && let Some(sent) = self.proof.get_mut(element)
+        {
+            *sent += by;
+        }
+    }
+    fn absorb(&mut self, mut block: [Word; 2]) {
+        let number = self.blocks;
+        self.blocks += 1;
+        if let Some(Deviation::Absorbs { block: wanted, how }) = self.deviation
+            && wanted == number
+        {
+            match how {
+                Absorbed::Never => return,
+                Absorbed::Later => {
+                    self.late = Some(block);
+                    return;
+                }
+                Absorbed::Changed => block[0][0] += Goldilocks::ONE,
+            }
+        }
+        for [left, right] in [Some(block), self.late.take()].into_iter().flatten() {
+            self.transcript.absorb(left, right);
+        }
     }
     /// A challenge.
     pub fn challenge(&mut self) -> K {

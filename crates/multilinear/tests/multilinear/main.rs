@@ -1,5 +1,6 @@
 //! Multilinear proofs against their definitions, on every instruction set.
 
+mod checks;
 mod circuit;
 mod common;
 mod count;

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::proof::Example;
 
 /// A circuit that verifies proofs of the example: free data are key and public inputs, the circuit's number, the proof.
-fn verifier(example: &Example<Quadratic>) -> Circuit<Quadratic> {
+pub(crate) fn verifier(example: &Example<Quadratic>) -> Circuit<Quadratic> {
     let schedule = example.parameters.schedule();
     let depths: Vec<usize> = (0..schedule.rounds.len()).map(|i| schedule.depth(i)).collect();
     let query = query::Parameters {

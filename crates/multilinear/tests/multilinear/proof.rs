@@ -17,7 +17,7 @@ use crate::common::Elements;
 
 /// A circuit that uses all tables, a witness, and what its proofs state.
 pub(crate) struct Example<K> {
-    circuit: Circuit<K>,
+    pub(crate) circuit: Circuit<K>,
     pub(crate) parameters: Parameters<K>,
     pub(crate) witness: Witness,
     pub(crate) statement: Statement<[Goldilocks; 4], bool>,
@@ -140,6 +140,33 @@ fn a_proof_about_other_fixed_columns_is_found_at_the_root() {
     let proof = other.proof(&other.witness);
     let statement = other.statement;
     assert_eq!(example.check(&statement, &proof), Ok(false));
+}
+
+/// Honest proofs of other heights, folds, domains, queries and proofs of work.
+#[test]
+fn proofs_by_other_parameters_are_refused() {
+    let example = Example::<Quadratic>::new();
+    for change in [
+        (|s| s.rounds[1].rate += 1) as fn(&mut Schedule),
+        |s| s.rounds[1].fold += 1,
+        |s| s.rounds[2].fold -= 1,
+        |s| s.rounds[0].queries -= 1,
+        |s| s.rounds[1].queries += 1,
+        |s| s.rounds[1].cap -= 1,
+        |s| s.rounds[2].grinding = 1,
+        |s| s.rounds[0].samples = 1,
+    ] {
+        let mut schedule = example.parameters.schedule().clone();
+        change(&mut schedule);
+        let Example { circuit, statement, witness, .. } = &example;
+        let other = Parameters::new(circuit.tables().clone(), circuit.layout().blocks(), schedule.clone()).unwrap();
+        let proof = Prover::new(circuit, &other).prove(statement, witness);
+        assert!(read_up_to_fixed(&proof, &other, statement).is_ok());
+        assert!(example.check(statement, &proof).is_err(), "{schedule:?}");
+    }
+    let taller = Example::<Quadratic>::of(1, [900, 600]);
+    let proof = Prover::new(&taller.circuit, &taller.parameters).prove(&taller.statement, &taller.witness);
+    assert!(example.check(&example.statement, &proof).is_err());
 }
 
 /// The bytes of an opening are those of the definition.

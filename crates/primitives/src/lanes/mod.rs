@@ -19,6 +19,7 @@
 pub mod arch;
 
 use core::fmt;
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::field::prime::{PrimeElement, PrimeLanes};
 
@@ -43,14 +44,30 @@ pub enum Isa {
     Avx512Ifma,
 }
 
+/// The number in [`Isa::ALL`] of the instruction set that was chosen, or [`NONE`].
+static CHOSEN: AtomicU8 = AtomicU8::new(NONE);
+const NONE: u8 = u8::MAX;
+
 impl Isa {
     /// Every instruction set, whether this CPU has it or not; those of one architecture from the plainest on.
     pub const ALL: [Self; 4] = [Self::Portable, Self::Avx2, Self::Avx512, Self::Avx512Ifma];
 
-    /// The best instruction set of this CPU.
+    /// The best instruction set of this CPU, or what was [chosen](Isa::choose).
     #[inline]
     pub fn detect() -> Self {
-        arch::detect()
+        match CHOSEN.load(Ordering::Relaxed) {
+            NONE => arch::detect(),
+            chosen => Self::ALL[usize::from(chosen)],
+        }
+    }
+
+    /// Makes this what [`Isa::detect`] gives in this process from now on: to measure what another CPU would do.
+    ///
+    /// # Panics
+    /// If this CPU lacks the instruction set.
+    pub fn choose(self) {
+        assert!(self.is_available(), "this CPU lacks {self}: its best is {}", arch::detect());
+        CHOSEN.store(Self::ALL.iter().position(|&isa| isa == self).map_or(NONE, |i| i as u8), Ordering::Relaxed);
     }
 
     /// Whether this CPU has the instruction set.
