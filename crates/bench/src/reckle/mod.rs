@@ -151,7 +151,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut world = World::build(profile, args.log_size, args.fill_log, args.batch_log)?;
     let at_once = args.at_once.unwrap_or(if compares { 1 } else { threads });
     let engine = LocalEngine::new(at_once).with_cores(Arc::new(Cores::new(threads)?));
-    let shown = |row: &Row| if args.json { print_json(row) } else { Ok(print_table(row)) };
+    let shown = |row: &Row| {
+        if args.json {
+            return print_json(row);
+        }
+        print_table(row);
+        Ok(())
+    };
     if profile.recursion().is_none() {
         ensure!(!compares, "--schemes are compared with profiles of Plonky2");
         let (backend, setup_s) = timed(|| Ok(GroveBackend::new(profile, world.class)?))?;

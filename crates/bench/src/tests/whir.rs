@@ -3,12 +3,12 @@
 //! Where the two coincide: the code (coefficients of columns, evaluated at roots of unity), the order in which variables are bound, the
 //! sums of rounds, folded oracles, how queries join the sum, the table that is sent. Where they do not: p3-whir has another hash and
 //! transcript, names leaves in the order of the domain, sends a round's polynomial by its value at 0 and its leading coefficient, and
-//! compares the last queries with the table that is sent, where ours join the sum like the others.
+//! compares the last queries with the table that is sent, where ours join the sum like the others. Its points outside the domain weigh otherwise.
 
 use std::collections::VecDeque;
 
-use evergrove_multilinear::tables::{Table, Tables, bits, query};
-use evergrove_multilinear::verifier::{Machine, Parameters, Reader, Round, Schedule, Writer, tags};
+use evergrove_multilinear::tables::{Layout, Table, Tables, bits, query};
+use evergrove_multilinear::verifier::{Machine, Parameters, Reader, Round, Schedule, UNIQUE_100, Writer, tags};
 use evergrove_multilinear::whir;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
@@ -19,13 +19,13 @@ use p3_challenger::{
 use p3_commit::MultilinearPcs;
 use p3_dft::Radix2DFTSmallBatch;
 use p3_field::extension::BinomialExtensionField;
-use p3_field::{BasedVectorSpace, PrimeField64};
+use p3_field::{BasedVectorSpace, PrimeCharacteristicRing, TwoAdicField};
 use p3_goldilocks::Goldilocks as F;
 use p3_goldilocks::poseidon1::{Poseidon1Goldilocks, default_goldilocks_poseidon1_12};
 use p3_matrix::dense::RowMajorMatrix;
 use p3_merkle_tree::MerkleTreeMmcs;
 use p3_multilinear_util::point::Point;
-use p3_sumcheck::layout::{Layout, PrefixProver, Table as P3Table};
+use p3_sumcheck::layout::{Layout as _, PrefixProver, Table as P3Table};
 use p3_sumcheck::{OpeningBatch, OpeningProtocol, PrescribedPointPcs, SumcheckData, TableShape, TableSpec};
 use p3_symmetric::{PaddingFreeSponge, TruncatedPermutation};
 use p3_whir::parameters::{FoldingFactor, ProtocolParameters, SecurityAssumption, WhirConfig};
@@ -87,6 +87,14 @@ fn extension(x: Quadratic) -> E {
     E::from_basis_coefficients_fn(|i| base(coefficients[i]))
 }
 
+/// Theirs of the leaf with our index among 2^`depth`: they count powers of another root of unity, and ours are in bit-reversed order.
+fn their_index(index: u64, depth: usize) -> usize {
+    let our = base(Goldilocks::root_of_unity(depth as u32).expect("a root"));
+    let their = F::two_adic_generator(depth);
+    let power = their.powers().take(1 << depth).position(|x| x == our).expect("the same group");
+    (index.reverse_bits() >> (64 - depth)) as usize * power % (1 << depth)
+}
+
 /// Our proof, as it was read.
 #[derive(Default)]
 struct Ours {
@@ -137,8 +145,7 @@ fn read(proof: &[Goldilocks], schedule: &Schedule, mut claim: Quadratic) -> Ours
         let mut power = joining;
         let mut leaves = Vec::new();
         for index in indices {
-            // Theirs is the place in the domain's order.
-            ours.script.indices.push_back((index.reverse_bits() >> (64 - depth)) as usize);
+            ours.script.indices.push_back(their_index(index, depth));
             let leaf = reader.open(this, tag, index, elements / 4);
             let leaf = leaf.as_flattened();
             // The folded value: eq of the column's bits, the highest first.
@@ -170,12 +177,12 @@ fn openings_are_those_of_p3_whir() {
         .find_map(|query| {
             let tables = Tables::<Quadratic>::new(query, bits::Parameters::new(vec![], vec![]));
             let blocks = Table::ALL.map(|table| usize::from([Table::Permutation, Table::Query].contains(&table)));
-            let layout = evergrove_multilinear::tables::Layout::new(&tables, blocks);
+            let layout = Layout::new(&tables, blocks);
             (layout.committed().elements() == 1 << 17).then_some((tables, blocks))
         })
         .expect("tables of 256 columns");
     const VARIABLES: usize = 17;
-    let folds = [7, 4, 3];
+    let folds = [7, 3, 4];
     let rates = [1, 2, 5];
     // Their queries for unique decoding.
     let config = WhirConfig::<E, F, Script>::new(
@@ -208,7 +215,8 @@ fn openings_are_those_of_p3_whir() {
     // A sum over columns with powers of an element of order 255: eq of the column and a point.
     let data = columns(1, 1 << VARIABLES).remove(0);
     let random = columns(2, 9);
-    let rows: Vec<Quadratic> = (0..9).map(|i| Quadratic::from_coefficients(&[random[0][i], random[1][i]]).unwrap()).collect();
+    let rows: Vec<Quadratic> =
+        (0..9).map(|i| Quadratic::from_coefficients(&[random[0][i], random[1][i]]).unwrap()).collect();
     let eta = Quadratic::from(Goldilocks::GENERATOR.pow((Goldilocks::ORDER - 1) / 255));
     let squares = core::iter::successors(Some(eta), |&x| Some(x * x)).take(8);
     let point: Vec<Quadratic> =
@@ -217,15 +225,16 @@ fn openings_are_those_of_p3_whir() {
     let sent = whir::commit(schedule, parameters.layout().committed(), &data).send(&mut writer);
     let sums = sent.sums(&rows);
     sent.open(|table| parameters.layout().shape(table), &rows, eta, sums, &mut writer);
-    let claim = (point.iter().enumerate()).fold(data.iter().map(|&x| x.into()).collect::<Vec<Quadratic>>(), |f, (_, &r)| {
-        f.chunks_exact(2).map(|pair| pair[0] + r * (pair[1] - pair[0])).collect()
-    })[0];
+    let claim = (point.iter().enumerate())
+        .fold(data.iter().map(|&x| x.into()).collect::<Vec<Quadratic>>(), |f, (_, &r)| {
+            f.chunks_exact(2).map(|pair| pair[0] + r * (pair[1] - pair[0])).collect()
+        })[0];
     let mut ours = read(&writer.finish(), schedule, claim);
 
     // Theirs: one column, one point, its highest coordinate first. The first challenge batches claims, of which there is one; the last ones are
     // those of a sum that ours does not have.
     let mut script = ours.script.clone();
-    script.elements.extend([F::new(1); 2 * 3]);
+    script.elements.extend([F::new(1); 2 * (VARIABLES - 14)]);
     script.elements.push_front(F::new(3));
     script.elements.push_front(F::new(5));
     let permutation = default_goldilocks_poseidon1_12();
@@ -233,7 +242,8 @@ fn openings_are_those_of_p3_whir() {
     let pcs = Pcs::new(config, Radix2DFTSmallBatch::default(), mmcs);
     let table = P3Table::new(RowMajorMatrix::new(data.iter().map(|&x| base(x)).collect(), 1 << VARIABLES));
     let witness = PrefixProver::<F, E>::new_witness(vec![table], folds[0]);
-    let spec = TableSpec::new(TableShape::new(VARIABLES, 1), [OpeningBatch::new(vec![0], Vec::new())].into_iter().collect());
+    let spec =
+        TableSpec::new(TableShape::new(VARIABLES, 1), [OpeningBatch::new(vec![0], Vec::new())].into_iter().collect());
     let protocol = OpeningProtocol::new(vec![spec]);
     let points = [Point::new(point.iter().rev().map(|&x| extension(x)).collect())];
     let (commitment, prover_data) = pcs.commit(witness, &mut script.clone()).unwrap();
@@ -243,19 +253,32 @@ fn openings_are_those_of_p3_whir() {
 
     let theirs = proof.whir;
     let sums = |data: &SumcheckData<F, E>| data.polynomial_evaluations().to_vec();
-    let sums: Vec<[E; 2]> =
-        [&theirs.initial_sumcheck].into_iter().chain(theirs.rounds.iter().map(|round| &round.sumcheck)).flat_map(sums).collect();
-    assert!(ours.sums == sums, "sums of rounds");
-    assert_eq!(ours.last, theirs.final_poly.unwrap().as_slice());
+    let sums: Vec<[E; 2]> = [&theirs.initial_sumcheck]
+        .into_iter()
+        .chain(theirs.rounds.iter().map(|round| &round.sumcheck))
+        .flat_map(sums)
+        .collect();
+    let last = theirs.final_poly.unwrap();
     let openings = theirs.rounds.into_iter().map(|round| round.openings).chain([theirs.final_openings]);
     for (i, opening) in openings.enumerate() {
         let rows: Vec<Vec<F>> = match opening {
             QueryOpenings::Base(opening) => opening.rows,
-            QueryOpenings::Extension(opening) => {
-                opening.rows.iter().map(|row| row.iter().flat_map(|x| x.as_basis_coefficients_slice().to_vec()).collect()).collect()
-            }
+            QueryOpenings::Extension(opening) => opening
+                .rows
+                .iter()
+                .map(|row| row.iter().flat_map(|x| x.as_basis_coefficients_slice().to_vec()).collect())
+                .collect(),
         };
         assert!(core::mem::take(&mut ours.leaves[i]) == rows, "leaves of oracle {i}");
     }
-    let _ = F::ORDER_U64;
+    assert!(ours.sums == sums, "sums of rounds");
+    assert_eq!(ours.last, last.as_slice());
+}
+
+#[test]
+fn as_many_queries_as_p3_whir_asks() {
+    for round in UNIQUE_100 {
+        let needed = SecurityAssumption::UniqueDecoding.queries(100 - round.grinding, round.rate);
+        assert!((needed..=needed + 1).contains(&round.queries), "{} queries, {needed} needed", round.queries);
+    }
 }
