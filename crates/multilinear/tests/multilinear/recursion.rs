@@ -188,6 +188,38 @@ fn a_wrong_claim_is_found_above() {
     assert!(matches!(recursion.check(&above), Err(VerifyError::Refused(_))));
 }
 
+/// Claims of other proofs, or none of them, in the place of the children's.
+#[test]
+fn claims_are_those_of_the_children_in_their_order() {
+    let recursion = Recursion::<Quadratic>::new(&UNIQUE_100);
+    let word = |x| [x; WORD].map(Goldilocks::new);
+    let leaves = [1, 2].map(|x| recursion.leaf(word(x), recursion.true_claim()));
+    let [left, right] = leaves.each_ref();
+    let data = |children: [&Proof<Quadratic>; 2]| children_data(&recursion.key, &children).unwrap();
+    let (honest, reduced) = data([left, right]);
+    let proofs = left.data().len() + right.data().len();
+    assert!(recursion.check(&recursion.merge_with([left, right], (honest.clone(), reduced))).is_ok());
+    for others in [[right, left], [left, left], [right, right]] {
+        let (other, reduced) = data(others);
+        let theirs = others.iter().map(|proof| proof.data().len()).sum::<usize>();
+        let mixed = [&honest[..proofs], &other[theirs..]].concat();
+        let merge = recursion.merge_with([left, right], (mixed, reduced));
+        assert!(matches!(recursion.check(&merge), Err(VerifyError::Refused(_))));
+    }
+    // A true claim that is not what the children's were reduced to: one that a leaf hands on.
+    let (point, value) = recursion.true_claim();
+    let other = recursion.merge_with([left, right], (honest.clone(), Reduced { point, value }));
+    assert!(matches!(recursion.check(&other), Err(VerifyError::Refused(_))));
+    // A proof of another key's: the circuits in the other order.
+    let [first, second] = recursion.circuits.each_ref();
+    let swapped = Key::new(recursion.key.parameters().clone(), [second, first]);
+    assert_ne!(swapped.digest(), recursion.key.digest());
+    for circuit in [false, true] {
+        let proof = Proof { circuit, ..left.clone() };
+        assert!(matches!(proof.verify(&swapped), Err(VerifyError::Refused(_))));
+    }
+}
+
 #[test]
 fn keys_are_read_as_they_were_written() {
     let Recursion { key, .. } = Recursion::<Quadratic>::new(&UNIQUE_100);
@@ -198,6 +230,12 @@ fn keys_are_read_as_they_were_written() {
     assert_eq!((read.digest(), read.parameters()), (key.digest(), key.parameters()));
     assert!(matches!(Key::<Quadratic>::read(&mut &bytes[..], Default::default()), Err(ReadError::Digest { .. })));
     assert!(matches!(Key::<Quadratic>::read(&mut &bytes[..bytes.len() - 1], key.digest()), Err(ReadError::Io(_))));
+    // An element of a stack.
+    for at in [bytes.len() / 2, bytes.len() - 8] {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1;
+        assert!(matches!(Key::<Quadratic>::read(&mut &changed[..], key.digest()), Err(ReadError::Digest { .. })));
+    }
     // Whatever number of the head is changed, nothing panics and nothing is accepted.
     for at in 0..56 {
         for value in [0, 13, u64::MAX] {
