@@ -5,6 +5,7 @@ use evergrove_multilinear::key::{Key, Public, ReadError, VerifyError};
 use evergrove_multilinear::poseidon::digest;
 use evergrove_multilinear::prover::{self, ProofField, Prover};
 use evergrove_multilinear::recursion::{Children, Proof, children_data, fixed_point};
+use evergrove_multilinear::reference;
 use evergrove_multilinear::tables::WORD;
 use evergrove_multilinear::verifier::{
     Claim, Parameters, Reader, Reduced, Round, UNIQUE_100, read_up_to_fixed, reduce,
@@ -121,6 +122,21 @@ impl<K: ProofField> Recursion<K> {
     fn check(&self, proof: &Proof<K>) -> Result<Vec<[Goldilocks; WORD]>, VerifyError> {
         proof.verify(&self.key).map(|verified| verified.information().to_vec())
     }
+    /// The proof holds, and both claims about fixed columns do, evaluated column by column and place by place.
+    fn holds_by_the_definitions(&self, proof: &Proof<K>) {
+        let statement = proof.public.statement(&self.key, proof.circuit);
+        let own = read_up_to_fixed(&proof.elements, self.key.parameters(), &statement).unwrap();
+        assert!(reference::holds(self.circuits.each_ref(), &own));
+        let half = 1 << (self.key.variables() - 1);
+        let stacks = self.circuits.iter().flat_map(|circuit| {
+            let mut stack = circuit.fixed_stack();
+            stack.resize(half, Goldilocks::ZERO);
+            stack
+        });
+        let bind = |table: Vec<K>, &r: &K| table.chunks_exact(2).map(|x| x[0] + r * (x[1] - x[0])).collect();
+        let value = proof.public.point.iter().fold(stacks.map(K::from).collect(), bind);
+        assert_eq!(value, [proof.public.value]);
+    }
     fn true_claim(&self) -> (Vec<K>, K) {
         self.key.at(Elements::new(9).elements(self.key.variables()))
     }
@@ -138,6 +154,8 @@ fn five_merges_one_above_another() {
         expected = hash(NODE, [expected, leaf.public.information[0]]);
         assert_eq!(recursion.check(&proof), Ok(vec![expected]));
     }
+    recursion.holds_by_the_definitions(&proof);
+    assert_eq!(8 * proof.elements.len(), 324_960, "bytes");
     // Statements of other circuits, words, claims.
     let mut other = proof.clone();
     other.circuit = false;
