@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use evergrove_commit::watch::Observer;
 use evergrove_commit::{BackendError, RecursionBackend};
 use evergrove_proof::soundness::SoundnessBits;
 use evergrove_proof::{AppId, AppSpec, HeightClass, Profile, Scheme};
 use evergrove_recursion::ProverKind;
-use evergrove_recursion::prover::Observer;
 
 use crate::MapReduce;
 use crate::aggregate::Aggregate;

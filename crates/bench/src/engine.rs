@@ -2,11 +2,13 @@
 //!
 //! A run is what a backend does for a node: children verified, witness, proof, the fresh proof verified.
 
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
+use evergrove_commit::watch::{Observer, Phase, Step};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector, Witness, vc};
-use evergrove_grove::{GroveBackend, Steps, circuit, shape};
+use evergrove_grove::{GroveBackend, circuit, shape};
 use evergrove_multilinear::recursion;
 use evergrove_multilinear::tables::Table;
 use evergrove_multilinear::verifier::{JOHNSON_128, UNIQUE_100};
@@ -88,6 +90,32 @@ struct Own {
     check: f64,
 }
 
+/// Seconds of the steps of the last proof.
+#[derive(Default)]
+struct Last(Mutex<Vec<(Phase, f64)>>);
+
+impl Last {
+    fn seconds(&self, phase: Phase) -> f64 {
+        let steps = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        steps.iter().filter(|step| step.0 == phase).map(|step| step.1).sum()
+    }
+}
+
+/// Keeps them in what both share.
+struct Watch(Arc<Last>);
+
+impl Observer for Watch {
+    fn proof(&self, _: &'static str, _: usize) -> Box<dyn FnMut(Step)> {
+        let last = Arc::clone(&self.0);
+        last.0.lock().unwrap_or_else(|e| e.into_inner()).clear();
+        let mut start = Instant::now();
+        Box::new(move |step| {
+            let seconds = core::mem::replace(&mut start, Instant::now()).elapsed().as_secs_f64();
+            last.0.lock().unwrap_or_else(|e| e.into_inner()).push((step.phase, seconds));
+        })
+    }
+}
+
 /// What a backend is given: two full buckets, the first one's witness, and the merge of both.
 struct Subject {
     bucket: Witness,
@@ -135,7 +163,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 fn measure(args: &Args) -> anyhow::Result<()> {
     let class = HeightClass::H27;
     let start = Instant::now();
-    let ours = GroveBackend::new(args.profile, class)?;
+    let last = Arc::new(Last::default());
+    let observer: Arc<dyn Observer> = Arc::new(Watch(Arc::clone(&last)));
+    let ours = GroveBackend::new(args.profile, class)?.with_observer(&observer);
     let start = start.elapsed().as_secs_f64();
     let loaded = memory::start_peak();
     let own = Subject::new(&ours)?;
@@ -143,15 +173,12 @@ fn measure(args: &Args) -> anyhow::Result<()> {
     let peer = if args.alone { None } else { Some(Plonky2Backend::load(Profile::Proven, class, None)?) };
     let peer = peer.as_ref().map(|backend| Ok::<_, anyhow::Error>((backend, Subject::new(backend)?))).transpose()?;
     for (kernel, kind) in [("engine-bucket", NodeKind::Bucket), ("engine-merge", NodeKind::Merge)] {
-        let mut steps = Steps::default();
         let mut bytes = [0; 2];
         let seconds = medians(1 + usize::from(peer.is_some()), args.runs as usize, |k| {
             let start = Instant::now();
             let proof = if k == 0 {
                 let (witness, children) = own.of(kind);
-                let (proof, took) = ours.prove_with_steps(witness, &children)?;
-                steps = took;
-                proof
+                ours.prove(witness, &children)?
             } else {
                 let (backend, subject) = peer.as_ref().context("Plonky2's backend")?;
                 let (witness, children) = subject.of(kind);
@@ -178,13 +205,13 @@ fn measure(args: &Args) -> anyhow::Result<()> {
                     permutations: permutations(args.profile, class, kind).unwrap_or(0),
                     start,
                     peak_bytes,
-                    claims: steps.claims.as_secs_f64(),
-                    witness: steps.witness.as_secs_f64(),
-                    commitment: steps.proof.commitment.as_secs_f64(),
-                    bus: steps.proof.bus.as_secs_f64(),
-                    rows: steps.proof.rows.as_secs_f64(),
-                    opening: steps.proof.opening.as_secs_f64(),
-                    check: steps.check.as_secs_f64(),
+                    claims: last.seconds(Phase::Claims),
+                    witness: last.seconds(Phase::Witness),
+                    commitment: last.seconds(Phase::Commitment),
+                    bus: last.seconds(Phase::Bus),
+                    rows: last.seconds(Phase::Rows),
+                    opening: last.seconds(Phase::Opening),
+                    check: last.seconds(Phase::Check),
                 }),
             };
             print(&row, args.json)?;

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 use evergrove_commit::Witness;
+use evergrove_commit::watch::{Category, Observer, Step, Trace, Work};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector, vc};
 use evergrove_kernels::oracle::Keep;
 use evergrove_primitives::Goldilocks;
@@ -13,7 +14,7 @@ use evergrove_primitives::lanes::{self, Isa};
 use evergrove_proof::{HeightClass, Profile, Statement};
 use evergrove_recursion::Plonky2Backend;
 use evergrove_recursion::circuit::{C, D, F};
-use evergrove_recursion::prover::{Category, Observer, Prover, ProverKind, Step, Trace, Work};
+use evergrove_recursion::prover::{Prover, ProverKind};
 use plonky2::iop::witness::PartialWitness;
 use plonky2::plonk::circuit_data::CircuitData;
 use rayon::prelude::*;

@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 use evergrove::Config;
 #[cfg(feature = "queue")]
 use evergrove::Workers;
+use evergrove::commit::watch::{Observer, Trace};
 use evergrove::jobs::Cancel;
 use evergrove::jobs::metrics::Metrics;
 use evergrove::primitives::lanes::Isa;
-use evergrove::recursion::prover::{Observer, Trace};
 use serde_json::Map;
 
 use crate::args::ProvingArgs;

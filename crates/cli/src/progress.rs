@@ -6,10 +6,10 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
+use evergrove::commit::watch::{Level, Running, Trace};
 use evergrove::jobs::metrics::Metrics;
 use evergrove::jobs::watch::Watch;
 use evergrove::jobs::{Event, Observer};
-use evergrove::recursion::prover::{Level, Running, Trace};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Map;
 

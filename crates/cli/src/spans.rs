@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use evergrove::recursion::prover::{Observer, Step};
+use evergrove::commit::watch::{Observer, Step};
 use opentelemetry::trace::{Span, Tracer};
 use opentelemetry::{KeyValue, global};
 use tracing::info_span;

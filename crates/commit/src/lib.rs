@@ -23,6 +23,7 @@ pub mod schema;
 mod store;
 pub mod vc;
 mod vector;
+pub mod watch;
 
 pub use backend::{
     BackendChoice, BackendError, BackendId, BackendSpec, BlockWitness, BucketWitness, LeafWitness, LevelWitness,

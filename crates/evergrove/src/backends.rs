@@ -102,7 +102,7 @@ impl Config {
         #[cfg(feature = "plonky2")]
         let backends = self.with_plonky2_provers(backends);
         #[cfg(feature = "grove")]
-        let backends = crate::grove::with_provers(backends);
+        let backends = self.with_grove_provers(backends);
         backends
     }
 

@@ -2,15 +2,15 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-#[cfg(feature = "plonky2")]
 use std::sync::Arc;
 
 use evergrove_commit::BackendChoice;
+use evergrove_commit::watch::Observer;
 #[cfg(feature = "queue")]
 use evergrove_jobs::{bullmq, objects::Objects};
 use evergrove_proof::Profile;
 #[cfg(feature = "plonky2")]
-use evergrove_recursion::{ProverKind, prover::Observer};
+use evergrove_recursion::ProverKind;
 
 use crate::{Backend, Error};
 
@@ -45,8 +45,7 @@ pub struct Config {
     /// The implementation that proves Plonky2's circuits. The proofs verify with the same keys.
     #[cfg(feature = "plonky2")]
     pub prover: ProverKind,
-    /// Called with the time of each phase of every proof.
-    #[cfg(feature = "plonky2")]
+    /// Is told of every proof and its steps.
     pub observer: Option<Arc<dyn Observer>>,
     /// Workers that make the proofs in the place of this process.
     #[cfg(feature = "queue")]

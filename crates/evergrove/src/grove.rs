@@ -7,14 +7,25 @@ use evergrove_grove::{GroveBackend, GroveVerifier, backend_spec};
 use evergrove_proof::{HeightClass, Profile};
 use evergrove_store::Backends;
 
+use crate::Config;
 use crate::backends::{VerifierOnly, classes_of};
 
-/// These backends and those of grove.
-pub(crate) fn with_provers(mut backends: Backends) -> Backends {
-    for (spec, profile, class) in specs() {
-        backends.register(spec, move || Ok(Arc::new(GroveBackend::new(profile, class)?) as Arc<dyn RecursionBackend>));
+impl Config {
+    /// These backends and those of grove.
+    pub(crate) fn with_grove_provers(&self, mut backends: Backends) -> Backends {
+        for (spec, profile, class) in specs() {
+            let observer = self.observer.clone();
+            backends.register(spec, move || {
+                let backend = GroveBackend::new(profile, class)?;
+                let backend = match &observer {
+                    Some(observer) => backend.with_observer(observer),
+                    None => backend,
+                };
+                Ok(Arc::new(backend) as Arc<dyn RecursionBackend>)
+            });
+        }
+        backends
     }
-    backends
 }
 
 /// These backends and those that verify grove's proofs, by keys that are built and have the pinned digest.

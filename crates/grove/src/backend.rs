@@ -1,11 +1,15 @@
 //! The backend, and the verifier.
 
+use std::sync::Arc;
+
+use evergrove_commit::watch::{Observer, Step};
 use evergrove_commit::{
-    BackendChoice, BackendError, BackendSpec, BucketWitness, MergeWitness, NativeBackend, NodeProof, RecursionBackend,
-    Witness,
+    BackendChoice, BackendError, BackendSpec, BucketWitness, MergeWitness, NativeBackend, NodeKind, NodeProof,
+    RecursionBackend, Witness,
 };
 use evergrove_multilinear::key::Key;
 use evergrove_multilinear::prover::ProofField;
+use evergrove_multilinear::tables::Table;
 use evergrove_multilinear::verifier::{JOHNSON_128, UNIQUE_100};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::extension::Extension;
@@ -13,7 +17,7 @@ use evergrove_primitives::field::{Cubic, Quadratic};
 use evergrove_proof::{HeightClass, Profile, Statement};
 
 use crate::circuit::Size;
-use crate::engine::{self, Circuits, Engine, Shape, Steps};
+use crate::engine::{self, Circuits, Ended, Engine, Shape};
 
 /// Name of the backend in proofs.
 pub const BACKEND_NAME: &str = "grove";
@@ -32,6 +36,7 @@ pub struct GroveBackend {
     /// The circuits' constraints as code.
     rules: NativeBackend,
     engine: Box<dyn Nodes>,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 /// Verifies the proofs of a profile and height class.
@@ -44,8 +49,15 @@ trait Verify: Send + Sync {
 }
 
 trait Nodes: Verify {
-    fn bucket(&self, witness: &BucketWitness) -> Result<(NodeProof, Steps), BackendError>;
-    fn merge(&self, children: [&NodeProof; 2], witness: &MergeWitness) -> Result<(NodeProof, Steps), BackendError>;
+    /// Rows of permutations that the circuits' tables have.
+    fn rows(&self) -> usize;
+    fn bucket(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError>;
+    fn merge(
+        &self,
+        children: [&NodeProof; 2],
+        witness: &MergeWitness,
+        ended: Ended<'_>,
+    ) -> Result<NodeProof, BackendError>;
 }
 
 impl<K: Extension> Verify for Key<K> {
@@ -67,11 +79,20 @@ impl<K: ProofField> Verify for Engine<K> {
 }
 
 impl<K: ProofField> Nodes for Engine<K> {
-    fn bucket(&self, witness: &BucketWitness) -> Result<(NodeProof, Steps), BackendError> {
-        self.bucket(witness)
+    fn rows(&self) -> usize {
+        let shape = self.key().parameters().layout().shape(Table::Permutation);
+        shape.map_or(0, |shape| shape.rows())
     }
-    fn merge(&self, children: [&NodeProof; 2], witness: &MergeWitness) -> Result<(NodeProof, Steps), BackendError> {
-        self.merge(children, witness)
+    fn bucket(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError> {
+        self.bucket(witness, ended)
+    }
+    fn merge(
+        &self,
+        children: [&NodeProof; 2],
+        witness: &MergeWitness,
+        ended: Ended<'_>,
+    ) -> Result<NodeProof, BackendError> {
+        self.merge(children, witness, ended)
     }
 }
 
@@ -129,30 +150,19 @@ impl GroveBackend {
             Built::Unique(circuits) => Box::new(Engine::new(circuits)),
             Built::Johnson(circuits) => Box::new(Engine::new(circuits)),
         };
-        Ok(Self { spec: backend_spec(profile, class), rules: NativeBackend::new(profile, class), engine })
+        Ok(Self {
+            spec: backend_spec(profile, class),
+            rules: NativeBackend::new(profile, class),
+            engine,
+            observer: None,
+        })
     }
 
-    /// [`RecursionBackend::prove`], and how long the steps took.
-    ///
-    /// # Errors
-    /// Those of [`RecursionBackend::prove`].
-    pub fn prove_with_steps(
-        &self,
-        witness: &Witness,
-        children: &[&NodeProof],
-    ) -> Result<(NodeProof, Steps), BackendError> {
-        match (witness, children) {
-            (Witness::Bucket(witness), []) => {
-                agree(self.rules.bucket_statement(&witness.leaves), &witness.statement)?;
-                self.engine.bucket(witness)
-            }
-            (Witness::Merge(witness), &[left, right]) => {
-                let stated = self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings);
-                agree(stated, &witness.statement)?;
-                self.engine.merge([left, right], witness)
-            }
-            _ => Err(self.spec.foreign_step(witness, children.len())),
-        }
+    /// The backend that tells `observer` of its proofs, under the names of its circuits: `bucket`, `merge`. Rows are those of permutations.
+    #[must_use]
+    pub fn with_observer(mut self, observer: &Arc<dyn Observer>) -> Self {
+        self.observer = Some(Arc::clone(observer));
+        self
     }
 }
 
@@ -197,7 +207,24 @@ impl RecursionBackend for GroveBackend {
         self.engine.digest()
     }
     fn prove(&self, witness: &Witness, children: &[&NodeProof]) -> Result<NodeProof, BackendError> {
-        self.prove_with_steps(witness, children).map(|(proof, _)| proof)
+        let watched = |kind: NodeKind| -> Box<dyn FnMut(Step)> {
+            match &self.observer {
+                Some(observer) => observer.proof(kind.name(), self.engine.rows()),
+                None => Box::new(|_| ()),
+            }
+        };
+        match (witness, children) {
+            (Witness::Bucket(witness), []) => {
+                agree(self.rules.bucket_statement(&witness.leaves), &witness.statement)?;
+                self.engine.bucket(witness, &mut watched(NodeKind::Bucket))
+            }
+            (Witness::Merge(witness), &[left, right]) => {
+                let stated = self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings);
+                agree(stated, &witness.statement)?;
+                self.engine.merge([left, right], witness, &mut watched(NodeKind::Merge))
+            }
+            _ => Err(self.spec.foreign_step(witness, children.len())),
+        }
     }
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
         self.engine.verify(proof)

@@ -1,14 +1,13 @@
 //! Circuits, key and provers of one profile and height class.
 
-use std::time::{Duration, Instant};
-
+use evergrove_commit::watch::{Phase, Step, Work};
 use evergrove_commit::{BackendError, BucketWitness, MergeWitness, NodeKind, NodeProof};
 use evergrove_multilinear::circuit::Circuit;
 use evergrove_multilinear::key::{Key, Public, VerifyError};
-use evergrove_multilinear::prover::{Phases, ProofField, Prover};
+use evergrove_multilinear::prover::{self, ProofField, Prover};
 use evergrove_multilinear::recursion::{self, Proof, children_data};
 use evergrove_multilinear::tables::Table;
-use evergrove_multilinear::verifier::{Reduced, Round};
+use evergrove_multilinear::verifier::{Reduced, Round, Writer, tags};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::lanes::Isa;
@@ -54,18 +53,8 @@ impl<K: Extension> Circuits<K> {
     }
 }
 
-/// How long the steps of a proof took.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Steps {
-    /// Of a merge: the children are verified, and their claims become one.
-    pub claims: Duration,
-    /// The columns of the circuit.
-    pub witness: Duration,
-    /// The proof.
-    pub proof: Phases,
-    /// The fresh proof is verified.
-    pub check: Duration,
-}
+/// Is told when a step has ended.
+pub(crate) type Ended<'a> = &'a mut dyn FnMut(Step);
 
 /// Proves and verifies nodes.
 pub(crate) struct Engine<K> {
@@ -85,27 +74,27 @@ impl<K: ProofField> Engine<K> {
         &self.circuits.key
     }
 
-    pub(crate) fn bucket(&self, witness: &BucketWitness) -> Result<(NodeProof, Steps), BackendError> {
+    pub(crate) fn bucket(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError> {
         let (point, value) = self.claim.clone();
         let public = Public { information: information(&witness.statement), point, value };
         let free = [witness::bucket(self.circuits.size, self.key().digest(), witness), public.claim_data()].concat();
-        self.prove(NodeKind::Bucket, witness.statement, &free, public, Duration::ZERO)
+        self.prove(NodeKind::Bucket, witness.statement, &free, public, ended)
     }
 
     pub(crate) fn merge(
         &self,
         children: [&NodeProof; 2],
         witness: &MergeWitness,
-    ) -> Result<(NodeProof, Steps), BackendError> {
-        let start = Instant::now();
+        ended: Ended<'_>,
+    ) -> Result<NodeProof, BackendError> {
         let [left, right] = children;
         let proofs = [decode(self.key(), left)?, decode(self.key(), right)?];
         let (data, Reduced { point, value }) = children_data(self.key(), &proofs.each_ref()).map_err(refused)?;
-        let claims = start.elapsed();
+        ended(Step::new(Phase::Claims, Work::default()));
         let public = Public { information: information(&witness.statement), point, value };
         let statements = children.map(|child| (&child.statement, child.kind == NodeKind::Merge));
         let free = [witness::merge(self.circuits.size, self.key().digest(), statements, witness), data].concat();
-        self.prove(NodeKind::Merge, witness.statement, &free, public, claims)
+        self.prove(NodeKind::Merge, witness.statement, &free, public, ended)
     }
 
     fn prove(
@@ -114,21 +103,34 @@ impl<K: ProofField> Engine<K> {
         statement: Statement,
         free: &[Goldilocks],
         public: Public<[Goldilocks; 4], K>,
-        claims: Duration,
-    ) -> Result<(NodeProof, Steps), BackendError> {
-        let start = Instant::now();
+        ended: Ended<'_>,
+    ) -> Result<NodeProof, BackendError> {
         let circuit = kind == NodeKind::Merge;
         let which = usize::from(circuit);
-        let witness = self.circuits.circuits[which].witness(free).map_err(|e| BackendError::Witness(e.to_string()))?;
-        let filled = start.elapsed();
-        let statement_of = public.statement(self.key(), circuit);
-        let (elements, steps) = self.provers[which].prove_on(Isa::detect(), &statement_of, &witness);
+        let of = &self.circuits.circuits[which];
+        let witness = of.witness(free).map_err(|e| BackendError::Witness(e.to_string()))?;
+        let rows = of.rows(Table::Permutation) as u64;
+        ended(Step::new(Phase::Witness, Work { rows, hashes: rows, ..Work::default() }));
+        let schedule = self.key().parameters().schedule();
+        let (leaves, cap) = (1 << schedule.depth(0), 1 << schedule.rounds[0].cap);
+        let mut step = |step| {
+            let (phase, work) = match step {
+                prover::Step::Commitment => {
+                    (Phase::Commitment, Work::leaves(leaves, schedule.width) + Work::levels(leaves, cap))
+                }
+                prover::Step::Bus => (Phase::Bus, Work::default()),
+                prover::Step::Rows => (Phase::Rows, Work::default()),
+                prover::Step::Opening => (Phase::Opening, Work::default()),
+            };
+            ended(Step::new(phase, work));
+        };
+        let (statement_of, writer) = (public.statement(self.key(), circuit), Writer::new(tags::TRANSCRIPT));
+        let elements = self.provers[which].write(Isa::detect(), writer, &statement_of, &witness, &mut step);
         let proof = Proof { elements, circuit, public };
-        let start = Instant::now();
         // Milliseconds, against a proof that a fault of the machine has spoilt.
         proof.verify(self.key()).map_err(|e| BackendError::Internal(format!("a fresh {kind} proof: {e}")))?;
-        let steps = Steps { claims, witness: filled, proof: steps, check: start.elapsed() };
-        Ok((NodeProof { kind, statement, output: Vec::new(), bytes: encode(&proof) }, steps))
+        ended(Step::new(Phase::Check, Work::default()));
+        Ok(NodeProof { kind, statement, output: Vec::new(), bytes: encode(&proof) })
     }
 }
 

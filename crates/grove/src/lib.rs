@@ -14,4 +14,4 @@ mod engine;
 pub mod witness;
 
 pub use backend::{BACKEND_NAME, BACKEND_VERSION, GroveBackend, GroveVerifier, backend_spec, shape};
-pub use engine::{Shape, Steps};
+pub use engine::Shape;

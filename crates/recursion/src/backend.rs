@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use evergrove_commit::watch::Observer;
 use evergrove_commit::{
     BackendChoice, BackendError, BackendId, BackendSpec, BucketWitness, MergeWitness, NativeBackend, NodeKind,
     NodeProof, RecursionBackend, Witness,
@@ -14,7 +15,7 @@ use plonky2::iop::witness::PartialWitness;
 use crate::cache;
 use crate::circuit::{CircuitSpec, F, PlonkyProof, WrapTargets, circuit_config};
 use crate::keys::KeySet;
-use crate::prover::{CircuitProver, Observer, ProverKind};
+use crate::prover::{CircuitProver, ProverKind};
 use crate::setup::{Circuit, CircuitPair, build_wrap};
 use crate::verifier::Plonky2Verifier;
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use evergrove_commit::watch::Observer;
 use evergrove_commit::{
     BackendChoice, BackendError, BackendSpec, BucketWitness, LevelWitness, NativeBackend, NodeKind, NodeProof,
     RecursionBackend, Witness,
@@ -11,7 +12,6 @@ use evergrove_primitives::Digest;
 use evergrove_proof::soundness::SoundnessBits;
 use evergrove_proof::tree::Value;
 use evergrove_proof::{HeightClass, Profile, Scheme};
-use evergrove_recursion::prover::Observer;
 use evergrove_recursion::setup::CircuitPair;
 use evergrove_recursion::stark::StarkProver;
 use evergrove_recursion::stark::keccak::{KeccakAir, Permutations};

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use evergrove_commit::watch::Observer;
 use evergrove_commit::{
     BackendChoice, BackendError, BackendSpec, BucketWitness, LeafWitness, MergeWitness, NativeBackend, NodeKind,
     NodeProof, RecursionBackend, Witness,
@@ -11,7 +12,6 @@ use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::soundness::SoundnessBits;
 use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
 use evergrove_recursion::circuit::{F, WrapTargets};
-use evergrove_recursion::prover::Observer;
 use evergrove_recursion::setup::{Circuit, CircuitPair};
 use evergrove_recursion::{BACKEND_NAME, ProverKind, agree, backend_spec, witness_error};
 use plonky2::iop::witness::PartialWitness;

@@ -10,8 +10,6 @@ mod columns;
 mod polynomial;
 mod rows;
 
-use std::time::{Duration, Instant};
-
 use evergrove_kernels::mle::eq_table_vec;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
@@ -40,17 +38,17 @@ pub struct Prover<K> {
     numbers: Vec<Goldilocks>,
 }
 
-/// How long the steps of a proof took.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Phases {
+/// A step of a proof that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
     /// The commitment to the stack.
-    pub commitment: Duration,
+    Commitment,
     /// Fractions, their sums and sumchecks.
-    pub bus: Duration,
+    Bus,
     /// The sumcheck over rows, and the values of columns.
-    pub rows: Duration,
+    Rows,
     /// The opening.
-    pub opening: Duration,
+    Opening,
 }
 
 /// A field that proofs are over. Its prover is compiled in this crate, once, and not wherever it is used: that takes a minute.
@@ -62,7 +60,8 @@ pub trait ProofField: Extension {
         writer: Writer<Self>,
         statement: &Statement<Word, bool>,
         witness: &Witness,
-    ) -> (Vec<Goldilocks>, Phases);
+        ended: &mut dyn FnMut(Step),
+    ) -> Vec<Goldilocks>;
 }
 
 macro_rules! proof_field {
@@ -74,8 +73,9 @@ macro_rules! proof_field {
                 writer: Writer<Self>,
                 statement: &Statement<Word, bool>,
                 witness: &Witness,
-            ) -> (Vec<Goldilocks>, Phases) {
-                prover.steps(isa, writer, statement, witness)
+                ended: &mut dyn FnMut(Step),
+            ) -> Vec<Goldilocks> {
+                prover.steps(isa, writer, statement, witness, ended)
             }
         }
     };
@@ -102,23 +102,19 @@ impl<K: ProofField> Prover<K> {
 
     /// A proof that [`verify`](crate::verifier::verify) reads. A witness that does not hold gives one that it refuses.
     pub fn prove(&self, statement: &Statement<Word, bool>, witness: &Witness) -> Vec<Goldilocks> {
-        self.prove_on(Isa::detect(), statement, witness).0
+        self.prove_on(Isa::detect(), statement, witness)
     }
 
-    /// [`Prover::prove`] with the sumchecks on a given instruction set, and how long the steps took.
+    /// [`Prover::prove`] with the sumchecks on a given instruction set.
     ///
     /// # Panics
     /// If this CPU lacks the instruction set.
-    pub fn prove_on(
-        &self,
-        isa: Isa,
-        statement: &Statement<Word, bool>,
-        witness: &Witness,
-    ) -> (Vec<Goldilocks>, Phases) {
-        self.write(isa, Writer::new(tags::TRANSCRIPT), statement, witness)
+    pub fn prove_on(&self, isa: Isa, statement: &Statement<Word, bool>, witness: &Witness) -> Vec<Goldilocks> {
+        self.write(isa, Writer::new(tags::TRANSCRIPT), statement, witness, &mut |_| ())
     }
 
-    /// [`Prover::prove_on`] into a proof that has no element yet, and whose transcript is that of a proof at its beginning.
+    /// [`Prover::prove_on`] into a proof that has no element yet, and whose transcript is that of a proof at its beginning. Says when each
+    /// step has ended; they follow each other without a gap.
     ///
     /// # Panics
     /// If this CPU lacks the instruction set.
@@ -128,8 +124,9 @@ impl<K: ProofField> Prover<K> {
         writer: Writer<K>,
         statement: &Statement<Word, bool>,
         witness: &Witness,
-    ) -> (Vec<Goldilocks>, Phases) {
-        K::write(self, isa, writer, statement, witness)
+        ended: &mut dyn FnMut(Step),
+    ) -> Vec<Goldilocks> {
+        K::write(self, isa, writer, statement, witness, ended)
     }
 }
 
@@ -140,17 +137,15 @@ impl<K: Extension> Prover<K> {
         mut t: Writer<K>,
         statement: &Statement<Word, bool>,
         witness: &Witness,
-    ) -> (Vec<Goldilocks>, Phases) {
-        let mut phases = Phases::default();
-        let mut start = Instant::now();
-        let mut lap = || core::mem::replace(&mut start, Instant::now()).elapsed();
+        ended: &mut dyn FnMut(Step),
+    ) -> Vec<Goldilocks> {
         let parameters = &self.parameters;
         let (tables, layout) = (parameters.tables(), parameters.layout());
         t.observe(&[statement.key, statement.public]);
         t.observe_elements(&[if statement.circuit { K::ONE } else { K::ZERO }]);
         let committed = witness.stack(tables, layout);
         let commitment = whir::commit(parameters.schedule(), layout.committed(), &committed).send(&mut t);
-        phases.commitment = lap();
+        ended(Step::Commitment);
 
         let (alpha, beta) = (t.challenge(), t.challenge());
         let ones = [Goldilocks::ONE; BLOCK];
@@ -168,7 +163,7 @@ impl<K: Extension> Prover<K> {
             alpha - horner(&mut reader, &tuple, beta)
         };
         let rho = bus::prove(isa, &mut t, leaves, public);
-        phases.bus = lap();
+        ended(Step::Bus);
 
         let bus = Bus { alpha, beta, lambda: t.challenge() };
         let places = place_weights(&mut reader, parameters, &Coordinates::new(&mut Reader::<K>::new(&[]), rho.clone()));
@@ -188,10 +183,10 @@ impl<K: Extension> Prover<K> {
         }
         t.send(&values);
         let eta = t.challenge();
-        phases.rows = lap();
+        ended(Step::Rows);
 
         commitment.open(|table| layout.shape(table), &r, eta, sums, &mut t);
-        phases.opening = lap();
-        (t.finish(), phases)
+        ended(Step::Opening);
+        t.finish()
     }
 }

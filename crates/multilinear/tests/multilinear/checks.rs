@@ -27,7 +27,7 @@ impl Subject {
     }
     fn prove(&self, writer: Writer<Quadratic>) -> Vec<Goldilocks> {
         let Example { statement, witness, .. } = &self.example;
-        self.prover.write(Isa::detect(), writer, statement, witness).0
+        self.prover.write(Isa::detect(), writer, statement, witness, &mut |_| ())
     }
     fn deviating(&self, deviation: Deviation) -> Vec<Goldilocks> {
         self.prove(Writer::deviating(tags::TRANSCRIPT, deviation))
@@ -81,7 +81,7 @@ fn each_check_alone_refuses_some_proof() {
     let unbalanced = (0..tables.columns(Table::Operation)).find_map(|column| {
         let mut witness = example.witness.clone();
         witness.row_mut(tables, Table::Operation, 0)[column] += Goldilocks::ONE;
-        let (proof, _) = subject.prover.prove_on(Isa::detect(), &example.statement, &witness);
+        let proof = subject.prover.prove(&example.statement, &witness);
         match subject.refusals(&proof)[..] {
             [check] => Some((format!("{check:?}"), proof)),
             _ => None,

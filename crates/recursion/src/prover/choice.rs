@@ -4,12 +4,13 @@ use core::fmt;
 use core::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
+use evergrove_commit::watch::{Observer, Step};
 use evergrove_kernels::oracle::Keep;
 use evergrove_primitives::lanes::Isa;
 use plonky2::iop::witness::PartialWitness;
 use plonky2::plonk::circuit_data::CircuitData;
 
-use super::{Observer, Prover, Step};
+use super::Prover;
 use crate::circuit::{C, D, F, PlonkyProof};
 
 /// A prover by its name. Proofs are of the same circuits, and verify with the same keys.

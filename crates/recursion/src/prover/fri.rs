@@ -20,8 +20,7 @@ use super::openings::{Weighted, combine, extension, pair, powers};
 use super::oracle::{open, path, plonky_cap};
 use super::tables::{Layer, Tables};
 use super::transcript::Transcript;
-use super::work::{self, Work};
-use super::{E, F, Matrix, Phase, Step};
+use super::{E, EXTENSION_PRODUCTS, F, Matrix, Phase, Step, Work};
 use crate::circuit::{C, D, Poseidon};
 
 /// What is opened.
@@ -92,7 +91,7 @@ pub(super) fn prove_low_degree(
         transcript.observe_cap(committed.cap());
         layers.push(committed);
         let beta = transcript.extension_challenge();
-        let products = work::EXTENSION * coefficients.len() as u64;
+        let products = EXTENSION_PRODUCTS * coefficients.len() as u64;
         let folded =
             Work::products(coefficients.len(), D, products, ((D * coefficients.len()) >> layer.arity_bits) as u64);
         coefficients = (coefficients.par_chunks_exact(1 << layer.arity_bits))

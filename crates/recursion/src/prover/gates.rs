@@ -23,13 +23,13 @@ use plonky2::gates::reducing_extension::ReducingExtensionGate;
 use plonky2::hash::hash_types::HashOut;
 use plonky2::plonk::vars::EvaluationVarsBaseBatch;
 
+use super::EXTENSION_PRODUCTS;
 use super::poseidon::{DELTA, OUTPUT, SBOXES, SWAP, Wires, mds, rounds};
-use super::work;
 use crate::circuit::from_plonky;
 use crate::circuit::{D, F};
 
 /// Products of a multiplication in the extension.
-const EXTENSION: usize = work::EXTENSION as usize;
+const EXTENSION: usize = EXTENSION_PRODUCTS as usize;
 
 /// A kind of gate with what its constraints depend on. The wires are plonky2's, whose numbers are not public: the tests of
 /// equal proofs guard them.

@@ -18,7 +18,6 @@ mod choice;
 mod faults;
 mod fri;
 mod gates;
-mod observe;
 mod openings;
 mod oracle;
 mod permutation;
@@ -26,15 +25,14 @@ mod poseidon;
 mod quotient;
 pub(crate) mod stark;
 mod tables;
-mod trace;
 mod transcript;
 mod witness;
-mod work;
 mod workspace;
 
 use std::sync::OnceLock;
 
 use anyhow::ensure;
+use evergrove_commit::watch::{Matrix, Phase, Step, Work};
 use evergrove_kernels::oracle::{Keep, Oracle, Stage, Workspace as Columns};
 use evergrove_primitives::lanes::{Isa, LANES};
 use plonky2::field::extension::quadratic::QuadraticExtension;
@@ -54,13 +52,13 @@ use self::workspace::Workspace;
 use crate::circuit::{C, D, F, PlonkyProof, Poseidon};
 
 pub use self::choice::{CircuitProver, ProverKind, UnknownProver};
-pub use self::observe::{Category, Matrix, Observer, Phase, Step};
 pub(crate) use self::tables::{Selector, selectors};
-pub use self::trace::{Level, Running, TRACE_VERSION, Trace};
 pub(crate) use self::transcript::Transcript;
-pub use self::work::Work;
 
 type E = QuadraticExtension<F>;
+
+/// Products of a multiplication in the extension, as they are counted.
+const EXTENSION_PRODUCTS: u64 = 4;
 
 /// Rows that a task copies.
 const COPY: usize = 1 << 12;

@@ -14,9 +14,8 @@ use plonky2::fri::FriParams;
 use plonky2::plonk::circuit_data::{CircuitData, CommonCircuitData};
 
 use super::gates::Gate;
-use super::work::{self, Work};
 use super::workspace::{Shape, Shared};
-use super::{F, Unsupported};
+use super::{EXTENSION_PRODUCTS, F, Unsupported, Work};
 use crate::circuit::{C, D, from_plonky};
 
 /// Rows below which a circuit is left to plonky2.
@@ -171,14 +170,14 @@ impl Tables {
     /// Two products an element, and the powers of the two points.
     pub(super) fn openings_work(&self) -> Work {
         let (n, all) = (self.size(), self.columns().iter().sum::<usize>());
-        let products = n * (2 * (all + self.challenges)) + 2 * n * work::EXTENSION as usize;
+        let products = n * (2 * (all + self.challenges)) + 2 * n * EXTENSION_PRODUCTS as usize;
         Work::products(n, all, products as u64, 0)
     }
 
     /// Two products an element, and two divisions.
     pub(super) fn combination_work(&self) -> Work {
         let (n, all) = (self.size(), self.columns().iter().sum::<usize>());
-        let products = n * (2 * (all + self.challenges)) + 3 * n * work::EXTENSION as usize;
+        let products = n * (2 * (all + self.challenges)) + 3 * n * EXTENSION_PRODUCTS as usize;
         Work::products(n, all, products as u64, 2 * n as u64)
     }
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use evergrove_commit::watch::{Category, Matrix, Observer, Phase, Step, Trace};
 use evergrove_kernels::oracle::Keep;
 use evergrove_primitives::lanes::{Isa, available};
 use evergrove_recursion::circuit::{C, D, F, PlonkyProof, Poseidon};
-use evergrove_recursion::prover::{Category, CircuitProver, Matrix, Observer, Phase, Prover, ProverKind, Step, Trace};
+use evergrove_recursion::prover::{CircuitProver, Prover, ProverKind};
 use evergrove_testkit::commit::Rng;
 use plonky2::field::types::Field;
 use plonky2::fri::reduction_strategies::FriReductionStrategy;

@@ -14,8 +14,6 @@ const ELEMENT: u64 = 8;
 const DIGEST: u64 = 32;
 /// Elements that a permutation absorbs.
 const RATE: u64 = 8;
-/// Products of a multiplication in the extension.
-pub(super) const EXTENSION: u64 = 4;
 
 /// What a step was made of. A sum of steps has the sums of all but rows and columns, which are those of its largest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,28 +32,28 @@ pub struct Work {
 
 impl Work {
     /// A transform of polynomials with `rows` coefficients: a product an element for each pass of up to four levels.
-    pub(crate) fn transform(rows: usize, columns: usize) -> Self {
+    pub fn transform(rows: usize, columns: usize) -> Self {
         let (rows, columns) = (rows as u64, columns as u64);
         let passes = u64::from(rows.max(2).ilog2().div_ceil(4));
         Self { rows, columns, hashes: 0, multiplications: rows * columns * passes, bytes: 2 * ELEMENT * rows * columns }
     }
 
     /// Leaves of a Merkle tree over rows: plonky2's `hash_or_noop`.
-    pub(crate) fn leaves(rows: usize, columns: usize) -> Self {
+    pub fn leaves(rows: usize, columns: usize) -> Self {
         let (rows, columns) = (rows as u64, columns as u64);
         let hashes = if columns <= DIGEST / ELEMENT { 0 } else { rows * columns.div_ceil(RATE) };
         Self { rows, columns, hashes, multiplications: 0, bytes: (ELEMENT * columns + DIGEST) * rows }
     }
 
     /// The levels above `leaves` digests, up to a cap of `cap` digests.
-    pub(crate) fn levels(leaves: usize, cap: usize) -> Self {
+    pub fn levels(leaves: usize, cap: usize) -> Self {
         let hashes = leaves.saturating_sub(cap) as u64;
         let columns = DIGEST / ELEMENT;
         Self { rows: leaves as u64, columns, hashes, multiplications: 0, bytes: 3 * DIGEST * hashes }
     }
 
     /// Products for every element of a matrix, which is read once, and `written` elements that are written.
-    pub(crate) fn products(rows: usize, columns: usize, multiplications: u64, written: u64) -> Self {
+    pub fn products(rows: usize, columns: usize, multiplications: u64, written: u64) -> Self {
         let (rows, columns) = (rows as u64, columns as u64);
         Self { rows, columns, hashes: 0, multiplications, bytes: ELEMENT * (rows * columns + written) }
     }

@@ -1,10 +1,14 @@
-//! The steps of a proof, for whoever watches it.
+//! The steps of proofs, for whoever watches provers.
 //!
-//! A prover has no clock: it says when a step has ended, and what the step was made of.
+//! A prover has no clock: it tells an [`Observer`] when a step has ended, and what the step was made of. [`Trace`] keeps a record.
 
-use super::work::Work;
+mod trace;
+mod work;
 
-/// A part of a proof.
+pub use trace::{Level, Running, TRACE_VERSION, Trace};
+pub use work::Work;
+
+/// A part of a proof. Those of Plonky2's circuits are from the trace to the queries, those of grove's the witness, and from the claims on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
     /// Witness generation.
@@ -31,6 +35,18 @@ pub enum Phase {
     Grinding,
     /// Paths and rows of the queries.
     Queries,
+    /// Children are verified, and their claims become one.
+    Claims,
+    /// The commitment to all columns.
+    Commitment,
+    /// The sum of the bus: fractions, and the proof of their sum.
+    Bus,
+    /// The sumcheck over rows, and the values of columns.
+    Rows,
+    /// The opening of the commitment.
+    Opening,
+    /// The fresh proof is verified.
+    Check,
 }
 
 /// What a step works on.
@@ -63,6 +79,14 @@ pub enum Category {
     Fri,
     /// Proof of work.
     Grinding,
+    /// Claims of children, and the check of the fresh proof.
+    Verification,
+    /// The commitment to all columns.
+    Commitment,
+    /// The sum of the bus.
+    Bus,
+    /// The sumcheck over rows.
+    Rows,
 }
 
 /// A step of a proof.
@@ -100,6 +124,12 @@ impl Phase {
             Self::Folding => "folding",
             Self::Grinding => "grinding",
             Self::Queries => "queries",
+            Self::Claims => "claims",
+            Self::Commitment => "commitment",
+            Self::Bus => "bus",
+            Self::Rows => "rows",
+            Self::Opening => "opening",
+            Self::Check => "check",
         }
     }
 }
@@ -118,8 +148,19 @@ impl Matrix {
 
 impl Category {
     /// All categories, in the order of a proof.
-    pub const ALL: [Self; 7] =
-        [Self::Witness, Self::Lde, Self::Hashing, Self::Quotient, Self::Openings, Self::Fri, Self::Grinding];
+    pub const ALL: [Self; 11] = [
+        Self::Verification,
+        Self::Witness,
+        Self::Lde,
+        Self::Hashing,
+        Self::Quotient,
+        Self::Commitment,
+        Self::Bus,
+        Self::Rows,
+        Self::Openings,
+        Self::Fri,
+        Self::Grinding,
+    ];
 
     /// The name in traces.
     pub const fn name(self) -> &'static str {
@@ -131,16 +172,22 @@ impl Category {
             Self::Openings => "openings",
             Self::Fri => "fri",
             Self::Grinding => "grinding",
+            Self::Verification => "verification",
+            Self::Commitment => "commitment",
+            Self::Bus => "bus",
+            Self::Rows => "rows",
         }
     }
 }
 
 impl Step {
-    pub(super) fn new(phase: Phase, work: Work) -> Self {
+    /// A step about no commitment.
+    pub fn new(phase: Phase, work: Work) -> Self {
         Self { phase, matrix: None, work }
     }
 
-    pub(super) fn of(matrix: Matrix, phase: Phase, work: Work) -> Self {
+    /// A step about a commitment.
+    pub fn of(matrix: Matrix, phase: Phase, work: Work) -> Self {
         Self { phase, matrix: Some(matrix), work }
     }
 
@@ -160,9 +207,13 @@ impl Step {
             Phase::Interpolation | Phase::Extension => Category::Lde,
             Phase::Hashing => Category::Hashing,
             Phase::Permutation | Phase::Constraints => Category::Quotient,
-            Phase::Openings | Phase::Combination => Category::Openings,
+            Phase::Openings | Phase::Combination | Phase::Opening => Category::Openings,
             Phase::Folding | Phase::Queries => Category::Fri,
             Phase::Grinding => Category::Grinding,
+            Phase::Claims | Phase::Check => Category::Verification,
+            Phase::Commitment => Category::Commitment,
+            Phase::Bus => Category::Bus,
+            Phase::Rows => Category::Rows,
         }
     }
 }

@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Map, Value, json};
 
-use super::observe::{Category, Observer, Step};
-use super::work::Work;
+use super::{Category, Observer, Step, Work};
 
 /// Version of the JSON.
 pub const TRACE_VERSION: u32 = 1;
@@ -223,13 +222,13 @@ impl fmt::Display for Trace {
         let recorded = self.recorded();
         let all: f64 = recorded.totals.values().map(|t| t.time.as_secs_f64()).sum();
         let million = |x: u64| x as f64 / 1e6;
-        writeln!(f, "{} proofs    seconds  share  M hashes  M products        MB", recorded.proofs)?;
+        writeln!(f, "{} proofs      seconds  share  M hashes  M products        MB", recorded.proofs)?;
         for category in Category::ALL {
             let Some(Total { time, work }) = recorded.totals.get(&category) else { continue };
             let seconds = time.as_secs_f64();
             writeln!(
                 f,
-                "{:10} {seconds:9.3} {:5.1}% {:9.2} {:11.1} {:9.1}",
+                "{:12} {seconds:9.3} {:5.1}% {:9.2} {:11.1} {:9.1}",
                 category.name(),
                 100.0 * seconds / all.max(f64::MIN_POSITIVE),
                 million(work.hashes),
@@ -237,7 +236,7 @@ impl fmt::Display for Trace {
                 million(work.bytes),
             )?;
         }
-        write!(f, "{:10} {all:9.3}", "all")
+        write!(f, "{:12} {all:9.3}", "all")
     }
 }
 
@@ -245,7 +244,7 @@ impl fmt::Display for Trace {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use super::super::observe::{Matrix, Phase};
+    use super::super::{Matrix, Phase};
     use super::*;
 
     /// A clock that every reading moves by a millisecond.
