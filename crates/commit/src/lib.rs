@@ -2,7 +2,7 @@
 //!
 //! **What.** A [`Vector`] of 2^H slots with its Merkle tree; a [`Batch`], the structure of proofs for a set of its slots; and
 //! the plan of an update ([`Batch::plan`]): which proofs are to be made, from what, in which order. [`schema`] says how a
-//! table's rows become values.
+//! table's rows become values. [`watch`] is what backends tell of their proofs.
 //!
 //! **When.** To commit to a table and keep proofs about parts of it fresh. [`vc`] has all algorithms under the paper's names
 //! and shows in a few lines each how the pieces fit. Nothing here touches files, clocks or sockets.
