@@ -135,19 +135,31 @@ fn backend_and_profile_of_grove_are_found_from_each_other() {
     is("b", &["--backend", "grove"], "grove", "grove-100");
     is("b", &["--profile", "grove-128"], "native", "grove-128");
     is("b", &["--backend", "plonky2"], "plonky2", "paper");
-    let args = ["prove", "--store", "s", "--batch", "b", "--profile", "grove-100", "--out", "p", "--timings", "t.json"];
+    let args = ["prove", "--store", "s", "--batch", "b", "--profile", "grove-100", "--out", "p"];
     let proven = world.json(&args);
     assert_eq!((&proven["profile"], &proven["wrapped"]), (&"grove-100".into(), &false.into()));
+    let root = world.commitment();
+    let verify = ["verify", "--proof", "p", "--root", &root, "--allow-backend", "native"];
+    world.fails(1, &verify);
+    world.fails(1, &[&verify[..], &["--allow-profile", "grove-128"]].concat());
+    assert_eq!(world.json(&[&verify[..], &["--allow-profile", "grove-100"]].concat())["profile"], "grove-100");
+}
+
+#[test]
+fn a_proof_of_grove_and_its_steps() {
+    let world = World::with_table();
+    let batch = ["prove", "--store", "s", "--batch", "g", "--indices", "0,3", "--backend", "grove"];
+    let proven = world.json(&[&batch[..], &["--timings", "t.json", "--out", "p"]].concat());
+    assert_eq!((&proven["profile"], &proven["proofs_made"]), (&"grove-100".into(), &1.into()));
     let trace: serde_json::Value = serde_json::from_str(&world.text("t.json")).unwrap();
     let spans = trace["traceEvents"].as_array().unwrap().iter().filter(|e| e["pid"] == 1 && e["ph"] == "X");
     let names: Vec<&str> = spans.map(|e| e["name"].as_str().unwrap()).collect();
     let steps = ["witness", "commitment", "bus", "rows", "opening", "check", "bucket"];
     assert!(names.windows(steps.len()).any(|part| part == steps), "{names:?}");
     let root = world.commitment();
-    let verify = ["verify", "--proof", "p", "--root", &root, "--allow-backend", "native"];
-    world.fails(1, &verify);
-    world.fails(1, &[&verify[..], &["--allow-profile", "grove-128"]].concat());
-    assert_eq!(world.json(&[&verify[..], &["--allow-profile", "grove-100"]].concat())["profile"], "grove-100");
+    let allowed = ["--allow-backend", "grove", "--allow-profile", "grove-100"];
+    let verified = world.json(&[&["verify", "--proof", "p", "--root", &root], &allowed[..]].concat());
+    assert_eq!(verified["profile"], "grove-100");
 }
 
 #[test]
