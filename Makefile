@@ -14,7 +14,7 @@ BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET
 export CARGO TEST_FEATURES BENCH_WORKSPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install cluster-demo tools rtl-tools test test-isa test-peers test-rtl test-faults test-slow test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
+.PHONY: help demo install cluster-demo tools rtl-tools test test-isa test-peers test-rtl test-faults test-slow test-apps test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,8 +58,11 @@ test-faults: ## killed processes: clusters on Redis, and the store
 test-slow: ## the long tests: large circuits and many proofs
 	scripts/test-groups.sh slow
 
+test-apps: ## the long tests of applications
+	scripts/test-groups.sh apps
+
 test-full: ## make test and every group, with a table at the end
-	scripts/test-groups.sh test isa peers rtl faults slow
+	scripts/test-groups.sh test isa peers rtl faults slow apps
 
 check: fmt clippy rustdoc api deny typos book deploy fuzz ## formatting, lints, documentation, public API, dependencies, spelling, deployment, a bounded fuzz run
 

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "slow: a minute of processor time, circuits of 2^16 rows are built"]
+    #[ignore = "apps: a minute of processor time, circuits of 2^16 rows are built"]
     fn so_it_is_in_the_larger_profiles() {
         [Profile::Johnson, Profile::Proven].into_iter().for_each(holds);
     }

@@ -100,7 +100,7 @@ fn life(backend: &TranslationBackend) -> World<'_> {
 }
 
 #[test]
-#[ignore = "slow: a minute and a half, dozens of proofs"]
+#[ignore = "apps: a minute and a half, dozens of proofs"]
 fn a_tree_is_translated_updated_kept_and_attacked() {
     let dir = cache();
     let _ = std::fs::remove_dir_all(&dir);
@@ -123,7 +123,7 @@ fn a_tree_is_translated_updated_kept_and_attacked() {
 }
 
 #[test]
-#[ignore = "slow: some minutes, circuits of 2^16 rows"]
+#[ignore = "apps: some minutes, circuits of 2^16 rows"]
 fn so_it_is_without_a_wrap() {
     for profile in [Profile::Johnson, Profile::Proven] {
         let backend = TranslationBackend::load(app(), profile, HeightClass::H27, None).unwrap();

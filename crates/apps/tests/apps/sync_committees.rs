@@ -134,7 +134,7 @@ fn prove(
 }
 
 #[test]
-#[ignore = "slow: a minute, dozens of proofs of 2^14 rows"]
+#[ignore = "apps: a minute, dozens of proofs of 2^14 rows"]
 fn committees_are_proven_one_from_the_other() {
     let Some(Data { keys, signatures }) = data() else { return };
     let schema = table::schema();

@@ -8,7 +8,7 @@ use crate::{native, table};
 const QUERY: &str = "SELECT SUM(price), COUNT(*) FROM t WHERE stock >= 4";
 
 #[test]
-#[ignore = "slow: a minute of processor time, the circuits of a query in two schemes"]
+#[ignore = "apps: a minute of processor time, the circuits of a query in two schemes"]
 fn answers_are_proven_refreshed_and_verified() {
     let dir = tempfile::tempdir().unwrap();
     let config = Config { profile: Profile::Paper, keys: Some(dir.path().join("keys")), ..Config::default() };
