@@ -9,7 +9,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 evergrove=${1:-$root/target/release/evergrove}
-backend=${DEMO_BACKEND:-plonky2}
+backend=${DEMO_BACKEND:-grove}
 table=$root/examples/data/birdstrikes.csv
 schema=$root/examples/data/birdstrikes.toml
 tools=$root/target/tools
@@ -31,8 +31,7 @@ finish() {
 trap finish EXIT
 cd "$work"
 accept=()
-[ "$backend" = plonky2 ] || accept=(--allow-backend "$backend")
-[ "$backend" != grove ] || accept+=(--allow-profile grove-100)
+[ "$backend" != native ] || accept=(--allow-backend native)
 
 title() { printf '\n== %s\n' "$*"; }
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }

@@ -10,7 +10,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 evergrove=${1:-$root/target/release/evergrove}
-backend=${DEMO_BACKEND:-plonky2}
+backend=${DEMO_BACKEND:-grove}
 table=examples/data/birdstrikes.csv
 schema=examples/data/birdstrikes.toml
 export EVERGROVE_KEYS=${EVERGROVE_KEYS:-$root/target/keys}
@@ -28,14 +28,12 @@ fi
 cd "$work"
 ln -s "$root/examples" examples
 
-accept=()
-[ "$backend" = plonky2 ] || accept=(--allow-backend "$backend")
+accept=() named=()
+[ "$backend" = grove ] || named=(--backend "$backend")
+[ "$backend" != native ] || accept=(--allow-backend native)
 # A profile that the verifier does not accept.
-profile=proven other=paper
-if [ "$backend" = grove ]; then
-    accept+=(--allow-profile grove-100)
-    profile=grove-100 other=grove-128
-fi
+profile=grove-100 other=grove-128
+if [ "$backend" = plonky2 ]; then profile=proven other=paper; fi
 started=$SECONDS
 
 title() { printf '\n== %s\n' "$*"; }
@@ -94,7 +92,7 @@ echo "$rows rows, height $height"
 
 title "Prove a batch: all strikes at night"
 awk -F, '$9 == "Night" { print NR - 2 }' "$table" >night.txt
-run prove --store store --batch night --indices night.txt --backend "$backend" \
+run prove --store store --batch night --indices night.txt "${named[@]}" \
     --out old.proof --leaves-out old.csv --timings prove.trace
 members=$(field members) buckets=$(field buckets) merges=$(field merges) proofs=$(field proofs_total)
 prove_s=$(field seconds) old_bytes=$(field proof_bytes) prove_only=$(proving prove.trace)
@@ -149,7 +147,7 @@ refused "the stale proof, relabelled with the new commitment" \
     --proof relabelled.proof --root "$new_root" --leaves old.csv --schema "$schema" "${accept[@]}"
 head -c "$((new_bytes - 100))" new.proof >truncated.proof
 refused "a truncated proof" --proof truncated.proof --root "$new_root" "${batch[@]}" "${accept[@]}"
-run prove --store store --batch few --indices 1,5,9001 --profile "$other" --backend "$backend" \
+run prove --store store --batch few --indices 1,5,9001 --profile "$other" "${named[@]}" \
     --out other.proof --leaves-out few.csv
 refused "a proof of the profile $other" \
     --proof other.proof --root "$new_root" --leaves few.csv --schema "$schema" "${accept[@]}"

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use evergrove_commit::{BackendError, BackendSpec, NativeBackend, NodeProof, RecursionBackend, Witness};
 use evergrove_primitives::Digest;
-use evergrove_proof::policy::{DEFAULT_BACKEND, GROVE_BACKEND};
+use evergrove_proof::policy::{GROVE_BACKEND, PLONKY2_BACKEND};
 use evergrove_proof::{BackendId, HeightClass, Profile, Scheme};
 use evergrove_store::Backends;
 
@@ -15,11 +15,12 @@ use crate::Config;
 /// A proof system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Backend {
-    /// Succinct proofs by recursive circuits on Plonky2.
+    /// Succinct proofs by our own recursive circuits, of tables and sums.
     #[default]
-    Plonky2,
-    /// Succinct proofs by our own recursive circuits, of tables and sums. Verifiers allow it by name.
     Grove,
+    /// Succinct proofs by recursive circuits on Plonky2: answers to queries and other applications, and batches of
+    /// version 0.1.
+    Plonky2,
     /// No SNARK: the proof holds the rows, and the verifier computes everything again. Proving takes milliseconds. For
     /// tests and teaching.
     Native,
@@ -27,13 +28,13 @@ pub enum Backend {
 
 impl Backend {
     /// All of them, the default first.
-    pub const ALL: [Self; 3] = [Self::Plonky2, Self::Grove, Self::Native];
+    pub const ALL: [Self; 3] = [Self::Grove, Self::Plonky2, Self::Native];
 
     /// The name that proofs record.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Plonky2 => DEFAULT_BACKEND.0,
             Self::Grove => GROVE_BACKEND.0,
+            Self::Plonky2 => PLONKY2_BACKEND.0,
             Self::Native => NativeBackend::NAME,
         }
     }
@@ -41,8 +42,8 @@ impl Backend {
     /// Name and version, as proofs record them.
     pub fn id(self) -> BackendId {
         let version = match self {
-            Self::Plonky2 => DEFAULT_BACKEND.1,
             Self::Grove => GROVE_BACKEND.1,
+            Self::Plonky2 => PLONKY2_BACKEND.1,
             Self::Native => NativeBackend::VERSION,
         };
         BackendId::new(self.name(), version)
@@ -51,7 +52,7 @@ impl Backend {
     /// True of proofs that are short and whose soundness is a number of bits.
     pub const fn is_succinct(self) -> bool {
         match self {
-            Self::Plonky2 | Self::Grove => true,
+            Self::Grove | Self::Plonky2 => true,
             Self::Native => false,
         }
     }
@@ -59,8 +60,8 @@ impl Backend {
     /// The profiles of its proofs, the first of which new batches have where none is named. Native stands for any SNARK.
     pub const fn profiles(self) -> &'static [Profile] {
         match self {
-            Self::Plonky2 => &Profile::PLONKY2,
             Self::Grove => &Profile::GROVE,
+            Self::Plonky2 => &Profile::PLONKY2,
             Self::Native => &Profile::ALL,
         }
     }
@@ -68,8 +69,8 @@ impl Backend {
     /// True where this build has the backend.
     pub(crate) const fn is_built(self) -> bool {
         match self {
-            Self::Plonky2 => cfg!(feature = "plonky2"),
             Self::Grove => cfg!(feature = "grove"),
+            Self::Plonky2 => cfg!(feature = "plonky2"),
             Self::Native => true,
         }
     }
@@ -83,7 +84,7 @@ impl fmt::Display for Backend {
 
 /// The text is not the name of a backend.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown backend {0:?} (known: plonky2, grove, native)")]
+#[error("unknown backend {0:?} (known: grove, plonky2, native)")]
 pub struct UnknownBackend(pub String);
 
 impl FromStr for Backend {

@@ -24,14 +24,15 @@ use crate::{Backend, Error};
 /// # drop(config);
 /// ```
 ///
-/// The default backend is [`Backend::Plonky2`], also in a build without the feature `plonky2`, which cannot prove with
-/// it. Choose another by name, with one of its profiles: `Config { backend: Backend::Native, ..Config::default() }`,
-/// `Config { backend: Backend::Grove, profile: Profile::Grove100, ..Config::default() }`.
+/// The default backend is [`Backend::Grove`] with [`Profile::Grove100`], also in a build without the feature `grove`, which
+/// cannot prove with it. Choose another by name, with one of its profiles: `Config { backend: Backend::Native,
+/// ..Config::default() }`, `Config { backend: Backend::Plonky2, profile: Profile::Proven, ..Config::default() }`.
 #[derive(Clone, Default)]
 pub struct Config {
     /// The proof system of new batches.
     pub backend: Backend,
-    /// The security profile of new batches: one of [`Backend::profiles`].
+    /// The security profile of new batches: one of [`Backend::profiles`]. Answers to queries and other applications, which
+    /// are proven with Plonky2, have [`Profile::Proven`] where this is [`Profile::Grove100`], the default.
     pub profile: Profile,
     /// Directory in which circuits and keys are kept from run to run. It is trusted like the program itself. Without one they
     /// are built in every run (seconds).

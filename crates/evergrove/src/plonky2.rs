@@ -63,6 +63,11 @@ impl Config {
         Ok(())
     }
 
+    /// The profile of new proofs of applications.
+    pub(crate) fn app_profile(&self) -> Profile {
+        if self.profile == Profile::default() { Profile::Proven } else { self.profile }
+    }
+
     /// What the backend of an application will be, and the size of its circuits. Takes seconds where its keys are not kept:
     /// circuits are built without commitments.
     ///

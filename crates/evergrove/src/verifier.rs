@@ -62,9 +62,9 @@ impl Proof {
 
 /// Accepts or refuses proofs, by a policy that is the verifier's choice and never the prover's.
 ///
-/// The default accepts proofs of the production backend in the profile `proven`, whose soundness rests on no conjecture. A
-/// verifier needs no store, and only the keys that this crate pins. Of grove's keys it pins digests: the first proof of a
-/// profile takes some seconds unless [`Config::keys`] names a directory that has the key.
+/// The default accepts proofs of 100 bits whose soundness rests on no conjecture: the profile `grove-100`, and the profile `proven`
+/// of Plonky2. A verifier needs no store, and only the keys that this crate pins. Of grove's keys it pins digests: the first
+/// proof of a profile takes some tens of milliseconds more, in which its key is built and compared.
 ///
 /// ```no_run
 /// use evergrove::prelude::*;
@@ -98,8 +98,7 @@ impl Default for Verifier {
 }
 
 impl Verifier {
-    /// A verifier with this policy. It uses no field of `config` but `keys`, and that for answers to queries, whose keys it trusts,
-    /// and for grove's keys, which it checks.
+    /// A verifier with this policy. It uses no field of `config` but `keys`, and that for answers to queries, whose keys it trusts.
     pub fn new(policy: Policy, config: &Config) -> Self {
         let backends = Arc::new(config.verifiers());
         Self {
@@ -110,8 +109,7 @@ impl Verifier {
         }
     }
 
-    /// Accepts proofs of this backend too. Proofs of [`Backend::Grove`] and [`Backend::Native`] need this: the default does not
-    /// accept them. Those of grove need one of its profiles allowed too.
+    /// Accepts proofs of this backend too. Proofs of [`Backend::Native`] need this: the default does not accept them.
     #[must_use]
     pub fn allow_backend(mut self, backend: Backend) -> Self {
         self.policy = self.policy.allow_backend(backend.id());

@@ -4,16 +4,16 @@ use evergrove_primitives::Digest;
 
 use crate::{AppId, BackendId, BatchProof, Commitment, HeightClass, NodeKind, Profile, SCHEME, Scheme};
 
-/// The backend whose proofs the default policy accepts.
-pub const DEFAULT_BACKEND: (&str, u32) = ("plonky2", 1);
-/// The other SNARK, whose proofs a verifier allows by name.
+/// The SNARK of our own: name and version. New batches are proven with it.
 pub const GROVE_BACKEND: (&str, u32) = ("grove", 1);
+/// The SNARK on Plonky2: name and version.
+pub const PLONKY2_BACKEND: (&str, u32) = ("plonky2", 1);
 
 /// What a verifier accepts: schemes, backends, profiles and applications. The verifier chooses them. A proof cannot
 /// change them, so a prover cannot downgrade a verifier.
 ///
-/// The default accepts the scheme `evergrove1`, the backend `plonky2`, the profile `proven` and no application.
-/// Everything else is allowed by name.
+/// The default accepts the scheme `evergrove1`, proofs of 100 bits by unique decoding (the backend `grove` in the profile
+/// `grove-100`, and the backend `plonky2` in the profile `proven`), and no application. Everything else is allowed by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     schemes: Vec<String>,
@@ -24,11 +24,10 @@ pub struct Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        let (name, version) = DEFAULT_BACKEND;
         Self {
             schemes: vec![SCHEME.into()],
-            backends: vec![BackendId::new(name, version)],
-            profiles: vec![Profile::default()],
+            backends: [GROVE_BACKEND, PLONKY2_BACKEND].map(|(name, version)| BackendId::new(name, version)).into(),
+            profiles: vec![Profile::Grove100, Profile::Proven],
             apps: Vec::new(),
         }
     }

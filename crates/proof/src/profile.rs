@@ -3,20 +3,20 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::policy::{DEFAULT_BACKEND, GROVE_BACKEND};
+use crate::policy::{GROVE_BACKEND, PLONKY2_BACKEND};
 
-/// A named set of proof parameters, of one backend's proofs. [`Profile::Proven`] is the default and the only one that the
-/// default policy accepts.
+/// A named set of proof parameters, of one backend's proofs. [`Profile::Grove100`] is the default. The default policy accepts
+/// it and [`Profile::Proven`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Profile {
     /// 100 bits per layer and query by unique decoding alone, no conjecture.
-    #[default]
     Proven,
     /// 89 bits in the Johnson regime (ePrint 2025/2055).
     Johnson,
     /// Plonky2's `standard_recursion_config`, as the Reckle paper uses it; its 100 bits rest on a disproved conjecture.
     Paper,
     /// Of the backend `grove`: 100 bits by unique decoding alone, no conjecture.
+    #[default]
     Grove100,
     /// Of the backend `grove`: 128 bits in the Johnson regime.
     Grove128,
@@ -79,14 +79,14 @@ impl Profile {
     /// The name of the SNARK whose parameters these are.
     pub const fn backend(self) -> &'static str {
         match self {
-            Self::Proven | Self::Johnson | Self::Paper => DEFAULT_BACKEND.0,
+            Self::Proven | Self::Johnson | Self::Paper => PLONKY2_BACKEND.0,
             Self::Grove100 | Self::Grove128 => GROVE_BACKEND.0,
         }
     }
 
     /// True where proofs of a backend may have this profile: a SNARK has its own profiles, and other backends stand for any.
     pub fn fits(self, backend: &str) -> bool {
-        let snark = [DEFAULT_BACKEND.0, GROVE_BACKEND.0].contains(&backend);
+        let snark = [PLONKY2_BACKEND.0, GROVE_BACKEND.0].contains(&backend);
         !snark || backend == self.backend()
     }
 

@@ -29,12 +29,11 @@ pub(crate) struct Args {
     /// Positions of the rows of a new batch: a list like 0,5,9-20, or a file of such lists
     #[arg(long, value_name = "LIST|FILE")]
     indices: Option<String>,
-    /// Security profile: proven, johnson or paper of plonky2, grove-100 or grove-128 of grove; of a new batch proven, or grove-100
-    /// with --backend grove, if left out
+    /// Security profile: grove-100 or grove-128 of grove, proven, johnson or paper of plonky2; of a new batch grove-100, or proven
+    /// with --backend plonky2, if left out
     #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
     profile: Option<Profile>,
-    /// Proof system: plonky2, grove, whose proofs a verifier has to allow, or native for tests; of a new batch that of --profile,
-    /// or plonky2, if left out
+    /// Proof system: grove, plonky2, or native for tests; of a new batch that of --profile, or grove, if left out
     #[arg(long, value_name = "NAME")]
     backend: Option<String>,
     /// Scheme: evergrove1, or reckle-paper to compare with, whose verifier has to allow it; of a new batch evergrove1 if left

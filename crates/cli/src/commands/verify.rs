@@ -51,10 +51,10 @@ pub(crate) struct Args {
     digest: Option<Digest>,
     #[command(flatten)]
     rows: RowsArgs,
-    /// Accept proofs of this profile too: johnson, paper, grove-100 or grove-128. Repeat for several
+    /// Accept proofs of this profile too: grove-128, johnson or paper. Repeat for several
     #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
     allow_profile: Vec<Profile>,
-    /// Accept proofs of this backend too, like grove, native or native:1. Those of grove have one of its profiles
+    /// Accept proofs of this backend too, like native or native:1
     #[arg(long, value_name = "NAME")]
     allow_backend: Vec<String>,
     /// Accept proofs of this scheme too: reckle-paper, which is sound only for a commitment by an honest party
@@ -197,7 +197,7 @@ fn policy(args: &Args, backends: &Backends) -> Result<Policy> {
         let Some(version) = version else {
             return Err(Mistake::usage(
                 format!("--allow-backend {text}: no such backend"),
-                "write plonky2, grove, native, or NAME:VERSION",
+                "write grove, plonky2, native, or NAME:VERSION",
             ));
         };
         policy = policy.allow_backend(BackendId::new(name, version));

@@ -115,7 +115,7 @@ fn a_batch_keeps_its_profile_until_it_is_proven_with_another() {
     Store::create_with(dir.path(), &table(), &native()).unwrap().prove("b", &[1, 3]).unwrap();
     let mut store = open(Config { profile: Profile::Paper, ..native() });
     store.update(Changes::new().set(1, "stock", 5)).unwrap();
-    assert_eq!(profile(&store), (Profile::Proven, true));
+    assert_eq!(profile(&store), (Profile::Grove100, true));
     store.prove("b", &[3, 1]).unwrap();
     assert_eq!(profile(&store), (Profile::Paper, true));
     drop(store);

@@ -1,4 +1,4 @@
-//! The backend `grove`: how it is chosen, and with its circuits, that it proves.
+//! Backends and their profiles: how they are chosen, and that the default proves.
 
 use evergrove::commit::BackendChoice;
 use evergrove::prelude::*;
@@ -21,7 +21,9 @@ fn every_backend_has_its_profiles() {
     }
     assert_eq!([Backend::Plonky2, Backend::Grove].map(|b| b.profiles()[0]), [Profile::Proven, Profile::Grove100]);
     assert!(Backend::Grove.is_succinct());
-    let built = [cfg!(feature = "plonky2"), cfg!(feature = "grove"), true];
+    let built = [cfg!(feature = "grove"), cfg!(feature = "plonky2"), true];
+    assert_eq!(Backend::ALL[0], Backend::default());
+    assert!(Profile::default().fits(Backend::default().name()));
     for backends in [Config::default().provers(), Config::default().verifiers()] {
         for (backend, built) in Backend::ALL.into_iter().zip(built) {
             for (profile, class) in Profile::ALL.into_iter().flat_map(|p| HeightClass::ALL.map(|c| (p, c))) {
@@ -53,15 +55,16 @@ fn what_is_not_named_follows_from_what_is() {
     let new = || Config::default().choice();
     let of = |backend: Backend, profile| BackendChoice::new(backend.name(), profile);
     for (known, backend, profile, expected) in [
-        (new(), None, None, of(Backend::Plonky2, Profile::Proven)),
-        (new(), Some("grove"), None, of(Backend::Grove, Profile::Grove100)),
+        (new(), None, None, of(Backend::Grove, Profile::Grove100)),
+        (new(), Some("plonky2"), None, of(Backend::Plonky2, Profile::Proven)),
+        (new(), None, Some(Profile::Johnson), of(Backend::Plonky2, Profile::Johnson)),
         (new(), None, Some(Profile::Grove128), of(Backend::Grove, Profile::Grove128)),
         (new(), Some("native"), Some(Profile::Grove128), of(Backend::Native, Profile::Grove128)),
         (of(Backend::Grove, Profile::Grove128), None, Some(Profile::Paper), of(Backend::Plonky2, Profile::Paper)),
         (of(Backend::Grove, Profile::Grove128), Some("plonky2"), None, of(Backend::Plonky2, Profile::Proven)),
         (of(Backend::Grove, Profile::Grove128), Some("native"), None, of(Backend::Native, Profile::Grove128)),
         (of(Backend::Native, Profile::Paper), None, Some(Profile::Grove100), of(Backend::Native, Profile::Grove100)),
-        (new(), Some("abacus"), None, BackendChoice::new("abacus", Profile::Proven)),
+        (new(), Some("abacus"), None, BackendChoice::new("abacus", Profile::Grove100)),
     ] {
         assert_eq!(choose(known, backend, profile).unwrap(), expected);
     }
@@ -94,9 +97,9 @@ fn a_build_without_grove_says_so() {
 #[test]
 fn queries_have_no_profile_of_grove() {
     let dir = tempfile::tempdir().unwrap();
-    let mut store = Store::create_with(dir.path(), &table(), &grove(Profile::Grove100)).unwrap();
+    let mut store = Store::create_with(dir.path(), &table(), &grove(Profile::Grove128)).unwrap();
     let error = store.prove_query("q", "SELECT COUNT(*) FROM t").unwrap_err();
-    assert!(matches!(error, Error::Circuits(_)) && error.to_string().contains("grove-100"), "{error}");
+    assert!(matches!(error, Error::Circuits(_)) && error.to_string().contains("grove-128"), "{error}");
     assert!(store.batches().unwrap().is_empty());
 }
 
@@ -112,11 +115,9 @@ fn a_batch_is_proven_changed_and_verified() {
         assert_eq!(update.batches[0].backend.choice, config.choice());
         let (proof, commitment, rows) =
             (store.proof("b").unwrap(), store.commitment().unwrap(), store.rows("b").unwrap());
-        let verifier = || Verifier::new(Policy::default(), &config);
-        for refused in [verifier(), verifier().allow_backend(Backend::Grove), verifier().allow_profile(profile)] {
-            assert!(matches!(refused.verify(&proof, &commitment, &rows), Err(Error::Verify(_))));
-        }
-        let verifier = verifier().allow_backend(Backend::Grove).allow_profile(profile);
+        let default = Verifier::default();
+        assert_eq!(default.verify(&proof, &commitment, &rows).is_ok(), profile == Profile::Grove100);
+        let verifier = default.allow_profile(profile);
         assert_eq!(verifier.verify(&proof, &commitment, &rows).unwrap().leaves, Some(3));
         let mut bytes = proof.as_bytes().to_vec();
         let last = bytes.len() - 1;

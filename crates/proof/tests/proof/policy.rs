@@ -17,13 +17,16 @@ fn refused(policy: &Policy, change: impl Fn(&mut BatchProof)) -> PolicyError {
 }
 
 #[test]
-fn the_default_accepts_proven_buckets_and_merges_of_the_production_backend() {
+fn the_default_accepts_buckets_and_merges_of_a_hundred_bits() {
     let policy = Policy::default();
     for kind in [NodeKind::Bucket, NodeKind::Merge] {
         assert_eq!(policy.check(&BatchProof { kind, ..batch_proof() }, &commitment()), Ok(()));
+        let grove =
+            BatchProof { backend: BackendId::new("grove", 1), profile: Profile::Grove100, kind, ..batch_proof() };
+        assert_eq!(policy.check(&grove, &commitment()), Ok(()));
     }
-    assert_eq!(policy.profiles(), [Profile::Proven]);
-    assert_eq!(policy.backends(), [BackendId::new("plonky2", 1)]);
+    assert_eq!(policy.profiles(), [Profile::Grove100, Profile::Proven]);
+    assert_eq!(policy.backends(), [BackendId::new("grove", 1), BackendId::new("plonky2", 1)]);
     assert_eq!(policy.schemes(), ["evergrove1"]);
 }
 
@@ -31,12 +34,10 @@ fn the_default_accepts_proven_buckets_and_merges_of_the_production_backend() {
 fn every_field_of_the_claim_counts() {
     let p = Policy::default();
     assert!(matches!(refused(&p, |x| x.scheme = "reckle".into()), PolicyError::Scheme { .. }));
-    for backend in [BackendId::new("native", 1), BackendId::new("plonky2", 2)] {
+    for backend in [BackendId::new("native", 1), BackendId::new("plonky2", 2), BackendId::new("grove", 2)] {
         assert!(matches!(refused(&p, |x| x.backend = backend.clone()), PolicyError::Backend { .. }));
     }
-    for (profile, bits) in
-        [(Profile::Johnson, 64), (Profile::Paper, 35), (Profile::Grove100, 100), (Profile::Grove128, 48)]
-    {
+    for (profile, bits) in [(Profile::Johnson, 64), (Profile::Paper, 35), (Profile::Grove128, 48)] {
         let error = refused(&p, |x| x.profile = profile);
         assert!(
             matches!(error, PolicyError::Profile { found, bits: b, .. } if (found, b) == (profile, bits)),
@@ -56,7 +57,7 @@ fn every_field_of_the_claim_counts() {
 #[test]
 fn more_is_accepted_only_by_name() {
     let paper = Policy::default().allow_profile(Profile::Paper).allow_profile(Profile::Paper);
-    assert_eq!(paper.profiles().len(), 2);
+    assert_eq!(paper.profiles().len(), 3);
     let wrap = BatchProof { profile: Profile::Paper, kind: NodeKind::Wrap, ..batch_proof() };
     assert_eq!(paper.check(&wrap, &commitment()), Ok(()));
     for kind in [NodeKind::Bucket, NodeKind::Merge] {
@@ -71,17 +72,14 @@ fn more_is_accepted_only_by_name() {
 }
 
 #[test]
-fn proofs_of_grove_need_backend_and_profile() {
+fn a_profile_belongs_to_its_backend() {
     let grove = BackendId::new("grove", 1);
     for profile in Profile::GROVE {
         let proof = BatchProof { backend: grove.clone(), profile, ..batch_proof() };
         let check = |policy: &Policy| policy.check(&proof, &commitment());
-        assert!(matches!(check(&Policy::default()), Err(PolicyError::Backend { .. })));
-        let half = Policy::default().allow_profile(profile);
-        assert!(matches!(check(&half), Err(PolicyError::Backend { .. })));
-        let half = Policy::default().allow_backend(grove.clone());
-        assert!(matches!(check(&half), Err(PolicyError::Profile { .. })));
-        let whole = half.allow_profile(profile);
+        let refused = matches!(check(&Policy::default()), Err(PolicyError::Profile { .. }));
+        assert_eq!(refused, profile == Profile::Grove128);
+        let whole = Policy::default().allow_profile(profile);
         assert_eq!(check(&whole), Ok(()));
         let wrap = BatchProof { kind: NodeKind::Wrap, ..proof.clone() };
         assert!(matches!(whole.check(&wrap, &commitment()), Err(PolicyError::Kind { .. })));

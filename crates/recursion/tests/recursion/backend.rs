@@ -24,7 +24,7 @@ fn proven_backend_keeps_the_laws() {
 
 #[test]
 fn the_default_profile_proves_a_bucket() {
-    let backend = Plonky2Backend::load(Profile::default(), HeightClass::H27, None).expect("the pinned circuits");
+    let backend = Plonky2Backend::load(Profile::Proven, HeightClass::H27, None).expect("the pinned circuits");
     let members = [0, 1, 77, (1 << 20) - 1];
     let vector = vector(20, members);
     let pp = vc::r#gen(20, &backend).unwrap();
@@ -33,7 +33,7 @@ fn the_default_profile_proves_a_bucket() {
     let leaves = members.map(|i| (i, value(i)));
     vc::ver(&vector.commitment().unwrap(), &leaves, &proof, &backend).unwrap();
     // The verifier that a user has: pinned keys and no circuit.
-    let verifier = Plonky2Verifier::pinned(Profile::default(), HeightClass::H27).unwrap();
+    let verifier = Plonky2Verifier::pinned(Profile::Proven, HeightClass::H27).unwrap();
     verifier.verify(&proof).unwrap();
     for at in (0..proof.bytes.len()).step_by(proof.bytes.len() / 24) {
         let mut other = (*proof).clone();

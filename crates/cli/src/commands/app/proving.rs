@@ -21,7 +21,7 @@ pub(super) struct ProveArgs {
     #[command(flatten)]
     pub(super) store: StoreArgs,
     /// Security profile: proven, johnson or paper
-    #[arg(long, value_name = "PROFILE", default_value_t, value_parser = parse_profile)]
+    #[arg(long, value_name = "PROFILE", default_value_t = Profile::Proven, value_parser = parse_profile)]
     profile: Profile,
     /// Write the proof to this file
     #[arg(long, value_name = "FILE")]
