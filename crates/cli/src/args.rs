@@ -15,7 +15,7 @@ use crate::commands::lab;
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    app, batches, commit, completions, doctor, export, man, open, prove, prune, status, update, verify,
+    app, batches, commit, completions, doctor, export, man, migrate, open, prove, prune, status, update, verify,
 };
 #[cfg(feature = "queue")]
 use crate::commands::{jobs, worker};
@@ -59,6 +59,7 @@ pub(crate) enum Command {
     Export(export::Args),
     Prune(prune::Args),
     Doctor(doctor::Args),
+    Migrate(migrate::Args),
     #[cfg(feature = "serve")]
     Serve(serve::Args),
     App(app::Args),

@@ -221,6 +221,10 @@ fn store(error: &evergrove::store::Error) -> Option<String> {
         E::NotAStore(_) | E::Missing(_) => "correct --store, or create a store with commit",
         E::Exists(_) => "change the store with update, or choose another directory",
         E::Locked(_) => "wait until that process ends, or stop it",
+        E::OldFormat(dir) => {
+            return Some(format!("copy the store to a new one with migrate --store {} --to DIR", dir.display()));
+        }
+        E::ReadOnly(_) => "open the store to write",
         E::Version { .. } => "use the version of evergrove that wrote the store, or commit the table again",
         E::Corrupt { .. } => {
             "restore the store from a backup or commit the table again; doctor shows what else is damaged"

@@ -11,6 +11,7 @@ pub(crate) mod jobs;
 #[cfg(feature = "lab")]
 pub(crate) mod lab;
 pub(crate) mod man;
+pub(crate) mod migrate;
 pub(crate) mod open;
 pub(crate) mod prove;
 pub(crate) mod prune;
@@ -57,6 +58,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         #[cfg(feature = "lab")]
         Command::Lab(args) => lab::run(&args, terminal),
         Command::Completions(args) => completions::run(&args),
+        Command::Migrate(args) => migrate::run(&args, terminal),
         Command::Man(args) => man::run(&args, terminal),
     }
 }

@@ -59,7 +59,7 @@ impl Store {
         Self::with(evergrove_store::Store::open(dir.as_ref())?, config)
     }
 
-    fn with(store: evergrove_store::Store, config: &Config) -> Result<Self, Error> {
+    pub(crate) fn with(store: evergrove_store::Store, config: &Config) -> Result<Self, Error> {
         let mut handle = Self { store, backends: config.backends(), config: config.clone() };
         handle.add_apps()?;
         Ok(handle)
@@ -255,7 +255,7 @@ mod queries {
             positions: &[u64],
         ) -> Result<BatchReport, Error> {
             let class = HeightClass::of(self.commitment()?.height).unwrap_or(HeightClass::H40);
-            let (spec, size) = self.config.app_spec(&app, scheme, self.config.profile, class)?;
+            let (spec, size) = self.config.app_spec(&app, scheme, self.config.app_profile(), class)?;
             self.config.add_app(&mut self.backends, spec.clone(), app);
             let engine = self.config.engine([(&spec, self.config.app_costs(&spec, size))])?;
             let prover = self.prover(engine.as_ref());

@@ -4,8 +4,8 @@
 //! when rows change makes only the few parts of the proof again that the change touches. Whoever has the commitment checks the
 //! proof in milliseconds, without the table.
 //!
-#![cfg_attr(feature = "plonky2", doc = "```standalone_crate")]
-#![cfg_attr(not(feature = "plonky2"), doc = "```no_run")]
+#![cfg_attr(feature = "grove", doc = "```standalone_crate")]
+#![cfg_attr(not(feature = "grove"), doc = "```no_run")]
 //! use evergrove::prelude::*;
 //!
 //! fn main() -> Result<(), Error> {
@@ -32,11 +32,11 @@
 //!
 //! **When.** Whenever a program proves or verifies. The command line, the service and the examples stand on this crate.
 //!
-//! **Features.** `plonky2` (default): the SNARK on Plonky2, and applications; a project that depends on this crate then needs
-//! `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. `grove` (default): the SNARK of our own,
-//! which both sides choose by name: `Config { backend: Backend::Grove, profile: Profile::Grove100, ..Config::default() }`
-//! to prove, `Verifier::default().allow_backend(Backend::Grove).allow_profile(Profile::Grove100)` to verify. Without both
-//! features there is only the backend `native`, chosen in the same way, with any profile. `parquet`: tables in Parquet files. `queue`:
+//! **Features.** `grove` (default): the SNARK of our own, which proves batches. `plonky2` (default): the SNARK on Plonky2, which
+//! proves answers to queries and other applications, and batches of version 0.1; a project that depends on this crate then needs
+//! `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. Without `grove` choose another backend by
+//! name: `Config { backend: Backend::Native, ..Config::default() }` to prove, and
+//! `Verifier::default().allow_backend(Backend::Native)` to verify. `parquet`: tables in Parquet files. `queue`:
 //! proofs by workers. `cloud`: objects in buckets.
 
 #![forbid(unsafe_code)]
@@ -50,6 +50,7 @@ mod error;
 #[cfg(feature = "grove")]
 mod grove;
 mod handle;
+mod migrate;
 #[cfg(feature = "plonky2")]
 mod plonky2;
 pub mod prelude;

@@ -17,6 +17,8 @@ use crate::{BackendId, DecodeError, HeightClass, NodeKind, Profile};
 
 /// The first bytes of a key file.
 pub const KEY_MAGIC: [u8; 4] = *b"EVGK";
+/// Version of key files.
+const KEY_VERSION: u16 = 1;
 /// Greatest height of a cap in a key file.
 const CAP_HEIGHT_MAX: u8 = 8;
 
@@ -94,7 +96,7 @@ impl KeySet {
             "one key for each circuit of {}",
             self.profile
         );
-        let mut w = Writer::header(KEY_MAGIC);
+        let mut w = Writer::header(KEY_MAGIC, KEY_VERSION);
         w.name(&self.backend.name);
         w.bytes(&self.backend.version.to_le_bytes());
         w.bytes(&[self.profile.code(), self.class.height_max()]);
@@ -108,7 +110,7 @@ impl KeySet {
     /// Accepts exactly what [`Self::encode`] writes.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(bytes);
-        r.header(KEY_MAGIC, "key file")?;
+        r.header(KEY_MAGIC, "key file", &[KEY_VERSION])?;
         let backend = BackendId { name: r.name("backend")?, version: r.u32("backend version")? };
         let code = r.u8("profile")?;
         let profile = Profile::from_code(code).ok_or(DecodeError::Code { what: "profile", found: code })?;

@@ -120,6 +120,16 @@ impl Store {
         Ok(report)
     }
 
+    /// The first thing that is wrong with the epochs, the pages and the rows, if anything is.
+    pub(crate) fn check_content(&self) -> Result<Option<String>, Error> {
+        let mut report = DoctorReport::default();
+        self.check_epochs(&mut report)?;
+        let view = self.view()?;
+        check_tree(&view, &mut report)?;
+        check_slots(&view, &mut report)?;
+        Ok(report.findings.into_iter().next().map(|f| f.what))
+    }
+
     fn check_epochs(&self, report: &mut DoctorReport) -> Result<(), Error> {
         for epoch in self.epochs()? {
             let view = self.view_at(epoch.number)?;

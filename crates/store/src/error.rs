@@ -219,6 +219,12 @@ pub enum Error {
         /// Format of this program.
         known: u32,
     },
+    /// The store has format 1, that of version 0.1: it can be read, not written.
+    #[error("the store in {} has format 1 of version 0.1, which can be read but not changed", .0.display())]
+    OldFormat(PathBuf),
+    /// The store was opened to be read.
+    #[error("the store in {} is open for reading alone", .0.display())]
+    ReadOnly(PathBuf),
     /// Something in the store is not what was written.
     #[error("the store in {} is damaged: {what}", dir.display())]
     Corrupt {
@@ -267,7 +273,11 @@ impl Error {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::NotAStore(_) | Self::Missing(_) | Self::Exists(_) | Self::Locked(_) => ErrorClass::Store,
-            Self::Version { .. } | Self::Corrupt { .. } | Self::LostProof { .. } => ErrorClass::Store,
+            Self::OldFormat(_)
+            | Self::ReadOnly(_)
+            | Self::Version { .. }
+            | Self::Corrupt { .. }
+            | Self::LostProof { .. } => ErrorClass::Store,
             Self::Proving { source, .. } if is_io(source.as_ref()) => ErrorClass::Io,
             Self::Proving { .. } | Self::Backend { .. } => ErrorClass::Proving,
             Self::Io { .. } => ErrorClass::Io,

@@ -8,6 +8,7 @@ mod help;
 mod jobs;
 mod lab;
 mod life;
+mod migrate;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod refusals;

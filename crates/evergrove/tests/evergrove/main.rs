@@ -3,6 +3,7 @@
 mod answers;
 mod flow;
 mod grove;
+mod migrate;
 mod mistakes;
 
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //! Its circuits form a chain, each with the key of the one below as a constant, so that the key of the circuit at the top
 //! stands for all of them. A verifier needs one key: that of the circuit whose proofs of vectors of the height are handed out.
 
-use super::{CircuitKey, read_keys, write_keys};
+use super::{CircuitKey, KEY_VERSION, read_keys, write_keys};
 use crate::wire::{Reader, Writer};
 use crate::{BackendId, DecodeError, HEIGHT_MAX, NodeKind, Profile};
 
@@ -65,7 +65,7 @@ impl PaperKeys {
         assert!(self.keys.len() <= HEIGHT_MAX.into(), "a key for each height");
         let kinds = Self::kinds(self.profile, self.block_height, count);
         assert!(self.keys.iter().map(|k| k.kind).eq(kinds), "the circuit that ends a batch of {}", self.profile);
-        let mut w = Writer::header(PAPER_KEY_MAGIC);
+        let mut w = Writer::header(PAPER_KEY_MAGIC, KEY_VERSION);
         w.name(&self.backend.name);
         w.bytes(&self.backend.version.to_le_bytes());
         w.bytes(&[self.profile.code(), self.block_height, count]);
@@ -79,7 +79,7 @@ impl PaperKeys {
     /// Accepts exactly what [`Self::encode`] writes.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(bytes);
-        r.header(PAPER_KEY_MAGIC, "key file of the paper's scheme")?;
+        r.header(PAPER_KEY_MAGIC, "key file of the paper's scheme", &[KEY_VERSION])?;
         let backend = BackendId { name: r.name("backend")?, version: r.u32("backend version")? };
         let code = r.u8("profile")?;
         let profile = Profile::from_code(code).ok_or(DecodeError::Code { what: "profile", found: code })?;

@@ -49,12 +49,22 @@ pub enum DecodeError {
         found: [u8; 4],
     },
     /// The file is of a format version that this program does not know.
-    #[error("unknown format version {found}, expected {known}")]
+    #[error("unknown format version {found} (known: {})", list(known))]
     Version {
         /// The version found.
         found: u16,
-        /// The version that is read.
-        known: u16,
+        /// The versions that are read.
+        known: &'static [u16],
+    },
+    /// A record that this program does not know, or that is not in its place.
+    #[error("unknown record {kind} of version {version} at byte {offset}: another version of Evergrove wrote it")]
+    Record {
+        /// The number of its kind.
+        kind: u8,
+        /// Its version.
+        version: u8,
+        /// Where it starts.
+        offset: usize,
     },
     /// A code that names no known value.
     #[error("unknown {what} {found}")]
@@ -96,4 +106,8 @@ pub enum DecodeError {
         /// The cap's entry, from 0.
         entry: u32,
     },
+}
+
+fn list(versions: &[u16]) -> String {
+    versions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

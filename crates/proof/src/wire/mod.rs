@@ -1,8 +1,8 @@
-//! Wire formats, version 1: bytes in, typed data out, and back.
+//! Wire formats: bytes in, typed data out, and back.
 //!
-//! Every decoder here accepts exactly the bytes that the matching encoder writes, checks every length before it allocates,
-//! refuses trailing bytes and elements that are not canonical, and never panics. The bytes are specified in
-//! `docs/formats.md`.
+//! Files are written in version 2, a sequence of [`Records`]; proofs and openings of version 1 are read too. A decoder accepts
+//! one encoding of each value in each version, checks every length before it allocates, refuses trailing bytes, records that it
+//! does not know and elements that are not canonical, and never panics. The bytes are specified in `docs/formats.md`.
 
 mod artifact;
 mod codec;
@@ -10,6 +10,7 @@ mod error;
 mod opening;
 mod paths;
 mod reader;
+mod records;
 mod shape;
 mod snark;
 
@@ -19,8 +20,9 @@ pub use error::DecodeError;
 pub use opening::{OPENING_MAGIC, Opening, OpeningError};
 pub use paths::{ScalarHasher, TreeHasher};
 pub use reader::{Reader, Writer};
+pub use records::Records;
 pub use shape::{FriStep, SnarkParams, SnarkShape};
 pub use snark::{Ext, OpenedLeaf, OpenedSnark, Openings, Query, Snark};
 
-/// Version of every encoding in this module, written into each file after its magic.
-pub const FORMAT_VERSION: u16 = 1;
+/// Version of the files that are written: it follows their magic. Key files are of version 1.
+pub const FORMAT_VERSION: u16 = 2;

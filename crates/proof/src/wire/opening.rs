@@ -2,12 +2,16 @@
 
 use evergrove_primitives::Digest;
 
-use super::{DecodeError, Reader, Writer};
+use super::{DecodeError, FORMAT_VERSION, Reader, Records, Writer};
 use crate::tree::{Value, leaf_digest, node_digest, null_digest};
 use crate::{Commitment, HEIGHT_MAX};
 
 /// The first bytes of an opening file.
 pub const OPENING_MAGIC: [u8; 4] = *b"EVGO";
+
+/// The kinds of records.
+const SLOT: u8 = 1;
+const PATH: u8 = 2;
 
 /// The value of one slot with its Merkle path, `height` digests.
 ///
@@ -96,24 +100,43 @@ impl Opening {
     /// If there are not `height` siblings.
     pub fn encode(&self) -> Vec<u8> {
         assert_eq!(self.siblings.len(), self.height as usize, "a path has one sibling per level");
-        let mut w = Writer::header(OPENING_MAGIC);
-        w.bytes(&[self.height]);
-        w.bytes(&self.index.to_le_bytes());
-        match &self.value {
-            None => w.bytes(&[0]),
-            Some(value) => {
-                w.bytes(&[1]);
-                w.elements(value);
+        let mut w = Writer::header(OPENING_MAGIC, FORMAT_VERSION);
+        w.record(SLOT, |w| {
+            w.bytes(&[self.height]);
+            w.bytes(&self.index.to_le_bytes());
+            match &self.value {
+                None => w.bytes(&[0]),
+                Some(value) => {
+                    w.bytes(&[1]);
+                    w.elements(value);
+                }
             }
-        }
-        w.digests(&self.siblings);
+        });
+        w.record(PATH, |w| w.digests(&self.siblings));
         w.0
     }
 
-    /// The opening in a file.
+    /// The opening in a file of version 1 or 2.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(bytes);
-        r.header(OPENING_MAGIC, "opening file")?;
+        if r.header(OPENING_MAGIC, "opening file", &[1, FORMAT_VERSION])? == 1 {
+            let (height, index, value) = Self::read_slot(&mut r)?;
+            let siblings = r.digests(height as usize, "path")?;
+            r.finish()?;
+            return Ok(Self { index, height, value, siblings });
+        }
+        let mut records = Records::new(r);
+        let mut slot = records.next(SLOT, "slot")?;
+        let (height, index, value) = Self::read_slot(&mut slot)?;
+        slot.finish()?;
+        let mut path = records.next(PATH, "path")?;
+        let siblings = path.digests(height as usize, "path")?;
+        path.finish()?;
+        records.finish()?;
+        Ok(Self { index, height, value, siblings })
+    }
+
+    fn read_slot(r: &mut Reader<'_>) -> Result<(u8, u64, Option<Value>), DecodeError> {
         let height = r.u8("height")?;
         if !(1..=HEIGHT_MAX).contains(&height) {
             return Err(DecodeError::Range { what: "height", found: height.into(), max: HEIGHT_MAX.into() });
@@ -128,8 +151,6 @@ impl Opening {
             1 => Some(r.digest("value")?.0),
             found => return Err(DecodeError::Code { what: "slot tag", found }),
         };
-        let siblings = r.digests(height as usize, "path")?;
-        r.finish()?;
-        Ok(Self { index, height, value, siblings })
+        Ok((height, index, value))
     }
 }

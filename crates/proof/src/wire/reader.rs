@@ -3,7 +3,7 @@
 use evergrove_primitives::field::NonCanonical;
 use evergrove_primitives::{Digest, Goldilocks};
 
-use super::{DecodeError, Ext, FORMAT_VERSION};
+use super::{DecodeError, Ext};
 use crate::{HEIGHT_MAX, HeightClass, Statement};
 
 const NAME_MAX: usize = 32;
@@ -11,8 +11,8 @@ const NAME_MAX: usize = 32;
 /// A cursor over untrusted bytes. Lengths are checked before anything is allocated.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
-    bytes: &'a [u8],
-    offset: usize,
+    pub(super) bytes: &'a [u8],
+    pub(super) offset: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -31,7 +31,8 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], DecodeError> {
+    /// The next `N` bytes.
+    pub fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], DecodeError> {
         let mut out = [0; N];
         out.copy_from_slice(self.take(N, what)?);
         Ok(out)
@@ -57,17 +58,26 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(self.array(what)?))
     }
 
-    /// The first bytes of a file: its magic and the [`FORMAT_VERSION`].
-    pub fn header(&mut self, magic: [u8; 4], what: &'static str) -> Result<(), DecodeError> {
+    /// The first bytes of a file: its magic and its version, which is one of `known`.
+    pub fn header(&mut self, magic: [u8; 4], what: &'static str, known: &'static [u16]) -> Result<u16, DecodeError> {
         let found = self.array(what)?;
         if found != magic {
             return Err(DecodeError::Magic { what, found });
         }
-        let version = self.u16("format version")?;
-        if version != FORMAT_VERSION {
-            return Err(DecodeError::Version { found: version, known: FORMAT_VERSION });
-        }
-        Ok(())
+        let found = self.u16("format version")?;
+        if known.contains(&found) { Ok(found) } else { Err(DecodeError::Version { found, known }) }
+    }
+
+    /// The bytes that are left.
+    pub fn rest(&mut self) -> &'a [u8] {
+        let rest = self.bytes.get(self.offset..).unwrap_or_default();
+        self.offset = self.bytes.len();
+        rest
+    }
+
+    /// The number of bytes that are left.
+    pub fn left(&self) -> usize {
+        self.bytes.len() - self.offset
     }
 
     /// A name: its length in a byte, then 1 to 32 of a-z, 0-9, - and _.
@@ -142,7 +152,7 @@ impl<'a> Reader<'a> {
         what: &'static str,
         read: impl Fn(&mut Self, &'static str) -> Result<T, DecodeError>,
     ) -> Result<Vec<T>, DecodeError> {
-        let left = self.bytes.len() - self.offset;
+        let left = self.left();
         match n.checked_mul(size) {
             Some(needed) if needed <= left => (0..n).map(|_| read(self, what)).collect(),
             needed => {
@@ -154,7 +164,7 @@ impl<'a> Reader<'a> {
 
     /// Refuses bytes that are left.
     pub fn finish(self) -> Result<(), DecodeError> {
-        match self.bytes.len() - self.offset {
+        match self.left() {
             0 => Ok(()),
             extra => Err(DecodeError::Trailing { offset: self.offset, extra }),
         }
@@ -171,11 +181,11 @@ pub(crate) fn is_name(s: &str) -> bool {
 pub struct Writer(pub Vec<u8>);
 
 impl Writer {
-    /// The first bytes of a file: its magic and the [`FORMAT_VERSION`].
-    pub fn header(magic: [u8; 4]) -> Self {
+    /// The first bytes of a file: its magic and its version.
+    pub fn header(magic: [u8; 4], version: u16) -> Self {
         let mut w = Self::default();
         w.bytes(&magic);
-        w.bytes(&FORMAT_VERSION.to_le_bytes());
+        w.bytes(&version.to_le_bytes());
         w
     }
 

@@ -5,6 +5,7 @@
 use std::sync::LazyLock;
 
 use crate::common::{app_proof, batch_proof, key_set, opening, small_shape, snark};
+use crate::frozen;
 use evergrove_proof::keys::KeySet;
 use evergrove_proof::wire::{BatchProof, Opening, SnarkShape, decode, encode};
 use evergrove_proof::{Commitment, Policy, Profile, Scheme};
@@ -82,6 +83,20 @@ proptest! {
     }
 
     #[test]
+    fn damaged_files_of_version_1(edits in edits()) {
+        let read = |name: &str| std::fs::read(frozen::path(1, name)).expect("a frozen file");
+        let (proof, app, opening) = (read("proof.bin"), read("proof-app.bin"), read("opening.bin"));
+        for (good, honest) in [(&proof, batch_proof()), (&app, app_proof())] {
+            let bytes = mutated(good, &edits);
+            prop_assert!(bytes == *good || BatchProof::decode(&bytes).as_ref() != Ok(&honest));
+        }
+        let bytes = mutated(&opening, &edits);
+        if let Ok(found) = Opening::decode(&bytes) {
+            prop_assert!(bytes == opening || found.verify(&GOOD.commitment).is_err());
+        }
+    }
+
+    #[test]
     fn damaged_proof_files_of_applications(edits in edits()) {
         let bytes = mutated(&GOOD.app_proof, &edits);
         if let Ok(proof) = BatchProof::decode(&bytes) {
@@ -124,9 +139,9 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes(bytes in prop::collection::vec(any::<u8>(), 0..3000), header in 0usize..4) {
+    fn arbitrary_bytes(bytes in prop::collection::vec(any::<u8>(), 0..3000), header in 0usize..6) {
         let mut bytes = bytes;
-        let magic: &[u8] = [&b""[..], b"EVGP\x01\0", b"EVGO\x01\0", b"EVGK\x01\0"][header];
+        let magic: &[u8] = [&b""[..], b"EVGP\x01\0", b"EVGO\x01\0", b"EVGK\x01\0", b"EVGP\x02\0", b"EVGO\x02\0"][header];
         bytes.splice(..0, magic.iter().copied());
         if let Ok(proof) = decode(&bytes, &GOOD.shape) {
             prop_assert_eq!(&encode(&proof, &GOOD.shape), &bytes);

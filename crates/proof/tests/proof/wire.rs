@@ -201,15 +201,17 @@ fn proof_files_of_applications_survive_and_are_checked() {
         assert_eq!(BatchProof::decode(&proof.encode()).as_ref(), Ok(&proof));
     }
     let bytes = good.encode();
-    // 4 magic, 2 version, 1 + 19 scheme, 1 + 7 backend, 4 version, 4 codes, 8 base, 64 digests: the application's name.
-    let name = 114;
+    // 6 header; records with 6 bytes each before their content: 1 + 19 scheme, 1 + 7 backend, 4 version, 3 codes; height, 8 base,
+    // 64 digests; the application's name.
+    let name = 6 + 6 + 35 + 6 + 73 + 6;
     assert_eq!(&bytes[name..name + 6], b"\x05tally");
-    let length = name + 6 + 32;
+    let output = name + 6 + 32;
     let mut bad = bytes.clone();
-    bad[length..length + 2].fill(0);
-    assert!(matches!(BatchProof::decode(&bad), Err(DecodeError::Code { what: "output length", found: 0 })));
+    bad.drain(output..output + 24);
+    bad[name - 4..name].copy_from_slice(&38u32.to_le_bytes());
+    assert!(matches!(BatchProof::decode(&bad), Err(DecodeError::Range { what: "output length", found: 0, .. })));
     bad = bytes.clone();
-    bad[length + 2..length + 10].fill(0xff);
+    bad[output..output + 8].fill(0xff);
     assert!(BatchProof::decode(&bad).is_err(), "an output beyond p");
     for end in name..bytes.len() {
         assert!(BatchProof::decode(&bytes[..end]).is_err(), "cut at {end}");
@@ -230,13 +232,45 @@ fn proof_files_are_checked_field_by_field() {
         BatchProof::decode(&bad).unwrap_err()
     };
     assert!(matches!(damage(0, b'X'), DecodeError::Magic { .. }));
-    assert!(matches!(damage(4, 2), DecodeError::Version { found: 2, known: 1 }));
-    assert!(matches!(damage(7, b'E'), DecodeError::Name { what: "scheme" }));
-    // 4 magic, 2 version, 1 + 10 scheme, 1 + 7 backend, 4 backend version
-    let codes = 29;
+    assert!(matches!(damage(4, 3), DecodeError::Version { found: 3, known: [1, 2] }));
+    assert!(matches!(damage(6, 2), DecodeError::Record { kind: 2, version: 1, offset: 6 }));
+    assert!(matches!(damage(7, 2), DecodeError::Record { kind: 1, version: 2, offset: 6 }));
+    assert!(matches!(damage(13, b'E'), DecodeError::Name { what: "scheme" }));
+    // 4 magic, 2 version, 6 record, 1 + 10 scheme, 1 + 7 backend, 4 backend version
+    let codes = 35;
     assert!(matches!(damage(codes, 5), DecodeError::Code { what: "profile", found: 5 }));
     assert!(matches!(damage(codes + 1, 28), DecodeError::Code { what: "height class", found: 28 }));
     assert!(matches!(damage(codes + 2, 3), DecodeError::Code { what: "proof kind", found: 3 }));
-    assert!(matches!(damage(codes + 3, 28), DecodeError::Range { what: "height", found: 28, max: 27 }));
-    assert!(matches!(damage(codes + 4, 1), DecodeError::Base { base: 1, height: 27 }));
+    let statement = codes + 3 + 6;
+    assert!(matches!(damage(statement, 28), DecodeError::Range { what: "height", found: 28, max: 27 }));
+    assert!(matches!(damage(statement + 1, 1), DecodeError::Base { base: 1, height: 27 }));
+}
+
+#[test]
+fn records_are_known_in_their_order_and_of_their_length() {
+    let good = batch_proof().encode();
+    // The record of the claim, with its kind, version and length.
+    let claim = 6..6 + 6 + 26;
+    let statement = claim.end..claim.end + 6 + 73;
+    let with = |parts: &[&[u8]]| BatchProof::decode(&parts.concat()).unwrap_err();
+    let (head, rest) = (&good[..6], &good[statement.end..]);
+    let (claim, statement) = (&good[claim], &good[statement]);
+    assert_eq!(BatchProof::decode(&[head, claim, statement, rest].concat()), Ok(batch_proof()));
+    for parts in [&[head, statement, claim, rest][..], &[head, claim, claim, statement, rest], &[head, claim, rest]] {
+        assert!(matches!(with(parts), DecodeError::Record { .. }));
+    }
+    let more = [9, 1, 1, 0, 0, 0, 7];
+    for parts in [&[head, &more, claim, statement, rest][..], &[head, claim, statement, rest, &more]] {
+        let error = with(parts);
+        assert!(matches!(error, DecodeError::Record { kind: 9, version: 1, .. }), "{error}");
+    }
+    assert!(matches!(with(&[head, claim, statement, rest, &[9]]), DecodeError::Trailing { extra: 1, .. }));
+    assert!(matches!(with(&[head, claim, statement]), DecodeError::Truncated { what: "body", .. }));
+    // A length that is one too short or too long.
+    for (less, expected) in [(72u8, "canonical digest"), (74, "body")] {
+        let mut other = statement.to_vec();
+        other[2] = less;
+        let error = with(&[head, claim, &other, rest]);
+        assert!(error.to_string().contains(expected) || less == 74, "{error}");
+    }
 }

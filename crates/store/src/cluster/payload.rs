@@ -4,11 +4,16 @@ use evergrove_commit::{
     BackendChoice, BackendSpec, BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness, Witness,
 };
 use evergrove_primitives::Digest;
-use evergrove_proof::wire::{DecodeError, Reader, Writer};
+use evergrove_proof::wire::{DecodeError, FORMAT_VERSION, Reader, Records, Writer};
 use evergrove_proof::{AppSpec, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, Statement, UnknownScheme};
 
 /// The first bytes of a payload.
 const MAGIC: [u8; 4] = *b"EVGJ";
+/// The kinds of records.
+const BACKEND: u8 = 1;
+const APPLICATION: u8 = 2;
+const PROOF: u8 = 3;
+const WITNESS: u8 = 4;
 
 /// A proof by what it states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,60 +65,31 @@ impl Payload {
     /// of another kind or statement.
     pub fn encode(&self) -> Vec<u8> {
         let (spec, Stated { kind, statement }) = (&self.backend, self.stated);
-        let mut w = Writer::header(MAGIC);
         let BackendChoice { name, scheme, profile, app } = &spec.choice;
-        w.name(scheme.name());
-        w.name(name);
-        w.bytes(&spec.version.to_le_bytes());
-        w.bytes(&[profile.code(), spec.class.height_max()]);
-        w.bytes(&length(spec.capacity).to_le_bytes());
-        w.bytes(&[spec.wraps.into()]);
+        let mut w = Writer::header(MAGIC, FORMAT_VERSION);
+        w.record(BACKEND, |w| {
+            w.name(scheme.name());
+            w.name(name);
+            w.bytes(&spec.version.to_le_bytes());
+            w.bytes(&[profile.code(), spec.class.height_max()]);
+            w.bytes(&length(spec.capacity).to_le_bytes());
+            w.bytes(&[spec.wraps.into()]);
+        });
         assert_eq!(app.is_some(), scheme.has_app(), "an application in the scheme {scheme}");
         if let Some(app) = app {
-            w.name(&app.name);
-            w.bytes(&length(app.parameters.len()).to_le_bytes());
-            w.bytes(&app.parameters);
+            w.record(APPLICATION, |w| {
+                w.name(&app.name);
+                w.bytes(&app.parameters);
+            });
         }
-        w.digests(&[self.keys]);
-        write_stated(&mut w, &self.stated);
-        w.bytes(&[self.children.len() as u8]);
-        self.children.iter().for_each(|c| write_stated(&mut w, c));
+        w.record(PROOF, |w| {
+            w.digests(&[self.keys]);
+            write_stated(w, &self.stated);
+            w.bytes(&[self.children.len() as u8]);
+            self.children.iter().for_each(|c| write_stated(w, c));
+        });
         assert!(self.witness_is_of(kind, &statement), "a {kind} with the witness of another proof");
-        w.bytes(&[tag(&self.witness)]);
-        match &self.witness {
-            Witness::Bucket(witness) => {
-                let path = witness.leaves.first().map_or(0, |leaf| leaf.siblings.len());
-                w.bytes(&length(witness.leaves.len()).to_le_bytes());
-                w.bytes(&[path as u8]);
-                for leaf in &witness.leaves {
-                    assert_eq!(leaf.siblings.len(), path, "siblings of a leaf");
-                    w.bytes(&leaf.index.to_le_bytes());
-                    w.elements(&leaf.value);
-                    w.digests(&leaf.siblings);
-                    let opening = u16::try_from(leaf.opening.len()).expect("a row has less than 2^16 elements");
-                    w.bytes(&opening.to_le_bytes());
-                    w.elements(&leaf.opening);
-                }
-            }
-            Witness::Merge(witness) => {
-                w.bytes(&[witness.siblings.len() as u8]);
-                w.digests(&witness.siblings);
-            }
-            Witness::Block(witness) => {
-                assert_eq!(witness.leaves.len(), witness.members.len(), "slots of a block");
-                w.bytes(&length(witness.leaves.len()).to_le_bytes());
-                w.digests(&witness.leaves);
-                witness.members.iter().for_each(|member| w.bytes(&[(*member).into()]));
-            }
-            Witness::Level(witness) => {
-                w.digests(&witness.roots);
-                for canonical in &witness.canonicals {
-                    w.bytes(&[canonical.is_some().into()]);
-                    w.digests(canonical.as_slice());
-                }
-            }
-            Witness::Wrap => {}
-        }
+        w.record(WITNESS, |w| write_witness(w, &self.witness));
         w.0
     }
 
@@ -123,14 +99,19 @@ impl Payload {
     /// [`PayloadError`] of anything that [`Self::encode`] does not write.
     pub fn decode(bytes: &[u8]) -> Result<Self, PayloadError> {
         let mut r = Reader::new(bytes);
-        r.header(MAGIC, "payload")?;
-        let backend = read_backend(&mut r)?;
+        r.header(MAGIC, "payload", &[FORMAT_VERSION])?;
+        let mut records = Records::new(r);
+        let backend = read_backend(&mut records)?;
+        let mut r = records.next(PROOF, "proof")?;
         let keys = r.digest("keys")?;
         let stated = read_stated(&mut r, backend.class)?;
         let count = r.u8("number of children")?;
         let children = (0..count.min(3)).map(|_| read_stated(&mut r, backend.class)).collect::<Result<Vec<_>, _>>()?;
+        r.finish()?;
+        let mut r = records.next(WITNESS, "witness")?;
         let witness = read_witness(&mut r, stated.statement)?;
         r.finish()?;
+        records.finish()?;
         let payload = Self { backend, keys, stated, children, witness };
         if !payload.witness_is_of(stated.kind, &stated.statement) {
             return Err(PayloadError::Shape(format!("a {} with {count} children and another witness", stated.kind)));
@@ -166,6 +147,44 @@ fn length(n: usize) -> u32 {
     u32::try_from(n).expect("payloads have less than 2^32 of anything")
 }
 
+fn write_witness(w: &mut Writer, witness: &Witness) {
+    w.bytes(&[tag(witness)]);
+    match witness {
+        Witness::Bucket(witness) => {
+            let path = witness.leaves.first().map_or(0, |leaf| leaf.siblings.len());
+            w.bytes(&length(witness.leaves.len()).to_le_bytes());
+            w.bytes(&[path as u8]);
+            for leaf in &witness.leaves {
+                assert_eq!(leaf.siblings.len(), path, "siblings of a leaf");
+                w.bytes(&leaf.index.to_le_bytes());
+                w.elements(&leaf.value);
+                w.digests(&leaf.siblings);
+                let opening = u16::try_from(leaf.opening.len()).expect("a row has less than 2^16 elements");
+                w.bytes(&opening.to_le_bytes());
+                w.elements(&leaf.opening);
+            }
+        }
+        Witness::Merge(witness) => {
+            w.bytes(&[witness.siblings.len() as u8]);
+            w.digests(&witness.siblings);
+        }
+        Witness::Block(witness) => {
+            assert_eq!(witness.leaves.len(), witness.members.len(), "slots of a block");
+            w.bytes(&length(witness.leaves.len()).to_le_bytes());
+            w.digests(&witness.leaves);
+            witness.members.iter().for_each(|member| w.bytes(&[(*member).into()]));
+        }
+        Witness::Level(witness) => {
+            w.digests(&witness.roots);
+            for canonical in &witness.canonicals {
+                w.bytes(&[canonical.is_some().into()]);
+                w.digests(canonical.as_slice());
+            }
+        }
+        Witness::Wrap => {}
+    }
+}
+
 fn write_stated(w: &mut Writer, stated: &Stated) {
     w.bytes(&[stated.kind.code()]);
     w.statement(&stated.statement);
@@ -185,7 +204,8 @@ fn read_flag(r: &mut Reader<'_>, what: &'static str) -> Result<bool, DecodeError
     }
 }
 
-fn read_backend(r: &mut Reader<'_>) -> Result<BackendSpec, PayloadError> {
+fn read_backend(records: &mut Records<'_>) -> Result<BackendSpec, PayloadError> {
+    let mut r = records.next(BACKEND, "backend")?;
     let scheme: Scheme = r.name("scheme")?.parse()?;
     let (name, version) = (r.name("backend")?, r.u32("backend version")?);
     let code = r.u8("profile")?;
@@ -193,14 +213,14 @@ fn read_backend(r: &mut Reader<'_>) -> Result<BackendSpec, PayloadError> {
     let code = r.u8("height class")?;
     let class = HeightClass::from_code(code).ok_or(DecodeError::Code { what: "height class", found: code })?;
     let capacity = r.u32("capacity")? as usize;
-    let wraps = read_flag(r, "wrap")?;
+    let wraps = read_flag(&mut r, "wrap")?;
+    r.finish()?;
     if capacity == 0 {
         return Err(PayloadError::Shape("a backend whose buckets hold no leaf".into()));
     }
     let app = if scheme.has_app() {
-        let name = r.name("application")?;
-        let len = r.u32("length of the application's parameters")? as usize;
-        Some(AppSpec { name, parameters: r.take(len, "the application's parameters")?.to_vec() })
+        let mut r = records.next(APPLICATION, "application")?;
+        Some(AppSpec { name: r.name("application")?, parameters: r.rest().to_vec() })
     } else {
         None
     };

@@ -80,7 +80,9 @@ impl ProofWork {
     /// The payload of a job, and the backend for it.
     fn open(&self, job: &Job) -> Result<(Payload, Arc<dyn RecursionBackend>), TaskFailure> {
         let payload = Payload::decode(&job.payload).map_err(|e| match e {
-            PayloadError::Decode(DecodeError::Version { .. }) => self.refuse(e.to_string()),
+            PayloadError::Decode(DecodeError::Version { .. } | DecodeError::Record { .. }) => {
+                self.refuse(e.to_string())
+            }
             e => TaskFailure::permanent(e),
         })?;
         let key = |of: &Stated| proof_key(&payload.backend, of.kind, &of.statement);

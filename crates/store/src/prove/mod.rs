@@ -178,6 +178,7 @@ impl<'a> Prover<'a> {
                 (bytes, 0, 0)
             }
             None => {
+                self.store.check_writable()?;
                 let backend = self.backends.get(&spec.choice, spec.class)?;
                 let proofs = Proofs::new(self.store.objects(), backend.as_ref(), &spec);
                 let runner = Proving {

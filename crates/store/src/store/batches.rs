@@ -179,8 +179,8 @@ impl Store {
         let read = self.begin_read()?;
         match read.open_table(BATCHES)?.get(name)?.zip(read.open_table(MEMBERS)?.get(name)?) {
             Some((record, members)) => {
-                let members = read_members(self.dir(), name, &members)?;
-                let record = read_record(self.dir(), name, &record)?;
+                let members = read_members(self.dir(), self.format, name, &members)?;
+                let record = read_record(self.dir(), self.format, name, &record)?;
                 if members.is_empty() != record.is_complete() || members.len() as u64 != record.len {
                     return Err(Error::corrupt(
                         self.dir(),
@@ -201,7 +201,7 @@ impl Store {
         let batches = self.begin_read()?.open_table(BATCHES)?;
         let record = |entry: Result<(String, Vec<u8>), Error>| {
             let (name, bytes) = entry?;
-            let record = read_record(self.dir(), &name, &bytes)?;
+            let record = read_record(self.dir(), self.format, &name, &bytes)?;
             Ok((name, record))
         };
         batches.entries()?.map(record).collect()

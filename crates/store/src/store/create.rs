@@ -44,10 +44,6 @@ impl Store {
         if let Some(h) = height.filter(|h| !(1..=HEIGHT_MAX).contains(h)) {
             return Err(Error::Height(h));
         }
-        let file = dir.join(DATABASE);
-        if file.try_exists().map_err(Error::io(&file))? {
-            return Err(Error::Exists(dir.into()));
-        }
         let site = Site::new(dir)?;
         build(&site.file(), dir, options, schema, height, rows)?;
         site.finish(dir)?;
@@ -56,10 +52,14 @@ impl Store {
 }
 
 /// The directory in which a store is being built. Dropped, it is taken away with all that is in it.
-struct Site(PathBuf);
+pub(super) struct Site(PathBuf);
 
 impl Site {
-    fn new(dir: &Path) -> Result<Self, Error> {
+    pub(super) fn new(dir: &Path) -> Result<Self, Error> {
+        let file = dir.join(DATABASE);
+        if file.try_exists().map_err(Error::io(&file))? {
+            return Err(Error::Exists(dir.into()));
+        }
         fs::create_dir_all(dir).map_err(Error::io(dir))?;
         for left in sites(dir) {
             fs::remove_dir_all(&left).map_err(Error::io(&left))?;
@@ -73,12 +73,16 @@ impl Site {
         Ok(Self(site))
     }
 
-    fn file(&self) -> PathBuf {
+    pub(super) fn dir(&self) -> &Path {
+        &self.0
+    }
+
+    pub(super) fn file(&self) -> PathBuf {
         self.0.join(DATABASE)
     }
 
     /// Puts the database in its place, unless there is one by now.
-    fn finish(self, dir: &Path) -> Result<(), Error> {
+    pub(super) fn finish(self, dir: &Path) -> Result<(), Error> {
         let target = dir.join(DATABASE);
         // A hard link, unlike a rename, does not take the place of a store that another process has created meanwhile.
         match fs::hard_link(self.file(), &target) {

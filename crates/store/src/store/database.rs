@@ -108,7 +108,7 @@ impl Fault {
 }
 
 /// A value of redb, reached and dropped through [`Place::guarded`] alone.
-struct Held<T> {
+pub(super) struct Held<T> {
     place: Arc<Place>,
     /// None once it is given up.
     value: Option<T>,
@@ -205,7 +205,12 @@ impl redb::StorageBackend for Storage {
 }
 
 /// A database of the store in a directory.
-pub(crate) struct Database(Held<redb::Database>);
+pub(crate) enum Database {
+    /// Open to read and to write.
+    Whole(Held<redb::Database>),
+    /// Open to read: its file stays as it is to the byte.
+    ReadOnly(Held<redb::ReadOnlyDatabase>),
+}
 
 impl Database {
     /// Opens the database in `file`. With `create`, makes a new one.
@@ -226,7 +231,35 @@ impl Database {
             None if create => builder.create(file),
             None => builder.open(file),
         });
-        Ok(Self(Held::new(&place, opened.map_err(|f| f.of_opening(dir))?)))
+        Ok(Self::Whole(Held::new(&place, opened.map_err(|f| f.of_opening(dir))?)))
+    }
+
+    /// Opens the database in `file` to read. One that was not closed, which has to be put in order first, is opened as by
+    /// [`Self::open`].
+    pub(super) fn open_to_read(dir: &Path, file: &Path, cache_bytes: usize) -> Result<Self, Error> {
+        let mut builder = redb::Database::builder();
+        builder.set_cache_size(cache_bytes);
+        let place = Place::of(dir);
+        match place.guarded(|| builder.open_read_only(file)) {
+            Ok(database) => Ok(Self::ReadOnly(Held::new(&place, database))),
+            Err(Fault::Redb(redb::Error::RepairAborted)) => Self::open(dir, file, cache_bytes, false, None),
+            Err(fault) => Err(fault.of_opening(dir)),
+        }
+    }
+
+    fn whole(&self) -> Result<&Held<redb::Database>, Error> {
+        match self {
+            Self::Whole(held) => held.place.check().map(|()| held),
+            Self::ReadOnly(held) => Err(Error::ReadOnly(held.dir().into())),
+        }
+    }
+
+    fn whole_mut(&mut self) -> Result<&mut Held<redb::Database>, Error> {
+        self.whole()?;
+        match self {
+            Self::Whole(held) => Ok(held),
+            Self::ReadOnly(held) => Err(Error::ReadOnly(held.dir().into())),
+        }
     }
 
     /// True when another process has the database open.
@@ -236,26 +269,27 @@ impl Database {
     }
 
     pub(super) fn begin_read(&self) -> Result<Reading, Error> {
-        self.0.hold(ReadableDatabase::begin_read).map(Reading).map_err(|f| f.of(self.0.dir()))
+        match self {
+            Self::Whole(held) => held.hold(ReadableDatabase::begin_read).map(Reading).map_err(|f| f.of(held.dir())),
+            Self::ReadOnly(held) => held.hold(ReadableDatabase::begin_read).map(Reading).map_err(|f| f.of(held.dir())),
+        }
     }
 
     /// # Errors
-    /// [`Error::Corrupt`] also after any call of this database has panicked.
+    /// [`Error::Corrupt`] also after any call of this database has panicked; [`Error::ReadOnly`].
     pub(super) fn begin_write(&self) -> Result<Writing, Error> {
-        self.0.place.check()?;
-        self.0.hold(redb::Database::begin_write).map(Writing).map_err(|f| f.of(self.0.dir()))
+        let held = self.whole()?;
+        held.hold(redb::Database::begin_write).map(Writing).map_err(|f| f.of(held.dir()))
     }
 
     /// Checks the checksums of the whole database. False when its bookkeeping had to be repaired.
     pub(super) fn check_integrity(&mut self) -> Result<bool, Error> {
-        self.0.place.check()?;
-        self.0.call_mut(redb::Database::check_integrity)
+        self.whole_mut()?.call_mut(redb::Database::check_integrity)
     }
 
     /// Moves the pages together, so that the file gets smaller. Does nothing while a view is open.
     pub(super) fn compact(&mut self) -> Result<(), Error> {
-        self.0.place.check()?;
-        self.0.call_mut(|d| match d.compact() {
+        self.whole_mut()?.call_mut(|d| match d.compact() {
             Err(redb::CompactionError::Storage(e)) => Err(e),
             _ => Ok(()),
         })
@@ -407,7 +441,7 @@ impl<K: Key, V: Bytes> Iterator for Entries<'_, K, V> {
 #[cfg(test)]
 pub(super) fn in_memory() -> Database {
     let made = redb::Database::builder().create_with_backend(redb::backends::InMemoryBackend::new());
-    Database(Held::new(&Place::of(Path::new("memory")), made.expect("a database")))
+    Database::Whole(Held::new(&Place::of(Path::new("memory")), made.expect("a database")))
 }
 
 #[cfg(test)]
@@ -434,7 +468,11 @@ mod tests {
     #[test]
     fn a_panic_is_an_error_and_ends_writing() {
         let database = in_memory();
-        let error = database.0.call(|_| -> Result<(), redb::Error> { panic!("page {}", 7) }).expect_err("a panic");
+        let error = database
+            .whole()
+            .expect("one to write")
+            .call(|_| -> Result<(), redb::Error> { panic!("page {}", 7) })
+            .expect_err("a panic");
         assert_eq!(error.to_string(), "the store in memory is damaged: page 7");
         assert!(!in_database());
         assert!(database.begin_read().is_ok());

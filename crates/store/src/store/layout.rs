@@ -1,14 +1,14 @@
-//! What is where in the database.
+//! What is where in the database: docs/formats.md.
 
 use evergrove_commit::{BackendChoice, BackendSpec};
 use evergrove_primitives::Digest;
-use evergrove_proof::{AppSpec, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, UnknownScheme};
-use serde::{Deserialize, Serialize};
+use evergrove_proof::wire::{DecodeError, Reader, Records, Writer};
+use evergrove_proof::{AppSpec, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme};
 
 use super::database::TableDefinition;
 
-/// Version of the store's format.
-pub(crate) const FORMAT: u32 = 1;
+/// The format of stores that are written. Those of format 1 are read: see [`super::v1`].
+pub(crate) const FORMAT: u32 = 2;
 /// The database's file in the store's directory.
 pub(crate) const DATABASE: &str = "evergrove.redb";
 /// The proofs' directory in the store's directory.
@@ -18,15 +18,15 @@ pub(crate) const CREATING: &str = ".evergrove-new-";
 
 /// Facts about the store as a whole, under [`meta`]'s names.
 pub(crate) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
-/// Epoch -> 41 bytes: height, root, number of filled slots (little-endian).
-pub(crate) const EPOCHS: TableDefinition<u64, &[u8; 41]> = TableDefinition::new("epochs");
+/// Epoch -> [`Epoch::encode`].
+pub(crate) const EPOCHS: TableDefinition<u64, &[u8]> = TableDefinition::new("epoch-records");
 /// (tier, position, epoch) -> the page as it is from this epoch on; no bytes when it is empty from then on.
 pub(crate) const PAGES: TableDefinition<(u8, u64, u64), &[u8]> = TableDefinition::new("pages");
 /// (index, epoch) -> the slot as it is from this epoch on: 32 bytes of value, then the row; no bytes when it is empty.
 pub(crate) const SLOTS: TableDefinition<(u64, u64), &[u8]> = TableDefinition::new("slots");
 /// Name -> [`BatchRecord::encode`].
 pub(crate) const BATCHES: TableDefinition<&str, &[u8]> = TableDefinition::new("batches");
-/// Name -> the members: the first index and then the differences, as LEB128 numbers.
+/// Name -> [`encode_members`].
 pub(crate) const MEMBERS: TableDefinition<&str, &[u8]> = TableDefinition::new("members");
 
 /// Names in [`META`].
@@ -56,26 +56,55 @@ pub struct Epoch {
     pub filled: u64,
 }
 
+/// Kinds of records in the value of an epoch.
+mod epoch {
+    pub(super) const STATE: u8 = 1;
+}
+/// Kinds of records in the value of a batch.
+mod batch {
+    pub(super) const BACKEND: u8 = 1;
+    pub(super) const APPLICATION: u8 = 2;
+    pub(super) const MEMBERS: u8 = 3;
+    pub(super) const PROVEN: u8 = 4;
+}
+/// Kinds of records in the value of a batch's members.
+mod members {
+    pub(super) const INDICES: u8 = 1;
+}
+
 impl Epoch {
-    pub(crate) fn encode(&self) -> [u8; 41] {
-        let mut out = [0; 41];
-        out[0] = self.commitment.height;
-        out[1..33].copy_from_slice(&self.commitment.root.to_bytes());
-        out[33..].copy_from_slice(&self.filled.to_le_bytes());
-        out
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::default();
+        w.record(epoch::STATE, |w| {
+            w.bytes(&[self.commitment.height]);
+            w.digests(&[self.commitment.root]);
+            w.bytes(&self.filled.to_le_bytes());
+        });
+        w.0
     }
 
-    pub(crate) fn decode(number: u64, bytes: &[u8]) -> Option<Self> {
-        let (&height, rest) = bytes.split_first()?;
-        let (root, filled) = rest.split_first_chunk::<32>()?;
-        let root = Digest::from_bytes(root).ok()?;
-        let filled = u64::from_le_bytes(filled.try_into().ok()?);
-        (1..=HEIGHT_MAX).contains(&height).then_some(Self { number, commitment: Commitment { height, root }, filled })
+    pub(crate) fn decode(number: u64, bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut records = Records::new(Reader::new(bytes));
+        let mut r = records.next(epoch::STATE, "state of an epoch")?;
+        let epoch = Self::read(number, &mut r)?;
+        r.finish()?;
+        records.finish()?;
+        Ok(epoch)
+    }
+
+    /// Height (1 byte), root (32 bytes), number of filled slots (8 bytes).
+    pub(super) fn read(number: u64, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let height = r.u8("height")?;
+        if !(1..=HEIGHT_MAX).contains(&height) {
+            return Err(DecodeError::Range { what: "height", found: height.into(), max: HEIGHT_MAX.into() });
+        }
+        let root = r.digest("root")?;
+        Ok(Self { number, commitment: Commitment { height, root }, filled: r.u64("number of filled slots")? })
     }
 }
 
 /// What is kept of a batch besides its members.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BatchRecord {
     /// The backend that proves it.
     pub(crate) backend: BackendRecord,
@@ -90,7 +119,7 @@ pub(crate) struct BatchRecord {
 }
 
 /// A backend, as far as it decides the batch structure and the keys of its proofs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BackendRecord {
     pub(crate) name: String,
     pub(crate) version: u32,
@@ -98,11 +127,7 @@ pub(crate) struct BackendRecord {
     pub(crate) height_max: u8,
     pub(crate) capacity: u32,
     pub(crate) wraps: bool,
-    /// Follows the record where it is not ours: see [`BatchRecord::encode`].
-    #[serde(skip)]
     pub(crate) scheme: Scheme,
-    /// Follows the scheme where there is one.
-    #[serde(skip)]
     pub(crate) app: Option<AppSpec>,
 }
 
@@ -112,43 +137,70 @@ impl BatchRecord {
         self.backend.scheme.is_complete()
     }
 
-    /// The record in postcard, and after it the name of the scheme where it is not ours; after that a zero byte, the name of
-    /// the application, a zero byte and its parameters where there is one.
-    pub(crate) fn encode(&self) -> Result<Vec<u8>, postcard::Error> {
-        let mut bytes = postcard::to_stdvec(self)?;
-        if self.backend.scheme != Scheme::default() {
-            bytes.extend_from_slice(self.backend.scheme.name().as_bytes());
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let Self { backend, len, span, since, proven } = self;
+        let mut w = Writer::default();
+        w.record(batch::BACKEND, |w| {
+            w.name(backend.scheme.name());
+            w.name(&backend.name);
+            w.bytes(&backend.version.to_le_bytes());
+            w.bytes(&[backend.profile, backend.height_max]);
+            w.bytes(&backend.capacity.to_le_bytes());
+            w.bytes(&[backend.wraps.into()]);
+        });
+        if let Some(app) = &backend.app {
+            w.record(batch::APPLICATION, |w| {
+                w.name(&app.name);
+                w.bytes(&app.parameters);
+            });
         }
-        if let Some(app) = &self.backend.app {
-            bytes.push(0);
-            bytes.extend_from_slice(app.name.as_bytes());
-            bytes.push(0);
-            bytes.extend_from_slice(&app.parameters);
+        w.record(batch::MEMBERS, |w| [len, &span.0, &span.1, since].iter().for_each(|x| w.bytes(&x.to_le_bytes())));
+        if let Some(proven) = proven {
+            w.record(batch::PROVEN, |w| proven.write(w));
         }
-        Ok(bytes)
+        w.0
     }
 
     /// The record in bytes that [`Self::encode`] has made.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let (mut record, rest): (Self, _) = postcard::take_from_bytes(bytes).map_err(|e| e.to_string())?;
-        if !rest.is_empty() {
-            let mut parts = rest.splitn(3, |b| *b == 0);
-            let name = String::from_utf8_lossy(parts.next().unwrap_or_default());
-            record.backend.scheme = name.parse().map_err(|e: UnknownScheme| e.to_string())?;
-            record.backend.app = parts.next().zip(parts.next()).map(|(name, parameters)| AppSpec {
-                name: String::from_utf8_lossy(name).into_owned(),
-                parameters: parameters.to_vec(),
-            });
+        let mut records = Records::new(Reader::new(bytes));
+        let record = Self::read(&mut records).map_err(|e| e.to_string())?;
+        records.finish().map_err(|e| e.to_string())?;
+        record.checked()
+    }
+
+    fn read(records: &mut Records<'_>) -> Result<Self, DecodeError> {
+        let mut r = records.next(batch::BACKEND, "backend")?;
+        let scheme = r.name("scheme")?.parse().map_err(|_| DecodeError::Name { what: "scheme" })?;
+        let (name, version) = (r.name("backend")?, r.u32("backend version")?);
+        let (profile, height_max) = (r.u8("profile")?, r.u8("height class")?);
+        let capacity = r.u32("capacity")?;
+        let wraps = r.u8("wrap")? != 0;
+        r.finish()?;
+        let app = match records.optional(batch::APPLICATION, "application")? {
+            None => None,
+            Some(mut r) => Some(AppSpec { name: r.name("application")?, parameters: r.rest().to_vec() }),
+        };
+        let backend = BackendRecord { name, version, profile, height_max, capacity, wraps, scheme, app };
+        let mut r = records.next(batch::MEMBERS, "members")?;
+        let (len, first, last) = (r.u64("members")?, r.u64("first member")?, r.u64("last member")?);
+        let since = r.u64("epoch of the members")?;
+        r.finish()?;
+        let proven = records.optional(batch::PROVEN, "proof")?.map(ProvenRecord::read).transpose()?;
+        Ok(Self { backend, len, span: (first, last), since, proven })
+    }
+
+    /// The record, if scheme and application fit each other.
+    pub(super) fn checked(self) -> Result<Self, String> {
+        if self.backend.app.is_some() != self.backend.scheme.has_app() {
+            return Err(format!("an application with the scheme {}, or none", self.backend.scheme));
         }
-        if record.backend.app.is_some() != record.backend.scheme.has_app() {
-            return Err(format!("an application with the scheme {}, or none", record.backend.scheme));
-        }
-        Ok(record)
+        Ok(self)
     }
 }
 
 /// A finished proof of a batch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProvenRecord {
     pub(crate) epoch: u64,
     pub(crate) height: u8,
@@ -193,6 +245,24 @@ impl BackendRecord {
 }
 
 impl ProvenRecord {
+    fn write(&self, w: &mut Writer) {
+        let Self { epoch, height, root, canonical, key, kind, bytes, total, buckets, checksum } = self;
+        w.bytes(&epoch.to_le_bytes());
+        w.bytes(&[*height, *kind]);
+        [root, canonical, key, checksum].iter().for_each(|digest| w.bytes(&digest[..]));
+        [bytes, total, buckets].iter().for_each(|x| w.bytes(&x.to_le_bytes()));
+    }
+
+    fn read(mut r: Reader<'_>) -> Result<Self, DecodeError> {
+        let epoch = r.u64("proven epoch")?;
+        let (height, kind) = (r.u8("height")?, r.u8("proof kind")?);
+        let (root, canonical) = (r.array("root")?, r.array("canonical digest")?);
+        let (key, checksum) = (r.array("content key")?, r.array("checksum")?);
+        let (bytes, total, buckets) = (r.u64("bytes of a proof")?, r.u64("proofs")?, r.u64("buckets")?);
+        r.finish()?;
+        Ok(Self { epoch, height, root, canonical, key, kind, bytes, total, buckets, checksum })
+    }
+
     pub(crate) fn commitment(&self) -> Option<Commitment> {
         Some(Commitment { height: self.height, root: Digest::from_bytes(&self.root).ok()? })
     }
@@ -202,9 +272,22 @@ impl ProvenRecord {
     }
 }
 
-/// Strictly increasing indices as LEB128: the first one, then the differences.
+/// Strictly increasing indices as LEB128 in one record: the first one, then the differences.
 pub(crate) fn encode_members(indices: &[u64]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(indices.len() * 2 + 8);
+    let mut w = Writer::default();
+    w.record(members::INDICES, |w| write_differences(&mut w.0, indices));
+    w.0
+}
+
+/// The indices, `None` unless the bytes are what [`encode_members`] makes of strictly increasing indices below 2^40.
+pub(crate) fn decode_members(bytes: &[u8]) -> Option<Vec<u64>> {
+    let mut records = Records::new(Reader::new(bytes));
+    let differences = records.next(members::INDICES, "members").ok()?.rest();
+    records.finish().ok()?;
+    read_differences(differences)
+}
+
+fn write_differences(out: &mut Vec<u8>, indices: &[u64]) {
     let mut last = 0;
     for index in indices {
         let mut delta = index - last;
@@ -215,11 +298,10 @@ pub(crate) fn encode_members(indices: &[u64]) -> Vec<u8> {
         out.push(delta as u8);
         last = *index;
     }
-    out
 }
 
-/// The indices, `None` unless the bytes are what [`encode_members`] makes of strictly increasing indices below 2^40.
-pub(crate) fn decode_members(bytes: &[u8]) -> Option<Vec<u64>> {
+/// Strictly increasing indices below 2^40 in their only encoding.
+pub(super) fn read_differences(bytes: &[u8]) -> Option<Vec<u64>> {
     let mut out: Vec<u64> = Vec::new();
     let mut rest = bytes.iter();
     while let Some(first) = rest.next() {
@@ -245,12 +327,11 @@ pub(crate) fn decode_members(bytes: &[u8]) -> Option<Vec<u64>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    /// What version 0.1 wrote for these two records.
-    #[test]
-    fn records_of_batches_are_frozen() {
+    /// A record of each kind: one of our scheme with a proof, and one of an application without.
+    pub(crate) fn samples() -> [BatchRecord; 2] {
         let backend = |scheme, app| BackendRecord {
             name: "plonky2".into(),
             version: 1,
@@ -282,15 +363,41 @@ mod tests {
             proven: Some(proven),
         };
         let of_app = BatchRecord { backend: backend(Scheme::Selected, Some(app)), proven: None, ..plain.clone() };
-        let head = [&b"\x07plonky2\x01\x02\x1b\xd3\x01\x01\xa3\x1a\x01\x8f\x4e\x01"[..]].concat();
-        let proof =
-            [&b"\x01\xac\x02\x0e"[..], &[1; 32], &[2; 32], &[3; 32], b"\x02\x98\xe6\x05\x09\x05", &[4; 32]].concat();
-        let tail = b"\x00evergrove1-selected\x00tally\x00\x07\x00\x08";
-        for (record, bytes) in [(plain, [&head[..], &proof].concat()), (of_app, [&head[..], tail].concat())] {
-            assert_eq!(record.encode().unwrap(), bytes);
+        [plain, of_app]
+    }
+
+    /// What format 2 writes.
+    #[test]
+    fn records_are_frozen() {
+        let backend = |scheme: &str| {
+            let name =
+                [&[scheme.len() as u8][..], scheme.as_bytes(), b"\x07plonky2\x01\0\0\0\x02\x1b\xd3\0\0\0\x01"].concat();
+            [&[1, 1, name.len() as u8, 0, 0, 0][..], &name].concat()
+        };
+        let members = b"\x03\x01\x20\0\0\0\x23\x0d\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x0f\x27\0\0\0\0\0\0\x01\0\0\0\0\0\0\0";
+        let proven = [
+            &b"\x04\x01\xa2\0\0\0\x2c\x01\0\0\0\0\0\0\x0e\x02"[..],
+            &[1; 32],
+            &[2; 32],
+            &[3; 32],
+            &[4; 32],
+            b"\x18\x73\x01\0\0\0\0\0\x09\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0",
+        ];
+        let plain = [&backend("evergrove1")[..], members, &proven.concat()].concat();
+        let app = b"\x02\x01\x09\0\0\0\x05tally\x07\x00\x08";
+        let of_app = [&backend("evergrove1-selected")[..], app, members].concat();
+        for (record, bytes) in samples().into_iter().zip([plain, of_app]) {
+            assert_eq!(record.encode(), bytes);
             assert_eq!(BatchRecord::decode(&bytes), Ok(record.clone()));
             assert_eq!(BackendRecord::new(&record.backend.spec().unwrap()), record.backend);
+            for end in 0..bytes.len() {
+                assert!(BatchRecord::decode(&bytes[..end]).is_err() || end == bytes.len() - proven.concat().len());
+            }
+            assert!(BatchRecord::decode(&[&bytes[..], b"\x09\x01\0\0\0\0"].concat()).is_err());
         }
+        let epoch = Epoch { number: 3, commitment: Commitment { height: 14, root: Digest::ZERO }, filled: 9 };
+        assert_eq!(epoch.encode(), [&b"\x01\x01\x29\0\0\0\x0e"[..], &[0; 32], b"\x09\0\0\0\0\0\0\0"].concat());
+        assert_eq!(Epoch::decode(3, &epoch.encode()), Ok(epoch));
     }
 
     #[test]
@@ -298,8 +405,9 @@ mod tests {
         for indices in [vec![], vec![0], vec![5, 6, 300, 1 << 20, (1 << 40) - 1], vec![127, 255, 256]] {
             assert_eq!(decode_members(&encode_members(&indices)), Some(indices));
         }
+        assert_eq!(encode_members(&[5, 6, 300]), b"\x01\x01\x04\0\0\0\x05\x01\xa6\x02");
         for bytes in [&[5, 0][..], &[0x80], &[0x80, 0], &[0xff; 12], &[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1]] {
-            assert_eq!(decode_members(bytes), None, "{bytes:?}");
+            assert_eq!(read_differences(bytes), None, "{bytes:?}");
         }
     }
 }

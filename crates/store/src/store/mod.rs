@@ -5,7 +5,9 @@ mod changes;
 mod create;
 mod database;
 mod layout;
+mod migrate;
 mod prune;
+mod v1;
 mod view;
 mod write;
 
@@ -97,6 +99,8 @@ pub struct Store {
     database: Database,
     objects: Objects,
     schema: Arc<Schema>,
+    /// 1 or 2.
+    format: u32,
 }
 
 impl Store {
@@ -108,8 +112,28 @@ impl Store {
         Self::open_with(dir, &Options::default())
     }
 
+    /// Opens the store in `dir` to read: its files stay as they are, and several processes may read it at a time. Methods that
+    /// write give [`Error::ReadOnly`].
+    ///
+    /// A database that was not closed, by a process that was killed, is put in order first, as by [`Self::open`].
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn open_to_read(dir: &Path) -> Result<Self, Error> {
+        let open = |file: &Path| Database::open_to_read(dir, file, Options::default().cache_bytes);
+        Self::of_database(dir, &Options::default(), open)
+    }
+
     /// As [`Self::open`], with options.
     pub fn open_with(dir: &Path, options: &Options) -> Result<Self, Error> {
+        Self::of_database(dir, options, |file| options.open_database(dir, file, false))
+    }
+
+    fn of_database(
+        dir: &Path,
+        options: &Options,
+        open: impl FnOnce(&Path) -> Result<Database, Error>,
+    ) -> Result<Self, Error> {
         let file = dir.join(DATABASE);
         if !dir.try_exists().map_err(Error::io(dir))? {
             return Err(Error::Missing(dir.into()));
@@ -117,18 +141,26 @@ impl Store {
         if !file.try_exists().map_err(Error::io(&file))? {
             return Err(Error::NotAStore(dir.into()));
         }
-        let database = options.open_database(dir, &file, false)?;
+        let database = open(&file)?;
         let objects = match &options.objects {
             None => Objects::local(dir.join(OBJECTS))?,
             Some(store) => Objects::new(store.clone(), store.to_string())?,
         };
         let read = database.begin_read()?;
-        check_format(dir, &read)?;
+        let format = check_format(dir, &read)?;
         let schema = read_meta(dir, &read, meta::SCHEMA)?;
         let schema = Arc::new(Schema::from_bytes(&schema).map_err(Error::schema(dir))?);
-        let store = Self { dir: dir.into(), database, objects, schema };
+        let store = Self { dir: dir.into(), database, objects, schema, format };
         store.epoch()?;
         Ok(store)
+    }
+
+    /// Refuses to write to a store of format 1, which is only read: [`Self::copy_to`] makes a new one of it.
+    ///
+    /// # Errors
+    /// [`Error::OldFormat`].
+    pub fn check_writable(&self) -> Result<(), Error> {
+        if self.format == v1::FORMAT { Err(Error::OldFormat(self.dir.clone())) } else { Ok(()) }
     }
 
     /// The store's directory.
@@ -202,6 +234,7 @@ impl Store {
         ahead: u64,
         work: impl FnOnce(&mut WriteView<'_>, &Epoch) -> Result<(T, bool), Error>,
     ) -> Result<T, Error> {
+        self.check_writable()?;
         let write = self.database.begin_write()?;
         let current = self.epoch()?;
         let outcome = {
@@ -233,10 +266,12 @@ impl Store {
         if !(oldest..=newest).contains(&epoch) {
             return Err(Error::UnknownEpoch { epoch, oldest, newest });
         }
-        let bytes = read.open_table(EPOCHS)?.get(epoch)?;
-        bytes
-            .and_then(|b| Epoch::decode(epoch, &b))
-            .ok_or_else(|| Error::corrupt(&self.dir, format!("the record of epoch {epoch}")))
+        let decoded = if self.format == v1::FORMAT {
+            read.open_table(v1::EPOCHS)?.get(epoch)?.and_then(|b| v1::epoch(epoch, &b))
+        } else {
+            read.open_table(EPOCHS)?.get(epoch)?.and_then(|b| Epoch::decode(epoch, &b).ok())
+        };
+        decoded.ok_or_else(|| Error::corrupt(&self.dir, format!("the record of epoch {epoch}")))
     }
 
     fn read_number(&self, read: &Reading, name: &str) -> Result<u64, Error> {
@@ -257,18 +292,19 @@ fn read_meta(dir: &Path, read: &Reading, name: &str) -> Result<Vec<u8>, Error> {
     bytes.ok_or_else(|| Error::corrupt(dir, format!("{name} is missing")))
 }
 
-fn check_format(dir: &Path, read: &Reading) -> Result<(), Error> {
+/// The format of the store, one that this program reads.
+fn check_format(dir: &Path, read: &Reading) -> Result<u32, Error> {
     let bytes = read_meta(dir, read, meta::FORMAT)?;
     let version = bytes.strip_prefix(meta::MAGIC).ok_or_else(|| Error::NotAStore(dir.into()))?;
     let found = version.try_into().map(u32::from_le_bytes).ok();
-    if found != Some(FORMAT) {
+    let Some(format) = found.filter(|format| [v1::FORMAT, FORMAT].contains(format)) else {
         let found = found.map_or("of another kind".into(), |v| v.to_string());
         return Err(Error::Version { dir: dir.into(), found, known: FORMAT });
-    }
+    };
     let scheme = read_meta(dir, read, meta::SCHEME)?;
     if scheme != SCHEME.as_bytes() {
-        let found = format!("{FORMAT} with the scheme {}", String::from_utf8_lossy(&scheme));
+        let found = format!("{format} with the scheme {}", String::from_utf8_lossy(&scheme));
         return Err(Error::Version { dir: dir.into(), found, known: FORMAT });
     }
-    Ok(())
+    Ok(format)
 }

@@ -10,8 +10,9 @@ use evergrove_proof::tree::Value;
 
 use super::database::{Key, Readable, Table, WriteTable, Writing};
 use super::layout::{
-    BATCHES, BatchRecord, EPOCHS, Epoch, MEMBERS, META, PAGES, SLOTS, decode_members, encode_members, meta,
+    BATCHES, BatchRecord, EPOCHS, Epoch, FORMAT, MEMBERS, META, PAGES, SLOTS, decode_members, encode_members, meta,
 };
+use super::v1;
 use super::view::{
     PageKey, SlotKey, context, decode_page, join_slot, latest_page, latest_slot, read_value, split_slot,
 };
@@ -24,7 +25,7 @@ pub(crate) struct WriteView<'t> {
     epoch: u64,
     schema: Arc<Schema>,
     meta: WriteTable<'t, &'static str, &'static [u8]>,
-    epochs: WriteTable<'t, u64, &'static [u8; 41]>,
+    epochs: WriteTable<'t, u64, &'static [u8]>,
     pages: WriteTable<'t, PageKey, &'static [u8]>,
     slots: WriteTable<'t, SlotKey, &'static [u8]>,
     batches: WriteTable<'t, &'static str, &'static [u8]>,
@@ -82,12 +83,12 @@ impl<'t> WriteView<'t> {
 
     /// The record of a batch.
     pub(crate) fn batch(&self, name: &str) -> Result<Option<BatchRecord>, Error> {
-        self.batches.get(name)?.map(|b| read_record(&self.dir, name, &b)).transpose()
+        self.batches.get(name)?.map(|b| read_record(&self.dir, FORMAT, name, &b)).transpose()
     }
 
     /// The members of a batch; none for a name that is no batch.
     pub(crate) fn members(&self, name: &str) -> Result<Vec<u64>, Error> {
-        self.members.get(name)?.map_or(Ok(Vec::new()), |b| read_members(&self.dir, name, &b))
+        self.members.get(name)?.map_or(Ok(Vec::new()), |b| read_members(&self.dir, FORMAT, name, &b))
     }
 
     pub(crate) fn batch_names(&self) -> Result<Vec<String>, Error> {
@@ -95,8 +96,7 @@ impl<'t> WriteView<'t> {
     }
 
     pub(crate) fn put_batch(&mut self, name: &str, record: &BatchRecord) -> Result<(), Error> {
-        let bytes = record.encode().map_err(|e| Error::corrupt(&self.dir, e.to_string()))?;
-        self.batches.insert(name, &bytes)
+        self.batches.insert(name, &record.encode())
     }
 
     pub(crate) fn put_members(&mut self, name: &str, indices: &[u64]) -> Result<(), Error> {
@@ -185,13 +185,16 @@ impl StoreMut for WriteView<'_> {
     }
 }
 
-pub(crate) fn read_record(dir: &Path, name: &str, bytes: &[u8]) -> Result<BatchRecord, Error> {
-    BatchRecord::decode(bytes).map_err(|e| Error::corrupt(dir, format!("record of batch {name:?}: {e}")))
+/// The record of a batch in a store of this format.
+pub(crate) fn read_record(dir: &Path, format: u32, name: &str, bytes: &[u8]) -> Result<BatchRecord, Error> {
+    let decoded = if format == v1::FORMAT { v1::batch(bytes) } else { BatchRecord::decode(bytes) };
+    decoded.map_err(|e| Error::corrupt(dir, format!("record of batch {name:?}: {e}")))
 }
 
-pub(crate) fn read_members(dir: &Path, name: &str, bytes: &[u8]) -> Result<Vec<u64>, Error> {
-    decode_members(bytes)
-        .ok_or_else(|| Error::corrupt(dir, format!("the members of batch {name:?} are no list of indices")))
+/// The members of a batch in a store of this format.
+pub(crate) fn read_members(dir: &Path, format: u32, name: &str, bytes: &[u8]) -> Result<Vec<u64>, Error> {
+    let decoded = if format == v1::FORMAT { v1::members(bytes) } else { decode_members(bytes) };
+    decoded.ok_or_else(|| Error::corrupt(dir, format!("the members of batch {name:?} are no list of indices")))
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ fn a_store_of_another_version_is_refused_by_name() {
     write.open_table(table).expect("opens").insert("format", &b"evergrove-store\x07\0\0\0"[..]).expect("inserts");
     write.commit().expect("commits");
     drop(database);
-    refused(Store::open(dir.path()), ErrorClass::Store, "has format 7, expected 1");
+    refused(Store::open(dir.path()), ErrorClass::Store, "has format 7, expected 2");
 }
 
 #[test]

@@ -145,8 +145,10 @@ fn store(last: Option<&Error>) -> Option<Error> {
         Some(E::NotAStore(_)) => E::Missing(dir()),
         Some(E::Missing(_)) => E::Exists(dir()),
         Some(E::Exists(_)) => E::Locked(dir()),
-        Some(E::Locked(_)) => E::Version { dir: dir(), found: "7".into(), known: 1 },
-        Some(E::Version { .. }) => E::Corrupt { dir: dir(), what: "what is wrong".into() },
+        Some(E::Locked(_)) => E::Version { dir: dir(), found: "7".into(), known: 2 },
+        Some(E::Version { .. }) => E::OldFormat(dir()),
+        Some(E::OldFormat(_)) => E::ReadOnly(dir()),
+        Some(E::ReadOnly(_)) => E::Corrupt { dir: dir(), what: "what is wrong".into() },
         Some(E::Corrupt { .. }) => E::Proving { name: b(), source: Box::new(RunError::Empty) },
         Some(E::Proving { .. }) => {
             E::Backend { name: "native".into(), source: BackendError::Internal("what went wrong".into()) }

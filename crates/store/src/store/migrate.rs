@@ -1,0 +1,99 @@
+//! Copying a store, of any format that is read, to a new one of the current format.
+
+use std::path::Path;
+
+use evergrove_commit::BackendSpec;
+use evergrove_jobs::{Key, objects::Objects};
+
+use super::create::Site;
+use super::layout::{
+    BATCHES, BackendRecord, BatchRecord, EPOCHS, FORMAT, MEMBERS, META, OBJECTS, PAGES, SLOTS, encode_members, meta,
+};
+use super::{BatchStatus, Options, Store};
+use crate::Error;
+
+impl Store {
+    /// Copies every epoch and every batch that can be read to a new store in `dir`, of the current format.
+    ///
+    /// `backend` gives a batch another backend: the batch is then not proven in the new store. The proofs of the other batches
+    /// are copied. This store stays as it is. The new one is there as a whole or not at all, and only after each of its epochs
+    /// has been found to have the root of its commitment, and every row, value and node of the current epoch has been hashed
+    /// again.
+    ///
+    /// Takes about 2 permutations per filled slot, and the database in memory as far as its cache goes.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] when there is a store in `dir`; [`Error::Corrupt`] when this one is damaged; [`Error::Io`].
+    pub fn copy_to(
+        &self,
+        dir: &Path,
+        backend: &dyn Fn(&BatchStatus) -> Result<Option<BackendSpec>, Error>,
+    ) -> Result<Self, Error> {
+        let site = Site::new(dir)?;
+        let mut kept = Vec::new();
+        let mut batches = Vec::new();
+        for status in self.batches()? {
+            let (record, members) = self.record(&status.name)?;
+            let record = match backend(&status)? {
+                Some(spec) => BatchRecord { backend: BackendRecord::new(&spec), proven: None, ..record },
+                None => {
+                    kept.extend(record.proven.as_ref().map(|p| Key(p.key)));
+                    kept.extend(crate::prove::keys_of(self, &status.name)?);
+                    record
+                }
+            };
+            batches.push((status.name, record, members));
+        }
+        self.write_copy(&site, dir, &batches)?;
+        check(&site, dir)?;
+        let objects = Objects::local(dir.join(OBJECTS))?;
+        for key in kept {
+            if let Some(bytes) = self.objects().get(&key)? {
+                objects.put(&key, &bytes)?;
+            }
+        }
+        site.finish(dir)?;
+        Self::open(dir)
+    }
+
+    fn write_copy(&self, site: &Site, dir: &Path, batches: &[(String, BatchRecord, Vec<u64>)]) -> Result<(), Error> {
+        let read = self.begin_read()?;
+        let database = Options::default().open_database(dir, &site.file(), true)?;
+        let write = database.begin_write()?;
+        {
+            let mut to = write.open_table(META)?;
+            for entry in read.open_table(META)?.entries()? {
+                let (name, value) = entry?;
+                to.insert(&*name, &value)?;
+            }
+            to.insert(meta::FORMAT, &[meta::MAGIC, &FORMAT.to_le_bytes()].concat())?;
+            let mut to = write.open_table(EPOCHS)?;
+            for epoch in self.epochs()? {
+                to.insert(epoch.number, &epoch.encode())?;
+            }
+            let mut to = write.open_table(PAGES)?;
+            for entry in read.open_table(PAGES)?.entries()? {
+                let (key, value) = entry?;
+                to.insert(key, &value)?;
+            }
+            let mut to = write.open_table(SLOTS)?;
+            for entry in read.open_table(SLOTS)?.entries()? {
+                let (key, value) = entry?;
+                to.insert(key, &value)?;
+            }
+            let (mut records, mut members) = (write.open_table(BATCHES)?, write.open_table(MEMBERS)?);
+            for (name, record, indices) in batches {
+                records.insert(name, &record.encode())?;
+                members.insert(name, &encode_members(indices))?;
+            }
+        }
+        write.commit()
+    }
+}
+
+/// Refuses a copy whose pages, rows or epochs are not those of its commitments.
+fn check(site: &Site, dir: &Path) -> Result<(), Error> {
+    let copy = Store::open(site.dir())?;
+    let finding = copy.check_content()?;
+    finding.map_or(Ok(()), |what| Err(Error::corrupt(dir, what)))
+}
