@@ -9,6 +9,7 @@
 mod bus;
 mod claims;
 mod machine;
+mod paths;
 pub(crate) mod points;
 mod reader;
 pub(crate) mod rows;

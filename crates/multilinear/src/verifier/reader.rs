@@ -1,14 +1,12 @@
 //! A verifier that reads a proof.
 
-use std::collections::HashMap;
-
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
 use super::Machine;
-use super::transcript::{Transcript, Word, leaf};
+use super::paths::Paths;
+use super::transcript::{Transcript, Word};
 use crate::algebra::combine;
-use crate::poseidon;
 use crate::tables::{WORD, query};
 
 /// Why a proof is refused.
@@ -45,15 +43,11 @@ pub struct Reader<'a, K> {
     proof: &'a [Goldilocks],
     taken: usize,
     transcript: Transcript<K>,
-    caps: Vec<Vec<Word>>,
-    depths: Vec<usize>,
-    /// Nodes on the paths so far, by tree, level and index.
-    nodes: HashMap<(usize, usize, u64), [Word; 2]>,
-    openings: usize,
+    paths: Paths,
     rounds: usize,
     /// Both sides of each equation.
     equations: Vec<(K, K)>,
-    /// What is wrong besides equations.
+    /// What is wrong besides equations and paths.
     refusals: Vec<Refusal>,
 }
 
@@ -64,10 +58,7 @@ impl<'a, K: Extension> Reader<'a, K> {
             proof,
             taken: 0,
             transcript: Transcript::new(Goldilocks::ZERO),
-            caps: Vec::new(),
-            depths: Vec::new(),
-            nodes: HashMap::new(),
-            openings: 0,
+            paths: Paths::default(),
             rounds: 0,
             equations: Vec::new(),
             refusals: Vec::new(),
@@ -77,12 +68,14 @@ impl<'a, K: Extension> Reader<'a, K> {
     pub fn finish(self) -> Result<(), Refusal> {
         self.refusals().next().map_or(Ok(()), Err)
     }
-    /// All that is wrong.
+    /// All that is wrong. Hashes all paths.
     pub fn refusals(&self) -> impl Iterator<Item = Refusal> {
         let length = Refusal::Length { given: self.proof.len(), taken: self.taken };
         let length = (self.taken != self.proof.len()).then_some(length);
         let equations = self.equations.iter().enumerate().filter(|(_, (a, b))| a != b);
-        length.into_iter().chain(self.refusals.iter().copied()).chain(equations.map(|(i, _)| Refusal::Equation(i)))
+        let paths = self.paths.wrong().into_iter().map(Refusal::Path);
+        let others = self.refusals.iter().copied().chain(paths);
+        length.into_iter().chain(others).chain(equations.map(|(i, _)| Refusal::Equation(i)))
     }
     /// Elements that were read.
     pub fn taken(&self) -> usize {
@@ -94,10 +87,15 @@ impl<'a, K: Extension> Reader<'a, K> {
     }
 
     fn take(&mut self, out: &mut [Goldilocks]) {
-        for x in out {
-            *x = self.proof.get(self.taken).copied().unwrap_or(Goldilocks::ZERO);
-            self.taken += 1;
-        }
+        take(self.proof, &mut self.taken, out);
+    }
+}
+
+/// The next elements of a proof; zeros where it has ended.
+fn take(proof: &[Goldilocks], taken: &mut usize, out: &mut [Goldilocks]) {
+    for x in out {
+        *x = proof.get(*taken).copied().unwrap_or(Goldilocks::ZERO);
+        *taken += 1;
     }
 }
 
@@ -174,9 +172,7 @@ impl<K: Extension> Machine for Reader<'_, K> {
             self.take(word);
         }
         self.transcript.observe(&digests);
-        self.caps.push(digests);
-        self.depths.push(depth);
-        self.caps.len() - 1
+        self.paths.add_tree(depth, digests)
     }
     fn grind(&mut self, bits: usize) {
         self.receive(1);
@@ -193,30 +189,12 @@ impl<K: Extension> Machine for Reader<'_, K> {
         for word in &mut opened {
             self.take(word);
         }
-        let mut digest = leaf(tag, &opened);
-        let levels = self.depths[tree] - self.caps[tree].len().ilog2() as usize;
-        let mut index = index;
-        for level in 0..levels {
-            let side = (index & 1) as usize;
-            index >>= 1;
-            if let Some(node) = self.nodes.get(&(tree, level, index)) {
-                // What is above was climbed before.
-                if node[side] != digest {
-                    self.refusals.push(Refusal::Path(self.openings));
-                }
-                self.openings += 1;
-                return opened;
-            }
-            let mut node = [Word::default(); 2];
-            self.take(&mut node[1 - side]);
-            node[side] = digest;
-            digest = poseidon::node(node);
-            self.nodes.insert((tree, level, index), node);
-        }
-        if self.caps[tree][index as usize] != digest {
-            self.refusals.push(Refusal::Path(self.openings));
-        }
-        self.openings += 1;
+        let Self { proof, taken, paths, .. } = self;
+        paths.open(tree, tag, index, opened.clone(), || {
+            let mut word = Word::default();
+            take(proof, taken, &mut word);
+            word
+        });
         opened
     }
     fn query(&mut self, index: u64, r: &[K]) -> K {

@@ -1,0 +1,140 @@
+//! The Merkle paths of a proof.
+//!
+//! Which elements of a proof are leaves and siblings follows from the indices of queries alone. So a reader takes them in first, and hashes all paths
+//! at the end: those of all openings together, one level after the other, as many at a time as fit in vectors.
+
+use std::collections::HashMap;
+
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::hash::poseidon::WIDTH;
+use evergrove_primitives::hash::poseidon::lanes::permute_many;
+
+use super::transcript::{Word, blocks, word};
+use crate::tables::WORD;
+
+/// The trees of a proof, and the leaves that were opened in them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Paths {
+    trees: Vec<Tree>,
+    openings: Vec<Opening>,
+    /// By tree, level and index of a node: the first opening whose path goes through one of its children.
+    nodes: HashMap<(usize, usize, u64), usize>,
+}
+
+#[derive(Clone, Debug)]
+struct Tree {
+    depth: usize,
+    cap: Vec<Word>,
+}
+
+#[derive(Clone, Debug)]
+struct Opening {
+    tree: usize,
+    tag: Goldilocks,
+    index: u64,
+    leaf: Vec<Word>,
+    /// From the leaf on, up to the cap or to a node on an earlier path.
+    siblings: Vec<Word>,
+    /// That of the earlier path.
+    joins: Option<usize>,
+}
+
+impl Opening {
+    /// Whether the path is the right child of its parent at a level.
+    fn is_right(&self, level: usize) -> bool {
+        self.index >> level & 1 == 1
+    }
+}
+
+impl Paths {
+    /// Adds a tree of 2^`depth` leaves with this cap: its number.
+    pub(super) fn add_tree(&mut self, depth: usize, cap: Vec<Word>) -> usize {
+        self.trees.push(Tree { depth, cap });
+        self.trees.len() - 1
+    }
+
+    /// Adds an opened leaf, whose siblings `take` reads as far as they are not on an earlier path.
+    pub(super) fn open(
+        &mut self,
+        tree: usize,
+        tag: Goldilocks,
+        index: u64,
+        leaf: Vec<Word>,
+        mut take: impl FnMut() -> Word,
+    ) {
+        let Tree { depth, cap } = &self.trees[tree];
+        let levels = depth - cap.len().ilog2() as usize;
+        let number = self.openings.len();
+        let mut opening = Opening { tree, tag, index, leaf, siblings: Vec::new(), joins: None };
+        for level in 0..levels {
+            let earlier = *self.nodes.entry((tree, level, index >> (level + 1))).or_insert(number);
+            if earlier != number {
+                opening.joins = Some(earlier);
+                break;
+            }
+            opening.siblings.push(take());
+        }
+        self.openings.push(opening);
+    }
+
+    /// The openings whose path does not lead to the cap of its tree, or to the node where it joins an earlier one.
+    pub(super) fn wrong(&self) -> Vec<usize> {
+        let digests = self.digests();
+        let is_wrong = |(number, opening): &(usize, &Opening)| {
+            let level = opening.siblings.len();
+            let expected = match opening.joins {
+                None => self.trees[opening.tree].cap[(opening.index >> level) as usize],
+                Some(earlier) if self.openings[earlier].is_right(level) == opening.is_right(level) => {
+                    digests[earlier][level]
+                }
+                Some(earlier) => self.openings[earlier].siblings[level],
+            };
+            digests[*number][level] != expected
+        };
+        self.openings.iter().enumerate().filter(is_wrong).map(|(number, _)| number).collect()
+    }
+
+    /// The digests on the path of each opening, from its leaf's on.
+    fn digests(&self) -> Vec<Vec<Word>> {
+        let mut heads: Vec<Word> = self.openings.iter().map(|opening| word(opening.tag)).collect();
+        let mut states = Vec::with_capacity(self.openings.len());
+        let rounds = |of: fn(&Opening) -> usize| self.openings.iter().map(of).max().unwrap_or(0);
+        for block in 0..rounds(|opening| opening.leaf.len().div_ceil(2)) {
+            let with_block = |opening: &Opening| opening.leaf.len() > 2 * block;
+            let state = |(opening, head): (&Opening, &Word)| {
+                with_block(opening).then(|| blocks(&opening.leaf[2 * block..]).next().map(|m| join(m, *head))).flatten()
+            };
+            states.extend(self.openings.iter().zip(&heads).filter_map(state));
+            permute_many(&mut states);
+            let with_block = self.openings.iter().zip(&mut heads).filter(|(opening, _)| with_block(opening));
+            with_block.zip(states.drain(..)).for_each(|((_, head), state)| *head = first(&state));
+        }
+        let mut paths: Vec<Vec<Word>> = heads.into_iter().map(|leaf| vec![leaf]).collect();
+        for level in 0..rounds(|opening| opening.siblings.len()) {
+            let state = |(opening, path): (&Opening, &Vec<Word>)| {
+                let sibling = *opening.siblings.get(level)?;
+                let children = if opening.is_right(level) { [sibling, path[level]] } else { [path[level], sibling] };
+                Some(join(children, Word::default()))
+            };
+            states.extend(self.openings.iter().zip(&paths).filter_map(state));
+            permute_many(&mut states);
+            let climbing = self.openings.iter().zip(&mut paths).filter(|(opening, _)| opening.siblings.len() > level);
+            climbing.zip(states.drain(..)).for_each(|((_, path), state)| path.push(first(&state)));
+        }
+        paths
+    }
+}
+
+/// The state of f(m; h) before the permutation.
+fn join(m: [Word; 2], h: Word) -> [Goldilocks; WIDTH] {
+    let mut state = [Goldilocks::ZERO; WIDTH];
+    for (to, word) in state.chunks_exact_mut(WORD).zip([m[0], m[1], h]) {
+        to.copy_from_slice(&word);
+    }
+    state
+}
+
+/// What is left of a state after the permutation.
+fn first(state: &[Goldilocks; WIDTH]) -> Word {
+    core::array::from_fn(|i| state[i])
+}
