@@ -2,7 +2,8 @@
 //!
 //! **What.** [`Goldilocks`], the prime field of order p = 2^64 - 2^32 + 1; [`hash::poseidon`], the width-12 permutation of
 //! Plonky2 over it and the sponge and compression functions built from it; [`Digest`], four field elements; [`lanes`], eight
-//! 64-bit words at a time on the best instruction set of the CPU; [`field::prime`], prime fields of 253 to 381 bits on them.
+//! 64-bit words at a time on the best instruction set of the CPU; [`field::prime`], prime fields of 253 to 381 bits on them;
+//! [`reed_solomon`], the errors that soundness figures are made of.
 //!
 //! **When.** Whenever a leaf, a node or a proof is hashed or decoded. Nothing here allocates, spawns threads or panics on
 //! data.
@@ -15,6 +16,7 @@
 pub mod field;
 pub mod hash;
 pub mod lanes;
+pub mod reed_solomon;
 
 pub use field::Goldilocks;
 pub use hash::Digest;

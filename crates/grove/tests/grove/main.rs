@@ -4,3 +4,4 @@ mod bucket;
 mod common;
 mod laws;
 mod merge;
+mod soundcalc;

@@ -12,10 +12,14 @@ use core::ops::RangeInclusive;
 
 use evergrove_primitives::field::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::reed_solomon::Code;
 
 use super::{Parameters, Round, Schedule};
 use crate::algebra::Point;
 use crate::tables::{DEGREE, Row, TUPLE, Table};
+
+/// Errors of a round of the opening's SumCheck for each table, beside those of its fold: d of WHIR's theorem 5.2, which is at least 3.
+pub const SUMCHECK: f64 = 3.0;
 
 /// The error of a step, as -log2.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,84 +35,87 @@ pub struct Term {
 ///
 /// Where one answer of the hash is used twice, the errors are added: the coordinates of the bus point are the zerocheck's, too.
 pub fn unique_decoding<K: Extension>(parameters: &Parameters<K>) -> Vec<Term> {
-    one_table(parameters, |rho| (1.0 + rho) / 2.0)
+    one_table(parameters, Code::unique_decoding)
 }
 
 /// The terms up to the radius at which random words begin to have close codewords: a conjecture (ePrint 2025/2010, section 1.5).
 pub fn random_words<K: Extension>(parameters: &Parameters<K>) -> Vec<Term> {
-    one_table(parameters, |rho| rho + (core::f64::consts::E / rho).log2() * rho / field::<K>())
+    one_table(parameters, Code::random_words)
 }
 
-/// The terms where a word stands for one table; a query misses what is wrong with the probability `missed` at a rate.
-fn one_table<K: Extension>(parameters: &Parameters<K>, missed: impl Fn(f64) -> f64) -> Vec<Term> {
-    let mut terms: Vec<Term> =
-        polynomials(parameters).into_iter().map(|(name, count)| over::<K>(name, count)).collect();
+/// The terms where a word stands for one table, and `radius` makes the code of a field and a rate.
+fn one_table<K: Extension>(parameters: &Parameters<K>, radius: impl Fn(f64, f64) -> Code) -> Vec<Term> {
     let schedule = parameters.schedule();
-    for (i, round) in schedule.rounds.iter().enumerate() {
-        let rho = rho(round);
-        terms.push(over::<K>(format!("folds {i}"), (1.0 - rho) / 2.0 * points(schedule, i) + 1.0 + 3.0));
-        terms.push(over::<K>(format!("joining {i}"), (round.queries + 1) as f64));
+    let codes: Vec<Code> = schedule.rounds.iter().map(|round| radius(field::<K>(), rho(round))).collect();
+    let mut terms = polynomials(parameters, &codes[0]);
+    for (i, (round, code)) in schedule.rounds.iter().zip(&codes).enumerate() {
+        terms.push(folds(schedule, i, code));
+        terms.push(joining(i, round.queries, code));
     }
-    for (i, round) in schedule.rounds.iter().enumerate() {
-        terms.push(queries(i, round, missed(rho(round))));
+    for (i, (round, code)) in schedule.rounds.iter().zip(&codes).enumerate() {
+        terms.push(queries(i, round, code));
     }
     terms
 }
 
 /// The terms up to the Johnson bound, each oracle with the multiplicity that is best for its least term.
 pub fn johnson<K: Extension>(parameters: &Parameters<K>) -> Vec<Term> {
+    let oracles = best(parameters);
+    let last = oracles.last().zip(parameters.schedule().rounds.iter().enumerate().next_back());
+    let sent = last.map(|((code, _), (i, round))| joining(i, round.queries, &Code { list_size: 1.0, ..*code }));
+    oracles.into_iter().flat_map(|(_, terms)| terms).chain(sent).collect()
+}
+
+/// The code of each oracle in [`johnson`].
+pub fn johnson_codes<K: Extension>(parameters: &Parameters<K>) -> Vec<Code> {
+    best(parameters).into_iter().map(|(code, _)| code).collect()
+}
+
+/// Multiplicities that are tried: three is the least that soundcalc takes.
+const MULTIPLICITIES: RangeInclusive<u32> = 3..=1000;
+
+/// Codes and terms of each oracle.
+fn best<K: Extension>(parameters: &Parameters<K>) -> Vec<(Code, Vec<Term>)> {
     let rounds = &parameters.schedule().rounds;
     let least = |terms: &[Term]| terms.iter().map(|term| term.bits).fold(f64::INFINITY, f64::min);
     let mut all = Vec::new();
     // From the last oracle, whose next table is sent: it is one.
     let mut next = 1.0;
     for (i, round) in rounds.iter().enumerate().rev() {
-        let mut best: Option<(f64, Vec<Term>)> = None;
+        let mut best: Option<(Code, Vec<Term>)> = None;
         for mu in MULTIPLICITIES {
-            let tables = (f64::from(mu) + 0.5) / rho(round).sqrt();
-            let terms = oracle(parameters, i, mu.into(), tables, next);
+            let code = Code::johnson(field::<K>(), rho(round), mu.into());
+            let terms = oracle(parameters, i, &code, next);
             if best.as_ref().is_none_or(|(_, best)| least(&terms) > least(best)) {
-                best = Some((tables, terms));
+                best = Some((code, terms));
             }
         }
-        let (tables, terms) = best.expect("multiplicities");
-        all.splice(0..0, terms);
-        next = if round.samples > 0 { 1.0 } else { tables };
+        let best = best.expect("multiplicities");
+        next = if round.samples > 0 { 1.0 } else { best.0.list_size };
+        all.push(best);
     }
-    let sent = rounds.iter().enumerate().next_back();
-    all.extend(sent.map(|(i, round)| over::<K>(format!("joining {i}"), (round.queries + 1) as f64)));
+    all.reverse();
     all
 }
 
-/// Multiplicities that are tried: three is the least that soundcalc takes.
-const MULTIPLICITIES: RangeInclusive<u32> = 3..=1000;
-
-/// The terms that are about oracle i, within the radius of multiplicity mu: the tables that it may stand for, and those that the next one may.
-fn oracle<K: Extension>(parameters: &Parameters<K>, i: usize, mu: f64, tables: f64, next: f64) -> Vec<Term> {
+/// The terms that are about oracle i: the tables that it may stand for are the list of its code, and `next` those that the next one may.
+fn oracle<K: Extension>(parameters: &Parameters<K>, i: usize, code: &Code, next: f64) -> Vec<Term> {
     let schedule = parameters.schedule();
     let round = &schedule.rounds[i];
-    let (rho, root) = (rho(round), rho(round).sqrt());
     let mut terms = Vec::new();
     if i == 0 {
-        terms.extend(polynomials(parameters).into_iter().map(|(name, count)| over::<K>(name, tables * count)));
-        terms.push(over::<K>("joining samples".into(), tables * (round.samples + 1) as f64));
+        terms.extend(polynomials(parameters, code));
+        terms.push(Term { name: "joining samples".into(), bits: code.each((round.samples + 1) as f64) });
     } else {
-        let before = &schedule.rounds[i - 1];
-        let joined = before.queries + round.samples;
-        terms.push(over::<K>(format!("joining {}", i - 1), tables * (joined + 1) as f64));
+        terms.push(joining(i - 1, schedule.rounds[i - 1].queries + round.samples, code));
     }
     if round.samples > 0 {
         // Two of the tables agree at all samples.
-        let agree = schedule.tables()[i] as f64 - field::<K>();
-        let bits = 1.0 - 2.0 * tables.log2() - round.samples as f64 * agree;
+        let bits = code.samples(schedule.tables()[i] as f64, round.samples as f64);
         terms.push(Term { name: format!("samples {i}"), bits });
     }
-    let distance = 1.0 - root * (1.0 + 1.0 / (2.0 * mu));
-    let half = mu + 0.5;
-    let line =
-        (2.0 * half.powi(5) + 3.0 * half * distance * rho) * points(schedule, i) / (3.0 * rho * root) + half / root;
-    terms.push(over::<K>(format!("folds {i}"), line + 3.0 * tables));
-    let missed = queries(i, round, 1.0 - distance);
+    terms.push(folds(schedule, i, code));
+    let missed = queries(i, round, code);
     terms.push(Term { bits: missed.bits - next.log2(), ..missed });
     terms
 }
@@ -117,28 +124,28 @@ fn oracle<K: Extension>(parameters: &Parameters<K>, i: usize, mu: f64, tables: f
 fn field<K: Extension>() -> f64 {
     K::DEGREE as f64 * (Goldilocks::ORDER as f64).log2()
 }
-/// A polynomial of this degree, or so many errors, over |K|.
-fn over<K: Extension>(name: String, count: f64) -> Term {
-    Term { name, bits: field::<K>() - count.log2() }
-}
 /// The rate.
 fn rho(round: &Round) -> f64 {
     2f64.powi(-(round.rate as i32))
 }
-/// Points of the word that the first fold of oracle i is about.
-fn points(schedule: &Schedule, i: usize) -> f64 {
-    2f64.powi((schedule.tables()[i] - 1 + schedule.rounds[i].rate) as i32)
+/// The folds of oracle i, each with its round of the SumCheck. The first is the worst, and is about words of half the points.
+fn folds(schedule: &Schedule, i: usize, code: &Code) -> Term {
+    let points = 2f64.powi((schedule.tables()[i] - 1 + schedule.rounds[i].rate) as i32);
+    Term { name: format!("folds {i}"), bits: code.fold(points, SUMCHECK) }
 }
-/// All queries miss what a word has wrong, each with this probability.
-fn queries(i: usize, round: &Round, missed: f64) -> Term {
-    Term { name: format!("queries {i}"), bits: round.grinding as f64 - round.queries as f64 * missed.log2() }
+/// So many values of the table after oracle i are joined to its sum by powers of a challenge.
+fn joining(i: usize, values: usize, code: &Code) -> Term {
+    Term { name: format!("joining {i}"), bits: code.each((values + 1) as f64) }
+}
+/// All queries miss what a word has wrong.
+fn queries(i: usize, round: &Round, code: &Code) -> Term {
+    Term { name: format!("queries {i}"), bits: code.queries(round.queries as f64, round.grinding as f64) }
 }
 
-/// The steps that are about the tables of the circuit: degrees, or numbers of errors.
-fn polynomials<K: Extension>(parameters: &Parameters<K>) -> Vec<(String, f64)> {
+/// The steps that are about the tables of the circuit: degrees, or numbers of errors, for each table that the first oracle may stand for.
+fn polynomials<K: Extension>(parameters: &Parameters<K>, code: &Code) -> Vec<Term> {
     let layout = parameters.layout();
     let fractions = 2f64.powi(layout.bus_variables() as i32) + 1.0;
-    let constraints: usize = layout.heights().map(|(table, _)| count(parameters, table)).sum();
     let columns =
         |committed: bool| parameters.stack(committed).pieces().iter().map(|piece| 1usize << piece.width).sum::<usize>();
     [
@@ -146,14 +153,19 @@ fn polynomials<K: Extension>(parameters: &Parameters<K>) -> Vec<(String, f64)> {
         ("bus", (TUPLE - 1) as f64 * fractions),
         // A round of degree 2, or lambda; a coordinate serves the zerocheck as well, and the last one may be drawn with lambda of the rows.
         ("layer of the bus", 3.0),
-        ("lambda", (constraints + 4) as f64),
+        ("lambda", combined(parameters) as f64),
         ("round over rows", (DEGREE + 1) as f64),
         ("eta", (columns(true) + columns(false)) as f64),
         // Of two children.
         ("claims", 4.0),
     ]
-    .map(|(name, count)| (name.to_owned(), count))
+    .map(|(name, count)| Term { name: name.to_owned(), bits: code.each(count) })
     .to_vec()
+}
+
+/// What powers of lambda combine: the constraints of all tables, and four claims of the bus.
+pub fn combined<K: Extension>(parameters: &Parameters<K>) -> usize {
+    parameters.layout().heights().map(|(table, _)| count(parameters, table)).sum::<usize>() + 4
 }
 
 /// Constraints of a table.
