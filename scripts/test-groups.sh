@@ -95,7 +95,13 @@ group_faults() {
     run scripts/tools.sh
     run_ignored faults
     run "$cargo" build --workspace --locked ${features[@]+"${features[@]}"} --bins
-    if run scripts/crash.sh "$target/debug/evergrove"; then echo "test result: ok. 1 passed;" >>"$log"; fi
+    local backend rounds
+    for backend in native:100 grove:12; do
+        IFS=: read -r backend rounds <<<"$backend"
+        if CRASH_BACKEND=$backend CRASH_ROUNDS=$rounds run scripts/crash.sh "$target/debug/evergrove"; then
+            echo "test result: ok. 1 passed;" >>"$log"
+        fi
+    done
 }
 
 group_slow() { run_ignored slow; }

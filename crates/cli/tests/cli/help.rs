@@ -21,6 +21,7 @@ fn the_help_of_every_command() {
         "batches",
         "export",
         "prune",
+        "migrate",
         "doctor",
         "serve",
         "jobs",

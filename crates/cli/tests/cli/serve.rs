@@ -113,6 +113,26 @@ fn what_a_killed_service_has_answered_is_committed_and_proven_by_the_next() {
 }
 
 #[test]
+fn a_service_killed_while_it_proves_by_default_proves_when_it_starts() {
+    let world = World::with_table();
+    world.json(&["prove", "--store", "s", "--batch", "b", "--indices", "0,3,6"]);
+    let mut service = Service::start(&world, &[]);
+    assert_eq!(service.client.post("/v1/changes", &set(3, 100)).status, 200);
+    // A proof takes hundreds of milliseconds.
+    thread::sleep(Duration::from_millis(100));
+    service.child.kill().unwrap();
+    service.child.wait().unwrap();
+
+    let service = Service::start(&world, &[]);
+    assert_eq!(service.fresh()["epoch"], 2);
+    let proof = service.client.get("/v1/batches/b/proof");
+    service.signal("TERM");
+    assert_eq!(service.end().0, Some(0));
+    world.check_by_default_policy();
+    assert_eq!(proof.body, world.read("now.proof"));
+}
+
+#[test]
 fn a_token_is_asked_for_and_never_shown() {
     let world = World::with_table();
     let serve = ["serve", "--store", "s", "--listen", "127.0.0.1:0"];

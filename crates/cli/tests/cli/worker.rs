@@ -114,6 +114,27 @@ fn workers_prove_and_one_is_killed() {
 }
 
 #[test]
+fn a_worker_makes_the_proof_of_one_process_by_default_too() {
+    let (Some(redis), Some(s3)) = (RedisServer::start(), S3Server::start()) else { return };
+    let (url, objects, variables) = (redis.url(), format!("{}/run", s3.url()), s3.variables());
+    let (local, world) = (World::with_table(), World::with_table());
+    let prove = ["prove", "--store", "s", "--batch", "b", "--indices", "0,3,6", "--out", "b.proof"];
+    local.json(&prove);
+
+    let worker = Worker::start(&world, &url, &objects, &variables);
+    let cluster = ["--engine", &url, "--objects", &objects];
+    let proven = leader(&world, &[&prove[..], &cluster].concat(), &variables);
+    assert_eq!((&proven["profile"], &proven["proofs_made"]), (&"grove-100".into(), &1.into()));
+    assert_eq!(world.read("b.proof"), local.read("b.proof"));
+
+    let update = ["update", "--store", "s", "--set", "3=age=77"];
+    assert_eq!(leader(&world, &[&update[..], &cluster].concat(), &variables)["proofs_made"], 1);
+    world.check_by_default_policy();
+    worker.signal("-TERM");
+    assert_eq!(worker.end().0, Some(0));
+}
+
+#[test]
 fn servers_and_arguments_that_will_not_do() {
     let world = World::new();
     let fails = |code, args: &[&str], part: &str| {

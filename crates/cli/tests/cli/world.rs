@@ -148,6 +148,15 @@ impl World {
         let run = self.verify("now.proof", &self.commitment(), "now.csv");
         assert_eq!(run.code, 0, "{}", run.err);
     }
+
+    /// Exports batch `b` and verifies it as anyone would who allows nothing by name.
+    pub(crate) fn check_by_default_policy(&self) {
+        self.json(&["export", "--store", "s", "--batch", "b", "--proof", "now.proof", "--leaves", "now.csv"]);
+        let root = self.commitment();
+        let verify =
+            ["verify", "--proof", "now.proof", "--root", &root, "--leaves", "now.csv", "--schema", "schema.toml"];
+        assert_eq!(self.json(&verify)["accepted"], true);
+    }
 }
 
 impl Run {

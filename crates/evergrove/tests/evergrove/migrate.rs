@@ -135,7 +135,11 @@ fn a_store_of_version_0_1_is_migrated() {
         let rows = |store: &store::Store| {
             let mut rows = Vec::new();
             let view = store.view_at(epoch).unwrap();
-            view.for_each_row(|index, row| Ok(rows.push((index, row.clone())))).unwrap();
+            view.for_each_row(|index, row| {
+                rows.push((index, row.clone()));
+                Ok(())
+            })
+            .unwrap();
             rows
         };
         assert_eq!(rows(&source), rows(store.layer()));

@@ -4,4 +4,5 @@ mod bucket;
 mod common;
 mod laws;
 mod merge;
+mod mutation;
 mod soundcalc;

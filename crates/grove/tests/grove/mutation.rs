@@ -1,0 +1,115 @@
+//! No bytes make decoding and verification panic, and no mutation of a proof verifies.
+
+use std::sync::LazyLock;
+
+use evergrove_commit::{NodeProof, vc};
+use evergrove_grove::{GroveBackend, GroveVerifier};
+use evergrove_primitives::Goldilocks;
+use evergrove_proof::{HeightClass, NodeKind, Profile};
+use evergrove_testkit::commit::vector;
+use proptest::prelude::*;
+
+/// A proof of each profile with its verifier: a merge of two buckets, and a bucket.
+static PROOFS: LazyLock<[(NodeProof, GroveVerifier); 2]> = LazyLock::new(|| {
+    [(Profile::Grove100, 674), (Profile::Grove128, 3)].map(|(profile, members)| {
+        let backend = GroveBackend::new(profile, HeightClass::H27).unwrap();
+        let members: Vec<u64> = (0..members).collect();
+        let vector = vector(10, members.iter().copied());
+        let (_, data) = vc::agg(&vc::r#gen(10, &backend).unwrap(), &members, &vector).unwrap();
+        let root = data.proofs.values().max_by_key(|p| p.statement.height).unwrap();
+        let kind = if members.len() > 3 { NodeKind::Merge } else { NodeKind::Bucket };
+        assert_eq!(root.kind, kind);
+        (root.as_ref().clone(), GroveVerifier::new(profile, HeightClass::H27).unwrap())
+    })
+});
+
+fn accepted(which: usize, proof: &NodeProof) -> bool {
+    PROOFS[which].1.verify(proof).is_ok()
+}
+
+#[test]
+fn every_part_counts() {
+    for (which, (proof, _)) in PROOFS.iter().enumerate() {
+        assert!(accepted(which, proof));
+        // A step that meets the claim, each message, leaf, path and cap.
+        for at in (0..proof.bytes.len()).step_by(8 * 211).chain([proof.bytes.len() - 8]) {
+            let mut damaged = proof.clone();
+            damaged.bytes[at] ^= 1;
+            assert!(!accepted(which, &damaged), "byte {at} of a {} proof", proof.kind);
+        }
+    }
+}
+
+#[test]
+fn another_statement_is_refused() {
+    for (which, (proof, _)) in PROOFS.iter().enumerate() {
+        let edits: [fn(&mut NodeProof); 5] = [
+            |p| p.statement.root.0[3] += Goldilocks::ONE,
+            |p| p.statement.canonical.0[0] += Goldilocks::ONE,
+            |p| p.statement.height ^= 1,
+            |p| p.statement.base += 1,
+            |p| p.kind = if p.kind == NodeKind::Merge { NodeKind::Bucket } else { NodeKind::Merge },
+        ];
+        for edit in edits {
+            let mut other = proof.clone();
+            edit(&mut other);
+            assert!(!accepted(which, &other));
+        }
+        assert!(!accepted(1 - which, proof), "a proof by the verifier of another profile");
+    }
+}
+
+proptest! {
+    // A case verifies a proof: some milliseconds.
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn mutated_proofs_are_refused(
+        which in 0..2usize,
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 1..4),
+    ) {
+        let mut proof = PROOFS[which].0.clone();
+        let original = proof.bytes.clone();
+        for (at, byte, how) in edits {
+            let at = at.index(proof.bytes.len().max(1));
+            match how {
+                _ if proof.bytes.is_empty() => {}
+                0 => proof.bytes[at] = byte,
+                1 => proof.bytes[at] ^= 1 << (byte % 8),
+                2 => proof.bytes.truncate(at),
+                _ => proof.bytes.insert(at, byte),
+            }
+        }
+        prop_assert_eq!(accepted(which, &proof), proof.bytes == original);
+    }
+
+    #[test]
+    fn whole_elements_replaced_moved_and_left_out_are_refused(
+        which in 0..2usize,
+        at in any::<prop::sample::Index>(),
+        other in any::<prop::sample::Index>(),
+        x in any::<u32>(),
+        how in 0..4u8,
+    ) {
+        // Eight bytes at a time keep the encoding canonical, so that the proof is read to its end.
+        let mut proof = PROOFS[which].0.clone();
+        let original = proof.bytes.clone();
+        let elements = proof.bytes.len() / 8;
+        let place = |i: prop::sample::Index| 8 * i.index(elements);
+        let (at, other) = (place(at), place(other));
+        match how {
+            0 => proof.bytes[at..at + 8].copy_from_slice(&u64::from(x).to_le_bytes()),
+            1 => proof.bytes.copy_within(other..other + 8, at),
+            2 => drop(proof.bytes.drain(at..at + 8)),
+            _ => drop(proof.bytes.splice(at..at, u64::from(x).to_le_bytes())),
+        }
+        prop_assert_eq!(accepted(which, &proof), proof.bytes == original);
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..2000), kind in 0..3usize, which in 0..2usize) {
+        let statement = PROOFS[0].0.statement;
+        let proof = NodeProof { kind: NodeKind::ALL[kind], statement, output: vec![], bytes };
+        prop_assert!(!accepted(which, &proof));
+    }
+}
