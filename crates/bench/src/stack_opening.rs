@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use evergrove_multilinear::tables::{Layout, Table, Tables, bits, query};
 use evergrove_multilinear::verifier::{JOHNSON_128, Round, Schedule, UNIQUE_100, Writer, tags};
-use evergrove_multilinear::whir;
+use evergrove_multilinear::whir::{self, Oracles};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Quadratic};
@@ -81,12 +81,13 @@ fn measure<K: Extension>(args: &Args, rounds: &[Round]) -> anyhow::Result<()> {
         || K::from_coefficients(&(0..K::DEGREE).map(|_| base()).collect::<Vec<_>>()).context("coefficients");
     let point = (0..layout.row_variables()).map(|_| element()).collect::<anyhow::Result<Vec<K>>>()?;
     let eta = element()?;
+    let oracles = Oracles::new(&schedule);
     let mut runs = Vec::with_capacity(RUNS);
     let mut proof_bytes = 0;
     for _ in 0..RUNS {
         let mut writer = Writer::new(tags::TRANSCRIPT);
         let start = Instant::now();
-        let commitment = whir::commit(&schedule, stack, &elements);
+        let commitment = whir::commit(&oracles, stack, &elements);
         let commitment = commitment.send(&mut writer);
         let committed = start.elapsed().as_secs_f64();
         let sums = commitment.sums(&point);

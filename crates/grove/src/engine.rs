@@ -66,7 +66,10 @@ pub(crate) struct Engine<K> {
 
 impl<K: ProofField> Engine<K> {
     pub(crate) fn new(circuits: Circuits<K>) -> Self {
-        let provers = circuits.circuits.each_ref().map(|circuit| Prover::new(circuit, circuits.key.parameters()));
+        let [bucket, merge] = circuits.circuits.each_ref();
+        let bucket = Prover::new(bucket, circuits.key.parameters());
+        let merge = bucket.beside(merge);
+        let provers = [bucket, merge];
         let claim = circuits.key.at(vec![K::ZERO; circuits.key.variables()]);
         Self { circuits, provers, claim }
     }

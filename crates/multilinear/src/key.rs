@@ -207,16 +207,25 @@ impl<K: Extension> Key<K> {
         Ok([own, handed])
     }
 
-    /// Whether a claim about P is true. One pass over the stacks.
+    /// Whether a claim about P is true. One pass over the stacks, or over one if the claim says which.
     ///
     /// # Panics
     /// If its point has not a coordinate for each variable.
     pub fn holds(&self, claim: &Claim<K>) -> bool {
-        let (sums, weights) = self.weighed(claim);
-        let value = sums.iter().zip(weights).map(|(&sum, weight)| sum * weight).sum::<K>();
-        match claim {
-            Claim::Fixed(FixedClaim { value: claimed, .. }) | Claim::At { value: claimed, .. } => value == *claimed,
-        }
+        let total =
+            |sums: Vec<K>, weights: Vec<K>| sums.into_iter().zip(weights).map(|(sum, weight)| sum * weight).sum();
+        let (value, claimed): (K, K) = match claim {
+            Claim::Fixed(FixedClaim { circuit, point, eta, value }) if *circuit == K::ZERO || *circuit == K::ONE => {
+                let stack = &self.stacks[usize::from(*circuit == K::ONE)];
+                let sums = chunk_sums(Isa::detect(), stack, &within(&point.r));
+                (total(sums, self.chunk_weights(&point.r, *eta)), *value)
+            }
+            Claim::Fixed(FixedClaim { value, .. }) | Claim::At { value, .. } => {
+                let (sums, weights) = self.weighed(claim);
+                (total(sums, weights), *value)
+            }
+        };
+        value == claimed
     }
 
     /// A true claim: the value of P at a point.
@@ -231,20 +240,24 @@ impl<K: Extension> Key<K> {
 
     /// The sums of P's chunks with the weights of a claim within chunks, and the weight of each chunk.
     pub(crate) fn weighed(&self, claim: &Claim<K>) -> (Vec<K>, Vec<K>) {
-        let chunks = 1 << (self.variables() - BLOCK_LOG);
         let (point, weights) = match claim {
             Claim::At { point, .. } => {
                 assert_eq!(point.len(), self.variables(), "a coordinate for each variable");
                 (point, eq_table_vec(&point[BLOCK_LOG..]).expect("few coordinates"))
             }
             Claim::Fixed(FixedClaim { circuit, point, eta, .. }) => {
-                let layout = self.parameters.layout();
-                let own = chunk_weights(chunks / 2, layout.fixed(), |table| layout.shape(table), &point.r, *eta);
+                let own = self.chunk_weights(&point.r, *eta);
                 let weight = |which: K| own.iter().map(move |&weight| weight * which);
                 (&point.r, weight(K::ONE - *circuit).chain(weight(*circuit)).collect())
             }
         };
-        (self.sums(&eq_table_vec(&point[..BLOCK_LOG]).expect("few coordinates")), weights)
+        (self.sums(&within(point)), weights)
+    }
+    /// The weight of each chunk of a stack in a proof's own claim.
+    fn chunk_weights(&self, point: &[K], eta: K) -> Vec<K> {
+        let layout = self.parameters.layout();
+        let chunks = 1 << (self.variables() - 1 - BLOCK_LOG);
+        chunk_weights(chunks, layout.fixed(), |table| layout.shape(table), point, eta)
     }
     /// The sum of each chunk of P with these weights.
     fn sums(&self, within: &[K]) -> Vec<K> {
@@ -357,6 +370,11 @@ fn take(from: &mut impl Read) -> io::Result<u64> {
     let mut bytes = [0; 8];
     from.read_exact(&mut bytes)?;
     Ok(u64::from_le_bytes(bytes))
+}
+
+/// The weights within a chunk: eq of the row's number within its block.
+fn within<K: Extension>(point: &[K]) -> Vec<K> {
+    eq_table_vec(&point[..BLOCK_LOG]).expect("few coordinates")
 }
 
 /// The parameters that [`Key::header`] wrote.

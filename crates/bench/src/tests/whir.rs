@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use evergrove_multilinear::tables::{Layout, Table, Tables, bits, query};
 use evergrove_multilinear::verifier::{Machine, Parameters, Reader, Round, Schedule, UNIQUE_100, Writer, tags};
-use evergrove_multilinear::whir;
+use evergrove_multilinear::whir::{self, Oracles};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Field, Quadratic};
@@ -222,7 +222,8 @@ fn openings_are_those_of_p3_whir() {
     let point: Vec<Quadratic> =
         rows.iter().copied().chain(squares.map(|x| x * (Quadratic::ONE + x).inverse().unwrap())).collect();
     let mut writer = Writer::new(tags::TRANSCRIPT);
-    let sent = whir::commit(schedule, parameters.layout().committed(), &data).send(&mut writer);
+    let oracles = Oracles::new(schedule);
+    let sent = whir::commit(&oracles, parameters.layout().committed(), &data).send(&mut writer);
     let sums = sent.sums(&rows);
     sent.open(|table| parameters.layout().shape(table), &rows, eta, sums, &mut writer);
     let claim = (point.iter().enumerate())

@@ -3,11 +3,13 @@
 //! ```text
 //! cargo run -p evergrove-grove --example soundcalc                      # the worst difference of each system
 //! cargo run -p evergrove-grove --example soundcalc -- figures Evergrove # all figures of systems with this in their names
+//! cargo run -p evergrove-grove --example soundcalc -- terms             # the error of each step of our proofs
 //! cargo run -p evergrove-grove --example soundcalc -- toml grove-128    # a configuration: plonky2, grove-100, grove-128
 //! ```
 
 mod export;
 mod systems;
+mod terms;
 
 use std::process::ExitCode;
 
@@ -21,6 +23,7 @@ fn main() -> ExitCode {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => compare(),
         ["figures", name] => figures(name),
+        ["terms"] => terms::table().iter().for_each(|row| println!("{row}")),
         ["toml", name] => match export::all().into_iter().find(|(configuration, _)| *configuration == name) {
             Some((_, text)) => print!("{text}"),
             None => {
@@ -29,7 +32,7 @@ fn main() -> ExitCode {
             }
         },
         _ => {
-            eprintln!("usage: soundcalc [figures SYSTEM | toml CONFIGURATION]");
+            eprintln!("usage: soundcalc [figures SYSTEM | terms | toml CONFIGURATION]");
             return ExitCode::FAILURE;
         }
     }

@@ -12,6 +12,8 @@ use serde_json::Value;
 mod export;
 #[path = "../../examples/soundcalc/systems.rs"]
 mod systems;
+#[path = "../../examples/soundcalc/terms.rs"]
+mod terms;
 
 const SYSTEMS: &str = include_str!("../../../../vectors/soundcalc/systems.json");
 const OURS: &str = include_str!("../../../../vectors/soundcalc/evergrove.json");
@@ -181,4 +183,11 @@ fn the_security_page_has_both() {
         let row = format!("| `{profile}` | {unique_decoding:.1} | {unique:.1} | {johnson:.1} | {listed:.1} |");
         assert!(PAGE.contains(&row), "{row}");
     }
+}
+
+#[test]
+fn the_security_page_has_the_error_of_each_step() {
+    let rows = terms::table();
+    assert!(rows.len() > 15);
+    assert!(PAGE.contains(&rows.join("\n")), "{}", rows.join("\n"));
 }

@@ -10,6 +10,8 @@ mod columns;
 mod polynomial;
 mod rows;
 
+use std::sync::Arc;
+
 use evergrove_kernels::mle::eq_table_vec;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
@@ -22,7 +24,7 @@ use crate::verifier::points::{Coordinates, horner};
 use crate::verifier::rows::{Bus, place_weights};
 use crate::verifier::transcript::Word;
 use crate::verifier::{Parameters, Reader, Statement, Writer, tags};
-use crate::whir::{self, chunk_sums};
+use crate::whir::{self, Oracles, chunk_sums};
 pub use claims::reduce;
 use columns::Columns;
 use polynomial::Symbolic;
@@ -36,6 +38,7 @@ pub struct Prover<K> {
     /// Of each table with rows.
     symbols: Vec<Symbolic>,
     numbers: Vec<Goldilocks>,
+    oracles: Arc<Oracles>,
 }
 
 /// A step of a proof that has ended.
@@ -90,6 +93,18 @@ impl<K: ProofField> Prover<K> {
     /// # Panics
     /// If it does not.
     pub fn new(circuit: &Circuit<K>, parameters: &Parameters<K>) -> Self {
+        Self::with_oracles(circuit, parameters, Arc::new(Oracles::new(parameters.schedule())))
+    }
+
+    /// The prover of another circuit of the same parameters, with which this one shares its memory.
+    ///
+    /// # Panics
+    /// If the circuit has not their tables and layout.
+    pub fn beside(&self, circuit: &Circuit<K>) -> Self {
+        Self::with_oracles(circuit, &self.parameters, Arc::clone(&self.oracles))
+    }
+
+    fn with_oracles(circuit: &Circuit<K>, parameters: &Parameters<K>, oracles: Arc<Oracles>) -> Self {
         assert_eq!(circuit.layout(), parameters.layout(), "the parameters of the circuit");
         assert_eq!(circuit.tables(), parameters.tables(), "the parameters of the circuit");
         let layout = circuit.layout();
@@ -97,7 +112,7 @@ impl<K: ProofField> Prover<K> {
             layout.heights().map(|(table, _)| Symbolic::new(circuit.tables(), table, &layout.starts(table))).collect();
         let rows = layout.heights().map(|(_, shape)| shape.rows()).max().unwrap_or(0);
         let numbers = (0..rows as u64).map(Goldilocks::new).collect();
-        Self { parameters: parameters.clone(), fixed: circuit.fixed_stack(), symbols, numbers }
+        Self { parameters: parameters.clone(), fixed: circuit.fixed_stack(), symbols, numbers, oracles }
     }
 
     /// A proof that [`verify`](crate::verifier::verify) reads. A witness that does not hold gives one that it refuses.
@@ -144,7 +159,7 @@ impl<K: Extension> Prover<K> {
         t.observe(&[statement.key, statement.public]);
         t.observe_elements(&[if statement.circuit { K::ONE } else { K::ZERO }]);
         let committed = witness.stack(tables, layout);
-        let commitment = whir::commit(parameters.schedule(), layout.committed(), &committed).send(&mut t);
+        let commitment = whir::commit(&self.oracles, layout.committed(), &committed).send(&mut t);
         ended(Step::Commitment);
 
         let (alpha, beta) = (t.challenge(), t.challenge());

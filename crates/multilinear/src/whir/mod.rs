@@ -12,7 +12,7 @@ mod kernels;
 pub(crate) use kernels::chunk_sums;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use evergrove_kernels::mle::eq_table_vec;
 use evergrove_kernels::oracle::{Domain, Keep, Oracle, Workspace};
@@ -22,12 +22,54 @@ use evergrove_primitives::{Digest, Goldilocks};
 
 use crate::tables::{BLOCK, BLOCK_LOG, Shape, Stack, Table, query};
 use crate::verifier::transcript::Word;
-use crate::verifier::{Schedule, Writer, tags};
+use crate::verifier::{Round, Schedule, Writer, tags};
+
+/// What the openings of one schedule share: domains, and the memory of oracles, which is kept for the next opening. New memory would be cleared
+/// page by page, a tenth of a proof's time. There is as much of it as openings that were made at a time.
+#[derive(Debug)]
+pub struct Oracles {
+    schedule: Schedule,
+    domains: Vec<Arc<Domain>>,
+    /// Of each oracle.
+    kept: Vec<Mutex<Vec<Workspace>>>,
+}
+
+impl Oracles {
+    /// For openings by this schedule.
+    ///
+    /// # Panics
+    /// If a domain has more than 2^32 points.
+    pub fn new(schedule: &Schedule) -> Self {
+        let domain = |(i, round): (usize, &Round)| {
+            let tag = if i == 0 { tags::BASE_ORACLE } else { tags::EXTENSION_ORACLE };
+            let log = (schedule.depth(i) - round.rate) as u32;
+            Arc::new(Domain::chained(log, round.rate as u32, tag).expect("a domain of at most 2^32 points"))
+        };
+        Self {
+            schedule: schedule.clone(),
+            domains: schedule.rounds.iter().enumerate().map(domain).collect(),
+            kept: schedule.rounds.iter().map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// Oracle i, of columns of coefficients.
+    fn oracle(&self, i: usize, columns: &[&[Goldilocks]]) -> Oracle {
+        let kept = self.kept[i].lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let cap = self.schedule.rounds[i].cap as u32;
+        kept.map_or_else(|| Workspace::new(Arc::clone(&self.domains[i]), columns.len(), cap, Keep::Values), Ok)
+            .and_then(|workspace| workspace.commit_coefficients(columns))
+            .expect("columns of the domain's size")
+    }
+
+    fn keep(&self, i: usize, oracle: Oracle) {
+        self.kept[i].lock().unwrap_or_else(PoisonError::into_inner).push(oracle.into_workspace());
+    }
+}
 
 /// A stack that is committed to.
 #[derive(Debug)]
 pub struct Commitment<'a> {
-    schedule: &'a Schedule,
+    oracles: &'a Oracles,
     stack: &'a Stack,
     elements: &'a [Goldilocks],
     oracle: Oracle,
@@ -45,8 +87,9 @@ pub struct Sent<'a, K> {
 ///
 /// # Panics
 /// Unless there are as many elements as the stack has, at most [`Schedule::width`] columns of them.
-pub fn commit<'a>(schedule: &'a Schedule, stack: &'a Stack, elements: &'a [Goldilocks]) -> Commitment<'a> {
+pub fn commit<'a>(oracles: &'a Oracles, stack: &'a Stack, elements: &'a [Goldilocks]) -> Commitment<'a> {
     assert_eq!(elements.len(), stack.elements(), "the elements of the stack");
+    let schedule = &oracles.schedule;
     let rows = 1 << (schedule.variables - schedule.rounds[0].fold);
     assert!(elements.len() <= rows * schedule.width, "{} columns of {rows} places", schedule.width);
     let zeros = vec![Goldilocks::ZERO; rows];
@@ -54,17 +97,7 @@ pub fn commit<'a>(schedule: &'a Schedule, stack: &'a Stack, elements: &'a [Goldi
     let last: Vec<Goldilocks> = rest.iter().copied().chain(zeros.iter().copied()).take(rows).collect();
     let columns = whole.chunks_exact(rows).chain([&last[..]]).chain(core::iter::repeat(&zeros[..]));
     let columns: Vec<&[Goldilocks]> = columns.take(schedule.width).collect();
-    Commitment { schedule, stack, elements, oracle: oracle(schedule, 0, tags::BASE_ORACLE, &columns) }
-}
-
-/// Oracle i, of columns of coefficients.
-fn oracle(schedule: &Schedule, i: usize, tag: Goldilocks, columns: &[&[Goldilocks]]) -> Oracle {
-    let round = schedule.rounds[i];
-    let log = columns[0].len().ilog2();
-    let domain = Domain::chained(log, round.rate as u32, tag).expect("a domain of at most 2^32 points");
-    Workspace::new(Arc::new(domain), columns.len(), round.cap as u32, Keep::Values)
-        .and_then(|workspace| workspace.commit_coefficients(columns))
-        .expect("columns of the domain's size")
+    Commitment { oracles, stack, elements, oracle: oracles.oracle(0, &columns) }
 }
 
 fn words(digests: &[Digest]) -> Vec<Word> {
@@ -75,7 +108,7 @@ impl<'a> Commitment<'a> {
     /// Puts the cap into the transcript, and the values at points outside the domain.
     pub fn send<K: Extension>(self, writer: &mut Writer<K>) -> Sent<'a, K> {
         writer.send_words(&words(self.oracle.cap()));
-        let samples = (0..self.schedule.rounds[0].samples)
+        let samples = (0..self.oracles.schedule.rounds[0].samples)
             .map(|_| {
                 let z = writer.challenge();
                 let sums = chunk_sums(Isa::detect(), self.elements, &powers(K::ONE, z, BLOCK));
@@ -122,7 +155,8 @@ impl<K: Extension> Sent<'_, K> {
         sums: Vec<K>,
         writer: &mut Writer<K>,
     ) {
-        let Commitment { schedule, stack, oracle, .. } = self.commitment;
+        let Commitment { oracles, stack, oracle, .. } = self.commitment;
+        let schedule = &oracles.schedule;
         let tables = schedule.tables();
         let within = eq_table_vec(&point[..BLOCK_LOG]).expect("few coordinates");
         let chunks = chunk_weights(1 << (schedule.variables - BLOCK_LOG), stack, shapes, point, eta);
@@ -172,7 +206,7 @@ impl<K: Extension> Sent<'_, K> {
                 let columns: Vec<&[Goldilocks]> = (0..1 << next.fold)
                     .flat_map(|c| coefficients.iter().map(move |part| &part[c * rows..(c + 1) * rows]))
                     .collect();
-                let next = self::oracle(schedule, i + 1, tags::EXTENSION_ORACLE, &columns);
+                let next = oracles.oracle(i + 1, &columns);
                 writer.send_words(&words(next.cap()));
                 for _ in 0..schedule.rounds[i + 1].samples {
                     let z = writer.challenge();
@@ -204,13 +238,14 @@ impl<K: Extension> Sent<'_, K> {
                 .collect();
             kernels::add_queries(isa, &queries, weights);
             if let Some(next) = next {
-                asked = next;
+                oracles.keep(i, core::mem::replace(&mut asked, next));
             }
             let rounds = schedule.rounds.get(i + 1).map_or(tables[i + 1], |next| next.fold);
             for _ in 0..rounds {
                 sum_round(writer, &mut sum);
             }
         }
+        oracles.keep(schedule.rounds.len() - 1, asked);
     }
 }
 

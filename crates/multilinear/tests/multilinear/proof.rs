@@ -7,7 +7,7 @@ use evergrove_multilinear::tables::{BLOCK, Table};
 use evergrove_multilinear::verifier::{
     Parameters, ParametersError, Refusal, Round, Schedule, Statement, Writer, read_up_to_fixed, tags,
 };
-use evergrove_multilinear::whir;
+use evergrove_multilinear::whir::{self, Oracles};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Goldilocks, Quadratic};
 use evergrove_primitives::lanes::available;
@@ -179,11 +179,17 @@ fn openings_are_those_of_the_definition<K: Extension>() {
     let eta: K = elements.element();
     let mut expected = Writer::new(tags::TRANSCRIPT);
     opening(&parameters, &data, &point, eta, &mut expected);
-    let mut writer = Writer::new(tags::TRANSCRIPT);
-    let sent = whir::commit(parameters.schedule(), stack, &data).send(&mut writer);
-    let sums = sent.sums(&point);
-    sent.open(|table| parameters.layout().shape(table), &point, eta, sums, &mut writer);
-    assert_eq!(writer.finish(), expected.finish());
+    let expected = expected.finish();
+    let oracles = Oracles::new(parameters.schedule());
+    // The second one has the memory of the first.
+    let other = elements.bases(data.len());
+    for elements in [&other, &data] {
+        let mut writer = Writer::new(tags::TRANSCRIPT);
+        let sent = whir::commit(&oracles, stack, elements).send(&mut writer);
+        let sums = sent.sums(&point);
+        sent.open(|table| parameters.layout().shape(table), &point, eta, sums, &mut writer);
+        assert_eq!(writer.finish() == expected, *elements == data);
+    }
 }
 
 #[test]

@@ -103,15 +103,25 @@ fn the_security_page_prints_these_numbers() {
         let bucket = layers(profile, class)[0].terms();
         assert_eq!(merge.bits(), bucket.bits(), "the page says that a merge has the terms of a bucket");
     }
-    let union = |proofs| bits(Profile::Proven, class).union(proofs).unique_decoding;
-    assert_eq!([15, 28, 41].map(|n| format!("{:.1}", union(n))), ["96.8", "95.9", "95.3"]);
+    for (profile, regime) in
+        [(Profile::Grove100, "unique decoding"), (Profile::Proven, "unique decoding"), (Profile::Grove128, "Johnson")]
+    {
+        let cells = [1, 15, 28, 41].map(|proofs| {
+            let bits = bits(profile, class).union(proofs);
+            format!("{:.1}", if regime == "Johnson" { bits.johnson } else { bits.unique_decoding })
+        });
+        let row = format!("| `{profile}`, {regime} | {} |", cells.join(" | "));
+        assert!(page.contains(&row), "{row}");
+    }
 }
 
 #[test]
-fn the_whole_proof_of_the_default_profile_keeps_96_bits() {
-    let whole = bits(Profile::Proven, HeightClass::H27).union(15);
-    assert!(whole.unique_decoding >= 96.0, "{whole:?}");
-    assert_eq!(whole.union(1), whole);
+fn a_whole_proof_that_the_default_policy_accepts_keeps_96_bits() {
+    for profile in [Profile::default(), Profile::Proven] {
+        let whole = bits(profile, HeightClass::H27).union(15);
+        assert!(whole.unique_decoding >= 96.0, "{profile}: {whole:?}");
+        assert_eq!(whole.union(1), whole);
+    }
 }
 
 #[test]

@@ -1,0 +1,37 @@
+//! The error of every step of a proof, as the rows of a table.
+
+use std::collections::BTreeMap;
+
+use evergrove_multilinear::verifier::soundness::{Term, johnson, unique_decoding};
+
+use super::export;
+
+/// A collision of digests.
+const HASH: f64 = 128.0;
+
+/// A row for each step, of both profiles: their regimes are those that they are made for, and `grove-100` has the other one beside it.
+pub(crate) fn table() -> Vec<String> {
+    let columns = [unique_decoding(&export::unique()), johnson(&export::unique()), johnson(&export::listed())];
+    let by_name = columns.each_ref().map(|terms| terms.iter().map(|t| (&t.name, t.bits)).collect::<BTreeMap<_, _>>());
+    let mut names: Vec<&String> = Vec::new();
+    for name in columns.iter().flatten().map(|term| &term.name) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    // Oracles have their numbers at the end.
+    names.sort_by_key(|name| name.rsplit_once(' ').and_then(|(_, number)| number.parse::<usize>().ok()));
+    // Lower bounds: rounded down.
+    let cell = |bits: Option<f64>| bits.map_or("-".into(), |bits| format!("{:.1}", (bits * 10.0).floor() / 10.0));
+    let row = |name: &String| {
+        let cells = by_name.each_ref().map(|terms| cell(terms.get(name).copied()));
+        format!("| {name} | {} |", cells.join(" | "))
+    };
+    let all = |name: &str, bits: [f64; 3]| format!("| {name} | {} |", bits.map(|bits| cell(Some(bits))).join(" | "));
+    let end = [all("hash", [HASH; 3]), all("least", columns.each_ref().map(|terms| least(terms)))];
+    names.into_iter().map(row).chain(end).collect()
+}
+
+fn least(terms: &[Term]) -> f64 {
+    terms.iter().map(|term| term.bits).fold(HASH, f64::min)
+}
