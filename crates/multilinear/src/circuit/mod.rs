@@ -67,7 +67,10 @@ impl<K: Extension> Circuit<K> {
     }
     /// The stack of fixed columns.
     pub fn fixed_stack(&self) -> Vec<Goldilocks> {
-        self.layout.fixed().of_rows(|table| (&self.fixed[table as usize], self.tables.fixed(table)))
+        let mut elements = vec![Goldilocks::ZERO; self.layout.fixed().elements()];
+        let rows = |table| (&self.fixed[table as usize][..], self.tables.fixed(table));
+        self.layout.fixed().write_rows(rows, &mut elements);
+        elements
     }
 }
 

@@ -106,9 +106,10 @@ impl Witness {
         let width = tables.columns(table);
         &self.columns[table as usize][row * width..(row + 1) * width]
     }
-    /// The stack of committed columns.
-    pub fn stack<K: Extension>(&self, tables: &Tables<K>, layout: &Layout) -> Vec<Goldilocks> {
-        layout.committed().of_rows(|table| (&self.columns[table as usize], tables.columns(table)))
+    /// Writes the stack of committed columns.
+    pub(crate) fn write_stack<K: Extension>(&self, tables: &Tables<K>, layout: &Layout, elements: &mut [Goldilocks]) {
+        let rows = |table| (&self.columns[table as usize][..], tables.columns(table));
+        layout.committed().write_rows(rows, elements);
     }
     /// The committed columns of a row, to be changed.
     pub fn row_mut<K: Extension>(&mut self, tables: &Tables<K>, table: Table, row: usize) -> &mut [Goldilocks] {

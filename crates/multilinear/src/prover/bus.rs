@@ -15,6 +15,7 @@ use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
 
 use super::columns::Columns;
+use super::memory::Memory;
 use super::polynomial::{Monomial, NONE, Polynomial, Symbolic};
 use crate::tables::{BLOCK, Layout};
 use crate::verifier::Writer;
@@ -25,7 +26,7 @@ const TASK: usize = 128;
 const SMALL: usize = 4 * LANES;
 
 /// The numerators and denominators of all places, by group: one row of numerators, D of denominators.
-pub(super) struct Leaves(Vec<[Goldilocks; LANES]>);
+pub(super) struct Leaves(Vec<Goldilocks>);
 
 impl Leaves {
     pub(super) fn new<K: Extension>(
@@ -35,12 +36,14 @@ impl Leaves {
         symbols: &[Symbolic],
         alpha: K,
         beta: K,
+        memory: &Memory,
     ) -> Self {
         let width = 1 + K::DEGREE;
         // 0 / 1.
         let empty: Vec<[Goldilocks; LANES]> =
             (0..width).map(|i| [if i == 1 { Goldilocks::ONE } else { Goldilocks::ZERO }; LANES]).collect();
-        let mut groups = empty.repeat(1 << layout.bus_variables() >> LANES.ilog2());
+        let mut leaves = memory.take(width << layout.bus_variables());
+        let groups = groups_mut(&mut leaves);
         let ports: Vec<_> = layout
             .places()
             .iter()
@@ -52,13 +55,16 @@ impl Leaves {
         groups.par_chunks_exact_mut(width * BLOCK / LANES).enumerate().for_each(|(i, groups)| {
             // Ports are in the order of their places.
             let port = ports.partition_point(|(start, ..)| *start <= i * BLOCK).checked_sub(1);
-            let Some((start, columns, (numerator, denominator))) = port.map(|port| &ports[port]) else { return };
-            let block = i - start / BLOCK;
-            if block < columns.shape.blocks() {
-                dispatch_on(isa, Fractions { numerator, denominator, columns, block, groups });
+            if let Some((start, columns, (numerator, denominator))) = port.map(|port| &ports[port]) {
+                let block = i - start / BLOCK;
+                if block < columns.shape.blocks() {
+                    dispatch_on(isa, Fractions { numerator, denominator, columns, block, groups });
+                    return;
+                }
             }
+            groups.chunks_exact_mut(width).for_each(|group| group.copy_from_slice(&empty));
         });
-        Self(groups)
+        Self(leaves)
     }
 }
 
@@ -124,26 +130,26 @@ fn product<L: Lanes>(lanes: L, factors: &[&[[Goldilocks; LANES]]], i: usize) -> 
 
 /// The tree's layers from its leaves on, each of groups (p, q); and the sumchecks: the point of the leaves. `public` is the denominator of the tuple that
 /// nothing uses.
-pub(super) fn prove<K: Extension>(isa: Isa, t: &mut Writer<K>, leaves: Leaves, public: K) -> Vec<K> {
+pub(super) fn prove<K: Extension>(isa: Isa, t: &mut Writer<K>, leaves: Leaves, public: K, memory: &Memory) -> Vec<K> {
     let width = 2 * K::DEGREE;
-    let variables = (leaves.0.len() / (1 + K::DEGREE) * LANES).ilog2() as usize;
+    let variables = (leaves.0.len() / (1 + K::DEGREE)).ilog2() as usize;
     // Layers of whole groups; those above are in `top`.
-    let mut layers: Vec<Vec<[Goldilocks; LANES]>> = Vec::new();
+    let mut layers: Vec<Vec<Goldilocks>> = Vec::new();
     let mut size = 1 << (variables - 1);
     while size >= SMALL {
-        let mut next = vec![[Goldilocks::ZERO; LANES]; size / LANES * width];
+        let mut next = memory.take(size * width);
         let (from, stride) = match layers.last() {
-            Some(layer) => (layer, width),
-            None => (&leaves.0, 1 + K::DEGREE),
+            Some(layer) => (groups(layer), width),
+            None => (groups(&leaves.0), 1 + K::DEGREE),
         };
         let half = size / LANES;
-        next.par_chunks_mut(TASK * width).enumerate().for_each(|(task, to)| {
+        groups_mut(&mut next).par_chunks_mut(TASK * width).enumerate().for_each(|(task, to)| {
             dispatch_on(isa, Add { from, stride, half, first: task * TASK, to, field: core::marker::PhantomData::<K> });
         });
         layers.push(next);
         size /= 2;
     }
-    let mut top = vec![pairs(layers.last().expect("a bus of many places"))];
+    let mut top = vec![pairs(groups(layers.last().expect("a bus of many places")))];
     while top[top.len() - 1].len() > 2 {
         let below: &Vec<[K; 2]> = &top[top.len() - 1];
         let half = below.len() / 2;
@@ -169,10 +175,11 @@ pub(super) fn prove<K: Extension>(isa: Isa, t: &mut Writer<K>, leaves: Leaves, p
         point = small(t, values, lambda, &point, Vec::new());
     }
     // Of the whole layers the last one is the first of `top`.
-    layers.pop();
-    for (layer, stride) in layers.iter().rev().map(|layer| (layer, width)).chain([(&leaves.0, 1 + K::DEGREE)]) {
+    layers.pop().into_iter().for_each(|layer| memory.give(layer));
+    for (layer, stride) in layers.into_iter().rev().map(|layer| (layer, width)).chain([(leaves.0, 1 + K::DEGREE)]) {
         let lambda = t.challenge();
-        point = large(isa, t, layer, stride, lambda, &point);
+        point = large(isa, t, groups(&layer), stride, lambda, &point, memory);
+        memory.give(layer);
     }
     point
 }
@@ -243,6 +250,14 @@ impl<K: Extension> Kernel for Add<'_, K> {
     }
 }
 
+/// A vector of each value of eight neighbours.
+fn groups(elements: &[Goldilocks]) -> &[[Goldilocks; LANES]] {
+    elements.as_chunks().0
+}
+fn groups_mut(elements: &mut [Goldilocks]) -> &mut [[Goldilocks; LANES]] {
+    elements.as_chunks_mut().0
+}
+
 /// The sumcheck of a layer of whole groups.
 fn large<K: Extension>(
     isa: Isa,
@@ -251,50 +266,52 @@ fn large<K: Extension>(
     stride: usize,
     lambda: K,
     point: &[K],
+    memory: &Memory,
 ) -> Vec<K> {
     let width = 4 * K::DEGREE;
     let half = layer.len() / stride / 2;
     let mut bound = Vec::with_capacity(point.len());
     // a, q1, p1, q0 of the nodes, once a variable is bound.
-    let mut state: Vec<[Goldilocks; LANES]> = Vec::new();
-    let mut groups = half;
-    while groups >= 2 {
+    let mut state: Vec<Goldilocks> = Vec::new();
+    let mut count = half;
+    while count >= 2 {
         let variable = point.len() - 1 - bound.len();
         let within = eq_table_vec(&point[..variable]).expect("few coordinates");
         let add = |a: [K; 2], b: [K; 2]| [a[0] + b[0], a[1] + b[1]];
         let tasks = within.par_chunks(TASK * LANES).enumerate();
         let from = match bound.len() {
             0 | 1 => Values::Layer { layer, stride, half, lambda },
-            _ => Values::Bound(&state),
+            _ => Values::Bound(groups(&state)),
         };
         let message = if let Some(&challenge) = bound.last() {
-            let mut next = vec![[Goldilocks::ZERO; LANES]; groups * width];
+            let mut next = memory.take(count * width * LANES);
             // The two halves of what is bound are the two halves of the next variable's lines.
-            let (low, high) = next.split_at_mut(groups / 2 * width);
+            let (low, high) = groups_mut(&mut next).split_at_mut(count / 2 * width);
             let parts = low.par_chunks_mut(TASK * width).zip(high.par_chunks_mut(TASK * width));
             let message = tasks
                 .zip(parts)
                 .map(|((task, within), (low, high))| {
-                    let lines = Bound { from, groups, challenge, to: [low, high] };
+                    let lines = Bound { from, groups: count, challenge, to: [low, high] };
                     dispatch_on(isa, Sum { within, first: task * TASK, lines })
                 })
                 .reduce(|| [K::ZERO; 2], add);
-            state = next;
+            memory.give(core::mem::replace(&mut state, next));
             message
         } else {
             tasks
                 .map(|(task, within)| {
-                    dispatch_on(isa, Sum { within, first: task * TASK, lines: Unbound { from, groups } })
+                    dispatch_on(isa, Sum { within, first: task * TASK, lines: Unbound { from, groups: count } })
                 })
                 .reduce(|| [K::ZERO; 2], add)
         };
         t.send(&message);
         bound.push(t.challenge());
-        groups /= 2;
+        count /= 2;
     }
     // One group of lines is left, whose last challenge is not bound yet.
     let challenge = bound[bound.len() - 1];
-    let places: Vec<[K; 4]> = values(&state);
+    let places: Vec<[K; 4]> = values(groups(&state));
+    memory.give(state);
     let (low, high) = places.split_at(places.len() / 2);
     let line = |(zero, one): (&[K; 4], &[K; 4])| core::array::from_fn(|i| zero[i] + challenge * (one[i] - zero[i]));
     small(t, low.iter().zip(high).map(line).collect(), lambda, point, bound)

@@ -7,6 +7,7 @@
 mod bus;
 mod claims;
 mod columns;
+mod memory;
 mod polynomial;
 mod rows;
 
@@ -27,6 +28,7 @@ use crate::verifier::{Parameters, Reader, Statement, Writer, tags};
 use crate::whir::{self, Oracles, chunk_sums};
 pub use claims::reduce;
 use columns::Columns;
+use memory::Memory;
 use polynomial::Symbolic;
 
 /// What proofs of a circuit share.
@@ -38,7 +40,14 @@ pub struct Prover<K> {
     /// Of each table with rows.
     symbols: Vec<Symbolic>,
     numbers: Vec<Goldilocks>,
-    oracles: Arc<Oracles>,
+    shared: Arc<Shared>,
+}
+
+/// What proofs of both circuits of a key share.
+#[derive(Debug)]
+struct Shared {
+    oracles: Oracles,
+    memory: Memory,
 }
 
 /// A step of a proof that has ended.
@@ -93,7 +102,8 @@ impl<K: ProofField> Prover<K> {
     /// # Panics
     /// If it does not.
     pub fn new(circuit: &Circuit<K>, parameters: &Parameters<K>) -> Self {
-        Self::with_oracles(circuit, parameters, Arc::new(Oracles::new(parameters.schedule())))
+        let shared = Shared { oracles: Oracles::new(parameters.schedule()), memory: Memory::default() };
+        Self::sharing(circuit, parameters, Arc::new(shared))
     }
 
     /// The prover of another circuit of the same parameters, with which this one shares its memory.
@@ -101,10 +111,10 @@ impl<K: ProofField> Prover<K> {
     /// # Panics
     /// If the circuit has not their tables and layout.
     pub fn beside(&self, circuit: &Circuit<K>) -> Self {
-        Self::with_oracles(circuit, &self.parameters, Arc::clone(&self.oracles))
+        Self::sharing(circuit, &self.parameters, Arc::clone(&self.shared))
     }
 
-    fn with_oracles(circuit: &Circuit<K>, parameters: &Parameters<K>, oracles: Arc<Oracles>) -> Self {
+    fn sharing(circuit: &Circuit<K>, parameters: &Parameters<K>, shared: Arc<Shared>) -> Self {
         assert_eq!(circuit.layout(), parameters.layout(), "the parameters of the circuit");
         assert_eq!(circuit.tables(), parameters.tables(), "the parameters of the circuit");
         let layout = circuit.layout();
@@ -112,7 +122,7 @@ impl<K: ProofField> Prover<K> {
             layout.heights().map(|(table, _)| Symbolic::new(circuit.tables(), table, &layout.starts(table))).collect();
         let rows = layout.heights().map(|(_, shape)| shape.rows()).max().unwrap_or(0);
         let numbers = (0..rows as u64).map(Goldilocks::new).collect();
-        Self { parameters: parameters.clone(), fixed: circuit.fixed_stack(), symbols, numbers, oracles }
+        Self { parameters: parameters.clone(), fixed: circuit.fixed_stack(), symbols, numbers, shared }
     }
 
     /// A proof that [`verify`](crate::verifier::verify) reads. A witness that does not hold gives one that it refuses.
@@ -158,8 +168,10 @@ impl<K: Extension> Prover<K> {
         let (tables, layout) = (parameters.tables(), parameters.layout());
         t.observe(&[statement.key, statement.public]);
         t.observe_elements(&[if statement.circuit { K::ONE } else { K::ZERO }]);
-        let committed = witness.stack(tables, layout);
-        let commitment = whir::commit(&self.oracles, layout.committed(), &committed).send(&mut t);
+        let Shared { oracles, memory } = &*self.shared;
+        let mut committed = memory.take(layout.committed().elements());
+        witness.write_stack(tables, layout, &mut committed);
+        let commitment = whir::commit(oracles, layout.committed(), &committed).send(&mut t);
         ended(Step::Commitment);
 
         let (alpha, beta) = (t.challenge(), t.challenge());
@@ -169,7 +181,7 @@ impl<K: Extension> Prover<K> {
             .heights()
             .map(|(table, _)| Columns::new(tables, layout, table, stacks, &self.numbers, &ones))
             .collect();
-        let leaves = bus::Leaves::new(isa, layout, &columns, &self.symbols, alpha, beta);
+        let leaves = bus::Leaves::new(isa, layout, &columns, &self.symbols, alpha, beta, memory);
         let mut reader = Reader::<K>::new(&[]);
         let public = {
             let mut tuple = [K::ZERO; TUPLE];
@@ -177,7 +189,7 @@ impl<K: Extension> Prover<K> {
             tuple[TUPLE - WORD..].copy_from_slice(&statement.public.map(K::from));
             alpha - horner(&mut reader, &tuple, beta)
         };
-        let rho = bus::prove(isa, &mut t, leaves, public);
+        let rho = bus::prove(isa, &mut t, leaves, public, memory);
         ended(Step::Bus);
 
         let bus = Bus { alpha, beta, lambda: t.challenge() };
@@ -185,7 +197,7 @@ impl<K: Extension> Prover<K> {
         let mut power = bus.lambda * bus.lambda;
         let sums =
             self.symbols.iter().zip(&places).map(|(symbols, places)| symbols.sum(places, &bus, &mut power)).collect();
-        let r = rows::prove(isa, &mut t, &columns, sums, &rho, layout.row_variables());
+        let r = rows::prove(isa, &mut t, &columns, sums, &rho, layout.row_variables(), memory);
 
         let sums = commitment.sums(&r);
         let within = eq_table_vec(&r[..BLOCK_LOG]).expect("few coordinates");
@@ -201,6 +213,7 @@ impl<K: Extension> Prover<K> {
         ended(Step::Rows);
 
         commitment.open(|table| layout.shape(table), &r, eta, sums, &mut t);
+        memory.give(committed);
         ended(Step::Opening);
         t.finish()
     }

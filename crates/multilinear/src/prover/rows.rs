@@ -22,6 +22,7 @@ use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, Portable, dispatch_
 use rayon::prelude::*;
 
 use super::columns::Columns;
+use super::memory::Memory;
 use super::polynomial::{Product, Sum, Variable};
 use crate::algebra::combine;
 use crate::poseidon::SBOXES;
@@ -51,9 +52,10 @@ pub(super) fn prove<K: Extension>(
     sums: Vec<Sum<K>>,
     rho: &[K],
     variables: usize,
+    memory: &Memory,
 ) -> Vec<K> {
     let mut state: Vec<State<'_, K>> =
-        columns.par_iter().zip(sums).map(|(columns, sum)| State::new(isa, columns, sum, rho)).collect();
+        columns.par_iter().zip(sums).map(|(columns, sum)| State::new(isa, columns, sum, rho, memory)).collect();
     let mut r = vec![K::ZERO; variables];
     let mut challenge = None;
     for variable in (0..BLOCK_LOG).rev() {
@@ -62,14 +64,16 @@ pub(super) fn prove<K: Extension>(
             a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
             a
         };
-        let message =
-            state.par_iter_mut().map(|state| state.round(&within, challenge)).reduce(|| vec![K::ZERO; DEGREE], add);
+        let message = state
+            .par_iter_mut()
+            .map(|state| state.round(&within, challenge, memory))
+            .reduce(|| vec![K::ZERO; DEGREE], add);
         t.send(&message);
         r[variable] = t.challenge();
         challenge = Some(r[variable]);
     }
     let challenge = challenge.expect("nine rounds");
-    let mut state: Vec<Blocks<'_, K>> = state.into_iter().map(|state| state.blocks(challenge)).collect();
+    let mut state: Vec<Blocks<'_, K>> = state.into_iter().map(|state| state.blocks(challenge, memory)).collect();
     for variable in BLOCK_LOG..variables {
         let mut values = [K::ZERO; DEGREE + 2];
         for state in &state {
@@ -103,12 +107,20 @@ enum Values {
     Together(Vec<Goldilocks>, usize),
 }
 
+impl Values {
+    fn into_elements(self) -> Vec<Goldilocks> {
+        match self {
+            Self::Columns(elements) | Self::Tiles(elements, _) | Self::Together(elements, _) => elements,
+        }
+    }
+}
+
 impl<'a, K: Extension> State<'a, K> {
-    fn new(isa: Isa, columns: &'a Columns<'a>, sum: Sum<K>, rho: &[K]) -> Self {
+    fn new(isa: Isa, columns: &'a Columns<'a>, sum: Sum<K>, rho: &[K], memory: &Memory) -> Self {
         let mut weights = eq_table_vec(&rho[BLOCK_LOG..columns.shape.variables()]).expect("few coordinates");
         weights.truncate(columns.shape.blocks());
         let size = sum.forms.len() * K::DEGREE * BLOCK;
-        let mut forms = vec![Goldilocks::ZERO; columns.shape.blocks() * size];
+        let mut forms = memory.take(columns.shape.blocks() * size);
         forms.par_chunks_exact_mut(size).enumerate().for_each(|(block, out)| {
             for (form, out) in sum.forms.iter().zip(out.chunks_exact_mut(K::DEGREE * BLOCK)) {
                 let terms: Vec<_> =
@@ -129,7 +141,7 @@ impl<'a, K: Extension> State<'a, K> {
     }
 
     /// The message's coefficients c_1, ..., c_7.
-    fn round(&mut self, within: &[K], challenge: Option<K>) -> Vec<K> {
+    fn round(&mut self, within: &[K], challenge: Option<K>, memory: &Memory) -> Vec<K> {
         let width = self.width();
         let raw: Vec<Variable> = self.raw().collect();
         let (sum, columns) = (&self.sum, self.columns);
@@ -137,7 +149,7 @@ impl<'a, K: Extension> State<'a, K> {
             raw.iter().map(|&variable| columns.chunk(variable, block)).collect()
         };
         let forms = sum.forms.len() * K::DEGREE * BLOCK;
-        let next = |rows: usize| vec![Goldilocks::ZERO; columns.shape.blocks() * width * K::DEGREE * rows];
+        let next = |rows: usize| memory.take(columns.shape.blocks() * width * K::DEGREE * rows);
         let (sums, values): (Sums<K>, Option<Values>) = match (&self.values, challenge) {
             (Values::Columns(all), None) => {
                 let blocks = all.par_chunks_exact(forms).zip(&self.weights).enumerate();
@@ -176,7 +188,7 @@ impl<'a, K: Extension> State<'a, K> {
             _ => unreachable!("a challenge after each round"),
         };
         if let Some(values) = values {
-            self.values = values;
+            memory.give(core::mem::replace(&mut self.values, values).into_elements());
         }
         message(sums)
     }
@@ -239,7 +251,7 @@ impl<'a, K: Extension> State<'a, K> {
     }
 
     /// When the last variable within blocks is bound.
-    fn blocks(self, challenge: K) -> Blocks<'a, K> {
+    fn blocks(self, challenge: K, memory: &Memory) -> Blocks<'a, K> {
         let Values::Together(values, rows) = &self.values else { unreachable!("nine rounds are over") };
         assert_eq!(*rows, 2, "rows of a block before the last variable is bound");
         let stride = self.stride();
@@ -253,6 +265,7 @@ impl<'a, K: Extension> State<'a, K> {
         };
         let values =
             (0..self.columns.shape.blocks()).map(|b| (0..self.width()).map(|c| value(c, b)).collect()).collect();
+        memory.give(self.values.into_elements());
         Blocks { columns: self.columns, sum: self.sum, values, weights: self.weights }
     }
 }

@@ -179,16 +179,25 @@ impl Stack {
         };
         (0..width).map(piece).collect()
     }
-    /// The elements, from the rows of each table, of so many columns each.
-    pub(crate) fn of_rows<'a>(&self, rows: impl Fn(Table) -> (&'a [Goldilocks], usize)) -> Vec<Goldilocks> {
-        let mut elements = vec![Goldilocks::ZERO; self.elements];
-        let mut rest = &mut elements[..];
+    /// Writes the elements, from the rows of each table, of so many columns each.
+    ///
+    /// # Panics
+    /// Unless there is room for all elements and no more.
+    pub(crate) fn write_rows<'a>(
+        &self,
+        rows: impl Fn(Table) -> (&'a [Goldilocks], usize),
+        elements: &mut [Goldilocks],
+    ) {
+        assert_eq!(elements.len(), self.elements, "room for the stack");
+        let mut rest = elements;
         for piece in &self.pieces {
             let own;
             (own, rest) = rest.split_at_mut(piece.blocks << piece.block_log());
             let (rows, width) = rows(piece.table);
             let blocks = own.par_chunks_exact_mut(1 << piece.block_log()).zip(rows.par_chunks_exact(width * BLOCK));
             blocks.for_each(|(to, rows)| {
+                let (to, room) = to.split_at_mut(piece.columns.len() * BLOCK);
+                room.fill(Goldilocks::ZERO);
                 // Eight rows at a time: a cache line of each column.
                 for (i, rows) in rows.chunks_exact(LANES * width).enumerate() {
                     for (column, to) in piece.columns.clone().zip(to.chunks_exact_mut(BLOCK)) {
@@ -200,7 +209,6 @@ impl Stack {
                 }
             });
         }
-        elements
     }
     /// Elements that belong to pieces.
     pub fn elements(&self) -> usize {
