@@ -23,7 +23,8 @@ pub struct Code {
 }
 
 impl Code {
-    /// Up to half the minimum distance: BCHKS25 (ePrint 2025/2055), theorem 1.3 and corollary 1.4.
+    /// Up to half the minimum distance. [`Code::fold`] and [`Code::curve`] take BCHKS25's corollary 1.4 (ePrint 2025/2055) at the end of the radius, as
+    /// ethereum/soundcalc does, outside of its stated range; what holds there for a line is N / |K| (ePrint 2020/654).
     pub fn unique_decoding(field_bits: f64, rate: f64) -> Self {
         Self { field_bits, rate, list_size: 1.0, agreement: (1.0 + rate) / 2.0, multiplicity: None }
     }

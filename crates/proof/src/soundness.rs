@@ -77,7 +77,7 @@ pub struct Layer {
 /// What is believed about Reed-Solomon codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Regime {
-    /// Up to half the minimum distance: proven (ePrint 2025/2055, Theorem 1.3).
+    /// Up to half the minimum distance: proven (ePrint 2020/654; 2025/2055).
     UniqueDecoding,
     /// Up to the Johnson bound with this multiplicity: ePrint 2025/2055, Theorem 4.2.
     Johnson {

@@ -41,6 +41,8 @@ pub struct Tree {
 
 /// Levels of different trees are this far apart.
 const LEVELS: u64 = 1 << 20;
+/// No tree of wires is higher.
+pub(super) const HEIGHTS: usize = 64;
 
 /// Makes the rows of a circuit. See [`circuit`](super).
 #[derive(Clone, Debug)]
@@ -219,14 +221,14 @@ impl<K: Extension> Builder<K> {
 
     /// The tree below a node that wires say: its digest, its height above the leaves and its number among the nodes of that height.
     ///
-    /// The height must be below 2^20, and the nodes below the root must be below p in number, at its height and at all others.
+    /// The height must be below 64, and the nodes below the root must be below p in number, at its height and at all others.
     pub fn tree(&mut self, root: Word, height: Base, index: Base) -> usize {
         let tree = self.new_tree(0, 0);
         self.tuple_of(tree, root, height, index, Goldilocks::ONE, Count::Root);
         tree
     }
     /// Demands, where `active`, that a digest be the node of this height and number in a tree of [`Builder::tree`]. Without `active` that is a
-    /// bit of the prover's choice, which is returned. The height must be below 2^20 here, too: beyond lie the nodes of the next tree.
+    /// bit of the prover's choice, which is returned. The height must be below 64 here, too.
     pub fn node(&mut self, tree: usize, node: Word, height: Base, index: Base, active: Option<Bool>) -> Bool {
         self.tuple_of(tree, node, height, index, -Goldilocks::ONE, active.into())
     }
@@ -422,7 +424,7 @@ impl<K: Extension> Builder<K> {
     /// The circuit: blocks are filled up, wires get their numbers.
     ///
     /// # Panics
-    /// If there are 2^20 permutations or more.
+    /// If there are 2^20 - 64 permutations or more.
     pub fn finish(self) -> Circuit<K> {
         let blocks = self.rows.blocks();
         self.finish_in(blocks)
@@ -430,12 +432,14 @@ impl<K: Extension> Builder<K> {
     /// The circuit with so many blocks of each table, so that circuits have one layout.
     ///
     /// # Panics
-    /// If there are more rows, or 2^20 permutations or more.
+    /// If there are more rows, or 2^20 - 64 permutations or more.
     pub fn finish_in(mut self, blocks: [usize; Table::ALL.len()]) -> Circuit<K> {
         let fits = self.rows.blocks().iter().zip(blocks).all(|(&needed, blocks)| needed <= blocks);
         assert!(fits, "blocks {:?}: {:?} are needed", blocks, self.rows.blocks());
         let used = Table::ALL.map(|table| self.rows.len(table));
-        assert!((used[0] as u64) < LEVELS, "{} permutations: levels of different trees lie {LEVELS} apart", used[0]);
+        // A path from a height below 64 is no longer than to the root: it does not reach the next tree.
+        let longest = (used[0] + HEIGHTS) as u64;
+        assert!(longest < LEVELS, "{} permutations: levels of different trees lie {LEVELS} apart", used[0]);
         let zero = self.zero();
         let missing = |table: Table| blocks[table as usize] * BLOCK - used[table as usize];
         self.rows.permutations.extend((0..missing(Table::Permutation)).map(|_| Permutation::Idle));

@@ -6,6 +6,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::hash::poseidon::WIDTH;
 
+use super::builder::HEIGHTS;
 use super::wires::Wire;
 use super::{Circuit, Count, End, Half, Permutation, Tuple};
 use crate::algebra::{Point, combine};
@@ -179,9 +180,6 @@ struct Root {
     index: u64,
     uses: u64,
 }
-
-/// No tree is higher.
-const HEIGHTS: usize = 64;
 
 struct Filling<'a, K> {
     circuit: &'a Circuit<K>,

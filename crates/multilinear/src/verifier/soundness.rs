@@ -1,8 +1,8 @@
 //! How many bits a proof has: the error of each step of the transcript, for one query to the hash.
 //!
 //! **Unique decoding.** A word has at most one codeword within (1 - rho) / 2, so that what is committed to is one table, and errors are those of
-//! polynomials and of queries alone. The bounds of folds rest on correlated agreement within that radius (BCHKS25, ePrint 2025/2055, corollary 1.4,
-//! as ethereum/soundcalc states it; mutual by lemma 4.10 of the WHIR paper).
+//! polynomials and of queries alone. The bounds of folds are ethereum/soundcalc's; what holds them, by leaves and from ePrint 2020/654, is better
+//! (`docs/math/soundness.md`).
 //!
 //! **Up to the Johnson bound.** A word may be close to several tables, within 1 - sqrt(rho) (1 + 1 / (2 mu)): at most (mu + 1/2) / sqrt(rho) of them, for a
 //! multiplicity mu that is chosen for each oracle. A sample outside the domain leaves one of them (ePrint 2024/1586, lemma 4.25); all steps about
@@ -105,7 +105,9 @@ fn oracle<K: Extension>(parameters: &Parameters<K>, i: usize, code: &Code, next:
     let mut terms = Vec::new();
     if i == 0 {
         terms.extend(polynomials(parameters, code));
-        terms.push(Term { name: "joining samples".into(), bits: code.each((round.samples + 1) as f64) });
+        if round.samples > 0 {
+            terms.push(Term { name: "joining samples".into(), bits: code.each((round.samples + 1) as f64) });
+        }
     } else {
         terms.push(joining(i - 1, schedule.rounds[i - 1].queries + round.samples, code));
     }
