@@ -437,9 +437,9 @@ impl<K: Extension> Builder<K> {
         let fits = self.rows.blocks().iter().zip(blocks).all(|(&needed, blocks)| needed <= blocks);
         assert!(fits, "blocks {:?}: {:?} are needed", blocks, self.rows.blocks());
         let used = Table::ALL.map(|table| self.rows.len(table));
-        // A path from a height below 64 is no longer than to the root: it does not reach the next tree.
-        let longest = (used[0] + HEIGHTS) as u64;
-        assert!(longest < LEVELS, "{} permutations: levels of different trees lie {LEVELS} apart", used[0]);
+        // A chain of nodes starts at a level below HEIGHTS and rises one level with each permutation, so it stays below the next tree's levels.
+        let highest = (used[0] + HEIGHTS) as u64;
+        assert!(highest < LEVELS, "{} permutations: levels of different trees lie {LEVELS} apart", used[0]);
         let zero = self.zero();
         let missing = |table: Table| blocks[table as usize] * BLOCK - used[table as usize];
         self.rows.permutations.extend((0..missing(Table::Permutation)).map(|_| Permutation::Idle));
