@@ -22,7 +22,7 @@ use crate::verifier::transcript::Word;
 use crate::verifier::{
     Claim, FixedClaim, Machine, Parameters, ParametersError, Refusal, Round, Schedule, read_up_to_fixed, tags,
 };
-use crate::whir::{chunk_sums, chunk_weights};
+use crate::whir::{chunk_sums, chunk_weights, sum_chunks};
 
 /// What a key's bytes begin with: a name, then the version.
 const FORMAT: [u64; 2] = [u64::from_le_bytes(*b"evgrkey\0"), 1];
@@ -270,13 +270,12 @@ impl<K: Extension> Key<K> {
         }
         sums
     }
-    /// The chunks of P that are not zeros, with their numbers.
-    pub(crate) fn chunks(&self) -> impl Iterator<Item = (usize, &[Goldilocks])> {
-        let half = 1 << (self.variables() - 1 - BLOCK_LOG);
-        let of = move |which: usize| {
-            self.stacks[which].chunks_exact(BLOCK).enumerate().map(move |(i, chunk)| (which * half + i, chunk))
-        };
-        of(0).chain(of(1))
+    /// The sum of the chunks of P, each with a weight.
+    pub(crate) fn sum_chunks(&self, weights: &[K]) -> Vec<K> {
+        let (first, second) = weights.split_at(weights.len() / 2);
+        let of = |stack: &[Goldilocks], weights| sum_chunks(Isa::detect(), stack, weights);
+        let [first, second] = [of(&self.stacks[0], first), of(&self.stacks[1], second)];
+        first.into_iter().zip(second).map(|(a, b)| a + b).collect()
     }
 
     /// The bytes.

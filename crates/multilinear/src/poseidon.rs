@@ -12,7 +12,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::goldilocks::lanes::GoldilocksLanes;
 use evergrove_primitives::hash::Digest;
-use evergrove_primitives::hash::poseidon::lanes::{SboxInputs, permute_with};
+use evergrove_primitives::hash::poseidon::lanes::{SboxInputs, permute_many, permute_with};
 use evergrove_primitives::hash::poseidon::{
     HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH, is_full, matrix, permute, round_constants, two_to_one,
 };
@@ -189,6 +189,40 @@ impl<L: Lanes> SboxInputs<L> for Record<'_> {
 pub fn digest(mut state: [Goldilocks; WIDTH]) -> [Goldilocks; OUTPUTS] {
     permute(&mut state);
     core::array::from_fn(|i| state[i])
+}
+
+/// The state of f(m; h) before the permutation.
+pub(crate) fn join(m: [[Goldilocks; OUTPUTS]; 2], h: [Goldilocks; OUTPUTS]) -> [Goldilocks; WIDTH] {
+    let mut state = [Goldilocks::ZERO; WIDTH];
+    for (to, word) in state.chunks_exact_mut(OUTPUTS).zip([m[0], m[1], h]) {
+        to.copy_from_slice(&word);
+    }
+    state
+}
+
+/// Hashes many chains side by side, in lanes and on all threads. `next` is given a chain's number, its steps so far and their digest, which is
+/// `starts` at first, and says which state is hashed in the next step, or that the chain has ended.
+pub(crate) fn chains(
+    starts: Vec<[Goldilocks; OUTPUTS]>,
+    mut next: impl FnMut(usize, usize, &[Goldilocks; OUTPUTS]) -> Option<[Goldilocks; WIDTH]>,
+) {
+    const TASK: usize = 128;
+    let mut heads: Vec<(usize, [Goldilocks; OUTPUTS])> = starts.into_iter().enumerate().collect();
+    for step in 0.. {
+        let mut states = Vec::with_capacity(heads.len());
+        heads.retain(|(chain, head)| {
+            let state = next(*chain, step, head);
+            states.extend(state);
+            state.is_some()
+        });
+        if states.is_empty() {
+            return;
+        }
+        states.par_chunks_mut(TASK).for_each(permute_many);
+        for ((_, head), state) in heads.iter_mut().zip(&states) {
+            *head = core::array::from_fn(|i| state[i]);
+        }
+    }
 }
 
 /// The digest of an inner node of a Merkle tree.

@@ -211,7 +211,7 @@ impl<K: Extension> Builder<K> {
         let mut h = self.tag(tag);
         let mut leaf = Vec::with_capacity(words);
         for block in 1..=words / 2 {
-            let end = if block == words / 2 { End::Leaf { index: index.wire, tree } } else { End::Nothing };
+            let end = if block == words / 2 { End::Leaf { index: index.wire, tree } } else { End::Part };
             h = self.permutation(h, [Half::Free; 2], false, end);
             leaf.extend([1, 2].map(|port| Word(Wire { port, ..h.0 })));
         }
@@ -588,7 +588,7 @@ impl Fixed {
             }
         }
         match end {
-            End::Nothing => {}
+            End::Nothing | End::Part => {}
             End::Leaf { index, tree } => {
                 self.set(table, i, permutation::LEAF, 1);
                 self.use_wire(table, i, permutation::NUMBERS + 3, index);

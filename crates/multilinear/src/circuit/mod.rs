@@ -121,6 +121,8 @@ enum Permutation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Nothing,
+    /// A leaf's before its last block: the next row alone reads it.
+    Part,
     /// The leaf at this index, on this level; an opening of this tree.
     Leaf {
         index: Wire,

@@ -1,6 +1,6 @@
 //! Filling the committed columns of a circuit, and checking them row by row.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
@@ -61,8 +61,10 @@ impl<K: Extension> Circuit<K> {
             witness: witness.clone(),
             free: &[],
             taken: 0,
-            nodes: BTreeMap::new(),
+            nodes: HashMap::new(),
             roots: HashMap::new(),
+            parts: Vec::new(),
+            paths: Vec::new(),
         };
         let checks = self.rows.operations.iter().enumerate().filter_map(|(i, row)| Some((i, row.check?)));
         checks
@@ -87,12 +89,15 @@ impl<K: Extension> Circuit<K> {
             witness: Witness { columns },
             free,
             taken: 0,
-            nodes: BTreeMap::new(),
+            nodes: HashMap::new(),
             roots: HashMap::new(),
+            parts: Vec::new(),
+            paths: Vec::new(),
         };
         for &(table, row) in &self.order {
             filling.row(table, row as usize);
         }
+        filling.climb();
         filling.nodes();
         let Filling { mut witness, taken, .. } = filling;
         let width = self.tables.columns(Table::Permutation);
@@ -163,12 +168,25 @@ fn in_base<K: Extension>(x: K) -> Goldilocks {
     x.as_ref()[0]
 }
 
-/// A node row: the halves of its input, their digest, and how often they are used.
+/// A Merkle tree, a level within it and an index.
+type Place = (usize, usize, u64);
+
+/// A node row: the halves of its input, and how often they are used.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     halves: [[Goldilocks; WORD]; 2],
-    digest: [Goldilocks; WORD],
     uses: [u64; 2],
+}
+
+/// What is hashed to open a node. No wire has these digests, so those of all paths are hashed side by side, when all rows are filled.
+#[derive(Debug)]
+struct Path {
+    /// The rows of a leaf's blocks, none for a node that wires say.
+    blocks: Vec<usize>,
+    /// The leaf's tag, or that node.
+    start: [Goldilocks; WORD],
+    /// The nodes that no earlier path has: their places, and the side that this path comes from.
+    nodes: Vec<(Place, usize)>,
 }
 
 /// The root of a tree of wires.
@@ -187,9 +205,12 @@ struct Filling<'a, K> {
     free: &'a [Goldilocks],
     taken: usize,
     /// Node rows by tree, level within the tree and index; those of a cap's level are its nodes.
-    nodes: BTreeMap<(usize, usize, u64), Node>,
+    nodes: HashMap<Place, Node>,
     /// Roots of trees of wires: row, height, index, uses.
     roots: HashMap<usize, Root>,
+    /// The rows so far of the leaf that is being filled.
+    parts: Vec<usize>,
+    paths: Vec<Path>,
 }
 
 impl<K: Extension> Filling<'_, K> {
@@ -302,28 +323,36 @@ impl<K: Extension> Filling<'_, K> {
                     let info = self.circuit.trees[tree];
                     // The row of the cap, as if it were one above the cap.
                     let node = self.nodes.entry((tree, info.depth - info.cap + 1, index as u64 / 2));
-                    node.or_insert(Node { halves: [word; 2], digest: [Goldilocks::ZERO; WORD], uses: [0; 2] }).halves
-                        [side] = word;
+                    node.or_insert(Node { halves: [word; 2], uses: [0; 2] }).halves[side] = word;
                     word
                 }
             };
             state[side * WORD..][..WORD].copy_from_slice(&word);
         }
-        state[RATE..].copy_from_slice(&self.word(h));
-        let digest = poseidon::digest(state);
-        self.fill_permutation(row, state, digest);
+        match end {
+            // The state and the digest; the columns between them are filled for all rows together.
+            End::Nothing | End::Public => {
+                state[RATE..].copy_from_slice(&self.word(h));
+                let columns = self.columns(Table::Permutation, row);
+                columns[..WIDTH].copy_from_slice(&state);
+                columns[SBOXES..SBOXES + WORD].copy_from_slice(&poseidon::digest(state));
+            }
+            End::Part | End::Leaf { .. } => {
+                if self.parts.is_empty() {
+                    state[RATE..].copy_from_slice(&self.word(h));
+                }
+                self.parts.push(row);
+                self.columns(Table::Permutation, row)[..WIDTH].copy_from_slice(&state);
+            }
+        }
         if let End::Leaf { index, tree } = end {
             let index = self.word(index)[0];
             self.columns(Table::Permutation, row)[permutation::INDEX] = index;
-            self.open(tree, 0, index.as_u64(), digest);
+            let blocks = core::mem::take(&mut self.parts);
+            let start = self.columns(Table::Permutation, blocks[0])[RATE..WIDTH].try_into().expect("a word");
+            let nodes = self.open(tree, 0, index.as_u64());
+            self.paths.push(Path { blocks, start, nodes });
         }
-    }
-
-    /// The state and the digest; the columns between them are filled for all rows together.
-    fn fill_permutation(&mut self, row: usize, state: [Goldilocks; WIDTH], digest: [Goldilocks; WORD]) {
-        let columns = self.columns(Table::Permutation, row);
-        columns[..WIDTH].copy_from_slice(&state);
-        columns[SBOXES..SBOXES + WORD].copy_from_slice(&digest);
     }
 
     fn tuple(&mut self, row: usize) {
@@ -344,33 +373,53 @@ impl<K: Extension> Filling<'_, K> {
         if *times == Goldilocks::ONE {
             self.roots.insert(tree, Root { row, height, index: key[0].as_u64(), uses: 0 });
         } else if count == Goldilocks::ONE {
-            self.open(tree, height, key[0].as_u64(), word);
+            let nodes = self.open(tree, height, key[0].as_u64());
+            self.paths.push(Path { blocks: Vec::new(), start: word, nodes });
         }
     }
 
-    /// Climbs from a node to the first one that is there, or to the cap or the root. Siblings of the others are next in the free data.
-    fn open(&mut self, tree: usize, height: usize, mut index: u64, mut digest: [Goldilocks; WORD]) {
+    /// Climbs from a node to the first one that is there, or to the cap or the root, and says which it has passed. Their siblings are next in the
+    /// free data.
+    fn open(&mut self, tree: usize, height: usize, mut index: u64) -> Vec<(Place, usize)> {
+        let mut nodes = Vec::new();
         // Not for ever, where the node is not below the root.
         for level in (height..HEIGHTS).map(|height| height + 1) {
             if let Some(root) = self.roots.get_mut(&tree)
                 && (root.height, root.index) == (level - 1, index)
             {
                 root.uses += 1;
-                return;
+                return nodes;
             }
             let side = (index % 2) as usize;
             index /= 2;
             if let Some(node) = self.nodes.get_mut(&(tree, level, index)) {
                 node.uses[side] += 1;
-                return;
+                return nodes;
             }
-            let mut node = Node { halves: [self.take(); 2], digest: [Goldilocks::ZERO; WORD], uses: [0; 2] };
-            node.halves[side] = digest;
+            let mut node = Node { halves: [self.take(); 2], uses: [0; 2] };
             node.uses[side] = 1;
-            digest = poseidon::node(node.halves);
-            node.digest = digest;
             self.nodes.insert((tree, level, index), node);
+            nodes.push(((tree, level, index), side));
         }
+        nodes
+    }
+
+    /// Hashes leaves and paths.
+    fn climb(&mut self) {
+        let paths = core::mem::take(&mut self.paths);
+        let starts = paths.iter().map(|path| path.start).collect();
+        poseidon::chains(starts, |path, step, head| {
+            let Path { blocks, nodes, .. } = &paths[path];
+            if let Some(&row) = blocks.get(step) {
+                let state = &mut self.columns(Table::Permutation, row)[..WIDTH];
+                state[RATE..].copy_from_slice(head);
+                return Some((*state).try_into().expect("a state"));
+            }
+            let (place, side) = nodes.get(step - blocks.len())?;
+            let node = self.nodes.get_mut(place).expect("a node on a path");
+            node.halves[*side] = *head;
+            Some(poseidon::join(node.halves, [Goldilocks::ZERO; WORD]))
+        });
     }
 
     /// Fills node rows and the multiplicities of caps.
@@ -378,7 +427,8 @@ impl<K: Extension> Filling<'_, K> {
         let circuit = self.circuit;
         let rows = circuit.rows.permutations.iter().enumerate();
         let mut idle = rows.filter(|(_, row)| !matches!(row, Permutation::Hash { .. })).map(|(i, _)| i);
-        let nodes = core::mem::take(&mut self.nodes);
+        let mut nodes: Vec<(Place, Node)> = core::mem::take(&mut self.nodes).into_iter().collect();
+        nodes.sort_unstable_by_key(|(place, _)| *place);
         let mut caps = HashMap::new();
         for ((tree, level, index), node) in nodes {
             let info = circuit.trees[tree];
@@ -388,11 +438,8 @@ impl<K: Extension> Filling<'_, K> {
             }
             // A tree of wires may have more than there is room for: what is missing is a fault.
             let Some(row) = idle.next() else { break };
-            let mut state = [Goldilocks::ZERO; WIDTH];
-            state[..WORD].copy_from_slice(&node.halves[0]);
-            state[WORD..RATE].copy_from_slice(&node.halves[1]);
-            self.fill_permutation(row, state, node.digest);
             let columns = self.columns(Table::Permutation, row);
+            columns[..WIDTH].copy_from_slice(&poseidon::join(node.halves, [Goldilocks::ZERO; WORD]));
             columns[permutation::INDEX] = Goldilocks::new(index);
             columns[permutation::LEVEL] = Goldilocks::new(info.level + level as u64 - 1);
             columns[permutation::ACTIVE] = Goldilocks::ONE;

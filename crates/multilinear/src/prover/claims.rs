@@ -6,7 +6,6 @@
 use evergrove_kernels::mle::eq_table_vec;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
-use rayon::prelude::*;
 
 use crate::key::Key;
 use crate::tables::{BLOCK, BLOCK_LOG};
@@ -40,20 +39,7 @@ pub fn reduce<K: Extension>(key: &Key<K>, claims: &[Claim<K>]) -> (Vec<Goldilock
     let mut point: Vec<K> = (BLOCK_LOG..key.variables()).map(|_| sum_round(&mut t, &mut sums)).collect();
     point.reverse();
     let chunks = eq_table_vec(&point).expect("few coordinates");
-    let folded = key.chunks().par_bridge().fold(
-        || vec![K::ZERO; BLOCK],
-        |mut sum, (i, chunk)| {
-            sum.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += chunks[i] * x);
-            sum
-        },
-    );
-    let folded = folded.reduce(
-        || vec![K::ZERO; BLOCK],
-        |mut a, b| {
-            a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
-            a
-        },
-    );
+    let folded = key.sum_chunks(&chunks);
     let mut weights = vec![K::ZERO; BLOCK];
     for ((_, chunk), within) in sums.iter().zip(&within) {
         weights.iter_mut().zip(within).for_each(|(weight, &x)| *weight += chunk[0] * x);

@@ -19,6 +19,8 @@
 //! | 1 + v | number of r_v |
 //! | last | uses of y |
 
+use std::sync::LazyLock;
+
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
@@ -174,5 +176,8 @@ pub(crate) fn point(index: u64) -> Goldilocks {
 
 /// The factor of bit j of an index: the root of unity of order 2^(j + 1).
 pub(crate) fn root(j: usize) -> Goldilocks {
-    Goldilocks::root_of_unity(j as u32 + 1).expect("an index of at most 32 bits")
+    static ROOTS: LazyLock<[Goldilocks; Goldilocks::TWO_ADICITY as usize]> = LazyLock::new(|| {
+        core::array::from_fn(|j| Goldilocks::root_of_unity(j as u32 + 1).expect("an order that divides p - 1"))
+    });
+    ROOTS[j]
 }

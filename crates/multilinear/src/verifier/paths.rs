@@ -6,11 +6,9 @@
 use std::collections::HashMap;
 
 use evergrove_primitives::Goldilocks;
-use evergrove_primitives::hash::poseidon::WIDTH;
-use evergrove_primitives::hash::poseidon::lanes::permute_many;
 
 use super::transcript::{Word, blocks, word};
-use crate::tables::WORD;
+use crate::poseidon::{chains, join};
 
 /// The trees of a proof, and the leaves that were opened in them.
 #[derive(Clone, Debug, Default)]
@@ -96,45 +94,20 @@ impl Paths {
 
     /// The digests on the path of each opening, from its leaf's on.
     fn digests(&self) -> Vec<Vec<Word>> {
-        let mut heads: Vec<Word> = self.openings.iter().map(|opening| word(opening.tag)).collect();
-        let mut states = Vec::with_capacity(self.openings.len());
-        let rounds = |of: fn(&Opening) -> usize| self.openings.iter().map(of).max().unwrap_or(0);
-        for block in 0..rounds(|opening| opening.leaf.len().div_ceil(2)) {
-            let with_block = |opening: &Opening| opening.leaf.len() > 2 * block;
-            let state = |(opening, head): (&Opening, &Word)| {
-                with_block(opening).then(|| blocks(&opening.leaf[2 * block..]).next().map(|m| join(m, *head))).flatten()
-            };
-            states.extend(self.openings.iter().zip(&heads).filter_map(state));
-            permute_many(&mut states);
-            let with_block = self.openings.iter().zip(&mut heads).filter(|(opening, _)| with_block(opening));
-            with_block.zip(states.drain(..)).for_each(|((_, head), state)| *head = first(&state));
-        }
-        let mut paths: Vec<Vec<Word>> = heads.into_iter().map(|leaf| vec![leaf]).collect();
-        for level in 0..rounds(|opening| opening.siblings.len()) {
-            let state = |(opening, path): (&Opening, &Vec<Word>)| {
-                let sibling = *opening.siblings.get(level)?;
-                let children = if opening.is_right(level) { [sibling, path[level]] } else { [path[level], sibling] };
-                Some(join(children, Word::default()))
-            };
-            states.extend(self.openings.iter().zip(&paths).filter_map(state));
-            permute_many(&mut states);
-            let climbing = self.openings.iter().zip(&mut paths).filter(|(opening, _)| opening.siblings.len() > level);
-            climbing.zip(states.drain(..)).for_each(|((_, path), state)| path.push(first(&state)));
-        }
+        let tags = self.openings.iter().map(|opening| word(opening.tag)).collect();
+        let mut paths: Vec<Vec<Word>> = vec![Vec::new(); self.openings.len()];
+        chains(tags, |number, step, head| {
+            let opening = &self.openings[number];
+            if let Some(m) = opening.leaf.get(2 * step..).and_then(|rest| blocks(rest).next()) {
+                return Some(join(m, *head));
+            }
+            let path = &mut paths[number];
+            let level = path.len();
+            path.push(*head);
+            let sibling = *opening.siblings.get(level)?;
+            let children = if opening.is_right(level) { [sibling, *head] } else { [*head, sibling] };
+            Some(join(children, Word::default()))
+        });
         paths
     }
-}
-
-/// The state of f(m; h) before the permutation.
-fn join(m: [Word; 2], h: Word) -> [Goldilocks; WIDTH] {
-    let mut state = [Goldilocks::ZERO; WIDTH];
-    for (to, word) in state.chunks_exact_mut(WORD).zip([m[0], m[1], h]) {
-        to.copy_from_slice(&word);
-    }
-    state
-}
-
-/// What is left of a state after the permutation.
-fn first(state: &[Goldilocks; WIDTH]) -> Word {
-    core::array::from_fn(|i| state[i])
 }

@@ -9,7 +9,7 @@
 
 mod kernels;
 
-pub(crate) use kernels::chunk_sums;
+pub(crate) use kernels::{chunk_sums, sum_chunks};
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -296,26 +296,18 @@ fn open_leaves<K: Extension>(writer: &mut Writer<K>, oracle: &Oracle, indices: &
 
 /// Binds the highest variable of sums of products of two tables: the message is c_1, c_2 of their polynomial.
 pub(crate) fn sum_round<K: Extension>(writer: &mut Writer<K>, tables: &mut [(Vec<K>, Vec<K>)]) -> K {
+    let isa = Isa::detect();
     let [mut zero, mut one, mut square] = [K::ZERO; 3];
     for (f, weights) in &*tables {
-        let half = f.len() / 2;
-        let (f0, f1) = f.split_at(half);
-        let (w0, w1) = weights.split_at(half);
-        for ((&f0, &f1), (&w0, &w1)) in f0.iter().zip(f1).zip(w0.iter().zip(w1)) {
-            zero += f0 * w0;
-            one += f1 * w1;
-            square += (f1 - f0) * (w1 - w0);
-        }
+        let [a, b, c] = kernels::products(isa, f, weights);
+        zero += a;
+        one += b;
+        square += c;
     }
     writer.send(&[one - zero - square, square]);
     let r = writer.challenge();
     for table in tables.iter_mut().flat_map(|(f, weights)| [f, weights]) {
-        let half = table.len() / 2;
-        let (low, high) = table.split_at_mut(half);
-        for (low, &high) in low.iter_mut().zip(&*high) {
-            *low += r * (high - *low);
-        }
-        table.truncate(half);
+        kernels::bind(isa, table, r);
     }
     r
 }
