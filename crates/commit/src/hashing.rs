@@ -1,12 +1,12 @@
 //! The hashing rules of [`evergrove_proof::tree`], many at a time in lanes.
 //!
-//! Each function here returns, digest for digest, what its scalar twin there returns one at a time. Nothing here starts
-//! threads.
+//! Each function here returns, digest for digest, what its scalar twin there returns one at a time. Many pairs are hashed on all threads.
 
-use evergrove_primitives::hash::poseidon::lanes::{compress_many, two_to_one_many};
+use evergrove_primitives::hash::poseidon::lanes::compress_many;
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::tree::{LEAF_TAG, Value, split_level};
 use evergrove_proof::{LeavesError, check_batch};
+use rayon::prelude::*;
 
 /// [`evergrove_proof::batch_digest`], eight permutations at a time: the canonical digest d of a batch of leaves (index, value)
 /// of a vector of height `height`. Never panics.
@@ -31,8 +31,18 @@ pub(crate) fn leaf_digests(leaves: impl Iterator<Item = (u64, Value)>) -> Vec<Di
     };
     let pairs: Vec<[Digest; 2]> = leaves.map(words).collect();
     let mut digests = vec![Digest::ZERO; pairs.len()];
-    compress_many(&pairs, LEAF_TAG, &mut digests);
+    compress_all(&pairs, LEAF_TAG, &mut digests);
     digests
+}
+
+/// [`compress_many`], on all threads where that pays.
+fn compress_all(pairs: &[[Digest; 2]], tag: Goldilocks, digests: &mut [Digest]) {
+    const TASK: usize = 256;
+    if pairs.len() <= TASK {
+        return compress_many(pairs, tag, digests);
+    }
+    let tasks = pairs.par_chunks(TASK).zip(digests.par_chunks_mut(TASK));
+    tasks.for_each(|(pairs, digests)| compress_many(pairs, tag, digests));
 }
 
 /// [`canonical_digest`](evergrove_proof::tree::canonical_digest) of leaves with strictly increasing indices.
@@ -70,7 +80,7 @@ pub(crate) fn canonical_digest(leaves: &[(u64, Digest)]) -> Digest {
         pairs.clear();
         pairs.extend(wave.iter().map(|[left, right, _]| [nodes[*left], nodes[*right]]));
         digests.resize(pairs.len(), Digest::ZERO);
-        two_to_one_many(&pairs, &mut digests);
+        compress_all(&pairs, Goldilocks::ZERO, &mut digests);
         for ([.., node], digest) in wave.iter().zip(&digests) {
             nodes[*node] = *digest;
         }

@@ -196,15 +196,14 @@ impl<K: Extension> Key<K> {
             return Err(VerifyError::Point { given, needed });
         }
         let statement = public.statement(self, circuit);
-        let own = Claim::Fixed(read_up_to_fixed(proof, &self.parameters, &statement)?);
-        if !self.holds(&own) {
-            return Err(VerifyError::Circuit);
-        }
+        let own = || {
+            let own = Claim::Fixed(read_up_to_fixed(proof, &self.parameters, &statement)?);
+            if self.holds(&own) { Ok(own) } else { Err(VerifyError::Circuit) }
+        };
         let handed = Claim::At { point: public.point.clone(), value: public.value };
-        if !self.holds(&handed) {
-            return Err(VerifyError::Handed);
-        }
-        Ok([own, handed])
+        let (own, handed_holds) = rayon::join(own, || self.holds(&handed));
+        let own = own?;
+        if handed_holds { Ok([own, handed]) } else { Err(VerifyError::Handed) }
     }
 
     /// Whether a claim about P is true. One pass over the stacks, or over one if the claim says which.
