@@ -224,17 +224,17 @@ fn measure(args: &Args) -> anyhow::Result<()> {
 fn permutations(profile: Profile, class: HeightClass, kind: NodeKind) -> Option<usize> {
     let size = circuit::Size { height_max: class.height_max(), capacity: profile.bucket_capacity(class) };
     let shape = shape(profile, class)?;
-    let (zeros, blocks, variables) = ([size.zeros()], shape.blocks, shape.variables);
+    let (modes, blocks, variables) = (circuit::Family::of_batches(size).modes(), shape.blocks, shape.variables);
     let rows = match profile {
         Profile::Grove128 => {
-            let parameters = recursion::parameters::<Cubic>(&JOHNSON_128, &zeros, blocks, variables);
+            let parameters = recursion::parameters::<Cubic>(&JOHNSON_128, &modes, blocks, variables);
             match kind {
                 NodeKind::Bucket => circuit::bucket(&parameters, size).rows(Table::Permutation),
                 _ => circuit::merge(&parameters, size).rows(Table::Permutation),
             }
         }
         _ => {
-            let parameters = recursion::parameters::<Quadratic>(&UNIQUE_100, &zeros, blocks, variables);
+            let parameters = recursion::parameters::<Quadratic>(&UNIQUE_100, &modes, blocks, variables);
             match kind {
                 NodeKind::Bucket => circuit::bucket(&parameters, size).rows(Table::Permutation),
                 _ => circuit::merge(&parameters, size).rows(Table::Permutation),

@@ -24,8 +24,12 @@ use crate::verifier::{
 };
 use crate::whir::{chunk_sums, chunk_weights, sum_chunks};
 
-/// What a key's bytes begin with: a name, then the version.
-const FORMAT: [u64; 2] = [u64::from_le_bytes(*b"evgrkey\0"), 1];
+/// What a key's bytes begin with, before the version.
+const NAME: u64 = u64::from_le_bytes(*b"evgrkey\0");
+/// Tables in the header of a key of version 1. Each further version has one more, the last of which has rows.
+const FIRST_TABLES: usize = 7;
+/// The last version.
+const VERSIONS: u64 = (Table::ALL.len() - FIRST_TABLES + 1) as u64;
 
 /// A key.
 #[derive(Clone, Debug)]
@@ -120,7 +124,7 @@ pub enum ReadError {
     #[error("the key could not be read: {0}")]
     Io(#[from] io::Error),
     /// They begin otherwise.
-    #[error("not a key of version {}", FORMAT[1])]
+    #[error("not a key of version 1 to {VERSIONS}")]
     Format,
     /// A number that no key has.
     #[error("the key is damaged: {0} is out of range")]
@@ -280,7 +284,8 @@ impl<K: Extension> Key<K> {
     /// The bytes.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let numbers = self.header();
-        for number in [FORMAT.as_slice(), &[numbers.len() as u64], &numbers].concat() {
+        let version = (self.tables() - FIRST_TABLES + 1) as u64;
+        for number in [&[NAME, version, numbers.len() as u64], &numbers[..]].concat() {
             out.write_all(&number.to_le_bytes())?;
         }
         for stack in &self.stacks {
@@ -293,16 +298,17 @@ impl<K: Extension> Key<K> {
     }
     /// A key whose digest must be `expected`.
     pub fn read(from: &mut impl Read, expected: Word) -> Result<Self, ReadError> {
-        let start = [take(from)?, take(from)?];
-        if start != FORMAT {
+        let [name, version] = [take(from)?, take(from)?];
+        if name != NAME || !(1..=VERSIONS).contains(&version) {
             return Err(ReadError::Format);
         }
+        let tables = FIRST_TABLES + (version - 1) as usize;
         let count = take(from)?;
         if count > MAX_NUMBERS {
             return Err(ReadError::Range("the number of parameters"));
         }
         let numbers = (0..count).map(|_| take(from)).collect::<io::Result<Vec<u64>>>()?;
-        let parameters = decode::<K>(&numbers)?;
+        let parameters = decode::<K>(&numbers, tables)?;
         let elements = parameters.layout().fixed().elements();
         if elements > MAX_ELEMENTS {
             return Err(ReadError::Range("the number of fixed elements"));
@@ -321,7 +327,7 @@ impl<K: Extension> Key<K> {
         };
         let stacks = [stack()?, stack()?];
         let mut key = Self { parameters, stacks, digest: Word::default() };
-        if key.header() != numbers {
+        if key.header() != numbers || key.tables() != tables {
             return Err(ReadError::Range("the order of parameters"));
         }
         key.digest = key.hash();
@@ -339,6 +345,11 @@ impl<K: Extension> Key<K> {
         core::array::from_fn(|_| Goldilocks::reduce(u64::from_le_bytes(*words.next().expect("32 bytes"))))
     }
 
+    /// Tables in the header: those of version 1, and later ones up to the last that has rows.
+    fn tables(&self) -> usize {
+        let blocks = self.parameters.layout().blocks();
+        blocks.iter().rposition(|&blocks| blocks > 0).map_or(0, |last| last + 1).max(FIRST_TABLES)
+    }
     /// The parameters as numbers.
     fn header(&self) -> Vec<u64> {
         let tables = self.parameters.tables();
@@ -349,7 +360,7 @@ impl<K: Extension> Key<K> {
         numbers.extend(widths);
         numbers.push(zeros.len());
         numbers.extend(zeros.iter().flat_map(|range| [range.start, range.end]));
-        numbers.extend(self.parameters.layout().blocks());
+        numbers.extend(&self.parameters.layout().blocks()[..self.tables()]);
         let Schedule { variables, width, rounds } = self.parameters.schedule();
         numbers.extend([*variables, *width]);
         for &Round { fold, rate, queries, cap, grinding, samples } in rounds {
@@ -376,7 +387,7 @@ fn within<K: Extension>(point: &[K]) -> Vec<K> {
 }
 
 /// The parameters that [`Key::header`] wrote.
-fn decode<K: Extension>(numbers: &[u64]) -> Result<Parameters<K>, ReadError> {
+fn decode<K: Extension>(numbers: &[u64], tables: usize) -> Result<Parameters<K>, ReadError> {
     let mut rest = numbers.iter().map(|&x| x as usize);
     let mut next = |what: &'static str, most: usize| match rest.next() {
         Some(x) if x <= most => Ok(x),
@@ -399,7 +410,7 @@ fn decode<K: Extension>(numbers: &[u64]) -> Result<Parameters<K>, ReadError> {
         })
         .collect::<Result<Vec<_>, _>>()?;
     let mut blocks = [0; Table::ALL.len()];
-    for blocks in &mut blocks {
+    for blocks in &mut blocks[..tables] {
         *blocks = next("blocks of a table", 1 << 11)?;
     }
     let (variables, width) = (next("variables of the stack", 64)?, next("columns of the stack", 1 << 20)?);

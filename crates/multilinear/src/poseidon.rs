@@ -41,15 +41,18 @@ pub struct Combined<K> {
 }
 
 impl<K: Extension> Combined<K> {
-    /// The constraints of columns 12, 13, ... combined by `weights`.
+    /// The constraints of columns 12, 13, ... combined by `weights`: of the S-boxes, then of as many words of the result as rows have.
     ///
     /// # Panics
-    /// Unless there is a weight for each of them: [`COLUMNS`] - 12.
+    /// Unless these are 1 to 12 words.
     pub fn new(weights: &[K]) -> Self {
-        assert_eq!(weights.len(), COLUMNS - WIDTH, "a weight for each column but those of the first round");
-        let zero = vec![K::ZERO; COLUMNS];
+        let columns = WIDTH + weights.len();
+        assert!(
+            (SBOXES + 1..=SBOXES + WIDTH).contains(&columns),
+            "a weight for each column but those of the first round"
+        );
         let mut this = Self {
-            columns: zero,
+            columns: vec![K::ZERO; columns],
             sboxes: vec![K::ZERO; SBOXES],
             shifts: vec![Goldilocks::ZERO; SBOXES],
             constant: K::ZERO,
@@ -87,7 +90,7 @@ impl<K: Extension> Combined<K> {
     /// The sum on a row.
     ///
     /// # Panics
-    /// Unless the row has [`COLUMNS`] values.
+    /// Unless the row has a value of each column.
     pub fn on_row<V: Copy + Into<K>>(&self, row: &[V]) -> K {
         self.at_point(row, K::ONE)
     }
@@ -95,9 +98,9 @@ impl<K: Extension> Combined<K> {
     /// The sum at a point, where a constant is worth `activity`.
     ///
     /// # Panics
-    /// Unless there are [`COLUMNS`] values.
+    /// Unless there is a value of each column.
     pub fn at_point<V: Copy + Into<K>>(&self, values: &[V], activity: K) -> K {
-        assert_eq!(values.len(), COLUMNS, "a value of each column");
+        assert_eq!(values.len(), self.columns.len(), "a value of each column");
         let linear = self.columns.iter().zip(values).map(|(&weight, &x)| weight * x.into());
         let powers = self
             .sboxes
@@ -109,28 +112,32 @@ impl<K: Extension> Combined<K> {
     }
 }
 
-/// Fills rows of `width` elements, each of which begins with the twelve words of a state: [`COLUMNS`] columns, what is behind them stays.
+/// Fills rows of `width` elements, each of which begins with the twelve words of a state: columns of S-boxes, then the first `outputs` words of
+/// the result; what is behind them stays.
 ///
 /// # Panics
-/// Unless there are whole rows of at least [`COLUMNS`] elements.
-pub fn fill(rows: &mut [Goldilocks], width: usize) {
-    fill_on(Isa::detect(), rows, width);
+/// Unless there are whole rows with so many columns, and 1 to 12 outputs.
+pub fn fill(rows: &mut [Goldilocks], width: usize, outputs: usize) {
+    fill_on(Isa::detect(), rows, width, outputs);
 }
 
 /// [`fill`] on a given instruction set, for tests and comparisons.
 ///
 /// # Panics
 /// As [`fill`], and if this CPU lacks the instruction set.
-pub fn fill_on(isa: Isa, rows: &mut [Goldilocks], width: usize) {
-    assert!(width >= COLUMNS && rows.len().is_multiple_of(width), "whole rows of {COLUMNS} columns and more");
+pub fn fill_on(isa: Isa, rows: &mut [Goldilocks], width: usize, outputs: usize) {
+    let columns = SBOXES + outputs;
+    assert!((1..=WIDTH).contains(&outputs), "{outputs} words of a result");
+    assert!(width >= columns && rows.len().is_multiple_of(width), "whole rows of {columns} columns and more");
     const TASK: usize = 64;
-    rows.par_chunks_mut(TASK * width).for_each(|rows| dispatch_on(isa, Fill { rows, width }));
+    rows.par_chunks_mut(TASK * width).for_each(|rows| dispatch_on(isa, Fill { rows, width, columns }));
 }
 
 /// [`fill`] of some rows.
 struct Fill<'a> {
     rows: &'a mut [Goldilocks],
     width: usize,
+    columns: usize,
 }
 
 impl Kernel for Fill<'_> {
@@ -147,7 +154,7 @@ impl Kernel for Fill<'_> {
             };
             let states: [&[Goldilocks; WIDTH]; LANES] = core::array::from_fn(at);
             let words = f.load_rows(states).map(|x| f.to_vector(x));
-            let mut values = [[Goldilocks::ZERO; LANES]; COLUMNS];
+            let mut values = [[Goldilocks::ZERO; LANES]; ALL];
             for (value, word) in values.iter_mut().zip(words) {
                 f.store(f.reduce(f.from_vector(word)), value);
             }
@@ -156,7 +163,7 @@ impl Kernel for Fill<'_> {
                 f.store(f.reduce(f.from_vector(word)), value);
             }
             for (i, row) in rows.chunks_exact_mut(self.width).enumerate() {
-                for (x, value) in row.iter_mut().zip(&values) {
+                for (x, value) in row.iter_mut().zip(&values[..self.columns]) {
                     *x = value[i];
                 }
             }
@@ -164,8 +171,11 @@ impl Kernel for Fill<'_> {
     }
 }
 
+/// Columns of S-boxes and of the whole result.
+const ALL: usize = SBOXES + WIDTH;
+
 /// Keeps what S-boxes read, the first round apart.
-struct Record<'a>(&'a mut [[Goldilocks; LANES]; COLUMNS]);
+struct Record<'a>(&'a mut [[Goldilocks; LANES]; ALL]);
 
 impl<L: Lanes> SboxInputs<L> for Record<'_> {
     #[inline(always)]

@@ -126,21 +126,30 @@ fn receive_claim<K: Extension>(m: &mut InCircuit<'_, K>, parameters: &Parameters
     (point, value)
 }
 
-/// The parameters of circuits of these heights, whose committed stack has so many variables. Rows of bits have modes for the verifier and for
-/// these ranges of zeros.
+/// What rows of bits are for, beside the verifier: see [`bits`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    /// Widths of indices.
+    pub widths: Vec<usize>,
+    /// Ranges of zeros.
+    pub zeros: Vec<Range<usize>>,
+}
+
+/// The parameters of circuits of these heights, whose committed stack has so many variables. Rows of bits have modes for the verifier and
+/// these.
 ///
 /// # Panics
 /// If there are none.
 pub fn parameters<K: Extension>(
     rounds: &[Round],
-    zeros: &[Range<usize>],
+    modes: &Modes,
     blocks: [usize; Table::ALL.len()],
     variables: usize,
 ) -> Parameters<K> {
     let shape = Schedule { variables, width: 0, rounds: rounds.to_vec() };
     let depths: Vec<usize> = (0..rounds.len()).map(|i| shape.depth(i)).collect();
     let bits = depths.iter().copied().max().expect("a round");
-    let ranges = rounds.iter().map(|round| 0..round.grinding).chain(zeros.iter().cloned());
+    let ranges = rounds.iter().map(|round| 0..round.grinding).chain(modes.zeros.iter().cloned());
     let ranges = ranges.fold(Vec::new(), |mut all, range| {
         if !all.contains(&range) {
             all.push(range);
@@ -148,25 +157,26 @@ pub fn parameters<K: Extension>(
         all
     });
     let query = query::Parameters { bits, variables: variables - rounds[0].fold };
-    let tables = Tables::new(query, bits::Parameters::new(depths, ranges));
+    let widths = [&depths[..], &modes.widths].concat();
+    let tables = Tables::new(query, bits::Parameters::new(widths, ranges));
     let elements = Layout::new(&tables, blocks).committed().elements();
     Parameters::new(tables, blocks, Schedule::new(rounds, elements)).expect("parameters of a circuit that verifies")
 }
 
-/// Parameters for which circuits that depend on them have the heights that they say: `circuits` has the blocks that they need. `zeros` as in
+/// Parameters for which circuits that depend on them have the heights that they say: `circuits` has the blocks that they need. `modes` as in
 /// [`parameters`].
 ///
 /// # Panics
 /// If none are found in ten steps.
 pub fn fixed_point<K: Extension>(
     rounds: &[Round],
-    zeros: &[Range<usize>],
+    modes: &Modes,
     circuits: impl Fn(&Parameters<K>) -> [usize; Table::ALL.len()],
 ) -> Parameters<K> {
     // Those of a circuit that verifies two proofs.
-    let (mut blocks, mut variables) = ([27, 29, 29, 3, 1, 1, 0], 22);
+    let (mut blocks, mut variables) = ([27, 29, 29, 3, 1, 1, 0, 0], 22);
     for _ in 0..10 {
-        let parameters = parameters::<K>(rounds, zeros, blocks, variables);
+        let parameters = parameters::<K>(rounds, modes, blocks, variables);
         let next = circuits(&parameters);
         let needed = Layout::new(parameters.tables(), next).committed().variables();
         if (next, needed) == (blocks, variables) {

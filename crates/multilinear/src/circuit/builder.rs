@@ -7,9 +7,11 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
 use super::wires::{Base, Bits, Bool, Chain, Element, Index, Set, Wire, Word};
-use super::{BitsRow, Circuit, Count, Dot, End, Operation, Permutation, Query, Rows, Tuple};
+use super::{BitsRow, Choice, Circuit, Count, Dot, End, Hint, Operation, Permutation, Query, Rows, Sponge, Tuple};
 use crate::tables::permutation::{self, RATE};
-use crate::tables::{BLOCK, Layout, NODE, SET, Table, Tables, WORD, bits, constant, dot, operation, query, tuple};
+use crate::tables::{
+    BLOCK, Layout, NODE, SET, Table, Tables, WORD, bits, constant, dot, operation, query, sponge, tuple,
+};
 use crate::verifier::Parameters;
 
 /// Half of a permutation's input.
@@ -52,6 +54,7 @@ pub struct Builder<K> {
     order: Vec<(Table, u32)>,
     trees: Vec<Tree>,
     sets: u64,
+    choices: HashMap<u32, Choice>,
     constants: HashMap<[Goldilocks; WORD], Wire>,
     public: bool,
     verifies: Option<Parameters<K>>,
@@ -66,6 +69,7 @@ impl<K: Extension> Builder<K> {
             order: Vec::new(),
             trees: Vec::new(),
             sets: 0,
+            choices: HashMap::new(),
             constants: HashMap::new(),
             public: false,
             verifies: None,
@@ -274,8 +278,30 @@ impl<K: Extension> Builder<K> {
     }
     /// A bit of the prover's choice.
     pub fn bit(&mut self) -> Bool {
+        self.choice(Count::Bit)
+    }
+    /// The same, for which an honest prover takes `hint` of these elements, and no free data.
+    pub fn bit_of(&mut self, of: &[Base], hint: Hint) -> Bool {
+        let bit = self.bit();
+        self.hinted(bit.0, of, hint);
+        bit
+    }
+    /// An element of F of the prover's choice.
+    pub fn any(&mut self) -> Base {
+        Base(self.choice(Count::Any).0)
+    }
+    /// The same, for which an honest prover takes `hint` of these elements, and no free data.
+    pub fn any_of(&mut self, of: &[Base], hint: Hint) -> Base {
+        let any = self.any();
+        self.hinted(any.0, of, hint);
+        any
+    }
+    fn choice(&mut self, count: Count) -> Bool {
         let zero = self.zero().0;
-        self.tuple(Tuple { space: SET, values: [zero; 3], count: Count::Bit, times: Goldilocks::ZERO, tree: None })
+        self.tuple(Tuple { space: SET, values: [zero; 3], count, times: Goldilocks::ZERO, tree: None })
+    }
+    fn hinted(&mut self, choice: Wire, of: &[Base], hint: Hint) {
+        self.choices.insert(choice.row, Choice { of: of.iter().map(|x| x.0).collect(), hint });
     }
 
     /// q0 a b + q1 a + q2 c.
@@ -328,18 +354,55 @@ impl<K: Extension> Builder<K> {
     /// # Panics
     /// If the word has fewer.
     pub fn no_limbs(&mut self, word: Word, limbs: Range<usize>) {
-        let (zero, limbs): (Element, Vec<usize>) = (self.zero().into(), limbs.collect());
+        let (zero, limbs): (Element, Vec<_>) = (self.zero().into(), limbs.map(|limb| (word, limb)).collect());
         for part in limbs.chunks(K::DEGREE) {
-            let mut weights = [zero; WORD];
-            for (i, &limb) in part.iter().enumerate() {
-                let mut unit = vec![Goldilocks::ZERO; K::DEGREE];
-                unit[i] = Goldilocks::ONE;
-                weights[limb] = self.element(K::from_coefficients(&unit).expect("as many coefficients"));
-            }
-            // The limbs are elements of F: they are 0 if the coefficients of the sum are.
-            let sum = self.dot(zero, &[word], &weights);
+            let sum = self.packed(part);
             self.check([Goldilocks::ZERO, Goldilocks::ONE, Goldilocks::ZERO], sum, zero, zero, zero);
         }
+    }
+    /// Demands that two words have the same limbs here.
+    fn same_limbs(&mut self, word: Word, other: Word, limbs: Range<usize>) {
+        let [left, right] = [word, other].map(|word| limbs.clone().map(|limb| (word, limb)).collect::<Vec<_>>());
+        let zero = self.zero().into();
+        for (left, right) in left.chunks(K::DEGREE).zip(right.chunks(K::DEGREE)) {
+            let [left, right] = [left, right].map(|limbs| self.packed(limbs));
+            self.check([Goldilocks::ZERO, Goldilocks::ONE, Goldilocks::ZERO], left, zero, zero, right);
+        }
+    }
+    /// Demands, where the bit is 1, that limbs of words equal others.
+    ///
+    /// # Panics
+    /// Unless there are as many, at most four in a word.
+    pub fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]) {
+        assert_eq!(left.len(), right.len(), "as many limbs");
+        let zero = self.zero().into();
+        for (left, right) in left.chunks(K::DEGREE).zip(right.chunks(K::DEGREE)) {
+            let [left, right] = [left, right].map(|limbs| self.packed(limbs));
+            let difference = self.combine([Goldilocks::ZERO, Goldilocks::ONE, -Goldilocks::ONE], left, zero, right);
+            let bit = Base::from(bit).into();
+            self.check([Goldilocks::ONE, Goldilocks::ZERO, Goldilocks::ZERO], difference, bit, zero, zero);
+        }
+    }
+    /// At most as many limbs as K has coefficients, as an element of K: since limbs are elements of F, it says what each of them is.
+    fn packed(&mut self, limbs: &[(Word, usize)]) -> Element {
+        let zero: Element = self.zero().into();
+        let mut sum = zero;
+        let mut rest = limbs.iter().enumerate().peekable();
+        while let Some((i, &(word, limb))) = rest.next() {
+            let mut weights = [zero; WORD];
+            weights[limb] = self.unit(i);
+            while let Some((i, &(_, limb))) = rest.next_if(|(_, (other, _))| *other == word) {
+                weights[limb] = self.unit(i);
+            }
+            sum = self.dot(sum, &[word], &weights);
+        }
+        sum
+    }
+    /// X^i.
+    fn unit(&mut self, i: usize) -> Element {
+        let mut unit = vec![Goldilocks::ZERO; K::DEGREE];
+        unit[i] = Goldilocks::ONE;
+        self.element(K::from_coefficients(&unit).expect("as many coefficients"))
     }
 
     /// Three numbers of `width` bits each of an element. **For challenges alone**: an element below 2^32 - 1 has a second split.
@@ -348,7 +411,7 @@ impl<K: Extension> Builder<K> {
     /// Unless the tables have rows for this width.
     pub fn indices(&mut self, element: Base, width: usize) -> [Index; bits::INDICES] {
         let mode = self.tables.bits().width_mode(width);
-        let wire = self.bits(Some(mode.expect("a width of the tables")), element);
+        let wire = self.bits(vec![mode.expect("a width of the tables")], element);
         [1, 2, 3].map(|port| Index { wire: Wire { port, ..wire }, width })
     }
     /// Demands that bits of the element be 0. Exact for bits from N to 64, N at most 63, since the split is then unique; for others **for
@@ -358,7 +421,7 @@ impl<K: Extension> Builder<K> {
     /// Unless the tables have rows for these bits.
     pub fn zeros(&mut self, element: Base, bits: Range<usize>) {
         let mode = self.tables.bits().zeros_mode(&bits);
-        self.bits(Some(mode.expect("a range of the tables")), element);
+        self.bits(vec![mode.expect("a range of the tables")], element);
     }
     /// The element as a number below 2^N: demands it.
     ///
@@ -369,6 +432,70 @@ impl<K: Extension> Builder<K> {
         self.zeros(element, N..bits::COLUMNS);
         Bits(element.0)
     }
+    /// Demands an element below 2^63, and gives its limbs of 21 bits, lowest first.
+    ///
+    /// # Panics
+    /// Unless the tables have rows for indices of 21 bits and for zeros from 63 to 64.
+    pub fn limbs(&mut self, element: Base) -> [Base; bits::INDICES] {
+        let modes = self.tables.bits();
+        let top = bits::INDICES * bits::CHUNK..bits::COLUMNS;
+        let [indices, zeros] = [modes.width_mode(bits::CHUNK), modes.zeros_mode(&top)];
+        // With its highest bit zero the split is unique.
+        let modes = vec![indices.expect("a width of the tables"), zeros.expect("a range of the tables")];
+        let wire = self.bits(modes, element);
+        [1, 2, 3].map(|port| Base(Wire { port, ..wire }))
+    }
+    /// Hashes elements of the prover's choice by Plonky2's sponge, with a tag: the digest, and the words that hold the elements, four in
+    /// each. Limbs of the last word behind the last element are the sponge's. The free data are the elements, up to eight of them with
+    /// zeros behind them.
+    ///
+    /// # Panics
+    /// Without an element.
+    pub fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>) {
+        assert!(elements > 0, "an element to absorb");
+        if elements <= RATE {
+            // One step is a hash.
+            let tag = self.tag(tag);
+            let (digest, words) = self.hash_free(tag);
+            for (half, word) in words.into_iter().enumerate() {
+                let first = elements.saturating_sub(half * WORD).min(WORD);
+                if first < WORD {
+                    self.no_limbs(word, first..WORD);
+                }
+            }
+            return (digest.digest(), words[..elements.div_ceil(WORD)].to_vec());
+        }
+        let mut capacity = self.tag(tag).0;
+        let mut previous = None;
+        let mut words = Vec::with_capacity(elements.div_ceil(WORD));
+        let mut left = elements;
+        while left > 0 {
+            let absorbed = left.min(RATE);
+            left -= absorbed;
+            self.rows.sponges.push(Sponge { capacity, previous, absorbed });
+            let wire = self.done(Table::Sponge, 0);
+            // What is not overwritten stays: zeros in the first step.
+            for half in 0..2 {
+                let word = Word(Wire { port: half as u8, ..wire });
+                let first = absorbed.saturating_sub(half * WORD).min(WORD);
+                match previous {
+                    _ if first == WORD => {}
+                    None => self.no_limbs(word, first..WORD),
+                    Some(row) => {
+                        let before = Word(Wire { port: (sponge::PORTS / 2 + half) as u8, row, ..wire });
+                        self.same_limbs(word, before, first..WORD);
+                    }
+                }
+                if first > 0 {
+                    words.push(word);
+                }
+            }
+            capacity = Wire { port: (sponge::PORTS - 1) as u8, ..wire };
+            previous = Some(wire.row);
+        }
+        (Word(Wire { port: (sponge::PORTS / 2) as u8, ..capacity }), words)
+    }
+
     /// The weight of a query at point r: see [`query`](crate::tables::query).
     ///
     /// # Panics
@@ -410,14 +537,14 @@ impl<K: Extension> Builder<K> {
     fn tuple(&mut self, row: Tuple) -> Bool {
         let bit = match row.count {
             Count::Wire(wire) => Some(wire),
-            Count::Bit | Count::Root => None,
+            Count::Bit | Count::Any | Count::Root => None,
         };
         self.rows.tuples.push(row);
         let own = self.done(Table::Tuple, tuple::PORTS - 2);
         Bool(bit.unwrap_or(own))
     }
-    fn bits(&mut self, mode: Option<usize>, element: Base) -> Wire {
-        self.rows.bits.push(BitsRow { mode, element: element.0 });
+    fn bits(&mut self, modes: Vec<usize>, element: Base) -> Wire {
+        self.rows.bits.push(BitsRow { modes, element: element.0 });
         self.done(Table::Bits, 0)
     }
 
@@ -453,10 +580,14 @@ impl<K: Extension> Builder<K> {
             self.query(Index { wire: zero.0, width: 0 }, &[]);
         }
         for _ in 0..missing(Table::Bits) {
-            self.bits(None, zero);
+            self.bits(Vec::new(), zero);
         }
         for _ in 0..missing(Table::Tuple) {
             self.give(Set(zero.0), Word(zero.0), Some(Bool(zero.0)));
+        }
+        for _ in 0..missing(Table::Sponge) {
+            self.rows.sponges.push(Sponge { capacity: zero.0, previous: None, absorbed: 0 });
+            self.done(Table::Sponge, 0);
         }
         for _ in 0..missing(Table::Constant) {
             self.rows.constants.push([Goldilocks::ZERO; WORD]);
@@ -470,6 +601,7 @@ impl<K: Extension> Builder<K> {
             fixed,
             order: self.order,
             trees: self.trees,
+            choices: self.choices,
             used,
             public: self.public,
             verifies: self.verifies,
@@ -523,13 +655,13 @@ impl Fixed {
         }
         let numbers = tables.bits().numbers();
         for (i, row) in rows.bits.iter().enumerate() {
-            if let Some(mode) = row.mode {
+            for &mode in &row.modes {
                 this.set(Table::Bits, i, mode, 1);
             }
             this.use_wire(Table::Bits, i, numbers, row.element);
         }
         for (i, row) in rows.tuples.iter().enumerate() {
-            tuple::set(this.row(Table::Tuple, i), row.space, row.times, row.count == Count::Root);
+            tuple::set(this.row(Table::Tuple, i), row.space, row.times, matches!(row.count, Count::Root | Count::Any));
             for (j, value) in row.values.into_iter().enumerate() {
                 this.use_wire(Table::Tuple, i, tuple::NUMBERS + j, value);
             }
@@ -537,6 +669,9 @@ impl Fixed {
                 this.set(Table::Tuple, i, tuple::USED, 1);
                 this.use_wire(Table::Tuple, i, tuple::NUMBERS + 3, wire);
             }
+        }
+        for (i, row) in rows.sponges.iter().enumerate() {
+            this.use_wire(Table::Sponge, i, sponge::CAPACITY, row.capacity);
         }
         for (i, word) in rows.constants.iter().enumerate() {
             this.row(Table::Constant, i)[..WORD].copy_from_slice(word);
@@ -551,6 +686,7 @@ impl Fixed {
                 Table::Bits => numbers + usize::from(wire.port),
                 Table::Constant => constant::USES,
                 Table::Tuple => tuple::NUMBERS + 3,
+                Table::Sponge => usize::from(wire.port),
             };
             this.set(wire.table, wire.row as usize, column, uses);
         }

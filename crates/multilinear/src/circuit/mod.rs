@@ -6,10 +6,13 @@
 //! **Free data** enters by hashing: a half of a permutation's input is a wire of the prover's choice, and a tuple's count may be a bit of its choice. A
 //! verifier puts whatever a proof consists of into a transcript, or checks that it hangs on a digest that was.
 
+mod arithmetic;
 mod builder;
 mod machine;
 pub mod wires;
 mod witness;
+
+use std::collections::HashMap;
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
@@ -18,6 +21,7 @@ use crate::tables::{BLOCK, Layout, Table, Tables, WORD};
 use crate::verifier::Parameters;
 use wires::Wire;
 
+pub use arithmetic::Arithmetic;
 pub use builder::{Builder, Half, Tree};
 pub use machine::InCircuit;
 pub use witness::{Fault, Witness};
@@ -33,6 +37,8 @@ pub struct Circuit<K> {
     /// Rows in the order in which they can be filled.
     order: Vec<(Table, u32)>,
     trees: Vec<Tree>,
+    /// Choices that follow from what is there, by rows of tuples.
+    choices: HashMap<u32, Choice>,
     /// Rows of each table before padding.
     used: [usize; Table::ALL.len()],
     /// Whether it has public inputs.
@@ -59,6 +65,12 @@ impl<K: Extension> Circuit<K> {
         let width = self.tables.fixed(table);
         &self.fixed[table as usize][row * width..(row + 1) * width]
     }
+    /// Rows of tuples with choices that honest provers take from what is there: [`Builder::bit_of`], [`Builder::any_of`].
+    pub fn choices(&self) -> impl Iterator<Item = u32> {
+        let mut rows: Vec<u32> = self.choices.keys().copied().collect();
+        rows.sort_unstable();
+        rows.into_iter()
+    }
     pub(crate) fn publishes(&self) -> bool {
         self.public
     }
@@ -84,6 +96,7 @@ struct Rows {
     bits: Vec<BitsRow>,
     constants: Vec<[Goldilocks; WORD]>,
     tuples: Vec<Tuple>,
+    sponges: Vec<Sponge>,
 }
 
 impl Rows {
@@ -96,6 +109,7 @@ impl Rows {
             Table::Bits => self.bits.len(),
             Table::Constant => self.constants.len(),
             Table::Tuple => self.tuples.len(),
+            Table::Sponge => self.sponges.len(),
         }
     }
     fn blocks(&self) -> [usize; Table::ALL.len()] {
@@ -155,8 +169,8 @@ struct Query {
 
 #[derive(Clone, Debug)]
 struct BitsRow {
-    /// The fixed column that is 1, if any.
-    mode: Option<usize>,
+    /// The fixed columns that are 1.
+    modes: Vec<usize>,
     element: Wire,
 }
 
@@ -178,6 +192,28 @@ enum Count {
     Wire(Wire),
     /// A bit of the prover's choice.
     Bit,
+    /// A number of the prover's choice.
+    Any,
     /// How often a root is used.
     Root,
+}
+
+/// What a prover fills in for a choice of its own.
+#[derive(Clone, Debug)]
+struct Choice {
+    of: Vec<Wire>,
+    hint: Hint,
+}
+
+/// What an honest prover chooses, from elements that are there. It binds nothing: constraints do.
+pub type Hint = fn(&[Goldilocks]) -> Goldilocks;
+
+/// A step of a sponge.
+#[derive(Clone, Debug)]
+struct Sponge {
+    capacity: Wire,
+    /// The step before.
+    previous: Option<u32>,
+    /// Elements that the step absorbs, of the prover's choice.
+    absorbed: usize,
 }

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
-use evergrove_primitives::hash::poseidon::WIDTH;
+use evergrove_primitives::hash::poseidon::{WIDTH, permute};
 
 use super::builder::HEIGHTS;
 use super::wires::Wire;
-use super::{Circuit, Count, End, Half, Permutation, Tuple};
+use super::{Choice, Circuit, Count, End, Half, Permutation, Sponge, Tuple};
 use crate::algebra::{Point, combine};
-use crate::poseidon::{self, SBOXES};
+use crate::poseidon::{self, OUTPUTS, SBOXES};
 use crate::tables::permutation::{self, RATE};
-use crate::tables::{Layout, Port, Row, TUPLE, Table, Tables, WORD, bits, tuple};
+use crate::tables::{Layout, Port, Row, TUPLE, Table, Tables, WORD, bits, sponge, tuple};
 
 /// The committed columns of a circuit, row by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +60,7 @@ impl<K: Extension> Circuit<K> {
             circuit: self,
             witness: witness.clone(),
             free: &[],
+            chosen: &HashMap::new(),
             taken: 0,
             nodes: HashMap::new(),
             roots: HashMap::new(),
@@ -80,6 +81,11 @@ impl<K: Extension> Circuit<K> {
     ///
     /// Checks are not checked: the columns of wrong data have a [`Fault`].
     pub fn witness(&self, free: &[Goldilocks]) -> Result<Witness, InputError> {
+        self.witness_with(free, &HashMap::new())
+    }
+    /// The same for a prover that makes choices of its own in rows of tuples, in the place of what honest provers take: all that follows from
+    /// them is filled accordingly. For attacks.
+    pub fn witness_with(&self, free: &[Goldilocks], chosen: &HashMap<u32, Goldilocks>) -> Result<Witness, InputError> {
         let columns = Table::ALL.map(|table| {
             let rows = self.layout.shape(table).map_or(0, |shape| shape.rows());
             vec![Goldilocks::ZERO; rows * self.tables.columns(table)]
@@ -88,6 +94,7 @@ impl<K: Extension> Circuit<K> {
             circuit: self,
             witness: Witness { columns },
             free,
+            chosen,
             taken: 0,
             nodes: HashMap::new(),
             roots: HashMap::new(),
@@ -100,8 +107,9 @@ impl<K: Extension> Circuit<K> {
         filling.climb();
         filling.nodes();
         let Filling { mut witness, taken, .. } = filling;
-        let width = self.tables.columns(Table::Permutation);
-        poseidon::fill(&mut witness.columns[Table::Permutation as usize], width);
+        for (table, outputs) in [(Table::Permutation, OUTPUTS), (Table::Sponge, WIDTH)] {
+            poseidon::fill(&mut witness.columns[table as usize], self.tables.columns(table), outputs);
+        }
         if taken == free.len() { Ok(witness) } else { Err(InputError { given: free.len(), taken }) }
     }
 }
@@ -203,6 +211,7 @@ struct Filling<'a, K> {
     circuit: &'a Circuit<K>,
     witness: Witness,
     free: &'a [Goldilocks],
+    chosen: &'a HashMap<u32, Goldilocks>,
     taken: usize,
     /// Node rows by tree, level within the tree and index; those of a cap's level are its nodes.
     nodes: HashMap<Place, Node>,
@@ -235,6 +244,10 @@ impl<K: Extension> Filling<'_, K> {
         match (wire.table, wire.port) {
             (Table::Constant, _) => self.circuit.rows.constants[wire.row as usize],
             (Table::Operation | Table::Dot | Table::Query, _) => element(row.len() - K::DEGREE),
+            (Table::Sponge, port) => {
+                let first = sponge::column(port.into());
+                core::array::from_fn(|i| row[first + i])
+            }
             (Table::Tuple, _) => [row[tuple::COUNT], Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO],
             (Table::Bits, port) => {
                 let width = self.circuit.tables.bits();
@@ -269,6 +282,7 @@ impl<K: Extension> Filling<'_, K> {
             Table::Constant => {}
             Table::Permutation => return self.permutation(row),
             Table::Tuple => return self.tuple(row),
+            Table::Sponge => return self.sponge(row),
             Table::Operation => {
                 let operation = &circuit.rows.operations[row];
                 let [a, b, c] = operation.operands.map(|wire| self.element(wire));
@@ -355,12 +369,39 @@ impl<K: Extension> Filling<'_, K> {
         }
     }
 
+    /// A choice of the prover's: from what is there, or from the free data.
+    fn choose(&mut self, row: usize) -> Goldilocks {
+        let Some(Choice { of, hint }) = self.circuit.choices.get(&(row as u32)) else { return self.take::<1>()[0] };
+        if let Some(chosen) = self.chosen.get(&(row as u32)) {
+            return *chosen;
+        }
+        let values: Vec<Goldilocks> = of.iter().map(|wire| self.word(*wire)[0]).collect();
+        hint(&values)
+    }
+
+    /// The state and the next one; the columns between them are filled for all rows together.
+    fn sponge(&mut self, row: usize) {
+        let &Sponge { capacity, previous, absorbed } = &self.circuit.rows.sponges[row];
+        let mut state = [Goldilocks::ZERO; WIDTH];
+        if let Some(previous) = previous {
+            state.copy_from_slice(&self.columns(Table::Sponge, previous as usize)[SBOXES..SBOXES + WIDTH]);
+        }
+        state[permutation::RATE..].copy_from_slice(&self.word(capacity));
+        for x in &mut state[..absorbed] {
+            [*x] = self.take();
+        }
+        let columns = self.columns(Table::Sponge, row);
+        columns[..WIDTH].copy_from_slice(&state);
+        permute(&mut state);
+        columns[SBOXES..SBOXES + WIDTH].copy_from_slice(&state);
+    }
+
     fn tuple(&mut self, row: usize) {
         let Tuple { values, count, times, tree, .. } = &self.circuit.rows.tuples[row];
         let [key, level, word] = values.map(|wire| self.word(wire));
         let count = match *count {
             Count::Wire(wire) => self.word(wire)[0],
-            Count::Bit => self.take::<1>()[0],
+            Count::Bit | Count::Any => self.choose(row),
             Count::Root => Goldilocks::ZERO,
         };
         let columns = self.columns(Table::Tuple, row);

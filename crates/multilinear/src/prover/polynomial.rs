@@ -68,7 +68,7 @@ impl Symbolic {
         tables.constraints(table, &mut f, &row, &mut constraints);
         tables.ports(table, &mut f, &row, &mut ports);
         let high = constraints.iter().copied().filter(|&value| f.values[value].is_none());
-        let program = if table == Table::Permutation { Program::default() } else { f.program(high.collect()) };
+        let program = if Tables::<K>::permutes(table) { Program::default() } else { f.program(high.collect()) };
         let low = |value: usize| Polynomial::clone(f.values[value].as_ref().expect("a port of degree three at most"));
         Self {
             table,
@@ -127,7 +127,7 @@ impl Symbolic {
             program: self.program.clone(),
             results: Vec::new(),
         };
-        if self.table == Table::Permutation {
+        if Tables::<K>::permutes(self.table) {
             let combined = Combined::new(&high);
             for (column, &weight) in combined.columns.iter().enumerate() {
                 *terms.entry([column as Variable, NONE, NONE]).or_insert(K::ZERO) += weight;

@@ -1,6 +1,6 @@
 //! The tables that a circuit is made of: their columns, constraints and ports.
 //!
-//! A circuit is a list of rows in seven tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
+//! A circuit is a list of rows in eight tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
 //! which are the circuit. Rows are connected by the *bus*: each port ([`Port`]) of a row puts a tuple on the bus with a multiplicity, and the
 //! multiplicities of equal tuples must sum to 0. There is no other connection between rows: a table that needs values of the row before it (as
 //! byte machines and Keccak do) hands them over by a tuple whose key is the row's number, in a namespace of its own.
@@ -20,6 +20,7 @@ pub mod operation;
 pub mod permutation;
 pub mod query;
 mod shape;
+pub mod sponge;
 pub mod tuple;
 
 use core::marker::PhantomData;
@@ -63,12 +64,22 @@ pub enum Table {
     Constant,
     /// A tuple of wires.
     Tuple,
+    /// A Poseidon permutation whose whole state is wires.
+    Sponge,
 }
 
 impl Table {
     /// All of them, in the order of formats.
-    pub const ALL: [Self; 7] =
-        [Self::Permutation, Self::Operation, Self::Dot, Self::Query, Self::Bits, Self::Constant, Self::Tuple];
+    pub const ALL: [Self; 8] = [
+        Self::Permutation,
+        Self::Operation,
+        Self::Dot,
+        Self::Query,
+        Self::Bits,
+        Self::Constant,
+        Self::Tuple,
+        Self::Sponge,
+    ];
 
     /// The name.
     pub fn name(self) -> &'static str {
@@ -80,6 +91,7 @@ impl Table {
             Self::Bits => "bits",
             Self::Constant => "constant",
             Self::Tuple => "tuple",
+            Self::Sponge => "sponge",
         }
     }
 }
@@ -141,6 +153,7 @@ impl<K: Extension> Tables<K> {
             Table::Bits => bits::COLUMNS,
             Table::Constant => 0,
             Table::Tuple => tuple::COLUMNS,
+            Table::Sponge => sponge::COLUMNS,
         }
     }
     /// Fixed columns.
@@ -153,7 +166,12 @@ impl<K: Extension> Tables<K> {
             Table::Bits => self.bits.fixed(),
             Table::Constant => constant::FIXED,
             Table::Tuple => tuple::FIXED,
+            Table::Sponge => sponge::FIXED,
         }
+    }
+    /// True of a table whose rows are Poseidon permutations.
+    pub fn permutes(table: Table) -> bool {
+        matches!(table, Table::Permutation | Table::Sponge)
     }
     /// Ports of a row.
     pub fn ports_of(&self, table: Table) -> usize {
@@ -165,6 +183,7 @@ impl<K: Extension> Tables<K> {
             Table::Bits => bits::PORTS,
             Table::Constant => 1,
             Table::Tuple => tuple::PORTS,
+            Table::Sponge => sponge::PORTS,
         }
     }
     /// The constraints of a row, each 0 on a row that is right, appended to `out`.
@@ -181,6 +200,7 @@ impl<K: Extension> Tables<K> {
             Table::Bits => self.bits.constraints(f, row, out),
             Table::Constant => {}
             Table::Tuple => tuple::constraints(f, row, out),
+            Table::Sponge => sponge::constraints(f, row, out),
         }
     }
     /// The ports of a row, appended to `out`.
@@ -197,6 +217,7 @@ impl<K: Extension> Tables<K> {
             Table::Bits => self.bits.ports_on(f, row, out),
             Table::Constant => constant::ports(f, row, out),
             Table::Tuple => tuple::ports(f, row, out),
+            Table::Sponge => sponge::ports(f, row, out),
         }
     }
 }

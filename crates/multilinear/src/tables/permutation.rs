@@ -34,7 +34,7 @@ use evergrove_primitives::hash::poseidon::{WIDTH, is_full, matrix, round_constan
 
 use super::{NODE, PUBLIC, Port, Row, TUPLE, WIRE, WORD, place};
 use crate::algebra::Algebra;
-use crate::poseidon::{self, SBOXES};
+use crate::poseidon::{self, OUTPUTS, SBOXES};
 
 /// Elements of m.
 pub const RATE: usize = 8;
@@ -77,14 +77,15 @@ pub const PORTS: usize = 8;
 /// Fixed columns.
 pub const FIXED: usize = NUMBERS + PORTS;
 
-pub(super) fn constraints<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
+/// The rounds of a permutation: columns of S-boxes, then the first `outputs` words of the result.
+pub(super) fn rounds<A: Algebra>(f: &mut A, columns: &[A::V], outputs: usize, out: &mut Vec<A::V>) {
     let one = f.one();
     let matrix = matrix();
     let rounds = round_constants();
     // The state in front of the S-boxes.
     let mut state = [f.zero(); WIDTH];
     for (i, word) in state.iter_mut().enumerate() {
-        *word = f.add_scaled(row.columns[i], Goldilocks::new(rounds[0][i]), one);
+        *word = f.add_scaled(columns[i], Goldilocks::new(rounds[0][i]), one);
     }
     // Words that no S-box reads are kept without the constants that were added to them.
     let mut constants = [Goldilocks::ZERO; WIDTH];
@@ -100,7 +101,7 @@ pub(super) fn constraints<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::
         constants[..boxes].fill(Goldilocks::ZERO);
         let (next, read) = match rounds.get(round + 1) {
             Some(next) => (next.map(Goldilocks::new), if is_full(round + 1) { WIDTH } else { 1 }),
-            None => ([Goldilocks::ZERO; WIDTH], WORD),
+            None => ([Goldilocks::ZERO; WIDTH], outputs),
         };
         let before = state;
         let mut added = next;
@@ -110,14 +111,14 @@ pub(super) fn constraints<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::
             if i < read {
                 // The column less the linear form: 0.
                 let mut coefficients = [Goldilocks::ONE; WIDTH + 2];
-                let mut values = [row.columns[column]; WIDTH + 2];
+                let mut values = [columns[column]; WIDTH + 2];
                 for j in 0..WIDTH {
                     coefficients[j] = -line[j];
                     values[j] = before[j];
                 }
                 (coefficients[WIDTH], values[WIDTH]) = (-added[i], one);
                 out.push(f.dot(&coefficients, &values));
-                state[i] = row.columns[column];
+                state[i] = columns[column];
                 column += 1;
             } else if round + 1 < rounds.len() {
                 state[i] = f.dot(&line, &before);
@@ -125,8 +126,12 @@ pub(super) fn constraints<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::
         }
         constants = added;
     }
-    debug_assert_eq!(column, poseidon::COLUMNS);
+    debug_assert_eq!(column, SBOXES + outputs);
+}
 
+pub(super) fn constraints<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
+    rounds(f, row.columns, OUTPUTS, out);
+    let one = f.one();
     // Node rows have h = 0.
     for i in RATE..WIDTH {
         out.push(f.mul(row.fixed[INNER], row.columns[i]));

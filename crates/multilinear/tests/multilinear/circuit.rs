@@ -9,6 +9,7 @@ use evergrove_multilinear::verifier::{Machine, Reader, tags};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Field, Goldilocks, Quadratic};
 
+use crate::arithmetic::application;
 use crate::common::Elements;
 
 const DEPTH: usize = 5;
@@ -17,10 +18,10 @@ const QUERIES: usize = 11;
 const GRINDING: usize = 4;
 const WORDS: usize = 4;
 
-fn tables<K: Extension>() -> Tables<K> {
+pub(crate) fn tables<K: Extension>() -> Tables<K> {
     Tables::new(
         query::Parameters { bits: DEPTH, variables: 3 },
-        bits::Parameters::new(vec![3, DEPTH], vec![0..GRINDING, 40..64]),
+        bits::Parameters::new(vec![3, DEPTH, bits::CHUNK], vec![0..GRINDING, 40..64, 63..64]),
     )
 }
 
@@ -253,6 +254,7 @@ fn attack(what: &str, change: impl Fn(&mut [Goldilocks], &[Goldilocks]) -> bool,
 fn every_column_of_every_table_counts() {
     let (mut builder, _, mut free) = built::<Quadratic>();
     free.extend(tree(&mut builder, &mut Elements::new(5)));
+    free.extend(application(&mut builder, &mut Elements::new(6)));
     let circuit = builder.finish();
     let right = circuit.witness(&free).unwrap();
     for table in Table::ALL {

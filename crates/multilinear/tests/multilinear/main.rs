@@ -1,5 +1,6 @@
 //! Multilinear proofs against their definitions, on every instruction set.
 
+mod arithmetic;
 mod checks;
 mod circuit;
 mod common;

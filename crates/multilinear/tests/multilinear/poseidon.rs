@@ -47,7 +47,7 @@ fn rows_are_those_of_the_definition() {
             for (row, state) in rows.chunks_exact_mut(COLUMNS + REST).zip(&states) {
                 row[..WIDTH].copy_from_slice(state);
             }
-            fill_on(isa, &mut rows, COLUMNS + REST);
+            fill_on(isa, &mut rows, COLUMNS + REST, OUTPUTS);
             rows
         };
         let rows = made(Isa::Portable);
@@ -59,6 +59,27 @@ fn rows_are_those_of_the_definition() {
             reference::permute(&mut permuted);
             assert_eq!(found[SBOXES..], permuted[..OUTPUTS]);
             assert_eq!(found[SBOXES..], digest(*state));
+        }
+    }
+}
+
+/// Rows with the whole result: the columns before it are the same.
+#[test]
+fn rows_may_have_the_whole_result() {
+    for n in [1, 9, 70] {
+        let states = states(n);
+        for isa in available() {
+            let mut rows = vec![Goldilocks::ONE; n * (SBOXES + WIDTH)];
+            for (row, state) in rows.chunks_exact_mut(SBOXES + WIDTH).zip(&states) {
+                row[..WIDTH].copy_from_slice(state);
+            }
+            fill_on(isa, &mut rows, SBOXES + WIDTH, WIDTH);
+            for (found, state) in rows.chunks_exact(SBOXES + WIDTH).zip(&states) {
+                assert_eq!(found[..COLUMNS], row(*state)[..]);
+                let mut permuted = *state;
+                reference::permute(&mut permuted);
+                assert_eq!(found[SBOXES..], permuted);
+            }
         }
     }
 }

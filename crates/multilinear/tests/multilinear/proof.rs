@@ -12,6 +12,7 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Goldilocks, Quadratic};
 use evergrove_primitives::lanes::available;
 
+use crate::arithmetic::application;
 use crate::circuit::{built, chain, tree};
 use crate::common::Elements;
 
@@ -35,6 +36,7 @@ impl<K: Extension> Example<K> {
     fn of(first: u64, [hashes, operations]: [usize; 2]) -> Self {
         let (mut builder, _, mut free) = built::<K>();
         free.extend(tree(&mut builder, &mut Elements::new(5)));
+        free.extend(application(&mut builder, &mut Elements::new(6)));
         let mut chain_of = builder.tag(Goldilocks::new(1));
         for _ in 0..hashes {
             let word = chain_of.digest();

@@ -4,7 +4,7 @@ use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_multilinear::key::{Key, Public, ReadError, VerifyError};
 use evergrove_multilinear::poseidon::digest;
 use evergrove_multilinear::prover::{self, ProofField, Prover};
-use evergrove_multilinear::recursion::{Children, Proof, children_data, fixed_point};
+use evergrove_multilinear::recursion::{Children, Modes, Proof, children_data, fixed_point};
 use evergrove_multilinear::reference;
 use evergrove_multilinear::tables::WORD;
 use evergrove_multilinear::verifier::{
@@ -48,7 +48,7 @@ fn leaf<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
 
 /// A circuit that verifies two proofs of its own key, and its parameters.
 pub(crate) fn merges<K: Extension>(rounds: &[Round]) -> (Circuit<K>, Parameters<K>) {
-    let parameters = fixed_point(rounds, &[], |parameters| merge(parameters).blocks());
+    let parameters = fixed_point(rounds, &Modes::default(), |parameters| merge(parameters).blocks());
     (merge(&parameters).finish(), parameters)
 }
 

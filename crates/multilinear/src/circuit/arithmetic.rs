@@ -1,0 +1,142 @@
+//! What circuits of applications are written against.
+
+use core::ops::Range;
+
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+
+use super::wires::{Base, Bool, Word};
+use super::{Builder, Hint};
+use crate::tables::bits;
+
+/// Arithmetic in F: the part of [`Builder`] that does not depend on K, so that applications are trait objects.
+pub trait Arithmetic {
+    /// A constant.
+    fn constant(&mut self, x: Goldilocks) -> Base;
+    /// A constant word.
+    fn word(&mut self, word: [Goldilocks; 4]) -> Word;
+    /// q0 a b + q1 a + q2 c.
+    fn combine(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base) -> Base;
+    /// Demands q0 a b + q1 a + q2 c = d.
+    fn check(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base, d: Base);
+    /// The element as a bit: demands that it be 0 or 1.
+    fn boolean(&mut self, x: Base) -> Bool;
+    /// A bit of the prover's choice: see [`Builder::bit_of`].
+    fn bit_of(&mut self, of: &[Base], hint: Hint) -> Bool;
+    /// An element of the prover's choice: see [`Builder::any_of`].
+    fn any_of(&mut self, of: &[Base], hint: Hint) -> Base;
+    /// An element of the prover's free data.
+    fn any(&mut self) -> Base;
+    /// Element `i` of a word.
+    fn limb(&mut self, word: Word, i: usize) -> Base;
+    /// Demands an element below 2^63, and gives its limbs of 21 bits: see [`Builder::limbs`].
+    fn limbs(&mut self, x: Base) -> [Base; bits::INDICES];
+    /// Demands that bits of the element be 0: see [`Builder::zeros`].
+    fn zeros(&mut self, x: Base, bits: Range<usize>);
+    /// Hashes elements of the prover's free data: see [`Builder::sponge`].
+    fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>);
+    /// Demands, where the bit is 1, that limbs of words equal others: see [`Builder::equal_limbs`].
+    fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]);
+
+    /// 0.
+    fn zero(&mut self) -> Base {
+        self.constant(Goldilocks::ZERO)
+    }
+    /// 1.
+    fn one(&mut self) -> Base {
+        self.constant(Goldilocks::ONE)
+    }
+    /// a + b.
+    fn add(&mut self, a: Base, b: Base) -> Base {
+        self.combine([Goldilocks::ZERO, Goldilocks::ONE, Goldilocks::ONE], a, b, b)
+    }
+    /// a - b.
+    fn sub(&mut self, a: Base, b: Base) -> Base {
+        self.combine([Goldilocks::ZERO, Goldilocks::ONE, -Goldilocks::ONE], a, b, b)
+    }
+    /// a b.
+    fn mul(&mut self, a: Base, b: Base) -> Base {
+        self.combine([Goldilocks::ONE, Goldilocks::ZERO, Goldilocks::ZERO], a, b, b)
+    }
+    /// a b + c.
+    fn mul_add(&mut self, a: Base, b: Base, c: Base) -> Base {
+        self.combine([Goldilocks::ONE, Goldilocks::ZERO, Goldilocks::ONE], a, b, c)
+    }
+    /// k a + c.
+    fn scale_add(&mut self, k: Goldilocks, a: Base, c: Base) -> Base {
+        self.combine([Goldilocks::ZERO, k, Goldilocks::ONE], a, a, c)
+    }
+    /// Demands a = b.
+    fn equal(&mut self, a: Base, b: Base) {
+        self.check([Goldilocks::ZERO, Goldilocks::ONE, Goldilocks::ZERO], a, a, a, b);
+    }
+    /// a where the bit is 1, else b.
+    fn select(&mut self, bit: Bool, a: Base, b: Base) -> Base {
+        let difference = self.sub(a, b);
+        self.mul_add(difference, bit.into(), b)
+    }
+    /// Whether both of two bits are 1.
+    fn and(&mut self, a: Bool, b: Bool) -> Bool {
+        let product = self.mul(a.into(), b.into());
+        product.bit()
+    }
+    /// Whether one of two bits is 1.
+    fn or(&mut self, a: Bool, b: Bool) -> Bool {
+        let (a, b): (Base, Base) = (a.into(), b.into());
+        self.combine([-Goldilocks::ONE, Goldilocks::ONE, Goldilocks::ONE], a, b, b).bit()
+    }
+    /// 1 less the bit.
+    fn not(&mut self, a: Bool) -> Bool {
+        let one = self.one();
+        self.sub(one, a.into()).bit()
+    }
+}
+
+impl Base {
+    /// The element as a bit, for one that is 0 or 1 where the operands of its row are bits.
+    fn bit(self) -> Bool {
+        Bool(self.0)
+    }
+}
+
+impl<K: Extension> Arithmetic for Builder<K> {
+    fn constant(&mut self, x: Goldilocks) -> Base {
+        Self::constant(self, x)
+    }
+    fn word(&mut self, word: [Goldilocks; 4]) -> Word {
+        Self::word(self, word)
+    }
+    fn combine(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base) -> Base {
+        self.combine_base(q, a, b, c)
+    }
+    fn check(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base, d: Base) {
+        Self::check(self, q, a.into(), b.into(), c.into(), d.into());
+    }
+    fn boolean(&mut self, x: Base) -> Bool {
+        Self::boolean(self, x)
+    }
+    fn bit_of(&mut self, of: &[Base], hint: Hint) -> Bool {
+        Self::bit_of(self, of, hint)
+    }
+    fn any_of(&mut self, of: &[Base], hint: Hint) -> Base {
+        Self::any_of(self, of, hint)
+    }
+    fn any(&mut self) -> Base {
+        Self::any(self)
+    }
+    fn limb(&mut self, word: Word, i: usize) -> Base {
+        Self::limb(self, word, i)
+    }
+    fn limbs(&mut self, x: Base) -> [Base; bits::INDICES] {
+        Self::limbs(self, x)
+    }
+    fn zeros(&mut self, x: Base, bits: Range<usize>) {
+        Self::zeros(self, x, bits);
+    }
+    fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>) {
+        Self::sponge(self, tag, elements)
+    }
+    fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]) {
+        Self::equal_limbs(self, bit, left, right);
+    }
+}
