@@ -7,17 +7,16 @@ use evergrove_commit::{
     BackendChoice, BackendError, BackendSpec, BucketWitness, MergeWitness, NativeBackend, NodeKind, NodeProof,
     RecursionBackend, Witness,
 };
-use evergrove_multilinear::key::Key;
 use evergrove_multilinear::prover::ProofField;
 use evergrove_multilinear::tables::Table;
 use evergrove_multilinear::verifier::{JOHNSON_128, UNIQUE_100};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Quadratic};
-use evergrove_proof::{HeightClass, Profile, Statement};
+use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
 
 use crate::circuit::Size;
-use crate::engine::{self, Circuits, Ended, Engine, Shape};
+use crate::engine::{Circuits, Ended, Engine, Judge, Kind, Shape};
 
 /// Name of the backend in proofs.
 pub const BACKEND_NAME: &str = "grove";
@@ -39,16 +38,16 @@ pub struct GroveBackend {
     observer: Option<Arc<dyn Observer>>,
 }
 
-/// Verifies the proofs of a profile and height class.
+/// Verifies the proofs of a profile and height class, or those of an application.
 pub struct GroveVerifier(Box<dyn Verify>);
 
 /// What does not depend on the field.
-trait Verify: Send + Sync {
+pub(crate) trait Verify: Send + Sync {
     fn digest(&self) -> Digest;
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError>;
 }
 
-trait Nodes: Verify {
+pub(crate) trait Nodes: Verify {
     /// Rows of permutations that the circuits' tables have.
     fn rows(&self) -> usize;
     fn bucket(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError>;
@@ -60,27 +59,27 @@ trait Nodes: Verify {
     ) -> Result<NodeProof, BackendError>;
 }
 
-impl<K: Extension> Verify for Key<K> {
+impl<K: Extension> Verify for Judge<K> {
     fn digest(&self) -> Digest {
-        Digest(Self::digest(self))
+        Digest(self.key().digest())
     }
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        engine::verify(self, proof)
+        self.verify(proof)
     }
 }
 
 impl<K: ProofField> Verify for Engine<K> {
     fn digest(&self) -> Digest {
-        Verify::digest(self.key())
+        self.judge().digest()
     }
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        engine::verify(self.key(), proof)
+        self.judge().verify(proof)
     }
 }
 
 impl<K: ProofField> Nodes for Engine<K> {
     fn rows(&self) -> usize {
-        let shape = self.key().parameters().layout().shape(Table::Permutation);
+        let shape = self.judge().key().parameters().layout().shape(Table::Permutation);
         shape.map_or(0, |shape| shape.rows())
     }
     fn bucket(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError> {
@@ -96,8 +95,8 @@ impl<K: ProofField> Nodes for Engine<K> {
     }
 }
 
-/// The circuits of a profile and height class, checked against the pinned key.
-enum Built {
+/// Circuits over the field of a profile.
+pub(crate) enum Built {
     Unique(Circuits<Quadratic>),
     Johnson(Circuits<Cubic>),
 }
@@ -105,25 +104,26 @@ enum Built {
 /// The size of a profile's circuits, `None` of a profile of another backend.
 pub fn shape(profile: Profile, class: HeightClass) -> Option<Shape> {
     let (blocks, variables) = match (profile, class) {
-        (Profile::Grove100, HeightClass::H27) => ([27, 30, 29, 3, 2, 1, 7], 22),
-        (Profile::Grove100, HeightClass::H40) => ([27, 30, 29, 3, 1, 1, 5], 22),
-        (Profile::Grove128, HeightClass::H27) => ([18, 27, 23, 1, 1, 1, 5], 21),
-        (Profile::Grove128, HeightClass::H40) => ([18, 27, 23, 1, 1, 1, 3], 21),
+        (Profile::Grove100, HeightClass::H27) => ([27, 30, 29, 3, 2, 1, 7, 0], 22),
+        (Profile::Grove100, HeightClass::H40) => ([27, 30, 29, 3, 1, 1, 5, 0], 22),
+        (Profile::Grove128, HeightClass::H27) => ([18, 27, 23, 1, 1, 1, 5, 0], 21),
+        (Profile::Grove128, HeightClass::H40) => ([18, 27, 23, 1, 1, 1, 3, 0], 21),
         (Profile::Proven | Profile::Johnson | Profile::Paper, _) => return None,
     };
     Some(Shape { blocks, variables })
 }
 
+/// The refusal of a profile of another backend.
+pub(crate) fn foreign(profile: Profile) -> BackendError {
+    BackendError::Internal(format!("{profile} is no profile of the backend {BACKEND_NAME}"))
+}
+
 impl Built {
+    /// Those of batches, checked against the pinned key.
     fn new(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
         let size = Size { height_max: class.height_max(), capacity: profile.bucket_capacity(class) };
-        let foreign = || BackendError::Internal(format!("{profile} is no profile of the backend {BACKEND_NAME}"));
-        let shape = shape(profile, class).ok_or_else(foreign)?;
-        let built = match profile {
-            Profile::Grove100 => Self::Unique(Circuits::new(&UNIQUE_100, size, shape)),
-            Profile::Grove128 => Self::Johnson(Circuits::new(&JOHNSON_128, size, shape)),
-            Profile::Proven | Profile::Johnson | Profile::Paper => return Err(foreign()),
-        };
+        let shape = shape(profile, class).ok_or_else(|| foreign(profile))?;
+        let built = Self::of(profile, Kind::of_batches(size), shape)?;
         let (digest, pinned) = (built.digest(), evergrove_proof::keys::pinned_grove(profile, class));
         if Some(digest) != pinned {
             let found = digest.0.map(|x| format!("{:#x}", x.as_u64())).join(", ");
@@ -132,10 +132,30 @@ impl Built {
         }
         Ok(built)
     }
+    /// Those of a kind and shape.
+    pub(crate) fn of(profile: Profile, kind: Kind, shape: Shape) -> Result<Self, BackendError> {
+        match profile {
+            Profile::Grove100 => Ok(Self::Unique(Circuits::new(&UNIQUE_100, kind, shape))),
+            Profile::Grove128 => Ok(Self::Johnson(Circuits::new(&JOHNSON_128, kind, shape))),
+            Profile::Proven | Profile::Johnson | Profile::Paper => Err(foreign(profile)),
+        }
+    }
+    pub(crate) fn prover(self) -> Box<dyn Nodes> {
+        match self {
+            Self::Unique(circuits) => Box::new(Engine::new(circuits)),
+            Self::Johnson(circuits) => Box::new(Engine::new(circuits)),
+        }
+    }
+    pub(crate) fn verifier(self) -> Box<dyn Verify> {
+        match self {
+            Self::Unique(circuits) => Box::new(circuits.into_judge()),
+            Self::Johnson(circuits) => Box::new(circuits.into_judge()),
+        }
+    }
     fn digest(&self) -> Digest {
         Digest(match self {
-            Self::Unique(circuits) => circuits.key().digest(),
-            Self::Johnson(circuits) => circuits.key().digest(),
+            Self::Unique(circuits) => circuits.judge().key().digest(),
+            Self::Johnson(circuits) => circuits.judge().key().digest(),
         })
     }
 }
@@ -146,16 +166,17 @@ impl GroveBackend {
     /// # Errors
     /// For a profile of another backend, and when what was built does not match the pinned key.
     pub fn new(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
-        let engine: Box<dyn Nodes> = match Built::new(profile, class)? {
-            Built::Unique(circuits) => Box::new(Engine::new(circuits)),
-            Built::Johnson(circuits) => Box::new(Engine::new(circuits)),
-        };
+        let engine = Built::new(profile, class)?.prover();
         Ok(Self {
             spec: backend_spec(profile, class),
             rules: NativeBackend::new(profile, class),
             engine,
             observer: None,
         })
+    }
+    /// The backend of an application: `rules` are those of its scheme.
+    pub(crate) fn with(spec: BackendSpec, rules: NativeBackend, engine: Box<dyn Nodes>) -> Self {
+        Self { spec, rules, engine, observer: None }
     }
 
     /// The backend that tells `observer` of its proofs, under the names of its circuits: `bucket`, `merge`. Rows are those of permutations.
@@ -172,10 +193,10 @@ impl GroveVerifier {
     /// # Errors
     /// Those of [`GroveBackend::new`].
     pub fn new(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
-        Ok(Self(match Built::new(profile, class)? {
-            Built::Unique(circuits) => Box::new(circuits.into_key()),
-            Built::Johnson(circuits) => Box::new(circuits.into_key()),
-        }))
+        Ok(Self(Built::new(profile, class)?.verifier()))
+    }
+    pub(crate) fn with(verifier: Box<dyn Verify>) -> Self {
+        Self(verifier)
     }
     /// The digest of the key.
     pub fn key_digest(&self) -> Digest {
@@ -215,7 +236,11 @@ impl RecursionBackend for GroveBackend {
         };
         match (witness, children) {
             (Witness::Bucket(witness), []) => {
-                agree(self.rules.bucket_statement(&witness.leaves), &witness.statement)?;
+                let stated = match self.spec.choice.scheme {
+                    Scheme::Complete => self.rules.filled_statement(witness.statement.height, &witness.leaves),
+                    _ => self.rules.bucket_statement(&witness.leaves),
+                };
+                agree(stated, &witness.statement)?;
                 self.engine.bucket(witness, &mut watched(NodeKind::Bucket))
             }
             (Witness::Merge(witness), &[left, right]) => {

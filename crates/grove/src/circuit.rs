@@ -22,14 +22,17 @@
 //! would lie on a cycle of hashes.
 
 use evergrove_multilinear::circuit::Builder;
-use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Word};
-use evergrove_multilinear::recursion::Children;
+use evergrove_multilinear::circuit::wires::{Base, Bool, Word};
+use evergrove_multilinear::recursion::{Children, Modes};
 use evergrove_multilinear::tables::{Table, WORD, bits};
 use evergrove_multilinear::verifier::Parameters;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_proof::Statement;
 use evergrove_proof::tree::LEAF_TAG;
+
+use crate::application::{Circuits, Slot, digest_of, word};
+use crate::block;
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
@@ -45,8 +48,64 @@ const NODE_TAG: Goldilocks = ZERO;
 pub struct Size {
     /// H: positions are below 2^H.
     pub height_max: u8,
-    /// m, the greatest number of leaves of a bucket.
+    /// m, the greatest number of leaves of a bucket; of complete batches the slots of a block, a power of two.
     pub capacity: usize,
+}
+
+/// Circuits of batches, or of an application over them.
+#[derive(Clone, Copy)]
+pub struct Family<'a> {
+    /// Their size.
+    pub size: Size,
+    /// The application, with the elements of its outputs.
+    pub app: Option<(&'a dyn Circuits, usize)>,
+    /// Buckets are blocks of all leaves.
+    pub complete: bool,
+}
+
+impl Family<'_> {
+    /// The circuits of batches.
+    pub fn of_batches(size: Size) -> Self {
+        Self { size, app: None, complete: false }
+    }
+    /// What rows of bits are for.
+    pub fn modes(&self) -> Modes {
+        let zeros = vec![self.size.zeros()];
+        match self.app {
+            None => Modes { widths: Vec::new(), zeros },
+            Some((app, _)) => {
+                let limbs = bits::INDICES * bits::CHUNK..bits::COLUMNS;
+                Modes { widths: vec![bits::CHUNK], zeros: [zeros, vec![limbs], app.ranges()].concat() }
+            }
+        }
+    }
+    /// The most nodes on the paths of a bucket's leaves.
+    pub(crate) fn nodes(&self) -> usize {
+        if self.complete { self.size.block_nodes() } else { self.size.nodes() }
+    }
+    /// The bucket, or the block.
+    ///
+    /// # Panics
+    /// Unless the parameters have rows of bits for [`Family::modes`].
+    pub fn bucket<K: Extension>(&self, parameters: &Parameters<K>) -> Builder<K> {
+        let mut builder = Builder::new(parameters.tables().clone());
+        let b = &mut builder;
+        let (key, mut statement, slots) = if self.complete { self.all_leaves(b) } else { self.chosen_leaves(b) };
+        if let Some((app, output_len)) = self.app {
+            let inputs: Vec<Base> = app.inputs().iter().map(|_| b.any()).collect();
+            statement.push(digest_of(b, &inputs));
+            let output = app.fold(b, &inputs, &slots);
+            assert_eq!(output.len(), output_len, "elements of an output");
+            statement.extend(output.into_iter().map(word));
+        }
+        Children::new(b, parameters, key).publish(statement);
+        builder
+    }
+    /// The blocks that both circuits need of each table.
+    pub fn blocks<K: Extension>(&self, parameters: &Parameters<K>) -> [usize; Table::ALL.len()] {
+        let [bucket, merge] = [self.bucket(parameters).blocks(), self.merge(parameters).blocks()];
+        core::array::from_fn(|table| bucket[table].max(merge[table]))
+    }
 }
 
 impl Size {
@@ -65,51 +124,67 @@ impl Size {
 /// # Panics
 /// Unless the parameters have rows of bits for [`Size::zeros`].
 pub fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
-    let mut builder = Builder::new(parameters.tables().clone());
-    let b = &mut builder;
-    let [root, canonical] = free(b);
-    let [key, numbers] = free(b);
-    let index = b.limb(numbers, 0);
-    let node = Node::new(b, index, size);
-    let tree = b.tree(root, node.height, node.index);
-    let set = b.set();
-    let (zero, one) = (b.zero(), b.one());
-    let yes = b.boolean(one);
-    let (leaf_tag, node_tag) = (b.tag(LEAF_TAG), b.tag(NODE_TAG));
+    Family::of_batches(size).bucket(parameters)
+}
 
-    let mut previous: Option<(Bool, Base)> = None;
-    for _ in 0..size.capacity {
-        // (index, value) and three zeros.
-        let (leaf, [first, second]) = b.hash_free(leaf_tag);
-        b.no_limbs(second, 1..4);
-        let index = b.limb(first, 0);
-        let active = match previous {
-            // An empty bucket would prove nothing about any C: the first slot is active.
-            None => b.node(tree, leaf.digest(), zero, index, Some(yes)),
-            Some((before, lower)) => {
-                // Active slots are the first ones, and index - lower - 1 is in [0, 2^H): both indices are below 2^H.
-                let active = b.node(tree, leaf.digest(), zero, index, None);
-                implies(b, active, before);
-                let above = b.combine_base([ZERO, ONE, -ONE], index, zero, lower);
-                let gap = b.combine_base([ONE, -ONE, ZERO], active.into(), above, zero);
-                b.zeros(gap, size.zeros());
-                active
-            }
-        };
-        b.give(set, leaf.digest(), Some(active));
-        previous = Some((active, index));
+impl Family<'_> {
+    /// Chosen leaves below a node: the key, the words that are said, the leaves.
+    fn chosen_leaves<K: Extension>(&self, b: &mut Builder<K>) -> (Word, Vec<Word>, Vec<Slot>) {
+        let size = self.size;
+        let [root, canonical] = free(b);
+        let [key, numbers] = free(b);
+        let index = b.limb(numbers, 0);
+        let node = Node::new(b, index, size);
+        let tree = b.tree(root, node.height, node.index);
+        let set = b.set();
+        let (zero, one) = (b.zero(), b.one());
+        let yes = b.boolean(one);
+        let (leaf_tag, node_tag) = (b.tag(LEAF_TAG), b.tag(NODE_TAG));
+
+        let mut slots: Vec<Slot> = Vec::with_capacity(size.capacity);
+        for _ in 0..size.capacity {
+            // (index, value) and three zeros.
+            let (leaf, [first, second]) = b.hash_free(leaf_tag);
+            b.no_limbs(second, 1..4);
+            let index = b.limb(first, 0);
+            let active = match slots.last() {
+                // An empty bucket would prove nothing about any C: the first slot is active.
+                None => b.node(tree, leaf.digest(), zero, index, Some(yes)),
+                Some(&Slot { active: before, index: lower, .. }) => {
+                    // Active slots are the first ones, and index - lower - 1 is in [0, 2^H): both indices are below 2^H.
+                    let active = b.node(tree, leaf.digest(), zero, index, None);
+                    implies(b, active, before);
+                    let above = b.combine_base([ZERO, ONE, -ONE], index, zero, lower);
+                    let gap = b.combine_base([ONE, -ONE, ZERO], active.into(), above, zero);
+                    b.zeros(gap, size.zeros());
+                    active
+                }
+            };
+            b.give(set, leaf.digest(), Some(active));
+            slots.push(Slot { active, index, value: [(first, 1), (first, 2), (first, 3), (second, 0)] });
+        }
+        for _ in 1..size.capacity {
+            let (hash, [left, right]) = b.hash_free(node_tag);
+            let active = b.take(set, left, None);
+            b.take(set, right, Some(active));
+            b.give(set, hash.digest(), Some(active));
+        }
+        b.take(set, canonical, Some(yes));
+        b.paths(size.nodes());
+        (key, vec![root, canonical, word(node.height), word(node.base)], slots)
     }
-    for _ in 1..size.capacity {
-        let (hash, [left, right]) = b.hash_free(node_tag);
-        let active = b.take(set, left, None);
-        b.take(set, right, Some(active));
-        b.give(set, hash.digest(), Some(active));
+
+    /// All leaves of a block below a node.
+    fn all_leaves<K: Extension>(&self, b: &mut Builder<K>) -> (Word, Vec<Word>, Vec<Slot>) {
+        let [root, key] = free(b);
+        let [numbers, _] = free(b);
+        let index = b.limb(numbers, 0);
+        let node = Node::new(b, index, self.size);
+        let tree = b.tree(root, node.height, node.index);
+        let slots = block::slots(b, &node, tree, self.size);
+        let none = b.word([ZERO; WORD]);
+        (key, vec![root, none, word(node.height), word(node.base)], slots)
     }
-    b.take(set, canonical, Some(yes));
-    b.paths(size.nodes());
-    let statement = [root, canonical, word(node.height), word(node.base)];
-    Children::new(b, parameters, key).publish(statement.to_vec());
-    builder
 }
 
 /// The merge.
@@ -117,40 +192,71 @@ pub fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K
 /// # Panics
 /// Unless the parameters have rows of bits for [`Size::zeros`].
 pub fn merge<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
-    let mut builder = Builder::new(parameters.tables().clone());
-    let b = &mut builder;
-    let [root, key] = free(b);
-    let [numbers, _] = free(b);
-    let (index, parent_index) = (b.limb(numbers, 0), b.limb(numbers, 1));
-    let node = Node::new(b, index, size);
-    let node_tag = b.tag(NODE_TAG);
-    let (parent, roots) = b.hash_free(node_tag);
-    let (canonical, canonicals) = b.hash_free(node_tag);
-    let circuits = [b.bit(), b.bit()];
-
-    // The children are one level below their parent, which is below the node.
-    let (zero, one) = (b.zero(), b.one());
-    let below = Height::new(b, size.height_max - 1);
-    let tree = b.tree(root, node.height, node.index);
-    let parent_height = b.combine_base([ZERO, ONE, ONE], below.height, zero, one);
-    let yes = b.boolean(one);
-    b.node(tree, parent.digest(), parent_height, parent_index, Some(yes));
-    b.paths(size.height_max.into());
-    let left = b.combine_base([TWO, ZERO, ZERO], parent_index, below.size, zero);
-    let right = b.combine_base([ZERO, ONE, ONE], left, zero, below.size);
-
-    let mut children = Children::new(b, parameters, key);
-    for (i, base) in [left, right].into_iter().enumerate() {
-        children.child(circuits[i], &[roots[i], canonicals[i], word(below.height), word(base)]);
-    }
-    children.publish(vec![root, canonical.digest(), word(node.height), word(node.base)]);
-    builder
+    Family::of_batches(size).merge(parameters)
 }
 
-/// The blocks that both circuits need of each table.
+impl Family<'_> {
+    /// The merge.
+    ///
+    /// # Panics
+    /// Unless the parameters have rows of bits for [`Family::modes`].
+    pub fn merge<K: Extension>(&self, parameters: &Parameters<K>) -> Builder<K> {
+        let size = self.size;
+        let mut builder = Builder::new(parameters.tables().clone());
+        let b = &mut builder;
+        let [root, key] = free(b);
+        let [numbers, inputs] = free(b);
+        let (index, parent_index) = (b.limb(numbers, 0), b.limb(numbers, 1));
+        let node = Node::new(b, index, size);
+        let node_tag = b.tag(NODE_TAG);
+        let (parent, roots) = b.hash_free(node_tag);
+        let (canonical, canonicals) = if self.complete {
+            let none = b.word([ZERO; WORD]);
+            (none, [none; 2])
+        } else {
+            let (canonical, canonicals) = b.hash_free(node_tag);
+            (canonical.digest(), canonicals)
+        };
+        let circuits = [b.bit(), b.bit()];
+
+        // The children are one level below their parent, which is below the node.
+        let (zero, one) = (b.zero(), b.one());
+        let below = Height::new(b, size.height_max - 1);
+        let tree = b.tree(root, node.height, node.index);
+        let parent_height = b.combine_base([ZERO, ONE, ONE], below.height, zero, one);
+        let yes = b.boolean(one);
+        b.node(tree, parent.digest(), parent_height, parent_index, Some(yes));
+        b.paths(size.height_max.into());
+        let left = b.combine_base([TWO, ZERO, ZERO], parent_index, below.size, zero);
+        let right = b.combine_base([ZERO, ONE, ONE], left, zero, below.size);
+
+        if self.complete {
+            block::nothing_beside(b, &node, tree, [parent_index, below.size], &below.flags);
+        }
+        // The inputs' digest, then the output.
+        let mut said: [Vec<Word>; 3] = Default::default();
+        if let Some((app, output_len)) = self.app {
+            let [left, right] = [(); 2].map(|()| (0..output_len).map(|_| b.any()).collect::<Vec<Base>>());
+            let output = app.reduce(b, &left, &right);
+            assert_eq!(output.len(), output_len, "elements of an output");
+            said =
+                [left, right, output].map(|output| [inputs].into_iter().chain(output.into_iter().map(word)).collect());
+        }
+        let [of_left, of_right, own] = said;
+
+        let mut children = Children::new(b, parameters, key);
+        for (i, (base, said)) in [(left, of_left), (right, of_right)].into_iter().enumerate() {
+            let statement = vec![roots[i], canonicals[i], word(below.height), word(base)];
+            children.child(circuits[i], &[statement, said].concat());
+        }
+        children.publish([vec![root, canonical, word(node.height), word(node.base)], own].concat());
+        builder
+    }
+}
+
+/// The blocks that both circuits of batches need of each table.
 pub fn blocks<K: Extension>(parameters: &Parameters<K>, size: Size) -> [usize; Table::ALL.len()] {
-    let [bucket, merge] = [bucket(parameters, size).blocks(), merge(parameters, size).blocks()];
-    core::array::from_fn(|table| bucket[table].max(merge[table]))
+    Family::of_batches(size).blocks(parameters)
 }
 
 /// The words of a statement: the public inputs of both circuits.
@@ -164,11 +270,6 @@ pub fn information(statement: &Statement) -> Vec<[Goldilocks; WORD]> {
 fn free<K: Extension>(b: &mut Builder<K>) -> [Word; 2] {
     let tag = b.tag(FREE_TAG);
     b.hash_free(tag).1
-}
-
-/// A number as a word of public inputs.
-fn word(x: Base) -> Word {
-    Element::from(x).into()
 }
 
 /// Demands a => c.
@@ -205,7 +306,9 @@ impl Height {
 }
 
 /// The node that is proven about.
-struct Node {
+pub(crate) struct Node {
+    /// 1 on the levels below the height.
+    pub(crate) flags: Vec<Bool>,
     height: Base,
     /// q.
     index: Base,
@@ -224,6 +327,6 @@ impl Node {
         b.zeros(index, size.zeros());
         b.zeros(left, size.zeros());
         let base = b.combine_base([ONE, ZERO, ZERO], index, leaves, zero);
-        Self { height, index, base }
+        Self { flags, height, index, base }
     }
 }

@@ -1,5 +1,7 @@
 //! Circuits, key and provers of one profile and height class.
 
+use std::sync::Arc;
+
 use evergrove_commit::watch::{Phase, Step, Work};
 use evergrove_commit::{BackendError, BucketWitness, MergeWitness, NodeKind, NodeProof};
 use evergrove_multilinear::circuit::Circuit;
@@ -13,7 +15,8 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::lanes::Isa;
 use evergrove_proof::Statement;
 
-use crate::circuit::{self, Size, information};
+use crate::application::{Application, Said, information};
+use crate::circuit::{Family, Size};
 use crate::witness;
 
 /// The size of both circuits of a profile and height class: what [`recursion::fixed_point`] finds.
@@ -25,32 +28,61 @@ pub struct Shape {
     pub variables: usize,
 }
 
+/// Which circuits an engine has.
+#[derive(Clone)]
+pub(crate) struct Kind {
+    pub(crate) size: Size,
+    pub(crate) app: Option<Arc<dyn Application>>,
+    pub(crate) complete: bool,
+}
+
+impl Kind {
+    pub(crate) fn of_batches(size: Size) -> Self {
+        Self { size, app: None, complete: false }
+    }
+    pub(crate) fn family(&self) -> Family<'_> {
+        let app = self.app.as_ref().map(|app| (app.circuits(), app.output_len()));
+        Family { size: self.size, app, complete: self.complete }
+    }
+    fn said(&self) -> Option<Said> {
+        self.app.as_ref().map(|app| Said::new(app.as_ref()))
+    }
+}
+
 /// Both circuits and their key.
 pub(crate) struct Circuits<K> {
-    size: Size,
+    kind: Kind,
     /// Bucket, merge.
     circuits: [Circuit<K>; 2],
-    key: Key<K>,
+    judge: Judge<K>,
 }
 
 impl<K: Extension> Circuits<K> {
-    pub(crate) fn new(rounds: &[Round], size: Size, shape: Shape) -> Self {
+    pub(crate) fn new(rounds: &[Round], kind: Kind, shape: Shape) -> Self {
         let Shape { blocks, variables } = shape;
-        let parameters = recursion::parameters::<K>(rounds, &[size.zeros()], blocks, variables);
+        let family = kind.family();
+        let parameters = recursion::parameters::<K>(rounds, &family.modes(), blocks, variables);
         let (bucket, merge) = rayon::join(
-            || circuit::bucket(&parameters, size).finish_in(blocks),
-            || circuit::merge(&parameters, size).finish_in(blocks),
+            || family.bucket(&parameters).finish_in(blocks),
+            || family.merge(&parameters).finish_in(blocks),
         );
         let circuits = [bucket, merge];
         let key = Key::new(parameters, circuits.each_ref());
-        Self { size, circuits, key }
+        let judge = Judge { key, said: kind.said() };
+        Self { kind, circuits, judge }
     }
-    pub(crate) fn key(&self) -> &Key<K> {
-        &self.key
+    pub(crate) fn judge(&self) -> &Judge<K> {
+        &self.judge
     }
-    pub(crate) fn into_key(self) -> Key<K> {
-        self.key
+    pub(crate) fn into_judge(self) -> Judge<K> {
+        self.judge
     }
+}
+
+/// What verifies proofs: the key, and what statements say of an application.
+pub(crate) struct Judge<K> {
+    key: Key<K>,
+    said: Option<Said>,
 }
 
 /// Is told when a step has ended.
@@ -67,21 +99,35 @@ pub(crate) struct Engine<K> {
 impl<K: ProofField> Engine<K> {
     pub(crate) fn new(circuits: Circuits<K>) -> Self {
         let [bucket, merge] = circuits.circuits.each_ref();
-        let bucket = Prover::new(bucket, circuits.key.parameters());
+        let bucket = Prover::new(bucket, circuits.judge.key.parameters());
         let merge = bucket.beside(merge);
         let provers = [bucket, merge];
-        let claim = circuits.key.at(vec![K::ZERO; circuits.key.variables()]);
+        let key = circuits.judge.key();
+        let claim = key.at(vec![K::ZERO; key.variables()]);
         Self { circuits, provers, claim }
     }
-    pub(crate) fn key(&self) -> &Key<K> {
-        &self.circuits.key
+    pub(crate) fn judge(&self) -> &Judge<K> {
+        &self.circuits.judge
+    }
+    fn key(&self) -> &Key<K> {
+        self.judge().key()
     }
 
     pub(crate) fn bucket(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError> {
+        let Kind { size, ref app, complete } = self.circuits.kind;
         let (point, value) = self.claim.clone();
-        let public = Public { information: information(&witness.statement), point, value };
-        let free = [witness::bucket(self.circuits.size, self.key().digest(), witness), public.claim_data()].concat();
-        self.prove(NodeKind::Bucket, witness.statement, &free, public, ended)
+        let leaves = if complete { witness::block } else { witness::bucket };
+        let mut free = leaves(size, self.key().digest(), witness);
+        let mut output = Vec::new();
+        if let Some(app) = app {
+            output = app.map(&witness.leaves).map_err(BackendError::Witness)?;
+            let inputs = app.circuits().inputs();
+            free.extend(witness::application(size, complete, &inputs, app.opening_len(), &witness.leaves));
+        }
+        let information = information(&witness.statement, self.judge().said.as_ref(), &output);
+        let public = Public { information, point, value };
+        free.extend(public.claim_data());
+        self.prove(NodeKind::Bucket, witness.statement, output, &free, public, ended)
     }
 
     pub(crate) fn merge(
@@ -91,19 +137,29 @@ impl<K: ProofField> Engine<K> {
         ended: Ended<'_>,
     ) -> Result<NodeProof, BackendError> {
         let [left, right] = children;
-        let proofs = [decode(self.key(), left)?, decode(self.key(), right)?];
+        let Kind { size, ref app, complete } = self.circuits.kind;
+        let proofs = [self.judge().decode(left)?, self.judge().decode(right)?];
         let (data, Reduced { point, value }) = children_data(self.key(), &proofs.each_ref()).map_err(refused)?;
         ended(Step::new(Phase::Claims, Work::default()));
-        let public = Public { information: information(&witness.statement), point, value };
+        let said = self.judge().said.as_ref();
+        let outputs = children.map(|child| &child.output[..]);
+        let output = match app {
+            Some(app) => app.reduce(outputs[0], outputs[1]).map_err(BackendError::Witness)?,
+            None => Vec::new(),
+        };
+        let public = Public { information: information(&witness.statement, said, &output), point, value };
         let statements = children.map(|child| (&child.statement, child.kind == NodeKind::Merge));
-        let free = [witness::merge(self.circuits.size, self.key().digest(), statements, witness), data].concat();
-        self.prove(NodeKind::Merge, witness.statement, &free, public, ended)
+        let inputs = said.map(|said| said.inputs).unwrap_or_default();
+        let key = self.key().digest();
+        let free = witness::merge(size, complete, key, statements, witness, (inputs, outputs));
+        self.prove(NodeKind::Merge, witness.statement, output, &[free, data].concat(), public, ended)
     }
 
     fn prove(
         &self,
         kind: NodeKind,
         statement: Statement,
+        output: Vec<Goldilocks>,
         free: &[Goldilocks],
         public: Public<[Goldilocks; 4], K>,
         ended: Ended<'_>,
@@ -133,13 +189,8 @@ impl<K: ProofField> Engine<K> {
         // Milliseconds, against a proof that a fault of the machine has spoilt.
         proof.verify(self.key()).map_err(|e| BackendError::Internal(format!("a fresh {kind} proof: {e}")))?;
         ended(Step::new(Phase::Check, Work::default()));
-        Ok(NodeProof { kind, statement, output: Vec::new(), bytes: encode(&proof) })
+        Ok(NodeProof { kind, statement, output, bytes: encode(&proof) })
     }
-}
-
-/// Accepts exactly the proofs of the statement by the circuit of its kind.
-pub(crate) fn verify<K: Extension>(key: &Key<K>, proof: &NodeProof) -> Result<(), BackendError> {
-    decode(key, proof)?.verify(key).map(|_| ()).map_err(refused)
 }
 
 fn refused(e: VerifyError) -> BackendError {
@@ -156,34 +207,47 @@ fn encode<K: Extension>(proof: &Proof<K>) -> Vec<u8> {
     claim.chain(proof.elements.iter().copied()).flat_map(|x| x.as_u64().to_le_bytes()).collect()
 }
 
-fn decode<K: Extension>(key: &Key<K>, proof: &NodeProof) -> Result<Proof<K>, BackendError> {
-    let rejected = |what: String| BackendError::Rejected(what);
-    let NodeProof { kind, statement, output, bytes } = proof;
-    if *kind == NodeKind::Wrap || !output.is_empty() {
-        return Err(rejected(format!(
-            "a {kind} proof with {} elements of output: this backend has none",
-            output.len()
-        )));
+impl<K: Extension> Judge<K> {
+    pub(crate) fn key(&self) -> &Key<K> {
+        &self.key
     }
-    // Numbers above p have no other name here.
-    if statement.base >= Goldilocks::ORDER {
-        return Err(rejected(format!("position {} is above any tree", statement.base)));
+
+    /// Accepts exactly the proofs of the statement, with its output, by the circuit of its kind.
+    pub(crate) fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
+        self.decode(proof)?.verify(&self.key).map(|_| ()).map_err(refused)
     }
-    if bytes.len() > MAX_BYTES {
-        return Err(rejected(format!("a proof of {} bytes: none has more than {MAX_BYTES}", bytes.len())));
+
+    fn decode(&self, proof: &NodeProof) -> Result<Proof<K>, BackendError> {
+        let key = &self.key;
+        let rejected = |what: String| BackendError::Rejected(what);
+        let NodeProof { kind, statement, output, bytes } = proof;
+        let expected = self.said.map_or(0, |said| said.output_len);
+        if *kind == NodeKind::Wrap || output.len() != expected {
+            let found = output.len();
+            return Err(rejected(format!(
+                "a {kind} proof with an output of {found} elements, expected a bucket's or a merge's of {expected}"
+            )));
+        }
+        // Numbers above p have no other name here.
+        if statement.base >= Goldilocks::ORDER {
+            return Err(rejected(format!("position {} is above any tree", statement.base)));
+        }
+        if bytes.len() > MAX_BYTES {
+            return Err(rejected(format!("a proof of {} bytes: none has more than {MAX_BYTES}", bytes.len())));
+        }
+        let (words, rest) = bytes.as_chunks::<8>();
+        let claim = (key.variables() + 1) * K::DEGREE;
+        if !rest.is_empty() || words.len() < claim {
+            return Err(rejected(format!("a proof of {} bytes", bytes.len())));
+        }
+        let elements = words.iter().map(|word| Goldilocks::from_canonical(u64::from_le_bytes(*word)));
+        let mut elements =
+            elements.collect::<Result<Vec<_>, _>>().map_err(|_| rejected("an element is not below p".into()))?;
+        let rest = elements.split_off(claim);
+        let mut point: Vec<K> =
+            elements.chunks_exact(K::DEGREE).map(|x| K::from_coefficients(x).expect("as many coefficients")).collect();
+        let value = point.pop().expect("a value behind the coordinates");
+        let public = Public { information: information(statement, self.said.as_ref(), output), point, value };
+        Ok(Proof { elements: rest, circuit: *kind == NodeKind::Merge, public })
     }
-    let (words, rest) = bytes.as_chunks::<8>();
-    let claim = (key.variables() + 1) * K::DEGREE;
-    if !rest.is_empty() || words.len() < claim {
-        return Err(rejected(format!("a proof of {} bytes", bytes.len())));
-    }
-    let elements = words.iter().map(|word| Goldilocks::from_canonical(u64::from_le_bytes(*word)));
-    let mut elements =
-        elements.collect::<Result<Vec<_>, _>>().map_err(|_| rejected("an element is not below p".into()))?;
-    let rest = elements.split_off(claim);
-    let mut point: Vec<K> =
-        elements.chunks_exact(K::DEGREE).map(|x| K::from_coefficients(x).expect("as many coefficients")).collect();
-    let value = point.pop().expect("a value behind the coordinates");
-    let public = Public { information: information(statement), point, value };
-    Ok(Proof { elements: rest, circuit: *kind == NodeKind::Merge, public })
 }

@@ -8,10 +8,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod application;
 mod backend;
+mod block;
 pub mod circuit;
 mod engine;
+mod family;
 pub mod witness;
 
 pub use backend::{BACKEND_NAME, BACKEND_VERSION, GroveBackend, GroveVerifier, backend_spec, shape};
 pub use engine::Shape;
+pub use family::{AppFamily, FamilyError};

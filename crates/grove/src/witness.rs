@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use evergrove_commit::{BucketWitness, LeafWitness, MergeWitness};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_proof::Statement;
-use evergrove_proof::tree::{canonical_split, leaf_digest, node_digest};
+use evergrove_proof::tree::{canonical_split, leaf_digest, node_digest, null_digests};
+
+use evergrove_multilinear::tables::permutation::RATE;
 
 use crate::circuit::Size;
 
@@ -41,24 +43,95 @@ pub fn bucket(size: Size, key: [Goldilocks; 4], witness: &BucketWitness) -> Vec<
     free
 }
 
-/// Free data up to that of the children.
+/// Free data of a block up to what its application takes.
+pub fn block(size: Size, key: [Goldilocks; 4], witness: &BucketWitness) -> Vec<Goldilocks> {
+    let BucketWitness { statement, leaves } = witness;
+    let k = size.block_height();
+    let block = leaves.first().map_or(0, |leaf| leaf.index >> k);
+    let mut free = [statement.root.0, key, numbers([number(statement), 0]), [ZERO; 4]].concat();
+    flags(&mut free, statement.height, size.height_max);
+    turns(&mut free, block << k, k..size.height_max);
+    let nulls = null_digests(size.height_max);
+    let mut values = vec![None; size.capacity];
+    for leaf in leaves {
+        values[(leaf.index % size.capacity as u64) as usize] = Some(leaf.value);
+    }
+    let position = |place: usize| (block << k) + place as u64;
+    let digests = values.iter().enumerate();
+    let mut levels: Vec<Vec<Digest>> =
+        vec![digests.map(|(i, value)| value.map_or(nulls[0], |value| leaf_digest(position(i), &value))).collect()];
+    for height in 0..usize::from(k) {
+        levels.push(levels[height].chunks_exact(2).map(|pair| node_digest(&pair[0], &pair[1])).collect());
+    }
+    let mut known = BTreeSet::new();
+    for (place, value) in values.iter().enumerate() {
+        free.push(Goldilocks::reduce(position(place)));
+        free.extend(value.unwrap_or_default());
+        free.extend([ZERO; 3]);
+        free.push(Goldilocks::new(value.is_some().into()));
+        let within = (0..usize::from(k)).map(|height| levels[height][(place >> height) ^ 1]);
+        let above = (k..statement.height).map(|height| nulls[usize::from(height)]);
+        path(&mut free, &mut known, position(place), &within.chain(above).collect::<Vec<_>>());
+    }
+    free
+}
+
+/// What an application's bucket takes: its inputs, then what opens each slot.
+pub fn application(
+    size: Size,
+    complete: bool,
+    inputs: &[Goldilocks],
+    opening_len: usize,
+    leaves: &[LeafWitness],
+) -> Vec<Goldilocks> {
+    let mut free = inputs.to_vec();
+    let slots = if opening_len == 0 { 0 } else { size.capacity };
+    let mut openings: Vec<&[Goldilocks]> = vec![&[]; slots];
+    for (place, leaf) in leaves.iter().enumerate().filter(|_| slots > 0) {
+        let place = if complete { (leaf.index % size.capacity as u64) as usize } else { place };
+        openings[place] = &leaf.opening;
+    }
+    for opening in openings {
+        // Up to a block of a sponge is a hash of eight elements.
+        let end = free.len() + opening_len.max(RATE);
+        free.extend_from_slice(opening);
+        free.resize(end, ZERO);
+    }
+    free
+}
+
+/// Free data up to that of the children; `outputs` are those of an application.
 pub fn merge(
     size: Size,
+    complete: bool,
     key: [Goldilocks; 4],
     children: [(&Statement, bool); 2],
     witness: &MergeWitness,
+    (inputs, outputs): ([Goldilocks; 4], [&[Goldilocks]; 2]),
 ) -> Vec<Goldilocks> {
     let MergeWitness { statement, siblings } = witness;
     let [(left, _), (right, _)] = children;
     let mut free = Vec::new();
     let parent = number(left) / 2;
-    free.extend([statement.root.0, key, numbers([number(statement), parent]), [ZERO; 4]].concat());
+    free.extend([statement.root.0, key, numbers([number(statement), parent]), inputs].concat());
     flags(&mut free, statement.height, size.height_max);
-    free.extend([left.root.0, right.root.0, left.canonical.0, right.canonical.0].concat());
+    free.extend([left.root.0, right.root.0].concat());
+    if !complete {
+        free.extend([left.canonical.0, right.canonical.0].concat());
+    }
     free.extend(children.map(|(_, merge)| Goldilocks::new(merge.into())));
     flags(&mut free, left.height, size.height_max - 1);
     path(&mut free, &mut BTreeSet::new(), parent, siblings);
+    if complete {
+        turns(&mut free, left.base, 1..size.height_max);
+    }
+    free.extend(outputs.concat());
     free
+}
+
+/// The turns on the way of a position up the tree, at these levels, from above.
+fn turns(free: &mut Vec<Goldilocks>, position: u64, levels: core::ops::Range<u8>) {
+    free.extend(levels.rev().map(|level| Goldilocks::new(position >> level & 1)));
 }
 
 /// The number of a node among those of its height.

@@ -7,7 +7,7 @@ use evergrove_grove::circuit::{self, Size};
 use evergrove_grove::witness;
 use evergrove_multilinear::circuit::{Circuit, Fault, Witness};
 use evergrove_multilinear::key::Public;
-use evergrove_multilinear::poseidon;
+use evergrove_multilinear::poseidon::{self, OUTPUTS};
 use evergrove_multilinear::tables::{Table, permutation, tuple};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
@@ -333,7 +333,7 @@ fn at_number(number: Goldilocks, right: bool) -> (Circuit<Quadratic>, Witness) {
     let width = row.len();
     row[..8].copy_from_slice(&[halves[0].0, halves[1].0].concat());
     row[8..12].fill(ZERO);
-    poseidon::fill(row, width);
+    poseidon::fill(row, width, OUTPUTS);
     row[permutation::INDEX] = number;
     row[permutation::LEVEL] = Goldilocks::new(1 << 20);
     row[permutation::ACTIVE] = ONE;

@@ -2,7 +2,7 @@
 //!
 //! An attack counts as a test of one constraint where everything else holds: tests bound what is wrong from above, too.
 
-use evergrove_grove::circuit::Size;
+use evergrove_grove::circuit::{Family, Size};
 use evergrove_grove::shape;
 use evergrove_multilinear::circuit::{Circuit, Fault, Witness};
 use evergrove_multilinear::recursion;
@@ -13,7 +13,7 @@ use evergrove_proof::{HeightClass, Profile};
 /// Those of `grove-100`, with rows of bits for this size.
 pub(crate) fn parameters(size: Size) -> Parameters<Quadratic> {
     let shape = shape(Profile::Grove100, HeightClass::H27).expect("a profile of the backend");
-    recursion::parameters(&UNIQUE_100, &[size.zeros()], shape.blocks, shape.variables)
+    recursion::parameters(&UNIQUE_100, &Family::of_batches(size).modes(), shape.blocks, shape.variables)
 }
 
 /// The columns for free data, which is cut or filled up to what rows take.

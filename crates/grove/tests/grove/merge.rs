@@ -138,7 +138,8 @@ fn an_honest_merge_is_accepted() {
     let statement = Statement { root: choice.root, canonical, height: 5, base: 0 };
     let witness = MergeWitness { statement, siblings: choice.siblings.clone() };
     let [left, right] = &choice.statements;
-    let mut free = witness::merge(SIZE, choice.key, [(left, false), (right, false)], &witness);
+    let mut free =
+        witness::merge(SIZE, false, choice.key, [(left, false), (right, false)], &witness, ([ZERO; 4], [&[]; 2]));
     free.extend(children(&choice.statements));
     assert!(WORLD.circuits[1].witness(&free).unwrap() == choice.columns());
 }

@@ -1,0 +1,189 @@
+//! The circuits of an application in one scheme, profile and height class, and their size.
+
+use std::sync::Arc;
+
+use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NativeBackend};
+use evergrove_multilinear::recursion;
+use evergrove_multilinear::tables::{BLOCK, Layout, Table};
+use evergrove_multilinear::verifier::soundness::{Term, johnson, random_words, unique_decoding};
+use evergrove_multilinear::verifier::{JOHNSON_128, Parameters, Round, UNIQUE_100};
+use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::field::{Cubic, Quadratic};
+use evergrove_proof::soundness::SoundnessBits;
+use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
+
+use crate::application::Application;
+use crate::backend::{BACKEND_NAME, BACKEND_VERSION, Built};
+use crate::circuit::Size;
+use crate::engine::{Kind, Shape};
+use crate::{GroveBackend, GroveVerifier};
+
+/// An application has no circuits.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FamilyError {
+    /// The profile is of another backend.
+    #[error("applications have no circuits of the backend {BACKEND_NAME} for profile {0} (known: {known})", known = Profile::GROVE.map(Profile::name).join(", "))]
+    Profile(Profile),
+    /// The application is of another scheme.
+    #[error("the application has no circuits for scheme {0}")]
+    Scheme(Scheme),
+    /// A single leaf takes too many rows.
+    #[error("the circuits of an application with outputs of {output_len} elements do not fit {elements} elements")]
+    TooLarge {
+        /// Elements of an output.
+        output_len: usize,
+        /// Elements of the committed stack, at most.
+        elements: usize,
+    },
+}
+
+/// The circuits of an application in one scheme, profile and height class. They follow from the application: whoever verifies makes them, too.
+#[derive(Clone)]
+pub struct AppFamily {
+    kind: Kind,
+    shape: Shape,
+    scheme: Scheme,
+    profile: Profile,
+    class: HeightClass,
+    elements: usize,
+    bits: SoundnessBits,
+}
+
+/// The stack of an application is at most so many times that of its merge alone: buckets then hold more leaves, and each proof takes longer.
+const LARGER: f64 = 1.25;
+
+impl AppFamily {
+    /// The circuits of an application, whose size is searched for: some tenths of a second.
+    ///
+    /// # Errors
+    /// [`FamilyError`].
+    pub fn new(
+        app: Arc<dyn Application>,
+        scheme: Scheme,
+        profile: Profile,
+        class: HeightClass,
+    ) -> Result<Self, FamilyError> {
+        let complete = match scheme {
+            Scheme::Selected => false,
+            Scheme::Complete => true,
+            other => return Err(FamilyError::Scheme(other)),
+        };
+        let size = Size { height_max: class.height_max(), capacity: 1 };
+        let kind = Kind { size, app: Some(app), complete };
+        let Found { kind, shape, elements, bits } = match profile {
+            Profile::Grove100 => sized::<Quadratic>(&UNIQUE_100, kind)?,
+            Profile::Grove128 => sized::<Cubic>(&JOHNSON_128, kind)?,
+            Profile::Proven | Profile::Johnson | Profile::Paper => return Err(FamilyError::Profile(profile)),
+        };
+        Ok(Self { kind, shape, scheme, profile, class, elements, bits })
+    }
+
+    /// Leaves of a bucket, or slots of a block.
+    pub fn capacity(&self) -> usize {
+        self.kind.size.capacity
+    }
+    /// Blocks of each table, and the variables of the committed stack.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+    /// What is committed to, in the unit of the circuits of batches: about what a proof takes in theirs.
+    pub fn growth(&self) -> f64 {
+        let plain = if self.profile == Profile::Grove128 { 1.78e6 } else { 2.33e6 };
+        self.elements as f64 / plain
+    }
+    /// The bits of proofs: the least over all terms.
+    pub fn bits(&self) -> SoundnessBits {
+        self.bits
+    }
+    /// What the backend is, for an application of this name and these parameters.
+    pub fn spec(&self, app: AppSpec) -> BackendSpec {
+        let choice = BackendChoice::new(BACKEND_NAME, self.profile).with_app(self.scheme, app);
+        BackendSpec { choice, version: BACKEND_VERSION, class: self.class, capacity: self.capacity(), wraps: false }
+    }
+    /// What proves.
+    ///
+    /// # Errors
+    /// When the circuits cannot be built.
+    pub fn backend(&self, app: AppSpec) -> Result<GroveBackend, BackendError> {
+        let Self { ref kind, shape, scheme, profile, class, .. } = *self;
+        let rules = match scheme {
+            Scheme::Complete => NativeBackend::complete(profile, class, kind.size.block_height()),
+            _ => NativeBackend::new(profile, class).with_capacity(kind.size.capacity),
+        };
+        Ok(GroveBackend::with(self.spec(app), rules, Built::of(profile, kind.clone(), shape)?.prover()))
+    }
+    /// What verifies.
+    ///
+    /// # Errors
+    /// Those of [`Self::backend`].
+    pub fn verifier(&self) -> Result<GroveVerifier, BackendError> {
+        Ok(GroveVerifier::with(Built::of(self.profile, self.kind.clone(), self.shape)?.verifier()))
+    }
+}
+
+/// The kind with the most leaves that a bucket may have, and what follows from it.
+struct Found {
+    kind: Kind,
+    shape: Shape,
+    elements: usize,
+    bits: SoundnessBits,
+}
+
+fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyError> {
+    let of = |capacity: usize| Kind { size: Size { capacity, ..kind.size }, ..kind.clone() };
+    // What the merge takes alone.
+    let modes = kind.family().modes();
+    let merge = recursion::fixed_point::<K>(rounds, &modes, |parameters| kind.family().merge(parameters).blocks());
+    let most = merge.layout().committed().elements() as f64 * LARGER;
+    let fits = |rows: [usize; Table::ALL.len()]| {
+        let blocks = merge.layout().blocks();
+        let needed = core::array::from_fn(|table| blocks[table].max(rows[table].div_ceil(BLOCK)));
+        Layout::new(merge.tables(), needed).committed().elements() as f64 <= most
+    };
+    // Rows of a bucket are a line in its capacity, but for those of paths.
+    let rows = |capacity: usize| {
+        let kind = of(capacity);
+        let bucket = kind.family().bucket(&merge);
+        let mut rows = Table::ALL.map(|table| bucket.rows(table));
+        rows[Table::Permutation as usize] -= kind.family().nodes();
+        rows
+    };
+    let (few, more) = if kind.complete { (8, 16) } else { (4, 12) };
+    let (low, high) = (rows(few), rows(more));
+    let predicted = |capacity: usize| {
+        let mut rows: [usize; Table::ALL.len()] = core::array::from_fn(|table| {
+            let each = (high[table] - low[table]) as f64 / (more - few) as f64;
+            (low[table] as f64 + each * (capacity as f64 - few as f64)).ceil().max(0.0) as usize
+        });
+        rows[Table::Permutation as usize] += of(capacity).family().nodes();
+        rows
+    };
+    let holds = |capacity: usize| fits(predicted(capacity));
+    let capacity = if kind.complete {
+        let most = 1usize << (kind.size.height_max - 1).min(16);
+        core::iter::successors(Some(most), |n| Some(n / 2)).take_while(|&n| n > 0).find(|&n| holds(n))
+    } else {
+        // The first that does not fit.
+        let first = (1..1usize << 16).collect::<Vec<_>>().partition_point(|&n| holds(n));
+        Some(first).filter(|&n| n > 0)
+    };
+    let output_len = kind.app.as_ref().map_or(0, |app| app.output_len());
+    let capacity = capacity.ok_or(FamilyError::TooLarge { output_len, elements: most as usize })?;
+    let kind = of(capacity);
+    let parameters = recursion::fixed_point::<K>(rounds, &modes, |parameters| kind.family().blocks(parameters));
+    let shape = Shape { blocks: parameters.layout().blocks(), variables: parameters.schedule().variables };
+    Ok(Found { kind, shape, elements: parameters.layout().committed().elements(), bits: bits(&parameters) })
+}
+
+/// The least bits in each reading, up to those of the hash.
+fn bits<K: Extension>(parameters: &Parameters<K>) -> SoundnessBits {
+    let least = |terms: Vec<Term>| {
+        let least = terms.into_iter().map(|term| term.bits).fold(128.0, f64::min);
+        (least * 10.0).floor() / 10.0
+    };
+    SoundnessBits {
+        unique_decoding: least(unique_decoding(parameters)),
+        johnson: least(johnson(parameters)),
+        conjectured: least(random_words(parameters)),
+    }
+}
