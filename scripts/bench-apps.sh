@@ -29,8 +29,7 @@ for signers in 16 64 128; do
     run "fig-12/keys-$signers" bls-keys --signers "$signers" --profile paper --measured-log 1
 done
 run others/keys-of-2-21 bls-keys --log-size 21 --signers 512 --profile paper --measured-log 1
-run others/aggregate-paper aggregate --profile paper
-run others/aggregate-proven aggregate --profile proven
+run others/aggregate aggregate --profile grove-100 --profile proven --profile paper
 run others/keys-proven bls-keys --signers 512 --profile proven --measured-log 1
 run others/translation-proven digest-translation --log-size 10 --profile proven --measured-height 1
 cat "$out"/fig-12/*.json > "$out/rows.json"

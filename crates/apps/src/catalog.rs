@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{BackendError, RecursionBackend};
+use evergrove_grove::AppFamily;
+use evergrove_proof::policy::GROVE_BACKEND;
 use evergrove_proof::soundness::SoundnessBits;
 use evergrove_proof::{AppId, AppSpec, HeightClass, Profile, Scheme};
 use evergrove_recursion::ProverKind;
 
-use crate::MapReduce;
 use crate::aggregate::Aggregate;
 use crate::bls::BlsKeys;
 use crate::digest_translation::{DigestTranslation, Shape, TranslationBackend, soundness};
 use crate::family::{AppBackend, AppKeys, FamilyId, Size, SizeError};
 use crate::samples::{Sequence, Tally};
+use crate::{MapReduce, family_on_tables};
 
 /// No application comes of a name and parameters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,6 +32,25 @@ pub enum CatalogError {
         /// What is wrong.
         reason: String,
     },
+}
+
+/// The circuits of an application in one scheme, profile and height class, before they are built.
+#[derive(Clone)]
+pub enum AppCircuits {
+    /// Of Plonky2.
+    Plonky2(Size),
+    /// On the tables of the backend `grove`.
+    Tables(Box<AppFamily>),
+}
+
+impl AppCircuits {
+    /// Leaves of a bucket, or slots of a block.
+    pub fn capacity(&self) -> usize {
+        match self {
+            Self::Plonky2(size) => size.capacity,
+            Self::Tables(family) => family.capacity(),
+        }
+    }
 }
 
 /// An application, by the circuits that it has.
@@ -103,27 +124,59 @@ impl Application {
         FamilyId { app: self.id(), scheme, profile, class }
     }
 
-    /// The size of its circuits: from the keys in `dir` where they lie there, else by the search of [`Size::of`] (seconds).
+    /// The profile of its proofs where none is named: that of `grove`, if it has circuits there.
+    pub fn profile(&self) -> Profile {
+        match self {
+            Self::MapReduce(app) if app.on_tables().is_some() => Profile::Grove100,
+            _ => Profile::Proven,
+        }
+    }
+
+    /// Its circuits, with their size. Those on tables are searched for in tenths of a second; those of Plonky2 are known from the keys in
+    /// `dir`, or searched for by [`Size::of`] (seconds).
     ///
     /// # Errors
-    /// When it has no circuits in this scheme, or the profile is of another backend.
-    pub fn size(
+    /// When it has no circuits in this scheme and profile.
+    pub fn circuits(
         &self,
         scheme: Scheme,
         profile: Profile,
         class: HeightClass,
         dir: Option<&Path>,
-    ) -> Result<Size, SizeError> {
+    ) -> Result<AppCircuits, SizeError> {
         match self {
+            Self::MapReduce(app) if profile.fits(GROVE_BACKEND.0) => {
+                let family = family_on_tables(app, scheme, profile, class);
+                let family = family.ok_or_else(|| SizeError::Tables { app: app.name().into(), profile })??;
+                Ok(AppCircuits::Tables(Box::new(family)))
+            }
             Self::MapReduce(app) => {
                 let kept = dir.and_then(|d| AppKeys::kept(d, &self.family(scheme, profile, class)));
-                kept.map_or_else(|| Size::of(app, scheme, profile, class).map(|found| found.0), |keys| Ok(keys.size))
+                let size = kept.map(|keys| Ok(keys.size));
+                let size = size.unwrap_or_else(|| Size::of(app, scheme, profile, class).map(|found| found.0))?;
+                Ok(AppCircuits::Plonky2(size))
             }
             Self::Translation(app) if scheme == Scheme::Tree => {
-                Ok(Shape::of(profile, class, app.bucket_height())?.size())
+                Ok(AppCircuits::Plonky2(Shape::of(profile, class, app.bucket_height())?.size()))
             }
             Self::Translation(_) => Err(SizeError::Scheme(scheme)),
         }
+    }
+
+    /// What proves it by these circuits on tables. `observer` is told of proofs.
+    ///
+    /// # Errors
+    /// When they cannot be built.
+    pub fn backend_on_tables(
+        &self,
+        family: &AppFamily,
+        observer: Option<&Arc<dyn Observer>>,
+    ) -> Result<Arc<dyn RecursionBackend>, BackendError> {
+        let backend = family.backend(self.spec())?;
+        Ok(match observer {
+            Some(observer) => Arc::new(backend.with_observer(observer)),
+            None => Arc::new(backend),
+        })
     }
 
     /// What proves it, with this prover of circuits: from `dir` where circuits and keys lie there, else built (seconds) and left
@@ -141,6 +194,14 @@ impl Application {
         observer: Option<&Arc<dyn Observer>>,
     ) -> Result<Arc<dyn RecursionBackend>, BackendError> {
         match self {
+            Self::MapReduce(_) if profile.fits(GROVE_BACKEND.0) => {
+                match self.circuits(scheme, profile, class, dir).map_err(|e| BackendError::Internal(e.to_string()))? {
+                    AppCircuits::Tables(family) => self.backend_on_tables(&family, observer),
+                    AppCircuits::Plonky2(_) => {
+                        Err(BackendError::Internal(format!("{profile} has no circuits of Plonky2")))
+                    }
+                }
+            }
             Self::MapReduce(app) => {
                 let backend = AppBackend::load(app.clone(), scheme, profile, class, dir)?.with_prover(prover);
                 Ok(match observer {
@@ -159,7 +220,7 @@ impl Application {
         }
     }
 
-    /// The keys of its circuits: from `dir` where they lie there, else from circuits that are built, and left there.
+    /// The keys of its circuits of Plonky2: from `dir` where they lie there, else from circuits that are built, and left there.
     ///
     /// # Errors
     /// When it has no circuits in this scheme, or the profile is of another backend.

@@ -15,6 +15,10 @@ use plonky2::plonk::circuit_data::{CircuitConfig, CircuitData};
 
 use crate::{Leaf, LeafTargets, MapReduce};
 
+mod tables;
+
+use tables::OnTables;
+
 /// A leaf with what opens it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
@@ -222,12 +226,30 @@ pub fn check(app: &dyn MapReduce, cases: &[Case]) {
     let native = app.reduce(&mapped[0], &mapped[1]).unwrap_or_else(|e| panic!("{name}: {e}"));
     determined(&circuit.data, &circuit.output, circuit.inputs(&mapped[0], &mapped[1]), &native);
     check_fold(app, cases, &mapped);
+    check_tables(app, &mapped, &native);
+}
+
+/// The reduction on tables, of neighbours and of growing prefixes.
+fn check_tables(app: &dyn MapReduce, mapped: &[Vec<Goldilocks>], first: &[Goldilocks]) {
+    let Some(circuits) = app.on_tables() else { return };
+    let circuit = OnTables::reduce(app, circuits);
+    let mut prefix = app.identity();
+    for x in mapped {
+        for (left, right) in [(&prefix, x), (x, &prefix), (x, x)] {
+            if let Ok(native) = app.reduce(left, right) {
+                circuit.gives(&[&left[..], right].concat(), &native, &format!("{left:?} and {right:?}"));
+            }
+        }
+        prefix = app.reduce(&prefix, x).unwrap_or_else(|e| panic!("{}: {e}", app.name()));
+    }
+    circuit.determines(&[&mapped[0][..], &mapped[1]].concat(), first, app.name());
 }
 
 /// The fold counts the active slots, and nothing of the others: dummies, and leaves that a prover leaves inactive.
 fn check_fold(app: &dyn MapReduce, cases: &[Case], mapped: &[Vec<Goldilocks>]) {
     let (name, dummy, n) = (app.name(), Case::dummy(app), cases.len());
     let circuit = FoldCircuit::build(app, n);
+    let on_tables = app.on_tables().map(|circuits| (OnTables::fold(app, circuits, n), circuits));
     let all = u64::MAX >> (64 - n.min(64));
     for active in [all, all & 0x5555_5555_5555_5555, 1, 0, all >> 1] {
         let is_active = |k: usize| active >> k.min(63) & 1 == 1;
@@ -238,6 +260,13 @@ fn check_fold(app: &dyn MapReduce, cases: &[Case], mapped: &[Vec<Goldilocks>]) {
             let slot = |(k, case)| (is_active(k), if others_empty && !is_active(k) { &dummy } else { case });
             let slots: Vec<_> = cases.iter().enumerate().map(slot).collect();
             satisfied(&circuit.data, circuit.inputs(&slots), &native, &format!("{name}: fold of {active:b}"));
+            if let Some((circuit, circuits)) = &on_tables {
+                let free = OnTables::slots(app, *circuits, &slots);
+                circuit.gives(&free, &native, &format!("{name}: fold of {active:b}"));
+                if active == all && others_empty {
+                    circuit.determines(&free, &native, name);
+                }
+            }
         }
     }
     let slots: Vec<_> = cases.iter().map(|c| (true, c)).collect();
@@ -254,6 +283,10 @@ pub fn refuses_leaf(app: &dyn MapReduce, case: &Case) {
     assert!(app.map(&case.leaf()).is_err(), "{}: {case:?} is mapped", app.name());
     let circuit = MapCircuit::build(app);
     assert_refused_at_a_child(&Assignment::complete(&circuit.data, &[], circuit.inputs(true, case)));
+    if let Some(circuits) = app.on_tables() {
+        let circuit = OnTables::fold(app, circuits, 1);
+        circuit.refuses(&OnTables::slots(app, circuits, &[(true, case)]), &format!("{case:?}"));
+    }
 }
 
 /// Neither code nor circuit reduces the two.
@@ -264,6 +297,9 @@ pub fn refuses_pair(app: &dyn MapReduce, left: &[Goldilocks], right: &[Goldilock
     assert!(app.reduce(left, right).is_err(), "{}: {left:?} and {right:?} are reduced", app.name());
     let circuit = ReduceCircuit::build(app);
     assert_refused_at_a_child(&Assignment::complete(&circuit.data, &[], circuit.inputs(left, right)));
+    if let Some(circuits) = app.on_tables() {
+        OnTables::reduce(app, circuits).refuses(&[left, right].concat(), &format!("{left:?} and {right:?}"));
+    }
 }
 
 fn satisfied(data: &CircuitData<F, C, D>, inputs: PartialWitness<F>, output: &[Goldilocks], what: &str) {

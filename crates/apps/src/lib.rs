@@ -21,7 +21,9 @@ mod generators;
 pub mod laws;
 mod map_reduce;
 pub mod nonnative;
+mod on_tables;
 pub mod samples;
 
 pub use evergrove_proof::AppId;
 pub use map_reduce::{Leaf, LeafTargets, MapReduce, MapReduceError};
+pub use on_tables::{OnTables, family_on_tables};

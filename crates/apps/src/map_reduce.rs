@@ -1,5 +1,6 @@
 //! What an application is.
 
+use evergrove_grove::application::Circuits;
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::AppId;
 use evergrove_proof::tree::Value;
@@ -123,6 +124,11 @@ pub trait MapReduce: Send + Sync {
     fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target>;
     /// [`Self::reduce`] as constraints. Operands are outputs: of map, of fold, of reduce, or identity.
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target>;
+    /// Map and reduction as rows of the engine's tables, for the backend `grove`; `None` of an application that has Plonky2's circuits
+    /// alone.
+    fn on_tables(&self) -> Option<&dyn Circuits> {
+        None
+    }
     /// The output of the active ones of a bucket's slots, in order, as constraints: `reduce` of their `map`, and nothing of
     /// what is in the others, whatever a prover puts there.
     ///

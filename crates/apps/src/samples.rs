@@ -1,5 +1,10 @@
 //! Two small applications, to test circuits with and to start from.
 
+use core::ops::Range;
+
+use evergrove_grove::application::{Circuits, Slot};
+use evergrove_multilinear::circuit::Arithmetic;
+use evergrove_multilinear::circuit::wires::Base;
 use evergrove_primitives::Goldilocks;
 use evergrove_recursion::circuit::{Builder, F};
 use plonky2::field::types::Field;
@@ -85,6 +90,37 @@ impl MapReduce for Tally {
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
         left.iter().zip(right).map(|(l, r)| b.add(*l, *r)).collect()
     }
+
+    fn on_tables(&self) -> Option<&dyn Circuits> {
+        Some(self)
+    }
+}
+
+impl Circuits for Tally {
+    fn inputs(&self) -> Vec<Goldilocks> {
+        Vec::new()
+    }
+
+    fn ranges(&self) -> Vec<Range<usize>> {
+        vec![self.bits.into()..64]
+    }
+
+    fn fold(&self, b: &mut dyn Arithmetic, _: &[Base], slots: &[Slot]) -> Vec<Base> {
+        let (mut count, mut sum) = (b.zero(), b.zero());
+        for Slot { active, value, .. } in slots {
+            let (word, limb) = value[0];
+            let x = b.limb(word, limb);
+            let counted = b.mul((*active).into(), x);
+            b.zeros(counted, self.bits.into()..64);
+            count = b.add(count, (*active).into());
+            sum = b.add(sum, counted);
+        }
+        vec![count, sum]
+    }
+
+    fn reduce(&self, b: &mut dyn Arithmetic, left: &[Base], right: &[Base]) -> Vec<Base> {
+        left.iter().zip(right).map(|(l, r)| b.add(*l, *r)).collect()
+    }
 }
 
 /// A fingerprint of the leaves in their order: the composition of the maps x -> `BASE` x + v_0, as (slope, offset). Not
@@ -135,6 +171,38 @@ impl MapReduce for Sequence {
     }
 
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
+        vec![b.mul(left[0], right[0]), b.mul_add(left[1], right[0], right[1])]
+    }
+
+    fn on_tables(&self) -> Option<&dyn Circuits> {
+        Some(self)
+    }
+}
+
+impl Circuits for Sequence {
+    fn inputs(&self) -> Vec<Goldilocks> {
+        Vec::new()
+    }
+
+    fn ranges(&self) -> Vec<Range<usize>> {
+        Vec::new()
+    }
+
+    fn fold(&self, b: &mut dyn Arithmetic, _: &[Base], slots: &[Slot]) -> Vec<Base> {
+        let (mut slope, mut offset) = (b.one(), b.zero());
+        let (one, base) = (b.one(), b.constant(Goldilocks::new(Self::BASE)));
+        for Slot { active, value, .. } in slots {
+            let (word, limb) = value[0];
+            let x = b.limb(word, limb);
+            let x = b.mul((*active).into(), x);
+            let factor = b.select(*active, base, one);
+            slope = b.mul(slope, factor);
+            offset = b.mul_add(offset, factor, x);
+        }
+        vec![slope, offset]
+    }
+
+    fn reduce(&self, b: &mut dyn Arithmetic, left: &[Base], right: &[Base]) -> Vec<Base> {
         vec![b.mul(left[0], right[0]), b.mul_add(left[1], right[0], right[1])]
     }
 }

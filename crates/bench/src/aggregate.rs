@@ -1,20 +1,21 @@
 //! The answer to a query, proven over the rows of a batch and over all rows of a table, beside the plain proof of the batch.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use evergrove_apps::aggregate::{Aggregate, Query};
-use evergrove_apps::family::AppBackend;
+use evergrove_apps::catalog::{AppCircuits, Application};
 use evergrove_apps::{Leaf, MapReduce};
 use evergrove_commit::batch::{Batch, Input};
 use evergrove_commit::schema::{Cell, Column, ColumnType, Row as TableRow, Schema};
 use evergrove_commit::{MemoryStore, NodeProof, RecursionBackend, Vector};
+use evergrove_grove::GroveBackend;
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::{HeightClass, NodeKind, Profile, Scheme, Statement, batch_digest};
-use evergrove_recursion::Plonky2Backend;
 use evergrove_recursion::circuit::params_of;
+use evergrove_recursion::{Plonky2Backend, ProverKind};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -40,9 +41,9 @@ pub(crate) struct Args {
     /// The query, about a table t with columns id, price (two places), qty (nullable), day and shop (text).
     #[arg(long, default_value = QUERY)]
     sql: String,
-    /// Security profile.
-    #[arg(long, default_value = "paper")]
-    profile: Profile,
+    /// Security profiles, one after the other: rows of later ones have their seconds over those of the first.
+    #[arg(long = "profile", default_values = ["grove-100", "proven"])]
+    profiles: Vec<Profile>,
     /// Updates of one row; the median counts.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
@@ -72,8 +73,9 @@ struct Row {
     threads: usize,
     /// Leaves of a bucket, or slots of a block.
     capacity: usize,
-    /// log2 of the rows of bucket and merge circuits.
-    degree_bits: usize,
+    /// log2 of the rows of bucket and merge circuits of Plonky2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    degree_bits: Option<usize>,
     setup_s: f64,
     seconds: f64,
     processor_seconds: f64,
@@ -85,12 +87,15 @@ struct Row {
     verify_ms: f64,
     proof_bytes: usize,
     peak_rss_bytes: u64,
-    /// Of the plain proof: its seconds over those of the answer.
+    /// Seconds over those of the first profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
-    /// The same of processor time, which a busy machine changes less.
+    /// The same of updates.
     #[serde(skip_serializing_if = "Option::is_none")]
-    processor_ratio: Option<f64>,
+    update_ratio: Option<f64>,
+    /// Of the plain proof: its processor time over that of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of_answer: Option<f64>,
 }
 
 /// A table in memory, with what opens its rows.
@@ -219,50 +224,76 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let class = HeightClass::of(args.log_size.max(args.complete_log)).context("sizes are from 2^1 to 2^40")?;
     let query = Query::parse(&Table::schema()?, &args.sql)?;
     let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
-    let keys = args.keys.as_deref();
+    let mut first: HashMap<&'static str, (f64, f64)> = HashMap::new();
+    for &profile in &args.profiles {
+        for mut row in rows_of(args, &query, &app, profile, class, threads)? {
+            let of = (row.seconds, row.update_s);
+            if let Some((seconds, update)) = first.get(row.statement) {
+                (row.ratio, row.update_ratio) = (Some(of.0 / seconds), Some(of.1 / update));
+            }
+            first.entry(row.statement).or_insert(of);
+            print(args, &row)?;
+        }
+    }
+    Ok(())
+}
 
+/// The rows of a profile.
+fn rows_of(
+    args: &Args,
+    query: &Query,
+    app: &Arc<dyn MapReduce>,
+    profile: Profile,
+    class: HeightClass,
+    threads: usize,
+) -> anyhow::Result<[Row; 3]> {
+    let keys = args.keys.as_deref();
+    let application = Application::from(app.clone());
+    let load = |scheme: Scheme| {
+        timed(|| {
+            let circuits = application.circuits(scheme, profile, class, keys)?;
+            let backend = application.backend(scheme, profile, class, keys, ProverKind::default(), None)?;
+            let degree_bits = match circuits {
+                AppCircuits::Plonky2(size) => Some(size.degree_bits),
+                AppCircuits::Tables(_) => None,
+            };
+            Ok((backend, degree_bits))
+        })
+    };
     let mut table = Table::build(args.log_size)?;
     let mut members: Vec<u64> = (0..table.rows.len() as u64).collect();
     members.shuffle(&mut table.rng);
     members.truncate(1 << args.batch_log);
     memory::start_peak();
-    let (plain, setup_s) = timed(|| Ok(Plonky2Backend::load(args.profile, class, keys)?))?;
-    let degree_bits = usize::from(params_of(args.profile)?.degree_bits);
-    let measured = measure(args, &plain, &mut table, &members)?;
-    let mut batch = measured.row(args, "batch", ("batch", setup_s, degree_bits), &table, members.len(), threads);
+    let grove = profile.fits(evergrove_grove::BACKEND_NAME);
+    let (plain, setup_s) = timed(|| -> anyhow::Result<Box<dyn RecursionBackend>> {
+        Ok(if grove {
+            Box::new(GroveBackend::new(profile, class)?)
+        } else {
+            Box::new(Plonky2Backend::load(profile, class, keys)?)
+        })
+    })?;
+    let degree_bits = if grove { None } else { Some(usize::from(params_of(profile)?.degree_bits)) };
+    let measured = measure(args, plain.as_ref(), &mut table, &members)?;
+    let mut batch = measured.row(profile, ("batch", setup_s, degree_bits), &table, members.len(), threads);
     drop(plain);
 
     memory::start_peak();
-    let (backend, setup_s) = load(&app, Scheme::Selected, args.profile, class, keys)?;
-    let measured = measure(args, &backend, &mut table, &members)?;
-    check(&query, &backend, &table, &members, &measured.output)?;
-    let facts = ("selected", setup_s, backend.family().size().degree_bits);
-    let selected = measured.row(args, "evergrove", facts, &table, members.len(), threads);
-    batch.ratio = Some(batch.seconds / selected.seconds);
-    batch.processor_ratio = Some(batch.processor_seconds / selected.processor_seconds);
+    let ((backend, degree_bits), setup_s) = load(Scheme::Selected)?;
+    let measured = measure(args, backend.as_ref(), &mut table, &members)?;
+    check(query, app.as_ref(), &table, &members, &measured.output)?;
+    let selected = measured.row(profile, ("selected", setup_s, degree_bits), &table, members.len(), threads);
+    batch.of_answer = Some(batch.processor_seconds / selected.processor_seconds);
     drop(backend);
-    print(args, &selected)?;
-    print(args, &batch)?;
 
     memory::start_peak();
     let mut table = Table::build(args.complete_log)?;
     let all: Vec<u64> = (0..table.rows.len() as u64).collect();
-    let (backend, setup_s) = load(&app, Scheme::Complete, args.profile, class, keys)?;
-    let measured = measure(args, &backend, &mut table, &all)?;
-    check(&query, &backend, &table, &all, &measured.output)?;
-    let facts = ("complete", setup_s, backend.family().size().degree_bits);
-    let complete = measured.row(args, "evergrove", facts, &table, all.len(), threads);
-    print(args, &complete)
-}
-
-fn load(
-    app: &Arc<dyn MapReduce>,
-    scheme: Scheme,
-    profile: Profile,
-    class: HeightClass,
-    keys: Option<&Path>,
-) -> anyhow::Result<(AppBackend, f64)> {
-    timed(|| Ok(AppBackend::load(app.clone(), scheme, profile, class, keys)?))
+    let ((backend, degree_bits), setup_s) = load(Scheme::Complete)?;
+    let measured = measure(args, backend.as_ref(), &mut table, &all)?;
+    check(query, app.as_ref(), &table, &all, &measured.output)?;
+    let complete = measured.row(profile, ("complete", setup_s, degree_bits), &table, all.len(), threads);
+    Ok([selected, batch, complete])
 }
 
 /// What was measured of one backend.
@@ -325,12 +356,11 @@ fn measure(
 /// The output is that of the application's code over the rows.
 fn check(
     query: &Query,
-    backend: &AppBackend,
+    app: &dyn MapReduce,
     table: &Table,
     members: &[u64],
     output: &[Goldilocks],
 ) -> anyhow::Result<()> {
-    let app = backend.family().app();
     let mut expected = app.identity();
     for &index in members {
         let (value, elements) = (table.schema.value(&table.rows[index as usize])?, table.elements(index)?);
@@ -344,18 +374,17 @@ fn check(
 impl Measured {
     fn row(
         &self,
-        args: &Args,
-        implementation: &'static str,
-        (statement, setup_s, degree_bits): (&'static str, f64, usize),
+        profile: Profile,
+        (statement, setup_s, degree_bits): (&'static str, f64, Option<usize>),
         table: &Table,
         batch: usize,
         threads: usize,
     ) -> Row {
         Row {
             kernel: "aggregate",
-            r#impl: implementation,
+            r#impl: if profile.fits(evergrove_grove::BACKEND_NAME) { "evergrove" } else { "evergrove-plonky2" },
             statement,
-            profile: args.profile.name(),
+            profile: profile.name(),
             size: table.rows.len(),
             batch,
             threads,
@@ -373,7 +402,8 @@ impl Measured {
             proof_bytes: self.proof_bytes,
             peak_rss_bytes: memory::resident().1,
             ratio: None,
-            processor_ratio: None,
+            update_ratio: None,
+            of_answer: None,
         }
     }
 }
@@ -386,7 +416,7 @@ fn print(args: &Args, row: &Row) -> anyhow::Result<()> {
         "{} of {} rows of {}, profile {}, {} threads",
         row.statement, row.batch, row.size, row.profile, row.threads
     );
-    println!("  bucket                   {:>9} rows in 2^{} rows of gates", row.capacity, row.degree_bits);
+    println!("  bucket                   {:>9} rows", row.capacity);
     println!("  load circuits            {:>9.2} s", row.setup_s);
     println!("  prove                    {:>9.2} s   {} proofs", row.seconds, row.proofs);
     println!("  update of one row        {:>9.2} s   at most {} proofs", row.update_s, row.update_proofs);
@@ -394,7 +424,7 @@ fn print(args: &Args, row: &Row) -> anyhow::Result<()> {
     println!("  proof                    {:>9} bytes", row.proof_bytes);
     println!("  memory                   {:>9.1} MiB peak", row.peak_rss_bytes as f64 / (1 << 20) as f64);
     if let Some(ratio) = row.ratio {
-        println!("  time over the answer's   {ratio:>9.2}");
+        println!("  times the first profile  {ratio:>9.2}, an update {:.2}", row.update_ratio.unwrap_or_default());
     }
     Ok(())
 }

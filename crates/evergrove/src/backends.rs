@@ -18,7 +18,7 @@ pub enum Backend {
     /// Succinct proofs by our own recursive circuits, of tables and sums.
     #[default]
     Grove,
-    /// Succinct proofs by recursive circuits on Plonky2: answers to queries and other applications, and batches of
+    /// Succinct proofs by recursive circuits on Plonky2: applications other than queries, and batches and answers of
     /// version 0.1.
     Plonky2,
     /// No SNARK: the proof holds the rows, and the verifier computes everything again. Proving takes milliseconds. For

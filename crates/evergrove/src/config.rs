@@ -31,8 +31,8 @@ use crate::{Backend, Error};
 pub struct Config {
     /// The proof system of new batches.
     pub backend: Backend,
-    /// The security profile of new batches: one of [`Backend::profiles`]. Answers to queries and other applications, which
-    /// are proven with Plonky2, have [`Profile::Proven`] where this is [`Profile::Grove100`], the default.
+    /// The security profile of new batches: one of [`Backend::profiles`]. Where this is [`Profile::Grove100`], the default, applications
+    /// that have circuits of Plonky2 alone (all but queries) have [`Profile::Proven`].
     pub profile: Profile,
     /// Directory in which circuits and keys are kept from run to run. It is trusted like the program itself. Without one they
     /// are built in every run (seconds).

@@ -1,5 +1,7 @@
 //! What proofs cost, as estimates.
 
+#[cfg(feature = "plonky2")]
+use evergrove_apps::catalog::AppCircuits;
 use evergrove_commit::BackendSpec;
 use evergrove_proof::{Profile, Scheme};
 use evergrove_store::NodeCosts;
@@ -21,22 +23,37 @@ impl Config {
         if let Some(app) = &spec.choice.app {
             let (scheme, profile) = (spec.choice.scheme, spec.choice.profile);
             let app = evergrove_apps::catalog::make(app).ok();
-            let size = app.and_then(|app| app.size(scheme, profile, spec.class, self.keys.as_deref()).ok());
+            let circuits = app.and_then(|app| app.circuits(scheme, profile, spec.class, self.keys.as_deref()).ok());
             // Of an application without circuits here there is nothing to estimate: proving says so.
-            if let Some(size) = size {
-                return self.app_costs(spec, size);
+            if let Some(circuits) = circuits {
+                return self.app_costs(spec, &circuits);
             }
         }
         self.with_queue(profile_costs(spec))
     }
 
-    /// [`Self::costs`] of an application with circuits of this size. Those of digest translation do not depend on it.
+    /// [`Self::costs`] of an application with these circuits. Those of digest translation do not depend on it.
     #[cfg(feature = "plonky2")]
-    pub fn app_costs(&self, spec: &BackendSpec, size: evergrove_apps::family::Size) -> NodeCosts {
+    pub fn app_costs(&self, spec: &BackendSpec, circuits: &AppCircuits) -> NodeCosts {
         let costs = profile_costs(spec);
         if spec.choice.scheme == Scheme::Tree {
             return self.with_queue(costs);
         }
+        let size = match circuits {
+            AppCircuits::Plonky2(size) => size,
+            AppCircuits::Tables(family) => {
+                // Nearly all of a proof is in proportion to what is committed to.
+                let factor = family.growth();
+                return self.with_queue(NodeCosts {
+                    setup_seconds: 5.0 * costs.setup_seconds,
+                    bucket_seconds: costs.bucket_seconds * factor,
+                    merge_seconds: costs.merge_seconds * factor,
+                    memory_bytes: (costs.memory_bytes as f64 * factor) as u64,
+                    concurrent_bytes: (costs.concurrent_bytes as f64 * factor) as u64,
+                    ..costs
+                });
+            }
+        };
         let more = size
             .degree_bits
             .saturating_sub(spec.choice.profile.recursion().map_or(0, |known| known.degree_bits.into()));

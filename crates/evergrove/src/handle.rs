@@ -255,9 +255,9 @@ mod queries {
             positions: &[u64],
         ) -> Result<BatchReport, Error> {
             let class = HeightClass::of(self.commitment()?.height).unwrap_or(HeightClass::H40);
-            let (spec, size) = self.config.app_spec(&app, scheme, self.config.app_profile(), class)?;
-            self.config.add_app(&mut self.backends, spec.clone(), app);
-            let engine = self.config.engine([(&spec, self.config.app_costs(&spec, size))])?;
+            let (spec, circuits) = self.config.app_spec(&app, scheme, self.config.app_profile(&app), class)?;
+            self.config.add_app(&mut self.backends, spec.clone(), app, &circuits);
+            let engine = self.config.engine([(&spec, self.config.app_costs(&spec, &circuits))])?;
             let prover = self.prover(engine.as_ref());
             prover.define(batch, positions, &spec.choice)?;
             Ok(prover.prove(batch)?)

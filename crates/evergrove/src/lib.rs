@@ -32,8 +32,8 @@
 //!
 //! **When.** Whenever a program proves or verifies. The command line, the service and the examples stand on this crate.
 //!
-//! **Features.** `grove` (default): the SNARK of our own, which proves batches. `plonky2` (default): the SNARK on Plonky2, which
-//! proves answers to queries and other applications, and batches of version 0.1; a project that depends on this crate then needs
+//! **Features.** `grove` (default): the SNARK of our own, which proves batches and answers to queries. `plonky2` (default): the code of
+//! queries and other applications, and the SNARK on Plonky2, which proves those others; a project that depends on this crate then needs
 //! `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. Without `grove` choose another backend by
 //! name: `Config { backend: Backend::Native, ..Config::default() }` to prove, and
 //! `Verifier::default().allow_backend(Backend::Native)` to verify. `parquet`: tables in Parquet files. `queue`:
@@ -41,6 +41,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "plonky2")]
+mod applications;
 mod backends;
 mod changes;
 mod config;

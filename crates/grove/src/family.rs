@@ -148,11 +148,11 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
         rows[Table::Permutation as usize] -= kind.family().nodes();
         rows
     };
-    let (few, more) = if kind.complete { (8, 16) } else { (4, 12) };
+    let (few, more) = if kind.complete { (64, 128) } else { (4, 12) };
     let (low, high) = (rows(few), rows(more));
     let predicted = |capacity: usize| {
         let mut rows: [usize; Table::ALL.len()] = core::array::from_fn(|table| {
-            let each = (high[table] - low[table]) as f64 / (more - few) as f64;
+            let each = (high[table] as f64 - low[table] as f64) / (more - few) as f64;
             (low[table] as f64 + each * (capacity as f64 - few as f64)).ceil().max(0.0) as usize
         });
         rows[Table::Permutation as usize] += of(capacity).family().nodes();

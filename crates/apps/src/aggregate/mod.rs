@@ -19,12 +19,14 @@ mod native;
 mod plan;
 mod query;
 mod sql;
+mod tables;
 
 pub use answer::{Answer, Bin, Decimal, OutputError, Query, Value};
 pub use plan::{DecodePlanError, Plan};
 pub use query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, MAX_STEPS, NUMBER_END, QueryError, Step, Test};
 pub use sql::{MAX_TOKENS, SqlError};
 
+use evergrove_grove::application::Circuits;
 use evergrove_primitives::Goldilocks;
 use evergrove_recursion::circuit::Builder;
 use plonky2::iop::target::Target;
@@ -103,5 +105,9 @@ impl MapReduce for Aggregate {
 
     fn fold_circuit(&self, b: &mut Builder, slots: &[LeafTargets]) -> Vec<Target> {
         circuit::fold(&self.plan, b, slots)
+    }
+
+    fn on_tables(&self) -> Option<&dyn Circuits> {
+        Some(self)
     }
 }

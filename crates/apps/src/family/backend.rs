@@ -19,7 +19,7 @@ use plonky2::iop::witness::PartialWitness;
 use super::circuits::Circuits;
 use super::size::known;
 use super::{AppKeys, AppVerifier, FamilyId, FamilySpec, Size};
-use crate::{Leaf, MapReduce, MapReduceError};
+use crate::{MapReduce, MapReduceError};
 
 /// Proves an application's output with Plonky2, for one scheme, profile and height class. One proof at a time uses all
 /// threads of the current rayon pool.
@@ -102,17 +102,7 @@ impl AppBackend {
     /// # Errors
     /// The application's, for the first leaf that it does not map or the first reduction that fails.
     pub fn output(&self, leaves: &[LeafWitness]) -> Result<Vec<Goldilocks>, MapReduceError> {
-        let app = self.family().app();
-        let mut outputs = leaves.iter().map(|leaf| {
-            let (expected, found) = (app.opening_len(), leaf.opening.len());
-            if expected > 0 && found != expected {
-                return Err(MapReduceError::OpeningLength { index: leaf.index, expected, found });
-            }
-            let opening = if expected == 0 { &[] } else { leaf.opening.as_slice() };
-            app.map(&Leaf { index: leaf.index, value: leaf.value, opening })
-        });
-        let first = outputs.next().unwrap_or_else(|| Ok(app.identity()))?;
-        outputs.try_fold(first, |before, next| app.reduce(&before, &next?))
+        crate::on_tables::output(self.family().app().as_ref(), leaves)
     }
 
     /// The verifier of the circuits.

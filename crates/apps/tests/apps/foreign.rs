@@ -3,24 +3,25 @@
 use std::sync::Arc;
 
 use evergrove_apps::MapReduce;
+use evergrove_apps::bls::BlsKeys;
 use evergrove_apps::catalog::Application;
 use evergrove_apps::digest_translation::{DigestTranslation, Shape, soundness};
 use evergrove_apps::family::SizeError;
-use evergrove_apps::samples::Tally;
 use evergrove_proof::{HeightClass, Profile, Scheme};
 use evergrove_recursion::ProverKind;
 
 #[test]
 fn applications_have_no_circuits_for_profiles_of_another_backend() {
     let class = HeightClass::H27;
-    let tally: Arc<dyn MapReduce> = Arc::new(Tally::new(20));
+    let keys: Arc<dyn MapReduce> = Arc::new(BlsKeys);
     for profile in Profile::GROVE {
         assert!(matches!(Shape::of(profile, class, 1), Err(SizeError::Profile(p)) if p == profile));
         assert!(soundness::binding_bits(profile, DigestTranslation::default()) <= 0.0);
-        let apps = [(tally.clone().into(), Scheme::Selected), (DigestTranslation::default().into(), Scheme::Tree)];
+        let apps = [(keys.clone().into(), Scheme::Selected), (DigestTranslation::default().into(), Scheme::Tree)];
         for (app, scheme) in apps {
             let app: Application = app;
-            assert!(matches!(app.size(scheme, profile, class, None), Err(SizeError::Profile(p)) if p == profile));
+            let circuits = app.circuits(scheme, profile, class, None).err().expect("no circuits");
+            assert!(matches!(circuits, SizeError::Profile(p) | SizeError::Tables { profile: p, .. } if p == profile));
             let backend = app.backend(scheme, profile, class, None, ProverKind::default(), None).err();
             for error in [backend, app.keys(scheme, profile, class, None).err()] {
                 let text = error.expect("no circuits").to_string();

@@ -8,4 +8,5 @@ mod family;
 mod foreign;
 mod laws;
 mod mutation;
+mod on_tables;
 mod sync_committees;

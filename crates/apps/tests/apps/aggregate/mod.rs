@@ -2,5 +2,5 @@
 
 mod laws;
 mod sqlite;
-mod table;
+pub(crate) mod table;
 mod text;

@@ -2,7 +2,7 @@
 //! constraints.
 
 mod attacks;
-mod world;
+pub(crate) mod world;
 
 use std::sync::Arc;
 
@@ -16,29 +16,7 @@ use evergrove_proof::{Commitment, HeightClass, Profile, Scheme, Statement};
 use evergrove_recursion::circuit::from_hash;
 use evergrove_recursion::keys::VerifierKey;
 
-use world::{COMPLETE, Proofs, SELECTED, cache, output, prove, value, vector};
-
-/// Every part of what a proof states, changed, is refused.
-fn refuses_other_statements(backend: &AppBackend, proof: &NodeProof) {
-    backend.verify(proof).unwrap();
-    let refuse = |what: &str, change: &dyn Fn(&mut NodeProof)| {
-        let mut other = proof.clone();
-        change(&mut other);
-        assert!(backend.verify(&other).is_err(), "{what}");
-    };
-    for k in 0..proof.output.len() {
-        refuse("another output", &|p| p.output[k] += Goldilocks::ONE);
-    }
-    refuse("a shorter output", &|p| _ = p.output.pop());
-    refuse("a longer output", &|p| p.output.push(Goldilocks::ZERO));
-    refuse("another root", &|p| p.statement.root.0[1] += Goldilocks::ONE);
-    refuse("another digest", &|p| p.statement.canonical.0[3] += Goldilocks::ONE);
-    refuse("another height", &|p| p.statement.height -= 1);
-    refuse("another base", &|p| p.statement.base = 1 << p.statement.height);
-    for kind in NodeKind::ALL.into_iter().filter(|k| *k != proof.kind) {
-        refuse("another kind", &|p| p.kind = kind);
-    }
-}
+use world::{COMPLETE, Proofs, SELECTED, cache, output, prove, refuses_other_statements, value, vector};
 
 #[test]
 fn selected_leaves_and_their_updates() {
@@ -198,9 +176,9 @@ fn an_ordered_application_has_no_selected_proofs() {
 fn schemes_and_applications_share_no_proofs() {
     let vector = vector(24, [0, 1, 2]);
     let batch = Batch::build_as(&vector, &[0, 1, 2], SELECTED.spec().structure()).unwrap();
-    let (selected, _) = prove(&SELECTED, &vector, &batch, &mut Proofs::new());
+    let (selected, _) = prove(&*SELECTED, &vector, &batch, &mut Proofs::new());
     let batch = Batch::build_as(&vector, &[], COMPLETE.spec().structure()).unwrap();
-    let (complete, _) = prove(&COMPLETE, &vector, &batch, &mut Proofs::new());
+    let (complete, _) = prove(&*COMPLETE, &vector, &batch, &mut Proofs::new());
     assert!(COMPLETE.verify(&selected).is_err() && SELECTED.verify(&complete).is_err());
     let claims = |p: &NodeProof, to: &NodeProof| NodeProof { bytes: p.bytes.clone(), ..to.clone() };
     assert!(COMPLETE.verify(&claims(&selected, &complete)).is_err());

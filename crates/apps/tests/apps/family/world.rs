@@ -52,10 +52,21 @@ pub(crate) fn key(statement: &Statement, kind: NodeKind) -> Vec<u8> {
 
 /// Proves what `proofs` lacks of a batch; gives the proof of the whole and how many were made.
 pub(crate) fn prove(
-    backend: &AppBackend,
+    backend: &dyn RecursionBackend,
     vector: &Vector<MemoryStore>,
     batch: &Batch,
     proofs: &mut Proofs,
+) -> (NodeProof, usize) {
+    prove_opened(backend, vector, batch, proofs, |_| Vec::new())
+}
+
+/// The same for rows that are opened by these elements.
+pub(crate) fn prove_opened(
+    backend: &dyn RecursionBackend,
+    vector: &Vector<MemoryStore>,
+    batch: &Batch,
+    proofs: &mut Proofs,
+    opening: impl Fn(u64) -> Vec<Goldilocks>,
 ) -> (NodeProof, usize) {
     let Plan { steps, result, .. } = batch.plan(backend.spec().wraps, |s, k| proofs.contains_key(&key(s, k)));
     for step in &steps {
@@ -67,7 +78,8 @@ pub(crate) fn prove(
                 Input::Existing { statement, kind } => proofs[&key(statement, *kind)].clone(),
             })
             .collect();
-        let witness = step.witness(vector).unwrap();
+        let mut witness = step.witness(vector).unwrap();
+        witness.open(|i| Ok::<_, std::convert::Infallible>(opening(i))).unwrap();
         let made = backend.prove(&witness, &inputs.iter().collect::<Vec<_>>()).unwrap();
         proofs.insert(key(&step.statement, step.kind), made);
     }
@@ -76,6 +88,28 @@ pub(crate) fn prove(
 }
 
 /// The output by the application's code alone.
+/// Every part of what a proof states, changed, is refused.
+pub(crate) fn refuses_other_statements(backend: &dyn RecursionBackend, proof: &NodeProof) {
+    backend.verify(proof).unwrap();
+    let refuse = |what: &str, change: &dyn Fn(&mut NodeProof)| {
+        let mut other = proof.clone();
+        change(&mut other);
+        assert!(backend.verify(&other).is_err(), "{what}");
+    };
+    for k in 0..proof.output.len() {
+        refuse("another output", &|p| p.output[k] += Goldilocks::ONE);
+    }
+    refuse("a shorter output", &|p| _ = p.output.pop());
+    refuse("a longer output", &|p| p.output.push(Goldilocks::ZERO));
+    refuse("another root", &|p| p.statement.root.0[1] += Goldilocks::ONE);
+    refuse("another digest", &|p| p.statement.canonical.0[3] += Goldilocks::ONE);
+    refuse("another height", &|p| p.statement.height -= 1);
+    refuse("another base", &|p| p.statement.base = 1 << p.statement.height);
+    for kind in NodeKind::ALL.into_iter().filter(|k| *k != proof.kind) {
+        refuse("another kind", &|p| p.kind = kind);
+    }
+}
+
 pub(crate) fn output(app: &dyn MapReduce, indices: &[u64], vector: &Vector<MemoryStore>) -> Vec<Goldilocks> {
     indices.iter().fold(app.identity(), |before, i| {
         let value = vector.value(*i).unwrap().unwrap();

@@ -20,9 +20,9 @@ use crate::{files, leader, results};
 pub(super) struct ProveArgs {
     #[command(flatten)]
     pub(super) store: StoreArgs,
-    /// Security profile: proven, johnson or paper
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::Proven, value_parser = parse_profile)]
-    profile: Profile,
+    /// Security profile: grove-100 or grove-128, which queries have; proven, johnson or paper [default: grove-100, else proven]
+    #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
+    profile: Option<Profile>,
     /// Write the proof to this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -54,17 +54,18 @@ impl ProveArgs {
         let trace = leader::trace(args);
         let config = args.config(trace.as_ref())?;
         let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
-        let (spec, size) = config.app_spec(&app, scheme, self.profile, class)?;
+        let profile = self.profile.unwrap_or_else(|| app.profile());
+        let (spec, circuits) = config.app_spec(&app, scheme, profile, class)?;
         let choice = spec.choice.clone();
         let watched = leader::watched(args, &config, terminal)?;
         let mut backends = config.provers();
-        config.add_app(&mut backends, spec.clone(), app);
-        let engine = config.engine([(&spec, config.app_costs(&spec, size))])?;
+        config.add_app(&mut backends, spec.clone(), app, &circuits);
+        let engine = config.engine([(&spec, config.app_costs(&spec, &circuits))])?;
         let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
         let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
         let prover = Prover::new(store, &backends, engine.as_ref()).with_progress(&note);
 
-        let costs = |s: &_| config.app_costs(s, size);
+        let costs = |s: &_| config.app_costs(s, &circuits);
         let estimate = prover.estimate_prove(&name, Some((&members, &choice)), &costs)?;
         if args.dry_run {
             results::add_estimate(&mut report, &estimate);

@@ -1,0 +1,124 @@
+//! The laws of circuits on the engine's tables: what [`super::check`] and the refusals hold them to.
+
+use std::collections::HashMap;
+
+use evergrove_grove::application::{Circuits, Slot};
+use evergrove_multilinear::circuit::wires::Base;
+use evergrove_multilinear::circuit::{Arithmetic, Builder, Circuit, Witness};
+use evergrove_multilinear::tables::permutation::RATE;
+use evergrove_multilinear::tables::{Table, Tables, bits, query, tuple};
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::Quadratic;
+
+use super::Case;
+use crate::MapReduce;
+
+const ZERO: Goldilocks = Goldilocks::ZERO;
+/// Choices of the prover's that are changed, at most.
+const ATTACKS: usize = 40;
+
+/// A circuit of an application on its own, with its output.
+pub(super) struct OnTables {
+    circuit: Circuit<Quadratic>,
+    /// The rows of choices that the output is copied to.
+    output: Vec<u32>,
+}
+
+impl OnTables {
+    /// The fold over `n` slots.
+    pub(super) fn fold(app: &dyn MapReduce, circuits: &dyn Circuits, n: usize) -> Self {
+        Self::new(circuits, |b| {
+            let tag = b.tag(ZERO);
+            let slots: Vec<Slot> = (0..n)
+                .map(|_| {
+                    let (_, [first, second]) = b.hash_free(tag);
+                    let index = Builder::limb(b, first, 0);
+                    let value = [(first, 1), (first, 2), (first, 3), (second, 0)];
+                    Slot { active: b.bit(), index, value }
+                })
+                .collect();
+            let inputs: Vec<Base> = circuits.inputs().iter().map(|_| Builder::any(b)).collect();
+            let output = circuits.fold(b, &inputs, &slots);
+            assert_eq!(output.len(), app.output_len(), "elements of a fold");
+            output
+        })
+    }
+    /// The reduction.
+    pub(super) fn reduce(app: &dyn MapReduce, circuits: &dyn Circuits) -> Self {
+        Self::new(circuits, |b| {
+            let [left, right] = [(); 2].map(|()| (0..app.output_len()).map(|_| Builder::any(b)).collect::<Vec<_>>());
+            let output = circuits.reduce(b, &left, &right);
+            assert_eq!(output.len(), app.output_len(), "elements of a reduction");
+            output
+        })
+    }
+    fn new(circuits: &dyn Circuits, rows: impl FnOnce(&mut Builder<Quadratic>) -> Vec<Base>) -> Self {
+        let limbs = bits::INDICES * bits::CHUNK..bits::COLUMNS;
+        let modes = bits::Parameters::new(vec![bits::CHUNK], [vec![limbs], circuits.ranges()].concat());
+        let mut builder = Builder::new(Tables::new(query::Parameters { bits: 1, variables: 1 }, modes));
+        let output = rows(&mut builder);
+        let output = output
+            .into_iter()
+            .map(|x| {
+                let copy = Builder::any_of(&mut builder, &[x], |x| x[0]);
+                Arithmetic::equal(&mut builder, copy, x);
+                builder.rows(Table::Tuple) as u32 - 1
+            })
+            .collect();
+        Self { circuit: builder.finish(), output }
+    }
+
+    /// The free data for slots with leaves, active or not.
+    pub(super) fn slots(app: &dyn MapReduce, circuits: &dyn Circuits, slots: &[(bool, &Case)]) -> Vec<Goldilocks> {
+        let mut free = Vec::new();
+        for (active, Case { index, value, .. }) in slots {
+            free.extend([&[Goldilocks::reduce(*index)], &value[..], &[ZERO; 3]].concat());
+            free.push(Goldilocks::new((*active).into()));
+        }
+        free.extend(circuits.inputs());
+        for (_, case) in slots.iter().filter(|_| app.opening_len() > 0) {
+            let end = free.len() + app.opening_len().max(RATE);
+            free.extend_from_slice(&case.opening);
+            free.resize(end, ZERO);
+        }
+        free
+    }
+
+    fn output_of(&self, witness: &Witness) -> Vec<Goldilocks> {
+        let count = |row: &u32| witness.row(self.circuit.tables(), Table::Tuple, *row as usize)[tuple::COUNT];
+        self.output.iter().map(count).collect()
+    }
+
+    /// The circuit gives the output for this data.
+    pub(super) fn gives(&self, free: &[Goldilocks], output: &[Goldilocks], what: &str) {
+        let witness = self.circuit.witness(free).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert_eq!(witness.faults(&self.circuit), [], "{what}: on tables");
+        assert_eq!(self.output_of(&witness), output, "{what}: on tables");
+    }
+
+    /// No honest prover has a witness for this data.
+    pub(super) fn refuses(&self, free: &[Goldilocks], what: &str) {
+        let witness = self.circuit.witness(free).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert!(!witness.faults(&self.circuit).is_empty(), "{what}: accepted on tables");
+    }
+
+    /// Whatever a prover chooses in a row in the place of what honest ones do, it has this output or no witness.
+    pub(super) fn determines(&self, free: &[Goldilocks], output: &[Goldilocks], what: &str) {
+        let honest = self.circuit.witness(free).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let choices: Vec<u32> = self.circuit.choices().filter(|row| !self.output.contains(row)).collect();
+        let step = choices.len().div_ceil(ATTACKS).max(1);
+        for (i, row) in choices.iter().copied().enumerate().step_by(step) {
+            let chosen = honest.row(self.circuit.tables(), Table::Tuple, row as usize)[tuple::COUNT];
+            let one = Goldilocks::ONE;
+            let others = [chosen + one, one - chosen, chosen - one, ZERO, chosen + Goldilocks::new(1 << 32), -chosen];
+            let other = others[i / step % others.len()];
+            for other in [others[0], other].into_iter().filter(|other| *other != chosen) {
+                let chosen = HashMap::from([(row, other)]);
+                let witness = self.circuit.witness_with(free, &chosen).unwrap_or_else(|e| panic!("{what}: {e}"));
+                if witness.faults(&self.circuit).is_empty() {
+                    assert_eq!(self.output_of(&witness), output, "{what}: on tables, choice {row} {other}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Map/Reduce applications on the multilinear engine.
+
+use std::sync::Arc;
+
+use evergrove_commit::LeafWitness;
+use evergrove_grove::application::{Application, Circuits};
+use evergrove_grove::{AppFamily, FamilyError};
+use evergrove_primitives::Goldilocks;
+use evergrove_proof::{HeightClass, Profile, Scheme};
+
+use crate::{Leaf, MapReduce, MapReduceError};
+
+/// An application that has circuits on the engine's tables.
+#[derive(Clone)]
+pub struct OnTables(Arc<dyn MapReduce>);
+
+impl OnTables {
+    /// The application, if it has such circuits.
+    pub fn new(app: Arc<dyn MapReduce>) -> Option<Self> {
+        app.on_tables()?;
+        Some(Self(app))
+    }
+}
+
+impl Application for OnTables {
+    fn circuits(&self) -> &dyn Circuits {
+        self.0.on_tables().expect("`OnTables::new` has looked")
+    }
+
+    fn opening_len(&self) -> usize {
+        self.0.opening_len()
+    }
+
+    fn output_len(&self) -> usize {
+        self.0.output_len()
+    }
+
+    fn map(&self, leaves: &[LeafWitness]) -> Result<Vec<Goldilocks>, String> {
+        output(self.0.as_ref(), leaves).map_err(|e| e.to_string())
+    }
+
+    fn reduce(&self, left: &[Goldilocks], right: &[Goldilocks]) -> Result<Vec<Goldilocks>, String> {
+        self.0.reduce(left, right).map_err(|e| e.to_string())
+    }
+}
+
+/// The circuits of an application on the engine's tables, whose size is searched for (tenths of a second); `None` if it has Plonky2's alone.
+///
+/// # Errors
+/// When it has none in this scheme, or the profile is of another backend.
+pub fn family_on_tables(
+    app: &Arc<dyn MapReduce>,
+    scheme: Scheme,
+    profile: Profile,
+    class: HeightClass,
+) -> Option<Result<AppFamily, FamilyError>> {
+    let on_tables = OnTables::new(app.clone())?;
+    // The order in which a prover cuts chosen leaves into buckets is free.
+    if scheme == Scheme::Selected && !app.is_commutative() {
+        return Some(Err(FamilyError::Scheme(scheme)));
+    }
+    Some(AppFamily::new(Arc::new(on_tables), scheme, profile, class))
+}
+
+/// The output over leaves in ascending order, by the application's code.
+pub(crate) fn output(app: &dyn MapReduce, leaves: &[LeafWitness]) -> Result<Vec<Goldilocks>, MapReduceError> {
+    let mut outputs = leaves.iter().map(|leaf| {
+        let (expected, found) = (app.opening_len(), leaf.opening.len());
+        if expected > 0 && found != expected {
+            return Err(MapReduceError::OpeningLength { index: leaf.index, expected, found });
+        }
+        let opening = if expected == 0 { &[] } else { leaf.opening.as_slice() };
+        app.map(&Leaf { index: leaf.index, value: leaf.value, opening })
+    });
+    let first = outputs.next().unwrap_or_else(|| Ok(app.identity()))?;
+    outputs.try_fold(first, |before, next| app.reduce(&before, &next?))
+}

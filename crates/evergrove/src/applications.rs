@@ -1,0 +1,133 @@
+//! The backends of applications.
+
+use std::sync::Arc;
+
+use evergrove_apps::catalog::{self, AppCircuits, Application};
+use evergrove_apps::family::AppVerifier;
+use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NodeProof, RecursionBackend};
+use evergrove_proof::soundness::SoundnessBits;
+use evergrove_proof::{HeightClass, Profile, Scheme};
+use evergrove_recursion::{BACKEND_NAME, backend_spec};
+use evergrove_store::{Backends, Store};
+
+use crate::backends::VerifierOnly;
+use crate::{Config, Error};
+
+impl Config {
+    /// Adds the backends of the applications of a store's batches, as they were defined.
+    ///
+    /// # Errors
+    /// When this program does not know an application, or the vector has outgrown its height class and the application has no
+    /// circuits there.
+    pub fn add_apps(&self, backends: &mut Backends, store: &Store) -> Result<(), Error> {
+        let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
+        for batch in store.batches()? {
+            let Some(known) = &batch.backend.choice.app else { continue };
+            let app = catalog::make(known)?;
+            if batch.backend.class == class {
+                self.register(backends, batch.backend, app, None);
+                continue;
+            }
+            let BackendChoice { scheme, profile, .. } = batch.backend.choice;
+            let (spec, circuits) = self.app_spec(&app, scheme, profile, class)?;
+            self.add_app(backends, spec, app, &circuits);
+        }
+        Ok(())
+    }
+
+    /// The profile of new proofs of an application: that of this configuration, or the application's own where this is the default.
+    pub(crate) fn app_profile(&self, app: &Application) -> Profile {
+        if self.profile == Profile::default() { app.profile() } else { self.profile }
+    }
+
+    /// What the backend of an application will be, and its circuits. Takes tenths of a second for those on tables, and seconds for those of Plonky2 whose
+    /// keys are not kept: circuits are built without commitments.
+    ///
+    /// # Errors
+    /// When the application has no circuits in this scheme and profile.
+    pub fn app_spec(
+        &self,
+        app: &Application,
+        scheme: Scheme,
+        profile: Profile,
+        class: HeightClass,
+    ) -> Result<(BackendSpec, AppCircuits), Error> {
+        let circuits = app.circuits(scheme, profile, class, self.keys.as_deref())?;
+        let spec = match &circuits {
+            AppCircuits::Tables(family) => family.spec(app.spec()),
+            AppCircuits::Plonky2(size) => {
+                let choice = BackendChoice::new(BACKEND_NAME, profile).with_app(scheme, app.spec());
+                backend_spec(choice, class, size.capacity)
+            }
+        };
+        Ok((spec, circuits))
+    }
+
+    /// Adds the backend of an application with these circuits. It is made when it is first needed.
+    pub fn add_app(&self, backends: &mut Backends, spec: BackendSpec, app: Application, circuits: &AppCircuits) {
+        self.register(backends, spec, app, Some(circuits.clone()));
+    }
+
+    fn register(&self, backends: &mut Backends, spec: BackendSpec, app: Application, circuits: Option<AppCircuits>) {
+        let (choice, class, config) = (spec.choice.clone(), spec.class, self.clone());
+        backends.register(spec, move || {
+            if let Some(AppCircuits::Tables(family)) = &circuits {
+                return app.backend_on_tables(family, config.observer.as_ref());
+            }
+            let keys = config.keys.as_deref();
+            app.backend(choice.scheme, choice.profile, class, keys, config.prover, config.observer.as_ref())
+        });
+    }
+
+    /// Adds the verifier of an application's proofs. Its keys follow from circuits built here: on tables in tenths of a second, those of Plonky2 in
+    /// seconds, or they are kept. Gives the bits of its proofs.
+    ///
+    /// # Errors
+    /// When the application has no circuits in this scheme and profile.
+    pub fn add_app_verifier(
+        &self,
+        backends: &mut Backends,
+        app: &Application,
+        scheme: Scheme,
+        profile: Profile,
+        class: HeightClass,
+    ) -> Result<SoundnessBits, Error> {
+        if let (spec, AppCircuits::Tables(family)) = self.app_spec(app, scheme, profile, class)? {
+            let (known, bits) = (spec.clone(), family.bits());
+            backends.register(spec, move || {
+                let verifier = family.verifier()?;
+                let (digest, known) = (verifier.key_digest(), known.clone());
+                let verify = move |p: &NodeProof| verifier.verify(p);
+                Ok(Arc::new(VerifierOnly::new(known, digest, verify)) as Arc<dyn RecursionBackend>)
+            });
+            return Ok(bits);
+        }
+        let keys = app.keys(scheme, profile, class, self.keys.as_deref())?;
+        let bits = app.bits(scheme, profile, &keys);
+        let choice = BackendChoice::new(BACKEND_NAME, profile).with_app(scheme, app.spec());
+        let spec = backend_spec(choice, class, keys.size.capacity);
+        let (known, output_len) = (spec.clone(), app.output_len());
+        backends.register(spec, move || {
+            let verifier = AppVerifier::new(&keys.set, output_len);
+            let verify = move |p: &NodeProof| verifier.verify(p);
+            Ok(Arc::new(VerifierOnly::new(known.clone(), keys.set.digest(), verify)) as Arc<dyn RecursionBackend>)
+        });
+        Ok(bits)
+    }
+
+    /// The backend of any specification: what a worker makes for a payload. `known` has the backends without an application.
+    ///
+    /// # Errors
+    /// When this program does not know the backend or the application, or its circuits cannot be built.
+    pub fn make(&self, known: &Backends, spec: &BackendSpec) -> Result<Arc<dyn RecursionBackend>, BackendError> {
+        let failed = |e: &dyn std::fmt::Display| BackendError::Internal(e.to_string());
+        let BackendChoice { scheme, profile, app, .. } = &spec.choice;
+        match app {
+            None => known.get(&spec.choice, spec.class).map_err(|e| failed(&e)),
+            Some(app) => {
+                let app = catalog::make(app).map_err(|e| failed(&e))?;
+                app.backend(*scheme, *profile, spec.class, self.keys.as_deref(), self.prover, self.observer.as_ref())
+            }
+        }
+    }
+}
