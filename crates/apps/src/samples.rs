@@ -1,7 +1,5 @@
 //! Two small applications, to test circuits with and to start from.
 
-use core::ops::Range;
-
 use evergrove_grove::application::{Circuits, Slot};
 use evergrove_multilinear::circuit::Arithmetic;
 use evergrove_multilinear::circuit::wires::Base;
@@ -101,8 +99,8 @@ impl Circuits for Tally {
         Vec::new()
     }
 
-    fn ranges(&self) -> Vec<Range<usize>> {
-        vec![self.bits.into()..64]
+    fn bounds(&self) -> Vec<usize> {
+        vec![self.bits.into()]
     }
 
     fn fold(&self, b: &mut dyn Arithmetic, _: &[Base], slots: &[Slot]) -> Vec<Base> {
@@ -111,7 +109,7 @@ impl Circuits for Tally {
             let (word, limb) = value[0];
             let x = b.limb(word, limb);
             let counted = b.mul((*active).into(), x);
-            b.zeros(counted, self.bits.into()..64);
+            b.below(counted, self.bits.into());
             count = b.add(count, (*active).into());
             sum = b.add(sum, counted);
         }
@@ -184,7 +182,7 @@ impl Circuits for Sequence {
         Vec::new()
     }
 
-    fn ranges(&self) -> Vec<Range<usize>> {
+    fn bounds(&self) -> Vec<usize> {
         Vec::new()
     }
 

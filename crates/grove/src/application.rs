@@ -3,8 +3,6 @@
 //! **Public inputs** of an application's circuits are those of the batch's, then a digest of the application's *inputs* (constants that its
 //! circuits do not depend on), then the output, a word for each element. So applications that differ in their inputs alone have one key.
 
-use core::ops::Range;
-
 use evergrove_commit::LeafWitness;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Word};
 use evergrove_multilinear::circuit::{Arithmetic, Builder};
@@ -28,13 +26,13 @@ pub struct Slot {
     pub value: [(Word, usize); WORD],
 }
 
-/// The constraints of an application. Circuits of two applications may differ only if one of name, lengths, ranges and what `fold` and `reduce` do differs;
+/// The constraints of an application. Circuits of two applications may differ only if one of name, lengths, bounds and what `fold` and `reduce` do differs;
 /// inputs are no part of them.
 pub trait Circuits: Send + Sync {
     /// Elements of the inputs, constants that `fold` takes as wires: each statement says which they are.
     fn inputs(&self) -> Vec<Goldilocks>;
-    /// Ranges of zeros that the circuits demand by [`Arithmetic::zeros`].
-    fn ranges(&self) -> Vec<Range<usize>>;
+    /// Bits of the numbers that the circuits bound by [`Arithmetic::below`].
+    fn bounds(&self) -> Vec<usize>;
     /// The output of the active slots, in their order, and nothing of the others, whatever a prover puts there. It opens slot after slot, each by as
     /// many elements of free data as an opening has, and takes no other free data.
     fn fold(&self, b: &mut dyn Arithmetic, inputs: &[Base], slots: &[Slot]) -> Vec<Base>;

@@ -75,7 +75,8 @@ impl Family<'_> {
             None => Modes { widths: Vec::new(), zeros },
             Some((app, _)) => {
                 let limbs = bits::INDICES * bits::CHUNK..bits::COLUMNS;
-                Modes { widths: vec![bits::CHUNK], zeros: [zeros, vec![limbs], app.ranges()].concat() }
+                let bounds = app.bounds().into_iter().map(|end| end..bits::COLUMNS).collect();
+                Modes { widths: vec![bits::CHUNK], zeros: [zeros, vec![limbs], bounds].concat() }
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NativeBackend};
 use evergrove_multilinear::recursion;
-use evergrove_multilinear::tables::{BLOCK, Layout, Table};
+use evergrove_multilinear::tables::{BLOCK, Layout, MAX_BLOCKS, Table};
 use evergrove_multilinear::verifier::soundness::{Term, johnson, random_words, unique_decoding};
 use evergrove_multilinear::verifier::{JOHNSON_128, Parameters, Round, UNIQUE_100};
 use evergrove_primitives::field::extension::Extension;
@@ -28,12 +28,12 @@ pub enum FamilyError {
     #[error("the application has no circuits for scheme {0}")]
     Scheme(Scheme),
     /// A single leaf takes too many rows.
-    #[error("the circuits of an application with outputs of {output_len} elements do not fit {elements} elements")]
+    #[error(
+        "the circuits of this application, with {output_len} elements of output, are too large: ask for less at a time"
+    )]
     TooLarge {
         /// Elements of an output.
         output_len: usize,
-        /// Elements of the committed stack, at most.
-        elements: usize,
     },
 }
 
@@ -131,13 +131,19 @@ struct Found {
 
 fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyError> {
     let of = |capacity: usize| Kind { size: Size { capacity, ..kind.size }, ..kind.clone() };
+    let output_len = kind.app.as_ref().map_or(0, |app| app.output_len());
+    let too_large = FamilyError::TooLarge { output_len };
     // What the merge takes alone.
     let modes = kind.family().modes();
     let merge = recursion::fixed_point::<K>(rounds, &modes, |parameters| kind.family().merge(parameters).blocks());
+    let merge = merge.ok_or(too_large.clone())?;
     let most = merge.layout().committed().elements() as f64 * LARGER;
     let fits = |rows: [usize; Table::ALL.len()]| {
         let blocks = merge.layout().blocks();
         let needed = core::array::from_fn(|table| blocks[table].max(rows[table].div_ceil(BLOCK)));
+        if needed.iter().any(|&blocks: &usize| blocks > MAX_BLOCKS) {
+            return false;
+        }
         Layout::new(merge.tables(), needed).committed().elements() as f64 <= most
     };
     // Rows of a bucket are a line in its capacity, but for those of paths.
@@ -167,10 +173,10 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
         let first = (1..1usize << 16).collect::<Vec<_>>().partition_point(|&n| holds(n));
         Some(first).filter(|&n| n > 0)
     };
-    let output_len = kind.app.as_ref().map_or(0, |app| app.output_len());
-    let capacity = capacity.ok_or(FamilyError::TooLarge { output_len, elements: most as usize })?;
+    let capacity = capacity.ok_or(too_large.clone())?;
     let kind = of(capacity);
     let parameters = recursion::fixed_point::<K>(rounds, &modes, |parameters| kind.family().blocks(parameters));
+    let parameters = parameters.ok_or(too_large)?;
     let shape = Shape { blocks: parameters.layout().blocks(), variables: parameters.schedule().variables };
     Ok(Found { kind, shape, elements: parameters.layout().committed().elements(), bits: bits(&parameters) })
 }

@@ -146,6 +146,30 @@ pub fn parameters<K: Extension>(
     blocks: [usize; Table::ALL.len()],
     variables: usize,
 ) -> Parameters<K> {
+    try_parameters(rounds, modes, blocks, variables).unwrap_or_else(|e| panic!("no circuit that verifies: {e:?}"))
+}
+
+/// No parameters.
+#[derive(Debug)]
+enum Unfit {
+    /// The stack has so many variables.
+    Variables(usize),
+    /// No circuit verifies proofs of its own key at this size.
+    TooLarge,
+}
+
+/// Variables of a stack of circuits that verify proofs of their own key, at most: indices of its oracle then have fewer bits than limbs of rows of bits.
+const MAX_VARIABLES: usize = 25;
+
+fn try_parameters<K: Extension>(
+    rounds: &[Round],
+    modes: &Modes,
+    blocks: [usize; Table::ALL.len()],
+    variables: usize,
+) -> Result<Parameters<K>, Unfit> {
+    if variables > MAX_VARIABLES {
+        return Err(Unfit::TooLarge);
+    }
     let shape = Schedule { variables, width: 0, rounds: rounds.to_vec() };
     let depths: Vec<usize> = (0..rounds.len()).map(|i| shape.depth(i)).collect();
     let bits = depths.iter().copied().max().expect("a round");
@@ -160,29 +184,41 @@ pub fn parameters<K: Extension>(
     let widths = [&depths[..], &modes.widths].concat();
     let tables = Tables::new(query, bits::Parameters::new(widths, ranges));
     let elements = Layout::new(&tables, blocks).committed().elements();
-    Parameters::new(tables, blocks, Schedule::new(rounds, elements)).expect("parameters of a circuit that verifies")
+    let schedule = Schedule::new(rounds, elements);
+    if schedule.variables != variables {
+        return Err(Unfit::Variables(schedule.variables));
+    }
+    Parameters::new(tables, blocks, schedule).map_err(|_| Unfit::TooLarge)
 }
 
 /// Parameters for which circuits that depend on them have the heights that they say: `circuits` has the blocks that they need. `modes` as in
-/// [`parameters`].
-///
-/// # Panics
-/// If none are found in ten steps.
+/// [`parameters`]. Where heights that need each other do not settle, tables may have blocks to spare; `None` where the circuits are too large.
 pub fn fixed_point<K: Extension>(
     rounds: &[Round],
     modes: &Modes,
     circuits: impl Fn(&Parameters<K>) -> [usize; Table::ALL.len()],
-) -> Parameters<K> {
+) -> Option<Parameters<K>> {
     // Those of a circuit that verifies two proofs.
     let (mut blocks, mut variables) = ([27, 29, 29, 3, 1, 1, 0, 0], 22);
-    for _ in 0..10 {
-        let parameters = parameters::<K>(rounds, modes, blocks, variables);
-        let next = circuits(&parameters);
+    for step in 0..20 {
+        let parameters = match try_parameters::<K>(rounds, modes, blocks, variables) {
+            Ok(parameters) => parameters,
+            Err(Unfit::Variables(needed)) => {
+                variables = needed;
+                continue;
+            }
+            Err(Unfit::TooLarge) => return None,
+        };
+        let mut next = circuits(&parameters);
+        if step >= 6 {
+            // Heights that come back: from now on none is lower than it was.
+            next = core::array::from_fn(|table| next[table].max(blocks[table]));
+        }
         let needed = Layout::new(parameters.tables(), next).committed().variables();
         if (next, needed) == (blocks, variables) {
-            return parameters;
+            return Some(parameters);
         }
         (blocks, variables) = (next, needed);
     }
-    panic!("a circuit whose size does not settle");
+    None
 }

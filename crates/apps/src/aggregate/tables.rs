@@ -51,8 +51,8 @@ impl Circuits for Aggregate {
         tests.chain(bounds).map(Goldilocks::new).collect()
     }
 
-    fn ranges(&self) -> Vec<core::ops::Range<usize>> {
-        [HALF, HALF - 1, PRODUCTS.limb_bits, CARRY].map(|bits| bits..64).to_vec()
+    fn bounds(&self) -> Vec<usize> {
+        vec![HALF, HALF - 1, PRODUCTS.limb_bits, CARRY]
     }
 
     fn fold(&self, b: &mut dyn Arithmetic, inputs: &[Base], slots: &[Slot]) -> Vec<Base> {
@@ -160,8 +160,8 @@ fn split(b: &mut dyn Arithmetic, x: Base, bits: u32) -> [Base; 2] {
 /// [`split`] with both halves in range: below 2^`bits`, and what is left of 63 bits.
 fn halves(b: &mut dyn Arithmetic, x: Base) -> [Base; 2] {
     let [low, high] = split(b, x, HALF as u32);
-    b.zeros(low, HALF..64);
-    b.zeros(high, HALF - 1..64);
+    b.below(low, HALF);
+    b.below(high, HALF - 1);
     [low, high]
 }
 
@@ -401,11 +401,11 @@ impl<'a> Row<'a> {
         let [middle, high] = split(b, rest, bits as u32);
         // 24, 24 and 24 bits are more than 63: the highest limb has 15, so that no multiple of p fits.
         for limb in [low, middle] {
-            b.zeros(limb, bits..64);
+            b.below(limb, bits);
         }
         let shifted = b.combine([ZERO, power(9), ZERO], high, high, high);
-        b.zeros(shifted, bits..64);
-        b.zeros(high, bits..64);
+        b.below(shifted, bits);
+        b.below(high, bits);
         let limbs = [low, middle, high];
         self.factors.insert(column, limbs);
         limbs
@@ -531,8 +531,8 @@ fn least_of(b: &mut dyn Arithmetic, left: [Base; 2], right: [Base; 2]) -> [Base;
     let low = b.scale_add(power(HALF as u32), borrows.into(), low);
     let high = b.sub(left[1], right[1]);
     let high = b.combine([TWO, -ONE, -ONE], high, t.into(), borrows.into());
-    b.zeros(low, HALF..64);
-    b.zeros(high, HALF..64);
+    b.below(low, HALF);
+    b.below(high, HALF);
     [0, 1].map(|k| b.select(t, right[k], left[k]))
 }
 
@@ -548,7 +548,7 @@ fn reduce_limbs(b: &mut dyn Arithmetic, width: Width, left: &[Base], right: &[Ba
         let sum = b.add(*l, *r);
         let sum = b.add(sum, carry);
         let [limb, next] = split(b, sum, width.limb_bits as u32);
-        b.zeros(limb, width.limb_bits..64);
+        b.below(limb, width.limb_bits);
         carry = b.boolean(next).into();
         limbs.push(limb);
     }
@@ -565,8 +565,8 @@ fn normalise(b: &mut dyn Arithmetic, width: Width, columns: &[Base]) -> Vec<Base
         let sum = columns.get(k).map_or(carry, |column| b.add(*column, carry));
         let [limb, next] = split(b, sum, width.limb_bits as u32);
         // Below 2^24 + 2^24 2^39: no multiple of p more.
-        b.zeros(limb, width.limb_bits..64);
-        b.zeros(next, CARRY..64);
+        b.below(limb, width.limb_bits);
+        b.below(next, CARRY);
         carry = next;
         limbs.push(limb);
     }

@@ -54,7 +54,8 @@ impl OnTables {
     }
     fn new(circuits: &dyn Circuits, rows: impl FnOnce(&mut Builder<Quadratic>) -> Vec<Base>) -> Self {
         let limbs = bits::INDICES * bits::CHUNK..bits::COLUMNS;
-        let modes = bits::Parameters::new(vec![bits::CHUNK], [vec![limbs], circuits.ranges()].concat());
+        let bounds = circuits.bounds().into_iter().map(|end| end..bits::COLUMNS).collect();
+        let modes = bits::Parameters::new(vec![bits::CHUNK], [vec![limbs], bounds].concat());
         let mut builder = Builder::new(Tables::new(query::Parameters { bits: 1, variables: 1 }, modes));
         let output = rows(&mut builder);
         let output = output

@@ -233,6 +233,13 @@ fn what_has_no_circuits_on_tables_says_so() {
     assert!(refused(Scheme::Selected, Profile::Grove100).is_some(), "an order");
     assert!(refused(Scheme::Tree, Profile::Grove100).is_some());
     assert!(refused(Scheme::Complete, Profile::Proven).is_some());
+    // A condition with as many tests as there may be: blocks of few slots, or none, but no panic.
+    let kinds: Vec<String> = (0..550).map(|i| format!("'{i}'")).collect();
+    let table = table(3);
+    let query = table.query(&format!("SELECT COUNT(*) FROM t WHERE kind IN ({})", kinds.join(", ")));
+    let long: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
+    let found = family_on_tables(&long, Scheme::Complete, Profile::Grove100, HeightClass::H27).unwrap();
+    assert!(found.is_ok_and(|family| family.capacity() < 1 << 7));
     let keys: Arc<dyn MapReduce> = Arc::new(evergrove_apps::bls::BlsKeys);
     assert!(family_on_tables(&keys, Scheme::Selected, Profile::Grove100, HeightClass::H27).is_none());
 }

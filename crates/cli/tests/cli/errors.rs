@@ -461,8 +461,6 @@ fn queries() -> Section {
     ] {
         s.fails(&["app", "aggregate", "--store", "s", "--sql", sql]);
     }
-    let count = ["app", "aggregate", "--store", "s", "--sql", "SELECT COUNT(*) FROM t", "--profile", "grove-128"];
-    s.fails(&count);
     s.fails(&["app", "digest-translation", "--store", "s", "--profile", "grove-100"]);
     let verify = ["app", "verify-aggregate", "--proof", "a.proof", "--root", &root, "--sql", "SELECT SUM(age) FROM t"];
     s.fails(&[&verify[..], &SCHEMA].concat());

@@ -43,7 +43,8 @@ fn provers_and_verifiers_have_one_key() {
 /// The size of the circuits is what the search finds.
 fn found<K: Extension>(rounds: &[Round], profile: Profile, class: HeightClass) -> Parameters<K> {
     let size = Size { height_max: class.height_max(), capacity: profile.bucket_capacity(class) };
-    let parameters = fixed_point::<K>(rounds, &Family::of_batches(size).modes(), |parameters| blocks(parameters, size));
+    let parameters =
+        fixed_point::<K>(rounds, &Family::of_batches(size).modes(), |parameters| blocks(parameters, size)).unwrap();
     let found = Shape { blocks: parameters.layout().blocks(), variables: parameters.schedule().variables };
     assert_eq!(shape(profile, class), Some(found), "{profile} {class:?}");
     // No larger bucket fits.

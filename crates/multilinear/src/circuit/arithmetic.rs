@@ -1,7 +1,5 @@
 //! What circuits of applications are written against.
 
-use core::ops::Range;
-
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
@@ -31,8 +29,11 @@ pub trait Arithmetic {
     fn limb(&mut self, word: Word, i: usize) -> Base;
     /// Demands an element below 2^63, and gives its limbs of 21 bits: see [`Builder::limbs`].
     fn limbs(&mut self, x: Base) -> [Base; bits::INDICES];
-    /// Demands that bits of the element be 0: see [`Builder::zeros`].
-    fn zeros(&mut self, x: Base, bits: Range<usize>);
+    /// Demands an element below 2^`bits`.
+    ///
+    /// # Panics
+    /// Unless the tables have rows for it, and `bits` is at most 63.
+    fn below(&mut self, x: Base, bits: usize);
     /// Hashes elements of the prover's free data: see [`Builder::sponge`].
     fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>);
     /// Demands, where the bit is 1, that limbs of words equal others: see [`Builder::equal_limbs`].
@@ -130,8 +131,9 @@ impl<K: Extension> Arithmetic for Builder<K> {
     fn limbs(&mut self, x: Base) -> [Base; bits::INDICES] {
         Self::limbs(self, x)
     }
-    fn zeros(&mut self, x: Base, bits: Range<usize>) {
-        Self::zeros(self, x, bits);
+    fn below(&mut self, x: Base, end: usize) {
+        assert!(end < bits::COLUMNS, "a split into 64 bits is not unique");
+        self.zeros(x, end..bits::COLUMNS);
     }
     fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>) {
         Self::sponge(self, tag, elements)

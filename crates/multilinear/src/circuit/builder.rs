@@ -391,8 +391,12 @@ impl<K: Extension> Builder<K> {
         while let Some((i, &(word, limb))) = rest.next() {
             let mut weights = [zero; WORD];
             weights[limb] = self.unit(i);
-            while let Some((i, &(_, limb))) = rest.next_if(|(_, (other, _))| *other == word) {
+            let mut taken = vec![limb];
+            // A limb that comes twice has two weights, hence two rows.
+            while let Some((i, &(_, limb))) = rest.next_if(|(_, (other, limb))| *other == word && !taken.contains(limb))
+            {
                 weights[limb] = self.unit(i);
+                taken.push(limb);
             }
             sum = self.dot(sum, &[word], &weights);
         }

@@ -157,6 +157,27 @@ fn limbs_are_equal_where_a_bit_says_so() {
     check::<Cubic>();
 }
 
+/// A limb that is compared with two others must be both.
+#[test]
+fn a_limb_may_be_compared_twice() {
+    let mut builder = Builder::<Quadratic>::new(tables());
+    let one = builder.one();
+    let yes = Arithmetic::boolean(&mut builder, one);
+    let (_, left) = builder.sponge(TAG, 8);
+    let (_, right) = builder.sponge(TAG, 8);
+    builder.equal_limbs(yes, &[(left[0], 0), (left[0], 0)], &[(right[0], 0), (right[0], 1)]);
+    let circuit = builder.finish();
+    let data = |a: u64, b: u64| {
+        let mut free = vec![Goldilocks::ZERO; 16];
+        (free[0], free[8], free[9]) = (Goldilocks::new(7), Goldilocks::new(a), Goldilocks::new(b));
+        free
+    };
+    assert_eq!(faults(&circuit, &data(7, 7)), []);
+    for (a, b) in [(0, 7), (7, 0), (8, 7), (7, 8)] {
+        assert!(!faults(&circuit, &data(a, b)).is_empty(), "{a} {b}");
+    }
+}
+
 #[test]
 fn choices_follow_from_what_is_there_and_bind_nothing() {
     let mut builder = Builder::<Quadratic>::new(tables());

@@ -48,7 +48,7 @@ fn leaf<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
 
 /// A circuit that verifies two proofs of its own key, and its parameters.
 pub(crate) fn merges<K: Extension>(rounds: &[Round]) -> (Circuit<K>, Parameters<K>) {
-    let parameters = fixed_point(rounds, &Modes::default(), |parameters| merge(parameters).blocks());
+    let parameters = fixed_point(rounds, &Modes::default(), |parameters| merge(parameters).blocks()).unwrap();
     (merge(&parameters).finish(), parameters)
 }
 
