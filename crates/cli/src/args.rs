@@ -15,7 +15,7 @@ use crate::commands::lab;
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    app, batches, commit, completions, doctor, export, man, migrate, open, prove, prune, status, update, verify,
+    app, batches, commit, completions, doctor, export, keys, man, migrate, open, prove, prune, status, update, verify,
 };
 #[cfg(feature = "queue")]
 use crate::commands::{jobs, worker};
@@ -63,6 +63,7 @@ pub(crate) enum Command {
     #[cfg(feature = "serve")]
     Serve(serve::Args),
     App(app::Args),
+    Keys(keys::Args),
     #[cfg(feature = "queue")]
     Worker(worker::Args),
     #[cfg(feature = "queue")]

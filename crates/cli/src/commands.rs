@@ -8,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 #[cfg(feature = "queue")]
 pub(crate) mod jobs;
+pub(crate) mod keys;
 #[cfg(feature = "lab")]
 pub(crate) mod lab;
 pub(crate) mod man;
@@ -59,6 +60,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Lab(args) => lab::run(&args, terminal),
         Command::Completions(args) => completions::run(&args),
         Command::Migrate(args) => migrate::run(&args, terminal),
+        Command::Keys(args) => keys::run(&args, terminal),
         Command::Man(args) => man::run(&args, terminal),
     }
 }

@@ -51,6 +51,8 @@ pub struct AppFamily {
 
 /// The stack of an application is at most so many times that of its merge alone: buckets then hold more leaves, and each proof takes longer.
 const LARGER: f64 = 1.25;
+/// The same of blocks, whose slots are a power of two and which a whole table is cut into.
+const LARGER_BLOCKS: f64 = 2.0;
 
 impl AppFamily {
     /// The circuits of an application, whose size is searched for: some tenths of a second.
@@ -137,7 +139,8 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
     let modes = kind.family().modes();
     let merge = recursion::fixed_point::<K>(rounds, &modes, |parameters| kind.family().merge(parameters).blocks());
     let merge = merge.ok_or(too_large.clone())?;
-    let most = merge.layout().committed().elements() as f64 * LARGER;
+    let most = merge.layout().committed().elements() as f64;
+    let most = most * if kind.complete { LARGER_BLOCKS } else { LARGER };
     let fits = |rows: [usize; Table::ALL.len()]| {
         let blocks = merge.layout().blocks();
         let needed = core::array::from_fn(|table| blocks[table].max(rows[table].div_ceil(BLOCK)));

@@ -14,7 +14,7 @@ use evergrove_proof::{AppSpec, Commitment, HeightClass, Profile, Scheme, Stateme
 use crate::aggregate::table::Table;
 use crate::family::world::{Proofs, output, prove, prove_opened, refuses_other_statements, value, vector};
 
-fn family(app: impl MapReduce + 'static, scheme: Scheme, profile: Profile) -> (AppFamily, GroveBackend) {
+pub(crate) fn family(app: impl MapReduce + 'static, scheme: Scheme, profile: Profile) -> (AppFamily, GroveBackend) {
     let spec = AppSpec { name: app.name().into(), parameters: app.parameters() };
     let app: Arc<dyn MapReduce> = Arc::new(app);
     let family = family_on_tables(&app, scheme, profile, HeightClass::H27).unwrap().unwrap();
@@ -119,7 +119,7 @@ fn table(rows: u64) -> Table {
     Table::new(&["id:unsigned", "qty:unsigned?", "kind:bytes?", "price:fixed:2", "day:unsigned"], &cells)
 }
 
-fn committed(table: &Table, height: u8) -> Vector<MemoryStore> {
+pub(crate) fn committed(table: &Table, height: u8) -> Vector<MemoryStore> {
     let mut vector = Vector::new(height, MemoryStore::new()).unwrap();
     let slots: Vec<_> =
         table.rows.iter().enumerate().map(|(i, row)| (i as u64, Some(table.schema.value(row).unwrap()))).collect();

@@ -26,6 +26,7 @@ fn the_help_of_every_command() {
         "serve",
         "jobs",
         "app",
+        "keys",
         "worker",
         "lab",
         "completions",

@@ -257,3 +257,36 @@ fn a_dropped_batch_is_forgotten() {
     assert_eq!(world.json(&["prune", "--store", "s"])["proofs"], 6);
     assert_eq!(world.json(&["status", "--store", "s"])["proofs_kept"], 0);
 }
+
+#[test]
+fn kept_keys_are_listed_and_pruned() {
+    let world = World::new();
+    let keys = |args: &[&str]| world.run(&[&["keys"], args, &["--keys", "kept", "--format", "json"]].concat());
+    assert_eq!(keys(&["list"]).out, "", "a directory that is not there");
+    std::fs::create_dir(world.path("kept")).unwrap();
+    for (name, bytes) in [("old.circuits", 700), ("old.keys", 60), ("new.circuits", 500), ("notes.txt", 9)] {
+        world.write(&format!("kept/{name}"), "x".repeat(bytes));
+    }
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    for name in ["kept/old.circuits", "kept/old.keys"] {
+        std::fs::File::options().write(true).open(world.path(name)).unwrap().set_modified(old).unwrap();
+    }
+    let listed: Vec<serde_json::Value> =
+        keys(&["list"]).out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let sizes: Vec<_> =
+        listed.iter().map(|set| (set["name"].as_str().unwrap(), set["bytes"].as_u64().unwrap())).collect();
+    assert_eq!(sizes, [("old", 760), ("new", 500)]);
+
+    let pruned = |more: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&keys(&[&["prune", "--max-size", "1000"], more].concat()).out).unwrap()
+    };
+    let dry = pruned(&["--dry-run"]);
+    assert_eq!((&dry["removed"], &dry["removed_bytes"], &dry["kept_bytes"]), (&1.into(), &760.into(), &500.into()));
+    assert!(world.path("kept/old.keys").exists());
+    assert_eq!(pruned(&[])["removed"], 1);
+    let left = ["old.circuits", "old.keys", "new.circuits", "notes.txt"].map(|n| world.path("kept").join(n).exists());
+    assert_eq!(left, [false, false, true, true]);
+    assert_eq!(keys(&["prune", "--max-size", "0"]).code, 0);
+    assert!(!world.path("kept/new.circuits").exists() && world.path("kept/notes.txt").exists());
+    assert_eq!(keys(&["prune", "--max-size", "much"]).code, 2);
+}

@@ -1,0 +1,151 @@
+//! `evergrove keys`: the directory of kept keys.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::Terminal;
+use crate::args::{Output, parse_size};
+use crate::exit::Mistake;
+use crate::leader;
+use crate::report::{Report, count, line, size};
+
+/// List the keys that are kept for Plonky2's circuits, and take old ones away
+///
+/// The backend grove keeps no keys. What is taken away is built again when it is needed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    keys: Keys,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Keys {
+    /// Print the keys in the directory, the largest first
+    List(Dir),
+    /// Take keys away, the oldest first, until those that are left fit a size
+    Prune {
+        #[command(flatten)]
+        dir: Dir,
+        /// What the keys may take together, like 300MiB or 2G; 0 takes all away
+        #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+        max_size: u64,
+        /// Only say what would be taken away
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Dir {
+    /// Directory of the keys [default: $EVERGROVE_KEYS, or evergrove/keys in the user's cache directory]
+    #[arg(long, value_name = "DIR")]
+    keys: Option<PathBuf>,
+}
+
+/// What is kept of one set of circuits: keys, circuits, or both.
+struct Kept {
+    name: String,
+    files: Vec<PathBuf>,
+    bytes: u64,
+    written: SystemTime,
+}
+
+pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+    match &args.keys {
+        Keys::List(dir) => list(dir, terminal),
+        Keys::Prune { dir, max_size, dry_run } => prune(dir, *max_size, *dry_run, terminal),
+    }
+}
+
+impl Dir {
+    fn path(&self) -> Result<PathBuf> {
+        let none = || Mistake::usage("there is no directory of keys", "name one with --keys");
+        Ok(leader::config(self.keys.as_deref())?.keys.ok_or_else(none)?)
+    }
+}
+
+fn list(dir: &Dir, terminal: Terminal) -> Result<()> {
+    let mut kept = read(&dir.path()?)?;
+    kept.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+    if terminal.format == Output::Json {
+        return kept.iter().try_for_each(|kept| line(&kept.object()));
+    }
+    let mut report = Report::default();
+    for kept in &kept {
+        report.note(format!("{:>10}  {}", size(kept.bytes), kept.name));
+    }
+    let bytes = kept.iter().map(|kept| kept.bytes).sum();
+    report.note(format!("{} of {}", size(bytes), count(kept.len(), "circuit set")));
+    report.print(terminal.format)
+}
+
+fn prune(dir: &Dir, max_size: u64, dry_run: bool, terminal: Terminal) -> Result<()> {
+    let mut kept = read(&dir.path()?)?;
+    kept.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.name.cmp(&b.name)));
+    // The newest stay, up to the first that does not fit: older ones go, however small.
+    let mut left = 0;
+    let stay = kept
+        .iter()
+        .take_while(|kept| {
+            left += kept.bytes;
+            left <= max_size
+        })
+        .count();
+    let gone = kept.split_off(stay);
+    if !dry_run {
+        for file in gone.iter().flat_map(|gone| &gone.files) {
+            fs::remove_file(file).with_context(|| file.display().to_string())?;
+        }
+    }
+    let bytes = |kept: &[Kept]| kept.iter().map(|kept| kept.bytes).sum::<u64>();
+    let mut report = Report::default();
+    report.add_as("dry_run", dry_run, if dry_run { "yes, nothing was taken away" } else { "no" });
+    report.add("removed", gone.len());
+    report.add_as("removed_bytes", bytes(&gone), size(bytes(&gone)));
+    report.add("kept", kept.len());
+    report.add_as("kept_bytes", bytes(&kept), size(bytes(&kept)));
+    report.print(terminal.format)
+}
+
+impl Kept {
+    fn object(&self) -> Value {
+        let written = self.written.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        json!({ "name": self.name, "files": self.files.len(), "bytes": self.bytes, "written": written })
+    }
+}
+
+/// What lies in the directory under the names of keys and circuits: nothing else is looked at.
+fn read(dir: &Path) -> Result<Vec<Kept>> {
+    let mut all: Vec<Kept> = Vec::new();
+    if !dir.exists() {
+        return Ok(all);
+    }
+    let mut entries = fs::read_dir(dir)
+        .and_then(Iterator::collect::<std::io::Result<Vec<_>>>)
+        .with_context(|| dir.display().to_string())?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        let meta = entry.metadata().with_context(|| path.display().to_string())?;
+        let kind = path.extension().and_then(|kind| kind.to_str());
+        let (Some(name), Some("keys" | "circuits"), true) =
+            (path.file_stem().and_then(|name| name.to_str()).map(str::to_owned), kind, meta.is_file())
+        else {
+            continue;
+        };
+        let written = meta.modified().unwrap_or(UNIX_EPOCH);
+        match all.iter_mut().find(|kept| kept.name == name) {
+            Some(kept) => {
+                kept.bytes += meta.len();
+                kept.written = kept.written.max(written);
+                kept.files.push(path);
+            }
+            None => all.push(Kept { name, files: vec![path], bytes: meta.len(), written }),
+        }
+    }
+    Ok(all)
+}
