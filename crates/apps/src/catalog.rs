@@ -1,20 +1,24 @@
 //! The applications that this program knows by name.
 
+#[cfg(feature = "plonky2")]
+mod plonky2;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{BackendError, RecursionBackend};
-use evergrove_grove::AppFamily;
+use evergrove_grove::{AppFamily, FamilyError};
 use evergrove_proof::policy::GROVE_BACKEND;
-use evergrove_proof::soundness::SoundnessBits;
 use evergrove_proof::{AppId, AppSpec, HeightClass, Profile, Scheme};
-use evergrove_recursion::ProverKind;
 
 use crate::aggregate::Aggregate;
+#[cfg(feature = "plonky2")]
 use crate::bls::BlsKeys;
-use crate::digest_translation::{DigestTranslation, Shape, TranslationBackend, soundness};
-use crate::family::{AppBackend, AppKeys, FamilyId, Size, SizeError};
+#[cfg(feature = "plonky2")]
+use crate::digest_translation::DigestTranslation;
+#[cfg(feature = "plonky2")]
+use crate::family::{Size, SizeError};
 use crate::samples::{Sequence, Tally};
 use crate::{MapReduce, family_on_tables};
 
@@ -34,10 +38,33 @@ pub enum CatalogError {
     },
 }
 
+/// An application has no circuits in a scheme and profile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CircuitsError {
+    /// This build, or the application, has no circuits for the profile.
+    #[error("{app} has no circuits for profile {profile} (known: {})", known.iter().map(|p| p.name()).collect::<Vec<_>>().join(", "))]
+    Profile {
+        /// The application.
+        app: String,
+        /// The profile.
+        profile: Profile,
+        /// Those that it has circuits for.
+        known: Vec<Profile>,
+    },
+    /// It has none on tables.
+    #[error(transparent)]
+    Tables(#[from] FamilyError),
+    /// It has none of Plonky2.
+    #[cfg(feature = "plonky2")]
+    #[error(transparent)]
+    Plonky2(#[from] SizeError),
+}
+
 /// The circuits of an application in one scheme, profile and height class, before they are built.
 #[derive(Clone)]
 pub enum AppCircuits {
     /// Of Plonky2.
+    #[cfg(feature = "plonky2")]
     Plonky2(Size),
     /// On the tables of the backend `grove`.
     Tables(Box<AppFamily>),
@@ -47,8 +74,18 @@ impl AppCircuits {
     /// Leaves of a bucket, or slots of a block.
     pub fn capacity(&self) -> usize {
         match self {
+            #[cfg(feature = "plonky2")]
             Self::Plonky2(size) => size.capacity,
             Self::Tables(family) => family.capacity(),
+        }
+    }
+
+    /// Those on tables.
+    pub fn tables(self) -> Option<Box<AppFamily>> {
+        match self {
+            #[cfg(feature = "plonky2")]
+            Self::Plonky2(_) => None,
+            Self::Tables(family) => Some(family),
         }
     }
 }
@@ -59,6 +96,7 @@ pub enum Application {
     /// A map and a reduction, in the schemes `Selected` and `Complete`.
     MapReduce(Arc<dyn MapReduce>),
     /// The digest of another tree, in the scheme `Tree`.
+    #[cfg(feature = "plonky2")]
     Translation(DigestTranslation),
 }
 
@@ -68,6 +106,7 @@ impl From<Arc<dyn MapReduce>> for Application {
     }
 }
 
+#[cfg(feature = "plonky2")]
 impl From<DigestTranslation> for Application {
     fn from(app: DigestTranslation) -> Self {
         Self::Translation(app)
@@ -85,7 +124,9 @@ pub fn make(spec: &AppSpec) -> Result<Application, CatalogError> {
         "tally" => Arc::new(Tally::from_parameters(bytes).map_err(parameters)?),
         "sequence" => Arc::new(Sequence),
         "aggregate" => Arc::new(Aggregate::from_parameters(bytes).map_err(|e| parameters(e.to_string()))?),
+        #[cfg(feature = "plonky2")]
         "bls-keys" => Arc::new(BlsKeys::from_parameters(bytes).map_err(|e| parameters(e.to_string()))?),
+        #[cfg(feature = "plonky2")]
         DigestTranslation::NAME => {
             let app = DigestTranslation::from_parameters(bytes);
             return app.map(Application::from).ok_or_else(|| parameters("no height of buckets and hash".into()));
@@ -103,6 +144,7 @@ impl Application {
     pub fn spec(&self) -> AppSpec {
         match self {
             Self::MapReduce(app) => AppSpec { name: app.name().into(), parameters: app.parameters() },
+            #[cfg(feature = "plonky2")]
             Self::Translation(app) => app.spec(),
         }
     }
@@ -116,12 +158,9 @@ impl Application {
     pub fn output_len(&self) -> usize {
         match self {
             Self::MapReduce(app) => app.output_len(),
+            #[cfg(feature = "plonky2")]
             Self::Translation(_) => DigestTranslation::OUTPUT_LEN,
         }
-    }
-
-    fn family(&self, scheme: Scheme, profile: Profile, class: HeightClass) -> FamilyId {
-        FamilyId { app: self.id(), scheme, profile, class }
     }
 
     /// The profile of its proofs where none is named: that of `grove`, if it has circuits there.
@@ -132,8 +171,19 @@ impl Application {
         }
     }
 
+    /// The profiles that it has circuits for in this build.
+    fn profiles(&self) -> Vec<Profile> {
+        let on_tables = match self {
+            Self::MapReduce(app) => app.on_tables().is_some(),
+            #[cfg(feature = "plonky2")]
+            Self::Translation(_) => false,
+        };
+        let grove = Profile::GROVE.into_iter().filter(|_| on_tables);
+        grove.chain(Profile::PLONKY2.into_iter().filter(|_| cfg!(feature = "plonky2"))).collect()
+    }
+
     /// Its circuits, with their size. Those on tables are searched for in tenths of a second; those of Plonky2 are known from the keys in
-    /// `dir`, or searched for by [`Size::of`] (seconds).
+    /// `dir`, or searched for (seconds).
     ///
     /// # Errors
     /// When it has no circuits in this scheme and profile.
@@ -143,23 +193,23 @@ impl Application {
         profile: Profile,
         class: HeightClass,
         dir: Option<&Path>,
-    ) -> Result<AppCircuits, SizeError> {
-        match self {
-            Self::MapReduce(app) if profile.fits(GROVE_BACKEND.0) => {
-                let family = family_on_tables(app, scheme, profile, class);
-                let family = family.ok_or_else(|| SizeError::Tables { app: app.name().into(), profile })??;
-                Ok(AppCircuits::Tables(Box::new(family)))
-            }
-            Self::MapReduce(app) => {
-                let kept = dir.and_then(|d| AppKeys::kept(d, &self.family(scheme, profile, class)));
-                let size = kept.map(|keys| Ok(keys.size));
-                let size = size.unwrap_or_else(|| Size::of(app, scheme, profile, class).map(|found| found.0))?;
-                Ok(AppCircuits::Plonky2(size))
-            }
-            Self::Translation(app) if scheme == Scheme::Tree => {
-                Ok(AppCircuits::Plonky2(Shape::of(profile, class, app.bucket_height())?.size()))
-            }
-            Self::Translation(_) => Err(SizeError::Scheme(scheme)),
+    ) -> Result<AppCircuits, CircuitsError> {
+        let none = || CircuitsError::Profile { app: self.spec().name, profile, known: self.profiles() };
+        if !self.profiles().contains(&profile) {
+            return Err(none());
+        }
+        if profile.fits(GROVE_BACKEND.0)
+            && let Self::MapReduce(app) = self
+        {
+            let family = family_on_tables(app, scheme, profile, class).ok_or_else(none)??;
+            return Ok(AppCircuits::Tables(Box::new(family)));
+        }
+        #[cfg(feature = "plonky2")]
+        return Ok(AppCircuits::Plonky2(self.size(scheme, profile, class, dir)?));
+        #[cfg(not(feature = "plonky2"))]
+        {
+            let _ = dir;
+            Err(none())
         }
     }
 
@@ -177,84 +227,5 @@ impl Application {
             Some(observer) => Arc::new(backend.with_observer(observer)),
             None => Arc::new(backend),
         })
-    }
-
-    /// What proves it, with this prover of circuits: from `dir` where circuits and keys lie there, else built (seconds) and left
-    /// there. `observer` is told of proofs.
-    ///
-    /// # Errors
-    /// When it has no circuits in this scheme, or the profile is of another backend.
-    pub fn backend(
-        &self,
-        scheme: Scheme,
-        profile: Profile,
-        class: HeightClass,
-        dir: Option<&Path>,
-        prover: ProverKind,
-        observer: Option<&Arc<dyn Observer>>,
-    ) -> Result<Arc<dyn RecursionBackend>, BackendError> {
-        match self {
-            Self::MapReduce(_) if profile.fits(GROVE_BACKEND.0) => {
-                match self.circuits(scheme, profile, class, dir).map_err(|e| BackendError::Internal(e.to_string()))? {
-                    AppCircuits::Tables(family) => self.backend_on_tables(&family, observer),
-                    AppCircuits::Plonky2(_) => {
-                        Err(BackendError::Internal(format!("{profile} has no circuits of Plonky2")))
-                    }
-                }
-            }
-            Self::MapReduce(app) => {
-                let backend = AppBackend::load(app.clone(), scheme, profile, class, dir)?.with_prover(prover);
-                Ok(match observer {
-                    Some(observer) => Arc::new(backend.with_observer(observer)),
-                    None => Arc::new(backend),
-                })
-            }
-            Self::Translation(app) => {
-                check_scheme(scheme)?;
-                let backend = TranslationBackend::load(*app, profile, class, dir)?.with_prover(prover);
-                Ok(match observer {
-                    Some(observer) => Arc::new(backend.with_observer(observer)),
-                    None => Arc::new(backend),
-                })
-            }
-        }
-    }
-
-    /// The keys of its circuits of Plonky2: from `dir` where they lie there, else from circuits that are built, and left there.
-    ///
-    /// # Errors
-    /// When it has no circuits in this scheme, or the profile is of another backend.
-    pub fn keys(
-        &self,
-        scheme: Scheme,
-        profile: Profile,
-        class: HeightClass,
-        dir: Option<&Path>,
-    ) -> Result<AppKeys, BackendError> {
-        if let Some(keys) = dir.and_then(|d| AppKeys::kept(d, &self.family(scheme, profile, class))) {
-            return Ok(keys);
-        }
-        match self {
-            Self::MapReduce(app) => Ok(AppBackend::load(app.clone(), scheme, profile, class, dir)?.keys()),
-            Self::Translation(app) => {
-                check_scheme(scheme)?;
-                Ok(TranslationBackend::load(*app, profile, class, dir)?.keys())
-            }
-        }
-    }
-
-    /// The bits of its proofs by these keys: the least over layers and error terms, tables included.
-    pub fn bits(&self, scheme: Scheme, profile: Profile, keys: &AppKeys) -> SoundnessBits {
-        match self {
-            Self::MapReduce(_) => keys.bits(scheme, profile),
-            Self::Translation(app) => soundness::bits(keys, profile, *app),
-        }
-    }
-}
-
-fn check_scheme(scheme: Scheme) -> Result<(), BackendError> {
-    match scheme {
-        Scheme::Tree => Ok(()),
-        other => Err(BackendError::Internal(SizeError::Scheme(other).to_string())),
     }
 }

@@ -13,17 +13,25 @@
 #![forbid(unsafe_code)]
 
 pub mod aggregate;
+#[cfg(feature = "plonky2")]
 pub mod bls;
 pub mod catalog;
+#[cfg(feature = "plonky2")]
 pub mod digest_translation;
+#[cfg(feature = "plonky2")]
 pub mod family;
+#[cfg(feature = "plonky2")]
 mod generators;
+#[cfg(feature = "plonky2")]
 pub mod laws;
 mod map_reduce;
+#[cfg(feature = "plonky2")]
 pub mod nonnative;
 mod on_tables;
 pub mod samples;
 
 pub use evergrove_proof::AppId;
-pub use map_reduce::{Leaf, LeafTargets, MapReduce, MapReduceError};
+#[cfg(feature = "plonky2")]
+pub use map_reduce::LeafTargets;
+pub use map_reduce::{Leaf, MapReduce, MapReduceError};
 pub use on_tables::{OnTables, family_on_tables};

@@ -4,7 +4,9 @@ use evergrove_grove::application::Circuits;
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::AppId;
 use evergrove_proof::tree::Value;
+#[cfg(feature = "plonky2")]
 use evergrove_recursion::circuit::{Builder, to_plonky};
+#[cfg(feature = "plonky2")]
 use plonky2::iop::target::{BoolTarget, Target};
 
 /// A member of a batch, as [`MapReduce::map`] sees it.
@@ -19,7 +21,8 @@ pub struct Leaf<'a> {
     pub opening: &'a [Goldilocks],
 }
 
-/// A leaf in a circuit, as [`MapReduce::map_circuit`] sees it.
+/// A leaf in a circuit of Plonky2, as [`MapReduce::map_circuit`] sees it.
+#[cfg(feature = "plonky2")]
 #[derive(Clone, Debug)]
 pub struct LeafTargets {
     /// The slot holds a leaf. Where it does not, index, value and opening are the prover's: zeros of an honest one.
@@ -78,7 +81,7 @@ pub enum MapReduceError {
 /// `reduce(.. reduce(map(l_1), map(l_2)) .., map(l_n))` in any bracketing, `identity()` where n = 0. All outputs have
 /// `output_len()` elements.
 ///
-/// **Laws** ([`crate::laws`] checks them on leaves of one's own):
+/// **Laws** (`crate::laws` checks them on leaves of one's own):
 /// - `reduce` is associative on outputs, `identity()` is neutral on both sides, and where [`Self::is_commutative`] says
 ///   so the order of operands does not matter;
 /// - the circuits compute exactly `map` and `reduce`, and are unsatisfiable where these return an error. Soundness rests on
@@ -86,12 +89,12 @@ pub enum MapReduceError {
 /// - `map_circuit` can be satisfied for a slot that is not active (all of index, value and opening zero). What it returns
 ///   there does not matter: `fold_circuit` takes `identity()` instead, whatever the prover sets.
 ///
-/// **Values of one's own.** A circuit may add virtual targets that only a [`SimpleGenerator`] of the application sets, from
+/// **Values of one's own.** A circuit may add virtual targets that only a `SimpleGenerator` of the application sets, from
 /// targets of its own. Provers run them like plonky2's. Circuits with generators other than plonky2's and this crate's, or gates
-/// other than those of [`Gates`](evergrove_recursion::gates::Gates), are built anew by every prover that starts (seconds) instead of
+/// other than those of `evergrove_recursion::gates::Gates`, are built anew by every prover that starts (seconds) instead of
 /// coming from the cache.
 ///
-/// [`SimpleGenerator`]: plonky2::iop::generator::SimpleGenerator
+/// `SimpleGenerator` is that of `plonky2::iop::generator`.
 pub trait MapReduce: Send + Sync {
     /// The kind of application: 1 to 32 of `a-z`, `0-9`, `-` and `_`.
     fn name(&self) -> &str;
@@ -121,8 +124,10 @@ pub trait MapReduce: Send + Sync {
     /// True when the operands of `reduce` may be exchanged. Others have no *selected* statements.
     fn is_commutative(&self) -> bool;
     /// [`Self::map`] as constraints. Everything that may fail for an inactive slot is conditional on `leaf.active`.
+    #[cfg(feature = "plonky2")]
     fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target>;
     /// [`Self::reduce`] as constraints. Operands are outputs: of map, of fold, of reduce, or identity.
+    #[cfg(feature = "plonky2")]
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target>;
     /// Map and reduction as rows of the engine's tables, for the backend `grove`; `None` of an application that has Plonky2's circuits
     /// alone.
@@ -134,6 +139,7 @@ pub trait MapReduce: Send + Sync {
     ///
     /// By default a balanced tree of reductions over what [`Self::map_circuit`] returns, with the identity in the place of
     /// inactive slots. To be overridden by applications that sum lazily.
+    #[cfg(feature = "plonky2")]
     fn fold_circuit(&self, b: &mut Builder, slots: &[LeafTargets]) -> Vec<Target> {
         let identity: Vec<Target> = self.identity().into_iter().map(|x| b.constant(to_plonky(x))).collect();
         let mut level: Vec<Vec<Target>> = slots

@@ -4,11 +4,16 @@ use evergrove_grove::application::{Circuits, Slot};
 use evergrove_multilinear::circuit::Arithmetic;
 use evergrove_multilinear::circuit::wires::Base;
 use evergrove_primitives::Goldilocks;
+#[cfg(feature = "plonky2")]
 use evergrove_recursion::circuit::{Builder, F};
+#[cfg(feature = "plonky2")]
 use plonky2::field::types::Field;
+#[cfg(feature = "plonky2")]
 use plonky2::iop::target::Target;
 
-use crate::{Leaf, LeafTargets, MapReduce, MapReduceError};
+#[cfg(feature = "plonky2")]
+use crate::LeafTargets;
+use crate::{Leaf, MapReduce, MapReduceError};
 
 /// Number of leaves, and the sum of the first elements of their values. Commutative; the opening is empty.
 ///
@@ -79,12 +84,14 @@ impl MapReduce for Tally {
         true
     }
 
+    #[cfg(feature = "plonky2")]
     fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
         let checked = b.mul(leaf.active.target, leaf.value[0]);
         b.range_check(checked, self.bits.into());
         vec![b.one(), leaf.value[0]]
     }
 
+    #[cfg(feature = "plonky2")]
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
         left.iter().zip(right).map(|(l, r)| b.add(*l, *r)).collect()
     }
@@ -164,10 +171,12 @@ impl MapReduce for Sequence {
         false
     }
 
+    #[cfg(feature = "plonky2")]
     fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
         vec![b.constant(F::from_canonical_u64(Self::BASE)), leaf.value[0]]
     }
 
+    #[cfg(feature = "plonky2")]
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
         vec![b.mul(left[0], right[0]), b.mul_add(left[1], right[0], right[1])]
     }

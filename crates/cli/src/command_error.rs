@@ -6,7 +6,7 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 
 use anyhow::Error;
-use evergrove::apps::catalog::CatalogError;
+use evergrove::apps::catalog::{CatalogError, CircuitsError};
 use evergrove::apps::family::SizeError;
 use evergrove::commit::BackendError;
 use evergrove::commit::schema::{RowError, SchemaTextError};
@@ -185,7 +185,9 @@ fn facade(error: &evergrove::Error) -> Option<String> {
         E::KeysDirectory { .. } => "name a directory with --keys or EVERGROVE_KEYS: it is created if it is missing",
         E::ForeignProfile { .. } => "choose one of these with --profile, or another --backend",
         E::NoBackend(_) => "choose another --backend",
-        E::Circuits(SizeError::Profile(_) | SizeError::Tables { .. }) => "choose one of these with --profile",
+        E::Circuits(CircuitsError::Profile { .. } | CircuitsError::Plonky2(SizeError::Profile(_))) => {
+            "choose one of these with --profile"
+        }
         E::Circuits(_) => "ask for less at a time",
         E::Answer(_) => "look for damage with doctor",
         _ => return None,

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use evergrove_apps::catalog::{self, AppCircuits, Application};
+#[cfg(feature = "plonky2")]
 use evergrove_apps::family::AppVerifier;
 use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NodeProof, RecursionBackend};
 use evergrove_proof::soundness::SoundnessBits;
 use evergrove_proof::{HeightClass, Profile, Scheme};
+#[cfg(feature = "plonky2")]
 use evergrove_recursion::{BACKEND_NAME, backend_spec};
 use evergrove_store::{Backends, Store};
 
 use crate::backends::VerifierOnly;
-use crate::{Config, Error};
+use crate::{Backend, Config, Error};
 
 impl Config {
     /// Adds the backends of the applications of a store's batches, as they were defined.
@@ -55,6 +57,7 @@ impl Config {
         let circuits = app.circuits(scheme, profile, class, self.keys.as_deref())?;
         let spec = match &circuits {
             AppCircuits::Tables(family) => family.spec(app.spec()),
+            #[cfg(feature = "plonky2")]
             AppCircuits::Plonky2(size) => {
                 let choice = BackendChoice::new(BACKEND_NAME, profile).with_app(scheme, app.spec());
                 backend_spec(choice, class, size.capacity)
@@ -74,8 +77,7 @@ impl Config {
             if let Some(AppCircuits::Tables(family)) = &circuits {
                 return app.backend_on_tables(family, config.observer.as_ref());
             }
-            let keys = config.keys.as_deref();
-            app.backend(choice.scheme, choice.profile, class, keys, config.prover, config.observer.as_ref())
+            config.app_backend(&app, choice.scheme, choice.profile, class)
         });
     }
 
@@ -92,16 +94,32 @@ impl Config {
         profile: Profile,
         class: HeightClass,
     ) -> Result<SoundnessBits, Error> {
-        if let (spec, AppCircuits::Tables(family)) = self.app_spec(app, scheme, profile, class)? {
-            let (known, bits) = (spec.clone(), family.bits());
-            backends.register(spec, move || {
-                let verifier = family.verifier()?;
-                let (digest, known) = (verifier.key_digest(), known.clone());
-                let verify = move |p: &NodeProof| verifier.verify(p);
-                Ok(Arc::new(VerifierOnly::new(known, digest, verify)) as Arc<dyn RecursionBackend>)
-            });
-            return Ok(bits);
+        // Of Plonky2's circuits it is the keys that are looked for, not their size.
+        #[cfg(feature = "plonky2")]
+        if profile.fits(BACKEND_NAME) {
+            return self.add_plonky2_verifier(backends, app, scheme, profile, class);
         }
+        let (spec, circuits) = self.app_spec(app, scheme, profile, class)?;
+        let Some(family) = circuits.tables() else { return Err(Error::NoBackend(Backend::Grove)) };
+        let (known, bits) = (spec.clone(), family.bits());
+        backends.register(spec, move || {
+            let verifier = family.verifier()?;
+            let (digest, known) = (verifier.key_digest(), known.clone());
+            let verify = move |p: &NodeProof| verifier.verify(p);
+            Ok(Arc::new(VerifierOnly::new(known, digest, verify)) as Arc<dyn RecursionBackend>)
+        });
+        Ok(bits)
+    }
+
+    #[cfg(feature = "plonky2")]
+    fn add_plonky2_verifier(
+        &self,
+        backends: &mut Backends,
+        app: &Application,
+        scheme: Scheme,
+        profile: Profile,
+        class: HeightClass,
+    ) -> Result<SoundnessBits, Error> {
         let keys = app.keys(scheme, profile, class, self.keys.as_deref())?;
         let bits = app.bits(scheme, profile, &keys);
         let choice = BackendChoice::new(BACKEND_NAME, profile).with_app(scheme, app.spec());
@@ -115,6 +133,23 @@ impl Config {
         Ok(bits)
     }
 
+    /// What proves an application, made here.
+    fn app_backend(
+        &self,
+        app: &Application,
+        scheme: Scheme,
+        profile: Profile,
+        class: HeightClass,
+    ) -> Result<Arc<dyn RecursionBackend>, BackendError> {
+        let (keys, observer) = (self.keys.as_deref(), self.observer.as_ref());
+        #[cfg(feature = "plonky2")]
+        return app.backend(scheme, profile, class, keys, self.prover, observer);
+        #[cfg(not(feature = "plonky2"))]
+        match app.circuits(scheme, profile, class, keys).map_err(|e| BackendError::Internal(e.to_string()))? {
+            AppCircuits::Tables(family) => app.backend_on_tables(&family, observer),
+        }
+    }
+
     /// The backend of any specification: what a worker makes for a payload. `known` has the backends without an application.
     ///
     /// # Errors
@@ -126,7 +161,7 @@ impl Config {
             None => known.get(&spec.choice, spec.class).map_err(|e| failed(&e)),
             Some(app) => {
                 let app = catalog::make(app).map_err(|e| failed(&e))?;
-                app.backend(*scheme, *profile, spec.class, self.keys.as_deref(), self.prover, self.observer.as_ref())
+                self.app_backend(&app, *scheme, *profile, spec.class)
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What proofs cost, as estimates.
 
-#[cfg(feature = "plonky2")]
+#[cfg(feature = "apps")]
 use evergrove_apps::catalog::AppCircuits;
 use evergrove_commit::BackendSpec;
 use evergrove_proof::{Profile, Scheme};
@@ -19,7 +19,7 @@ impl Config {
     /// The circuits of an application may have more rows than the profile's: how many is known from its keys, or by a search,
     /// which takes seconds.
     pub fn costs(&self, spec: &BackendSpec) -> NodeCosts {
-        #[cfg(feature = "plonky2")]
+        #[cfg(feature = "apps")]
         if let Some(app) = &spec.choice.app {
             let (scheme, profile) = (spec.choice.scheme, spec.choice.profile);
             let app = evergrove_apps::catalog::make(app).ok();
@@ -33,39 +33,29 @@ impl Config {
     }
 
     /// [`Self::costs`] of an application with these circuits. Those of digest translation do not depend on it.
-    #[cfg(feature = "plonky2")]
+    #[cfg(feature = "apps")]
     pub fn app_costs(&self, spec: &BackendSpec, circuits: &AppCircuits) -> NodeCosts {
         let costs = profile_costs(spec);
         if spec.choice.scheme == Scheme::Tree {
             return self.with_queue(costs);
         }
-        let size = match circuits {
-            AppCircuits::Plonky2(size) => size,
-            AppCircuits::Tables(family) => {
-                // Nearly all of a proof is in proportion to what is committed to.
-                let factor = family.growth();
-                return self.with_queue(NodeCosts {
-                    setup_seconds: 5.0 * costs.setup_seconds,
-                    bucket_seconds: costs.bucket_seconds * factor,
-                    merge_seconds: costs.merge_seconds * factor,
-                    memory_bytes: (costs.memory_bytes as f64 * factor) as u64,
-                    concurrent_bytes: (costs.concurrent_bytes as f64 * factor) as u64,
-                    ..costs
-                });
+        let (setup, factor) = match circuits {
+            #[cfg(feature = "plonky2")]
+            AppCircuits::Plonky2(size) => {
+                let known = spec.choice.profile.recursion().map_or(0, |known| known.degree_bits.into());
+                let factor = (1u64 << size.degree_bits.saturating_sub(known)) as f64;
+                (factor, factor)
             }
+            // Their size is searched for. Nearly all of a proof is in proportion to what is committed to.
+            AppCircuits::Tables(family) => (5.0, family.growth()),
         };
-        let more = size
-            .degree_bits
-            .saturating_sub(spec.choice.profile.recursion().map_or(0, |known| known.degree_bits.into()));
-        let factor = (1u64 << more) as f64;
         self.with_queue(NodeCosts {
-            setup_seconds: costs.setup_seconds * factor,
+            setup_seconds: costs.setup_seconds * setup,
             bucket_seconds: costs.bucket_seconds * factor,
             merge_seconds: costs.merge_seconds * factor,
-            wrap_seconds: costs.wrap_seconds,
-            task_seconds: costs.task_seconds,
-            memory_bytes: costs.memory_bytes << more,
-            concurrent_bytes: costs.concurrent_bytes << more,
+            memory_bytes: (costs.memory_bytes as f64 * factor) as u64,
+            concurrent_bytes: (costs.concurrent_bytes as f64 * factor) as u64,
+            ..costs
         })
     }
 

@@ -102,19 +102,19 @@ pub enum Error {
     #[error(transparent)]
     Backend(#[from] BackendError),
     /// A batch states the output of an application that this program does not know.
-    #[cfg(feature = "plonky2")]
+    #[cfg(feature = "apps")]
     #[error(transparent)]
     Application(#[from] evergrove_apps::catalog::CatalogError),
     /// An application has no circuits in a scheme.
-    #[cfg(feature = "plonky2")]
+    #[cfg(feature = "apps")]
     #[error(transparent)]
-    Circuits(#[from] evergrove_apps::family::SizeError),
+    Circuits(#[from] evergrove_apps::catalog::CircuitsError),
     /// The text is not a query about the table.
-    #[cfg(feature = "plonky2")]
+    #[cfg(feature = "apps")]
     #[error(transparent)]
     Query(#[from] evergrove_apps::aggregate::SqlError),
     /// A proven output is not one of the query.
-    #[cfg(feature = "plonky2")]
+    #[cfg(feature = "apps")]
     #[error(transparent)]
     Answer(#[from] evergrove_apps::aggregate::OutputError),
     /// The operating system failed to read or write a file.

@@ -67,7 +67,7 @@ impl Store {
 
     /// The backends of the applications of the batches, of the current height class.
     fn add_apps(&mut self) -> Result<(), Error> {
-        #[cfg(feature = "plonky2")]
+        #[cfg(feature = "apps")]
         self.config.add_apps(&mut self.backends, &self.store)?;
         Ok(())
     }
@@ -203,7 +203,7 @@ impl Store {
     }
 }
 
-#[cfg(feature = "plonky2")]
+#[cfg(feature = "apps")]
 mod queries {
     use std::sync::Arc;
 

@@ -27,13 +27,13 @@
 //!
 //! **What.** [`prelude`] has what most programs need: a [`Table`] goes in, a [`Store`] holds it and proves batches of its rows,
 //! a [`Verifier`] judges proofs. [`Config`] says what they may use. The layers below are modules of this crate, so that a
-//! program depends on this crate alone: [`store`], [`commit`], [`proof`], [`jobs`], and with the feature `plonky2` also `apps`
-//! and `recursion`.
+//! program depends on this crate alone: [`store`], [`commit`], [`proof`], [`jobs`], with `grove` or `plonky2` also `apps`, and with
+//! `plonky2` `recursion`.
 //!
 //! **When.** Whenever a program proves or verifies. The command line, the service and the examples stand on this crate.
 //!
-//! **Features.** `grove` (default): the SNARK of our own, which proves batches and answers to queries. `plonky2` (default): the code of
-//! queries and other applications, and the SNARK on Plonky2, which proves those others; a project that depends on this crate then needs
+//! **Features.** `grove` (default): the SNARK of our own, which proves batches and answers to queries. `plonky2` (default): the SNARK on
+//! Plonky2, which proves other applications, and batches and answers of version 0.1; a project that depends on this crate then needs
 //! `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. Without `grove` choose another backend by
 //! name: `Config { backend: Backend::Native, ..Config::default() }` to prove, and
 //! `Verifier::default().allow_backend(Backend::Native)` to verify. `parquet`: tables in Parquet files. `queue`:
@@ -41,7 +41,7 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "plonky2")]
+#[cfg(feature = "apps")]
 mod applications;
 mod backends;
 mod changes;
@@ -60,7 +60,7 @@ mod table;
 mod value;
 mod verifier;
 
-#[cfg(feature = "plonky2")]
+#[cfg(feature = "apps")]
 pub use evergrove_apps as apps;
 pub use evergrove_commit as commit;
 pub use evergrove_jobs as jobs;

@@ -23,7 +23,7 @@
 //!
 //! `docs/glossary.md` in the repository has more.
 
-#[cfg(feature = "plonky2")]
+#[cfg(feature = "apps")]
 pub use evergrove_apps::aggregate::Answer;
 pub use evergrove_commit::schema::{Column, ColumnType, Schema};
 pub use evergrove_proof::{Commitment, Opening, Policy, Profile};

@@ -86,7 +86,7 @@ impl Proof {
 #[derive(Clone, Debug)]
 pub struct Verifier {
     policy: Policy,
-    #[cfg(feature = "plonky2")]
+    #[cfg(feature = "apps")]
     config: Config,
     backends: Arc<Backends>,
 }
@@ -103,7 +103,7 @@ impl Verifier {
         let backends = Arc::new(config.verifiers());
         Self {
             policy,
-            #[cfg(feature = "plonky2")]
+            #[cfg(feature = "apps")]
             config: config.clone(),
             backends,
         }
@@ -149,7 +149,7 @@ impl Verifier {
     }
 }
 
-#[cfg(feature = "plonky2")]
+#[cfg(feature = "apps")]
 mod queries {
     use std::sync::Arc;
 

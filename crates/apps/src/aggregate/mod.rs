@@ -13,6 +13,7 @@
 //! counts, from which averages and variances follow.
 
 mod answer;
+#[cfg(feature = "plonky2")]
 mod circuit;
 mod limbs;
 mod native;
@@ -28,10 +29,14 @@ pub use sql::{MAX_TOKENS, SqlError};
 
 use evergrove_grove::application::Circuits;
 use evergrove_primitives::Goldilocks;
+#[cfg(feature = "plonky2")]
 use evergrove_recursion::circuit::Builder;
+#[cfg(feature = "plonky2")]
 use plonky2::iop::target::Target;
 
-use crate::{Leaf, LeafTargets, MapReduce, MapReduceError};
+#[cfg(feature = "plonky2")]
+use crate::LeafTargets;
+use crate::{Leaf, MapReduce, MapReduceError};
 
 /// The name of the application.
 pub const NAME: &str = "aggregate";
@@ -95,14 +100,17 @@ impl MapReduce for Aggregate {
         true
     }
 
+    #[cfg(feature = "plonky2")]
     fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
         circuit::fold(&self.plan, b, std::slice::from_ref(leaf))
     }
 
+    #[cfg(feature = "plonky2")]
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
         circuit::reduce(&self.plan, b, left, right)
     }
 
+    #[cfg(feature = "plonky2")]
     fn fold_circuit(&self, b: &mut Builder, slots: &[LeafTargets]) -> Vec<Target> {
         circuit::fold(&self.plan, b, slots)
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use evergrove_grove::FamilyError;
 use evergrove_proof::{FriParams, HeightClass, Profile, Scheme};
 use evergrove_recursion::circuit::NODE_PUBLIC_INPUTS;
 use evergrove_recursion::keys::CommonData;
@@ -43,17 +42,6 @@ pub enum SizeError {
     /// The circuits do not come to one shape.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The application has circuits of Plonky2 alone.
-    #[error("{app} has no circuits for profile {profile} (known: {known})", known = Profile::PLONKY2.map(Profile::name).join(", "))]
-    Tables {
-        /// The application.
-        app: String,
-        /// The profile.
-        profile: Profile,
-    },
-    /// It has none on tables in this scheme.
-    #[error(transparent)]
-    Family(#[from] FamilyError),
 }
 
 /// log2 of the most rows of a circuit: proofs take 20 GiB beyond.

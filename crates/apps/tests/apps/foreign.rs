@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evergrove_apps::MapReduce;
 use evergrove_apps::bls::BlsKeys;
-use evergrove_apps::catalog::Application;
+use evergrove_apps::catalog::{Application, CircuitsError};
 use evergrove_apps::digest_translation::{DigestTranslation, Shape, soundness};
 use evergrove_apps::family::SizeError;
 use evergrove_proof::{HeightClass, Profile, Scheme};
@@ -21,7 +21,7 @@ fn applications_have_no_circuits_for_profiles_of_another_backend() {
         for (app, scheme) in apps {
             let app: Application = app;
             let circuits = app.circuits(scheme, profile, class, None).err().expect("no circuits");
-            assert!(matches!(circuits, SizeError::Profile(p) | SizeError::Tables { profile: p, .. } if p == profile));
+            assert!(matches!(circuits, CircuitsError::Profile { profile: p, .. } if p == profile));
             let backend = app.backend(scheme, profile, class, None, ProverKind::default(), None).err();
             for error in [backend, app.keys(scheme, profile, class, None).err()] {
                 let text = error.expect("no circuits").to_string();

@@ -1,6 +1,7 @@
 //! The facade as a program uses it, with the backend `native`.
 
 mod answers;
+mod features;
 mod flow;
 mod grove;
 mod migrate;
