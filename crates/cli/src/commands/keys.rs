@@ -31,7 +31,7 @@ enum Keys {
         #[command(flatten)]
         dir: Dir,
         /// What the keys may take together, like 300MiB or 2G; 0 takes all away
-        #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+        #[arg(long, value_name = "SIZE", value_parser = parse_most)]
         max_size: u64,
         /// Only say what would be taken away
         #[arg(long)]
@@ -116,6 +116,10 @@ impl Kept {
         let written = self.written.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         json!({ "name": self.name, "files": self.files.len(), "bytes": self.bytes, "written": written })
     }
+}
+
+fn parse_most(text: &str) -> std::result::Result<u64, String> {
+    if text == "0" { Ok(0) } else { parse_size(text) }
 }
 
 /// What lies in the directory under the names of keys and circuits: nothing else is looked at.

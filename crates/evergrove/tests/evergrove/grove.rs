@@ -95,10 +95,16 @@ fn a_build_without_grove_says_so() {
 
 #[cfg(feature = "plonky2")]
 #[test]
-fn queries_have_no_profile_of_grove() {
+fn applications_of_plonky2_alone_have_no_profile_of_grove() {
+    use std::sync::Arc;
+
+    use evergrove::apps::{MapReduce, bls::BlsKeys};
+    use evergrove::proof::Scheme;
+
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::create_with(dir.path(), &table(), &grove(Profile::Grove128)).unwrap();
-    let error = store.prove_query("q", "SELECT COUNT(*) FROM t").unwrap_err();
+    let keys: Arc<dyn MapReduce> = Arc::new(BlsKeys);
+    let error = store.prove_app("k", keys.into(), Scheme::Selected, &[0]).unwrap_err();
     assert!(matches!(error, Error::Circuits(_)) && error.to_string().contains("grove-128"), "{error}");
     assert!(store.batches().unwrap().is_empty());
 }
