@@ -126,9 +126,15 @@ fn a_worker_makes_the_proof_of_one_process_by_default_too() {
     let proven = leader(&world, &[&prove[..], &cluster].concat(), &variables);
     assert_eq!((&proven["profile"], &proven["proofs_made"]), (&"grove-100".into(), &1.into()));
     assert_eq!(world.read("b.proof"), local.read("b.proof"));
+    let sql = "SELECT COUNT(*), SUM(age) FROM t WHERE age >= 20";
+    let ask = ["app", "aggregate", "--store", "s", "--sql", sql, "--name", "a", "--out", "a.proof"];
+    let (alone, answered) = (local.json(&ask), leader(&world, &[&ask[..], &cluster].concat(), &variables));
+    assert_eq!((&answered["profile"], &answered["answer"]), (&"grove-100".into(), &alone["answer"]));
+    assert_eq!(world.read("a.proof"), local.read("a.proof"));
 
+    // The batch and the answer.
     let update = ["update", "--store", "s", "--set", "3=age=77"];
-    assert_eq!(leader(&world, &[&update[..], &cluster].concat(), &variables)["proofs_made"], 1);
+    assert_eq!(leader(&world, &[&update[..], &cluster].concat(), &variables)["proofs_made"], 2);
     world.check_by_default_policy();
     worker.signal("-TERM");
     assert_eq!(worker.end().0, Some(0));
