@@ -115,7 +115,7 @@ pub fn shape(profile: Profile, class: HeightClass) -> Option<Shape> {
 
 /// The refusal of a profile of another backend.
 pub(crate) fn foreign(profile: Profile) -> BackendError {
-    BackendError::Internal(format!("{profile} is no profile of the backend {BACKEND_NAME}"))
+    BackendError::Internal(format!("profile {profile} does not belong to the backend {BACKEND_NAME}"))
 }
 
 impl Built {
