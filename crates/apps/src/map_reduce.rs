@@ -91,7 +91,7 @@ pub enum MapReduceError {
 ///
 /// **Values of one's own.** A circuit may add virtual targets that only a `SimpleGenerator` of the application sets, from
 /// targets of its own. Provers run them like plonky2's. Circuits with generators other than plonky2's and this crate's, or gates
-/// other than those of `evergrove_recursion::gates::Gates`, are built anew by every prover that starts (seconds) instead of
+/// other than those of `evergrove_recursion::gates::Gates`, are built again by every prover that starts (seconds) instead of
 /// coming from the cache.
 ///
 /// `SimpleGenerator` is that of `plonky2::iop::generator`.

@@ -157,7 +157,7 @@ fn split(b: &mut dyn Arithmetic, x: Base, bits: u32) -> [Base; 2] {
     [low, high]
 }
 
-/// [`split`] with both halves in range: below 2^`bits`, and what is left of 63 bits.
+/// An element below 2^63 as low + 2^32 high, with both halves range-checked: 32 and 31 bits.
 fn halves(b: &mut dyn Arithmetic, x: Base) -> [Base; 2] {
     let [low, high] = split(b, x, HALF as u32);
     b.below(low, HALF);

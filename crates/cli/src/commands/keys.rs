@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
 
 impl Dir {
     fn path(&self) -> Result<PathBuf> {
-        let none = || Mistake::usage("there is no directory of keys", "name one with --keys");
+        let none = || Mistake::usage("no directory of keys is known", "name one with --keys");
         leader::config(self.keys.as_deref())?.keys.ok_or_else(none)
     }
 }
