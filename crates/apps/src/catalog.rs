@@ -13,7 +13,6 @@ use evergrove_proof::policy::GROVE_BACKEND;
 use evergrove_proof::{AppId, AppSpec, HeightClass, Profile, Scheme};
 
 use crate::aggregate::Aggregate;
-#[cfg(feature = "plonky2")]
 use crate::bls::BlsKeys;
 #[cfg(feature = "plonky2")]
 use crate::digest_translation::DigestTranslation;
@@ -124,7 +123,6 @@ pub fn make(spec: &AppSpec) -> Result<Application, CatalogError> {
         "tally" => Arc::new(Tally::from_parameters(bytes).map_err(parameters)?),
         "sequence" => Arc::new(Sequence),
         "aggregate" => Arc::new(Aggregate::from_parameters(bytes).map_err(|e| parameters(e.to_string()))?),
-        #[cfg(feature = "plonky2")]
         "bls-keys" => Arc::new(BlsKeys::from_parameters(bytes).map_err(|e| parameters(e.to_string()))?),
         #[cfg(feature = "plonky2")]
         DigestTranslation::NAME => {

@@ -13,7 +13,6 @@
 #![forbid(unsafe_code)]
 
 pub mod aggregate;
-#[cfg(feature = "plonky2")]
 pub mod bls;
 pub mod catalog;
 #[cfg(feature = "plonky2")]

@@ -104,13 +104,13 @@ pub(crate) enum Built {
 /// The size of a profile's circuits, `None` of a profile of another backend.
 pub fn shape(profile: Profile, class: HeightClass) -> Option<Shape> {
     let (blocks, variables) = match (profile, class) {
-        (Profile::Grove100, HeightClass::H27) => ([27, 30, 29, 3, 2, 1, 7, 0], 22),
-        (Profile::Grove100, HeightClass::H40) => ([27, 30, 29, 3, 1, 1, 5, 0], 22),
-        (Profile::Grove128, HeightClass::H27) => ([18, 27, 23, 1, 1, 1, 5, 0], 21),
-        (Profile::Grove128, HeightClass::H40) => ([18, 27, 23, 1, 1, 1, 3, 0], 21),
+        (Profile::Grove100, HeightClass::H27) => ([27, 30, 29, 3, 2, 1, 7], 22),
+        (Profile::Grove100, HeightClass::H40) => ([27, 30, 29, 3, 1, 1, 5], 22),
+        (Profile::Grove128, HeightClass::H27) => ([18, 27, 23, 1, 1, 1, 5], 21),
+        (Profile::Grove128, HeightClass::H40) => ([18, 27, 23, 1, 1, 1, 3], 21),
         (Profile::Proven | Profile::Johnson | Profile::Paper, _) => return None,
     };
-    Some(Shape { blocks, variables })
+    Some(Shape { blocks: Table::blocks(blocks), variables })
 }
 
 /// The refusal of a profile of another backend.

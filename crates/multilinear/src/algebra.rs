@@ -24,6 +24,12 @@ pub trait Algebra {
     /// Unless there are as many coefficients as values.
     fn dot(&mut self, coefficients: &[Goldilocks], values: &[Self::V]) -> Self::V;
 
+    /// The sum of a_i b_i.
+    fn products(&mut self, a: &[Self::V], b: &[Self::V]) -> Self::V {
+        let zero = self.zero();
+        a.iter().zip(b).fold(zero, |sum, (&a, &b)| self.mul_add(a, b, sum))
+    }
+
     /// a + b.
     fn add(&mut self, a: Self::V, b: Self::V) -> Self::V {
         let zero = self.zero();
@@ -83,6 +89,27 @@ impl<K: Extension> Algebra for Point<K> {
     fn dot(&mut self, coefficients: &[Goldilocks], values: &[K]) -> K {
         assert_eq!(coefficients.len(), values.len(), "a coefficient for each value");
         coefficients.iter().zip(values).map(|(&k, &v)| v * k).sum()
+    }
+}
+
+/// A row: values are elements of F.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ground;
+
+impl Algebra for Ground {
+    type V = Goldilocks;
+
+    fn zero(&mut self) -> Goldilocks {
+        Goldilocks::ZERO
+    }
+    fn one(&mut self) -> Goldilocks {
+        Goldilocks::ONE
+    }
+    fn combine(&mut self, [q0, q1, q2]: [Goldilocks; 3], a: Goldilocks, b: Goldilocks, c: Goldilocks) -> Goldilocks {
+        q0 * a * b + q1 * a + q2 * c
+    }
+    fn dot(&mut self, coefficients: &[Goldilocks], values: &[Goldilocks]) -> Goldilocks {
+        coefficients.iter().zip(values).map(|(&k, &v)| k * v).sum()
     }
 }
 

@@ -6,23 +6,34 @@
 //!
 //! **When.** A verifier that knows a table of keys by its commitment alone wants to know that at least t of them have signed.
 //!
-//! **Neighbours.** Curve arithmetic in circuits is in [`crate::nonnative`]; signatures and the subgroup are `blst`'s.
+//! **Neighbours.** The curve in circuits is in [`evergrove_multilinear::tables::addition`] and [`point`](evergrove_multilinear::tables::point), with Plonky2 in
+//! `evergrove_apps::nonnative`; signatures and the subgroup are `blst`'s.
 
+#[cfg(feature = "plonky2")]
 mod circuit;
 pub mod light_client;
+pub mod limbs;
 mod point;
 pub mod table;
+mod tables;
 
+#[cfg(feature = "plonky2")]
 pub use circuit::{Addition, PointTargets, ROWS_PER_ADDITION, rows_per_addition};
+#[cfg(feature = "plonky2")]
 pub(crate) use circuit::{AdditionGenerator, SplitGenerator, SquareGenerator};
 pub use point::{COMPRESSED_BYTES, KeyError, POINT_ELEMENTS, Point};
 
+use evergrove_grove::application::Circuits;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::poseidon::hash_tagged;
+#[cfg(feature = "plonky2")]
 use evergrove_recursion::circuit::{Builder, to_plonky};
+#[cfg(feature = "plonky2")]
 use plonky2::iop::target::Target;
 
-use crate::{Leaf, LeafTargets, MapReduce, MapReduceError};
+#[cfg(feature = "plonky2")]
+use crate::LeafTargets;
+use crate::{Leaf, MapReduce, MapReduceError};
 
 /// Sum and number of the keys of a batch. Commutative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,12 +135,18 @@ impl MapReduce for BlsKeys {
         true
     }
 
+    fn on_tables(&self) -> Option<&dyn Circuits> {
+        Some(self)
+    }
+
+    #[cfg(feature = "plonky2")]
     fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
         let mut out = circuit::open(b, leaf).limbs().to_vec();
         out.push(b.one());
         out
     }
 
+    #[cfg(feature = "plonky2")]
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
         let [p, q] = [left, right].map(PointTargets::of_output);
         let sum = Addition::build(b, &p, &q).sum;
@@ -140,6 +157,7 @@ impl MapReduce for BlsKeys {
     }
 
     /// Sums between the slots need not be below p: their last is.
+    #[cfg(feature = "plonky2")]
     fn fold_circuit(&self, b: &mut Builder, slots: &[LeafTargets]) -> Vec<Target> {
         let points: Vec<PointTargets> =
             slots.iter().map(|slot| circuit::open(b, slot).only_if(b, slot.active)).collect();

@@ -6,7 +6,7 @@ use blst::BLST_ERROR;
 use blst::min_pk::PublicKey;
 use evergrove_primitives::Goldilocks;
 
-use crate::nonnative::limbs::{LIMBS, from_limbs, to_elements, to_limbs};
+use super::limbs::{LIMBS, from_limbs, to_elements, to_limbs};
 
 /// Elements of a point in an output: the limbs of x, then of y.
 pub const POINT_ELEMENTS: usize = 2 * LIMBS;

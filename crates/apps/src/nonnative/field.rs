@@ -11,7 +11,7 @@ use plonky2::iop::witness::{PartitionWitness, Witness, WitnessWrite};
 use plonky2::plonk::circuit_data::CommonCircuitData;
 use plonky2::util::serialization::{Buffer, IoResult, Read, Write};
 
-use super::limbs::{BASE, LIMB_BITS, LIMBS, MODULUS_INVERSE};
+use crate::bls::limbs::{BASE, LIMB_BITS, LIMBS, MODULUS_INVERSE};
 
 /// Limbs of an element in a circuit: each below 2^28 where it is a witness, of either sign in sums and differences.
 pub type Element = [Target; LIMBS];

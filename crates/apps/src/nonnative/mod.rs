@@ -1,6 +1,6 @@
 //! Arithmetic modulo the base field of BLS12-381 in circuits over Goldilocks.
 //!
-//! **What.** An element is 14 limbs of 28 bits ([`limbs`]). [`Congruence`] shows that a product of two elements and a linear
+//! **What.** An element is 14 limbs of 28 bits ([`limbs`](crate::bls::limbs)). [`Congruence`] shows that a product of two elements and a linear
 //! part come to 0 modulo p; [`limb_check`] that limbs are limbs; [`assert_canonical`] that an element is below p.
 //!
 //! **How.** A congruence is an identity of integers with a quotient that the prover supplies, checked coefficient by
@@ -10,7 +10,6 @@
 //! **When.** In circuits of curve points ([`crate::bls`]).
 
 mod field;
-pub mod limbs;
 
 pub(crate) use field::{ComplementGenerator, QuotientGenerator};
 pub use field::{Congruence, Element, Linear, add, assert_canonical, limb_check, sub, witness};

@@ -110,7 +110,7 @@ type Proofs = HashMap<(Statement, NodeKind), NodeProof>;
 
 /// Makes the proofs that `proofs` lacks; gives the last and how many were made.
 fn prove(
-    backend: &AppBackend,
+    backend: &dyn RecursionBackend,
     vector: &Vector<MemoryStore>,
     keys: &[Point],
     batch: &Batch,
@@ -133,17 +133,13 @@ fn prove(
     (proofs[&place(&plan.result)].clone(), plan.steps.len())
 }
 
-#[test]
-#[ignore = "apps: a minute, dozens of proofs of 2^14 rows"]
-fn committees_are_proven_one_from_the_other() {
-    let Some(Data { keys, signatures }) = data() else { return };
+/// Proves the signers of one signature after those of another, and verifies each signature under the proven key.
+fn one_from_the_other(backend: &dyn RecursionBackend, Data { keys, signatures }: Data) {
     let schema = table::schema();
     let mut vector = Vector::new(12, MemoryStore::new()).expect("an empty vector");
     let value = |key: &Point| schema.value(&table::row(key).expect("a key")).expect("a row");
     let slots: Vec<_> = (0..).zip(&keys).map(|(i, key)| (i, Some(value(key)))).collect();
     vector.apply(&slots).expect("a table of 3,578 keys");
-    let app = Arc::new(BlsKeys);
-    let backend = AppBackend::load(app, Scheme::Selected, Profile::Paper, HeightClass::H27, None).expect("circuits");
     let mut proofs = Proofs::new();
     let mut batch = Batch::build_as(&vector, &signatures[0].signers, backend.spec().structure()).expect("a batch");
     for (k, signed) in signatures.iter().enumerate() {
@@ -155,7 +151,7 @@ fn committees_are_proven_one_from_the_other() {
         if k > 0 {
             batch = batch.update(&vector, &joined, &left, &[]).expect("an update");
         }
-        let (proof, made) = prove(&backend, &vector, &keys, &batch, &mut proofs);
+        let (proof, made) = prove(backend, &vector, &keys, &batch, &mut proofs);
         let seconds = start.elapsed().as_secs_f64();
         eprintln!("signature {k}: {} join, {} leave, {made} proofs in {seconds:.2} s", joined.len(), left.len());
         backend.verify(&proof).expect("a proof that verifies");
@@ -168,4 +164,21 @@ fn committees_are_proven_one_from_the_other() {
         *forged.output.last_mut().expect("a count") += Goldilocks::ONE;
         assert!(backend.verify(&forged).is_err());
     }
+}
+
+#[test]
+fn committees_are_proven_one_from_the_other() {
+    let Some(data) = data() else { return };
+    let (family, backend) = crate::on_tables::family(BlsKeys, Scheme::Selected, Profile::Grove100);
+    assert_eq!(family.capacity(), 512, "a committee is a bucket");
+    one_from_the_other(&backend, data);
+}
+
+#[test]
+#[ignore = "apps: a minute, dozens of proofs of 2^14 rows"]
+fn committees_are_proven_one_from_the_other_by_plonky2() {
+    let Some(data) = data() else { return };
+    let app = Arc::new(BlsKeys);
+    let backend = AppBackend::load(app, Scheme::Selected, Profile::Paper, HeightClass::H27, None).expect("circuits");
+    one_from_the_other(&backend, data);
 }

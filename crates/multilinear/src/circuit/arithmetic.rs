@@ -3,9 +3,10 @@
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
-use super::wires::{Base, Bool, Word};
+use super::wires::{Base, Bool, Point, Word};
 use super::{Builder, Hint};
-use crate::tables::bits;
+use crate::tables::addition::Chord;
+use crate::tables::{bits, point};
 
 /// Arithmetic in F: the part of [`Builder`] that does not depend on K, so that applications are trait objects.
 pub trait Arithmetic {
@@ -38,6 +39,15 @@ pub trait Arithmetic {
     fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>);
     /// Demands, where the bit is 1, that limbs of words equal others: see [`Builder::equal_limbs`].
     fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]);
+
+    /// The point of numbers in words: see [`Builder::point`].
+    fn point(&mut self, numbers: [Word; 4], active: Bool) -> Point;
+    /// The point of numbers: see [`Builder::point_of`].
+    fn point_of(&mut self, numbers: [Base; point::NUMBERS], active: Bool) -> Point;
+    /// The sum of two points: see [`Builder::add_points`].
+    fn add_points(&mut self, p: Point, q: Point, chord: Chord) -> Point;
+    /// The sum of limbs of a word times constants.
+    fn weighed(&mut self, word: Word, weights: [Goldilocks; 4]) -> Base;
 
     /// 0.
     fn zero(&mut self) -> Base {
@@ -140,5 +150,17 @@ impl<K: Extension> Arithmetic for Builder<K> {
     }
     fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]) {
         Self::equal_limbs(self, bit, left, right);
+    }
+    fn point(&mut self, numbers: [Word; 4], active: Bool) -> Point {
+        Self::point(self, numbers, active)
+    }
+    fn point_of(&mut self, numbers: [Base; point::NUMBERS], active: Bool) -> Point {
+        Self::point_of(self, numbers, active)
+    }
+    fn add_points(&mut self, p: Point, q: Point, chord: Chord) -> Point {
+        Self::add_points(self, p, q, chord)
+    }
+    fn weighed(&mut self, word: Word, weights: [Goldilocks; 4]) -> Base {
+        Self::weighed(self, word, weights)
     }
 }

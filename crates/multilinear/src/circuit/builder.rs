@@ -10,7 +10,7 @@ use super::wires::{Base, Bits, Bool, Chain, Element, Index, Set, Wire, Word};
 use super::{BitsRow, Choice, Circuit, Count, Dot, End, Hint, Operation, Permutation, Query, Rows, Sponge, Tuple};
 use crate::tables::permutation::{self, RATE};
 use crate::tables::{
-    BLOCK, Layout, NODE, SET, Table, Tables, WORD, bits, constant, dot, operation, query, sponge, tuple,
+    BLOCK, Layout, NODE, SET, Table, Tables, WORD, bits, constant, dot, operation, point, query, range, sponge, tuple,
 };
 use crate::verifier::Parameters;
 
@@ -50,7 +50,7 @@ pub(super) const HEIGHTS: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Builder<K> {
     tables: Tables<K>,
-    rows: Rows,
+    pub(super) rows: Rows,
     order: Vec<(Table, u32)>,
     trees: Vec<Tree>,
     sets: u64,
@@ -337,6 +337,12 @@ impl<K: Extension> Builder<K> {
         }
         Element(sum)
     }
+    /// The sum of a word's elements times constants.
+    pub fn weighed(&mut self, word: Word, weights: [Goldilocks; WORD]) -> Base {
+        let zero = self.zero().into();
+        let weights = weights.map(|weight| self.constant(weight).into());
+        Base(self.dot(zero, &[word], &weights).0)
+    }
     /// Element `i` of a word.
     ///
     /// # Panics
@@ -515,7 +521,7 @@ impl<K: Extension> Builder<K> {
         Element(self.done(Table::Query, variables + 1))
     }
 
-    fn constant_wire(&mut self, word: [Goldilocks; WORD]) -> Wire {
+    pub(super) fn constant_wire(&mut self, word: [Goldilocks; WORD]) -> Wire {
         if let Some(wire) = self.constants.get(&word) {
             return *wire;
         }
@@ -525,7 +531,7 @@ impl<K: Extension> Builder<K> {
         wire
     }
     /// The wire of a port of the last row of a table.
-    fn done(&mut self, table: Table, port: usize) -> Wire {
+    pub(super) fn done(&mut self, table: Table, port: usize) -> Wire {
         let row = self.rows.len(table) as u32 - 1;
         self.order.push((table, row));
         Wire { table, port: port as u8, row }
@@ -593,6 +599,15 @@ impl<K: Extension> Builder<K> {
             self.rows.sponges.push(Sponge { capacity: zero.0, previous: None, absorbed: 0 });
             self.done(Table::Sponge, 0);
         }
+        let points = blocks[Table::Point as usize] + blocks[Table::Addition as usize] > 0;
+        let numbers = if points { range::ROWS / BLOCK } else { 0 };
+        assert_eq!(blocks[Table::Range as usize], numbers, "blocks of the numbers below 2^16");
+        for _ in 0..missing(Table::Point) {
+            self.no_point();
+        }
+        for _ in 0..missing(Table::Addition) {
+            self.no_addition();
+        }
         for _ in 0..missing(Table::Constant) {
             self.rows.constants.push([Goldilocks::ZERO; WORD]);
         }
@@ -614,7 +629,7 @@ impl<K: Extension> Builder<K> {
 }
 
 /// Fills fixed columns.
-struct Fixed {
+pub(super) struct Fixed {
     columns: [Vec<Goldilocks>; Table::ALL.len()],
     widths: [usize; Table::ALL.len()],
     starts: [Vec<Goldilocks>; Table::ALL.len()],
@@ -677,6 +692,7 @@ impl Fixed {
         for (i, row) in rows.sponges.iter().enumerate() {
             this.use_wire(Table::Sponge, i, sponge::CAPACITY, row.capacity);
         }
+        this.points(rows);
         for (i, word) in rows.constants.iter().enumerate() {
             this.row(Table::Constant, i)[..WORD].copy_from_slice(word);
         }
@@ -691,6 +707,9 @@ impl Fixed {
                 Table::Constant => constant::USES,
                 Table::Tuple => tuple::NUMBERS + 3,
                 Table::Sponge => usize::from(wire.port),
+                Table::Point => point::USES + usize::from(wire.port) - point::POINT,
+                Table::Addition => usize::from(wire.port),
+                Table::Range => unreachable!("a number defines no wire"),
             };
             this.set(wire.table, wire.row as usize, column, uses);
         }
@@ -742,10 +761,10 @@ impl Fixed {
         let width = self.widths[table as usize];
         &mut self.columns[table as usize][row * width..(row + 1) * width]
     }
-    fn set(&mut self, table: Table, row: usize, column: usize, value: u64) {
+    pub(super) fn set(&mut self, table: Table, row: usize, column: usize, value: u64) {
         self.row(table, row)[column] = Goldilocks::new(value);
     }
-    fn use_wire(&mut self, table: Table, row: usize, column: usize, wire: Wire) {
+    pub(super) fn use_wire(&mut self, table: Table, row: usize, column: usize, wire: Wire) {
         let number = self.starts[wire.table as usize][usize::from(wire.port)] + Goldilocks::new(wire.row.into());
         self.row(table, row)[column] = number;
         *self.uses.entry(wire).or_default() += 1;

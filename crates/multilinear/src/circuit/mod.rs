@@ -9,6 +9,7 @@
 mod arithmetic;
 mod builder;
 mod machine;
+mod points;
 pub mod wires;
 mod witness;
 
@@ -17,7 +18,7 @@ use std::collections::HashMap;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
-use crate::tables::{BLOCK, Layout, Table, Tables, WORD};
+use crate::tables::{BLOCK, Layout, Table, Tables, WORD, addition, point, range};
 use crate::verifier::Parameters;
 use wires::Wire;
 
@@ -97,6 +98,8 @@ struct Rows {
     constants: Vec<[Goldilocks; WORD]>,
     tuples: Vec<Tuple>,
     sponges: Vec<Sponge>,
+    points: Vec<PointRow>,
+    additions: Vec<Addition>,
 }
 
 impl Rows {
@@ -110,6 +113,11 @@ impl Rows {
             Table::Constant => self.constants.len(),
             Table::Tuple => self.tuples.len(),
             Table::Sponge => self.sponges.len(),
+            // All numbers, where any is checked.
+            Table::Range if self.points.is_empty() && self.additions.is_empty() => 0,
+            Table::Range => range::ROWS,
+            Table::Point => self.points.len(),
+            Table::Addition => self.additions.len(),
         }
     }
     fn blocks(&self) -> [usize; Table::ALL.len()] {
@@ -207,6 +215,27 @@ struct Choice {
 
 /// What an honest prover chooses, from elements that are there. It binds nothing: constraints do.
 pub type Hint = fn(&[Goldilocks]) -> Goldilocks;
+
+/// A point from its numbers.
+#[derive(Clone, Debug)]
+struct PointRow {
+    numbers: PointNumbers,
+    active: Wire,
+}
+
+/// Where the numbers of a point are.
+#[derive(Clone, Debug)]
+enum PointNumbers {
+    Words([Wire; point::NUMBERS.div_ceil(WORD)]),
+    Apart([Wire; point::NUMBERS]),
+}
+
+/// A sum of two points.
+#[derive(Clone, Debug)]
+struct Addition {
+    operands: [[Wire; addition::WORDS]; 2],
+    chord: addition::Chord,
+}
 
 /// A step of a sponge.
 #[derive(Clone, Debug)]

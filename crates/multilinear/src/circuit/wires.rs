@@ -1,6 +1,6 @@
 //! Wires and their types.
 
-use crate::tables::Table;
+use crate::tables::{Table, addition};
 
 /// A word that a port of a row defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,6 +45,17 @@ pub struct Index {
 /// A multiset of words: the wire of its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Set(pub(super) Wire);
+
+/// A point of BLS12-381 G1, or the identity: see [`addition`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point(pub(super) [Wire; addition::WORDS]);
+
+impl Point {
+    /// The words of its limbs, those of x first.
+    pub fn words(self) -> [Word; addition::WORDS] {
+        self.0.map(Word)
+    }
+}
 
 impl Chain {
     /// The digest, as a word like any other.

@@ -8,7 +8,7 @@ use evergrove_primitives::hash::poseidon::{WIDTH, permute};
 
 use super::builder::HEIGHTS;
 use super::wires::Wire;
-use super::{Choice, Circuit, Count, End, Half, Permutation, Sponge, Tuple};
+use super::{Choice, Circuit, Count, End, Half, Permutation, Sponge, Tuple, points};
 use crate::algebra::{Point, combine};
 use crate::poseidon::{self, OUTPUTS, SBOXES};
 use crate::tables::permutation::{self, RATE};
@@ -110,7 +110,15 @@ impl<K: Extension> Circuit<K> {
         for (table, outputs) in [(Table::Permutation, OUTPUTS), (Table::Sponge, WIDTH)] {
             poseidon::fill(&mut witness.columns[table as usize], self.tables.columns(table), outputs);
         }
+        points::fill(&self.tables, &mut witness.columns);
         if taken == free.len() { Ok(witness) } else { Err(InputError { given: free.len(), taken }) }
+    }
+}
+
+impl<K: Extension> Circuit<K> {
+    /// Fills what follows from coordinates, slopes and flags in rows of points, as an honest prover does. For attacks that set those.
+    pub fn fill_points(&self, witness: &mut Witness) {
+        points::fill(&self.tables, &mut witness.columns);
     }
 }
 
@@ -149,12 +157,12 @@ impl Witness {
                 let fixed: Vec<K> = circuit.fixed(table, i).iter().map(|&x| x.into()).collect();
                 let row = Row { columns: &columns, fixed: &fixed, number: K::from_u64(i as u64), places: &places };
                 values.clear();
-                circuit.tables.constraints(table, &mut f, &row, &mut values);
+                circuit.tables.equations(table, &mut f, &row, &mut values);
                 let wrong = values.iter().enumerate().filter(|(_, x)| !x.is_zero());
                 faults.extend(wrong.map(|(constraint, _)| Fault::Constraint { table, row: i, constraint }));
                 ports.clear();
                 circuit.tables.ports(table, &mut f, &row, &mut ports);
-                for Port { multiplicity, tuple } in &ports {
+                for Port { multiplicity, tuple, .. } in &ports {
                     if !multiplicity.is_zero() {
                         *bus.entry(tuple.map(|x| in_base(x).as_u64())).or_default() += in_base(*multiplicity);
                     }
@@ -207,8 +215,8 @@ struct Root {
     uses: u64,
 }
 
-struct Filling<'a, K> {
-    circuit: &'a Circuit<K>,
+pub(super) struct Filling<'a, K> {
+    pub(super) circuit: &'a Circuit<K>,
     witness: Witness,
     free: &'a [Goldilocks],
     chosen: &'a HashMap<u32, Goldilocks>,
@@ -229,12 +237,12 @@ impl<K: Extension> Filling<'_, K> {
         self.taken += N;
         core::array::from_fn(|i| from.get(i).copied().unwrap_or(Goldilocks::ZERO))
     }
-    fn columns(&mut self, table: Table, row: usize) -> &mut [Goldilocks] {
+    pub(super) fn columns(&mut self, table: Table, row: usize) -> &mut [Goldilocks] {
         self.witness.row_mut(&self.circuit.tables, table, row)
     }
 
     /// What a wire carries: its row is filled.
-    fn word(&self, wire: Wire) -> [Goldilocks; WORD] {
+    pub(super) fn word(&self, wire: Wire) -> [Goldilocks; WORD] {
         let row = self.witness.row(&self.circuit.tables, wire.table, wire.row as usize);
         let element = |from: usize| {
             let mut word = [Goldilocks::ZERO; WORD];
@@ -248,6 +256,7 @@ impl<K: Extension> Filling<'_, K> {
                 let first = sponge::column(port.into());
                 core::array::from_fn(|i| row[first + i])
             }
+            (Table::Point | Table::Addition | Table::Range, port) => points::word(wire.table, row, port),
             (Table::Tuple, _) => [row[tuple::COUNT], Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO],
             (Table::Bits, port) => {
                 let width = self.circuit.tables.bits();
@@ -279,7 +288,9 @@ impl<K: Extension> Filling<'_, K> {
         let circuit = self.circuit;
         let mut columns = Vec::with_capacity(circuit.tables.columns(table));
         match table {
-            Table::Constant => {}
+            Table::Constant | Table::Range => {}
+            Table::Point => return self.point(row),
+            Table::Addition => return self.addition(row),
             Table::Permutation => return self.permutation(row),
             Table::Tuple => return self.tuple(row),
             Table::Sponge => return self.sponge(row),

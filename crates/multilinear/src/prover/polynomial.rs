@@ -65,7 +65,7 @@ impl Symbolic {
         let number = f.column(width + fixed.len());
         let row = Row { columns: &columns, fixed: &fixed, number, places };
         let (mut constraints, mut ports) = (Vec::new(), Vec::new());
-        tables.constraints(table, &mut f, &row, &mut constraints);
+        tables.equations(table, &mut f, &row, &mut constraints);
         tables.ports(table, &mut f, &row, &mut ports);
         let high = constraints.iter().copied().filter(|&value| f.values[value].is_none());
         let program = if Tables::<K>::permutes(table) { Program::default() } else { f.program(high.collect()) };
@@ -75,7 +75,7 @@ impl Symbolic {
             constraints: constraints.into_iter().map(|value| f.values[value].as_deref().cloned()).collect(),
             ports: ports
                 .into_iter()
-                .map(|Port { multiplicity, tuple }| Symbols { multiplicity: low(multiplicity), tuple: tuple.map(low) })
+                .map(|Port { multiplicity, tuple, .. }| Symbols { multiplicity: low(multiplicity), tuple: tuple.map(low) })
                 .collect(),
             program,
             one: f.one,
@@ -137,7 +137,7 @@ impl Symbolic {
         } else {
             sum.results = self.program.results.iter().copied().zip(high).collect();
         }
-        let (linear, products): (Polynomial<K>, Polynomial<K>) = terms.into_iter().partition(|(m, _)| m[1] == NONE);
+        let (linear, products): (Terms<K>, Terms<K>) = terms.into_iter().partition(|(m, _)| m[1] == NONE);
         sum.forms.push(form(linear));
         sum.collect(products, None);
         sum
@@ -175,24 +175,25 @@ pub(super) struct Product {
 }
 
 impl<K: Extension> Sum<K> {
-    /// Collects the terms: what occurs in most products becomes a factor first.
-    fn collect(&mut self, mut terms: Polynomial<K>, first: Option<usize>) {
+    /// Collects the terms, which are in order: what occurs in most products becomes a factor first.
+    fn collect(&mut self, mut terms: Terms<K>, first: Option<usize>) {
         while let Some(variable) = most_frequent(&terms) {
             let factor = self.factors.iter().position(|&other| other == variable).unwrap_or_else(|| {
                 self.factors.push(variable);
                 self.factors.len() - 1
             });
-            let (mut linear, mut rest, mut others) = (Polynomial::new(), Polynomial::new(), Polynomial::new());
+            let (mut linear, mut rest, mut others) = (Terms::new(), Terms::new(), Terms::new());
             for (monomial, coefficient) in terms {
                 match divide(monomial, variable) {
-                    Some(quotient) if quotient[1] == NONE => linear.insert(quotient, coefficient),
-                    Some(quotient) => rest.insert(quotient, coefficient),
-                    None => others.insert(monomial, coefficient),
+                    Some(quotient) if quotient[1] == NONE => linear.push((quotient, coefficient)),
+                    Some(quotient) => rest.push((quotient, coefficient)),
+                    None => others.push((monomial, coefficient)),
                 };
             }
             if !linear.is_empty() {
                 let (factor, second) = first.map_or((factor, None), |first| (first, Some(factor)));
                 self.products.push(Product { factor, second, form: self.forms.len() });
+                linear.sort_unstable_by_key(|(monomial, _)| *monomial);
                 self.forms.push(form(linear));
             }
             self.collect(rest, Some(factor));
@@ -201,22 +202,27 @@ impl<K: Extension> Sum<K> {
     }
 }
 
-fn form<K: Extension>(linear: Polynomial<K>) -> Vec<(Variable, K)> {
+/// Terms of a polynomial.
+type Terms<K> = Vec<(Monomial, K)>;
+
+fn form<K: Extension>(linear: Terms<K>) -> Vec<(Variable, K)> {
     linear.into_iter().map(|(monomial, coefficient)| (monomial[0], coefficient)).collect()
 }
 
 /// The column that occurs in most products, the first of them.
-fn most_frequent<K>(terms: &Polynomial<K>) -> Option<Variable> {
-    let mut counts: BTreeMap<Variable, usize> = BTreeMap::new();
-    for monomial in terms.keys() {
-        for (i, variable) in monomial.iter().enumerate() {
-            if *variable != NONE && !monomial[..i].contains(variable) {
-                *counts.entry(*variable).or_default() += 1;
+fn most_frequent<K>(terms: &Terms<K>) -> Option<Variable> {
+    let mut counts: Vec<usize> = Vec::new();
+    for (monomial, _) in terms {
+        for (i, &variable) in monomial.iter().enumerate() {
+            if variable != NONE && !monomial[..i].contains(&variable) {
+                let variable = usize::from(variable);
+                counts.resize(counts.len().max(variable + 1), 0);
+                counts[variable] += 1;
             }
         }
     }
-    let most = *counts.values().max()?;
-    counts.into_iter().find(|(_, count)| *count == most).map(|(variable, _)| variable)
+    let most = *counts.iter().max()?;
+    counts.iter().position(|&count| count == most).map(|variable| variable as Variable)
 }
 
 fn divide(mut monomial: Monomial, variable: Variable) -> Option<Monomial> {
@@ -350,5 +356,18 @@ impl Algebra for Arena {
         assert_eq!(coefficients.len(), values.len(), "a coefficient for each value");
         let zero = self.zero();
         coefficients.iter().zip(values).fold(zero, |sum, (&k, &value)| self.add_scaled(sum, k, value))
+    }
+    fn products(&mut self, a: &[usize], b: &[usize]) -> usize {
+        // Many, of a low degree: one polynomial in the place of one for each step. No program needs them.
+        let mut sum = Polynomial::new();
+        for (&a, &b) in a.iter().zip(b) {
+            let [a, b] = [a, b].map(|value| self.values[value].clone().expect("a factor of degree one or two"));
+            for (m, &x) in &*a {
+                for (n, &y) in &*b {
+                    *sum.entry(product(*m, *n).expect("a product of degree three")).or_default() += x * y;
+                }
+            }
+        }
+        self.push(Step::Zero, Some(sum))
     }
 }

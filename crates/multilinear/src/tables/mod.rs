@@ -1,6 +1,6 @@
 //! The tables that a circuit is made of: their columns, constraints and ports.
 //!
-//! A circuit is a list of rows in eight tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
+//! A circuit is a list of rows in eleven tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
 //! which are the circuit. Rows are connected by the *bus*: each port ([`Port`]) of a row puts a tuple on the bus with a multiplicity, and the
 //! multiplicities of equal tuples must sum to 0. There is no other connection between rows: a table that needs values of the row before it (as
 //! byte machines and Keccak do) hands them over by a tuple whose key is the row's number, in a namespace of its own.
@@ -12,13 +12,17 @@
 //! **Where a constraint is written.** Here, once: [`Tables::constraints`] and [`Tables::ports`] are generic over [`Algebra`]. A constraint
 //! has degree at most [`DEGREE`] in the columns.
 
+pub mod addition;
 pub mod bits;
+pub mod congruence;
 pub mod constant;
 pub mod dot;
 mod layout;
 pub mod operation;
 pub mod permutation;
+pub mod point;
 pub mod query;
+pub mod range;
 mod shape;
 pub mod sponge;
 pub mod tuple;
@@ -29,6 +33,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
 use crate::algebra::Algebra;
+use congruence::Congruence;
 
 pub use layout::{Layout, Piece, Place, Stack};
 pub use shape::{BLOCK, BLOCK_LOG, DEGREE, MAX_BLOCKS, Shape, ShapeError};
@@ -46,6 +51,8 @@ pub const NODE: Goldilocks = Goldilocks::new(2);
 pub const PUBLIC: Goldilocks = Goldilocks::new(3);
 /// Namespace of the elements of multisets: (number of the set, 0, word).
 pub const SET: Goldilocks = Goldilocks::new(4);
+/// Namespace of the numbers below 2^16: (number).
+pub const RANGE: Goldilocks = Goldilocks::new(5);
 
 /// A kind of row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,11 +73,17 @@ pub enum Table {
     Tuple,
     /// A Poseidon permutation whose whole state is wires.
     Sponge,
+    /// A number below 2^16.
+    Range,
+    /// A point of BLS12-381 G1.
+    Point,
+    /// A sum of two such points.
+    Addition,
 }
 
 impl Table {
     /// All of them, in the order of formats.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Permutation,
         Self::Operation,
         Self::Dot,
@@ -79,7 +92,15 @@ impl Table {
         Self::Constant,
         Self::Tuple,
         Self::Sponge,
+        Self::Range,
+        Self::Point,
+        Self::Addition,
     ];
+
+    /// Blocks of all tables, none of those behind the first ones.
+    pub fn blocks<const N: usize>(first: [usize; N]) -> [usize; Self::ALL.len()] {
+        core::array::from_fn(|table| first.get(table).copied().unwrap_or(0))
+    }
 
     /// The name.
     pub fn name(self) -> &'static str {
@@ -92,6 +113,9 @@ impl Table {
             Self::Constant => "constant",
             Self::Tuple => "tuple",
             Self::Sponge => "sponge",
+            Self::Range => "range",
+            Self::Point => "point",
+            Self::Addition => "addition",
         }
     }
 }
@@ -103,6 +127,8 @@ pub struct Port<V> {
     pub multiplicity: V,
     /// Namespace, key, level, word.
     pub tuple: [V; TUPLE],
+    /// What is behind so many elements is 0: no verifier has to take it in.
+    pub len: usize,
 }
 
 /// The values of a row, or of all columns at a point.
@@ -154,6 +180,9 @@ impl<K: Extension> Tables<K> {
             Table::Constant => 0,
             Table::Tuple => tuple::COLUMNS,
             Table::Sponge => sponge::COLUMNS,
+            Table::Range => range::COLUMNS,
+            Table::Point => point::COLUMNS,
+            Table::Addition => addition::COLUMNS,
         }
     }
     /// Fixed columns.
@@ -167,6 +196,9 @@ impl<K: Extension> Tables<K> {
             Table::Constant => constant::FIXED,
             Table::Tuple => tuple::FIXED,
             Table::Sponge => sponge::FIXED,
+            Table::Range => 0,
+            Table::Point => point::FIXED,
+            Table::Addition => addition::FIXED,
         }
     }
     /// True of a table whose rows are Poseidon permutations.
@@ -181,9 +213,11 @@ impl<K: Extension> Tables<K> {
             Table::Dot => dot::PORTS,
             Table::Query => self.query.ports(),
             Table::Bits => bits::PORTS,
-            Table::Constant => 1,
+            Table::Constant | Table::Range => 1,
             Table::Tuple => tuple::PORTS,
             Table::Sponge => sponge::PORTS,
+            Table::Point => point::PORTS,
+            Table::Addition => addition::PORTS,
         }
     }
     /// The constraints of a row, each 0 on a row that is right, appended to `out`.
@@ -198,9 +232,28 @@ impl<K: Extension> Tables<K> {
             Table::Dot => dot::constraints::<K, A>(f, row, out),
             Table::Query => self.query.constraints::<K, A>(f, row, out),
             Table::Bits => self.bits.constraints(f, row, out),
-            Table::Constant => {}
+            Table::Constant | Table::Range => {}
             Table::Tuple => tuple::constraints(f, row, out),
             Table::Sponge => sponge::constraints(f, row, out),
+            Table::Point => point::constraints(f, row, out),
+            Table::Addition => addition::constraints(f, row, out),
+        }
+    }
+    /// The congruences of a row, whose equations are constraints behind those of [`Tables::constraints`].
+    pub(crate) fn congruences<A: Algebra>(&self, table: Table, f: &mut A, row: &Row<'_, A::V>) -> Vec<Congruence<A::V>> {
+        let mut out = Vec::new();
+        match table {
+            Table::Point => point::congruences(f, row, &mut out),
+            Table::Addition => addition::congruences(f, row, &mut out),
+            _ => {}
+        }
+        out
+    }
+    /// All constraints of a row, one by one.
+    pub(crate) fn equations<A: Algebra>(&self, table: Table, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
+        self.constraints(table, f, row, out);
+        for congruence in self.congruences(table, f, row) {
+            congruence.expand(f, out);
         }
     }
     /// The ports of a row, appended to `out`.
@@ -218,6 +271,9 @@ impl<K: Extension> Tables<K> {
             Table::Constant => constant::ports(f, row, out),
             Table::Tuple => tuple::ports(f, row, out),
             Table::Sponge => sponge::ports(f, row, out),
+            Table::Range => range::ports(f, row, out),
+            Table::Point => point::ports(f, row, out),
+            Table::Addition => addition::ports(f, row, out),
         }
     }
 }
@@ -236,14 +292,14 @@ fn wire<A: Algebra>(f: &mut A, number: A::V, word: [A::V; WORD]) -> [A::V; TUPLE
 fn used<A: Algebra>(f: &mut A, number: A::V, word: [A::V; WORD]) -> Port<A::V> {
     let one = f.one();
     let multiplicity = f.scale(-Goldilocks::ONE, one);
-    Port { multiplicity, tuple: wire(f, number, word) }
+    Port { multiplicity, tuple: wire(f, number, word), len: TUPLE }
 }
 
 /// The definition of the wire of a port, used as often as a fixed column says.
 #[inline(always)]
 fn defined<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, port: usize, uses: A::V, word: [A::V; WORD]) -> Port<A::V> {
     let number = place(f, row, port);
-    Port { multiplicity: uses, tuple: wire(f, number, word) }
+    Port { multiplicity: uses, tuple: wire(f, number, word), len: TUPLE }
 }
 
 /// A use of the wire of the number `last`, where `check` is 1; where it is 0, the definition of the port's wire, used `last` times.
@@ -263,7 +319,7 @@ fn used_or_defined<A: Algebra>(
     let number = f.mul(check, last);
     let place = place(f, row, port);
     let number = f.mul_add(not, place, number);
-    Port { multiplicity, tuple: wire(f, number, word) }
+    Port { multiplicity, tuple: wire(f, number, word), len: TUPLE }
 }
 
 /// The number of the wire that a port defines.

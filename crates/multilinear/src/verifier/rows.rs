@@ -16,6 +16,7 @@ use super::bus::{Leaves, denominator, plain, within_eq};
 use super::machine::At;
 use super::points::{Coordinates, constant, horner, inner, mul, mul_add, sub, sum};
 use super::{Machine, Parameters};
+use crate::tables::congruence::EQUATIONS;
 use crate::tables::{BLOCK, BLOCK_LOG, DEGREE, Row, Shape, Table};
 
 /// The values of all columns at the point.
@@ -133,15 +134,23 @@ pub(crate) fn summand<M: Machine>(
     let (mut constraints, mut ports) = (Vec::new(), Vec::new());
     parameters.tables().constraints(table, &mut at, row, &mut constraints);
     parameters.tables().ports(table, &mut at, row, &mut ports);
+    let congruences = parameters.tables().congruences(table, &mut at, row);
     let alpha = mul(m, bus.alpha, activity);
     let numerators: Vec<_> = ports.iter().map(|port| port.multiplicity).collect();
-    let denominators: Vec<_> = ports.iter().map(|port| denominator(m, alpha, bus.beta, &port.tuple)).collect();
+    let denominators: Vec<_> = ports.iter().map(|port| denominator(m, alpha, bus.beta, &port.tuple[..port.len])).collect();
     let numerator = inner(m, places, &numerators);
     let denominators = inner(m, places, &denominators);
     let mut sum = mul_add(m, bus.lambda, denominators, numerator);
     for constraint in constraints {
         sum = mul_add(m, *power, constraint, sum);
         *power = mul(m, *power, bus.lambda);
+    }
+    for congruence in congruences {
+        let equations = congruence.at(m, bus.lambda);
+        sum = mul_add(m, *power, equations, sum);
+        for _ in 0..EQUATIONS {
+            *power = mul(m, *power, bus.lambda);
+        }
     }
     sum
 }

@@ -176,6 +176,6 @@ fn count<K: Extension>(parameters: &Parameters<K>, table: Table) -> usize {
     let (columns, fixed) = (vec![K::ZERO; tables.columns(table)], vec![K::ZERO; tables.fixed(table)]);
     let row = Row { columns: &columns, fixed: &fixed, number: K::ZERO, places: &[] };
     let mut out = Vec::new();
-    tables.constraints(table, &mut Point { activity: K::ONE }, &row, &mut out);
+    tables.equations(table, &mut Point { activity: K::ONE }, &row, &mut out);
     out.len()
 }

@@ -6,6 +6,7 @@ mod circuit;
 mod common;
 mod count;
 mod mutation;
+mod points;
 mod poseidon;
 mod proof;
 mod recursion;

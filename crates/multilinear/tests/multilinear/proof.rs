@@ -1,6 +1,6 @@
 //! Proofs by the prover without tricks: accepted, and refused whatever is changed.
 
-use evergrove_multilinear::circuit::{Circuit, Witness};
+use evergrove_multilinear::circuit::{Builder, Circuit, Witness};
 use evergrove_multilinear::prover::{ProofField, Prover};
 use evergrove_multilinear::reference::{holds, opening, prove};
 use evergrove_multilinear::tables::{BLOCK, Table};
@@ -46,6 +46,10 @@ impl<K: Extension> Example<K> {
         for _ in 0..operations {
             power = builder.combine([Goldilocks::ONE, Goldilocks::new(5), Goldilocks::ONE], power, power, power);
         }
+        Self::made(builder, &free, first)
+    }
+    /// Of these rows, which take this free data, with public inputs from this number on.
+    pub(crate) fn made(mut builder: Builder<K>, free: &[Goldilocks], first: u64) -> Self {
         let inputs = core::array::from_fn::<_, 8, _>(|i| Goldilocks::new(first + i as u64));
         let words = inputs.as_chunks::<4>().0;
         let halves = [builder.word(words[0]), builder.word(words[1])];
@@ -53,7 +57,7 @@ impl<K: Extension> Example<K> {
         let inputs_hash = builder.hash(tag, halves);
         builder.publish(inputs_hash);
         let circuit = builder.finish();
-        let witness = circuit.witness(&free).unwrap();
+        let witness = circuit.witness(free).unwrap();
         witness.check(&circuit).unwrap();
         let variables = circuit.layout().committed().variables();
         // With samples outside the domain where profiles have them.
@@ -74,7 +78,7 @@ impl<K: Extension> Example<K> {
         prove(&self.circuit, &self.parameters, &self.statement, witness)
     }
     /// Whether a proof of the statement is accepted, with the claim about fixed columns.
-    fn check(&self, statement: &Statement<[Goldilocks; 4], bool>, proof: &[Goldilocks]) -> Result<bool, Refusal> {
+    pub(crate) fn check(&self, statement: &Statement<[Goldilocks; 4], bool>, proof: &[Goldilocks]) -> Result<bool, Refusal> {
         read_up_to_fixed(proof, &self.parameters, statement).map(|claim| holds([&self.circuit; 2], &claim))
     }
 }

@@ -3,18 +3,31 @@
 use ark_bls12_381::Fq;
 use ark_ff::{BigInt, PrimeField};
 use evergrove_primitives::Goldilocks;
-use evergrove_recursion::gates::product::MODULUS;
 
-pub use evergrove_recursion::gates::product::{LIMB_BITS, LIMBS};
+/// Limbs of an element.
+pub const LIMBS: usize = 14;
+/// Bits of a limb.
+pub const LIMB_BITS: usize = 28;
+
+/// p, in limbs.
+pub const MODULUS: Limbs = {
+    let (words, mut limbs, mut i) = (&<Fq as PrimeField>::MODULUS.0, [0; LIMBS], 0);
+    while i < LIMBS {
+        limbs[i] = window(words, i);
+        i += 1;
+    }
+    limbs
+};
 
 /// 2^28.
-pub(super) const BASE: u64 = 1 << LIMB_BITS;
+pub(crate) const BASE: u64 = 1 << LIMB_BITS;
 
 /// Limbs, the least significant first.
 pub type Limbs = [u64; LIMBS];
 
 /// 1/p modulo 2^28.
-pub(super) const MODULUS_INVERSE: u64 = {
+#[cfg(feature = "plonky2")]
+pub(crate) const MODULUS_INVERSE: u64 = {
     // Newton's iteration doubles the number of right bits.
     let (mut x, mut i) = (1_u64, 0);
     while i < 5 {
@@ -25,7 +38,7 @@ pub(super) const MODULUS_INVERSE: u64 = {
 };
 
 /// Bits 28 i to 28 i + 27 of a number.
-fn window(words: &[u64; 6], i: usize) -> u64 {
+const fn window(words: &[u64; 6], i: usize) -> u64 {
     let (word, shift) = (LIMB_BITS * i / 64, LIMB_BITS * i % 64);
     let mut bits = words[word] >> shift;
     if shift + LIMB_BITS > 64 && word + 1 < 6 {
@@ -58,6 +71,7 @@ pub fn from_limbs(limbs: &Limbs) -> Option<Fq> {
 }
 
 /// The element that limbs of any size stand for, modulo p.
+#[cfg(any(feature = "plonky2", test))]
 pub(crate) fn reduce_limbs(limbs: &Limbs) -> Fq {
     limbs.iter().rev().fold(Fq::from(0_u64), |sum, l| sum * Fq::from(BASE) + Fq::from(*l))
 }

@@ -1,0 +1,177 @@
+//! The sum of keys, as rows of the engine's tables.
+//!
+//! A leaf costs two rows of sponges, a [point](evergrove_multilinear::tables::point) and an [addition](evergrove_multilinear::tables::addition). Sums between the
+//! slots need not be below p. What a circuit says is: its limbs of 16 bits are brought into the 28 bits of outputs, each coordinate of which is below p, so that outputs have one form.
+
+use core::array;
+
+use ark_ff::PrimeField;
+use evergrove_grove::application::{Circuits, Slot};
+use evergrove_multilinear::circuit::Arithmetic;
+use evergrove_multilinear::circuit::wires::{Base, Point as PointWires, Word};
+use evergrove_multilinear::tables::WORD;
+use evergrove_multilinear::tables::point::NUMBERS;
+use evergrove_primitives::Goldilocks;
+
+use super::limbs::{LIMB_BITS, LIMBS, MODULUS};
+use super::point::{POINT_ELEMENTS, chord, slope};
+use super::{BlsKeys, OUTPUT_ELEMENTS, table};
+
+const ZERO: Goldilocks = Goldilocks::ZERO;
+const ONE: Goldilocks = Goldilocks::ONE;
+
+/// Bits of a number of a point.
+const NUMBER: usize = 2 * LIMB_BITS;
+/// Numbers of a coordinate.
+const EACH: usize = NUMBERS / 2;
+/// Words of a coordinate.
+const COORDINATE: usize = 6;
+/// Bits of half a limb in the words of points.
+const BYTE: usize = 8;
+
+/// 2^n.
+const fn power(n: usize) -> Goldilocks {
+    Goldilocks::new(1 << n)
+}
+
+impl Circuits for BlsKeys {
+    fn inputs(&self) -> Vec<Goldilocks> {
+        Vec::new()
+    }
+
+    fn bounds(&self) -> Vec<usize> {
+        vec![LIMB_BITS, NUMBER, BYTE]
+    }
+
+    fn fold(&self, b: &mut dyn Arithmetic, _inputs: &[Base], slots: &[Slot]) -> Vec<Base> {
+        let sum = slots.iter().map(|slot| open(b, slot)).collect::<Vec<_>>();
+        let sum = sum.into_iter().reduce(|sum, key| b.add_points(sum, key, line)).expect("a slot");
+        let zero = b.zero();
+        let count = slots.iter().fold(zero, |count, slot| b.add(count, slot.active.into()));
+        output(b, sum, count)
+    }
+
+    fn reduce(&self, b: &mut dyn Arithmetic, left: &[Base], right: &[Base]) -> Vec<Base> {
+        let [p, q] = [left, right].map(|operand| of_output(b, operand));
+        let sum = b.add_points(p, q, line);
+        let count = b.add(left[POINT_ELEMENTS], right[POINT_ELEMENTS]);
+        output(b, sum, count)
+    }
+}
+
+/// The key of an active slot: its numbers are hashed to the slot's value. The identity of an inactive one.
+fn open(b: &mut dyn Arithmetic, slot: &Slot) -> PointWires {
+    let (digest, words) = b.sponge(table::row_tag(), NUMBERS);
+    let digest: Vec<(Word, usize)> = (0..WORD).map(|i| (digest, i)).collect();
+    b.equal_limbs(slot.active, &digest, &slot.value);
+    b.point(words.try_into().expect("fourteen numbers"), slot.active)
+}
+
+/// The point of an output, whose elements are below 2^28.
+fn of_output(b: &mut dyn Arithmetic, output: &[Base]) -> PointWires {
+    let limbs = &output[..POINT_ELEMENTS];
+    let numbers = array::from_fn(|i| b.scale_add(power(LIMB_BITS), limbs[2 * i + 1], limbs[2 * i]));
+    // The identity is zeros, and nothing else is: no point has only zeros, and what is on the curve has none.
+    let zero = b.zero();
+    let sum = limbs.iter().fold(zero, |sum, limb| b.add(sum, *limb));
+    let finite = b.bit_of(&[sum], |x| Goldilocks::new((x[0] != ZERO).into()));
+    b.check([-ONE, ONE, ZERO], sum, finite.into(), zero, zero);
+    b.point_of(numbers, finite)
+}
+
+/// The output of a sum. Its coordinates are demanded to be below p.
+fn output(b: &mut dyn Arithmetic, sum: PointWires, count: Base) -> Vec<Base> {
+    let words = sum.words();
+    let mut out = Vec::with_capacity(OUTPUT_ELEMENTS);
+    for words in words.chunks_exact(COORDINATE) {
+        let numbers = numbers(b, words);
+        for &number in &numbers {
+            let low = b.any_of(&[number], |x| Goldilocks::new(x[0].as_u64() & ((1 << LIMB_BITS) - 1)));
+            let less = b.sub(number, low);
+            let zero = b.zero();
+            let high = b.scale_add(inverse(LIMB_BITS), less, zero);
+            for limb in [low, high] {
+                b.below(limb, LIMB_BITS);
+                out.push(limb);
+            }
+        }
+        below_modulus(b, &numbers);
+    }
+    out.push(count);
+    out
+}
+
+/// 1 / 2^n.
+fn inverse(n: usize) -> Goldilocks {
+    power(n).inverse().expect("not zero")
+}
+
+/// The numbers of 56 bits of a coordinate. Of the limbs 3, 10 and 17 each is in two of them, by a byte.
+fn numbers(b: &mut dyn Arithmetic, words: &[Word]) -> [Base; EACH] {
+    // The sum of limbs, each times a power of two.
+    let weighed = |b: &mut dyn Arithmetic, limbs: &[(usize, usize)], rest: Base| {
+        let mut sum = rest;
+        let mut limbs = limbs.iter().peekable();
+        while let Some(&(limb, bits)) = limbs.next() {
+            let mut weights = [ZERO; WORD];
+            weights[limb % WORD] = power(bits);
+            while let Some((next, bits)) = limbs.next_if(|(next, _)| next / WORD == limb / WORD) {
+                weights[next % WORD] = power(*bits);
+            }
+            let part = b.weighed(words[limb / WORD], weights);
+            sum = b.add(sum, part);
+        }
+        sum
+    };
+    let zero = b.zero();
+    let mut numbers = [zero; EACH];
+    for split in 0..EACH / 2 {
+        let first = EACH * split;
+        let limb = b.limb(words[(first + 3) / WORD], (first + 3) % WORD);
+        let low = b.any_of(&[limb], |x| Goldilocks::new(x[0].as_u64() & 0xff));
+        let less = b.sub(limb, low);
+        let high = b.scale_add(inverse(BYTE), less, zero);
+        for byte in [low, high] {
+            b.below(byte, BYTE);
+        }
+        let low = b.scale_add(power(48), low, zero);
+        numbers[2 * split] = weighed(b, &[(first, 0), (first + 1, 16), (first + 2, 32)], low);
+        numbers[2 * split + 1] = weighed(b, &[(first + 4, 8), (first + 5, 24), (first + 6, 40)], high);
+    }
+    numbers[EACH - 1] = weighed(b, &[(21, 0), (22, 16), (23, 32)], zero);
+    numbers
+}
+
+/// Demands a number below p, of numbers of 56 bits: x + t = p - 1 for a t of such, with carries of one bit.
+fn below_modulus(b: &mut dyn Arithmetic, numbers: &[Base; EACH]) {
+    let one = b.one();
+    let mut before = b.zero();
+    for (i, &number) in numbers.iter().enumerate() {
+        // p is odd.
+        let due = MODULUS[2 * i] + (MODULUS[2 * i + 1] << LIMB_BITS) - u64::from(i == 0);
+        let due = b.constant(Goldilocks::new(due));
+        let sum = b.add(number, before);
+        let rest = b.sub(due, sum);
+        let complement = if i + 1 < EACH {
+            let carry = b.bit_of(&[due, sum], |x| Goldilocks::new((x[1].as_u64() > x[0].as_u64()).into()));
+            before = carry.into();
+            b.scale_add(power(NUMBER), before, rest)
+        } else {
+            b.combine([ZERO, ONE, ZERO], rest, one, one)
+        };
+        b.below(complement, NUMBER);
+    }
+}
+
+/// Slope and third point of the line through two points, as a prover finds them.
+fn line(operands: [[u64; 6]; 4]) -> Option<[[u64; 6]; 3]> {
+    let [x1, y1, x2, y2] = operands.map(|words| {
+        let bytes = words.map(u64::to_le_bytes);
+        ark_bls12_381::Fq::from_le_bytes_mod_order(bytes.as_flattened())
+    });
+    let slope = slope((x1, y1), (x2, y2))?;
+    let (x3, y3) = chord(slope, (x1, y1), x2);
+    Some([slope, x3, y3].map(|x| x.into_bigint().0))
+}
+
+const _: () = assert!(POINT_ELEMENTS == 2 * NUMBERS && LIMBS == 2 * EACH);

@@ -1,0 +1,303 @@
+//! Points of BLS12-381 G1 from numbers of 56 bits: the coordinates are below p and on the curve y^2 = x^3 + 4.
+//!
+//! Seven numbers a coordinate, least significant first; the [limbs](super::congruence) 3, 10 and 17 lie in two of them, a byte in each. With the row's bit the row defines the words of
+//! the point ([`addition`](super::addition)); without it, zeros, for any numbers whose coordinates are below p with y^2 = x^3.
+//!
+//! **Below p.** x + t = p - 1 for a t of 24 limbs, three limbs at a time with carries of one bit: both sides stay below 2^50.
+//!
+//! **On the curve.** s = x^2 and y^2 = x s + 4 times the bit, modulo p.
+//!
+//! | committed | |
+//! |---|---|
+//! | [`COORDINATES`] to + 53 | of x, then of y: the limbs, of those in two numbers the low byte; the three high bytes |
+//! | [`COMPLEMENTS`] to + 61 | of x, then of y: t, and seven carries |
+//! | [`SQUARE`] to + 23 | s |
+//! | [`CONGRUENCES`] on | of each congruence quotient and carries |
+//! | [`ACTIVE`] | the bit |
+//! | [`REST`], + 1 | what is behind the last number in its word |
+//!
+//! | port | fixed | |
+//! |---|---|---|
+//! | 0 to 3 | number | the numbers as four words, where [`APART`] is 0 |
+//! | 4 to 17 | number, the first four those of ports 0 to 3 | the numbers as wires of their own, where it is 1 |
+//! | 18 | number | use of the bit |
+//! | 19 to 30 | uses | definitions of the words of the point |
+//! | then | | ranges |
+
+use core::array;
+
+use evergrove_primitives::Goldilocks;
+
+use super::addition::WORDS;
+use super::congruence::{self, Congruence, LIMB_BITS, LIMBS, Limbs, MODULUS, fill, integers, power, words};
+use super::{Port, Row, WORD, defined, padded, range, used};
+use crate::algebra::Algebra;
+
+/// Numbers of a point.
+pub const NUMBERS: usize = 14;
+/// Numbers of a coordinate.
+const EACH: usize = NUMBERS / 2;
+/// Limbs that lie in two numbers, of each coordinate.
+const SPLIT: usize = 3;
+/// Columns of a coordinate.
+const COORDINATE: usize = LIMBS + SPLIT;
+/// Limbs that are compared with those of p at a time.
+const GROUP: usize = 3;
+/// Carries between them.
+const CARRIES: usize = LIMBS / GROUP - 1;
+/// Columns of a complement.
+const COMPLEMENT: usize = LIMBS + CARRIES;
+
+/// The first committed column of the coordinates.
+pub const COORDINATES: usize = 0;
+/// That of the complements.
+pub const COMPLEMENTS: usize = 2 * COORDINATE;
+/// That of x^2.
+pub const SQUARE: usize = COMPLEMENTS + 2 * COMPLEMENT;
+/// That of the congruences.
+pub const CONGRUENCES: usize = SQUARE + LIMBS;
+/// The committed column of the bit.
+pub const ACTIVE: usize = CONGRUENCES + 2 * congruence::COLUMNS;
+/// The first committed column of what is behind the last number.
+pub const REST: usize = ACTIVE + 1;
+/// Committed columns.
+pub const COLUMNS: usize = REST + 2;
+
+/// The fixed column that is 1 where numbers are wires of their own.
+pub const APART: usize = 0;
+/// The fixed column of the first number's wire; that of the bit is behind the last one's.
+pub const WIRES: usize = 1;
+/// The fixed column of the uses of the point's first word.
+pub const USES: usize = WIRES + NUMBERS + 1;
+/// Fixed columns.
+pub const FIXED: usize = USES + WORDS;
+
+/// The port of the point's first word.
+pub const POINT: usize = NUMBER_WORDS + NUMBERS + 1;
+/// Words that the numbers fill.
+const NUMBER_WORDS: usize = NUMBERS.div_ceil(WORD);
+/// Ports.
+pub const PORTS: usize =
+    POINT + WORDS + 2 * (LIMBS - SPLIT + 4 * SPLIT) + 2 * LIMBS + LIMBS + 2 * congruence::RANGES;
+
+/// Which of the limbs in two numbers a limb is.
+const fn split(limb: usize) -> Option<usize> {
+    if limb % EACH == SPLIT && limb / EACH < SPLIT { Some(limb / EACH) } else { None }
+}
+
+/// The limbs of a coordinate.
+#[inline(always)]
+fn coordinate<A: Algebra>(f: &mut A, columns: &[A::V], which: usize) -> Limbs<A::V> {
+    let columns = &columns[COORDINATES + which * COORDINATE..][..COORDINATE];
+    array::from_fn(|i| split(i).map_or(columns[i], |high| f.add_scaled(columns[i], power(8), columns[LIMBS + high])))
+}
+
+/// A number.
+#[inline(always)]
+fn number<A: Algebra>(f: &mut A, columns: &[A::V], which: usize) -> A::V {
+    let (columns, number) = (&columns[COORDINATES + which / EACH * COORDINATE..][..COORDINATE], which % EACH);
+    let first = number / 2 * EACH;
+    let limb = |i: usize| columns[first + i];
+    let [zero, one, two, three] = [0, 1, 2, 3].map(|i| power(LIMB_BITS * i));
+    match (number % 2, number / 2) {
+        // The last three limbs.
+        (0, SPLIT) => f.dot(&[zero, one, two], &[limb(0), limb(1), limb(2)]),
+        // Three limbs, and the low byte of the next.
+        (0, _) => f.dot(&[zero, one, two, three], &[limb(0), limb(1), limb(2), limb(3)]),
+        // The high byte of it, and three more.
+        (_, high) => f.dot(
+            &[zero, power(8), power(24), power(40)],
+            &[columns[LIMBS + high], limb(4), limb(5), limb(6)],
+        ),
+    }
+}
+
+pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
+    let one = f.one();
+    out.push(f.boolean(row.columns[ACTIVE]));
+    for which in 0..2 {
+        let x = coordinate(f, row.columns, which);
+        let columns = &row.columns[COMPLEMENTS + which * COMPLEMENT..][..COMPLEMENT];
+        let (t, carries) = columns.split_at(LIMBS);
+        for &carry in carries {
+            out.push(f.boolean(carry));
+        }
+        for group in 0..LIMBS / GROUP {
+            let mut sum = f.zero();
+            for i in 0..GROUP {
+                let limb = group * GROUP + i;
+                let both = f.add(x[limb], t[limb]);
+                // p is odd: p - 1 has one less in its lowest limb.
+                let due = Goldilocks::new(MODULUS[limb] - u64::from(limb == 0));
+                let excess = f.add_scaled(both, -due, one);
+                sum = f.add_scaled(sum, power(LIMB_BITS * i), excess);
+            }
+            if group > 0 {
+                sum = f.add(sum, carries[group - 1]);
+            }
+            if let Some(&carry) = carries.get(group) {
+                sum = f.add_scaled(sum, -power(GROUP * LIMB_BITS), carry);
+            }
+            out.push(sum);
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn congruences<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Congruence<A::V>>) {
+    let [x, y] = [0, 1].map(|which| coordinate(f, row.columns, which));
+    let square: Limbs<A::V> = array::from_fn(|i| row.columns[SQUARE + i]);
+    let columns = |i: usize| &row.columns[CONGRUENCES + i * congruence::COLUMNS..][..congruence::COLUMNS];
+    let minus = -Goldilocks::ONE;
+    let negative = square.map(|limb| f.scale(minus, limb));
+    out.push(Congruence::new(f, vec![[x, x]], negative, columns(0)));
+    let mut linear = [f.zero(); LIMBS];
+    linear[0] = f.scale(-Goldilocks::new(4), row.columns[ACTIVE]);
+    out.push(Congruence::new(f, vec![[y, y], [x, negative]], linear, columns(1)));
+}
+
+#[inline(always)]
+pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
+    let one = f.one();
+    let apart = row.fixed[APART];
+    let together = f.sub(one, apart);
+    let numbers: [A::V; NUMBERS] = array::from_fn(|i| number(f, row.columns, i));
+    let mut use_of = |f: &mut A, wire: usize, times: A::V, word: [A::V; WORD]| {
+        let port = used(f, row.fixed[WIRES + wire], word);
+        out.push(Port { multiplicity: f.scale(-Goldilocks::ONE, times), ..port });
+    };
+    for word in 0..NUMBER_WORDS {
+        let element = |i: usize| numbers.get(i).copied().unwrap_or_else(|| row.columns[REST + i - NUMBERS]);
+        use_of(f, word, together, array::from_fn(|i| element(word * WORD + i)));
+    }
+    for (i, &number) in numbers.iter().enumerate() {
+        let word = padded(f, &[number]);
+        use_of(f, i, apart, word);
+    }
+    let word = padded(f, &[row.columns[ACTIVE]]);
+    use_of(f, NUMBERS, one, word);
+    for word in 0..WORDS {
+        let limbs = self::word(f, row.columns, word);
+        out.push(defined(f, row, POINT + word, row.fixed[USES + word], limbs));
+    }
+    let mut within = Vec::with_capacity(PORTS);
+    ranges(f, row.columns, &mut within);
+    for number in within {
+        out.push(range::within(f, number));
+    }
+}
+
+/// A word of the point.
+#[inline(always)]
+pub(crate) fn word<A: Algebra>(f: &mut A, columns: &[A::V], word: usize) -> [A::V; WORD] {
+    let limbs = coordinate(f, columns, word * WORD / LIMBS);
+    array::from_fn(|i| f.mul(columns[ACTIVE], limbs[(word * WORD + i) % LIMBS]))
+}
+
+/// What must be below 2^16.
+#[inline(always)]
+pub(crate) fn ranges<A: Algebra>(f: &mut A, columns: &[A::V], out: &mut Vec<A::V>) {
+    for coordinate in columns[COORDINATES..COMPLEMENTS].chunks_exact(COORDINATE) {
+        for (i, &limb) in coordinate.iter().enumerate() {
+            out.push(limb);
+            // Bytes.
+            if i >= LIMBS || split(i).is_some() {
+                out.push(f.scale(power(8), limb));
+            }
+        }
+    }
+    for complement in columns[COMPLEMENTS..SQUARE].chunks_exact(COMPLEMENT) {
+        out.extend_from_slice(&complement[..LIMBS]);
+    }
+    out.extend_from_slice(&columns[SQUARE..CONGRUENCES]);
+    for columns in columns[CONGRUENCES..ACTIVE].chunks_exact(congruence::COLUMNS) {
+        congruence::ranges(f, columns, out);
+    }
+}
+
+/// Fills the columns of numbers: those of their low 56 bits.
+pub(crate) fn fill_numbers(columns: &mut [Goldilocks], numbers: &[Goldilocks; NUMBERS]) {
+    for (which, numbers) in numbers.chunks_exact(EACH).enumerate() {
+        let columns = &mut columns[COORDINATES + which * COORDINATE..][..COORDINATE];
+        let bits = |number: u64, from: usize, count: usize| Goldilocks::new(number >> from & ((1 << count) - 1));
+        for (i, number) in numbers.iter().map(|number| number.as_u64()).enumerate() {
+            let first = i / 2 * EACH;
+            if i % 2 == 0 {
+                let limbs = if i / 2 < SPLIT { 4 } else { 3 };
+                for limb in 0..limbs {
+                    columns[first + limb] = bits(number, limb * LIMB_BITS, if limb == 3 { 8 } else { LIMB_BITS });
+                }
+            } else {
+                columns[LIMBS + i / 2] = bits(number, 0, 8);
+                for limb in 0..3 {
+                    columns[first + 4 + limb] = bits(number, 8 + limb * LIMB_BITS, LIMB_BITS);
+                }
+            }
+        }
+    }
+}
+
+/// Fills what follows from the coordinates and the bit.
+pub(crate) fn fill_congruences(columns: &mut [Goldilocks]) {
+    let limbs: [Limbs<i64>; 2] = [0, 1].map(|which| {
+        let columns = &columns[COORDINATES + which * COORDINATE..][..COORDINATE];
+        let limb = |i: usize| columns[i].as_u64() as i64;
+        array::from_fn(|i| limb(i) + split(i).map_or(0, |high| limb(LIMBS + high) << 8))
+    });
+    for (which, x) in limbs.iter().enumerate() {
+        let columns = &mut columns[COMPLEMENTS + which * COMPLEMENT..][..COMPLEMENT];
+        let mut borrow = 0;
+        for i in 0..LIMBS {
+            let due = MODULUS[i] as i64 - i64::from(i == 0) - x[i] - borrow;
+            columns[i] = Goldilocks::new((due & 0xffff) as u64);
+            borrow = i64::from(due < 0);
+            if i % GROUP == GROUP - 1 && i / GROUP < CARRIES {
+                columns[LIMBS + i / GROUP] = Goldilocks::new(borrow as u64);
+            }
+        }
+    }
+    let [x, y] = limbs;
+    let square = square(&words(&x));
+    columns[SQUARE..CONGRUENCES].copy_from_slice(&congruence::limbs(&square));
+    let negative = integers(&columns[SQUARE..]).map(|limb| -limb);
+    let mut linear = [0; LIMBS];
+    linear[0] = -4 * columns[ACTIVE].as_u64() as i64;
+    let to = &mut columns[CONGRUENCES..ACTIVE];
+    let (first, second) = to.split_at_mut(congruence::COLUMNS);
+    fill(&[[x, x]], &negative, first);
+    fill(&[[y, y], [x, negative]], &linear, second);
+}
+
+/// x^2 modulo p.
+fn square(x: &[u64; 6]) -> [u64; 6] {
+    let mut product = [0_u64; 12];
+    for (i, &a) in x.iter().enumerate() {
+        let mut carry = 0;
+        for (j, &b) in x.iter().enumerate() {
+            let sum = u128::from(a) * u128::from(b) + u128::from(product[i + j]) + carry;
+            product[i + j] = sum as u64;
+            carry = sum >> 64;
+        }
+        product[i + 6] = carry as u64;
+    }
+    let modulus = words(&MODULUS.map(|limb| limb as i64));
+    // p is above 2^380: the rest of what has been read stays below 2 p, which fits.
+    let mut rest = [0_u64; 6];
+    for bit in (0..768).rev() {
+        let mut carry = product[bit / 64] >> (bit % 64) & 1;
+        for word in &mut rest {
+            (*word, carry) = (*word << 1 | carry, *word >> 63);
+        }
+        let mut less = [0; 6];
+        let mut borrow = false;
+        for (i, word) in less.iter_mut().enumerate() {
+            let (difference, first) = rest[i].overflowing_sub(modulus[i]);
+            let (difference, second) = difference.overflowing_sub(borrow.into());
+            (*word, borrow) = (difference, first || second);
+        }
+        if !borrow {
+            rest = less;
+        }
+    }
+    rest
+}
