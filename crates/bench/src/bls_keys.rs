@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
@@ -12,12 +11,14 @@ use ark_ff::{BigInteger, PrimeField};
 use blst::min_pk::SecretKey;
 use evergrove_apps::MapReduce;
 use evergrove_apps::bls::light_client::{self, CIPHERSUITE, Claim};
-use evergrove_apps::bls::{BlsKeys, Output, Point, rows_per_addition, table};
-use evergrove_apps::family::{AppBackend, FamilySpec, Size};
+use evergrove_apps::bls::{BlsKeys, Output, Point, table};
+use evergrove_apps::catalog::{AppCircuits, Application};
+use evergrove_apps::family::{FamilySpec, Size};
 use evergrove_commit::batch::{Batch, Input};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
+use evergrove_recursion::ProverKind;
 use evergrove_recursion::setup::{Circuit, PairSpec};
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
@@ -40,9 +41,9 @@ pub(crate) struct Args {
     /// Signers, at random positions.
     #[arg(long, default_value_t = 512)]
     signers: usize,
-    /// Only this profile; else `paper` and `proven`, each in a process of its own.
-    #[arg(long)]
-    profile: Option<Profile>,
+    /// Security profiles, one after the other: rows of later ones have their seconds over those of the first.
+    #[arg(long = "profile", default_values = ["grove-100", "proven"])]
+    profiles: Vec<Profile>,
     /// Updates; the median counts.
     #[arg(long, default_value_t = 3)]
     repeat: usize,
@@ -72,10 +73,10 @@ struct Row {
     signers: usize,
     threads: usize,
     wrapped: bool,
-    /// Rows of an addition of two points, 135 wires each.
-    rows_per_addition: usize,
     bucket_capacity: usize,
-    degree_bits: usize,
+    /// log2 of the rows of circuits of Plonky2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    degree_bits: Option<usize>,
     bits_unique_decoding: f64,
     bits_johnson: f64,
     commit_s: f64,
@@ -94,6 +95,12 @@ struct Row {
     signature_ms: f64,
     proof_bytes: usize,
     peak_rss_bytes: u64,
+    /// Seconds over those of the first profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    /// The same of updates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    update_ratio: Option<f64>,
 }
 
 /// A row of the baseline: one circuit for 2^`height` signers, proven anew for every change.
@@ -112,7 +119,7 @@ struct Baseline {
     seconds: f64,
     processor_seconds: f64,
     extrapolated: bool,
-    /// Its seconds for each second of our update.
+    /// Its seconds for each second of an update in the first profile.
     ratio: f64,
     /// The same of processor time, which a busy machine changes less.
     processor_ratio: f64,
@@ -194,7 +201,7 @@ type Proofs = HashMap<(Statement, NodeKind), NodeProof>;
 
 /// Makes the proofs that `proofs` lacks; returns the last and how many were made.
 fn prove(
-    backend: &AppBackend,
+    backend: &dyn RecursionBackend,
     world: &World,
     batch: &Batch,
     proofs: &mut Proofs,
@@ -215,32 +222,36 @@ fn prove(
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let Some(profile) = args.profile else {
-        for profile in [Profile::Paper, Profile::Proven] {
-            let own = std::env::args_os().skip(1);
-            let status =
-                Command::new(std::env::current_exe()?).args(own).args(["--profile", profile.name()]).status()?;
-            ensure!(status.success(), "the run of profile {profile} ended with {status}");
-        }
-        return Ok(());
-    };
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
-    let row = measure(args, profile, threads)?;
-    if args.json {
-        print_json(&row)?;
-    } else {
-        print_text(&row);
-    }
-    for baseline in baselines(args, profile, threads, row.update())? {
+    let mut first: Option<Took> = None;
+    let mut seconds = None;
+    for &profile in &args.profiles {
+        memory::start_peak();
+        let mut row = measure(args, profile, threads)?;
+        let update = *first.get_or_insert(row.update());
+        if let Some(seconds) = seconds.replace(seconds.unwrap_or(row.seconds)) {
+            (row.ratio, row.update_ratio) = (Some(row.seconds / seconds), Some(row.update_s / update.seconds));
+        }
         if args.json {
-            print_json(&baseline)?;
+            print_json(&row)?;
         } else {
-            let Baseline { signers, rows, degree_bits, seconds, extrapolated, ratio, .. } = baseline;
-            let how = if extrapolated { "extrapolated" } else { "measured" };
-            println!(
-                "one circuit for {signers} signers: {rows} rows of 2^{degree_bits}, {seconds:.2} s ({how}), {ratio:.1} times our update"
-            );
+            print_text(&row);
+        }
+        if profile.fits(evergrove_grove::BACKEND_NAME) {
+            continue;
+        }
+        for baseline in baselines(args, profile, threads, update)? {
+            if args.json {
+                print_json(&baseline)?;
+            } else {
+                let Baseline { signers, rows, degree_bits, seconds, extrapolated, ratio, .. } = baseline;
+                let how = if extrapolated { "extrapolated" } else { "measured" };
+                println!(
+                    "one circuit for {signers} signers: {rows} rows of 2^{degree_bits}, {seconds:.2} s ({how}), {ratio:.1} times the update in profile {}",
+                    args.profiles[0]
+                );
+            }
         }
     }
     Ok(())
@@ -250,11 +261,22 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
     let (mut world, commit_s) = World::build(args.log_size, args.signers)?;
     let class = HeightClass::of(args.log_size).context("a height of 1 to 40")?;
     let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
-    let (backend, setup_s) =
-        timed(|| Ok(AppBackend::load(app, Scheme::Selected, profile, class, args.keys.as_deref())?))?;
+    let (application, keys) = (Application::from(app), args.keys.as_deref());
+    let ((backend, degree_bits, bits), setup_s) = timed(|| {
+        let circuits = application.circuits(Scheme::Selected, profile, class, keys)?;
+        let backend = application.backend(Scheme::Selected, profile, class, keys, ProverKind::default(), None)?;
+        let (degree_bits, bits) = match circuits {
+            AppCircuits::Plonky2(size) => {
+                let keys = application.keys(Scheme::Selected, profile, class, keys)?;
+                (Some(size.degree_bits), application.bits(Scheme::Selected, profile, &keys))
+            }
+            AppCircuits::Tables(family) => (None, family.bits()),
+        };
+        Ok((backend, degree_bits, bits))
+    })?;
     let mut batch = Batch::build_as(&world.vector, &world.signers, backend.spec().structure())?;
     let mut proofs = Proofs::new();
-    let ((mut last, aggregate_proofs), aggregate) = memory::took(|| prove(&backend, &world, &batch, &mut proofs))?;
+    let ((mut last, aggregate_proofs), aggregate) = memory::took(|| prove(backend.as_ref(), &world, &batch, &mut proofs))?;
     let (mut updates, mut update_proofs) = (Vec::new(), 0);
     for _ in 0..args.repeat.max(1) {
         let leaves = *world.signers.choose(&mut world.rng).context("a committee")?;
@@ -263,7 +285,7 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
         let joins = *absent.choose(&mut world.rng).context("keys beside the committee's")?;
         let ((next, made), update) = memory::took(|| {
             batch = batch.update(&world.vector, &[joins], &[leaves], &[])?;
-            prove(&backend, &world, &batch, &mut proofs)
+            prove(backend.as_ref(), &world, &batch, &mut proofs)
         })?;
         (last, update_proofs) = (next, update_proofs.max(made));
         updates.push(update);
@@ -279,19 +301,17 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
     let [update, verify, check] =
         [updates, verify?, check?].map(|times| memory::median(times).context("a measurement"));
     let update = update?;
-    let (size, bits) = (backend.family().size(), backend.bits());
     Ok(Row {
         kernel: KERNEL,
-        r#impl: "evergrove",
+        r#impl: if profile.fits(evergrove_grove::BACKEND_NAME) { "evergrove" } else { "evergrove-plonky2" },
         profile: profile.name(),
         log_size: args.log_size,
         size: args.signers,
         signers: args.signers,
         threads,
         wrapped: backend.spec().wraps,
-        rows_per_addition: rows_per_addition(),
-        bucket_capacity: size.capacity,
-        degree_bits: size.degree_bits,
+        bucket_capacity: backend.spec().capacity,
+        degree_bits,
         bits_unique_decoding: bits.unique_decoding,
         bits_johnson: bits.johnson,
         commit_s,
@@ -307,6 +327,8 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
         signature_ms: 1e3 * check?.seconds,
         proof_bytes: last.bytes.len(),
         peak_rss_bytes: memory::resident().1,
+        ratio: None,
+        update_ratio: None,
     })
 }
 
@@ -386,17 +408,17 @@ fn monolithic(spec: &FamilySpec, signers: usize, height: u8, repeat: usize) -> a
 }
 
 fn print_text(row: &Row) {
-    let Row { profile, signers, log_size, threads, bucket_capacity, degree_bits, .. } = row;
+    let Row { profile, signers, log_size, threads, bucket_capacity, .. } = row;
     println!("{signers} signers of 2^{log_size} keys, profile {profile}, {threads} threads");
-    println!("  addition              {} rows", row.rows_per_addition);
-    println!(
-        "  circuits              {bucket_capacity} keys a bucket, 2^{degree_bits} rows; made in {:.1} s",
-        row.setup_s
-    );
+    let rows = row.degree_bits.map_or(String::new(), |log| format!(", 2^{log} rows"));
+    println!("  circuits              {bucket_capacity} keys a bucket{rows}; made in {:.1} s", row.setup_s);
     println!("  commit                {:.2} s", row.commit_s);
     println!("  aggregate             {:.2} s, {} proofs", row.aggregate_s, row.aggregate_proofs);
     println!("  one signer changes    {:.2} s, {} proofs", row.update_s, row.update_proofs);
     println!("  verify                {:.2} ms; the signature {:.2} ms", row.verify_ms, row.signature_ms);
     println!("  proof                 {} bytes, {:.1} bits unique decoding", row.proof_bytes, row.bits_unique_decoding);
     println!("  peak memory           {} MiB", row.peak_rss_bytes >> 20);
+    if let (Some(ratio), Some(update)) = (row.ratio, row.update_ratio) {
+        println!("  of the first profile  {ratio:.1} times, updates {update:.1}");
+    }
 }

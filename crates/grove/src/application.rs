@@ -33,6 +33,10 @@ pub trait Circuits: Send + Sync {
     fn inputs(&self) -> Vec<Goldilocks>;
     /// Bits of the numbers that the circuits bound by [`Arithmetic::below`].
     fn bounds(&self) -> Vec<usize>;
+    /// The most leaves that a bucket holds, where there is room for more than are asked for.
+    fn most(&self) -> usize {
+        usize::MAX
+    }
     /// The output of the active slots, in their order, and nothing of the others, whatever a prover puts there. It opens slot after slot, each by as
     /// many elements of free data as an opening has, and takes no other free data.
     fn fold(&self, b: &mut dyn Arithmetic, inputs: &[Base], slots: &[Slot]) -> Vec<Base>;

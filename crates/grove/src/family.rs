@@ -176,7 +176,8 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
         let first = (1..1usize << 16).collect::<Vec<_>>().partition_point(|&n| holds(n));
         Some(first).filter(|&n| n > 0)
     };
-    let capacity = capacity.ok_or(too_large.clone())?;
+    let most = kind.app.as_ref().map_or(usize::MAX, |app| app.circuits().most());
+    let capacity = capacity.ok_or(too_large.clone())?.min(most);
     let kind = of(capacity);
     let parameters = recursion::fixed_point::<K>(rounds, &modes, |parameters| kind.family().blocks(parameters));
     let parameters = parameters.ok_or(too_large)?;

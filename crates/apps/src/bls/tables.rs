@@ -20,6 +20,8 @@ use super::{BlsKeys, OUTPUT_ELEMENTS, table};
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
 
+/// Keys of a sync committee.
+const COMMITTEE: usize = 512;
 /// Bits of a number of a point.
 const NUMBER: usize = 2 * LIMB_BITS;
 /// Numbers of a coordinate.
@@ -41,6 +43,11 @@ impl Circuits for BlsKeys {
 
     fn bounds(&self) -> Vec<usize> {
         vec![LIMB_BITS, NUMBER, BYTE]
+    }
+
+    /// A committee is a bucket, and a block of rows of points.
+    fn most(&self) -> usize {
+        COMMITTEE
     }
 
     fn fold(&self, b: &mut dyn Arithmetic, _inputs: &[Base], slots: &[Slot]) -> Vec<Base> {

@@ -15,8 +15,8 @@ use crate::tables::{Table, Tables, WORD, range};
 
 impl<K: Extension> Builder<K> {
     /// The point with these coordinates where the bit is 1, and demands that there be one: seven numbers of 56 bits each, x first, the least significant ones
-    /// first, four in a word. What the last word has behind them may be anything. Where the bit is 0, the identity; the numbers must then be below 2^56 and
-    /// their coordinates below p, with y^2 = x^3: zeros are.
+    /// first, four in a word. What the last word has behind them may be anything. Where the bit is 0, the identity; the numbers must then be those of
+    /// some point, or zeros.
     pub fn point(&mut self, numbers: [Word; 4], active: Bool) -> Point {
         self.point_row(PointNumbers::Words(numbers.map(|word| word.0)), active)
     }

@@ -1,11 +1,11 @@
 //! Points of BLS12-381 G1 from numbers of 56 bits: the coordinates are below p and on the curve y^2 = x^3 + 4.
 //!
 //! Seven numbers a coordinate, least significant first; the [limbs](super::congruence) 3, 10 and 17 lie in two of them, a byte in each. With the row's bit the row defines the words of
-//! the point ([`addition`](super::addition)); without it, zeros, for any numbers whose coordinates are below p with y^2 = x^3.
+//! the point ([`addition`](super::addition)); without it, zeros, for any numbers whose coordinates are below p and on the curve, or zeros.
 //!
 //! **Below p.** x + t = p - 1 for a t of 24 limbs, three limbs at a time with carries of one bit: both sides stay below 2^50.
 //!
-//! **On the curve.** s = x^2 and y^2 = x s + 4 times the bit, modulo p.
+//! **On the curve.** s = x^2 and y^2 = x s + 4 c, modulo p, for a bit c that is 1 where the row's bit is: an honest one is 0 for zeros alone.
 //!
 //! | committed | |
 //! |---|---|
@@ -14,6 +14,7 @@
 //! | [`SQUARE`] to + 23 | s |
 //! | [`CONGRUENCES`] on | of each congruence quotient and carries |
 //! | [`ACTIVE`] | the bit |
+//! | [`CURVE`] | c |
 //! | [`REST`], + 1 | what is behind the last number in its word |
 //!
 //! | port | fixed | |
@@ -58,8 +59,10 @@ pub const SQUARE: usize = COMPLEMENTS + 2 * COMPLEMENT;
 pub const CONGRUENCES: usize = SQUARE + LIMBS;
 /// The committed column of the bit.
 pub const ACTIVE: usize = CONGRUENCES + 2 * congruence::COLUMNS;
+/// The committed column of what the curve's constant is multiplied by.
+pub const CURVE: usize = ACTIVE + 1;
 /// The first committed column of what is behind the last number.
-pub const REST: usize = ACTIVE + 1;
+pub const REST: usize = CURVE + 1;
 /// Committed columns.
 pub const COLUMNS: usize = REST + 2;
 
@@ -114,7 +117,11 @@ fn number<A: Algebra>(f: &mut A, columns: &[A::V], which: usize) -> A::V {
 
 pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
     let one = f.one();
-    out.push(f.boolean(row.columns[ACTIVE]));
+    let (active, curve) = (row.columns[ACTIVE], row.columns[CURVE]);
+    out.push(f.boolean(active));
+    out.push(f.boolean(curve));
+    let not = f.sub(one, curve);
+    out.push(f.mul(active, not));
     for which in 0..2 {
         let x = coordinate(f, row.columns, which);
         let columns = &row.columns[COMPLEMENTS + which * COMPLEMENT..][..COMPLEMENT];
@@ -152,7 +159,7 @@ pub(super) fn congruences<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut 
     let negative = square.map(|limb| f.scale(minus, limb));
     out.push(Congruence::new(f, vec![[x, x]], negative, columns(0)));
     let mut linear = [f.zero(); LIMBS];
-    linear[0] = f.scale(-Goldilocks::new(4), row.columns[ACTIVE]);
+    linear[0] = f.scale(-Goldilocks::new(4), row.columns[CURVE]);
     out.push(Congruence::new(f, vec![[y, y], [x, negative]], linear, columns(1)));
 }
 
@@ -261,7 +268,9 @@ pub(crate) fn fill_congruences(columns: &mut [Goldilocks]) {
     columns[SQUARE..CONGRUENCES].copy_from_slice(&congruence::limbs(&square));
     let negative = integers(&columns[SQUARE..]).map(|limb| -limb);
     let mut linear = [0; LIMBS];
-    linear[0] = -4 * columns[ACTIVE].as_u64() as i64;
+    let zeros = columns[ACTIVE] == Goldilocks::ZERO && limbs == [[0; LIMBS]; 2];
+    columns[CURVE] = Goldilocks::new((!zeros).into());
+    linear[0] = -4 * i64::from(!zeros);
     let to = &mut columns[CONGRUENCES..ACTIVE];
     let (first, second) = to.split_at_mut(congruence::COLUMNS);
     fill(&[[x, x]], &negative, first);

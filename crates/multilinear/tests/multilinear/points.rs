@@ -314,6 +314,18 @@ fn a_point_has_one_form() {
         sums.circuit.fill_points(&mut witness);
         assert!(sums.faults(&witness).iter().any(|fault| within(fault) || matches!(fault, Fault::Tuple { .. })));
     }
+    // Off the curve by another constant.
+    let mut witness = honest.clone();
+    witness.row_mut(&tables, Table::Point, 0)[point::CURVE] = ZERO;
+    assert!(sums.faults(&witness).iter().any(here));
+    // What an inactive row has is no point's.
+    let mut data = free(&[[None, q], [q, None]]);
+    let inactive = sums.circuit.witness(&data).unwrap();
+    assert_eq!(sums.faults(&inactive), []);
+    data[2..2 + NUMBERS].copy_from_slice(&numbers(p));
+    assert_eq!(faults(&data), []);
+    data[2] += ONE;
+    assert!(faults(&data).iter().any(here));
     // A square that is none.
     let mut witness = honest.clone();
     witness.row_mut(&tables, Table::Point, 0)[point::SQUARE] += ONE;
@@ -349,7 +361,7 @@ fn the_modulus_is_that_of_the_field() {
 /// What rows of points take: the snapshot of the circuits' counts.
 #[test]
 fn counts() {
-    assert_eq!((point::COLUMNS, point::PORTS, point::FIXED), (283, 355, 28));
+    assert_eq!((point::COLUMNS, point::PORTS, point::FIXED), (284, 355, 28));
     assert_eq!((addition::COLUMNS, addition::PORTS, addition::FIXED), (455, 480, 36));
 }
 
