@@ -133,13 +133,19 @@ fn prove(
     (proofs[&place(&plan.result)].clone(), plan.steps.len())
 }
 
-/// Proves the signers of one signature after those of another, and verifies each signature under the proven key.
-fn one_from_the_other(backend: &dyn RecursionBackend, Data { keys, signatures }: Data) {
+/// A table of these keys.
+fn committed(keys: &[Point]) -> Vector<MemoryStore> {
     let schema = table::schema();
     let mut vector = Vector::new(12, MemoryStore::new()).expect("an empty vector");
     let value = |key: &Point| schema.value(&table::row(key).expect("a key")).expect("a row");
-    let slots: Vec<_> = (0..).zip(&keys).map(|(i, key)| (i, Some(value(key)))).collect();
+    let slots: Vec<_> = (0..).zip(keys).map(|(i, key)| (i, Some(value(key)))).collect();
     vector.apply(&slots).expect("a table of 3,578 keys");
+    vector
+}
+
+/// Proves the signers of one signature after those of another, and verifies each signature under the proven key.
+fn one_from_the_other(backend: &dyn RecursionBackend, Data { keys, signatures }: Data) {
+    let vector = committed(&keys);
     let mut proofs = Proofs::new();
     let mut batch = Batch::build_as(&vector, &signatures[0].signers, backend.spec().structure()).expect("a batch");
     for (k, signed) in signatures.iter().enumerate() {
@@ -171,7 +177,26 @@ fn committees_are_proven_one_from_the_other() {
     let Some(data) = data() else { return };
     let (family, backend) = crate::on_tables::family(BlsKeys, Scheme::Selected, Profile::Grove100);
     assert_eq!(family.capacity(), 512, "a committee is a bucket");
+    let verifier = family.verifier().expect("its circuits");
+    assert_eq!(verifier.key_digest(), backend.key_digest());
     one_from_the_other(&backend, data);
+}
+
+#[test]
+fn two_committees_are_two_buckets_and_a_merge() {
+    let Some(Data { keys, signatures }) = data() else { return };
+    let (_, backend) = crate::on_tables::family(BlsKeys, Scheme::Selected, Profile::Grove100);
+    let vector = committed(&keys);
+    let mut signers = [&signatures[0].signers[..], &signatures[1].signers].concat();
+    signers.sort_unstable();
+    signers.dedup();
+    let batch = Batch::build_as(&vector, &signers, backend.spec().structure()).expect("a batch");
+    let (proof, made) = prove(&backend, &vector, &keys, &batch, &mut Proofs::new());
+    assert!((3..=5).contains(&made), "{made} proofs of {} keys", signers.len());
+    let sum = signers.iter().fold(Point::IDENTITY, |sum, &i| sum.add(&keys[i as usize]));
+    let output = Output { key: sum, count: signers.len() as u64 };
+    assert_eq!(proof.output, output.to_elements());
+    crate::family::world::refuses_other_statements(&backend, &proof);
 }
 
 #[test]
