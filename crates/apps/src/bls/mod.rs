@@ -22,7 +22,7 @@ use evergrove_primitives::hash::poseidon::hash_tagged;
 use evergrove_recursion::circuit::{Builder, to_plonky};
 use plonky2::iop::target::Target;
 
-use crate::{Leaf, LeafTargets, MapReduce, MapReduceError};
+use crate::{Leaf, LeafTargets, MapReduce, MapReduceError, Plonky2Circuits};
 
 /// Sum and number of the keys of a batch. Commutative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,6 +124,12 @@ impl MapReduce for BlsKeys {
         true
     }
 
+    fn on_plonky2(&self) -> Option<&dyn Plonky2Circuits> {
+        Some(self)
+    }
+}
+
+impl Plonky2Circuits for BlsKeys {
     fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
         let mut out = circuit::open(b, leaf).limbs().to_vec();
         out.push(b.one());
