@@ -77,7 +77,12 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         }
         _ => (Scheme::Selected, "some rows of the table, each once; nothing is known about which"),
     };
-    let wanted = format!("{} with these parameters, over {over}", app.name());
+    let rows = match scheme {
+        Scheme::Complete => "all rows",
+        _ if args.over.some => "some rows",
+        _ => "these rows",
+    };
+    let wanted = format!("{} with these parameters over {rows}", app.name());
     let accepted = args.verify.verify(&app.clone().into(), scheme, leaves.as_deref(), &wanted)?;
     let found = accepted.verified.statement.canonical;
     if let Some(expected) = args.over.digest.filter(|d| *d != found) {
