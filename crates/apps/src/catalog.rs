@@ -1,33 +1,193 @@
-//! The applications that this program knows by name.
+//! The applications that a program knows by name.
+//!
+//! A [`Catalog`] makes an application of what a store keeps of it: a name and parameters. Programs add [`Kind`]s of their own to the
+//! [standard](Catalog::standard) ones, and give the catalog to whatever opens stores.
 
 #[cfg(feature = "plonky2")]
 mod plonky2;
+mod standard;
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use evergrove_commit::schema::Schema;
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{BackendError, RecursionBackend};
 use evergrove_grove::{AppFamily, FamilyError};
 use evergrove_proof::policy::GROVE_BACKEND;
 use evergrove_proof::{AppId, AppSpec, HeightClass, Profile, Scheme};
 
-use crate::aggregate::Aggregate;
-use crate::bls::BlsKeys;
 #[cfg(feature = "plonky2")]
 use crate::digest_translation::DigestTranslation;
 #[cfg(feature = "plonky2")]
 use crate::family::{Size, SizeError};
-use crate::samples::{Sequence, Tally};
 use crate::{MapReduce, family_on_tables};
 
-/// No application comes of a name and parameters.
+/// The name of the application that is no map and reduction, whether or not this build has it.
+const TRANSLATION: &str = "digest-translation";
+
+/// A kind of Map/Reduce applications: one for each value of their parameters.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use evergrove_apps::MapReduce;
+/// use evergrove_apps::catalog::{Catalog, CatalogError, Kind};
+/// use evergrove_apps::samples::Tally;
+/// # use evergrove_commit::schema::Schema;
+///
+/// struct Tallies;
+///
+/// impl Kind for Tallies {
+///     fn name(&self) -> &str {
+///         "tally" // what the application's `name` gives
+///     }
+///     fn help(&self) -> &str {
+///         "rows and the sum of their first elements; parameters: bits of an element"
+///     }
+///     fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, String> {
+///         Ok(Arc::new(Tally::from_parameters(parameters)?))
+///     }
+///     fn parse(&self, text: &str, _: &Schema) -> Result<Arc<dyn MapReduce>, String> {
+///         let bits: u8 = text.parse().map_err(|_| "not a number of bits".to_owned())?;
+///         self.make(&[bits])
+///     }
+/// }
+///
+/// let taken = Catalog::standard().with(Tallies).unwrap_err();
+/// assert_eq!(taken, CatalogError::Taken("tally".into()));
+/// ```
+pub trait Kind: Send + Sync {
+    /// The name of its applications: 1 to 32 of `a-z`, `0-9`, `-` and `_`.
+    fn name(&self) -> &str;
+    /// One line for people: what an output is, and the form of the parameters.
+    fn help(&self) -> &str;
+    /// The application of these parameters, which [`MapReduce::parameters`] has given. They may be any bytes: they come from stores and
+    /// leaders.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, String>;
+    /// The application of parameters that a person has written, for a table of this schema.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and what to write.
+    fn parse(&self, text: &str, schema: &Schema) -> Result<Arc<dyn MapReduce>, String>;
+}
+
+/// The kinds of applications that a program knows. Clones share them.
+#[derive(Clone)]
+pub struct Catalog {
+    kinds: Arc<[Arc<dyn Kind>]>,
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Self::standard()
+    }
+}
+
+impl Catalog {
+    /// The kinds of this crate.
+    pub fn standard() -> Self {
+        Self { kinds: standard::kinds().into() }
+    }
+
+    /// The catalog with another kind.
+    ///
+    /// # Errors
+    /// [`CatalogError::Name`] and [`CatalogError::Taken`].
+    pub fn with(self, kind: impl Kind + 'static) -> Result<Self, CatalogError> {
+        let name = kind.name().to_owned();
+        if !is_name(&name) {
+            return Err(CatalogError::Name(name));
+        }
+        if name == TRANSLATION || self.kind(&name).is_some() {
+            return Err(CatalogError::Taken(name));
+        }
+        let kind: Arc<dyn Kind> = Arc::new(kind);
+        Ok(Self { kinds: self.kinds.iter().cloned().chain([kind]).collect() })
+    }
+
+    /// Every kind.
+    pub fn kinds(&self) -> impl Iterator<Item = &dyn Kind> {
+        self.kinds.iter().map(AsRef::as_ref)
+    }
+
+    /// The application of a kind and canonical parameters: what [`Application::spec`] gave.
+    ///
+    /// # Errors
+    /// [`CatalogError::Unknown`]; [`CatalogError::Parameters`], also when the parameters are readable but not the canonical ones.
+    pub fn make(&self, spec: &AppSpec) -> Result<Application, CatalogError> {
+        let invalid = |reason: String| CatalogError::Parameters { name: spec.name.clone(), reason };
+        #[cfg(feature = "plonky2")]
+        if spec.name == DigestTranslation::NAME {
+            let app = DigestTranslation::from_parameters(&spec.parameters);
+            return app.map(Application::from).ok_or_else(|| invalid("no height of buckets and hash".into()));
+        }
+        let app = self.known(&spec.name)?.make(&spec.parameters).map_err(invalid)?;
+        if (app.name(), app.parameters()) != (spec.name.as_str(), spec.parameters.clone()) {
+            return Err(invalid("they are not in their canonical form".into()));
+        }
+        Ok(app.into())
+    }
+
+    /// The application of a kind and parameters that a person has written, for a table of this schema. It is made of its canonical
+    /// parameters, as every other program makes it.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn parse(&self, name: &str, text: &str, schema: &Schema) -> Result<Arc<dyn MapReduce>, CatalogError> {
+        let app = self.known(name)?.parse(text, schema).map_err(|reason| CatalogError::Text {
+            name: name.into(),
+            text: text.into(),
+            reason,
+        })?;
+        match self.make(&AppSpec { name: name.into(), parameters: app.parameters() })? {
+            Application::MapReduce(app) => Ok(app),
+            #[cfg(feature = "plonky2")]
+            Application::Translation(_) => Err(self.unknown(name)),
+        }
+    }
+
+    fn kind(&self, name: &str) -> Option<&dyn Kind> {
+        self.kinds().find(|kind| kind.name() == name)
+    }
+
+    fn known(&self, name: &str) -> Result<&dyn Kind, CatalogError> {
+        self.kind(name).ok_or_else(|| self.unknown(name))
+    }
+
+    fn unknown(&self, name: &str) -> CatalogError {
+        CatalogError::Unknown { name: name.into(), known: self.kinds().map(|kind| kind.name().to_owned()).collect() }
+    }
+}
+
+impl fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.kinds().map(Kind::name)).finish()
+    }
+}
+
+/// Whether a text may be the name of an application.
+pub(crate) fn is_name(name: &str) -> bool {
+    let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'-' | b'_');
+    (1..=32).contains(&name.len()) && name.bytes().all(plain)
+}
+
+/// A catalog does not make an application, or does not take a kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogError {
     /// There is no such kind.
-    #[error("unknown application {0:?}")]
-    Unknown(String),
-    /// The parameters are not of the kind.
+    #[error("unknown application {name:?} (known: {})", known.join(", "))]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// Those of the catalog.
+        known: Vec<String>,
+    },
+    /// Stored parameters are not of the kind.
     #[error("invalid parameters of application {name:?}: {reason}")]
     Parameters {
         /// The kind.
@@ -35,6 +195,22 @@ pub enum CatalogError {
         /// What is wrong.
         reason: String,
     },
+    /// Parameters that a person wrote are not of the kind.
+    #[error("invalid parameters {text:?} of application {name:?}: {reason}")]
+    Text {
+        /// The kind.
+        name: String,
+        /// The parameters.
+        text: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The catalog has a kind of this name.
+    #[error("the catalog has an application {0:?}")]
+    Taken(String),
+    /// The name of a kind is not one of an application.
+    #[error("invalid name of an application: {0:?} is not 1 to 32 of a-z, 0-9, - and _")]
+    Name(String),
 }
 
 /// An application has no circuits in a scheme and profile.
@@ -112,33 +288,8 @@ impl From<DigestTranslation> for Application {
     }
 }
 
-/// The application of a kind and canonical parameters: what [`Application::spec`] gave.
-///
-/// # Errors
-/// [`CatalogError`]; also when the parameters are readable but not the canonical ones.
-pub fn make(spec: &AppSpec) -> Result<Application, CatalogError> {
-    let parameters = |reason: String| CatalogError::Parameters { name: spec.name.clone(), reason };
-    let bytes = &spec.parameters[..];
-    let app: Arc<dyn MapReduce> = match spec.name.as_str() {
-        "tally" => Arc::new(Tally::from_parameters(bytes).map_err(parameters)?),
-        "sequence" => Arc::new(Sequence),
-        "aggregate" => Arc::new(Aggregate::from_parameters(bytes).map_err(|e| parameters(e.to_string()))?),
-        "bls-keys" => Arc::new(BlsKeys::from_parameters(bytes).map_err(|e| parameters(e.to_string()))?),
-        #[cfg(feature = "plonky2")]
-        DigestTranslation::NAME => {
-            let app = DigestTranslation::from_parameters(bytes);
-            return app.map(Application::from).ok_or_else(|| parameters("no height of buckets and hash".into()));
-        }
-        _ => return Err(CatalogError::Unknown(spec.name.clone())),
-    };
-    if (app.name(), app.parameters()) != (spec.name.as_str(), spec.parameters.clone()) {
-        return Err(parameters("they are not in their canonical form".into()));
-    }
-    Ok(app.into())
-}
-
 impl Application {
-    /// Name and canonical parameters: what [`make`] makes it of again.
+    /// Name and canonical parameters: what [`Catalog::make`] makes it of again.
     pub fn spec(&self) -> AppSpec {
         match self {
             Self::MapReduce(app) => AppSpec { name: app.name().into(), parameters: app.parameters() },
@@ -163,21 +314,31 @@ impl Application {
 
     /// The profile of its proofs where none is named: that of `grove`, if it has circuits there.
     pub fn profile(&self) -> Profile {
-        match self {
-            Self::MapReduce(app) if app.on_tables().is_some() => Profile::Grove100,
-            _ => Profile::Proven,
-        }
+        if self.profiles().contains(&Profile::Grove100) { Profile::Grove100 } else { Profile::Proven }
     }
 
     /// The profiles that it has circuits for in this build.
     fn profiles(&self) -> Vec<Profile> {
-        let on_tables = match self {
-            Self::MapReduce(app) => app.on_tables().is_some(),
+        let (on_tables, on_plonky2) = match self {
             #[cfg(feature = "plonky2")]
-            Self::Translation(_) => false,
+            Self::MapReduce(app) => (app.on_tables().is_some(), app.on_plonky2().is_some()),
+            #[cfg(not(feature = "plonky2"))]
+            Self::MapReduce(app) => (app.on_tables().is_some(), false),
+            #[cfg(feature = "plonky2")]
+            Self::Translation(_) => (false, true),
         };
         let grove = Profile::GROVE.into_iter().filter(|_| on_tables);
-        grove.chain(Profile::PLONKY2.into_iter().filter(|_| cfg!(feature = "plonky2"))).collect()
+        grove.chain(Profile::PLONKY2.into_iter().filter(|_| on_plonky2)).collect()
+    }
+
+    /// # Errors
+    /// [`CircuitsError::Profile`].
+    fn check_profile(&self, profile: Profile) -> Result<(), CircuitsError> {
+        let known = self.profiles();
+        if known.contains(&profile) {
+            return Ok(());
+        }
+        Err(CircuitsError::Profile { app: self.spec().name, profile, known })
     }
 
     /// Its circuits, with their size. Those on tables are searched for in tenths of a second; those of Plonky2 are known from the keys in
@@ -192,22 +353,19 @@ impl Application {
         class: HeightClass,
         dir: Option<&Path>,
     ) -> Result<AppCircuits, CircuitsError> {
-        let none = || CircuitsError::Profile { app: self.spec().name, profile, known: self.profiles() };
-        if !self.profiles().contains(&profile) {
-            return Err(none());
-        }
+        self.check_profile(profile)?;
         if profile.fits(GROVE_BACKEND.0)
             && let Self::MapReduce(app) = self
+            && let Some(family) = family_on_tables(app, scheme, profile, class)
         {
-            let family = family_on_tables(app, scheme, profile, class).ok_or_else(none)??;
-            return Ok(AppCircuits::Tables(Box::new(family)));
+            return Ok(AppCircuits::Tables(Box::new(family?)));
         }
         #[cfg(feature = "plonky2")]
         return Ok(AppCircuits::Plonky2(self.size(scheme, profile, class, dir)?));
         #[cfg(not(feature = "plonky2"))]
         {
             let _ = dir;
-            Err(none())
+            Err(CircuitsError::Profile { app: self.spec().name, profile, known: self.profiles() })
         }
     }
 

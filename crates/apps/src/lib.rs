@@ -21,16 +21,18 @@ pub mod digest_translation;
 pub mod family;
 #[cfg(feature = "plonky2")]
 mod generators;
-#[cfg(feature = "plonky2")]
 pub mod laws;
 mod map_reduce;
 #[cfg(feature = "plonky2")]
 pub mod nonnative;
+#[cfg(feature = "plonky2")]
+mod on_plonky2;
 mod on_tables;
 pub mod samples;
+pub mod tables;
 
 pub use evergrove_proof::AppId;
-#[cfg(feature = "plonky2")]
-pub use map_reduce::LeafTargets;
 pub use map_reduce::{Leaf, MapReduce, MapReduceError};
+#[cfg(feature = "plonky2")]
+pub use on_plonky2::{LeafTargets, Plonky2Circuits};
 pub use on_tables::{OnTables, family_on_tables};

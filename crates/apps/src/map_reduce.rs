@@ -4,10 +4,9 @@ use evergrove_grove::application::Circuits;
 use evergrove_primitives::Goldilocks;
 use evergrove_proof::AppId;
 use evergrove_proof::tree::Value;
+
 #[cfg(feature = "plonky2")]
-use evergrove_recursion::circuit::{Builder, to_plonky};
-#[cfg(feature = "plonky2")]
-use plonky2::iop::target::{BoolTarget, Target};
+use crate::Plonky2Circuits;
 
 /// A member of a batch, as [`MapReduce::map`] sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,20 +18,6 @@ pub struct Leaf<'a> {
     /// What opens the value: [`MapReduce::opening_len`] elements, a row's by the schema. Claimed by the prover: the map
     /// ties it to `value`.
     pub opening: &'a [Goldilocks],
-}
-
-/// A leaf in a circuit of Plonky2, as [`MapReduce::map_circuit`] sees it.
-#[cfg(feature = "plonky2")]
-#[derive(Clone, Debug)]
-pub struct LeafTargets {
-    /// The slot holds a leaf. Where it does not, index, value and opening are the prover's: zeros of an honest one.
-    pub active: BoolTarget,
-    /// Position in the vector.
-    pub index: Target,
-    /// The slot's value.
-    pub value: [Target; 4],
-    /// What opens the value: [`MapReduce::opening_len`] wires that the prover sets.
-    pub opening: Vec<Target>,
 }
 
 /// A leaf has no image, or two outputs no reduction.
@@ -86,20 +71,15 @@ pub enum MapReduceError {
 ///   so the order of operands does not matter;
 /// - the circuits compute exactly `map` and `reduce`, and are unsatisfiable where these return an error. Soundness rests on
 ///   this half: outputs that come out of child proofs are already in range, leaves and openings are the adversary's;
-/// - `map_circuit` can be satisfied for a slot that is not active (all of index, value and opening zero). What it returns
-///   there does not matter: `fold_circuit` takes `identity()` instead, whatever the prover sets.
+/// - slots that are not active do not count, whatever the prover puts there, and zeros satisfy the circuits there.
 ///
-/// **Values of one's own.** A circuit may add virtual targets that only a `SimpleGenerator` of the application sets, from
-/// targets of its own. Provers run them like plonky2's. Circuits with generators other than plonky2's and this crate's, or gates
-/// other than those of `evergrove_recursion::gates::Gates`, are built again by every prover that starts (seconds) instead of
-/// coming from the cache.
-///
-/// `SimpleGenerator` is that of `plonky2::iop::generator`.
+/// Circuits are [`Self::on_tables`], which new applications have, or `on_plonky2`. Batches are proven with the profiles of those that the
+/// application has.
 pub trait MapReduce: Send + Sync {
     /// The kind of application: 1 to 32 of `a-z`, `0-9`, `-` and `_`.
     fn name(&self) -> &str;
     /// All that the circuits depend on besides the name, in an encoding with one form for each meaning: a query and the
-    /// digest of its schema, for example. Stores keep it to make the application again.
+    /// schema of its table, for example. Stores keep it, and a [`Kind`](crate::catalog::Kind) makes the application of it again.
     fn parameters(&self) -> Vec<u8>;
     /// Name and digest of the parameters: what a proof is a proof of.
     fn id(&self) -> AppId {
@@ -123,42 +103,19 @@ pub trait MapReduce: Send + Sync {
     fn reduce(&self, left: &[Goldilocks], right: &[Goldilocks]) -> Result<Vec<Goldilocks>, MapReduceError>;
     /// True when the operands of `reduce` may be exchanged. Others have no *selected* statements.
     fn is_commutative(&self) -> bool;
-    /// [`Self::map`] as constraints. Everything that may fail for an inactive slot is conditional on `leaf.active`.
-    #[cfg(feature = "plonky2")]
-    fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target>;
-    /// [`Self::reduce`] as constraints. Operands are outputs: of map, of fold, of reduce, or identity.
-    #[cfg(feature = "plonky2")]
-    fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target>;
     /// Map and reduction as rows of the engine's tables, for the backend `grove`; `None` of an application that has Plonky2's circuits
     /// alone.
     fn on_tables(&self) -> Option<&dyn Circuits> {
         None
     }
-    /// The output of the active ones of a bucket's slots, in order, as constraints: `reduce` of their `map`, and nothing of
-    /// what is in the others, whatever a prover puts there.
-    ///
-    /// By default a balanced tree of reductions over what [`Self::map_circuit`] returns, with the identity in the place of
-    /// inactive slots. To be overridden by applications that sum lazily.
+    /// Map and reduction as circuits of Plonky2, for its profiles; `None` of an application that has circuits on tables alone.
     #[cfg(feature = "plonky2")]
-    fn fold_circuit(&self, b: &mut Builder, slots: &[LeafTargets]) -> Vec<Target> {
-        let identity: Vec<Target> = self.identity().into_iter().map(|x| b.constant(to_plonky(x))).collect();
-        let mut level: Vec<Vec<Target>> = slots
-            .iter()
-            .map(|slot| {
-                let mapped = self.map_circuit(b, slot);
-                assert_eq!(mapped.len(), identity.len(), "elements that {} maps a leaf to", self.name());
-                mapped.iter().zip(&identity).map(|(x, none)| b.select(slot.active, *x, *none)).collect()
-            })
-            .collect();
-        while level.len() > 1 {
-            let pairs = level.chunks(2);
-            level = pairs
-                .map(|pair| match pair {
-                    [left, right] => self.reduce_circuit(b, left, right),
-                    _ => pair[0].clone(),
-                })
-                .collect();
-        }
-        level.pop().unwrap_or(identity)
+    fn on_plonky2(&self) -> Option<&dyn Plonky2Circuits> {
+        None
+    }
+    /// What an output says: names with values, for reports. By default there are none, and reports show the elements.
+    fn describe(&self, output: &[Goldilocks]) -> Vec<(String, String)> {
+        let _ = output;
+        Vec::new()
     }
 }

@@ -11,9 +11,9 @@ use plonky2::field::types::Field;
 #[cfg(feature = "plonky2")]
 use plonky2::iop::target::Target;
 
-#[cfg(feature = "plonky2")]
-use crate::LeafTargets;
 use crate::{Leaf, MapReduce, MapReduceError};
+#[cfg(feature = "plonky2")]
+use crate::{LeafTargets, Plonky2Circuits};
 
 /// Number of leaves, and the sum of the first elements of their values. Commutative; the opening is empty.
 ///
@@ -84,20 +84,26 @@ impl MapReduce for Tally {
         true
     }
 
+    fn on_tables(&self) -> Option<&dyn Circuits> {
+        Some(self)
+    }
+
     #[cfg(feature = "plonky2")]
+    fn on_plonky2(&self) -> Option<&dyn Plonky2Circuits> {
+        Some(self)
+    }
+}
+
+#[cfg(feature = "plonky2")]
+impl Plonky2Circuits for Tally {
     fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
         let checked = b.mul(leaf.active.target, leaf.value[0]);
         b.range_check(checked, self.bits.into());
         vec![b.one(), leaf.value[0]]
     }
 
-    #[cfg(feature = "plonky2")]
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
         left.iter().zip(right).map(|(l, r)| b.add(*l, *r)).collect()
-    }
-
-    fn on_tables(&self) -> Option<&dyn Circuits> {
-        Some(self)
     }
 }
 
@@ -171,18 +177,24 @@ impl MapReduce for Sequence {
         false
     }
 
+    fn on_tables(&self) -> Option<&dyn Circuits> {
+        Some(self)
+    }
+
     #[cfg(feature = "plonky2")]
+    fn on_plonky2(&self) -> Option<&dyn Plonky2Circuits> {
+        Some(self)
+    }
+}
+
+#[cfg(feature = "plonky2")]
+impl Plonky2Circuits for Sequence {
     fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
         vec![b.constant(F::from_canonical_u64(Self::BASE)), leaf.value[0]]
     }
 
-    #[cfg(feature = "plonky2")]
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
         vec![b.mul(left[0], right[0]), b.mul_add(left[1], right[0], right[1])]
-    }
-
-    fn on_tables(&self) -> Option<&dyn Circuits> {
-        Some(self)
     }
 }
 

@@ -185,9 +185,9 @@ fn facade(error: &evergrove::Error) -> Option<String> {
         E::KeysDirectory { .. } => "name a directory with --keys or EVERGROVE_KEYS: it is created if it is missing",
         E::ForeignProfile { .. } => "choose one of these with --profile, or another --backend",
         E::NoBackend(_) => "choose another --backend",
-        E::Circuits(CircuitsError::Profile { .. } | CircuitsError::Plonky2(SizeError::Profile(_))) => {
-            "choose one of these with --profile"
-        }
+        E::Circuits(
+            CircuitsError::Profile { .. } | CircuitsError::Plonky2(SizeError::Profile(_) | SizeError::NoCircuits(_)),
+        ) => "choose one of these with --profile",
         E::Circuits(_) => "ask for less at a time",
         E::Answer(_) => "look for damage with doctor",
         _ => return None,
@@ -384,7 +384,11 @@ fn queue(error: &QueueError) -> &'static str {
 
 fn catalog(error: &CatalogError) -> Option<String> {
     match error {
-        CatalogError::Unknown(_) => Some("use the version of evergrove that defined the batch".into()),
+        CatalogError::Unknown { .. } => {
+            Some("run the program that registers this application, or choose one of these".into())
+        }
+        CatalogError::Text { .. } => Some("write the parameters as app list says".into()),
+        CatalogError::Taken(_) | CatalogError::Name(_) => Some("choose another name for the application".into()),
         CatalogError::Parameters { .. } => Some("use the version of evergrove that defined the batch".into()),
     }
 }

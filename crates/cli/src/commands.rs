@@ -25,6 +25,7 @@ pub(crate) mod verify;
 pub(crate) mod worker;
 
 use anyhow::Result;
+use evergrove::apps::catalog::Catalog;
 
 use crate::args::{Cli, Command, Output};
 
@@ -35,14 +36,14 @@ pub(crate) struct Terminal {
     pub(crate) quiet: bool,
 }
 
-/// Runs the command.
-pub(crate) fn run(cli: Cli) -> Result<()> {
+/// Runs the command, with the applications of a catalog.
+pub(crate) fn run(cli: Cli, catalog: &Catalog) -> Result<()> {
     let terminal = Terminal { format: cli.format, quiet: cli.quiet };
     match cli.command {
-        Command::App(args) => app::run(&args, terminal),
+        Command::App(args) => app::run(&args, catalog, terminal),
         Command::Commit(args) => commit::run(&args, terminal),
-        Command::Prove(args) => prove::run(&args, terminal),
-        Command::Update(args) => update::run(&args, terminal),
+        Command::Prove(args) => prove::run(&args, catalog, terminal),
+        Command::Update(args) => update::run(&args, catalog, terminal),
         Command::Open(args) => open::run(&args, terminal),
         Command::Verify(args) => verify::run(&args, terminal),
         Command::Status(args) => status::run(&args, terminal),
@@ -50,16 +51,16 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Export(args) => export::run(&args, terminal),
         Command::Prune(args) => prune::run(&args, terminal),
         #[cfg(feature = "serve")]
-        Command::Serve(args) => serve::run(&args, terminal),
-        Command::Doctor(args) => doctor::run(&args, terminal),
+        Command::Serve(args) => serve::run(&args, catalog, terminal),
+        Command::Doctor(args) => doctor::run(&args, catalog, terminal),
         #[cfg(feature = "queue")]
-        Command::Worker(args) => worker::run(&args, terminal),
+        Command::Worker(args) => worker::run(&args, catalog, terminal),
         #[cfg(feature = "queue")]
         Command::Jobs(args) => jobs::run(&args, terminal),
         #[cfg(feature = "lab")]
         Command::Lab(args) => lab::run(&args, terminal),
         Command::Completions(args) => completions::run(&args),
-        Command::Migrate(args) => migrate::run(&args, terminal),
+        Command::Migrate(args) => migrate::run(&args, catalog, terminal),
         Command::Keys(args) => keys::run(&args, terminal),
         Command::Man(args) => man::run(&args, terminal),
     }

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use evergrove::Config;
 #[cfg(feature = "queue")]
 use evergrove::Workers;
+use evergrove::apps::catalog::Catalog;
 use evergrove::commit::watch::{Observer, Trace};
 use evergrove::jobs::Cancel;
 use evergrove::jobs::metrics::Metrics;
@@ -32,8 +33,8 @@ pub(crate) fn config(keys: Option<&Path>) -> Result<Config> {
 }
 
 impl ProvingArgs {
-    /// What proving may use. Of the proofs `trace` is told.
-    pub(crate) fn config(&self, trace: Option<&Trace>) -> Result<Config> {
+    /// What proving may use, with the applications of a catalog. Of the proofs `trace` is told.
+    pub(crate) fn config(&self, catalog: &Catalog, trace: Option<&Trace>) -> Result<Config> {
         let config = config(self.keys.as_deref())?;
         #[cfg(feature = "queue")]
         let workers = match (&self.engine, &self.objects) {
@@ -47,6 +48,7 @@ impl ProvingArgs {
             threads: Some(threads(self.threads)),
             max_memory: self.max_memory,
             prover: self.prover,
+            catalog: catalog.clone(),
             observer: observer(trace),
             #[cfg(feature = "queue")]
             workers,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evergrove_apps::catalog::{self, AppCircuits, Application};
+use evergrove_apps::catalog::{AppCircuits, Application};
 #[cfg(feature = "plonky2")]
 use evergrove_apps::family::AppVerifier;
 use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NodeProof, RecursionBackend};
@@ -19,13 +19,13 @@ impl Config {
     /// Adds the backends of the applications of a store's batches, as they were defined.
     ///
     /// # Errors
-    /// When this program does not know an application, or the vector has outgrown its height class and the application has no
+    /// When the catalog of this configuration does not have an application, or the vector has outgrown its height class and the application has no
     /// circuits there.
     pub fn add_apps(&self, backends: &mut Backends, store: &Store) -> Result<(), Error> {
         let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
         for batch in store.batches()? {
             let Some(known) = &batch.backend.choice.app else { continue };
-            let app = catalog::make(known)?;
+            let app = self.catalog.make(known)?;
             if batch.backend.class == class {
                 self.register(backends, batch.backend, app, None);
                 continue;
@@ -160,7 +160,7 @@ impl Config {
         match app {
             None => known.get(&spec.choice, spec.class).map_err(|e| failed(&e)),
             Some(app) => {
-                let app = catalog::make(app).map_err(|e| failed(&e))?;
+                let app = self.catalog.make(app).map_err(|e| failed(&e))?;
                 self.app_backend(&app, *scheme, *profile, spec.class)
             }
         }

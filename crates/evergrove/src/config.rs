@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(feature = "apps")]
+use evergrove_apps::catalog::Catalog;
 use evergrove_commit::BackendChoice;
 use evergrove_commit::watch::Observer;
 #[cfg(feature = "queue")]
@@ -46,6 +48,9 @@ pub struct Config {
     /// The implementation that proves Plonky2's circuits. The proofs verify with the same keys.
     #[cfg(feature = "plonky2")]
     pub prover: ProverKind,
+    /// The applications that batches of a store may state outputs of: the [standard](Catalog::standard) ones, and those that a program adds.
+    #[cfg(feature = "apps")]
+    pub catalog: Catalog,
     /// Is told of every proof and its steps.
     pub observer: Option<Arc<dyn Observer>>,
     /// Workers that make the proofs in the place of this process.

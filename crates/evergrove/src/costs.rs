@@ -22,7 +22,7 @@ impl Config {
         #[cfg(feature = "apps")]
         if let Some(app) = &spec.choice.app {
             let (scheme, profile) = (spec.choice.scheme, spec.choice.profile);
-            let app = evergrove_apps::catalog::make(app).ok();
+            let app = self.catalog.make(app).ok();
             let circuits = app.and_then(|app| app.circuits(scheme, profile, spec.class, self.keys.as_deref()).ok());
             // Of an application without circuits here there is nothing to estimate: proving says so.
             if let Some(circuits) = circuits {

@@ -243,10 +243,12 @@ mod queries {
         }
 
         /// Proves the output of an application in one of its schemes: over the rows at these positions, or where the scheme is
-        /// over all rows, without positions.
+        /// over all rows, without positions. The store keeps its name and parameters: [`Config::catalog`](crate::Config::catalog) has its
+        /// kind, here and wherever the store is opened.
         ///
         /// # Errors
-        /// When the application has no circuits in this scheme, and those of [`Store::prove`].
+        /// [`Error::Application`] when the catalog does not have the application; when the application has no circuits in this scheme, and
+        /// those of [`Store::prove`].
         pub fn prove_app(
             &mut self,
             batch: &str,
@@ -254,6 +256,7 @@ mod queries {
             scheme: Scheme,
             positions: &[u64],
         ) -> Result<BatchReport, Error> {
+            self.config.catalog.make(&app.spec())?;
             let class = HeightClass::of(self.commitment()?.height).unwrap_or(HeightClass::H40);
             let (spec, circuits) = self.config.app_spec(&app, scheme, self.config.app_profile(&app), class)?;
             self.config.add_app(&mut self.backends, spec.clone(), app, &circuits);

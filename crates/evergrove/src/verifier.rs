@@ -157,6 +157,7 @@ mod queries {
     use evergrove_apps::aggregate::{Aggregate, Answer, Query};
     use evergrove_apps::catalog::Application;
     use evergrove_commit::schema::Schema;
+    use evergrove_primitives::Goldilocks;
     use evergrove_proof::tree::Value;
     use evergrove_proof::{BatchProof, Commitment, HeightClass, PolicyError, Scheme};
     use evergrove_store::VerifyError;
@@ -197,6 +198,24 @@ mod queries {
             self.answer(proof, commitment, rows.schema(), sql, Scheme::Selected, Some(&rows.leaves()?))
         }
 
+        /// Accepts a proof of an application's output in a scheme, and gives the output: over all rows of the table of this commitment,
+        /// or in scheme [`Selected`](Scheme::Selected) over these rows, each of which is shown to be at its position. In that scheme
+        /// without rows it is over *some* rows, each once. Take the application's parameters from a source that you trust.
+        ///
+        /// # Errors
+        /// [`Error::Verify`] with the reason why the proof is refused; when the application has no circuits for the proof's profile.
+        pub fn verify_app(
+            &self,
+            proof: &Proof,
+            commitment: &Commitment,
+            app: &Application,
+            scheme: Scheme,
+            rows: Option<&Rows>,
+        ) -> Result<Vec<Goldilocks>, Error> {
+            let leaves = rows.map(Rows::leaves).transpose()?;
+            self.output(proof, commitment, app, scheme, leaves.as_deref())
+        }
+
         fn answer(
             &self,
             proof: &Proof,
@@ -208,7 +227,18 @@ mod queries {
         ) -> Result<Answer, Error> {
             let query = Query::parse(schema, sql)?;
             let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
-            let app = Application::from(app);
+            let output = self.output(proof, commitment, &app.into(), scheme, leaves)?;
+            Ok(query.answer(&output)?)
+        }
+
+        fn output(
+            &self,
+            proof: &Proof,
+            commitment: &Commitment,
+            app: &Application,
+            scheme: Scheme,
+            leaves: Option<&[(u64, Value)]>,
+        ) -> Result<Vec<Goldilocks>, Error> {
             let policy = self.policy.clone().allow_app(app.id(), scheme);
             // What the file claims decides which keys are built; whether it is accepted, the policy alone.
             evergrove_store::check_length(proof.as_bytes(), &policy)?;
@@ -220,11 +250,10 @@ mod queries {
             }
             let class = HeightClass::of(commitment.height).unwrap_or(HeightClass::H40);
             let mut backends = evergrove_store::Backends::new();
-            self.config.add_app_verifier(&mut backends, &app, scheme, claimed.profile, class)?;
+            self.config.add_app_verifier(&mut backends, app, scheme, claimed.profile, class)?;
             let verified = evergrove_store::verify(proof.as_bytes(), commitment, leaves, &policy, &backends)?;
             // The policy accepts this scheme with this application alone.
-            let output = verified.app.map_or(Vec::new(), |app| app.output);
-            Ok(query.answer(&output)?)
+            Ok(verified.app.map_or(Vec::new(), |app| app.output))
         }
     }
 }

@@ -34,9 +34,9 @@ use evergrove_recursion::circuit::Builder;
 #[cfg(feature = "plonky2")]
 use plonky2::iop::target::Target;
 
-#[cfg(feature = "plonky2")]
-use crate::LeafTargets;
 use crate::{Leaf, MapReduce, MapReduceError};
+#[cfg(feature = "plonky2")]
+use crate::{LeafTargets, Plonky2Circuits};
 
 /// The name of the application.
 pub const NAME: &str = "aggregate";
@@ -100,22 +100,27 @@ impl MapReduce for Aggregate {
         true
     }
 
+    fn on_tables(&self) -> Option<&dyn Circuits> {
+        Some(self)
+    }
+
     #[cfg(feature = "plonky2")]
+    fn on_plonky2(&self) -> Option<&dyn Plonky2Circuits> {
+        Some(self)
+    }
+}
+
+#[cfg(feature = "plonky2")]
+impl Plonky2Circuits for Aggregate {
     fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
         circuit::fold(&self.plan, b, std::slice::from_ref(leaf))
     }
 
-    #[cfg(feature = "plonky2")]
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
         circuit::reduce(&self.plan, b, left, right)
     }
 
-    #[cfg(feature = "plonky2")]
     fn fold_circuit(&self, b: &mut Builder, slots: &[LeafTargets]) -> Vec<Target> {
         circuit::fold(&self.plan, b, slots)
-    }
-
-    fn on_tables(&self) -> Option<&dyn Circuits> {
-        Some(self)
     }
 }

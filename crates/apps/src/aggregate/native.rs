@@ -1,13 +1,12 @@
 //! A plan's map and reduction, as code.
 
-use evergrove_commit::schema::{ColumnType, INLINE_ELEMENTS, NULL};
+use evergrove_commit::schema::{ColumnType, NULL};
 use evergrove_primitives::Goldilocks;
-use evergrove_primitives::hash::poseidon::hash_tagged;
 
 use super::Plan;
 use super::plan::Kind;
 use super::query::{Accumulator, ColumnIndex, NUMBER_END, Test};
-use crate::{Leaf, MapReduceError};
+use crate::{Leaf, MapReduceError, tables};
 
 /// The greatest encoded number.
 const GREATEST: u64 = NUMBER_END - 1;
@@ -168,22 +167,12 @@ impl Plan {
 
     /// The elements of the leaf's row.
     fn open<'a>(&self, leaf: &'a Leaf<'_>) -> Result<&'a [Goldilocks], MapReduceError> {
-        let (found, expected) = (leaf.opening.len(), self.opening_len());
-        if found != expected {
-            return Err(MapReduceError::OpeningLength { index: leaf.index, expected, found });
+        if !self.columns().is_empty() {
+            return tables::row(leaf, self.schema());
         }
-        let opens = if self.columns().is_empty() {
-            return Ok(&leaf.value);
-        } else if self.schema().is_inline() {
-            let used = self.schema().elements_per_row();
-            leaf.value[used..INLINE_ELEMENTS].iter().all(|x| *x == Goldilocks::ZERO)
-        } else {
-            hash_tagged(leaf.opening, self.schema().row_tag()).0 == leaf.value
-        };
-        match opens {
-            false => Err(MapReduceError::Opening { index: leaf.index }),
-            true if expected == 0 => Ok(&leaf.value),
-            true => Ok(leaf.opening),
+        match leaf.opening.len() {
+            0 => Ok(&leaf.value),
+            found => Err(MapReduceError::OpeningLength { index: leaf.index, expected: 0, found }),
         }
     }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limbs::{PRODUCTS, SUM, Width};
 use super::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError};
+use crate::tables;
 
 /// Version of [`Plan::to_bytes`].
 const VERSION: u8 = 1;
@@ -98,7 +99,7 @@ impl Plan {
 
     /// Elements that open a row: none where the value is the row, or where no column is read.
     pub fn opening_len(&self) -> usize {
-        if self.schema.is_inline() || self.columns().is_empty() { 0 } else { self.schema.elements_per_row() }
+        if self.columns().is_empty() { 0 } else { tables::opening_len(&self.schema) }
     }
 
     /// Elements of an output.

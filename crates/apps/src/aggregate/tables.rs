@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use evergrove_commit::schema::{ColumnType, INLINE_ELEMENTS, NULL};
+use evergrove_commit::schema::{ColumnType, NULL};
 use evergrove_grove::application::{Circuits, Slot};
 use evergrove_multilinear::circuit::Arithmetic;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Word};
@@ -22,6 +22,7 @@ use super::limbs::{FACTOR_LIMBS, PRODUCTS, Width};
 use super::plan::Kind;
 use super::query::{Accumulator, ColumnIndex, NUMBER_END, Test};
 use super::{Aggregate, Plan};
+use crate::tables::open_row;
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
@@ -304,21 +305,8 @@ impl<'a> Row<'a> {
     /// they may. Of an inactive slot only the latter is demanded, which zeros satisfy.
     fn open(plan: &'a Plan, b: &mut dyn Arithmetic, slot: &Slot) -> Self {
         let (schema, columns) = (plan.schema(), plan.columns());
-        let mut elements = slot.value.to_vec();
-        if columns.is_empty() {
-            // Nothing is read.
-        } else if schema.is_inline() {
-            let none = b.word([ZERO; INLINE_ELEMENTS]);
-            let used = schema.elements_per_row()..INLINE_ELEMENTS;
-            let zeros: Vec<_> = used.clone().map(|i| (none, i)).collect();
-            b.equal_limbs(slot.active, &elements[used], &zeros);
-        } else {
-            let n = schema.elements_per_row();
-            let (digest, words) = b.sponge(schema.row_tag(), n);
-            let digest: Vec<_> = (0..INLINE_ELEMENTS).map(|i| (digest, i)).collect();
-            b.equal_limbs(slot.active, &digest, &slot.value);
-            elements = (0..n).map(|i| (words[i / 4], i % 4)).collect();
-        }
+        // Without columns nothing is read.
+        let elements = if columns.is_empty() { slot.value.to_vec() } else { open_row(b, slot, schema) };
         let mut row = Self {
             plan,
             elements,

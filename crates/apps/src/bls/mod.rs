@@ -31,9 +31,9 @@ use evergrove_recursion::circuit::{Builder, to_plonky};
 #[cfg(feature = "plonky2")]
 use plonky2::iop::target::Target;
 
-#[cfg(feature = "plonky2")]
-use crate::LeafTargets;
 use crate::{Leaf, MapReduce, MapReduceError};
+#[cfg(feature = "plonky2")]
+use crate::{LeafTargets, Plonky2Circuits};
 
 /// Sum and number of the keys of a batch. Commutative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,13 +140,19 @@ impl MapReduce for BlsKeys {
     }
 
     #[cfg(feature = "plonky2")]
+    fn on_plonky2(&self) -> Option<&dyn Plonky2Circuits> {
+        Some(self)
+    }
+}
+
+#[cfg(feature = "plonky2")]
+impl Plonky2Circuits for BlsKeys {
     fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
         let mut out = circuit::open(b, leaf).limbs().to_vec();
         out.push(b.one());
         out
     }
 
-    #[cfg(feature = "plonky2")]
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
         let [p, q] = [left, right].map(PointTargets::of_output);
         let sum = Addition::build(b, &p, &q).sum;
@@ -157,7 +163,6 @@ impl MapReduce for BlsKeys {
     }
 
     /// Sums between the slots need not be below p: their last is.
-    #[cfg(feature = "plonky2")]
     fn fold_circuit(&self, b: &mut Builder, slots: &[LeafTargets]) -> Vec<Target> {
         let points: Vec<PointTargets> =
             slots.iter().map(|slot| circuit::open(b, slot).only_if(b, slot.active)).collect();

@@ -59,6 +59,7 @@ impl Application {
                 return self.backend_on_tables(&family, observer);
             }
         }
+        self.check_profile(profile).map_err(|e| BackendError::Internal(e.to_string()))?;
         match self {
             Self::MapReduce(app) => {
                 let backend = AppBackend::load(app.clone(), scheme, profile, class, dir)?.with_prover(prover);
@@ -89,6 +90,7 @@ impl Application {
         class: HeightClass,
         dir: Option<&Path>,
     ) -> Result<AppKeys, BackendError> {
+        self.check_profile(profile).map_err(|e| BackendError::Internal(e.to_string()))?;
         if let Some(keys) = dir.and_then(|d| AppKeys::kept(d, &self.family(scheme, profile, class))) {
             return Ok(keys);
         }

@@ -17,7 +17,7 @@ use evergrove_recursion::{BACKEND_NAME, ProverKind, agree, backend_spec, witness
 use plonky2::iop::witness::PartialWitness;
 
 use super::circuits::Circuits;
-use super::size::known;
+use super::size::{has_circuits, known};
 use super::{AppKeys, AppVerifier, FamilyId, FamilySpec, Size};
 use crate::{MapReduce, MapReduceError};
 
@@ -43,7 +43,7 @@ impl AppBackend {
         class: HeightClass,
         cache_dir: Option<&Path>,
     ) -> Result<Self, BackendError> {
-        known(profile).map_err(|e| BackendError::Internal(e.to_string()))?;
+        known(profile).and_then(|_| has_circuits(app.as_ref())).map_err(|e| BackendError::Internal(e.to_string()))?;
         let id = FamilyId { app: app.id(), scheme, profile, class };
         let make = |size| FamilySpec::new(app.clone(), scheme, profile, class, size);
         let search = || Size::of(&app, scheme, profile, class).map_err(|e| BackendError::Internal(e.to_string()));

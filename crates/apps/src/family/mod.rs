@@ -39,7 +39,7 @@ pub(crate) use size::known;
 pub use size::{Size, SizeError};
 
 use crate::generators::GENERATORS;
-use crate::{LeafTargets, MapReduce};
+use crate::{LeafTargets, MapReduce, Plonky2Circuits};
 
 /// What fixes the circuits of an application.
 #[derive(Clone)]
@@ -55,8 +55,9 @@ impl FamilySpec {
     /// The circuits of this size.
     ///
     /// # Panics
-    /// For a profile of another backend than Plonky2.
+    /// For a profile of another backend than Plonky2, and for an application without circuits of Plonky2.
     pub fn new(app: Arc<dyn MapReduce>, scheme: Scheme, profile: Profile, class: HeightClass, size: Size) -> Self {
+        assert!(app.on_plonky2().is_some(), "{} has no circuits of Plonky2", app.name());
         let params = node_params(scheme, profile, size.degree_bits);
         let config = circuit_config(&params.expect("a profile of Plonky2"));
         let Size { capacity, degree_bits } = size;
@@ -87,6 +88,10 @@ impl FamilySpec {
     /// Leaves of a bucket, or slots of a block, and rows.
     pub fn size(&self) -> Size {
         Size { capacity: self.circuit.capacity, degree_bits: self.circuit.degree_bits }
+    }
+
+    fn circuits(&self) -> &dyn Plonky2Circuits {
+        self.app.on_plonky2().expect("`FamilySpec::new` has looked")
     }
 }
 
@@ -143,7 +148,7 @@ impl PairSpec for FamilySpec {
             Leaves::Chosen(bucket) => bucket.slots.iter().map(|s| (s.active, s.index, s.value)).collect(),
             Leaves::Block(block) => block.slots.iter().map(|s| (s.active, s.index, s.value)).collect(),
         };
-        let app = &self.app;
+        let app = self.circuits();
         let slots: Vec<LeafTargets> = slots
             .into_iter()
             .map(|(active, index, value)| {
@@ -163,13 +168,13 @@ impl PairSpec for FamilySpec {
             _ => MergeTargets::build(b, &self.circuit, common, bucket_key),
         };
         let [left, right] = node.children.each_ref().map(|c| c.proof.public_inputs[NODE_PUBLIC_INPUTS..].to_vec());
-        let output = reduce(self.app.as_ref(), b, &left, &right);
+        let output = reduce(self.circuits(), b, &left, &right);
         b.register_public_inputs(&output);
         AppMerge { node, output }
     }
 }
 
-fn reduce(app: &dyn MapReduce, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
+fn reduce(app: &dyn Plonky2Circuits, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
     let output = app.reduce_circuit(b, left, right);
     assert_eq!(output.len(), app.output_len(), "elements that {} reduces to", app.name());
     output

@@ -28,6 +28,9 @@ pub enum SizeError {
     /// The profile is of another backend.
     #[error("applications have no circuits for profile {0} (known: {known})", known = Profile::PLONKY2.map(Profile::name).join(", "))]
     Profile(Profile),
+    /// The application has circuits on the tables of `grove` alone.
+    #[error("{0} has no circuits of Plonky2")]
+    NoCircuits(String),
     /// The application is of another scheme.
     #[error("the application has no circuits for scheme {0}")]
     Scheme(Scheme),
@@ -59,6 +62,14 @@ pub(crate) fn known(profile: Profile) -> Result<FriParams, SizeError> {
     profile.recursion().ok_or(SizeError::Profile(profile))
 }
 
+/// Applications on tables alone have none of Plonky2.
+///
+/// # Errors
+/// [`SizeError::NoCircuits`].
+pub(super) fn has_circuits(app: &dyn MapReduce) -> Result<(), SizeError> {
+    app.on_plonky2().map(|_| ()).ok_or_else(|| SizeError::NoCircuits(app.name().into()))
+}
+
 impl Size {
     /// The smallest number of rows, from the profile's up, at which the merge fits and a bucket holds a leaf, and the
     /// most leaves that a bucket then has. Deterministic. Builds circuits without committing to them: seconds.
@@ -72,6 +83,7 @@ impl Size {
         class: HeightClass,
     ) -> Result<(Self, CommonData), SizeError> {
         let rows = usize::from(known(profile)?.degree_bits);
+        has_circuits(app.as_ref())?;
         match scheme {
             Scheme::Selected if !app.is_commutative() => return Err(SizeError::Order(app.name().into())),
             Scheme::Selected | Scheme::Complete => {}

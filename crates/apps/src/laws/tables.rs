@@ -10,12 +10,39 @@ use evergrove_multilinear::tables::{Table, Tables, bits, query, tuple};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::Quadratic;
 
-use super::Case;
+use super::{Case, Reduction, folds};
 use crate::MapReduce;
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
 /// Choices of the prover's that are changed, at most.
 const ATTACKS: usize = 40;
+
+/// The circuits give what the code gives: the reductions, and folds of the cases.
+pub(super) fn check(
+    app: &dyn MapReduce,
+    circuits: &dyn Circuits,
+    cases: &[Case],
+    mapped: &[Vec<Goldilocks>],
+    reductions: &[Reduction],
+) {
+    let name = app.name();
+    let circuit = OnTables::reduce(app, circuits);
+    for Reduction { left, right, output } in reductions {
+        circuit.gives(&[&left[..], right].concat(), output, &format!("{name}: {left:?} and {right:?}"));
+    }
+    let first = app.reduce(&mapped[0], &mapped[1]).unwrap_or_else(|e| panic!("{name}: {e}"));
+    circuit.determines(&[&mapped[0][..], &mapped[1]].concat(), &first, name);
+
+    let (circuit, dummy) = (OnTables::fold(app, circuits, cases.len()), Case::dummy(app));
+    for (k, fold) in folds(app, cases, &dummy, mapped).iter().enumerate() {
+        let free = OnTables::slots(app, circuits, &fold.slots);
+        circuit.gives(&free, &fold.output, &fold.what);
+        if k == 0 {
+            // All slots are active.
+            circuit.determines(&free, &fold.output, name);
+        }
+    }
+}
 
 /// A circuit of an application on its own, with its output.
 pub(super) struct OnTables {

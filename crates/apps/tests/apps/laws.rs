@@ -4,7 +4,7 @@ use std::panic::catch_unwind;
 
 use evergrove_apps::laws::{Case, check, refuses_leaf};
 use evergrove_apps::samples::{Sequence, Tally};
-use evergrove_apps::{AppId, Leaf, LeafTargets, MapReduce, MapReduceError};
+use evergrove_apps::{AppId, Leaf, LeafTargets, MapReduce, MapReduceError, Plonky2Circuits};
 use evergrove_primitives::Goldilocks;
 use evergrove_recursion::circuit::Builder;
 use plonky2::iop::target::Target;
@@ -76,6 +76,13 @@ impl MapReduce for Broken {
     fn is_commutative(&self) -> bool {
         matches!(self, Self::Commutes)
     }
+
+    fn on_plonky2(&self) -> Option<&dyn Plonky2Circuits> {
+        Some(self)
+    }
+}
+
+impl Plonky2Circuits for Broken {
     fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
         Sequence.map_circuit(b, leaf)
     }

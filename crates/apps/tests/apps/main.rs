@@ -3,6 +3,7 @@
 mod aggregate;
 mod bls;
 mod bls_attacks;
+mod catalog;
 mod digest_translation;
 mod family;
 mod foreign;

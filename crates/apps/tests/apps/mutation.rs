@@ -6,7 +6,7 @@
 use evergrove_apps::aggregate::{Plan, Query};
 use evergrove_apps::bls::light_client::{self, Claim};
 use evergrove_apps::bls::{Output, Point, table};
-use evergrove_apps::catalog;
+use evergrove_apps::catalog::Catalog;
 use evergrove_apps::digest_translation::{DigestTranslation, tree};
 use evergrove_commit::schema::{Column, ColumnType, Schema};
 use evergrove_primitives::Goldilocks;
@@ -132,7 +132,7 @@ proptest! {
                 _ => spec.parameters.insert(at, to),
             }
         }
-        if let Ok(app) = catalog::make(&spec) {
+        if let Ok(app) = Catalog::standard().make(&spec) {
             prop_assert_eq!(app.spec(), spec);
         }
     }

@@ -4,12 +4,16 @@ pub(crate) mod aggregate;
 pub(crate) mod bls_keys;
 pub(crate) mod bls_table;
 pub(crate) mod digest_translation;
+pub(crate) mod list;
+pub(crate) mod prove;
 mod proving;
+pub(crate) mod verify;
 pub(crate) mod verify_aggregate;
 pub(crate) mod verify_bls_keys;
 pub(crate) mod verify_digest_translation;
 
 use anyhow::Result;
+use evergrove::apps::catalog::Catalog;
 
 use super::Terminal;
 
@@ -29,16 +33,22 @@ enum App {
     VerifyBlsKeys(verify_bls_keys::Args),
     DigestTranslation(digest_translation::Args),
     VerifyDigestTranslation(verify_digest_translation::Args),
+    List(list::Args),
+    Prove(prove::Args),
+    Verify(verify::Args),
 }
 
-pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     match &args.app {
-        App::Aggregate(args) => aggregate::run(args, terminal),
+        App::Aggregate(args) => aggregate::run(args, catalog, terminal),
         App::VerifyAggregate(args) => verify_aggregate::run(args, terminal),
         App::BlsTable(args) => bls_table::run(args, terminal),
-        App::BlsKeys(args) => bls_keys::run(args, terminal),
+        App::BlsKeys(args) => bls_keys::run(args, catalog, terminal),
         App::VerifyBlsKeys(args) => verify_bls_keys::run(args, terminal),
-        App::DigestTranslation(args) => digest_translation::run(args, terminal),
+        App::DigestTranslation(args) => digest_translation::run(args, catalog, terminal),
         App::VerifyDigestTranslation(args) => verify_digest_translation::run(args, terminal),
+        App::List(args) => list::run(args, catalog, terminal),
+        App::Prove(args) => prove::run(args, catalog, terminal),
+        App::Verify(args) => verify::run(args, catalog, terminal),
     }
 }

@@ -59,6 +59,7 @@ pub(crate) fn object(batch: &BatchStatus) -> Value {
         "name": batch.name, "members": batch.len, "first": batch.first, "last": batch.last,
         "scheme": batch.backend.choice.scheme.name(), "backend": batch.backend.choice.name,
         "backend_version": batch.backend.version, "profile": batch.backend.choice.profile.name(),
+        "application": batch.backend.choice.app.as_ref().map(|app| app.id().to_string()),
         "bucket_capacity": batch.backend.capacity, "proven": proven, "stale": !batch.fresh,
     })
 }
@@ -73,8 +74,9 @@ pub(crate) fn line(batch: &BatchStatus) -> String {
     let members = count(usize::try_from(batch.len).unwrap_or(usize::MAX), "member");
     let choice = &batch.backend.choice;
     let scheme = if choice.scheme == Scheme::default() { String::new() } else { format!("{} ", choice.scheme) };
+    let app = choice.app.as_ref().map_or_else(String::new, |app| format!("{} ", app.name));
     format!(
-        "{}: {members} from {} to {}, {scheme}{} {}, {state}",
+        "{}: {members} from {} to {}, {app}{scheme}{} {}, {state}",
         batch.name, batch.first, batch.last, choice.name, choice.profile
     )
 }

@@ -3,6 +3,8 @@
 use std::time::Instant;
 
 use anyhow::Result;
+use evergrove::Config;
+use evergrove::apps::catalog::Catalog;
 use evergrove::primitives::lanes::Isa;
 use evergrove::store::Store;
 use serde_json::json;
@@ -22,10 +24,10 @@ pub(crate) struct Args {
     store: StoreArgs,
 }
 
-pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let start = Instant::now();
     let mut store = Store::open(&args.store.store)?;
-    let config = leader::config(None)?;
+    let config = Config { catalog: catalog.clone(), ..leader::config(None)? };
     let mut backends = config.verifiers();
     config.add_apps(&mut backends, &store)?;
     let mut counter = None;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use evergrove::Config;
+use evergrove::apps::catalog::Catalog;
 use evergrove::jobs::Event;
 use evergrove::proof::Profile;
 use evergrove::store::{BatchEstimate, Prover, Store};
@@ -35,11 +36,11 @@ pub(crate) struct Args {
     proving: ProvingArgs,
 }
 
-pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let start = Instant::now();
     let source = Store::open_to_read(&args.store.store)?;
     let trace = leader::trace(&args.proving);
-    let config = Config { profile: args.profile, ..args.proving.config(trace.as_ref())? };
+    let config = Config { profile: args.profile, ..args.proving.config(catalog, trace.as_ref())? };
     config.check()?;
     let watched = leader::watched(&args.proving, &config, terminal)?;
     let mut backends = config.backends();

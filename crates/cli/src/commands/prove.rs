@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use evergrove::Config;
+use evergrove::apps::catalog::Catalog;
 use evergrove::commit::BackendChoice;
 use evergrove::jobs::Event;
 use evergrove::proof::{HeightClass, Profile, Scheme};
@@ -53,7 +54,7 @@ pub(crate) struct Args {
     proving: ProvingArgs,
 }
 
-pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let indices = args.indices.as_deref().map(read_indices).transpose()?;
     let store = Store::open(&args.store.store)?;
     let leaves = match &args.leaves_out {
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         None => None,
     };
     let trace = leader::trace(&args.proving);
-    let config = args.proving.config(trace.as_ref())?;
+    let config = args.proving.config(catalog, trace.as_ref())?;
     let watched = leader::watched(&args.proving, &config, terminal)?;
     let mut backends = config.backends();
     config.add_apps(&mut backends, &store)?;

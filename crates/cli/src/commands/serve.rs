@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use evergrove::apps::catalog::Catalog;
 use evergrove::jobs::metrics::Metrics;
 use evergrove::recursion::ProverKind;
 use evergrove::store::Store;
@@ -101,7 +102,7 @@ pub(crate) struct Args {
     stall: u64,
 }
 
-pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let token = token(args, &Config::from_env().environment)?;
     let _log = logging::start(if terminal.quiet { Level::Warn } else { args.log }, terminal.format);
     let proving = ProvingArgs {
@@ -121,7 +122,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         health: None,
     };
     let store = Store::open(&args.store.store)?;
-    let config = proving.config(None)?;
+    let config = proving.config(catalog, None)?;
     let mut backends = config.backends();
     config.add_apps(&mut backends, &store)?;
     let batches = store.batches()?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use evergrove::apps::catalog::Catalog;
 use evergrove::jobs::Event;
 use evergrove::store::input::{IndexSource, parse_record, read_indices};
 use evergrove::store::{Changes, Prover, Store};
@@ -51,7 +52,7 @@ pub(crate) struct Args {
     proving: ProvingArgs,
 }
 
-pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let start = Instant::now();
     if args.input.is_none() && (args.rows.index_column.is_some() || args.rows.indices.is_some()) {
         let remedy = "name the file with --input, or set single rows with --set";
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let store = Store::open(&args.store.store)?;
     let changes = changes(args, &store, terminal)?;
     let trace = leader::trace(&args.proving);
-    let config = args.proving.config(trace.as_ref())?;
+    let config = args.proving.config(catalog, trace.as_ref())?;
     let watched = leader::watched(&args.proving, &config, terminal)?;
     let mut backends = config.backends();
     config.add_apps(&mut backends, &store)?;

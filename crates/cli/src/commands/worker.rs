@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use evergrove::Config;
+use evergrove::apps::catalog::Catalog;
 use evergrove::jobs::bullmq::{Worker, WorkerConfig, WorkerEvent};
 use evergrove::jobs::{Cancel, Cores};
 use evergrove::recursion::ProverKind;
@@ -60,8 +61,8 @@ pub(crate) struct Args {
     name: Option<String>,
 }
 
-pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
-    let config = Config { prover: args.prover, ..leader::config(args.keys.as_deref())? };
+pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
+    let config = Config { prover: args.prover, catalog: catalog.clone(), ..leader::config(args.keys.as_deref())? };
     let queue = args.queue.config(&args.redis, &config.environment)?.with_lock(Duration::from_secs(args.lock));
     let objects = queue::objects(&args.objects, &config.environment)?;
     let threads = leader::threads(args.threads);

@@ -11,6 +11,7 @@ mod life;
 mod migrate;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod own;
 mod refusals;
 mod serve;
 mod store_trouble;

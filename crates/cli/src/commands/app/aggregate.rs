@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use evergrove::apps::MapReduce;
 use evergrove::apps::aggregate::{Aggregate, Answer, Query, Value};
+use evergrove::apps::catalog::Catalog;
 use evergrove::commit::schema::Schema;
 use evergrove::proof::Scheme;
 use evergrove::store::Store;
@@ -37,7 +38,7 @@ pub(crate) struct Args {
     name: Option<String>,
 }
 
-pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let store = Store::open(&args.prove.store.store)?;
     let query = query(store.schema(), &args.sql)?;
     let members = match (&args.batch, &args.indices) {
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let job = Job { app: app.into(), scheme, name, members: members.unwrap_or_default() };
     let mut report = Report::default();
     report.add("query", args.sql.clone());
-    args.prove.prove(&store, job, report, terminal, |report, batch| {
+    args.prove.prove(&store, catalog, job, report, terminal, |report, batch| {
         let answer = query.answer(&batch.output).map_err(|e| Mistake::usage(e.to_string(), "run doctor"))?;
         add_answer(report, &answer);
         report.add("over", over);

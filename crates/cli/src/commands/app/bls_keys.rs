@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use evergrove::apps::MapReduce;
 use evergrove::apps::bls::{BlsKeys, Output, table};
+use evergrove::apps::catalog::Catalog;
 use evergrove::proof::Scheme;
 use evergrove::store::Store;
 use evergrove::store::input::read_indices;
@@ -30,7 +31,7 @@ pub(crate) struct Args {
     indices: String,
 }
 
-pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let store = Store::open(&args.prove.store.store)?;
     if *store.schema() != table::schema() {
         let remedy = "commit a table that app bls-table has made, with its schema";
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
     let members = read_indices(&args.indices)?;
     let job = Job { app: app.into(), scheme: Scheme::Selected, name: args.batch.clone(), members };
-    args.prove.prove(&store, job, Report::default(), terminal, |report, batch| {
+    args.prove.prove(&store, catalog, job, Report::default(), terminal, |report, batch| {
         let output = Output::from_elements(&batch.output)
             .ok_or_else(|| Mistake::usage("the stored output is none of bls-keys", "run doctor"))?;
         add_output(report, &output);

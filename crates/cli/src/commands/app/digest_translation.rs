@@ -1,6 +1,7 @@
 //! `evergrove app digest-translation`.
 
 use anyhow::Result;
+use evergrove::apps::catalog::Catalog;
 use evergrove::apps::digest_translation::{DigestTranslation, tree};
 use evergrove::primitives::Goldilocks;
 use evergrove::proof::Scheme;
@@ -25,11 +26,11 @@ pub(crate) struct Args {
     name: String,
 }
 
-pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let store = Store::open(&args.prove.store.store)?;
     let app = DigestTranslation::default().into();
     let job = Job { app, scheme: Scheme::Tree, name: args.name.clone(), members: Vec::new() };
-    args.prove.prove(&store, job, Report::default(), terminal, |report, batch| {
+    args.prove.prove(&store, catalog, job, Report::default(), terminal, |report, batch| {
         let height = batch.commitment.height.max(DigestTranslation::default().bucket_height());
         add_digest(report, &batch.output, height)
     })

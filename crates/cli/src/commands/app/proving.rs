@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove::apps::catalog::Application;
+use evergrove::apps::catalog::{Application, Catalog};
 use evergrove::jobs::Event;
 use evergrove::proof::{HeightClass, Profile, Scheme};
 use evergrove::store::{BatchReport, Prover, Store};
@@ -44,6 +44,7 @@ impl ProveArgs {
     pub(super) fn prove(
         &self,
         store: &Store,
+        catalog: &Catalog,
         job: Job,
         mut report: Report,
         terminal: Terminal,
@@ -52,7 +53,7 @@ impl ProveArgs {
         let Job { app, scheme, name, members } = job;
         let args = &self.proving;
         let trace = leader::trace(args);
-        let config = args.config(trace.as_ref())?;
+        let config = args.config(catalog, trace.as_ref())?;
         let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
         let profile = self.profile.unwrap_or_else(|| app.profile());
         let (spec, circuits) = config.app_spec(&app, scheme, profile, class)?;

@@ -1,0 +1,106 @@
+//! `evergrove app verify`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use evergrove::apps::catalog::Catalog;
+use evergrove::commit::schema::Schema;
+use evergrove::primitives::Digest;
+use evergrove::proof::Scheme;
+
+use super::super::Terminal;
+use super::super::verify::read_leaves;
+use super::prove::add_output;
+use crate::apps::VerifyArgs;
+use crate::args::RowsArgs;
+use crate::exit::Mistake;
+use crate::files;
+use crate::report::{Report, count};
+
+/// Verify the proof of an application's output, without a store
+///
+/// The parameters and the schema have to come from a source that is trusted: the verifier builds the circuits of the application and
+/// takes no key from the prover.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The application
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Its parameters, in the form that app list says
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, allow_hyphen_values = true)]
+    parameters: String,
+    #[command(flatten)]
+    verify: VerifyArgs,
+    /// Schema of the table (TOML); not needed for values (columns e0 to e3, or raw)
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// Refuse the schema unless it has this digest, which status shows
+    #[arg(long, value_name = "HEX", requires = "schema")]
+    schema_digest: Option<Digest>,
+    #[command(flatten)]
+    over: Over,
+    #[command(flatten)]
+    rows: RowsArgs,
+}
+
+/// The rows that the output has to be over.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Over {
+    /// The output is over all rows of the table
+    #[arg(long)]
+    all: bool,
+    /// The output is over the rows of this file with their positions, in the column "index" or as --index-column or --indices say
+    #[arg(long, value_name = "FILE")]
+    leaves: Option<PathBuf>,
+    /// The output is over the rows with this canonical digest, which verify --leaves shows of a batch proof and its rows
+    #[arg(long, value_name = "HEX")]
+    digest: Option<Digest>,
+    /// The output is over some rows of the table, each once; it is not checked which
+    #[arg(long)]
+    some: bool,
+}
+
+pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
+    let schema = args.schema.as_deref().map_or_else(|| Ok(Schema::raw()), files::schema)?;
+    if let Some(expected) = args.schema_digest.filter(|d| *d != schema.digest()) {
+        let message = format!("the schema has the digest {}, --schema-digest is {expected}", schema.digest());
+        return Err(Mistake::refused(message, "ask for the schema of the table"));
+    }
+    let app = catalog.parse(&args.name, &args.parameters, &schema)?;
+    let leaves = args.over.leaves.as_deref().map(|path| read_leaves(path, &schema, &args.rows)).transpose()?;
+    let (scheme, over) = match (&args.over, &leaves) {
+        (Over { all: true, .. }, _) => (Scheme::Complete, "all rows of the table"),
+        (_, Some(_)) => (Scheme::Selected, "the rows that were given, each once"),
+        (Over { digest: Some(_), .. }, None) => {
+            (Scheme::Selected, "the rows with the digest that was given, each once")
+        }
+        _ => (Scheme::Selected, "some rows of the table, each once; nothing is known about which"),
+    };
+    let rows = match scheme {
+        Scheme::Complete => "all rows",
+        _ if args.over.some => "some rows",
+        _ => "these rows",
+    };
+    let wanted = format!("{} with these parameters over {rows}", app.name());
+    let accepted = args.verify.verify(&app.clone().into(), scheme, leaves.as_deref(), &wanted)?;
+    let found = accepted.verified.statement.canonical;
+    if let Some(expected) = args.over.digest.filter(|d| *d != found) {
+        let message = format!("the output is over rows with the digest {found}, --digest is {expected}");
+        return Err(Mistake::refused(message, "ask for the proof over these rows"));
+    }
+
+    let mut report = Report::default();
+    report.add_as("accepted", true, "yes");
+    report.add("commitment", args.verify.root.to_string());
+    add_output(&mut report, &app, &accepted.output);
+    report.add("over", over);
+    match &leaves {
+        Some(leaves) => report.add_as("leaves", leaves.len(), count(leaves.len(), "row")),
+        None => report.hidden("leaves", serde_json::Value::Null),
+    }
+    report.hidden("canonical_digest", (scheme == Scheme::Selected).then(|| found.to_string()));
+    report.add("schema_digest", schema.digest().to_string());
+    accepted.add_to(&mut report);
+    report.print(terminal.format)
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Copies examples/own-application out of the repository, builds it there as a crate of others would be, with the repository's versions of
+# all dependencies, and runs it: its laws, and a proof that is verified.
+#
+#   scripts/own-application.sh [TARGET]      the build folder; target if left out
+#
+# CARGO is the cargo to use. Nothing is downloaded.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+cargo=${CARGO:-cargo}
+target=${1:-$root/target}
+case $target in /*) ;; *) target=$PWD/$target ;; esac
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp -r "$root/examples/own-application" "$work/crate"
+cp "$root/Cargo.lock" "$work/crate"
+cd "$work/crate"
+sed -i "s#path = \"../../#path = \"$root/#" Cargo.toml
+# A proof without optimisation takes minutes.
+awk '/^\[/ { wanted = /^\[profile\.dev/ } wanted' "$root/Cargo.toml" >>Cargo.toml
+
+export CARGO_TARGET_DIR=$target
+# Cargo takes packages that the crate does not use out of the lock file. A checksum names a version.
+"$cargo" metadata --offline --format-version 1 >/dev/null
+if grep '^checksum' Cargo.lock | grep -vxFf "$root/Cargo.lock"; then
+    echo "Cargo.lock of the copy has other versions than the repository's" >&2
+    exit 1
+fi
+"$cargo" test --offline --locked --test laws
+"$cargo" build --offline --locked
+own=$target/debug/own-application
+
+cd "$work"
+export EVERGROVE_KEYS=$work/keys
+printf 'index,units,defects\n0,5,2\n1,7,0\n2,1,1\n' >rows.csv
+printf '[[column]]\nname = "%s"\ntype = "unsigned"\n' units defects >schema.toml
+"$own" commit --quiet --store s --input rows.csv --schema schema.toml --index-column index
+"$own" app list | grep '^score '
+prove=(app prove score --parameters units=3,defects=40 --store s --batch b --indices 0-2)
+"$own" "${prove[@]}" --quiet --out b.proof | grep -x '  total = 159'
+commitment=$("$own" status --store s | awk '$1 == "commitment" { print $2 }')
+verify=(--root "$commitment" --proof b.proof --schema schema.toml --leaves rows.csv)
+"$own" app verify score --parameters units=3,defects=40 "${verify[@]}" | grep -x '  greatest = 95'
+if "$own" app verify score --parameters units=3,defects=41 "${verify[@]}" 2>refused; then
+    echo "other parameters are accepted" >&2
+    exit 1
+fi
+grep '^error: ' refused
+"$own" update --quiet --store s --set 1=units=8 >/dev/null
+"$own" "${prove[@]}" --quiet | grep -x '  total = 162'
+echo "the crate outside of the repository works"
