@@ -26,14 +26,14 @@ pub struct Slot {
     pub value: [(Word, usize); WORD],
 }
 
-/// The constraints of an application. Circuits of two applications may differ only if one of name, lengths, bounds and what `fold` and `reduce` do differs;
+/// The constraints of an application. Circuits of two applications may differ only if one of name, lengths, bounds, `most` and what `fold` and `reduce` do differs;
 /// inputs are no part of them.
 pub trait Circuits: Send + Sync {
     /// Elements of the inputs, constants that `fold` takes as wires: each statement says which they are.
     fn inputs(&self) -> Vec<Goldilocks>;
     /// Bits of the numbers that the circuits bound by [`Arithmetic::below`].
     fn bounds(&self) -> Vec<usize>;
-    /// The most leaves that a bucket holds, where there is room for more than are asked for.
+    /// The most leaves that a bucket is to hold; of complete batches, the next lower power of two.
     fn most(&self) -> usize {
         usize::MAX
     }

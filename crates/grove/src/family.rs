@@ -177,6 +177,7 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
         Some(first).filter(|&n| n > 0)
     };
     let most = kind.app.as_ref().map_or(usize::MAX, |app| app.circuits().most());
+    let most = if kind.complete { 1 << most.max(1).ilog2() } else { most.max(1) };
     let capacity = capacity.ok_or(too_large.clone())?.min(most);
     let kind = of(capacity);
     let parameters = recursion::fixed_point::<K>(rounds, &modes, |parameters| kind.family().blocks(parameters));

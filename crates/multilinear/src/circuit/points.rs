@@ -15,8 +15,8 @@ use crate::tables::{Table, Tables, WORD, range};
 
 impl<K: Extension> Builder<K> {
     /// The point with these coordinates where the bit is 1, and demands that there be one: seven numbers of 56 bits each, x first, the least significant ones
-    /// first, four in a word. What the last word has behind them may be anything. Where the bit is 0, the identity; the numbers must then be those of
-    /// some point, or zeros.
+    /// first, four in a word. What the last word has behind them may be anything. Where the bit is 0, the identity, whatever the numbers
+    /// are: an honest prover has those of a point, or zeros.
     pub fn point(&mut self, numbers: [Word; 4], active: Bool) -> Point {
         self.point_row(PointNumbers::Words(numbers.map(|word| word.0)), active)
     }
@@ -111,16 +111,22 @@ pub(super) fn word(table: Table, columns: &[Goldilocks], port: u8) -> [Goldilock
     }
 }
 
-/// Fills congruences, for all rows together, and counts what is used of the numbers below 2^16.
+/// Fills congruences, for all rows together.
 pub(super) fn fill<K: Extension>(tables: &Tables<K>, columns: &mut [Vec<Goldilocks>; Table::ALL.len()]) {
-    let mut counts = vec![0_u64; range::ROWS];
-    let mut any = false;
     for (table, fill) in [
         (Table::Point, point::fill_congruences as fn(&mut [Goldilocks])),
         (Table::Addition, addition::fill_congruences),
     ] {
+        columns[table as usize].par_chunks_exact_mut(tables.columns(table)).for_each(fill);
+    }
+}
+
+/// Counts what is used of the numbers below 2^16.
+pub(super) fn count<K: Extension>(tables: &Tables<K>, columns: &mut [Vec<Goldilocks>; Table::ALL.len()]) {
+    let mut counts = vec![0_u64; range::ROWS];
+    let mut any = false;
+    for table in [Table::Point, Table::Addition] {
         let width = tables.columns(table);
-        columns[table as usize].par_chunks_exact_mut(width).for_each(fill);
         let mut numbers = Vec::new();
         for row in columns[table as usize].chunks_exact(width) {
             any = true;

@@ -111,14 +111,20 @@ impl<K: Extension> Circuit<K> {
             poseidon::fill(&mut witness.columns[table as usize], self.tables.columns(table), outputs);
         }
         points::fill(&self.tables, &mut witness.columns);
+        points::count(&self.tables, &mut witness.columns);
         if taken == free.len() { Ok(witness) } else { Err(InputError { given: free.len(), taken }) }
     }
 }
 
 impl<K: Extension> Circuit<K> {
-    /// Fills what follows from coordinates, slopes and flags in rows of points, as an honest prover does. For attacks that set those.
+    /// Fills what follows from coordinates, squares, slopes and flags in rows of points, as an honest prover does. For attacks that set those.
     pub fn fill_points(&self, witness: &mut Witness) {
         points::fill(&self.tables, &mut witness.columns);
+        self.count_ranges(witness);
+    }
+    /// Counts anew what is used of the numbers below 2^16. For attacks that set those.
+    pub fn count_ranges(&self, witness: &mut Witness) {
+        points::count(&self.tables, &mut witness.columns);
     }
 }
 

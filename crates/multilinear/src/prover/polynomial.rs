@@ -256,6 +256,8 @@ enum Step {
     Zero,
     Column(Variable),
     Combine([Goldilocks; 3], [usize; 3]),
+    /// A sum of products, which no program has.
+    Products,
 }
 
 impl Arena {
@@ -300,6 +302,7 @@ impl Arena {
         for (i, step) in self.steps.iter().enumerate().filter(|(i, _)| needed[*i]) {
             registers[i] = match *step {
                 Step::Zero => zero,
+                Step::Products => unreachable!("a program of sums of products"),
                 Step::Column(variable) => columns.iter().position(|&other| other == variable).expect("a column"),
                 Step::Combine(q, operands) => {
                     steps.push((q, operands.map(|value| registers[value])));
@@ -358,7 +361,7 @@ impl Algebra for Arena {
         coefficients.iter().zip(values).fold(zero, |sum, (&k, &value)| self.add_scaled(sum, k, value))
     }
     fn products(&mut self, a: &[usize], b: &[usize]) -> usize {
-        // Many, of a low degree: one polynomial in the place of one for each step. No program needs them.
+        // Many, of a low degree: one polynomial in the place of one for each step.
         let mut sum = Polynomial::new();
         for (&a, &b) in a.iter().zip(b) {
             let [a, b] = [a, b].map(|value| self.values[value].clone().expect("a factor of degree one or two"));
@@ -368,6 +371,6 @@ impl Algebra for Arena {
                 }
             }
         }
-        self.push(Step::Zero, Some(sum))
+        self.push(Step::Products, Some(sum))
     }
 }

@@ -1,7 +1,7 @@
 //! Points of BLS12-381 G1 from numbers of 56 bits: the coordinates are below p and on the curve y^2 = x^3 + 4.
 //!
 //! Seven numbers a coordinate, least significant first; the [limbs](super::congruence) 3, 10 and 17 lie in two of them, a byte in each. With the row's bit the row defines the words of
-//! the point ([`addition`](super::addition)); without it, zeros, for any numbers whose coordinates are below p and on the curve, or zeros.
+//! the point ([`addition`](super::addition)); without it, zeros, and says nothing about the numbers.
 //!
 //! **Below p.** x + t = p - 1 for a t of 24 limbs, three limbs at a time with carries of one bit: both sides stay below 2^50.
 //!
@@ -32,7 +32,7 @@ use evergrove_primitives::Goldilocks;
 use super::addition::WORDS;
 use super::congruence::{self, Congruence, LIMB_BITS, LIMBS, Limbs, MODULUS, fill, integers, power, words};
 use super::{Port, Row, WORD, defined, padded, range, used};
-use crate::algebra::Algebra;
+use crate::algebra::{Algebra, Ground};
 
 /// Numbers of a point.
 pub const NUMBERS: usize = 14;
@@ -222,7 +222,7 @@ pub(crate) fn ranges<A: Algebra>(f: &mut A, columns: &[A::V], out: &mut Vec<A::V
     }
 }
 
-/// Fills the columns of numbers: those of their low 56 bits.
+/// Fills the columns of numbers, those of their low 56 bits, and the square.
 pub(crate) fn fill_numbers(columns: &mut [Goldilocks], numbers: &[Goldilocks; NUMBERS]) {
     for (which, numbers) in numbers.chunks_exact(EACH).enumerate() {
         let columns = &mut columns[COORDINATES + which * COORDINATE..][..COORDINATE];
@@ -242,9 +242,12 @@ pub(crate) fn fill_numbers(columns: &mut [Goldilocks], numbers: &[Goldilocks; NU
             }
         }
     }
+    let x: Limbs<Goldilocks> = coordinate(&mut Ground, columns, 0);
+    let square = square(&words(&integers(&x)));
+    columns[SQUARE..CONGRUENCES].copy_from_slice(&congruence::limbs(&square));
 }
 
-/// Fills what follows from the coordinates and the bit.
+/// Fills what follows from the coordinates, the square and the bit.
 pub(crate) fn fill_congruences(columns: &mut [Goldilocks]) {
     let limbs: [Limbs<i64>; 2] = [0, 1].map(|which| {
         let columns = &columns[COORDINATES + which * COORDINATE..][..COORDINATE];
@@ -264,8 +267,6 @@ pub(crate) fn fill_congruences(columns: &mut [Goldilocks]) {
         }
     }
     let [x, y] = limbs;
-    let square = square(&words(&x));
-    columns[SQUARE..CONGRUENCES].copy_from_slice(&congruence::limbs(&square));
     let negative = integers(&columns[SQUARE..]).map(|limb| -limb);
     let mut linear = [0; LIMBS];
     let zeros = columns[ACTIVE] == Goldilocks::ZERO && limbs == [[0; LIMBS]; 2];
@@ -290,9 +291,10 @@ fn square(x: &[u64; 6]) -> [u64; 6] {
         product[i + 6] = carry as u64;
     }
     let modulus = words(&MODULUS.map(|limb| limb as i64));
-    // p is above 2^380: the rest of what has been read stays below 2 p, which fits.
+    // What is above 2^448 is below 2^320 and so below p; with one bit more a rest is below 2 p, which fits.
     let mut rest = [0_u64; 6];
-    for bit in (0..768).rev() {
+    rest[..5].copy_from_slice(&product[7..]);
+    for bit in (0..448).rev() {
         let mut carry = product[bit / 64] >> (bit % 64) & 1;
         for word in &mut rest {
             (*word, carry) = (*word << 1 | carry, *word >> 63);

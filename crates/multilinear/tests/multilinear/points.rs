@@ -128,8 +128,25 @@ impl<K: Extension> Sums<K> {
 /// Every kind of pair.
 fn pairs() -> Vec<[Point; 2]> {
     let (p, q) = (sample(1), sample(2));
-    let zero_y = [sample(3), negative(sample(3))];
-    vec![[p, q], [q, p], [p, p], [p, p], zero_y, zero_y, [None, p], [p, None], [None, None], [None, None], [q, negative(p)], [add(p, p), negative(p)]]
+    let inverses = [sample(3), negative(sample(3))];
+    let mut pairs = vec![[p, q], [p, p], inverses, [None, p], [p, None], [None, None], [add(p, p), negative(p)]];
+    pairs.extend(alike());
+    // Those whose numbers are words, and those whose numbers are apart.
+    pairs.iter().flat_map(|pair| [*pair; 2]).collect()
+}
+
+/// Pairs for which the second congruence leaves any slope: x1^2 + x1 x2 + x2^2 = 0 and y1 + y2 = 0.
+fn alike() -> Vec<[Point; 2]> {
+    let root = Fq::from(2_u64).pow((-Fq::from(1_u64) / Fq::from(3_u64)).into_bigint().0);
+    assert!(root != Fq::from(1_u64) && root.square() * root == Fq::from(1_u64), "a third root of one");
+    let (x, y) = sample(1).unwrap();
+    let three = Fq::from(2_u64);
+    vec![
+        [Some((x, y)), Some((root * x, -y))],
+        [Some((x, y)), Some((root.square() * x, -y))],
+        [Some((Fq::ZERO, three)), Some((Fq::ZERO, three))],
+        [Some((Fq::ZERO, three)), Some((Fq::ZERO, -three))],
+    ]
 }
 
 #[test]
@@ -226,13 +243,20 @@ fn an_addition_has_one_sum() {
         let faults = attack("inverses of another slope", 2, &|row| set(row, addition::SLOPE, slope + Fq::from(7_u64)));
         assert!(faults.iter().any(constraint), "inverses of another slope");
     }
-    for (what, first, change) in [("another x", 0, 1_i64), ("another y", LIMBS, 1)] {
-        attack(what, 0, &|row| row[addition::CHORD + first] += Goldilocks::new(change as u64));
+    // Each of the last two congruences by itself.
+    let (sum_x, sum_y) = add(p, q).unwrap();
+    let [slope, ..] = chord([x1, y1, q.unwrap().0, q.unwrap().1].map(|x| x.into_bigint().0)).unwrap().map(|x| Fq::new(BigInt(x)));
+    for (what, x, y) in [
+        ("another y", sum_x, sum_y + Fq::from(1_u64)),
+        ("the third point itself", sum_x, -sum_y),
+        ("another x on the line", other, slope * (x1 - other) - y1),
+    ] {
+        let faults = attack(what, 0, &|row| {
+            set(row, addition::CHORD, x);
+            set(row, addition::CHORD + LIMBS, y);
+        });
+        assert!(faults.iter().any(constraint), "{what}");
     }
-    attack("the third point itself", 0, &|row| {
-        let y = Fq::from_le_bytes_mod_order(&limbs(add(p, q))[LIMBS..].iter().flat_map(|l| (l.as_u64() as u16).to_le_bytes()).collect::<Vec<_>>());
-        set(row, addition::CHORD + LIMBS, -y);
-    });
     for (what, pair, column) in [("first not finite", 0, P), ("second not finite", 0, Q), ("identity is finite", 3, P)] {
         for inverse in [ZERO, ONE] {
             let faults = attack(what, pair, &|row| {
@@ -249,6 +273,22 @@ fn an_addition_has_one_sum() {
     {
         let faults = attack(what, 0, &|row| row[column] = value);
         assert!(faults.iter().any(constraint), "{what}");
+    }
+    // The first by itself: the second leaves these pairs any slope.
+    for (i, pair) in alike().into_iter().enumerate() {
+        let sums = Sums::<Quadratic>::new(1);
+        let mut witness = sums.witness(&[pair]);
+        assert_eq!(sums.faults(&witness), [], "pair {i}");
+        let ((x1, y1), (x2, _)) = (pair[0].unwrap(), pair[1].unwrap());
+        let row = witness.row_mut(&tables, Table::Addition, 0);
+        row[INVERSE] = ZERO;
+        row[GENERIC] = ONE;
+        set(row, addition::SLOPE, other);
+        let x3 = other.square() - x1 - x2;
+        set(row, addition::CHORD, x3);
+        set(row, addition::CHORD + LIMBS, other * (x1 - x3) - y1);
+        sums.circuit.fill_points(&mut witness);
+        assert!(sums.faults(&witness).iter().any(constraint), "pair {i}");
     }
     // The same number, by limbs out of range.
     let within = |fault: &Fault| matches!(fault, Fault::Tuple { tuple, .. } if tuple[0] == RANGE);
@@ -302,34 +342,136 @@ fn a_point_has_one_form() {
     let mut data = right.clone();
     data[0] = Goldilocks::new(2);
     assert!(!faults(&data).is_empty());
-    // The same limbs, by bytes out of range.
+    // The same coordinates by other numbers: a byte of 256 and more, and one less in the next number.
     let honest = sums.circuit.witness(&right).unwrap();
     let tables = sums.circuit.tables().clone();
     let within = |fault: &Fault| matches!(fault, Fault::Tuple { tuple, .. } if tuple[0] == RANGE);
     for split in 0..3 {
-        let mut witness = honest.clone();
+        let mut data = right.clone();
+        data[2 + 2 * split] += Goldilocks::new(1 << 56);
+        data[2 + 2 * split + 1] -= ONE;
+        let mut witness = sums.circuit.witness(&data).unwrap();
         let row = witness.row_mut(&tables, Table::Point, 0);
+        row.copy_from_slice(honest.row(&tables, Table::Point, 0));
         row[3 + 7 * split] += Goldilocks::new(1 << 8);
         row[LIMBS + split] -= ONE;
         sums.circuit.fill_points(&mut witness);
-        assert!(sums.faults(&witness).iter().any(|fault| within(fault) || matches!(fault, Fault::Tuple { .. })));
+        let faults = sums.faults(&witness);
+        assert!(!faults.is_empty() && faults.iter().all(within), "{split}: {faults:?}");
     }
-    // Off the curve by another constant.
-    let mut witness = honest.clone();
-    witness.row_mut(&tables, Table::Point, 0)[point::CURVE] = ZERO;
-    assert!(sums.faults(&witness).iter().any(here));
-    // What an inactive row has is no point's.
-    let mut data = free(&[[None, q], [q, None]]);
-    let inactive = sums.circuit.witness(&data).unwrap();
-    assert_eq!(sums.faults(&inactive), []);
-    data[2..2 + NUMBERS].copy_from_slice(&numbers(p));
-    assert_eq!(faults(&data), []);
-    data[2] += ONE;
-    assert!(faults(&data).iter().any(here));
-    // A square that is none.
-    let mut witness = honest.clone();
-    witness.row_mut(&tables, Table::Point, 0)[point::SQUARE] += ONE;
-    assert!(sums.faults(&witness).iter().any(here));
+    // x + p, whose complement has limbs that are out of range.
+    let mut data = right.clone();
+    data[2..2 + NUMBERS].copy_from_slice(&numbers_of([plus_modulus(x), words[1]]));
+    let mut witness = sums.circuit.witness(&data).unwrap();
+    let row = witness.row_mut(&tables, Table::Point, 0);
+    for i in 0..LIMBS {
+        let limb = bits(&plus_modulus(x), 16 * i, 16);
+        row[point::COMPLEMENTS + i] = Goldilocks::new(MODULUS[i] - u64::from(i == 0)) - Goldilocks::new(limb);
+    }
+    row[point::COMPLEMENTS + LIMBS..][..7].fill(ZERO);
+    sums.circuit.count_ranges(&mut witness);
+    let faults = sums.faults(&witness);
+    assert!(!faults.is_empty() && faults.iter().all(within), "{faults:?}");
+    // Off the curve, with the square that fits the second congruence: the first refuses it.
+    let off = y + Fq::from(1_u64);
+    let mut data = right.clone();
+    data[2..2 + NUMBERS].copy_from_slice(&numbers_of([x, off].map(|x| x.into_bigint().0)));
+    let mut witness = sums.circuit.witness(&data).unwrap();
+    let row = witness.row_mut(&tables, Table::Point, 0);
+    set(row, point::SQUARE, (off.square() - Fq::from(4_u64)) * x.inverse().unwrap());
+    sums.circuit.fill_points(&mut witness);
+    let first = |fault: &Fault| matches!(fault, Fault::Constraint { table: Table::Point, constraint, .. } if (33..57).contains(constraint));
+    let faults: Vec<Fault> = sums.faults(&witness).into_iter().filter(here).collect();
+    assert!(!faults.is_empty() && faults.iter().all(first), "{faults:?}");
+}
+
+/// What a column may be at most.
+#[test]
+fn ranges_are_exact() {
+    let sums = Sums::<Quadratic>::new(1);
+    let right = sums.witness(&[[sample(1), sample(2)]]);
+    let tables = sums.circuit.tables().clone();
+    let (limb, byte, high) = ((1 << 16) - 1, (1 << 8) - 1, (1 << 9) - 1);
+    let congruence = |first: usize| {
+        let carries = (0..2 * congruence::CARRIES).map(move |i| (first + LIMBS + i, if i % 2 == 0 { limb } else { high }));
+        (0..LIMBS).map(move |i| (first + i, limb)).chain(carries)
+    };
+    let mut point: Vec<(usize, u64)> = Vec::new();
+    for first in [0, LIMBS + 3] {
+        point.extend((0..LIMBS).map(|i| (first + i, if [3, 10, 17].contains(&i) { byte } else { limb })));
+        point.extend((LIMBS..LIMBS + 3).map(|i| (first + i, byte)));
+    }
+    for first in [point::COMPLEMENTS, point::COMPLEMENTS + LIMBS + 7, point::SQUARE] {
+        point.extend((first..first + LIMBS).map(|i| (i, limb)));
+    }
+    point.extend((0..2).flat_map(|i| congruence(point::CONGRUENCES + i * congruence::COLUMNS)));
+    let mut addition: Vec<(usize, u64)> = (addition::SLOPE..addition::FLAGS).map(|i| (i, limb)).collect();
+    addition.extend((0..4).flat_map(|i| congruence(addition::CONGRUENCES + i * congruence::COLUMNS)));
+    for (table, columns) in [(Table::Point, point), (Table::Addition, addition)] {
+        for greatest in [false, true] {
+            // All columns at once: a fault for each that is out of range, and none otherwise.
+            let mut witness = right.clone();
+            let row = witness.row_mut(&tables, table, 1);
+            for (i, &(column, most)) in columns.iter().enumerate() {
+                // Numbers of their own, so that each has a tuple.
+                row[column] = Goldilocks::new(if greatest { most } else { most + 1 + i as u64 * (most + 1) * 4 });
+            }
+            sums.circuit.count_ranges(&mut witness);
+            let out = |fault: &Fault| matches!(fault, Fault::Tuple { tuple, .. } if tuple[0] == RANGE);
+            let faults = sums.faults(&witness).into_iter().filter(out).count();
+            let expected = if greatest { 0 } else { columns.len() };
+            assert!(faults >= expected && (expected > 0 || faults == 0), "{}: {faults} of {expected}", table.name());
+        }
+    }
+}
+
+/// Numbers out of range satisfy any congruence: ranges alone refuse a false sum.
+#[test]
+fn ranges_make_congruences_identities_of_integers() {
+    let sums = Sums::<Quadratic>::new(1);
+    let (p, q) = (sample(1), sample(2));
+    let mut witness = sums.witness(&[[p, q]]);
+    let tables = sums.circuit.tables().clone();
+    let row = witness.row_mut(&tables, Table::Addition, 0);
+    row[addition::CHORD + LIMBS] += ONE;
+    // The last congruence in F: quotient (q0, 0, 0, ..) and carries as the equations want them.
+    let first = addition::CONGRUENCES + 3 * congruence::COLUMNS;
+    let limb = |row: &[Goldilocks], first: usize, i: usize| if i < LIMBS { row[first + i] } else { ZERO };
+    let last = |row: &mut [Goldilocks], q0: Goldilocks| {
+        let e: Vec<Goldilocks> = (0..2 * LIMBS)
+            .map(|k| {
+                let products: Goldilocks = (0..=k)
+                    .map(|i| limb(row, addition::SLOPE, i) * (limb(row, 0, k - i) - limb(row, addition::CHORD, k - i)))
+                    .sum();
+                let linear = limb(row, LIMBS, k) + limb(row, addition::CHORD + LIMBS, k);
+                products - linear - q0 * Goldilocks::new(MODULUS.get(k).copied().unwrap_or(0))
+            })
+            .collect();
+        for i in 0..LIMBS {
+            row[first + i] = Goldilocks::new(1 << 15) + if i == 0 { q0 } else { ZERO };
+        }
+        let mut carry = ZERO;
+        for j in 0..LIMBS {
+            let sum = e[2 * j] + Goldilocks::new(1 << 16) * e[2 * j + 1] + carry;
+            if j + 1 == LIMBS {
+                return sum;
+            }
+            carry = sum * evergrove_primitives::field::Field::inverse(Goldilocks::new(1 << 32)).unwrap();
+            row[first + LIMBS + 2 * j] = carry + Goldilocks::new(1 << 24);
+            row[first + LIMBS + 2 * j + 1] = ZERO;
+        }
+        unreachable!("the last equation has no carry")
+    };
+    let (zero, one) = (last(row, ZERO), last(row, ONE));
+    let q0 = zero * evergrove_primitives::field::Field::inverse(zero - one).unwrap();
+    assert_eq!(last(row, q0), ZERO);
+    // The third line of the sum's use is another row's: it follows.
+    sums.circuit.count_ranges(&mut witness);
+    let faults = sums.faults(&witness);
+    let row_0 = |fault: &Fault| matches!(fault, Fault::Constraint { table: Table::Addition, row: 0, .. });
+    let within = |fault: &Fault| matches!(fault, Fault::Tuple { tuple, .. } if tuple[0] == RANGE);
+    assert!(!faults.iter().any(row_0), "{faults:?}");
+    assert!(faults.iter().any(within));
 }
 
 #[test]
@@ -338,16 +480,19 @@ fn every_column_of_a_point_counts() {
     let sums = Sums::<Quadratic>::new(1);
     let right = sums.witness(&pairs);
     let tables = sums.circuit.tables().clone();
-    let rest = point::REST..point::COLUMNS;
-    for (table, columns) in [(Table::Point, point::COLUMNS), (Table::Addition, addition::COLUMNS), (Table::Range, 1)] {
-        for column in (0..columns).step_by(7).chain(columns.saturating_sub(9)..columns) {
+    let numbers = |fault: &Fault| matches!(fault, Fault::Tuple { tuple, .. } if tuple[0] == RANGE);
+    for (table, columns) in [(Table::Point, point::COLUMNS), (Table::Addition, addition::COLUMNS)] {
+        for column in (0..columns).step_by(5).chain(columns.saturating_sub(5)..columns) {
             let mut witness = right.clone();
             witness.row_mut(&tables, table, 1)[column] += ONE;
-            let idle = table == Table::Point && rest.contains(&column);
-            // The words that were not hashed are others.
-            assert!(!sums.faults(&witness).is_empty() || idle, "{} {column}", table.name());
+            sums.circuit.count_ranges(&mut witness);
+            // By more than ranges.
+            assert!(sums.faults(&witness).iter().any(|fault| !numbers(fault)), "{} {column}", table.name());
         }
     }
+    let mut witness = right;
+    witness.row_mut(&tables, Table::Range, 77)[0] += ONE;
+    assert!(sums.faults(&witness).iter().all(numbers));
 }
 
 #[test]
