@@ -58,7 +58,7 @@ test-faults: ## killed processes: clusters on Redis, and the store
 test-slow: ## the long tests: large circuits and many proofs
 	scripts/test-groups.sh slow
 
-test-apps: ## the long tests of applications
+test-apps: ## the long tests of applications, and a crate with an application of its own
 	scripts/test-groups.sh apps
 
 test-full: ## make test and every group, with a table at the end

@@ -17,8 +17,12 @@ cp -r "$root/examples/own-application" "$work/crate"
 cp "$root/Cargo.lock" "$work/crate"
 cd "$work/crate"
 sed -i "s#path = \"../../#path = \"$root/#" Cargo.toml
-# A proof without optimisation takes minutes.
-awk '/^\[/ { wanted = /^\[profile\.dev/ } wanted' "$root/Cargo.toml" >>Cargo.toml
+# Proofs need optimisation. The profiles of the repository are those of its members, which our crates are not here. Those that proofs
+# spend their time in are enough.
+{
+    awk '/^\[/ { wanted = /^\[profile\.dev/ && !/package\.evergrove/ } wanted' "$root/Cargo.toml"
+    printf '[profile.dev.package.evergrove-%s]\nopt-level = 3\n' primitives kernels multilinear proof commit grove store
+} >>Cargo.toml
 
 export CARGO_TARGET_DIR=$target
 # Cargo takes packages that the crate does not use out of the lock file. A checksum names a version.

@@ -111,6 +111,31 @@ fn applications_of_plonky2_alone_have_no_profile_of_grove() {
 
 #[cfg(feature = "grove")]
 #[test]
+fn an_application_is_proven_and_its_output_verified() {
+    use std::sync::Arc;
+
+    use evergrove::apps::MapReduce;
+    use evergrove::apps::catalog::Application;
+    use evergrove::apps::samples::{Sequence, Tally};
+    use evergrove::proof::Scheme;
+
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), &table()).unwrap();
+    let app: Arc<dyn MapReduce> = Arc::new(Sequence);
+    let app = Application::from(app);
+    let output = store.prove_app("all", app.clone(), Scheme::Complete, &[]).unwrap().output;
+    let (proof, commitment, verifier) = (store.proof("all").unwrap(), store.commitment().unwrap(), Verifier::default());
+    let verified = verifier.verify_app(&proof, &commitment, &app, Scheme::Complete, None);
+    assert_eq!(verified.unwrap(), output);
+    // Another application, and another scheme.
+    let tally: Arc<dyn MapReduce> = Arc::new(Tally::new(20));
+    let refused = |app: &Application, scheme| verifier.verify_app(&proof, &commitment, app, scheme, None).unwrap_err();
+    assert!(matches!(refused(&tally.into(), Scheme::Complete), Error::Verify(_)));
+    assert!(matches!(refused(&app, Scheme::Selected), Error::Verify(_)));
+}
+
+#[cfg(feature = "grove")]
+#[test]
 fn a_batch_is_proven_changed_and_verified() {
     for profile in Profile::GROVE {
         let dir = tempfile::tempdir().unwrap();
