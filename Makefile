@@ -7,7 +7,7 @@ BENCH ?= $(TARGET)/release/evergrove-bench
 FUZZ_CASES ?= 20000
 # Features of the crates that the tests need besides the default ones, as arguments of cargo. Every test group uses the same
 # list, so that cargo builds once.
-TEST_FEATURES ?= --features evergrove-cli/full
+TEST_FEATURES ?= --features evergrove-cli/full,evergrove-cli/plonky2
 # The benchmarks and their peers are a workspace of their own, with the same target directory.
 BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET)
 

@@ -5,8 +5,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use evergrove::Config;
 use evergrove::proof::{Profile, Scheme};
+#[cfg(feature = "plonky2")]
 use evergrove::recursion::ProverKind;
+#[cfg(feature = "plonky2")]
 use evergrove::recursion::prover::UnknownProver;
 use evergrove::store::input::Format;
 
@@ -112,10 +115,8 @@ pub(crate) struct ProvingArgs {
     /// user's cache directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) keys: Option<PathBuf>,
-    /// Prover of the circuits: evergrove, or plonky2 for Plonky2's own; both make proofs for the same keys [default: the
-    /// faster one on this CPU]
-    #[arg(long, value_name = "NAME", default_value_t, hide_default_value = true, value_parser = parse_prover)]
-    pub(crate) prover: ProverKind,
+    #[command(flatten)]
+    pub(crate) prover: ProverArgs,
     /// Write what each phase of every proof took to this file, as a trace in Chrome's JSON format, and print it as a table
     #[arg(long, value_name = "FILE")]
     pub(crate) timings: Option<PathBuf>,
@@ -137,6 +138,32 @@ pub(crate) struct ProvingArgs {
     pub(crate) health: Option<SocketAddr>,
 }
 
+/// What proves the circuits of Plonky2.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ProverArgs {
+    #[cfg(feature = "plonky2")]
+    /// Prover of Plonky2's circuits: evergrove, or plonky2 for its own; both make proofs for the same keys [default: the
+    /// faster one on this CPU]
+    #[arg(long, value_name = "NAME", default_value_t, hide_default_value = true, value_parser = parse_prover)]
+    prover: ProverKind,
+}
+
+impl ProverArgs {
+    /// The configuration with this prover.
+    pub(crate) fn of(&self, config: Config) -> Config {
+        #[cfg(feature = "plonky2")]
+        let config = Config { prover: self.prover, ..config };
+        config
+    }
+    /// Its name: that of Plonky2's circuits in a build that has them.
+    pub(crate) fn name(&self) -> &'static str {
+        #[cfg(feature = "plonky2")]
+        return self.prover.name();
+        #[cfg(not(feature = "plonky2"))]
+        "evergrove"
+    }
+}
+
 pub(crate) fn parse_format(text: &str) -> Result<Format, String> {
     Format::from_name(text).ok_or_else(|| "choose csv, jsonl, parquet or raw".into())
 }
@@ -150,7 +177,8 @@ pub(crate) fn parse_scheme(text: &str) -> Result<Scheme, String> {
     plain.ok_or_else(|| format!("choose {} or {}", Scheme::Evergrove, Scheme::RecklePaper))
 }
 
-pub(crate) fn parse_prover(text: &str) -> Result<ProverKind, String> {
+#[cfg(feature = "plonky2")]
+fn parse_prover(text: &str) -> Result<ProverKind, String> {
     text.parse().map_err(|e: UnknownProver| e.to_string())
 }
 

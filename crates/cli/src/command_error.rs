@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind};
 
 use anyhow::Error;
 use evergrove::apps::catalog::{CatalogError, CircuitsError};
+#[cfg(feature = "plonky2")]
 use evergrove::apps::family::SizeError;
 use evergrove::commit::BackendError;
 use evergrove::commit::schema::{RowError, SchemaTextError};
@@ -185,9 +186,11 @@ fn facade(error: &evergrove::Error) -> Option<String> {
         E::KeysDirectory { .. } => "name a directory with --keys or EVERGROVE_KEYS: it is created if it is missing",
         E::ForeignProfile { .. } => "choose one of these with --profile, or another --backend",
         E::NoBackend(_) => "choose another --backend",
-        E::Circuits(
-            CircuitsError::Profile { .. } | CircuitsError::Plonky2(SizeError::Profile(_) | SizeError::NoCircuits(_)),
-        ) => "choose one of these with --profile",
+        E::Circuits(CircuitsError::Profile { .. }) => "choose one of these with --profile",
+        #[cfg(feature = "plonky2")]
+        E::Circuits(CircuitsError::Plonky2(SizeError::Profile(_) | SizeError::NoCircuits(_))) => {
+            "choose one of these with --profile"
+        }
         E::Circuits(_) => "ask for less at a time",
         E::Answer(_) => "look for damage with doctor",
         _ => return None,

@@ -44,16 +44,15 @@ impl ProvingArgs {
             }
             _ => None,
         };
-        Ok(Config {
+        Ok(self.prover.of(Config {
             threads: Some(threads(self.threads)),
             max_memory: self.max_memory,
-            prover: self.prover,
             catalog: catalog.clone(),
             observer: observer(trace),
             #[cfg(feature = "queue")]
             workers,
             ..config
-        })
+        }))
     }
 }
 

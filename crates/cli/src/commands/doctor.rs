@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     }
     let elapsed = start.elapsed().as_secs_f64();
     let healthy = found.healthy();
-    let (isa, prover) = (Isa::detect(), config.prover);
+    let isa = Isa::detect();
     let mut report = Report::default();
     report.add_as("healthy", healthy, if healthy { "yes" } else { "no" });
     report.add("epochs", found.epochs);
@@ -64,7 +64,8 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         found.findings.iter().map(|f| json!({ "what": f.what, "remedy": repair(f.repair) })).collect();
     report.hidden("findings", findings);
     report.add("isa", isa.to_string());
-    report.add_as("prover", prover.name(), format!("{prover}, the faster one on {isa}"));
+    #[cfg(feature = "plonky2")]
+    report.add_as("prover", config.prover.name(), format!("{}, the faster one on {isa}", config.prover));
     report.add_as("seconds", elapsed, seconds(elapsed));
     for finding in &found.findings {
         report.note(format!("\nfound: {}\nhelp: {}", finding.what, repair(finding.repair)));

@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use evergrove::apps::catalog::Catalog;
 use evergrove::jobs::metrics::Metrics;
-use evergrove::recursion::ProverKind;
 use evergrove::store::Store;
 use evergrove::{Config, Environment};
 use evergrove_serve::{Config as ServeConfig, Parts, ServeError, Shutdown, Token, serve};
@@ -17,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Terminal;
-use crate::args::{Output, ProvingArgs, StoreArgs, parse_prover, parse_size};
+use crate::args::{Output, ProverArgs, ProvingArgs, StoreArgs, parse_size};
 use crate::exit::Mistake;
 use crate::files;
 use crate::logging::{self, Level};
@@ -82,9 +81,8 @@ pub(crate) struct Args {
     /// user's cache directory]
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,
-    /// Prover of the circuits: evergrove, or plonky2 for Plonky2's own [default: the faster one on this CPU]
-    #[arg(long, value_name = "NAME", default_value_t, hide_default_value = true, value_parser = parse_prover)]
-    prover: ProverKind,
+    #[command(flatten)]
+    prover: ProverArgs,
     #[cfg(feature = "queue")]
     /// Let workers make the proofs (see worker), by the queue of this Redis server: redis://HOST:PORT, or rediss:// for TLS
     #[arg(long, value_name = "URL", requires = "objects", help_heading = "Workers")]
@@ -110,7 +108,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         threads: args.threads,
         max_memory: args.max_memory,
         keys: args.keys.clone(),
-        prover: args.prover,
+        prover: args.prover.clone(),
         timings: None,
         #[cfg(feature = "queue")]
         engine: args.engine.clone(),

@@ -10,11 +10,10 @@ use evergrove::Config;
 use evergrove::apps::catalog::Catalog;
 use evergrove::jobs::bullmq::{Worker, WorkerConfig, WorkerEvent};
 use evergrove::jobs::{Cancel, Cores};
-use evergrove::recursion::ProverKind;
 use evergrove::store::cluster::ProofWork;
 
 use super::Terminal;
-use crate::args::parse_prover;
+use crate::args::ProverArgs;
 use crate::exit::Mistake;
 use crate::logging::{self, Level};
 use crate::queue::{self, QueueArgs};
@@ -46,10 +45,8 @@ pub(crate) struct Args {
     /// user's cache directory]
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,
-    /// Prover of the circuits: evergrove, or plonky2 for Plonky2's own; both make proofs for the same keys [default: the
-    /// faster one on this CPU]
-    #[arg(long, value_name = "NAME", default_value_t, hide_default_value = true, value_parser = parse_prover)]
-    prover: ProverKind,
+    #[command(flatten)]
+    prover: ProverArgs,
     /// Seconds of silence after which others may take the jobs of this worker
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     lock: u64,
@@ -62,7 +59,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
-    let config = Config { prover: args.prover, catalog: catalog.clone(), ..leader::config(args.keys.as_deref())? };
+    let config = Config { catalog: catalog.clone(), ..leader::config(args.keys.as_deref())? };
+    let config = args.prover.of(config);
     let queue = args.queue.config(&args.redis, &config.environment)?.with_lock(Duration::from_secs(args.lock));
     let objects = queue::objects(&args.objects, &config.environment)?;
     let threads = leader::threads(args.threads);
