@@ -110,6 +110,8 @@ pub fn shape(profile: Profile, class: HeightClass) -> Option<Shape> {
         (Profile::Grove128, HeightClass::H40) => ([18, 27, 23, 1, 1, 1, 3, 0], 21),
         (Profile::Proven | Profile::Johnson | Profile::Paper, _) => return None,
     };
+    // Tables behind these have no rows.
+    let blocks = core::array::from_fn(|table| blocks.get(table).copied().unwrap_or(0));
     Some(Shape { blocks, variables })
 }
 

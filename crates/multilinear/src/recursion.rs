@@ -199,7 +199,9 @@ pub fn fixed_point<K: Extension>(
     circuits: impl Fn(&Parameters<K>) -> [usize; Table::ALL.len()],
 ) -> Option<Parameters<K>> {
     // Those of a circuit that verifies two proofs.
-    let (mut blocks, mut variables) = ([27, 29, 29, 3, 1, 1, 0, 0], 22);
+    let mut blocks = [0; Table::ALL.len()];
+    blocks[..6].copy_from_slice(&[27, 29, 29, 3, 1, 1]);
+    let mut variables = 22;
     for step in 0..20 {
         let parameters = match try_parameters::<K>(rounds, modes, blocks, variables) {
             Ok(parameters) => parameters,

@@ -7,10 +7,12 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
 use super::wires::{Base, Bits, Bool, Chain, Element, Index, Set, Wire, Word};
-use super::{BitsRow, Choice, Circuit, Count, Dot, End, Hint, Operation, Permutation, Query, Rows, Sponge, Tuple};
+use super::{
+    BitsRow, Choice, Circuit, Count, Dot, End, Hint, Operation, Permutation, Query, Rows, Sponge, Tuple, keccak,
+};
 use crate::tables::permutation::{self, RATE};
 use crate::tables::{
-    BLOCK, Layout, NODE, SET, Table, Tables, WORD, bits, constant, dot, operation, query, sponge, tuple,
+    BLOCK, Layout, NODE, SET, Table, Tables, WORD, bits, constant, dot, keccak_plane, operation, query, sponge, tuple,
 };
 use crate::verifier::Parameters;
 
@@ -50,7 +52,7 @@ pub(super) const HEIGHTS: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Builder<K> {
     tables: Tables<K>,
-    rows: Rows,
+    pub(super) rows: Rows,
     order: Vec<(Table, u32)>,
     trees: Vec<Tree>,
     sets: u64,
@@ -361,7 +363,7 @@ impl<K: Extension> Builder<K> {
         }
     }
     /// Demands that two words have the same limbs here.
-    fn same_limbs(&mut self, word: Word, other: Word, limbs: Range<usize>) {
+    pub(super) fn same_limbs(&mut self, word: Word, other: Word, limbs: Range<usize>) {
         let [left, right] = [word, other].map(|word| limbs.clone().map(|limb| (word, limb)).collect::<Vec<_>>());
         let zero = self.zero().into();
         for (left, right) in left.chunks(K::DEGREE).zip(right.chunks(K::DEGREE)) {
@@ -525,7 +527,7 @@ impl<K: Extension> Builder<K> {
         wire
     }
     /// The wire of a port of the last row of a table.
-    fn done(&mut self, table: Table, port: usize) -> Wire {
+    pub(super) fn done(&mut self, table: Table, port: usize) -> Wire {
         let row = self.rows.len(table) as u32 - 1;
         self.order.push((table, row));
         Wire { table, port: port as u8, row }
@@ -593,6 +595,7 @@ impl<K: Extension> Builder<K> {
             self.rows.sponges.push(Sponge { capacity: zero.0, previous: None, absorbed: 0 });
             self.done(Table::Sponge, 0);
         }
+        keccak::pad(&mut self, missing);
         for _ in 0..missing(Table::Constant) {
             self.rows.constants.push([Goldilocks::ZERO; WORD]);
         }
@@ -614,7 +617,7 @@ impl<K: Extension> Builder<K> {
 }
 
 /// Fills fixed columns.
-struct Fixed {
+pub(super) struct Fixed {
     columns: [Vec<Goldilocks>; Table::ALL.len()],
     widths: [usize; Table::ALL.len()],
     starts: [Vec<Goldilocks>; Table::ALL.len()],
@@ -677,6 +680,7 @@ impl Fixed {
         for (i, row) in rows.sponges.iter().enumerate() {
             this.use_wire(Table::Sponge, i, sponge::CAPACITY, row.capacity);
         }
+        keccak::set(&mut this, &rows.keccak);
         for (i, word) in rows.constants.iter().enumerate() {
             this.row(Table::Constant, i)[..WORD].copy_from_slice(word);
         }
@@ -691,6 +695,8 @@ impl Fixed {
                 Table::Constant => constant::USES,
                 Table::Tuple => tuple::NUMBERS + 3,
                 Table::Sponge => usize::from(wire.port),
+                Table::KeccakPlane => keccak_plane::USES + usize::from(wire.port),
+                Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb => unreachable!("no wires of {:?}", wire.table),
             };
             this.set(wire.table, wire.row as usize, column, uses);
         }
@@ -738,14 +744,14 @@ impl Fixed {
         }
     }
 
-    fn row(&mut self, table: Table, row: usize) -> &mut [Goldilocks] {
+    pub(super) fn row(&mut self, table: Table, row: usize) -> &mut [Goldilocks] {
         let width = self.widths[table as usize];
         &mut self.columns[table as usize][row * width..(row + 1) * width]
     }
     fn set(&mut self, table: Table, row: usize, column: usize, value: u64) {
         self.row(table, row)[column] = Goldilocks::new(value);
     }
-    fn use_wire(&mut self, table: Table, row: usize, column: usize, wire: Wire) {
+    pub(super) fn use_wire(&mut self, table: Table, row: usize, column: usize, wire: Wire) {
         let number = self.starts[wire.table as usize][usize::from(wire.port)] + Goldilocks::new(wire.row.into());
         self.row(table, row)[column] = number;
         *self.uses.entry(wire).or_default() += 1;

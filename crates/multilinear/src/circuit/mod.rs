@@ -8,6 +8,7 @@
 
 mod arithmetic;
 mod builder;
+mod keccak;
 mod machine;
 pub mod wires;
 mod witness;
@@ -23,6 +24,7 @@ use wires::Wire;
 
 pub use arithmetic::Arithmetic;
 pub use builder::{Builder, Half, Tree};
+pub use keccak::{BLOCK_HALVES, BLOCK_WORDS};
 pub use machine::InCircuit;
 pub use witness::{Fault, Witness};
 
@@ -97,6 +99,7 @@ struct Rows {
     constants: Vec<[Goldilocks; WORD]>,
     tuples: Vec<Tuple>,
     sponges: Vec<Sponge>,
+    keccak: keccak::Rows,
 }
 
 impl Rows {
@@ -110,6 +113,7 @@ impl Rows {
             Table::Constant => self.constants.len(),
             Table::Tuple => self.tuples.len(),
             Table::Sponge => self.sponges.len(),
+            Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb | Table::KeccakPlane => self.keccak.len(table),
         }
     }
     fn blocks(&self) -> [usize; Table::ALL.len()] {

@@ -1,6 +1,6 @@
 //! The tables that a circuit is made of: their columns, constraints and ports.
 //!
-//! A circuit is a list of rows in eight tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
+//! A circuit is a list of rows in twelve tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
 //! which are the circuit. Rows are connected by the *bus*: each port ([`Port`]) of a row puts a tuple on the bus with a multiplicity, and the
 //! multiplicities of equal tuples must sum to 0. There is no other connection between rows: a table that needs values of the row before it (as
 //! byte machines and Keccak do) hands them over by a tuple whose key is the row's number, in a namespace of its own.
@@ -15,6 +15,10 @@
 pub mod bits;
 pub mod constant;
 pub mod dot;
+pub mod keccak;
+pub mod keccak_absorb;
+pub mod keccak_lookup;
+pub mod keccak_plane;
 mod layout;
 pub mod operation;
 pub mod permutation;
@@ -66,11 +70,19 @@ pub enum Table {
     Tuple,
     /// A Poseidon permutation whose whole state is wires.
     Sponge,
+    /// Three rounds of Keccak.
+    Keccak,
+    /// What Keccak's rounds look up.
+    KeccakLookup,
+    /// Two lanes that go into a Keccak state.
+    KeccakAbsorb,
+    /// The last step of a Keccak permutation, on a plane.
+    KeccakPlane,
 }
 
 impl Table {
     /// All of them, in the order of formats.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::Permutation,
         Self::Operation,
         Self::Dot,
@@ -79,6 +91,10 @@ impl Table {
         Self::Constant,
         Self::Tuple,
         Self::Sponge,
+        Self::Keccak,
+        Self::KeccakLookup,
+        Self::KeccakAbsorb,
+        Self::KeccakPlane,
     ];
 
     /// The name.
@@ -92,6 +108,10 @@ impl Table {
             Self::Constant => "constant",
             Self::Tuple => "tuple",
             Self::Sponge => "sponge",
+            Self::Keccak => "keccak",
+            Self::KeccakLookup => "keccak-lookup",
+            Self::KeccakAbsorb => "keccak-absorb",
+            Self::KeccakPlane => "keccak-plane",
         }
     }
 }
@@ -103,6 +123,8 @@ pub struct Port<V> {
     pub multiplicity: V,
     /// Namespace, key, level, word.
     pub tuple: [V; TUPLE],
+    /// Elements of the tuple behind which there are zeros alone.
+    pub len: usize,
 }
 
 /// The values of a row, or of all columns at a point.
@@ -154,6 +176,10 @@ impl<K: Extension> Tables<K> {
             Table::Constant => 0,
             Table::Tuple => tuple::COLUMNS,
             Table::Sponge => sponge::COLUMNS,
+            Table::Keccak => keccak::COLUMNS,
+            Table::KeccakLookup => keccak_lookup::COLUMNS,
+            Table::KeccakAbsorb => keccak_absorb::COLUMNS,
+            Table::KeccakPlane => keccak_plane::COLUMNS,
         }
     }
     /// Fixed columns.
@@ -167,6 +193,10 @@ impl<K: Extension> Tables<K> {
             Table::Constant => constant::FIXED,
             Table::Tuple => tuple::FIXED,
             Table::Sponge => sponge::FIXED,
+            Table::Keccak => keccak::FIXED,
+            Table::KeccakLookup => keccak_lookup::FIXED,
+            Table::KeccakAbsorb => keccak_absorb::FIXED,
+            Table::KeccakPlane => keccak_plane::FIXED,
         }
     }
     /// True of a table whose rows are Poseidon permutations.
@@ -184,6 +214,10 @@ impl<K: Extension> Tables<K> {
             Table::Constant => 1,
             Table::Tuple => tuple::PORTS,
             Table::Sponge => sponge::PORTS,
+            Table::Keccak => keccak::PORTS,
+            Table::KeccakLookup => 1,
+            Table::KeccakAbsorb => keccak_absorb::PORTS,
+            Table::KeccakPlane => keccak_plane::PORTS,
         }
     }
     /// The constraints of a row, each 0 on a row that is right, appended to `out`.
@@ -198,9 +232,11 @@ impl<K: Extension> Tables<K> {
             Table::Dot => dot::constraints::<K, A>(f, row, out),
             Table::Query => self.query.constraints::<K, A>(f, row, out),
             Table::Bits => self.bits.constraints(f, row, out),
-            Table::Constant => {}
+            Table::Constant | Table::Keccak | Table::KeccakLookup => {}
             Table::Tuple => tuple::constraints(f, row, out),
             Table::Sponge => sponge::constraints(f, row, out),
+            Table::KeccakAbsorb => keccak_absorb::constraints(f, row, out),
+            Table::KeccakPlane => keccak_plane::constraints(f, row, out),
         }
     }
     /// The ports of a row, appended to `out`.
@@ -218,6 +254,10 @@ impl<K: Extension> Tables<K> {
             Table::Constant => constant::ports(f, row, out),
             Table::Tuple => tuple::ports(f, row, out),
             Table::Sponge => sponge::ports(f, row, out),
+            Table::Keccak => keccak::ports(f, row, out),
+            Table::KeccakLookup => keccak_lookup::ports(f, row, out),
+            Table::KeccakAbsorb => keccak_absorb::ports(f, row, out),
+            Table::KeccakPlane => keccak_plane::ports(f, row, out),
         }
     }
 }
@@ -236,14 +276,14 @@ fn wire<A: Algebra>(f: &mut A, number: A::V, word: [A::V; WORD]) -> [A::V; TUPLE
 fn used<A: Algebra>(f: &mut A, number: A::V, word: [A::V; WORD]) -> Port<A::V> {
     let one = f.one();
     let multiplicity = f.scale(-Goldilocks::ONE, one);
-    Port { multiplicity, tuple: wire(f, number, word) }
+    Port { multiplicity, tuple: wire(f, number, word), len: TUPLE }
 }
 
 /// The definition of the wire of a port, used as often as a fixed column says.
 #[inline(always)]
 fn defined<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, port: usize, uses: A::V, word: [A::V; WORD]) -> Port<A::V> {
     let number = place(f, row, port);
-    Port { multiplicity: uses, tuple: wire(f, number, word) }
+    Port { multiplicity: uses, tuple: wire(f, number, word), len: TUPLE }
 }
 
 /// A use of the wire of the number `last`, where `check` is 1; where it is 0, the definition of the port's wire, used `last` times.
@@ -263,7 +303,7 @@ fn used_or_defined<A: Algebra>(
     let number = f.mul(check, last);
     let place = place(f, row, port);
     let number = f.mul_add(not, place, number);
-    Port { multiplicity, tuple: wire(f, number, word) }
+    Port { multiplicity, tuple: wire(f, number, word), len: TUPLE }
 }
 
 /// The number of the wire that a port defines.

@@ -174,7 +174,7 @@ pub(super) fn ports<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, ou
         tuple[3 + j] = f.mul_add(inner, digest[j], chained);
     }
     let uses = f.mul_add(inner, row.columns[ACTIVE], hash);
-    out.push(Port { multiplicity: f.scale(minus, uses), tuple });
+    out.push(Port { multiplicity: f.scale(minus, uses), tuple, len: TUPLE });
 
     // The halves of m.
     let nodes = f.add(inner, cap);
@@ -204,6 +204,7 @@ pub(super) fn ports<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, ou
         out.push(Port {
             multiplicity: f.add(uses, offered),
             tuple: [space, key, below, half[0], half[1], third, fourth],
+            len: TUPLE,
         });
     }
 
@@ -227,7 +228,7 @@ pub(super) fn ports<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, ou
             values[0] = f.mul_add(leaf, index, values[0]);
             let [a, b, c, d] = values;
             let space = f.scale(WIRE, one);
-            Port { multiplicity, tuple: [space, key, zero, a, b, c, d] }
+            Port { multiplicity, tuple: [space, key, zero, a, b, c, d], len: TUPLE }
         } else {
             let public = fixed(DIGEST);
             let space = f.scale(WIRE, pair);
@@ -240,7 +241,7 @@ pub(super) fn ports<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, ou
             for j in 0..WORD {
                 tuple[3 + j] = f.mul_add(either, digest[j], values[j]);
             }
-            Port { multiplicity: f.add(multiplicity, public), tuple }
+            Port { multiplicity: f.add(multiplicity, public), tuple, len: TUPLE }
         };
         out.push(port);
     }
@@ -251,7 +252,7 @@ pub(super) fn ports<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, ou
         let number = place(f, row, 5 + i);
         let space = f.scale(WIRE, one);
         let [a, b, c, d] = values;
-        out.push(Port { multiplicity: fixed(NUMBERS + 5 + i), tuple: [space, number, zero, a, b, c, d] });
+        out.push(Port { multiplicity: fixed(NUMBERS + 5 + i), tuple: [space, number, zero, a, b, c, d], len: TUPLE });
     }
 }
 

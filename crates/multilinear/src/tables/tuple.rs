@@ -64,7 +64,7 @@ pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Po
     out.push(used_or_defined(f, row, PORTS - 2, row.fixed[USED], row.fixed[NUMBERS + 3], word));
     let [a, b, c, d] = value;
     let tuple: [A::V; TUPLE] = [row.fixed[SPACE], key, level, a, b, c, d];
-    out.push(Port { multiplicity: f.mul(row.fixed[TIMES], count), tuple });
+    out.push(Port { multiplicity: f.mul(row.fixed[TIMES], count), tuple, len: TUPLE });
 }
 
 /// The fixed columns of a tuple.
