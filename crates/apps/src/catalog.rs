@@ -15,7 +15,6 @@ use evergrove_proof::{AppId, AppSpec, HeightClass, Profile, Scheme};
 use crate::aggregate::Aggregate;
 #[cfg(feature = "plonky2")]
 use crate::bls::BlsKeys;
-#[cfg(feature = "plonky2")]
 use crate::digest_translation::DigestTranslation;
 #[cfg(feature = "plonky2")]
 use crate::family::{Size, SizeError};
@@ -96,7 +95,6 @@ pub enum Application {
     /// A map and a reduction, in the schemes `Selected` and `Complete`.
     MapReduce(Arc<dyn MapReduce>),
     /// The digest of another tree, in the scheme `Tree`.
-    #[cfg(feature = "plonky2")]
     Translation(DigestTranslation),
 }
 
@@ -106,7 +104,6 @@ impl From<Arc<dyn MapReduce>> for Application {
     }
 }
 
-#[cfg(feature = "plonky2")]
 impl From<DigestTranslation> for Application {
     fn from(app: DigestTranslation) -> Self {
         Self::Translation(app)
@@ -126,7 +123,6 @@ pub fn make(spec: &AppSpec) -> Result<Application, CatalogError> {
         "aggregate" => Arc::new(Aggregate::from_parameters(bytes).map_err(|e| parameters(e.to_string()))?),
         #[cfg(feature = "plonky2")]
         "bls-keys" => Arc::new(BlsKeys::from_parameters(bytes).map_err(|e| parameters(e.to_string()))?),
-        #[cfg(feature = "plonky2")]
         DigestTranslation::NAME => {
             let app = DigestTranslation::from_parameters(bytes);
             return app.map(Application::from).ok_or_else(|| parameters("no height of buckets and hash".into()));
@@ -144,7 +140,6 @@ impl Application {
     pub fn spec(&self) -> AppSpec {
         match self {
             Self::MapReduce(app) => AppSpec { name: app.name().into(), parameters: app.parameters() },
-            #[cfg(feature = "plonky2")]
             Self::Translation(app) => app.spec(),
         }
     }
@@ -158,7 +153,6 @@ impl Application {
     pub fn output_len(&self) -> usize {
         match self {
             Self::MapReduce(app) => app.output_len(),
-            #[cfg(feature = "plonky2")]
             Self::Translation(_) => DigestTranslation::OUTPUT_LEN,
         }
     }
@@ -166,8 +160,8 @@ impl Application {
     /// The profile of its proofs where none is named: that of `grove`, if it has circuits there.
     pub fn profile(&self) -> Profile {
         match self {
-            Self::MapReduce(app) if app.on_tables().is_some() => Profile::Grove100,
-            _ => Profile::Proven,
+            Self::MapReduce(app) if app.on_tables().is_none() => Profile::Proven,
+            _ => Profile::Grove100,
         }
     }
 
@@ -175,8 +169,7 @@ impl Application {
     fn profiles(&self) -> Vec<Profile> {
         let on_tables = match self {
             Self::MapReduce(app) => app.on_tables().is_some(),
-            #[cfg(feature = "plonky2")]
-            Self::Translation(_) => false,
+            Self::Translation(_) => true,
         };
         let grove = Profile::GROVE.into_iter().filter(|_| on_tables);
         grove.chain(Profile::PLONKY2.into_iter().filter(|_| cfg!(feature = "plonky2"))).collect()
@@ -198,10 +191,12 @@ impl Application {
         if !self.profiles().contains(&profile) {
             return Err(none());
         }
-        if profile.fits(GROVE_BACKEND.0)
-            && let Self::MapReduce(app) = self
-        {
-            let family = family_on_tables(app, scheme, profile, class).ok_or_else(none)??;
+        if profile.fits(GROVE_BACKEND.0) {
+            let family = match self {
+                Self::MapReduce(app) => family_on_tables(app, scheme, profile, class).ok_or_else(none)??,
+                Self::Translation(app) if scheme == Scheme::Tree => app.family_on_tables(profile, class)?,
+                Self::Translation(_) => Err(FamilyError::Scheme(scheme))?,
+            };
             return Ok(AppCircuits::Tables(Box::new(family)));
         }
         #[cfg(feature = "plonky2")]

@@ -16,8 +16,8 @@ use crate::tables::{Table, WORD, keccak_absorb as absorb, keccak_lookup as looku
 pub const BLOCK_WORDS: usize = 9;
 /// Halves of a block.
 pub const BLOCK_HALVES: usize = 34;
-/// The last bit of the padding, in its half.
-const PADDING_END: u64 = 1 << 31;
+/// The last bit of the padding, in the last half of a block.
+pub const PADDING_END: u64 = 1 << 31;
 
 /// A lane of a state, by the row that it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,8 +112,18 @@ impl<K: Extension> Builder<K> {
             let (given, padding) = (message[message.len() - 1], self.padding(first, rest));
             self.same_limbs(given, padding, rest % WORD..WORD);
         }
+        let blocks: Vec<[Word; BLOCK_WORDS]> = words.as_chunks().0.to_vec();
+        self.keccak_blocks(&blocks)
+    }
+    /// Keccak-256 of blocks of 34 halves, the last of which ends with a padding: the circuit sees to it. Two elements behind each block must be 0. Demands
+    /// that all are below 2^32.
+    ///
+    /// # Panics
+    /// Without a block.
+    pub fn keccak_blocks(&mut self, blocks: &[[Word; BLOCK_WORDS]]) -> [Word; 2] {
+        let full = blocks.len().checked_sub(1).expect("a block");
         let mut state = None;
-        for (i, block) in words.chunks_exact(BLOCK_WORDS).enumerate() {
+        for (i, block) in blocks.iter().enumerate() {
             let lanes = self.absorb(block, state);
             let last = self.permute_lanes(lanes, i < full);
             let planes = if i < full { 5 } else { 1 };

@@ -24,7 +24,7 @@ use wires::Wire;
 
 pub use arithmetic::Arithmetic;
 pub use builder::{Builder, Half, Tree};
-pub use keccak::{BLOCK_HALVES, BLOCK_WORDS};
+pub use keccak::{BLOCK_HALVES, BLOCK_WORDS, PADDING_END};
 pub use machine::InCircuit;
 pub use witness::{Fault, Witness};
 

@@ -129,7 +129,7 @@ pub(crate) fn fill(columns: &mut [Goldilocks], lanes: [u64; 5]) {
 }
 
 /// The results of a row, before the constant.
-pub(crate) fn results(lanes: [u64; 5], first: bool) -> [u64; 5] {
+pub fn results(lanes: [u64; 5], first: bool) -> [u64; 5] {
     let mut results: [u64; 5] = core::array::from_fn(|x| lanes[x] ^ (!lanes[(x + 1) % 5] & lanes[(x + 2) % 5]));
     if first {
         results[0] ^= ROUND_CONSTANTS[23];
