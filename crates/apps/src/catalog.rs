@@ -18,14 +18,13 @@ use evergrove_grove::{AppFamily, FamilyError};
 use evergrove_proof::policy::GROVE_BACKEND;
 use evergrove_proof::{AppId, AppSpec, HeightClass, Profile, Scheme};
 
-#[cfg(feature = "plonky2")]
 use crate::digest_translation::DigestTranslation;
 #[cfg(feature = "plonky2")]
 use crate::family::{Size, SizeError};
 use crate::{MapReduce, family_on_tables};
 
-/// The name of the application that is no map and reduction, whether or not this build has it.
-const TRANSLATION: &str = "digest-translation";
+/// The name of the application that is no map and reduction.
+const TRANSLATION: &str = DigestTranslation::NAME;
 
 /// A kind of Map/Reduce applications: one for each value of their parameters.
 ///
@@ -121,7 +120,6 @@ impl Catalog {
     /// [`CatalogError::Unknown`]; [`CatalogError::Parameters`], also when the parameters are readable but not the canonical ones.
     pub fn make(&self, spec: &AppSpec) -> Result<Application, CatalogError> {
         let invalid = |reason: String| CatalogError::Parameters { name: spec.name.clone(), reason };
-        #[cfg(feature = "plonky2")]
         if spec.name == DigestTranslation::NAME {
             let app = DigestTranslation::from_parameters(&spec.parameters);
             return app.map(Application::from).ok_or_else(|| invalid("no height of buckets and hash".into()));
@@ -146,7 +144,6 @@ impl Catalog {
         })?;
         match self.make(&AppSpec { name: name.into(), parameters: app.parameters() })? {
             Application::MapReduce(app) => Ok(app),
-            #[cfg(feature = "plonky2")]
             Application::Translation(_) => Err(self.unknown(name)),
         }
     }
@@ -271,7 +268,6 @@ pub enum Application {
     /// A map and a reduction, in the schemes `Selected` and `Complete`.
     MapReduce(Arc<dyn MapReduce>),
     /// The digest of another tree, in the scheme `Tree`.
-    #[cfg(feature = "plonky2")]
     Translation(DigestTranslation),
 }
 
@@ -281,7 +277,6 @@ impl From<Arc<dyn MapReduce>> for Application {
     }
 }
 
-#[cfg(feature = "plonky2")]
 impl From<DigestTranslation> for Application {
     fn from(app: DigestTranslation) -> Self {
         Self::Translation(app)
@@ -293,7 +288,6 @@ impl Application {
     pub fn spec(&self) -> AppSpec {
         match self {
             Self::MapReduce(app) => AppSpec { name: app.name().into(), parameters: app.parameters() },
-            #[cfg(feature = "plonky2")]
             Self::Translation(app) => app.spec(),
         }
     }
@@ -307,7 +301,6 @@ impl Application {
     pub fn output_len(&self) -> usize {
         match self {
             Self::MapReduce(app) => app.output_len(),
-            #[cfg(feature = "plonky2")]
             Self::Translation(_) => DigestTranslation::OUTPUT_LEN,
         }
     }
@@ -324,8 +317,7 @@ impl Application {
             Self::MapReduce(app) => (app.on_tables().is_some(), app.on_plonky2().is_some()),
             #[cfg(not(feature = "plonky2"))]
             Self::MapReduce(app) => (app.on_tables().is_some(), false),
-            #[cfg(feature = "plonky2")]
-            Self::Translation(_) => (false, true),
+            Self::Translation(_) => (true, cfg!(feature = "plonky2")),
         };
         let grove = Profile::GROVE.into_iter().filter(|_| on_tables);
         grove.chain(Profile::PLONKY2.into_iter().filter(|_| on_plonky2)).collect()
@@ -354,11 +346,15 @@ impl Application {
         dir: Option<&Path>,
     ) -> Result<AppCircuits, CircuitsError> {
         self.check_profile(profile)?;
-        if profile.fits(GROVE_BACKEND.0)
-            && let Self::MapReduce(app) = self
-            && let Some(family) = family_on_tables(app, scheme, profile, class)
-        {
-            return Ok(AppCircuits::Tables(Box::new(family?)));
+        if profile.fits(GROVE_BACKEND.0) {
+            let family = match self {
+                Self::MapReduce(app) => family_on_tables(app, scheme, profile, class).transpose()?,
+                Self::Translation(app) if scheme == Scheme::Tree => Some(app.family_on_tables(profile, class)?),
+                Self::Translation(_) => return Err(FamilyError::Scheme(scheme).into()),
+            };
+            if let Some(family) = family {
+                return Ok(AppCircuits::Tables(Box::new(family)));
+            }
         }
         #[cfg(feature = "plonky2")]
         return Ok(AppCircuits::Plonky2(self.size(scheme, profile, class, dir)?));

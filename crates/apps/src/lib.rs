@@ -16,7 +16,6 @@
 pub mod aggregate;
 pub mod bls;
 pub mod catalog;
-#[cfg(feature = "plonky2")]
 pub mod digest_translation;
 #[cfg(feature = "plonky2")]
 pub mod family;

@@ -67,15 +67,15 @@ pub trait Application: Send + Sync {
 /// What statements say beside that of the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Said {
-    /// The digest of the inputs.
-    pub(crate) inputs: [Goldilocks; WORD],
+    /// The digest of the inputs. Without one the output is words of four elements: a Keccak digest.
+    pub(crate) inputs: Option<[Goldilocks; WORD]>,
     /// Elements of an output.
     pub(crate) output_len: usize,
 }
 
 impl Said {
     pub(crate) fn new(app: &dyn Application) -> Self {
-        Self { inputs: digest(&app.circuits().inputs()), output_len: app.output_len() }
+        Self { inputs: Some(digest(&app.circuits().inputs())), output_len: app.output_len() }
     }
 }
 
@@ -109,9 +109,13 @@ pub(crate) fn information(
 ) -> Vec<[Goldilocks; WORD]> {
     let number = |x: Goldilocks| [x, Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO];
     let mut words = crate::circuit::information(statement);
-    if let Some(said) = said {
-        words.push(said.inputs);
-        words.extend(output.iter().map(|&x| number(x)));
+    match said.map(|said| said.inputs) {
+        None => {}
+        Some(Some(inputs)) => {
+            words.push(inputs);
+            words.extend(output.iter().map(|&x| number(x)));
+        }
+        Some(None) => words.extend(output.as_chunks().0),
     }
     words
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use evergrove_commit::watch::{Observer, Step};
 use evergrove_commit::{
-    BackendChoice, BackendError, BackendSpec, BucketWitness, MergeWitness, NativeBackend, NodeKind, NodeProof,
-    RecursionBackend, Witness,
+    BackendChoice, BackendError, BackendSpec, BucketWitness, LevelWitness, MergeWitness, NativeBackend, NodeKind,
+    NodeProof, RecursionBackend, Witness,
 };
 use evergrove_multilinear::prover::ProofField;
 use evergrove_multilinear::tables::Table;
@@ -57,6 +57,13 @@ pub(crate) trait Nodes: Verify {
         witness: &MergeWitness,
         ended: Ended<'_>,
     ) -> Result<NodeProof, BackendError>;
+    /// A merge of digest translation.
+    fn level(
+        &self,
+        children: [Option<&NodeProof>; 2],
+        witness: &LevelWitness,
+        ended: Ended<'_>,
+    ) -> Result<NodeProof, BackendError>;
 }
 
 impl<K: Extension> Verify for Judge<K> {
@@ -92,6 +99,14 @@ impl<K: ProofField> Nodes for Engine<K> {
         ended: Ended<'_>,
     ) -> Result<NodeProof, BackendError> {
         self.merge(children, witness, ended)
+    }
+    fn level(
+        &self,
+        children: [Option<&NodeProof>; 2],
+        witness: &LevelWitness,
+        ended: Ended<'_>,
+    ) -> Result<NodeProof, BackendError> {
+        self.level(children, witness, ended)
     }
 }
 
@@ -237,11 +252,19 @@ impl RecursionBackend for GroveBackend {
         match (witness, children) {
             (Witness::Bucket(witness), []) => {
                 let stated = match self.spec.choice.scheme {
-                    Scheme::Complete => self.rules.filled_statement(witness.statement.height, &witness.leaves),
+                    Scheme::Complete | Scheme::Tree => {
+                        self.rules.filled_statement(witness.statement.height, &witness.leaves)
+                    }
                     _ => self.rules.bucket_statement(&witness.leaves),
                 };
                 agree(stated, &witness.statement)?;
                 self.engine.bucket(witness, &mut watched(NodeKind::Bucket))
+            }
+            (Witness::Level(witness), _) if self.spec.choice.scheme == Scheme::Tree => {
+                let children = witness.children(children)?;
+                let stated = self.rules.level_statement(children.map(|child| child.map(|c| &c.statement)), witness);
+                agree(stated, &witness.statement)?;
+                self.engine.level(children, witness, &mut watched(NodeKind::Merge))
             }
             (Witness::Merge(witness), &[left, right]) => {
                 let stated = self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings);

@@ -32,7 +32,7 @@ use evergrove_proof::Statement;
 use evergrove_proof::tree::LEAF_TAG;
 
 use crate::application::{Circuits, Slot, digest_of, word};
-use crate::block;
+use crate::{block, translation};
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
@@ -41,7 +41,7 @@ const TWO: Goldilocks = Goldilocks::new(2);
 /// What rows of free words are hashed from: nothing uses their digests.
 const FREE_TAG: Goldilocks = Goldilocks::new(0x6672_6565);
 /// What inner nodes are hashed from.
-const NODE_TAG: Goldilocks = ZERO;
+pub(crate) const NODE_TAG: Goldilocks = ZERO;
 
 /// What the circuits depend on beside their parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,15 +61,20 @@ pub struct Family<'a> {
     pub app: Option<(&'a dyn Circuits, usize)>,
     /// Buckets are blocks of all leaves.
     pub complete: bool,
+    /// Of digest translation: buckets are all slots below a node, beside which no other field but the size counts.
+    pub translation: bool,
 }
 
 impl Family<'_> {
     /// The circuits of batches.
     pub fn of_batches(size: Size) -> Self {
-        Self { size, app: None, complete: false }
+        Self { size, app: None, complete: false, translation: false }
     }
     /// What rows of bits are for.
     pub fn modes(&self) -> Modes {
+        if self.translation {
+            return translation::modes(self.size);
+        }
         let zeros = vec![self.size.zeros()];
         match self.app {
             None => Modes { widths: Vec::new(), zeros },
@@ -89,6 +94,9 @@ impl Family<'_> {
     /// # Panics
     /// Unless the parameters have rows of bits for [`Family::modes`].
     pub fn bucket<K: Extension>(&self, parameters: &Parameters<K>) -> Builder<K> {
+        if self.translation {
+            return translation::bucket(parameters, self.size);
+        }
         let mut builder = Builder::new(parameters.tables().clone());
         let b = &mut builder;
         let (key, mut statement, slots) = if self.complete { self.all_leaves(b) } else { self.chosen_leaves(b) };
@@ -202,6 +210,9 @@ impl Family<'_> {
     /// # Panics
     /// Unless the parameters have rows of bits for [`Family::modes`].
     pub fn merge<K: Extension>(&self, parameters: &Parameters<K>) -> Builder<K> {
+        if self.translation {
+            return translation::merge(parameters, self.size);
+        }
         let size = self.size;
         let mut builder = Builder::new(parameters.tables().clone());
         let b = &mut builder;
@@ -268,7 +279,7 @@ pub fn information(statement: &Statement) -> Vec<[Goldilocks; WORD]> {
 }
 
 /// Two words of the prover's choice.
-fn free<K: Extension>(b: &mut Builder<K>) -> [Word; 2] {
+pub(crate) fn free<K: Extension>(b: &mut Builder<K>) -> [Word; 2] {
     let tag = b.tag(FREE_TAG);
     b.hash_free(tag).1
 }
@@ -310,15 +321,15 @@ impl Height {
 pub(crate) struct Node {
     /// 1 on the levels below the height.
     pub(crate) flags: Vec<Bool>,
-    height: Base,
+    pub(crate) height: Base,
     /// q.
     index: Base,
     /// q 2^h.
-    base: Base,
+    pub(crate) base: Base,
 }
 
 impl Node {
-    fn new<K: Extension>(b: &mut Builder<K>, index: Base, size: Size) -> Self {
+    pub(crate) fn new<K: Extension>(b: &mut Builder<K>, index: Base, size: Size) -> Self {
         let Height { flags, height, size: leaves } = Height::new(b, size.height_max);
         let (zero, one) = (b.zero(), b.one());
         // 2^(H - h): times 2 - flag.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evergrove_commit::watch::{Phase, Step, Work};
-use evergrove_commit::{BackendError, BucketWitness, MergeWitness, NodeKind, NodeProof};
+use evergrove_commit::{BackendError, BucketWitness, LevelWitness, MergeWitness, NodeKind, NodeProof};
 use evergrove_multilinear::circuit::Circuit;
 use evergrove_multilinear::key::{Key, Public, VerifyError};
 use evergrove_multilinear::prover::{self, ProofField, Prover};
@@ -13,11 +13,12 @@ use evergrove_multilinear::verifier::{Reduced, Round, Writer, tags};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::lanes::Isa;
-use evergrove_proof::Statement;
+use evergrove_proof::{Statement, keccak_tree};
 
 use crate::application::{Application, Said, information};
 use crate::circuit::{Family, Size};
-use crate::witness;
+use crate::translation::Side;
+use crate::{translation, witness};
 
 /// The size of both circuits of a profile and height class: what [`recursion::fixed_point`] finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,18 +35,20 @@ pub(crate) struct Kind {
     pub(crate) size: Size,
     pub(crate) app: Option<Arc<dyn Application>>,
     pub(crate) complete: bool,
+    pub(crate) translation: bool,
 }
 
 impl Kind {
     pub(crate) fn of_batches(size: Size) -> Self {
-        Self { size, app: None, complete: false }
+        Self { size, app: None, complete: false, translation: false }
     }
     pub(crate) fn family(&self) -> Family<'_> {
         let app = self.app.as_ref().map(|app| (app.circuits(), app.output_len()));
-        Family { size: self.size, app, complete: self.complete }
+        Family { size: self.size, app, complete: self.complete, translation: self.translation }
     }
     fn said(&self) -> Option<Said> {
-        self.app.as_ref().map(|app| Said::new(app.as_ref()))
+        let translation = self.translation.then_some(Said { inputs: None, output_len: keccak_tree::DIGEST_HALVES });
+        translation.or_else(|| self.app.as_ref().map(|app| Said::new(app.as_ref())))
     }
 }
 
@@ -114,7 +117,10 @@ impl<K: ProofField> Engine<K> {
     }
 
     pub(crate) fn bucket(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError> {
-        let Kind { size, ref app, complete } = self.circuits.kind;
+        let Kind { size, ref app, complete, .. } = self.circuits.kind;
+        if self.circuits.kind.translation {
+            return self.slots(witness, ended);
+        }
         let (point, value) = self.claim.clone();
         let leaves = if complete { witness::block } else { witness::bucket };
         let mut free = leaves(size, self.key().digest(), witness);
@@ -137,7 +143,7 @@ impl<K: ProofField> Engine<K> {
         ended: Ended<'_>,
     ) -> Result<NodeProof, BackendError> {
         let [left, right] = children;
-        let Kind { size, ref app, complete } = self.circuits.kind;
+        let Kind { size, ref app, complete, .. } = self.circuits.kind;
         let proofs = [self.judge().decode(left)?, self.judge().decode(right)?];
         let (data, Reduced { point, value }) = children_data(self.key(), &proofs.each_ref()).map_err(refused)?;
         ended(Step::new(Phase::Claims, Work::default()));
@@ -149,10 +155,47 @@ impl<K: ProofField> Engine<K> {
         };
         let public = Public { information: information(&witness.statement, said, &output), point, value };
         let statements = children.map(|child| (&child.statement, child.kind == NodeKind::Merge));
-        let inputs = said.map(|said| said.inputs).unwrap_or_default();
+        let inputs = said.and_then(|said| said.inputs).unwrap_or_default();
         let key = self.key().digest();
         let free = witness::merge(size, complete, key, statements, witness, (inputs, outputs));
         self.prove(NodeKind::Merge, witness.statement, output, &[free, data].concat(), public, ended)
+    }
+
+    /// A bucket of digest translation.
+    fn slots(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError> {
+        let (size, statement) = (self.circuits.kind.size, witness.statement);
+        let slots = translation::slots(size, witness);
+        let output = keccak_tree::to_elements(&translation::digest(statement.base, &slots)).to_vec();
+        let (point, value) = self.claim.clone();
+        let information = information(&statement, self.judge().said.as_ref(), &output);
+        let public = Public { information, point, value };
+        let mut free = translation::bucket_data(size, self.key().digest(), &statement, &slots);
+        free.extend(public.claim_data());
+        self.prove(NodeKind::Bucket, statement, output, &free, public, ended)
+    }
+
+    /// A merge of digest translation, of one or two children.
+    pub(crate) fn level(
+        &self,
+        children: [Option<&NodeProof>; 2],
+        witness: &LevelWitness,
+        ended: Ended<'_>,
+    ) -> Result<NodeProof, BackendError> {
+        let any = children[0].or(children[1]);
+        let any = any.ok_or_else(|| BackendError::Witness("a node above no child".into()))?;
+        let proofs =
+            [self.judge().decode(children[0].unwrap_or(any))?, self.judge().decode(children[1].unwrap_or(any))?];
+        let (data, Reduced { point, value }) = children_data(self.key(), &proofs.each_ref()).map_err(refused)?;
+        ended(Step::new(Phase::Claims, Work::default()));
+        let sides = children.map(|child| {
+            let verified = child.unwrap_or(any);
+            let stated = (&verified.statement, &verified.output[..]);
+            Side { stated, merge: verified.kind == NodeKind::Merge, empty: child.is_none() }
+        });
+        let statement = witness.statement;
+        let (free, output) = translation::merge_data(self.circuits.kind.size, self.key().digest(), &statement, sides);
+        let public = Public { information: information(&statement, self.judge().said.as_ref(), &output), point, value };
+        self.prove(NodeKind::Merge, statement, output, &[free, data].concat(), public, ended)
     }
 
     fn prove(

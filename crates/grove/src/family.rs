@@ -71,13 +71,32 @@ impl AppFamily {
             other => return Err(FamilyError::Scheme(other)),
         };
         let size = Size { height_max: class.height_max(), capacity: 1 };
-        let kind = Kind { size, app: Some(app), complete };
+        let kind = Kind { size, app: Some(app), complete, translation: false };
         let Found { kind, shape, elements, bits } = match profile {
             Profile::Grove100 => sized::<Quadratic>(&UNIQUE_100, kind)?,
             Profile::Grove128 => sized::<Cubic>(&JOHNSON_128, kind)?,
             Profile::Proven | Profile::Johnson | Profile::Paper => return Err(FamilyError::Profile(profile)),
         };
         Ok(Self { kind, shape, scheme, profile, class, elements, bits })
+    }
+
+    /// The circuits of digest translation, with buckets of 2^`bucket_height` slots.
+    ///
+    /// # Errors
+    /// [`FamilyError`].
+    ///
+    /// # Panics
+    /// Unless buckets have from 2 to 2^8 slots.
+    pub fn translation(profile: Profile, class: HeightClass, bucket_height: u8) -> Result<Self, FamilyError> {
+        assert!((1..=8).contains(&bucket_height), "buckets of height {bucket_height}");
+        let size = Size { height_max: class.height_max(), capacity: 1 << bucket_height };
+        let kind = Kind { translation: true, ..Kind::of_batches(size) };
+        let Found { kind, shape, elements, bits } = match profile {
+            Profile::Grove100 => fixed::<Quadratic>(&UNIQUE_100, kind)?,
+            Profile::Grove128 => fixed::<Cubic>(&JOHNSON_128, kind)?,
+            Profile::Proven | Profile::Johnson | Profile::Paper => return Err(FamilyError::Profile(profile)),
+        };
+        Ok(Self { kind, shape, scheme: Scheme::Tree, profile, class, elements, bits })
     }
 
     /// Leaves of a bucket, or slots of a block.
@@ -110,6 +129,7 @@ impl AppFamily {
         let Self { ref kind, shape, scheme, profile, class, .. } = *self;
         let rules = match scheme {
             Scheme::Complete => NativeBackend::complete(profile, class, kind.size.block_height()),
+            Scheme::Tree => NativeBackend::tree(profile, class, kind.size.block_height()),
             _ => NativeBackend::new(profile, class).with_capacity(kind.size.capacity),
         };
         Ok(GroveBackend::with(self.spec(app), rules, Built::of(profile, kind.clone(), shape)?.prover()))
@@ -178,10 +198,16 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
     };
     let most = kind.app.as_ref().map_or(usize::MAX, |app| app.circuits().most());
     let most = if kind.complete { 1 << most.max(1).ilog2() } else { most.max(1) };
-    let capacity = capacity.ok_or(too_large.clone())?.min(most);
-    let kind = of(capacity);
+    let capacity = capacity.ok_or(too_large)?.min(most);
+    fixed::<K>(rounds, of(capacity))
+}
+
+/// What follows from a kind whose capacity is known.
+fn fixed<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyError> {
+    let modes = kind.family().modes();
     let parameters = recursion::fixed_point::<K>(rounds, &modes, |parameters| kind.family().blocks(parameters));
-    let parameters = parameters.ok_or(too_large)?;
+    let output_len = kind.app.as_ref().map_or(0, |app| app.output_len());
+    let parameters = parameters.ok_or(FamilyError::TooLarge { output_len })?;
     let shape = Shape { blocks: parameters.layout().blocks(), variables: parameters.schedule().variables };
     Ok(Found { kind, shape, elements: parameters.layout().committed().elements(), bits: bits(&parameters) })
 }

@@ -14,6 +14,7 @@ mod block;
 pub mod circuit;
 mod engine;
 mod family;
+pub mod translation;
 pub mod witness;
 
 pub use backend::{BACKEND_NAME, BACKEND_VERSION, GroveBackend, GroveVerifier, backend_spec, shape};

@@ -15,6 +15,7 @@
 mod app;
 mod backend;
 mod commitment;
+pub mod keccak_tree;
 pub mod keys;
 mod leaves;
 pub mod policy;

@@ -12,10 +12,10 @@ use plonky2::plonk::circuit_data::{CircuitConfig, CommonCircuitData};
 use plonky2::plonk::config::AlgebraicHasher;
 use plonky2::util::serialization::{Buffer, IoResult, Read, Write};
 
+use super::limbs::{LIMB_BITS, LIMBS, reduce_limbs, to_limbs};
 use super::point::{POINT_ELEMENTS, chord, slope};
 use super::table::{KEY_ELEMENTS, row_tag};
 use crate::LeafTargets;
-use super::limbs::{LIMB_BITS, LIMBS, reduce_limbs, to_limbs};
 use crate::nonnative::{Congruence, Element, Linear, add, assert_canonical, limb_check, sub, witness};
 
 /// A point of the curve; (0, 0), limb by limb, is the identity. Limbs are below 2^28.

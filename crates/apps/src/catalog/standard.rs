@@ -12,12 +12,7 @@ use crate::samples::{Sequence, Tally};
 
 /// All of them.
 pub(super) fn kinds() -> Vec<Arc<dyn Kind>> {
-    vec![
-        Arc::new(Aggregates),
-        Arc::new(Keys),
-        Arc::new(Sequences),
-        Arc::new(Tallies),
-    ]
+    vec![Arc::new(Aggregates), Arc::new(Keys), Arc::new(Sequences), Arc::new(Tallies)]
 }
 
 /// Queries.

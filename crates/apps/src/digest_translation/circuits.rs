@@ -19,13 +19,8 @@ use starky::config::StarkConfig;
 
 use super::bucket::{self, BucketTargets, halves};
 use super::keccak::{self, KeccakTarget};
-use super::tree;
+use super::{BUCKET_HEIGHTS, tree};
 use crate::family::{Size, SizeError, known, node_params};
-
-/// The least and the greatest height of a bucket: a table of 2^14 rows works in 2 GiB.
-pub const BUCKET_HEIGHTS: core::ops::RangeInclusive<u8> = 1..=8;
-/// The height of a bucket where nothing is said: 255 permutations, in 2^13 rows of the table.
-pub const BUCKET_HEIGHT: u8 = 7;
 
 /// What fixes the circuits.
 #[derive(Clone, Debug)]

@@ -4,34 +4,53 @@
 //! **Statement.** For (C, K, H): there are 2^H slots, each a value of four canonical words or empty, of which C is the
 //! Poseidon digest (`evergrove_proof::tree`) and K the Keccak digest ([`tree`]). All slots: nothing is left out.
 //!
-//! **How.** [`TranslationBackend`] proves the nodes of a batch over all rows in the scheme `Tree`, so that stores, plans and
-//! updates are those of every batch. A bucket of 2^k slots hashes the Poseidon tree in its circuit, and the Keccak tree in a
-//! table of `evergrove_recursion::stark` that it verifies; a merge verifies the proofs of its children that are not empty and
-//! computes the one Keccak node above them itself. K is the output.
+//! **How.** A backend proves the nodes of a batch over all rows in the scheme `Tree`, so that stores, plans and
+//! updates are those of every batch. A bucket of 2^k slots hashes both trees; a merge verifies the proofs of its children that are not
+//! empty and computes the one node above them in both trees. K is the output.
 //!
-//! **Binding.** The table's records, a message and its digest each, are compared with the circuit's by a sum at a challenge
+//! **On tables** ([`family_on_tables`](DigestTranslation::family_on_tables)) both circuits have Keccak as rows: `evergrove_grove::translation`.
+//!
+//! **By Plonky2** (`TranslationBackend`, feature `plonky2`) a bucket has the Keccak tree in a table of `evergrove_recursion::stark` that
+//! it verifies. The table's records, a message and its digest each, are compared with the circuit's by a sum at a challenge
 //! that is drawn after the table's commitment and after a digest of everything that the circuit's records are made of.
 //!
 //! Not a [`crate::MapReduce`]: a tree of hashes has no neutral element and is not associative.
 
+#[cfg(feature = "plonky2")]
 mod backend;
+#[cfg(feature = "plonky2")]
 mod bucket;
+#[cfg(feature = "plonky2")]
 mod circuits;
+#[cfg(feature = "plonky2")]
 mod keccak;
+#[cfg(feature = "plonky2")]
 mod monolithic;
+#[cfg(feature = "plonky2")]
 pub mod soundness;
-pub mod tree;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "plonky2"))]
 mod attacks;
 
-use evergrove_proof::AppSpec;
+use evergrove_grove::{AppFamily, FamilyError};
+use evergrove_proof::{AppSpec, HeightClass, Profile};
 
+#[cfg(feature = "plonky2")]
 pub use backend::TranslationBackend;
+#[cfg(feature = "plonky2")]
 pub use bucket::{BucketTargets, SlotTargets};
-pub use circuits::{BUCKET_HEIGHT, BUCKET_HEIGHTS, NodeMerge, Shape};
+#[cfg(feature = "plonky2")]
+pub use circuits::{NodeMerge, Shape};
+pub use evergrove_proof::keccak_tree as tree;
+#[cfg(feature = "plonky2")]
 pub use keccak::KeccakTarget;
+#[cfg(feature = "plonky2")]
 pub use monolithic::Monolithic;
+
+/// The least and the greatest height of a bucket.
+pub const BUCKET_HEIGHTS: core::ops::RangeInclusive<u8> = 1..=8;
+/// The height of a bucket where nothing is said: 255 permutations, and the table of Plonky2's circuits has 2^13 rows.
+pub const BUCKET_HEIGHT: u8 = 7;
 
 /// The hash of the other tree, as it stands in the parameters.
 const HASH: &[u8] = b"keccak-256";
@@ -52,7 +71,7 @@ impl DigestTranslation {
     /// The kind of application.
     pub const NAME: &'static str = "digest-translation";
     /// Elements of an output: the digest's halves of 32 bits.
-    pub const OUTPUT_LEN: usize = evergrove_recursion::stark::keccak::DIGEST_HALVES;
+    pub const OUTPUT_LEN: usize = tree::DIGEST_HALVES;
 
     /// With buckets of 2^`bucket_height` slots, `None` outside of [`BUCKET_HEIGHTS`]. Proofs of another height are proofs of
     /// another application.
@@ -63,6 +82,14 @@ impl DigestTranslation {
     /// k: a bucket has 2^k slots.
     pub fn bucket_height(&self) -> u8 {
         self.bucket_height
+    }
+
+    /// The circuits on tables.
+    ///
+    /// # Errors
+    /// When the profile is of another backend.
+    pub fn family_on_tables(&self, profile: Profile, class: HeightClass) -> Result<AppFamily, FamilyError> {
+        AppFamily::translation(profile, class, self.bucket_height)
     }
 
     /// Name and parameters: the height of buckets in one byte, and the name of the hash.

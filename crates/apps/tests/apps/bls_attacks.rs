@@ -3,8 +3,8 @@
 use ark_bls12_381::Fq;
 use ark_ff::{AdditiveGroup, Field as _, PrimeField};
 use blst::min_pk::SecretKey;
-use evergrove_apps::bls::{Addition, Output, Point, PointTargets};
 use evergrove_apps::bls::limbs::{LIMBS, to_limbs};
+use evergrove_apps::bls::{Addition, Output, Point, PointTargets};
 use evergrove_apps::nonnative::{Congruence, Element, Linear, limb_check};
 use evergrove_recursion::assignment::{Assignment, assert_refused};
 use evergrove_recursion::circuit::{Builder, C, D, F, to_plonky};

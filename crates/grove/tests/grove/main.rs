@@ -6,3 +6,4 @@ mod laws;
 mod merge;
 mod mutation;
 mod soundcalc;
+mod translation;

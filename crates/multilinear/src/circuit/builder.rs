@@ -7,10 +7,13 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
 use super::wires::{Base, Bits, Bool, Chain, Element, Index, Set, Wire, Word};
-use super::{BitsRow, Choice, Circuit, Count, Dot, End, Hint, Operation, Permutation, Query, Rows, Sponge, Tuple};
+use super::{
+    BitsRow, Choice, Circuit, Count, Dot, End, Hint, Operation, Permutation, Query, Rows, Sponge, Tuple, keccak,
+};
 use crate::tables::permutation::{self, RATE};
 use crate::tables::{
-    BLOCK, Layout, NODE, SET, Table, Tables, WORD, bits, constant, dot, operation, point, query, range, sponge, tuple,
+    BLOCK, Layout, NODE, SET, Table, Tables, WORD, bits, constant, dot, keccak_plane, operation, point, query, range,
+    sponge, tuple,
 };
 use crate::verifier::Parameters;
 
@@ -367,7 +370,7 @@ impl<K: Extension> Builder<K> {
         }
     }
     /// Demands that two words have the same limbs here.
-    fn same_limbs(&mut self, word: Word, other: Word, limbs: Range<usize>) {
+    pub(super) fn same_limbs(&mut self, word: Word, other: Word, limbs: Range<usize>) {
         let [left, right] = [word, other].map(|word| limbs.clone().map(|limb| (word, limb)).collect::<Vec<_>>());
         let zero = self.zero().into();
         for (left, right) in left.chunks(K::DEGREE).zip(right.chunks(K::DEGREE)) {
@@ -608,6 +611,7 @@ impl<K: Extension> Builder<K> {
         for _ in 0..missing(Table::Addition) {
             self.no_addition();
         }
+        keccak::pad(&mut self, missing);
         for _ in 0..missing(Table::Constant) {
             self.rows.constants.push([Goldilocks::ZERO; WORD]);
         }
@@ -693,6 +697,7 @@ impl Fixed {
             this.use_wire(Table::Sponge, i, sponge::CAPACITY, row.capacity);
         }
         this.points(rows);
+        keccak::set(&mut this, &rows.keccak);
         for (i, word) in rows.constants.iter().enumerate() {
             this.row(Table::Constant, i)[..WORD].copy_from_slice(word);
         }
@@ -710,6 +715,10 @@ impl Fixed {
                 Table::Point => point::USES + usize::from(wire.port) - point::POINT,
                 Table::Addition => usize::from(wire.port),
                 Table::Range => unreachable!("a number defines no wire"),
+                Table::KeccakPlane => keccak_plane::USES + usize::from(wire.port),
+                Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb => {
+                    unreachable!("no wires of {:?}", wire.table)
+                }
             };
             this.set(wire.table, wire.row as usize, column, uses);
         }
@@ -757,7 +766,7 @@ impl Fixed {
         }
     }
 
-    fn row(&mut self, table: Table, row: usize) -> &mut [Goldilocks] {
+    pub(super) fn row(&mut self, table: Table, row: usize) -> &mut [Goldilocks] {
         let width = self.widths[table as usize];
         &mut self.columns[table as usize][row * width..(row + 1) * width]
     }

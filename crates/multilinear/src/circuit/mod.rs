@@ -8,6 +8,7 @@
 
 mod arithmetic;
 mod builder;
+mod keccak;
 mod machine;
 mod points;
 pub mod wires;
@@ -24,6 +25,7 @@ use wires::Wire;
 
 pub use arithmetic::Arithmetic;
 pub use builder::{Builder, Half, Tree};
+pub use keccak::{BLOCK_HALVES, BLOCK_WORDS, PADDING_END};
 pub use machine::InCircuit;
 pub use witness::{Fault, Witness};
 
@@ -100,6 +102,7 @@ struct Rows {
     sponges: Vec<Sponge>,
     points: Vec<PointRow>,
     additions: Vec<Addition>,
+    keccak: keccak::Rows,
 }
 
 impl Rows {
@@ -118,6 +121,7 @@ impl Rows {
             Table::Range => range::ROWS,
             Table::Point => self.points.len(),
             Table::Addition => self.additions.len(),
+            Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb | Table::KeccakPlane => self.keccak.len(table),
         }
     }
     fn blocks(&self) -> [usize; Table::ALL.len()] {

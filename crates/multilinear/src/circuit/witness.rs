@@ -8,7 +8,7 @@ use evergrove_primitives::hash::poseidon::{WIDTH, permute};
 
 use super::builder::HEIGHTS;
 use super::wires::Wire;
-use super::{Choice, Circuit, Count, End, Half, Permutation, Sponge, Tuple, points};
+use super::{Choice, Circuit, Count, End, Half, Permutation, Sponge, Tuple, keccak, points};
 use crate::algebra::{Point, combine};
 use crate::poseidon::{self, OUTPUTS, SBOXES};
 use crate::tables::permutation::{self, RATE};
@@ -66,6 +66,7 @@ impl<K: Extension> Circuit<K> {
             roots: HashMap::new(),
             parts: Vec::new(),
             paths: Vec::new(),
+            lookups: keccak::Counts::default(),
         };
         let checks = self.rows.operations.iter().enumerate().filter_map(|(i, row)| Some((i, row.check?)));
         checks
@@ -100,12 +101,14 @@ impl<K: Extension> Circuit<K> {
             roots: HashMap::new(),
             parts: Vec::new(),
             paths: Vec::new(),
+            lookups: keccak::Counts::default(),
         };
         for &(table, row) in &self.order {
             filling.row(table, row as usize);
         }
         filling.climb();
         filling.nodes();
+        filling.lookups();
         let Filling { mut witness, taken, .. } = filling;
         for (table, outputs) in [(Table::Permutation, OUTPUTS), (Table::Sponge, WIDTH)] {
             poseidon::fill(&mut witness.columns[table as usize], self.tables.columns(table), outputs);
@@ -223,7 +226,7 @@ struct Root {
 
 pub(super) struct Filling<'a, K> {
     pub(super) circuit: &'a Circuit<K>,
-    witness: Witness,
+    pub(super) witness: Witness,
     free: &'a [Goldilocks],
     chosen: &'a HashMap<u32, Goldilocks>,
     taken: usize,
@@ -234,6 +237,8 @@ pub(super) struct Filling<'a, K> {
     /// The rows so far of the leaf that is being filled.
     parts: Vec<usize>,
     paths: Vec<Path>,
+    /// Uses of the lookup table of Keccak's rounds.
+    pub(super) lookups: keccak::Counts,
 }
 
 impl<K: Extension> Filling<'_, K> {
@@ -256,6 +261,8 @@ impl<K: Extension> Filling<'_, K> {
             word
         };
         match (wire.table, wire.port) {
+            (Table::KeccakPlane, port) => self.halves(wire.row as usize, port.into()),
+            (Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb, _) => unreachable!("no wires"),
             (Table::Constant, _) => self.circuit.rows.constants[wire.row as usize],
             (Table::Operation | Table::Dot | Table::Query, _) => element(row.len() - K::DEGREE),
             (Table::Sponge, port) => {
@@ -300,6 +307,9 @@ impl<K: Extension> Filling<'_, K> {
             Table::Permutation => return self.permutation(row),
             Table::Tuple => return self.tuple(row),
             Table::Sponge => return self.sponge(row),
+            Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb | Table::KeccakPlane => {
+                return self.keccak(table, row);
+            }
             Table::Operation => {
                 let operation = &circuit.rows.operations[row];
                 let [a, b, c] = operation.operands.map(|wire| self.element(wire));

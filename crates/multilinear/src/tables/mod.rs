@@ -1,6 +1,6 @@
 //! The tables that a circuit is made of: their columns, constraints and ports.
 //!
-//! A circuit is a list of rows in eleven tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
+//! A circuit is a list of rows in fifteen tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
 //! which are the circuit. Rows are connected by the *bus*: each port ([`Port`]) of a row puts a tuple on the bus with a multiplicity, and the
 //! multiplicities of equal tuples must sum to 0. There is no other connection between rows: a table that needs values of the row before it (as
 //! byte machines and Keccak do) hands them over by a tuple whose key is the row's number, in a namespace of its own.
@@ -17,6 +17,10 @@ pub mod bits;
 pub mod congruence;
 pub mod constant;
 pub mod dot;
+pub mod keccak;
+pub mod keccak_absorb;
+pub mod keccak_lookup;
+pub mod keccak_plane;
 mod layout;
 pub mod operation;
 pub mod permutation;
@@ -79,11 +83,19 @@ pub enum Table {
     Point,
     /// A sum of two such points.
     Addition,
+    /// Three rounds of Keccak.
+    Keccak,
+    /// What Keccak's rounds look up.
+    KeccakLookup,
+    /// Two lanes that go into a Keccak state.
+    KeccakAbsorb,
+    /// The last step of a Keccak permutation, on a plane.
+    KeccakPlane,
 }
 
 impl Table {
     /// All of them, in the order of formats.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::Permutation,
         Self::Operation,
         Self::Dot,
@@ -95,6 +107,10 @@ impl Table {
         Self::Range,
         Self::Point,
         Self::Addition,
+        Self::Keccak,
+        Self::KeccakLookup,
+        Self::KeccakAbsorb,
+        Self::KeccakPlane,
     ];
 
     /// Blocks of all tables, none of those behind the first ones.
@@ -116,6 +132,10 @@ impl Table {
             Self::Range => "range",
             Self::Point => "point",
             Self::Addition => "addition",
+            Self::Keccak => "keccak",
+            Self::KeccakLookup => "keccak-lookup",
+            Self::KeccakAbsorb => "keccak-absorb",
+            Self::KeccakPlane => "keccak-plane",
         }
     }
 }
@@ -183,6 +203,10 @@ impl<K: Extension> Tables<K> {
             Table::Range => range::COLUMNS,
             Table::Point => point::COLUMNS,
             Table::Addition => addition::COLUMNS,
+            Table::Keccak => keccak::COLUMNS,
+            Table::KeccakLookup => keccak_lookup::COLUMNS,
+            Table::KeccakAbsorb => keccak_absorb::COLUMNS,
+            Table::KeccakPlane => keccak_plane::COLUMNS,
         }
     }
     /// Fixed columns.
@@ -199,6 +223,10 @@ impl<K: Extension> Tables<K> {
             Table::Range => 0,
             Table::Point => point::FIXED,
             Table::Addition => addition::FIXED,
+            Table::Keccak => keccak::FIXED,
+            Table::KeccakLookup => keccak_lookup::FIXED,
+            Table::KeccakAbsorb => keccak_absorb::FIXED,
+            Table::KeccakPlane => keccak_plane::FIXED,
         }
     }
     /// True of a table whose rows are Poseidon permutations.
@@ -218,6 +246,10 @@ impl<K: Extension> Tables<K> {
             Table::Sponge => sponge::PORTS,
             Table::Point => point::PORTS,
             Table::Addition => addition::PORTS,
+            Table::Keccak => keccak::PORTS,
+            Table::KeccakLookup => 1,
+            Table::KeccakAbsorb => keccak_absorb::PORTS,
+            Table::KeccakPlane => keccak_plane::PORTS,
         }
     }
     /// The constraints of a row, each 0 on a row that is right, appended to `out`.
@@ -232,15 +264,22 @@ impl<K: Extension> Tables<K> {
             Table::Dot => dot::constraints::<K, A>(f, row, out),
             Table::Query => self.query.constraints::<K, A>(f, row, out),
             Table::Bits => self.bits.constraints(f, row, out),
-            Table::Constant | Table::Range => {}
+            Table::Constant | Table::Range | Table::Keccak | Table::KeccakLookup => {}
             Table::Tuple => tuple::constraints(f, row, out),
             Table::Sponge => sponge::constraints(f, row, out),
             Table::Point => point::constraints(f, row, out),
             Table::Addition => addition::constraints(f, row, out),
+            Table::KeccakAbsorb => keccak_absorb::constraints(f, row, out),
+            Table::KeccakPlane => keccak_plane::constraints(f, row, out),
         }
     }
     /// The congruences of a row, whose equations are constraints behind those of [`Tables::constraints`].
-    pub(crate) fn congruences<A: Algebra>(&self, table: Table, f: &mut A, row: &Row<'_, A::V>) -> Vec<Congruence<A::V>> {
+    pub(crate) fn congruences<A: Algebra>(
+        &self,
+        table: Table,
+        f: &mut A,
+        row: &Row<'_, A::V>,
+    ) -> Vec<Congruence<A::V>> {
         let mut out = Vec::new();
         match table {
             Table::Point => point::congruences(f, row, &mut out),
@@ -274,6 +313,10 @@ impl<K: Extension> Tables<K> {
             Table::Range => range::ports(f, row, out),
             Table::Point => point::ports(f, row, out),
             Table::Addition => addition::ports(f, row, out),
+            Table::Keccak => keccak::ports(f, row, out),
+            Table::KeccakLookup => keccak_lookup::ports(f, row, out),
+            Table::KeccakAbsorb => keccak_absorb::ports(f, row, out),
+            Table::KeccakPlane => keccak_plane::ports(f, row, out),
         }
     }
 }

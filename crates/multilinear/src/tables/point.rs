@@ -80,8 +80,7 @@ pub const POINT: usize = NUMBER_WORDS + NUMBERS + 1;
 /// Words that the numbers fill.
 const NUMBER_WORDS: usize = NUMBERS.div_ceil(WORD);
 /// Ports.
-pub const PORTS: usize =
-    POINT + WORDS + 2 * (LIMBS - SPLIT + 4 * SPLIT) + 2 * LIMBS + LIMBS + 2 * congruence::RANGES;
+pub const PORTS: usize = POINT + WORDS + 2 * (LIMBS - SPLIT + 4 * SPLIT) + 2 * LIMBS + LIMBS + 2 * congruence::RANGES;
 
 /// Which of the limbs in two numbers a limb is.
 const fn split(limb: usize) -> Option<usize> {
@@ -108,10 +107,9 @@ fn number<A: Algebra>(f: &mut A, columns: &[A::V], which: usize) -> A::V {
         // Three limbs, and the low byte of the next.
         (0, _) => f.dot(&[zero, one, two, three], &[limb(0), limb(1), limb(2), limb(3)]),
         // The high byte of it, and three more.
-        (_, high) => f.dot(
-            &[zero, power(8), power(24), power(40)],
-            &[columns[LIMBS + high], limb(4), limb(5), limb(6)],
-        ),
+        (_, high) => {
+            f.dot(&[zero, power(8), power(24), power(40)], &[columns[LIMBS + high], limb(4), limb(5), limb(6)])
+        }
     }
 }
 

@@ -137,7 +137,8 @@ pub(crate) fn summand<M: Machine>(
     let congruences = parameters.tables().congruences(table, &mut at, row);
     let alpha = mul(m, bus.alpha, activity);
     let numerators: Vec<_> = ports.iter().map(|port| port.multiplicity).collect();
-    let denominators: Vec<_> = ports.iter().map(|port| denominator(m, alpha, bus.beta, &port.tuple[..port.len])).collect();
+    let denominators: Vec<_> =
+        ports.iter().map(|port| denominator(m, alpha, bus.beta, &port.tuple[..port.len])).collect();
     let numerator = inner(m, places, &numerators);
     let denominators = inner(m, places, &denominators);
     let mut sum = mul_add(m, bus.lambda, denominators, numerator);

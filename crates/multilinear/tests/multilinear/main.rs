@@ -5,6 +5,7 @@ mod checks;
 mod circuit;
 mod common;
 mod count;
+mod keccak;
 mod mutation;
 mod points;
 mod poseidon;

@@ -39,7 +39,9 @@ fn add(p: Point, q: Point) -> Point {
 
 /// The n-th of some points.
 fn sample(n: u64) -> Point {
-    let points = (n * 1000..).filter_map(|x| G1Affine::get_ys_from_x_unchecked(Fq::from(x + 1).pow([977])).map(|(y, _)| (Fq::from(x + 1).pow([977]), y)));
+    let points = (n * 1000..).filter_map(|x| {
+        G1Affine::get_ys_from_x_unchecked(Fq::from(x + 1).pow([977])).map(|(y, _)| (Fq::from(x + 1).pow([977]), y))
+    });
     points.clone().next()
 }
 
@@ -245,7 +247,8 @@ fn an_addition_has_one_sum() {
     }
     // Each of the last two congruences by itself.
     let (sum_x, sum_y) = add(p, q).unwrap();
-    let [slope, ..] = chord([x1, y1, q.unwrap().0, q.unwrap().1].map(|x| x.into_bigint().0)).unwrap().map(|x| Fq::new(BigInt(x)));
+    let [slope, ..] =
+        chord([x1, y1, q.unwrap().0, q.unwrap().1].map(|x| x.into_bigint().0)).unwrap().map(|x| Fq::new(BigInt(x)));
     for (what, x, y) in [
         ("another y", sum_x, sum_y + Fq::from(1_u64)),
         ("the third point itself", sum_x, -sum_y),
@@ -257,7 +260,8 @@ fn an_addition_has_one_sum() {
         });
         assert!(faults.iter().any(constraint), "{what}");
     }
-    for (what, pair, column) in [("first not finite", 0, P), ("second not finite", 0, Q), ("identity is finite", 3, P)] {
+    for (what, pair, column) in [("first not finite", 0, P), ("second not finite", 0, Q), ("identity is finite", 3, P)]
+    {
         for inverse in [ZERO, ONE] {
             let faults = attack(what, pair, &|row| {
                 row[column] = ONE - row[column];
@@ -393,7 +397,8 @@ fn ranges_are_exact() {
     let tables = sums.circuit.tables().clone();
     let (limb, byte, high) = ((1 << 16) - 1, (1 << 8) - 1, (1 << 9) - 1);
     let congruence = |first: usize| {
-        let carries = (0..2 * congruence::CARRIES).map(move |i| (first + LIMBS + i, if i % 2 == 0 { limb } else { high }));
+        let carries =
+            (0..2 * congruence::CARRIES).map(move |i| (first + LIMBS + i, if i % 2 == 0 { limb } else { high }));
         (0..LIMBS).map(move |i| (first + i, limb)).chain(carries)
     };
     let mut point: Vec<(usize, u64)> = Vec::new();

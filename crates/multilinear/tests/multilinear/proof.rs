@@ -78,7 +78,11 @@ impl<K: Extension> Example<K> {
         prove(&self.circuit, &self.parameters, &self.statement, witness)
     }
     /// Whether a proof of the statement is accepted, with the claim about fixed columns.
-    pub(crate) fn check(&self, statement: &Statement<[Goldilocks; 4], bool>, proof: &[Goldilocks]) -> Result<bool, Refusal> {
+    pub(crate) fn check(
+        &self,
+        statement: &Statement<[Goldilocks; 4], bool>,
+        proof: &[Goldilocks],
+    ) -> Result<bool, Refusal> {
         read_up_to_fixed(proof, &self.parameters, statement).map(|claim| holds([&self.circuit; 2], &claim))
     }
 }

@@ -1,12 +1,15 @@
-//! The two trees, as code.
+//! The Keccak tree over the slots of a vector: what digest translation proves beside the Poseidon tree.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::keccak::{DIGEST_BYTES, Function, NODE_BYTES, hash_many, keccak_256};
-use evergrove_proof::tree::Value;
+
+use crate::tree::Value;
 
 /// A digest of the Keccak tree.
 pub type KeccakDigest = [u8; DIGEST_BYTES];
 
+/// Halves of 32 bits of a digest.
+pub const DIGEST_HALVES: usize = DIGEST_BYTES / 4;
 /// What an empty slot of the Keccak tree is the hash of. No leaf and no node is hashed from four bytes.
 pub const NULL_MESSAGE: &[u8] = b"NULL";
 /// Bytes that a leaf is hashed from.
@@ -57,7 +60,7 @@ pub fn null_digests(height: u8) -> impl Iterator<Item = KeccakDigest> {
 }
 
 /// A digest as field elements: its words of 32 bits, least significant byte first.
-pub fn to_elements(digest: &KeccakDigest) -> [Goldilocks; DIGEST_BYTES / 4] {
+pub fn to_elements(digest: &KeccakDigest) -> [Goldilocks; DIGEST_HALVES] {
     let words = digest.as_chunks::<4>().0;
     core::array::from_fn(|i| Goldilocks::new(u32::from_le_bytes(words[i]).into()))
 }
@@ -65,7 +68,7 @@ pub fn to_elements(digest: &KeccakDigest) -> [Goldilocks; DIGEST_BYTES / 4] {
 /// The digest that [`to_elements`] makes these of; `None` where it makes them of none.
 pub fn from_elements(elements: &[Goldilocks]) -> Option<KeccakDigest> {
     let mut digest = [0; DIGEST_BYTES];
-    if elements.len() != DIGEST_BYTES / 4 {
+    if elements.len() != DIGEST_HALVES {
         return None;
     }
     for (bytes, element) in digest.as_chunks_mut().0.iter_mut().zip(elements) {

@@ -1,0 +1,321 @@
+//! Attacks on the circuits of digest translation by setting values, in trees of height 8 with buckets of 4.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use evergrove_commit::{BucketWitness, LeafWitness};
+use evergrove_grove::circuit::{Family, Size, information};
+use evergrove_grove::translation::{self, Side, bucket_data, merge_data};
+use evergrove_multilinear::circuit::{Builder, Circuit, Witness};
+use evergrove_multilinear::key::{Key, Public};
+use evergrove_multilinear::prover::Prover;
+use evergrove_multilinear::recursion::{Children, Proof, children_data};
+use evergrove_multilinear::tables::{Table, keccak_plane};
+use evergrove_primitives::Digest;
+use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
+use evergrove_proof::Statement;
+use evergrove_proof::keccak_tree::{self, KeccakDigest, from_elements, node_digest, to_elements};
+use evergrove_proof::tree::{self, Value, leaf_digest, null_digests};
+
+use crate::common::{fill, parameters, refused};
+
+const ONE: Goldilocks = Goldilocks::ONE;
+const ZERO: Goldilocks = Goldilocks::ZERO;
+const SIZE: Size = Size { height_max: 8, capacity: 4 };
+/// The bucket's first position.
+const BASE: u64 = 20;
+/// Elements in front of the messages: C, the key, bits of the number. Each message has twelve.
+const MESSAGES: usize = 8 + 6;
+const MESSAGE: usize = 12;
+
+fn family() -> Family<'static> {
+    Family { translation: true, ..Family::of_batches(SIZE) }
+}
+
+/// A small word, the largest ones, nothing in slot 1.
+fn slots() -> Vec<Option<Value>> {
+    let value = |x: u64| -> Value { core::array::from_fn(|k| Goldilocks::reduce((x << 40) + 77 * k as u64 + x)) };
+    let largest = [Goldilocks::new(5), -ONE, Goldilocks::new((1 << 32) - 1), Goldilocks::new(1 << 32)];
+    vec![Some(largest), None, Some(value(9)), Some(value(3))]
+}
+
+fn poseidon_root(slots: &[Option<Value>]) -> Digest {
+    let null = null_digests(0)[0];
+    let leaf = |(i, value): (u64, &Option<Value>)| value.map_or(null, |value| leaf_digest(i, &value));
+    let mut level: Vec<Digest> = (BASE..).zip(slots).map(leaf).collect();
+    while level.len() > 1 {
+        level = level.chunks_exact(2).map(|pair| tree::node_digest(&pair[0], &pair[1])).collect();
+    }
+    level[0]
+}
+
+/// The Keccak digest that the last plane says.
+fn said(circuit: &Circuit<Quadratic>, witness: &Witness) -> KeccakDigest {
+    let row = circuit.rows(Table::KeccakPlane) - 1;
+    let columns = witness.row(circuit.tables(), Table::KeccakPlane, row);
+    let lanes: [u64; 5] = core::array::from_fn(|x| (0..64).fold(0, |sum, z| sum | columns[64 * x + z].as_u64() << z));
+    let mut digest = KeccakDigest::default();
+    for (bytes, word) in digest.as_chunks_mut().0.iter_mut().zip(keccak_plane::results(lanes, true)) {
+        *bytes = word.to_le_bytes();
+    }
+    digest
+}
+
+struct Bucket {
+    circuit: Circuit<Quadratic>,
+    free: Vec<Goldilocks>,
+}
+
+static BUCKET: LazyLock<Bucket> = LazyLock::new(|| {
+    let circuit = family().bucket(&parameters(SIZE)).finish();
+    let slots = slots();
+    let statement = Statement { root: poseidon_root(&slots), canonical: Digest::ZERO, height: 2, base: BASE };
+    let mut free = bucket_data(SIZE, [ONE; 4], &statement, &slots);
+    let claim = Public { information: vec![], point: vec![Quadratic::ONE; 21], value: Quadratic::ZERO };
+    free.extend(claim.claim_data());
+    Bucket { circuit, free }
+});
+
+fn with(changes: &[(usize, Goldilocks)]) -> Witness {
+    let Bucket { circuit, free } = &*BUCKET;
+    let mut free = free.clone();
+    for &(at, by) in changes {
+        free[at] += by;
+    }
+    fill(circuit, &free)
+}
+
+#[test]
+fn a_bucket_says_both_digests() {
+    let Bucket { circuit, .. } = &*BUCKET;
+    let witness = with(&[]);
+    assert_eq!(witness.faults(circuit), []);
+    assert_eq!(said(circuit, &witness), translation::digest(BASE, &slots()));
+    assert_eq!(said(circuit, &witness), keccak_tree::levels(BASE, &slots())[2][0]);
+    // The slots of a witness.
+    let leaves = [0, 2, 3].map(|i| LeafWitness {
+        index: BASE + i,
+        value: slots()[i as usize].unwrap(),
+        siblings: Vec::new(),
+        opening: Vec::new(),
+    });
+    let statement = Statement { root: Digest::ZERO, canonical: Digest::ZERO, height: 2, base: BASE };
+    assert_eq!(translation::slots(SIZE, &BucketWitness { statement, leaves: leaves.to_vec() }), slots());
+}
+
+/// Any half of a message, of a slot with a leaf and of an empty one; indices, the padding and its end.
+#[test]
+fn messages_are_those_of_slots() {
+    let circuit = &BUCKET.circuit;
+    for slot in [0, 1] {
+        for i in 0..MESSAGE {
+            let at = MESSAGES + slot * MESSAGE + i;
+            let faults = refused("a half", circuit, &with(&[(at, ONE)]), 12);
+            assert!(!faults.is_empty(), "{slot} {i}");
+        }
+    }
+}
+
+#[test]
+fn words_have_one_pair_of_halves() {
+    let circuit = &BUCKET.circuit;
+    // 5 as p + 5: the halves are below 2^32, and their word is the leaf's.
+    let largest = Goldilocks::new((1 << 32) - 1);
+    let low = MESSAGES + 2;
+    assert_eq!(refused("p + 5", circuit, &with(&[(low, ONE), (low + 1, largest)]), 1).len(), 1);
+    // p - 1 has the largest half and zero: any inverse will do.
+    let zero = BUCKET.free[MESSAGES + 4];
+    assert_eq!([zero, BUCKET.free[MESSAGES + 5]], [ZERO, largest]);
+    // A half of 2^32 and more.
+    let carry = Goldilocks::new(1 << 32);
+    refused("a carry", circuit, &with(&[(low, carry), (low + 1, -ONE)]), 8);
+    let high = MESSAGES + 2 * MESSAGE + 3;
+    refused("a carry", circuit, &with(&[(high - 1, carry), (high, -ONE)]), 8);
+    // Another inverse.
+    let Bucket { circuit, free } = &*BUCKET;
+    let choices: Vec<u32> = circuit.choices().collect();
+    assert_eq!(choices.len(), 4 * 4);
+    for (i, row) in choices.into_iter().enumerate() {
+        let mut free = free.clone();
+        let witness = loop {
+            match circuit.witness_with(&free, &HashMap::from([(row, Goldilocks::new(3))])) {
+                Ok(witness) => break witness,
+                Err(e) => free.resize(e.taken, ZERO),
+            }
+        };
+        let slot = slots()[i / 4].unwrap_or_default();
+        // Whatever it is, where the low half is zero.
+        let needed = slot[i % 4].as_u64() & 0xffff_ffff != 0;
+        assert_eq!(!witness.faults(circuit).is_empty(), needed, "{i}");
+    }
+}
+
+#[test]
+fn slots_are_in_both_trees_or_in_none() {
+    let circuit = &BUCKET.circuit;
+    let slot = |slot: usize| {
+        // Each slot is eight elements, its bit, and the siblings that no earlier one had: two, none, one, none.
+        MESSAGES + 4 * MESSAGE + 9 * slot + 4 * [0, 2, 2, 3][slot]
+    };
+    assert_eq!(BUCKET.free[slot(1)], Goldilocks::new(BASE + 1));
+    for (i, value) in slots().iter().enumerate() {
+        let bit = slot(i) + 8;
+        assert_eq!(BUCKET.free[bit], Goldilocks::new(value.is_some().into()));
+        let other = if value.is_some() { -ONE } else { ONE };
+        refused("the other bit", circuit, &with(&[(bit, other)]), 24);
+        refused("half a bit", circuit, &with(&[(bit, Goldilocks::half() - BUCKET.free[bit])]), 24);
+        refused("another index", circuit, &with(&[(slot(i), ONE)]), 8);
+        refused("another value", circuit, &with(&[(slot(i) + 2, ONE)]), 8);
+        refused("more behind the value", circuit, &with(&[(slot(i) + 6, ONE)]), 8);
+    }
+    // A message of an empty slot where the leaf is, and the other way round.
+    let message = |slot: usize| BUCKET.free[MESSAGES + slot * MESSAGE..][..MESSAGE].to_vec();
+    for (from, to) in [(1, 0), (2, 1), (2, 3)] {
+        let changes: Vec<(usize, Goldilocks)> =
+            (0..MESSAGE).map(|i| (MESSAGES + to * MESSAGE + i, message(from)[i] - message(to)[i])).collect();
+        refused("another slot's message", circuit, &with(&changes), 12);
+    }
+    // The node elsewhere, bits that are none, another digest.
+    for i in 8..MESSAGES {
+        let bit = BUCKET.free[i];
+        refused("another number", circuit, &with(&[(i, ONE - bit - bit)]), 64);
+        refused("no bit", circuit, &with(&[(i, Goldilocks::half())]), 64);
+    }
+    refused("another C", circuit, &with(&[(0, ONE)]), 8);
+}
+
+struct World {
+    says: Circuit<Quadratic>,
+    key: Key<Quadratic>,
+    merge: Circuit<Quadratic>,
+}
+
+/// A circuit about no proof that says six words of the prover's choice, and the merge.
+static WORLD: LazyLock<World> = LazyLock::new(|| {
+    let parameters = parameters(SIZE);
+    let mut b = Builder::new(parameters.tables().clone());
+    let tag = b.tag(Goldilocks::new(5));
+    let words: Vec<_> = (0..4).flat_map(|_| b.hash_free(tag).1).collect();
+    Children::new(&mut b, &parameters, words[0]).publish(words[2..].to_vec());
+    let says = b.finish_in(parameters.layout().blocks());
+    let merge = family().merge(&parameters).finish();
+    let key = Key::new(parameters, [&says; 2]);
+    World { says, key, merge }
+});
+
+/// C, height, base and K of a child.
+type Said = (Statement, [Goldilocks; 8]);
+
+fn child(x: u64, height: u8, base: u64) -> Said {
+    let root = Digest(core::array::from_fn(|i| Goldilocks::new(100 * x + i as u64)));
+    let half = |i: usize| Goldilocks::new((0x0123_4567 * (x + 3 * i as u64)) & 0xffff_ffff);
+    (Statement { root, canonical: Digest::ZERO, height, base }, core::array::from_fn(half))
+}
+
+/// The free data of proofs of these, and what is left of their claims. Proofs are made once.
+fn children(said: [&Said; 2]) -> Vec<Goldilocks> {
+    static MADE: Mutex<Vec<(Said, Proof<Quadratic>)>> = Mutex::new(Vec::new());
+    let World { says, key, .. } = &*WORLD;
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let proofs = said.map(|said| {
+        if let Some((_, proof)) = made.iter().find(|(known, _)| known == said) {
+            return proof.clone();
+        }
+        let (point, value) = key.at(vec![Quadratic::ONE; key.variables()]);
+        let mut words = information(&said.0);
+        words.extend(said.1.as_chunks::<4>().0);
+        let public = Public { information: words, point, value };
+        let free = [&key.digest()[..], &[ZERO; 4], &public.information.concat(), &public.claim_data()].concat();
+        let columns = says.witness(&free).unwrap();
+        let elements = Prover::new(says, key.parameters()).prove(&public.statement(key, false), &columns);
+        let proof = Proof { elements, circuit: false, public };
+        made.push((*said, proof.clone()));
+        proof
+    });
+    children_data(key, &proofs.each_ref()).unwrap().0
+}
+
+fn sides<'a>(said: [&'a Said; 2], empty: [bool; 2]) -> [Side<'a>; 2] {
+    core::array::from_fn(|i| Side { stated: (&said[i].0, &said[i].1), merge: false, empty: empty[i] })
+}
+
+fn node(height: u8, base: u64) -> Statement {
+    Statement { root: Digest::ZERO, canonical: Digest::ZERO, height, base }
+}
+
+/// The columns of a merge that states this about proofs of those.
+fn merged(statement: Statement, said: [&Said; 2], empty: [bool; 2], changes: &[(usize, Goldilocks)]) -> Witness {
+    let (mut free, _) = merge_data(SIZE, WORLD.key.digest(), &statement, sides(said, empty));
+    for &(at, by) in changes {
+        free[at] += by;
+    }
+    fill(&WORLD.merge, &[free, children(said)].concat())
+}
+
+#[test]
+fn a_merge_says_the_node_above_its_children() {
+    let merge = &WORLD.merge;
+    let (left, right) = (child(1, 2, 16), child(2, 2, 20));
+    let null = keccak_tree::null_digests(2).last().unwrap();
+    let digest = |said: &Said| from_elements(&said.1).unwrap();
+    for (said_of, empty, expected) in [
+        ([&left, &right], [false, false], [digest(&left), digest(&right)]),
+        ([&left, &left], [false, true], [digest(&left), null]),
+        ([&right, &right], [true, false], [null, digest(&right)]),
+        // True of the empty subtree.
+        ([&left, &right], [true, true], [null, null]),
+    ] {
+        let witness = merged(node(3, 16), said_of, empty, &[]);
+        assert_eq!(witness.faults(merge), [], "{empty:?}");
+        let (_, output) = merge_data(SIZE, WORLD.key.digest(), &node(3, 16), sides(said_of, empty));
+        let expected = node_digest(&expected[0], &expected[1]);
+        assert_eq!((said(merge, &witness), &output[..]), (expected, &to_elements(&expected)[..]));
+    }
+}
+
+#[test]
+fn children_are_the_two_halves() {
+    let merge = &WORLD.merge;
+    let (left, right) = (child(1, 2, 16), child(2, 2, 20));
+    let refused = |what: &str, statement, said, empty, changes: &[(usize, Goldilocks)]| {
+        refused(what, merge, &merged(statement, said, empty, changes), 24);
+    };
+    let there = [false, false];
+    refused("swapped", node(3, 16), [&right, &left], there, &[]);
+    refused("doubled", node(3, 16), [&left, &left], there, &[]);
+    refused("another parent", node(3, 24), [&left, &right], there, &[]);
+    refused("another height", node(4, 16), [&left, &right], there, &[]);
+    refused("no height", node(0, 16), [&left, &right], there, &[]);
+    let (low, moved) = (child(3, 1, 16), child(2, 2, 24));
+    refused("a lower child", node(3, 16), [&low, &right], there, &[]);
+    refused("a child elsewhere", node(3, 16), [&left, &moved], there, &[]);
+    // Elements in front of the children's: key and number, flags, C and K as they are used, then as they are stated, places, circuits, empty bits.
+    let (number, flags, used) = (4, 8, 8 + 8);
+    let stated = used + 8 + 16;
+    let places = stated + 8 + 16;
+    let empty = places + 8 + 2;
+    refused("another number", node(3, 16), [&left, &right], there, &[(number, ONE)]);
+    refused("a flag that rises", node(3, 16), [&left, &right], there, &[(flags, -ONE)]);
+    for at in used..used + 8 + 16 {
+        refused("another digest", node(3, 16), [&left, &right], there, &[(at, ONE)]);
+    }
+    for at in (stated..places).step_by(3).chain([places, places + 1, places + 4, places + 5]) {
+        refused("a child that says something else", node(3, 16), [&left, &right], there, &[(at, ONE)]);
+    }
+    // Called empty with digests of its own, and the other way round; by half.
+    for side in 0..2 {
+        refused("called empty", node(3, 16), [&left, &right], there, &[(empty + side, ONE)]);
+        let mut one = there;
+        one[side] = true;
+        refused("called there", node(3, 16), [&left, &right], one, &[(empty + side, -ONE)]);
+        refused("half empty", node(3, 16), [&left, &right], there, &[(empty + side, Goldilocks::half())]);
+        // Empty in one tree alone: C of the empty subtree above K of the child.
+        let (free, _) = merge_data(SIZE, WORLD.key.digest(), &node(3, 16), sides([&left, &right], there));
+        let (nothing, _) = merge_data(SIZE, WORLD.key.digest(), &node(3, 16), sides([&left, &right], one));
+        let poseidon: Vec<_> = (used + 4 * side..used + 4 * side + 4).map(|at| (at, nothing[at] - free[at])).collect();
+        refused("empty in one tree", node(3, 16), [&left, &right], there, &poseidon);
+        let keccak: Vec<_> =
+            (used + 8 + 8 * side..used + 16 + 8 * side).map(|at| (at, nothing[at] - free[at])).collect();
+        refused("empty in one tree", node(3, 16), [&left, &right], there, &keccak);
+    }
+}
