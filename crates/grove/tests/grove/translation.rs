@@ -9,10 +9,12 @@ use evergrove_grove::translation::{self, Side, bucket_data, merge_data};
 use evergrove_multilinear::circuit::{Builder, Circuit, Witness};
 use evergrove_multilinear::key::{Key, Public};
 use evergrove_multilinear::prover::Prover;
-use evergrove_multilinear::recursion::{Children, Proof, children_data};
+use evergrove_multilinear::recursion::{Children, Proof, children_data, fixed_point};
 use evergrove_multilinear::tables::{Table, keccak_plane};
+use evergrove_multilinear::verifier::{JOHNSON_128, Round, UNIQUE_100};
 use evergrove_primitives::Digest;
-use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
+use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::field::{Cubic, Field, Goldilocks, Quadratic};
 use evergrove_proof::Statement;
 use evergrove_proof::keccak_tree::{self, KeccakDigest, from_elements, node_digest, to_elements};
 use evergrove_proof::tree::{self, Value, leaf_digest, null_digests};
@@ -320,4 +322,24 @@ fn children_are_the_two_halves() {
             (used + 8 + 8 * side..used + 16 + 8 * side).map(|at| (at, nothing[at] - free[at])).collect();
         refused("empty in one tree", node(3, 16), [&left, &right], there, &keccak);
     }
+}
+
+/// Rows of bucket and merge by table; committed and fixed elements, log2 of the places on the bus, of the stack, columns of the first oracle.
+fn counts<K: Extension>(rounds: &[Round], capacity: usize) -> [Vec<usize>; 3] {
+    let size = Size { height_max: 27, capacity };
+    let family = Family { translation: true, ..Family::of_batches(size) };
+    let parameters = fixed_point::<K>(rounds, &family.modes(), |parameters| family.blocks(parameters)).unwrap();
+    let [bucket, merge] =
+        [family.bucket(&parameters), family.merge(&parameters)].map(|b| Table::ALL.map(|table| b.rows(table)).to_vec());
+    let (layout, schedule) = (parameters.layout(), parameters.schedule());
+    let elements = [layout.committed().elements(), layout.fixed().elements()];
+    [bucket, merge, [&elements[..], &[layout.bus_variables(), schedule.variables, schedule.width]].concat()]
+}
+
+/// `docs/math/applications.md` has these.
+#[test]
+fn the_circuits_have_these_rows() {
+    let all = [counts::<Quadratic>(&UNIQUE_100, 128), counts::<Cubic>(&JOHNSON_128, 128)];
+    let text = format!("{all:?}").replace("]], [[", "]],\n[[");
+    assert_eq!(text, include_str!("translation.txt").trim_end());
 }
