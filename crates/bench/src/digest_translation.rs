@@ -1,10 +1,10 @@
-//! `evergrove-bench digest-translation`: both digests of a table proven, one leaf changed, the proof verified; beside one circuit
-//! for the whole tree, which knows no updates.
+//! `evergrove-bench digest-translation`: both digests of a table proven, one leaf changed, the proof verified; by the circuits on tables and by those of
+//! Plonky2, in one process. Where Plonky2 is measured: beside one circuit for the whole tree, which knows no updates.
 
 mod monolithic;
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use evergrove_apps::digest_translation::{BUCKET_HEIGHT, DigestTranslation, TranslationBackend};
@@ -12,6 +12,8 @@ use evergrove_commit::Witness;
 use evergrove_commit::vc::{self, PublicParameters};
 use evergrove_commit::{MemoryStore, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
+use evergrove_proof::policy::GROVE_BACKEND;
+use evergrove_proof::soundness::SoundnessBits;
 use evergrove_proof::tree::Value;
 use evergrove_proof::{HeightClass, Profile};
 use serde::Serialize;
@@ -25,9 +27,9 @@ pub(crate) struct Args {
     /// log2 of the number of leaves.
     #[arg(long, default_value_t = 10)]
     log_size: u8,
-    /// Only this profile; else one process for each of `paper` and `proven`.
-    #[arg(long)]
-    profile: Option<Profile>,
+    /// Security profiles, one after the other: rows of later ones have their seconds over those of the first.
+    #[arg(long = "profile", default_values = ["grove-100", "proven"])]
+    profiles: Vec<Profile>,
     /// log2 of the leaves of a bucket.
     #[arg(long, default_value_t = BUCKET_HEIGHT)]
     bucket_height: u8,
@@ -48,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,
     /// Measure one circuit for a tree of this height, and nothing else.
-    #[arg(long, hide = true, requires = "profile")]
+    #[arg(long, hide = true)]
     monolithic: Option<u8>,
     /// Measure it without keeping extensions.
     #[arg(long, hide = true, requires = "monolithic")]
@@ -67,8 +69,9 @@ struct Row {
     size: usize,
     bucket_height: u8,
     threads: usize,
-    /// Rows of the circuits before padding: bucket, merge.
-    rows: [usize; 2],
+    /// Rows of Plonky2's circuits before padding: bucket, merge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<[usize; 2]>,
     bits_unique_decoding: f64,
     bits_johnson: f64,
     setup_seconds: f64,
@@ -91,6 +94,39 @@ struct Row {
     /// Computed, not measured: 2^23 leaves on this many workers, proofs spread evenly and the path to the root at the end.
     projected_workers: u64,
     projected_seconds: f64,
+    /// Of a bucket, for each of its Keccak permutations, and what docs/math/applications.md predicts on tables.
+    keccak_ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predicted_keccak_ms: Option<f64>,
+    /// Seconds over those of the first profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    /// The same of updates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    update_ratio: Option<f64>,
+}
+
+/// Of docs/math/applications.md: milliseconds of a bucket of 2^7 slots on tables for each of its 255 permutations, two threads of a Zen 5.
+const PREDICTED_KECCAK_MS: f64 = 1.5;
+
+/// What proves, and what the benchmark says of it.
+struct Circuits {
+    backend: Arc<dyn RecursionBackend>,
+    bits: SoundnessBits,
+    rows: Option<[usize; 2]>,
+}
+
+impl Circuits {
+    fn load(args: &Args, app: DigestTranslation, profile: Profile, class: HeightClass) -> anyhow::Result<Self> {
+        if profile.fits(GROVE_BACKEND.0) {
+            let family = app.family_on_tables(profile, class)?;
+            return Ok(Self { backend: Arc::new(family.backend(app.spec())?), bits: family.bits(), rows: None });
+        }
+        let backend = TranslationBackend::load(app, profile, class, args.keys.as_deref())?;
+        let (bits, circuits) = (backend.bits(), backend.circuits());
+        let rows = Some([circuits.bucket.rows, circuits.merge.rows]);
+        Ok(Self { backend: Arc::new(backend), bits, rows })
+    }
 }
 
 impl Row {
@@ -103,22 +139,25 @@ impl Row {
 const KERNEL: &str = "digest-translation";
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let Some(profile) = args.profile else {
-        for profile in [Profile::Paper, Profile::Proven] {
-            let mut command = Command::new(std::env::current_exe()?);
-            command.args(std::env::args_os().skip(1)).args(["--profile", profile.name()]);
-            ensure!(command.status()?.success(), "profile {profile} failed");
-        }
-        return Ok(());
-    };
     rayon::ThreadPoolBuilder::new().num_threads(args.threads).build_global()?;
     if let Some(height) = args.monolithic {
+        let [profile] = args.profiles[..] else { anyhow::bail!("one --profile") };
         return monolithic::measure(profile, height, args.sparing, args.repeat);
     }
-    let row = measure(args, profile)?;
-    print(&row, args.json)?;
-    for baseline in monolithic::rows(profile, args.measured_height, args.threads, args.repeat, row.update())? {
-        baseline.print(args.json)?;
+    let mut first: Option<[f64; 2]> = None;
+    for &profile in &args.profiles {
+        let mut row = measure(args, profile)?;
+        if let Some([seconds, update]) = first {
+            (row.ratio, row.update_ratio) = (Some(row.seconds / seconds), Some(row.update_seconds / update));
+        }
+        first.get_or_insert([row.seconds, row.update_seconds]);
+        print(&row, args.json)?;
+        if row.rows.is_none() {
+            continue;
+        }
+        for baseline in monolithic::rows(profile, args.measured_height, args.threads, args.repeat, row.update())? {
+            baseline.print(args.json)?;
+        }
     }
     Ok(())
 }
@@ -131,16 +170,18 @@ fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
     let app = DigestTranslation::with_buckets(args.bucket_height).context("--bucket-height: from 1 to 8")?;
     ensure!(args.log_size >= args.bucket_height, "a bucket has 2^{} leaves", args.bucket_height);
     let class = HeightClass::of(args.log_size).context("a height of 1 to 40")?;
-    let (backend, setup_seconds) = timed(|| Ok(TranslationBackend::load(app, profile, class, args.keys.as_deref())?))?;
+    let (circuits, setup_seconds) = timed(|| Circuits::load(args, app, profile, class))?;
+    let Circuits { ref backend, bits, rows } = circuits;
+    let backend = backend.as_ref();
     let leaves = 1u64 << args.log_size;
     let mut vector = Vector::new(args.log_size, MemoryStore::new())?;
     vector.apply(&(0..leaves).map(|i| (i, Some(value(i)))).collect::<Vec<_>>())?;
-    let parameters: PublicParameters<&TranslationBackend> = vc::r#gen(args.log_size, &backend)?;
+    let parameters: PublicParameters<&dyn RecursionBackend> = vc::r#gen(args.log_size, backend)?;
 
     // The first proofs make the provers' tables.
     let mut small = Vector::new(args.bucket_height + 1, MemoryStore::new())?;
     small.apply(&(0..2 << args.bucket_height).map(|i| (i, Some(value(i)))).collect::<Vec<_>>())?;
-    vc::agg(&vc::r#gen(small.height(), &backend)?, &[], &small)?;
+    vc::agg(&vc::r#gen(small.height(), backend)?, &[], &small)?;
     let ((_, mut data), all) = memory::took(|| Ok(vc::agg(&parameters, &[], &vector)?))?;
     let proofs = data.made;
     let cost = data.batch.cost(backend.spec().wraps);
@@ -177,7 +218,6 @@ fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
     let update = memory::median(updates).context("an update")?;
     let verification = memory::median(verifications?).context("a verification")?;
 
-    let bits = backend.bits();
     let large = (1u64 << 23) >> args.bucket_height;
     let rounds = large.div_ceil(args.workers) as f64;
     let merge = merge_seconds.unwrap_or(bucket_seconds);
@@ -188,7 +228,7 @@ fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
         size: leaves as usize,
         bucket_height: args.bucket_height,
         threads: args.threads,
-        rows: [backend.circuits().bucket.rows, backend.circuits().merge.rows],
+        rows,
         bits_unique_decoding: bits.unique_decoding,
         bits_johnson: bits.johnson,
         setup_seconds,
@@ -207,6 +247,10 @@ fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
         peak_bytes: memory::resident().1,
         projected_workers: args.workers,
         projected_seconds: rounds * (bucket_seconds + merge) + f64::from(large.ilog2()) * merge + wrap_seconds,
+        keccak_ms: bucket_seconds * 1e3 / f64::from((2u32 << args.bucket_height) - 1),
+        predicted_keccak_ms: (rows.is_none() && args.bucket_height == BUCKET_HEIGHT).then_some(PREDICTED_KECCAK_MS),
+        ratio: None,
+        update_ratio: None,
     })
 }
 
@@ -224,10 +268,15 @@ fn print(row: &Row, json: bool) -> anyhow::Result<()> {
         row.bucket_seconds,
         row.merge_seconds.unwrap_or(0.0),
         row.wrap_seconds,
-        row.rows,
+        row.rows.unwrap_or_default(),
         row.peak_bytes as f64 / f64::from(1 << 20),
         row.projected_workers,
         row.projected_seconds
     );
+    let predicted = row.predicted_keccak_ms.map_or_else(String::new, |ms| format!(", {ms:.1} predicted"));
+    println!("         a bucket's Keccak permutation {:.2} ms{predicted}", row.keccak_ms);
+    if let (Some(ratio), Some(update)) = (row.ratio, row.update_ratio) {
+        println!("         {ratio:.1} times the first profile's seconds, updates {update:.1} times");
+    }
     Ok(())
 }

@@ -461,7 +461,6 @@ fn queries() -> Section {
     ] {
         s.fails(&["app", "aggregate", "--store", "s", "--sql", sql]);
     }
-    s.fails(&["app", "digest-translation", "--store", "s", "--profile", "grove-100"]);
     let verify = ["app", "verify-aggregate", "--proof", "a.proof", "--root", &root, "--sql", "SELECT SUM(age) FROM t"];
     s.fails(&[&verify[..], &SCHEMA].concat());
     s.fails(&["app", "verify-digest-translation", "--proof", "a.proof", "--root", &root, "--keccak", "12"]);

@@ -246,7 +246,7 @@ pub(crate) fn fill(columns: &mut [Goldilocks], first: bool, constants: [u64; STA
 #[inline(never)]
 fn stage_uses<A: Algebra>(f: &mut A, stage: usize, state: &[A::V], own: &[A::V], fixed: &[A::V]) -> Vec<[A::V; 3]> {
     let number = Goldilocks::new;
-    let two = number(2);
+    let (unit, two) = (Goldilocks::ONE, number(2));
     let one = f.one();
     let bias = f.scale(number(BIAS * ONES), one);
     let kind: [A::V; DIGITS] = core::array::from_fn(|turn| f.add_scaled(bias, number(turn as u64 * KINDS), one));
@@ -261,7 +261,8 @@ fn stage_uses<A: Algebra>(f: &mut A, stage: usize, state: &[A::V], own: &[A::V],
         for part in 0..PARTS {
             let theta = f.add(parity(x + 4, part), rotated(x + 1, part));
             let mut starts: [Option<A::V>; DIGITS] = [None; DIGITS];
-            let mut sum = f.add_scaled(theta, number(PARITY * KINDS), one);
+            let mut terms = [one; 7];
+            terms[5] = theta;
             for y in 0..5 {
                 let lane = x + 5 * y;
                 let Move { turn, before, after } = MOVES[lane][part];
@@ -270,13 +271,14 @@ fn stage_uses<A: Algebra>(f: &mut A, stage: usize, state: &[A::V], own: &[A::V],
                     Some(start) => start,
                     None => *starts[turn].insert(f.add_scaled(kind[turn], -two, theta)),
                 };
-                let at = |by: usize| state[(5 * y + (x + by) % 5) * PARTS + part];
-                let mut key = f.sub(at(1), at(2));
-                if stage == 0 {
-                    key = f.mul(fixed[INNER], key);
-                }
-                let key = f.add_scaled(key, -two, at(0));
-                let mut key = f.add(key, start);
+                let [a, b, c] = [0, 1, 2].map(|by| state[(5 * y + (x + by) % 5) * PARTS + part]);
+                let mut key = if stage == 0 {
+                    let difference = f.sub(b, c);
+                    let difference = f.mul(fixed[INNER], difference);
+                    f.dot(&[-two, unit, unit], &[a, difference, start])
+                } else {
+                    f.dot(&[-two, unit, -unit, unit], &[a, b, c, start])
+                };
                 if lane == 0
                     && let Some(i) = CONSTANT_PARTS.iter().position(|&own| own == part)
                 {
@@ -284,9 +286,10 @@ fn stage_uses<A: Algebra>(f: &mut A, stage: usize, state: &[A::V], own: &[A::V],
                     key = f.add_scaled(key, -two, constant);
                 }
                 let (before, after) = (own[usize::from(before)], own[usize::from(after)]);
-                sum = f.add(sum, before);
+                terms[y] = before;
                 uses.push([key, after, before]);
             }
+            let sum = f.dot(&[unit, unit, unit, unit, unit, unit, number(PARITY * KINDS)], &terms);
             let c = parity(x, part);
             results.push([sum, c, c]);
         }

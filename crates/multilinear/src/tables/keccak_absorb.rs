@@ -71,11 +71,13 @@ pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Po
         value_ports(f, row.fixed[KEYS + lane], taken, values, out);
     }
     let one = f.one();
-    for (lane, mut values) in lanes.into_iter().enumerate() {
-        for (z, bit) in bits[64 * lane..][..64].iter().enumerate() {
-            let (value, weight) = place(z);
-            values[value] = f.add_scaled(values[value], weight, *bit);
-        }
+    for (lane, values) in lanes.into_iter().enumerate() {
+        let values = core::array::from_fn(|value| {
+            let own = (0..64).filter(|&z| place(z).0 == value);
+            let bits = own.map(|z| (place(z).1, bits[64 * lane + z]));
+            let (weights, terms): (Vec<_>, Vec<_>) = [(Goldilocks::ONE, values[value])].into_iter().chain(bits).unzip();
+            f.dot(&weights, &terms)
+        });
         let first = f.scale(Goldilocks::new(key(0, lane)), one);
         let key = f.add_scaled(first, Goldilocks::new(2), row.number);
         value_ports(f, key, row.fixed[USES + lane], values, out);

@@ -108,12 +108,11 @@ pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Po
 /// The values of a lane on the bus, from its bits.
 #[inline(never)]
 fn values_of<A: Algebra>(f: &mut A, bits: &[A::V]) -> [A::V; VALUES] {
-    let mut values = [f.zero(); VALUES];
-    for (z, bit) in bits.iter().enumerate() {
-        let (value, weight) = place(z);
-        values[value] = f.add_scaled(values[value], weight, *bit);
-    }
-    values
+    core::array::from_fn(|value| {
+        let own = (0..BITS).filter(|&z| place(z).0 == value);
+        let (weights, bits): (Vec<_>, Vec<_>) = own.map(|z| (place(z).1, bits[z])).unzip();
+        f.dot(&weights, &bits)
+    })
 }
 
 /// The committed columns of a row, from its lanes.

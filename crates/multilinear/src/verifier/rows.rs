@@ -14,10 +14,10 @@ use evergrove_primitives::Goldilocks;
 
 use super::bus::{Leaves, denominator, plain, within_eq};
 use super::machine::At;
-use super::points::{Coordinates, constant, horner, inner, mul, mul_add, sub, sum};
+use super::points::{Coordinates, add, constant, horner, inner, mul, mul_add, sub, sub_mul, sum};
 use super::{Machine, Parameters};
 use crate::tables::congruence::EQUATIONS;
-use crate::tables::{BLOCK, BLOCK_LOG, DEGREE, Row, Shape, Table};
+use crate::tables::{BLOCK, BLOCK_LOG, DEGREE, Port, Row, Shape, TUPLE, Table};
 
 /// The values of all columns at the point.
 #[derive(Clone, Debug)]
@@ -136,11 +136,27 @@ pub(crate) fn summand<M: Machine>(
     parameters.tables().ports(table, &mut at, row, &mut ports);
     let congruences = parameters.tables().congruences(table, &mut at, row);
     let alpha = mul(m, bus.alpha, activity);
-    let numerators: Vec<_> = ports.iter().map(|port| port.multiplicity).collect();
-    let denominators: Vec<_> =
-        ports.iter().map(|port| denominator(m, alpha, bus.beta, &port.tuple[..port.len])).collect();
-    let numerator = inner(m, places, &numerators);
-    let denominators = inner(m, places, &denominators);
+    // Uses of lookup tables are many, and alike: their sums are taken element by element.
+    let mut uses = Uses::default();
+    let (mut weights, mut numerators, mut denominators) = (Vec::new(), Vec::new(), Vec::new());
+    for (port, &weight) in ports.iter().zip(places) {
+        if port.len == TUPLE || matches!(table, Table::KeccakLookup | Table::Range) {
+            weights.push(weight);
+            numerators.push(port.multiplicity);
+            denominators.push(denominator(m, alpha, bus.beta, &port.tuple[..port.len]));
+        } else {
+            uses.add(m, port, weight);
+        }
+    }
+    let mut numerator = inner(m, &weights, &numerators);
+    let mut denominators = inner(m, &weights, &denominators);
+    if let Some((of_all, tuples)) = uses.sums(m, bus.beta) {
+        // All have the multiplicity -1 and one namespace.
+        numerator = sub_mul(m, numerator, of_all, activity);
+        let rest = sub(m, alpha, uses.space.expect("a namespace"));
+        denominators = mul_add(m, of_all, rest, denominators);
+        denominators = sub(m, denominators, tuples);
+    }
     let mut sum = mul_add(m, bus.lambda, denominators, numerator);
     for constraint in constraints {
         sum = mul_add(m, *power, constraint, sum);
@@ -154,6 +170,41 @@ pub(crate) fn summand<M: Machine>(
         }
     }
     sum
+}
+
+/// Sums over uses, each by the weight of its place.
+struct Uses<E> {
+    space: Option<E>,
+    /// Of the weights, then of each element of the tuples behind the namespace.
+    sums: Vec<Option<E>>,
+}
+
+impl<E> Default for Uses<E> {
+    fn default() -> Self {
+        Self { space: None, sums: Vec::new() }
+    }
+}
+
+impl<E: Copy> Uses<E> {
+    fn add<M: Machine<Element = E>>(&mut self, m: &mut M, port: &Port<E>, weight: E) {
+        self.space = Some(port.tuple[0]);
+        self.sums.resize(port.len, None);
+        for (i, sum) in self.sums.iter_mut().enumerate() {
+            *sum = Some(match (i, *sum) {
+                (0, None) => weight,
+                (0, Some(sum)) => add(m, sum, weight),
+                (_, None) => mul(m, port.tuple[i], weight),
+                (_, Some(sum)) => mul_add(m, port.tuple[i], weight, sum),
+            });
+        }
+    }
+    /// The sum of all weights, and of the tuples without their namespace by the powers of beta.
+    fn sums<M: Machine<Element = E>>(&self, m: &mut M, beta: E) -> Option<(E, E)> {
+        let sums: Vec<E> = self.sums.iter().copied().collect::<Option<_>>()?;
+        let (weights, tuples) = sums.split_first()?;
+        let tuples = horner(m, tuples, beta);
+        Some((*weights, mul(m, tuples, beta)))
+    }
 }
 
 /// For each table with rows, what eq gives to the places of its ports.
