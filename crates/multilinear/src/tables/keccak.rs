@@ -35,7 +35,7 @@
 
 use evergrove_primitives::Goldilocks;
 
-use super::{Port, Row, TUPLE};
+use super::{LANE, LOOKUP, Port, Row, TUPLE};
 use crate::algebra::Algebra;
 
 /// Parts of a lane.
@@ -54,11 +54,6 @@ pub const STATE: usize = LANES * PARTS;
 pub const TUPLES: usize = 2;
 /// Values of the tuples of a lane.
 pub const VALUES: usize = PARTS / 2;
-
-/// Namespace of lanes.
-pub const LANE: Goldilocks = Goldilocks::new(6);
-/// Namespace of uses of the lookup table.
-pub const LOOKUP: Goldilocks = Goldilocks::new(7);
 
 /// The fixed column that is 0 in first rows.
 pub const INNER: usize = 0;
