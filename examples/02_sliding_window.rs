@@ -7,8 +7,7 @@
 //!
 //! The table is a ring: block b is in slot b mod n, so that each new row takes the place of the oldest. The proof is over *all*
 //! rows, hence nobody can leave out a day that does not suit them; a new block means one new bucket proof and those above it.
-//! The arguments are n and the number of blocks to add; `EVERGROVE_KEYS` names a directory in which circuits are kept.
-//! The circuits have the parameters of the profile `paper`; a program that hands proofs to others takes `Profile::Proven`.
+//! The arguments are n and the number of blocks to add.
 
 use std::time::Instant;
 
@@ -46,13 +45,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut market = Market { price: 312_345, noise: 7 };
     let table = Table::from_rows(columns, (0..window).map(|block| market.next(block).to_vec()))?;
     let dir = tempfile::tempdir()?;
-    let config = Config { profile: Profile::Paper, ..Config::from_env() };
+    let config = Config::from_env();
     let mut store = Store::create_with(dir.path(), &table, &config)?;
 
     let start = Instant::now();
     store.prove_query("volatility", QUERY)?;
     println!("{window} rows, proven {:>6.2} s, circuits included", start.elapsed().as_secs_f64());
-    let verifier = Verifier::new(Policy::default(), &config).allow_profile(Profile::Paper);
+    let verifier = Verifier::default();
     for block in window..window + blocks {
         let start = Instant::now();
         let update = store.update(Changes::new().set_row(block % window, market.next(block)))?;

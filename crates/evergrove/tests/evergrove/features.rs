@@ -1,24 +1,37 @@
-//! What builds of the library stand on.
+//! What builds of the library and of the command line stand on.
 
 use std::process::Command;
 
-/// Batches and queries need no crate that needs `RUSTC_BOOTSTRAP`.
+/// The crates below a package with these features.
+fn tree(package: &str, features: &[&str]) -> String {
+    let out = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none", "--package", package])
+        .args(features)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .output()
+        .expect("cargo runs");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).expect("text")
+}
+
+/// Batches, queries, sums of keys and digest translation need no crate that needs `RUSTC_BOOTSTRAP`.
 #[test]
-fn the_library_with_grove_alone_stands_on_no_plonky2() {
-    let tree = |features: &str| {
-        let out = Command::new(env!("CARGO"))
-            .args(["tree", "--offline", "--locked", "--package", "evergrove", "--edges", "normal", "--prefix", "none"])
-            .args(["--no-default-features", "--features", features])
-            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-            .output()
-            .expect("cargo runs");
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-        String::from_utf8(out.stdout).expect("text")
-    };
-    let names = |features: &str, name: &str| tree(features).lines().any(|line| line.starts_with(name));
-    assert!(names("grove", "evergrove-apps ") && names("grove", "evergrove-multilinear "));
+fn only_the_feature_plonky2_stands_on_plonky2() {
+    let names = |tree: &str, name: &str| tree.lines().any(|line| line.starts_with(name));
+    let without = [
+        tree("evergrove", &[]),
+        tree("evergrove", &["--no-default-features", "--features", "grove"]),
+        tree("evergrove-apps", &[]),
+        tree("evergrove-serve", &[]),
+        tree("evergrove-cli", &[]),
+        tree("evergrove-cli", &["--features", "full"]),
+    ];
+    let with = [tree("evergrove", &["--features", "plonky2"]), tree("evergrove-cli", &["--features", "plonky2"])];
     for needs in ["plonky2 ", "plonky2_field ", "starky ", "evergrove-recursion "] {
-        assert!(!names("grove", needs), "{needs}");
-        assert!(names("grove,plonky2", needs), "{needs}");
+        for tree in &without {
+            assert!(!names(tree, needs), "{needs}: {tree}");
+        }
+        assert!(with.iter().all(|tree| names(tree, needs)), "{needs}");
     }
+    assert!(names(&without[0], "evergrove-apps ") && names(&without[0], "evergrove-multilinear "));
 }
