@@ -254,7 +254,9 @@ impl RecursionBackend for GroveBackend {
         match (witness, children) {
             (Witness::Bucket(witness), []) => {
                 let stated = match self.spec.choice.scheme {
-                    Scheme::Complete | Scheme::Tree => self.rules.filled_statement(witness.statement.height, &witness.leaves),
+                    Scheme::Complete | Scheme::Tree => {
+                        self.rules.filled_statement(witness.statement.height, &witness.leaves)
+                    }
                     _ => self.rules.bucket_statement(&witness.leaves),
                 };
                 agree(stated, &witness.statement)?;

@@ -183,7 +183,8 @@ impl<K: ProofField> Engine<K> {
     ) -> Result<NodeProof, BackendError> {
         let any = children[0].or(children[1]);
         let any = any.ok_or_else(|| BackendError::Witness("a node above no child".into()))?;
-        let proofs = [self.judge().decode(children[0].unwrap_or(any))?, self.judge().decode(children[1].unwrap_or(any))?];
+        let proofs =
+            [self.judge().decode(children[0].unwrap_or(any))?, self.judge().decode(children[1].unwrap_or(any))?];
         let (data, Reduced { point, value }) = children_data(self.key(), &proofs.each_ref()).map_err(refused)?;
         ended(Step::new(Phase::Claims, Work::default()));
         let sides = children.map(|child| {
@@ -192,8 +193,7 @@ impl<K: ProofField> Engine<K> {
             Side { stated, merge: verified.kind == NodeKind::Merge, empty: child.is_none() }
         });
         let statement = witness.statement;
-        let (free, output) =
-            translation::merge_data(self.circuits.kind.size, self.key().digest(), &statement, sides);
+        let (free, output) = translation::merge_data(self.circuits.kind.size, self.key().digest(), &statement, sides);
         let public = Public { information: information(&statement, self.judge().said.as_ref(), &output), point, value };
         self.prove(NodeKind::Merge, statement, output, &[free, data].concat(), public, ended)
     }

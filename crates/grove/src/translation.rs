@@ -224,9 +224,8 @@ pub fn merge<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K>
     // A merge has children: its height is one at least.
     equal(b, Base::from(node.flags[0]).into(), one.into());
     let flag = |l: usize| node.flags.get(l).map_or(zero, |&flag| flag.into());
-    let at_child: Vec<Base> = (0..node.flags.len())
-        .map(|l| b.combine_base([ZERO, ONE, -ONE], flag(l), zero, flag(l + 1)))
-        .collect();
+    let at_child: Vec<Base> =
+        (0..node.flags.len()).map(|l| b.combine_base([ZERO, ONE, -ONE], flag(l), zero, flag(l + 1))).collect();
     let mut child_size = zero;
     for (l, &at) in at_child.iter().enumerate() {
         child_size = b.combine_base([ZERO, Goldilocks::new(1 << l), ONE], at, zero, child_size);

@@ -174,9 +174,8 @@ fn slots_are_in_both_trees_or_in_none() {
     // A message of an empty slot where the leaf is, and the other way round.
     let message = |slot: usize| BUCKET.free[MESSAGES + slot * MESSAGE..][..MESSAGE].to_vec();
     for (from, to) in [(1, 0), (2, 1), (2, 3)] {
-        let changes: Vec<(usize, Goldilocks)> = (0..MESSAGE)
-            .map(|i| (MESSAGES + to * MESSAGE + i, message(from)[i] - message(to)[i]))
-            .collect();
+        let changes: Vec<(usize, Goldilocks)> =
+            (0..MESSAGE).map(|i| (MESSAGES + to * MESSAGE + i, message(from)[i] - message(to)[i])).collect();
         refused("another slot's message", circuit, &with(&changes), 24);
     }
     // The node elsewhere, bits that are none, another digest.

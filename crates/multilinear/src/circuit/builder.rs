@@ -696,7 +696,9 @@ impl Fixed {
                 Table::Tuple => tuple::NUMBERS + 3,
                 Table::Sponge => usize::from(wire.port),
                 Table::KeccakPlane => keccak_plane::USES + usize::from(wire.port),
-                Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb => unreachable!("no wires of {:?}", wire.table),
+                Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb => {
+                    unreachable!("no wires of {:?}", wire.table)
+                }
             };
             this.set(wire.table, wire.row as usize, column, uses);
         }

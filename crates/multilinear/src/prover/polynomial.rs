@@ -75,7 +75,10 @@ impl Symbolic {
             constraints: constraints.into_iter().map(|value| f.values[value].as_deref().cloned()).collect(),
             ports: ports
                 .into_iter()
-                .map(|Port { multiplicity, tuple, .. }| Symbols { multiplicity: low(multiplicity), tuple: tuple.map(low) })
+                .map(|Port { multiplicity, tuple, .. }| Symbols {
+                    multiplicity: low(multiplicity),
+                    tuple: tuple.map(low),
+                })
                 .collect(),
             program,
             one: f.one,

@@ -35,7 +35,7 @@
 
 use evergrove_primitives::Goldilocks;
 
-use super::{Port, Row, TUPLE};
+use super::{LANE, LOOKUP, Port, Row, TUPLE};
 use crate::algebra::Algebra;
 
 /// Parts of a lane.
@@ -54,11 +54,6 @@ pub const STATE: usize = LANES * PARTS;
 pub const TUPLES: usize = 2;
 /// Values of the tuples of a lane.
 pub const VALUES: usize = PARTS / 2;
-
-/// Namespace of lanes.
-pub const LANE: Goldilocks = Goldilocks::new(6);
-/// Namespace of uses of the lookup table.
-pub const LOOKUP: Goldilocks = Goldilocks::new(7);
 
 /// The fixed column that is 0 in first rows.
 pub const INNER: usize = 0;
@@ -207,8 +202,7 @@ pub(crate) fn fill(columns: &mut [Goldilocks], first: bool, constants: [u64; STA
                 (at(0) ^ chi ^ constant) & ONES
             })
             .collect();
-        let parity =
-            |x: usize, part: usize| (0..5).fold(0, |sum, y| sum ^ before[(x + 5 * y) * PARTS + part]) & ONES;
+        let parity = |x: usize, part: usize| (0..5).fold(0, |sum, y| sum ^ before[(x + 5 * y) * PARTS + part]) & ONES;
         let parities: Vec<u64> = (0..5 * PARTS).map(|i| parity(i / PARTS, i % PARTS)).collect();
         let rotated = |x: usize, part: usize| match part {
             0 => turned(parities[x * PARTS + PARTS - 1], 1),

@@ -10,8 +10,8 @@
 //!
 //! *A use is of a row.* There are fewer than p uses, so a tuple that is used is offered, and nothing else is in this namespace.
 
-use super::keccak::{DIGITS, KINDS, LOOKUP, PARITY, turned};
-use super::{Port, Row, TUPLE};
+use super::keccak::{DIGITS, KINDS, PARITY, turned};
+use super::{LOOKUP, Port, Row, TUPLE};
 use crate::algebra::Algebra;
 
 /// Committed columns.

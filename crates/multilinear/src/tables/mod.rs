@@ -50,6 +50,10 @@ pub const NODE: Goldilocks = Goldilocks::new(2);
 pub const PUBLIC: Goldilocks = Goldilocks::new(3);
 /// Namespace of the elements of multisets: (number of the set, 0, word).
 pub const SET: Goldilocks = Goldilocks::new(4);
+/// Namespace of lanes of Keccak states: (key, half, four values).
+pub const LANE: Goldilocks = Goldilocks::new(6);
+/// Namespace of the lookup table of Keccak's rounds: (key, turned, plain, 0, 0, 0).
+pub const LOOKUP: Goldilocks = Goldilocks::new(7);
 
 /// A kind of row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -10,7 +10,7 @@ use evergrove_multilinear::reference::{holds, prove};
 use evergrove_multilinear::tables::keccak::{
     self, CONSTANT_PARTS, DIGITS, KINDS, MOVES, PARITY, PARTS, ROTATIONS, ROUND_CONSTANTS, STAGE, STAGES, STATE, part,
 };
-use evergrove_multilinear::tables::{Row, TUPLE, Table, WORD, keccak_absorb, keccak_lookup, keccak_plane};
+use evergrove_multilinear::tables::{LANE, Row, TUPLE, Table, WORD, keccak_absorb, keccak_lookup, keccak_plane};
 use evergrove_multilinear::verifier::{Parameters, Round, Schedule, Statement, read_up_to_fixed, tags};
 use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
 use evergrove_primitives::hash::keccak::keccak_256;
@@ -19,7 +19,11 @@ use crate::circuit::{chain, tables};
 use crate::common::Elements;
 
 /// Free words, and their elements: those of a message of so many halves.
-fn message(b: &mut Builder<Quadratic>, elements: &mut Elements, halves: usize) -> (Vec<Word>, Vec<Goldilocks>, Vec<u8>) {
+fn message(
+    b: &mut Builder<Quadratic>,
+    elements: &mut Elements,
+    halves: usize,
+) -> (Vec<Word>, Vec<Goldilocks>, Vec<u8>) {
     let (full, rest) = (halves / BLOCK_HALVES, halves % BLOCK_HALVES);
     let count = full * BLOCK_WORDS + rest.div_ceil(WORD);
     let (mut words, mut free, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
@@ -296,9 +300,8 @@ fn permutations_are_whole() {
     let circuit = builder.finish();
     let right = circuit.witness(&free).unwrap();
     let tables = circuit.tables();
-    let lanes = |faults: &[Fault]| {
-        faults.iter().all(|fault| matches!(fault, Fault::Tuple { tuple, .. } if tuple[0] == keccak::LANE))
-    };
+    let lanes =
+        |faults: &[Fault]| faults.iter().all(|fault| matches!(fault, Fault::Tuple { tuple, .. } if tuple[0] == LANE));
     let row = |row: usize| right.row(tables, Table::Keccak, row).to_vec();
     // The lookups of both rows are counted where they are: rows 2 to 6 have constants of their own, so their results differ.
     for (a, b) in [(1, 2), (3, 9), (0, 8), (7, 15), (7, 6)] {
