@@ -32,14 +32,13 @@ impl Config {
         self.with_queue(profile_costs(spec))
     }
 
-    /// [`Self::costs`] of an application with these circuits. Those of digest translation do not depend on it.
+    /// [`Self::costs`] of an application with these circuits. Those of digest translation by Plonky2 do not depend on it.
     #[cfg(feature = "apps")]
     pub fn app_costs(&self, spec: &BackendSpec, circuits: &AppCircuits) -> NodeCosts {
         let costs = profile_costs(spec);
-        if spec.choice.scheme == Scheme::Tree {
-            return self.with_queue(costs);
-        }
         let (setup, factor) = match circuits {
+            #[cfg(feature = "plonky2")]
+            AppCircuits::Plonky2(_) if spec.choice.scheme == Scheme::Tree => (1.0, 1.0),
             #[cfg(feature = "plonky2")]
             AppCircuits::Plonky2(size) => {
                 let known = spec.choice.profile.recursion().map_or(0, |known| known.degree_bits.into());

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use evergrove_commit::{BucketWitness, LeafWitness};
+use evergrove_commit::vc;
+use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, NodeProof, RecursionBackend, Vector};
+use evergrove_grove::AppFamily;
 use evergrove_grove::circuit::{Family, Size, information};
 use evergrove_grove::translation::{self, Side, bucket_data, merge_data};
 use evergrove_multilinear::circuit::{Builder, Circuit, Witness};
@@ -15,9 +17,9 @@ use evergrove_multilinear::verifier::{JOHNSON_128, Round, UNIQUE_100};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Field, Goldilocks, Quadratic};
-use evergrove_proof::Statement;
 use evergrove_proof::keccak_tree::{self, KeccakDigest, from_elements, node_digest, to_elements};
 use evergrove_proof::tree::{self, Value, leaf_digest, null_digests};
+use evergrove_proof::{AppSpec, HeightClass, Profile, Statement};
 
 use crate::common::{fill, parameters, refused};
 
@@ -341,4 +343,44 @@ fn the_circuits_have_these_rows() {
     let all = [counts::<Quadratic>(&UNIQUE_100, 128), counts::<Cubic>(&JOHNSON_128, 128)];
     let text = format!("{all:?}").replace("]], [[", "]],\n[[");
     assert_eq!(text, include_str!("translation.txt").trim_end());
+}
+
+/// Real proofs: a bucket and an empty one, then two, by one key.
+#[test]
+fn a_small_tree_is_proven_and_updated() {
+    let app = AppSpec { name: "digest-translation".into(), parameters: b"\x01keccak-256".to_vec() };
+    let family = AppFamily::translation(Profile::Grove100, HeightClass::H27, 1).unwrap();
+    let backend = family.backend(app).unwrap();
+    let verifier = family.verifier().unwrap();
+    assert_eq!(backend.key_digest(), verifier.key_digest());
+    let value = |x: u64| -> Value { core::array::from_fn(|k| Goldilocks::new(x + k as u64)) };
+    let mut vector = Vector::new(2, MemoryStore::new()).unwrap();
+    vector.apply(&[(0, Some(value(7))), (1, Some(value(9)))]).unwrap();
+    let parameters = vc::r#gen(2, &backend).unwrap();
+    let (proof, data) = vc::agg(&parameters, &[], &vector).unwrap();
+    let expected = |slots: [Option<Value>; 4]| to_elements(&keccak_tree::levels(0, &slots)[2][0]).to_vec();
+    let holds = |proof: &NodeProof| backend.verify(proof).and(verifier.verify(proof)).is_ok();
+    assert!(holds(&proof));
+    assert_eq!(proof.statement.root, vector.root().unwrap());
+    assert_eq!(proof.output, expected([Some(value(7)), Some(value(9)), None, None]));
+    vector.apply(&[(3, Some(value(5)))]).unwrap();
+    let (proof, _) = vc::upd_batch_proof(&parameters, &data, &vector, &[3], &[], &[]).unwrap();
+    assert!(holds(&proof));
+    assert_eq!(proof.statement.root, vector.root().unwrap());
+    assert_eq!(proof.output, expected([Some(value(7)), Some(value(9)), None, Some(value(5))]));
+    // Other statements, and an output that is no digest of this table.
+    for i in 0..proof.output.len() {
+        let mut other = (*proof).clone();
+        other.output[i] += ONE;
+        assert!(!holds(&other));
+    }
+    let mut other = (*proof).clone();
+    other.statement.root.0[0] += ONE;
+    assert!(!holds(&other));
+    let mut other = (*proof).clone();
+    other.statement.base = 4;
+    assert!(!holds(&other));
+    let mut other = (*proof).clone();
+    other.output.pop();
+    assert!(!holds(&other));
 }
