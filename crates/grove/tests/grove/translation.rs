@@ -291,6 +291,13 @@ fn children_are_the_two_halves() {
     refused("another parent", node(3, 24), [&left, &right], there, &[]);
     refused("another height", node(4, 16), [&left, &right], there, &[]);
     refused("no height", node(0, 16), [&left, &right], there, &[]);
+    // Nothing at the height 0, whose empty subtrees have no height: by the flag of height 0 alone.
+    let both = [true; 2];
+    let (data, _) = merge_data(SIZE, WORLD.key.digest(), &node(1, 16), sides([&left, &right], both));
+    let mut changes: Vec<(usize, Goldilocks)> = (16..16 + 8 + 16).map(|at| (at, -data[at])).collect();
+    changes.push((8, -ONE));
+    let nothing = merged(node(1, 16), [&left, &right], both, &changes);
+    assert!((1..=2).contains(&nothing.faults(merge).len()), "{:?}", nothing.faults(merge));
     let (low, moved) = (child(3, 1, 16), child(2, 2, 24));
     refused("a lower child", node(3, 16), [&low, &right], there, &[]);
     refused("a child elsewhere", node(3, 16), [&left, &moved], there, &[]);

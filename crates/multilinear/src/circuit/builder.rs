@@ -12,8 +12,8 @@ use super::{
 };
 use crate::tables::permutation::{self, RATE};
 use crate::tables::{
-    BLOCK, Layout, NODE, SET, Table, Tables, WORD, bits, constant, dot, keccak_plane, operation, point, query, range,
-    sponge, tuple,
+    BLOCK, Layout, NODE, SET, Table, Tables, WORD, bits, constant, dot, keccak_lookup, keccak_plane, operation, point,
+    query, range, sponge, tuple,
 };
 use crate::verifier::Parameters;
 
@@ -611,6 +611,8 @@ impl<K: Extension> Builder<K> {
         for _ in 0..missing(Table::Addition) {
             self.no_addition();
         }
+        let content = if blocks[Table::Keccak as usize] > 0 { keccak_lookup::ROWS.div_ceil(BLOCK) } else { 0 };
+        assert_eq!(blocks[Table::KeccakLookup as usize], content, "blocks of what Keccak looks up");
         keccak::pad(&mut self, missing);
         for _ in 0..missing(Table::Constant) {
             self.rows.constants.push([Goldilocks::ZERO; WORD]);

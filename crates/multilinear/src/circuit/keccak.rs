@@ -99,9 +99,6 @@ impl<K: Extension> Builder<K> {
         let (full, rest) = (halves / BLOCK_HALVES, halves % BLOCK_HALVES);
         assert_eq!(message.len(), full * BLOCK_WORDS + rest.div_ceil(WORD), "words of {halves} halves");
         let mut words = message.to_vec();
-        for block in message.chunks_exact(BLOCK_WORDS).take(full) {
-            self.no_limbs(block[BLOCK_WORDS - 1], 2..WORD);
-        }
         for half in full * BLOCK_WORDS * WORD + rest.next_multiple_of(WORD)..(full + 1) * BLOCK_WORDS * WORD {
             if half % WORD == 0 {
                 words.push(self.padding(half - full * BLOCK_WORDS * WORD, rest));
@@ -115,8 +112,8 @@ impl<K: Extension> Builder<K> {
         let blocks: Vec<[Word; BLOCK_WORDS]> = words.as_chunks().0.to_vec();
         self.keccak_blocks(&blocks)
     }
-    /// Keccak-256 of blocks of 34 halves, the last of which ends with a padding: the circuit sees to it. Two elements behind each block must be 0. Demands
-    /// that all are below 2^32.
+    /// Keccak-256 of blocks of 34 halves, the last of which ends with a padding: the circuit sees to it. Demands that two elements behind each block are 0, and all
+    /// others below 2^32.
     ///
     /// # Panics
     /// Without a block.
@@ -124,6 +121,7 @@ impl<K: Extension> Builder<K> {
         let full = blocks.len().checked_sub(1).expect("a block");
         let mut state = None;
         for (i, block) in blocks.iter().enumerate() {
+            self.ends(block[BLOCK_WORDS - 1]);
             let lanes = self.absorb(block, state);
             let last = self.permute_lanes(lanes, i < full);
             let planes = if i < full { 5 } else { 1 };
@@ -140,6 +138,14 @@ impl<K: Extension> Builder<K> {
         [0, 1].map(|port| Word(Wire { table: Table::KeccakPlane, port, row }))
     }
 
+    /// Demands that the last word of a block has no more than the block: its other elements would go into the capacity.
+    fn ends(&mut self, word: Word) {
+        let known =
+            word.0.table == Table::Constant && self.rows.constants[word.0.row as usize][2..] == [Goldilocks::ZERO; 2];
+        if !known {
+            self.no_limbs(word, 2..WORD);
+        }
+    }
     /// The word of the padding from this half of the last block on, where the message ends after `rest` halves.
     fn padding(&mut self, first: usize, rest: usize) -> Word {
         let half = |half: usize| {

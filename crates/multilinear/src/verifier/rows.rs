@@ -187,6 +187,7 @@ impl<E> Default for Uses<E> {
 
 impl<E: Copy> Uses<E> {
     fn add<M: Machine<Element = E>>(&mut self, m: &mut M, port: &Port<E>, weight: E) {
+        assert!(self.sums.is_empty() || self.sums.len() == port.len, "uses of one lookup table");
         self.space = Some(port.tuple[0]);
         self.sums.resize(port.len, None);
         for (i, sum) in self.sums.iter_mut().enumerate() {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use evergrove_multilinear::algebra::Point;
 use evergrove_multilinear::circuit::{Builder, Circuit, Fault, InCircuit};
 use evergrove_multilinear::poseidon;
-use evergrove_multilinear::tables::{Table, Tables, bits, permutation, query, tuple};
+use evergrove_multilinear::tables::{Row, TUPLE, Table, Tables, bits, permutation, query, tuple};
 use evergrove_multilinear::verifier::{Machine, Reader, tags};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Field, Goldilocks, Quadratic};
@@ -373,8 +374,6 @@ fn types_are_demanded() {
 
 #[test]
 fn the_constraints_of_permutations_are_those_that_the_prover_combines() {
-    use evergrove_multilinear::algebra::Point;
-    use evergrove_multilinear::tables::Row;
     let mut elements = Elements::new(3);
     let columns: Vec<Quadratic> = elements.elements(permutation::COLUMNS);
     let fixed = vec![Quadratic::ZERO; permutation::FIXED];
@@ -386,4 +385,31 @@ fn the_constraints_of_permutations_are_those_that_the_prover_combines() {
     let combined = poseidon::Combined::new(&weights);
     let sum: Quadratic = weights.iter().zip(&out).map(|(&w, &c)| w * c).sum();
     assert_eq!(sum, combined.at_point(&columns[..poseidon::COLUMNS], activity));
+}
+
+/// A verifier sums up the uses of lookup tables: they are of one table, once each, and nothing is behind their elements.
+#[test]
+fn short_ports_are_uses_of_one_lookup_table() {
+    let mut elements = Elements::new(9);
+    let tables = tables::<Quadratic>();
+    let offers = |table: Table| matches!(table, Table::Range | Table::KeccakLookup);
+    let mut short = 0;
+    for table in Table::ALL.into_iter().filter(|table| !offers(*table)) {
+        let columns: Vec<Quadratic> = elements.elements(tables.columns(table));
+        let fixed: Vec<Quadratic> = elements.elements(tables.fixed(table));
+        let places = elements.bases(tables.ports_of(table));
+        let row = Row { columns: &columns, fixed: &fixed, number: elements.element(), places: &places };
+        let activity = elements.element::<Quadratic>();
+        let mut ports = Vec::new();
+        tables.ports(table, &mut Point { activity }, &row, &mut ports);
+        let mut kinds = BTreeSet::new();
+        for port in ports.iter().filter(|port| port.len < TUPLE) {
+            short += 1;
+            assert_eq!(port.multiplicity, -activity, "{table:?}");
+            assert!(port.tuple[port.len..].iter().all(|x| x.is_zero()), "{table:?}");
+            kinds.insert(format!("{} {:?}", port.len, port.tuple[0]));
+        }
+        assert!(kinds.len() <= 1, "{table:?}: {kinds:?}");
+    }
+    assert!(short > 0);
 }

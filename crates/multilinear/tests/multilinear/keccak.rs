@@ -10,7 +10,9 @@ use evergrove_multilinear::reference::{holds, prove};
 use evergrove_multilinear::tables::keccak::{
     self, CONSTANT_PARTS, DIGITS, KINDS, MOVES, PARITY, PARTS, ROTATIONS, ROUND_CONSTANTS, STAGE, STAGES, STATE, part,
 };
-use evergrove_multilinear::tables::{LANE, Row, TUPLE, Table, WORD, keccak_absorb, keccak_lookup, keccak_plane};
+use evergrove_multilinear::tables::{
+    LANE, LOOKUP, Row, TUPLE, Table, WORD, keccak_absorb, keccak_lookup, keccak_plane,
+};
 use evergrove_multilinear::verifier::{Parameters, Round, Schedule, Statement, read_up_to_fixed, tags};
 use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
 use evergrove_primitives::hash::keccak::keccak_256;
@@ -171,7 +173,34 @@ fn parts_move_as_lanes_rotate() {
     assert_eq!(last, ROUND_CONSTANTS[23]);
 }
 
-/// Whether a row still holds when its columns are these, in a witness that holds: it has no faults, and puts the same on the bus.
+/// The row of the lookup table that offers a tuple.
+fn offered(tuple: &[Quadratic; TUPLE]) -> Option<usize> {
+    let number = |x: &Quadratic| x.as_ref()[0].as_u64();
+    let row = keccak_lookup::row_of(number(&tuple[1]))?;
+    (keccak_lookup::content(row) == [1, 2, 3].map(|i| number(&tuple[i]))).then_some(row)
+}
+
+/// Counts anew what is looked up.
+fn count_lookups(circuit: &Circuit<Quadratic>, witness: &mut Witness) {
+    let tables = circuit.tables().clone();
+    let places = circuit.layout().starts(Table::Keccak);
+    let mut counts = vec![0; circuit.layout().shape(Table::KeccakLookup).unwrap().rows()];
+    for i in 0..circuit.layout().shape(Table::Keccak).unwrap().rows() {
+        let columns: Vec<Quadratic> = witness.row(&tables, Table::Keccak, i).iter().map(|&x| x.into()).collect();
+        let fixed: Vec<Quadratic> = circuit.fixed(Table::Keccak, i).iter().map(|&x| x.into()).collect();
+        let number = Quadratic::from(Goldilocks::new(i as u64));
+        let row = Row { columns: &columns, fixed: &fixed, number, places: &places };
+        let mut ports = Vec::new();
+        tables.ports(Table::Keccak, &mut Point { activity: Quadratic::from(Goldilocks::ONE) }, &row, &mut ports);
+        let uses = ports.iter().filter(|port| port.tuple[0] == LOOKUP.into());
+        uses.filter_map(|port| offered(&port.tuple)).for_each(|row| counts[row] += 1);
+    }
+    for (row, count) in counts.into_iter().enumerate() {
+        witness.row_mut(&tables, Table::KeccakLookup, row)[0] = Goldilocks::new(count);
+    }
+}
+
+/// Whether a row still holds when its columns are these, in a witness that holds: it has no faults, puts the same on the bus, and what it looks up is there.
 fn row_holds(circuit: &Circuit<Quadratic>, witness: &Witness, table: Table, i: usize, columns: &[Goldilocks]) -> bool {
     let places = circuit.layout().starts(table);
     let fixed: Vec<Quadratic> = circuit.fixed(table, i).iter().map(|&x| x.into()).collect();
@@ -186,13 +215,18 @@ fn row_holds(circuit: &Circuit<Quadratic>, witness: &Witness, table: Table, i: u
         assert_eq!(ports.len(), circuit.tables().ports_of(table));
         let mut bus: HashMap<[[Goldilocks; 2]; TUPLE], Quadratic> = HashMap::new();
         let zero = Quadratic::from(Goldilocks::ZERO);
+        let mut there = true;
         for port in ports {
             assert!(port.tuple[port.len..].iter().all(|x| *x == zero));
             let tuple = port.tuple.map(|x| <[Goldilocks; 2]>::try_from(x.as_ref()).unwrap());
-            *bus.entry(tuple).or_insert(zero) += port.multiplicity;
+            if tuple[0][0] == LOOKUP && table != Table::KeccakLookup {
+                there &= offered(&port.tuple).is_some();
+            } else {
+                *bus.entry(tuple).or_insert(zero) += port.multiplicity;
+            }
         }
         bus.retain(|_, count| *count != zero);
-        (constraints.iter().all(|x| *x == zero), bus)
+        (there && constraints.iter().all(|x| *x == zero), bus)
     };
     let (right, before) = look(witness.row(circuit.tables(), table, i));
     assert!(right);
@@ -286,8 +320,9 @@ fn parts_are_split_in_one_way() {
     }
 }
 
-/// Changes a witness, whose lookups are counted again, and expects faults of lanes or wires.
-fn attack(circuit: &Circuit<Quadratic>, witness: &Witness) -> Vec<Fault> {
+/// Faults of a witness that was changed, whose lookups are counted again.
+fn attack(circuit: &Circuit<Quadratic>, witness: &mut Witness) -> Vec<Fault> {
+    count_lookups(circuit, witness);
     let faults = witness.faults(circuit);
     assert!(!faults.is_empty());
     faults
@@ -308,23 +343,27 @@ fn permutations_are_whole() {
         let mut witness = right.clone();
         witness.row_mut(tables, Table::Keccak, a).copy_from_slice(&row(b));
         witness.row_mut(tables, Table::Keccak, b).copy_from_slice(&row(a));
-        let faults = attack(&circuit, &witness);
+        let faults = attack(&circuit, &mut witness);
         if (a, b) == (0, 8) || (a, b) == (7, 15) {
             // Constants are the same: it is the lanes alone.
             assert!(lanes(&faults));
         }
     }
+    // Counted again, the right witness is right.
+    let mut witness = right.clone();
+    count_lookups(&circuit, &mut witness);
+    assert_eq!(witness, right);
     // The other permutation's second half.
     let mut witness = right.clone();
     for i in 4..8 {
         witness.row_mut(tables, Table::Keccak, i).copy_from_slice(&row(8 + i));
     }
-    attack(&circuit, &witness);
+    attack(&circuit, &mut witness);
     // Planes that look at each other's permutation.
     let plane = |row: usize| right.row(tables, Table::KeccakPlane, row).to_vec();
     let mut witness = right.clone();
     witness.row_mut(tables, Table::KeccakPlane, 0).copy_from_slice(&plane(1));
-    attack(&circuit, &witness);
+    attack(&circuit, &mut witness);
     // The state of a round in the middle.
     let mut witness = right.clone();
     let middle = row(5);
@@ -333,7 +372,7 @@ fn permutations_are_whole() {
         let (lane, z) = (i / 64, i % 64);
         *column = Goldilocks::new(last[lane * PARTS + z % PARTS].as_u64() >> (4 * (z / PARTS)) & 1);
     }
-    attack(&circuit, &witness);
+    attack(&circuit, &mut witness);
 }
 
 /// Halves out of range, other padding, elements behind a block.
