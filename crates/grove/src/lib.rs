@@ -1,7 +1,8 @@
 //! Proofs of batches by the multilinear engine: the backend `grove`.
 //!
 //! [`GroveBackend`] proves the buckets and merges of a batch ([`RecursionBackend`](evergrove_commit::RecursionBackend)), [`GroveVerifier`] verifies
-//! them. What they prove is what the Plonky2 backend proves: the circuits are in `circuit`, their free data in `witness`.
+//! them. What they prove is what the Plonky2 backend proves: the circuits are in `circuit`, their free data in `witness`; [`translation`] has those of the
+//! Keccak tree, with theirs.
 //!
 //! **Keys.** A verifier needs the fixed columns of both circuits, ten million bytes. Nobody has to keep them: circuits are built in less time than a
 //! file takes to be read and hashed, and their digest is compared with the pinned one.
