@@ -207,3 +207,24 @@ fn committees_are_proven_one_from_the_other_by_plonky2() {
     let backend = AppBackend::load(app, Scheme::Selected, Profile::Paper, HeightClass::H27, None).expect("circuits");
     one_from_the_other(&backend, data);
 }
+
+/// Leaves of a bucket, blocks of each table, variables of the stack, and bits. `docs/math/applications.md` has those of `grove-100`.
+#[test]
+fn circuits_on_tables_have_these_sizes() {
+    let mut text = String::new();
+    for profile in Profile::GROVE {
+        for class in [HeightClass::H27, HeightClass::H40] {
+            let app: Arc<dyn evergrove_apps::MapReduce> = Arc::new(BlsKeys);
+            let family = evergrove_apps::family_on_tables(&app, Scheme::Selected, profile, class);
+            let family = family.expect("circuits on tables").expect("a size");
+            let (shape, bits) = (family.shape(), family.bits());
+            text += &format!(
+                "{profile} {class:?}: {} leaves, blocks {:?}, 2^{}, {bits:?}\n",
+                family.capacity(),
+                shape.blocks,
+                shape.variables
+            );
+        }
+    }
+    insta::assert_snapshot!(text);
+}
