@@ -410,9 +410,15 @@ fn messages_are_halves_and_their_padding() {
     assert!(!row_holds(&circuit, &right, Table::KeccakAbsorb, 1, &columns));
 }
 
-/// A proof by the prover is that of the definition, and is accepted.
-#[test]
-fn a_proof_is_that_of_the_definition() {
+/// A circuit of a message of one block and one of two, the parameters of its proofs, its columns and statement.
+struct Example {
+    circuit: Circuit<Quadratic>,
+    parameters: Parameters<Quadratic>,
+    witness: Witness,
+    statement: Statement<[Goldilocks; 4], bool>,
+}
+
+fn example() -> Example {
     let (mut builder, free) = hashes(&[16, 40]);
     let inputs = core::array::from_fn::<_, 8, _>(|i| Goldilocks::new(i as u64));
     let words = inputs.as_chunks::<4>().0;
@@ -421,7 +427,7 @@ fn a_proof_is_that_of_the_definition() {
     let hash = builder.hash(tag, halves);
     builder.publish(hash);
     let circuit = builder.finish();
-    let mut witness = circuit.witness(&free).unwrap();
+    let witness = circuit.witness(&free).unwrap();
     let variables = circuit.layout().committed().variables();
     let round = |fold, rate, cap| Round { fold, rate, queries: 5, cap, grinding: 3, samples: 0 };
     let rows = 1 << (variables - 7);
@@ -433,13 +439,26 @@ fn a_proof_is_that_of_the_definition() {
     let parameters = Parameters::new(circuit.tables().clone(), circuit.layout().blocks(), schedule).unwrap();
     let public = chain(tags::PUBLIC_INPUTS, &inputs);
     let statement = Statement { key: [7, 8, 9, 10].map(Goldilocks::new), circuit: true, public };
+    Example { circuit, parameters, witness, statement }
+}
+
+#[test]
+fn a_proof_is_accepted_and_one_of_another_round_refused() {
+    let Example { circuit, parameters, mut witness, statement } = example();
     let prover = Prover::new(&circuit, &parameters);
     let proof = prover.prove(&statement, &witness);
     let claim = read_up_to_fixed(&proof, &parameters, &statement).unwrap();
     assert!(holds([&circuit; 2], &claim));
-    assert!(proof == prove(&circuit, &parameters, &statement, &witness));
     // A part of a round that is another one.
     witness.row_mut(circuit.tables(), Table::Keccak, 9)[STATE + 700] += Goldilocks::ONE;
     let proof = prover.prove(&statement, &witness);
     assert!(read_up_to_fixed(&proof, &parameters, &statement).is_err());
+}
+
+/// A proof by the prover is that of the definition.
+#[test]
+fn a_proof_is_that_of_the_definition() {
+    let Example { circuit, parameters, witness, statement } = example();
+    let proof = Prover::new(&circuit, &parameters).prove(&statement, &witness);
+    assert!(proof == prove(&circuit, &parameters, &statement, &witness));
 }
