@@ -123,7 +123,6 @@ pub(crate) fn combine<K: Extension>([q0, q1, q2]: [Goldilocks; 3], a: K, b: K, c
 ///
 /// # Panics
 /// Unless both have [`Extension::DEGREE`] coefficients.
-#[inline(always)]
 pub fn product<K: Extension, A: Algebra>(f: &mut A, a: &[A::V], b: &[A::V], out: &mut [A::V]) {
     match (a, b, out) {
         (&[a0, a1], &[b0, b1], [c0, c1]) if K::DEGREE == 2 => {

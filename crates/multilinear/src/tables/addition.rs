@@ -99,7 +99,6 @@ pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut 
     out.push(f.mul(inverses, others));
 }
 
-#[inline(always)]
 pub(super) fn congruences<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Congruence<A::V>>) {
     let [x1, y1, x2, y2] = operands(row.columns);
     let [.., both, generic] = flags(row.columns);
@@ -141,7 +140,6 @@ pub(super) fn congruences<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut 
     out.push(Congruence::new(f, vec![[slope, fall]], linear, columns(3)));
 }
 
-#[inline(always)]
 pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     for port in 0..2 * WORDS {
         let word = array::from_fn(|i| row.columns[OPERANDS + port * WORD + i]);
@@ -160,7 +158,6 @@ pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Po
 }
 
 /// A word of the sum.
-#[inline(always)]
 pub(crate) fn sum<A: Algebra>(f: &mut A, columns: &[A::V], word: usize) -> [A::V; WORD] {
     let [p, _, q, _, _, both, generic] = flags(columns);
     let (p, q) = (f.sub(p, both), f.sub(q, both));
@@ -173,7 +170,6 @@ pub(crate) fn sum<A: Algebra>(f: &mut A, columns: &[A::V], word: usize) -> [A::V
 }
 
 /// What must be below 2^16.
-#[inline(always)]
 pub(crate) fn ranges<A: Algebra>(f: &mut A, columns: &[A::V], out: &mut Vec<A::V>) {
     out.extend_from_slice(&columns[SLOPE..FLAGS]);
     for columns in columns[CONGRUENCES..COLUMNS].chunks_exact(congruence::COLUMNS) {

@@ -75,7 +75,6 @@ impl Parameters {
         modes.map(|(_, &width)| (0..width).map(|j| bits[j] * power(j)).sum::<Goldilocks>()).sum()
     }
 
-    #[inline(always)]
     pub(super) fn constraints<A: Algebra>(&self, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
         for bit in row.columns {
             out.push(f.boolean(*bit));
@@ -88,7 +87,6 @@ impl Parameters {
         }
     }
 
-    #[inline(always)]
     pub(super) fn ports_on<A: Algebra>(&self, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
         let numbers = self.numbers();
         let power = |j: usize| Goldilocks::new(1 << j);

@@ -87,7 +87,6 @@ pub(crate) struct Congruence<V> {
 
 impl<V: Copy> Congruence<V> {
     /// Of these products and this linear part, with the quotient and the carries in `columns`.
-    #[inline(always)]
     pub(super) fn new<A: Algebra<V = V>>(
         f: &mut A,
         products: Vec<[Limbs<V>; 2]>,
@@ -178,7 +177,6 @@ fn carry<V: Copy>(columns: &[V], i: usize) -> [V; 2] {
 }
 
 /// What must be below 2^16 of a congruence's columns.
-#[inline(always)]
 pub(super) fn ranges<A: Algebra>(f: &mut A, columns: &[A::V], out: &mut Vec<A::V>) {
     out.extend_from_slice(&columns[..LIMBS]);
     for i in 0..CARRIES {

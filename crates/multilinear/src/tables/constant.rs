@@ -13,7 +13,6 @@ pub const FIXED: usize = WORD + 1;
 /// The fixed column with the number of uses.
 pub const USES: usize = WORD;
 
-#[inline(always)]
 pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     let word = core::array::from_fn(|i| row.fixed[i]);
     out.push(defined(f, row, 0, row.fixed[USES], word));

@@ -25,7 +25,6 @@ pub fn columns<K: Extension>() -> usize {
     WORD + 6 * K::DEGREE
 }
 
-#[inline(always)]
 pub(super) fn constraints<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
     let degree = K::DEGREE;
     let (x, rest) = row.columns.split_at(WORD);
@@ -39,7 +38,6 @@ pub(super) fn constraints<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::
     }
 }
 
-#[inline(always)]
 pub(super) fn ports<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     let (x, rest) = row.columns.split_at(WORD);
     out.push(used(f, row.fixed[0], [x[0], x[1], x[2], x[3]]));

@@ -64,7 +64,6 @@ pub fn row_of(key: u64) -> Option<usize> {
     Some(kind as usize * CHI_ROWS + row as usize)
 }
 
-#[inline(always)]
 pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     let (one, zero) = (f.one(), f.zero());
     let space = f.scale(LOOKUP, one);

@@ -260,7 +260,6 @@ impl<K: Extension> Tables<K> {
     ///
     /// # Panics
     /// Unless the row has as many values as the table has columns.
-    #[inline(always)]
     pub fn constraints<A: Algebra>(&self, table: Table, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
         match table {
             Table::Permutation => permutation::constraints::<K, A>(f, row, out),
@@ -303,7 +302,6 @@ impl<K: Extension> Tables<K> {
     ///
     /// # Panics
     /// Unless the row has as many values as the table has columns and ports.
-    #[inline(always)]
     pub fn ports<A: Algebra>(&self, table: Table, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
         match table {
             Table::Permutation => permutation::ports::<K, A>(f, row, out),
@@ -326,7 +324,6 @@ impl<K: Extension> Tables<K> {
 }
 
 /// The tuple of a wire.
-#[inline(always)]
 fn wire<A: Algebra>(f: &mut A, number: A::V, word: [A::V; WORD]) -> [A::V; TUPLE] {
     let (zero, one) = (f.zero(), f.one());
     let space = f.scale(WIRE, one);
@@ -335,7 +332,6 @@ fn wire<A: Algebra>(f: &mut A, number: A::V, word: [A::V; WORD]) -> [A::V; TUPLE
 }
 
 /// A use of the wire whose number is in a fixed column.
-#[inline(always)]
 fn used<A: Algebra>(f: &mut A, number: A::V, word: [A::V; WORD]) -> Port<A::V> {
     let one = f.one();
     let multiplicity = f.scale(-Goldilocks::ONE, one);
@@ -343,14 +339,12 @@ fn used<A: Algebra>(f: &mut A, number: A::V, word: [A::V; WORD]) -> Port<A::V> {
 }
 
 /// The definition of the wire of a port, used as often as a fixed column says.
-#[inline(always)]
 fn defined<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, port: usize, uses: A::V, word: [A::V; WORD]) -> Port<A::V> {
     let number = place(f, row, port);
     Port { multiplicity: uses, tuple: wire(f, number, word), len: TUPLE }
 }
 
 /// A use of the wire of the number `last`, where `check` is 1; where it is 0, the definition of the port's wire, used `last` times.
-#[inline(always)]
 fn used_or_defined<A: Algebra>(
     f: &mut A,
     row: &Row<'_, A::V>,
@@ -370,14 +364,12 @@ fn used_or_defined<A: Algebra>(
 }
 
 /// The number of the wire that a port defines.
-#[inline(always)]
 fn place<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, port: usize) -> A::V {
     let one = f.one();
     f.add_scaled(row.number, row.places[port], one)
 }
 
 /// An element of K as a word.
-#[inline(always)]
 fn padded<A: Algebra>(f: &mut A, coefficients: &[A::V]) -> [A::V; WORD] {
     let mut word = [f.zero(); WORD];
     word[..coefficients.len()].copy_from_slice(coefficients);

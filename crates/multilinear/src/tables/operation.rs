@@ -29,7 +29,6 @@ pub fn columns<K: Extension>() -> usize {
     4 * K::DEGREE
 }
 
-#[inline(always)]
 pub(super) fn constraints<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
     let degree = K::DEGREE;
     let (a, rest) = row.columns.split_at(degree);
@@ -45,7 +44,6 @@ pub(super) fn constraints<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::
     }
 }
 
-#[inline(always)]
 pub(super) fn ports<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     for (operand, number) in row.columns.chunks_exact(K::DEGREE).zip(&row.fixed[NUMBERS..]).take(3) {
         let word = padded(f, operand);

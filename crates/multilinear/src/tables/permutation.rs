@@ -150,7 +150,6 @@ pub(super) fn constraints<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::
     out.push(f.mul(idle, row.columns[RIGHT]));
 }
 
-#[inline(always)]
 pub(super) fn ports<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     let (zero, one) = (f.zero(), f.one());
     let minus = -Goldilocks::ONE;
@@ -258,13 +257,11 @@ pub(super) fn ports<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, ou
 }
 
 /// Whether halves are two elements: never where K has degree three.
-#[inline(always)]
 fn field_or_zero<K: Extension, A: Algebra>(row: &Row<'_, A::V>, zero: A::V) -> A::V {
     if K::DEGREE == 2 { row.fixed[FIELD] } else { zero }
 }
 
 /// Element `i` of K in a word, as a word; zero where it does not fit.
-#[inline(always)]
 fn split<K: Extension, V: Copy>(digest: [V; WORD], i: usize, zero: V) -> [V; WORD] {
     core::array::from_fn(|j| {
         let from = i * K::DEGREE + j;

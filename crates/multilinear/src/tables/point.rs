@@ -88,14 +88,12 @@ const fn split(limb: usize) -> Option<usize> {
 }
 
 /// The limbs of a coordinate.
-#[inline(always)]
 fn coordinate<A: Algebra>(f: &mut A, columns: &[A::V], which: usize) -> Limbs<A::V> {
     let columns = &columns[COORDINATES + which * COORDINATE..][..COORDINATE];
     array::from_fn(|i| split(i).map_or(columns[i], |high| f.add_scaled(columns[i], power(8), columns[LIMBS + high])))
 }
 
 /// A number.
-#[inline(always)]
 fn number<A: Algebra>(f: &mut A, columns: &[A::V], which: usize) -> A::V {
     let (columns, number) = (&columns[COORDINATES + which / EACH * COORDINATE..][..COORDINATE], which % EACH);
     let first = number / 2 * EACH;
@@ -148,7 +146,6 @@ pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut 
     }
 }
 
-#[inline(always)]
 pub(super) fn congruences<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Congruence<A::V>>) {
     let [x, y] = [0, 1].map(|which| coordinate(f, row.columns, which));
     let square: Limbs<A::V> = array::from_fn(|i| row.columns[SQUARE + i]);
@@ -161,7 +158,6 @@ pub(super) fn congruences<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut 
     out.push(Congruence::new(f, vec![[y, y], [x, negative]], linear, columns(1)));
 }
 
-#[inline(always)]
 pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     let one = f.one();
     let apart = row.fixed[APART];
@@ -193,14 +189,12 @@ pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Po
 }
 
 /// A word of the point.
-#[inline(always)]
 pub(crate) fn word<A: Algebra>(f: &mut A, columns: &[A::V], word: usize) -> [A::V; WORD] {
     let limbs = coordinate(f, columns, word * WORD / LIMBS);
     array::from_fn(|i| f.mul(columns[ACTIVE], limbs[(word * WORD + i) % LIMBS]))
 }
 
 /// What must be below 2^16.
-#[inline(always)]
 pub(crate) fn ranges<A: Algebra>(f: &mut A, columns: &[A::V], out: &mut Vec<A::V>) {
     for coordinate in columns[COORDINATES..COMPLEMENTS].chunks_exact(COORDINATE) {
         for (i, &limb) in coordinate.iter().enumerate() {

@@ -93,7 +93,6 @@ impl Parameters {
         y
     }
 
-    #[inline(always)]
     pub(crate) fn constraints<K: Extension, A: Algebra>(&self, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
         let one = f.one();
         let minus = -Goldilocks::ONE;
@@ -142,7 +141,6 @@ impl Parameters {
         }
     }
 
-    #[inline(always)]
     pub(super) fn ports_on<K: Extension, A: Algebra>(&self, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
         let powers: Vec<_> = (0..self.bits).map(|j| Goldilocks::new(1 << j)).collect();
         let index = f.dot(&powers, &row.columns[..self.bits]);

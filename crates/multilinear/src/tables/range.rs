@@ -11,7 +11,6 @@ pub const COLUMNS: usize = 1;
 /// Rows.
 pub const ROWS: usize = 1 << 16;
 
-#[inline(always)]
 pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     let (zero, one) = (f.zero(), f.one());
     let space = f.scale(RANGE, one);
@@ -19,7 +18,6 @@ pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Po
 }
 
 /// The use of a number: a demand that it be below 2^16.
-#[inline(always)]
 pub(super) fn within<A: Algebra>(f: &mut A, number: A::V) -> Port<A::V> {
     let (zero, one) = (f.zero(), f.one());
     let (space, multiplicity) = (f.scale(RANGE, one), f.scale(-evergrove_primitives::Goldilocks::ONE, one));

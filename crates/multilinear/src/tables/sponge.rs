@@ -33,7 +33,6 @@ pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut 
     permutation::rounds(f, row.columns, WIDTH, out);
 }
 
-#[inline(always)]
 pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     for port in 0..PORTS {
         let first = column(port);

@@ -45,7 +45,6 @@ pub const FIXED: usize = NUMBERS + 4;
 /// Ports: key, level, word, count, the tuple.
 pub const PORTS: usize = 5;
 
-#[inline(always)]
 pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
     let one = f.one();
     let bit = f.boolean(row.columns[COUNT]);
@@ -53,7 +52,6 @@ pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut 
     out.push(f.mul(bound, bit));
 }
 
-#[inline(always)]
 pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     let (key, level, count) = (row.columns[KEY], row.columns[LEVEL], row.columns[COUNT]);
     let value: [A::V; WORD] = core::array::from_fn(|i| row.columns[VALUE + i]);
