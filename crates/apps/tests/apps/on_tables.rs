@@ -240,6 +240,4 @@ fn what_has_no_circuits_on_tables_says_so() {
     let long: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
     let found = family_on_tables(&long, Scheme::Complete, Profile::Grove100, HeightClass::H27).unwrap();
     assert!(found.is_ok_and(|family| family.capacity() < 1 << 7));
-    let keys: Arc<dyn MapReduce> = Arc::new(evergrove_apps::bls::BlsKeys);
-    assert!(family_on_tables(&keys, Scheme::Selected, Profile::Grove100, HeightClass::H27).is_none());
 }
