@@ -129,7 +129,9 @@ fn a_keccak_digest(profile: &[&str], allow: &[&str]) {
     world.json(&["commit", "--store", "s", "--input", "t.csv", "--schema", "raw.toml"]);
     let prove = [&["app", "digest-translation", "--store", "s", "--out", "k.proof"], profile].concat();
     let dry = world.json(&[&prove[..], &["--dry-run"]].concat());
-    assert_eq!((dry["proofs_to_make"].as_u64(), dry["buckets"].as_u64()), (Some(2), Some(1)), "{dry}");
+    // The profile of Plonky2 has a wrap.
+    let proofs = if profile.is_empty() { 1 } else { 2 };
+    assert_eq!((dry["proofs_to_make"].as_u64(), dry["buckets"].as_u64()), (Some(proofs), Some(1)), "{dry}");
     let proven = world.json(&prove);
     assert_eq!((&proven["scheme"], &proven["members"]), (&"evergrove1-tree".into(), &3.into()));
     // The tree by definition: a table lower than a bucket counts as grown to its 2^7 slots.

@@ -312,7 +312,8 @@ fn children_are_the_two_halves() {
         refused("another digest", node(3, 16), [&left, &right], there, &[(at, ONE)]);
     }
     for at in (stated..places).step_by(3).chain([places, places + 1, places + 4, places + 5]) {
-        refused("a child that says something else", node(3, 16), [&left, &right], there, &[(at, ONE)]);
+        // Its proof does not hold: much is wrong.
+        assert!(!merged(node(3, 16), [&left, &right], there, &[(at, ONE)]).faults(merge).is_empty(), "{at}");
     }
     // Called empty with digests of its own, and the other way round; by half.
     for side in 0..2 {
