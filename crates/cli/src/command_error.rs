@@ -220,7 +220,12 @@ fn store(error: &evergrove::store::Error) -> Option<String> {
         E::LostProof { name, .. } => return Some(format!("make the proof again with prove --batch {name}")),
         E::UnknownEpoch { .. } => "choose one of these epochs",
         E::KeepNothing => "keep at least 1 epoch with --keep",
-        E::UnknownBackend { .. } => "choose another combination of --backend, --scheme and --profile",
+        E::UnknownBackend { .. } if cfg!(feature = "plonky2") => {
+            "choose another combination of --backend, --scheme and --profile"
+        }
+        E::UnknownBackend { .. } => {
+            "choose another combination of --backend, --scheme and --profile; those of plonky2 need a build with this feature"
+        }
         E::UnknownApp { .. } => "use the command of evergrove app that defined the batch",
         E::AllRows(_) => "set and delete rows instead: a batch over all rows follows the table",
         E::NotAStore(_) | E::Missing(_) => "correct --store, or create a store with commit",

@@ -93,19 +93,19 @@ fn a_build_without_grove_says_so() {
     assert!(matches!(store.prove("b", &[0]), Err(Error::NoBackend(Backend::Grove))));
 }
 
-#[cfg(feature = "plonky2")]
+#[cfg(feature = "grove")]
 #[test]
-fn applications_of_plonky2_alone_have_no_profile_of_grove() {
+fn an_application_without_circuits_for_a_scheme_defines_no_batch() {
     use std::sync::Arc;
 
-    use evergrove::apps::{MapReduce, bls::BlsKeys};
+    use evergrove::apps::{MapReduce, samples::Sequence};
     use evergrove::proof::Scheme;
 
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::create_with(dir.path(), &table(), &grove(Profile::Grove128)).unwrap();
-    let keys: Arc<dyn MapReduce> = Arc::new(BlsKeys);
-    let error = store.prove_app("k", keys.into(), Scheme::Selected, &[0]).unwrap_err();
-    assert!(matches!(error, Error::Circuits(_)) && error.to_string().contains("grove-128"), "{error}");
+    let ordered: Arc<dyn MapReduce> = Arc::new(Sequence);
+    let error = store.prove_app("k", ordered.into(), Scheme::Selected, &[0]).unwrap_err();
+    assert!(matches!(error, Error::Circuits(_)), "{error}");
     assert!(store.batches().unwrap().is_empty());
 }
 
