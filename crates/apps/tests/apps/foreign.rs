@@ -21,7 +21,7 @@ fn applications_have_no_keys_of_plonky2_for_profiles_of_another_backend() {
             let app: Application = app;
             // On tables, and none of Plonky2.
             assert!(app.circuits(scheme, profile, class, None).is_ok_and(|circuits| circuits.tables().is_some()));
-            let text = app.keys(scheme, profile, class, None).err().expect("no keys").to_string();
+            let text = app.keys(scheme, profile, class, None).expect_err("no keys").to_string();
             assert!(text.contains(profile.name()) && text.contains("known: proven, johnson, paper"), "{text}");
         }
     }

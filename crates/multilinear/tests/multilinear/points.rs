@@ -17,7 +17,7 @@ type Point = Option<(Fq, Fq)>;
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
-const HALF: Goldilocks = Goldilocks::new((Goldilocks::ORDER + 1) / 2);
+const HALF: Goldilocks = Goldilocks::new(Goldilocks::ORDER.div_ceil(2));
 
 /// The chord of two points.
 fn chord(operands: [[u64; 6]; 4]) -> Option<[[u64; 6]; 3]> {
