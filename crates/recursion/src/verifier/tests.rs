@@ -248,8 +248,8 @@ fn work_and_positions_are_checked() {
         }
         match proven.verdict(&other) {
             Err(SnarkError::ProofOfWork { found, expected: 4 }) if found < 4 => lazy += 1,
-            // Enough work, for other queries than those that are answered.
-            Err(SnarkError::Index { query: 0, .. }) => moved += 1,
+            // Enough work, for other queries than those that are answered: one of them may be the same by chance.
+            Err(SnarkError::Index { .. }) => moved += 1,
             verdict => panic!("nonce {nonce}: {verdict:?}"),
         }
         let plonky2 = {
