@@ -23,7 +23,7 @@ use crate::digest_translation::DigestTranslation;
 use crate::family::{Size, SizeError};
 use crate::{MapReduce, family_on_tables};
 
-/// The name of the application that is no map and reduction.
+/// The name of digest translation, which is not a Map/Reduce application.
 const TRANSLATION: &str = DigestTranslation::NAME;
 
 /// A kind of Map/Reduce applications: one for each value of their parameters.

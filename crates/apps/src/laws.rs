@@ -70,7 +70,7 @@ pub fn check(app: &dyn MapReduce, cases: &[Case]) {
     assert!(cases.len() >= 3, "three leaves at least, for the associative law");
     assert!(app.output_len() > 0, "an output has at least one element");
     let name = app.name();
-    assert!(crate::catalog::is_name(name), "{name:?} is no name");
+    assert!(crate::catalog::is_name(name), "{name:?} is not a name: 1 to 32 of a-z, 0-9, - and _");
     let identity = app.identity();
     assert_eq!(identity.len(), app.output_len(), "elements of the identity");
 

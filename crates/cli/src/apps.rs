@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use evergrove::apps::catalog::Application;
-use evergrove::primitives::Goldilocks;
+use evergrove::commit::schema::Schema;
+use evergrove::primitives::{Digest, Goldilocks};
 use evergrove::proof::soundness::SoundnessBits;
 use evergrove::proof::tree::Value;
 use evergrove::proof::{BatchProof, Commitment, HeightClass, Policy, Profile, Scheme};
@@ -14,7 +15,7 @@ use evergrove::store::{Backends, Verified, verify};
 use crate::args::parse_profile;
 use crate::commands::verify::MAX_SUCCINCT_BYTES;
 use crate::exit::Mistake;
-use crate::report::{Report, seconds};
+use crate::report::{Report, count, seconds};
 use crate::{files, leader, results};
 
 /// What every verification of an application's proof takes.
@@ -86,6 +87,30 @@ impl VerifyArgs {
 }
 
 impl Accepted {
+    /// Adds which rows the output is over, in words and by their number where they were given, and how the proof was verified.
+    pub(crate) fn add_rows_to(&self, report: &mut Report, over: &str, leaves: Option<usize>, schema: &Schema) {
+        report.add("over", over);
+        match leaves {
+            Some(leaves) => report.add_as("leaves", leaves, count(leaves, "row")),
+            None => report.hidden("leaves", serde_json::Value::Null),
+        }
+        let digest = self.verified.statement.canonical;
+        report.hidden("canonical_digest", (self.verified.scheme == Scheme::Selected).then(|| digest.to_string()));
+        report.add("schema_digest", schema.digest().to_string());
+        self.add_to(report);
+    }
+
+    /// Refuses an output over other rows than those with this canonical digest, where `--digest` names one.
+    ///
+    /// # Errors
+    /// Names both digests; `what` is what the output is called.
+    pub(crate) fn check_digest(&self, what: &str, expected: Option<Digest>) -> Result<()> {
+        let found = self.verified.statement.canonical;
+        let Some(expected) = expected.filter(|digest| *digest != found) else { return Ok(()) };
+        let message = format!("the {what} is over rows with the digest {found}, --digest is {expected}");
+        Err(Mistake::refused(message, "ask for the proof over these rows"))
+    }
+
     /// Adds how the proof was verified to a report: the last fields of all of them.
     pub(crate) fn add_to(&self, report: &mut Report) {
         let elapsed = self.start.elapsed().as_secs_f64();

@@ -184,7 +184,7 @@ pub fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K
         for (value, from_halves) in values.into_iter().zip(from_halves) {
             equal(b, value, from_halves);
         }
-        // Nothing where there is no leaf.
+        // A slot without a leaf has the value 0.
         let value = b.combine([ZERO, ONE, -ONE], values[0], z, index.into());
         for value in [value, values[1], values[2]] {
             only_if(b, active, value);
@@ -383,7 +383,7 @@ pub fn merge_data(
     free.extend(sides.iter().map(|side| Goldilocks::new(side.merge.into())));
     free.extend(sides.iter().map(|side| Goldilocks::new(side.empty.into())));
     let [left, right] = used.map(|used| keccak_tree::from_elements(&used));
-    // A child's output that is no digest has no proof.
+    // A verified child states a digest. For any other output the witness is wrong anyway.
     let digest = left.zip(right).map(|(left, right)| keccak_tree::node_digest(&left, &right)).unwrap_or_default();
     (free, keccak_tree::to_elements(&digest).to_vec())
 }

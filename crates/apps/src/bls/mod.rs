@@ -25,7 +25,6 @@ pub use point::{COMPRESSED_BYTES, KeyError, POINT_ELEMENTS, Point};
 
 use evergrove_grove::application::Circuits;
 use evergrove_primitives::Goldilocks;
-use evergrove_primitives::hash::poseidon::hash_tagged;
 #[cfg(feature = "plonky2")]
 use evergrove_recursion::circuit::{Builder, to_plonky};
 #[cfg(feature = "plonky2")]
@@ -106,15 +105,9 @@ impl MapReduce for BlsKeys {
     }
 
     fn map(&self, leaf: &Leaf<'_>) -> Result<Vec<Goldilocks>, MapReduceError> {
-        let (index, found) = (leaf.index, leaf.opening.len());
-        if found != self.opening_len() {
-            return Err(MapReduceError::OpeningLength { index, expected: self.opening_len(), found });
-        }
-        if hash_tagged(leaf.opening, table::row_tag()).0 != leaf.value {
-            return Err(MapReduceError::Opening { index });
-        }
-        let key = table::key(leaf.opening).ok_or_else(|| MapReduceError::Leaf {
-            index,
+        let row = crate::tables::row(leaf, &table::schema())?;
+        let key = table::key(row).ok_or_else(|| MapReduceError::Leaf {
+            index: leaf.index,
             reason: "its coordinates are not those of a point of BLS12-381 G1 in canonical form: remove the row, or enter the key anew"
                 .into(),
         })?;

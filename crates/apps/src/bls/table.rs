@@ -31,6 +31,7 @@ pub fn schema() -> Schema {
 }
 
 /// Domain tag of the hash of a row.
+#[cfg(feature = "plonky2")]
 pub(super) fn row_tag() -> Goldilocks {
     schema().row_tag()
 }

@@ -6,6 +6,7 @@
 use core::array;
 
 use ark_ff::PrimeField;
+use evergrove_commit::schema::Schema;
 use evergrove_grove::application::{Circuits, Slot};
 use evergrove_multilinear::circuit::Arithmetic;
 use evergrove_multilinear::circuit::wires::{Base, Point as PointWires, Word};
@@ -16,6 +17,7 @@ use evergrove_primitives::Goldilocks;
 use super::limbs::{LIMB_BITS, LIMBS, MODULUS};
 use super::point::{POINT_ELEMENTS, chord, slope};
 use super::{BlsKeys, OUTPUT_ELEMENTS, table};
+use crate::tables::open_row;
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
@@ -51,8 +53,9 @@ impl Circuits for BlsKeys {
     }
 
     fn fold(&self, b: &mut dyn Arithmetic, _inputs: &[Base], slots: &[Slot]) -> Vec<Base> {
-        let sum = slots.iter().map(|slot| open(b, slot)).collect::<Vec<_>>();
-        let sum = sum.into_iter().reduce(|sum, key| b.add_points(sum, key, line)).expect("a slot");
+        let schema = table::schema();
+        let keys: Vec<PointWires> = slots.iter().map(|slot| open(b, slot, &schema)).collect();
+        let sum = keys.into_iter().reduce(|sum, key| b.add_points(sum, key, line)).expect("a slot");
         let zero = b.zero();
         let count = slots.iter().fold(zero, |count, slot| b.add(count, slot.active.into()));
         output(b, sum, count)
@@ -67,11 +70,10 @@ impl Circuits for BlsKeys {
 }
 
 /// The key of an active slot: its numbers are hashed to the slot's value. The identity of an inactive one.
-fn open(b: &mut dyn Arithmetic, slot: &Slot) -> PointWires {
-    let (digest, words) = b.sponge(table::row_tag(), NUMBERS);
-    let digest: Vec<(Word, usize)> = (0..WORD).map(|i| (digest, i)).collect();
-    b.equal_limbs(slot.active, &digest, &slot.value);
-    b.point(words.try_into().expect("fourteen numbers"), slot.active)
+fn open(b: &mut dyn Arithmetic, slot: &Slot, schema: &Schema) -> PointWires {
+    let numbers = open_row(b, slot, schema);
+    let words = array::from_fn(|i| numbers[i * WORD].0);
+    b.point(words, slot.active)
 }
 
 /// The point of an output, whose elements are below 2^28.

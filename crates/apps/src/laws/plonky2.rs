@@ -194,7 +194,7 @@ fn determined(data: &CircuitData<F, C, D>, output: &[Target], inputs: PartialWit
     for (k, target) in output.iter().enumerate() {
         let forced = (*target, to_plonky(native[k]) + F::ONE);
         if inputs.target_values.contains_key(target) {
-            // The element is an input handed through: it can not be another while the inputs stay.
+            // The output element is itself an input, so it cannot change while the inputs stay the same.
             continue;
         }
         let inputs = PartialWitness { target_values: inputs.target_values.clone() };

@@ -24,6 +24,17 @@ pub(crate) struct Args {
     app: App,
 }
 
+/// An application of the catalog.
+#[derive(Debug, clap::Args)]
+struct Named {
+    /// The application
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Its parameters, in the form that app list says
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, allow_hyphen_values = true)]
+    parameters: String,
+}
+
 #[derive(Debug, clap::Subcommand)]
 enum App {
     Aggregate(aggregate::Args),

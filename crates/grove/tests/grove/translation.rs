@@ -217,7 +217,7 @@ fn child(x: u64, height: u8, base: u64) -> Said {
     (Statement { root, canonical: Digest::ZERO, height, base }, core::array::from_fn(half))
 }
 
-/// The free data of proofs of these, and what is left of their claims. Proofs are made once.
+/// The free data of the children's proofs and of the claim that theirs reduce to. Each pair is proven once.
 fn children(said: [&Said; 2]) -> Vec<Goldilocks> {
     static MADE: Mutex<Vec<(Said, Proof<Quadratic>)>> = Mutex::new(Vec::new());
     let World { says, key, .. } = &*WORLD;
@@ -376,7 +376,7 @@ fn a_small_tree_is_proven_and_updated() {
     assert!(holds(&proof));
     assert_eq!(proof.statement.root, vector.root().unwrap());
     assert_eq!(proof.output, expected([Some(value(7)), Some(value(9)), None, Some(value(5))]));
-    // Other statements, and an output that is no digest of this table.
+    // Other statements, and other digests.
     for i in 0..proof.output.len() {
         let mut other = (*proof).clone();
         other.output[i] += ONE;

@@ -13,12 +13,13 @@ use evergrove_multilinear::tables::keccak::{
 use evergrove_multilinear::tables::{
     LANE, LOOKUP, Row, TUPLE, Table, WORD, keccak_absorb, keccak_lookup, keccak_plane,
 };
-use evergrove_multilinear::verifier::{Parameters, Round, Schedule, Statement, read_up_to_fixed, tags};
+use evergrove_multilinear::verifier::read_up_to_fixed;
 use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
 use evergrove_primitives::hash::keccak::keccak_256;
 
-use crate::circuit::{chain, tables};
+use crate::circuit::tables;
 use crate::common::Elements;
+use crate::proof::Example;
 
 /// Free words, and their elements: those of a message of so many halves.
 fn message(
@@ -410,36 +411,10 @@ fn messages_are_halves_and_their_padding() {
     assert!(!row_holds(&circuit, &right, Table::KeccakAbsorb, 1, &columns));
 }
 
-/// A circuit of a message of one block and one of two, the parameters of its proofs, its columns and statement.
-struct Example {
-    circuit: Circuit<Quadratic>,
-    parameters: Parameters<Quadratic>,
-    witness: Witness,
-    statement: Statement<[Goldilocks; 4], bool>,
-}
-
-fn example() -> Example {
-    let (mut builder, free) = hashes(&[16, 40]);
-    let inputs = core::array::from_fn::<_, 8, _>(|i| Goldilocks::new(i as u64));
-    let words = inputs.as_chunks::<4>().0;
-    let halves = [builder.word(words[0]), builder.word(words[1])];
-    let tag = builder.tag(tags::PUBLIC_INPUTS);
-    let hash = builder.hash(tag, halves);
-    builder.publish(hash);
-    let circuit = builder.finish();
-    let witness = circuit.witness(&free).unwrap();
-    let variables = circuit.layout().committed().variables();
-    let round = |fold, rate, cap| Round { fold, rate, queries: 5, cap, grinding: 3, samples: 0 };
-    let rows = 1 << (variables - 7);
-    let schedule = Schedule {
-        variables,
-        width: circuit.layout().committed().elements().div_ceil(rows).next_multiple_of(8),
-        rounds: vec![round(7, 1, 3), round(3, 2, 2), round(3, 4, 1)],
-    };
-    let parameters = Parameters::new(circuit.tables().clone(), circuit.layout().blocks(), schedule).unwrap();
-    let public = chain(tags::PUBLIC_INPUTS, &inputs);
-    let statement = Statement { key: [7, 8, 9, 10].map(Goldilocks::new), circuit: true, public };
-    Example { circuit, parameters, witness, statement }
+/// A circuit of a message of one block and one of two.
+fn example() -> Example<Quadratic> {
+    let (builder, free) = hashes(&[16, 40]);
+    Example::made(builder, &free, 0)
 }
 
 #[test]

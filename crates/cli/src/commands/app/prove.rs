@@ -12,6 +12,7 @@ use evergrove::store::input::read_indices;
 use serde_json::json;
 
 use super::super::Terminal;
+use super::Named;
 use super::proving::{Job, ProveArgs};
 use crate::exit::Mistake;
 use crate::report::Report;
@@ -22,12 +23,8 @@ use crate::report::Report;
 /// would cost.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The application
-    #[arg(value_name = "NAME")]
-    name: String,
-    /// Its parameters, in the form that app list says
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, allow_hyphen_values = true)]
-    parameters: String,
+    #[command(flatten)]
+    app: Named,
     #[command(flatten)]
     prove: ProveArgs,
     /// Name of the batch
@@ -43,7 +40,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let store = Store::open(&args.prove.store.store)?;
-    let app = catalog.parse(&args.name, &args.parameters, store.schema())?;
+    let app = catalog.parse(&args.app.name, &args.app.parameters, store.schema())?;
     let (scheme, members) = match &args.indices {
         Some(_) if !app.is_commutative() => {
             let message = format!("{} depends on the order of rows and has only proofs over all rows", app.name());

@@ -10,12 +10,13 @@ use evergrove::proof::Scheme;
 
 use super::super::Terminal;
 use super::super::verify::read_leaves;
+use super::Named;
 use super::prove::add_output;
 use crate::apps::VerifyArgs;
 use crate::args::RowsArgs;
 use crate::exit::Mistake;
 use crate::files;
-use crate::report::{Report, count};
+use crate::report::Report;
 
 /// Verify the proof of an application's output, without a store
 ///
@@ -23,12 +24,8 @@ use crate::report::{Report, count};
 /// takes no key from the prover.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The application
-    #[arg(value_name = "NAME")]
-    name: String,
-    /// Its parameters, in the form that app list says
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, allow_hyphen_values = true)]
-    parameters: String,
+    #[command(flatten)]
+    app: Named,
     #[command(flatten)]
     verify: VerifyArgs,
     /// Schema of the table (TOML); not needed for values (columns e0 to e3, or raw)
@@ -67,7 +64,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         let message = format!("the schema has the digest {}, --schema-digest is {expected}", schema.digest());
         return Err(Mistake::refused(message, "ask for the schema of the table"));
     }
-    let app = catalog.parse(&args.name, &args.parameters, &schema)?;
+    let app = catalog.parse(&args.app.name, &args.app.parameters, &schema)?;
     let leaves = args.over.leaves.as_deref().map(|path| read_leaves(path, &schema, &args.rows)).transpose()?;
     let (scheme, over) = match (&args.over, &leaves) {
         (Over { all: true, .. }, _) => (Scheme::Complete, "all rows of the table"),
@@ -84,23 +81,12 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     };
     let wanted = format!("{} with these parameters over {rows}", app.name());
     let accepted = args.verify.verify(&app.clone().into(), scheme, leaves.as_deref(), &wanted)?;
-    let found = accepted.verified.statement.canonical;
-    if let Some(expected) = args.over.digest.filter(|d| *d != found) {
-        let message = format!("the output is over rows with the digest {found}, --digest is {expected}");
-        return Err(Mistake::refused(message, "ask for the proof over these rows"));
-    }
+    accepted.check_digest("output", args.over.digest)?;
 
     let mut report = Report::default();
     report.add_as("accepted", true, "yes");
     report.add("commitment", args.verify.root.to_string());
     add_output(&mut report, &app, &accepted.output);
-    report.add("over", over);
-    match &leaves {
-        Some(leaves) => report.add_as("leaves", leaves.len(), count(leaves.len(), "row")),
-        None => report.hidden("leaves", serde_json::Value::Null),
-    }
-    report.hidden("canonical_digest", (scheme == Scheme::Selected).then(|| found.to_string()));
-    report.add("schema_digest", schema.digest().to_string());
-    accepted.add_to(&mut report);
+    accepted.add_rows_to(&mut report, over, leaves.as_ref().map(Vec::len), &schema);
     report.print(terminal.format)
 }

@@ -16,7 +16,7 @@ use crate::apps::VerifyArgs;
 use crate::args::RowsArgs;
 use crate::exit::Mistake;
 use crate::files;
-use crate::report::{Report, count};
+use crate::report::Report;
 
 /// Verify the proof of an answer to a query, without a store
 ///
@@ -64,11 +64,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         (None, None) => (Scheme::Complete, "the answer over all rows", "all rows of the table"),
     };
     let accepted = args.verify.verify(&app.into(), scheme, leaves.as_deref(), wanted)?;
-    let found = accepted.verified.statement.canonical;
-    if let Some(expected) = args.digest.filter(|d| *d != found) {
-        let message = format!("the answer is over rows with the digest {found}, --digest is {expected}");
-        return Err(Mistake::refused(message, "ask for the proof over these rows"));
-    }
+    accepted.check_digest("answer", args.digest)?;
     let answer = query.answer(&accepted.output);
     let answer = answer.map_err(|e| Mistake::refused(e.to_string(), "ask for a proof of this query"))?;
 
@@ -77,13 +73,6 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add("commitment", args.verify.root.to_string());
     report.add("query", args.sql.clone());
     add_answer(&mut report, &answer);
-    report.add("over", over);
-    match &leaves {
-        Some(leaves) => report.add_as("leaves", leaves.len(), count(leaves.len(), "row")),
-        None => report.hidden("leaves", serde_json::Value::Null),
-    }
-    report.hidden("canonical_digest", (scheme == Scheme::Selected).then(|| found.to_string()));
-    report.add("schema_digest", schema.digest().to_string());
-    accepted.add_to(&mut report);
+    accepted.add_rows_to(&mut report, over, leaves.as_ref().map(Vec::len), &schema);
     report.print(terminal.format)
 }
