@@ -1,13 +1,17 @@
-"""Writes aggregates.json: queries and their answers by SQLite, an SQL engine that shares nothing with ours.
+"""Writes aggregates.json: queries and their answers by SQLite and DuckDB, SQL engines that share nothing with ours.
 
 Integers and texts with nulls; sums stay within 63 bits, which SQLite adds up exactly. Averages are floating-point numbers.
+Nothing is written where the two differ.
 
+    pip install duckdb==2.0.1
     python3 aggregates.py > aggregates.json
 """
 
 import json
 import random
 import sqlite3
+
+import duckdb
 
 random.seed(41)
 
@@ -93,23 +97,29 @@ AGGREGATES = [
 ]
 
 
+def text(x):
+    return f"~{x!r}" if isinstance(x, float) else None if x is None else str(x)
+
+
 def main():
     rows = [row(i) for i in range(40)]
-    db = sqlite3.connect(":memory:")
-    types = {"bytes": "TEXT", "signed": "INTEGER", "unsigned": "INTEGER"}
-    db.execute("CREATE TABLE t (" + ", ".join(f"{n} {types[k]}" for n, k, _ in COLUMNS) + ")")
-    db.executemany("INSERT INTO t VALUES (" + ", ".join("?" * len(COLUMNS)) + ")", rows)
+    engines = [sqlite3.connect(":memory:"), duckdb.connect()]
+    types = {"bytes": "TEXT", "signed": "BIGINT", "unsigned": "BIGINT"}
+    for db in engines:
+        db.execute("CREATE TABLE t (" + ", ".join(f"{n} {types[k]}" for n, k, _ in COLUMNS) + ")")
+        db.executemany("INSERT INTO t VALUES (" + ", ".join("?" * len(COLUMNS)) + ")", rows)
     queries = []
     for n in range(400):
         chosen = random.sample(AGGREGATES, random.randint(1, 5))
         sql = f"SELECT {', '.join(chosen)} FROM t"
         if n >= len(AGGREGATES):
             sql += " WHERE " + condition(rows, random.choice([0, 1, 2, 3]))
-        answer = list(db.execute(sql).fetchone())
-        queries.append({"sql": sql, "answer": [f"~{x!r}" if isinstance(x, float) else None if x is None else str(x) for x in answer]})
+        answers = [[text(x) for x in db.execute(sql).fetchone()] for db in engines]
+        assert answers[0] == answers[1], (sql, answers)
+        queries.append({"sql": sql, "answer": answers[0]})
     columns = [{"name": n, "type": k, "nullable": null} for n, k, null in COLUMNS]
     print("{")
-    print(f'"source": "SQLite {sqlite3.sqlite_version}, by aggregates.py",')
+    print(f'"source": "SQLite {sqlite3.sqlite_version} and DuckDB {duckdb.__version__}, by aggregates.py",')
     print(f'"columns": {json.dumps(columns)},')
     print('"rows": [\n' + ",\n".join(json.dumps(r) for r in rows) + "\n],")
     print('"queries": [\n' + ",\n".join(json.dumps(q) for q in queries) + "\n]")

@@ -15,11 +15,10 @@ use crate::Config;
 /// A proof system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Backend {
-    /// Succinct proofs by our own recursive circuits, of tables and sums.
+    /// Succinct proofs by our own recursive circuits.
     #[default]
     Grove,
-    /// Succinct proofs by recursive circuits on Plonky2: applications other than queries, and batches and answers of
-    /// version 0.1.
+    /// Succinct proofs by recursive circuits on Plonky2: the profiles of version 0.1. Needs the feature `plonky2`.
     Plonky2,
     /// No SNARK: the proof holds the rows, and the verifier computes everything again. Proving takes milliseconds. For
     /// tests and teaching.

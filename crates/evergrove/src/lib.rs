@@ -32,9 +32,9 @@
 //!
 //! **When.** Whenever a program proves or verifies. The command line, the service and the examples stand on this crate.
 //!
-//! **Features.** `grove` (default): the SNARK of our own, which proves batches and answers to queries. `plonky2` (default): the SNARK on
-//! Plonky2, which proves other applications, and batches and answers of version 0.1; a project that depends on this crate then needs
-//! `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. Without `grove` choose another backend by
+//! **Features.** `grove` (default): our own SNARK, for batches, queries and other applications. `plonky2`: the SNARK on Plonky2, for the
+//! profiles of version 0.1; a project that depends on this crate then needs `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own
+//! `.cargo/config.toml`. Without `grove` choose another backend by
 //! name: `Config { backend: Backend::Native, ..Config::default() }` to prove, and
 //! `Verifier::default().allow_backend(Backend::Native)` to verify. `parquet`: tables in Parquet files. `queue`:
 //! proofs by workers. `cloud`: objects in buckets.

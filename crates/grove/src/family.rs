@@ -161,10 +161,12 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
     let merge = merge.ok_or(too_large.clone())?;
     let most = merge.layout().committed().elements() as f64;
     let most = most * if kind.complete { LARGER_BLOCKS } else { LARGER };
-    let fits = |rows: [usize; Table::ALL.len()]| {
+    let needed = |rows: [usize; Table::ALL.len()]| {
         let blocks = merge.layout().blocks();
-        let needed = core::array::from_fn(|table| blocks[table].max(rows[table].div_ceil(BLOCK)));
-        if needed.iter().any(|&blocks: &usize| blocks > MAX_BLOCKS) {
+        core::array::from_fn(|table| blocks[table].max(rows[table].div_ceil(BLOCK)))
+    };
+    let fits = |needed: [usize; Table::ALL.len()]| {
+        if needed.iter().any(|&blocks| blocks > MAX_BLOCKS) {
             return false;
         }
         Layout::new(merge.tables(), needed).committed().elements() as f64 <= most
@@ -187,7 +189,7 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
         rows[Table::Permutation as usize] += of(capacity).family().nodes();
         rows
     };
-    let holds = |capacity: usize| fits(predicted(capacity));
+    let holds = |capacity: usize| fits(needed(predicted(capacity)));
     let capacity = if kind.complete {
         let most = 1usize << (kind.size.height_max - 1).min(16);
         core::iter::successors(Some(most), |n| Some(n / 2)).take_while(|&n| n > 0).find(|&n| holds(n))
@@ -199,13 +201,18 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
     let most = kind.app.as_ref().map_or(usize::MAX, |app| app.circuits().most());
     let most = if kind.complete { 1 << most.max(1).ilog2() } else { most.max(1) };
     let capacity = capacity.ok_or(too_large)?.min(most);
-    fixed::<K>(rounds, of(capacity))
+    let near = needed(predicted(capacity));
+    let found = recursion::fixed_point_near::<K>(rounds, &modes, near, |it| of(capacity).family().blocks(it));
+    settled(of(capacity), found)
 }
 
 /// What follows from a kind whose capacity is known.
 fn fixed<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyError> {
-    let modes = kind.family().modes();
-    let parameters = recursion::fixed_point::<K>(rounds, &modes, |parameters| kind.family().blocks(parameters));
+    let found = recursion::fixed_point(rounds, &kind.family().modes(), |it| kind.family().blocks(it));
+    settled::<K>(kind, found)
+}
+
+fn settled<K: Extension>(kind: Kind, parameters: Option<Parameters<K>>) -> Result<Found, FamilyError> {
     let output_len = kind.app.as_ref().map_or(0, |app| app.output_len());
     let parameters = parameters.ok_or(FamilyError::TooLarge { output_len })?;
     let shape = Shape { blocks: parameters.layout().blocks(), variables: parameters.schedule().variables };

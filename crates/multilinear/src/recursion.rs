@@ -199,7 +199,17 @@ pub fn fixed_point<K: Extension>(
     circuits: impl Fn(&Parameters<K>) -> [usize; Table::ALL.len()],
 ) -> Option<Parameters<K>> {
     // Those of a circuit that verifies two proofs.
-    let (mut blocks, mut variables) = (Table::blocks([27, 29, 29, 3, 1, 1]), 22);
+    fixed_point_near(rounds, modes, Table::blocks([27, 29, 29, 3, 1, 1]), circuits)
+}
+
+/// [`fixed_point`], begun at these blocks: the circuits are built once or twice where they need about as many.
+pub fn fixed_point_near<K: Extension>(
+    rounds: &[Round],
+    modes: &Modes,
+    mut blocks: [usize; Table::ALL.len()],
+    circuits: impl Fn(&Parameters<K>) -> [usize; Table::ALL.len()],
+) -> Option<Parameters<K>> {
+    let mut variables = 22;
     for step in 0..20 {
         let parameters = match try_parameters::<K>(rounds, modes, blocks, variables) {
             Ok(parameters) => parameters,

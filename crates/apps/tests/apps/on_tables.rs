@@ -183,7 +183,7 @@ fn queries_are_answered_by_shape() {
     refuses_other_statements(&backend, &proof);
 }
 
-/// Sizes, and bits in unique decoding, up to the Johnson bound, and for random words.
+/// Sizes, bits in unique decoding, up to the Johnson bound and for random words, and the keys: another key makes proofs of before worthless.
 #[test]
 fn sizes_and_bits_are_as_recorded() {
     let table = table(10);
@@ -211,8 +211,9 @@ fn sizes_and_bits_are_as_recorded() {
                     least >= if profile == Profile::Grove100 { 100.0 } else { 127.9 },
                     "{name} {scheme} {profile}: {bits:?}"
                 );
+                let key = family.verifier().unwrap().key_digest();
                 lines.push(format!(
-                    "{name}, {scheme}, {profile}: {} in {:?}, 2^{}; {:.1} / {:.1} / {:.1} bits",
+                    "{name}, {scheme}, {profile}: {} in {:?}, 2^{}; {:.1} / {:.1} / {:.1} bits; key {key}",
                     family.capacity(),
                     family.shape().blocks,
                     family.shape().variables,

@@ -18,7 +18,8 @@ fn answers_are_proven_refreshed_and_verified() {
 #[ignore = "apps: a minute of processor time, the circuits of a query in two schemes"]
 fn answers_are_proven_refreshed_and_verified_with_the_parameters_of_paper() {
     let dir = tempfile::tempdir().unwrap();
-    check(Config { profile: Profile::Paper, keys: Some(dir.path().join("keys")), ..Config::default() });
+    let keys = Some(dir.path().join("keys"));
+    check(Config { backend: Backend::Plonky2, profile: Profile::Paper, keys, ..Config::default() });
 }
 
 #[cfg(any(feature = "grove", feature = "plonky2"))]

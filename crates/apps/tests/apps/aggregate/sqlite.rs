@@ -1,4 +1,4 @@
-//! 400 queries answered as SQLite answers them, and some of them by the circuits too.
+//! 400 queries answered as SQLite and DuckDB answer them, and some of them by the circuits too.
 
 use evergrove_apps::aggregate::Aggregate;
 use evergrove_apps::laws;
