@@ -125,10 +125,10 @@ bench-apps: ## the applications, and the paper's Fig. 12 from their rows
 	$(CARGO) build $(BENCH_WORKSPACE) --release --locked
 	scripts/bench-apps.sh $(BENCH)
 
-bench-native: ## the kernels with default flags beside a build for this CPU, in turns (builds in target/native)
+bench-native: ## all kernels on every instruction set, with default flags and in a build for this CPU, beside their peers
 	$(CARGO) build $(BENCH_WORKSPACE) --release --locked
 	RUSTFLAGS="-C target-cpu=native" $(CARGO) build --release --locked --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET)/native
-	scripts/bench-native.sh $(BENCH) $(TARGET)/native/release/evergrove-bench
+	$(BENCH) machine --beside native=$(TARGET)/native/release/evergrove-bench
 
 docs: ## the book (docs/book) and the API documentation (target/doc)
 	@if command -v mdbook >/dev/null; then mdbook build docs; \

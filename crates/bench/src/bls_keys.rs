@@ -276,7 +276,8 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
     })?;
     let mut batch = Batch::build_as(&world.vector, &world.signers, backend.spec().structure())?;
     let mut proofs = Proofs::new();
-    let ((mut last, aggregate_proofs), aggregate) = memory::took(|| prove(backend.as_ref(), &world, &batch, &mut proofs))?;
+    let ((mut last, aggregate_proofs), aggregate) =
+        memory::took(|| prove(backend.as_ref(), &world, &batch, &mut proofs))?;
     let (mut updates, mut update_proofs) = (Vec::new(), 0);
     for _ in 0..args.repeat.max(1) {
         let leaves = *world.signers.choose(&mut world.rng).context("a committee")?;

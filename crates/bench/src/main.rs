@@ -14,6 +14,7 @@ mod figures;
 mod jobs;
 mod keys;
 mod lab;
+mod machine;
 mod memory;
 mod merkle;
 mod mle;
@@ -56,6 +57,8 @@ enum Command {
     Figures(figures::Args),
     /// Build every circuit and compare its key with the pinned one, or write the key files anew.
     Keys(keys::Args),
+    /// Every kernel on every instruction set of this CPU, beside peers and other builds of this program.
+    Machine(machine::Args),
     /// A Poseidon Merkle tree over the rows of a matrix, all levels, beside Plonky2's.
     MerklePoseidon(merkle::Args),
     /// Speed of the hardware models, and the time to reproduce all that the papers publish.
@@ -116,6 +119,7 @@ fn main() -> anyhow::Result<()> {
         Command::Figures(args) => figures::run(&args),
         Command::Keys(args) => keys::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Machine(args) => machine::run(&args),
         Command::MerklePoseidon(args) => merkle::run(&args),
         Command::Plonky2Prove(args) => plonky2_prove::run(&args),
         Command::Engine(args) => engine::run(&args),

@@ -56,6 +56,15 @@ impl ProvingArgs {
     }
 }
 
+/// The configuration with this machine's figures, which estimates are made from. It says so where they must be measured.
+pub(crate) fn measured(config: Config, terminal: Terminal) -> Config {
+    config.measured(|| {
+        if !terminal.quiet {
+            eprintln!("measuring this machine, once: about 2 s");
+        }
+    })
+}
+
 fn observer(trace: Option<&Trace>) -> Option<Arc<dyn Observer>> {
     let trace = trace.map(|trace| Arc::new(trace.clone()) as Arc<dyn Observer>);
     #[cfg(feature = "otlp")]

@@ -144,12 +144,18 @@ pub(crate) fn size(bytes: u64) -> String {
     if unit == "bytes" { format!("{bytes} bytes") } else { format!("{value:.1} {unit}") }
 }
 
-/// A duration for people.
+/// A duration for people: `999 ms`, `59.9 s`, `59 min 59 s`, `3 h 07 min`. It is rounded first, so that no part reaches the next unit.
 pub(crate) fn seconds(seconds: f64) -> String {
-    match seconds {
-        s if s < 1.0 => format!("{:.0} ms", s * 1000.0),
-        s if s < 120.0 => format!("{s:.1} s"),
-        s => format!("{:.0} min {:02.0} s", (s / 60.0).floor(), s % 60.0),
+    let (milliseconds, tenths, whole) =
+        ((seconds * 1000.0).round() as u64, (seconds * 10.0).round() as u64, seconds.round() as u64);
+    match (milliseconds, tenths, whole) {
+        (0..1000, ..) => format!("{milliseconds} ms"),
+        (_, 0..600, _) => format!("{}.{} s", tenths / 10, tenths % 10),
+        (_, _, 0..3600) => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => {
+            let minutes = (seconds / 60.0).round() as u64;
+            format!("{} h {:02} min", minutes / 60, minutes % 60)
+        }
     }
 }
 
@@ -161,6 +167,25 @@ pub(crate) fn count(n: usize, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_part_of_a_duration_reaches_the_next_unit() {
+        for (s, shown) in [
+            (0.0, "0 ms"),
+            (0.9994, "999 ms"),
+            (0.9996, "1.0 s"),
+            (59.94, "59.9 s"),
+            (59.96, "1 min 00 s"),
+            (119.7, "2 min 00 s"),
+            (239.6, "4 min 00 s"),
+            (3599.4, "59 min 59 s"),
+            (3599.6, "1 h 00 min"),
+            (7169.0, "1 h 59 min"),
+            (7180.0, "2 h 00 min"),
+        ] {
+            assert_eq!(seconds(s), shown);
+        }
+    }
 
     #[test]
     fn text_of_others_moves_no_cursor() {

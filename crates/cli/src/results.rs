@@ -118,6 +118,7 @@ pub(crate) fn add_estimate(report: &mut Report, estimate: &BatchEstimate) {
     report.hidden("parallel_seconds", estimate.parallel_seconds);
     report.add_as("seconds", estimate.seconds, format!("about {}, one proof at a time", seconds(estimate.seconds)));
     report.add_as("memory_bytes", estimate.memory_bytes, format!("about {}", size(estimate.memory_bytes)));
+    report.add_as("disk_bytes", estimate.disk_bytes, format!("about {}", size(estimate.disk_bytes)));
 }
 
 /// An estimate as an object.

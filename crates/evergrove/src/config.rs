@@ -14,7 +14,7 @@ use evergrove_proof::Profile;
 #[cfg(feature = "plonky2")]
 use evergrove_recursion::ProverKind;
 
-use crate::{Backend, Error};
+use crate::{Backend, Error, Machine};
 
 /// What proving and verifying may use. The default is the production backend and profile, on all cores, with half of the memory
 /// that is free, without a directory of keys.
@@ -45,6 +45,8 @@ pub struct Config {
     /// made at a time, and [`Error::Memory`] comes before proving if one proof takes more. If `None`, half of the free
     /// memory, and always enough for one proof.
     pub max_memory: Option<u64>,
+    /// How fast this machine proves, for estimates: see [`Config::measured`].
+    pub machine: Option<Machine>,
     /// The implementation that proves Plonky2's circuits. The proofs verify with the same keys.
     #[cfg(feature = "plonky2")]
     pub prover: ProverKind,

@@ -6,7 +6,7 @@ use evergrove_commit::BackendSpec;
 use evergrove_proof::{Profile, Scheme};
 use evergrove_store::NodeCosts;
 
-use crate::{Backend, Config};
+use crate::{Backend, Config, Machine};
 
 /// Seconds that a proof by a worker takes beside the proving, as an estimate: payload, inputs and result as objects, and about a
 /// millisecond in the queue (`evergrove-bench jobs`).
@@ -14,7 +14,8 @@ use crate::{Backend, Config};
 const QUEUE_SECONDS: f64 = 0.01;
 
 impl Config {
-    /// What proofs cost by our prover on 2 cores of a current machine: an estimate elsewhere, a fifth of what Plonky2's takes.
+    /// What proofs cost by our prover on this machine, in proportion to its figures in [`Config::machine`]; without figures, on two
+    /// cores of a Zen 5 with AVX-512 IFMA. Plonky2's own prover takes five times as long.
     ///
     /// The circuits of an application may have more rows than the profile's: how many is known from its keys, or by a search,
     /// which takes seconds.
@@ -29,7 +30,7 @@ impl Config {
                 return self.app_costs(spec, &circuits);
             }
         }
-        self.with_queue(profile_costs(spec))
+        self.here(profile_costs(spec))
     }
 
     /// [`Self::costs`] of an application with these circuits. Those of digest translation by Plonky2 do not depend on it.
@@ -46,9 +47,9 @@ impl Config {
                 (factor, factor)
             }
             // Their size is searched for. Nearly all of a proof is in proportion to what is committed to.
-            AppCircuits::Tables(family) => (5.0, family.growth()),
+            AppCircuits::Tables(family) => (4.0, family.growth()),
         };
-        self.with_queue(NodeCosts {
+        self.here(NodeCosts {
             setup_seconds: costs.setup_seconds * setup,
             bucket_seconds: costs.bucket_seconds * factor,
             merge_seconds: costs.merge_seconds * factor,
@@ -58,8 +59,16 @@ impl Config {
         })
     }
 
-    /// The costs with what the engine takes.
-    fn with_queue(&self, costs: NodeCosts) -> NodeCosts {
+    /// The costs on this machine, with what the engine takes.
+    fn here(&self, costs: NodeCosts) -> NodeCosts {
+        let slowness = self.machine.as_ref().map_or(1.0, Machine::slowness);
+        let costs = NodeCosts {
+            setup_seconds: costs.setup_seconds * slowness,
+            bucket_seconds: costs.bucket_seconds * slowness,
+            merge_seconds: costs.merge_seconds * slowness,
+            wrap_seconds: costs.wrap_seconds * slowness,
+            ..costs
+        };
         #[cfg(feature = "queue")]
         if self.workers.is_some() {
             return NodeCosts { task_seconds: QUEUE_SECONDS, ..costs };
@@ -71,15 +80,16 @@ impl Config {
 /// Costs of the profile's own circuits. Those of Plonky2 with a foreign profile, which nothing makes, are those of `proven`.
 fn profile_costs(spec: &BackendSpec) -> NodeCosts {
     if spec.choice.name == Backend::Grove.name() {
-        let node = if spec.choice.profile == Profile::Grove128 { 0.6 } else { 0.4 };
+        let (node, proof) = if spec.choice.profile == Profile::Grove128 { (0.19, 235) } else { (0.14, 330) };
         return NodeCosts {
-            setup_seconds: 0.1,
+            setup_seconds: 0.03,
             bucket_seconds: node,
             merge_seconds: node,
             wrap_seconds: 0.0,
             task_seconds: 0.0,
             memory_bytes: 400 << 20,
             concurrent_bytes: 300 << 20,
+            proof_bytes: proof << 10,
         };
     }
     if spec.choice.name != Backend::Plonky2.name() {
@@ -92,14 +102,16 @@ fn profile_costs(spec: &BackendSpec) -> NodeCosts {
             task_seconds: 0.0,
             memory_bytes: 64 << 20,
             concurrent_bytes: 16 << 20,
+            // The leaves of a bucket.
+            proof_bytes: 64 * spec.capacity as u64,
         };
     }
     if spec.choice.scheme == Scheme::Tree {
         // Digest translation: circuits of 2^15 or 2^16 rows, and the table of a bucket.
-        let (node, table, wrap, memory) = match spec.choice.profile {
-            Profile::Paper => (0.95, 1.9, 0.4, 3 << 30),
-            Profile::Johnson => (2.1, 1.9, 0.0, 5 << 30),
-            _ => (2.2, 1.9, 0.0, 5 << 30),
+        let (node, table, wrap, memory, proof) = match spec.choice.profile {
+            Profile::Paper => (0.95, 1.9, 0.4, 3 << 30, 150),
+            Profile::Johnson => (2.1, 1.9, 0.0, 5 << 30, 270),
+            _ => (2.2, 1.9, 0.0, 5 << 30, 475),
         };
         return NodeCosts {
             setup_seconds: 10.0 * node,
@@ -108,6 +120,7 @@ fn profile_costs(spec: &BackendSpec) -> NodeCosts {
             wrap_seconds: wrap,
             memory_bytes: memory,
             concurrent_bytes: memory / 2,
+            proof_bytes: proof << 10,
             task_seconds: 0.0,
         };
     }
@@ -127,6 +140,7 @@ fn profile_costs(spec: &BackendSpec) -> NodeCosts {
             task_seconds: 0.0,
             memory_bytes: levels as u64 * circuit + (1 << 30),
             concurrent_bytes: proof,
+            proof_bytes: plonky2_proof_bytes(spec.choice.profile),
         };
     }
     match spec.choice.profile {
@@ -138,6 +152,7 @@ fn profile_costs(spec: &BackendSpec) -> NodeCosts {
             task_seconds: 0.0,
             memory_bytes: 1 << 30,
             concurrent_bytes: 192 << 20,
+            proof_bytes: plonky2_proof_bytes(spec.choice.profile),
         },
         Profile::Johnson => NodeCosts {
             setup_seconds: 4.0,
@@ -147,6 +162,7 @@ fn profile_costs(spec: &BackendSpec) -> NodeCosts {
             task_seconds: 0.0,
             memory_bytes: 3 << 29,
             concurrent_bytes: 384 << 20,
+            proof_bytes: plonky2_proof_bytes(spec.choice.profile),
         },
         _ => NodeCosts {
             setup_seconds: 8.0,
@@ -156,7 +172,17 @@ fn profile_costs(spec: &BackendSpec) -> NodeCosts {
             task_seconds: 0.0,
             memory_bytes: 5 << 29,
             concurrent_bytes: 768 << 20,
+            proof_bytes: plonky2_proof_bytes(spec.choice.profile),
         },
+    }
+}
+
+/// Bytes of a proof of Plonky2.
+fn plonky2_proof_bytes(profile: Profile) -> u64 {
+    match profile {
+        Profile::Paper => 140 << 10,
+        Profile::Johnson => 243 << 10,
+        _ => 437 << 10,
     }
 }
 

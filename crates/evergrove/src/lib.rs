@@ -52,6 +52,7 @@ mod error;
 #[cfg(feature = "grove")]
 mod grove;
 mod handle;
+mod machine;
 mod migrate;
 #[cfg(feature = "plonky2")]
 mod plonky2;
@@ -77,6 +78,7 @@ pub use config::Workers;
 pub use config::{Config, Environment};
 pub use error::Error;
 pub use handle::Store;
+pub use machine::Machine;
 pub use table::{NamedRow, Rows, Table};
 pub use value::Value;
 pub use verifier::{Proof, Verifier};

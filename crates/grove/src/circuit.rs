@@ -112,8 +112,7 @@ impl Family<'_> {
     }
     /// The blocks that both circuits need of each table.
     pub fn blocks<K: Extension>(&self, parameters: &Parameters<K>) -> [usize; Table::ALL.len()] {
-        let (bucket, merge) =
-            rayon::join(|| self.bucket(parameters).blocks(), || self.merge(parameters).blocks());
+        let (bucket, merge) = rayon::join(|| self.bucket(parameters).blocks(), || self.merge(parameters).blocks());
         core::array::from_fn(|table| bucket[table].max(merge[table]))
     }
 }

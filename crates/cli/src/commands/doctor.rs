@@ -2,11 +2,10 @@
 
 use std::time::Instant;
 
-use anyhow::Result;
-use evergrove::Config;
+use anyhow::{Context, Result};
 use evergrove::apps::catalog::Catalog;
-use evergrove::primitives::lanes::Isa;
 use evergrove::store::Store;
+use evergrove::{Config, Machine};
 use serde_json::json;
 
 use super::Terminal;
@@ -18,6 +17,8 @@ use crate::progress::Counter;
 use crate::report::{Report, count, seconds};
 
 /// Look at everything in a store: every page, row, batch and proof; repair nothing
+///
+/// Also measures how fast this machine proves, which the estimates of later commands rest on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -42,7 +43,12 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     }
     let elapsed = start.elapsed().as_secs_f64();
     let healthy = found.healthy();
-    let isa = Isa::detect();
+    // Measured again, as what was measured before may have had other work beside it.
+    let machine = Machine::measure(leader::threads(None));
+    if let Some(dir) = &config.keys {
+        machine.keep(dir).with_context(|| dir.display().to_string())?;
+    }
+    let isa = machine.isa;
     let mut report = Report::default();
     report.add_as("healthy", healthy, if healthy { "yes" } else { "no" });
     report.add("epochs", found.epochs);
@@ -63,7 +69,13 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let findings: Vec<_> =
         found.findings.iter().map(|f| json!({ "what": f.what, "remedy": repair(f.repair) })).collect();
     report.hidden("findings", findings);
+    report.add("cpu", machine.cpu);
     report.add("isa", isa.to_string());
+    report.add("threads", machine.threads);
+    let millions = format!("{:.2} million a second", machine.permutations / 1e6);
+    report.add_as("permutations_per_second", machine.permutations.round(), millions);
+    let proof = format!("about {} for a proof in the profile grove-100", seconds(machine.proof_seconds));
+    report.add_as("proof_seconds", machine.proof_seconds, proof);
     #[cfg(feature = "plonky2")]
     report.add_as("prover", config.prover.name(), format!("{}, the faster one on {isa}", config.prover));
     report.add_as("seconds", elapsed, seconds(elapsed));

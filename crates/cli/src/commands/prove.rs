@@ -86,6 +86,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
 
     let mut report = Report::default();
     if args.proving.dry_run {
+        let config = leader::measured(config.clone(), terminal);
         let members = members.as_deref().map(|m| (m, &choice));
         let estimate = prover.estimate_prove(&args.batch, members, &|spec| config.costs(spec))?;
         results::add_estimate(&mut report, &estimate);

@@ -74,15 +74,18 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
 
     let mut report = Report::default();
     if args.proving.dry_run {
+        let config = leader::measured(config.clone(), terminal);
         let estimate = prover.estimate_update(&changes, &|spec| config.costs(spec))?;
         add_epoch(&mut report, &estimate.epoch);
         let batches: Vec<Value> = estimate.batches.iter().map(results::estimate_object).collect();
         let made: usize = estimate.batches.iter().map(evergrove::store::BatchEstimate::to_make).sum();
         let total: usize = estimate.batches.iter().map(|b| b.total).sum();
         let time: f64 = estimate.batches.iter().map(|b| b.seconds).sum();
+        let disk: u64 = estimate.batches.iter().map(|b| b.disk_bytes).sum();
         report.add_as("proofs_to_make", made, format!("{made} of {total} of the stale batches"));
         report.hidden("proofs_total", total);
         report.add_as("seconds", time, format!("about {}, one proof at a time", seconds(time)));
+        report.add_as("disk_bytes", disk, format!("about {}", size(disk)));
         report.hidden("batches", batches);
         for b in &estimate.batches {
             let memory = size(b.memory_bytes);

@@ -25,6 +25,8 @@ pub struct NodeCosts {
     pub memory_bytes: u64,
     /// What every further proof at the same time takes.
     pub concurrent_bytes: u64,
+    /// Bytes of a kept proof.
+    pub proof_bytes: u64,
 }
 
 impl NodeCosts {
@@ -72,6 +74,8 @@ pub struct BatchEstimate {
     pub parallel_seconds: f64,
     /// Peak memory in bytes.
     pub memory_bytes: u64,
+    /// What the proofs to make take in the store, in bytes.
+    pub disk_bytes: u64,
 }
 
 impl BatchEstimate {
@@ -186,6 +190,7 @@ impl Prover<'_> {
             seconds: setup + proving,
             parallel_seconds: setup + parallel,
             memory_bytes: if plan.is_empty() { 0 } else { cost.memory_bytes },
+            disk_bytes: plan.len() as u64 * cost.proof_bytes,
             backend,
         })
     }

@@ -105,6 +105,7 @@ fn estimates_are_what_proving_makes() {
         wrap_seconds: 4.0,
         task_seconds: 0.25,
         memory_bytes: 1 << 20,
+        proof_bytes: 1000,
         concurrent_bytes: 1 << 10,
     };
     with_prover(&store, &backends, |prover| {
@@ -113,6 +114,7 @@ fn estimates_are_what_proving_makes() {
         assert_eq!(new.to_make(), new.total);
         let seconds = 10.0 + new.buckets as f64 + 2.0 * new.merges as f64 + 4.0 + 0.25 * new.total as f64;
         assert_eq!((new.seconds, new.memory_bytes), (seconds, 1 << 20));
+        assert_eq!(new.disk_bytes, 1000 * new.to_make() as u64);
         // Of the longest chain: a bucket, merges, the wrap.
         let merges = (new.depth - 2) as f64;
         assert_eq!(new.parallel_seconds, 10.0 + 1.0 + 2.0 * merges + 4.0 + 0.25 * new.depth as f64);

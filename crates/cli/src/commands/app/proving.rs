@@ -53,7 +53,7 @@ impl ProveArgs {
         let Job { app, scheme, name, members } = job;
         let args = &self.proving;
         let trace = leader::trace(args);
-        let config = args.config(catalog, trace.as_ref())?;
+        let config = leader::measured(args.config(catalog, trace.as_ref())?, terminal);
         let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
         let profile = self.profile.unwrap_or_else(|| app.profile());
         let (spec, circuits) = config.app_spec(&app, scheme, profile, class)?;
