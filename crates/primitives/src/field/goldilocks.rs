@@ -3,6 +3,7 @@
 pub mod lanes;
 
 use core::fmt;
+use core::hint::select_unpredictable;
 use core::iter::{Product, Sum};
 use core::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -65,6 +66,12 @@ impl Goldilocks {
         if x >= Self::ORDER { Self(x - Self::ORDER) } else { Self(x) }
     }
 
+    /// [`Goldilocks::reduce`] without a branch.
+    #[inline(always)]
+    fn reduce_unpredictable(x: u64) -> Self {
+        Self(select_unpredictable(x >= Self::ORDER, x.wrapping_sub(Self::ORDER), x))
+    }
+
     /// The element with canonical representative `x`, which the caller knows to be below p.
     #[inline(always)]
     pub(crate) const fn from_word_below_order(x: u64) -> Self {
@@ -98,9 +105,14 @@ impl Goldilocks {
             let (next, carry) = sum.overflowing_add(a[i].0 as u128 * b[i].0 as u128);
             (sum, carries) = (next, carries + carry as u64);
         }
-        let sum = Self::reduce(partial_reduce(sum));
-        // 2^128 = -2^32.
-        if N == 1 { sum } else { sum - Self(carries << 32) }
+        let sum = Self::reduce_unpredictable(partial_reduce(sum));
+        // 2^128 = -2^32. A difference below 0 is as rare as a sum below 2^35: its branch is predicted.
+        let (mut difference, borrow) = sum.0.overflowing_sub(carries << 32);
+        if borrow {
+            core::hint::cold_path();
+            difference = difference.wrapping_add(Self::ORDER);
+        }
+        Self(difference)
     }
 
     /// The multiplicative inverse, `None` for zero.
@@ -112,9 +124,10 @@ impl Goldilocks {
 /// `x` modulo p up to one multiple of p: some `y < 2^64` with `y = x (mod p)`.
 ///
 /// With x = lo + 2^64 (hl + 2^32 hh): 2^64 = 2^32 - 1 and 2^96 = -1 modulo p. The borrow is taken by a branch, since it
-/// happens once in 2^32 products and a predicted branch is off the critical path; the carry is a coin toss and is not.
+/// happens once in 2^32 products and a predicted branch is off the critical path; the carry is a coin toss, so that a branch would
+/// cost more than the product.
 #[inline(always)]
-pub(crate) const fn partial_reduce(x: u128) -> u64 {
+pub(crate) fn partial_reduce(x: u128) -> u64 {
     let (lo, hi) = (x as u64, (x >> 64) as u64);
     let (hh, hl) = (hi >> 32, hi & EPSILON);
     let (mut t, borrow) = lo.overflowing_sub(hh);
@@ -123,7 +136,7 @@ pub(crate) const fn partial_reduce(x: u128) -> u64 {
         t = t.wrapping_sub(EPSILON);
     }
     let (r, carry) = t.overflowing_add((hl << 32) - hl);
-    r.wrapping_add((carry as u32).wrapping_neg() as u64)
+    r.wrapping_add(select_unpredictable(carry, EPSILON, 0))
 }
 
 /// Some `y < 2^64` with `y = lo + 2^64 hi (mod p)`, for `hi < 2^31` that is usually so small that a carry is rare.
@@ -143,7 +156,7 @@ impl Add for Goldilocks {
     fn add(self, rhs: Self) -> Self {
         let (s, carry) = self.0.overflowing_add(rhs.0);
         // s + 2^64 - p = s + EPSILON when the sum wrapped; it is then below p already.
-        Self::reduce(s.wrapping_add(if carry { EPSILON } else { 0 }))
+        Self::reduce_unpredictable(s.wrapping_add(select_unpredictable(carry, EPSILON, 0)))
     }
 }
 
@@ -152,7 +165,7 @@ impl Sub for Goldilocks {
     #[inline]
     fn sub(self, rhs: Self) -> Self {
         let (d, borrow) = self.0.overflowing_sub(rhs.0);
-        Self(d.wrapping_add(if borrow { Self::ORDER } else { 0 }))
+        Self(d.wrapping_add(select_unpredictable(borrow, Self::ORDER, 0)))
     }
 }
 
@@ -168,7 +181,7 @@ impl Mul for Goldilocks {
     type Output = Self;
     #[inline]
     fn mul(self, rhs: Self) -> Self {
-        Self::reduce(partial_reduce(self.0 as u128 * rhs.0 as u128))
+        Self::reduce_unpredictable(partial_reduce(self.0 as u128 * rhs.0 as u128))
     }
 }
 
@@ -247,6 +260,23 @@ mod tests {
         u64::MAX - 1,
         u64::MAX,
     ];
+
+    #[test]
+    fn sums_of_products_at_the_edges() {
+        let p = Goldilocks::ORDER as u128;
+        let greatest = Goldilocks(Goldilocks::ORDER - 1);
+        for last in [0, 1, EPSILON, 1 << 35, Goldilocks::ORDER - 1] {
+            let (mut a, b) = (
+                [greatest; 8],
+                [greatest, greatest, greatest, greatest, greatest, greatest, greatest, Goldilocks::ONE],
+            );
+            // The last product makes the low 128 bits of the sum a multiple of p and `last` more.
+            let low = (0..7).fold(0u128, |sum, _| sum.wrapping_add((p - 1) * (p - 1)));
+            a[7] = Goldilocks(((p - low % p + last as u128) % p) as u64);
+            let expected = (0..8).fold(0, |sum, i| (sum + a[i].0 as u128 * b[i].0 as u128 % p) % p);
+            assert_eq!(Goldilocks::dot(a, b).0 as u128, expected, "{last}");
+        }
+    }
 
     #[test]
     fn partial_reduce_at_the_edges() {

@@ -19,7 +19,7 @@
 mod field;
 mod sum;
 
-use super::{EPSILON, Goldilocks, partial_reduce};
+use super::{EPSILON, Goldilocks};
 use crate::lanes::{Isa, LANES, Lanes};
 
 pub use sum::{CompactSum, ProductSum};
@@ -246,7 +246,7 @@ impl<L: Lanes> GoldilocksLanes<L> {
         match S {
             0 => Loose(a),
             _ if L::ISA == Isa::Portable => {
-                let power = const { Goldilocks(partial_reduce(1 << S)) };
+                let power = const { Goldilocks(((1 << S) % Goldilocks::ORDER as u128) as u64) };
                 self.by_words(a, l.splat(power.0), |a, b| a * b)
             }
             1..=32 => {

@@ -6,7 +6,7 @@
 use super::constants::{MDS_CIRCULANT, MDS_DIAGONAL_0, ROUND_CONSTANTS};
 use super::partial::{LONG, MEDIUM, MEDIUM_END, SHORT, SHORT_END};
 use super::{HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH};
-use crate::field::{Goldilocks, partial_reduce};
+use crate::field::Goldilocks;
 
 const P: u64 = Goldilocks::ORDER;
 type Vector = [u64; WIDTH];
@@ -230,7 +230,7 @@ pub(super) const fn mds() -> Matrix {
 }
 
 const fn mul(a: u64, b: u64) -> u64 {
-    Goldilocks::reduce(partial_reduce(a as u128 * b as u128)).as_u64()
+    ((a as u128 * b as u128) % P as u128) as u64
 }
 
 pub(super) const fn add(a: u64, b: u64) -> u64 {
