@@ -86,13 +86,13 @@ instruction_sets() {
 # The suites of kernels and provers on every instruction set of this CPU: what asks for the best one is given the one that is
 # named. A test of every suite asserts that it is; an instruction set without these is a failure.
 forced() {
-    local isa package before seen='^test forced::kernels_are_given_the_instruction_set_that_is_named ... ok'
+    local isa before suites=(--test primitives --test kernels --test multilinear --test recursion)
+    local seen='^test forced::kernels_are_given_the_instruction_set_that_is_named ... ok'
     for isa in $(instruction_sets); do
+        echo "-- the suites on $isa --"
         before=$(grep -c "$seen" "$log")
-        for package in primitives kernels multilinear recursion; do
-            echo "-- evergrove-$package on $isa --"
-            EVERGROVE_ISA=$isa run "$cargo" test --package "evergrove-$package" --locked --no-fail-fast --test "$package"
-        done
+        # The programs of `make test`.
+        EVERGROVE_ISA=$isa run "$cargo" test --workspace --locked ${features[@]+"${features[@]}"} --no-fail-fast "${suites[@]}"
         if [[ $(($(grep -c "$seen" "$log") - before)) -ne 4 ]]; then
             echo "failed: a suite did not run on $isa, which this CPU has" | tee -a "$log"
         fi
