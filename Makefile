@@ -14,7 +14,7 @@ BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET
 export CARGO TEST_FEATURES BENCH_WORKSPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install cluster-demo tools rtl-tools test test-isa test-peers test-rtl test-faults test-slow test-apps test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
+.PHONY: help demo install cluster-demo tools rtl-tools arm-tools test test-isa test-peers test-rtl test-faults test-slow test-apps test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,13 +37,16 @@ tools: ## a Redis server and an S3 API for tests and demos, under target/tools
 rtl-tools: ## the simulator of rtl/, under target/tools
 	scripts/rtl-tools.sh
 
+arm-tools: ## compilers and an emulator for aarch64, under target/tools
+	scripts/arm-tools.sh
+
 # Attacks on constraints catch thousands of panics, and the backtraces take time and fill the log.
 test: export RUST_BACKTRACE = 0
 test: tools ## the tests that every change passes: Rust and Redis (what CI runs)
 	$(CARGO) fetch --locked
 	$(CARGO) test --workspace --locked $(TEST_FEATURES) $(TEST_FLAGS)
 
-test-isa: ## larger inputs on every instruction set of this CPU
+test-isa: ## kernels and provers on every instruction set of this CPU, and kernels for aarch64 in an emulator
 	scripts/test-groups.sh isa
 
 test-peers: ## kernels and openings beside those of other projects

@@ -69,11 +69,64 @@ run_ignored() {
 
 group_test() { run make --no-print-directory test TEST_FLAGS=--no-fail-fast; }
 
+# The instruction sets of this CPU by the flags of its kernel, as the crates name them.
+instruction_sets() {
+    echo portable
+    [[ $(uname -m) == x86_64 ]] || return 0
+    local flags
+    flags=" $(sed -n '/^flags/ { s/.*: //p; q }' /proc/cpuinfo 2>/dev/null) "
+    [[ $flags == *" avx2 "* && $flags == *" fma "* ]] || return 0
+    echo avx2
+    [[ $flags == *" avx512f "* ]] || return 0
+    echo avx512
+    [[ $flags == *" avx512ifma "* ]] || return 0
+    echo avx512ifma
+}
+
+# The suites of kernels and provers on every instruction set of this CPU: what asks for the best one is given the one that is
+# named. A test of every suite asserts that it is; an instruction set without these is a failure.
+forced() {
+    local isa before suites=(--test primitives --test kernels --test multilinear --test recursion)
+    local seen='^test forced::kernels_are_given_the_instruction_set_that_is_named ... ok'
+    for isa in $(instruction_sets); do
+        echo "-- the suites on $isa --"
+        before=$(grep -c "$seen" "$log")
+        # The programs of `make test`.
+        EVERGROVE_ISA=$isa run "$cargo" test --workspace --locked ${features[@]+"${features[@]}"} --no-fail-fast "${suites[@]}"
+        if [[ $(($(grep -c "$seen" "$log") - before)) -ne 4 ]]; then
+            echo "failed: a suite did not run on $isa, which this CPU has" | tee -a "$log"
+        fi
+    done
+}
+
+# Programs for aarch64 in an emulator: the kernels and the formats in full, and a selection of the engine of `grove`, whose other
+# tests take minutes there. The selection has the known answers, an opening beside the reference, and a proof that is verified.
+arm_engine=(poseidon:: count:: forced:: keccak::digests_are_those_of_the_reference proof::openings
+    keccak::a_proof_is_accepted_and_one_of_another_round_refused)
+arm() {
+    local reason
+    if ! reason=$(scripts/arm-tools.sh 2>&1); then
+        skip isa "aarch64: $(tail -n 1 <<<"$reason")"
+        return
+    fi
+    # In a subshell, since the variables are for this target alone.
+    (
+        # shellcheck disable=SC1091
+        source "$target/tools/arm/env"
+        export CARGO_TARGET_DIR=$target/arm
+        run "$cargo" test --locked --no-fail-fast --lib --test primitives --test kernels --test proof \
+            -p evergrove-primitives -p evergrove-kernels -p evergrove-proof
+        run "$cargo" test --locked --no-fail-fast -p evergrove-multilinear --test multilinear -- "${arm_engine[@]}"
+    )
+}
+
 group_isa() {
     run_ignored isa
     # Fields, hashes and lanes on many random inputs.
     PROPTEST_CASES=20000 run "$cargo" test -p evergrove-primitives --features long-builds --locked --no-fail-fast --test primitives
     run "$cargo" test -p evergrove-kernels --features long-builds --locked --no-fail-fast --test kernels
+    forced
+    arm
 }
 
 # The kernels and the openings beside those of others, in the benchmarks' workspace.

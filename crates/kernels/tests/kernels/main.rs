@@ -2,6 +2,8 @@
 
 mod counts;
 mod fields;
+#[path = "../../../primitives/tests/primitives/forced.rs"]
+mod forced;
 mod frozen;
 mod merkle;
 mod merkle_openings;

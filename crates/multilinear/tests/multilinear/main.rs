@@ -5,6 +5,8 @@ mod checks;
 mod circuit;
 mod common;
 mod count;
+#[path = "../../../primitives/tests/primitives/forced.rs"]
+mod forced;
 mod keccak;
 mod mutation;
 mod points;

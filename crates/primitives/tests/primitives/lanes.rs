@@ -255,7 +255,10 @@ fn rows_become_columns_and_rows_again() {
 fn dispatch_takes_the_best() {
     let (isa, _) = dispatch(Operations { a: [1; LANES], b: [2; LANES], c: [3; LANES] });
     assert_eq!(isa, Isa::detect());
-    assert_eq!(available().last(), Some(isa));
+    // Unless the whole program is to run on another one.
+    if std::env::var_os("EVERGROVE_ISA").is_none() {
+        assert_eq!(available().last(), Some(isa));
+    }
     assert_eq!(available().next(), Some(Isa::Portable));
 }
 

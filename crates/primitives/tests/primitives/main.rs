@@ -2,6 +2,7 @@
 
 mod extension;
 mod fields;
+mod forced;
 mod goldilocks_lanes;
 mod keccak;
 mod lanes;

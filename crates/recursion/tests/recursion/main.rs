@@ -3,6 +3,8 @@
 mod backend;
 mod baselines;
 mod common;
+#[path = "../../../primitives/tests/primitives/forced.rs"]
+mod forced;
 mod foreign;
 mod mutation;
 mod paper;

@@ -20,7 +20,9 @@ pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::{Avx512, Avx512Ifma};
 
-use super::{Body, Isa, Kernel, Lanes};
+#[cfg(target_arch = "x86_64")]
+use super::{Body, Lanes};
+use super::{Isa, Kernel};
 
 /// The best instruction set of this CPU.
 #[inline]
@@ -51,8 +53,10 @@ pub(super) fn has(isa: Isa) -> bool {
 }
 
 /// A kernel as what runs with the instruction set switched on.
+#[cfg(target_arch = "x86_64")]
 struct Entry<K>(K);
 
+#[cfg(target_arch = "x86_64")]
 impl<K: Kernel, L: Lanes> Body<L> for Entry<K> {
     type Output = K::Output;
     #[inline(always)]
