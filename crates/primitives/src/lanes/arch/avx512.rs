@@ -315,6 +315,7 @@ macro_rules! lanes_by_avx512f {
                 #[target_feature(enable = $features)]
                 #[inline(never)]
                 fn call<B: Body<$witness>>(lanes: $witness, body: B) -> B::Output {
+                    super::align_frame();
                     body.run(lanes)
                 }
                 // SAFETY: the CPU has these instruction sets, by `self`.

@@ -97,6 +97,18 @@ pub(super) fn run<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     panic!("this CPU lacks {isa}: its best is {}", detect())
 }
 
+/// Aligns the stack frame of the function that this is inlined into to cache lines.
+///
+/// The compiler aligns a frame to whole registers only if it knows before it assigns them that a value of one lives in memory. Else
+/// the registers that it spills lie across lines.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn align_frame() {
+    #[repr(align(64))]
+    struct Line;
+    core::hint::black_box(&mut Line);
+}
+
 /// Asks for the cache lines of `x`, where the CPU can be asked; nothing is read.
 #[inline(always)]
 pub(super) fn prefetch<T>(x: &T) {
