@@ -133,6 +133,9 @@ pub trait Body<L> {
 /// What the 52-bit multipliers read of a word.
 const LOW52: u64 = (1 << 52) - 1;
 
+/// What the 32-bit multipliers read of a word. Modulo 2^64 - 2^32 + 1 it is 2^64.
+const LOW32: u64 = (1 << 32) - 1;
+
 /// The bits of 2^52, of 3/2 2^52 and of 2^104 as floating-point numbers: what the products of [`Lanes::mul52_add`] begin at.
 #[cfg(target_arch = "x86_64")]
 const TWO_52: u64 = 0x4330_0000_0000_0000;
@@ -173,6 +176,8 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     const ISA: Isa;
     /// Whether [`Lanes::mul52_add`] splits a product as [`Lanes::mul52_low`] and [`Lanes::mul52_high`] do.
     const EXACT_LOW: bool = true;
+    /// Registers of a vector: see [`Lanes::register`].
+    const REGISTERS: usize = 1;
 
     /// `x` in every lane.
     fn splat(self, x: u64) -> Self::V;
@@ -254,6 +259,48 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     fn select_negative(self, s: Self::V, a: Self::V, b: Self::V) -> Self::V {
         let mask = self.sub(self.splat(0), self.shr::<63>(s));
         self.or(self.and(mask, a), self.andnot(mask, b))
+    }
+    /// Register `i` of `a` in every register: operations on such vectors are done once, and fewer registers are in use.
+    #[inline(always)]
+    fn register(self, a: Self::V, _i: usize) -> Self::V {
+        a
+    }
+    /// `a` with register `i` of `b` in place of its own.
+    #[inline(always)]
+    fn with_register(self, _a: Self::V, _i: usize, b: Self::V) -> Self::V {
+        b
+    }
+    /// A word whose low 32 bits are the high ones of a, and whose high ones may be anything: a >> 32 for [`Lanes::mul32`].
+    #[inline(always)]
+    fn high32(self, a: Self::V) -> Self::V {
+        self.shr::<32>(a)
+    }
+    /// The low 32 bits of `low`, and above them the low 32 bits of `high`.
+    #[inline(always)]
+    fn join32(self, low: Self::V, high: Self::V) -> Self::V {
+        self.or(self.and(low, self.splat(LOW32)), self.shl::<32>(high))
+    }
+    /// 2^32 - 1 times the low 32 bits of a: at most 2^64 - 2^33 + 1.
+    #[inline(always)]
+    fn mul_low32(self, a: Self::V) -> Self::V {
+        self.mul32(a, self.splat(LOW32))
+    }
+    /// a + b, and 2^32 - 1 more where the sum wraps, for b <= 2^64 - 2^32: some word that is a + b modulo 2^64 - 2^32 + 1.
+    #[inline(always)]
+    fn add_folded(self, a: Self::V, b: Self::V) -> Self::V {
+        let sum = self.add(a, b);
+        self.add_where_less(sum, self.splat(LOW32), sum, b)
+    }
+    /// a - b, and 2^32 - 1 less where a < b, for b <= 2^64 - 2^32: some word that is a - b modulo 2^64 - 2^32 + 1.
+    #[inline(always)]
+    fn sub_folded(self, a: Self::V, b: Self::V) -> Self::V {
+        self.sub_where_less(self.sub(a, b), self.splat(LOW32), a, b)
+    }
+    /// a modulo 2^64 - 2^32 + 1, below that.
+    #[inline(always)]
+    fn fold(self, a: Self::V) -> Self::V {
+        // a - (2^64 - 2^32 + 1) wraps to something above a exactly where a is below.
+        self.min(a, self.add(a, self.splat(LOW32)))
     }
     /// Word j of the eight rows: vector j has row i's in lane i. N is at most 8.
     #[inline(always)]

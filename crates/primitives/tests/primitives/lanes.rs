@@ -7,6 +7,10 @@ use proptest::prelude::*;
 
 type Words = [u64; LANES];
 
+const LOW32: u64 = 0xffff_ffff;
+/// The largest second operand of `add_folded` and `sub_folded`.
+const SMALL: u64 = 0xffff_ffff_0000_0000;
+
 struct Operations {
     a: Words,
     b: Words,
@@ -61,6 +65,14 @@ impl Kernel for Operations {
             },
             // What rounding may take from the low part is in the high one.
             l.shr::<54>(l.add(l.mul52_add(l.splat(0), c, a, b).0, l.splat(1 << 51))),
+            l.and(l.high32(a), l.splat(LOW32)),
+            l.join32(a, b),
+            l.mul_low32(a),
+            l.add_folded(a, l.min(b, l.splat(SMALL))),
+            l.sub_folded(a, l.min(b, l.splat(SMALL))),
+            l.fold(a),
+            (0..L::REGISTERS).fold(a, |whole, i| l.with_register(whole, i, l.add(l.register(a, i), l.register(b, i)))),
+            l.with_register(a, L::REGISTERS - 1, l.register(a, L::REGISTERS - 1)),
             l.outline(Sum(a, b, c)),
         ];
         let words = |v| {
@@ -124,6 +136,20 @@ fn expected(a: Words, b: Words, c: Words) -> Vec<Words> {
         each(&|a, b, c| if (a as i64) < b as i64 { c.wrapping_sub(a) } else { c }),
         each(&|a, b, c| c.wrapping_add(a << 52).wrapping_add(product(a, b) as u64)),
         [0; LANES],
+        each(&|a, _, _| a >> 32),
+        each(&|a, b, _| (a & LOW32) | b << 32),
+        each(&|a, _, _| (a & LOW32) * LOW32),
+        each(&|a, b, _| {
+            let (sum, wrapped) = a.overflowing_add(b.min(SMALL));
+            if wrapped { sum + LOW32 } else { sum }
+        }),
+        each(&|a, b, _| {
+            let (difference, wrapped) = a.overflowing_sub(b.min(SMALL));
+            if wrapped { difference - LOW32 } else { difference }
+        }),
+        each(&|a, _, _| if a > SMALL { a - (SMALL + 1) } else { a }),
+        each(&|a, b, _| a.wrapping_add(b)),
+        a,
         each(&|a, b, c| a.wrapping_add(b).wrapping_add(c)),
     ]
 }
@@ -177,8 +203,10 @@ impl Kernel for Transpose {
 }
 
 fn word() -> impl Strategy<Value = u64> {
-    let edges = [0, 1, 0xffff_ffff, 1 << 32, (1 << 52) - 1, 1 << 52, 1 << 63, u64::MAX - 1, u64::MAX];
-    prop_oneof![any::<u64>(), proptest::sample::select(edges.to_vec())]
+    let small = [0, 1, LOW32 - 1, LOW32, 1 << 32, (1 << 52) - 1, 1 << 52];
+    let large = [(1 << 63) - 1, 1 << 63, (1 << 63) + 1, SMALL - 1, SMALL, SMALL + 1, SMALL + 2, u64::MAX - 1, u64::MAX];
+    let edges = [&small[..], &large[..]].concat();
+    prop_oneof![any::<u64>(), proptest::sample::select(edges)]
 }
 
 proptest! {

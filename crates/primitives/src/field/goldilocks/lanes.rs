@@ -159,8 +159,7 @@ impl<L: Lanes> GoldilocksLanes<L> {
         if L::ISA == Isa::Portable {
             return Canonical(x);
         }
-        // x - p wraps to something above x exactly where x < p.
-        Canonical(self.0.min(x, self.0.sub(x, self.0.splat(Goldilocks::ORDER))))
+        Canonical(self.0.fold(x))
     }
 
     /// a + b.
@@ -170,7 +169,7 @@ impl<L: Lanes> GoldilocksLanes<L> {
         if L::ISA == Isa::Portable {
             return self.by_words(a, b.0, |a, b| a + b);
         }
-        self.carry(self.0.add(a, b.0), b.0)
+        Loose(self.0.add_folded(a, b.0))
     }
 
     /// a - b.
@@ -180,7 +179,7 @@ impl<L: Lanes> GoldilocksLanes<L> {
         if L::ISA == Isa::Portable {
             return self.by_words(a, b.0, |a, b| a - b);
         }
-        self.borrow(a, b.0)
+        Loose(self.0.sub_folded(a, b.0))
     }
 
     /// -a.
@@ -205,7 +204,7 @@ impl<L: Lanes> GoldilocksLanes<L> {
         let high = match L::ISA {
             Isa::Portable => word,
             Isa::Avx512Ifma => self.0.shr::<52>(word),
-            Isa::Avx2 | Isa::Avx512 => self.0.shr::<32>(word),
+            Isa::Avx2 | Isa::Avx512 => self.0.high32(word),
         };
         Factor { word, high }
     }
@@ -234,7 +233,7 @@ impl<L: Lanes> GoldilocksLanes<L> {
         match L::ISA {
             Isa::Portable => self.by_words(a.word, a.word, |a, b| a * b),
             Isa::Avx512Ifma => self.square52(a),
-            Isa::Avx2 | Isa::Avx512 => self.product32(a, a),
+            Isa::Avx2 | Isa::Avx512 => self.square32(a),
         }
     }
 
@@ -250,44 +249,24 @@ impl<L: Lanes> GoldilocksLanes<L> {
                 self.by_words(a, l.splat(power.0), |a, b| a * b)
             }
             1..=32 => {
-                let fold = self.times_epsilon(l.shift_right(a, 64 - S));
-                self.carry(l.add(l.shift_left(a, S), fold), fold)
+                let fold = l.mul_low32(l.shift_right(a, 64 - S));
+                Loose(l.add_folded(l.shift_left(a, S), fold))
             }
             33..=63 => {
                 // 2^64 (h0 + 2^32 h1) = (2^32 - 1) h0 - h1, with h1 < 2^31.
-                let (low, fold) = (l.shift_left(a, S), self.times_epsilon(l.shift_right(a, 64 - S)));
-                let rest = self.borrow(low, l.shift_right(a, 96 - S)).0;
-                self.carry(l.add(rest, fold), fold)
+                let (low, fold) = (l.shift_left(a, S), l.mul_low32(l.shift_right(a, 64 - S)));
+                Loose(l.add_folded(l.sub_folded(low, l.shift_right(a, 96 - S)), fold))
             }
             // The same with nothing below 2^64; h1 takes all bits from 2^96 on.
-            _ => self.borrow(self.times_epsilon(l.shift_left(a, S - 64)), l.shift_right(a, 96 - S)),
+            _ => Loose(l.sub_folded(l.mul_low32(l.shift_left(a, S - 64)), l.shift_right(a, 96 - S))),
         }
-    }
-
-    /// Words that were a sum modulo 2^64 of `part` and something that makes it at most 2^65 - 2^32: one carry is made good.
-    #[inline(always)]
-    fn carry(self, sum: L::V, part: L::V) -> Loose<L::V> {
-        Loose(self.0.add_where_less(sum, self.0.splat(EPSILON), sum, part))
-    }
-
-    /// a - b for words b <= p: one borrow is made good.
-    #[inline(always)]
-    fn borrow(self, a: L::V, b: L::V) -> Loose<L::V> {
-        Loose(self.0.sub_where_less(self.0.sub(a, b), self.0.splat(EPSILON), a, b))
-    }
-
-    /// (2^32 - 1) (x mod 2^32).
-    #[inline(always)]
-    fn times_epsilon(self, x: L::V) -> L::V {
-        self.0.mul32(x, self.0.splat(EPSILON))
     }
 
     /// low + 2^64 high.
     #[inline(always)]
     fn fold(self, low: L::V, high: L::V) -> Loose<L::V> {
-        let rest = self.borrow(low, self.0.shr::<32>(high)).0;
-        let fold = self.times_epsilon(high);
-        self.carry(self.0.add(rest, fold), fold)
+        let l = self.0;
+        Loose(l.add_folded(l.sub_folded(low, l.shr::<32>(high)), l.mul_low32(high)))
     }
 
     /// The elements of a vector that is canonical, as every one is in plain Rust.
@@ -318,8 +297,17 @@ impl<L: Lanes> GoldilocksLanes<L> {
         let middle = l.add(hl, l.shr::<32>(ll));
         let crossed = l.add(lh, l.and(middle, low32));
         let high = l.add(l.add(hh, l.shr::<32>(middle)), l.shr::<32>(crossed));
-        let low = l.or(l.and(ll, low32), l.shl::<32>(crossed));
-        self.fold(low, high)
+        self.fold(l.join32(ll, crossed), high)
+    }
+
+    /// By three products of 32 bits.
+    #[inline(always)]
+    fn square32(self, a: Factor<L::V>) -> Loose<L::V> {
+        let l = self.0;
+        let (ll, lh, hh) = (l.mul32(a.word, a.word), l.mul32(a.word, a.high), l.mul32(a.high, a.high));
+        // ll + 2^33 lh + 2^64 hh, where lh + (ll >> 33) < 2^64 - 2^32.
+        let high = l.add(hh, l.shr::<31>(l.add(lh, l.shr::<33>(ll))));
+        self.fold(l.add(ll, l.shl::<33>(lh)), high)
     }
 
     /// By products of 52 bits: a = a0 + 2^52 a1 with a1 < 2^12.
@@ -356,9 +344,7 @@ impl<L: Lanes> GoldilocksLanes<L> {
         let l = self.0;
         let plus = l.add(p0, l.shl::<52>(p1));
         let minus = l.add(l.shr::<44>(p1), l.shl::<8>(p2));
-        let rest = self.borrow(plus, minus).0;
-        let fold = self.times_epsilon(l.shr::<12>(p1));
-        self.carry(l.add(rest, fold), fold)
+        Loose(l.add_folded(l.sub_folded(plus, minus), l.mul_low32(l.shr::<12>(p1))))
     }
 }
 

@@ -1,10 +1,11 @@
 //! AVX2: a vector is two registers of four lanes.
 
+use core::arch::asm;
 use core::arch::x86_64::*;
 
 use super::keccak::WordsKernel;
 use crate::field::prime::{PrimeElement, Radix52};
-use crate::lanes::{Body, Isa, LANES, LOW52, Lanes, THREE_51, TWO_52, TWO_104, sealed};
+use crate::lanes::{Body, Isa, LANES, LOW32, LOW52, Lanes, THREE_51, TWO_52, TWO_104, sealed};
 
 /// The witness of AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +46,20 @@ fn less(lanes: Avx2, a: V, b: V) -> V {
     halves!(_mm256_cmpgt_epi64, lanes.xor(b, sign), lanes.xor(a, sign))
 }
 
+/// x in every lane, as a value that the compiler does not know: it would replace products with a constant by shifts.
+#[inline(always)]
+fn opaque(mut x: u64, lanes: Avx2) -> V {
+    // SAFETY: the assembly is empty.
+    unsafe { asm!("/* {0} */", inout(reg) x, options(pure, nomem, nostack, preserves_flags)) };
+    lanes.splat(x)
+}
+
+/// 2^32 - 1 in the lanes where the high half of a is greater than that of b (as signed), 0 elsewhere.
+#[inline(always)]
+fn high_greater(lanes: Avx2, a: V, b: V) -> V {
+    lanes.shr::<32>(halves!(_mm256_cmpgt_epi32, a, b))
+}
+
 /// [`halves`] of floating-point numbers.
 macro_rules! doubles {
     ($op:ident, $a:expr $(, $b:expr)+) => {{
@@ -70,6 +85,21 @@ impl Avx2 {
         let two52 = self.double(TWO_52);
         doubles!(_mm256_sub_pd, x, two52)
     }
+    /// Word j of row i becomes word i of row j.
+    #[inline(always)]
+    pub(super) fn transpose_four(self, [a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
+        // SAFETY: the CPU has AVX2, by `self`.
+        unsafe {
+            let (ab0, ab1) = (_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+            let (cd0, cd1) = (_mm256_unpacklo_epi64(c, d), _mm256_unpackhi_epi64(c, d));
+            [
+                _mm256_permute2x128_si256::<0x20>(ab0, cd0),
+                _mm256_permute2x128_si256::<0x20>(ab1, cd1),
+                _mm256_permute2x128_si256::<0x31>(ab0, cd0),
+                _mm256_permute2x128_si256::<0x31>(ab1, cd1),
+            ]
+        }
+    }
     /// The bits of floating-point numbers.
     #[inline(always)]
     fn bits(self, x: D) -> V {
@@ -83,6 +113,7 @@ impl Lanes for Avx2 {
     type Prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> = Radix52<Self, F, N, M>;
     const ISA: Isa = Isa::Avx2;
     const EXACT_LOW: bool = false;
+    const REGISTERS: usize = 2;
 
     #[inline(always)]
     fn splat(self, x: u64) -> V {
@@ -189,6 +220,69 @@ impl Lanes for Avx2 {
         )
     }
     #[inline(always)]
+    fn register(self, a: V, i: usize) -> V {
+        [a[i]; 2]
+    }
+    #[inline(always)]
+    fn with_register(self, mut a: V, i: usize, b: V) -> V {
+        a[i] = b[i];
+        a
+    }
+    #[inline(always)]
+    fn transpose(self, v: [V; LANES]) -> [V; LANES] {
+        let [a, b, c, d, e, f, g, h] = v;
+        let [a0, b0, c0, d0] = self.transpose_four([a[0], b[0], c[0], d[0]]);
+        let [a1, b1, c1, d1] = self.transpose_four([e[0], f[0], g[0], h[0]]);
+        let [e0, f0, g0, h0] = self.transpose_four([a[1], b[1], c[1], d[1]]);
+        let [e1, f1, g1, h1] = self.transpose_four([e[1], f[1], g[1], h[1]]);
+        [[a0, a1], [b0, b1], [c0, c1], [d0, d1], [e0, e1], [f0, f1], [g0, g1], [h0, h1]]
+    }
+    #[inline(always)]
+    fn high32(self, a: V) -> V {
+        // SAFETY: the CPU has AVX2, by `self`.
+        unsafe {
+            [
+                _mm256_castps_si256(_mm256_movehdup_ps(_mm256_castsi256_ps(a[0]))),
+                _mm256_castps_si256(_mm256_movehdup_ps(_mm256_castsi256_ps(a[1]))),
+            ]
+        }
+    }
+    #[inline(always)]
+    fn join32(self, low: V, high: V) -> V {
+        let high = self.shl::<32>(high);
+        // SAFETY: the CPU has AVX2, by `self`.
+        unsafe { [_mm256_blend_epi32::<0xaa>(low[0], high[0]), _mm256_blend_epi32::<0xaa>(low[1], high[1])] }
+    }
+    #[inline(always)]
+    fn mul_low32(self, a: V) -> V {
+        self.mul32(a, opaque(LOW32, self))
+    }
+    // Words are shifted by 2^63, which makes signed comparisons of them unsigned; the shifts between two such operations cancel.
+    //
+    // High halves decide alone: where those of two words that differ by some b <= 2^64 - 2^32 are equal, either b < 2^32 and
+    // nothing has wrapped, or b >> 32 = 2^32 - 1 and there was a carry from the low halves, of which that of b is zero.
+    #[inline(always)]
+    fn add_folded(self, a: V, b: V) -> V {
+        let sign = self.splat(1 << 63);
+        let a = self.xor(a, sign);
+        let sum = self.add(a, b);
+        self.xor(self.add(sum, high_greater(self, a, sum)), sign)
+    }
+    #[inline(always)]
+    fn sub_folded(self, a: V, b: V) -> V {
+        let sign = self.splat(1 << 63);
+        let a = self.xor(a, sign);
+        let difference = self.sub(a, b);
+        self.xor(self.sub(difference, high_greater(self, difference, a)), sign)
+    }
+    #[inline(always)]
+    fn fold(self, a: V) -> V {
+        let sign = self.splat(1 << 63);
+        let a = self.xor(a, sign);
+        let below = halves!(_mm256_cmpgt_epi64, self.splat(LOW32.wrapping_neg() ^ 1 << 63), a);
+        self.xor(self.add(a, self.andnot(below, self.splat(LOW32))), sign)
+    }
+    #[inline(always)]
     fn prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>(self) -> Radix52<Self, F, N, M> {
         Radix52::new(self)
     }
@@ -197,6 +291,7 @@ impl Lanes for Avx2 {
         #[target_feature(enable = "avx2,fma")]
         #[inline(never)]
         fn call<B: Body<Avx2>>(lanes: Avx2, body: B) -> B::Output {
+            super::align_frame();
             body.run(lanes)
         }
         // SAFETY: the CPU has AVX2 and FMA, by `self`.

@@ -188,22 +188,6 @@ mod x86_64 {
             // SAFETY: the CPU has AVX2, by `self`; `half` has 32 bytes; no alignment is asked for.
             unsafe { _mm256_loadu_si256(half.as_ptr().cast()) }
         }
-
-        /// Word j of row i becomes word i of row j.
-        #[inline(always)]
-        fn transpose_four(self, [a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
-            // SAFETY: the CPU has AVX2, by `self`.
-            unsafe {
-                let (ab0, ab1) = (_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
-                let (cd0, cd1) = (_mm256_unpacklo_epi64(c, d), _mm256_unpackhi_epi64(c, d));
-                [
-                    _mm256_permute2x128_si256::<0x20>(ab0, cd0),
-                    _mm256_permute2x128_si256::<0x20>(ab1, cd1),
-                    _mm256_permute2x128_si256::<0x31>(ab0, cd0),
-                    _mm256_permute2x128_si256::<0x31>(ab1, cd1),
-                ]
-            }
-        }
     }
 
     impl Words for Avx2 {
