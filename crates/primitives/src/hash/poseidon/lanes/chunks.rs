@@ -21,12 +21,14 @@ const fn few(isa: Isa) -> usize {
 /// The least representatives.
 #[inline(always)]
 pub(super) fn canonical<L: Lanes>(w: L, x: L::V) -> L::V {
-    w.min(x, w.sub(x, w.splat(Goldilocks::ORDER)))
+    w.fold(x)
 }
 
 #[inline(always)]
-fn load<L: Lanes>(w: L, words: &[Goldilocks; LANES]) -> L::V {
-    w.load(&words.map(Goldilocks::as_u64))
+fn load<L: Lanes>(w: L, [a, b, c, d, e, f, g, h]: &[Goldilocks; LANES]) -> L::V {
+    // No closure, which might be called in place of being inlined.
+    let words = [a.as_u64(), b.as_u64(), c.as_u64(), d.as_u64(), e.as_u64(), f.as_u64(), g.as_u64(), h.as_u64()];
+    w.load(&words)
 }
 
 /// Lanes as rows, canonical.

@@ -13,7 +13,7 @@
 
 use super::super::{HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH};
 use super::constants::{CONSTANTS, Halves};
-use super::sbox::{carry, from_fn, power7_halves, power7_words, split};
+use super::sbox::{BATCH, from_fn, power7_halves, power7_words, split};
 use crate::field::EPSILON;
 use crate::lanes::{Body, Isa, Lanes};
 
@@ -48,16 +48,14 @@ const STRIDE: usize = 3;
 /// x + c modulo p, for c < p.
 #[inline(always)]
 pub(super) fn add_constant<L: Lanes>(w: L, x: L::V, c: u64) -> L::V {
-    let c = w.splat(c);
-    carry(w, w.add(x, c), c)
+    w.add_folded(x, w.splat(c))
 }
 
 /// The word l + 2^32 h for l < 2^63 and h < 2^64 with h >> 32 < 2^30, by 32-bit products.
 #[inline(always)]
 pub(super) fn join<L: Lanes>(w: L, l: L::V, h: L::V) -> L::V {
-    let u = w.add(l, w.mul32(w.shr::<32>(h), w.splat(EPSILON)));
-    let high = w.shl::<32>(h);
-    carry(w, w.add(high, u), high)
+    let u = w.add(l, w.mul_low32(w.high32(h)));
+    w.add_folded(u, w.shl::<32>(h))
 }
 
 /// [`join`] for h < 2^52, by 52-bit products where there are any.
@@ -67,8 +65,7 @@ pub(super) fn join52<L: Lanes>(w: L, l: L::V, h: L::V) -> L::V {
         return join(w, l, h);
     }
     let u = w.mul52_low(l, w.shr::<32>(h), w.splat(EPSILON));
-    let high = w.shl::<32>(h);
-    carry(w, w.add(high, u), high)
+    w.add_folded(u, w.shl::<32>(h))
 }
 
 /// The transform of four halves, as in `full`.
@@ -114,15 +111,19 @@ pub(super) fn convolve<L: Lanes>(w: L, s: &State<L::V>) -> State<L::V> {
     out
 }
 
-/// S-boxes, matrix and the constants behind it.
-struct FullRound<'a, V>(&'a mut State<V>, &'a [Halves; WIDTH]);
+/// S-boxes, matrix and the constants behind it. The second state is room for high halves: what it holds does not matter.
+struct FullRound<'a, V>(&'a mut State<V>, &'a mut State<V>, &'a [Halves; WIDTH]);
 
 impl<L: Lanes> Body<L> for FullRound<'_, L::V> {
     type Output = ();
 
     #[inline(always)]
     fn run(self, w: L) {
-        full_round(w, self.0, self.1);
+        if L::REGISTERS == 1 {
+            full_round(w, self.0, self.2);
+        } else {
+            full_round_by_registers(w, self.0, self.1, self.2);
+        }
     }
 }
 
@@ -138,8 +139,57 @@ fn full_round<L: Lanes>(w: L, s: &mut State<L::V>, c: &[Halves; WIDTH]) {
     }
     let (l, h) = (convolve(w, &l), convolve(w, &h));
     for i in 0..WIDTH {
-        s[i] = join52(w, w.add(l[i], w.splat(c[i].low)), w.add(h[i], w.splat(c[i].high)));
+        s[i] = join_with(w, l[i], h[i], c[i]);
     }
+}
+
+/// [`full_round`] where a vector is two registers: the state stays in memory, and the matrix takes one register at a time, whose
+/// twelve words fit the sixteen registers.
+#[inline(always)]
+fn full_round_by_registers<L: Lanes>(w: L, l: &mut State<L::V>, h: &mut State<L::V>, c: &[Halves; WIDTH]) {
+    const { assert!(BATCH == 2) };
+    for i in (0..WIDTH).step_by(BATCH) {
+        ([l[i], l[i + 1]], [h[i], h[i + 1]]) = power7_halves(w, &[l[i], l[i + 1]]);
+    }
+    mix_register(w, 0, l, h, c);
+    mix_register(w, 1, l, h, c);
+}
+
+/// The matrix and the constants on register r.
+#[inline(always)]
+fn mix_register<L: Lanes>(w: L, r: usize, s: &mut State<L::V>, h: &State<L::V>, c: &[Halves; WIDTH]) {
+    let (l, h) = (convolve(w, &register(w, s, r)), convolve(w, &register(w, h, r)));
+    // In parts short enough to be unrolled, which keeps the sums in registers.
+    for i in 0..4 {
+        s[i] = w.with_register(s[i], r, join_with(w, l[i], h[i], c[i]));
+    }
+    for i in 4..8 {
+        s[i] = w.with_register(s[i], r, join_with(w, l[i], h[i], c[i]));
+    }
+    for i in 8..WIDTH {
+        s[i] = w.with_register(s[i], r, join_with(w, l[i], h[i], c[i]));
+    }
+}
+
+/// [`convolve`] of register r, in place.
+#[inline(always)]
+fn convolve_register<L: Lanes>(w: L, r: usize, s: &mut State<L::V>) {
+    let out = convolve(w, &register(w, s, r));
+    for i in 0..WIDTH {
+        s[i] = w.with_register(s[i], r, out[i]);
+    }
+}
+
+/// Halves with a constant added as a word.
+#[inline(always)]
+fn join_with<L: Lanes>(w: L, l: L::V, h: L::V, c: Halves) -> L::V {
+    join52(w, w.add(l, w.splat(c.low)), w.add(h, w.splat(c.high)))
+}
+
+/// Register r of each word in every register.
+#[inline(always)]
+fn register<L: Lanes>(w: L, s: &State<L::V>, r: usize) -> State<L::V> {
+    from_fn(|i| w.register(s[i], r))
 }
 
 /// The S-box on word 0 of every state, as halves.
@@ -164,7 +214,10 @@ impl<L: Lanes> Body<L> for Convolve<'_, L::V> {
 
     #[inline(always)]
     fn run(self, w: L) {
-        *self.0 = convolve(w, self.0);
+        convolve_register(w, 0, self.0);
+        if L::REGISTERS == 2 {
+            convolve_register(w, 1, self.0);
+        }
     }
 }
 
@@ -220,11 +273,12 @@ fn partial_rounds<L: Lanes, S: SboxInputs<L>, const G: usize>(w: L, l: &mut [Sta
 /// Four full rounds from round `first` on.
 #[inline(always)]
 fn full_rounds<L: Lanes, S: SboxInputs<L>>(w: L, s: &mut State<L::V>, first: usize, inputs: &mut S) {
+    let mut h = [w.splat(0); WIDTH];
     for (r, c) in CONSTANTS.full.iter().enumerate().skip(first).take(HALF_FULL_ROUNDS) {
         for (i, x) in s.iter_mut().enumerate() {
             *x = inputs.full(w, r, i, *x);
         }
-        w.outline(FullRound(s, c));
+        w.outline(FullRound(s, &mut h, c));
     }
 }
 

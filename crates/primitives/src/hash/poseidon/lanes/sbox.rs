@@ -34,12 +34,6 @@ pub(super) fn from_fn<T: Copy, const N: usize>(f: impl Fn(usize) -> T) -> [T; N]
     out
 }
 
-/// r + 2^32 - 1 in the lanes where the sum r = x + y has wrapped.
-#[inline(always)]
-pub(super) fn carry<L: Lanes>(w: L, r: L::V, x: L::V) -> L::V {
-    w.add_where_less(r, w.splat(EPSILON), r, x)
-}
-
 /// Halves below 2^32 of words.
 #[inline(always)]
 pub(super) fn split<L: Lanes>(w: L, x: L::V) -> (L::V, L::V) {
@@ -57,6 +51,9 @@ fn power7_each<L: Lanes>(w: L, x: L::V) -> L::V {
     w.load(&words)
 }
 
+/// S-boxes that are interleaved on AVX2. More are slower: they do not fit the registers.
+pub(super) const BATCH: usize = 2;
+
 /// x^7 as halves (l, h) with l + 2^32 h = x^7: -2^54 - 2^43 < l < 2^32 and 0 <= h < 2^43.
 #[inline(always)]
 pub(super) fn power7_halves<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> ([L::V; N], [L::V; N]) {
@@ -66,19 +63,14 @@ pub(super) fn power7_halves<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> ([
         for i in 0..N {
             (l[i], h[i]) = split_product52(w, p0[i], p1[i], p2[i]);
         }
-    } else if L::ISA == Isa::Avx512 {
-        let (low, middle, high) = power7_32(w, x);
-        for i in 0..N {
-            (l[i], h[i]) = split_product32(w, low[i], middle[i], high[i]);
-        }
     } else if L::ISA == Isa::Portable {
         for i in 0..N {
             (l[i], h[i]) = split(w, power7_each(w, x[i]));
         }
     } else {
+        let (low, middle, high) = power7_32(w, x);
         for i in 0..N {
-            let (low, middle, high) = power7_32(w, &[x[i]]);
-            (l[i], h[i]) = split_product32(w, low[0], middle[0], high[0]);
+            (l[i], h[i]) = split_product32(w, low[i], middle[i], high[i]);
         }
     }
     (l, h)
@@ -100,7 +92,14 @@ pub(super) fn power7_words<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> [L:
             out[i] = power7_each(w, x[i]);
         }
     } else {
-        for i in 0..N {
+        for i in (0..N / BATCH * BATCH).step_by(BATCH) {
+            let batch: [L::V; BATCH] = from_fn(|k| x[i + k]);
+            let words = reduce_product32(w, power7_32(w, &batch));
+            for k in 0..BATCH {
+                out[i + k] = words[k];
+            }
+        }
+        for i in N / BATCH * BATCH..N {
             [out[i]] = reduce_product32(w, power7_32(w, &[x[i]]));
         }
     }
@@ -189,9 +188,7 @@ pub(super) fn reduce_product52<L: Lanes>(w: L, p0: L::V, p1: L::V, p2: L::V) -> 
     // 2^64 q = (2^32 - 1) (q mod 2^32) - (q >> 32), and q >> 32 = p1 >> 44. p0 is below 2^52: nothing starts it.
     let plus = w.add(p0, w.shl::<52>(p1));
     let minus = w.add(w.shr::<44>(p1), w.shl::<8>(p2));
-    let d = w.sub_where_less(w.sub(plus, minus), w.splat(EPSILON), plus, minus);
-    let q = w.mul32(w.shr::<12>(p1), w.splat(EPSILON));
-    carry(w, w.add(d, q), q)
+    w.add_folded(w.sub_folded(plus, minus), w.mul_low32(w.shr::<12>(p1)))
 }
 
 /// Products of 128 bits: their lowest 32 bits and the 32 above them, each at the bottom of a word, and their upper words.
@@ -237,34 +234,63 @@ pub(super) fn split_product32<L: Lanes>(w: L, low: L::V, middle: L::V, high: L::
     (w.sub(w.and(low, low32), w.add(h0, h1)), w.add(w.and(middle, low32), h0))
 }
 
-/// Products as words: 2^64 (h0 + 2^32 h1) = (2^32 - 1) h0 - h1.
+/// a^2 as two words, by 32-bit halves. `ah` is the upper one. Of a only the lower one counts.
 #[inline(always)]
-pub(super) fn reduce_product32<L: Lanes, const N: usize>(w: L, (low, middle, high): Words<L::V, N>) -> [L::V; N] {
-    let epsilon = w.splat(EPSILON);
-    let (mut fold, mut rest) = (high, low);
+pub(super) fn square32<L: Lanes, const N: usize>(w: L, a: &[L::V; N], ah: &[L::V; N]) -> ([L::V; N], [L::V; N]) {
+    let (mut ll, mut middle, mut high) = (*a, *a, *a);
     for i in 0..N {
-        fold[i] = w.mul32(high[i], epsilon);
-        rest[i] = w.or(w.and(low[i], epsilon), w.shl::<32>(middle[i]));
+        (ll[i], middle[i], high[i]) = (w.mul32(a[i], a[i]), w.mul32(a[i], ah[i]), w.mul32(ah[i], ah[i]));
+    }
+    // The middle product has the weight 2^33: (2^32 - 1)^2 + 2^31 < 2^64.
+    for i in 0..N {
+        high[i] = w.add(high[i], w.shr::<31>(w.add(middle[i], w.shr::<33>(ll[i]))));
+        ll[i] = w.add(ll[i], w.shl::<33>(middle[i]));
+    }
+    (ll, high)
+}
+
+/// Words low + 2^64 high as words: 2^64 (h0 + 2^32 h1) = (2^32 - 1) h0 - h1.
+#[inline(always)]
+pub(super) fn reduce32<L: Lanes, const N: usize>(w: L, low: &[L::V; N], high: &[L::V; N]) -> [L::V; N] {
+    let mut rest = *low;
+    for i in 0..N {
+        rest[i] = w.sub_folded(low[i], w.shr::<32>(high[i]));
     }
     for i in 0..N {
-        let h1 = w.shr::<32>(high[i]);
-        rest[i] = w.sub_where_less(w.sub(rest[i], h1), epsilon, rest[i], h1);
-    }
-    for i in 0..N {
-        rest[i] = carry(w, w.add(rest[i], fold[i]), fold[i]);
+        rest[i] = w.add_folded(rest[i], w.mul_low32(high[i]));
     }
     rest
+}
+
+/// Products as words.
+#[inline(always)]
+pub(super) fn reduce_product32<L: Lanes, const N: usize>(w: L, (low, middle, high): Words<L::V, N>) -> [L::V; N] {
+    let mut joined = low;
+    for i in 0..N {
+        joined[i] = w.join32(low[i], middle[i]);
+    }
+    reduce32(w, &joined, &high)
+}
+
+/// The upper halves, for products.
+#[inline(always)]
+fn high32<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> [L::V; N] {
+    let mut high = *x;
+    for i in 0..N {
+        high[i] = w.high32(x[i]);
+    }
+    high
 }
 
 /// x^7, not reduced.
 #[inline(always)]
 fn power7_32<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> Words<L::V, N> {
-    let xh: [L::V; N] = from_fn(|i| w.shr::<32>(x[i]));
-    let x2 = reduce_product32(w, product32(w, x, &xh, x, &xh));
-    let x2h: [L::V; N] = from_fn(|i| w.shr::<32>(x2[i]));
+    let xh = high32(w, x);
+    let (low, high) = square32(w, x, &xh);
+    let x2 = reduce32(w, &low, &high);
+    let x2h = high32(w, &x2);
     let x3 = reduce_product32(w, product32(w, x, &xh, &x2, &x2h));
-    let x3h: [L::V; N] = from_fn(|i| w.shr::<32>(x3[i]));
-    let x4 = reduce_product32(w, product32(w, &x2, &x2h, &x2, &x2h));
-    let x4h: [L::V; N] = from_fn(|i| w.shr::<32>(x4[i]));
-    product32(w, &x3, &x3h, &x4, &x4h)
+    let (low, high) = square32(w, &x2, &x2h);
+    let x4 = reduce32(w, &low, &high);
+    product32(w, &x3, &high32(w, &x3), &x4, &high32(w, &x4))
 }

@@ -4,8 +4,8 @@ use super::super::WIDTH;
 use super::super::constants::{MDS_CIRCULANT, MDS_DIAGONAL_0};
 use super::chunks::canonical;
 use super::rounds::{add_constant, convolve, join, join52, mds};
-use super::sbox::{fold52, power7_halves, power7_words, product32, reduce_product32, reduce_product52};
-use super::sbox::{split_product32, split_product52};
+use super::sbox::{fold52, power7_halves, power7_words, product32, reduce_product32, reduce_product52, reduce32};
+use super::sbox::{split_product32, split_product52, square32};
 use super::{SboxInputs, permute_with};
 use crate::Goldilocks;
 use crate::field::EPSILON;
@@ -100,7 +100,15 @@ impl Kernel for Products32 {
     #[inline(always)]
     fn run<L: Lanes>(self, w: L) {
         for x in edges(64) {
+            let a = w.splat(x);
+            let (low, high) = square32(w, &[a], &[w.shr::<32>(a)]);
+            let found = word(w, low[0]) as u128 | (word(w, high[0]) as u128) << 64;
+            assert_eq!(found, x as u128 * x as u128);
+            assert_eq!(field(word(w, reduce32(w, &low, &high)[0])), field(x) * field(x), "{x:#x}");
             for y in edges(64) {
+                // Any two words, and not only those of products.
+                let value = field(x) + field(y) * power_of_two(64);
+                assert_eq!(field(word(w, reduce32(w, &[a], &[w.splat(y)])[0])), value, "{x:#x} {y:#x}");
                 let (a, b) = (w.splat(x), w.splat(y));
                 let (ah, bh) = (w.shr::<32>(a), w.shr::<32>(b));
                 let product = product32(w, &[a], &[ah], &[b], &[bh]);
