@@ -95,9 +95,8 @@ pub(super) fn power7_words<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> [L:
         for i in (0..N / BATCH * BATCH).step_by(BATCH) {
             let batch: [L::V; BATCH] = from_fn(|k| x[i + k]);
             let words = reduce_product32(w, power7_32(w, &batch));
-            for k in 0..BATCH {
-                out[i + k] = words[k];
-            }
+            const { assert!(BATCH == 2) };
+            (out[i], out[i + 1]) = (words[0], words[1]);
         }
         for i in N / BATCH * BATCH..N {
             [out[i]] = reduce_product32(w, power7_32(w, &[x[i]]));
