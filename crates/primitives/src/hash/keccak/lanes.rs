@@ -3,6 +3,9 @@
 //! The bodies are `#[inline(always)]`, so that they are compiled with the features of the dispatch that calls them; closures
 //! are not, hence no operation on words is in one.
 
+use core::hint::black_box;
+use core::sync::atomic::{Ordering, compiler_fence};
+
 use super::{DIGEST_BYTES, Function, Many, NODE_BYTES, RATE_BYTES, STATE_WORDS};
 use crate::lanes::arch::keccak::{SCALAR, Words, WordsKernel, run};
 use crate::lanes::{Kernel, LANES, Lanes};
@@ -41,9 +44,12 @@ const ROUND_CONSTANTS: [u64; 24] = [
     0x8000_0000_8000_8008,
 ];
 
+/// A word of every lane in a register each.
+type State<W> = [<W as Words>::Word; STATE_WORDS];
+
 /// Keccak-f\[1600\] of every lane.
 #[inline(always)]
-fn permute<W: Words>(isa: W, state: &mut [W::Word; STATE_WORDS]) {
+fn permute<W: Words>(isa: W, state: &mut State<W>) {
     let mut a = *state;
     for &constant in &ROUND_CONSTANTS {
         a = round(isa, &a, constant);
@@ -53,13 +59,13 @@ fn permute<W: Words>(isa: W, state: &mut [W::Word; STATE_WORDS]) {
 
 /// Column x of the state, summed.
 #[inline(always)]
-fn column<W: Words>(isa: W, a: &[W::Word; STATE_WORDS], x: usize) -> W::Word {
+fn column<W: Words>(isa: W, a: &State<W>, x: usize) -> W::Word {
     isa.xor5([a[x], a[x + 5], a[x + 10], a[x + 15], a[x + 20]])
 }
 
 /// Theta and rho on word i, where `d` is what theta adds to each column.
 #[inline(always)]
-fn moved<const N: i32, W: Words>(isa: W, a: &[W::Word; STATE_WORDS], d: &[W::Word; 5], i: usize) -> W::Word {
+fn moved<const N: i32, W: Words>(isa: W, a: &State<W>, d: &[W::Word; 5], i: usize) -> W::Word {
     isa.rotl::<N>(isa.xor(a[i], d[i % 5]))
 }
 
@@ -75,72 +81,121 @@ fn chi<W: Words>(isa: W, b: [W::Word; 5]) -> [W::Word; 5] {
     ]
 }
 
-/// One round, a row of its result at a time.
+/// [`permute`] of every state. `other` is room for as many: what it holds does not matter.
+///
+/// Where a state does not fit the registers, rounds go from memory to memory, and those of several states alternate: the one fills
+/// the gaps where the other waits for its columns.
+#[inline(always)]
+fn permute_all<W: Words>(isa: W, states: &mut [State<W>], other: &mut [State<W>]) {
+    if W::STATES == 1 {
+        for state in states {
+            permute(isa, state);
+        }
+        return;
+    }
+    // Known to code elsewhere for all the compiler can tell, so that a fence keeps them in memory.
+    let (states, other) = (black_box(states), black_box(other));
+    for constants in ROUND_CONSTANTS.as_chunks::<2>().0 {
+        for (from, to) in states.iter().zip(&mut *other) {
+            round_in_memory(isa, from, to, constants[0]);
+        }
+        for (from, to) in other.iter().zip(&mut *states) {
+            round_in_memory(isa, from, to, constants[1]);
+        }
+    }
+}
+
+/// [`round`] that reads a word when it needs it: words that are kept from theta on would be written to memory a second time.
+#[inline(always)]
+fn round_in_memory<W: Words>(isa: W, from: &State<W>, to: &mut State<W>, constant: u64) {
+    let d = theta(isa, from);
+    compiler_fence(Ordering::SeqCst);
+    rows(isa, from, &d, constant, to);
+}
+
+/// One round.
 ///
 /// Theta sums its two columns into `d` first, although one instruction could add both to each word: so 30 words are live
 /// at once and not 35, which is more than AVX-512 has registers.
 #[inline(always)]
-fn round<W: Words>(isa: W, a: &[W::Word; STATE_WORDS], constant: u64) -> [W::Word; STATE_WORDS] {
+fn round<W: Words>(isa: W, a: &State<W>, constant: u64) -> State<W> {
+    let mut out = *a;
+    rows(isa, a, &theta(isa, a), constant, &mut out);
+    out
+}
+
+/// What theta adds to each column.
+#[inline(always)]
+fn theta<W: Words>(isa: W, a: &State<W>) -> [W::Word; 5] {
     let c = [column(isa, a, 0), column(isa, a, 1), column(isa, a, 2), column(isa, a, 3), column(isa, a, 4)];
-    let d = [
+    [
         isa.xor(c[4], isa.rotl::<1>(c[1])),
         isa.xor(c[0], isa.rotl::<1>(c[2])),
         isa.xor(c[1], isa.rotl::<1>(c[3])),
         isa.xor(c[2], isa.rotl::<1>(c[4])),
         isa.xor(c[3], isa.rotl::<1>(c[0])),
-    ];
-    let [s0, s1, s2, s3, s4] = chi(
+    ]
+}
+
+/// The rest of a round, a row of its result at a time.
+#[inline(always)]
+fn rows<W: Words>(isa: W, a: &State<W>, d: &[W::Word; 5], constant: u64, out: &mut State<W>) {
+    let row = chi(
         isa,
         [
-            moved::<0, W>(isa, a, &d, 0),
-            moved::<44, W>(isa, a, &d, 6),
-            moved::<43, W>(isa, a, &d, 12),
-            moved::<21, W>(isa, a, &d, 18),
-            moved::<14, W>(isa, a, &d, 24),
+            moved::<0, W>(isa, a, d, 0),
+            moved::<44, W>(isa, a, d, 6),
+            moved::<43, W>(isa, a, d, 12),
+            moved::<21, W>(isa, a, d, 18),
+            moved::<14, W>(isa, a, d, 24),
         ],
     );
-    let s0 = isa.xor(s0, isa.splat(constant));
-    let [s5, s6, s7, s8, s9] = chi(
+    out[..5].copy_from_slice(&row);
+    out[0] = isa.xor(row[0], isa.splat(constant));
+    let row = chi(
         isa,
         [
-            moved::<28, W>(isa, a, &d, 3),
-            moved::<20, W>(isa, a, &d, 9),
-            moved::<3, W>(isa, a, &d, 10),
-            moved::<45, W>(isa, a, &d, 16),
-            moved::<61, W>(isa, a, &d, 22),
+            moved::<28, W>(isa, a, d, 3),
+            moved::<20, W>(isa, a, d, 9),
+            moved::<3, W>(isa, a, d, 10),
+            moved::<45, W>(isa, a, d, 16),
+            moved::<61, W>(isa, a, d, 22),
         ],
     );
-    let [s10, s11, s12, s13, s14] = chi(
+    out[5..10].copy_from_slice(&row);
+    let row = chi(
         isa,
         [
-            moved::<1, W>(isa, a, &d, 1),
-            moved::<6, W>(isa, a, &d, 7),
-            moved::<25, W>(isa, a, &d, 13),
-            moved::<8, W>(isa, a, &d, 19),
-            moved::<18, W>(isa, a, &d, 20),
+            moved::<1, W>(isa, a, d, 1),
+            moved::<6, W>(isa, a, d, 7),
+            moved::<25, W>(isa, a, d, 13),
+            moved::<8, W>(isa, a, d, 19),
+            moved::<18, W>(isa, a, d, 20),
         ],
     );
-    let [s15, s16, s17, s18, s19] = chi(
+    out[10..15].copy_from_slice(&row);
+    let row = chi(
         isa,
         [
-            moved::<27, W>(isa, a, &d, 4),
-            moved::<36, W>(isa, a, &d, 5),
-            moved::<10, W>(isa, a, &d, 11),
-            moved::<15, W>(isa, a, &d, 17),
-            moved::<56, W>(isa, a, &d, 23),
+            moved::<27, W>(isa, a, d, 4),
+            moved::<36, W>(isa, a, d, 5),
+            moved::<10, W>(isa, a, d, 11),
+            moved::<15, W>(isa, a, d, 17),
+            moved::<56, W>(isa, a, d, 23),
         ],
     );
-    let [s20, s21, s22, s23, s24] = chi(
+    out[15..20].copy_from_slice(&row);
+    let row = chi(
         isa,
         [
-            moved::<62, W>(isa, a, &d, 2),
-            moved::<55, W>(isa, a, &d, 8),
-            moved::<39, W>(isa, a, &d, 14),
-            moved::<41, W>(isa, a, &d, 15),
-            moved::<2, W>(isa, a, &d, 21),
+            moved::<62, W>(isa, a, d, 2),
+            moved::<55, W>(isa, a, d, 8),
+            moved::<39, W>(isa, a, d, 14),
+            moved::<41, W>(isa, a, d, 15),
+            moved::<2, W>(isa, a, d, 21),
         ],
     );
-    [s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15, s16, s17, s18, s19, s20, s21, s22, s23, s24]
+    out[20..].copy_from_slice(&row);
 }
 
 /// The word that follows the message in its last block: what is left of the message, then the domain byte.
@@ -152,18 +207,40 @@ fn last_word(rest: &[u8], domain: u8) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// The sponges of the messages at `messages[i * bytes..]`, one per lane; lanes after `last` repeat the message `last`.
-///
-/// Returns the digests, one word of every lane after the other.
+/// Messages, `bytes` bytes each, for `W::LANES` lanes of each state. Lanes after `last` repeat the message `last`.
+#[derive(Clone, Copy)]
+struct Batch<'a> {
+    domain: u8,
+    messages: &'a [u8],
+    bytes: usize,
+    last: usize,
+}
+
+impl Batch<'_> {
+    /// The first byte of the messages of a state, and its last lane that is not a repetition.
+    #[inline(always)]
+    fn of<W: Words>(self, state: usize) -> (usize, usize) {
+        let first = state * W::LANES;
+        (first * self.bytes, self.last - first)
+    }
+}
+
+/// The sponges of the messages of a batch. Each state begins with its digests, one word of every lane after the other.
 #[inline(always)]
-fn sponge<W: Words>(isa: W, domain: u8, messages: &[u8], bytes: usize, last: usize) -> [W::Word; 4] {
-    let mut state = [isa.splat(0); STATE_WORDS];
+fn sponge<W: Words>(isa: W, batch: Batch<'_>, states: &mut [State<W>], other: &mut [State<W>]) {
+    let Batch { domain, messages, bytes, .. } = batch;
+    for state in &mut *states {
+        *state = [isa.splat(0); STATE_WORDS];
+    }
     let blocks = bytes / RATE_BYTES;
     for block in 0..=blocks {
-        let rest = &messages[block * RATE_BYTES..];
-        if block < blocks {
-            absorb(isa, &mut state[..RATE_WORDS], rest, bytes, last);
-        } else {
+        for (i, state) in states.iter_mut().enumerate() {
+            let (start, last) = batch.of::<W>(i);
+            let rest = &messages[start + block * RATE_BYTES..];
+            if block < blocks {
+                absorb(isa, &mut state[..RATE_WORDS], rest, bytes, last);
+                continue;
+            }
             let words = bytes % RATE_BYTES / WORD_BYTES;
             absorb(isa, &mut state[..words], rest, bytes, last);
             let end = bytes % WORD_BYTES;
@@ -174,9 +251,8 @@ fn sponge<W: Words>(isa: W, domain: u8, messages: &[u8], bytes: usize, last: usi
             state[words] = isa.xor(state[words], word);
             state[RATE_WORDS - 1] = isa.xor(state[RATE_WORDS - 1], isa.splat(PADDING_END));
         }
-        permute(isa, &mut state);
+        permute_all(isa, states, other);
     }
-    [state[0], state[1], state[2], state[3]]
 }
 
 /// XORs the next words of each message into the front of the state.
@@ -205,37 +281,64 @@ fn absorb<W: Words>(isa: W, front: &mut [W::Word], messages: &[u8], stride: usiz
 
 /// [`sponge`] for messages of [`NODE_BYTES`], which fill eight words of one block.
 #[inline(always)]
-fn node<W: Words>(isa: W, domain: u8, messages: &[u8], last: usize) -> [W::Word; 4] {
-    let mut state = [isa.splat(0); STATE_WORDS];
-    state[..8].copy_from_slice(&isa.load_eight(messages, NODE_BYTES, last));
-    state[8] = isa.splat(u64::from(domain));
-    state[RATE_WORDS - 1] = isa.splat(PADDING_END);
-    permute(isa, &mut state);
-    [state[0], state[1], state[2], state[3]]
+fn node<W: Words>(isa: W, batch: Batch<'_>, states: &mut [State<W>], other: &mut [State<W>]) {
+    for (i, state) in states.iter_mut().enumerate() {
+        let (start, last) = batch.of::<W>(i);
+        *state = [isa.splat(0); STATE_WORDS];
+        state[..8].copy_from_slice(&isa.load_eight(&batch.messages[start..], NODE_BYTES, last));
+        state[8] = isa.splat(u64::from(batch.domain));
+        state[RATE_WORDS - 1] = isa.splat(PADDING_END);
+    }
+    permute_all(isa, states, other);
 }
 
 impl WordsKernel for Many<'_> {
     #[inline(always)]
     fn run<W: Words>(self, isa: W) {
+        const { assert!(W::STATES == 1 || W::STATES == 2) };
         let Many { function, messages, message_bytes, digests } = self;
         assert_eq!(Some(messages.len()), message_bytes.checked_mul(digests.len()), "one message per digest");
-        let domain = function.domain();
-        for (i, digests) in digests.chunks_mut(W::LANES).enumerate() {
-            let messages = &messages[i * W::LANES * message_bytes..];
-            let last = digests.len() - 1;
-            let words = if message_bytes == NODE_BYTES {
-                node(isa, domain, messages, last)
+        let many = W::STATES * W::LANES;
+        let mut room = [[[isa.splat(0); STATE_WORDS]; 2]; 2];
+        for (i, digests) in digests.chunks_mut(many).enumerate() {
+            let messages = &messages[i * many * message_bytes..];
+            let batch = Batch { domain: function.domain(), messages, bytes: message_bytes, last: digests.len() - 1 };
+            if W::STATES == 1 && message_bytes == NODE_BYTES {
+                // A state of its own, which keeps it in registers.
+                let mut state = [[isa.splat(0); STATE_WORDS]];
+                node(isa, batch, &mut state, &mut []);
+                store(isa, &state[0], digests);
+            } else if W::STATES == 1 {
+                let mut state = [[isa.splat(0); STATE_WORDS]];
+                sponge(isa, batch, &mut state, &mut []);
+                store(isa, &state[0], digests);
             } else {
-                sponge(isa, domain, messages, message_bytes, last)
-            };
-            if digests.len() == W::LANES {
-                isa.store_digests(words, digests);
-            } else {
-                let mut out = [[0; DIGEST_BYTES]; LANES];
-                isa.store_digests(words, &mut out);
-                digests.copy_from_slice(&out[..=last]);
+                let [states, other] = &mut room;
+                let used = digests.len().div_ceil(W::LANES);
+                let (used, other) = (&mut states[..used], &mut other[..used]);
+                if message_bytes == NODE_BYTES {
+                    node(isa, batch, used, other)
+                } else {
+                    sponge(isa, batch, used, other)
+                }
+                for (state, digests) in states.iter().zip(digests.chunks_mut(W::LANES)) {
+                    store(isa, state, digests);
+                }
             }
         }
+    }
+}
+
+/// The digests that a state begins with: at most one of each lane.
+#[inline(always)]
+fn store<W: Words>(isa: W, state: &State<W>, digests: &mut [[u8; DIGEST_BYTES]]) {
+    let words = [state[0], state[1], state[2], state[3]];
+    if digests.len() == W::LANES {
+        isa.store_digests(words, digests);
+    } else {
+        let mut out = [[0; DIGEST_BYTES]; LANES];
+        isa.store_digests(words, &mut out);
+        digests.copy_from_slice(&out[..digests.len()]);
     }
 }
 

@@ -14,6 +14,8 @@ pub trait Words: Copy {
     type Word: Copy;
     /// Lanes of a register.
     const LANES: usize;
+    /// States of 25 words that are permuted side by side: 1 where one fits the registers, at most 2.
+    const STATES: usize = 1;
 
     /// `x` in every lane.
     fn splat(self, x: u64) -> Self::Word;
@@ -193,6 +195,7 @@ mod x86_64 {
     impl Words for Avx2 {
         type Word = __m256i;
         const LANES: usize = 4;
+        const STATES: usize = 2;
 
         #[inline(always)]
         fn splat(self, x: u64) -> __m256i {
