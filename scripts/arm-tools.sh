@@ -27,7 +27,7 @@ not_older() { [[ $(printf '%s\n' "$1" "$2" | sort -V | head -n 1) == "$2" ]]; }
 
 [[ $(cat "$dir/version" 2>/dev/null || true) == "$layout $wanted" ]] && exit 0
 [[ $(uname -m) == x86_64 ]] || fail "the tools are for x86-64 hosts, and this one is $(uname -m)"
-command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || fail "there is no apt-get to fetch Debian's compilers"
+command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || fail "apt-get or dpkg-deb is missing: install both to fetch Debian's compilers"
 
 # In its place from the start: env has absolute paths. The version comes last, so that half of it is made again.
 rm -rf "$dir"

@@ -77,7 +77,7 @@ instruction_sets() {
     flags=" $(sed -n '/^flags/ { s/.*: //p; q }' /proc/cpuinfo 2>/dev/null) "
     [[ $flags == *" avx2 "* && $flags == *" fma "* ]] || return 0
     echo avx2
-    [[ $flags == *" avx512f "* ]] || return 0
+    [[ $flags == *" avx512f "* && $flags == *" f16c "* ]] || return 0
     echo avx512
     [[ $flags == *" avx512ifma "* ]] || return 0
     echo avx512ifma

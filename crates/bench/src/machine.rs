@@ -1,7 +1,8 @@
 //! `machine`: every kernel on every instruction set, beside its peers and beside other builds of this program.
 //!
 //! Each measurement is a command of this program in a process of its own; builds take turns, and medians over the rounds count. A
-//! row has the fields of the command's row, `build`, and `times_ours`: its seconds over those of our best body in this build.
+//! row has `kernel`, `impl`, `size` and so on of the command's row, the command's further `arguments`, `build`, and `times_ours`: its
+//! seconds over those of our best body in this build.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -66,15 +67,15 @@ struct Kernel {
     name: &'static str,
     /// Arguments beside size, threads and instruction set, one measurement for each list.
     variants: &'static [&'static [&'static str]],
-    /// The greatest size, as a power of two: larger ones take minutes or much memory.
-    most: u32,
+    /// The greatest size, as a power of two: larger ones take minutes or much memory. `None` where the command has a size of its own.
+    most: Option<u32>,
 }
 
 const fn kernel(name: &'static str, variants: &'static [&'static [&'static str]], most: u32) -> Kernel {
-    Kernel { name, variants, most }
+    Kernel { name, variants, most: Some(most) }
 }
 
-const KERNELS: [Kernel; 13] = [
+const KERNELS: [Kernel; 14] = [
     kernel("merkle-poseidon", &[&["--columns", "8"], &["--columns", "136"]], 18),
     kernel("merkle-sha3", &[&[]], 20),
     kernel("ntt", &[&[]], 18),
@@ -88,6 +89,7 @@ const KERNELS: [Kernel; 13] = [
     kernel("msm-bls12-377", &[&[]], 18),
     kernel("msm-bls12-381", &[&[]], 18),
     kernel("msm-bn254", &[&[]], 18),
+    Kernel { name: "plonky2-prove", variants: &[&["--profile", "paper"]], most: None },
 ];
 
 /// A row without its times, and which build it is of.
@@ -100,16 +102,14 @@ struct Rows {
     rows: HashMap<Key, (Map<String, Value>, Vec<f64>)>,
 }
 
-/// Fields of a row that are not the same in every round.
-const MEASURED: [&str; 4] = ["seconds", "ns_per_element", "mperm_per_second", "ratio"];
+/// Fields of a row that say what was measured and by whom. The others may differ from round to round.
+const NAMES: [&str; 8] = ["kernel", "impl", "size", "columns", "threads", "isa", "profile", "circuit"];
 
 impl Rows {
     fn add(&mut self, build: &str, mut row: Map<String, Value>) -> anyhow::Result<()> {
         let seconds = row.get("seconds").and_then(Value::as_f64);
-        for field in MEASURED {
-            row.remove(field);
-        }
-        // What has no time of its own is a published figure.
+        row.retain(|name, _| NAMES.contains(&name.as_str()));
+        // A row without a time is a published figure.
         let Some(seconds) = seconds else { return Ok(()) };
         let key = (build.to_owned(), serde_json::to_string(&row)?);
         if !self.rows.contains_key(&key) {
@@ -173,7 +173,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             continue;
         }
         for variant in kernel.variants {
-            for &log_size in args.log_size.iter().filter(|&&n| n <= kernel.most) {
+            let sizes: Vec<Option<u32>> = match kernel.most {
+                Some(most) => args.log_size.iter().filter(|&&n| n <= most).map(|&n| Some(n)).collect(),
+                None => vec![None],
+            };
+            for log_size in sizes {
                 let common = measurement(&kernel, variant, log_size, args.threads);
                 eprintln!("measuring {}", common.join(" "));
                 let mut rows = Rows::default();
@@ -186,15 +190,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                         }
                     }
                 }
-                for row in rows.finish() {
+                for mut row in rows.finish() {
+                    row.insert("arguments".into(), variant.join(" ").into());
                     print(&row, args.json)?;
                 }
                 for isa in isas.iter().filter(|isa| !isa.is_available()) {
-                    let (name, size) = (format!("evergrove-{isa}"), 1u64 << log_size);
+                    let (name, size) = (format!("evergrove-{isa}"), log_size.map(|n| 1u64 << n));
                     let reason = format!("not measured: this CPU lacks {isa}");
                     let row = json!({
                         "kernel": kernel.name, "impl": name, "size": size, "threads": args.threads, "isa": isa.to_string(),
-                        "seconds": null, "ns_per_element": null, "build": OWN, "note": reason,
+                        "seconds": null, "ns_per_element": null, "build": OWN, "arguments": variant.join(" "), "note": reason,
                     });
                     print(row.as_object().context("a row")?, args.json)?;
                 }
@@ -204,8 +209,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn measurement(kernel: &Kernel, variant: &[&str], log_size: u32, threads: u32) -> Vec<String> {
-    let sizes = ["--log-size".to_owned(), log_size.to_string(), "--threads".to_owned(), threads.to_string()];
+fn measurement(kernel: &Kernel, variant: &[&str], log_size: Option<u32>, threads: u32) -> Vec<String> {
+    let size = log_size.map(|n| ["--log-size".to_owned(), n.to_string()]);
+    let sizes = size.into_iter().flatten().chain(["--threads".to_owned(), threads.to_string()]);
     [kernel.name.to_owned()].into_iter().chain(variant.iter().map(|&arg| arg.to_owned())).chain(sizes).collect()
 }
 
@@ -236,15 +242,14 @@ fn print(row: &Map<String, Value>, as_json: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     let text = |name: &str| row.get(name).map_or(String::new(), |x| x.as_str().map_or(x.to_string(), str::to_owned));
-    let columns = row.get("columns").map_or(String::new(), |x| format!(" x {x}"));
-    let what = format!("{} {}{columns}", text("kernel"), text("size"));
+    let what = format!("{} {} {} {}", text("kernel"), text("circuit"), text("size"), text("arguments"));
     let who = format!("{} ({})", text("impl"), text("build"));
     match row.get("note") {
-        Some(note) => println!("{what:32} {who:32} {}", note.as_str().unwrap_or_default()),
+        Some(note) => println!("{what:40} {who:32} {}", note.as_str().unwrap_or_default()),
         None => {
             let ratio =
                 row.get("times_ours").and_then(Value::as_f64).map_or(String::new(), |r| format!("{r:8.2} times ours"));
-            println!("{what:32} {who:32} {:10.6} s {ratio}", time(row));
+            println!("{what:40} {who:32} {:10.6} s {ratio}", time(row));
         }
     }
     Ok(())
@@ -272,7 +277,7 @@ mod tests {
         assert_eq!((&rows[0]["seconds"], &rows[0]["times_ours"]), (&2.0.into(), &1.0.into()));
         assert_eq!((&rows[1]["seconds"], &rows[1]["times_ours"]), (&9.0.into(), &4.5.into()));
         assert_eq!((&rows[1]["build"], &rows[1]["ns_per_element"]), (&"native".into(), &9e6.into()));
-        assert!(!rows[0].contains_key("ratio"));
+        assert!(!rows[0].contains_key("ratio"), "a figure of one round");
     }
 
     #[test]

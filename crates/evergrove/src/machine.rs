@@ -26,17 +26,17 @@ pub struct Machine {
     pub proof_seconds: f64,
 }
 
-/// Two cores of a Zen 5 with AVX-512 IFMA: the machine that the figures of `costs` are of.
+/// Permutations a second, and seconds of a proof, on two cores of a Zen 5 with AVX-512 IFMA: the constants of `costs` are for this machine.
 const REFERENCE: (f64, f64) = (12.2e6, 0.14);
 
-/// The file of a directory of keys that has the machines measured so far, one a line.
+/// File in the directory of keys: one line for each machine that was measured.
 const FILE: &str = "machines";
-/// What a line of it begins with: another program measures again.
+/// First field of a line. Another version of the program measures again.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// How long permutations are counted.
+/// Duration of the hashing measurement.
 const HASHING: Duration = Duration::from_millis(400);
-/// Permutations between two looks at the clock.
+/// Permutations between two readings of the clock.
 const STATES: usize = 1 << 10;
 
 impl Machine {
@@ -53,7 +53,7 @@ impl Machine {
         Self { cpu: cpu(), isa: Isa::detect(), threads, permutations, proof_seconds }
     }
 
-    /// What was measured before on this model of CPU with this instruction set and these threads, if `dir` has it.
+    /// The figures kept in `dir` for this model of CPU, this instruction set and this number of threads.
     pub fn kept(dir: &Path, threads: usize) -> Option<Self> {
         let text = fs::read_to_string(dir.join(FILE)).ok()?;
         let (cpu, isa) = (cpu(), Isa::detect());
@@ -76,7 +76,7 @@ impl Machine {
         fs::rename(part, file)
     }
 
-    /// How many times as long a proof takes here as on the machine that the figures of `costs` are of.
+    /// Time of a proof here over the time on the reference machine of `costs`.
     pub(crate) fn slowness(&self) -> f64 {
         self.proof_seconds / REFERENCE.1
     }
@@ -125,7 +125,7 @@ impl Config {
     }
 }
 
-/// The CPU's model: what the system says of its first core. Different models may have one name, but not one number.
+/// The model of the first core by /proc/cpuinfo. Different models may share a name, but not the numbers of family, model and stepping.
 fn cpu() -> String {
     const KNOWN: [&str; 7] =
         ["vendor_id", "cpu family", "model", "model name", "stepping", "CPU implementer", "CPU part"];
@@ -154,7 +154,7 @@ fn permutations(threads: usize) -> f64 {
     })
 }
 
-/// Seconds of a proof of a bucket: the lesser of two, since the first one makes room for all.
+/// Seconds of a proof of a bucket: the lesser of two, since the first one also allocates.
 #[cfg(feature = "grove")]
 fn proof_seconds() -> Option<f64> {
     use evergrove_commit::{Batch, MemoryStore, RecursionBackend, Vector};
@@ -223,8 +223,7 @@ mod tests {
 
     #[test]
     fn costs_are_in_proportion_to_the_machine() {
-        let spec = crate::Config::default().provers().specs().next().cloned();
-        let Some(spec) = spec else { return };
+        let spec = Config::default().provers().specs().next().cloned().expect("the backend native, in every build");
         let config = |proof_seconds| Config { machine: Some(machine(2, proof_seconds)), ..Config::default() };
         let [fast, slow] = [0.14, 0.56].map(|seconds| config(seconds).costs(&spec));
         assert!((slow.bucket_seconds - 4.0 * fast.bucket_seconds).abs() < 1e-9);

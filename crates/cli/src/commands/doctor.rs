@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use evergrove::apps::catalog::Catalog;
 use evergrove::store::Store;
 use evergrove::{Config, Machine};
@@ -45,9 +45,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let healthy = found.healthy();
     // Measured again, as what was measured before may have had other work beside it.
     let machine = Machine::measure(leader::threads(None));
-    if let Some(dir) = &config.keys {
-        machine.keep(dir).with_context(|| dir.display().to_string())?;
-    }
+    let kept = config.keys.as_deref().map_or(Ok(()), |dir| machine.keep(dir));
     let isa = machine.isa;
     let mut report = Report::default();
     report.add_as("healthy", healthy, if healthy { "yes" } else { "no" });
@@ -79,6 +77,9 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     #[cfg(feature = "plonky2")]
     report.add_as("prover", config.prover.name(), format!("{}, the faster one on {isa}", config.prover));
     report.add_as("seconds", elapsed, seconds(elapsed));
+    if let Err(e) = kept {
+        report.note(format!("the figures of this machine cannot be kept in the directory of keys: {e}"));
+    }
     for finding in &found.findings {
         report.note(format!("\nfound: {}\nhelp: {}", finding.what, repair(finding.repair)));
     }

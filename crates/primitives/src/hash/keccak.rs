@@ -1,7 +1,7 @@
 //! SHA3-256 (FIPS 202) and Keccak-256 (the same sponge with Keccak's first padding, as Ethereum uses it).
 //!
-//! [`sha3_256`] and [`keccak_256`] hash one message. [`hash_many`] hashes any number of messages of one length, eight (AVX-512),
-//! four (AVX2) or one at a time, and [`two_to_one_many`] is its case of 64 bytes: the nodes of a binary Merkle tree. Both
+//! [`sha3_256`] and [`keccak_256`] hash one message. [`hash_many`] hashes any number of messages of one length, eight (AVX-512
+//! and AVX2) or one at a time, and [`two_to_one_many`] is its case of 64 bytes: the nodes of a binary Merkle tree. Both
 //! choose the instruction set when they are called, so call them once per chunk of work, inside a thread's closure.
 //!
 //! One body serves every instruction set; [`mod@reference`] is the definition it is held to.
@@ -81,8 +81,8 @@ pub fn permute(state: &mut [u64; STATE_WORDS]) {
 
 /// Hashes `digests.len()` messages of `message_bytes` bytes each, which lie one after the other in `messages`.
 ///
-/// Errors if `messages.len() != message_bytes * digests.len()`. Any count and any length; a count that is no multiple of
-/// eight costs as much as the next one.
+/// Errors if `messages.len() != message_bytes * digests.len()`. Any count and any length. On AVX-512 a count that is not a
+/// multiple of eight costs as much as the next one, on AVX2 one that is not a multiple of four.
 pub fn hash_many(
     function: Function,
     messages: &[u8],

@@ -260,12 +260,13 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
         let mask = self.sub(self.splat(0), self.shr::<63>(s));
         self.or(self.and(mask, a), self.andnot(mask, b))
     }
-    /// Register `i` of `a` in every register: operations on such vectors are done once, and fewer registers are in use.
+    /// Register `i` of `a` in every register, for `i` below [`Lanes::REGISTERS`]: operations on such vectors are done once, and fewer
+    /// registers are in use.
     #[inline(always)]
     fn register(self, a: Self::V, _i: usize) -> Self::V {
         a
     }
-    /// `a` with register `i` of `b` in place of its own.
+    /// `a` with register `i` of `b` in place of its own, for `i` below [`Lanes::REGISTERS`].
     #[inline(always)]
     fn with_register(self, _a: Self::V, _i: usize, b: Self::V) -> Self::V {
         b

@@ -8,20 +8,16 @@ const ISA: &str = "EVERGROVE_ISA";
 
 /// What the variable names.
 fn named() -> Option<Isa> {
-    let name = std::env::var(ISA).ok()?;
-    Some(
-        Isa::ALL
-            .into_iter()
-            .find(|isa| isa.to_string() == name)
-            .unwrap_or_else(|| panic!("{ISA}: unknown name {name}")),
-    )
+    let name = std::env::var_os(ISA)?;
+    let known = Isa::ALL.into_iter().find(|isa| *isa.to_string() == *name);
+    Some(known.unwrap_or_else(|| panic!("{ISA}: unknown name {}", name.display())))
 }
 
 /// Before the first test, since tests run in threads and in no order. A panic ends the program.
 #[used]
 #[allow(unsafe_code)]
-// SAFETY: the section holds pointers to functions that the C library calls before `main`. The function needs nothing that the
-// standard library sets up in `main`.
+// SAFETY: the section holds pointers to functions that the C library calls before `main`. It passes three arguments, which a C function
+// without parameters may ignore on x86-64 and aarch64. The function needs nothing that the standard library sets up in `main`.
 #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
 static FORCE: extern "C" fn() = force;
 
@@ -62,8 +58,8 @@ fn what_the_cpu_has_is_available() {
         let listed = match isa {
             Isa::Portable => true,
             Isa::Avx2 => has(&["avx2", "fma"]),
-            Isa::Avx512 => has(&["avx2", "fma", "avx512f"]),
-            Isa::Avx512Ifma => has(&["avx2", "fma", "avx512f", "avx512ifma"]),
+            Isa::Avx512 => has(&["avx2", "fma", "avx512f", "f16c"]),
+            Isa::Avx512Ifma => has(&["avx2", "fma", "avx512f", "f16c", "avx512ifma"]),
         };
         assert_eq!(isa.is_available(), listed, "{isa} beside /proc/cpuinfo");
     }

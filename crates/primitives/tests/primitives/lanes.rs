@@ -72,7 +72,12 @@ impl Kernel for Operations {
             l.sub_folded(a, l.min(b, l.splat(SMALL))),
             l.fold(a),
             (0..L::REGISTERS).fold(a, |whole, i| l.with_register(whole, i, l.add(l.register(a, i), l.register(b, i)))),
-            l.with_register(a, L::REGISTERS - 1, l.register(a, L::REGISTERS - 1)),
+            l.with_register(l.with_register(b, 0, a), L::REGISTERS - 1, a),
+            {
+                // Register 0 has other words than register 1, where there are two.
+                let mixed = if L::REGISTERS == 1 { l.splat(9) } else { l.with_register(l.splat(9), 0, l.splat(8)) };
+                l.register(mixed, L::REGISTERS - 1)
+            },
             l.outline(Sum(a, b, c)),
         ];
         let words = |v| {
@@ -150,6 +155,7 @@ fn expected(a: Words, b: Words, c: Words) -> Vec<Words> {
         each(&|a, _, _| if a > SMALL { a - (SMALL + 1) } else { a }),
         each(&|a, b, _| a.wrapping_add(b)),
         a,
+        [9; LANES],
         each(&|a, b, c| a.wrapping_add(b).wrapping_add(c)),
     ]
 }

@@ -44,7 +44,7 @@ const ROUND_CONSTANTS: [u64; 24] = [
     0x8000_0000_8000_8008,
 ];
 
-/// A word of every lane in a register each.
+/// The words of a state, each for every lane.
 type State<W> = [<W as Words>::Word; STATE_WORDS];
 
 /// Keccak-f\[1600\] of every lane.

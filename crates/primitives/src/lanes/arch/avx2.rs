@@ -259,8 +259,8 @@ impl Lanes for Avx2 {
     }
     // Words are shifted by 2^63, which makes signed comparisons of them unsigned; the shifts between two such operations cancel.
     //
-    // High halves decide alone: where those of two words that differ by some b <= 2^64 - 2^32 are equal, either b < 2^32 and
-    // nothing has wrapped, or b >> 32 = 2^32 - 1 and there was a carry from the low halves, of which that of b is zero.
+    // High halves decide alone. Let two words differ by b <= 2^64 - 2^32 and have equal high halves. If b < 2^32, nothing has wrapped.
+    // Else b >> 32 = 2^32 - 1 and the low halves gave a carry (or a borrow); but then the low half of b is zero and gives none.
     #[inline(always)]
     fn add_folded(self, a: V, b: V) -> V {
         let sign = self.splat(1 << 63);

@@ -119,6 +119,7 @@ impl<L: Lanes> Body<L> for FullRound<'_, L::V> {
 
     #[inline(always)]
     fn run(self, w: L) {
+        const { assert!(L::REGISTERS == 1 || L::REGISTERS == 2) };
         if L::REGISTERS == 1 {
             full_round(w, self.0, self.2);
         } else {
@@ -214,6 +215,7 @@ impl<L: Lanes> Body<L> for Convolve<'_, L::V> {
 
     #[inline(always)]
     fn run(self, w: L) {
+        const { assert!(L::REGISTERS == 1 || L::REGISTERS == 2) };
         convolve_register(w, 0, self.0);
         if L::REGISTERS == 2 {
             convolve_register(w, 1, self.0);

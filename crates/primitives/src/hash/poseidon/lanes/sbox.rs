@@ -12,8 +12,8 @@
 //! The multipliers also shift, mask and add in one instruction: the product with 2^k has the low 52 bits of x << k in its low
 //! half, and x >> (52 - k) in its high one.
 //!
-//! **Products of 32 bits**, elsewhere: four to a product, which comes as its words of 32 bits. Plain Rust takes words one by
-//! one.
+//! **Products of 32 bits**, elsewhere: four to a product, which comes as its lowest two words of 32 bits and its upper word of 64; three to
+//! a square, which comes as two words of 64 bits. Plain Rust takes words one by one.
 //!
 //! **Interleaving.** S-boxes are taken several at a time, since a chain of dependent products would leave the multipliers
 //! idle.

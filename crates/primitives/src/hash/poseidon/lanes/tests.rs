@@ -1,15 +1,16 @@
 //! Each step at the ends of the ranges that the module states, where random states seldom are.
 
 use super::super::WIDTH;
-use super::super::constants::{MDS_CIRCULANT, MDS_DIAGONAL_0};
+use super::super::constants::{MDS_CIRCULANT, MDS_DIAGONAL_0, ROUND_CONSTANTS};
+use super::super::{HALF_FULL_ROUNDS, PARTIAL_ROUNDS, permute};
 use super::chunks::canonical;
 use super::rounds::{add_constant, convolve, join, join52, mds};
 use super::sbox::{fold52, power7_halves, power7_words, product32, reduce_product32, reduce_product52, reduce32};
 use super::sbox::{split_product32, split_product52, square32};
-use super::{SboxInputs, permute_with};
+use super::{Permute, SboxInputs, permute_with};
 use crate::Goldilocks;
 use crate::field::EPSILON;
-use crate::lanes::{Kernel, LANES, Lanes, available, dispatch_on};
+use crate::lanes::{Isa, Kernel, LANES, Lanes, available, dispatch_on};
 
 fn on_every_instruction_set(test: impl Kernel<Output = ()> + Copy) {
     for isa in available() {
@@ -168,7 +169,9 @@ impl Kernel for Powers {
         for x in edges(64) {
             let v = [w.splat(x); 3];
             let power = field(x).pow(7);
-            assert_eq!(power7_words(w, &v).map(|z| field(word(w, z))), [power; 3], "{x:#x} on {}", L::ISA);
+            let three = [x, x ^ 1, x ^ 2];
+            let powers = power7_words(w, &three.map(|x| w.splat(x))).map(|z| field(word(w, z)));
+            assert_eq!(powers, three.map(|x| field(x).pow(7)), "{x:#x} on {}", L::ISA);
             let (l, h) = power7_halves(w, &v);
             for (l, h) in l.into_iter().zip(h) {
                 let value = signed(word(w, l)) + field(word(w, h)) * power_of_two(32);
@@ -286,4 +289,81 @@ impl Kernel for Scripted {
 #[test]
 fn s_boxes_read_what_they_are_told() {
     on_every_instruction_set(Scripted);
+}
+
+/// The inverse of the MDS matrix, by elimination.
+fn inverse_matrix() -> Vec<Vec<Goldilocks>> {
+    let mut m = vec![vec![Goldilocks::ZERO; 2 * WIDTH]; WIDTH];
+    for (r, row) in m.iter_mut().enumerate() {
+        for (i, entry) in MDS_CIRCULANT.iter().enumerate() {
+            row[(i + r) % WIDTH] = field(*entry);
+        }
+        row[WIDTH + r] = Goldilocks::ONE;
+    }
+    m[0][0] += field(MDS_DIAGONAL_0);
+    for c in 0..WIDTH {
+        let pivot = (c..WIDTH).find(|&r| m[r][c] != Goldilocks::ZERO).unwrap();
+        m.swap(c, pivot);
+        let inverse = m[c][c].inverse().unwrap();
+        m[c].iter_mut().for_each(|x| *x *= inverse);
+        let row = m[c].clone();
+        for (_, other) in m.iter_mut().enumerate().filter(|(r, _)| *r != c) {
+            let factor = other[c];
+            other.iter_mut().zip(&row).for_each(|(x, y)| *x -= *y * factor);
+        }
+    }
+    m.into_iter().map(|row| row[WIDTH..].to_vec()).collect()
+}
+
+/// The state whose permutation is `out`.
+fn preimage(inverse: &[Vec<Goldilocks>], out: [Goldilocks; WIDTH]) -> [Goldilocks; WIDTH] {
+    // 7 times this is 1 modulo p - 1.
+    const SEVENTH_ROOT: u64 = 10_540_996_611_094_048_183;
+    let mut state = out;
+    for r in (0..2 * HALF_FULL_ROUNDS + PARTIAL_ROUNDS).rev() {
+        state = core::array::from_fn(|i| inverse[i].iter().zip(state).map(|(m, x)| *m * x).sum());
+        let full = !(HALF_FULL_ROUNDS..HALF_FULL_ROUNDS + PARTIAL_ROUNDS).contains(&r);
+        for (i, (x, c)) in state.iter_mut().zip(&ROUND_CONSTANTS[r]).enumerate() {
+            if full || i == 0 {
+                *x = x.pow(SEVENTH_ROOT);
+            }
+            *x -= field(*c);
+        }
+    }
+    state
+}
+
+/// Words from p on among those that a permutation ends with.
+struct NotCanonical([Goldilocks; WIDTH]);
+
+impl Kernel for NotCanonical {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, w: L) -> usize {
+        let out = permute_with(w, self.0.map(|x| w.splat(x.as_u64())), ());
+        out.into_iter().filter(|x| word(w, *x) >= Goldilocks::ORDER).count()
+    }
+}
+
+/// Outputs so small that the vectors end with words from p on, which random states do once in 2^32 times.
+#[test]
+fn outputs_are_canonical() {
+    let inverse = inverse_matrix();
+    let greatest = EPSILON - 1;
+    for out in
+        [[0; WIDTH], [greatest; WIDTH], core::array::from_fn(|i| i as u64), core::array::from_fn(|i| greatest >> i)]
+    {
+        let out = out.map(field);
+        let state = preimage(&inverse, out);
+        let mut scalar = state;
+        permute(&mut scalar);
+        assert_eq!(scalar, out);
+        for isa in available() {
+            let mut states = [state; 9];
+            dispatch_on(isa, Permute(&mut states));
+            assert_eq!(states, [out; 9], "{isa}");
+            assert!(isa == Isa::Portable || dispatch_on(isa, NotCanonical(state)) > 0, "{isa}: nothing to reduce");
+        }
+    }
 }
