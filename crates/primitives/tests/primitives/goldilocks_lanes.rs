@@ -189,8 +189,8 @@ fn roots_of_unity_have_their_order() {
     }
 }
 
-/// Sums of products, of the given terms.
-struct Sums<'a>(&'a [[Words; 2]]);
+/// The sum of the products of the given terms, so many times over.
+struct Sums<'a>(&'a [[Words; 2]], u64);
 
 impl Kernel for Sums<'_> {
     type Output = Words;
@@ -199,8 +199,13 @@ impl Kernel for Sums<'_> {
     fn run<L: Lanes>(self, lanes: L) -> Words {
         let f = GoldilocksLanes::new(lanes);
         let mut sum = f.product_sum();
-        for [a, b] in self.0 {
-            f.accumulate(&mut sum, f.factor(f.load_words(a)), f.factor(f.load_words(b)));
+        for turn in 0..self.1 {
+            if turn > 0 {
+                f.carry_sum(&mut sum);
+            }
+            for [a, b] in self.0 {
+                f.accumulate(&mut sum, f.factor(f.load_words(a)), f.factor(f.load_words(b)));
+            }
         }
         let mut words = [0; LANES];
         f.store_words(f.from_vector(f.to_vector(f.reduce(f.reduce_sum(sum)))), &mut words);
@@ -216,15 +221,19 @@ fn sums_of_products() {
     };
     let mut cases: Vec<Vec<[Words; 2]>> = vec![vec![], vec![[[u64::MAX; LANES]; 2]; most]];
     cases.extend([1, 2, 17, most].map(|n| (0..n).map(edge).collect()));
-    for terms in &cases {
+    // The least digits at either end of a product, and the greatest.
+    cases.extend([1, u64::MAX >> 32].map(|b| vec![[[u64::MAX >> 32; LANES], [b; LANES]]; most]));
+    for (terms, turns) in cases.iter().flat_map(|terms| [(terms, 1), (terms, (1 << 20) / most as u64)]) {
         let mut expected = [Goldilocks::ZERO; LANES];
         for [a, b] in terms {
             for lane in 0..LANES {
                 expected[lane] += Goldilocks::reduce(a[lane]) * Goldilocks::reduce(b[lane]);
             }
         }
+        let expected = expected.map(|sum| (sum * Goldilocks::new(turns)).as_u64());
         for isa in available() {
-            assert_eq!(dispatch_on(isa, Sums(terms)), expected.map(Goldilocks::as_u64), "{isa}, {} terms", terms.len());
+            let found = dispatch_on(isa, Sums(terms, turns));
+            assert_eq!(found, expected, "{isa}, {} terms {turns} times", terms.len());
         }
     }
 }

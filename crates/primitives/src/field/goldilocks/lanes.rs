@@ -4,7 +4,7 @@
 //! one of two types: [`Loose`] holds any representatives below 2^64, [`Canonical`] the least ones. Sums and differences take
 //! one canonical operand, since two loose ones may wrap twice; products take anything and give loose results; storing wants
 //! canonical vectors, as [`Goldilocks`] is canonical. [`GoldilocksLanes::reduce`] makes a loose vector canonical in two
-//! operations (three on AVX2).
+//! operations (five on AVX2, or three behind a sum, a difference or a product).
 //!
 //! **When.** In kernels that do bulk arithmetic. A factor that is used more than once is split once, by
 //! [`GoldilocksLanes::factor`].
@@ -104,6 +104,18 @@ impl<L: Lanes> GoldilocksLanes<L> {
             Goldilocks(g),
             Goldilocks(h),
         ];
+    }
+
+    /// See [`Lanes::register`].
+    #[inline(always)]
+    pub fn register(self, x: Canonical<L::V>, i: usize) -> Canonical<L::V> {
+        Canonical(self.0.register(x.0, i))
+    }
+
+    /// See [`Lanes::with_register`].
+    #[inline(always)]
+    pub fn with_register(self, x: Canonical<L::V>, i: usize, y: Canonical<L::V>) -> Canonical<L::V> {
+        Canonical(self.0.with_register(x.0, i, y.0))
     }
 
     /// Lane j of vector i becomes lane i of vector j.
@@ -289,6 +301,13 @@ impl<L: Lanes> GoldilocksLanes<L> {
     /// By four products of 32 bits.
     #[inline(always)]
     fn product32(self, a: Factor<L::V>, b: Factor<L::V>) -> Loose<L::V> {
+        let [low, crossed, high] = self.wide_product(a, b);
+        self.fold(self.0.join32(low, crossed), high)
+    }
+
+    /// Words whose low halves are the digits 0 and 1 of a b, and the upper word of a b.
+    #[inline(always)]
+    fn wide_product(self, a: Factor<L::V>, b: Factor<L::V>) -> [L::V; 3] {
         let l = self.0;
         let low32 = l.splat(EPSILON);
         let (ll, lh) = (l.mul32(a.word, b.word), l.mul32(a.word, b.high));
@@ -296,8 +315,7 @@ impl<L: Lanes> GoldilocksLanes<L> {
         // Each sum stays below 2^64: (2^32 - 1)^2 + 2 (2^32 - 1) = 2^64 - 1.
         let middle = l.add(hl, l.shr::<32>(ll));
         let crossed = l.add(lh, l.and(middle, low32));
-        let high = l.add(l.add(hh, l.shr::<32>(middle)), l.shr::<32>(crossed));
-        self.fold(l.join32(ll, crossed), high)
+        [ll, crossed, l.add(l.add(hh, l.shr::<32>(middle)), l.shr::<32>(crossed))]
     }
 
     /// By three products of 32 bits.

@@ -1,12 +1,15 @@
 //! Sums of products that are reduced once.
+//!
+//! With AVX-512 IFMA the partial products of 52 bits are summed by their weight. With AVX2 and AVX-512F, digits of 32 bits: a product
+//! d0 + 2^32 d1 + 2^64 d2 + 2^96 d3 is d0 - d3 + 2^32 d1 + 2^64 d2 modulo p, and three words sum these. 2^20 digits have room in a
+//! word with its sign. Plain Rust reduces each product.
 
-use super::{Factor, Goldilocks, GoldilocksLanes, Loose};
+use super::{EPSILON, Factor, Goldilocks, GoldilocksLanes, Loose};
 use crate::lanes::{Isa, LANES, Lanes};
 
 /// A sum of at most [`GoldilocksLanes::MAX_TERMS`] products.
 ///
-/// With AVX-512 IFMA the seven partial products of a term go to seven words, so that no two depend on each other; elsewhere
-/// the sum is a word modulo p.
+/// With AVX-512 IFMA the seven partial products of a term go to seven words, so that no two depend on each other.
 #[derive(Clone, Copy, Debug)]
 pub struct ProductSum<V>([V; 7]);
 
@@ -15,6 +18,30 @@ pub struct ProductSum<V>([V; 7]);
 pub struct CompactSum<V>([V; 3]);
 
 impl<L: Lanes> GoldilocksLanes<L> {
+    /// The sum of digits, with those of a b added: 20 operations.
+    #[inline(always)]
+    fn add_digits(self, [s0, s1, s2]: [L::V; 3], a: Factor<L::V>, b: Factor<L::V>) -> [L::V; 3] {
+        let (l, low32) = (self.lanes(), self.lanes().splat(EPSILON));
+        let [ll, crossed, high] = self.wide_product(a, b);
+        [
+            l.add(s0, l.sub(l.and(ll, low32), l.shr::<32>(high))),
+            l.add(s1, l.and(crossed, low32)),
+            l.add(s2, l.and(high, low32)),
+        ]
+    }
+
+    /// s0 + 2^32 s1 + 2^64 s2 for |s0|, s1, s2 <= 2^52, where s0 has a sign.
+    #[inline(always)]
+    fn reduce_digits(self, [s0, s1, s2]: [L::V; 3]) -> Loose<L::V> {
+        let (l, bias) = (self.lanes(), self.lanes().splat(1 << 52));
+        // 2^64 = 2^32 - 1.
+        let s1 = l.add(s1, s2);
+        let carry = l.shr::<32>(s1);
+        let minus = l.add(l.add(s2, carry), bias);
+        let plus = l.add(l.add(s0, bias), l.shl::<32>(carry));
+        Loose(l.add_folded(l.sub_folded(l.shl::<32>(s1), minus), plus))
+    }
+
     /// The empty sum.
     #[inline(always)]
     pub fn compact_sum(self) -> CompactSum<L::V> {
@@ -25,12 +52,19 @@ impl<L: Lanes> GoldilocksLanes<L> {
     #[inline(always)]
     pub fn accumulate_compact(self, sum: &mut CompactSum<L::V>, a: Factor<L::V>, b: Factor<L::V>) {
         let l = self.lanes();
-        let [p0, p1, p2] = &mut sum.0;
-        if L::ISA != Isa::Avx512Ifma {
-            let product = self.reduce(self.mul_by(Loose(a.word), b));
-            *p0 = self.add(Loose(*p0), product).0;
-            return;
+        match L::ISA {
+            Isa::Portable => {
+                let product = self.reduce(self.mul_by(Loose(a.word), b));
+                sum.0[0] = self.add(Loose(sum.0[0]), product).0;
+                return;
+            }
+            Isa::Avx2 | Isa::Avx512 => {
+                sum.0 = self.add_digits(sum.0, a, b);
+                return;
+            }
+            Isa::Avx512Ifma => {}
         }
+        let [p0, p1, p2] = &mut sum.0;
         *p0 = l.mul52_low(*p0, a.word, b.word);
         *p1 = l.mul52_high(*p1, a.word, b.word);
         *p2 = l.mul52_high(*p2, a.high, b.word);
@@ -70,8 +104,10 @@ impl<L: Lanes> GoldilocksLanes<L> {
     #[inline(always)]
     pub fn reduce_compact(self, sum: CompactSum<L::V>) -> Loose<L::V> {
         let (l, [p0, p1, p2]) = (self.lanes(), sum.0);
-        if L::ISA != Isa::Avx512Ifma {
-            return Loose(p0);
+        match L::ISA {
+            Isa::Portable => return Loose(p0),
+            Isa::Avx2 | Isa::Avx512 => return self.reduce_digits(sum.0),
+            Isa::Avx512Ifma => {}
         }
         self.fold52(l.and(p0, l.splat((1 << 52) - 1)), l.add(p1, l.shr::<52>(p0)), p2)
     }
@@ -95,10 +131,17 @@ impl<L: Lanes> GoldilocksLanes<L> {
     pub fn accumulate(self, sum: &mut ProductSum<L::V>, a: Factor<L::V>, b: Factor<L::V>) {
         let l = self.lanes();
         let p = &mut sum.0;
-        if L::ISA != Isa::Avx512Ifma {
-            let product = self.reduce(self.mul_by(Loose(a.word), b));
-            p[0] = self.add(Loose(p[0]), product).0;
-            return;
+        match L::ISA {
+            Isa::Portable => {
+                let product = self.reduce(self.mul_by(Loose(a.word), b));
+                p[0] = self.add(Loose(p[0]), product).0;
+                return;
+            }
+            Isa::Avx2 | Isa::Avx512 => {
+                [p[0], p[1], p[2]] = self.add_digits([p[0], p[1], p[2]], a, b);
+                return;
+            }
+            Isa::Avx512Ifma => {}
         }
         p[0] = l.mul52_low(p[0], a.word, b.word);
         p[1] = l.mul52_high(p[1], a.word, b.word);
@@ -165,7 +208,17 @@ impl<L: Lanes> GoldilocksLanes<L> {
                 let middle = l.add(middle, l.shr::<52>(p[0]));
                 self.fold52(l.and(p[0], l.splat((1 << 52) - 1)), middle, high)
             }
-            Isa::Portable | Isa::Avx2 | Isa::Avx512 => {
+            Isa::Avx2 | Isa::Avx512 => {
+                let mut sum = self.add_digits([l.splat(0); 3], a[0], b[0]);
+                if N > 1 {
+                    sum = self.add_digits(sum, a[1], b[1]);
+                }
+                if N > 2 {
+                    sum = self.add_digits(sum, a[2], b[2]);
+                }
+                self.reduce_digits(sum)
+            }
+            Isa::Portable => {
                 let mut sum = self.mul_by(Loose(a[0].word), b[0]);
                 if N > 1 {
                     sum = self.add(sum, self.reduce(self.mul_by(Loose(a[1].word), b[1])));
@@ -182,8 +235,10 @@ impl<L: Lanes> GoldilocksLanes<L> {
     #[inline(always)]
     pub fn reduce_sum(self, sum: ProductSum<L::V>) -> Loose<L::V> {
         let (l, p) = (self.lanes(), sum.0);
-        if L::ISA != Isa::Avx512Ifma {
-            return Loose(p[0]);
+        match L::ISA {
+            Isa::Portable => return Loose(p[0]),
+            Isa::Avx2 | Isa::Avx512 => return self.reduce_digits([p[0], p[1], p[2]]),
+            Isa::Avx512Ifma => {}
         }
         let carry = l.shr::<52>(p[0]);
         let middle = l.add(l.add(p[1], p[2]), l.add(p[3], carry));
