@@ -323,9 +323,11 @@ impl Application {
         grove.chain(Profile::PLONKY2.into_iter().filter(|_| on_plonky2)).collect()
     }
 
+    /// Whether it has circuits for a profile.
+    ///
     /// # Errors
     /// [`CircuitsError::Profile`].
-    fn check_profile(&self, profile: Profile) -> Result<(), CircuitsError> {
+    pub fn check_profile(&self, profile: Profile) -> Result<(), CircuitsError> {
         let known = self.profiles();
         if known.contains(&profile) {
             return Ok(());

@@ -1,9 +1,12 @@
 //! Verifiers of proofs of applications' outputs.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use evergrove::AppKey;
 use evergrove::apps::catalog::Application;
 use evergrove::commit::schema::Schema;
 use evergrove::primitives::{Digest, Goldilocks};
@@ -34,6 +37,12 @@ pub(crate) struct VerifyArgs {
     /// evergrove/keys in the user's cache directory]
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,
+    /// Take the key of the application's circuits from this file, which keys export writes, and build nothing
+    #[arg(long, value_name = "FILE", requires = "key_digest")]
+    key_file: Option<PathBuf>,
+    /// The digest that the key must have, from a source that is trusted: keys export shows it
+    #[arg(long, value_name = "HEX", requires = "key_file")]
+    key_digest: Option<Digest>,
 }
 
 /// A proof of an application's output that has been accepted.
@@ -49,7 +58,7 @@ pub(crate) struct Accepted {
 
 impl VerifyArgs {
     /// Verifies the proof as one of this application in this scheme; `wanted` says in words what the proof should be of. Keys
-    /// come from the directory or from circuits that are built here, before the clock starts.
+    /// come from the file, the directory or circuits that are built here, before the clock starts.
     ///
     /// # Errors
     /// A refusal with its reason, and when the file can not be read.
@@ -73,9 +82,25 @@ impl VerifyArgs {
         }
         let class = HeightClass::of(self.root.height).unwrap_or(HeightClass::H40);
         let mut backends = Backends::new();
-        let config = leader::config(self.keys.as_deref())?;
-        let bits = config.add_app_verifier(&mut backends, app, scheme, claimed.profile, class);
-        let bits = bits.map_err(|e| Mistake::usage(e.to_string(), "ask for less at a time"))?;
+        let bits = match (&self.key_file, self.key_digest) {
+            (Some(path), Some(digest)) => {
+                let file = File::open(path).with_context(|| path.display().to_string())?;
+                let key = AppKey::read(app, scheme, claimed.profile, class, &mut BufReader::new(file), digest);
+                let key = key.map_err(|e| {
+                    let remedy =
+                        "give the key of this application, scheme, profile and height class: keys export writes it";
+                    Mistake::refused(format!("{}: {e}", path.display()), remedy)
+                })?;
+                let bits = key.bits();
+                key.add_to(&mut backends);
+                bits
+            }
+            _ => {
+                let config = leader::config(self.keys.as_deref())?;
+                let bits = config.add_app_verifier(&mut backends, app, scheme, claimed.profile, class);
+                bits.map_err(|e| Mistake::usage(e.to_string(), "ask for less at a time"))?
+            }
+        };
 
         let start = Instant::now();
         let verified = verify(&bytes, &self.root, leaves, &policy, &backends)?;

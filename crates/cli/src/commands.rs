@@ -61,7 +61,7 @@ pub(crate) fn run(cli: Cli, catalog: &Catalog) -> Result<()> {
         Command::Lab(args) => lab::run(&args, terminal),
         Command::Completions(args) => completions::run(&args),
         Command::Migrate(args) => migrate::run(&args, catalog, terminal),
-        Command::Keys(args) => keys::run(&args, terminal),
+        Command::Keys(args) => keys::run(&args, catalog, terminal),
         Command::Man(args) => man::run(&args, terminal),
     }
 }

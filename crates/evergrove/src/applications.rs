@@ -1,11 +1,15 @@
 //! The backends of applications.
 
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 
+use evergrove_apps::OnTables;
 use evergrove_apps::catalog::{AppCircuits, Application};
 #[cfg(feature = "plonky2")]
 use evergrove_apps::family::AppVerifier;
 use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NodeProof, RecursionBackend};
+use evergrove_grove::GroveVerifier;
+use evergrove_primitives::Digest;
 use evergrove_proof::soundness::SoundnessBits;
 use evergrove_proof::{HeightClass, Profile, Scheme};
 #[cfg(feature = "plonky2")]
@@ -99,16 +103,26 @@ impl Config {
         if profile.fits(BACKEND_NAME) {
             return self.add_plonky2_verifier(backends, app, scheme, profile, class);
         }
-        let (spec, circuits) = self.app_spec(app, scheme, profile, class)?;
-        let Some(family) = circuits.tables() else { return Err(Error::NoBackend(Backend::Grove)) };
-        let (known, bits) = (spec.clone(), family.bits());
-        backends.register(spec, move || {
-            let verifier = family.verifier()?;
-            let (digest, known) = (verifier.key_digest(), known.clone());
-            let verify = move |p: &NodeProof| verifier.verify(p);
-            Ok(Arc::new(VerifierOnly::new(known, digest, verify)) as Arc<dyn RecursionBackend>)
-        });
+        let key = self.app_key(app, scheme, profile, class)?;
+        let bits = key.bits();
+        key.add_to(backends);
         Ok(bits)
+    }
+
+    /// The key of an application's circuits on tables, which are built here in tenths of a second.
+    ///
+    /// # Errors
+    /// When the application has no such circuits in this scheme and profile.
+    pub fn app_key(
+        &self,
+        app: &Application,
+        scheme: Scheme,
+        profile: Profile,
+        class: HeightClass,
+    ) -> Result<AppKey, Error> {
+        let (spec, circuits) = self.app_spec(app, scheme, profile, class)?;
+        let family = circuits.tables().ok_or(Error::NoBackend(Backend::Grove))?;
+        Ok(AppKey { bits: family.bits(), verifier: family.verifier()?, spec })
     }
 
     #[cfg(feature = "plonky2")]
@@ -164,5 +178,79 @@ impl Config {
                 self.app_backend(&app, *scheme, *profile, spec.class)
             }
         }
+    }
+}
+
+/// The key of an application's circuits on tables, in one scheme, profile and height class: all that a verifier needs of them.
+///
+/// Queries that differ in constants alone have one key.
+pub struct AppKey {
+    spec: BackendSpec,
+    verifier: GroveVerifier,
+    bits: SoundnessBits,
+}
+
+impl AppKey {
+    /// Reads what [`Self::write`] wrote. Nothing is built.
+    ///
+    /// The digest is trusted to be that of this application's circuits, in this scheme, profile and height class: take it from [`Self::digest`] of a key
+    /// built by a program that is trusted ([`Config::app_key`]), never from a prover.
+    ///
+    /// # Errors
+    /// [`Error::Key`]; when the application has no circuits on tables.
+    pub fn read(
+        app: &Application,
+        scheme: Scheme,
+        profile: Profile,
+        class: HeightClass,
+        from: &mut dyn Read,
+        digest: Digest,
+    ) -> Result<Self, Error> {
+        app.check_profile(profile)?;
+        let on_tables = match app {
+            Application::MapReduce(app) => Some(OnTables::new(app.clone()).ok_or(Error::NoBackend(Backend::Grove))?),
+            Application::Translation(_) => None,
+        };
+        let on_tables = on_tables.as_ref().map(|app| app as &dyn evergrove_grove::application::Application);
+        let (verifier, bits) = GroveVerifier::read(on_tables, profile, from, digest)?;
+        let choice = BackendChoice::new(evergrove_grove::BACKEND_NAME, profile).with_app(scheme, app.spec());
+        // What a bucket holds is nothing that a verifier asks for.
+        let spec = BackendSpec { choice, version: evergrove_grove::BACKEND_VERSION, class, capacity: 1, wraps: false };
+        Ok(Self { spec, verifier, bits })
+    }
+
+    /// Writes the key: 10 to 20 MB.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.verifier.write_key(out)
+    }
+
+    /// The digest of the key: whoever has it needs to trust nobody for the file.
+    pub fn digest(&self) -> Digest {
+        self.verifier.key_digest()
+    }
+
+    /// The bits of proofs.
+    pub fn bits(&self) -> SoundnessBits {
+        self.bits
+    }
+
+    /// Adds the verifier.
+    pub fn add_to(self, backends: &mut Backends) {
+        let known = self.spec.clone();
+        let verifier = Arc::new(self.verifier);
+        backends.register(self.spec, move || {
+            let (verifier, digest) = (Arc::clone(&verifier), verifier.key_digest());
+            let verify = move |p: &NodeProof| verifier.verify(p);
+            Ok(Arc::new(VerifierOnly::new(known.clone(), digest, verify)) as Arc<dyn RecursionBackend>)
+        });
+    }
+}
+
+impl std::fmt::Debug for AppKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AppKey").field("spec", &self.spec).field("digest", &self.digest()).finish_non_exhaustive()
     }
 }

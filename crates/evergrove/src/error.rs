@@ -109,6 +109,10 @@ pub enum Error {
     #[cfg(feature = "apps")]
     #[error(transparent)]
     Circuits(#[from] evergrove_apps::catalog::CircuitsError),
+    /// A key file is not taken.
+    #[cfg(feature = "apps")]
+    #[error(transparent)]
+    Key(#[from] evergrove_grove::KeyError),
     /// The text is not a query about the table.
     #[cfg(feature = "apps")]
     #[error(transparent)]

@@ -62,6 +62,8 @@ mod value;
 mod verifier;
 
 #[cfg(feature = "apps")]
+pub use applications::AppKey;
+#[cfg(feature = "apps")]
 pub use evergrove_apps as apps;
 pub use evergrove_commit as commit;
 pub use evergrove_jobs as jobs;

@@ -88,6 +88,8 @@ pub struct Verifier {
     policy: Policy,
     #[cfg(feature = "apps")]
     config: Config,
+    #[cfg(feature = "apps")]
+    key_file: Option<(std::path::PathBuf, evergrove_primitives::Digest)>,
     backends: Arc<Backends>,
 }
 
@@ -105,6 +107,8 @@ impl Verifier {
             policy,
             #[cfg(feature = "apps")]
             config: config.clone(),
+            #[cfg(feature = "apps")]
+            key_file: None,
             backends,
         }
     }
@@ -153,19 +157,31 @@ impl Verifier {
 mod queries {
     use std::sync::Arc;
 
+    use std::fs::File;
+    use std::io::BufReader;
+    use std::path::PathBuf;
+
     use evergrove_apps::MapReduce;
     use evergrove_apps::aggregate::{Aggregate, Answer, Query};
     use evergrove_apps::catalog::Application;
     use evergrove_commit::schema::Schema;
-    use evergrove_primitives::Goldilocks;
+    use evergrove_primitives::{Digest, Goldilocks};
     use evergrove_proof::tree::Value;
     use evergrove_proof::{BatchProof, Commitment, HeightClass, PolicyError, Scheme};
     use evergrove_store::VerifyError;
 
     use super::{Proof, Verifier};
-    use crate::{Error, Rows};
+    use crate::{AppKey, Error, Rows};
 
     impl Verifier {
+        /// Takes the key of the circuits of queries and other applications from this file, which must have this digest: nothing is built.
+        /// Proofs of another application, or of a query of another shape, are refused. The digest is trusted: see [`AppKey::read`].
+        #[must_use]
+        pub fn with_key_file(mut self, path: impl Into<PathBuf>, digest: Digest) -> Self {
+            self.key_file = Some((path.into(), digest));
+            self
+        }
+
         /// Accepts a proof of the answer to a query over **all** rows of the table of this commitment, and gives the answer. The
         /// schema says what the columns of the query mean: take it from a source that you trust.
         ///
@@ -250,7 +266,15 @@ mod queries {
             }
             let class = HeightClass::of(commitment.height).unwrap_or(HeightClass::H40);
             let mut backends = evergrove_store::Backends::new();
-            self.config.add_app_verifier(&mut backends, app, scheme, claimed.profile, class)?;
+            match &self.key_file {
+                Some((path, digest)) => {
+                    let mut file = BufReader::new(File::open(path).map_err(Error::io(path))?);
+                    AppKey::read(app, scheme, claimed.profile, class, &mut file, *digest)?.add_to(&mut backends);
+                }
+                None => {
+                    self.config.add_app_verifier(&mut backends, app, scheme, claimed.profile, class)?;
+                }
+            }
             let verified = evergrove_store::verify(proof.as_bytes(), commitment, leaves, &policy, &backends)?;
             // The policy accepts this scheme with this application alone.
             Ok(verified.app.map_or(Vec::new(), |app| app.output))

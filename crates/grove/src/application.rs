@@ -10,7 +10,7 @@ use evergrove_multilinear::poseidon;
 use evergrove_multilinear::tables::WORD;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
-use evergrove_proof::Statement;
+use evergrove_proof::{Statement, keccak_tree};
 
 /// What an application's inputs are hashed from.
 const INPUTS_TAG: Goldilocks = Goldilocks::new(0x696e_7075);
@@ -74,6 +74,9 @@ pub(crate) struct Said {
 }
 
 impl Said {
+    /// Of digest translation.
+    pub(crate) const TRANSLATION: Self = Self { inputs: None, output_len: keccak_tree::DIGEST_HALVES };
+
     pub(crate) fn new(app: &dyn Application) -> Self {
         Self { inputs: Some(digest(&app.circuits().inputs())), output_len: app.output_len() }
     }

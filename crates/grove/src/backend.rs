@@ -1,5 +1,6 @@
 //! The backend, and the verifier.
 
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use evergrove_commit::watch::{Observer, Step};
@@ -7,16 +8,20 @@ use evergrove_commit::{
     BackendChoice, BackendError, BackendSpec, BucketWitness, LevelWitness, MergeWitness, NativeBackend, NodeKind,
     NodeProof, RecursionBackend, Witness,
 };
+use evergrove_multilinear::key::{Key, ReadError};
 use evergrove_multilinear::prover::ProofField;
 use evergrove_multilinear::tables::Table;
-use evergrove_multilinear::verifier::{JOHNSON_128, UNIQUE_100};
+use evergrove_multilinear::verifier::{JOHNSON_128, Round, UNIQUE_100};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Quadratic};
+use evergrove_proof::soundness::SoundnessBits;
 use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
 
+use crate::application::{Application, Said};
 use crate::circuit::Size;
 use crate::engine::{Circuits, Ended, Engine, Judge, Kind, Shape};
+use crate::family::bits;
 
 /// Name of the backend in proofs.
 pub const BACKEND_NAME: &str = "grove";
@@ -44,6 +49,7 @@ pub struct GroveVerifier(Box<dyn Verify>);
 /// What does not depend on the field.
 pub(crate) trait Verify: Send + Sync {
     fn digest(&self) -> Digest;
+    fn write_key(&self, out: &mut dyn Write) -> io::Result<()>;
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError>;
 }
 
@@ -70,6 +76,9 @@ impl<K: Extension> Verify for Judge<K> {
     fn digest(&self) -> Digest {
         Digest(self.key().digest())
     }
+    fn write_key(&self, mut out: &mut dyn Write) -> io::Result<()> {
+        self.key().write(&mut out)
+    }
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
         self.verify(proof)
     }
@@ -78,6 +87,9 @@ impl<K: Extension> Verify for Judge<K> {
 impl<K: ProofField> Verify for Engine<K> {
     fn digest(&self) -> Digest {
         self.judge().digest()
+    }
+    fn write_key(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.judge().write_key(out)
     }
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
         self.judge().verify(proof)
@@ -213,6 +225,34 @@ impl GroveVerifier {
     pub(crate) fn with(verifier: Box<dyn Verify>) -> Self {
         Self(verifier)
     }
+    /// Reads the key of an application's circuits, or of digest translation's without one, in place of building them: its bytes and the bits of
+    /// its proofs.
+    ///
+    /// The digest is trusted: it says that the key is of this application's circuits, in the scheme, profile and height class that proofs
+    /// claim. Whoever has the program can build them and compare ([`AppFamily::verifier`](crate::AppFamily::verifier)).
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn read(
+        app: Option<&dyn Application>,
+        profile: Profile,
+        from: &mut dyn Read,
+        digest: Digest,
+    ) -> Result<(Self, SoundnessBits), KeyError> {
+        let said = app.map_or(Said::TRANSLATION, Said::new);
+        match profile {
+            Profile::Grove100 => read::<Quadratic>(&UNIQUE_100, said, profile, from, digest),
+            Profile::Grove128 => read::<Cubic>(&JOHNSON_128, said, profile, from, digest),
+            Profile::Proven | Profile::Johnson | Profile::Paper => Err(KeyError::Foreign(profile)),
+        }
+    }
+    /// Writes the key, for [`Self::read`]: some 20 MB.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_key(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.0.write_key(out)
+    }
     /// The digest of the key.
     pub fn key_digest(&self) -> Digest {
         self.0.digest()
@@ -224,6 +264,35 @@ impl GroveVerifier {
     pub fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
         self.0.verify(proof)
     }
+}
+
+/// A key file is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The profile is of another backend.
+    #[error("profile {0} does not belong to the backend {BACKEND_NAME}")]
+    Foreign(Profile),
+    /// It cannot be read, or has another digest.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Its proofs are opened with other parameters.
+    #[error("the key is not one of the profile {0}")]
+    Profile(Profile),
+}
+
+fn read<K: Extension>(
+    rounds: &[Round],
+    said: Said,
+    profile: Profile,
+    mut from: &mut dyn Read,
+    digest: Digest,
+) -> Result<(GroveVerifier, SoundnessBits), KeyError> {
+    let key = Key::<K>::read(&mut from, digest.0)?;
+    if key.parameters().schedule().rounds != rounds {
+        return Err(KeyError::Profile(profile));
+    }
+    let bits = bits(key.parameters());
+    Ok((GroveVerifier(Box::new(Judge::new(key, Some(said)))), bits))
 }
 
 /// The constraints, executed: a witness that breaks them would give a proof that does not verify.

@@ -47,8 +47,7 @@ impl Kind {
         Family { size: self.size, app, complete: self.complete, translation: self.translation }
     }
     fn said(&self) -> Option<Said> {
-        let translation = self.translation.then_some(Said { inputs: None, output_len: keccak_tree::DIGEST_HALVES });
-        translation.or_else(|| self.app.as_ref().map(|app| Said::new(app.as_ref())))
+        self.translation.then_some(Said::TRANSLATION).or_else(|| self.app.as_ref().map(|app| Said::new(app.as_ref())))
     }
 }
 
@@ -71,7 +70,7 @@ impl<K: Extension> Circuits<K> {
         );
         let circuits = [bucket, merge];
         let key = Key::new(parameters, circuits.each_ref());
-        let judge = Judge { key, said: kind.said() };
+        let judge = Judge::new(key, kind.said());
         Self { kind, circuits, judge }
     }
     pub(crate) fn judge(&self) -> &Judge<K> {
@@ -251,6 +250,9 @@ fn encode<K: Extension>(proof: &Proof<K>) -> Vec<u8> {
 }
 
 impl<K: Extension> Judge<K> {
+    pub(crate) fn new(key: Key<K>, said: Option<Said>) -> Self {
+        Self { key, said }
+    }
     pub(crate) fn key(&self) -> &Key<K> {
         &self.key
     }

@@ -220,7 +220,7 @@ fn settled<K: Extension>(kind: Kind, parameters: Option<Parameters<K>>) -> Resul
 }
 
 /// The least bits in each reading, up to those of the hash.
-fn bits<K: Extension>(parameters: &Parameters<K>) -> SoundnessBits {
+pub(crate) fn bits<K: Extension>(parameters: &Parameters<K>) -> SoundnessBits {
     let least = |terms: Vec<Term>| {
         let least = terms.into_iter().map(|term| term.bits).fold(128.0, f64::min);
         (least * 10.0).floor() / 10.0

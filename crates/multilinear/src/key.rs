@@ -12,9 +12,9 @@
 use std::io::{self, Read, Write};
 
 use evergrove_kernels::mle::eq_table_vec;
-use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::lanes::Isa;
+use evergrove_primitives::{Digest, Goldilocks};
 
 use crate::circuit::Circuit;
 use crate::tables::{BLOCK, BLOCK_LOG, Table, Tables, WORD, bits, query};
@@ -136,9 +136,9 @@ pub enum ReadError {
     #[error("the key has the digest {given}: {expected} is expected")]
     Digest {
         /// Its digest.
-        given: String,
+        given: Digest,
         /// The digest that was asked for.
-        expected: String,
+        expected: Digest,
     },
 }
 
@@ -296,7 +296,7 @@ impl<K: Extension> Key<K> {
         }
         Ok(())
     }
-    /// A key whose digest must be `expected`.
+    /// A key whose digest must be `expected`, with nothing behind it.
     pub fn read(from: &mut impl Read, expected: Word) -> Result<Self, ReadError> {
         let [name, version] = [take(from)?, take(from)?];
         if name != NAME || !(1..=VERSIONS).contains(&version) {
@@ -326,14 +326,16 @@ impl<K: Extension> Key<K> {
             Ok(stack)
         };
         let stacks = [stack()?, stack()?];
+        if from.read(&mut [0])? != 0 {
+            return Err(ReadError::Range("the length"));
+        }
         let mut key = Self { parameters, stacks, digest: Word::default() };
         if key.header() != numbers || key.tables() != tables {
             return Err(ReadError::Range("the order of parameters"));
         }
         key.digest = key.hash();
         if key.digest != expected {
-            let text = |word: Word| word.map(|x| format!("{:016x}", x.as_u64())).concat();
-            return Err(ReadError::Digest { given: text(key.digest), expected: text(expected) });
+            return Err(ReadError::Digest { given: Digest(key.digest), expected: Digest(expected) });
         }
         Ok(key)
     }

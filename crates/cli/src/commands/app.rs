@@ -26,13 +26,13 @@ pub(crate) struct Args {
 
 /// An application of the catalog.
 #[derive(Debug, clap::Args)]
-struct Named {
+pub(crate) struct Named {
     /// The application
     #[arg(value_name = "NAME")]
-    name: String,
+    pub(crate) name: String,
     /// Its parameters, in the form that app list says
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, allow_hyphen_values = true)]
-    parameters: String,
+    pub(crate) parameters: String,
 }
 
 #[derive(Debug, clap::Subcommand)]

@@ -1,19 +1,24 @@
-//! `evergrove keys`: the directory of kept keys.
+//! `evergrove keys`: the directory of kept keys, and key files for verifiers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
+use evergrove::apps::catalog::{Application, Catalog};
+use evergrove::apps::digest_translation::DigestTranslation;
+use evergrove::commit::schema::Schema;
+use evergrove::proof::{Commitment, HeightClass, Profile, Scheme};
 use serde_json::{Value, json};
 
 use super::Terminal;
-use crate::args::{Output, parse_size};
+use super::app::Named;
+use crate::args::{Output, parse_profile, parse_size};
 use crate::exit::Mistake;
-use crate::leader;
-use crate::report::{Report, count, line, size};
+use crate::report::{Report, count, line, seconds, size};
+use crate::{files, leader};
 
-/// List the keys that are kept for Plonky2's circuits, and take old ones away
+/// List the keys that are kept for Plonky2's circuits, take old ones away, and write key files for verifiers
 ///
 /// The backend grove keeps no keys. What is taken away is built again when it is needed.
 #[derive(Debug, clap::Args)]
@@ -37,6 +42,35 @@ enum Keys {
         #[arg(long)]
         dry_run: bool,
     },
+    Export(Export),
+}
+
+/// Build the circuits of an application on this machine and write their key, for verifiers that build none
+///
+/// A verifier gives the file with --key-file and its digest with --key-digest. The digest alone is trusted: publish it, or build the key
+/// again and compare. Queries that differ in constants alone have one key.
+#[derive(Debug, clap::Args)]
+struct Export {
+    #[command(flatten)]
+    app: Named,
+    /// Schema of the table (TOML); not needed for values (columns e0 to e3, or raw)
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// The key of proofs over all rows of a table
+    #[arg(long, required_unless_present = "rows", conflicts_with = "rows")]
+    all: bool,
+    /// The key of proofs over the rows of a batch
+    #[arg(long)]
+    rows: bool,
+    /// Commitment of the table: tables with positions up to 2^27 have other keys than larger ones
+    #[arg(long, value_name = "COMMITMENT")]
+    root: Commitment,
+    /// Profile of the proofs: grove-100 or grove-128
+    #[arg(long, value_name = "PROFILE", value_parser = parse_profile, default_value = "grove-100")]
+    profile: Profile,
+    /// Where to write the key
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]
@@ -54,8 +88,9 @@ struct Kept {
     written: SystemTime,
 }
 
-pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     match &args.keys {
+        Keys::Export(args) => export(args, catalog, terminal),
         Keys::List(dir) => list(dir, terminal),
         Keys::Prune { dir, max_size, dry_run } => prune(dir, *max_size, *dry_run, terminal),
     }
@@ -66,6 +101,44 @@ impl Dir {
         let none = || Mistake::usage("no directory of keys is known", "name one with --keys");
         leader::config(self.keys.as_deref())?.keys.ok_or_else(none)
     }
+}
+
+fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
+    let schema = args.schema.as_deref().map_or_else(|| Ok(Schema::raw()), files::schema)?;
+    let Named { name, parameters } = &args.app;
+    let (app, scheme) = match name.as_str() {
+        DigestTranslation::NAME => {
+            if !args.all || !parameters.is_empty() {
+                return Err(Mistake::usage(
+                    format!("{name} has one key, over all rows"),
+                    "give --all and no --parameters",
+                ));
+            }
+            (Application::from(DigestTranslation::default()), Scheme::Tree)
+        }
+        _ => {
+            let scheme = if args.all { Scheme::Complete } else { Scheme::Selected };
+            (catalog.parse(name, parameters, &schema)?.into(), scheme)
+        }
+    };
+    let class = HeightClass::of(args.root.height).unwrap_or(HeightClass::H40);
+    let start = Instant::now();
+    let key = leader::config(None)?.app_key(&app, scheme, args.profile, class)?;
+    let built = start.elapsed().as_secs_f64();
+    files::write(&args.out, |out| Ok(key.write(out)?))?;
+
+    let bytes = fs::metadata(&args.out).map_or(0, |meta| meta.len());
+    let mut report = Report::default();
+    report.add("key_digest", key.digest().to_string());
+    report.add("application", app.id().to_string());
+    report.add("scheme", scheme.name());
+    report.add("profile", args.profile.name());
+    report.add("height_class", class.height_max());
+    report.add("file", args.out.display().to_string());
+    report.add_as("bytes", bytes, size(bytes));
+    report.add_as("seconds", built, seconds(built));
+    crate::results::add_soundness(&mut report, key.bits());
+    report.print(terminal.format)
 }
 
 fn list(dir: &Dir, terminal: Terminal) -> Result<()> {

@@ -42,6 +42,19 @@ fn refreshed(paper: &[&str], allow: &[&str]) {
     let accepted: serde_json::Value = serde_json::from_str(&accepted.out).unwrap();
     assert_eq!((answer(&accepted), accepted["over"].as_str()), (before.clone(), Some("all rows of the table")));
 
+    if paper.is_empty() {
+        let export =
+            ["keys", "export", "aggregate", "--schema", "schema.toml", "--all", "--root", &root, "--out", "a.key"];
+        let key = world.json(&[&export[..], &["--parameters", &SQL.replace("20", "30")]].concat());
+        let digest = key["key_digest"].as_str().unwrap();
+        let by_key = ["--key-file", "a.key", "--key-digest", digest];
+        assert_eq!(verify(&root, SQL, &by_key).code, 0);
+        let zeros = "0".repeat(64);
+        let refused = verify(&root, SQL, &["--key-file", "a.key", "--key-digest", &zeros]);
+        assert_eq!(refused.code, 1, "{}", refused.err);
+        assert!(refused.err.contains(digest) && refused.err.contains(&zeros), "{}", refused.err);
+    }
+
     // Another query, another commitment, other rows, no leave for the profile: all refused.
     let other = SQL.replace("20", "21");
     let digest = "0".repeat(64);

@@ -52,6 +52,67 @@ fn check(config: Config) {
     }
 }
 
+/// One key for queries that differ in constants; any other key, digest or byte is refused.
+#[cfg(feature = "grove")]
+#[test]
+fn a_key_file_takes_the_place_of_circuits() {
+    use evergrove::AppKey;
+    use evergrove::apps::catalog::{Application, Catalog};
+    use evergrove::proof::{HeightClass, Scheme};
+
+    let (dir, config) = (tempfile::tempdir().unwrap(), Config::default());
+    let mut store = Store::create_with(dir.path().join("db"), &table(), &config).unwrap();
+    store.prove_query("all", QUERY).unwrap();
+    let (proof, commitment, schema) = (store.proof("all").unwrap(), store.commitment().unwrap(), store.schema());
+    let class = HeightClass::of(commitment.height).unwrap();
+    let app = |sql: &str| -> Application { Catalog::standard().parse("aggregate", sql, schema).unwrap().into() };
+    let key = |sql: &str, scheme| config.app_key(&app(sql), scheme, Profile::Grove100, class).unwrap();
+    let kept = |name: &str, key: &AppKey| {
+        let path = dir.path().join(name);
+        key.write(&mut std::fs::File::create(&path).unwrap()).unwrap();
+        path
+    };
+    // Made of a query with other constants.
+    let other = QUERY.replace(">= 4", ">= 5");
+    let right = key(&other, Scheme::Complete);
+    let path = kept("right", &right);
+    assert!(std::fs::metadata(&path).unwrap().len() < 30 << 20);
+    let answer = |path, digest| {
+        let verifier = Verifier::default().with_key_file(path, digest);
+        verifier.verify_answer(&proof, &commitment, schema, QUERY).map(|answer| answer.values.len())
+    };
+    assert_eq!(answer(path.clone(), right.digest()).unwrap(), 2);
+    // The key says nothing about constants: statements do.
+    let verifier = Verifier::default().with_key_file(&path, right.digest());
+    assert!(matches!(verifier.verify_answer(&proof, &commitment, schema, &other), Err(Error::Verify(_))));
+
+    let [min, batch] = [key(&QUERY.replace("SUM", "MIN"), Scheme::Complete), key(QUERY, Scheme::Selected)];
+    for (name, wrong) in [("min", min), ("batch", batch)] {
+        assert_ne!(wrong.digest(), right.digest(), "{name}");
+        let path = kept(name, &wrong);
+        assert!(matches!(answer(path.clone(), wrong.digest()), Err(Error::Verify(_))), "{name}");
+        assert!(matches!(answer(path, right.digest()), Err(Error::Key(_))), "{name}");
+    }
+    let bytes = std::fs::read(&path).unwrap();
+    for at in [0, 8, 16, 24, 200, bytes.len() / 2, bytes.len() - 1] {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        let path = dir.path().join("damaged");
+        std::fs::write(&path, &damaged).unwrap();
+        assert!(matches!(answer(path.clone(), right.digest()), Err(Error::Key(_))), "byte {at}");
+        std::fs::write(&path, &bytes[..at]).unwrap();
+        assert!(matches!(answer(path, right.digest()), Err(Error::Key(_))), "{at} bytes");
+    }
+    let path = dir.path().join("long");
+    std::fs::write(&path, [&bytes[..], &[0]].concat()).unwrap();
+    assert!(matches!(answer(path, right.digest()), Err(Error::Key(_))));
+    assert!(matches!(answer(dir.path().join("none"), right.digest()), Err(Error::Io { .. })));
+    // A key of the other profile cannot lend its name to this one.
+    let johnson = config.app_key(&app(QUERY), Scheme::Complete, Profile::Grove128, class).unwrap();
+    let path = kept("johnson", &johnson);
+    assert!(matches!(answer(path, johnson.digest()), Err(Error::Key(_))));
+}
+
 #[test]
 fn what_is_no_query_or_no_proof_of_one_is_refused() {
     let dir = tempfile::tempdir().unwrap();

@@ -17,7 +17,7 @@ const ROWS: usize = 16;
 /// The table of the nine lowest coordinates, times the value of the other coordinates for each row of 512: one
 /// multiplication and one store for each element.
 pub fn eq_table<F: Field>(point: &[F], table: &mut [F]) -> Result<(), MleError> {
-    eq_table_on(Isa::detect(), point, table)
+    eq_table_on(F::isa(), point, table)
 }
 
 /// [`eq_table`] on a given instruction set.

@@ -27,7 +27,7 @@ pub fn evaluate_scratch(coordinates: usize) -> usize {
 /// sum over h of eq(h, high) * sum over l of eq(l, low) values[512 h + l], for the 9 lowest coordinates `low` and the others
 /// `high` of the point. 2^mu products, reduced once in 512, and reads each value once.
 pub fn evaluate<F: Field>(values: &[F], point: &[F], scratch: &mut [F]) -> Result<F, MleError> {
-    evaluate_on(Isa::detect(), values, point, scratch)
+    evaluate_on(F::isa(), values, point, scratch)
 }
 
 /// [`evaluate`] on a given instruction set.

@@ -18,7 +18,7 @@ const CHAINS: usize = 4;
 ///
 /// One multiplication for each value: the root of the multiplication tree, whose nodes are associated otherwise.
 pub fn product<F: Field>(values: &[F]) -> F {
-    product_on(Isa::detect(), values)
+    product_on(F::isa(), values)
 }
 
 /// [`product`] on a given instruction set.
@@ -56,7 +56,7 @@ impl<F: Field> Kernel for Chains<'_, F> {
 ///
 /// Entry x is the product of entries 2 x and 2 x + 1 of the values followed by the table itself. 2^mu - 1 multiplications.
 pub fn product_table<F: Field>(values: &[F], table: &mut [F]) -> Result<(), MleError> {
-    product_table_on(Isa::detect(), values, table)
+    product_table_on(F::isa(), values, table)
 }
 
 /// [`product_table`] on a given instruction set.

@@ -243,7 +243,7 @@ impl<F: Field> SumCheck<F> {
         claim: Option<F>,
         transcript: &mut impl ProverTranscript<F>,
     ) -> Result<(F, Evaluations<F>), ProveError> {
-        self.prove_on(Isa::detect(), tables, claim, transcript)
+        self.prove_on(F::isa(), tables, claim, transcript)
     }
 
     /// [`SumCheck::prove`] on a given instruction set, for tests and comparisons.

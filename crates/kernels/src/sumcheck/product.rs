@@ -124,7 +124,7 @@ impl<F: Field> ProductCheck<F> {
         workspace: &mut [F],
         transcript: &mut impl ProverTranscript<F>,
     ) -> Result<(F, ProductEvaluations<F>), ProveError> {
-        self.prove_on(Isa::detect(), witness, numerators, denominators, workspace, transcript)
+        self.prove_on(F::isa(), witness, numerators, denominators, workspace, transcript)
     }
 
     /// [`ProductCheck::prove`] on a given instruction set, for tests and comparisons.
@@ -224,7 +224,7 @@ impl<'a, F: Field> ProductWitness<'a, F> {
         denominators: &[&[F]],
         buffer: &'a mut [F],
     ) -> Result<Self, ProveError> {
-        Self::new_on(Isa::detect(), check_of, numerators, denominators, buffer)
+        Self::new_on(F::isa(), check_of, numerators, denominators, buffer)
     }
 
     /// [`ProductWitness::new`] on a given instruction set, for tests and comparisons.

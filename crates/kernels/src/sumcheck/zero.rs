@@ -47,7 +47,7 @@ impl<F: Field> ZeroCheck<F> {
         tables: Tables<'_, F>,
         transcript: &mut impl ProverTranscript<F>,
     ) -> Result<Evaluations<F>, ProveError> {
-        self.prove_on(Isa::detect(), tables, transcript)
+        self.prove_on(F::isa(), tables, transcript)
     }
 
     /// [`ZeroCheck::prove`] on a given instruction set, for tests and comparisons.

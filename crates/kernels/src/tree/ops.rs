@@ -27,7 +27,7 @@ mod product;
 use core::fmt::Debug;
 use core::ops::RangeInclusive;
 
-use evergrove_primitives::lanes::{LANES, Lanes};
+use evergrove_primitives::lanes::{Isa, LANES, Lanes};
 
 use super::count::Arithmetic;
 
@@ -54,6 +54,10 @@ pub trait NodeOp: Sync {
     fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>, to: [&mut Self::Node; LANES]);
     /// The arithmetic of a node of level `level` >= 1 in a tree of height `height`.
     fn arithmetic(&self, level: u32, height: u32) -> Arithmetic;
+    /// What the operation runs on: see [`Field::isa`](evergrove_primitives::field::Field::isa).
+    fn isa(&self) -> Isa {
+        Isa::detect()
+    }
     /// The levels that the operation is defined for, if it is not for all: the height of its trees.
     fn height(&self) -> Option<u32> {
         None

@@ -12,7 +12,7 @@ use core::fmt::Debug;
 use core::iter::{Product, Sum};
 use core::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-use crate::lanes::{Body, LANES, Lanes};
+use crate::lanes::{Body, Isa, LANES, Lanes};
 
 pub(crate) use goldilocks::{EPSILON, fold, partial_reduce};
 
@@ -54,6 +54,12 @@ pub trait Field:
     fn half() -> Self;
     /// The multiplicative inverse, `None` for zero.
     fn inverse(self) -> Option<Self>;
+
+    /// What kernels that are bound by products of this field run on: the best instruction set of this CPU, or the one that was
+    /// [chosen](Isa::choose), except where plain Rust multiplies faster.
+    fn isa() -> Isa {
+        Isa::detect()
+    }
 
     /// Whether this is the additive identity.
     fn is_zero(self) -> bool {

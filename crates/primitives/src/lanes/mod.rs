@@ -70,6 +70,11 @@ impl Isa {
         CHOSEN.store(Self::ALL.iter().position(|&isa| isa == self).map_or(NONE, |i| i as u8), Ordering::Relaxed);
     }
 
+    /// Whether the instruction set of this process was [chosen](Isa::choose).
+    pub(crate) fn is_chosen() -> bool {
+        CHOSEN.load(Ordering::Relaxed) != NONE
+    }
+
     /// Whether this CPU has the instruction set.
     pub fn is_available(self) -> bool {
         arch::has(self)

@@ -134,7 +134,7 @@ pub fn reduce<O: Combine>(
     leaves: &[O::Node],
     scratch: &mut [O::Node],
 ) -> Result<O::Node, TreeError> {
-    reduce_on(Isa::detect(), op, plan, leaves, scratch)
+    reduce_on(op.isa(), op, plan, leaves, scratch)
 }
 
 /// [`reduce`] on a given instruction set.
@@ -172,7 +172,7 @@ pub fn reduce_levels<O: Combine>(
     leaves: &[O::Node],
     nodes: &mut [O::Node],
 ) -> Result<(), TreeError> {
-    reduce_levels_on(Isa::detect(), op, plan, leaves, nodes)
+    reduce_levels_on(op.isa(), op, plan, leaves, nodes)
 }
 
 /// [`reduce_levels`] on a given instruction set.
@@ -214,7 +214,7 @@ pub fn expand<O: Expand>(
     scratch: &mut [O::Node],
     leaves: &mut [O::Node],
 ) -> Result<(), TreeError> {
-    expand_on(Isa::detect(), op, plan, scratch, leaves)
+    expand_on(op.isa(), op, plan, scratch, leaves)
 }
 
 /// [`expand`] on a given instruction set.

@@ -6,7 +6,7 @@
 use core::ops::RangeInclusive;
 
 use evergrove_primitives::field::{Field, FieldLanes};
-use evergrove_primitives::lanes::{LANES, Lanes};
+use evergrove_primitives::lanes::{Isa, LANES, Lanes};
 
 use super::{Combine, Expand, NodeOp};
 use crate::tree::count::Arithmetic;
@@ -57,6 +57,10 @@ impl<F: Field> NodeOp for EvaluateMle<'_, F> {
     type Node = F;
     type Vector<L: Lanes> = <F::On<L> as FieldLanes>::V;
     type Prepared<L: Lanes> = Coordinates<<F::On<L> as FieldLanes>::Factor>;
+
+    fn isa(&self) -> Isa {
+        F::isa()
+    }
 
     #[inline(always)]
     fn prepare<L: Lanes>(&self, lanes: L, levels: RangeInclusive<u32>) -> Self::Prepared<L> {
@@ -120,6 +124,10 @@ impl<F: Field> NodeOp for BuildMle<'_, F> {
     type Node = F;
     type Vector<L: Lanes> = <F::On<L> as FieldLanes>::V;
     type Prepared<L: Lanes> = Coordinates<<F::On<L> as FieldLanes>::Factor>;
+
+    fn isa(&self) -> Isa {
+        F::isa()
+    }
 
     #[inline(always)]
     fn prepare<L: Lanes>(&self, lanes: L, levels: RangeInclusive<u32>) -> Self::Prepared<L> {

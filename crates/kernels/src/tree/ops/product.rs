@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::ops::RangeInclusive;
 
 use evergrove_primitives::field::{Field, FieldLanes};
-use evergrove_primitives::lanes::{LANES, Lanes};
+use evergrove_primitives::lanes::{Isa, LANES, Lanes};
 
 use super::{Combine, NodeOp};
 use crate::tree::count::Arithmetic;
@@ -33,6 +33,10 @@ impl<F: Field> NodeOp for Product<F> {
     type Node = F;
     type Vector<L: Lanes> = <F::On<L> as FieldLanes>::V;
     type Prepared<L: Lanes> = ();
+
+    fn isa(&self) -> Isa {
+        F::isa()
+    }
 
     #[inline(always)]
     fn prepare<L: Lanes>(&self, _: L, _: RangeInclusive<u32>) {}

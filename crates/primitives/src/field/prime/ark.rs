@@ -4,7 +4,7 @@ use ark_ff::{BigInt, Fp, MontBackend, MontConfig};
 
 use super::PrimeElement;
 use crate::field::Field;
-use crate::lanes::Lanes;
+use crate::lanes::{Isa, Lanes};
 
 macro_rules! ark {
     ($words:literal, $limbs:literal) => {
@@ -49,6 +49,9 @@ macro_rules! ark {
             }
             fn inverse(self) -> Option<Self> {
                 ark_ff::Field::inverse(&self)
+            }
+            fn isa() -> Isa {
+                super::fastest::fastest::<Self>()
             }
         }
     };

@@ -53,6 +53,8 @@
 
 #[cfg(feature = "ark")]
 mod ark;
+#[cfg(feature = "ark")]
+mod fastest;
 mod invert;
 mod modulus;
 mod radix52;
