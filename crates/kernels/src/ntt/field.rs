@@ -1,4 +1,4 @@
-//! What the transforms ask of the field: a register of elements at a time, or one element where there are no vectors.
+//! What the transforms ask of the field: eight elements at a time, or one where there are no vectors.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::goldilocks::lanes::{Canonical, Factor, GoldilocksLanes, Loose};
@@ -8,7 +8,7 @@ use super::Row;
 
 /// Operations on `WIDTH` neighbouring elements of a row.
 pub(super) trait Field: Copy {
-    /// Elements at a time: 1, 4 or 8.
+    /// Elements at a time: 1 or 8.
     const WIDTH: usize;
     /// Not reduced.
     type Loose: Copy;
@@ -31,9 +31,8 @@ pub(super) trait Field: Copy {
     fn mul_power_of_two<const S: u32>(self, a: Self::Loose) -> Self::Loose;
 }
 
-/// One register at a time: sixteen vectors of two would not stay in registers.
 impl<L: Lanes> Field for GoldilocksLanes<L> {
-    const WIDTH: usize = LANES / L::REGISTERS;
+    const WIDTH: usize = LANES;
     type Loose = Loose<L::V>;
     type Canonical = Canonical<L::V>;
     type Factor = Factor<L::V>;
@@ -43,14 +42,12 @@ impl<L: Lanes> Field for GoldilocksLanes<L> {
         GoldilocksLanes::factor(self, self.splat(x))
     }
     #[inline(always)]
-    fn load(self, row: &Row, lane: usize) -> Loose<L::V> {
-        self.register(GoldilocksLanes::load(self, row), lane / Self::WIDTH).into()
+    fn load(self, row: &Row, _lane: usize) -> Loose<L::V> {
+        GoldilocksLanes::load(self, row).into()
     }
     #[inline(always)]
-    fn store(self, x: Loose<L::V>, row: &mut Row, lane: usize) {
-        let all = GoldilocksLanes::load(self, row);
-        let all = self.with_register(all, lane / Self::WIDTH, GoldilocksLanes::reduce(self, x));
-        GoldilocksLanes::store(self, all, row);
+    fn store(self, x: Loose<L::V>, row: &mut Row, _lane: usize) {
+        GoldilocksLanes::store(self, GoldilocksLanes::reduce(self, x), row);
     }
     #[inline(always)]
     fn reduce(self, x: Loose<L::V>) -> Canonical<L::V> {

@@ -106,18 +106,6 @@ impl<L: Lanes> GoldilocksLanes<L> {
         ];
     }
 
-    /// See [`Lanes::register`].
-    #[inline(always)]
-    pub fn register(self, x: Canonical<L::V>, i: usize) -> Canonical<L::V> {
-        Canonical(self.0.register(x.0, i))
-    }
-
-    /// See [`Lanes::with_register`].
-    #[inline(always)]
-    pub fn with_register(self, x: Canonical<L::V>, i: usize, y: Canonical<L::V>) -> Canonical<L::V> {
-        Canonical(self.0.with_register(x.0, i, y.0))
-    }
-
     /// Lane j of vector i becomes lane i of vector j.
     #[inline(always)]
     pub fn transpose(self, x: [Canonical<L::V>; LANES]) -> [Canonical<L::V>; LANES] {
