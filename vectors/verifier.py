@@ -492,7 +492,12 @@ SCHEDULES = {  # of each oracle: fold, rate, queries, cap, work, samples
     "grove-100": (Quadratic, [(7, 1, 208, 9, 14, 0), (4, 2, 128, 8, 14, 0), (4, 5, 91, 8, 14, 0), (2, 8, 87, 8, 14, 0)]),
     "grove-128": (Cubic, [(7, 2, 113, 8, 16, 1), (4, 4, 57, 7, 16, 1), (4, 7, 33, 7, 16, 1)]),
 }
-PINNED = {}
+PINNED = {
+    ("grove-100", 27): "1c6c953565db8932f6e37397b08ebf28a77bcf5638bf4b26a234f8ddb8ecd37a",
+    ("grove-100", 40): "fdf3115bd7b071bcdcbf797692691ca2defa2550c8469cf34ea0fe6b5584295d",
+    ("grove-128", 27): "2f3d5f6df4c71a2f939240f17479d4ba7e2aaa4a7d9c7d3c2df17f413bdea7f3",
+    ("grove-128", 40): "5997689245c07022d30445f5dfe9c2215a9ebdb24fe714b17dc1d186b987eb58",
+}
 
 
 class Key:
@@ -1284,6 +1289,8 @@ def verify_batch(data, text, key_bytes=None, key_digest=None, leaves=None, key=N
         key = Key(key_bytes, key_digest or PINNED[p["profile"], p["class"]])
     if (key.K, key.rounds) != SCHEDULES[p["profile"]]:
         raise Refusal("wrong-key", f"the key does not have the schedule of the profile {p['profile']}")
+    if len(p["body"]) > 1 << 20:
+        raise Refusal("malformed", f"a body of {len(p['body'])} bytes (expected 2^20 at most)")
     if len(p["body"]) % 8:
         raise Refusal("truncated", f"a body of {len(p['body'])} bytes is not one of whole elements")
     body = Bytes(p["body"], "body")
