@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A second verifier, written from the documents: batch proofs of the backend `grove` (scheme evergrove1) and openings.
+"""A second verifier, which follows the documents: batch proofs and outputs of the backend `grove`, and openings.
 
 usage: verifier.py verify FILE --commitment TEXT [--key KEYFILE] [--key-digest HEX] [--rows CSV [--schema TOML]]
                    [--application NAME [--parameters HEX] [--inputs LIST]] [--mutants N [--seed S]] [--format json]
@@ -1224,6 +1224,29 @@ def stacks_at(key, z):
 # 12. A batch proof (docs/formats.md, Body of a grove proof; docs/math/circuits.md, The verifier)
 
 
+def verify_up_to_fixed(proof, key, digest, circuit, public):
+    """All but the claim about fixed columns: its point, eta, and the values of fixed columns there. `digest` is that of the key,
+    `public` that of the public inputs."""
+    K = key.K
+    proof.begin(TRANSCRIPT)
+    proof.observe([digest, public])
+    proof.observe_elements([K.of(circuit)])
+    folds, rate, _, cap, _, count = key.rounds[0]
+    tree = proof.receive_cap(key.variables - folds + rate, cap)
+    samples = [(proof.challenge(), proof.receive(1)[0]) for _ in range(count)]
+    alpha, beta = proof.challenge(), proof.challenge()
+    delta = alpha - horner([K.of(x) for x in [PUBLIC, 0, 0, *public]], beta)
+    leaves = verify_bus(proof, key.layout.bus_variables, delta)
+    r, committed, fixed = verify_rows(proof, key, leaves, alpha, beta)
+    eta = proof.challenge()
+    claim = combined(K, key.layout.committed, committed, eta)
+    s, last, claim, weight = verify_opening_of_stack(proof, key, tree, samples, claim)
+    weight = weight + stack_weight(key, r, eta, s)
+    proof.demand(weight * last == claim, "the opening: weights times value are not the claim")
+    proof.end()
+    return r, eta, fixed
+
+
 def verify_body(key, circuit, information, elements):
     """All that a proof of one of the key's circuits must fulfil, for public inputs that are these words."""
     K, D = key.K, key.K.D
@@ -1237,24 +1260,7 @@ def verify_body(key, circuit, information, elements):
     proof.begin(PUBLIC_INPUTS)
     proof.observe_elements(claim)
     proof.observe([key.digest, [len(information), coordinates, 0, 0], *information])
-    public = proof.h
-
-    proof.begin(TRANSCRIPT)
-    proof.observe([key.digest, public])
-    proof.observe_elements([K.of(circuit)])
-    folds, rate, _, cap, _, count = key.rounds[0]
-    tree = proof.receive_cap(key.variables - folds + rate, cap)
-    samples = [(proof.challenge(), proof.receive(1)[0]) for _ in range(count)]
-    alpha, beta = proof.challenge(), proof.challenge()
-    delta = alpha - horner([K.of(x) for x in [PUBLIC, 0, 0, *public]], beta)
-    leaves = verify_bus(proof, key.layout.bus_variables, delta)
-    r, committed, fixed = verify_rows(proof, key, leaves, alpha, beta)
-    eta = proof.challenge()
-    claimed = combined(K, key.layout.committed, committed, eta)
-    s, last, left, weight = verify_opening_of_stack(proof, key, tree, samples, claimed)
-    weight = weight + stack_weight(key, r, eta, s)
-    proof.demand(weight * last == left, "the opening: weights times value are not the claim")
-    proof.end()
+    r, eta, fixed = verify_up_to_fixed(proof, key, key.digest, circuit, proof.h)
     proof.demand(fixed_value(key, circuit, r, eta) == combined(K, key.layout.fixed, fixed, eta),
                  "the fixed columns are not those of the key's circuit")  # fmt: skip
     proof.demand(stacks_at(key, z) == value, "the claim that the proof hands on is wrong: a proof below is of another key")

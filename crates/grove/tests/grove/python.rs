@@ -1,4 +1,4 @@
-//! `vectors/verifier.py` is a verifier that was written from the documents: it accepts proofs of both profiles and refuses mutants.
+//! `vectors/verifier.py`, a verifier of its own, accepts proofs of both profiles and refuses mutants.
 
 use std::fs;
 use std::io;
