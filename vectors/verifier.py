@@ -11,7 +11,7 @@ Exit codes: 0 accepted, 1 refused, 2 wrong usage or unreadable input, 3 no key, 
 Only the standard library is used. Sections follow the order of verification, and each names the document that it follows. From
 the Rust sources only Poseidon's round constants are read.
 """
-import argparse, csv, json, operator, random, re, struct, sys, time
+import argparse, csv, io, json, operator, random, re, struct, sys, time
 from array import array
 from pathlib import Path
 
@@ -1394,7 +1394,7 @@ def cell_elements(column, cell):
     if cell == "" and column["nullable"]:
         return [1 << 63] + [0] * (3 if kind == "bytes" else 0)
     if kind == "bytes":
-        return byte_sponge(cell.encode(), "BYTE")
+        return byte_sponge(cell.encode(errors="surrogateescape"), "BYTE")
     places = int(kind[6:]) if kind.startswith("fixed") else 0
     m = re.fullmatch(r"([+-]?)([0-9]{1,40})(?:\.([0-9]{1,18}))?", cell, re.ASCII)
     if not m or len(m[3] or "") > places:
@@ -1419,7 +1419,7 @@ def row_value(columns, cells):
 def read_rows(text, columns):
     """(index, leaf digest) by increasing index, of a csv file with a column `index` and all columns of the schema."""
     try:
-        rows = list(csv.reader(text.splitlines(keepends=True), strict=True))
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
     except csv.Error as e:
         raise Refusal("bad-rows", f"not a csv file: {e}") from None
     names = [c["name"] for c in columns]
@@ -1569,22 +1569,24 @@ def self_test(folder):
 
     keys = {}
     for file in sorted(Path(folder).glob("*.json")) if folder else []:
-        about = json.loads(file.read_text())
-        name = about["key"]
+        try:
+            about = json.loads(file.read_text())
+            name, text = about["key"], about["commitment"]
+        except (OSError, ValueError, KeyError, TypeError) as e:
+            raise Refusal("unreadable", f"{file}: {e!r}") from None
         if name not in keys:
-            keys[name] = Key((file.parent / name).read_bytes(), about["key_digest"])
-        data, rows = file.with_suffix(".proof").read_bytes(), None
+            keys[name] = Key(read_file(file.parent / name), about["key_digest"])
+        data, rows = read_file(file.with_suffix(".proof")), None
         if "rows" in about:
-            columns = read_schema((file.parent / about["schema"]).read_text()) if "schema" in about else RAW
-            rows = read_rows((file.parent / about["rows"]).read_text(), columns)
-        verify_batch(data, about["commitment"], key=keys[name], leaves=rows)
+            rows, _ = read_table(file.parent / about["rows"], "schema" in about and file.parent / about["schema"])
+        verify_batch(data, text, key=keys[name], leaves=rows)
         count("proofs that verify")
-        other = about["commitment"][:-1] + ("0" if about["commitment"][-1] != "0" else "1")
+        other = text[:-1] + ("0" if text[-1] != "0" else "1")
         expect("wrong-root", verify_batch, data, other, key=keys[name])
-        expect("key-missing", verify_batch, data, about["commitment"])
+        expect("key-missing", verify_batch, data, text)
         count("proofs for another root, without a key", 2)
         if rows:
-            expect("wrong-rows", verify_batch, data, about["commitment"], key=keys[name], leaves=rows[1:])
+            expect("wrong-rows", verify_batch, data, text, key=keys[name], leaves=rows[1:])
             count("proofs about other rows")
     return done
 
@@ -1603,11 +1605,19 @@ def expect_refusal(call, data, text):
 # 16. The command line
 
 
-def read_file(path, mode="bytes"):
+def read_file(path):
     try:
-        return Path(path).read_bytes() if mode == "bytes" else Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as e:
+        return Path(path).read_bytes()
+    except OSError as e:
         raise Refusal("unreadable", f"{path}: {e}") from None
+
+
+def read_table(rows, schema):
+    """Leaves and columns of a csv file of rows; cells may hold any bytes."""
+    columns = RAW
+    if schema:
+        columns = read_schema(read_file(schema).decode(errors="replace"))
+    return read_rows(read_file(rows).decode(errors="surrogateescape"), columns), columns
 
 
 def trusted(a):
@@ -1626,8 +1636,7 @@ def trusted(a):
             raise Refusal("usage", "--parameters expects bytes in hexadecimal, --inputs elements of F with commas between them")
         out["application"] = (a.application, bytes.fromhex(a.parameters), [int(x) % P for x in a.inputs.split(",") if x])
     if a.rows:
-        columns = read_schema(read_file(a.schema, "text")) if a.schema else RAW
-        out["leaves"] = read_rows(read_file(a.rows, "text"), columns)
+        out["leaves"], columns = read_table(a.rows, a.schema)
         out["schema_digest"] = digest_text(schema_digest(columns))
     return out
 
