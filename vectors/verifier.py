@@ -205,20 +205,40 @@ class Bytes:
             raise Refusal("malformed", f"{self.what}: name {text!r} has other characters than a-z, 0-9, - and _")
         return text.decode()
 
+    def rest(self):
+        return self.take(len(self.data) - self.at)
+
     def end(self):
         if self.at != len(self.data):
             raise Refusal("trailing", f"{self.what}: {len(self.data) - self.at} bytes behind the end")
 
 
+class Fields(Bytes):
+    """A file of version 1: the fields of all records in their order, the body with its length."""
+
+    def end(self):
+        pass
+
+    def rest(self):
+        n = self.number(4)
+        body = self.take(n)
+        super().end()
+        return body
+
+
 def records(data, magic, what):
-    """Kind and content of the records of a file of version 2."""
+    """Kind and content of the records of a file of version 2; of version 1, one reader for all."""
     r = Bytes(data, what)
     found = r.take(4)
     if found != magic:
         raise Refusal("magic", f"{what} starts with {found!r} (expected {magic!r})")
     version = r.number(2)
+    if version == 1:
+        flat = Fields(data, what)
+        flat.at = r.at
+        return dict.fromkeys(range(1, 5), flat)
     if version != 2:
-        raise Refusal("version", f"{what} has format version {version} (expected 2)")
+        raise Refusal("version", f"{what} has format version {version} (expected 1 or 2)")
     out = {}
     while r.at < len(r.data):
         kind, version = r.number(1), r.number(1)
@@ -231,7 +251,7 @@ def records(data, magic, what):
 
 
 def demand_records(found, expected, what):
-    if sorted(found) != sorted(expected):
+    if sorted(found) != expected and not isinstance(found[1], Fields):
         raise Refusal("record", f"{what} has records {sorted(found)} (expected {sorted(expected)})")
 
 
@@ -281,18 +301,21 @@ def decode_proof(data):
     if with_application:
         r = found[3]
         p["application"], p["parameters"] = r.name(), r.elements(4)
-        rest = len(r.data) - r.at
+        rest = 8 * r.number(2) if isinstance(r, Fields) else len(r.data) - r.at
         if rest % 8 or not 8 <= rest <= 8 * 65535:
             raise Refusal("malformed", f"an output of {rest} bytes")
         p["output"] = r.elements(rest // 8)
+        r.end()
         if p["scheme"] != "evergrove1-selected" and any(p["canonical"]):
             raise Refusal("malformed", "a canonical digest in a proof about all rows")
-    p["body"] = found[4].data
+    p["body"] = found[4].rest()
     return p
 
 
 def decode_opening(data):
     found = records(data, b"EVGO", "opening")
+    if 1 not in found:
+        raise Refusal("truncated" if not found else "record", "opening without record 1")
     demand_records(found, [1, 2], "opening")
     r = found[1]
     height, index, filled = r.number(1), r.number(8), r.number(1)
@@ -301,7 +324,7 @@ def decode_opening(data):
     value = r.elements(4) if filled else None
     r.end()
     path = [found[2].elements(4) for _ in range(height)]
-    found[2].end()
+    Bytes.end(found[2])
     return {"height": height, "index": index, "value": value, "path": path}
 
 
@@ -1516,7 +1539,7 @@ def expect(code, call, *args, **given):
 
 
 def self_test(folder):
-    """Known answers, the frozen files of version 2, and pairs of proof and key of a folder: NAME.proof, NAME.json, and the key
+    """Known answers, the frozen proofs and openings, and pairs of proof and key of a folder: NAME.proof, NAME.json, and the key
     file that NAME.json names."""
     done = {}
 
@@ -1541,8 +1564,10 @@ def self_test(folder):
     assert f"evergrove1:{c['height']}:{digest_text(root_of(c['height'], leaves(c['slots'])))}" == c["text"]
     count("known answers", 10 + len(known["hash_no_pad"]))
 
-    for file in sorted((HERE / "frozen/v2").glob("*.bin")):
+    for file in sorted((HERE / "frozen").glob("v*/*.bin")):
         data = file.read_bytes()
+        if data[:4] not in (b"EVGO", b"EVGP"):
+            continue
         if data[:4] == b"EVGO":
             o = decode_opening(data)
             h = leaf(o["index"], o["value"]) if o["value"] else NULL[0]
