@@ -1367,7 +1367,9 @@ def verify_batch(data, text, key_bytes=None, key_digest=None, leaves=None, key=N
 
 
 def verify(data, text, **given):
-    if data[:4] == b"EVGO" and not given:
+    if data[:4] == b"EVGO":
+        if given.get("leaves") is not None or given.get("application"):
+            raise Refusal("usage", "an opening takes neither rows nor an application")
         return verify_opening(data, text)
     return verify_batch(data, text, **given)
 
@@ -1596,11 +1598,14 @@ def self_test(folder):
     for file in sorted(Path(folder).glob("*.json")) if folder else []:
         try:
             about = json.loads(file.read_text())
-            name, text = about["key"], about["commitment"]
-        except (OSError, ValueError, KeyError, TypeError) as e:
+            name, text = about["key"], about.get("commitment")
+            if name not in keys:
+                keys[name] = Key(read_file(file.parent / name), about["key_digest"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
             raise Refusal("unreadable", f"{file}: {e!r}") from None
-        if name not in keys:
-            keys[name] = Key(read_file(file.parent / name), about["key_digest"])
+        if text is None:
+            engine_test(keys[name], about, file.parent, count)
+            continue
         data, rows = read_file(file.with_suffix(".proof")), None
         if "rows" in about:
             rows, _ = read_table(file.parent / about["rows"], "schema" in about and file.parent / about["schema"])
@@ -1614,6 +1619,20 @@ def self_test(folder):
             expect("wrong-rows", verify_batch, data, text, key=keys[name], leaves=rows[1:])
             count("proofs about other rows")
     return done
+
+
+def engine_test(key, about, folder, count):
+    """Proofs of any circuit up to the claim about its fixed columns: `statement` has the words and the circuit that the transcript
+    begins with, `honest` a file of elements that is accepted, `false` files that are refused."""
+    digest, circuit, public = about["statement"]
+    for name in [about["honest"], *about["false"]]:
+        body = Bytes(read_file(folder / name), name)
+        proof = Proof(key.K, body.elements(len(body.data) // 8))
+        if name == about["honest"]:
+            verify_up_to_fixed(proof, key, digest, circuit, public)
+        else:
+            expect("refused" if name != "longer" else "trailing", verify_up_to_fixed, proof, key, digest, circuit, public)
+        count("proofs of the engine that verify" if name == about["honest"] else "false proofs of the engine that are refused")
 
 
 def expect_refusal(call, data, text):
@@ -1684,7 +1703,7 @@ def run(a):
     data = read_file(a.file)
     commitment(a.commitment)
     out = {"code": "accepted"} | verify(data, a.commitment, **given) | ({"schema_digest": schema} if schema else {})
-    if a.mutants:
+    if a.mutants and data[:4] != b"EVGO":
         if "key_bytes" in given:
             p = decode_proof(data)
             given["key"] = Key(given.pop("key_bytes"), given.pop("key_digest", None) or PINNED[p["profile"], p["class"]])
