@@ -1531,12 +1531,13 @@ def run_mutants(data, text, count, seed, **given):
 
 
 def expect(code, call, *args, **given):
+    """Demands this code, or any that refuses."""
     try:
         call(*args, **given)
         found = "accepted"
     except Refusal as e:
         found = e.code
-    if found != code:
+    if found != code and (code != "any" or CODES[found] not in (1, 3)):
         raise AssertionError(f"{found} where {code} is expected: {call.__name__}")
 
 
@@ -1579,9 +1580,9 @@ def self_test(folder):
             verify_opening(data, text)
             expect("height", verify_opening, data, text.replace(":3:", ":4:"))
             for i in range(len(data)):
-                expect_refusal(verify_opening, data[:i] + bytes([data[i] ^ 1]) + data[i + 1 :], text)
-                expect_refusal(verify_opening, data[:i], text)
-            expect_refusal(verify_opening, data + b"\0", text)
+                expect("any", verify_opening, data[:i] + bytes([data[i] ^ 1]) + data[i + 1 :], text)
+                expect("any", verify_opening, data[:i], text)
+            expect("any", verify_opening, data + b"\0", text)
             count("openings that verify")
             count("changed openings that are refused", 2 * len(data) + 2)
         else:
@@ -1591,7 +1592,7 @@ def self_test(folder):
             expect(code, verify_batch, data, text)
             count(f"frozen proofs: {code}")
             for i in range(len(data)):
-                expect_refusal(verify_batch, data[:i], text)
+                expect("any", verify_batch, data[:i], text)
             count("shortened proofs that are refused", len(data))
 
     keys = {}
@@ -1633,16 +1634,6 @@ def engine_test(key, about, folder, count):
         else:
             expect("refused" if name != "longer" else "trailing", verify_up_to_fixed, proof, key, digest, circuit, public)
         count("proofs of the engine that verify" if name == about["honest"] else "false proofs of the engine that are refused")
-
-
-def expect_refusal(call, data, text):
-    try:
-        call(data, text)
-    except Refusal as e:
-        if CODES[e.code] in (1, 3):
-            return
-        raise
-    raise AssertionError(f"a changed file is accepted: {call.__name__}")
 
 
 # --------------------------------------------------------------------------------------------------------------------
