@@ -2,7 +2,7 @@
 """A second verifier, which follows the documents: batch proofs and outputs of the backend `grove`, and openings.
 
 usage: verifier.py verify FILE --commitment TEXT [--key KEYFILE] [--key-digest HEX] [--rows CSV [--schema TOML]]
-                   [--application NAME [--parameters HEX] [--inputs LIST]] [--mutants N [--seed S]] [--format json]
+                   [--application NAME:DIGEST [--inputs LIST]] [--mutants N [--seed S]] [--format json]
        verifier.py key KEYFILE
        verifier.py --self-test [--proofs DIR]
 
@@ -1306,9 +1306,9 @@ def verify_batch(data, text, key_bytes=None, key_digest=None, leaves=None, key=N
         raise Refusal("unsupported-backend", f"proofs of the backend {p['backend']} are not verified here")
     if p["scheme"] not in ("evergrove1", "evergrove1-selected", "evergrove1-complete"):
         raise Refusal("scheme", f"proofs of the scheme {p['scheme']} are not verified here")
-    stated = application and (application[0], byte_sponge(application[1], "APPL"))
-    if (p.get("application"), p.get("parameters")) != (stated or (None, None)):
-        raise Refusal("application", f"the proof is about the application {p.get('application')} with other parameters than asked for, or none")
+    stated = (p.get("application"), p.get("parameters"))
+    if stated != (application[:2] if application else (None, None)):
+        raise Refusal("application", f"the proof is about the application {stated[0]}, with other parameters than asked for, or none")
     if p["backend version"] != 1:
         raise Refusal("version", f"backend version {p['backend version']} (expected 1)")
     if p["kind"] == "wrap":
@@ -1667,9 +1667,13 @@ def trusted(a):
             raise Refusal("usage", "--key-digest expects 64 hexadecimal characters in lower case")
         out["key_digest"] = a.key_digest
     if a.application:
-        if not re.fullmatch(r"([0-9a-f]{2})*", a.parameters) or not re.fullmatch(r"([0-9]{1,20}(,|$))*", a.inputs):
-            raise Refusal("usage", "--parameters expects bytes in hexadecimal, --inputs elements of F with commas between them")
-        out["application"] = (a.application, bytes.fromhex(a.parameters), [int(x) % P for x in a.inputs.split(",") if x])
+        m = re.fullmatch(r"([a-z0-9_-]{1,32}):([0-9a-f]{64})", a.application, re.ASCII)
+        if not m or not re.fullmatch(r"([0-9]{1,20}(,[0-9]{1,20})*)?", a.inputs, re.ASCII):
+            raise Refusal("usage", "--application expects NAME:DIGEST of its parameters, --inputs elements with commas between them")
+        inputs = [int(x) for x in a.inputs.split(",") if x]
+        if any(x >= P for x in inputs):
+            raise Refusal("usage", "--inputs has an element that is not below p")
+        out["application"] = (m[1], list(struct.unpack("<4Q", bytes.fromhex(m[2]))), inputs)
     if a.rows:
         out["leaves"], columns = read_table(a.rows, a.schema)
         out["schema_digest"] = digest_text(schema_digest(columns))
@@ -1721,8 +1725,7 @@ def main():
             p.add_argument("--commitment", required=True)
             for flag in ("--key", "--key-digest", "--rows", "--schema", "--application"):
                 p.add_argument(flag)
-            for flag in ("--parameters", "--inputs"):
-                p.add_argument(flag, default="")
+            p.add_argument("--inputs", default="")
             p.add_argument("--mutants", type=int, default=0)
             p.add_argument("--seed", type=int, default=0)
     a = parser.parse_args()
