@@ -5,5 +5,6 @@ mod common;
 mod laws;
 mod merge;
 mod mutation;
+mod python;
 mod soundcalc;
 mod translation;

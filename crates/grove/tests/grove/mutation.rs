@@ -10,7 +10,7 @@ use evergrove_testkit::commit::vector;
 use proptest::prelude::*;
 
 /// A proof of each profile with its verifier: a merge of two buckets, and a bucket.
-static PROOFS: LazyLock<[(NodeProof, GroveVerifier); 2]> = LazyLock::new(|| {
+pub(crate) static PROOFS: LazyLock<[(NodeProof, GroveVerifier); 2]> = LazyLock::new(|| {
     [(Profile::Grove100, 674), (Profile::Grove128, 3)].map(|(profile, members)| {
         let backend = GroveBackend::new(profile, HeightClass::H27).unwrap();
         let members: Vec<u64> = (0..members).collect();

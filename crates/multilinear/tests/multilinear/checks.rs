@@ -1,11 +1,16 @@
-//! Every check of the verifier, left out: for each there is a proof that it alone refuses, outside and in a circuit. And every block that
+//! Every check of the verifier, left out: for each there is a proof that it alone refuses, outside, in a circuit and in Python. And every block that
 //! the transcript takes in: a prover that takes in anything else is refused.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
+use evergrove_multilinear::key::Key;
 use evergrove_multilinear::prover::Prover;
 use evergrove_multilinear::tables::Table;
-use evergrove_multilinear::verifier::{Absorbed, Deviation, Reader, Refusal, Writer, tags, verify};
+use evergrove_multilinear::verifier::{Absorbed, Deviation, Reader, Refusal, Statement, Writer, tags, verify};
+use evergrove_primitives::Digest;
 use evergrove_primitives::field::{Goldilocks, Quadratic};
 use evergrove_primitives::lanes::Isa;
 use rayon::prelude::*;
@@ -112,6 +117,41 @@ fn each_check_alone_refuses_some_proof() {
     let accepts = |proof: &[Goldilocks]| circuit.witness(&free(proof)).is_ok_and(|w| w.check(&circuit).is_ok());
     assert!(accepts(&honest));
     alone.par_iter().for_each(|(check, proof)| assert!(!accepts(proof), "{check}"));
+    second_verifier(example, &honest, &alone);
+}
+
+/// `vectors/verifier.py` has each of them as well.
+fn second_verifier(example: &Example<Quadratic>, honest: &[Goldilocks], alone: &BTreeMap<String, Vec<Goldilocks>>) {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("second-verifier");
+    fs::create_dir_all(&dir).unwrap();
+    let write = |name: &str, proof: &[Goldilocks]| {
+        let bytes: Vec<u8> = proof.iter().flat_map(|x| x.as_u64().to_le_bytes()).collect();
+        fs::write(dir.join(name), bytes).unwrap();
+    };
+    write("honest", honest);
+    let mut names = Vec::new();
+    for (check, proof) in alone {
+        names.push(if check.starts_with("Length") { "longer".into() } else { format!("false-{}", names.len()) });
+        write(names.last().unwrap(), proof);
+    }
+    let key = Key::new(example.parameters.clone(), [&example.circuit; 2]);
+    key.write(&mut fs::File::create(dir.join("key")).unwrap()).unwrap();
+    let Statement { key: digest, circuit, public } = &example.statement;
+    let about = format!(
+        "{{\"key\": \"key\", \"key_digest\": \"{}\", \"statement\": [{:?}, {}, {:?}], \"honest\": \"honest\", \"false\": {names:?}}}",
+        Digest(key.digest()),
+        digest.map(|x| x.as_u64()),
+        u8::from(*circuit),
+        public.map(|x| x.as_u64()),
+    );
+    fs::write(dir.join("about.json"), about).unwrap();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/verifier.py");
+    let out =
+        Command::new("python3").arg(program).args(["--self-test", "--proofs"]).arg(dir).output().expect("python3");
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success(), "{said}{}", String::from_utf8_lossy(&out.stderr));
+    let expected = format!("{} false proofs of the engine that are refused", names.len());
+    assert!(said.contains(&expected), "{said}");
 }
 
 const WAYS: [Absorbed; 3] = [Absorbed::Never, Absorbed::Later, Absorbed::Changed];

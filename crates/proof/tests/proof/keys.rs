@@ -51,6 +51,19 @@ fn pinned_files_are_those_of_their_profile_and_class() {
 }
 
 #[test]
+fn formats_and_the_second_verifier_have_the_pinned_digests() {
+    let read = |path| std::fs::read_to_string(format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let (formats, verifier) = (read("docs/formats.md"), read("vectors/verifier.py"));
+    for profile in Profile::GROVE {
+        for class in HeightClass::ALL {
+            let (height, digest) = (class.height_max(), pinned_grove(profile, class).unwrap());
+            assert!(formats.contains(&format!("| `{profile}`, {height} | `{digest}` |")), "{profile}, {height}");
+            assert!(verifier.contains(&format!("(\"{profile}\", {height}): \"{digest}\"")), "{profile}, {height}");
+        }
+    }
+}
+
+#[test]
 fn the_key_file_of_the_papers_scheme_has_one_encoding() {
     let bytes = pinned_paper(Profile::Paper).unwrap();
     let keys = PaperKeys::decode(bytes).unwrap();

@@ -1,0 +1,71 @@
+//! `vectors/verifier.py`, a verifier of its own, accepts proofs of both profiles and refuses mutants.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use evergrove_grove::{BACKEND_NAME, BACKEND_VERSION};
+use evergrove_proof::{BackendId, BatchProof, Commitment, HeightClass, Profile, SCHEME};
+use evergrove_testkit::commit::value;
+
+use crate::mutation::PROOFS;
+
+/// Runs the verifier, and demands that it accepts.
+fn accepts(arguments: &[&str]) -> io::Result<()> {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/verifier.py");
+    let out = Command::new("python3").arg(program).args(arguments).output()?;
+    let (said, failed) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(out.status.success(), "verifier.py {arguments:?}: {said}{failed}");
+    Ok(())
+}
+
+/// A key, a proof file, its rows and what a verifier is told of them: what `--self-test --proofs` reads.
+fn write(dir: &Path, which: usize, profile: Profile, members: u64) -> (PathBuf, String, PathBuf) {
+    let (proof, verifier) = &PROOFS[which];
+    let file = |end: &str| dir.join(format!("{profile}.{end}"));
+    let mut key = Vec::new();
+    verifier.write_key(&mut key).unwrap();
+    fs::write(file("key"), key).unwrap();
+    let batch = BatchProof {
+        scheme: SCHEME.into(),
+        backend: BackendId::new(BACKEND_NAME, BACKEND_VERSION),
+        profile,
+        class: HeightClass::H27,
+        kind: proof.kind,
+        statement: proof.statement,
+        app: None,
+        body: proof.bytes.clone(),
+    };
+    fs::write(file("proof"), batch.encode()).unwrap();
+    let rows = (0..members).map(|i| format!("{i},{}\n", value(i).map(|x| x.as_u64().to_string()).join(",")));
+    fs::write(file("csv"), format!("index,e0,e1,e2,e3\n{}", rows.collect::<String>())).unwrap();
+    let commitment = Commitment { height: proof.statement.height, root: proof.statement.root }.to_string();
+    let about = serde_json::json!({
+        "commitment": commitment,
+        "key": format!("{profile}.key"),
+        "key_digest": verifier.key_digest().to_string(),
+        "rows": format!("{profile}.csv"),
+    });
+    fs::write(file("json"), about.to_string()).unwrap();
+    (file("proof"), commitment, file("key"))
+}
+
+#[test]
+fn a_second_verifier_agrees() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("verifier");
+    fs::create_dir_all(&dir).unwrap();
+    let written = [(Profile::Grove100, 674), (Profile::Grove128, 3)]
+        .into_iter()
+        .enumerate()
+        .map(|(which, (profile, members))| write(&dir, which, profile, members))
+        .collect::<Vec<_>>();
+    if accepts(&["--self-test", "--proofs", dir.to_str().unwrap()]).is_err() {
+        return evergrove_testkit::not_tested("TEST", "there is no python3");
+    }
+    for (proof, commitment, key) in written {
+        // The pinned key is the verifier's own.
+        let [proof, key] = [&proof, &key].map(|path| path.to_str().unwrap());
+        accepts(&["verify", proof, "--commitment", &commitment, "--key", key, "--mutants", "4"]).unwrap();
+    }
+}
