@@ -11,11 +11,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{Value, leaf_digest, node_digest, null_digest, split_level};
-use evergrove_proof::{Commitment, HEIGHT_MAX, HeightClass, LeavesError, NodeKind, Opening, Statement};
+use evergrove_proof::tree::{Value, leaf_digest, node_digest, null_digest, null_digests, split_level};
+use evergrove_proof::{Commitment, HEIGHT_MAX, HeightClass, LeavesError, NodeKind, Opening, Scheme, Statement};
 
-use crate::batch::{Batch, BatchError, Input};
-use crate::{BackendError, NodeProof, RecursionBackend, Store, StoreMut, Vector, VectorError, batch_digest};
+use crate::batch::{Batch, BatchError, Input, Structure};
+use crate::page::{PAGE_LEVELS, Page};
+use crate::{
+    BackendError, MemoryStore, NodeProof, PageId, RecursionBackend, Store, StoreMut, Vector, VectorError, batch_digest,
+};
 
 /// An algorithm of the vector commitment could not do its work, or [`ver`] does not accept.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +49,9 @@ pub enum VcError {
     /// The opening does not lead to the commitment.
     #[error("the opening of slot {0} does not lead to the commitment: take it from the commitment's epoch")]
     Opening(u64),
+    /// The proof needs more than the members of the batch.
+    #[error("a proof of the scheme {0} needs slots beyond those of the batch: it is made from the vector")]
+    Whole(Scheme),
     /// The proof is by a circuit that does not prove whole batches here.
     #[error("a {} proof is not the proof of a batch of this backend", .0.name())]
     Kind(NodeKind),
@@ -122,7 +128,7 @@ pub fn open_all<S: Store>(vector: &Vector<S>) -> impl Iterator<Item = Result<Ope
 
 /// Agg((a_i, pi_i)_{i in I}) -> (pi_I, A_I): the batch proof and the batch-proof data structure.
 ///
-/// The paper's T_I, the tree formed by the openings, is read from `vector`; its loop over all nodes of T_I is the loop over
+/// The paper's T_I, the tree formed by the openings, is read from `vector` ([`agg_openings`] takes the openings); its loop over all nodes of T_I is the loop over
 /// the fewer nodes of [`Batch`], with one proof per bucket and per merge.
 ///
 /// # Errors
@@ -134,6 +140,57 @@ pub fn agg<B: RecursionBackend, S: Store>(
 ) -> Result<(Arc<NodeProof>, BatchData), VcError> {
     let batch = Batch::build_as(vector, indices, pp.backend.spec().structure())?;
     prove(&pp.backend, batch, vector, &HashMap::new())
+}
+
+/// [`agg`] without the vector, from the openings of the members: Agg as Definition 2.2 has it. The openings are all that T_I is made of.
+///
+/// Takes H permutations an opening before the first proof. The proof is the one that [`agg`] makes.
+///
+/// # Errors
+/// [`VcError::Opening`] of the first opening that does not lead to `commitment`, [`VcError::Whole`], and those of [`agg`].
+pub fn agg_openings<B: RecursionBackend>(
+    pp: &PublicParameters<B>,
+    commitment: &Commitment,
+    openings: &[Opening],
+) -> Result<(Arc<NodeProof>, BatchData), VcError> {
+    let structure = pp.backend.spec().structure();
+    if !matches!(structure, Structure::Compressed { .. }) {
+        return Err(VcError::Whole(pp.backend.spec().choice.scheme));
+    }
+    let (height, class) = (commitment.height, pp.backend.spec().class);
+    if HeightClass::of(height) != Some(class) {
+        return Err(VcError::Class { height, class });
+    }
+    let vector = Vector::new(height, shown(commitment, openings)?)?;
+    let indices: Vec<u64> = openings.iter().map(|opening| opening.index).collect();
+    prove(&pp.backend, Batch::build_as(&vector, &indices, structure)?, &vector, &HashMap::new())
+}
+
+/// The nodes that openings show, and no others: those on paths, and their siblings.
+fn shown(commitment: &Commitment, openings: &[Opening]) -> Result<MemoryStore, VcError> {
+    if let Some(wrong) = openings.iter().find(|opening| opening.verify(commitment).is_err()) {
+        return Err(VcError::Opening(wrong.index));
+    }
+    let nulls = null_digests(commitment.height);
+    let (mut pages, mut store) = (HashMap::<PageId, Page>::new(), MemoryStore::new());
+    for opening in openings {
+        store.put_value(opening.index, opening.value).map_err(VectorError::from)?;
+        for (level, (node, sibling)) in path(opening).iter().zip(&opening.siblings).enumerate() {
+            let (position, null) = (opening.index >> level, &nulls[level]);
+            let (tier, within) = (level as u8 / PAGE_LEVELS, level as u8 % PAGE_LEVELS);
+            let shift = PAGE_LEVELS - within;
+            let page = pages.entry(PageId { tier, position: position >> shift }).or_default();
+            for (position, node) in [(position, node), (position ^ 1, sibling)] {
+                if node != null {
+                    page.set(within, position & ((1 << shift) - 1), *node);
+                }
+            }
+        }
+    }
+    for (id, page) in pages {
+        store.put_page(id, Some(page)).map_err(VectorError::from)?;
+    }
+    Ok(store)
 }
 
 /// Ver(C, (a_i)_{i in I}, pi_I) -> {0, 1}: recomputes d_I from the claimed leaves (section 3.1) and checks the proof of

@@ -1,10 +1,10 @@
 //! The algorithms of Definition 2.2, over the native backend.
 
 use evergrove_commit::vc::{self, VcError};
-use evergrove_commit::{MemoryStore, NativeBackend, NodeKind, NodeProof, RecursionBackend, VectorError};
+use evergrove_commit::{BatchError, MemoryStore, NativeBackend, NodeKind, NodeProof, RecursionBackend, VectorError};
 use evergrove_primitives::Digest;
 use evergrove_proof::tree::{Value, null_digest};
-use evergrove_proof::{HeightClass, Opening, Profile};
+use evergrove_proof::{Commitment, HeightClass, Opening, Profile, Scheme};
 use evergrove_testkit::commit::value;
 
 fn native(m: usize, wraps: bool) -> NativeBackend {
@@ -37,6 +37,47 @@ fn openings_follow_every_update_of_every_slot() {
             assert_eq!(all, occupied);
         }
     }
+}
+
+#[test]
+fn openings_alone_make_the_proof_of_the_vector() {
+    for (height, wraps) in [(4, false), (9, true), (27, false)] {
+        let pp = vc::r#gen(height, native(2, wraps)).unwrap();
+        let last = (1_u64 << height) - 1;
+        let slots = [0, 1, 2, 6, 9, last / 2, last - 1, last];
+        let (vector, commitment) = vc::com(&pp, &table(slots), MemoryStore::new()).unwrap();
+        for members in [&slots[3..4], &slots[..2], &[last, 0, 6], &slots] {
+            let openings: Vec<_> = members.iter().map(|i| vc::open(*i, &vector).unwrap()).collect();
+            let (proof, data) = vc::agg_openings(&pp, &commitment, &openings).unwrap();
+            let (expected, whole) = vc::agg(&pp, members, &vector).unwrap();
+            assert_eq!((proof, data.batch, data.made), (expected, whole.batch, whole.made), "{height}: {members:?}");
+        }
+    }
+}
+
+#[test]
+fn openings_that_do_not_fit_are_not_aggregated() {
+    let pp = vc::r#gen(4, native(2, false)).unwrap();
+    let (mut vector, before) = vc::com(&pp, &table([0, 1, 5]), MemoryStore::new()).unwrap();
+    let [zero, five, empty] = [0, 5, 6].map(|i| vc::open(i, &vector).unwrap());
+    let agg = |commitment, openings: &[Opening]| vc::agg_openings(&pp, commitment, openings).map(|_| ());
+    agg(&before, &[zero.clone(), five.clone()]).unwrap();
+    assert!(matches!(agg(&before, &[]), Err(VcError::Batch(BatchError::Empty))));
+    assert!(matches!(agg(&before, &[five.clone(), empty]), Err(VcError::Batch(BatchError::EmptySlot(6)))));
+    let twice = [five.clone(), zero.clone(), five.clone()];
+    assert!(matches!(agg(&before, &twice), Err(VcError::Batch(BatchError::Duplicate(5)))));
+    let other = Opening { value: Some(value(77)), ..five.clone() };
+    let moved = Opening { index: 4, ..five.clone() };
+    let long = Opening { siblings: vec![Digest::ZERO; 200], height: 200, ..five.clone() };
+    for (wrong, index) in [(other, 5), (moved, 4), (long, 5)] {
+        assert!(matches!(agg(&before, &[zero.clone(), wrong]), Err(VcError::Opening(i)) if i == index));
+    }
+    let after = vc::upd_all_proofs(&mut vector, &[(9, Some(value(1)))]).unwrap();
+    assert!(matches!(agg(&after, &[vc::open(0, &vector).unwrap(), five.clone()]), Err(VcError::Opening(5))));
+    let high = Commitment { height: 28, ..before };
+    assert!(matches!(agg(&high, std::slice::from_ref(&five)), Err(VcError::Class { height: 28, .. })));
+    let all = vc::r#gen(4, NativeBackend::complete(Profile::Proven, HeightClass::H27, 2)).unwrap();
+    assert!(matches!(vc::agg_openings(&all, &before, &[five]), Err(VcError::Whole(Scheme::Complete))));
 }
 
 #[test]

@@ -71,6 +71,7 @@ impl Isa {
     }
 
     /// Whether the instruction set of this process was [chosen](Isa::choose).
+    #[cfg(feature = "ark")]
     pub(crate) fn is_chosen() -> bool {
         CHOSEN.load(Ordering::Relaxed) != NONE
     }
