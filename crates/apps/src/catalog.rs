@@ -297,6 +297,14 @@ impl Application {
         self.spec().id()
     }
 
+    /// See [`MapReduce::shape`].
+    pub fn shape(&self) -> Vec<u8> {
+        match self {
+            Self::MapReduce(app) => app.shape(),
+            Self::Translation(app) => app.spec().parameters,
+        }
+    }
+
     /// Elements of an output.
     pub fn output_len(&self) -> usize {
         match self {

@@ -76,6 +76,13 @@ pub enum MapReduceError {
 /// Circuits are [`Self::on_tables`], which new applications have, or `on_plonky2`. Batches are proven with the profiles of those that the
 /// application has.
 pub trait MapReduce: Send + Sync {
+    /// What the circuits depend on: the parameters, or of these all that is not among the circuits' inputs. Applications of one name and shape have the same
+    /// circuits, and come to the same with the same inputs.
+    ///
+    /// A verifier that takes its key from a file trusts the file for a name and a shape.
+    fn shape(&self) -> Vec<u8> {
+        self.parameters()
+    }
     /// The kind of application: 1 to 32 of `a-z`, `0-9`, `-` and `_`.
     fn name(&self) -> &str;
     /// All that the circuits depend on besides the name, in an encoding with one form for each meaning: a query and the

@@ -10,6 +10,7 @@ use evergrove_apps::family::AppVerifier;
 use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NodeProof, RecursionBackend};
 use evergrove_grove::GroveVerifier;
 use evergrove_primitives::Digest;
+use evergrove_primitives::hash::poseidon::hash_bytes;
 use evergrove_proof::soundness::SoundnessBits;
 use evergrove_proof::{HeightClass, Profile, Scheme};
 #[cfg(feature = "plonky2")]
@@ -122,7 +123,9 @@ impl Config {
     ) -> Result<AppKey, Error> {
         let (spec, circuits) = self.app_spec(app, scheme, profile, class)?;
         let family = circuits.tables().ok_or(Error::NoBackend(Backend::Grove))?;
-        Ok(AppKey { bits: family.bits(), verifier: family.verifier()?, spec })
+        let verifier = family.verifier()?;
+        let digest = trusted(app, scheme, profile, class)(verifier.key_digest());
+        Ok(AppKey { bits: family.bits(), verifier, spec, digest })
     }
 
     #[cfg(feature = "plonky2")]
@@ -183,18 +186,35 @@ impl Config {
 
 /// The key of an application's circuits on tables, in one scheme, profile and height class: all that a verifier needs of them.
 ///
-/// Queries that differ in constants alone have one key.
+/// Queries that differ in constants alone have one key, and one digest.
 pub struct AppKey {
     spec: BackendSpec,
     verifier: GroveVerifier,
     bits: SoundnessBits,
+    digest: Digest,
+}
+
+/// Domain of the digest of an application's key, ASCII "AKEY".
+const KEY_DOMAIN: u32 = 0x414b_4559;
+
+/// The digest by which a key of these circuits is trusted. It names what the key is for, since a proof does not bind its application's parameters: the
+/// key does.
+fn trusted(app: &Application, scheme: Scheme, profile: Profile, class: HeightClass) -> impl Fn(Digest) -> Digest {
+    let (name, shape) = (app.spec().name, app.shape());
+    let mut bytes = Vec::new();
+    for part in [name.as_bytes(), &shape, scheme.name().as_bytes(), profile.name().as_bytes()] {
+        bytes.extend((part.len() as u64).to_le_bytes());
+        bytes.extend(part);
+    }
+    bytes.push(class.height_max());
+    move |key| hash_bytes(KEY_DOMAIN, &[&bytes[..], &key.to_bytes()].concat())
 }
 
 impl AppKey {
     /// Reads what [`Self::write`] wrote. Nothing is built.
     ///
-    /// The digest is trusted to be that of this application's circuits, in this scheme, profile and height class: take it from [`Self::digest`] of a key
-    /// built by a program that is trusted ([`Config::app_key`]), never from a prover.
+    /// The digest is trusted: take it from [`Self::digest`] of a key built by a program that is trusted ([`Config::app_key`]), never from a prover. It is
+    /// that of one application up to the inputs of its circuits, one scheme, profile and height class: for another one the key is refused.
     ///
     /// # Errors
     /// [`Error::Key`]; when the application has no circuits on tables.
@@ -212,11 +232,12 @@ impl AppKey {
             Application::Translation(_) => None,
         };
         let on_tables = on_tables.as_ref().map(|app| app as &dyn evergrove_grove::application::Application);
-        let (verifier, bits) = GroveVerifier::read(on_tables, profile, from, digest)?;
+        let name = trusted(app, scheme, profile, class);
+        let (verifier, bits) = GroveVerifier::read(on_tables, profile, from, &name, digest)?;
         let choice = BackendChoice::new(evergrove_grove::BACKEND_NAME, profile).with_app(scheme, app.spec());
         // What a bucket holds is nothing that a verifier asks for.
         let spec = BackendSpec { choice, version: evergrove_grove::BACKEND_VERSION, class, capacity: 1, wraps: false };
-        Ok(Self { spec, verifier, bits })
+        Ok(Self { spec, verifier, bits, digest })
     }
 
     /// Writes the key: 10 to 20 MB.
@@ -227,8 +248,13 @@ impl AppKey {
         self.verifier.write_key(out)
     }
 
-    /// The digest of the key: whoever has it needs to trust nobody for the file.
+    /// The digest of the key and of what it is for: whoever has it needs to trust nobody for the file.
     pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The digest of the key alone, which proofs state: that of the circuits.
+    pub fn circuits_digest(&self) -> Digest {
         self.verifier.key_digest()
     }
 

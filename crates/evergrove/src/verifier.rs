@@ -174,8 +174,8 @@ mod queries {
     use crate::{AppKey, Error, Rows};
 
     impl Verifier {
-        /// Takes the key of the circuits of queries and other applications from this file, which must have this digest: nothing is built.
-        /// Proofs of another application, or of a query of another shape, are refused. The digest is trusted: see [`AppKey::read`].
+        /// Takes the key of the circuits of queries and other applications from this file, which must have this digest: nothing is built. The digest
+        /// is trusted, and is of one application or of the queries of one shape: the key is refused for others. See [`AppKey::read`].
         #[must_use]
         pub fn with_key_file(mut self, path: impl Into<PathBuf>, digest: Digest) -> Self {
             self.key_file = Some((path.into(), digest));

@@ -228,8 +228,9 @@ impl GroveVerifier {
     /// Reads the key of an application's circuits, or of digest translation's without one, in place of building them: its bytes and the bits of
     /// its proofs.
     ///
-    /// The digest is trusted: it says that the key is of this application's circuits, in the scheme, profile and height class that proofs
-    /// claim. Whoever has the program can build them and compare ([`AppFamily::verifier`](crate::AppFamily::verifier)).
+    /// `expected` is trusted. It is what `name` makes of the key's digest and of what the key is for: **the key decides which circuits are accepted**, and
+    /// nothing in a proof binds the parameters of its application but their inputs. With the key of another application the proofs of that one are
+    /// accepted, whatever name they carry.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -237,12 +238,13 @@ impl GroveVerifier {
         app: Option<&dyn Application>,
         profile: Profile,
         from: &mut dyn Read,
-        digest: Digest,
+        name: &dyn Fn(Digest) -> Digest,
+        expected: Digest,
     ) -> Result<(Self, SoundnessBits), KeyError> {
         let said = app.map_or(Said::TRANSLATION, Said::new);
         match profile {
-            Profile::Grove100 => read::<Quadratic>(&UNIQUE_100, said, profile, from, digest),
-            Profile::Grove128 => read::<Cubic>(&JOHNSON_128, said, profile, from, digest),
+            Profile::Grove100 => read::<Quadratic>(&UNIQUE_100, said, profile, (from, name), expected),
+            Profile::Grove128 => read::<Cubic>(&JOHNSON_128, said, profile, (from, name), expected),
             Profile::Proven | Profile::Johnson | Profile::Paper => Err(KeyError::Foreign(profile)),
         }
     }
@@ -284,10 +286,10 @@ fn read<K: Extension>(
     rounds: &[Round],
     said: Said,
     profile: Profile,
-    mut from: &mut dyn Read,
-    digest: Digest,
+    (mut from, name): (&mut dyn Read, &dyn Fn(Digest) -> Digest),
+    expected: Digest,
 ) -> Result<(GroveVerifier, SoundnessBits), KeyError> {
-    let key = Key::<K>::read(&mut from, digest.0)?;
+    let key = Key::<K>::read_as(&mut from, name, expected)?;
     if key.parameters().schedule().rounds != rounds {
         return Err(KeyError::Profile(profile));
     }

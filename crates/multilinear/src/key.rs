@@ -298,8 +298,16 @@ impl<K: Extension> Key<K> {
     }
     /// A key whose digest must be `expected`, with nothing behind it.
     pub fn read(from: &mut impl Read, expected: Word) -> Result<Self, ReadError> {
-        let [name, version] = [take(from)?, take(from)?];
-        if name != NAME || !(1..=VERSIONS).contains(&version) {
+        Self::read_as(from, |digest| digest, Digest(expected))
+    }
+    /// [`Self::read`] where `expected` is not the digest, but what `name` makes of it.
+    pub fn read_as(
+        from: &mut impl Read,
+        name: impl FnOnce(Digest) -> Digest,
+        expected: Digest,
+    ) -> Result<Self, ReadError> {
+        let [magic, version] = [take(from)?, take(from)?];
+        if magic != NAME || !(1..=VERSIONS).contains(&version) {
             return Err(ReadError::Format);
         }
         let tables = FIRST_TABLES + (version - 1) as usize;
@@ -326,7 +334,7 @@ impl<K: Extension> Key<K> {
             Ok(stack)
         };
         let stacks = [stack()?, stack()?];
-        if from.read(&mut [0])? != 0 {
+        if io::copy(&mut from.take(1), &mut io::sink())? > 0 {
             return Err(ReadError::Range("the length"));
         }
         let mut key = Self { parameters, stacks, digest: Word::default() };
@@ -334,8 +342,9 @@ impl<K: Extension> Key<K> {
             return Err(ReadError::Range("the order of parameters"));
         }
         key.digest = key.hash();
-        if key.digest != expected {
-            return Err(ReadError::Digest { given: Digest(key.digest), expected: Digest(expected) });
+        let given = name(Digest(key.digest));
+        if given != expected {
+            return Err(ReadError::Digest { given, expected });
         }
         Ok(key)
     }

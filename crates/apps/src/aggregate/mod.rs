@@ -76,6 +76,10 @@ impl MapReduce for Aggregate {
         self.plan.to_bytes()
     }
 
+    fn shape(&self) -> Vec<u8> {
+        self.plan.without_constants().to_bytes()
+    }
+
     fn opening_len(&self) -> usize {
         self.plan.opening_len()
     }

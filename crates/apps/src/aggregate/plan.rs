@@ -7,7 +7,7 @@ use evergrove_commit::schema::Schema;
 use serde::{Deserialize, Serialize};
 
 use super::limbs::{PRODUCTS, SUM, Width};
-use super::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError};
+use super::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError, Step};
 use crate::tables;
 
 /// Version of [`Plan::to_bytes`].
@@ -133,6 +133,22 @@ impl Plan {
         // Lists of numbers: their serialisation into a growing vector has no way to fail.
         out.extend(postcard::to_stdvec(&encoded).unwrap_or_default());
         out
+    }
+
+    /// The plan with others in place of the constants that are inputs of its circuits: the same for all plans of one shape. It need not be valid.
+    pub(super) fn without_constants(&self) -> Self {
+        let mut plan = self.clone();
+        for step in &mut plan.filter.steps {
+            if let Step::Test { test, .. } = step {
+                *test = super::tables::without_constants(test);
+            }
+        }
+        for accumulator in &mut plan.accumulators {
+            if let Accumulator::Count { at_least: Some((_, bound)), .. } = accumulator {
+                *bound = 0;
+            }
+        }
+        plan
     }
 
     /// The plan with these canonical bytes. Other encodings are refused.

@@ -93,6 +93,18 @@ fn constants(test: &Test) -> Vec<u64> {
     }
 }
 
+/// The test with others in place of [`constants`].
+pub(super) fn without_constants(test: &Test) -> Test {
+    match *test {
+        Test::Within { column, low, high } if low == high => Test::Within { column, low: 0, high: 0 },
+        Test::Within { column, low, high } => {
+            Test::Within { column, low: low.min(1), high: if high < GREATEST { GREATEST - 1 } else { high } }
+        }
+        Test::Content { column, .. } => Test::Content { column, digest: [0; 4] },
+        Test::Null { .. } | Test::Less { .. } | Test::Equal { .. } => test.clone(),
+    }
+}
+
 /// A number below 2^63.
 #[derive(Clone, Copy)]
 struct Number {

@@ -130,6 +130,7 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let bytes = fs::metadata(&args.out).map_or(0, |meta| meta.len());
     let mut report = Report::default();
     report.add("key_digest", key.digest().to_string());
+    report.add("circuits_digest", key.circuits_digest().to_string());
     report.add("application", app.id().to_string());
     report.add("scheme", scheme.name());
     report.add("profile", args.profile.name());

@@ -9,12 +9,23 @@ use super::butterfly::{evaluate, interpolate};
 use super::field::{Elements, Field};
 use super::twiddles::{Node, RADIX};
 
+/// The body for each number below N <= 16. No loop: the compiler may not unroll it, and what a variable indexes lies in memory.
+macro_rules! each_below {
+    ($n:ident, $i:ident => $body:expr) => {
+        each_below!(@ $n, $i => $body; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    (@ $n:ident, $i:ident => $body:expr; $($number:literal)*) => {
+        $(if $number < $n {
+            let $i = $number;
+            $body;
+        })*
+    };
+}
+
 #[inline(always)]
 fn factors<F: Field, const N: usize>(f: F, powers: &[Goldilocks; N]) -> [F::Factor; N] {
     let mut out = [f.factor(powers[0]); N];
-    for (out, power) in out.iter_mut().zip(powers) {
-        *out = f.factor(*power);
-    }
+    each_below!(N, i => out[i] = f.factor(powers[i]));
     out
 }
 
@@ -66,40 +77,21 @@ impl PartsMut for Adjacent<'_> {
 #[inline(always)]
 fn load<F: Field, const N: usize>(f: F, parts: &impl Parts, j: usize, lane: usize) -> [F::Loose; N] {
     let mut x = [f.load(parts.row(0, j), lane); N];
-    for (i, x) in x.iter_mut().enumerate().skip(1) {
-        *x = f.load(parts.row(i, j), lane);
-    }
+    each_below!(N, i => x[i] = f.load(parts.row(i, j), lane));
     x
 }
 
 #[inline(always)]
 fn store<F: Field, const N: usize>(f: F, x: [F::Loose; N], parts: &mut impl PartsMut, j: usize, lane: usize) {
-    for (i, x) in x.into_iter().enumerate() {
-        f.store(x, parts.row_mut(i, j), lane);
-    }
+    each_below!(N, i => f.store(x[i], parts.row_mut(i, j), lane));
 }
 
 /// Vectors 1 to N - 1 times their powers.
 #[inline(always)]
 fn scale<F: Field, const N: usize>(f: F, powers: &[F::Factor; N], x: &mut [F::Loose; N]) {
-    // In parts short enough to be unrolled, which keeps the vectors in registers.
-    scale_part(f, powers, x, 1, 4);
-    scale_part(f, powers, x, 4, 8);
-    scale_part(f, powers, x, 8, 12);
-    scale_part(f, powers, x, 12, 16);
-}
-
-#[inline(always)]
-fn scale_part<F: Field, const N: usize>(
-    f: F,
-    powers: &[F::Factor; N],
-    x: &mut [F::Loose; N],
-    first: usize,
-    end: usize,
-) {
-    for i in first..end.min(N) {
+    each_below!(N, i => if i > 0 {
         x[i] = f.mul(x[i], powers[i]);
-    }
+    });
 }
 
 /// N coefficients times the powers of u, evaluated. The power 0 is taken to be 1.
