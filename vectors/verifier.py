@@ -841,7 +841,7 @@ def bits_table(row):
     key, K = row.key, row.K
     widths, modes = len(key.widths), len(key.widths) + len(key.zeros)
     constraints = [bit(b) for b in row.c]
-    for mode, (first, last) in zip(row.x[widths:], key.zeros):
+    for mode, (first, last) in zip(row.x[widths : widths + len(key.zeros)], key.zeros, strict=True):
         constraints.append(mode * K.sum(row.c[first:last]))
     ports = [row.use(row.x[modes], [combine(K, [1 << j for j in range(64)], row.c)])]
     for i in range(3):
@@ -1076,7 +1076,7 @@ def verify_rows(proof, key, leaves, alpha, beta):
         number = combine(K, [1 << i for i in range(9)], r[:9]) * one + combine(K, [512 * b for b in range(len(blocks))], blocks)
         constraints, ports = ROW[t](Row(key, t, committed[t], fixed[t], one, number))
         row = K.of(0)
-        for weight, (times, fields) in zip(places[t], ports):
+        for weight, (times, fields) in zip(places[t], ports, strict=True):
             row = row + weight * (times + l * (alpha * one - horner(fields, beta)))
         for constraint in constraints:
             row, power = row + power * constraint, power * l
@@ -1640,9 +1640,16 @@ def engine_test(key, about, folder, count):
 # 16. The command line
 
 
+MAX_FILE = 1 << 28
+
+
 def read_file(path):
     try:
-        return Path(path).read_bytes()
+        with open(path, "rb") as file:
+            data = file.read(MAX_FILE + 1)
+        if len(data) > MAX_FILE:
+            raise Refusal("unreadable", f"{path}: more than {MAX_FILE} bytes, which no file of ours has")
+        return data
     except OSError as e:
         raise Refusal("unreadable", f"{path}: {e}") from None
 
