@@ -50,7 +50,7 @@ pub enum VcError {
     #[error("the opening of slot {0} does not lead to the commitment: take it from the commitment's epoch")]
     Opening(u64),
     /// The proof needs more than the members of the batch.
-    #[error("a proof of the scheme {0} needs slots beyond those of the batch: it is made from the vector")]
+    #[error("openings of the members are not enough for scheme {0}: make the proof from the vector")]
     Whole(Scheme),
     /// The proof is by a circuit that does not prove whole batches here.
     #[error("a {} proof is not the proof of a batch of this backend", .0.name())]

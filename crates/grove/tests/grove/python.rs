@@ -61,7 +61,7 @@ fn a_second_verifier_agrees() {
         .map(|(which, (profile, members))| write(&dir, which, profile, members))
         .collect::<Vec<_>>();
     if accepts(&["--self-test", "--proofs", dir.to_str().unwrap()]).is_err() {
-        return evergrove_testkit::not_tested("TEST", "there is no python3");
+        return evergrove_testkit::not_tested("TEST", "python3 is missing");
     }
     for (proof, commitment, key) in written {
         // The pinned key is the verifier's own.

@@ -53,7 +53,7 @@ fn pinned_files_are_those_of_their_profile_and_class() {
 #[test]
 fn formats_and_the_second_verifier_have_the_pinned_digests() {
     let read = |path| std::fs::read_to_string(format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let (formats, verifier) = (read("docs/formats.md"), read("vectors/verifier.py"));
+    let (formats, verifier) = (read("docs/formats.md"), read("vectors/grove/key.py"));
     for profile in Profile::GROVE {
         for class in HeightClass::ALL {
             let (height, digest) = (class.height_max(), pinned_grove(profile, class).unwrap());
