@@ -587,7 +587,7 @@ impl<K: Extension> Kernel for Run<'_, K> {
     }
 }
 
-/// The sums of a vector of lines, times its weights, into `totals`, of which there may be any number.
+/// The sums of a vector of lines, times its weights, into `totals`: at most 64 products for each, far below what a sum holds.
 #[inline(always)]
 fn weigh<A: FieldLanes, const N: usize>(f: A, sums: [A::Sum; N], weight: A::V, i: usize, totals: &mut [A::Sum; N]) {
     let weight = f.term(weight.into());

@@ -1,7 +1,7 @@
 //! The fastest body for products of 256 bits.
 //!
 //! Where AVX2 is the best that a CPU has, products in lanes (floating point, limbs of 52 bits) and products of plain Rust (the 64-bit multiplier)
-//! take about the same time, and which takes less differs from CPU to CPU. So both are measured, once in a process: some tenths of a
+//! take about the same time, and which takes less differs from CPU to CPU. So both are measured, once in a process for all such fields: some tenths of a
 //! millisecond. All bodies give the same words.
 
 use std::sync::OnceLock;
