@@ -9,7 +9,7 @@
 //!
 //! **Neighbours.** Generic over [`RecursionBackend`] (implemented by `evergrove-recursion`, and here by the re-executing
 //! [`NativeBackend`]) and over [`Store`] (implemented by the `evergrove` crate on redb, and here in memory). Statements and
-//! hashing rules are `evergrove-proof`'s.
+//! hashing rules are `evergrove-verifier`'s.
 
 #![forbid(unsafe_code)]
 

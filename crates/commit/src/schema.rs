@@ -34,7 +34,7 @@ pub use text::{DecodeSchemaError, SchemaTextError};
 
 use evergrove_primitives::hash::poseidon::{domain_tag, hash_bytes, hash_tagged};
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::tree::Value;
+use evergrove_verifier::tree::Value;
 
 /// The encoding of null: 2^63, the first integer that no number of a column is encoded as.
 pub const NULL: Goldilocks = Goldilocks::new(1 << 63);

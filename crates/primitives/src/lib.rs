@@ -8,7 +8,7 @@
 //! **When.** Whenever a leaf, a node or a proof is hashed or decoded. Nothing here allocates, spawns threads or panics on
 //! data.
 //!
-//! **Neighbours.** `evergrove-proof` (formats and verification) and everything above it use this crate; it depends on
+//! **Neighbours.** `evergrove-verifier` (formats and verification) and everything above it use this crate; it depends on
 //! nothing, unless the feature `ark` brings in the fields of ark-ff.
 
 #![cfg_attr(not(any(feature = "std", test)), no_std)]

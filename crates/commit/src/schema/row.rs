@@ -1,7 +1,7 @@
 //! Rows and the bytes that the store keeps of them.
 
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::tree::Value;
+use evergrove_verifier::tree::Value;
 
 use super::{Cell, CellError, Schema};
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use evergrove_commit::schema::{Cell, Column, Row, RowError, Schema};
-use evergrove_proof::HEIGHT_MAX;
+use evergrove_verifier::HEIGHT_MAX;
 
 #[cfg(feature = "parquet")]
 use super::columnar::Parquet;
