@@ -8,7 +8,7 @@ use evergrove_multilinear::reference;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
 use evergrove_verifier::argument::{Claim, Parameters, Reader, Reduced, Round, UNIQUE_100, read_up_to_fixed, reduce};
-use evergrove_verifier::key::{HeaderError, Public, VerifyError};
+use evergrove_verifier::key::{Public, VerifyError};
 use evergrove_verifier::poseidon::digest;
 use evergrove_verifier::tables::WORD;
 
