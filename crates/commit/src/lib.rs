@@ -19,7 +19,6 @@ mod hashing;
 mod memory;
 mod native;
 pub mod page;
-pub mod schema;
 mod store;
 pub mod vc;
 mod vector;
@@ -30,6 +29,7 @@ pub use backend::{
     MergeWitness, NodeKind, NodeProof, RecursionBackend, Witness,
 };
 pub use batch::{Batch, BatchError};
+pub use evergrove_verifier::schema;
 pub use hashing::batch_digest;
 pub use memory::MemoryStore;
 pub use native::NativeBackend;

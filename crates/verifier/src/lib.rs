@@ -28,6 +28,8 @@ mod leaves;
 pub mod policy;
 pub mod poseidon;
 mod profile;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod scheme;
 pub mod soundness;
 mod statement;

@@ -203,7 +203,9 @@ fn digest(leaf: &[Goldilocks]) -> [Goldilocks; 4] {
 /// The hash of whole blocks, from a tag.
 pub(crate) fn chain(tag: Goldilocks, elements: &[Goldilocks]) -> [Goldilocks; 4] {
     let tag = [tag, Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO];
-    elements.chunks_exact(8).fold(tag, |h, m| hash::digest(core::array::from_fn(|i| if i < 8 { m[i] } else { h[i - 8] })))
+    elements
+        .chunks_exact(8)
+        .fold(tag, |h, m| hash::digest(core::array::from_fn(|i| if i < 8 { m[i] } else { h[i - 8] })))
 }
 
 fn machines_agree<K: Extension>() {

@@ -10,11 +10,11 @@ use evergrove_verifier::HEIGHT_MAX;
 use super::columnar::Parquet;
 use super::delimited::Csv;
 use super::error::{InputError, Place, Problem};
-use super::field::Field;
 use super::jsonl::{self, Jsonl};
 use super::seen::Seen;
 use super::values::Values;
 use super::{Fields, Format, IndexSource};
+use evergrove_verifier::schema::field::Field;
 
 /// Takes the fields of a record, by name.
 pub(crate) type Sink<'a> = dyn FnMut(&str, Field<'_>) -> Result<(), Problem> + 'a;

@@ -21,6 +21,8 @@
 
 mod cell;
 mod column;
+pub mod field;
+pub mod json;
 mod row;
 mod text;
 
@@ -32,9 +34,12 @@ pub use column::{Column, ColumnType, MAX_SCALE, ParseColumnTypeError};
 pub use row::{Row, RowError};
 pub use text::{DecodeSchemaError, SchemaTextError};
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::tree::Value;
 use evergrove_primitives::hash::poseidon::{domain_tag, hash_bytes, hash_tagged};
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_verifier::tree::Value;
 
 /// The encoding of null: 2^63, the first integer that no number of a column is encoded as.
 pub const NULL: Goldilocks = Goldilocks::new(1 << 63);
@@ -107,7 +112,7 @@ impl Schema {
         if columns.len() > MAX_COLUMNS {
             return Err(SchemaError::TooManyColumns(columns.len()));
         }
-        let mut names = std::collections::HashSet::new();
+        let mut names = alloc::collections::BTreeSet::new();
         for (i, c) in columns.iter().enumerate() {
             if c.name.is_empty() || c.name.len() > MAX_NAME_BYTES || c.name.chars().any(char::is_control) {
                 return Err(SchemaError::Name { position: i + 1, name: c.name.clone() });

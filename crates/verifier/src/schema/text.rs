@@ -1,5 +1,11 @@
 //! Schemas as TOML, as canonical bytes, and as a digest.
 
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use evergrove_primitives::Digest;
 use evergrove_primitives::hash::poseidon::hash_bytes;
 use serde::{Deserialize, Serialize};
@@ -44,7 +50,7 @@ pub enum DecodeSchemaError {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     raw: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "column")]
     columns: Vec<Column>,
@@ -77,7 +83,7 @@ impl Schema {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
         // Columns are strings and flags: their serialisation into a growing vector has no way to fail.
-        out.extend(postcard::to_stdvec(&self.columns).unwrap_or_default());
+        out.extend(postcard::to_allocvec(&self.columns).unwrap_or_default());
         out
     }
 

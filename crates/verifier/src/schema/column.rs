@@ -1,5 +1,7 @@
 //! Columns and their types.
 
+use alloc::string::String;
+use alloc::string::ToString;
 use core::fmt;
 use core::str::FromStr;
 

@@ -1,7 +1,12 @@
 //! Rows and the bytes that the store keeps of them.
 
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use crate::tree::Value;
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_verifier::tree::Value;
 
 use super::{Cell, CellError, Schema};
 
@@ -112,7 +117,7 @@ impl Schema {
             Row::Raw(value) if self.is_raw() => Ok(Digest(*value).to_bytes().to_vec()),
             Row::Cells(cells) if !self.is_raw() => {
                 self.check_cells(cells)?;
-                postcard::to_stdvec(cells).map_err(|_| RowError::Encoding)
+                postcard::to_allocvec(cells).map_err(|_| RowError::Encoding)
             }
             Row::Raw(_) => Err(RowError::RawInTable),
             Row::Cells(_) => Err(RowError::CellsInRaw),

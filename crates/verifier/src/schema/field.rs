@@ -1,12 +1,15 @@
 //! Fields as they stand in files, and the cells that they become.
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
 
-use evergrove_commit::schema::{Cell, CellError, Column, ColumnType};
+use super::{Cell, CellError, Column, ColumnType};
 
 /// One field of a record.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Field<'a> {
+pub enum Field<'a> {
     /// An explicit null.
     Null,
     /// Text of a format without types: empty text may mean null.
@@ -21,7 +24,7 @@ pub(crate) enum Field<'a> {
 
 impl Field<'_> {
     /// The text of the field, as error messages and positions take it.
-    pub(crate) fn text(&self) -> Cow<'_, [u8]> {
+    pub fn text(&self) -> Cow<'_, [u8]> {
         match self {
             Field::Null => Cow::Borrowed(b""),
             Field::Text(t) | Field::Bytes(t) => Cow::Borrowed(t.as_ref()),
@@ -31,7 +34,7 @@ impl Field<'_> {
     }
 
     /// The cell that the field is in this column.
-    pub(crate) fn cell(self, column: &Column) -> Result<Cell, CellError> {
+    pub fn cell(self, column: &Column) -> Result<Cell, CellError> {
         match (self, column.kind) {
             (Field::Null, _) => column.check(Cell::Null),
             (Field::Bytes(b), ColumnType::Bytes) => column.check(Cell::Bytes(b.into_owned())),
@@ -50,7 +53,7 @@ impl Field<'_> {
 const MAX_SHIFT: i32 = 64;
 
 /// A number with an exponent as plain digits (`1.5e-3` is `0.0015`); `None` when it has none, or one too large to matter.
-pub(crate) fn plain(number: &str) -> Option<String> {
+pub fn plain(number: &str) -> Option<String> {
     let at = number.find(['e', 'E'])?;
     let exponent: i32 = number[at + 1..].parse().ok()?;
     let (sign, mantissa) = match number[..at].strip_prefix('-') {

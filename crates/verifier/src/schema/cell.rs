@@ -1,5 +1,9 @@
 //! Cells: text in, field elements out.
 
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
 use core::fmt;
 
 use evergrove_primitives::Goldilocks;
