@@ -10,7 +10,7 @@
 //!
 //! **Neighbours.** Depends on `evergrove-primitives` alone of our crates. `evergrove-recursion` holds the check of the SNARK itself.
 
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
