@@ -9,6 +9,7 @@ mod bls_keys;
 mod cluster;
 mod digest_translation;
 mod engine;
+mod engine_verify;
 mod field;
 mod figures;
 mod jobs;
@@ -67,6 +68,8 @@ enum Command {
     Plonky2Prove(plonky2_prove::Args),
     /// A proof about two proofs by the multilinear engine, beside Plonky2's merge.
     Engine(engine::Args),
+    /// A verification of a merge by the multilinear engine, with the key in memory and beside a key file.
+    EngineVerify(engine_verify::Args),
     /// Prove the Poseidon and the Keccak digest of a tree, change a leaf, verify.
     DigestTranslation(digest_translation::Args),
     /// A table of Keccak permutations as a STARK, beside starky's prover.
@@ -123,6 +126,7 @@ fn main() -> anyhow::Result<()> {
         Command::MerklePoseidon(args) => merkle::run(&args),
         Command::Plonky2Prove(args) => plonky2_prove::run(&args),
         Command::Engine(args) => engine::run(&args),
+        Command::EngineVerify(args) => engine_verify::run(&args),
         Command::DigestTranslation(args) => digest_translation::run(&args),
         Command::KeccakStark(args) => stark::run(&args),
         Command::Plonky2Verify(args) => plonky2_verify::run(&args),
