@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use evergrove_verifier::keys::{file_name, paper_file_name, pinned, pinned_paper};
-use evergrove_verifier::{HEIGHT_MAX, HeightClass, Profile, Scheme};
 use evergrove_recursion::Plonky2Backend;
 use evergrove_recursion::paper::paper_keys;
+use evergrove_verifier::keys::{file_name, paper_file_name, pinned, pinned_paper};
+use evergrove_verifier::{HEIGHT_MAX, HeightClass, Profile, Scheme};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

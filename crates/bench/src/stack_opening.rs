@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use evergrove_verifier::tables::{Layout, Table, Tables, bits, query};
-use evergrove_verifier::argument::{JOHNSON_128, Round, Schedule, UNIQUE_100, tags};
-use evergrove_multilinear::writer::Writer;
 use evergrove_multilinear::whir::{self, Oracles};
+use evergrove_multilinear::writer::Writer;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Quadratic};
+use evergrove_verifier::argument::{JOHNSON_128, Round, Schedule, UNIQUE_100, tags};
+use evergrove_verifier::tables::{Layout, Table, Tables, bits, query};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;

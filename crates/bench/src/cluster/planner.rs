@@ -6,8 +6,8 @@ use evergrove_commit::RecursionBackend;
 use evergrove_commit::batch::Batch;
 use evergrove_commit::{MemoryStore, NativeBackend, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_verifier::{HeightClass, Profile};
 use evergrove_store::cluster::graph;
+use evergrove_verifier::{HeightClass, Profile};
 use serde::Serialize;
 
 use crate::memory;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use evergrove_commit::BackendChoice;
 use evergrove_commit::batch::Batch;
 use evergrove_jobs::{Task, TaskGraph};
-use evergrove_verifier::{Profile, Scheme};
 use evergrove_recursion::{BACKEND_NAME, backend_spec};
 use evergrove_store::cluster::{Overheads, Simulated, graph, simulate};
+use evergrove_verifier::{Profile, Scheme};
 use serde::Serialize;
 
 use crate::reckle::world::World;

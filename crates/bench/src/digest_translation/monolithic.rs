@@ -4,8 +4,8 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 use evergrove_apps::digest_translation::Monolithic;
-use evergrove_verifier::Profile;
 use evergrove_recursion::circuit::{circuit_config, params_of};
+use evergrove_verifier::Profile;
 use serde::{Deserialize, Serialize};
 
 use super::{KERNEL, value};

@@ -3,9 +3,9 @@
 use std::str::FromStr;
 
 use anyhow::{Context, bail};
-use evergrove_verifier::Profile;
 use evergrove_recursion::Plonky2Backend;
 use evergrove_recursion::paper::PaperBackend;
+use evergrove_verifier::Profile;
 use serde::Serialize;
 
 use super::baselines::{Circuit, Tree};

@@ -7,13 +7,13 @@
 
 use std::collections::VecDeque;
 
-use evergrove_verifier::tables::{Layout, Table, Tables, bits, query};
-use evergrove_verifier::argument::{Machine, Parameters, Reader, Round, Schedule, UNIQUE_100, tags};
-use evergrove_multilinear::writer::Writer;
 use evergrove_multilinear::whir::{self, Oracles};
+use evergrove_multilinear::writer::Writer;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Field, Quadratic};
+use evergrove_verifier::argument::{Machine, Parameters, Reader, Round, Schedule, UNIQUE_100, tags};
+use evergrove_verifier::tables::{Layout, Table, Tables, bits, query};
 use p3_challenger::{
     CanObserve, CanSample, CanSampleBits, CanSampleUniformBits, FieldChallenger, GrindingChallenger, ResamplingError,
 };

@@ -5,8 +5,8 @@ use evergrove_commit::RecursionBackend;
 use evergrove_commit::batch::{Batch, Structure};
 use evergrove_commit::{MemoryStore, NodeKind, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_verifier::{HeightClass, Profile};
 use evergrove_recursion::paper::PaperBackend;
+use evergrove_verifier::{HeightClass, Profile};
 
 use super::table::Table;
 use crate::reckle::{Compared, Comparison, timed};
