@@ -1,4 +1,4 @@
-//! `ntt`: the low-degree extension of columns on a coset, beside Plonky2's.
+//! `ntt`: the low-degree extension of columns on a coset, beside Plonky2's and Plonky3's.
 
 use std::time::Instant;
 
@@ -6,6 +6,7 @@ use evergrove_kernels::ntt::columns::{Order, gather_on, scatter_on};
 use evergrove_kernels::ntt::{Lde, ZERO_ROW, groups};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::{Isa, LANES};
+use p3_dft::{Radix2DFTSmallBatch, Radix2DitParallel, TwoAdicSubgroupDft};
 use plonky2::field::fft::fft_root_table;
 use plonky2::field::goldilocks_field::GoldilocksField;
 use plonky2::field::polynomial::PolynomialCoeffs;
@@ -15,6 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use crate::merkle::parse_isa;
+use crate::p3::{Extension, From};
 use crate::turns::{Row, medians};
 
 /// Runs of each implementation.
@@ -116,6 +118,26 @@ impl Input {
             Ok((seconds, self.samples.iter().map(sample).collect()))
         })
     }
+
+    /// Plonky3's transforms, with their tables of roots made before: from coefficients, and from values.
+    fn plonky3(&self) -> anyhow::Result<[(&'static str, Run<'_>); 4]> {
+        let parallel = |from| self.by_plonky3(Radix2DitParallel::default(), from);
+        let small = |from| self.by_plonky3(Radix2DFTSmallBatch::default(), from);
+        Ok([
+            ("p3-parallel", parallel(From::Coefficients)?),
+            ("p3-parallel-lde", parallel(From::Values)?),
+            ("p3-small-batch", small(From::Coefficients)?),
+            ("p3-small-batch-lde", small(From::Values)?),
+        ])
+    }
+
+    fn by_plonky3<D>(&self, dft: D, from: From) -> anyhow::Result<Run<'_>>
+    where
+        D: TwoAdicSubgroupDft<p3_goldilocks::Goldilocks> + Send + 'static,
+    {
+        let extension = Extension::new(dft, from, &self.columns, self.rate_bits)?;
+        Ok(Box::new(move || Ok(extension.run(&self.samples))))
+    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -133,6 +155,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let by_columns = format!("{name}-columns");
     let mut runs =
         vec![(name, input.ours(isa)?), ("plonky2".to_owned(), input.plonky2()), (by_columns, input.by_columns(isa)?)];
+    for (name, run) in input.plonky3()? {
+        runs.push((name.to_owned(), run));
+    }
     let medians = medians(runs.len(), RUNS, |k| rayon::scope(|_| runs[k].1()))?;
     let elements = (values * count) as f64;
     for (k, ((name, _), seconds)) in runs.into_iter().zip(&medians).enumerate() {
