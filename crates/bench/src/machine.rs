@@ -2,7 +2,7 @@
 //!
 //! Each measurement is a command of this program in a process of its own; builds take turns, and medians over the rounds count. A
 //! row has `kernel`, `impl`, `size` and so on of the command's row, the command's further `arguments`, `build`, and `times_ours`: its
-//! seconds over those of our best body in this build.
+//! seconds over those of our best body in this build. Rows of our bodies have the [`bound`](crate::bound) of their instructions.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,6 +11,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use evergrove_primitives::lanes::Isa;
 use serde_json::{Map, Value, json};
+
+use crate::bound::{Core, Measured};
 
 /// The name of this build in rows.
 const OWN: &str = "default";
@@ -36,6 +38,10 @@ pub(crate) struct Args {
     /// Rounds, of which the median counts.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
+    /// Vector instructions that a core begins in a cycle, for bounds: by default four on AMD's cores, on Intel's three of AVX2 or two of
+    /// AVX-512.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=8))]
+    vector_ports: Option<u32>,
     /// One JSON object per line.
     #[arg(long)]
     json: bool,
@@ -84,7 +90,7 @@ const KERNELS: [Kernel; 14] = [
     kernel("mle-eval", &[&[]], 20),
     kernel("build-mle", &[&[]], 20),
     kernel("product-mle", &[&[]], 20),
-    kernel("sumcheck", &[&[]], 20),
+    kernel("sumcheck", &[&[], &["--field", "quadratic"], &["--field", "cubic"]], 20),
     kernel("zerocheck", &[&[]], 20),
     kernel("msm-bls12-377", &[&[]], 18),
     kernel("msm-bls12-381", &[&[]], 18),
@@ -151,6 +157,24 @@ fn is_ours(row: &Map<String, Value>) -> bool {
     row["build"] == OWN && (row["impl"] == "evergrove" || row["impl"] == format!("evergrove-{isa}"))
 }
 
+/// The bound of a row of one of our bodies, in any build.
+fn bound(row: &Map<String, Value>, variant: &[&str], core: &Core) -> Option<Value> {
+    let isa = Isa::ALL.into_iter().find(|isa| row["isa"] == isa.to_string())?;
+    if row["impl"] != "evergrove" && row["impl"] != format!("evergrove-{isa}") {
+        return None;
+    }
+    let number = |name: &str| row.get(name).and_then(Value::as_u64);
+    let measured = Measured {
+        kernel: row["kernel"].as_str()?,
+        arguments: variant,
+        isa,
+        size: number("size")? as usize,
+        columns: number("columns").unwrap_or(0) as usize,
+        threads: number("threads")? as u32,
+    };
+    measured.json(core, time(row))
+}
+
 fn time(row: &Map<String, Value>) -> f64 {
     row.get("seconds").and_then(Value::as_f64).unwrap_or(f64::NAN)
 }
@@ -168,6 +192,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let builds: Vec<Build> = [own].into_iter().chain(args.beside.iter().cloned()).collect();
     let wanted = |isa: &Isa| args.isa.is_empty() || args.isa.contains(isa) || *isa == Isa::detect();
     let isas: Vec<Isa> = Isa::ALL.into_iter().filter(wanted).collect();
+    let mut core = Core::new(args.vector_ports);
     for kernel in KERNELS {
         if !args.kernel.is_empty() && !args.kernel.iter().any(|name| name == kernel.name) {
             continue;
@@ -182,6 +207,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                 eprintln!("measuring {}", common.join(" "));
                 let mut rows = Rows::default();
                 for _ in 0..args.rounds {
+                    core.measure();
                     for isa in isas.iter().filter(|isa| isa.is_available()) {
                         for build in &builds {
                             for row in rows_of(build, &common, *isa)? {
@@ -191,6 +217,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                     }
                 }
                 for mut row in rows.finish() {
+                    if let Some(bound) = bound(&row, variant, &core) {
+                        row.insert("bound".into(), bound);
+                    }
                     row.insert("arguments".into(), variant.join(" ").into());
                     print(&row, args.json)?;
                 }
@@ -249,7 +278,9 @@ fn print(row: &Map<String, Value>, as_json: bool) -> anyhow::Result<()> {
         None => {
             let ratio =
                 row.get("times_ours").and_then(Value::as_f64).map_or(String::new(), |r| format!("{r:8.2} times ours"));
-            println!("{what:40} {who:32} {:10.6} s {ratio}", time(row));
+            let bound = row.get("bound").and_then(|bound| bound["times"].as_f64());
+            let bound = bound.map_or(String::new(), |times| format!("{times:8.2} times the bound"));
+            println!("{what:40} {who:32} {:10.6} s {ratio}{bound}", time(row));
         }
     }
     Ok(())

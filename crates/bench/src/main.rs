@@ -6,6 +6,7 @@
 
 mod aggregate;
 mod bls_keys;
+mod bound;
 mod cluster;
 mod digest_translation;
 mod engine;
@@ -84,11 +85,11 @@ enum Command {
     Jobs(jobs::Args),
     /// Products of prime field elements that stay in cache, beside ark-ff's.
     FieldMul(field::Args),
-    /// The low-degree extension of columns on a coset, beside Plonky2's.
+    /// The low-degree extension of columns on a coset, beside Plonky2's and Plonky3's.
     Ntt(ntt::Args),
     /// The low-degree extension and the Merkle tree of a matrix of values, beside Plonky2's.
     CommitMatrix(oracle::Args),
-    /// SumCheck of eq(w, x) a(x) b(x), transcript included, beside the textbook's prover.
+    /// SumCheck of eq(w, x) a(x) b(x) over a prime field or an extension of Goldilocks, transcript included, beside the textbook's prover.
     Sumcheck(sumcheck::Args),
     /// ZeroCheck of a(x) b(x), beside the textbook's prover.
     Zerocheck(sumcheck::Args),

@@ -1,4 +1,4 @@
-//! `ntt`: the low-degree extension of columns on a coset, beside Plonky2's.
+//! `ntt`: the low-degree extension of columns on a coset, beside Plonky2's and Plonky3's.
 
 use std::time::Instant;
 
@@ -6,6 +6,7 @@ use evergrove_kernels::ntt::columns::{Order, gather_on, scatter_on};
 use evergrove_kernels::ntt::{Lde, ZERO_ROW, groups};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::{Isa, LANES};
+use p3_dft::Radix2DFTSmallBatch;
 use plonky2::field::fft::fft_root_table;
 use plonky2::field::goldilocks_field::GoldilocksField;
 use plonky2::field::polynomial::PolynomialCoeffs;
@@ -15,6 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use crate::merkle::parse_isa;
+use crate::p3::{Extension, From};
 use crate::turns::{Row, medians};
 
 /// Runs of each implementation.
@@ -116,6 +118,17 @@ impl Input {
             Ok((seconds, self.samples.iter().map(sample).collect()))
         })
     }
+
+    /// Plonky3's transform for few columns, with its tables of roots made before: from coefficients, as the others, and from values.
+    ///
+    /// Its `Radix2DitParallel` takes longer for eight columns on one thread.
+    fn plonky3(&self) -> anyhow::Result<[(&'static str, Run<'_>); 2]> {
+        let run = |from| -> anyhow::Result<Run<'_>> {
+            let extension = Extension::new(Radix2DFTSmallBatch::default(), from, &self.columns, self.rate_bits)?;
+            Ok(Box::new(move || Ok(extension.run(&self.samples))))
+        };
+        Ok([("p3-small-batch", run(From::Coefficients)?), ("p3-small-batch-lde", run(From::Values)?)])
+    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -133,6 +146,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let by_columns = format!("{name}-columns");
     let mut runs =
         vec![(name, input.ours(isa)?), ("plonky2".to_owned(), input.plonky2()), (by_columns, input.by_columns(isa)?)];
+    for (name, run) in input.plonky3()? {
+        runs.push((name.to_owned(), run));
+    }
     let medians = medians(runs.len(), RUNS, |k| rayon::scope(|_| runs[k].1()))?;
     let elements = (values * count) as f64;
     for (k, ((name, _), seconds)) in runs.into_iter().zip(&medians).enumerate() {

@@ -278,7 +278,7 @@ fn measure(
     for isa in &isas[1..] {
         ours.push(Prover::on(*isa, Keep::Values, circuit)?);
     }
-    let mut proofs: Vec<Phases> = Vec::new();
+    let mut proofs: Vec<Vec<Phases>> = vec![Vec::new(); isas.len()];
     let mut verified = vec![false; isas.len() + 1];
     let mut processor = vec![f64::INFINITY; isas.len() + 1];
     let medians = turns::medians(isas.len() + 1, args.runs, |k| {
@@ -286,9 +286,9 @@ fn measure(
         let before = memory::processor_seconds();
         let start = Instant::now();
         let proof = match ours.get(k) {
-            Some(prover) if k == 0 => {
+            Some(prover) => {
                 // The first proof, of the turn that is not counted, records the order of the witness.
-                let mut traced = verified[0].then(|| trace.proof(name, circuit.common.degree()));
+                let mut traced = (k == 0 && verified[0]).then(|| trace.proof(name, circuit.common.degree()));
                 let (mut last, mut phases) = (start, Phases::default());
                 let proof = prover.prove_observed(circuit, inputs, &mut |step| {
                     let now = Instant::now();
@@ -298,12 +298,11 @@ fn measure(
                         traced(step);
                     }
                 })?;
-                if verified[0] {
-                    proofs.push(phases);
+                if verified[k] {
+                    proofs[k].push(phases);
                 }
                 proof
             }
-            Some(prover) => prover.prove(circuit, inputs)?,
             None => circuit.prove(inputs)?,
         };
         let seconds = start.elapsed().as_secs_f64();
@@ -332,7 +331,7 @@ fn measure(
             processor_seconds: processor[k],
             memory,
             tables: (k == 0).then(|| (tables_seconds, ours[0].memory())),
-            phases: if k == 0 { Phases::medians(&proofs) } else { Vec::new() },
+            phases: proofs.get(k).map_or(Vec::new(), |proofs| Phases::medians(proofs)),
             at_once: None,
         };
         row.print(args.json)?;

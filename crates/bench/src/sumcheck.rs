@@ -1,5 +1,5 @@
-//! `sumcheck`, `zerocheck` and `product-check`: provers over the scalar field of BLS12-381, transcript included, beside the
-//! textbook's (HyperPlonk's).
+//! `sumcheck`, `zerocheck` and `product-check`: provers over the scalar field of BLS12-381 or an extension of the Goldilocks field,
+//! transcript included, beside the textbook's (HyperPlonk's).
 //!
 //! The sum is that of eq(w, x) a(x) b(x), and not known beforehand; what is 0 everywhere is a(x) b(x) with b = 0 where a is not; the
 //! product is that of one table's values, the tree of products included.
@@ -9,14 +9,19 @@ use std::time::Instant;
 
 use anyhow::{anyhow, ensure};
 use ark_bls12_381::Fr;
-use ark_ff::{AdditiveGroup, Field, UniformRand};
+use ark_ff::UniformRand;
+use clap::ValueEnum;
 use evergrove_kernels::sumcheck::reference::textbook::{self, Outcome};
 use evergrove_kernels::sumcheck::{
     Order, ProductCheck, ProductWitness, ProverTranscript, SpongeProver, SumCheck, Tables, Transcript,
     VirtualPolynomial, ZeroCheck,
 };
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::field::{Cubic, Field, Quadratic};
+use evergrove_primitives::hash::poseidon::{WIDTH, permute};
 use evergrove_primitives::lanes::{Isa, available};
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::merkle::parse_isa;
@@ -30,6 +35,9 @@ pub(crate) struct Args {
     /// Values of a table, as a power of two.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=26))]
     log_size: u32,
+    /// The field.
+    #[arg(long, value_enum, default_value = "bls12-381-fr")]
+    field: Name,
     /// Threads.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: u32,
@@ -42,6 +50,16 @@ pub(crate) struct Args {
     /// One JSON object per line.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Name {
+    #[value(name = "bls12-381-fr")]
+    Bls12_381Fr,
+    /// Goldilocks, degree two.
+    Quadratic,
+    /// Goldilocks, degree three.
+    Cubic,
 }
 
 /// What is proven.
@@ -65,39 +83,128 @@ impl Protocol {
     }
 }
 
+/// A field, and the transcript to use over it.
+trait Case: Field {
+    type Transcript: ProverTranscript<Self>;
+
+    fn random(rng: &mut ChaCha8Rng) -> Self;
+    fn transcript() -> Self::Transcript;
+    /// Whether something was sent.
+    fn is_proof(transcript: Self::Transcript) -> bool;
+}
+
+impl Case for Fr {
+    type Transcript = SpongeProver;
+
+    fn random(rng: &mut ChaCha8Rng) -> Self {
+        Self::rand(rng)
+    }
+    fn transcript() -> SpongeProver {
+        SpongeProver::new(b"evergrove-bench", b"")
+    }
+    fn is_proof(transcript: SpongeProver) -> bool {
+        !transcript.into_proof().is_empty()
+    }
+}
+
+/// A duplex of Poseidon, for extensions of its field: messages overwrite the rate, and challenges are read from it.
+#[derive(Default)]
+struct Duplex {
+    state: [Goldilocks; WIDTH],
+    sent: usize,
+}
+
+impl Duplex {
+    fn absorb(&mut self, elements: impl IntoIterator<Item = Goldilocks>) {
+        let elements: Vec<Goldilocks> = elements.into_iter().collect();
+        for block in elements.chunks(8) {
+            self.state[..block.len()].copy_from_slice(block);
+            permute(&mut self.state);
+        }
+    }
+}
+
+impl<K: Extension> Transcript<K> for Duplex {
+    fn public_bytes(&mut self, bytes: &[u8]) {
+        self.absorb(bytes.iter().map(|&byte| Goldilocks::new(byte.into())));
+    }
+    fn public(&mut self, elements: &[K]) {
+        self.absorb(elements.iter().flat_map(|x| x.as_ref().to_vec()));
+    }
+    fn challenge(&mut self) -> K {
+        permute(&mut self.state);
+        K::from_coefficients(&self.state[..K::DEGREE]).expect("as many as the degree")
+    }
+}
+
+impl<K: Extension> ProverTranscript<K> for Duplex {
+    fn send(&mut self, message: &[K]) {
+        self.sent += message.len();
+        Transcript::public(self, message);
+    }
+}
+
+impl Case for Quadratic {
+    type Transcript = Duplex;
+
+    fn random(rng: &mut ChaCha8Rng) -> Self {
+        Self([(); 2].map(|()| Goldilocks::new(rng.gen_range(0..Goldilocks::ORDER))))
+    }
+    fn transcript() -> Duplex {
+        Duplex::default()
+    }
+    fn is_proof(transcript: Duplex) -> bool {
+        transcript.sent > 0
+    }
+}
+
+impl Case for Cubic {
+    type Transcript = Duplex;
+
+    fn random(rng: &mut ChaCha8Rng) -> Self {
+        Self([(); 3].map(|()| Goldilocks::new(rng.gen_range(0..Goldilocks::ORDER))))
+    }
+    fn transcript() -> Duplex {
+        Duplex::default()
+    }
+    fn is_proof(transcript: Duplex) -> bool {
+        transcript.sent > 0
+    }
+}
+
 /// Challenges by their number alone, so that implementations with other messages can be compared.
 #[derive(Default)]
 struct Scripted(u64);
 
-impl Transcript<Fr> for Scripted {
+impl<F: Field> Transcript<F> for Scripted {
     fn public_bytes(&mut self, _bytes: &[u8]) {}
-    fn public(&mut self, _elements: &[Fr]) {}
-    fn challenge(&mut self) -> Fr {
+    fn public(&mut self, _elements: &[F]) {}
+    fn challenge(&mut self) -> F {
         self.0 += 1;
-        Fr::from(self.0).pow([99])
+        F::from_u64(self.0).pow(99)
     }
 }
 
-impl ProverTranscript<Fr> for Scripted {
-    fn send(&mut self, _message: &[Fr]) {}
+impl<F: Field> ProverTranscript<F> for Scripted {
+    fn send(&mut self, _message: &[F]) {}
 }
 
 /// The statement and the tables.
-struct Input {
+struct Input<F> {
     protocol: Protocol,
-    polynomial: VirtualPolynomial<Fr>,
-    tables: [Arc<Vec<Fr>>; 2],
-    w: Vec<Fr>,
+    polynomial: VirtualPolynomial<F>,
+    tables: [Arc<Vec<F>>; 2],
+    w: Vec<F>,
 }
 
-impl Input {
+impl<F: Case> Input<F> {
     fn random(protocol: Protocol, log_size: u32) -> anyhow::Result<Self> {
         let mut rng = ChaCha8Rng::seed_from_u64(255);
-        let mut random = |n: usize| (0..n).map(|_| Fr::rand(&mut rng)).collect::<Vec<_>>();
+        let mut random = |n: usize| (0..n).map(|_| F::random(&mut rng)).collect::<Vec<_>>();
         let (mut a, mut b, w) = (random(1 << log_size), random(1 << log_size), random(log_size as usize));
         if protocol == Protocol::Zero {
-            a.iter_mut().step_by(2).for_each(|a| *a = Fr::ZERO);
-            b.iter_mut().skip(1).step_by(2).for_each(|b| *b = Fr::ZERO);
+            a.iter_mut().step_by(2).for_each(|a| *a = F::ZERO);
+            b.iter_mut().skip(1).step_by(2).for_each(|b| *b = F::ZERO);
         }
         let polynomial = VirtualPolynomial::product(log_size as usize, 2)?;
         Ok(Self { protocol, polynomial, tables: [a, b].map(Arc::new), w })
@@ -115,7 +222,7 @@ impl Input {
         })
     }
 
-    fn product_check(&self, order: Order) -> anyhow::Result<ProductCheck<Fr>> {
+    fn product_check(&self, order: Order) -> anyhow::Result<ProductCheck<F>> {
         Ok(ProductCheck::new(self.polynomial.variables(), 1, 0, order)?)
     }
 
@@ -124,9 +231,9 @@ impl Input {
         &self,
         isa: Isa,
         order: Order,
-        workspace: &mut [Fr],
-        transcript: &mut impl ProverTranscript<Fr>,
-    ) -> anyhow::Result<(Fr, Vec<Fr>)> {
+        workspace: &mut [F],
+        transcript: &mut impl ProverTranscript<F>,
+    ) -> anyhow::Result<(F, Vec<F>)> {
         let slices = [&self.tables[0][..], &self.tables[1][..]];
         let polynomial = self.polynomial.clone();
         Ok(match self.protocol {
@@ -139,7 +246,7 @@ impl Input {
             Protocol::Zero => {
                 let check = ZeroCheck::new(polynomial, order);
                 let end = check.prove_on(isa, Tables::Borrowed { tables: &slices, workspace }, transcript)?;
-                (Fr::ZERO, end.values)
+                (F::ZERO, end.values)
             }
             Protocol::Product => {
                 let check = self.product_check(order)?;
@@ -147,13 +254,13 @@ impl Input {
                 let witness = ProductWitness::new_on(isa, &check, &slices[..1], &[], buffer)?;
                 let (_, end) = check.prove_on(isa, &witness, &slices[..1], &[], workspace, transcript)?;
                 // ZeroCheck's sum.
-                (Fr::ZERO, vec![end.left, end.right, end.product])
+                (F::ZERO, vec![end.left, end.right, end.product])
             }
         })
     }
 
     /// The textbook's, whose last value is that of eq.
-    fn textbook(&self, transcript: &mut impl ProverTranscript<Fr>) -> Outcome<Fr> {
+    fn textbook(&self, transcript: &mut impl ProverTranscript<F>) -> Outcome<F> {
         match self.protocol {
             Protocol::Sum => textbook::weighted_sum_check(&self.polynomial, &self.tables, &self.w, transcript),
             Protocol::Zero => textbook::zero_check(&self.polynomial, &self.tables, transcript),
@@ -163,11 +270,19 @@ impl Input {
 }
 
 /// Proves, and returns the seconds it took and the sum.
-type Run<'a> = Box<dyn FnMut() -> anyhow::Result<(f64, Fr)> + Send + 'a>;
+type Run<'a, F> = Box<dyn FnMut() -> anyhow::Result<(f64, F)> + Send + 'a>;
 
 pub(crate) fn run(protocol: Protocol, args: &Args) -> anyhow::Result<()> {
     rayon::ThreadPoolBuilder::new().num_threads(args.threads as usize).build_global()?;
-    let input = Input::random(protocol, args.log_size)?;
+    match args.field {
+        Name::Bls12_381Fr => measure::<Fr>(protocol, args),
+        Name::Quadratic => measure::<Quadratic>(protocol, args),
+        Name::Cubic => measure::<Cubic>(protocol, args),
+    }
+}
+
+fn measure<F: Case>(protocol: Protocol, args: &Args) -> anyhow::Result<()> {
+    let input = Input::<F>::random(protocol, args.log_size)?;
     let best = args.isa.unwrap_or_else(Isa::detect);
     let own = |isa: Isa, order: Order| {
         let suffix = if args.isa.is_some() || isa != best { format!("-{isa}") } else { String::new() };
@@ -183,16 +298,16 @@ pub(crate) fn run(protocol: Protocol, args: &Args) -> anyhow::Result<()> {
         );
     }
     // All of ours work in the same memory.
-    let shared = Mutex::new(vec![Fr::ONE; input.workspace()?]);
-    let mut runs: Vec<(String, Run<'_>)> = Vec::new();
+    let shared = Mutex::new(vec![F::ONE; input.workspace()?]);
+    let mut runs: Vec<(String, Run<'_, F>)> = Vec::new();
     for &(isa, order) in &variants {
         let (input, shared) = (&input, &shared);
         let run = move || {
             let mut workspace = shared.lock().map_err(|_| anyhow!("a run before this one has failed"))?;
             let start = Instant::now();
-            let mut transcript = SpongeProver::new(b"evergrove-bench", b"");
+            let mut transcript = F::transcript();
             let (sum, _) = input.ours(isa, order, &mut workspace, &mut transcript)?;
-            ensure!(!transcript.into_proof().is_empty(), "a proof");
+            ensure!(F::is_proof(transcript), "a proof");
             Ok((start.elapsed().as_secs_f64(), sum))
         };
         runs.push((own(isa, order), Box::new(run)));
@@ -206,9 +321,9 @@ pub(crate) fn run(protocol: Protocol, args: &Args) -> anyhow::Result<()> {
         let input = &input;
         let run = move || {
             let start = Instant::now();
-            let mut transcript = SpongeProver::new(b"evergrove-bench", b"");
+            let mut transcript = F::transcript();
             let outcome = input.textbook(&mut transcript);
-            ensure!(!transcript.into_proof().is_empty(), "a proof");
+            ensure!(F::is_proof(transcript), "a proof");
             Ok((start.elapsed().as_secs_f64(), outcome.sum))
         };
         runs.push(("reference".to_owned(), Box::new(run)));
@@ -217,7 +332,7 @@ pub(crate) fn run(protocol: Protocol, args: &Args) -> anyhow::Result<()> {
             let polynomial = &input.polynomial;
             let run = move || {
                 let start = Instant::now();
-                textbook::sum_check(polynomial, &input.tables, &mut SpongeProver::new(b"evergrove-bench", b""));
+                textbook::sum_check(polynomial, &input.tables, &mut F::transcript());
                 Ok((start.elapsed().as_secs_f64(), sum))
             };
             runs.push(("reference-two-factors".to_owned(), Box::new(run)));
