@@ -1,0 +1,169 @@
+// What a verification comes to, and its reading from the module's JSON.
+
+/** Why a proof was refused, or why there is no verdict. */
+export const REFUSALS = [
+    "truncated",
+    "trailing",
+    "magic",
+    "version",
+    "record",
+    "malformed",
+    "non-canonical",
+    "scheme",
+    "unsupported-backend",
+    "profile",
+    "height",
+    "wrong-root",
+    "wrong-rows",
+    "application",
+    "unsupported-tables",
+    "wrong-key",
+    "refused",
+    "usage",
+    "unreadable",
+    "bad-rows",
+    "key-missing",
+] as const;
+
+export type RefusalCode = (typeof REFUSALS)[number];
+
+/**
+ * Bits of security of one proof of the recursion, in three regimes. An attacker with 2^t evaluations of the hash succeeds with a
+ * chance of about 2^(t - bits).
+ */
+export interface Bits {
+    /** Proven; rests on no conjecture about codes. */
+    readonly uniqueDecoding: number;
+    /** Proven up to the Johnson bound. */
+    readonly johnson: number;
+    /** Rests on a conjecture about codes. */
+    readonly conjectured: number;
+}
+
+interface Common {
+    /** One sentence for a person. */
+    readonly sentence: string;
+    /** What an acceptance shows; empty otherwise. */
+    readonly shown: readonly string[];
+    /** What an acceptance does not show; empty otherwise. */
+    readonly notShown: readonly string[];
+    /** The parameters that the proof names; null if it was not decoded so far. The same holds for the next four. */
+    readonly profile: string | null;
+    readonly backend: string | null;
+    /** The height of the table's tree. */
+    readonly height: number | null;
+    /** The root of the table's tree: 64 hexadecimal characters. */
+    readonly root: string | null;
+    /** The digest of the rows that the proof is about: 64 hexadecimal characters. */
+    readonly canonical: string | null;
+    /** The number of rows that were given and compared. */
+    readonly rows: number | null;
+    readonly bits: Bits | null;
+    /** The digest of the key file. */
+    readonly keyDigest: string | null;
+    /** The output of the application, as elements of the Goldilocks field. */
+    readonly output: readonly bigint[] | null;
+    /** What this verification was willing to accept. */
+    readonly policy: string;
+}
+
+export interface Accepted extends Common {
+    readonly accepted: true;
+    readonly code: "accepted";
+}
+
+export interface Refused extends Common {
+    readonly accepted: false;
+    readonly code: RefusalCode;
+}
+
+export type Verdict = Accepted | Refused;
+
+/** `refused` is about the proof. `error` is about what was given beside it, and `none` is a missing key: both leave it open. */
+export type Outcome = "accepted" | "refused" | "error" | "none";
+
+export function outcome(verdict: Verdict): Outcome {
+    switch (verdict.code) {
+        case "accepted":
+            return "accepted";
+        case "usage":
+        case "unreadable":
+        case "bad-rows":
+            return "error";
+        case "key-missing":
+            return "none";
+        default:
+            return "refused";
+    }
+}
+
+/** Reads the module's JSON. Throws an `Error` if it has another shape: then module and package are of two versions. */
+export function parseVerdict(json: string): Verdict {
+    const value: unknown = JSON.parse(json);
+    const common: Common = {
+        sentence: text(value, "sentence"),
+        shown: list(value, "shown").map((x) => checked(x, "shown", isText)),
+        notShown: list(value, "not_shown").map((x) => checked(x, "not_shown", isText)),
+        profile: optional(value, "profile", isText),
+        backend: optional(value, "backend", isText),
+        height: optional(value, "height", isCount),
+        root: optional(value, "root", isDigest),
+        canonical: optional(value, "canonical", isDigest),
+        rows: optional(value, "rows", isCount),
+        bits: bits(field(value, "bits")),
+        keyDigest: optional(value, "key_digest", isDigest),
+        output: field(value, "output") === null ? null : list(value, "output").map(element),
+        policy: text(value, "policy"),
+    };
+    const accepted = checked(field(value, "accepted"), "accepted", (x) => typeof x === "boolean");
+    const code = text(value, "code");
+    if (accepted && code === "accepted") return { accepted, code, ...common };
+    const refusal = REFUSALS.find((x) => x === code);
+    if (!accepted && refusal !== undefined) return { accepted, code: refusal, ...common };
+    throw new Error(`the module's verdict has accepted ${accepted} with the code ${code}`);
+}
+
+function bits(value: unknown): Bits | null {
+    if (value === null) return null;
+    return {
+        uniqueDecoding: checked(field(value, "unique_decoding"), "unique_decoding", isNumber),
+        johnson: checked(field(value, "johnson"), "johnson", isNumber),
+        conjectured: checked(field(value, "conjectured"), "conjectured", isNumber),
+    };
+}
+
+// Numbers of JSON are doubles here: longer ones come as strings.
+function element(value: unknown): bigint {
+    if (typeof value === "string" && /^[0-9]{1,20}$/.test(value)) return BigInt(value);
+    return BigInt(checked(value, "output", isCount));
+}
+
+function field(value: unknown, name: string): unknown {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) {
+        throw new Error(`the module's verdict has no field ${name}`);
+    }
+    return (value as Record<string, unknown>)[name];
+}
+
+function checked<T>(value: unknown, name: string, is: (value: unknown) => value is T): T {
+    if (is(value)) return value;
+    throw new Error(`the module's verdict has an invalid ${name}: ${JSON.stringify(value)}`);
+}
+
+const isText = (x: unknown): x is string => typeof x === "string";
+const isDigest = (x: unknown): x is string => isText(x) && /^[0-9a-f]{64}$/.test(x);
+const isNumber = (x: unknown): x is number => typeof x === "number" && Number.isFinite(x);
+const isCount = (x: unknown): x is number => Number.isSafeInteger(x) && (x as number) >= 0;
+
+function text(value: unknown, name: string): string {
+    return checked(field(value, name), name, isText);
+}
+
+function list(value: unknown, name: string): readonly unknown[] {
+    return checked<readonly unknown[]>(field(value, name), name, Array.isArray);
+}
+
+function optional<T>(value: unknown, name: string, is: (value: unknown) => value is T): T | null {
+    const found = field(value, name);
+    return found === null ? null : checked(found, name, is);
+}
