@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { gzipSync } from "node:zlib";
 
 import { changed, load, WEB } from "./proofs.mjs";
 
@@ -25,18 +24,6 @@ async function expectCode(code, ...args) {
 async function* inPieces(bytes, length) {
     for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
 }
-
-describe("the module", () => {
-    const bytes = readFileSync(join(WEB, "verifier/evergrove_verifier.wasm"));
-
-    it("imports nothing", () => {
-        assert.deepEqual(WebAssembly.Module.imports(new WebAssembly.Module(bytes)), []);
-    });
-
-    it("is below 250 KiB compressed", () => {
-        assert.ok(gzipSync(bytes, { level: 9 }).length < 250 * 1024);
-    });
-});
 
 describe("acceptance", () => {
     it("says what is shown with rows, and all fields", async () => {

@@ -1,0 +1,148 @@
+// The verdict area.
+
+import { element } from "./form.js";
+import type { Task } from "./messages.js";
+import { outcome, type Bits, type Verdict } from "./verifier/index.js";
+
+const section = element("verdict", HTMLElement);
+const status = element("status", HTMLElement);
+const headline = element("headline", HTMLElement);
+const sentence = element("sentence", HTMLElement);
+const progress = element("progress", HTMLProgressElement);
+const details = element("details", HTMLElement);
+
+const idle = [headline.textContent ?? "", sentence.textContent ?? ""] as const;
+
+/** `open` is neither accepted nor refused. */
+type State = "idle" | "busy" | "accepted" | "refused" | "open";
+
+function state(now: State, title: string, text: string): void {
+    section.dataset["outcome"] = now;
+    section.setAttribute("aria-busy", String(now === "busy"));
+    headline.textContent = title;
+    sentence.textContent = text;
+    progress.hidden = now !== "busy";
+    details.replaceChildren();
+}
+
+export function showIdle(): void {
+    if (section.dataset["outcome"] !== "idle") state("idle", ...idle);
+}
+
+export function showBusy(): void {
+    progress.value = 0;
+    state("busy", "Verifying…", "");
+}
+
+export function showProgress(read: number): void {
+    progress.value = read;
+}
+
+export function showFailure(message: string): void {
+    state("open", "No verdict", message);
+}
+
+export function showVerdict(verdict: Verdict, task: Task, seconds: number): void {
+    switch (outcome(verdict)) {
+        case "accepted":
+            state("accepted", "Accepted", verdict.rows === null ? "The proof is valid, but no rows were given to check." : `The proof is valid for the ${many(verdict.rows, "row")} that you gave.`);
+            break;
+        case "refused":
+            state("refused", "Refused", capital(verdict.sentence));
+            break;
+        case "error":
+        case "none":
+            state("open", "No verdict", capital(verdict.sentence));
+    }
+    if (verdict.accepted) {
+        details.append(
+            heading("What this shows"),
+            list(verdict.shown.map(capital)),
+            heading("What this does not show"),
+            list([...verdict.notShown.map(capital), ...trust(task)]),
+        );
+        if (verdict.bits !== null) details.append(heading("How strong the proof is"), strength(verdict.bits));
+    }
+    details.append(heading("Details"), facts(verdict, task, seconds));
+    const { top, bottom } = status.getBoundingClientRect();
+    if (top < 0 || bottom > innerHeight) section.scrollIntoView({ block: "start" });
+}
+
+/** What stays the reader's to judge. */
+function trust(task: Task): string[] {
+    const schema = "That the schema is the right one. Take it from the same source as the commitment: with another schema the same proof fits other text";
+    return [...(task.rows && task.schema ? [schema] : []), "Anything about secrecy: the proof is not zero-knowledge, and may reveal parts of the rows"];
+}
+
+function strength(bits: Bits): HTMLElement {
+    const table = document.createElement("table");
+    const caption = node("caption", "Bits of security. With 100 bits, an attacker who computes 2^60 hashes succeeds with a chance of about 2^−40.");
+    const head = document.createElement("thead");
+    head.append(row(cell("th", "Bits", "col"), cell("th", "Rests on", "col")));
+    const body = document.createElement("tbody");
+    const regimes: readonly [number, string][] = [
+        [bits.uniqueDecoding, "Proven: unique decoding"],
+        [bits.johnson, "Proven: up to the Johnson bound"],
+        [bits.conjectured, "A conjecture about codes"],
+    ];
+    for (const [value, how] of regimes) {
+        const number = cell("td", value.toFixed(1));
+        number.className = "number";
+        body.append(row(number, cell("td", how)));
+    }
+    table.append(caption, head, body);
+    return table;
+}
+
+function facts(verdict: Verdict, task: Task, seconds: number): HTMLElement {
+    const list = document.createElement("dl");
+    const add = (name: string, value: string | null, mono = false): void => {
+        if (value === null) return;
+        const description = node("dd", value);
+        if (mono) description.className = "mono";
+        list.append(node("dt", name), description);
+    };
+    if (!verdict.accepted) add("Code", verdict.code, true);
+    add("Proof", `${task.proof.name}, ${many(task.proof.size, "byte")}`);
+    if (task.rows) add("Rows", `${task.rows.file.name}${verdict.rows === null ? "" : `, ${many(verdict.rows, "row")}`}`);
+    if (task.rows && task.schema) add("Schema", task.schema.name);
+    if (verdict.output !== null) add("Output", verdict.output.join(", "), true);
+    add("Profile", verdict.profile === null ? null : `${verdict.profile}${verdict.backend === null ? "" : `, backend ${verdict.backend}`}`);
+    add("Height", verdict.height === null ? null : `${verdict.height}: up to 2^${verdict.height} rows`);
+    add("Root", verdict.root, true);
+    add("Digest of the rows", verdict.canonical, true);
+    add("Digest of the key", verdict.keyDigest, true);
+    add("Policy", verdict.policy);
+    add("Time", `${seconds.toFixed(2)} s in this browser`);
+    return list;
+}
+
+function node<K extends keyof HTMLElementTagNameMap>(tag: K, text: string): HTMLElementTagNameMap[K] {
+    const made = document.createElement(tag);
+    made.textContent = text;
+    return made;
+}
+
+const heading = (text: string): HTMLElement => node("h3", text);
+
+function list(items: readonly string[]): HTMLElement {
+    const made = document.createElement("ul");
+    made.append(...items.map((x) => node("li", x)));
+    return made;
+}
+
+function row(...cells: HTMLElement[]): HTMLElement {
+    const made = document.createElement("tr");
+    made.append(...cells);
+    return made;
+}
+
+function cell(tag: "th" | "td", text: string, scope?: string): HTMLElement {
+    const made = node(tag, text);
+    if (scope !== undefined) made.setAttribute("scope", scope);
+    return made;
+}
+
+const many = (n: number, what: string): string => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
