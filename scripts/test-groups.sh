@@ -114,8 +114,8 @@ arm() {
         # shellcheck disable=SC1091
         source "$target/tools/arm/env"
         export CARGO_TARGET_DIR=$target/arm
-        run "$cargo" test --locked --no-fail-fast --lib --test primitives --test kernels --test proof \
-            -p evergrove-primitives -p evergrove-kernels -p evergrove-proof
+        run "$cargo" test --locked --no-fail-fast --lib --test primitives --test kernels --test verifier \
+            -p evergrove-primitives -p evergrove-kernels -p evergrove-verifier
         run "$cargo" test --locked --no-fail-fast -p evergrove-multilinear --test multilinear -- "${arm_engine[@]}"
     )
 }

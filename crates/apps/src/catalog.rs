@@ -15,8 +15,8 @@ use evergrove_commit::schema::Schema;
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{BackendError, RecursionBackend};
 use evergrove_grove::{AppFamily, FamilyError};
-use evergrove_proof::policy::GROVE_BACKEND;
-use evergrove_proof::{AppId, AppSpec, HeightClass, Profile, Scheme};
+use evergrove_verifier::policy::GROVE_BACKEND;
+use evergrove_verifier::{AppId, AppSpec, HeightClass, Profile, Scheme};
 
 use crate::digest_translation::DigestTranslation;
 #[cfg(feature = "plonky2")]

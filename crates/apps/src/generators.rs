@@ -19,10 +19,10 @@ pub(crate) static GENERATORS: [GeneratorKind; 5] = [
 mod tests {
     use std::sync::Arc;
 
-    use evergrove_proof::{HeightClass, Profile, Scheme};
     use evergrove_recursion::circuit::{Builder, C, D, F};
     use evergrove_recursion::gates::{Gates, Generators};
     use evergrove_recursion::setup::PairSpec;
+    use evergrove_verifier::{HeightClass, Profile, Scheme};
     use plonky2::plonk::circuit_data::CircuitData;
 
     use crate::bls::BlsKeys;

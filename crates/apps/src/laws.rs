@@ -8,7 +8,7 @@
 )]
 
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::tree::Value;
+use evergrove_verifier::tree::Value;
 
 use crate::{Leaf, MapReduce};
 

@@ -31,7 +31,7 @@ mod on_tables;
 pub mod samples;
 pub mod tables;
 
-pub use evergrove_proof::AppId;
+pub use evergrove_verifier::AppId;
 pub use map_reduce::{Leaf, MapReduce, MapReduceError};
 #[cfg(feature = "plonky2")]
 pub use on_plonky2::{LeafTargets, Plonky2Circuits};

@@ -2,8 +2,8 @@
 
 use evergrove_grove::application::Circuits;
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::AppId;
-use evergrove_proof::tree::Value;
+use evergrove_verifier::AppId;
+use evergrove_verifier::tree::Value;
 
 #[cfg(feature = "plonky2")]
 use crate::Plonky2Circuits;

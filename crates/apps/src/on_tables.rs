@@ -6,7 +6,7 @@ use evergrove_commit::LeafWitness;
 use evergrove_grove::application::{Application, Circuits};
 use evergrove_grove::{AppFamily, FamilyError};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::{HeightClass, Profile, Scheme};
+use evergrove_verifier::{HeightClass, Profile, Scheme};
 
 use crate::{Leaf, MapReduce, MapReduceError};
 

@@ -13,7 +13,7 @@ use evergrove_commit::schema::{Cell, Column, ColumnType, Row as TableRow, Schema
 use evergrove_commit::{MemoryStore, NodeProof, RecursionBackend, Vector};
 use evergrove_grove::GroveBackend;
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::{HeightClass, NodeKind, Profile, Scheme, Statement, batch_digest};
+use evergrove_verifier::{HeightClass, NodeKind, Profile, Scheme, Statement, batch_digest};
 use evergrove_recursion::circuit::params_of;
 use evergrove_recursion::{Plonky2Backend, ProverKind};
 use rand::{Rng, SeedableRng, seq::SliceRandom};

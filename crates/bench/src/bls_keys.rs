@@ -17,7 +17,7 @@ use evergrove_apps::family::{FamilySpec, Size};
 use evergrove_commit::batch::{Batch, Input};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
+use evergrove_verifier::{HeightClass, Profile, Scheme, Statement};
 use evergrove_recursion::ProverKind;
 use evergrove_recursion::setup::{Circuit, PairSpec};
 use plonky2::field::types::Field;

@@ -12,10 +12,10 @@ use evergrove_commit::Witness;
 use evergrove_commit::vc::{self, PublicParameters};
 use evergrove_commit::{MemoryStore, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::policy::GROVE_BACKEND;
-use evergrove_proof::soundness::SoundnessBits;
-use evergrove_proof::tree::Value;
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_verifier::policy::GROVE_BACKEND;
+use evergrove_verifier::soundness::SoundnessBits;
+use evergrove_verifier::tree::Value;
+use evergrove_verifier::{HeightClass, Profile};
 use serde::Serialize;
 
 use crate::memory::{self, Took};

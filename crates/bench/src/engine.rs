@@ -10,12 +10,12 @@ use evergrove_commit::watch::{Observer, Phase, Step};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector, Witness, vc};
 use evergrove_grove::{GroveBackend, circuit, shape};
 use evergrove_multilinear::recursion;
-use evergrove_multilinear::tables::Table;
-use evergrove_multilinear::verifier::{JOHNSON_128, UNIQUE_100};
+use evergrove_verifier::tables::Table;
+use evergrove_verifier::argument::{JOHNSON_128, UNIQUE_100};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::{Cubic, Quadratic};
 use evergrove_primitives::lanes::Isa;
-use evergrove_proof::{HeightClass, Profile, soundness};
+use evergrove_verifier::{HeightClass, Profile, soundness};
 use evergrove_recursion::Plonky2Backend;
 use serde::Serialize;
 

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use evergrove_proof::keys::{file_name, paper_file_name, pinned, pinned_paper};
-use evergrove_proof::{HEIGHT_MAX, HeightClass, Profile, Scheme};
+use evergrove_verifier::keys::{file_name, paper_file_name, pinned, pinned_paper};
+use evergrove_verifier::{HEIGHT_MAX, HeightClass, Profile, Scheme};
 use evergrove_recursion::Plonky2Backend;
 use evergrove_recursion::paper::paper_keys;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Write the key files here instead of comparing them (normally crates/proof/keys).
+    /// Write the key files here instead of comparing them (normally crates/verifier/keys).
     #[arg(long, value_name = "DIR")]
     bless: Option<PathBuf>,
     /// Only this profile.
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         stale += usize::from(!same && !bless(args, &name, &bytes)?);
     }
     if stale > 0 {
-        bail!("{stale} key files differ from the circuits: run `evergrove-bench keys --bless crates/proof/keys`");
+        bail!("{stale} key files differ from the circuits: run `evergrove-bench keys --bless crates/verifier/keys`");
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vecto
 use evergrove_kernels::oracle::Keep;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::{self, Isa};
-use evergrove_proof::{HeightClass, Profile, Statement};
+use evergrove_verifier::{HeightClass, Profile, Statement};
 use evergrove_recursion::Plonky2Backend;
 use evergrove_recursion::circuit::{C, D, F};
 use evergrove_recursion::prover::{Prover, ProverKind};

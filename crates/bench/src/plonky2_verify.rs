@@ -7,8 +7,8 @@ use anyhow::Context;
 use evergrove_commit::{MemoryStore, NodeProof, RecursionBackend, Vector, batch_digest, vc};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::Isa;
-use evergrove_proof::tree::Value;
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_verifier::tree::Value;
+use evergrove_verifier::{HeightClass, Profile};
 use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, VerifierKind};
 
 use crate::plonky2_prove::isa;
@@ -86,7 +86,7 @@ fn digest(args: &Args) -> anyhow::Result<()> {
     let n = 1_u64 << args.batch_log;
     // Spread out, but not evenly.
     let leaves: Vec<(u64, Value)> = (0..n).map(|i| (i * ((1 << HEIGHT) / n) + i % 2, value(i))).collect();
-    let ways = [batch_digest, evergrove_proof::batch_digest];
+    let ways = [batch_digest, evergrove_verifier::batch_digest];
     let seconds = turns::medians(2, args.runs, |k| {
         let start = Instant::now();
         let digest = ways[k](HEIGHT, &leaves)?;

@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use evergrove_multilinear::tables::{Layout, Table, Tables, bits, query};
-use evergrove_multilinear::verifier::{JOHNSON_128, Round, Schedule, UNIQUE_100, Writer, tags};
+use evergrove_verifier::tables::{Layout, Table, Tables, bits, query};
+use evergrove_verifier::argument::{JOHNSON_128, Round, Schedule, UNIQUE_100, tags};
+use evergrove_multilinear::writer::Writer;
 use evergrove_multilinear::whir::{self, Oracles};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;

@@ -1,9 +1,9 @@
 //! The seam between the vector commitment and whatever proves its nodes.
 
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::tree::Value;
-use evergrove_proof::{AppId, AppSpec, HeightClass, Profile, Scheme, Statement};
-pub use evergrove_proof::{BackendId, NodeKind};
+use evergrove_verifier::tree::Value;
+use evergrove_verifier::{AppId, AppSpec, HeightClass, Profile, Scheme, Statement};
+pub use evergrove_verifier::{BackendId, NodeKind};
 
 use crate::batch::Structure;
 

@@ -1,14 +1,14 @@
-//! The hashing rules of [`evergrove_proof::tree`], many at a time in lanes.
+//! The hashing rules of [`evergrove_verifier::tree`], many at a time in lanes.
 //!
 //! Each function here returns, digest for digest, what its scalar twin there returns one at a time. Many pairs are hashed on all threads.
 
 use evergrove_primitives::hash::poseidon::lanes::compress_many;
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::tree::{LEAF_TAG, Value, split_level};
-use evergrove_proof::{LeavesError, check_batch};
+use evergrove_verifier::tree::{LEAF_TAG, Value, split_level};
+use evergrove_verifier::{LeavesError, check_batch};
 use rayon::prelude::*;
 
-/// [`evergrove_proof::batch_digest`], eight permutations at a time: the canonical digest d of a batch of leaves (index, value)
+/// [`evergrove_verifier::batch_digest`], eight permutations at a time: the canonical digest d of a batch of leaves (index, value)
 /// of a vector of height `height`. Never panics.
 ///
 /// # Errors
@@ -20,7 +20,7 @@ pub fn batch_digest(height: u8, leaves: &[(u64, Value)]) -> Result<Digest, Leave
     Ok(canonical_digest(&leaves))
 }
 
-/// [`leaf_digest`](evergrove_proof::tree::leaf_digest) of every leaf, in order.
+/// [`leaf_digest`](evergrove_verifier::tree::leaf_digest) of every leaf, in order.
 ///
 /// # Panics
 /// If an index is not below p.
@@ -45,7 +45,7 @@ fn compress_all(pairs: &[[Digest; 2]], tag: Goldilocks, digests: &mut [Digest]) 
     tasks.for_each(|(pairs, digests)| compress_many(pairs, tag, digests));
 }
 
-/// [`canonical_digest`](evergrove_proof::tree::canonical_digest) of leaves with strictly increasing indices.
+/// [`canonical_digest`](evergrove_verifier::tree::canonical_digest) of leaves with strictly increasing indices.
 ///
 /// The tree is found in one pass over the indices. Its nodes are hashed in waves, each with all nodes whose children are
 /// there: some log2(n) waves for indices that are spread out.
@@ -91,7 +91,7 @@ pub(crate) fn canonical_digest(leaves: &[(u64, Digest)]) -> Digest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evergrove_proof::tree;
+    use evergrove_verifier::tree;
     use proptest::prelude::*;
 
     fn leaf(index: u64) -> (u64, Digest) {
@@ -125,14 +125,14 @@ mod tests {
     fn batches_are_those_of_the_rule() {
         let leaves: Vec<(u64, Value)> = (0..300).map(|i| (i * i, [Goldilocks::new(i); 4])).collect();
         for n in [0, 1, 2, 300] {
-            let expected = evergrove_proof::batch_digest(17, &leaves[..n]);
+            let expected = evergrove_verifier::batch_digest(17, &leaves[..n]);
             assert_eq!((batch_digest(17, &leaves[..n]), n == 0), (expected.clone(), expected.is_err()));
         }
         let value = leaves[0].1;
         for (height, indices) in [(16, vec![0, 1 << 16]), (40, vec![u64::MAX]), (u8::MAX, vec![3, 3]), (8, vec![3, 2])]
         {
             let leaves: Vec<(u64, Value)> = indices.into_iter().map(|i| (i, value)).collect();
-            let expected = evergrove_proof::batch_digest(height, &leaves);
+            let expected = evergrove_verifier::batch_digest(height, &leaves);
             assert!(expected.is_err());
             assert_eq!(batch_digest(height, &leaves), expected);
         }

@@ -9,7 +9,7 @@
 //!
 //! **Neighbours.** Generic over [`RecursionBackend`] (implemented by `evergrove-recursion`, and here by the re-executing
 //! [`NativeBackend`]) and over [`Store`] (implemented by the `evergrove` crate on redb, and here in memory). Statements and
-//! hashing rules are `evergrove-proof`'s.
+//! hashing rules are `evergrove-verifier`'s.
 
 #![forbid(unsafe_code)]
 
@@ -19,7 +19,6 @@ mod hashing;
 mod memory;
 mod native;
 pub mod page;
-pub mod schema;
 mod store;
 pub mod vc;
 mod vector;
@@ -30,6 +29,7 @@ pub use backend::{
     MergeWitness, NodeKind, NodeProof, RecursionBackend, Witness,
 };
 pub use batch::{Batch, BatchError};
+pub use evergrove_verifier::schema;
 pub use hashing::batch_digest;
 pub use memory::MemoryStore;
 pub use native::NativeBackend;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use evergrove_proof::tree::Value;
+use evergrove_verifier::tree::Value;
 
 use crate::page::Page;
 use crate::{PageId, Store, StoreError, StoreMut};

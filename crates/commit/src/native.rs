@@ -9,8 +9,8 @@ mod complete;
 mod levels;
 
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{Value, canonical_digest, leaf_digest, node_digest};
-use evergrove_proof::{HeightClass, NodeKind, Profile, Scheme, Statement};
+use evergrove_verifier::tree::{Value, canonical_digest, leaf_digest, node_digest};
+use evergrove_verifier::{HeightClass, NodeKind, Profile, Scheme, Statement};
 
 use crate::{
     BackendChoice, BackendError, BackendSpec, BucketWitness, LeafWitness, MergeWitness, NodeProof, RecursionBackend,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evergrove_proof::tree::Value;
+use evergrove_verifier::tree::Value;
 
 use crate::page::Page;
 

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{Value, leaf_digest, node_digest, null_digest, null_digests, split_level};
-use evergrove_proof::{Commitment, HEIGHT_MAX, HeightClass, LeavesError, NodeKind, Opening, Scheme, Statement};
+use evergrove_verifier::tree::{Value, leaf_digest, node_digest, null_digest, null_digests, split_level};
+use evergrove_verifier::{Commitment, HEIGHT_MAX, HeightClass, LeavesError, NodeKind, Opening, Scheme, Statement};
 
 use crate::batch::{Batch, BatchError, Input, Structure};
 use crate::page::{PAGE_LEVELS, Page};

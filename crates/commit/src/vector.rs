@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{Value, node_digest, null_digests};
-use evergrove_proof::{Commitment, HEIGHT_MAX, Opening};
+use evergrove_verifier::tree::{Value, node_digest, null_digests};
+use evergrove_verifier::{Commitment, HEIGHT_MAX, Opening};
 use rayon::prelude::*;
 
 use crate::hashing::leaf_digests;
@@ -45,7 +45,7 @@ pub enum VectorError {
 
 /// A vector of 2^height slots over a store of its pages and values.
 ///
-/// Slot `i` is the leaf at position `i` of level 0; its digest is [`leaf_digest`](evergrove_proof::tree::leaf_digest) of index and value, or null_0 when the
+/// Slot `i` is the leaf at position `i` of level 0; its digest is [`leaf_digest`](evergrove_verifier::tree::leaf_digest) of index and value, or null_0 when the
 /// slot is empty. A store that holds no page is the empty vector, whose root is null_H. Positions never move: a
 /// vector is extended by [`Vector::grow`].
 #[derive(Clone, Debug)]

@@ -11,11 +11,11 @@ use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NodeProof, Recu
 use evergrove_grove::GroveVerifier;
 use evergrove_primitives::Digest;
 use evergrove_primitives::hash::poseidon::hash_bytes;
-use evergrove_proof::soundness::SoundnessBits;
-use evergrove_proof::{HeightClass, Profile, Scheme};
 #[cfg(feature = "plonky2")]
 use evergrove_recursion::{BACKEND_NAME, backend_spec};
 use evergrove_store::{Backends, Store};
+use evergrove_verifier::soundness::SoundnessBits;
+use evergrove_verifier::{HeightClass, Profile, Scheme};
 
 use crate::backends::VerifierOnly;
 use crate::{Backend, Config, Error};

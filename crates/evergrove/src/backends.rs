@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use evergrove_commit::{BackendError, BackendSpec, NativeBackend, NodeProof, RecursionBackend, Witness};
 use evergrove_primitives::Digest;
-use evergrove_proof::policy::{GROVE_BACKEND, PLONKY2_BACKEND};
-use evergrove_proof::{BackendId, HeightClass, Profile, Scheme};
 use evergrove_store::Backends;
+use evergrove_verifier::policy::{GROVE_BACKEND, PLONKY2_BACKEND};
+use evergrove_verifier::{BackendId, HeightClass, Profile, Scheme};
 
 use crate::Config;
 

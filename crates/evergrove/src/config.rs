@@ -10,9 +10,9 @@ use evergrove_commit::BackendChoice;
 use evergrove_commit::watch::Observer;
 #[cfg(feature = "queue")]
 use evergrove_jobs::{bullmq, objects::Objects};
-use evergrove_proof::Profile;
 #[cfg(feature = "plonky2")]
 use evergrove_recursion::ProverKind;
+use evergrove_verifier::Profile;
 
 use crate::{Backend, Error, Machine};
 

@@ -3,8 +3,8 @@
 #[cfg(feature = "apps")]
 use evergrove_apps::catalog::AppCircuits;
 use evergrove_commit::BackendSpec;
-use evergrove_proof::{Profile, Scheme};
 use evergrove_store::NodeCosts;
+use evergrove_verifier::{Profile, Scheme};
 
 use crate::{Backend, Config, Machine};
 
@@ -193,7 +193,7 @@ mod tests {
     use evergrove_apps::MapReduce;
     use evergrove_apps::bls::BlsKeys;
     use evergrove_apps::catalog::Application;
-    use evergrove_proof::HeightClass;
+    use evergrove_verifier::HeightClass;
 
     use super::*;
 

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use evergrove_commit::schema::{RowError, SchemaError, SchemaTextError};
 use evergrove_commit::{BackendError, BackendSpec};
-use evergrove_proof::wire::OpeningError;
-use evergrove_proof::{ParseCommitmentError, Profile, UnknownProfile};
 use evergrove_store::input::{InputError, WriteError};
 use evergrove_store::{ErrorClass, VerifyError};
+use evergrove_verifier::wire::OpeningError;
+use evergrove_verifier::{ParseCommitmentError, Profile, UnknownProfile};
 
 use crate::{Backend, UnknownBackend};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use evergrove_commit::{BackendSpec, NodeProof, RecursionBackend};
 use evergrove_grove::{GroveBackend, GroveVerifier, backend_spec};
-use evergrove_proof::{HeightClass, Profile};
 use evergrove_store::Backends;
+use evergrove_verifier::{HeightClass, Profile};
 
 use crate::Config;
 use crate::backends::{VerifierOnly, classes_of};

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use evergrove_commit::{BackendSpec, schema::Schema};
 use evergrove_jobs::Engine;
-use evergrove_proof::{Commitment, Opening};
 use evergrove_store::{Backends, BatchReport, BatchStatus, Epoch, Prover, UpdateReport};
+use evergrove_verifier::{Commitment, Opening};
 
 use crate::{Changes, Config, Error, Proof, Rows, Table};
 
@@ -91,8 +91,8 @@ impl Store {
         if !self.config.backend.is_built() {
             return Err(Error::NoBackend(self.config.backend));
         }
-        let class = evergrove_proof::HeightClass::of(self.commitment()?.height);
-        let spec = self.backends.spec(&choice, class.unwrap_or(evergrove_proof::HeightClass::H40))?.clone();
+        let class = evergrove_verifier::HeightClass::of(self.commitment()?.height);
+        let spec = self.backends.spec(&choice, class.unwrap_or(evergrove_verifier::HeightClass::H40))?.clone();
         let engine = self.engine(&[spec])?;
         let prover = self.prover(engine.as_ref());
         prover.define(batch, positions, &choice)?;
@@ -210,8 +210,8 @@ mod queries {
     use evergrove_apps::MapReduce;
     use evergrove_apps::aggregate::{Aggregate, Answer, Query};
     use evergrove_apps::catalog::Application;
-    use evergrove_proof::{HeightClass, Scheme};
     use evergrove_store::BatchReport;
+    use evergrove_verifier::{HeightClass, Scheme};
 
     use super::Store;
     use crate::Error;

@@ -68,10 +68,10 @@ pub use evergrove_apps as apps;
 pub use evergrove_commit as commit;
 pub use evergrove_jobs as jobs;
 pub use evergrove_primitives as primitives;
-pub use evergrove_proof as proof;
 #[cfg(feature = "plonky2")]
 pub use evergrove_recursion as recursion;
 pub use evergrove_store as store;
+pub use evergrove_verifier as proof;
 
 pub use backends::{Backend, UnknownBackend};
 pub use changes::Changes;

@@ -159,7 +159,7 @@ fn permutations(threads: usize) -> f64 {
 fn proof_seconds() -> Option<f64> {
     use evergrove_commit::{Batch, MemoryStore, RecursionBackend, Vector};
     use evergrove_grove::GroveBackend;
-    use evergrove_proof::{HeightClass, Profile};
+    use evergrove_verifier::{HeightClass, Profile};
 
     let class = HeightClass::H27;
     let backend = GroveBackend::new(Profile::Grove100, class).ok()?;

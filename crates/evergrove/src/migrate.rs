@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use evergrove_commit::BackendSpec;
-use evergrove_proof::{HeightClass, Scheme};
 use evergrove_store::Backends;
+use evergrove_verifier::{HeightClass, Scheme};
 
 use crate::{Backend, Config, Error, Store};
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use evergrove_commit::{BackendChoice, BackendSpec, RecursionBackend};
 use evergrove_primitives::Digest;
-use evergrove_proof::keys::pinned_paper;
-use evergrove_proof::{Profile, Scheme};
 use evergrove_recursion::keys::KeySet;
 use evergrove_recursion::paper::{PaperBackend, PaperVerifier};
 use evergrove_recursion::{BACKEND_NAME, Plonky2Backend, Plonky2Verifier, backend_spec};
 use evergrove_store::Backends;
+use evergrove_verifier::keys::pinned_paper;
+use evergrove_verifier::{Profile, Scheme};
 
 use crate::Config;
 use crate::backends::{VerifierOnly, classes_of};

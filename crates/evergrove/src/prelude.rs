@@ -26,8 +26,8 @@
 #[cfg(feature = "apps")]
 pub use evergrove_apps::aggregate::Answer;
 pub use evergrove_commit::schema::{Column, ColumnType, Schema};
-pub use evergrove_proof::{Commitment, Opening, Policy, Profile};
 pub use evergrove_store::input::Format;
 pub use evergrove_store::{BatchReport, BatchStatus, Epoch, ErrorClass, UpdateReport, Verified};
+pub use evergrove_verifier::{Commitment, Opening, Policy, Profile};
 
 pub use crate::{Backend, Changes, Config, Error, NamedRow, Proof, Rows, Store, Table, Value, Verifier};

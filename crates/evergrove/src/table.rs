@@ -7,9 +7,9 @@ use std::ops::Index;
 use std::path::Path;
 
 use evergrove_commit::schema::{Column, Row, Schema};
-use evergrove_proof::tree;
 use evergrove_store::input;
 use evergrove_store::input::{Fields, Format, IndexSource, TableWriter};
+use evergrove_verifier::tree;
 
 use crate::{Error, Value};
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use evergrove_proof::{Commitment, Policy, Profile};
 use evergrove_store::{Backends, Verified};
+use evergrove_verifier::{Commitment, Policy, Profile};
 
 use crate::{Backend, Config, Error, Rows};
 
@@ -166,9 +166,9 @@ mod queries {
     use evergrove_apps::catalog::Application;
     use evergrove_commit::schema::Schema;
     use evergrove_primitives::{Digest, Goldilocks};
-    use evergrove_proof::tree::Value;
-    use evergrove_proof::{BatchProof, Commitment, HeightClass, PolicyError, Scheme};
     use evergrove_store::VerifyError;
+    use evergrove_verifier::tree::Value;
+    use evergrove_verifier::{BatchProof, Commitment, HeightClass, PolicyError, Scheme};
 
     use super::{Proof, Verifier};
     use crate::{AppKey, Error, Rows};

@@ -6,14 +6,10 @@
 use evergrove_commit::LeafWitness;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Word};
 use evergrove_multilinear::circuit::{Arithmetic, Builder};
-use evergrove_multilinear::poseidon;
-use evergrove_multilinear::tables::WORD;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
-use evergrove_proof::{Statement, keccak_tree};
-
-/// What an application's inputs are hashed from.
-const INPUTS_TAG: Goldilocks = Goldilocks::new(0x696e_7075);
+use evergrove_verifier::tables::WORD;
+use evergrove_verifier::{INPUTS_TAG, Said, inputs_digest, keccak_tree};
 
 /// A slot of a bucket, as an application's circuit sees it.
 #[derive(Clone, Copy, Debug)]
@@ -64,36 +60,32 @@ pub trait Application: Send + Sync {
     fn reduce(&self, left: &[Goldilocks], right: &[Goldilocks]) -> Result<Vec<Goldilocks>, String>;
 }
 
-/// What statements say beside that of the batch.
+/// How statements say an application's output, and how long it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
-    /// The digest of the inputs. Without one the output is words of four elements: a Keccak digest.
-    pub(crate) inputs: Option<[Goldilocks; WORD]>,
-    /// Elements of an output.
-    pub(crate) output_len: usize,
+pub(crate) struct Output {
+    pub(crate) said: Said,
+    /// Its elements.
+    pub(crate) len: usize,
 }
 
-impl Said {
+impl Output {
     /// Of digest translation.
-    pub(crate) const TRANSLATION: Self = Self { inputs: None, output_len: keccak_tree::DIGEST_HALVES };
+    pub(crate) const TRANSLATION: Self = Self { said: Said::Words, len: keccak_tree::DIGEST_HALVES };
 
     pub(crate) fn new(app: &dyn Application) -> Self {
-        Self { inputs: Some(digest(&app.circuits().inputs())), output_len: app.output_len() }
+        let inputs = inputs_digest(&app.circuits().inputs());
+        Self { said: Said::Elements { inputs }, len: app.output_len() }
+    }
+    /// The digest of the inputs, zeros where there are none.
+    pub(crate) fn inputs(self) -> [Goldilocks; WORD] {
+        match self.said {
+            Said::Elements { inputs } => inputs,
+            Said::Words => [Goldilocks::ZERO; WORD],
+        }
     }
 }
 
-/// The digest of inputs, two in a block.
-pub fn digest(inputs: &[Goldilocks]) -> [Goldilocks; WORD] {
-    let zero = [Goldilocks::ZERO; WORD];
-    let tag = [INPUTS_TAG, zero[0], zero[0], zero[0]];
-    inputs.chunks(2).fold(tag, |h, pair| {
-        let [a, b] = [pair[0], pair.get(1).copied().unwrap_or_default()];
-        let z = Goldilocks::ZERO;
-        poseidon::digest([a, z, z, z, b, z, z, z, h[0], h[1], h[2], h[3]])
-    })
-}
-
-/// [`digest`] of wires.
+/// [`inputs_digest`] of wires.
 pub(crate) fn digest_of<K: Extension>(b: &mut Builder<K>, inputs: &[Base]) -> Word {
     let zero = b.zero();
     let mut chain = b.tag(INPUTS_TAG);
@@ -102,25 +94,6 @@ pub(crate) fn digest_of<K: Extension>(b: &mut Builder<K>, inputs: &[Base]) -> Wo
         chain = b.hash(chain, [word(first), word(second)]);
     }
     chain.digest()
-}
-
-/// The words of a statement: the public inputs of all circuits.
-pub(crate) fn information(
-    statement: &Statement,
-    said: Option<&Said>,
-    output: &[Goldilocks],
-) -> Vec<[Goldilocks; WORD]> {
-    let number = |x: Goldilocks| [x, Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO];
-    let mut words = crate::circuit::information(statement);
-    match said.map(|said| said.inputs) {
-        None => {}
-        Some(Some(inputs)) => {
-            words.push(inputs);
-            words.extend(output.iter().map(|&x| number(x)));
-        }
-        Some(None) => words.extend(output.as_chunks().0),
-    }
-    words
 }
 
 /// A number as a word of public inputs.

@@ -10,18 +10,18 @@ use evergrove_commit::{
 };
 use evergrove_multilinear::key::{Key, ReadError};
 use evergrove_multilinear::prover::ProofField;
-use evergrove_multilinear::tables::Table;
-use evergrove_multilinear::verifier::{JOHNSON_128, Round, UNIQUE_100};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Quadratic};
-use evergrove_proof::soundness::SoundnessBits;
-use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
+use evergrove_verifier::argument::soundness::bits;
+use evergrove_verifier::argument::{JOHNSON_128, Round, UNIQUE_100};
+use evergrove_verifier::soundness::SoundnessBits;
+use evergrove_verifier::tables::Table;
+use evergrove_verifier::{HeightClass, Profile, Scheme, Statement};
 
-use crate::application::{Application, Said};
+use crate::application::{Application, Output};
 use crate::circuit::Size;
 use crate::engine::{Circuits, Ended, Engine, Judge, Kind, Shape};
-use crate::family::bits;
 
 /// Name of the backend in proofs.
 pub const BACKEND_NAME: &str = "grove";
@@ -151,7 +151,7 @@ impl Built {
         let size = Size { height_max: class.height_max(), capacity: profile.bucket_capacity(class) };
         let shape = shape(profile, class).ok_or_else(|| foreign(profile))?;
         let built = Self::of(profile, Kind::of_batches(size), shape)?;
-        let (digest, pinned) = (built.digest(), evergrove_proof::keys::pinned_grove(profile, class));
+        let (digest, pinned) = (built.digest(), evergrove_verifier::keys::pinned_grove(profile, class));
         if Some(digest) != pinned {
             let found = digest.0.map(|x| format!("{:#x}", x.as_u64())).join(", ");
             let what = format!("the {profile} circuits of height {} differ from the pinned key", class.height_max());
@@ -241,10 +241,10 @@ impl GroveVerifier {
         name: &dyn Fn(Digest) -> Digest,
         expected: Digest,
     ) -> Result<(Self, SoundnessBits), KeyError> {
-        let said = app.map_or(Said::TRANSLATION, Said::new);
+        let output = app.map_or(Output::TRANSLATION, Output::new);
         match profile {
-            Profile::Grove100 => read::<Quadratic>(&UNIQUE_100, said, profile, (from, name), expected),
-            Profile::Grove128 => read::<Cubic>(&JOHNSON_128, said, profile, (from, name), expected),
+            Profile::Grove100 => read::<Quadratic>(&UNIQUE_100, output, profile, (from, name), expected),
+            Profile::Grove128 => read::<Cubic>(&JOHNSON_128, output, profile, (from, name), expected),
             Profile::Proven | Profile::Johnson | Profile::Paper => Err(KeyError::Foreign(profile)),
         }
     }
@@ -284,7 +284,7 @@ pub enum KeyError {
 
 fn read<K: Extension>(
     rounds: &[Round],
-    said: Said,
+    output: Output,
     profile: Profile,
     (mut from, name): (&mut dyn Read, &dyn Fn(Digest) -> Digest),
     expected: Digest,
@@ -294,7 +294,7 @@ fn read<K: Extension>(
         return Err(KeyError::Profile(profile));
     }
     let bits = bits(key.parameters());
-    Ok((GroveVerifier(Box::new(Judge::new(key, Some(said)))), bits))
+    Ok((GroveVerifier(Box::new(Judge::new(key, Some(output)))), bits))
 }
 
 /// The constraints, executed: a witness that breaks them would give a proof that does not verify.

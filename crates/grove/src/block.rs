@@ -13,7 +13,7 @@ use evergrove_multilinear::circuit::Builder;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Word};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
-use evergrove_proof::tree::{LEAF_TAG, null_digests};
+use evergrove_verifier::tree::{LEAF_TAG, null_digests};
 
 use crate::application::Slot;
 use crate::circuit::{Node, Size};

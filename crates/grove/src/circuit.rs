@@ -13,7 +13,7 @@
 //! of the class; q and 2^(H - h) - 1 - q are below 2^H by their bits, so that 0 <= q < 2^(H - h), and nothing wraps.
 //!
 //! **Paths** are rows of the permutation's table that the leaves share: what hangs on the root (h, q, C) is a node of the tree at its
-//! place, whatever the prover fills in (see [`permutation`](evergrove_multilinear::tables::permutation)). Levels fall by one from
+//! place, whatever the prover fills in (see [`permutation`](evergrove_verifier::tables::permutation)). Levels fall by one from
 //! row to row and numbers double, from q below 2^(H - h): they are those of nodes, without a wrap. So a leaf's index is below 2^H, and
 //! siblings are siblings because their parent is hashed here and is at its place.
 //!
@@ -24,12 +24,11 @@
 use evergrove_multilinear::circuit::Builder;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Word};
 use evergrove_multilinear::recursion::{Children, Modes};
-use evergrove_multilinear::tables::{Table, WORD, bits};
-use evergrove_multilinear::verifier::Parameters;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
-use evergrove_proof::Statement;
-use evergrove_proof::tree::LEAF_TAG;
+use evergrove_verifier::argument::Parameters;
+use evergrove_verifier::tables::{Table, WORD, bits};
+use evergrove_verifier::tree::LEAF_TAG;
 
 use crate::application::{Circuits, Slot, digest_of, word};
 use crate::{block, translation};
@@ -269,13 +268,6 @@ impl Family<'_> {
 /// The blocks that both circuits of batches need of each table.
 pub fn blocks<K: Extension>(parameters: &Parameters<K>, size: Size) -> [usize; Table::ALL.len()] {
     Family::of_batches(size).blocks(parameters)
-}
-
-/// The words of a statement: the public inputs of both circuits.
-pub fn information(statement: &Statement) -> Vec<[Goldilocks; WORD]> {
-    let number = |x: u64| [Goldilocks::reduce(x), ZERO, ZERO, ZERO];
-    let Statement { root, canonical, height, base } = statement;
-    vec![root.0, canonical.0, number((*height).into()), number(*base)]
 }
 
 /// Two words of the prover's choice.

@@ -5,17 +5,19 @@ use std::sync::Arc;
 use evergrove_commit::watch::{Phase, Step, Work};
 use evergrove_commit::{BackendError, BucketWitness, LevelWitness, MergeWitness, NodeKind, NodeProof};
 use evergrove_multilinear::circuit::Circuit;
-use evergrove_multilinear::key::{Key, Public, VerifyError};
+use evergrove_multilinear::key::Key;
 use evergrove_multilinear::prover::{self, ProofField, Prover};
-use evergrove_multilinear::recursion::{self, Proof, children_data};
-use evergrove_multilinear::tables::Table;
-use evergrove_multilinear::verifier::{Reduced, Round, Writer, tags};
+use evergrove_multilinear::recursion::{self, Proof, children_data, claim_data};
+use evergrove_multilinear::writer::Writer;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::lanes::Isa;
-use evergrove_proof::{Statement, keccak_tree};
+use evergrove_verifier::argument::{Reduced, Round, tags};
+use evergrove_verifier::key::{Public, VerifyError};
+use evergrove_verifier::tables::Table;
+use evergrove_verifier::{Said, Statement, information, keccak_tree};
 
-use crate::application::{Application, Said, information};
+use crate::application::{Application, Output};
 use crate::circuit::{Family, Size};
 use crate::translation::Side;
 use crate::{translation, witness};
@@ -46,8 +48,10 @@ impl Kind {
         let app = self.app.as_ref().map(|app| (app.circuits(), app.output_len()));
         Family { size: self.size, app, complete: self.complete, translation: self.translation }
     }
-    fn said(&self) -> Option<Said> {
-        self.translation.then_some(Said::TRANSLATION).or_else(|| self.app.as_ref().map(|app| Said::new(app.as_ref())))
+    fn output(&self) -> Option<Output> {
+        self.translation
+            .then_some(Output::TRANSLATION)
+            .or_else(|| self.app.as_ref().map(|app| Output::new(app.as_ref())))
     }
 }
 
@@ -70,7 +74,7 @@ impl<K: Extension> Circuits<K> {
         );
         let circuits = [bucket, merge];
         let key = Key::new(parameters, circuits.each_ref());
-        let judge = Judge::new(key, kind.said());
+        let judge = Judge::new(key, kind.output());
         Self { kind, circuits, judge }
     }
     pub(crate) fn judge(&self) -> &Judge<K> {
@@ -81,10 +85,10 @@ impl<K: Extension> Circuits<K> {
     }
 }
 
-/// What verifies proofs: the key, and what statements say of an application.
+/// What verifies proofs: the key, and what an application's output is.
 pub(crate) struct Judge<K> {
     key: Key<K>,
-    said: Option<Said>,
+    output: Option<Output>,
 }
 
 /// Is told when a step has ended.
@@ -129,9 +133,9 @@ impl<K: ProofField> Engine<K> {
             let inputs = app.circuits().inputs();
             free.extend(witness::application(size, complete, &inputs, app.opening_len(), &witness.leaves));
         }
-        let information = information(&witness.statement, self.judge().said.as_ref(), &output);
+        let information = information(&witness.statement, self.judge().said(), &output);
         let public = Public { information, point, value };
-        free.extend(public.claim_data());
+        free.extend(claim_data(&public));
         self.prove(NodeKind::Bucket, witness.statement, output, &free, public, ended)
     }
 
@@ -146,15 +150,15 @@ impl<K: ProofField> Engine<K> {
         let proofs = [self.judge().decode(left)?, self.judge().decode(right)?];
         let (data, Reduced { point, value }) = children_data(self.key(), &proofs.each_ref()).map_err(refused)?;
         ended(Step::new(Phase::Claims, Work::default()));
-        let said = self.judge().said.as_ref();
         let outputs = children.map(|child| &child.output[..]);
         let output = match app {
             Some(app) => app.reduce(outputs[0], outputs[1]).map_err(BackendError::Witness)?,
             None => Vec::new(),
         };
-        let public = Public { information: information(&witness.statement, said, &output), point, value };
+        let public =
+            Public { information: information(&witness.statement, self.judge().said(), &output), point, value };
         let statements = children.map(|child| (&child.statement, child.kind == NodeKind::Merge));
-        let inputs = said.and_then(|said| said.inputs).unwrap_or_default();
+        let inputs = self.judge().output.map(Output::inputs).unwrap_or_default();
         let key = self.key().digest();
         let free = witness::merge(size, complete, key, statements, witness, (inputs, outputs));
         self.prove(NodeKind::Merge, witness.statement, output, &[free, data].concat(), public, ended)
@@ -166,10 +170,10 @@ impl<K: ProofField> Engine<K> {
         let slots = translation::slots(size, witness);
         let output = keccak_tree::to_elements(&translation::digest(statement.base, &slots)).to_vec();
         let (point, value) = self.claim.clone();
-        let information = information(&statement, self.judge().said.as_ref(), &output);
+        let information = information(&statement, self.judge().said(), &output);
         let public = Public { information, point, value };
         let mut free = translation::bucket_data(size, self.key().digest(), &statement, &slots);
-        free.extend(public.claim_data());
+        free.extend(claim_data(&public));
         self.prove(NodeKind::Bucket, statement, output, &free, public, ended)
     }
 
@@ -193,7 +197,7 @@ impl<K: ProofField> Engine<K> {
         });
         let statement = witness.statement;
         let (free, output) = translation::merge_data(self.circuits.kind.size, self.key().digest(), &statement, sides);
-        let public = Public { information: information(&statement, self.judge().said.as_ref(), &output), point, value };
+        let public = Public { information: information(&statement, self.judge().said(), &output), point, value };
         self.prove(NodeKind::Merge, statement, output, &[free, data].concat(), public, ended)
     }
 
@@ -225,7 +229,7 @@ impl<K: ProofField> Engine<K> {
             };
             ended(Step::new(phase, work));
         };
-        let (statement_of, writer) = (public.statement(self.key(), circuit), Writer::new(tags::TRANSCRIPT));
+        let (statement_of, writer) = (public.statement(self.key().digest(), circuit), Writer::new(tags::TRANSCRIPT));
         let elements = self.provers[which].write(Isa::detect(), writer, &statement_of, &witness, &mut step);
         let proof = Proof { elements, circuit, public };
         // Milliseconds, against a proof that a fault of the machine has spoilt.
@@ -250,11 +254,14 @@ fn encode<K: Extension>(proof: &Proof<K>) -> Vec<u8> {
 }
 
 impl<K: Extension> Judge<K> {
-    pub(crate) fn new(key: Key<K>, said: Option<Said>) -> Self {
-        Self { key, said }
+    pub(crate) fn new(key: Key<K>, output: Option<Output>) -> Self {
+        Self { key, output }
     }
     pub(crate) fn key(&self) -> &Key<K> {
         &self.key
+    }
+    fn said(&self) -> Option<Said> {
+        self.output.map(|output| output.said)
     }
 
     /// Accepts exactly the proofs of the statement, with its output, by the circuit of its kind.
@@ -266,7 +273,7 @@ impl<K: Extension> Judge<K> {
         let key = &self.key;
         let rejected = |what: String| BackendError::Rejected(what);
         let NodeProof { kind, statement, output, bytes } = proof;
-        let expected = self.said.map_or(0, |said| said.output_len);
+        let expected = self.output.map_or(0, |output| output.len);
         if *kind == NodeKind::Wrap || output.len() != expected {
             let found = output.len();
             return Err(rejected(format!(
@@ -292,7 +299,7 @@ impl<K: Extension> Judge<K> {
         let mut point: Vec<K> =
             elements.chunks_exact(K::DEGREE).map(|x| K::from_coefficients(x).expect("as many coefficients")).collect();
         let value = point.pop().expect("a value behind the coordinates");
-        let public = Public { information: information(statement, self.said.as_ref(), output), point, value };
+        let public = Public { information: information(statement, self.said(), output), point, value };
         Ok(Proof { elements: rest, circuit: *kind == NodeKind::Merge, public })
     }
 }

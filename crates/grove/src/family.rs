@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NativeBackend};
 use evergrove_multilinear::recursion;
-use evergrove_multilinear::tables::{BLOCK, Layout, MAX_BLOCKS, Table};
-use evergrove_multilinear::verifier::soundness::{Term, johnson, random_words, unique_decoding};
-use evergrove_multilinear::verifier::{JOHNSON_128, Parameters, Round, UNIQUE_100};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Quadratic};
-use evergrove_proof::soundness::SoundnessBits;
-use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
+use evergrove_verifier::argument::soundness::bits;
+use evergrove_verifier::argument::{JOHNSON_128, Parameters, Round, UNIQUE_100};
+use evergrove_verifier::soundness::SoundnessBits;
+use evergrove_verifier::tables::{BLOCK, Layout, MAX_BLOCKS, Table};
+use evergrove_verifier::{AppSpec, HeightClass, Profile, Scheme};
 
 use crate::application::Application;
 use crate::backend::{BACKEND_NAME, BACKEND_VERSION, Built};
@@ -217,17 +217,4 @@ fn settled<K: Extension>(kind: Kind, parameters: Option<Parameters<K>>) -> Resul
     let parameters = parameters.ok_or(FamilyError::TooLarge { output_len })?;
     let shape = Shape { blocks: parameters.layout().blocks(), variables: parameters.schedule().variables };
     Ok(Found { kind, shape, elements: parameters.layout().committed().elements(), bits: bits(&parameters) })
-}
-
-/// The least bits in each reading, up to those of the hash.
-pub(crate) fn bits<K: Extension>(parameters: &Parameters<K>) -> SoundnessBits {
-    let least = |terms: Vec<Term>| {
-        let least = terms.into_iter().map(|term| term.bits).fold(128.0, f64::min);
-        (least * 10.0).floor() / 10.0
-    };
-    SoundnessBits {
-        unique_decoding: least(unique_decoding(parameters)),
-        johnson: least(johnson(parameters)),
-        conjectured: least(random_words(parameters)),
-    }
 }

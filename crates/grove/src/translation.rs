@@ -16,13 +16,13 @@ use evergrove_commit::BucketWitness;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Word};
 use evergrove_multilinear::circuit::{BLOCK_WORDS, Builder, PADDING_END};
 use evergrove_multilinear::recursion::{Children, Modes};
-use evergrove_multilinear::tables::WORD;
-use evergrove_multilinear::verifier::Parameters;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
-use evergrove_proof::Statement;
-use evergrove_proof::keccak_tree::{self, KeccakDigest, NULL_MESSAGE};
-use evergrove_proof::tree::{LEAF_TAG, Value, leaf_digest, node_digest, null_digest, null_digests};
+use evergrove_verifier::Statement;
+use evergrove_verifier::argument::Parameters;
+use evergrove_verifier::keccak_tree::{self, KeccakDigest, NULL_MESSAGE};
+use evergrove_verifier::tables::WORD;
+use evergrove_verifier::tree::{LEAF_TAG, Value, leaf_digest, node_digest, null_digest, null_digests};
 
 use crate::application::word;
 use crate::circuit::{NODE_TAG, Node, Size, free};

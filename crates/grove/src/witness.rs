@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use evergrove_commit::{BucketWitness, LeafWitness, MergeWitness};
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::Statement;
-use evergrove_proof::tree::{canonical_split, leaf_digest, node_digest, null_digests};
+use evergrove_verifier::Statement;
+use evergrove_verifier::tree::{canonical_split, leaf_digest, node_digest, null_digests};
 
-use evergrove_multilinear::tables::permutation::RATE;
+use evergrove_verifier::tables::permutation::RATE;
 
 use crate::circuit::Size;
 

@@ -12,13 +12,11 @@
 
 #![forbid(unsafe_code)]
 
-pub mod algebra;
 pub mod circuit;
 pub mod key;
 pub mod poseidon;
 pub mod prover;
 pub mod recursion;
 pub mod reference;
-pub mod tables;
-pub mod verifier;
 pub mod whir;
+pub mod writer;

@@ -11,18 +11,12 @@
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::goldilocks::lanes::GoldilocksLanes;
-use evergrove_primitives::hash::Digest;
 use evergrove_primitives::hash::poseidon::lanes::{SboxInputs, permute_many, permute_with};
-use evergrove_primitives::hash::poseidon::{
-    HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH, is_full, matrix, permute, round_constants, two_to_one,
-};
+use evergrove_primitives::hash::poseidon::{HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH, is_full, matrix, round_constants};
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
+use evergrove_verifier::poseidon::{OUTPUTS, SBOXES};
 use rayon::prelude::*;
 
-/// S-boxes of a permutation.
-pub const SBOXES: usize = 2 * HALF_FULL_ROUNDS * WIDTH + PARTIAL_ROUNDS;
-/// Words of the result that a row has.
-pub const OUTPUTS: usize = 4;
 /// Columns: S-box inputs in the order of rounds and words, then outputs.
 pub const COLUMNS: usize = SBOXES + OUTPUTS;
 
@@ -195,47 +189,8 @@ impl<L: Lanes> SboxInputs<L> for Record<'_> {
     }
 }
 
-/// f(m; h): the first words of the permutation of a state.
-pub fn digest(mut state: [Goldilocks; WIDTH]) -> [Goldilocks; OUTPUTS] {
-    permute(&mut state);
-    core::array::from_fn(|i| state[i])
-}
-
-/// The state of f(m; h) before the permutation.
-pub(crate) fn join(m: [[Goldilocks; OUTPUTS]; 2], h: [Goldilocks; OUTPUTS]) -> [Goldilocks; WIDTH] {
-    let mut state = [Goldilocks::ZERO; WIDTH];
-    for (to, word) in state.chunks_exact_mut(OUTPUTS).zip([m[0], m[1], h]) {
-        to.copy_from_slice(&word);
-    }
-    state
-}
-
-/// Hashes many chains side by side, in lanes and on all threads. `next` is given a chain's number, its steps so far and their digest, which is
-/// `starts` at first, and says which state is hashed in the next step, or that the chain has ended.
-pub(crate) fn chains(
-    starts: Vec<[Goldilocks; OUTPUTS]>,
-    mut next: impl FnMut(usize, usize, &[Goldilocks; OUTPUTS]) -> Option<[Goldilocks; WIDTH]>,
-) {
+/// Permutes states in lanes and on all threads.
+pub(crate) fn permute_all(states: &mut [[Goldilocks; WIDTH]]) {
     const TASK: usize = 128;
-    let mut heads: Vec<(usize, [Goldilocks; OUTPUTS])> = starts.into_iter().enumerate().collect();
-    for step in 0.. {
-        let mut states = Vec::with_capacity(heads.len());
-        heads.retain(|(chain, head)| {
-            let state = next(*chain, step, head);
-            states.extend(state);
-            state.is_some()
-        });
-        if states.is_empty() {
-            return;
-        }
-        states.par_chunks_mut(TASK).for_each(permute_many);
-        for ((_, head), state) in heads.iter_mut().zip(&states) {
-            *head = core::array::from_fn(|i| state[i]);
-        }
-    }
-}
-
-/// The digest of an inner node of a Merkle tree.
-pub fn node([left, right]: [[Goldilocks; OUTPUTS]; 2]) -> [Goldilocks; OUTPUTS] {
-    two_to_one(&Digest(left), &Digest(right)).0
+    states.par_chunks_mut(TASK).for_each(permute_many);
 }

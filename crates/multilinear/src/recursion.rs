@@ -3,7 +3,7 @@
 //! **In a circuit** [`Children`] checks proofs of the circuit's own key, reduces the claims that come with them to one
 //! ([`reduce`]) and hands it on among the public inputs.
 //!
-//! **For its witness** [`children_data`] is what they take. A circuit about no proof takes the claim that it hands on ([`Public::claim_data`]).
+//! **For its witness** [`children_data`] is what they take. A circuit about no proof takes the claim that it hands on ([`claim_data`]).
 //!
 //! **Parameters.** A circuit that verifies proofs of its own key depends on parameters that depend on its size: [`fixed_point`].
 
@@ -15,12 +15,14 @@ use rayon::prelude::*;
 
 use crate::circuit::wires::{Bool, Element, Word};
 use crate::circuit::{Builder, InCircuit};
-use crate::key::{Key, Public, Verified, VerifyError, observe_words};
+use crate::key::Key;
 use crate::prover;
-use crate::tables::{Layout, Table, Tables, bits, query};
-use crate::verifier::{
-    Claim, Machine, Parameters, Reader, Reduced, Round, Schedule, Statement, Writer, reduce, tags, verify,
+use crate::writer::Writer;
+use evergrove_verifier::argument::{
+    Claim, Machine, Parameters, Reduced, Round, Schedule, Statement, reduce, tags, verify,
 };
+use evergrove_verifier::key::{Public, Verified, VerifyError, observe_words};
+use evergrove_verifier::tables::{Layout, Table, Tables, bits, query};
 
 /// A proof, and what it is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,18 +35,11 @@ pub struct Proof<K> {
     pub public: Public<[Goldilocks; 4], K>,
 }
 
-impl<K: Extension> Public<[Goldilocks; 4], K> {
-    /// The statement of a proof of a key's circuit with these public inputs.
-    pub fn statement(&self, key: &Key<K>, circuit: bool) -> Statement<[Goldilocks; 4], bool> {
-        let public = self.digest(&mut Reader::<K>::new(&[]), key.digest());
-        Statement { key: key.digest(), circuit, public }
-    }
-    /// The free data of a claim.
-    pub fn claim_data(&self) -> Vec<Goldilocks> {
-        let mut writer = Writer::new(tags::TRANSCRIPT);
-        writer.send(&[&self.point[..], &[self.value]].concat());
-        writer.finish()
-    }
+/// The free data of a claim: a point, and the value there.
+pub fn claim_data<K: Extension>(public: &Public<[Goldilocks; 4], K>) -> Vec<Goldilocks> {
+    let mut writer = Writer::new(tags::TRANSCRIPT);
+    writer.send(&[&public.point[..], &[public.value]].concat());
+    writer.finish()
 }
 
 impl<K: Extension> Proof<K> {
@@ -55,7 +50,7 @@ impl<K: Extension> Proof<K> {
     }
     /// The free data that [`Children::child`] takes.
     pub fn data(&self) -> Vec<Goldilocks> {
-        [&self.public.claim_data()[..], &self.elements].concat()
+        [&claim_data(&self.public)[..], &self.elements].concat()
     }
     /// Verifies the proof, and all that it is about.
     pub fn verify(&self, key: &Key<K>) -> Result<Verified, VerifyError> {

@@ -9,16 +9,17 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::Field;
 use evergrove_primitives::field::extension::Extension;
 
-use crate::algebra::Point;
 use crate::circuit::{Circuit, Witness};
-use crate::poseidon;
-use crate::tables::{BLOCK, BLOCK_LOG, DEGREE, PUBLIC, Row, Shape, Stack, TUPLE, Table, WORD, query};
-use crate::verifier::points::{Coordinates, horner};
-use crate::verifier::rows::{Bus, place_weights, summand};
-use crate::verifier::transcript::{Word, leaf};
-use crate::verifier::{FixedClaim, Parameters, Reader, Statement, Writer, tags};
+use crate::writer::Writer;
+use evergrove_verifier::algebra::Point;
+use evergrove_verifier::argument::points::{Coordinates, horner};
+use evergrove_verifier::argument::rows::{Bus, place_weights, summand};
+use evergrove_verifier::argument::transcript::{Word, leaf};
+use evergrove_verifier::argument::{FixedClaim, Parameters, Reader, Statement, tags};
+use evergrove_verifier::poseidon::node;
+use evergrove_verifier::tables::{BLOCK, BLOCK_LOG, DEGREE, PUBLIC, Row, Shape, Stack, TUPLE, Table, WORD, query};
 
-/// A proof that [`verify`](crate::verifier::verify) reads. A witness that does not hold gives one that it refuses.
+/// A proof that [`verify`](evergrove_verifier::argument::verify) reads. A witness that does not hold gives one that it refuses.
 ///
 /// # Panics
 /// If circuit and parameters do not belong together.
@@ -494,7 +495,7 @@ impl Oracle {
         let mut levels = vec![leaves.iter().map(|words| leaf(tag, words)).collect::<Vec<_>>()];
         while levels[levels.len() - 1].len() > 1 {
             let below = &levels[levels.len() - 1];
-            levels.push(below.as_chunks::<2>().0.iter().map(|pair| poseidon::node(*pair)).collect());
+            levels.push(below.as_chunks::<2>().0.iter().map(|pair| node(*pair)).collect());
         }
         Self { leaves, levels }
     }

@@ -8,12 +8,16 @@
 //! **When.** Whenever a leaf, a node or a proof is hashed or decoded. Nothing here allocates, spawns threads or panics on
 //! data.
 //!
-//! **Neighbours.** `evergrove-proof` (formats and verification) and everything above it use this crate; it depends on
+//! **Neighbours.** `evergrove-verifier` (formats and verification) and everything above it use this crate; it depends on
 //! nothing, unless the feature `ark` brings in the fields of ark-ff.
 
+#![cfg_attr(not(any(feature = "std", test)), no_std)]
 #![deny(unsafe_code)]
 
+extern crate alloc;
+
 pub mod field;
+pub mod float;
 pub mod hash;
 pub mod lanes;
 pub mod reed_solomon;

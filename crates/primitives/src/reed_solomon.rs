@@ -7,6 +7,9 @@
 
 use core::f64::consts::E;
 
+#[cfg(not(feature = "std"))]
+use crate::float::Float;
+
 /// Codes of one rate, and a radius around their words.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Code {

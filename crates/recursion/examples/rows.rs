@@ -1,7 +1,7 @@
 //! The largest bucket that fits each profile's rows: what `Profile::bucket_capacity` states.
-use evergrove_proof::{HeightClass, Profile};
 use evergrove_recursion::circuit::CircuitSpec;
 use evergrove_recursion::setup::bucket_degree_bits;
+use evergrove_verifier::{HeightClass, Profile};
 
 fn main() {
     for class in HeightClass::ALL {

@@ -9,7 +9,7 @@ use evergrove_commit::{
     NodeProof, RecursionBackend, Witness,
 };
 use evergrove_primitives::Digest;
-use evergrove_proof::{HeightClass, Profile, Statement};
+use evergrove_verifier::{HeightClass, Profile, Statement};
 use plonky2::iop::witness::PartialWitness;
 
 use crate::cache;

@@ -13,7 +13,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use evergrove_commit::BackendError;
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_verifier::{HeightClass, Profile};
 use plonky2::field::extension::Extendable;
 use plonky2::gates::gate::GateRef;
 use plonky2::hash::hash_types::RichField;

@@ -1,10 +1,10 @@
-//! Plonky2's proofs as the plain data of `evergrove_proof::wire`, and back.
+//! Plonky2's proofs as the plain data of `evergrove_verifier::wire`, and back.
 //!
 //! The public inputs travel in the statement, not in the proof's bytes: shapes here have none, and
 //! [`to_plonky_proof`] takes them from the caller, who derives them from the statement that is being checked.
 
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::wire::{Ext, OpenedLeaf, Openings, Query, Snark, SnarkParams, SnarkShape};
+use evergrove_verifier::wire::{Ext, OpenedLeaf, Openings, Query, Snark, SnarkParams, SnarkShape};
 use plonky2::field::extension::{FieldExtension, quadratic::QuadraticExtension};
 use plonky2::field::polynomial::PolynomialCoeffs;
 use plonky2::fri::proof::{FriInitialTreeProof, FriProof, FriQueryRound, FriQueryStep};

@@ -1,12 +1,12 @@
-//! Verifier keys in plonky2's types, and as the bytes that are pinned in [`evergrove_proof::keys`].
+//! Verifier keys in plonky2's types, and as the bytes that are pinned in [`evergrove_verifier::keys`].
 //!
 //! Plonky2's `circuit_digest` does not hash the gates, so that a verifier pins the common data beside caps and digests.
 
 use evergrove_commit::{BackendError, NodeKind};
 use evergrove_primitives::Digest;
 use evergrove_primitives::hash::poseidon::hash_bytes;
-use evergrove_proof::keys::{self, CircuitKey};
-use evergrove_proof::{FriParams, HeightClass, Profile};
+use evergrove_verifier::keys::{self, CircuitKey};
+use evergrove_verifier::{FriParams, HeightClass, Profile};
 use plonky2::hash::merkle_tree::MerkleCap;
 use plonky2::plonk::circuit_data::{CommonCircuitData, VerifierOnlyCircuitData};
 

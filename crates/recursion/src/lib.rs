@@ -7,7 +7,7 @@
 //! **When.** A prover loads a backend (seconds, or less from its cache); a verifier loads only keys (milliseconds).
 //!
 //! **Neighbours.** Implements `evergrove_commit::RecursionBackend`; statements, encodings, profiles and pinned keys come from
-//! `evergrove-proof`. With `evergrove-apps` and `evergrove-bench`, the only crate that sees plonky2.
+//! `evergrove-verifier`. With `evergrove-apps` and `evergrove-bench`, the only crate that sees plonky2.
 
 #![forbid(unsafe_code)]
 

@@ -15,8 +15,8 @@ use core::fmt::Display;
 use evergrove_commit::{BackendError, NodeKind, NodeProof};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::Isa;
-use evergrove_proof::wire::{self, Snark, SnarkShape};
-use evergrove_proof::{HeightClass, Profile, Statement};
+use evergrove_verifier::wire::{self, Snark, SnarkShape};
+use evergrove_verifier::{HeightClass, Profile, Statement};
 use plonky2::field::types::Field;
 use plonky2::plonk::circuit_data::VerifierCircuitData;
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use evergrove_commit::{BackendChoice, BackendError, BackendSpec, RecursionBackend};
-use evergrove_proof::{AppId, BatchProof, HeightClass, Profile, Scheme};
+use evergrove_verifier::{AppId, BatchProof, HeightClass, Profile, Scheme};
 
 use crate::Error;
 

@@ -6,8 +6,8 @@ use evergrove_commit::page::{PAGE_LEVELS, Page};
 use evergrove_commit::{BackendChoice, BackendSpec, PageId, Store as _, Vector};
 use evergrove_jobs::Key;
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{leaf_digest, node_digest};
-use evergrove_proof::{BatchProof, UnknownScheme};
+use evergrove_verifier::tree::{leaf_digest, node_digest};
+use evergrove_verifier::{BatchProof, UnknownScheme};
 use rayon::prelude::*;
 
 use crate::prove::node_proof;

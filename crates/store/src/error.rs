@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use evergrove_commit::schema::{DecodeSchemaError, RowError};
 use evergrove_commit::{BackendError, StoreError, VectorError};
 use evergrove_jobs::RunError;
-use evergrove_proof::{AppId, HEIGHT_MAX, HeightClass, Profile, Scheme};
+use evergrove_verifier::{AppId, HEIGHT_MAX, HeightClass, Profile, Scheme};
 
 /// Who has to act on an error. The numbers are the exit codes of the command line; as text a class is its name in lower
 /// case.

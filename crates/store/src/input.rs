@@ -13,7 +13,7 @@
 mod columnar;
 mod delimited;
 mod error;
-mod field;
+
 mod indices;
 mod infer;
 mod jsonl;

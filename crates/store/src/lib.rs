@@ -5,12 +5,12 @@
 //! them, through a `evergrove_jobs::Engine`. [`Backends`] says which proof systems there are.
 //!
 //! **When.** Whenever a program wants what the command line does. Whoever only checks proofs needs a backend and
-//! `evergrove-proof`.
+//! `evergrove-verifier`.
 //!
 //! **Key types.** [`Store`], [`Prover`], [`Changes`]. [`cluster`] is for workers that prove elsewhere.
 //!
 //! **Neighbours.** Commitments, batch structures and plans come from `evergrove-commit`, formats and policies from
-//! `evergrove-proof`, circuits from `evergrove-recursion` (which this crate does not know: it is handed its backends).
+//! `evergrove-verifier`, circuits from `evergrove-recursion` (which this crate does not know: it is handed its backends).
 
 #![forbid(unsafe_code)]
 

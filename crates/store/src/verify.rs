@@ -2,8 +2,8 @@
 
 use evergrove_commit::{BackendError, NativeBackend, batch_digest};
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::Value;
-use evergrove_proof::{
+use evergrove_verifier::tree::Value;
+use evergrove_verifier::{
     AppOutput, BackendId, BatchProof, Commitment, DecodeError, HeightClass, LeavesError, NodeKind, Policy, PolicyError,
     Profile, Scheme, Statement,
 };

@@ -6,7 +6,7 @@ use evergrove_commit::{
     RecursionBackend, Vector, Witness, vc,
 };
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::Statement;
+use evergrove_verifier::Statement;
 
 use crate::commit::{Rng, value, vector};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use evergrove_commit::batch::{Batch, Change, Node, Structure};
 use evergrove_commit::{MemoryStore, RecursionBackend, Vector, vc};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::tree::Value;
+use evergrove_verifier::tree::Value;
 
 /// A deterministic generator of pseudo-random numbers (splitmix64): a seed names a test case.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 //!
 //! **When.** A verifier that knows a table of keys by its commitment alone wants to know that at least t of them have signed.
 //!
-//! **Neighbours.** The curve in circuits is in [`evergrove_multilinear::tables::addition`] and [`point`](evergrove_multilinear::tables::point), with Plonky2 in
+//! **Neighbours.** The curve in circuits is in [`evergrove_verifier::tables::addition`] and [`point`](evergrove_verifier::tables::point), with Plonky2 in
 //! `evergrove_apps::nonnative`; signatures and the subgroup are `blst`'s.
 
 #[cfg(feature = "plonky2")]

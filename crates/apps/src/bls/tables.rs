@@ -1,6 +1,6 @@
 //! The sum of keys, as rows of the engine's tables.
 //!
-//! A leaf costs two rows of sponges, a [point](evergrove_multilinear::tables::point) and an [addition](evergrove_multilinear::tables::addition). Sums between the
+//! A leaf costs two rows of sponges, a [point](evergrove_verifier::tables::point) and an [addition](evergrove_verifier::tables::addition). Sums between the
 //! slots need not be below p. What a circuit says is: its limbs of 16 bits are brought into the 28 bits of outputs, each coordinate of which is below p, so that outputs have one form.
 
 use core::array;
@@ -10,9 +10,9 @@ use evergrove_commit::schema::Schema;
 use evergrove_grove::application::{Circuits, Slot};
 use evergrove_multilinear::circuit::Arithmetic;
 use evergrove_multilinear::circuit::wires::{Base, Point as PointWires, Word};
-use evergrove_multilinear::tables::WORD;
-use evergrove_multilinear::tables::point::NUMBERS;
 use evergrove_primitives::Goldilocks;
+use evergrove_verifier::tables::WORD;
+use evergrove_verifier::tables::point::NUMBERS;
 
 use super::limbs::{LIMB_BITS, LIMBS, MODULUS};
 use super::point::{POINT_ELEMENTS, chord, slope};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{BackendError, RecursionBackend};
-use evergrove_proof::policy::GROVE_BACKEND;
-use evergrove_proof::soundness::SoundnessBits;
-use evergrove_proof::{HeightClass, Profile, Scheme};
 use evergrove_recursion::ProverKind;
+use evergrove_verifier::policy::GROVE_BACKEND;
+use evergrove_verifier::soundness::SoundnessBits;
+use evergrove_verifier::{HeightClass, Profile, Scheme};
 
 use super::{AppCircuits, Application};
 use crate::digest_translation::{Shape, TranslationBackend, soundness};

@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::keccak::{NODE_BYTES, keccak_256};
-use evergrove_proof::tree::Value;
-use evergrove_proof::{HeightClass, Profile};
 use evergrove_recursion::assignment::{Assignment, assert_refused, assert_refused_at_a_child};
 use evergrove_recursion::circuit::{Builder, C, F, Poseidon};
 use evergrove_recursion::setup::PairSpec;
 use evergrove_recursion::stark::StarkProver;
 use evergrove_recursion::stark::keccak::{Block, KeccakAir, Permutations};
+use evergrove_verifier::tree::Value;
+use evergrove_verifier::{HeightClass, Profile};
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
 use plonky2::iop::target::Target;

@@ -9,13 +9,13 @@ use evergrove_commit::{
     RecursionBackend, Witness,
 };
 use evergrove_primitives::Digest;
-use evergrove_proof::soundness::SoundnessBits;
-use evergrove_proof::tree::Value;
-use evergrove_proof::{HeightClass, Profile, Scheme};
 use evergrove_recursion::setup::CircuitPair;
 use evergrove_recursion::stark::StarkProver;
 use evergrove_recursion::stark::keccak::{KeccakAir, Permutations};
 use evergrove_recursion::{BACKEND_NAME, ProverKind, agree, backend_spec, witness_error};
+use evergrove_verifier::soundness::SoundnessBits;
+use evergrove_verifier::tree::Value;
+use evergrove_verifier::{HeightClass, Profile, Scheme};
 
 use super::bucket::BucketInput;
 use super::circuits::Shape;

@@ -1,11 +1,11 @@
 //! The bucket: all slots below one node, both trees over them, and the table that has the Keccak permutations.
 
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::tree::{LEAF_TAG, Value, null_digest};
 use evergrove_recursion::circuit::gadgets::{constant, parent, permute};
 use evergrove_recursion::circuit::{Builder, DigestTarget, F, NodeTargets, Poseidon, to_hash, to_plonky};
 use evergrove_recursion::stark::keccak::{Block, DIGEST_HALVES, KeccakAir, MESSAGE_HALVES, ROUNDS};
 use evergrove_recursion::stark::{RecordTargets, TableTargets};
+use evergrove_verifier::tree::{LEAF_TAG, Value, null_digest};
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::{HashOut, HashOutTarget};
 use plonky2::iop::target::{BoolTarget, Target};
@@ -161,11 +161,11 @@ impl BucketInput {
     pub(super) fn new(base: u64, slots: Vec<Option<Value>>) -> Self {
         let null = null_digest(0);
         let leaf = |(value, index): (&Option<Value>, u64)| {
-            value.as_ref().map_or(null, |v| evergrove_proof::tree::leaf_digest(index, v))
+            value.as_ref().map_or(null, |v| evergrove_verifier::tree::leaf_digest(index, v))
         };
         let mut level: Vec<_> = slots.iter().zip(base..).map(leaf).collect();
         while level.len() > 1 {
-            let parents = level.as_chunks::<2>().0.iter().map(|[l, r]| evergrove_proof::tree::node_digest(l, r));
+            let parents = level.as_chunks::<2>().0.iter().map(|[l, r]| evergrove_verifier::tree::node_digest(l, r));
             level = parents.collect();
         }
         Self { base, poseidon: level[0], levels: tree::levels(base, &slots), slots }

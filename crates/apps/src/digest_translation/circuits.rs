@@ -1,7 +1,5 @@
 //! The pair of circuits: bucket and merge.
 
-use evergrove_proof::tree::null_digests;
-use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
 use evergrove_recursion::circuit::gadgets::{assert_zero_if, below_flags, parent};
 use evergrove_recursion::circuit::{
     Builder, Child, ChildTargets, CircuitSpec, D, DigestTarget, F, NODE_PUBLIC_INPUTS, NodeTargets, circuit_config,
@@ -10,6 +8,8 @@ use evergrove_recursion::circuit::{
 use evergrove_recursion::keys::VerifierKey;
 use evergrove_recursion::setup::PairSpec;
 use evergrove_recursion::stark::stark_config;
+use evergrove_verifier::tree::null_digests;
+use evergrove_verifier::{HeightClass, Profile, Scheme, Statement};
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
 use plonky2::iop::target::{BoolTarget, Target};

@@ -2,7 +2,7 @@
 //! (Reckle trees, section 4.1 and Fig. 7).
 //!
 //! **Statement.** For (C, K, H): there are 2^H slots, each a value of four canonical words or empty, of which C is the
-//! Poseidon digest (`evergrove_proof::tree`) and K the Keccak digest ([`tree`]). All slots: nothing is left out.
+//! Poseidon digest (`evergrove_verifier::tree`) and K the Keccak digest ([`tree`]). All slots: nothing is left out.
 //!
 //! **How.** A backend proves the nodes of a batch over all rows in the scheme `Tree`, so that stores, plans and
 //! updates are those of every batch. A bucket of 2^k slots hashes both trees; a merge verifies the proofs of its children that are not
@@ -33,7 +33,7 @@ pub mod soundness;
 mod attacks;
 
 use evergrove_grove::{AppFamily, FamilyError};
-use evergrove_proof::{AppSpec, HeightClass, Profile};
+use evergrove_verifier::{AppSpec, HeightClass, Profile};
 
 #[cfg(feature = "plonky2")]
 pub use backend::TranslationBackend;
@@ -41,7 +41,7 @@ pub use backend::TranslationBackend;
 pub use bucket::{BucketTargets, SlotTargets};
 #[cfg(feature = "plonky2")]
 pub use circuits::{NodeMerge, Shape};
-pub use evergrove_proof::keccak_tree as tree;
+pub use evergrove_verifier::keccak_tree as tree;
 #[cfg(feature = "plonky2")]
 pub use keccak::KeccakTarget;
 #[cfg(feature = "plonky2")]

@@ -1,11 +1,11 @@
 //! The paper's baseline (section 5.3): one circuit that computes both trees.
 
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{LEAF_TAG, Value};
 use evergrove_recursion::circuit::gadgets::{parent, permute};
 use evergrove_recursion::circuit::{Builder, F, PlonkyProof, from_hash, to_plonky};
 use evergrove_recursion::prover::CircuitProver;
 use evergrove_recursion::setup::Circuit;
+use evergrove_verifier::tree::{LEAF_TAG, Value};
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
 use plonky2::iop::target::Target;

@@ -1,10 +1,10 @@
 //! Bits of soundness of the circuits and of their table.
 
-use evergrove_proof::soundness::{CircuitShape, Layer, SoundnessBits, Terms, least};
-use evergrove_proof::wire::SnarkParams;
-use evergrove_proof::{FriParams, Profile, Scheme};
 use evergrove_recursion::stark::Air;
 use evergrove_recursion::stark::keccak::{DIGEST_HALVES, KeccakAir, MESSAGE_HALVES, ROUNDS};
+use evergrove_verifier::soundness::{CircuitShape, Layer, SoundnessBits, Terms, least};
+use evergrove_verifier::wire::SnarkParams;
+use evergrove_verifier::{FriParams, Profile, Scheme};
 
 use super::{DigestTranslation, bucket};
 use crate::family::AppKeys;
@@ -23,7 +23,7 @@ fn table(profile: Profile, app: DigestTranslation) -> Option<Layer> {
     let fri = FriParams { degree_bits: bucket::log_rows(app.bucket_height()) as u8, ..known };
     let challenges = u32::from(challenges_of(fri));
     Some(Layer {
-        kind: evergrove_proof::NodeKind::Bucket,
+        kind: evergrove_verifier::NodeKind::Bucket,
         fri,
         arity_bits: SnarkParams::standard(fri, 0, 0).arity_bits.into_iter().map(|a| a as u32).collect(),
         // Trace and sums are opened at two points, sums at a third, quotients at one.
@@ -92,9 +92,9 @@ pub fn bits(keys: &AppKeys, profile: Profile, app: DigestTranslation) -> Soundne
 
 #[cfg(test)]
 mod tests {
-    use evergrove_proof::{HeightClass, soundness};
     use evergrove_recursion::keys::{CommonData, KeySet, VerifierKey};
     use evergrove_recursion::setup::CircuitPair;
+    use evergrove_verifier::{HeightClass, soundness};
     use plonky2::hash::hash_types::HashOut;
     use plonky2::hash::merkle_tree::MerkleCap;
 

@@ -9,11 +9,11 @@ use evergrove_commit::{
     NodeProof, RecursionBackend, Witness,
 };
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::soundness::SoundnessBits;
-use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
 use evergrove_recursion::circuit::{F, WrapTargets};
 use evergrove_recursion::setup::{Circuit, CircuitPair};
 use evergrove_recursion::{BACKEND_NAME, ProverKind, agree, backend_spec, witness_error};
+use evergrove_verifier::soundness::SoundnessBits;
+use evergrove_verifier::{AppSpec, HeightClass, Profile, Scheme};
 use plonky2::iop::witness::PartialWitness;
 
 use super::circuits::Circuits;

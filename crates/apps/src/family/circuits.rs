@@ -6,12 +6,12 @@ use std::sync::Arc;
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{BackendError, NodeKind, NodeProof};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::Statement;
 use evergrove_recursion::circuit::{Child, PlonkyProof, WrapTargets, circuit_config};
 use evergrove_recursion::keys::{CommonData, KeySet, VerifierKey};
 use evergrove_recursion::prover::CircuitProver;
 use evergrove_recursion::setup::{Circuit, CircuitPair, PairSpec, SetupError, build_wrap};
 use evergrove_recursion::{ProverKind, cache, witness_error};
+use evergrove_verifier::Statement;
 
 use super::{AppKeys, AppVerifier, FamilyId, Size};
 

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use evergrove_commit::{BackendError, BackendId, NodeKind, NodeProof};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::soundness::{CircuitShape, Layer, SoundnessBits};
-use evergrove_proof::{AppId, FriParams, HeightClass, NodeKind as Kind, Profile, Scheme, Statement, keys as pinned};
 use evergrove_recursion::circuit::{F, PlonkyProof, to_hash, to_plonky};
 use evergrove_recursion::gates::Gates;
 use evergrove_recursion::keys::{CommonData, KeySet};
 use evergrove_recursion::{CircuitVerifier, backend_id, cache};
+use evergrove_verifier::soundness::{CircuitShape, Layer, SoundnessBits};
+use evergrove_verifier::{AppId, FriParams, HeightClass, NodeKind as Kind, Profile, Scheme, Statement, keys as pinned};
 use plonky2::field::types::Field;
 
 use super::size::{MAX_CAPACITY, MAX_DEGREE_BITS, known};
@@ -111,7 +111,7 @@ impl AppKeys {
 
     /// The bits of a proof by these keys: the least over [`Self::layers`] and error terms.
     pub fn bits(&self, scheme: Scheme, profile: Profile) -> SoundnessBits {
-        evergrove_proof::soundness::least(&self.layers(scheme, profile))
+        evergrove_verifier::soundness::least(&self.layers(scheme, profile))
     }
 }
 

@@ -18,13 +18,13 @@ mod size;
 use std::sync::Arc;
 
 use evergrove_commit::BucketWitness;
-use evergrove_proof::{HeightClass, Profile, Scheme};
 use evergrove_recursion::circuit::{
     BlockTargets, BucketTargets, Builder, CircuitSpec, D, F, MergeTargets, NODE_PUBLIC_INPUTS, circuit_config,
     to_plonky,
 };
 use evergrove_recursion::gates::GeneratorKind;
 use evergrove_recursion::setup::PairSpec;
+use evergrove_verifier::{HeightClass, Profile, Scheme};
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
 use plonky2::iop::target::Target;

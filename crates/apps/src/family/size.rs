@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use evergrove_proof::{FriParams, HeightClass, Profile, Scheme};
 use evergrove_recursion::circuit::NODE_PUBLIC_INPUTS;
 use evergrove_recursion::keys::CommonData;
 use evergrove_recursion::setup::{CircuitPair, SetupError, bucket_rows};
+use evergrove_verifier::{FriParams, HeightClass, Profile, Scheme};
 
 use super::FamilySpec;
 use crate::MapReduce;

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use evergrove_grove::application::{Circuits, Slot};
 use evergrove_multilinear::circuit::wires::Base;
 use evergrove_multilinear::circuit::{Arithmetic, Builder, Circuit, Witness};
-use evergrove_multilinear::tables::permutation::RATE;
-use evergrove_multilinear::tables::{Table, Tables, bits, query, tuple};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::Quadratic;
+use evergrove_verifier::tables::permutation::RATE;
+use evergrove_verifier::tables::{Table, Tables, bits, query, tuple};
 
 use super::{Case, Reduction, folds};
 use crate::MapReduce;

@@ -12,8 +12,8 @@ use evergrove_apps::tables::Circuits;
 use evergrove_apps::{Leaf, MapReduce, MapReduceError};
 use evergrove_commit::schema::Schema;
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
 use evergrove_recursion::ProverKind;
+use evergrove_verifier::{AppSpec, HeightClass, Profile, Scheme};
 
 /// A [`Tally`] under another name, on tables alone. Its code adds `wrong` to a sum.
 struct Count {

@@ -8,10 +8,10 @@ use evergrove_apps::family::CIRCUITS_VERSION;
 use evergrove_commit::vc::{self, BatchData, PublicParameters};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::tree::Value;
-use evergrove_proof::{HeightClass, Profile, Statement};
 use evergrove_recursion::assignment::{Assignment, assert_refused, assert_refused_at_a_child};
 use evergrove_recursion::circuit::{Child, F, NODE_PUBLIC_INPUTS, PlonkyProof, from_hash, to_plonky};
+use evergrove_verifier::tree::Value;
+use evergrove_verifier::{HeightClass, Profile, Statement};
 use plonky2::field::types::Field;
 use plonky2::iop::target::Target;
 use plonky2::iop::witness::PartialWitness;
@@ -195,7 +195,7 @@ fn attacks(backend: &TranslationBackend, (_, vector, data): &World<'_>) {
     // Two empty children, whatever proofs stand in their places: the empty subtree in both trees, at any place, and no other.
     let no_children: Vec<_> = targets.empty.iter().map(|flag| number(flag.target, 1)).collect();
     let nothing = |height: u8, base: u64| {
-        let root = evergrove_proof::tree::null_digest(height);
+        let root = evergrove_verifier::tree::null_digest(height);
         let statement = Statement { root, canonical: evergrove_primitives::Digest::ZERO, height, base };
         complete(&no_children, assign(&statement, [Some(&left), Some(&right)]))
     };

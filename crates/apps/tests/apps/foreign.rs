@@ -7,7 +7,7 @@ use evergrove_apps::bls::BlsKeys;
 use evergrove_apps::catalog::Application;
 use evergrove_apps::digest_translation::{DigestTranslation, Shape, soundness};
 use evergrove_apps::family::SizeError;
-use evergrove_proof::{HeightClass, Profile, Scheme};
+use evergrove_verifier::{HeightClass, Profile, Scheme};
 
 #[test]
 fn applications_have_no_keys_of_plonky2_for_profiles_of_another_backend() {

@@ -10,7 +10,7 @@ use evergrove_apps::catalog::Catalog;
 use evergrove_apps::digest_translation::{DigestTranslation, tree};
 use evergrove_commit::schema::{Column, ColumnType, Schema};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::AppSpec;
+use evergrove_verifier::AppSpec;
 use proptest::prelude::*;
 
 /// Queries that say all that can be said.

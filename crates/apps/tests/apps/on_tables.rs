@@ -9,7 +9,7 @@ use evergrove_commit::batch::{Batch, Structure};
 use evergrove_commit::{MemoryStore, NodeProof, RecursionBackend, Vector};
 use evergrove_grove::{AppFamily, GroveBackend};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::{AppSpec, Commitment, HeightClass, Profile, Scheme, Statement};
+use evergrove_verifier::{AppSpec, Commitment, HeightClass, Profile, Scheme, Statement};
 
 use crate::aggregate::table::Table;
 use crate::family::world::{Proofs, output, prove, prove_opened, refuses_other_statements, value, vector};

@@ -14,7 +14,7 @@ use evergrove_apps::{Leaf, MapReduce};
 use evergrove_commit::batch::{Batch, Input};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
+use evergrove_verifier::{HeightClass, Profile, Scheme, Statement};
 use serde_json::Value;
 
 struct Data {

@@ -6,7 +6,7 @@ use evergrove_commit::RecursionBackend;
 use evergrove_commit::batch::Batch;
 use evergrove_commit::{MemoryStore, NativeBackend, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_verifier::{HeightClass, Profile};
 use evergrove_store::cluster::graph;
 use serde::Serialize;
 

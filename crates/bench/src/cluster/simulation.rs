@@ -5,7 +5,7 @@ use std::time::Duration;
 use evergrove_commit::BackendChoice;
 use evergrove_commit::batch::Batch;
 use evergrove_jobs::{Task, TaskGraph};
-use evergrove_proof::{Profile, Scheme};
+use evergrove_verifier::{Profile, Scheme};
 use evergrove_recursion::{BACKEND_NAME, backend_spec};
 use evergrove_store::cluster::{Overheads, Simulated, graph, simulate};
 use serde::Serialize;

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 use evergrove_apps::digest_translation::Monolithic;
-use evergrove_proof::Profile;
+use evergrove_verifier::Profile;
 use evergrove_recursion::circuit::{circuit_config, params_of};
 use serde::{Deserialize, Serialize};
 

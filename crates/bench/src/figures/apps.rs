@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
-use evergrove_proof::Profile;
+use evergrove_verifier::Profile;
 use serde::Deserialize;
 use serde_json::Value;
 

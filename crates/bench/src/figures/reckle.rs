@@ -6,7 +6,7 @@ pub(super) mod table;
 use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
-use evergrove_proof::Profile;
+use evergrove_verifier::Profile;
 
 use crate::plot::{Axis, Figure, Origin, Point, Scale, Series};
 use crate::published::{Published, Quantity};

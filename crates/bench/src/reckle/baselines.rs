@@ -4,8 +4,8 @@ use anyhow::Context;
 use evergrove_commit::batch::Batch;
 use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, Vector, Witness, batch_digest};
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::canonical_split;
-use evergrove_proof::{Profile, Statement};
+use evergrove_verifier::tree::canonical_split;
+use evergrove_verifier::{Profile, Statement};
 use evergrove_recursion::baselines::{BatchProof, Cost, JoinKind, Monolithic, PathProof, TreeOfProofs};
 
 use super::scheme::{Facts, Scheme, Timing, check_time, median, timed};

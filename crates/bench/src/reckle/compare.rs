@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use anyhow::{Context, bail};
-use evergrove_proof::Profile;
+use evergrove_verifier::Profile;
 use evergrove_recursion::Plonky2Backend;
 use evergrove_recursion::paper::PaperBackend;
 use serde::Serialize;

@@ -57,7 +57,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use evergrove_commit::batch::{Change, worst_case};
-    use evergrove_proof::{HeightClass, Profile, Scheme};
+    use evergrove_verifier::{HeightClass, Profile, Scheme};
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 use evergrove_commit::RecursionBackend;
-use evergrove_proof::Profile;
+use evergrove_verifier::Profile;
 
 use super::baselines::{Circuit, Tree};
 use super::compare::{SchemeName, paper};

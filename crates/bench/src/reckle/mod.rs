@@ -19,7 +19,7 @@ use evergrove_grove::GroveBackend;
 use evergrove_jobs::Cores;
 use evergrove_jobs::local::LocalEngine;
 use evergrove_primitives::lanes::Isa;
-use evergrove_proof::{Profile, soundness};
+use evergrove_verifier::{Profile, soundness};
 use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, VerifierKind};
 use rand::seq::SliceRandom;
 use serde::Serialize;
@@ -223,7 +223,7 @@ fn measure<B: RecursionBackend>(
     let scalar = |verifier: &Plonky2Verifier| {
         let (claimed, proof) = (ours.claimed()?, ours.proof()?);
         check_time(|| {
-            let canonical = evergrove_proof::batch_digest(world.height, &claimed)?;
+            let canonical = evergrove_verifier::batch_digest(world.height, &claimed)?;
             ensure!(canonical == proof.statement.canonical, "the proof is of other leaves");
             Ok(verifier.verify(proof)?)
         })

@@ -9,8 +9,8 @@ use evergrove_commit::vc;
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector, batch_digest};
 use evergrove_jobs::local::LocalEngine;
 use evergrove_jobs::{Cancel, Engine, Key, MemoryResults, Runner, Silent, Task, TaskFailure, TaskGraph, TaskId};
-use evergrove_proof::Statement;
-use evergrove_proof::tree::Value;
+use evergrove_verifier::Statement;
+use evergrove_verifier::tree::Value;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
@@ -280,7 +280,7 @@ impl<B: RecursionBackend> Runner for Proving<'_, B> {
 #[cfg(test)]
 mod tests {
     use evergrove_commit::NativeBackend;
-    use evergrove_proof::Profile;
+    use evergrove_verifier::Profile;
 
     use super::*;
 

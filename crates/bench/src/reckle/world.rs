@@ -6,8 +6,8 @@ use anyhow::{Context, ensure};
 use evergrove_commit::vc;
 use evergrove_commit::{MemoryStore, NativeBackend, Store, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::tree::Value;
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_verifier::tree::Value;
+use evergrove_verifier::{HeightClass, Profile};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 

@@ -7,8 +7,9 @@
 
 use std::collections::VecDeque;
 
-use evergrove_multilinear::tables::{Layout, Table, Tables, bits, query};
-use evergrove_multilinear::verifier::{Machine, Parameters, Reader, Round, Schedule, UNIQUE_100, Writer, tags};
+use evergrove_verifier::tables::{Layout, Table, Tables, bits, query};
+use evergrove_verifier::argument::{Machine, Parameters, Reader, Round, Schedule, UNIQUE_100, tags};
+use evergrove_multilinear::writer::Writer;
 use evergrove_multilinear::whir::{self, Oracles};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;

@@ -1,6 +1,6 @@
 //! How many proofs a batch takes, and how many a change makes anew.
 
-use evergrove_proof::NodeKind;
+use evergrove_verifier::NodeKind;
 
 use super::{Batch, Node, Structure};
 

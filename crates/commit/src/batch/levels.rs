@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use evergrove_primitives::Digest;
-use evergrove_proof::Statement;
-use evergrove_proof::tree::node_digest;
+use evergrove_verifier::Statement;
+use evergrove_verifier::tree::node_digest;
 
 use super::update::{Delta, remaining};
 use super::{BatchError, Node, NodeShape, complete, statement_of};
@@ -22,13 +22,13 @@ pub(super) struct Builder<'a, S> {
 
 impl<'a, S: Store> Builder<'a, S> {
     pub(super) fn new(vector: &'a Vector<S>, block_height: u8) -> Self {
-        assert!(block_height <= evergrove_proof::HEIGHT_MAX, "blocks of 2^{block_height} slots");
+        assert!(block_height <= evergrove_verifier::HEIGHT_MAX, "blocks of 2^{block_height} slots");
         Self { vector, block_height: block_height.min(vector.height()), all: false }
     }
 
     /// Of [`super::Structure::Tree`], whose vector counts as grown to a block.
     pub(super) fn of_all(vector: &'a Vector<S>, block_height: u8) -> Self {
-        assert!(block_height <= evergrove_proof::HEIGHT_MAX, "blocks of 2^{block_height} slots");
+        assert!(block_height <= evergrove_verifier::HEIGHT_MAX, "blocks of 2^{block_height} slots");
         Self { vector, block_height, all: true }
     }
 

@@ -25,8 +25,8 @@ mod witness;
 use std::sync::Arc;
 
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{node_digest, split_level};
-use evergrove_proof::{NodeKind, Scheme, Statement};
+use evergrove_verifier::tree::{node_digest, split_level};
+use evergrove_verifier::{NodeKind, Scheme, Statement};
 
 pub use cost::{Change, Cost, worst_case};
 pub use plan::{Input, Plan, Step};
@@ -94,7 +94,7 @@ pub enum Structure {
         block_height: u8,
     },
     /// All filled slots: the compressed trie over the blocks of 2^`block_height` adjacent slots that are not empty. A vector of a
-    /// lower height counts as grown to it ([`Commitment::grown`](evergrove_proof::Commitment::grown)). Statements have no
+    /// lower height counts as grown to it ([`Commitment::grown`](evergrove_verifier::Commitment::grown)). Statements have no
     /// canonical digest.
     Complete {
         /// k.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evergrove_proof::{NodeKind, Statement};
+use evergrove_verifier::{NodeKind, Statement};
 
 use super::{Batch, Node};
 

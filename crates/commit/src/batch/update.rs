@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evergrove_proof::NodeKind;
+use evergrove_verifier::NodeKind;
 
 use super::{Batch, BatchError, Builder, Node, NodeShape, Structure, in_range, levels, parting, sorted};
 use crate::{Store, Vector};

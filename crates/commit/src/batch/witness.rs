@@ -1,6 +1,6 @@
 //! What the proof of a node needs, read from a vector.
 
-use evergrove_proof::NodeKind;
+use evergrove_verifier::NodeKind;
 
 use super::{BatchError, Node, NodeShape, Step};
 use crate::{BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness, Store, Vector, Witness};

@@ -2,8 +2,8 @@
 //! code.
 
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{leaf_digest, node_digest, null_digests};
-use evergrove_proof::{NodeKind, Scheme, Statement};
+use evergrove_verifier::tree::{leaf_digest, node_digest, null_digests};
+use evergrove_verifier::{NodeKind, Scheme, Statement};
 
 use super::{NativeBackend, Reader, climb};
 use crate::{BackendError, BucketWitness, LeafWitness, NodeProof};

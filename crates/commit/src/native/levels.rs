@@ -1,8 +1,8 @@
 //! The paper's scheme and the tree over all leaves, executed: what their circuits constrain, as code.
 
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{canonical_digest, node_digest, null_digests};
-use evergrove_proof::{NodeKind, Scheme, Statement};
+use evergrove_verifier::tree::{canonical_digest, node_digest, null_digests};
+use evergrove_verifier::{NodeKind, Scheme, Statement};
 
 use super::{NativeBackend, Reader, push_child};
 use crate::{BackendError, BlockWitness, LevelWitness, NodeProof};

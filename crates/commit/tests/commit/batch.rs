@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use evergrove_commit::Witness;
 use evergrove_commit::batch::{Batch, BatchError, Change, Cost, Input, Node, NodeShape, Structure, worst_case};
 use evergrove_commit::{MemoryStore, NodeKind, Vector};
-use evergrove_proof::tree::{canonical_digest, leaf_digest};
-use evergrove_proof::{HeightClass, Profile, Statement};
 use evergrove_testkit::commit::{Rng, chain, value, vector, worst_join};
+use evergrove_verifier::tree::{canonical_digest, leaf_digest};
+use evergrove_verifier::{HeightClass, Profile, Statement};
 
 type Keys = HashSet<(Statement, NodeKind)>;
 

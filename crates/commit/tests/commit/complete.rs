@@ -8,8 +8,8 @@ use evergrove_commit::{
     LevelWitness, MemoryStore, MergeWitness, NativeBackend, NodeKind, NodeProof, RecursionBackend, Vector, vc,
 };
 use evergrove_primitives::Digest;
-use evergrove_proof::{HeightClass, Profile, Statement};
 use evergrove_testkit::commit::{Rng, value, vector};
+use evergrove_verifier::{HeightClass, Profile, Statement};
 
 const K: u8 = 2;
 

@@ -1,8 +1,8 @@
 //! The laws of `evergrove-testkit` on what this crate implements.
 
 use evergrove_commit::{MemoryStore, NativeBackend};
-use evergrove_proof::{HeightClass, Profile};
 use evergrove_testkit::{backend, commit, store};
+use evergrove_verifier::{HeightClass, Profile};
 use proptest::prelude::*;
 
 fn native(height: u8, m: usize, wraps: bool) -> NativeBackend {

@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock};
 
 use evergrove_commit::page::Page;
 use evergrove_commit::{MemoryStore, NativeBackend, NodeKind, NodeProof, RecursionBackend, vc};
-use evergrove_proof::{HeightClass, Profile};
 use evergrove_testkit::commit::value;
+use evergrove_verifier::{HeightClass, Profile};
 use proptest::prelude::*;
 
 static BACKEND: LazyLock<NativeBackend> =

@@ -3,9 +3,9 @@
 use evergrove_commit::vc::{self, VcError};
 use evergrove_commit::{BatchError, MemoryStore, NativeBackend, NodeKind, NodeProof, RecursionBackend, VectorError};
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{Value, null_digest};
-use evergrove_proof::{Commitment, HeightClass, Opening, Profile, Scheme};
 use evergrove_testkit::commit::value;
+use evergrove_verifier::tree::{Value, null_digest};
+use evergrove_verifier::{Commitment, HeightClass, Opening, Profile, Scheme};
 
 fn native(m: usize, wraps: bool) -> NativeBackend {
     NativeBackend::new(Profile::Proven, HeightClass::H27).with_capacity(m).with_wrap(wraps)

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use evergrove_commit::page::{Page, PageError};
 use evergrove_commit::{MemoryStore, PageId, Store, StoreError, StoreMut, Vector, VectorError};
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::tree::{Value, leaf_digest, node_digest, null_digest, null_digests};
+use evergrove_verifier::tree::{Value, leaf_digest, node_digest, null_digest, null_digests};
 use proptest::prelude::*;
 
 fn value(x: u64) -> Value {

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 
 use evergrove_grove::GroveVerifier;
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_verifier::{HeightClass, Profile};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

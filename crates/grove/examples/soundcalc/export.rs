@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use evergrove_grove::circuit::{Family, Size};
 use evergrove_grove::shape;
 use evergrove_multilinear::recursion;
-use evergrove_multilinear::tables::DEGREE;
-use evergrove_multilinear::verifier::soundness::{SUMCHECK, combined, johnson_codes};
-use evergrove_multilinear::verifier::{JOHNSON_128, Parameters, Round, UNIQUE_100};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Quadratic};
 use evergrove_primitives::reed_solomon::Code;
-use evergrove_proof::soundness::{Layer, layers};
-use evergrove_proof::{HeightClass, NodeKind, Profile};
+use evergrove_verifier::argument::soundness::{SUMCHECK, combined, johnson_codes};
+use evergrove_verifier::argument::{JOHNSON_128, Parameters, Round, UNIQUE_100};
+use evergrove_verifier::soundness::{Layer, layers};
+use evergrove_verifier::tables::DEGREE;
+use evergrove_verifier::{HeightClass, NodeKind, Profile};
 
 /// Figures differ little between the classes, and no minimum does.
 pub(crate) const CLASS: HeightClass = HeightClass::H27;

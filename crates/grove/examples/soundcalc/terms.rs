@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evergrove_multilinear::verifier::soundness::{Term, johnson, unique_decoding};
+use evergrove_verifier::argument::soundness::{Term, johnson, unique_decoding};
 
 use super::export;
 

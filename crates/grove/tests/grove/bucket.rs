@@ -6,13 +6,15 @@ use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, Vector};
 use evergrove_grove::circuit::{self, Size};
 use evergrove_grove::witness;
 use evergrove_multilinear::circuit::{Circuit, Fault, Witness};
-use evergrove_multilinear::key::Public;
-use evergrove_multilinear::poseidon::{self, OUTPUTS};
-use evergrove_multilinear::tables::{Table, permutation, tuple};
+use evergrove_multilinear::poseidon;
+use evergrove_multilinear::recursion::claim_data;
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
-use evergrove_proof::Statement;
-use evergrove_proof::tree::{LEAF_TAG, Value, canonical_digest, leaf_digest, node_digest};
+use evergrove_verifier::Statement;
+use evergrove_verifier::key::Public;
+use evergrove_verifier::poseidon::{OUTPUTS, digest};
+use evergrove_verifier::tables::{Table, permutation, tuple};
+use evergrove_verifier::tree::{LEAF_TAG, Value, canonical_digest, leaf_digest, node_digest};
 
 use crate::common::{fill, parameters, refused};
 
@@ -116,7 +118,7 @@ impl Choice {
             free.push(*active);
         }
         let claim = Public { information: vec![], point: vec![Quadratic::ONE; 21], value: Quadratic::ZERO };
-        free.extend(claim.claim_data());
+        free.extend(claim_data(&claim));
         free
     }
     fn faults(&self) -> Vec<Fault> {
@@ -350,7 +352,7 @@ fn chained(leaf: &[Goldilocks; 8]) -> Digest {
     let mut state = [ZERO; 12];
     state[..8].copy_from_slice(leaf);
     state[8] = LEAF_TAG;
-    Digest(poseidon::digest(state))
+    Digest(digest(state))
 }
 
 #[test]

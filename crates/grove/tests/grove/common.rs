@@ -6,9 +6,9 @@ use evergrove_grove::circuit::{Family, Size};
 use evergrove_grove::shape;
 use evergrove_multilinear::circuit::{Circuit, Fault, Witness};
 use evergrove_multilinear::recursion;
-use evergrove_multilinear::verifier::{Parameters, UNIQUE_100};
 use evergrove_primitives::field::{Goldilocks, Quadratic};
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_verifier::argument::{Parameters, UNIQUE_100};
+use evergrove_verifier::{HeightClass, Profile};
 
 /// Those of `grove-100`, with rows of bits for this size.
 pub(crate) fn parameters(size: Size) -> Parameters<Quadratic> {

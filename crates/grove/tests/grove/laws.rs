@@ -4,13 +4,13 @@ use evergrove_commit::RecursionBackend;
 use evergrove_grove::circuit::{self, Family, Size, blocks};
 use evergrove_grove::{GroveBackend, GroveVerifier, Shape, shape};
 use evergrove_multilinear::recursion::fixed_point;
-use evergrove_multilinear::tables::Table;
-use evergrove_multilinear::verifier::soundness::{Term, johnson, random_words, unique_decoding};
-use evergrove_multilinear::verifier::{JOHNSON_128, Parameters, Round, UNIQUE_100};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Quadratic};
-use evergrove_proof::soundness::{self, SoundnessBits};
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_verifier::argument::soundness::{Term, johnson, random_words, unique_decoding};
+use evergrove_verifier::argument::{JOHNSON_128, Parameters, Round, UNIQUE_100};
+use evergrove_verifier::soundness::{self, SoundnessBits};
+use evergrove_verifier::tables::Table;
+use evergrove_verifier::{HeightClass, Profile};
 
 /// Buckets, merges, false witnesses, foreign statements and bytes.
 #[test]

@@ -8,3 +8,4 @@ mod mutation;
 mod python;
 mod soundcalc;
 mod translation;
+mod verifier;

@@ -3,17 +3,19 @@
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use evergrove_commit::MergeWitness;
-use evergrove_grove::circuit::{self, Size, information};
+use evergrove_grove::circuit::{self, Size};
 use evergrove_grove::witness;
 use evergrove_multilinear::circuit::{Builder, Circuit, Fault, Witness};
-use evergrove_multilinear::key::{Key, Public};
+use evergrove_multilinear::key::Key;
 use evergrove_multilinear::prover::Prover;
-use evergrove_multilinear::recursion::{Children, Proof, children_data};
-use evergrove_multilinear::tables::{Table, permutation};
+use evergrove_multilinear::recursion::{Children, Proof, children_data, claim_data};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
-use evergrove_proof::Statement;
-use evergrove_proof::tree::node_digest;
+use evergrove_verifier::Statement;
+use evergrove_verifier::information;
+use evergrove_verifier::key::Public;
+use evergrove_verifier::tables::{Table, permutation};
+use evergrove_verifier::tree::node_digest;
 
 use crate::common::{fill, parameters, refused};
 
@@ -57,10 +59,11 @@ fn children(statements: &[Statement; 2]) -> Vec<Goldilocks> {
             return proof.clone();
         }
         let (point, value) = key.at(vec![Quadratic::ONE; key.variables()]);
-        let public = Public { information: information(&statement), point, value };
-        let free = [&key.digest()[..], &[ZERO; 4], &public.information.concat(), &public.claim_data()].concat();
+        let public = Public { information: information(&statement, None, &[]), point, value };
+        let free = [&key.digest()[..], &[ZERO; 4], &public.information.concat(), &claim_data(&public)].concat();
         let columns = circuits[0].witness(&free).unwrap();
-        let elements = Prover::new(&circuits[0], key.parameters()).prove(&public.statement(key, false), &columns);
+        let elements =
+            Prover::new(&circuits[0], key.parameters()).prove(&public.statement(key.digest(), false), &columns);
         let proof = Proof { elements, circuit: false, public };
         made.push((statement, proof.clone()));
         proof

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use evergrove_commit::{NodeProof, vc};
 use evergrove_grove::{GroveBackend, GroveVerifier};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::{HeightClass, NodeKind, Profile};
 use evergrove_testkit::commit::vector;
+use evergrove_verifier::{HeightClass, NodeKind, Profile};
 use proptest::prelude::*;
 
 /// A proof of each profile with its verifier: a merge of two buckets, and a bucket.
@@ -25,6 +25,14 @@ pub(crate) static PROOFS: LazyLock<[(NodeProof, GroveVerifier); 2]> = LazyLock::
 
 fn accepted(which: usize, proof: &NodeProof) -> bool {
     PROOFS[which].1.verify(proof).is_ok()
+}
+
+/// [`accepted`], and the verifier that reads a key file agrees.
+fn accepted_by_both(which: usize, proof: &NodeProof) -> bool {
+    let accepted = accepted(which, proof);
+    let streamed = crate::verifier::streamed(which, proof);
+    assert_eq!(accepted, streamed.is_ok(), "{streamed:?}");
+    accepted
 }
 
 #[test]
@@ -53,7 +61,7 @@ fn another_statement_is_refused() {
         for edit in edits {
             let mut other = proof.clone();
             edit(&mut other);
-            assert!(!accepted(which, &other));
+            assert!(!accepted_by_both(which, &other));
         }
         assert!(!accepted(1 - which, proof), "a proof by the verifier of another profile");
     }
@@ -80,7 +88,7 @@ proptest! {
                 _ => proof.bytes.insert(at, byte),
             }
         }
-        prop_assert_eq!(accepted(which, &proof), proof.bytes == original);
+        prop_assert_eq!(accepted_by_both(which, &proof), proof.bytes == original);
     }
 
     #[test]
@@ -103,13 +111,13 @@ proptest! {
             2 => drop(proof.bytes.drain(at..at + 8)),
             _ => drop(proof.bytes.splice(at..at, u64::from(x).to_le_bytes())),
         }
-        prop_assert_eq!(accepted(which, &proof), proof.bytes == original);
+        prop_assert_eq!(accepted_by_both(which, &proof), proof.bytes == original);
     }
 
     #[test]
     fn arbitrary_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..2000), kind in 0..3usize, which in 0..2usize) {
         let statement = PROOFS[0].0.statement;
         let proof = NodeProof { kind: NodeKind::ALL[kind], statement, output: vec![], bytes };
-        prop_assert!(!accepted(which, &proof));
+        prop_assert!(!accepted_by_both(which, &proof));
     }
 }

@@ -5,9 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use evergrove_grove::{BACKEND_NAME, BACKEND_VERSION};
-use evergrove_proof::{BackendId, BatchProof, Commitment, HeightClass, Profile, SCHEME};
 use evergrove_testkit::commit::value;
+use evergrove_verifier::Profile;
 
 use crate::mutation::PROOFS;
 
@@ -27,20 +26,10 @@ fn write(dir: &Path, which: usize, profile: Profile, members: u64) -> (PathBuf, 
     let mut key = Vec::new();
     verifier.write_key(&mut key).unwrap();
     fs::write(file("key"), key).unwrap();
-    let batch = BatchProof {
-        scheme: SCHEME.into(),
-        backend: BackendId::new(BACKEND_NAME, BACKEND_VERSION),
-        profile,
-        class: HeightClass::H27,
-        kind: proof.kind,
-        statement: proof.statement,
-        app: None,
-        body: proof.bytes.clone(),
-    };
-    fs::write(file("proof"), batch.encode()).unwrap();
+    fs::write(file("proof"), crate::verifier::file(which, proof)).unwrap();
     let rows = (0..members).map(|i| format!("{i},{}\n", value(i).map(|x| x.as_u64().to_string()).join(",")));
     fs::write(file("csv"), format!("index,e0,e1,e2,e3\n{}", rows.collect::<String>())).unwrap();
-    let commitment = Commitment { height: proof.statement.height, root: proof.statement.root }.to_string();
+    let commitment = crate::verifier::commitment(which).to_string();
     let about = serde_json::json!({
         "commitment": commitment,
         "key": format!("{profile}.key"),

@@ -1,11 +1,11 @@
 //! ethereum/soundcalc as an outside check: other systems' published figures from our formulas, and its figures for our parameters.
 
-use evergrove_multilinear::verifier::Parameters;
-use evergrove_multilinear::verifier::soundness::{Term, johnson, johnson_codes, unique_decoding};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::reed_solomon::Code;
-use evergrove_proof::Profile;
-use evergrove_proof::soundness::{self, SoundnessBits};
+use evergrove_verifier::Profile;
+use evergrove_verifier::argument::Parameters;
+use evergrove_verifier::argument::soundness::{Term, johnson, johnson_codes, unique_decoding};
+use evergrove_verifier::soundness::{self, SoundnessBits};
 use serde_json::Value;
 
 #[path = "../../examples/soundcalc/export.rs"]

@@ -6,20 +6,22 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use evergrove_commit::vc;
 use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, NodeProof, RecursionBackend, Vector};
 use evergrove_grove::AppFamily;
-use evergrove_grove::circuit::{Family, Size, information};
+use evergrove_grove::circuit::{Family, Size};
 use evergrove_grove::translation::{self, Side, bucket_data, merge_data};
 use evergrove_multilinear::circuit::{Builder, Circuit, Witness};
-use evergrove_multilinear::key::{Key, Public};
+use evergrove_multilinear::key::Key;
 use evergrove_multilinear::prover::Prover;
-use evergrove_multilinear::recursion::{Children, Proof, children_data, fixed_point};
-use evergrove_multilinear::tables::{Table, keccak_plane};
-use evergrove_multilinear::verifier::{JOHNSON_128, Round, UNIQUE_100};
+use evergrove_multilinear::recursion::{Children, Proof, children_data, claim_data, fixed_point};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Field, Goldilocks, Quadratic};
-use evergrove_proof::keccak_tree::{self, KeccakDigest, from_elements, node_digest, to_elements};
-use evergrove_proof::tree::{self, Value, leaf_digest, null_digests};
-use evergrove_proof::{AppSpec, HeightClass, Profile, Statement};
+use evergrove_verifier::argument::{JOHNSON_128, Round, UNIQUE_100};
+use evergrove_verifier::information;
+use evergrove_verifier::keccak_tree::{self, KeccakDigest, from_elements, node_digest, to_elements};
+use evergrove_verifier::key::Public;
+use evergrove_verifier::tables::{Table, keccak_plane};
+use evergrove_verifier::tree::{self, Value, leaf_digest, null_digests};
+use evergrove_verifier::{AppSpec, HeightClass, Profile, Statement};
 
 use crate::common::{fill, parameters, refused};
 
@@ -76,7 +78,7 @@ static BUCKET: LazyLock<Bucket> = LazyLock::new(|| {
     let statement = Statement { root: poseidon_root(&slots), canonical: Digest::ZERO, height: 2, base: BASE };
     let mut free = bucket_data(SIZE, [ONE; 4], &statement, &slots);
     let claim = Public { information: vec![], point: vec![Quadratic::ONE; 21], value: Quadratic::ZERO };
-    free.extend(claim.claim_data());
+    free.extend(claim_data(&claim));
     Bucket { circuit, free }
 });
 
@@ -227,12 +229,12 @@ fn children(said: [&Said; 2]) -> Vec<Goldilocks> {
             return proof.clone();
         }
         let (point, value) = key.at(vec![Quadratic::ONE; key.variables()]);
-        let mut words = information(&said.0);
+        let mut words = information(&said.0, None, &[]);
         words.extend(said.1.as_chunks::<4>().0);
         let public = Public { information: words, point, value };
-        let free = [&key.digest()[..], &[ZERO; 4], &public.information.concat(), &public.claim_data()].concat();
+        let free = [&key.digest()[..], &[ZERO; 4], &public.information.concat(), &claim_data(&public)].concat();
         let columns = says.witness(&free).unwrap();
-        let elements = Prover::new(says, key.parameters()).prove(&public.statement(key, false), &columns);
+        let elements = Prover::new(says, key.parameters()).prove(&public.statement(key.digest(), false), &columns);
         let proof = Proof { elements, circuit: false, public };
         made.push((*said, proof.clone()));
         proof

@@ -5,8 +5,8 @@ use evergrove_primitives::field::extension::Extension;
 
 use super::wires::{Base, Bool, Point, Word};
 use super::{Builder, Hint};
-use crate::tables::addition::Chord;
-use crate::tables::{bits, point};
+use evergrove_verifier::tables::addition::Chord;
+use evergrove_verifier::tables::{bits, point};
 
 /// Arithmetic in F: the part of [`Builder`] that does not depend on K, so that applications are trait objects.
 pub trait Arithmetic {

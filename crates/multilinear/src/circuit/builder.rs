@@ -10,12 +10,12 @@ use super::wires::{Base, Bits, Bool, Chain, Element, Index, Set, Wire, Word};
 use super::{
     BitsRow, Choice, Circuit, Count, Dot, End, Hint, Operation, Permutation, Query, Rows, Sponge, Tuple, keccak,
 };
-use crate::tables::permutation::{self, RATE};
-use crate::tables::{
+use evergrove_verifier::argument::Parameters;
+use evergrove_verifier::tables::permutation::{self, RATE};
+use evergrove_verifier::tables::{
     BLOCK, Layout, NODE, SET, Table, Tables, WORD, bits, constant, dot, keccak_lookup, keccak_plane, operation, point,
     query, range, sponge, tuple,
 };
-use crate::verifier::Parameters;
 
 /// Half of a permutation's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -509,7 +509,7 @@ impl<K: Extension> Builder<K> {
         (Word(Wire { port: (sponge::PORTS / 2) as u8, ..capacity }), words)
     }
 
-    /// The weight of a query at point r: see [`query`](crate::tables::query).
+    /// The weight of a query at point r: see [`query`](evergrove_verifier::tables::query).
     ///
     /// # Panics
     /// If r has more coordinates than the table, or the index more bits.

@@ -7,10 +7,13 @@ use evergrove_primitives::field::extension::Extension;
 
 use super::Builder;
 use super::builder::Fixed;
+use super::fill;
 use super::wires::{Wire, Word};
 use super::witness::Filling;
-use crate::tables::keccak::{self, LANES, PARTS, ROWS};
-use crate::tables::{Table, WORD, keccak_absorb as absorb, keccak_lookup as lookup, keccak_plane as plane};
+use evergrove_verifier::tables::keccak::{self, LANES, PARTS, ROWS};
+use evergrove_verifier::tables::{
+    Table, WORD, keccak_absorb as absorb, keccak_lookup as lookup, keccak_plane as plane,
+};
 
 /// Words of a block: 34 halves, and two zeros.
 pub const BLOCK_WORDS: usize = 9;
@@ -298,7 +301,7 @@ impl<K: Extension> Filling<'_, K> {
                     *column = Goldilocks::new(x);
                 }
                 let counts = &mut self.lookups;
-                keccak::fill(columns, *index == 0, keccak::constants(*index), |key| counts.add(key, 1));
+                fill::keccak::fill(columns, *index == 0, keccak::constants(*index), |key| counts.add(key, 1));
             }
             Table::KeccakAbsorb => {
                 let Absorb { word, state, .. } = &rows.absorbs[row];
@@ -320,7 +323,7 @@ impl<K: Extension> Filling<'_, K> {
                     let parts = self.parts(lane);
                     (0..64).fold(0, |sum, z| sum | (parts[z % PARTS] >> (4 * (z / PARTS)) & 1) << z)
                 });
-                plane::fill(self.witness.row_mut(&circuit.tables, table, row), lanes);
+                fill::keccak_plane::fill(self.witness.row_mut(&circuit.tables, table, row), lanes);
             }
         }
     }
@@ -330,7 +333,7 @@ impl<K: Extension> Filling<'_, K> {
         let mut counts = core::mem::take(&mut self.lookups);
         let mut columns = vec![Goldilocks::ZERO; keccak::COLUMNS];
         let idle = rows.idle[0] as u64;
-        keccak::fill(&mut columns, true, [0; keccak::STAGES], |key| counts.add(key, idle));
+        fill::keccak::fill(&mut columns, true, [0; keccak::STAGES], |key| counts.add(key, idle));
         for (row, count) in counts.0.into_iter().enumerate().take(rows.lookups) {
             self.witness.row_mut(&self.circuit.tables, Table::KeccakLookup, row)[0] = Goldilocks::new(count);
         }

@@ -5,8 +5,8 @@ use evergrove_primitives::field::extension::Extension;
 
 use super::Builder;
 use super::wires::{Base, Bool, Chain, Element, Index, Word};
-use crate::tables::{WORD, bits};
-use crate::verifier::Machine;
+use evergrove_verifier::argument::Machine;
+use evergrove_verifier::tables::{WORD, bits};
 
 /// The [`Machine`] whose steps are rows of a circuit.
 #[derive(Debug)]

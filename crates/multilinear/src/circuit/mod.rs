@@ -1,4 +1,4 @@
-//! Circuits: rows of the [tables](crate::tables), connected by wires.
+//! Circuits: rows of the [tables](evergrove_verifier::tables), connected by wires.
 //!
 //! **What.** [`Builder`] makes rows and hands out typed wires ([`wires`]); [`Circuit`] is the result, with its fixed columns and its
 //! [`Layout`]; [`Circuit::witness`] fills the committed columns, and [`Witness::check`] says which constraint or wire does not hold.
@@ -8,6 +8,7 @@
 
 mod arithmetic;
 mod builder;
+mod fill;
 mod keccak;
 mod machine;
 mod points;
@@ -19,8 +20,8 @@ use std::collections::HashMap;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
-use crate::tables::{BLOCK, Layout, Table, Tables, WORD, addition, point, range};
-use crate::verifier::Parameters;
+use evergrove_verifier::argument::Parameters;
+use evergrove_verifier::tables::{BLOCK, Layout, Table, Tables, WORD, addition, point, range};
 use wires::Wire;
 
 pub use arithmetic::Arithmetic;
@@ -84,7 +85,7 @@ impl<K: Extension> Circuit<K> {
     pub fn fixed_stack(&self) -> Vec<Goldilocks> {
         let mut elements = vec![Goldilocks::ZERO; self.layout.fixed().elements()];
         let rows = |table| (&self.fixed[table as usize][..], self.tables.fixed(table));
-        self.layout.fixed().write_rows(rows, &mut elements);
+        fill::stack::write_rows(self.layout.fixed(), rows, &mut elements);
         elements
     }
 }

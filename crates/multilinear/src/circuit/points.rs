@@ -5,13 +5,14 @@ use evergrove_primitives::field::extension::Extension;
 use rayon::prelude::*;
 
 use super::builder::Fixed;
+use super::fill;
 use super::wires::{Base, Bool, Point, Wire, Word};
 use super::witness::Filling;
 use super::{Addition, Builder, PointNumbers, PointRow, Rows};
-use crate::algebra::Ground;
-use crate::tables::addition::{self, Chord, WORDS};
-use crate::tables::point::{self, NUMBERS};
-use crate::tables::{Table, Tables, WORD, range};
+use evergrove_verifier::algebra::Ground;
+use evergrove_verifier::tables::addition::{self, Chord, WORDS};
+use evergrove_verifier::tables::point::{self, NUMBERS};
+use evergrove_verifier::tables::{Table, Tables, WORD, range};
 
 impl<K: Extension> Builder<K> {
     /// The point with these coordinates where the bit is 1, and demands that there be one: seven numbers of 56 bits each, x first, the least significant ones
@@ -88,7 +89,7 @@ impl<K: Extension> Filling<'_, K> {
             PointNumbers::Apart(wires) => (wires.map(|wire| self.word(wire)[0]), [Goldilocks::ZERO; 2]),
         };
         let columns = self.columns(Table::Point, row);
-        point::fill_numbers(columns, &values);
+        fill::point::fill_numbers(columns, &values);
         columns[point::ACTIVE] = active;
         columns[point::REST..].copy_from_slice(&rest);
     }
@@ -97,7 +98,7 @@ impl<K: Extension> Filling<'_, K> {
         let words = operands.map(|point| point.map(|wire| self.word(wire)));
         let columns = self.columns(Table::Addition, row);
         columns[..addition::SLOPE].copy_from_slice(words.as_flattened().as_flattened());
-        addition::fill_sum(columns, chord);
+        fill::addition::fill_sum(columns, chord);
     }
 }
 
@@ -114,8 +115,8 @@ pub(super) fn word(table: Table, columns: &[Goldilocks], port: u8) -> [Goldilock
 /// Fills congruences, for all rows together.
 pub(super) fn fill<K: Extension>(tables: &Tables<K>, columns: &mut [Vec<Goldilocks>; Table::ALL.len()]) {
     for (table, fill) in [
-        (Table::Point, point::fill_congruences as fn(&mut [Goldilocks])),
-        (Table::Addition, addition::fill_congruences),
+        (Table::Point, fill::point::fill_congruences as fn(&mut [Goldilocks])),
+        (Table::Addition, fill::addition::fill_congruences),
     ] {
         columns[table as usize].par_chunks_exact_mut(tables.columns(table)).for_each(fill);
     }

@@ -1,6 +1,6 @@
 //! Wires and their types.
 
-use crate::tables::{Table, addition};
+use evergrove_verifier::tables::{Table, addition};
 
 /// A word that a port of a row defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -7,12 +7,14 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::hash::poseidon::{WIDTH, permute};
 
 use super::builder::HEIGHTS;
+use super::fill;
 use super::wires::Wire;
 use super::{Choice, Circuit, Count, End, Half, Permutation, Sponge, Tuple, keccak, points};
-use crate::algebra::{Point, combine};
-use crate::poseidon::{self, OUTPUTS, SBOXES};
-use crate::tables::permutation::{self, RATE};
-use crate::tables::{Layout, Port, Row, TUPLE, Table, Tables, WORD, bits, sponge, tuple};
+use crate::poseidon;
+use evergrove_verifier::algebra::{Point, combine};
+use evergrove_verifier::poseidon::{OUTPUTS, SBOXES, chains, digest, join};
+use evergrove_verifier::tables::permutation::{self, RATE};
+use evergrove_verifier::tables::{Layout, Port, Row, TUPLE, Table, Tables, WORD, bits, sponge, tuple};
 
 /// The committed columns of a circuit, row by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +142,7 @@ impl Witness {
     /// Writes the stack of committed columns.
     pub(crate) fn write_stack<K: Extension>(&self, tables: &Tables<K>, layout: &Layout, elements: &mut [Goldilocks]) {
         let rows = |table| (&self.columns[table as usize][..], tables.columns(table));
-        layout.committed().write_rows(rows, elements);
+        fill::stack::write_rows(layout.committed(), rows, elements);
     }
     /// The committed columns of a row, to be changed.
     pub fn row_mut<K: Extension>(&mut self, tables: &Tables<K>, table: Table, row: usize) -> &mut [Goldilocks] {
@@ -178,7 +180,7 @@ impl Witness {
                 }
             }
         }
-        let public = |tuple: &[u64; TUPLE]| tuple[0] == crate::tables::PUBLIC.as_u64();
+        let public = |tuple: &[u64; TUPLE]| tuple[0] == evergrove_verifier::tables::PUBLIC.as_u64();
         let mut wrong: Vec<_> =
             bus.into_iter().filter(|(tuple, count)| !public(tuple) && *count != Goldilocks::ZERO).collect();
         wrong.sort_unstable();
@@ -335,7 +337,7 @@ impl<K: Extension> Filling<'_, K> {
                 let query = &circuit.rows.queries[row];
                 let index = self.word(query.index)[0].as_u64();
                 let r: Vec<K> = query.r.iter().map(|wire| self.element(*wire)).collect();
-                circuit.tables.query().fill(index, &r, &mut columns);
+                fill::query::query(circuit.tables.query(), index, &r, &mut columns);
             }
             Table::Bits => {
                 let x = self.word(circuit.rows.bits[row].element)[0].as_u64();
@@ -376,7 +378,7 @@ impl<K: Extension> Filling<'_, K> {
                 state[RATE..].copy_from_slice(&self.word(h));
                 let columns = self.columns(Table::Permutation, row);
                 columns[..WIDTH].copy_from_slice(&state);
-                columns[SBOXES..SBOXES + WORD].copy_from_slice(&poseidon::digest(state));
+                columns[SBOXES..SBOXES + WORD].copy_from_slice(&digest(state));
             }
             End::Part | End::Leaf { .. } => {
                 if self.parts.is_empty() {
@@ -476,7 +478,7 @@ impl<K: Extension> Filling<'_, K> {
     fn climb(&mut self) {
         let paths = core::mem::take(&mut self.paths);
         let starts = paths.iter().map(|path| path.start).collect();
-        poseidon::chains(starts, |path, step, head| {
+        let next = |path: usize, step: usize, head: &[Goldilocks; WORD]| {
             let Path { blocks, nodes, .. } = &paths[path];
             if let Some(&row) = blocks.get(step) {
                 let state = &mut self.columns(Table::Permutation, row)[..WIDTH];
@@ -486,8 +488,9 @@ impl<K: Extension> Filling<'_, K> {
             let (place, side) = nodes.get(step - blocks.len())?;
             let node = self.nodes.get_mut(place).expect("a node on a path");
             node.halves[*side] = *head;
-            Some(poseidon::join(node.halves, [Goldilocks::ZERO; WORD]))
-        });
+            Some(join(node.halves, [Goldilocks::ZERO; WORD]))
+        };
+        chains(starts, next, poseidon::permute_all);
     }
 
     /// Fills node rows and the multiplicities of caps.
@@ -507,7 +510,7 @@ impl<K: Extension> Filling<'_, K> {
             // A tree of wires may have more than there is room for: what is missing is a fault.
             let Some(row) = idle.next() else { break };
             let columns = self.columns(Table::Permutation, row);
-            columns[..WIDTH].copy_from_slice(&poseidon::join(node.halves, [Goldilocks::ZERO; WORD]));
+            columns[..WIDTH].copy_from_slice(&join(node.halves, [Goldilocks::ZERO; WORD]));
             columns[permutation::INDEX] = Goldilocks::new(index);
             columns[permutation::LEVEL] = Goldilocks::new(info.level + level as u64 - 1);
             columns[permutation::ACTIVE] = Goldilocks::ONE;

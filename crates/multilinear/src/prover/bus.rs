@@ -17,8 +17,8 @@ use rayon::prelude::*;
 use super::columns::Columns;
 use super::memory::Memory;
 use super::polynomial::{Monomial, NONE, Polynomial, Symbolic};
-use crate::tables::{BLOCK, Layout};
-use crate::verifier::Writer;
+use crate::writer::Writer;
+use evergrove_verifier::tables::{BLOCK, Layout};
 
 /// Groups that a task takes.
 const TASK: usize = 128;

@@ -1,4 +1,4 @@
-//! Several claims about fixed columns become one: the messages that [`reduce`](crate::verifier::reduce) reads.
+//! Several claims about fixed columns become one: the messages that [`reduce`](evergrove_verifier::argument::reduce) reads.
 //!
 //! As in openings, the weights of a claim are a product of one within a chunk of 512 places and one of the chunk: rounds over chunks work on
 //! sums, and one pass folds them.
@@ -8,9 +8,10 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
 use crate::key::Key;
-use crate::tables::{BLOCK, BLOCK_LOG};
-use crate::verifier::{Claim, FixedClaim, Reduced, Writer, counts, observe_claims, tags};
 use crate::whir::sum_round;
+use crate::writer::Writer;
+use evergrove_verifier::argument::{Claim, FixedClaim, Reduced, counts, observe_claims, tags};
+use evergrove_verifier::tables::{BLOCK, BLOCK_LOG};
 
 /// The proof, and the claim that is left.
 ///

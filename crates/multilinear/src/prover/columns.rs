@@ -3,8 +3,8 @@
 use evergrove_primitives::Goldilocks;
 
 use super::polynomial::Variable;
-use crate::tables::{BLOCK, Layout, Shape, Table, Tables};
 use evergrove_primitives::field::extension::Extension;
+use evergrove_verifier::tables::{BLOCK, Layout, Shape, Table, Tables};
 
 /// The columns of a table: committed and fixed ones in their stacks, the row's number, 1.
 #[derive(Clone, Debug)]

@@ -20,14 +20,15 @@ use evergrove_primitives::field::{Cubic, Quadratic};
 use evergrove_primitives::lanes::Isa;
 
 use crate::circuit::{Circuit, Witness};
-use crate::tables::{BLOCK, BLOCK_LOG, PUBLIC, TUPLE, WORD};
-use crate::verifier::points::{Coordinates, horner};
-use crate::verifier::rows::{Bus, place_weights};
-use crate::verifier::transcript::Word;
-use crate::verifier::{Parameters, Reader, Statement, Writer, tags};
 use crate::whir::{self, Oracles, chunk_sums};
+use crate::writer::Writer;
 pub use claims::reduce;
 use columns::Columns;
+use evergrove_verifier::argument::points::{Coordinates, horner};
+use evergrove_verifier::argument::rows::{Bus, place_weights};
+use evergrove_verifier::argument::transcript::Word;
+use evergrove_verifier::argument::{Parameters, Reader, Statement, tags};
+use evergrove_verifier::tables::{BLOCK, BLOCK_LOG, PUBLIC, TUPLE, WORD};
 use memory::Memory;
 use polynomial::Symbolic;
 
@@ -125,7 +126,7 @@ impl<K: ProofField> Prover<K> {
         Self { parameters: parameters.clone(), fixed: circuit.fixed_stack(), symbols, numbers, shared }
     }
 
-    /// A proof that [`verify`](crate::verifier::verify) reads. A witness that does not hold gives one that it refuses.
+    /// A proof that [`verify`](evergrove_verifier::argument::verify) reads. A witness that does not hold gives one that it refuses.
     pub fn prove(&self, statement: &Statement<Word, bool>, witness: &Witness) -> Vec<Goldilocks> {
         self.prove_on(Isa::detect(), statement, witness)
     }

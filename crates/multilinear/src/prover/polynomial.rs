@@ -10,10 +10,10 @@ use std::rc::Rc;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
-use crate::algebra::Algebra;
 use crate::poseidon::Combined;
-use crate::tables::{Port, Row, TUPLE, Table, Tables};
-use crate::verifier::rows::Bus;
+use evergrove_verifier::algebra::Algebra;
+use evergrove_verifier::argument::rows::Bus;
+use evergrove_verifier::tables::{Port, Row, TUPLE, Table, Tables};
 
 /// A column of a table: committed ones, then fixed ones, then the row's number, then 1.
 pub(super) type Variable = u16;

@@ -24,10 +24,10 @@ use rayon::prelude::*;
 use super::columns::Columns;
 use super::memory::Memory;
 use super::polynomial::{Product, Sum, Variable};
-use crate::algebra::combine;
-use crate::poseidon::SBOXES;
-use crate::tables::{BLOCK, BLOCK_LOG, DEGREE};
-use crate::verifier::Writer;
+use crate::writer::Writer;
+use evergrove_verifier::algebra::combine;
+use evergrove_verifier::poseidon::SBOXES;
+use evergrove_verifier::tables::{BLOCK, BLOCK_LOG, DEGREE};
 
 /// Rows of a tile from which on the tiles of a table are one: pairs of rows fill one vector.
 const SMALL: usize = 2 * LANES;

@@ -9,34 +9,15 @@ use evergrove_primitives::field::goldilocks::lanes::GoldilocksLanes;
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
 
-use crate::tables::BLOCK;
+use evergrove_verifier::key::chunk_sum;
+use evergrove_verifier::tables::BLOCK;
 
 /// Elements of K in one task: a term of a sum for each vector of them.
 const TASK: usize = 1024;
 
 /// The sum of each chunk of 512 elements with these weights.
 pub(crate) fn chunk_sums<K: Extension>(isa: Isa, elements: &[Goldilocks], weights: &[K]) -> Vec<K> {
-    elements.par_chunks_exact(BLOCK).map(|chunk| dispatch_on(isa, ChunkSum { chunk, weights })).collect()
-}
-
-struct ChunkSum<'a, K> {
-    chunk: &'a [Goldilocks],
-    weights: &'a [K],
-}
-
-impl<K: Extension> Kernel for ChunkSum<'_, K> {
-    type Output = K;
-
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) -> K {
-        let (f, g) = (K::on(lanes), GoldilocksLanes::new(lanes));
-        let mut sum = f.empty();
-        // A term for each vector: fewer than a sum may have.
-        for (x, weight) in self.chunk.as_chunks::<LANES>().0.iter().zip(self.weights.as_chunks::<LANES>().0) {
-            f.accumulate_base(&mut sum, f.term(f.load(weight).into()), g.term(FieldLanes::load(g, x).into()));
-        }
-        f.sum_lanes(f.finish(sum))
-    }
+    elements.par_chunks_exact(BLOCK).map(|chunk| chunk_sum(isa, chunk, weights)).collect()
 }
 
 /// The rows of the coefficients, each a sum with one weight for each column.

@@ -20,9 +20,11 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::lanes::Isa;
 use evergrove_primitives::{Digest, Goldilocks};
 
-use crate::tables::{BLOCK, BLOCK_LOG, Shape, Stack, Table, query};
-use crate::verifier::transcript::Word;
-use crate::verifier::{Round, Schedule, Writer, tags};
+use crate::writer::Writer;
+use evergrove_verifier::argument::transcript::Word;
+use evergrove_verifier::argument::{Round, Schedule, tags};
+use evergrove_verifier::key::chunk_weights;
+use evergrove_verifier::tables::{BLOCK, BLOCK_LOG, Shape, Stack, Table, query};
 
 /// What the openings of one schedule share: domains, and the memory of oracles, which is kept for the next opening. New memory would be cleared
 /// page by page, a tenth of a proof's time. There is as much of it as openings that were made at a time.
@@ -247,33 +249,6 @@ impl<K: Extension> Sent<'_, K> {
         }
         oracles.keep(schedule.rounds.len() - 1, asked);
     }
-}
-
-/// The factor of each of so many chunks of 512 places.
-pub(crate) fn chunk_weights<K: Extension>(
-    count: usize,
-    stack: &Stack,
-    shapes: impl Fn(Table) -> Option<Shape>,
-    point: &[K],
-    eta: K,
-) -> Vec<K> {
-    let mut weights = vec![K::ZERO; count];
-    let mut first = K::ONE;
-    for piece in stack.pieces() {
-        let shape = shapes(piece.table).expect("a height of each table");
-        let blocks = eq_table_vec(&point[BLOCK_LOG..shape.variables()]).expect("few coordinates");
-        let width = 1 << piece.width;
-        let start = piece.start / BLOCK;
-        for (weights, block) in weights[start..].chunks_exact_mut(width).zip(&blocks[..piece.blocks]) {
-            let mut power = first * *block;
-            for weight in weights {
-                *weight = power;
-                power *= eta;
-            }
-        }
-        first *= eta.pow(width as u64);
-    }
-    weights
 }
 
 /// Leaves, with siblings up to the cap or to a node on an earlier path.

@@ -1,11 +1,12 @@
 //! What circuits of applications are made of: sponges, limbs, choices, limbs that are equal.
 
 use evergrove_multilinear::circuit::{Arithmetic, Builder, Circuit, Fault};
-use evergrove_multilinear::poseidon::{self, OUTPUTS, SBOXES};
-use evergrove_multilinear::tables::{Table, tuple};
+use evergrove_multilinear::poseidon;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Goldilocks, Quadratic};
 use evergrove_primitives::hash::poseidon::{WIDTH, hash_tagged};
+use evergrove_verifier::poseidon::{OUTPUTS, SBOXES};
+use evergrove_verifier::tables::{Table, tuple};
 
 use crate::circuit::tables;
 use crate::common::Elements;

@@ -8,11 +8,12 @@ use std::process::Command;
 
 use evergrove_multilinear::key::Key;
 use evergrove_multilinear::prover::Prover;
-use evergrove_multilinear::tables::Table;
-use evergrove_multilinear::verifier::{Absorbed, Deviation, Reader, Refusal, Statement, Writer, tags, verify};
+use evergrove_multilinear::writer::{Absorbed, Deviation, Writer};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::{Goldilocks, Quadratic};
 use evergrove_primitives::lanes::Isa;
+use evergrove_verifier::argument::{Reader, Refusal, Statement, tags, verify};
+use evergrove_verifier::tables::Table;
 use rayon::prelude::*;
 
 use crate::mutation::verifier;

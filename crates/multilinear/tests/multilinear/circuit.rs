@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use evergrove_multilinear::algebra::Point;
 use evergrove_multilinear::circuit::{Builder, Circuit, Fault, InCircuit};
 use evergrove_multilinear::poseidon;
-use evergrove_multilinear::tables::{Row, TUPLE, Table, Tables, bits, permutation, query, tuple};
-use evergrove_multilinear::verifier::{Machine, Reader, tags};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Field, Goldilocks, Quadratic};
+use evergrove_verifier::algebra::Point;
+use evergrove_verifier::argument::{Machine, Reader, tags};
+use evergrove_verifier::poseidon as hash;
+use evergrove_verifier::tables::{Row, TUPLE, Table, Tables, bits, permutation, query, tuple};
 
 use crate::arithmetic::application;
 use crate::common::Elements;
@@ -67,7 +68,7 @@ pub(crate) fn built<K: Extension>() -> (Builder<K>, K, Vec<Goldilocks>) {
     let leaves: Vec<Vec<Goldilocks>> = (0..1 << DEPTH).map(|_| elements.bases(4 * WORDS)).collect();
     let mut levels: Vec<Vec<[Goldilocks; 4]>> = vec![leaves.iter().map(|leaf| digest(leaf)).collect()];
     for level in 0..DEPTH - CAP {
-        levels.push(levels[level].chunks_exact(2).map(|pair| poseidon::node([pair[0], pair[1]])).collect());
+        levels.push(levels[level].chunks_exact(2).map(|pair| hash::node([pair[0], pair[1]])).collect());
     }
     // A message fills its last half with zeros.
     let mut free: Vec<Goldilocks> = match K::DEGREE {
@@ -156,8 +157,7 @@ fn a_tree_of_wires_has_no_other_nodes() {
     let data = elements.bases(8);
     let siblings = elements.bases(12);
     let root = siblings.chunks_exact(4).fold(data[4..].to_vec(), |node, sibling| {
-        poseidon::node([[node[0], node[1], node[2], node[3]], [sibling[0], sibling[1], sibling[2], sibling[3]]])
-            .to_vec()
+        hash::node([[node[0], node[1], node[2], node[3]], [sibling[0], sibling[1], sibling[2], sibling[3]]]).to_vec()
     });
     for rows in 0..=3 {
         let mut builder = Builder::<Quadratic>::new(tables());
@@ -205,7 +205,7 @@ pub(crate) fn chain(tag: Goldilocks, elements: &[Goldilocks]) -> [Goldilocks; 4]
     let tag = [tag, Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO];
     elements
         .chunks_exact(8)
-        .fold(tag, |h, m| poseidon::digest(core::array::from_fn(|i| if i < 8 { m[i] } else { h[i - 8] })))
+        .fold(tag, |h, m| hash::digest(core::array::from_fn(|i| if i < 8 { m[i] } else { h[i - 8] })))
 }
 
 fn machines_agree<K: Extension>() {

@@ -2,11 +2,11 @@
 
 use evergrove_multilinear::circuit::wires::Element;
 use evergrove_multilinear::circuit::{Builder, InCircuit};
-use evergrove_multilinear::tables::{Table, WORD};
-use evergrove_multilinear::verifier::soundness::{Term, johnson, unique_decoding};
-use evergrove_multilinear::verifier::{Claim, JOHNSON_128, Reader, Round, Statement, UNIQUE_100, reduce, tags, verify};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Goldilocks, Quadratic};
+use evergrove_verifier::argument::soundness::{Term, johnson, unique_decoding};
+use evergrove_verifier::argument::{Claim, JOHNSON_128, Reader, Round, Statement, UNIQUE_100, reduce, tags, verify};
+use evergrove_verifier::tables::{Table, WORD};
 
 use crate::common::Elements;
 use crate::recursion::merges;

@@ -2,20 +2,18 @@
 
 use std::collections::HashMap;
 
-use evergrove_multilinear::algebra::Point;
 use evergrove_multilinear::circuit::wires::Word;
 use evergrove_multilinear::circuit::{BLOCK_HALVES, BLOCK_WORDS, Builder, Circuit, Fault, Witness};
 use evergrove_multilinear::prover::Prover;
 use evergrove_multilinear::reference::{holds, prove};
-use evergrove_multilinear::tables::keccak::{
-    self, CONSTANT_PARTS, DIGITS, KINDS, MOVES, PARITY, PARTS, ROTATIONS, ROUND_CONSTANTS, STAGE, STAGES, STATE, part,
-};
-use evergrove_multilinear::tables::{
-    LANE, LOOKUP, Row, TUPLE, Table, WORD, keccak_absorb, keccak_lookup, keccak_plane,
-};
-use evergrove_multilinear::verifier::read_up_to_fixed;
 use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
 use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_verifier::algebra::Point;
+use evergrove_verifier::argument::read_up_to_fixed;
+use evergrove_verifier::tables::keccak::{
+    self, CONSTANT_PARTS, DIGITS, KINDS, MOVES, PARITY, PARTS, ROTATIONS, ROUND_CONSTANTS, STAGE, STAGES, STATE, part,
+};
+use evergrove_verifier::tables::{LANE, LOOKUP, Row, TUPLE, Table, WORD, keccak_absorb, keccak_lookup, keccak_plane};
 
 use crate::circuit::tables;
 use crate::common::Elements;

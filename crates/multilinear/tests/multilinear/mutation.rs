@@ -1,9 +1,9 @@
 //! The verifier and the verifier in a circuit accept alike, whatever a proof consists of.
 
 use evergrove_multilinear::circuit::{Builder, Circuit, InCircuit};
-use evergrove_multilinear::tables::{Tables, bits, query};
-use evergrove_multilinear::verifier::{Statement, read_up_to_fixed, tags, verify};
 use evergrove_primitives::field::{Goldilocks, Quadratic};
+use evergrove_verifier::argument::{Statement, read_up_to_fixed, tags, verify};
+use evergrove_verifier::tables::{Tables, bits, query};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rayon::prelude::*;
@@ -75,7 +75,7 @@ fn accept_alike(cases: u64) {
     let proof = example.proof(&example.witness);
     // One that holds, of another circuit, and one of a witness that does not.
     let mut wrong = example.witness.clone();
-    wrong.row_mut(&example.parameters.tables().clone(), evergrove_multilinear::tables::Table::Dot, 1)[0] +=
+    wrong.row_mut(&example.parameters.tables().clone(), evergrove_verifier::tables::Table::Dot, 1)[0] +=
         Goldilocks::ONE;
     let other = Example::<Quadratic>::about(200);
     let others = [example.proof(&wrong), other.proof(&other.witness)];

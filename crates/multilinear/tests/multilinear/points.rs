@@ -3,12 +3,12 @@
 use ark_bls12_381::{Fq, G1Affine};
 use ark_ff::{AdditiveGroup, BigInt, Field, PrimeField};
 use evergrove_multilinear::circuit::{Builder, Circuit, Fault, Witness};
-use evergrove_multilinear::tables::congruence::{LIMBS, MODULUS};
-use evergrove_multilinear::tables::point::NUMBERS;
-use evergrove_multilinear::tables::{RANGE, TUPLE, Table, addition, congruence, point};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Goldilocks, Quadratic};
 use evergrove_primitives::lanes::available;
+use evergrove_verifier::tables::congruence::{LIMBS, MODULUS};
+use evergrove_verifier::tables::point::NUMBERS;
+use evergrove_verifier::tables::{RANGE, TUPLE, Table, addition, congruence, point};
 
 use crate::circuit::tables;
 use crate::proof::Example;

@@ -1,10 +1,11 @@
 //! The table of permutations: its rows are the permutation's, and its constraints leave no freedom.
 
-use evergrove_multilinear::poseidon::{COLUMNS, Combined, OUTPUTS, SBOXES, digest, fill_on};
+use evergrove_multilinear::poseidon::{COLUMNS, Combined, fill_on};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::{Cubic, Field, Quadratic};
 use evergrove_primitives::hash::poseidon::{ROUNDS, WIDTH, is_full, matrix, reference, round_constants};
 use evergrove_primitives::lanes::{Isa, available};
+use evergrove_verifier::poseidon::{OUTPUTS, SBOXES, digest};
 
 use crate::common::Elements;
 

@@ -3,14 +3,15 @@
 use evergrove_multilinear::circuit::{Builder, Circuit, Witness};
 use evergrove_multilinear::prover::{ProofField, Prover};
 use evergrove_multilinear::reference::{holds, opening, prove};
-use evergrove_multilinear::tables::{BLOCK, Table};
-use evergrove_multilinear::verifier::{
-    Parameters, ParametersError, Refusal, Round, Schedule, Statement, Writer, read_up_to_fixed, tags,
-};
 use evergrove_multilinear::whir::{self, Oracles};
+use evergrove_multilinear::writer::Writer;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Goldilocks, Quadratic};
 use evergrove_primitives::lanes::available;
+use evergrove_verifier::argument::{
+    Parameters, ParametersError, Refusal, Round, Schedule, Statement, read_up_to_fixed, tags,
+};
+use evergrove_verifier::tables::{BLOCK, Table};
 
 use crate::arithmetic::application;
 use crate::circuit::{built, chain, tree};

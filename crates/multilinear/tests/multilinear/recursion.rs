@@ -1,17 +1,16 @@
 //! Proofs about proofs: a circuit that verifies two proofs of a key and says so, and one that is about none.
 
 use evergrove_multilinear::circuit::{Builder, Circuit};
-use evergrove_multilinear::key::{Key, Public, ReadError, VerifyError};
-use evergrove_multilinear::poseidon::digest;
+use evergrove_multilinear::key::{Key, ReadError};
 use evergrove_multilinear::prover::{self, ProofField, Prover};
-use evergrove_multilinear::recursion::{Children, Modes, Proof, children_data, fixed_point};
+use evergrove_multilinear::recursion::{Children, Modes, Proof, children_data, claim_data, fixed_point};
 use evergrove_multilinear::reference;
-use evergrove_multilinear::tables::WORD;
-use evergrove_multilinear::verifier::{
-    Claim, Parameters, Reader, Reduced, Round, UNIQUE_100, read_up_to_fixed, reduce,
-};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
+use evergrove_verifier::argument::{Claim, Parameters, Reader, Reduced, Round, UNIQUE_100, read_up_to_fixed, reduce};
+use evergrove_verifier::key::{Public, VerifyError};
+use evergrove_verifier::poseidon::digest;
+use evergrove_verifier::tables::WORD;
 
 use crate::common::Elements;
 
@@ -75,7 +74,7 @@ impl<K: ProofField> Recursion<K> {
     fn prove(&self, circuit: bool, free: &[Goldilocks], public: Public<[Goldilocks; WORD], K>) -> Proof<K> {
         let which = &self.circuits[usize::from(circuit)];
         let witness = which.witness(free).unwrap();
-        let statement = public.statement(&self.key, circuit);
+        let statement = public.statement(self.key.digest(), circuit);
         let elements = Prover::new(which, self.key.parameters()).prove(&statement, &witness);
         Proof { elements, circuit, public }
     }
@@ -83,7 +82,7 @@ impl<K: ProofField> Recursion<K> {
     fn leaf(&self, word: [Goldilocks; WORD], (point, value): (Vec<K>, K)) -> Proof<K> {
         let information = vec![hash(LEAF, [self.key.digest(), word])];
         let public = Public { information, point, value };
-        let free = [&self.key.digest()[..], &word, &public.claim_data()].concat();
+        let free = [&self.key.digest()[..], &word, &claim_data(&public)].concat();
         self.prove(false, &free, public)
     }
     fn merge(&self, children: [&Proof<K>; 2]) -> Proof<K> {
@@ -103,7 +102,7 @@ impl<K: ProofField> Recursion<K> {
     fn cheat(&self, children: [&Proof<K>; 2]) -> Proof<K> {
         let mut claims = Vec::new();
         for Proof { elements, circuit, public } in children {
-            let statement = public.statement(&self.key, *circuit);
+            let statement = public.statement(self.key.digest(), *circuit);
             claims.push(Claim::Fixed(read_up_to_fixed(elements, self.key.parameters(), &statement).unwrap()));
             claims.push(Claim::At { point: public.point.clone(), value: public.value });
         }
@@ -113,7 +112,7 @@ impl<K: ProofField> Recursion<K> {
         let &(product, claim) = reader.equations().last().unwrap();
         assert_ne!(product, claim);
         let value = value * claim * product.inverse().unwrap();
-        let last = Public { information: Vec::new(), point: Vec::new(), value }.claim_data();
+        let last = claim_data(&Public { information: Vec::new(), point: Vec::new(), value });
         let end = reduction.len() - last.len();
         reduction[end..].copy_from_slice(&last);
         let data = children.iter().flat_map(|child| child.data()).chain(reduction).collect();
@@ -124,7 +123,7 @@ impl<K: ProofField> Recursion<K> {
     }
     /// The proof holds, and both claims about fixed columns do, evaluated column by column and place by place.
     fn holds_by_the_definitions(&self, proof: &Proof<K>) {
-        let statement = proof.public.statement(&self.key, proof.circuit);
+        let statement = proof.public.statement(self.key.digest(), proof.circuit);
         let own = read_up_to_fixed(&proof.elements, self.key.parameters(), &statement).unwrap();
         assert!(reference::holds(self.circuits.each_ref(), &own));
         let half = 1 << (self.key.variables() - 1);
@@ -191,7 +190,7 @@ fn a_wrong_claim_is_found_above() {
         for children in [[&right, wrong], [wrong, &right]] {
             // The merge itself holds; what it hands on does not.
             let merge = recursion.cheat(children);
-            let statement = merge.public.statement(&recursion.key, true);
+            let statement = merge.public.statement(recursion.key.digest(), true);
             assert!(read_up_to_fixed(&merge.elements, recursion.key.parameters(), &statement).is_ok());
             assert_eq!(recursion.check(&merge), Err(VerifyError::Handed));
         }

@@ -8,6 +8,7 @@ pub mod extension;
 pub mod goldilocks;
 pub mod prime;
 
+use alloc::vec::Vec;
 use core::fmt::Debug;
 use core::iter::{Product, Sum};
 use core::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};

@@ -17,6 +17,8 @@ pub mod lanes;
 mod partial;
 pub mod reference;
 
+use alloc::vec::Vec;
+
 use super::Digest;
 use crate::field::Goldilocks;
 

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, Vector};
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::Statement;
-use evergrove_proof::tree::{Value, canonical_digest, leaf_digest, node_digest, null_digest};
+use evergrove_verifier::Statement;
+use evergrove_verifier::tree::{Value, canonical_digest, leaf_digest, node_digest, null_digest};
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
 use plonky2::iop::target::Target;

@@ -7,8 +7,8 @@ use std::sync::{LazyLock, Mutex};
 
 use evergrove_commit::MergeWitness;
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::Statement;
-use evergrove_proof::tree::node_digest;
+use evergrove_verifier::Statement;
+use evergrove_verifier::tree::node_digest;
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
 use plonky2::iop::target::Target;

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 use evergrove_commit::{BlockWitness, LevelWitness};
 use evergrove_primitives::Digest;
-use evergrove_proof::Statement;
-use evergrove_proof::tree::{canonical_digest, leaf_digest, node_digest};
+use evergrove_verifier::Statement;
+use evergrove_verifier::tree::{canonical_digest, leaf_digest, node_digest};
 use plonky2::field::types::Field;
 use plonky2::gates::noop::NoopGate;
 use plonky2::iop::target::Target;

@@ -2,7 +2,7 @@
 
 use evergrove_commit::BackendError;
 use evergrove_primitives::Digest;
-use evergrove_proof::{Profile, Statement};
+use evergrove_verifier::{Profile, Statement};
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::{HashOut, HashOutTarget};
 use plonky2::iop::target::BoolTarget;
@@ -24,7 +24,7 @@ const NAME: &str = "compaction";
 pub struct BatchProof {
     /// What is proven; the height is that of the circuits, the base is 0.
     pub statement: Statement,
-    /// The proof, in the encoding of `evergrove_proof::wire`.
+    /// The proof, in the encoding of `evergrove_verifier::wire`.
     pub bytes: Vec<u8>,
 }
 

@@ -5,7 +5,7 @@
 //! would spare some 5 of 39 rows a slot, which the padding to a power of two takes back at every batch of 2^k members.
 
 use evergrove_commit::{BackendError, BucketWitness, NativeBackend};
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_verifier::{HeightClass, Profile};
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
 

@@ -12,8 +12,8 @@ mod attacks;
 
 use evergrove_commit::{BackendError, LeafWitness};
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{LEAF_TAG, canonical_split};
-use evergrove_proof::{HEIGHT_MAX, Profile};
+use evergrove_verifier::tree::{LEAF_TAG, canonical_split};
+use evergrove_verifier::{HEIGHT_MAX, Profile};
 use plonky2::field::types::{Field, PrimeField64};
 use plonky2::gates::gate::GateRef;
 use plonky2::hash::hash_types::{HashOut, HashOutTarget};

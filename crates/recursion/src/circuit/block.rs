@@ -1,7 +1,7 @@
 //! The block: all slots of a subtree of 2^k, filled or empty, and nothing but emptiness above it.
 
 use evergrove_commit::BucketWitness;
-use evergrove_proof::tree::{LEAF_TAG, null_digests};
+use evergrove_verifier::tree::{LEAF_TAG, null_digests};
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
 use plonky2::iop::target::{BoolTarget, Target};

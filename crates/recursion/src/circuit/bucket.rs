@@ -2,7 +2,7 @@
 
 use evergrove_commit::BucketWitness;
 use evergrove_primitives::Digest;
-use evergrove_proof::tree::{LEAF_TAG, canonical_split, leaf_digest, node_digest};
+use evergrove_verifier::tree::{LEAF_TAG, canonical_split, leaf_digest, node_digest};
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
 use plonky2::iop::ext_target::ExtensionTarget;

@@ -1,7 +1,7 @@
 //! The universal merge circuit: two child proofs of equal height, joined, then climbed through lone siblings.
 
 use evergrove_commit::MergeWitness;
-use evergrove_proof::tree::null_digests;
+use evergrove_verifier::tree::null_digests;
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
 use plonky2::iop::target::BoolTarget;

@@ -17,7 +17,7 @@ pub use wrap::WrapTargets;
 
 use evergrove_commit::BackendError;
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::{FriParams, HeightClass, Profile};
+use evergrove_verifier::{FriParams, HeightClass, Profile};
 use plonky2::field::goldilocks_field::GoldilocksField;
 use plonky2::field::types::{Field, PrimeField64};
 use plonky2::fri::FriConfig;
@@ -84,7 +84,7 @@ pub fn params_of(profile: Profile) -> Result<FriParams, BackendError> {
 /// Plonky2's standard configuration with the FRI parameters and challenge count of a profile.
 ///
 /// `security_bits` is set to 1, since plonky2's own check counts by a conjecture that is disproved;
-/// `evergrove_proof::soundness` computes the real numbers.
+/// `evergrove_verifier::soundness` computes the real numbers.
 pub fn circuit_config(params: &FriParams) -> CircuitConfig {
     let FriParams {
         rate_bits,

@@ -6,8 +6,8 @@ use evergrove_commit::{
     BackendChoice, BackendError, BackendSpec, BlockWitness, LevelWitness, NativeBackend, NodeKind, NodeProof,
     RecursionBackend, Witness,
 };
-use evergrove_proof::keys::{CircuitKey, PaperKeys, pinned_paper};
-use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
+use evergrove_verifier::keys::{CircuitKey, PaperKeys, pinned_paper};
+use evergrove_verifier::{HeightClass, Profile, Scheme, Statement};
 
 use super::PaperVerifier;
 use super::chain::{Chain, Node};

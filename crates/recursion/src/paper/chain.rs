@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use evergrove_commit::BackendError;
-use evergrove_proof::keys::PaperKeys;
-use evergrove_proof::{Profile, Scheme};
+use evergrove_verifier::keys::PaperKeys;
+use evergrove_verifier::{Profile, Scheme};
 use plonky2::gates::constant::ConstantGate;
 use plonky2::gates::gate::GateRef;
 use plonky2::gates::noop::NoopGate;

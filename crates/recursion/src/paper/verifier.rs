@@ -1,8 +1,8 @@
 //! Verification with pinned keys: no circuit is built.
 
 use evergrove_commit::{BackendError, NodeProof};
-use evergrove_proof::keys::{PaperKeys, paper_file_name, pinned_paper};
-use evergrove_proof::{FriParams, Profile, Scheme};
+use evergrove_verifier::keys::{PaperKeys, paper_file_name, pinned_paper};
+use evergrove_verifier::{FriParams, Profile, Scheme};
 
 use super::backend::public_inputs;
 use crate::backend::backend_id;

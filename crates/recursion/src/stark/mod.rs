@@ -17,7 +17,7 @@ mod circuit;
 pub mod keccak;
 mod records;
 
-use evergrove_proof::FriParams;
+use evergrove_verifier::FriParams;
 use starky::config::StarkConfig;
 
 use crate::circuit::circuit_config;

@@ -10,7 +10,7 @@ use evergrove_primitives::hash::poseidon;
 use evergrove_primitives::hash::poseidon::lanes::{Matrix, Pairs, Sponge};
 use evergrove_primitives::lanes::{Isa, dispatch_on};
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::wire::{self, DecodeError, OpenedSnark, ScalarHasher, Snark, SnarkShape, TreeHasher};
+use evergrove_verifier::wire::{self, DecodeError, OpenedSnark, ScalarHasher, Snark, SnarkShape, TreeHasher};
 use plonky2::field::extension::FieldExtension;
 use plonky2::field::extension::quadratic::QuadraticExtension;
 use plonky2::field::types::Field;

@@ -1,7 +1,7 @@
 //! The constraints at zeta.
 
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::wire::Openings;
+use evergrove_verifier::wire::Openings;
 use plonky2::field::types::Field;
 use plonky2::gates::gate::GateRef;
 use plonky2::hash::hash_types::HashOut;

@@ -7,7 +7,7 @@
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::goldilocks::lanes::GoldilocksLanes;
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
-use evergrove_proof::wire::{Query, Snark, SnarkShape};
+use evergrove_verifier::wire::{Query, Snark, SnarkShape};
 use plonky2::field::extension::FieldExtension;
 use plonky2::field::types::Field;
 

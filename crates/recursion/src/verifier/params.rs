@@ -1,7 +1,7 @@
 //! Whether a circuit has the parameters of its profile.
 
-use evergrove_proof::FriParams;
-use evergrove_proof::wire::SnarkParams;
+use evergrove_verifier::FriParams;
+use evergrove_verifier::wire::SnarkParams;
 
 use crate::circuit::{D, circuit_config};
 use crate::keys::CommonData;
@@ -70,7 +70,7 @@ fn same<T: PartialEq + core::fmt::Debug>(parameter: &'static str, found: &T, exp
 
 #[cfg(test)]
 mod tests {
-    use evergrove_proof::{HeightClass, Profile};
+    use evergrove_verifier::{HeightClass, Profile};
 
     use super::*;
     use crate::circuit::params_of;

@@ -2,7 +2,7 @@
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::{Isa, available};
-use evergrove_proof::wire::{self, Openings, Snark};
+use evergrove_verifier::wire::{self, Openings, Snark};
 use plonky2::field::types::Field;
 use plonky2::fri::reduction_strategies::FriReductionStrategy;
 use plonky2::iop::witness::{PartialWitness, WitnessWrite};

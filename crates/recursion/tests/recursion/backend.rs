@@ -2,11 +2,11 @@
 
 use evergrove_commit::vc;
 use evergrove_commit::{NodeKind, RecursionBackend};
-use evergrove_proof::wire::encoded_len;
-use evergrove_proof::{HeightClass, Profile};
 use evergrove_recursion::keys::{CommonData, KeySet};
 use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, shape_of};
 use evergrove_testkit::commit::{value, vector};
+use evergrove_verifier::wire::encoded_len;
+use evergrove_verifier::{HeightClass, Profile};
 
 use crate::common::PAPER;
 
@@ -58,7 +58,7 @@ fn keys_change_only_with_the_version_of_the_backend() {
     let mut hasher = blake3::Hasher::new();
     for profile in Profile::PLONKY2 {
         for class in HeightClass::ALL {
-            hasher.update(evergrove_proof::keys::pinned(profile, class).expect("every profile is pinned"));
+            hasher.update(evergrove_verifier::keys::pinned(profile, class).expect("every profile is pinned"));
         }
     }
     // Stores and verifiers tell proofs apart by this number: other keys under it would read as damaged proofs.

@@ -6,9 +6,9 @@ use evergrove_commit::Witness;
 use evergrove_commit::batch::Batch;
 use evergrove_commit::{BucketWitness, MemoryStore, Vector};
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::{Profile, Statement};
 use evergrove_recursion::baselines::{BatchProof, Cost, Monolithic, TreeOfProofs};
 use evergrove_testkit::commit::vector;
+use evergrove_verifier::{Profile, Statement};
 
 const HEIGHT: u8 = 8;
 /// Joins of every kind and order: a join beside a path in the left half, a path beside a join in the right half.

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use evergrove_proof::{HeightClass, Profile};
 use evergrove_recursion::Plonky2Backend;
+use evergrove_verifier::{HeightClass, Profile};
 
 /// The pinned circuits of the profile `paper`.
 pub(crate) static PAPER: LazyLock<Plonky2Backend> =

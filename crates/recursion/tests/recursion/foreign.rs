@@ -1,10 +1,10 @@
 //! Profiles of another backend are errors of this one.
 
 use evergrove_commit::BackendError;
-use evergrove_proof::{HeightClass, Profile};
 use evergrove_recursion::baselines::{Monolithic, TreeOfProofs};
 use evergrove_recursion::paper::{PaperBackend, PaperVerifier, paper_keys};
 use evergrove_recursion::{Plonky2Backend, Plonky2Verifier};
+use evergrove_verifier::{HeightClass, Profile};
 
 #[test]
 fn profiles_of_another_backend_have_no_circuits_here() {

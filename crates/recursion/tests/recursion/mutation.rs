@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use evergrove_commit::{NodeProof, RecursionBackend, vc};
 use evergrove_primitives::lanes::{Isa, available};
-use evergrove_proof::{HeightClass, NodeKind, Profile};
 use evergrove_recursion::keys::KeySet;
 use evergrove_recursion::{Plonky2Verifier, VerifierKind};
 use evergrove_testkit::commit::vector;
+use evergrove_verifier::{HeightClass, NodeKind, Profile};
 use proptest::prelude::*;
 
 use crate::common::PAPER;

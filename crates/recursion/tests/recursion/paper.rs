@@ -7,10 +7,10 @@ use evergrove_commit::{
     BackendError, BlockWitness, BucketWitness, LeafWitness, LevelWitness, NodeProof, RecursionBackend, Witness, vc,
 };
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::tree::{Value, canonical_digest, leaf_digest, node_digest, null_digest};
-use evergrove_proof::{Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, Statement};
 use evergrove_recursion::paper::{PaperBackend, PaperVerifier, paper_keys};
 use evergrove_testkit::commit::{random_updates, value, vector};
+use evergrove_verifier::tree::{Value, canonical_digest, leaf_digest, node_digest, null_digest};
+use evergrove_verifier::{Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, Statement};
 
 use crate::common::PAPER as OURS;
 

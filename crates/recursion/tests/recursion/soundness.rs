@@ -1,8 +1,8 @@
-//! The counts that `evergrove_proof::soundness` computes with are those of the pinned circuits.
+//! The counts that `evergrove_verifier::soundness` computes with are those of the pinned circuits.
 
-use evergrove_proof::soundness::{CircuitShape, Layer, layers};
-use evergrove_proof::{HeightClass, NodeKind, Profile};
 use evergrove_recursion::keys::{CommonData, KeySet};
+use evergrove_verifier::soundness::{CircuitShape, Layer, layers};
+use evergrove_verifier::{HeightClass, NodeKind, Profile};
 
 fn compare(layer: &Layer, common: &CommonData, what: &str) {
     let config = &common.config;

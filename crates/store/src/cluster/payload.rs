@@ -4,8 +4,8 @@ use evergrove_commit::{
     BackendChoice, BackendSpec, BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness, Witness,
 };
 use evergrove_primitives::Digest;
-use evergrove_proof::wire::{DecodeError, FORMAT_VERSION, Reader, Records, Writer};
-use evergrove_proof::{AppSpec, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, Statement, UnknownScheme};
+use evergrove_verifier::wire::{DecodeError, FORMAT_VERSION, Reader, Records, Writer};
+use evergrove_verifier::{AppSpec, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, Statement, UnknownScheme};
 
 /// The first bytes of a payload.
 const MAGIC: [u8; 4] = *b"EVGJ";

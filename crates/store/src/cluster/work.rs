@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use evergrove_commit::{BackendError, BackendSpec, NodeProof, RecursionBackend};
 use evergrove_jobs::{BadInput, BadResult, Cancel, Cores, Job, TaskFailure, Unfit, Work};
 use evergrove_primitives::Digest;
-use evergrove_proof::wire::DecodeError;
+use evergrove_verifier::wire::DecodeError;
 use tracing::info_span;
 
 use super::{Payload, PayloadError, Stated};

@@ -18,8 +18,8 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::error::{InputError, Place, Problem};
-use super::field::Field;
 use super::rows::Sink;
+use evergrove_verifier::schema::field::Field;
 
 /// Rows read at a time.
 const BATCH: usize = 1024;

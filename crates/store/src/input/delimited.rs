@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::MAX_RECORD_BYTES;
 use super::error::{InputError, Place, Problem};
-use super::field::Field;
 use super::rows::Sink;
+use evergrove_verifier::schema::field::Field;
 
 /// Records of a csv file with a header.
 pub(crate) struct Csv {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use evergrove_commit::schema::{RowError, SchemaError};
-use evergrove_proof::HEIGHT_MAX;
+use evergrove_verifier::HEIGHT_MAX;
 
 /// Where in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use evergrove_commit::schema::Excerpt;
-use evergrove_proof::HEIGHT_MAX;
+use evergrove_verifier::HEIGHT_MAX;
 
 use super::seen::Seen;
 

@@ -6,9 +6,9 @@ use std::path::Path;
 use evergrove_commit::schema::{Column, ColumnType, MAX_SCALE, Schema};
 
 use super::error::{InputError, Place, Problem};
-use super::field::{Field, plain};
 use super::rows::{Records, position};
 use super::{Format, IndexSource};
+use evergrove_verifier::schema::field::{Field, plain};
 
 /// What the cells of one column have in common.
 #[derive(Default)]

@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use evergrove_commit::schema::{Cell, Column, Row, RowError, Schema};
-use evergrove_proof::HEIGHT_MAX;
+use evergrove_verifier::HEIGHT_MAX;
 
 #[cfg(feature = "parquet")]
 use super::columnar::Parquet;
 use super::delimited::Csv;
 use super::error::{InputError, Place, Problem};
-use super::field::Field;
 use super::jsonl::{self, Jsonl};
 use super::seen::Seen;
 use super::values::Values;
 use super::{Fields, Format, IndexSource};
+use evergrove_verifier::schema::field::Field;
 
 /// Takes the fields of a record, by name.
 pub(crate) type Sink<'a> = dyn FnMut(&str, Field<'_>) -> Result<(), Problem> + 'a;

@@ -6,8 +6,8 @@ use evergrove_commit::schema::{Cell, Column, ColumnType, Row, Schema};
 use evergrove_primitives::Digest;
 
 use super::Format;
-use super::jsonl::HEX_KEY;
 use super::rows::raw_columns;
+use evergrove_verifier::schema::json::HEX_KEY;
 
 /// A row was not written.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use evergrove_commit::batch::{Batch, Input};
 use evergrove_commit::{BackendChoice, BackendSpec, Vector};
-use evergrove_proof::NodeKind;
+use evergrove_verifier::NodeKind;
 
 use super::{Prover, batch_error, class_of, proof_key};
 use crate::Error;

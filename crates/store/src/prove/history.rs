@@ -2,7 +2,7 @@
 
 use evergrove_commit::batch::Batch;
 use evergrove_jobs::Key;
-use evergrove_proof::{Commitment, NodeKind};
+use evergrove_verifier::{Commitment, NodeKind};
 
 use super::{batch_error, class_of, proof_key, work};
 use crate::{Error, Store};

@@ -3,7 +3,7 @@
 use evergrove_commit::BackendSpec;
 use evergrove_commit::batch::Batch;
 use evergrove_jobs::Key;
-use evergrove_proof::{NodeKind, Scheme, Statement};
+use evergrove_verifier::{NodeKind, Scheme, Statement};
 
 /// Domain of the keys.
 const DOMAIN: &str = "evergrove 2026-11 content key of a node proof v1";
@@ -48,7 +48,7 @@ pub(crate) fn keys(backend: &BackendSpec, batch: &Batch) -> Vec<Key> {
 mod tests {
     use evergrove_commit::BackendChoice;
     use evergrove_primitives::{Digest, Goldilocks};
-    use evergrove_proof::{AppSpec, HeightClass, Profile};
+    use evergrove_verifier::{AppSpec, HeightClass, Profile};
 
     use super::*;
 

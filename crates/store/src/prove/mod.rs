@@ -9,7 +9,7 @@ use evergrove_commit::batch::{Batch, BatchError};
 use evergrove_commit::{BackendChoice, BackendSpec};
 use evergrove_jobs::{Cancel, Engine, Event, Key, RunError};
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::{Commitment, HeightClass, NodeKind};
+use evergrove_verifier::{Commitment, HeightClass, NodeKind};
 use tracing::{field, info_span};
 
 pub use estimate::{BatchEstimate, NodeCosts, UpdateEstimate};

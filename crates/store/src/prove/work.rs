@@ -7,7 +7,7 @@ use evergrove_commit::batch::{Input, Plan, Step};
 use evergrove_commit::{BackendError, BackendSpec, NodeProof, RecursionBackend, Vector, Witness};
 use evergrove_jobs::objects::{Objects, ObjectsError};
 use evergrove_jobs::{GraphError, Key, Put, Results, ResultsError, Runner, Task, TaskFailure, TaskGraph, TaskId};
-use evergrove_proof::{AppOutput, BatchProof, NodeKind};
+use evergrove_verifier::{AppOutput, BatchProof, NodeKind};
 use tracing::{Span, info_span};
 
 use super::proof_key;
@@ -257,7 +257,7 @@ mod tests {
     use evergrove_commit::batch::Batch;
     use evergrove_commit::{MemoryStore, NativeBackend};
     use evergrove_primitives::Goldilocks;
-    use evergrove_proof::{HeightClass, Profile};
+    use evergrove_verifier::{HeightClass, Profile};
 
     use super::*;
     use crate::cluster::{Overheads, simulate};

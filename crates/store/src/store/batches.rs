@@ -3,7 +3,7 @@
 use evergrove_commit::BackendSpec;
 use evergrove_commit::schema::Schema;
 use evergrove_primitives::Digest;
-use evergrove_proof::{Commitment, NodeKind};
+use evergrove_verifier::{Commitment, NodeKind};
 
 use super::changes::{first_empty, unknown};
 use super::layout::{BATCHES, BackendRecord, BatchRecord, MEMBERS, ProvenRecord};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use evergrove_commit::Vector;
 use evergrove_commit::schema::Row;
-use evergrove_proof::tree::Value;
-use evergrove_proof::{Commitment, HEIGHT_MAX};
+use evergrove_verifier::tree::Value;
+use evergrove_verifier::{Commitment, HEIGHT_MAX};
 
 use super::{Epoch, Store, WriteView};
 use crate::Error;

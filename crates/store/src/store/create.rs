@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use evergrove_commit::Vector;
 use evergrove_commit::schema::{Row, Schema};
-use evergrove_proof::tree::Value;
-use evergrove_proof::{HEIGHT_MAX, SCHEME};
+use evergrove_verifier::tree::Value;
+use evergrove_verifier::{HEIGHT_MAX, SCHEME};
 
 use super::database::Database;
 use super::layout::{CREATING, DATABASE, Epoch, FORMAT, meta};

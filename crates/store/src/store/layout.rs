@@ -2,8 +2,8 @@
 
 use evergrove_commit::{BackendChoice, BackendSpec};
 use evergrove_primitives::Digest;
-use evergrove_proof::wire::{DecodeError, Reader, Records, Writer};
-use evergrove_proof::{AppSpec, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme};
+use evergrove_verifier::wire::{DecodeError, Reader, Records, Writer};
+use evergrove_verifier::{AppSpec, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme};
 
 use super::database::TableDefinition;
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use evergrove_commit::schema::Schema;
 use evergrove_jobs::objects::{ObjectStore, Objects};
-use evergrove_proof::{Commitment, SCHEME};
+use evergrove_verifier::{Commitment, SCHEME};
 
 pub use batches::{BatchStatus, ProvenAt, Status};
 pub use changes::{Changes, EpochReport};

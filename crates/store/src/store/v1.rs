@@ -1,7 +1,7 @@
 //! Format 1, that of version 0.1: its records, which are read and no more written. Pages and slots are those of format 2.
 
-use evergrove_proof::wire::Reader;
-use evergrove_proof::{AppSpec, Scheme, UnknownScheme};
+use evergrove_verifier::wire::Reader;
+use evergrove_verifier::{AppSpec, Scheme, UnknownScheme};
 use serde::Deserialize;
 
 use super::database::TableDefinition;

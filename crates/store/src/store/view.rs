@@ -8,8 +8,8 @@ use evergrove_commit::page::Page;
 use evergrove_commit::schema::{Row, Schema};
 use evergrove_commit::{PageId, StoreError, Vector};
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_proof::tree::Value;
-use evergrove_proof::{Commitment, Opening};
+use evergrove_verifier::tree::Value;
+use evergrove_verifier::{Commitment, Opening};
 
 use super::database::{ReadTable, Readable, Reading, Table};
 use super::layout::{Epoch, PAGES, SLOTS};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use evergrove_commit::page::Page;
 use evergrove_commit::schema::{Row, Schema};
 use evergrove_commit::{PageId, StoreError, StoreMut};
-use evergrove_proof::tree::Value;
+use evergrove_verifier::tree::Value;
 
 use super::database::{Key, Readable, Table, WriteTable, Writing};
 use super::layout::{

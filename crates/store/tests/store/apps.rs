@@ -6,9 +6,9 @@ use crate::common::{create, row, set, with_prover};
 use evergrove_commit::BackendChoice;
 use evergrove_commit::batch::Structure;
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::{AppSpec, BackendId as Id, NodeKind, Policy, PolicyError, Profile, Scheme};
 use evergrove_store::{Changes, Error, Store, Verified, VerifyError, verify};
 use evergrove_testkit::commit::value;
+use evergrove_verifier::{AppSpec, BackendId as Id, NodeKind, Policy, PolicyError, Profile, Scheme};
 
 fn policy(scheme: Scheme) -> Policy {
     let policy = Policy::default().allow_backend(Id::new("counting", 1)).allow_profile(Profile::Paper);
@@ -174,7 +174,7 @@ fn what_an_application_can_not_be_asked_is_refused() {
         assert!(matches!(refused, VerifyError::Policy(PolicyError::App { .. })), "{refused}");
 
         // A proof whose output is another.
-        let mut file = evergrove_proof::BatchProof::decode(&all).expect("a proof file");
+        let mut file = evergrove_verifier::BatchProof::decode(&all).expect("a proof file");
         assert_eq!(file.kind, NodeKind::Wrap);
         file.app.as_mut().expect("an application").output[1] += Goldilocks::ONE;
         let refused = judge(&file.encode(), None, &policy(Scheme::Complete)).expect_err("another output");

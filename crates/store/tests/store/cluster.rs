@@ -12,11 +12,11 @@ use evergrove_jobs::{
     BadInput, BadResult, Cancel, Engine, Job, Key, Observer, Report, Results, RunError, Runner, Task, TaskFailure,
     TaskGraph, TaskId, Work,
 };
-use evergrove_proof::wire::DecodeError;
-use evergrove_proof::{HeightClass, NodeKind, Profile, Scheme};
 use evergrove_store::cluster::{Payload, PayloadError, ProofWork};
 use evergrove_store::{Backends, Changes, Error, Prover, Store};
 use evergrove_testkit::commit::Rng;
+use evergrove_verifier::wire::DecodeError;
+use evergrove_verifier::{HeightClass, NodeKind, Profile, Scheme};
 
 /// A worker's backends: those of `common`, looked up by what the payload asks for.
 fn work(drain: &Cancel) -> ProofWork {

@@ -8,9 +8,9 @@ use crate::common::{choice, native, row, set, verify_batch, with_prover};
 use evergrove_commit::schema::Schema;
 use evergrove_jobs::local::LocalEngine;
 use evergrove_jobs::{Cancel, Event, RunError};
-use evergrove_proof::Profile;
 use evergrove_store::{Backends, Changes, DatabaseFile, Error, ErrorClass, Options, Store};
 use evergrove_testkit::faults::{Disk, DiskFile, FaultyObjects};
+use evergrove_verifier::Profile;
 
 /// The file of a [`Disk`] as the file of a database.
 #[derive(Debug)]

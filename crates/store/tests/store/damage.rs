@@ -7,8 +7,8 @@ use std::process::Command;
 use std::thread;
 
 use crate::common::{choice, create, native, set, with_prover};
-use evergrove_proof::Profile;
 use evergrove_store::{Changes, Error, Store, in_database};
+use evergrove_verifier::Profile;
 
 const DATABASE: &str = "evergrove.redb";
 const PAGE: usize = 4096;

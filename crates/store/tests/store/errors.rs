@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::common::{choice, create, lenient, native, row, set, verify_batch, with_prover};
 use evergrove_commit::BackendChoice;
 use evergrove_commit::schema::{Row, Schema};
-use evergrove_proof::{Commitment, Policy, Profile};
 use evergrove_store::{Changes, Error, ErrorClass, MAX_SUCCINCT_BYTES, Store, VerifyError, verify};
 use evergrove_testkit::commit::value;
+use evergrove_verifier::{Commitment, Policy, Profile};
 
 const DATABASE: &str = "evergrove.redb";
 
@@ -198,7 +198,7 @@ fn proofs_that_show_something_else_are_refused() {
     assert!(matches!(judge(&proof, &commitment, Some(&leaves[1..])), Err(VerifyError::Canonical { .. })));
     let unsorted = judge(&proof, &commitment, Some(&[leaves[1], leaves[0]])).expect_err("is unsorted");
     assert_eq!(unsorted.class(), ErrorClass::Usage);
-    let other = Commitment { root: evergrove_proof::tree::null_digest(7), ..commitment };
+    let other = Commitment { root: evergrove_verifier::tree::null_digest(7), ..commitment };
     assert!(matches!(judge(&proof, &other, None), Err(VerifyError::Policy(_))));
     let higher = Commitment { height: 8, ..commitment };
     assert!(matches!(judge(&proof, &higher, None), Err(VerifyError::Policy(_))));

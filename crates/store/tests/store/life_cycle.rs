@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::common::{choice, create, lenient, native, row, set, verify_batch, with_prover};
 use evergrove_commit::schema::Schema;
 use evergrove_commit::{Batch, MemoryStore, NativeBackend, RecursionBackend, Vector};
-use evergrove_proof::{HeightClass, Profile};
 use evergrove_store::{Backends, Changes, Error, ErrorClass, Store, VerifyError, verify};
 use evergrove_testkit::commit::value;
+use evergrove_verifier::{HeightClass, Profile};
 
 #[test]
 fn commits_proves_updates_and_verifies() {
@@ -186,7 +186,7 @@ fn a_class_that_is_outgrown_makes_every_proof_anew() {
 fn an_empty_table_is_the_null_tree_and_can_be_filled() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = create(dir.path(), None, []);
-    assert_eq!(store.commitment().expect("reads").root, evergrove_proof::tree::null_digest(1));
+    assert_eq!(store.commitment().expect("reads").root, evergrove_verifier::tree::null_digest(1));
     let report = store.apply(&Changes { grow: true, ..set(&[(9, 9)]) }).expect("changes");
     let mut vector = Vector::new(4, MemoryStore::new()).expect("a height");
     assert_eq!(report.after.commitment, vector.apply(&[(9, Some(value(9)))]).expect("applies"));

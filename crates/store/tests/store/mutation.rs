@@ -10,9 +10,9 @@ use evergrove_commit::BackendError;
 use evergrove_commit::BackendSpec;
 use evergrove_jobs::local::LocalEngine;
 use evergrove_jobs::{Cancel, Engine, Job, Observer, Report, Results, RunError, Runner, TaskGraph, Work};
-use evergrove_proof::{BatchProof, Profile, Scheme};
 use evergrove_store::cluster::{Payload, ProofWork};
 use evergrove_store::{Prover, proof_key};
+use evergrove_verifier::{BatchProof, Profile, Scheme};
 use proptest::prelude::*;
 
 /// An engine that keeps the payloads.

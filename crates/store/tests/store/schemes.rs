@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::common::{choice, create, lenient, native, row, set, with_prover};
 use evergrove_commit::BackendChoice;
 use evergrove_commit::NativeBackend;
-use evergrove_proof::{HeightClass, PolicyError, Profile, Scheme};
 use evergrove_store::{Backends, Changes, Store, VerifyError, verify};
+use evergrove_verifier::{HeightClass, PolicyError, Profile, Scheme};
 
 /// q of the paper's scheme here.
 const Q: u8 = 2;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::{choice, create, native, row, verify_batch, with_prover};
 use evergrove_commit::{Batch, MemoryStore, Vector};
-use evergrove_proof::Profile;
 use evergrove_store::{Changes, Store};
 use evergrove_testkit::commit::{Rng, value};
+use evergrove_verifier::Profile;
 use proptest::prelude::*;
 
 const CAPACITY: usize = 3;

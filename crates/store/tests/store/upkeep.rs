@@ -3,8 +3,8 @@
 use std::fs;
 
 use crate::common::{choice, create, native, set, verify_batch, with_prover};
-use evergrove_proof::Profile;
 use evergrove_store::{Changes, Error, Store};
+use evergrove_verifier::Profile;
 use redb::ReadableTable;
 
 #[test]

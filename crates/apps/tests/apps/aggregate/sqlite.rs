@@ -5,7 +5,7 @@ use evergrove_apps::laws;
 use evergrove_commit::RecursionBackend;
 use evergrove_commit::batch::Batch;
 use evergrove_commit::schema::{Column, Row, Schema};
-use evergrove_proof::{Profile, Scheme};
+use evergrove_verifier::{Profile, Scheme};
 use serde_json::Value;
 
 use super::table::{Table, cell};

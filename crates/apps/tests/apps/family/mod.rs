@@ -12,9 +12,9 @@ use evergrove_apps::{AppId, MapReduce};
 use evergrove_commit::batch::{Batch, Structure};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::{Commitment, HeightClass, Profile, Scheme, Statement};
 use evergrove_recursion::circuit::from_hash;
 use evergrove_recursion::keys::VerifierKey;
+use evergrove_verifier::{Commitment, HeightClass, Profile, Scheme, Statement};
 
 use world::{COMPLETE, Proofs, SELECTED, cache, output, prove, refuses_other_statements, value, vector};
 

@@ -10,8 +10,8 @@ use evergrove_apps::{Leaf, MapReduce};
 use evergrove_commit::batch::{Batch, Input, Plan};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::tree::Value;
-use evergrove_proof::{HeightClass, Profile, Scheme, Statement};
+use evergrove_verifier::tree::Value;
+use evergrove_verifier::{HeightClass, Profile, Scheme, Statement};
 
 pub(crate) type Proofs = BTreeMap<Vec<u8>, NodeProof>;
 

@@ -5,7 +5,7 @@ use evergrove_commit::RecursionBackend;
 use evergrove_commit::batch::{Batch, Structure};
 use evergrove_commit::{MemoryStore, NodeKind, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::{HeightClass, Profile};
+use evergrove_verifier::{HeightClass, Profile};
 use evergrove_recursion::paper::PaperBackend;
 
 use super::table::Table;
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_papers_costs_give_its_bucket_size() {
         assert!((best_block_height(0.450, 0.015) - 5.48).abs() < 0.005);
-        assert_eq!(evergrove_proof::Scheme::BLOCK_HEIGHT, 5);
+        assert_eq!(evergrove_verifier::Scheme::BLOCK_HEIGHT, 5);
         // It is the maximum of |f - g| for l = 27.
         let difference = |q: f64| {
             let (r, h, l) = (0.450, 0.015, 27.0);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use evergrove_proof::Profile;
+use evergrove_verifier::Profile;
 
 use crate::published::{Published, Quantity};
 use crate::reckle::Compared;

@@ -2,6 +2,8 @@
 //!
 //! Elements are canonical before and after.
 
+use alloc::vec;
+
 use super::PrimeElement;
 
 /// x minus p as often as that leaves it non-negative, for the number x = `high` 2^(64 N) + `low`.

@@ -15,7 +15,7 @@ impl Avx2 {
     /// The witness, if this CPU has AVX2 and FMA; the standard library remembers the answers.
     #[inline]
     pub(super) fn detect() -> Option<Self> {
-        (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(Self(()))
+        super::has_features!("avx2", "fma").then_some(Self(()))
     }
 }
 

@@ -20,7 +20,7 @@ impl Avx512 {
     #[inline]
     pub(super) fn detect() -> Option<Self> {
         // To switch on AVX-512F is to switch on F16C.
-        let all = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("f16c");
+        let all = super::has_features!("avx512f", "f16c");
         (Avx2::detect().is_some() && all).then_some(Self(()))
     }
 }
@@ -29,7 +29,7 @@ impl Avx512Ifma {
     /// The witness, if this CPU has what [`Avx512`] is a witness of, and AVX-512 IFMA.
     #[inline]
     pub(super) fn detect() -> Option<Self> {
-        (Avx512::detect().is_some() && is_x86_feature_detected!("avx512ifma")).then_some(Self(()))
+        (Avx512::detect().is_some() && super::has_features!("avx512ifma")).then_some(Self(()))
     }
 
     /// The witness of AVX-512F, for which [`Avx512Ifma::detect`] has asked.

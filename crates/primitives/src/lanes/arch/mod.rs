@@ -5,6 +5,20 @@
 //! method of a witness executes only where its instructions exist. [`Isa`] is a name and no part of this argument: neither
 //! its variants' order nor [`Lanes::ISA`] makes a witness.
 
+/// Whether this CPU has all of these features. Without `std`, whether every CPU of the target has them.
+#[cfg(target_arch = "x86_64")]
+macro_rules! has_features {
+    ($($name:tt),+) => {{
+        #[cfg(feature = "std")]
+        let has = true $(&& std::arch::is_x86_feature_detected!($name))+;
+        #[cfg(not(feature = "std"))]
+        let has = cfg!(all($(target_feature = $name),+));
+        has
+    }};
+}
+#[cfg(target_arch = "x86_64")]
+use has_features;
+
 pub(crate) mod keccak;
 mod portable;
 

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::tree::{Value, leaf_digest, node_digest};
+use evergrove_verifier::tree::{Value, leaf_digest, node_digest};
 
 use super::*;
 use crate::assignment::{Assignment, assert_refused, assert_refused_at_a_child};

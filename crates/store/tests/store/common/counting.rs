@@ -7,8 +7,8 @@ use evergrove_commit::{
     RecursionBackend, Witness,
 };
 use evergrove_primitives::Goldilocks;
-use evergrove_proof::{AppSpec, HeightClass, Profile, Scheme};
 use evergrove_store::Backends;
+use evergrove_verifier::{AppSpec, HeightClass, Profile, Scheme};
 
 /// The application: number of rows, and the sum of their first elements, which open their values.
 pub fn app() -> AppSpec {

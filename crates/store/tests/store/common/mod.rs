@@ -10,9 +10,9 @@ use evergrove_commit::BackendChoice;
 use evergrove_commit::NativeBackend;
 use evergrove_commit::schema::{Row, Schema};
 use evergrove_jobs::local::LocalEngine;
-use evergrove_proof::{BackendId, HeightClass, Policy, Profile};
 use evergrove_store::{Backends, Changes, Error, Prover, Store, VerifyError};
 use evergrove_testkit::commit::value;
+use evergrove_verifier::{BackendId, HeightClass, Policy, Profile};
 
 /// Native backends of both classes and all profiles, with buckets of `capacity` leaves.
 pub fn native(capacity: usize) -> Backends {

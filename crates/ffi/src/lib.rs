@@ -1,0 +1,34 @@
+//! The verifier for programs in other languages: a C library, and a module of WebAssembly.
+//!
+//! **What.** [`Request`] asks whether a file shows something, and takes text and bytes alone; [`c`] has its methods as functions of C. The answer is
+//! a [`Verdict`](request::Verdict): a code, sentences, and JSON.
+//!
+//! **When.** To check a proof where there is no Rust. `include/evergrove.h` is the header; the module of WebAssembly exports the same functions, imports none,
+//! and `web/verifier` wraps it for TypeScript.
+//!
+//! **Neighbours.** `evergrove-verifier` decides everything; here bytes become its types. This is the one crate beside the primitives with unsafe code: every
+//! block is in [`c`].
+
+#![cfg_attr(target_family = "wasm", no_std)]
+
+extern crate alloc;
+
+#[allow(unsafe_code)]
+pub mod c;
+pub mod request;
+mod rows;
+
+pub use request::Request;
+pub use rows::{Format, RowsError, leaves};
+
+#[cfg(target_family = "wasm")]
+#[allow(unsafe_code)]
+mod wasm {
+    #[global_allocator]
+    static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
+    #[panic_handler]
+    fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+        core::arch::wasm32::unreachable()
+    }
+}

@@ -1,0 +1,284 @@
+//! A request that is put together from text and bytes, and its verdict.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use evergrove_primitives::{Digest, Goldilocks};
+use evergrove_verifier::schema::Schema;
+use evergrove_verifier::tree::Value;
+use evergrove_verifier::verify::{self, Application, Check, Code, Failure, Outcome, Shown};
+use evergrove_verifier::{AppId, Commitment, Policy, Profile, Scheme};
+use serde_json::json;
+
+use crate::rows::{Format, leaves};
+
+/// A question about a file. What is wrong with its parts, the verdict says.
+#[derive(Debug)]
+pub struct Request {
+    file: Vec<u8>,
+    commitment: Option<Commitment>,
+    policy: Policy,
+    rows: Option<Vec<(u64, Value)>>,
+    /// The digest of the rows' schema.
+    schema: Option<Digest>,
+    application: Option<Application>,
+    key: Option<Digest>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Open,
+    Key(Box<Check>),
+    Done(Result<verify::Verdict, Refused>),
+}
+
+/// A code other than `accepted`, and a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    code: Code,
+    sentence: String,
+}
+
+impl From<Failure> for Refused {
+    fn from(e: Failure) -> Self {
+        Self { code: e.code(), sentence: e.to_string() }
+    }
+}
+
+/// What is to follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The bytes of the key file.
+    Key,
+    /// Nothing: [`Request::finish`] has the verdict.
+    Verdict,
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    code: Code,
+    sentence: String,
+    json: String,
+}
+
+impl Request {
+    /// Whether `file` shows something about the table of this commitment, `evergrove1:HEIGHT:ROOT`.
+    pub fn new(file: Vec<u8>, commitment: &[u8]) -> Self {
+        let mut request = Self {
+            file,
+            commitment: None,
+            policy: Policy::default(),
+            rows: None,
+            schema: None,
+            application: None,
+            key: None,
+            state: State::Open,
+        };
+        let text = core::str::from_utf8(commitment).map_err(|_| "the commitment is not text".to_string());
+        match text.and_then(|text| text.trim().parse::<Commitment>().map_err(|e| e.to_string())) {
+            Ok(commitment) => request.commitment = Some(commitment),
+            Err(sentence) => request.refuse(Code::Usage, sentence),
+        }
+        request
+    }
+
+    /// Keeps the first thing that is wrong.
+    fn refuse(&mut self, code: Code, sentence: impl Into<String>) {
+        if !matches!(self.state, State::Done(Err(_))) {
+            self.state = State::Done(Err(Refused { code, sentence: sentence.into() }));
+        }
+    }
+
+    /// Whether the proof is about exactly these rows. The schema is TOML; without one each row is four elements.
+    pub fn rows(&mut self, format: Format, text: &[u8], schema: Option<&[u8]>) {
+        let schema = match schema.map(|text| core::str::from_utf8(text).map(Schema::from_toml)) {
+            None => Schema::raw(),
+            Some(Ok(Ok(schema))) => schema,
+            Some(Ok(Err(e))) => return self.refuse(Code::BadRows, e.to_string()),
+            Some(Err(_)) => return self.refuse(Code::BadRows, "the schema is not UTF-8"),
+        };
+        match leaves(&schema, format, text) {
+            Ok(leaves) => (self.rows, self.schema) = (Some(leaves), Some(schema.digest())),
+            Err(e) => self.refuse(Code::BadRows, e.to_string()),
+        }
+    }
+
+    /// Accepts proofs of this profile too.
+    pub fn allow_profile(&mut self, name: &[u8]) {
+        match core::str::from_utf8(name).ok().and_then(|name| name.parse::<Profile>().ok()) {
+            Some(profile) => self.policy = self.policy.clone().allow_profile(profile),
+            None => self.refuse(Code::Usage, format!("unknown profile {:?}", String::from_utf8_lossy(name))),
+        }
+    }
+
+    /// Accepts outputs of this application: name, digest of the parameters, inputs of the circuits, elements of the output. Without inputs the output is
+    /// words, as that of digest translation. The digest of the key is to be given, too.
+    pub fn application(&mut self, name: &[u8], parameters: &[u8; 32], inputs: Option<&[u64]>, output_len: usize) {
+        let Ok(name) = core::str::from_utf8(name) else {
+            return self.refuse(Code::Usage, "the application's name is not text");
+        };
+        let Ok(parameters) = Digest::from_bytes(parameters) else {
+            return self.refuse(Code::Usage, "the digest of the application's parameters is not four elements");
+        };
+        let elements = inputs.map(|inputs| inputs.iter().map(|&x| Goldilocks::from_canonical(x)).collect());
+        let Ok(inputs) = elements.transpose() else {
+            return self.refuse(Code::Usage, "an input of the application is not below p");
+        };
+        let id = AppId { name: name.into(), parameters };
+        let schemes = if inputs.is_some() { &[Scheme::Selected, Scheme::Complete][..] } else { &[Scheme::Tree] };
+        for scheme in schemes {
+            self.policy = self.policy.clone().allow_app(id.clone(), *scheme);
+        }
+        self.application = Some(Application { id, inputs, output_len, key: Digest::ZERO });
+    }
+
+    /// The trusted digest of the key file, in place of the pinned one.
+    pub fn key_digest(&mut self, digest: &[u8; 32]) {
+        match Digest::from_bytes(digest) {
+            Ok(digest) => self.key = Some(digest),
+            Err(_) => self.refuse(Code::Usage, "the digest of the key is not four elements"),
+        }
+    }
+
+    /// Compares all that needs no key.
+    pub fn check(&mut self) -> Next {
+        if let (State::Open, Some(commitment)) = (&self.state, &self.commitment) {
+            let application =
+                self.application.take().map(|app| Application { key: self.key.unwrap_or(app.key), ..app });
+            if application.is_some() && self.key.is_none() {
+                self.refuse(Code::Usage, "the key of an application is not pinned: give the digest of the key");
+                return Next::Verdict;
+            }
+            let mut request = verify::Request::new(&self.file, commitment, &self.policy);
+            if let Some(rows) = &self.rows {
+                request = request.leaves(rows);
+            }
+            if let Some(application) = &application {
+                request = request.application(application);
+            }
+            if let Some(key) = self.key {
+                request = request.key(key);
+            }
+            self.state = match request.start() {
+                Ok(Outcome::Key(check)) => State::Key(Box::new(check)),
+                Ok(Outcome::Verdict(verdict)) => State::Done(Ok(verdict)),
+                Err(e) => State::Done(Err(e.into())),
+            };
+            // What the proof is made of is in the check.
+            self.file = Vec::new();
+        }
+        match self.state {
+            State::Key(_) => Next::Key,
+            State::Open | State::Done(_) => Next::Verdict,
+        }
+    }
+
+    /// The next bytes of the key file.
+    pub fn key(&mut self, bytes: &[u8]) -> Next {
+        if let State::Key(check) = &mut self.state
+            && let Err(e) = check.key(bytes)
+        {
+            self.state = State::Done(Err(e.into()));
+        }
+        match self.state {
+            State::Key(_) => Next::Key,
+            State::Open | State::Done(_) => Next::Verdict,
+        }
+    }
+
+    /// The verdict.
+    pub fn finish(mut self) -> Verdict {
+        self.check();
+        let result = match self.state {
+            State::Key(check) => check.finish().map_err(Refused::from),
+            State::Done(result) => result,
+            State::Open => Err(Refused { code: Code::Usage, sentence: "no commitment".into() }),
+        };
+        match result {
+            Ok(verdict) => Verdict {
+                code: Code::Accepted,
+                sentence: "accepted".into(),
+                json: accepted(&verdict, self.schema, &self.policy),
+            },
+            Err(Refused { code, sentence }) => {
+                let json = json!({"accepted": false, "code": code.name(), "sentence": sentence, "policy": policy(&self.policy)});
+                Verdict { code, sentence, json: json.to_string() }
+            }
+        }
+    }
+}
+
+impl Verdict {
+    /// The code.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+    /// A sentence.
+    pub fn sentence(&self) -> &str {
+        &self.sentence
+    }
+    /// All of it.
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+}
+
+fn policy(policy: &Policy) -> String {
+    let names = |names: Vec<String>| names.join(", ");
+    let profiles = names(policy.profiles().iter().map(ToString::to_string).collect());
+    let mut text = format!("schemes {}; profiles {profiles}", policy.schemes().join(", "));
+    let apps: Vec<String> = policy.apps().iter().map(|(app, scheme)| format!("{app} in {scheme}")).collect();
+    if !apps.is_empty() {
+        text.push_str("; applications ");
+        text.push_str(&names(apps));
+    }
+    text
+}
+
+fn accepted(verdict: &verify::Verdict, schema: Option<Digest>, by: &Policy) -> String {
+    let mut json = json!({
+        "accepted": true,
+        "code": Code::Accepted.name(),
+        "sentence": "accepted",
+        "height": verdict.commitment.height,
+        "root": verdict.commitment.root.to_string(),
+        "shown": verdict.shown(),
+        "not_shown": verdict.not_shown(),
+        "policy": policy(by),
+    });
+    if let Some(schema) = schema {
+        json["schema_digest"] = schema.to_string().into();
+    }
+    match &verdict.shown {
+        Shown::Slot(opening) => {
+            json["kind"] = "opening".into();
+            json["index"] = opening.index.into();
+            json["value"] = opening.value.map(|value| Digest(value).to_string()).into();
+        }
+        Shown::Batch { statement, leaves, scheme, profile, class, kind, app, key, bits } => {
+            json["kind"] = kind.to_string().into();
+            json["scheme"] = scheme.name().into();
+            json["backend"] = evergrove_verifier::policy::GROVE_BACKEND.0.into();
+            json["profile"] = profile.name().into();
+            json["class"] = class.height_max().into();
+            json["canonical"] = statement.canonical.to_string().into();
+            json["rows"] = leaves.map(|count| count as u64).into();
+            json["key_digest"] = key.to_string().into();
+            json["bits"] = json!({
+                "unique_decoding": bits.unique_decoding,
+                "johnson": bits.johnson,
+                "conjectured": bits.conjectured,
+            });
+            if let Some(app) = app {
+                json["application"] = app.app.to_string().into();
+                // Numbers of 64 bits are no numbers of every reader of JSON.
+                json["output"] = app.output.iter().map(ToString::to_string).collect::<Vec<_>>().into();
+            }
+        }
+    }
+    json.to_string()
+}

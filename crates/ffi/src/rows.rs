@@ -1,0 +1,211 @@
+//! Rows as text, and the leaves that they are.
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use csv_core::{ReadRecordResult, Reader};
+use evergrove_verifier::HEIGHT_MAX;
+use evergrove_verifier::schema::field::Field;
+use evergrove_verifier::schema::json::{self, RecordError};
+use evergrove_verifier::schema::{Cell, Column, ColumnType, Row, Schema};
+use evergrove_verifier::tree::Value;
+
+/// The form of a text of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A header, then a line for each row.
+    Csv,
+    /// A JSON object in each line.
+    Jsonl,
+}
+
+/// A text is no list of rows of the schema: one sentence, which names the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowsError {
+    line: Option<u64>,
+    what: String,
+}
+
+impl fmt::Display for RowsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+impl core::error::Error for RowsError {}
+
+/// The leaves of rows, in the order of positions. The position of a row is its field `index`, and its other fields are the columns of the schema, in any
+/// order; in raw mode they are e0 to e3.
+///
+/// # Errors
+/// [`RowsError`]: a text that is not of the form, a field that is missing, unknown or given twice, a cell that does not fit its column, a position that is
+/// given twice or beyond any tree.
+pub fn leaves(schema: &Schema, format: Format, text: &[u8]) -> Result<Vec<(u64, Value)>, RowsError> {
+    let mut rows = Rows::new(schema);
+    match format {
+        Format::Csv => csv(text, &mut rows)?,
+        Format::Jsonl => jsonl(text, &mut rows)?,
+    }
+    let mut leaves = rows.leaves;
+    leaves.sort_unstable_by_key(|(index, _)| *index);
+    match leaves.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some(pair) => Err(RowsError { line: None, what: format!("duplicate position {}", pair[0].0) }),
+        None => Ok(leaves),
+    }
+}
+
+struct Rows<'a> {
+    schema: &'a Schema,
+    /// The schema's, or four of elements in raw mode.
+    columns: Vec<Column>,
+    index: String,
+    /// Of the row in the making.
+    cells: Vec<Option<Cell>>,
+    texts: Vec<Option<Vec<u8>>>,
+    position: Option<u64>,
+    leaves: Vec<(u64, Value)>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(schema: &'a Schema) -> Self {
+        let columns = match schema.is_raw() {
+            true => (0..4).map(|i| Column::new(format!("e{i}"), ColumnType::Unsigned)).collect(),
+            false => schema.columns().to_vec(),
+        };
+        let count = columns.len();
+        let index = schema.index_name();
+        Self {
+            schema,
+            columns,
+            index,
+            cells: vec![None; count],
+            texts: vec![None; count],
+            position: None,
+            leaves: vec![],
+        }
+    }
+
+    fn take(&mut self, name: &str, field: Field<'_>) -> Result<(), String> {
+        let twice = || format!("duplicate column {name:?}");
+        if name == self.index {
+            if self.position.is_some() {
+                return Err(twice());
+            }
+            let text = field.text();
+            let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+            let number = core::str::from_utf8(&text).ok().filter(|_| digits).and_then(|text| text.parse().ok());
+            let position = number.filter(|x: &u64| x >> HEIGHT_MAX == 0);
+            let shown = String::from_utf8_lossy(&text).chars().take(40).collect::<String>();
+            self.position = Some(position.ok_or_else(|| format!("{shown:?} is not a position below 2^{HEIGHT_MAX}"))?);
+            return Ok(());
+        }
+        let at = self.columns.iter().position(|column| column.name == name);
+        let at = at.ok_or_else(|| format!("unknown column {name:?}"))?;
+        if self.schema.is_raw() {
+            let before = self.texts[at].replace(field.text().into_owned());
+            return if before.is_some() { Err(twice()) } else { Ok(()) };
+        }
+        let cell = field.cell(&self.columns[at]).map_err(|e| e.to_string())?;
+        if self.cells[at].replace(cell).is_some() { Err(twice()) } else { Ok(()) }
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        let index = self.index.clone();
+        let position = self.position.take().ok_or_else(|| format!("missing column {index:?}"))?;
+        let columns = &self.columns;
+        let missing = |at: usize| format!("missing column {:?}", columns[at].name);
+        let row = if self.schema.is_raw() {
+            let texts = self.texts.iter_mut().enumerate().map(|(at, text)| text.take().ok_or_else(|| missing(at)));
+            let texts = texts.collect::<Result<Vec<_>, _>>()?;
+            self.schema.parse_row(&texts).map_err(|e| e.to_string())?
+        } else {
+            let cells = self.cells.iter_mut().enumerate().map(|(at, cell)| cell.take().ok_or_else(|| missing(at)));
+            Row::Cells(cells.collect::<Result<_, _>>()?)
+        };
+        let value = self.schema.value(&row).map_err(|e| e.to_string())?;
+        self.leaves.push((position, value));
+        Ok(())
+    }
+}
+
+fn jsonl(text: &[u8], rows: &mut Rows<'_>) -> Result<(), RowsError> {
+    for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            continue;
+        }
+        let at = |what| RowsError { line: Some(number), what };
+        json::record(line, &mut |name, field| rows.take(name, field)).map_err(|e| match e {
+            RecordError::Malformed(what) | RecordError::Refused(what) => at(what),
+        })?;
+        rows.finish().map_err(at)?;
+    }
+    Ok(())
+}
+
+fn csv(text: &[u8], rows: &mut Rows<'_>) -> Result<(), RowsError> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let mut records = Records { reader: Reader::new(), text, bytes: vec![0; 256], ends: vec![0; 16], line: 1 };
+    let names = records.next().unwrap_or_default();
+    let header = |what: String| RowsError { line: Some(1), what };
+    let names: Option<Vec<String>> = names.iter().map(|name| String::from_utf8(name.to_vec()).ok()).collect();
+    let names = names.ok_or_else(|| header("the header is not UTF-8".into()))?;
+    if names.is_empty() {
+        return Err(header("no header: the first line names the columns".into()));
+    }
+    loop {
+        let line = records.line;
+        let Some(fields) = records.next() else { return Ok(()) };
+        let at = |what| RowsError { line: Some(line), what };
+        if fields.len() != names.len() {
+            return Err(at(format!("{} fields, the header has {}", fields.len(), names.len())));
+        }
+        for (name, field) in names.iter().zip(&fields) {
+            rows.take(name, Field::Text(Cow::Borrowed(field))).map_err(at)?;
+        }
+        rows.finish().map_err(at)?;
+    }
+}
+
+/// The records of a csv text.
+struct Records<'a> {
+    reader: Reader,
+    text: &'a [u8],
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    line: u64,
+}
+
+impl Records<'_> {
+    /// The next record, none at the end.
+    fn next(&mut self) -> Option<Vec<Vec<u8>>> {
+        let (mut filled, mut count) = (0, 0);
+        loop {
+            let (result, read, written, ended) =
+                self.reader.read_record(self.text, &mut self.bytes[filled..], &mut self.ends[count..]);
+            self.text = &self.text[read..];
+            (filled, count) = (filled + written, count + ended);
+            match result {
+                // No text is left: the next call says so to the reader, which ends the last record.
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull => self.bytes.resize(2 * self.bytes.len(), 0),
+                ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
+                ReadRecordResult::End => return None,
+                ReadRecordResult::Record => {
+                    self.line = self.reader.line();
+                    let starts = core::iter::once(0).chain(self.ends[..count].iter().copied());
+                    return Some(
+                        starts.zip(&self.ends[..count]).map(|(from, to)| self.bytes[from..*to].to_vec()).collect(),
+                    );
+                }
+            }
+        }
+    }
+}

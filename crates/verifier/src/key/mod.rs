@@ -1,0 +1,181 @@
+//! Keys: what a verifier must have of the two circuits whose proofs may be proven about, and the end of verification.
+//!
+//! **The two circuits** have one layout, hence one [`Parameters`]; proofs about proofs take either. Their stacks of fixed columns are one
+//! polynomial P, whose highest variable says which.
+//!
+//! **The digest** of a key is BLAKE3 of its bytes, each eight of them reduced modulo p: format, parameters, both stacks. It is part of every
+//! statement, so that a proof about proofs is about those of its own key.
+//!
+//! **Verified.** [`verify`] and [`Check`] are the only ways to a [`Verified`]: they check a proof, its own claim about P and the one among its public
+//! inputs. `Check` reads the key's bytes once, from a file of any size, and keeps none of them.
+
+mod header;
+mod stream;
+mod sums;
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+
+use crate::argument::transcript::Word;
+use crate::argument::{Claim, Machine, Parameters, Reader, Refusal, Statement, read_up_to_fixed, tags};
+
+pub use header::{Header, HeaderError, MAX_ELEMENTS};
+pub use stream::{Check, KeyError};
+pub use sums::{chunk_sum, chunk_weights, within};
+
+/// What a proof says: words of the application's, and a claim about P that it hands on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Public<W, E> {
+    /// The application's.
+    pub information: Vec<W>,
+    /// A point, with a coordinate for each variable of P. A proof that is about none may hand on any claim: it is checked like every other.
+    pub point: Vec<E>,
+    /// The value of P there.
+    pub value: E,
+}
+
+impl<W: Copy, E: Copy> Public<W, E> {
+    /// The digest that a statement has.
+    pub fn digest<M: Machine<Word = W, Element = E>>(&self, m: &mut M, key: W) -> W {
+        m.begin(tags::PUBLIC_INPUTS);
+        let elements: Vec<E> = self.point.iter().copied().chain([self.value]).collect();
+        m.observe_elements(&elements);
+        observe_words(m, key, self.point.len(), &self.information)
+    }
+}
+
+impl<K: Extension> Public<Word, K> {
+    /// The statement of a proof of a circuit of the key of this digest, with these public inputs.
+    pub fn statement(&self, key: Word, circuit: bool) -> Statement<Word, bool> {
+        let public = self.digest(&mut Reader::<K>::new(&[]), key);
+        Statement { key, circuit, public }
+    }
+}
+
+/// The end of the digest: key, numbers of words and coordinates, words.
+pub fn observe_words<M: Machine>(m: &mut M, key: M::Word, coordinates: usize, information: &[M::Word]) -> M::Word {
+    let counts = m.word([information.len() as u64, coordinates as u64, 0, 0].map(Goldilocks::new));
+    m.observe(&[&[key, counts], information].concat());
+    m.digest()
+}
+
+/// What was verified: nothing else makes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    key: Word,
+    information: Vec<Word>,
+    circuit: bool,
+}
+
+impl Verified {
+    /// The digest of the key.
+    pub fn key(&self) -> Word {
+        self.key
+    }
+    /// The application's words.
+    pub fn information(&self) -> &[Word] {
+        &self.information
+    }
+    /// Which of the key's circuits the proof is of.
+    pub fn circuit(&self) -> bool {
+        self.circuit
+    }
+}
+
+/// Why a proof is not verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VerifyError {
+    /// The proof itself does not hold.
+    Refused(Refusal),
+    /// The claim has another number of coordinates.
+    Point {
+        /// Coordinates that it has.
+        given: usize,
+        /// Variables of P.
+        needed: usize,
+    },
+    /// The fixed columns that the proof used are not those of the key.
+    Circuit,
+    /// The claim among the public inputs is wrong: a proof below is of another circuit than the key's.
+    Handed,
+}
+
+impl fmt::Display for VerifyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Point { given, needed } => write!(
+                f,
+                "the claim among the public inputs has {given} coordinates: the key's polynomial has {needed} variables"
+            ),
+            Self::Circuit => f.write_str("the proof is of another circuit than the key's"),
+            Self::Handed => f.write_str("a proof that this proof is about is of another circuit than the key's"),
+        }
+    }
+}
+
+impl core::error::Error for VerifyError {}
+
+impl From<Refusal> for VerifyError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// The fixed columns of a key's circuits, for whoever has them in memory.
+pub trait FixedColumns<K> {
+    /// The parameters of both circuits.
+    fn parameters(&self) -> &Parameters<K>;
+    /// The digest of the key.
+    fn digest(&self) -> Word;
+    /// Which of these claims about P are true. Their points have a coordinate for each variable.
+    fn hold(&self, claims: [&Claim<K>; 2]) -> [bool; 2];
+}
+
+/// Verifies a proof of one of the two circuits, and with it all proofs that it is about. The result is as true as what `columns` says.
+///
+/// # Errors
+/// [`VerifyError`].
+pub fn verify<K: Extension>(
+    columns: &impl FixedColumns<K>,
+    proof: &[Goldilocks],
+    circuit: bool,
+    public: &Public<Word, K>,
+) -> Result<(Verified, [Claim<K>; 2]), VerifyError> {
+    let key = columns.digest();
+    let claims = read_claims(columns.parameters(), key, proof, circuit, public)?;
+    judge(columns.hold([&claims[0], &claims[1]]))?;
+    Ok((Verified { key, information: public.information.clone(), circuit }, claims))
+}
+
+/// Checks all of a proof but its two claims about P: its own, and the one that it hands on.
+fn read_claims<K: Extension>(
+    parameters: &Parameters<K>,
+    key: Word,
+    proof: &[Goldilocks],
+    circuit: bool,
+    public: &Public<Word, K>,
+) -> Result<[Claim<K>; 2], VerifyError> {
+    let (given, needed) = (public.point.len(), variables(parameters));
+    if given != needed {
+        return Err(VerifyError::Point { given, needed });
+    }
+    let own = read_up_to_fixed(proof, parameters, &public.statement(key, circuit))?;
+    Ok([Claim::Fixed(own), Claim::At { point: public.point.clone(), value: public.value }])
+}
+
+/// Variables of P.
+pub fn variables<K: Extension>(parameters: &Parameters<K>) -> usize {
+    parameters.layout().fixed().variables() + 1
+}
+
+fn judge([own, handed]: [bool; 2]) -> Result<(), VerifyError> {
+    match (own, handed) {
+        (false, _) => Err(VerifyError::Circuit),
+        (true, false) => Err(VerifyError::Handed),
+        (true, true) => Ok(()),
+    }
+}

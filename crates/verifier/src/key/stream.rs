@@ -1,0 +1,301 @@
+//! Verification beside a key file, which is read once from its beginning to its end.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::lanes::Isa;
+use evergrove_primitives::{Digest, Goldilocks};
+
+use super::sums::eq_table;
+use super::{
+    Header, HeaderError, Public, Verified, VerifyError, chunk_sum, chunk_weights, judge, read_claims, variables, within,
+};
+use crate::argument::soundness::bits;
+use crate::argument::transcript::Word;
+use crate::argument::{Claim, FixedClaim, Parameters, Round};
+use crate::blake3::Hasher;
+use crate::soundness::SoundnessBits;
+use crate::tables::{BLOCK, BLOCK_LOG};
+
+/// A proof that waits for its key: [`Check::key`] takes the key's bytes, [`Check::finish`] decides.
+///
+/// The header has the parameters by which the proof is read; the proof is then reduced to two claims about the fixed columns that follow; and at the end
+/// the digest says whether all of that was the key. A verdict comes after the digest alone: with another key there is none.
+///
+/// ```text
+/// Header --- 8 words and more: the proof is read ---> Columns --- both stacks ---> Columns, none left --- finish ---> Verified
+/// ```
+#[derive(Debug)]
+pub struct Check<K> {
+    expected: Word,
+    rounds: &'static [Round],
+    circuit: bool,
+    information: Vec<Word>,
+    /// The claim that is handed on, then the proof.
+    body: Vec<Goldilocks>,
+    hasher: Hasher,
+    taken: u64,
+    /// A word that has not ended.
+    word: [u8; 8],
+    state: State<K>,
+    bits: SoundnessBits,
+}
+
+#[derive(Debug)]
+enum State<K> {
+    Header(Vec<u64>),
+    Columns(Columns<K>),
+    /// The proof does not hold, if the key is the right one: its other bytes are hashed alone.
+    Refused(VerifyError),
+}
+
+/// A key file is not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyError {
+    /// No byte of one was given.
+    Missing,
+    /// It is no key.
+    Header(HeaderError),
+    /// It is a key of proofs that are opened otherwise.
+    Schedule,
+    /// It ends early.
+    Truncated {
+        /// Its bytes.
+        found: u64,
+    },
+    /// It goes on behind its end.
+    Trailing {
+        /// Bytes of the key.
+        expected: u64,
+    },
+    /// A fixed column has an integer that is no element.
+    NonCanonical {
+        /// Where it stands.
+        offset: u64,
+    },
+    /// It is another key.
+    Digest {
+        /// Its digest.
+        found: Digest,
+        /// The digest that was asked for.
+        expected: Digest,
+    },
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("missing key file: a verdict needs the fixed columns in it"),
+            Self::Header(e) => e.fmt(f),
+            Self::Schedule => f.write_str("the key does not have the schedule of the proof's profile"),
+            Self::Truncated { found } => write!(f, "the key file ends early, after {found} bytes"),
+            Self::Trailing { expected } => write!(f, "the key file goes on behind the {expected} bytes of the key"),
+            Self::NonCanonical { offset } => {
+                write!(f, "the key is damaged: the fixed column at byte {offset} is not below p")
+            }
+            Self::Digest { found, expected } => write!(f, "the key has the digest {found}, expected {expected}"),
+        }
+    }
+}
+
+impl core::error::Error for KeyError {}
+
+impl From<HeaderError> for KeyError {
+    fn from(e: HeaderError) -> Self {
+        Self::Header(e)
+    }
+}
+
+impl<K: Extension> Check<K> {
+    /// A check of a proof by the key of the digest `expected`, whose proofs are opened by `rounds`. `body` is the claim that is handed on and then the
+    /// proof's own elements; `information` is what is to be shown.
+    pub fn new(
+        expected: Word,
+        rounds: &'static [Round],
+        circuit: bool,
+        information: Vec<Word>,
+        body: Vec<Goldilocks>,
+    ) -> Self {
+        Self {
+            expected,
+            rounds,
+            circuit,
+            information,
+            body,
+            hasher: Hasher::default(),
+            taken: 0,
+            word: [0; 8],
+            state: State::Header(Vec::new()),
+            bits: SoundnessBits { unique_decoding: 0.0, johnson: 0.0, conjectured: 0.0 },
+        }
+    }
+
+    /// The next bytes of the key, any number of them.
+    ///
+    /// # Errors
+    /// [`KeyError`]: the bytes are no key's. The check is at its end then.
+    pub fn key(&mut self, mut bytes: &[u8]) -> Result<(), KeyError> {
+        self.hasher.update(bytes);
+        while !bytes.is_empty() {
+            let at = (self.taken % 8) as usize;
+            if at > 0 || bytes.len() < 8 {
+                let (now, rest) = bytes.split_at(bytes.len().min(8 - at));
+                self.word[at..][..now.len()].copy_from_slice(now);
+                self.taken += now.len() as u64;
+                bytes = rest;
+                if self.taken.is_multiple_of(8) {
+                    self.element(u64::from_le_bytes(self.word))?;
+                }
+                continue;
+            }
+            let (words, _) = bytes.as_chunks::<8>();
+            for word in words {
+                self.taken += 8;
+                self.element(u64::from_le_bytes(*word))?;
+            }
+            bytes = &bytes[8 * words.len()..];
+        }
+        Ok(())
+    }
+
+    /// The next word of the key.
+    fn element(&mut self, word: u64) -> Result<(), KeyError> {
+        match &mut self.state {
+            State::Header(words) => {
+                words.push(word);
+                let Some(&first) = words.first_chunk() else { return Ok(()) };
+                if words.len() < Header::<K>::length(first)? {
+                    return Ok(());
+                }
+                let Header(parameters) = Header::<K>::read(words)?;
+                if parameters.schedule().rounds != self.rounds {
+                    return Err(KeyError::Schedule);
+                }
+                self.bits = bits(&parameters);
+                self.state = match self.read(&parameters) {
+                    Ok(claims) => State::Columns(Columns::new(&parameters, claims)),
+                    Err(e) => State::Refused(e),
+                };
+            }
+            State::Columns(columns) => {
+                let offset = self.taken - 8;
+                let x = Goldilocks::from_canonical(word).map_err(|_| KeyError::NonCanonical { offset })?;
+                if !columns.take(x) {
+                    return Err(KeyError::Trailing { expected: offset });
+                }
+            }
+            State::Refused(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Reads the proof, up to its claims. Frees it.
+    fn read(&mut self, parameters: &Parameters<K>) -> Result<[Claim<K>; 2], VerifyError> {
+        let body = core::mem::take(&mut self.body);
+        let needed = variables(parameters);
+        let (claim, proof) = body.split_at(body.len().min((needed + 1) * K::DEGREE));
+        let mut point: Vec<K> = claim.chunks_exact(K::DEGREE).filter_map(K::from_coefficients).collect();
+        let given = point.len().saturating_sub(1);
+        let value = point.pop().ok_or(VerifyError::Point { given, needed })?;
+        let public = Public { information: self.information.clone(), point, value };
+        read_claims(parameters, self.expected, proof, self.circuit, &public)
+    }
+
+    /// Whether the proof holds, now that the key has ended, and the bits of the key's proofs.
+    ///
+    /// # Errors
+    /// [`KeyError`] when there is no verdict; within, [`VerifyError`] when the proof is refused.
+    pub fn finish(self) -> Result<(Result<Verified, VerifyError>, SoundnessBits), KeyError> {
+        if self.taken == 0 {
+            return Err(KeyError::Missing);
+        }
+        let truncated = KeyError::Truncated { found: self.taken };
+        let hold = match &self.state {
+            State::Header(_) => return Err(truncated),
+            State::Columns(columns) if columns.left > 0 || !self.taken.is_multiple_of(8) => return Err(truncated),
+            State::Columns(columns) => judge(columns.hold()),
+            State::Refused(e) => Err(*e),
+        };
+        let found = name(&self.hasher);
+        if found != self.expected {
+            return Err(KeyError::Digest { found: Digest(found), expected: Digest(self.expected) });
+        }
+        let Self { information, circuit, bits, .. } = self;
+        Ok((hold.map(|()| Verified { key: found, information, circuit }), bits))
+    }
+}
+
+/// The digest of a key of these bytes.
+fn name(hasher: &Hasher) -> Word {
+    let digest = hasher.finish();
+    let words = digest.as_chunks::<8>().0;
+    core::array::from_fn(|i| Goldilocks::reduce(u64::from_le_bytes(words[i])))
+}
+
+/// Sums over both stacks, for two claims.
+#[derive(Debug)]
+struct Columns<K> {
+    isa: Isa,
+    /// Elements of a stack, and of both that are still to come.
+    elements: usize,
+    left: usize,
+    chunk: Vec<Goldilocks>,
+    /// A proof's own claim: weights within a chunk, of each chunk of a stack; the circuit; the sum, its value.
+    own: ([Vec<K>; 2], K, [K; 2]),
+    /// The claim that is handed on: weights within a chunk, of each chunk of both stacks; the sum, its value.
+    handed: ([Vec<K>; 2], [K; 2]),
+}
+
+impl<K: Extension> Columns<K> {
+    fn new(parameters: &Parameters<K>, claims: [Claim<K>; 2]) -> Self {
+        let layout = parameters.layout();
+        let stack = layout.fixed();
+        let chunks = 1 << (variables(parameters) - 1 - BLOCK_LOG);
+        let mut own = ([vec![], vec![]], K::ZERO, [K::ZERO; 2]);
+        let mut handed = ([vec![], vec![]], [K::ZERO; 2]);
+        for claim in claims {
+            match claim {
+                Claim::Fixed(FixedClaim { circuit, point, eta, value }) => {
+                    let weights = chunk_weights(chunks, stack, |table| layout.shape(table), &point.r, eta);
+                    own = ([within(&point.r), weights], circuit, [K::ZERO, value]);
+                }
+                Claim::At { point, value } => {
+                    handed = ([within(&point), eq_table(&point[BLOCK_LOG..])], [K::ZERO, value]);
+                }
+            }
+        }
+        let elements = stack.elements();
+        Self { isa: Isa::detect(), elements, left: 2 * elements, chunk: Vec::with_capacity(BLOCK), own, handed }
+    }
+
+    /// The next element: false if there is none.
+    fn take(&mut self, x: Goldilocks) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        self.chunk.push(x);
+        if self.chunk.len() == BLOCK {
+            let done = 2 * self.elements - self.left;
+            let (which, chunk) = (done / self.elements, done % self.elements / BLOCK);
+            let ([within, weights], circuit, [sum, _]) = &mut self.own;
+            let factor = if which == 1 { *circuit } else { K::ONE - *circuit };
+            if factor != K::ZERO {
+                *sum += chunk_sum(self.isa, &self.chunk, within) * weights[chunk] * factor;
+            }
+            let ([within, weights], [sum, _]) = &mut self.handed;
+            let half = weights.len() / 2;
+            *sum += chunk_sum(self.isa, &self.chunk, within) * weights[which * half + chunk];
+            self.left -= BLOCK;
+            self.chunk.clear();
+        }
+        true
+    }
+
+    fn hold(&self) -> [bool; 2] {
+        let (_, _, [own, claimed]) = &self.own;
+        let (_, [handed, stated]) = &self.handed;
+        [own == claimed, handed == stated]
+    }
+}

@@ -1,0 +1,82 @@
+//! Fields as they stand in files, and the cells that they become.
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+
+use super::{Cell, CellError, Column, ColumnType};
+
+/// One field of a record.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Field<'a> {
+    /// An explicit null.
+    Null,
+    /// Text of a format without types: empty text may mean null.
+    Text(Cow<'a, [u8]>),
+    /// The decimal text of a number.
+    Number(Cow<'a, str>),
+    /// A string: empty is not null.
+    Bytes(Cow<'a, [u8]>),
+    /// A truth value.
+    Bool(bool),
+}
+
+impl Field<'_> {
+    /// The text of the field, as error messages and positions take it.
+    pub fn text(&self) -> Cow<'_, [u8]> {
+        match self {
+            Field::Null => Cow::Borrowed(b""),
+            Field::Text(t) | Field::Bytes(t) => Cow::Borrowed(t.as_ref()),
+            Field::Number(n) => Cow::Borrowed(n.as_bytes()),
+            Field::Bool(b) => Cow::Borrowed(if *b { b"true" } else { b"false" }),
+        }
+    }
+
+    /// The cell that the field is in this column.
+    pub fn cell(self, column: &Column) -> Result<Cell, CellError> {
+        match (self, column.kind) {
+            (Field::Null, _) => column.check(Cell::Null),
+            (Field::Bytes(b), ColumnType::Bytes) => column.check(Cell::Bytes(b.into_owned())),
+            (Field::Bool(b), ColumnType::Unsigned | ColumnType::Signed) => column.parse(if b { b"1" } else { b"0" }),
+            (Field::Number(n), ColumnType::Unsigned | ColumnType::Signed | ColumnType::Fixed { .. }) => match plain(&n)
+            {
+                Some(digits) => column.parse(digits.as_bytes()),
+                None => column.parse(n.as_bytes()),
+            },
+            (field, _) => column.parse(&field.text()),
+        }
+    }
+}
+
+/// The most zeros that writing out an exponent may add.
+const MAX_SHIFT: i32 = 64;
+
+/// A number with an exponent as plain digits (`1.5e-3` is `0.0015`); `None` when it has none, or one too large to matter.
+pub fn plain(number: &str) -> Option<String> {
+    let at = number.find(['e', 'E'])?;
+    let exponent: i32 = number[at + 1..].parse().ok()?;
+    let (sign, mantissa) = match number[..at].strip_prefix('-') {
+        Some(m) => ("-", m),
+        None => ("", &number[..at]),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() || !whole.bytes().chain(fraction.bytes()).all(|c| c.is_ascii_digit()) {
+        return None;
+    }
+    let digits = format!("{whole}{fraction}");
+    let point = whole.len() as i32 + exponent.checked_abs().filter(|e| *e <= MAX_SHIFT).map(|_| exponent)?;
+    let (whole, fraction) = if point <= 0 {
+        ("0".to_string(), "0".repeat(point.unsigned_abs() as usize) + &digits)
+    } else if point as usize >= digits.len() {
+        (digits.clone() + &"0".repeat(point as usize - digits.len()), String::new())
+    } else {
+        (digits[..point as usize].to_string(), digits[point as usize..].to_string())
+    };
+    let whole = match whole.trim_start_matches('0') {
+        "" => "0",
+        w => w,
+    };
+    let fraction = fraction.trim_end_matches('0');
+    Some(if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") })
+}

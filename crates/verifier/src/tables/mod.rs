@@ -1,0 +1,373 @@
+//! The tables that a circuit is made of: their columns, constraints and ports.
+//!
+//! A circuit is a list of rows in fifteen tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
+//! which are the circuit. Rows are connected by the *bus*: each port ([`Port`]) of a row puts a tuple on the bus with a multiplicity, and the
+//! multiplicities of equal tuples must sum to 0. There is no other connection between rows: a table that needs values of the row before it (as
+//! byte machines and Keccak do) hands them over by a tuple whose key is the row's number, in a namespace of its own.
+//!
+//! **Wires.** A wire is a tuple ([`WIRE`], number, 0, word): its definition has as many of them as the wire has uses, and each use takes one
+//! away. The number of a wire is the place of its definition on the bus, so that no wire has two definitions. A *word* is
+//! four elements of F: a digest, four values, or an element of K and zeros.
+//!
+//! **Where a constraint is written.** Here, once: [`Tables::constraints`] and [`Tables::ports`] are generic over [`Algebra`]. A constraint
+//! has degree at most [`DEGREE`] in the columns.
+
+pub mod addition;
+pub mod bits;
+pub mod congruence;
+pub mod constant;
+pub mod dot;
+pub mod keccak;
+pub mod keccak_absorb;
+pub mod keccak_lookup;
+pub mod keccak_plane;
+mod layout;
+pub mod operation;
+pub mod permutation;
+pub mod point;
+pub mod query;
+pub mod range;
+mod shape;
+pub mod sponge;
+pub mod tuple;
+
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+
+use crate::algebra::Algebra;
+use congruence::Congruence;
+
+pub use layout::{Layout, Piece, Place, Stack};
+pub use shape::{BLOCK, BLOCK_LOG, DEGREE, MAX_BLOCKS, Shape, ShapeError};
+
+/// Elements of a word.
+pub const WORD: usize = 4;
+/// Elements of a tuple: namespace, key, level, word.
+pub const TUPLE: usize = 3 + WORD;
+
+/// Namespace of wires.
+pub const WIRE: Goldilocks = Goldilocks::new(1);
+/// Namespace of the nodes of Merkle trees: (index, level, digest).
+pub const NODE: Goldilocks = Goldilocks::new(2);
+/// Namespace of the digest of the public inputs.
+pub const PUBLIC: Goldilocks = Goldilocks::new(3);
+/// Namespace of the elements of multisets: (number of the set, 0, word).
+pub const SET: Goldilocks = Goldilocks::new(4);
+/// Namespace of the numbers below 2^16: (number).
+pub const RANGE: Goldilocks = Goldilocks::new(5);
+/// Namespace of lanes of Keccak states: (key, half, four values).
+pub const LANE: Goldilocks = Goldilocks::new(6);
+/// Namespace of the lookup table of Keccak's rounds: (key, turned, plain, 0, 0, 0).
+pub const LOOKUP: Goldilocks = Goldilocks::new(7);
+
+/// A kind of row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Table {
+    /// A Poseidon permutation.
+    Permutation,
+    /// d = q0 a b + q1 a + q2 c in K.
+    Operation,
+    /// Four more terms of a sum of products of F and K.
+    Dot,
+    /// What a query of an oracle weighs.
+    Query,
+    /// The 64 bits of an element of F.
+    Bits,
+    /// A constant word.
+    Constant,
+    /// A tuple of wires.
+    Tuple,
+    /// A Poseidon permutation whose whole state is wires.
+    Sponge,
+    /// A number below 2^16.
+    Range,
+    /// A point of BLS12-381 G1.
+    Point,
+    /// A sum of two such points.
+    Addition,
+    /// Three rounds of Keccak.
+    Keccak,
+    /// What Keccak's rounds look up.
+    KeccakLookup,
+    /// Two lanes that go into a Keccak state.
+    KeccakAbsorb,
+    /// The last step of a Keccak permutation, on a plane.
+    KeccakPlane,
+}
+
+impl Table {
+    /// All of them, in the order of formats.
+    pub const ALL: [Self; 15] = [
+        Self::Permutation,
+        Self::Operation,
+        Self::Dot,
+        Self::Query,
+        Self::Bits,
+        Self::Constant,
+        Self::Tuple,
+        Self::Sponge,
+        Self::Range,
+        Self::Point,
+        Self::Addition,
+        Self::Keccak,
+        Self::KeccakLookup,
+        Self::KeccakAbsorb,
+        Self::KeccakPlane,
+    ];
+
+    /// Blocks of all tables, none of those behind the first ones.
+    pub fn blocks<const N: usize>(first: [usize; N]) -> [usize; Self::ALL.len()] {
+        core::array::from_fn(|table| first.get(table).copied().unwrap_or(0))
+    }
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Permutation => "permutation",
+            Self::Operation => "operation",
+            Self::Dot => "dot",
+            Self::Query => "query",
+            Self::Bits => "bits",
+            Self::Constant => "constant",
+            Self::Tuple => "tuple",
+            Self::Sponge => "sponge",
+            Self::Range => "range",
+            Self::Point => "point",
+            Self::Addition => "addition",
+            Self::Keccak => "keccak",
+            Self::KeccakLookup => "keccak-lookup",
+            Self::KeccakAbsorb => "keccak-absorb",
+            Self::KeccakPlane => "keccak-plane",
+        }
+    }
+}
+
+/// What a port of a row puts on the bus.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Port<V> {
+    /// How often: -1 for a use, the number of uses for a definition.
+    pub multiplicity: V,
+    /// Namespace, key, level, word.
+    pub tuple: [V; TUPLE],
+    /// What is behind so many elements is 0: no verifier has to take it in.
+    pub len: usize,
+}
+
+/// The values of a row, or of all columns at a point.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a, V> {
+    /// Committed columns.
+    pub columns: &'a [V],
+    /// Fixed columns.
+    pub fixed: &'a [V],
+    /// The number of the row: of a wire that is defined at port j of the row, the number is `places[j]` more.
+    pub number: V,
+    /// Where each port of the table begins on the bus.
+    pub places: &'a [Goldilocks],
+}
+
+/// The parameters of the tables over K.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tables<K> {
+    query: query::Parameters,
+    bits: bits::Parameters,
+    field: PhantomData<K>,
+}
+
+impl<K: Extension> Tables<K> {
+    /// Tables whose queries and bits have these parameters.
+    ///
+    /// # Panics
+    /// Unless queries have 1 to 32 bits, and a variable.
+    pub fn new(query: query::Parameters, bits: bits::Parameters) -> Self {
+        assert!((1..=32).contains(&query.bits) && query.variables > 0, "queries of {} bits", query.bits);
+        Self { query, bits, field: PhantomData }
+    }
+    /// The parameters of queries.
+    pub fn query(&self) -> &query::Parameters {
+        &self.query
+    }
+    /// The parameters of bits.
+    pub fn bits(&self) -> &bits::Parameters {
+        &self.bits
+    }
+    /// Committed columns.
+    pub fn columns(&self, table: Table) -> usize {
+        match table {
+            Table::Permutation => permutation::COLUMNS,
+            Table::Operation => operation::columns::<K>(),
+            Table::Dot => dot::columns::<K>(),
+            Table::Query => self.query.columns::<K>(),
+            Table::Bits => bits::COLUMNS,
+            Table::Constant => 0,
+            Table::Tuple => tuple::COLUMNS,
+            Table::Sponge => sponge::COLUMNS,
+            Table::Range => range::COLUMNS,
+            Table::Point => point::COLUMNS,
+            Table::Addition => addition::COLUMNS,
+            Table::Keccak => keccak::COLUMNS,
+            Table::KeccakLookup => keccak_lookup::COLUMNS,
+            Table::KeccakAbsorb => keccak_absorb::COLUMNS,
+            Table::KeccakPlane => keccak_plane::COLUMNS,
+        }
+    }
+    /// Fixed columns.
+    pub fn fixed(&self, table: Table) -> usize {
+        match table {
+            Table::Permutation => permutation::FIXED,
+            Table::Operation => operation::FIXED,
+            Table::Dot => dot::FIXED,
+            Table::Query => self.query.fixed(),
+            Table::Bits => self.bits.fixed(),
+            Table::Constant => constant::FIXED,
+            Table::Tuple => tuple::FIXED,
+            Table::Sponge => sponge::FIXED,
+            Table::Range => 0,
+            Table::Point => point::FIXED,
+            Table::Addition => addition::FIXED,
+            Table::Keccak => keccak::FIXED,
+            Table::KeccakLookup => keccak_lookup::FIXED,
+            Table::KeccakAbsorb => keccak_absorb::FIXED,
+            Table::KeccakPlane => keccak_plane::FIXED,
+        }
+    }
+    /// True of a table whose rows are Poseidon permutations.
+    pub fn permutes(table: Table) -> bool {
+        matches!(table, Table::Permutation | Table::Sponge)
+    }
+    /// Ports of a row.
+    pub fn ports_of(&self, table: Table) -> usize {
+        match table {
+            Table::Permutation => permutation::PORTS,
+            Table::Operation => operation::PORTS,
+            Table::Dot => dot::PORTS,
+            Table::Query => self.query.ports(),
+            Table::Bits => bits::PORTS,
+            Table::Constant | Table::Range => 1,
+            Table::Tuple => tuple::PORTS,
+            Table::Sponge => sponge::PORTS,
+            Table::Point => point::PORTS,
+            Table::Addition => addition::PORTS,
+            Table::Keccak => keccak::PORTS,
+            Table::KeccakLookup => 1,
+            Table::KeccakAbsorb => keccak_absorb::PORTS,
+            Table::KeccakPlane => keccak_plane::PORTS,
+        }
+    }
+    /// The constraints of a row, each 0 on a row that is right, appended to `out`.
+    ///
+    /// # Panics
+    /// Unless the row has as many values as the table has columns.
+    pub fn constraints<A: Algebra>(&self, table: Table, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
+        match table {
+            Table::Permutation => permutation::constraints::<K, A>(f, row, out),
+            Table::Operation => operation::constraints::<K, A>(f, row, out),
+            Table::Dot => dot::constraints::<K, A>(f, row, out),
+            Table::Query => self.query.constraints::<K, A>(f, row, out),
+            Table::Bits => self.bits.constraints(f, row, out),
+            Table::Constant | Table::Range | Table::Keccak | Table::KeccakLookup => {}
+            Table::Tuple => tuple::constraints(f, row, out),
+            Table::Sponge => sponge::constraints(f, row, out),
+            Table::Point => point::constraints(f, row, out),
+            Table::Addition => addition::constraints(f, row, out),
+            Table::KeccakAbsorb => keccak_absorb::constraints(f, row, out),
+            Table::KeccakPlane => keccak_plane::constraints(f, row, out),
+        }
+    }
+    /// The congruences of a row, whose equations are constraints behind those of [`Tables::constraints`].
+    pub fn congruences<A: Algebra>(&self, table: Table, f: &mut A, row: &Row<'_, A::V>) -> Vec<Congruence<A::V>> {
+        let mut out = Vec::new();
+        match table {
+            Table::Point => point::congruences(f, row, &mut out),
+            Table::Addition => addition::congruences(f, row, &mut out),
+            _ => {}
+        }
+        out
+    }
+    /// All constraints of a row, one by one.
+    pub fn equations<A: Algebra>(&self, table: Table, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
+        self.constraints(table, f, row, out);
+        for congruence in self.congruences(table, f, row) {
+            congruence.expand(f, out);
+        }
+    }
+    /// The ports of a row, appended to `out`.
+    ///
+    /// # Panics
+    /// Unless the row has as many values as the table has columns and ports.
+    pub fn ports<A: Algebra>(&self, table: Table, f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
+        match table {
+            Table::Permutation => permutation::ports::<K, A>(f, row, out),
+            Table::Operation => operation::ports::<K, A>(f, row, out),
+            Table::Dot => dot::ports::<K, A>(f, row, out),
+            Table::Query => self.query.ports_on::<K, A>(f, row, out),
+            Table::Bits => self.bits.ports_on(f, row, out),
+            Table::Constant => constant::ports(f, row, out),
+            Table::Tuple => tuple::ports(f, row, out),
+            Table::Sponge => sponge::ports(f, row, out),
+            Table::Range => range::ports(f, row, out),
+            Table::Point => point::ports(f, row, out),
+            Table::Addition => addition::ports(f, row, out),
+            Table::Keccak => keccak::ports(f, row, out),
+            Table::KeccakLookup => keccak_lookup::ports(f, row, out),
+            Table::KeccakAbsorb => keccak_absorb::ports(f, row, out),
+            Table::KeccakPlane => keccak_plane::ports(f, row, out),
+        }
+    }
+}
+
+/// The tuple of a wire.
+fn wire<A: Algebra>(f: &mut A, number: A::V, word: [A::V; WORD]) -> [A::V; TUPLE] {
+    let (zero, one) = (f.zero(), f.one());
+    let space = f.scale(WIRE, one);
+    let [a, b, c, d] = word;
+    [space, number, zero, a, b, c, d]
+}
+
+/// A use of the wire whose number is in a fixed column.
+fn used<A: Algebra>(f: &mut A, number: A::V, word: [A::V; WORD]) -> Port<A::V> {
+    let one = f.one();
+    let multiplicity = f.scale(-Goldilocks::ONE, one);
+    Port { multiplicity, tuple: wire(f, number, word), len: TUPLE }
+}
+
+/// The definition of the wire of a port, used as often as a fixed column says.
+fn defined<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, port: usize, uses: A::V, word: [A::V; WORD]) -> Port<A::V> {
+    let number = place(f, row, port);
+    Port { multiplicity: uses, tuple: wire(f, number, word), len: TUPLE }
+}
+
+/// A use of the wire of the number `last`, where `check` is 1; where it is 0, the definition of the port's wire, used `last` times.
+fn used_or_defined<A: Algebra>(
+    f: &mut A,
+    row: &Row<'_, A::V>,
+    port: usize,
+    check: A::V,
+    last: A::V,
+    word: [A::V; WORD],
+) -> Port<A::V> {
+    let one = f.one();
+    let not = f.sub(one, check);
+    let uses = f.mul(not, last);
+    let multiplicity = f.sub(uses, check);
+    let number = f.mul(check, last);
+    let place = place(f, row, port);
+    let number = f.mul_add(not, place, number);
+    Port { multiplicity, tuple: wire(f, number, word), len: TUPLE }
+}
+
+/// The number of the wire that a port defines.
+fn place<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, port: usize) -> A::V {
+    let one = f.one();
+    f.add_scaled(row.number, row.places[port], one)
+}
+
+/// An element of K as a word.
+fn padded<A: Algebra>(f: &mut A, coefficients: &[A::V]) -> [A::V; WORD] {
+    let mut word = [f.zero(); WORD];
+    word[..coefficients.len()].copy_from_slice(coefficients);
+    word
+}

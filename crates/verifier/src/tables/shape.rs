@@ -1,0 +1,65 @@
+//! How many rows a table has.
+
+use core::fmt;
+
+/// log2 of the rows of a block.
+pub const BLOCK_LOG: usize = 9;
+/// Rows of a block.
+pub const BLOCK: usize = 1 << BLOCK_LOG;
+/// The highest degree of a constraint in the columns.
+pub const DEGREE: usize = 7;
+/// Blocks that a table may have.
+pub const MAX_BLOCKS: usize = 1 << 20;
+
+/// How many rows a table has: whole blocks, not padded to a power of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    blocks: usize,
+}
+
+/// A number of rows that no table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShapeError {
+    /// The rows.
+    pub rows: usize,
+}
+
+impl fmt::Display for ShapeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = self.rows;
+        write!(
+            f,
+            "a table of {rows} rows: a multiple of {BLOCK} is needed, at least one block and at most {MAX_BLOCKS}"
+        )
+    }
+}
+
+impl core::error::Error for ShapeError {}
+
+impl Shape {
+    /// For a table of `rows` rows, a multiple of [`BLOCK`].
+    pub fn new(rows: usize) -> Result<Self, ShapeError> {
+        let blocks = rows / BLOCK;
+        if rows.is_multiple_of(BLOCK) && (1..=MAX_BLOCKS).contains(&blocks) {
+            Ok(Self { blocks })
+        } else {
+            Err(ShapeError { rows })
+        }
+    }
+    /// Rows.
+    pub fn rows(self) -> usize {
+        self.blocks * BLOCK
+    }
+    /// Blocks.
+    pub fn blocks(self) -> usize {
+        self.blocks
+    }
+    /// Variables of the block's number.
+    pub fn block_variables(self) -> usize {
+        self.blocks.next_power_of_two().ilog2() as usize
+    }
+    /// Variables of the row's number.
+    pub fn variables(self) -> usize {
+        BLOCK_LOG + self.block_variables()
+    }
+}
