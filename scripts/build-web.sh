@@ -34,15 +34,19 @@ if [[ -z $module ]]; then
     (
         # shellcheck disable=SC1091
         source "$target/tools/web/rust/env"
-        # For -Zbuild-std: Debian has no standard library for this target. Panics have no messages, hence no paths of this machine.
+        # For -Zbuild-std and the other unstable options: Debian has no standard library for this target.
         export RUSTC_BOOTSTRAP=1
-        export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="-Zlocation-detail=none"
-        export CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_PANIC=abort
-        export CARGO_PROFILE_RELEASE_STRIP=true
+        # Panics have no messages: the module could not show them, and they would hold paths of this machine.
+        export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none"
+        export CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_STRIP=symbols
+        # For size, but for the fields and hashes, which take the time.
         "$CARGO" build --release --locked --package evergrove-ffi --lib --target wasm32-unknown-unknown \
-            -Zbuild-std=core,alloc --target-dir "$web/build"
+            -Zbuild-std=core,alloc --target-dir "$web/build" \
+            --config 'profile.release.opt-level="z"' \
+            --config 'profile.release.package.evergrove-verifier.opt-level="s"' \
+            --config 'profile.release.package.evergrove-primitives.opt-level=3'
     )
-    module=$web/build/wasm32-unknown-unknown/release/evergrove_ffi.wasm
+    module=$web/build/wasm32-unknown-unknown/release/evergrove_verify.wasm
 fi
 
 node --input-type=module - "$module" "$limit" <<'JS'
