@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-layout=1 # a change of this script that needs the tools again
+layout=2 # a change of this script that needs the tools again
 tools=${CARGO_TARGET_DIR:-target}/tools/web
 mkdir -p "$tools"
 tools=$(cd "$tools" && pwd)
@@ -101,9 +101,9 @@ chromium() {
   <dir>$dir/usr/share/fonts</dir>
   <dir>/usr/share/fonts/truetype/dejavu</dir>
   <cachedir>$dir/fonts/cache</cachedir>
-  <alias><family>system-ui</family><prefer><family>Liberation Sans</family></prefer></alias>
   <alias><family>sans-serif</family><prefer><family>Liberation Sans</family></prefer></alias>
   <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
+  <match><edit name="family" mode="append_last"><string>Liberation Sans</string></edit></match>
 </fontconfig>
 FONTS
     wrapper "$dir" chromium env "FONTCONFIG_FILE=$dir/fonts/fonts.conf" "$dir/usr/lib/chromium/chromium"

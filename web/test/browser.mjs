@@ -29,7 +29,8 @@ after(async () => {
 
 /** Runs `use` on a new page, and demands that the browser reports no error and asks no other server. */
 async function onPage(use, { size = "desktop", colorScheme = "light" } = {}) {
-    const context = await browser.newContext({ viewport: SIZES[size], colorScheme, reducedMotion: "reduce" });
+    const touch = size === "phone";
+    const context = await browser.newContext({ viewport: SIZES[size], colorScheme, reducedMotion: "reduce", isMobile: touch, hasTouch: touch });
     const page = await context.newPage();
     const problems = [];
     page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
@@ -110,7 +111,7 @@ describe("the page", () => {
             const area = page.getByRole("region", { name: "Verdict" });
             const text = await area.innerText();
             const [, , root] = given.commitment.split(":");
-            const expected = [root, given.keyDigest, "grove-100", "What this shows", "What this does not show", "zero-knowledge", "unique decoding", "Johnson", "conjecture", "Policy", " s in this browser"];
+            const expected = [root, given.keyDigest, "grove-100", "What this shows", "What this does not show", "zero-knowledge", "unique decoding", "Johnson", "conjecture", "have to trust", "Policy", " s in this browser"];
             for (const part of expected) assert.ok(text.includes(part), `${part} is missing`);
             assert.equal(await area.getByRole("table").getByRole("row").count(), 4);
         }));

@@ -47,9 +47,13 @@ interface Common {
     readonly shown: readonly string[];
     /** What an acceptance does not show; empty otherwise. */
     readonly notShown: readonly string[];
-    /** The parameters that the proof names; null if it was not decoded so far. The same holds for the next four. */
-    readonly profile: string | null;
+    /** What this verification was willing to accept. */
+    readonly policy: string;
+    /** `opening` is one slot with its path; `bucket` and `merge` are proofs of a batch. The rest is null where it does not apply. */
+    readonly kind: string | null;
+    readonly scheme: string | null;
     readonly backend: string | null;
+    readonly profile: string | null;
     /** The height of the table's tree. */
     readonly height: number | null;
     /** The root of the table's tree: 64 hexadecimal characters. */
@@ -58,13 +62,19 @@ interface Common {
     readonly canonical: string | null;
     /** The number of rows that were given and compared. */
     readonly rows: number | null;
+    /** The digest of the schema that rows were read with. */
+    readonly schemaDigest: string | null;
     readonly bits: Bits | null;
     /** The digest of the key file. */
     readonly keyDigest: string | null;
+    /** The name and digest of the application. */
+    readonly application: string | null;
     /** The output of the application, as elements of the Goldilocks field. */
     readonly output: readonly bigint[] | null;
-    /** What this verification was willing to accept. */
-    readonly policy: string;
+    /** The slot of an opening. */
+    readonly index: number | null;
+    /** The value in the slot: 64 hexadecimal characters. Null if the slot is empty. */
+    readonly value: string | null;
 }
 
 export interface Accepted extends Common {
@@ -101,22 +111,28 @@ export function outcome(verdict: Verdict): Outcome {
 export function parseVerdict(json: string): Verdict {
     const value: unknown = JSON.parse(json);
     const common: Common = {
-        sentence: text(value, "sentence"),
-        shown: list(value, "shown").map((x) => checked(x, "shown", isText)),
-        notShown: list(value, "not_shown").map((x) => checked(x, "not_shown", isText)),
-        profile: optional(value, "profile", isText),
+        sentence: checked(field(value, "sentence"), "sentence", isText),
+        shown: texts(value, "shown"),
+        notShown: texts(value, "not_shown"),
+        policy: checked(field(value, "policy"), "policy", isText),
+        kind: optional(value, "kind", isText),
+        scheme: optional(value, "scheme", isText),
         backend: optional(value, "backend", isText),
+        profile: optional(value, "profile", isText),
         height: optional(value, "height", isCount),
         root: optional(value, "root", isDigest),
         canonical: optional(value, "canonical", isDigest),
         rows: optional(value, "rows", isCount),
+        schemaDigest: optional(value, "schema_digest", isDigest),
         bits: bits(field(value, "bits")),
         keyDigest: optional(value, "key_digest", isDigest),
-        output: field(value, "output") === null ? null : list(value, "output").map(element),
-        policy: text(value, "policy"),
+        application: optional(value, "application", isText),
+        output: optional(value, "output", isList)?.map(element) ?? null,
+        index: optional(value, "index", isCount),
+        value: optional(value, "value", isDigest),
     };
     const accepted = checked(field(value, "accepted"), "accepted", (x) => typeof x === "boolean");
-    const code = text(value, "code");
+    const code = checked(field(value, "code"), "code", isText);
     if (accepted && code === "accepted") return { accepted, code, ...common };
     const refusal = REFUSALS.find((x) => x === code);
     if (!accepted && refusal !== undefined) return { accepted, code: refusal, ...common };
@@ -138,11 +154,10 @@ function element(value: unknown): bigint {
     return BigInt(checked(value, "output", isCount));
 }
 
+/** A field of the object; null if there is none. */
 function field(value: unknown, name: string): unknown {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) {
-        throw new Error(`the module's verdict has no field ${name}`);
-    }
-    return (value as Record<string, unknown>)[name];
+    if (typeof value !== "object" || value === null) throw new Error(`the module's verdict is ${JSON.stringify(value)}`);
+    return (value as Record<string, unknown>)[name] ?? null;
 }
 
 function checked<T>(value: unknown, name: string, is: (value: unknown) => value is T): T {
@@ -150,20 +165,17 @@ function checked<T>(value: unknown, name: string, is: (value: unknown) => value 
     throw new Error(`the module's verdict has an invalid ${name}: ${JSON.stringify(value)}`);
 }
 
-const isText = (x: unknown): x is string => typeof x === "string";
-const isDigest = (x: unknown): x is string => isText(x) && /^[0-9a-f]{64}$/.test(x);
-const isNumber = (x: unknown): x is number => typeof x === "number" && Number.isFinite(x);
-const isCount = (x: unknown): x is number => Number.isSafeInteger(x) && (x as number) >= 0;
-
-function text(value: unknown, name: string): string {
-    return checked(field(value, name), name, isText);
-}
-
-function list(value: unknown, name: string): readonly unknown[] {
-    return checked<readonly unknown[]>(field(value, name), name, Array.isArray);
-}
-
 function optional<T>(value: unknown, name: string, is: (value: unknown) => value is T): T | null {
     const found = field(value, name);
     return found === null ? null : checked(found, name, is);
 }
+
+function texts(value: unknown, name: string): readonly string[] {
+    return (optional(value, name, isList) ?? []).map((x) => checked(x, name, isText));
+}
+
+const isText = (x: unknown): x is string => typeof x === "string";
+const isList = (x: unknown): x is readonly unknown[] => Array.isArray(x);
+const isDigest = (x: unknown): x is string => isText(x) && /^[0-9a-f]{64}$/.test(x);
+const isNumber = (x: unknown): x is number => typeof x === "number" && Number.isFinite(x);
+const isCount = (x: unknown): x is number => Number.isSafeInteger(x) && (x as number) >= 0;

@@ -15,7 +15,7 @@ export interface Application {
     readonly name: string;
     /** The digest of its parameters. */
     readonly digest: DigestBytes;
-    /** Elements of the Goldilocks field. */
+    /** The inputs of its circuits, elements of the Goldilocks field. Left out for digest translation, whose output is words. */
     readonly inputs?: readonly (number | bigint)[];
     /** The number of elements of its output. */
     readonly outputLength: number;
@@ -81,7 +81,7 @@ function newRequest(instance: Instance, proof: Uint8Array, commitment: string, o
     const application = options.application && {
         name: utf8(options.application.name),
         digest: digest(options.application.digest, "application.digest"),
-        inputs: elements(options.application.inputs ?? []),
+        inputs: options.application.inputs && elements(options.application.inputs),
         outputLength: count(options.application.outputLength, "application.outputLength"),
     };
     // The module copies what it is given.
@@ -104,9 +104,10 @@ function newRequest(instance: Instance, proof: Uint8Array, commitment: string, o
     if (application !== undefined) {
         const { name, inputs, outputLength } = application;
         given(name, (at, n) =>
-            given(application.digest, (d) =>
-                given(inputs, (i) => exports.evg_request_application(request, at, n, d, i, inputs.length / 8, outputLength)),
-            ),
+            given(application.digest, (d) => {
+                if (inputs === undefined) exports.evg_request_application(request, at, n, d, 0, 0, outputLength);
+                else given(inputs, (i) => exports.evg_request_application(request, at, n, d, i, inputs.length / 8, outputLength));
+            }),
         );
     }
     if (keyDigest !== undefined) given(keyDigest, (at) => exports.evg_request_key_digest(request, at));

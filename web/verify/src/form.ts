@@ -59,7 +59,7 @@ function applicationOf(mistakes: Mistakes): Task["application"] {
     const outputLength = Number(text("output-length"));
     if (!Number.isInteger(outputLength) || outputLength < 1 || outputLength > 65535) mistakes.set("output-length", "Expected a number from 1 to 65535.");
     if (name === undefined || digest === undefined || mistakes.has("inputs")) return null;
-    return { name, digest, inputs: inputs === "" ? [] : inputs.split(",").map((x) => BigInt(x.trim())), outputLength };
+    return { name, digest, inputs: inputs === "" ? null : inputs.split(",").map((x) => BigInt(x.trim())), outputLength };
 }
 
 function show(mistakes: Mistakes): void {
@@ -118,7 +118,7 @@ async function fieldOf(dropped: File): Promise<string | null> {
         case "key":
             return "key";
         default:
-            return ending === "proof" || (await magic(dropped)) === "EVGP" ? "proof" : null;
+            return ending === "proof" || ["EVGP", "EVGO"].includes(await magic(dropped)) ? "proof" : null;
     }
 }
 

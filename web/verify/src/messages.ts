@@ -10,7 +10,12 @@ export interface Task {
     readonly schema: File | null;
     readonly key: File | null;
     readonly keyDigest: string | null;
-    readonly application: { readonly name: string; readonly digest: string; readonly inputs: readonly bigint[]; readonly outputLength: number } | null;
+    readonly application: {
+        readonly name: string;
+        readonly digest: string;
+        readonly inputs: readonly bigint[] | null;
+        readonly outputLength: number;
+    } | null;
     readonly profiles: readonly string[];
 }
 

@@ -45,21 +45,24 @@ export function showFailure(message: string): void {
 export function showVerdict(verdict: Verdict, task: Task, seconds: number): void {
     switch (outcome(verdict)) {
         case "accepted":
-            state("accepted", "Accepted", verdict.rows === null ? "The proof is valid, but no rows were given to check." : `The proof is valid for the ${many(verdict.rows, "row")} that you gave.`);
+            state("accepted", "Accepted", summary(verdict));
             break;
         case "refused":
-            state("refused", "Refused", capital(verdict.sentence));
+            state("refused", "Refused", sentenceOf(verdict.sentence));
             break;
         case "error":
         case "none":
-            state("open", "No verdict", capital(verdict.sentence));
+            state("open", "No verdict", sentenceOf(verdict.sentence));
     }
     if (verdict.accepted) {
         details.append(
             heading("What this shows"),
-            list(verdict.shown.map(capital)),
+            list(verdict.shown),
             heading("What this does not show"),
-            list([...verdict.notShown.map(capital), ...trust(task)]),
+            list(verdict.notShown),
+            heading("What you have to trust"),
+            list(trusted(verdict, task)),
+            node("p", "The proof is short, not secret: it is not zero-knowledge, and may reveal parts of the rows behind it."),
         );
         if (verdict.bits !== null) details.append(heading("How strong the proof is"), strength(verdict.bits));
     }
@@ -68,15 +71,27 @@ export function showVerdict(verdict: Verdict, task: Task, seconds: number): void
     if (top < 0 || bottom > innerHeight) section.scrollIntoView({ block: "start" });
 }
 
+/** The acceptance in one sentence. */
+function summary(verdict: Verdict): string {
+    if (verdict.rows !== null) return `The proof is valid for the ${many(verdict.rows, "row")} that you gave.`;
+    const aboutRows = verdict.scheme === "evergrove1" || verdict.scheme === "evergrove1-selected";
+    if (aboutRows) return "The proof is valid, but no rows were given: it does not show which rows it is about.";
+    return sentenceOf(verdict.shown.join("; "));
+}
+
 /** What stays the reader's to judge. */
-function trust(task: Task): string[] {
-    const schema = "That the schema is the right one. Take it from the same source as the commitment: with another schema the same proof fits other text";
-    return [...(task.rows && task.schema ? [schema] : []), "Anything about secrecy: the proof is not zero-knowledge, and may reveal parts of the rows"];
+function trusted(verdict: Verdict, task: Task): string[] {
+    const out = ["The commitment: the verdict is about the table with this root, and no other."];
+    if (task.rows && task.schema) out.push("The schema: with another one, other text has the same proof. Take it from where the commitment is from.");
+    if (task.keyDigest !== null) out.push("The digest of the key file that you gave: the key decides what was proven.");
+    if (verdict.application !== null) out.push("The application's name, digest and inputs that you gave.");
+    return out;
 }
 
 function strength(bits: Bits): HTMLElement {
     const table = document.createElement("table");
-    const caption = node("caption", "Bits of security. With 100 bits, an attacker who computes 2^60 hashes succeeds with a chance of about 2^−40.");
+    const caption = document.createElement("caption");
+    caption.append("Bits of security. With 100 bits, an attacker who computes 2", node("sup", "60"), " hashes succeeds with a chance of about 2", node("sup", "−40"), ". Each line is the bound of another analysis.");
     const head = document.createElement("thead");
     head.append(row(cell("th", "Bits", "col"), cell("th", "Rests on", "col")));
     const body = document.createElement("tbody");
@@ -107,10 +122,14 @@ function facts(verdict: Verdict, task: Task, seconds: number): HTMLElement {
     if (task.rows) add("Rows", `${task.rows.file.name}${verdict.rows === null ? "" : `, ${many(verdict.rows, "row")}`}`);
     if (task.rows && task.schema) add("Schema", task.schema.name);
     if (verdict.output !== null) add("Output", verdict.output.join(", "), true);
-    add("Profile", verdict.profile === null ? null : `${verdict.profile}${verdict.backend === null ? "" : `, backend ${verdict.backend}`}`);
-    add("Height", verdict.height === null ? null : `${verdict.height}: up to 2^${verdict.height} rows`);
+    if (verdict.index !== null) add("Slot", `${verdict.index.toLocaleString("en")}${verdict.value === null ? ", empty" : ""}`);
+    add("Value", verdict.value, true);
+    add("Application", verdict.application, true);
+    add("Profile", verdict.profile === null ? null : `${verdict.profile}, backend ${verdict.backend}, scheme ${verdict.scheme}`);
+    add("Height", verdict.height === null ? null : `${verdict.height}: up to ${many(2 ** verdict.height, "row")}`);
     add("Root", verdict.root, true);
     add("Digest of the rows", verdict.canonical, true);
+    add("Digest of the schema", verdict.schemaDigest, true);
     add("Digest of the key", verdict.keyDigest, true);
     add("Policy", verdict.policy);
     add("Time", `${seconds.toFixed(2)} s in this browser`);
@@ -127,7 +146,7 @@ const heading = (text: string): HTMLElement => node("h3", text);
 
 function list(items: readonly string[]): HTMLElement {
     const made = document.createElement("ul");
-    made.append(...items.map((x) => node("li", x)));
+    made.append(...items.map((x) => node("li", capital(x))));
     return made;
 }
 
@@ -144,5 +163,8 @@ function cell(tag: "th" | "td", text: string, scope?: string): HTMLElement {
 }
 
 const many = (n: number, what: string): string => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
+
+/** The module's sentences begin in lower case and have no full stop. */
+const sentenceOf = (text: string): string => capital(/[.!?]$/.test(text) ? text : `${text}.`);
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

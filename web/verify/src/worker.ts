@@ -1,7 +1,7 @@
 // Runs one verification beside the page, which stays responsive.
 
 import type { Answer, Task } from "./messages.js";
-import { verify, type Options } from "./verifier/index.js";
+import { verify, type Application, type Options } from "./verifier/index.js";
 
 /** Longer files are not read. */
 const MAX_FILE = 2 ** 28;
@@ -27,10 +27,14 @@ async function run(task: Task): Promise<Answer> {
         ...(rows && schema && { schema }),
         ...(task.key && { key: counted(task.key) }),
         ...(task.keyDigest && { keyDigest: task.keyDigest }),
-        ...(task.application && { application: task.application }),
+        ...(task.application && { application: applicationOf(task.application) }),
     };
     const verdict = await verify(proof, task.commitment, options);
     return { kind: "verdict", verdict, seconds: (performance.now() - start) / 1000 };
+}
+
+function applicationOf({ inputs, ...rest }: NonNullable<Task["application"]>): Application {
+    return inputs === null ? rest : { ...rest, inputs };
 }
 
 async function bytes(file: File): Promise<Uint8Array> {
