@@ -122,7 +122,8 @@ describe("the page", () => {
             assert.ok(await page.locator(".mark path.refused").isVisible());
             assert.ok(!(await page.locator(".mark path.accepted").isVisible()));
             assert.equal(await page.getByText("What this shows").count(), 0);
-            assert.ok((await page.getByRole("region", { name: "Verdict" }).innerText()).includes("wrong-rows"));
+            assert.match(await page.getByRole("status").innerText(), /a row was changed, left out or added/);
+            assert.match(await page.getByRole("region", { name: "Verdict" }).innerText(), /wrong-rows/);
         }));
 
     it("asks for a missing key file", () =>

@@ -44,6 +44,18 @@ describe("acceptance", () => {
         assert.equal(outcome(verdict), "accepted");
     });
 
+    it("takes rows as JSON Lines", async () => {
+        const [names, ...lines] = given.csv.trim().split("\n").map((line) => line.split(","));
+        const jsonl = lines.map((cells) => `{${cells.map((cell, i) => `"${names[i]}":${cell}`).join(",")}}\n`).join("");
+        const verdict = await expectCode("accepted", proof, commitment, { rows: { jsonl }, key });
+        assert.equal(verdict.rows, lines.length);
+    });
+
+    it("takes a schema", async () => {
+        const verdict = await expectCode("bad-rows", proof, commitment, { rows, schema: '[[column]]\nname = "price"\ntype = "unsigned"\n', key });
+        assert.match(verdict.sentence, /price|e0/);
+    });
+
     it("shows less without rows", async () => {
         const verdict = await expectCode("accepted", proof, commitment, { key });
         assert.equal(verdict.rows, null);

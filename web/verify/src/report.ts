@@ -48,7 +48,7 @@ export function showVerdict(verdict: Verdict, task: Task, seconds: number): void
             state("accepted", "Accepted", summary(verdict));
             break;
         case "refused":
-            state("refused", "Refused", sentenceOf(verdict.sentence));
+            state("refused", "Refused", REASONS[verdict.code] ?? sentenceOf(verdict.sentence));
             break;
         case "error":
         case "none":
@@ -70,6 +70,14 @@ export function showVerdict(verdict: Verdict, task: Task, seconds: number): void
     const { top, bottom } = status.getBoundingClientRect();
     if (top < 0 || bottom > innerHeight) section.scrollIntoView({ block: "start" });
 }
+
+/** Refusals whose own sentences are about digests or versions. */
+const REASONS: Partial<Record<Verdict["code"], string>> = {
+    "wrong-rows": "The rows are not those of the proof: a row was changed, left out or added.",
+    "wrong-root": "The proof is about another table, or another state of it, than this commitment.",
+    "wrong-key": "The key file is not the one for this proof.",
+    magic: "The file is neither a proof nor an opening.",
+};
 
 /** The acceptance in one sentence. */
 function summary(verdict: Verdict): string {
@@ -117,7 +125,10 @@ function facts(verdict: Verdict, task: Task, seconds: number): HTMLElement {
         if (mono) description.className = "mono";
         list.append(node("dt", name), description);
     };
-    if (!verdict.accepted) add("Code", verdict.code, true);
+    if (!verdict.accepted) {
+        add("Code", verdict.code, true);
+        if (verdict.code in REASONS) add("Reason", sentenceOf(verdict.sentence));
+    }
     add("Proof", `${task.proof.name}, ${many(task.proof.size, "byte")}`);
     if (task.rows) add("Rows", `${task.rows.file.name}${verdict.rows === null ? "" : `, ${many(verdict.rows, "row")}`}`);
     if (task.rows && task.schema) add("Schema", task.schema.name);
