@@ -9,11 +9,12 @@ use evergrove_apps::catalog::{AppCircuits, Application};
 use evergrove_apps::family::AppVerifier;
 use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NodeProof, RecursionBackend};
 use evergrove_grove::GroveVerifier;
-use evergrove_primitives::Digest;
 use evergrove_primitives::hash::poseidon::hash_bytes;
+use evergrove_primitives::{Digest, Goldilocks};
 #[cfg(feature = "plonky2")]
 use evergrove_recursion::{BACKEND_NAME, backend_spec};
 use evergrove_store::{Backends, Store};
+use evergrove_verifier::keccak_tree::DIGEST_HALVES;
 use evergrove_verifier::soundness::SoundnessBits;
 use evergrove_verifier::{HeightClass, Profile, Scheme};
 
@@ -125,7 +126,8 @@ impl Config {
         let family = circuits.tables().ok_or(Error::NoBackend(Backend::Grove))?;
         let verifier = family.verifier()?;
         let digest = trusted(app, scheme, profile, class)(verifier.key_digest());
-        Ok(AppKey { bits: family.bits(), verifier, spec, digest })
+        let (inputs, output_len) = inputs(app);
+        Ok(AppKey { bits: family.bits(), verifier, spec, digest, inputs, output_len })
     }
 
     #[cfg(feature = "plonky2")]
@@ -192,6 +194,20 @@ pub struct AppKey {
     verifier: GroveVerifier,
     bits: SoundnessBits,
     digest: Digest,
+    inputs: Option<Vec<Goldilocks>>,
+    output_len: usize,
+}
+
+/// What the circuits of an application take as inputs (`None` of digest translation, whose output is words), and the elements of its output.
+fn inputs(app: &Application) -> (Option<Vec<Goldilocks>>, usize) {
+    use evergrove_grove::application::Application as _;
+    match app {
+        Application::MapReduce(app) => {
+            let inputs = OnTables::new(app.clone()).map(|app| app.circuits().inputs());
+            (Some(inputs.unwrap_or_default()), app.output_len())
+        }
+        Application::Translation(_) => (None, DIGEST_HALVES),
+    }
 }
 
 /// Domain of the digest of an application's key, ASCII "AKEY".
@@ -237,7 +253,8 @@ impl AppKey {
         let choice = BackendChoice::new(evergrove_grove::BACKEND_NAME, profile).with_app(scheme, app.spec());
         // What a bucket holds is nothing that a verifier asks for.
         let spec = BackendSpec { choice, version: evergrove_grove::BACKEND_VERSION, class, capacity: 1, wraps: false };
-        Ok(Self { spec, verifier, bits, digest })
+        let (inputs, output_len) = inputs(app);
+        Ok(Self { spec, verifier, bits, digest, inputs, output_len })
     }
 
     /// Writes the key: 10 to 20 MB.
@@ -256,6 +273,17 @@ impl AppKey {
     /// The digest of the key alone, which proofs state: that of the circuits.
     pub fn circuits_digest(&self) -> Digest {
         self.verifier.key_digest()
+    }
+
+    /// The inputs of this application's circuits, which its statements name: with the digest of the key alone, all that a verifier without the application
+    /// needs. `None` of digest translation.
+    pub fn inputs(&self) -> Option<&[Goldilocks]> {
+        self.inputs.as_deref()
+    }
+
+    /// Elements of an output.
+    pub fn output_len(&self) -> usize {
+        self.output_len
     }
 
     /// The bits of proofs.

@@ -7,8 +7,8 @@ use evergrove_grove::{GroveBackend, GroveVerifier, backend_spec};
 use evergrove_store::Backends;
 use evergrove_verifier::{HeightClass, Profile};
 
-use crate::Config;
 use crate::backends::{VerifierOnly, classes_of};
+use crate::{Config, Error};
 
 impl Config {
     /// These backends and those of grove.
@@ -25,6 +25,14 @@ impl Config {
             });
         }
         backends
+    }
+
+    /// What writes the key of batches of a profile and height class: some 20 MB, for verifiers that build no circuits. Its digest is pinned.
+    ///
+    /// # Errors
+    /// For a profile of another backend.
+    pub fn batch_key(&self, profile: Profile, class: HeightClass) -> Result<GroveVerifier, Error> {
+        Ok(GroveVerifier::new(profile, class)?)
     }
 }
 

@@ -153,3 +153,24 @@ fn mix(v: &mut [u32; 16], [a, b, c, d]: [usize; 4], x: u32, y: u32) {
         v[b] = (v[b] ^ v[c]).rotate_right(second);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{CHUNK, Hasher};
+
+    #[test]
+    fn digests_are_those_of_the_crate_in_whatever_pieces() {
+        let bytes: Vec<u8> = (0..40 * CHUNK as u32).map(|i| (i * i >> 3 ^ i) as u8).collect();
+        // Around blocks, chunks, and subtrees of up to 32 chunks.
+        let around =
+            [0, 64, 128, 1024, 2048, 3072, 4096, 5 * 1024, 8 * 1024, 16 * 1024, 31 * 1024, 32 * 1024, 40 * 1024];
+        for length in around.into_iter().flat_map(|n: usize| n.saturating_sub(2)..=(n + 2).min(bytes.len())) {
+            let expected = *blake3::hash(&bytes[..length]).as_bytes();
+            for piece in [1, 3, 63, 64, 65, 1000, 1024, 5000, bytes.len()] {
+                let mut hasher = Hasher::default();
+                bytes[..length].chunks(piece).for_each(|piece| hasher.update(piece));
+                assert_eq!(hasher.finish(), expected, "{length} bytes in pieces of {piece}");
+            }
+        }
+    }
+}

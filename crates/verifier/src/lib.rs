@@ -1,16 +1,22 @@
-//! What a verifier needs, and nothing else.
+//! All that a verifier needs, and nothing else.
 //!
-//! **What.** [`Commitment`] to a vector, [`BatchProof`] about some of its leaves, and the [`Policy`] by which a verifier accepts
-//! one. Around them: the [`Statement`] that a proof proves and the hashing rules that tie it to the table ([`tree`],
-//! [`batch_digest`]), [`Opening`]s of single slots, the encodings ([`wire`]), pinned verifier keys ([`keys`]) and the number of
-//! bits that each profile is worth ([`soundness`]).
+//! **What.** [`verify::Request`] goes from the bytes of a proof file or opening, a [`Commitment`] and a [`Policy`] to a verdict. What it stands on:
 //!
-//! **When.** Whenever something that came from outside is decoded or judged. Scalar, single-threaded, no plonky2, builds on
-//! plain stable Rust; nothing here panics on any bytes.
+//! | question | module |
+//! |---|---|
+//! | what does a proof state, and how are rows tied to it? | [`Statement`], [`tree`], [`batch_digest`], [`keccak_tree`]; `schema` with the feature of that name |
+//! | what do bytes mean? | [`wire`], [`Opening`], [`BatchProof`] |
+//! | does the SNARK hold? | [`argument`], over [`tables`], both written in [`algebra`]; [`key`] has the fixed columns, and the only ways to a verified statement |
+//! | which keys are right? | [`keys`], pinned |
+//! | how many bits is that worth? | [`soundness`], [`argument::soundness`] |
 //!
-//! **Neighbours.** Depends on `evergrove-primitives` alone of our crates. `evergrove-recursion` holds the check of the SNARK itself.
+//! **When.** Whenever something that came from outside is decoded or judged. Scalar, single-threaded, on plain stable Rust with `core` and `alloc`; nothing here panics
+//! on any bytes, and nothing is allocated before the bytes that ask for it are there.
+//!
+//! **Neighbours.** Depends on `evergrove-primitives` alone. Provers and circuits (`evergrove-multilinear`) use the same constraints from here; `evergrove-ffi`
+//! is this crate for C and WebAssembly. `evergrove-recursion` checks the proofs of Plonky2.
 
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;

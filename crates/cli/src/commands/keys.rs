@@ -8,11 +8,11 @@ use anyhow::{Context, Result};
 use evergrove::apps::catalog::{Application, Catalog};
 use evergrove::apps::digest_translation::DigestTranslation;
 use evergrove::commit::schema::Schema;
+use evergrove::proof::soundness;
 use evergrove::proof::{Commitment, HeightClass, Profile, Scheme};
 use serde_json::{Value, json};
 
 use super::Terminal;
-use super::app::Named;
 use crate::args::{Output, parse_profile, parse_size};
 use crate::exit::Mistake;
 use crate::report::{Report, count, line, seconds, size};
@@ -45,22 +45,34 @@ enum Keys {
     Export(Export),
 }
 
-/// Build the circuits of an application on this machine and write their key, for verifiers that build none
+/// Build circuits on this machine and write their key, for verifiers that build none
 ///
-/// A verifier gives the file with --key-file and its digest with --key-digest. The digest alone is trusted: publish it, or build the key
-/// again and compare. Queries that differ in constants alone have one key.
+/// Without an application it is the key of batches, whose digest every verifier pins. With one, a verifier gives the file with --key-file and its digest
+/// with --key-digest. The digest alone is trusted: publish it, or build the key again and compare. Queries that differ in constants
+/// alone have one key. Verifiers in other languages take circuits_digest, application, inputs and output_len.
 #[derive(Debug, clap::Args)]
 struct Export {
-    #[command(flatten)]
-    app: Named,
+    /// The application; without one, the key of batches
+    #[arg(value_name = "NAME", requires = "scheme")]
+    name: Option<String>,
+    /// Its parameters, in the form that app list says
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true,
+        requires = "name"
+    )]
+    parameters: String,
     /// Schema of the table (TOML); not needed for values (columns e0 to e3, or raw)
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
     /// The key of proofs over all rows of a table
-    #[arg(long, required_unless_present = "rows", conflicts_with = "rows")]
+    #[arg(long, group = "scheme", requires = "name")]
     all: bool,
     /// The key of proofs over the rows of a batch
-    #[arg(long)]
+    #[arg(long, group = "scheme", requires = "name")]
     rows: bool,
     /// Commitment of the table: tables with positions up to 2^27 have other keys than larger ones
     #[arg(long, value_name = "COMMITMENT")]
@@ -104,8 +116,10 @@ impl Dir {
 }
 
 fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
+    let class = HeightClass::of(args.root.height).unwrap_or(HeightClass::H40);
+    let Some(name) = &args.name else { return export_batches(args, class, terminal) };
+    let parameters = &args.parameters;
     let schema = args.schema.as_deref().map_or_else(|| Ok(Schema::raw()), files::schema)?;
-    let Named { name, parameters } = &args.app;
     let (app, scheme) = match name.as_str() {
         DigestTranslation::NAME => {
             if !args.all || !parameters.is_empty() {
@@ -121,7 +135,6 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
             (catalog.parse(name, parameters, &schema)?.into(), scheme)
         }
     };
-    let class = HeightClass::of(args.root.height).unwrap_or(HeightClass::H40);
     let start = Instant::now();
     let key = leader::config(None)?.app_key(&app, scheme, args.profile, class)?;
     let built = start.elapsed().as_secs_f64();
@@ -132,6 +145,9 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     report.add("key_digest", key.digest().to_string());
     report.add("circuits_digest", key.circuits_digest().to_string());
     report.add("application", app.id().to_string());
+    let inputs = key.inputs().map(|inputs| inputs.iter().map(ToString::to_string).collect::<Vec<_>>());
+    report.add_as("inputs", inputs.clone(), inputs.map_or("none".into(), |inputs| inputs.join(",")));
+    report.add("output_len", key.output_len());
     report.add("scheme", scheme.name());
     report.add("profile", args.profile.name());
     report.add("height_class", class.height_max());
@@ -139,6 +155,21 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     report.add_as("bytes", bytes, size(bytes));
     report.add_as("seconds", built, seconds(built));
     crate::results::add_soundness(&mut report, key.bits());
+    report.print(terminal.format)
+}
+
+/// The key of batches.
+fn export_batches(args: &Export, class: HeightClass, terminal: Terminal) -> Result<()> {
+    let key = leader::config(None)?.batch_key(args.profile, class)?;
+    files::write(&args.out, |out| Ok(key.write_key(out)?))?;
+    let bytes = fs::metadata(&args.out).map_or(0, |meta| meta.len());
+    let mut report = Report::default();
+    report.add("key_digest", key.key_digest().to_string());
+    report.add("profile", args.profile.name());
+    report.add("height_class", class.height_max());
+    report.add("file", args.out.display().to_string());
+    report.add_as("bytes", bytes, size(bytes));
+    crate::results::add_soundness(&mut report, soundness::bits(args.profile, class));
     report.print(terminal.format)
 }
 

@@ -46,6 +46,7 @@ fn refreshed(paper: &[&str], allow: &[&str]) {
         let export =
             ["keys", "export", "aggregate", "--schema", "schema.toml", "--all", "--root", &root, "--out", "a.key"];
         let key = world.json(&[&export[..], &["--parameters", &SQL.replace("20", "30")]].concat());
+        without_the_program(&world, &root, &world.json(&[&export[..], &["--parameters", SQL]].concat()), &before);
         let digest = key["key_digest"].as_str().unwrap();
         let by_key = ["--key-file", "a.key", "--key-digest", digest];
         assert_eq!(verify(&root, SQL, &by_key).code, 0);
@@ -89,6 +90,55 @@ fn refreshed(paper: &[&str], allow: &[&str]) {
     bytes[at] ^= 1;
     world.write("a.proof", &bytes);
     assert_eq!(verify(root, SQL, allow).code, 1);
+}
+
+/// The library of C says of an answer what the command says, by what `keys export` prints; and so it does of a batch.
+fn without_the_program(world: &World, root: &str, key: &serde_json::Value, answer: &[String]) {
+    use evergrove_verify::request::{Next, Request};
+
+    let text = |name: &str| key[name].as_str().unwrap_or_else(|| panic!("{name} in {key}")).to_owned();
+    let digest = |text: &str| <[u8; 32]>::try_from(hex::decode(text).expect("hexadecimal")).expect("a digest");
+    let verdict = |request: Request, key: &str| -> serde_json::Value {
+        let mut request = request;
+        if request.check() == Next::Key {
+            for piece in world.read(key).chunks(1 << 16) {
+                request.key(piece);
+            }
+        }
+        serde_json::from_str(request.finish().json()).expect("an object")
+    };
+    let application = text("application");
+    let (name, parameters) = application.split_once(':').expect("name and digest");
+    let inputs: Vec<u64> =
+        key["inputs"].as_array().unwrap().iter().map(|x| x.as_str().unwrap().parse().unwrap()).collect();
+    let output_len = key["output_len"].as_u64().unwrap() as usize;
+    let request = |inputs: &[u64]| {
+        let mut request = Request::new(world.read("a.proof"), root.as_bytes());
+        request.application(name.as_bytes(), &digest(parameters), Some(inputs), output_len);
+        request.key_digest(&digest(&text("circuits_digest")));
+        request
+    };
+    let accepted = verdict(request(&inputs), "a.key");
+    assert_eq!(
+        (accepted["code"].as_str(), accepted["output"].as_array().map(Vec::len)),
+        (Some("accepted"), Some(output_len)),
+        "{accepted}, {answer:?}"
+    );
+    let mut others = inputs.clone();
+    others[0] += 1;
+    assert_eq!(verdict(request(&others), "a.key")["code"], "refused", "another constant");
+    assert_eq!(verdict(Request::new(world.read("a.proof"), root.as_bytes()), "a.key")["code"], "scheme");
+
+    world.json(&["prove", "--store", "s", "--indices", "3,6", "--name", "rows", "--out", "rows.proof"]);
+    world.json(&["export", "--store", "s", "--batch", "rows", "--leaves", "rows.csv"]);
+    let exported = world.json(&["keys", "export", "--root", root, "--out", "rows.key"]);
+    assert_eq!(exported["bytes"].as_u64(), Some(world.read("rows.key").len() as u64));
+    let mut batch = Request::new(world.read("rows.proof"), root.as_bytes());
+    batch.rows(evergrove_verify::Format::Csv, &world.read("rows.csv"), Some(&world.read("schema.toml")));
+    let accepted = verdict(batch, "rows.key");
+    assert_eq!((accepted["code"].as_str(), accepted["rows"].as_u64()), (Some("accepted"), Some(2)), "{accepted}");
+    assert_eq!(accepted["key_digest"], exported["key_digest"]);
+    assert_eq!(verdict(Request::new(world.read("rows.proof"), root.as_bytes()), "a.key")["code"], "wrong-key");
 }
 
 #[test]

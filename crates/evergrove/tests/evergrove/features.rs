@@ -35,3 +35,17 @@ fn only_the_feature_plonky2_stands_on_plonky2() {
     }
     assert!(names(&without[0], "evergrove-apps ") && names(&without[0], "evergrove-multilinear "));
 }
+
+/// A reader who audits the verifier reads two crates.
+#[test]
+fn the_verifier_stands_on_our_primitives_alone() {
+    let crates = |tree: &str| {
+        let names = tree.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned);
+        names.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(crates(&tree("evergrove-verifier", &[])), ["evergrove-primitives", "evergrove-verifier"]);
+    let with_rows = crates(&tree("evergrove-verifier", &["--features", "schema"]));
+    for std in ["rayon", "blake3", "evergrove-kernels"] {
+        assert!(!with_rows.iter().any(|name| name == std), "{std}: {with_rows:?}");
+    }
+}

@@ -34,6 +34,7 @@ use crate::argument::transcript::Word;
 use crate::argument::{JOHNSON_128, UNIQUE_100};
 use crate::keys::pinned_grove;
 use crate::soundness::{self, SoundnessBits};
+use crate::tables::WORD;
 use crate::tree::Value;
 use crate::wire::{OPENING_MAGIC, Opening};
 use crate::{
@@ -225,6 +226,10 @@ impl<'a> Request<'a> {
             return Err(Failure::Base(statement.base));
         }
         let Some(app) = app else {
+            // Whoever asks about an output is not answered by a proof without one.
+            if let Some(asked) = self.application {
+                return Err(Failure::Output { found: 0, expected: asked.output_len });
+            }
             let words = information(statement, None, &[]);
             let pinned = || pinned_grove(profile, class);
             let digest = self.key.or_else(pinned).ok_or(Failure::Key(key::KeyError::Missing))?;
@@ -233,7 +238,8 @@ impl<'a> Request<'a> {
         let known = self.application.filter(|known| known.id == app.app);
         let known = known.ok_or_else(|| Failure::Unknown(app.app.clone()))?;
         let (found, expected) = (app.output.len(), known.output_len);
-        if found != expected {
+        // Of words, all elements are said.
+        if found != expected || known.inputs.is_none() && !expected.is_multiple_of(WORD) {
             return Err(Failure::Output { found, expected });
         }
         let said = match &known.inputs {
