@@ -116,7 +116,10 @@ describe("refusal", () => {
     it("of too many bytes", () => expectCode("malformed", key, commitment, { rows, key }));
     it("of no bytes", () => expectCode("truncated", new Uint8Array(), commitment, { rows, key }));
     it("of a part of the key", () => expectCode("wrong-key", proof, commitment, { rows, key: key.subarray(0, key.length - 8) }));
-    it("of another key", () => expectCode("wrong-key", proof, commitment, { rows, key, keyDigest: "00".repeat(32) }));
+    it("of another key, which leaves the proof open", async () => {
+        assert.equal(outcome(await expectCode("wrong-key", proof, commitment, { rows, key: other.key })), "none");
+    });
+    it("of another digest of the key", () => expectCode("wrong-key", proof, commitment, { rows, key, keyDigest: "00".repeat(32) }));
     it("of an application that the proof is not about", () =>
         expectCode("application", proof, commitment, {
             rows,

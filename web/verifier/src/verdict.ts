@@ -89,7 +89,7 @@ export interface Refused extends Common {
 
 export type Verdict = Accepted | Refused;
 
-/** `refused` is about the proof. `error` is about what was given beside it, and `none` is a missing key: both leave it open. */
+/** `refused` is about the proof. `error` is about what was given beside it, and `none` about its key file: both leave it open. */
 export type Outcome = "accepted" | "refused" | "error" | "none";
 
 export function outcome(verdict: Verdict): Outcome {
@@ -101,6 +101,8 @@ export function outcome(verdict: Verdict): Outcome {
         case "bad-rows":
             return "error";
         case "key-missing":
+        case "wrong-key":
+        case "unsupported-tables":
             return "none";
         default:
             return "refused";

@@ -48,11 +48,11 @@ export function showVerdict(verdict: Verdict, task: Task, seconds: number): void
             state("accepted", "Accepted", summary(verdict));
             break;
         case "refused":
-            state("refused", "Refused", REASONS[verdict.code] ?? sentenceOf(verdict.sentence));
+            state("refused", "Refused", reason(verdict));
             break;
         case "error":
         case "none":
-            state("open", "No verdict", sentenceOf(verdict.sentence));
+            state("open", "No verdict", reason(verdict));
     }
     if (verdict.accepted) {
         details.append(
@@ -71,13 +71,16 @@ export function showVerdict(verdict: Verdict, task: Task, seconds: number): void
     if (top < 0 || bottom > innerHeight) section.scrollIntoView({ block: "start" });
 }
 
-/** Refusals whose own sentences are about digests or versions. */
+/** In place of sentences about digests and bytes. */
 const REASONS: Partial<Record<Verdict["code"], string>> = {
     "wrong-rows": "The rows are not those of the proof: a row was changed, left out or added.",
     "wrong-root": "The proof is about another table, or another state of it, than this commitment.",
-    "wrong-key": "The key file is not the one for this proof.",
+    "wrong-key": "The key file is damaged, or is not the one for this proof.",
+    "key-missing": "Choose the key file: the proof cannot be checked without it.",
     magic: "The file is neither a proof nor an opening.",
 };
+
+const reason = (verdict: Verdict): string => REASONS[verdict.code] ?? sentenceOf(verdict.sentence);
 
 /** The acceptance in one sentence. */
 function summary(verdict: Verdict): string {
