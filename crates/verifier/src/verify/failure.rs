@@ -145,7 +145,9 @@ impl fmt::Display for Failure {
             Self::Backend(backend) => write!(f, "proofs of the backend {backend} are not verified here"),
             Self::Scheme(scheme) => write!(f, "proofs of the scheme {scheme} are not verified here"),
             Self::Unknown(app) => write!(f, "application {app} is accepted, but its key's digest was not given"),
-            Self::NoOutput(app) => write!(f, "the proof is about rows alone, expected an output of the application {app}"),
+            Self::NoOutput(app) => {
+                write!(f, "the proof is about rows alone, expected an output of the application {app}")
+            }
             Self::Output { found, expected } => {
                 write!(f, "the proof has an output of {found} elements, the application's has {expected}")
             }
