@@ -14,7 +14,7 @@ BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET
 export CARGO TEST_FEATURES BENCH_WORKSPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install cluster-demo tools rtl-tools arm-tools test test-isa test-peers test-rtl test-faults test-slow test-apps test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
+.PHONY: help demo install cluster-demo tools rtl-tools arm-tools web-tools web test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,12 @@ rtl-tools: ## the simulator of rtl/, under target/tools
 arm-tools: ## compilers and an emulator for aarch64, under target/tools
 	scripts/arm-tools.sh
 
+web-tools: ## a compiler for WebAssembly and a browser, under target/tools
+	scripts/web-tools.sh
+
+web: ## the verifier for browsers and Node.js, and the page that uses it, under target/web
+	scripts/build-web.sh
+
 # Attacks on constraints catch thousands of panics, and the backtraces take time and fill the log.
 test: export RUST_BACKTRACE = 0
 test: tools ## the tests that every change passes: Rust and Redis (what CI runs)
@@ -64,8 +70,11 @@ test-slow: ## the long tests: large circuits and many proofs
 test-apps: ## the long tests of applications, and a crate with an application of its own
 	scripts/test-groups.sh apps
 
+test-web: ## the verifier for browsers, in Node.js and in Chromium
+	scripts/test-groups.sh web
+
 test-full: ## make test and every group, with a table at the end
-	scripts/test-groups.sh test isa peers rtl faults slow apps
+	scripts/test-groups.sh test isa peers rtl faults slow apps web
 
 check: fmt clippy rustdoc api deny typos book deploy fuzz ## formatting, lints, documentation, public API, dependencies, spelling, deployment, a bounded fuzz run
 

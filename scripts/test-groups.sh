@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs groups of tests, and ends with a table: group, passed, failed, skipped, seconds. Exits with 1 if anything failed.
 #
-#   scripts/test-groups.sh [test] [isa] [peers] [rtl] [faults] [slow] [apps]     all of them if none is named
+#   scripts/test-groups.sh [test] [isa] [peers] [rtl] [faults] [slow] [apps] [web]     all of them if none is named
 #
 # The group `test` is `make test`. The tests of another group are ignored by cargo, and the reason names the group:
 # #[ignore = "slow: minutes, some hundred proofs"]. They are found by that line, with the name of the test below it.
@@ -18,9 +18,9 @@ export RUST_BACKTRACE=0
 target=${CARGO_TARGET_DIR:-target}
 read -r -a features <<<"${TEST_FEATURES:-}"
 read -r -a bench <<<"${BENCH_WORKSPACE:---manifest-path crates/bench/Cargo.toml --target-dir $target}"
-[[ $# -gt 0 ]] || set -- test isa peers rtl faults slow apps
+[[ $# -gt 0 ]] || set -- test isa peers rtl faults slow apps web
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+trap 'rm -f "$log" "$log.node"' EXIT
 
 # Runs a command and keeps what it prints. A failure that no test reports counts as one.
 run() {
@@ -167,10 +167,44 @@ group_apps() {
     fi
 }
 
+# Runs tests of Node.js, and counts them as those of cargo.
+node_tests() {
+    local status
+    node --test --test-reporter=tap "$@" 2>&1 | tee "$log.node"
+    status=${PIPESTATUS[0]}
+    awk '/^# (pass|fail|cancelled) / { n[$2] = $3 } END { print "test result: " n["pass"] + 0 " passed; " n["fail"] + n["cancelled"] + 0 " failed;" }' \
+        "$log.node" >>"$log"
+    if [[ $status -ne 0 ]] && ! grep -q '^# fail [1-9]' "$log.node"; then
+        echo "failed: node --test $* (exit status $status)" | tee -a "$log"
+    fi
+}
+
+group_web() {
+    local reason program
+    for program in node npm; do
+        command -v "$program" >/dev/null || { skip web "$program is missing"; return; }
+    done
+    if ! reason=$(scripts/web-tools.sh rust 2>&1); then
+        skip web "$(tail -n 1 <<<"$reason")"
+        return
+    fi
+    run scripts/build-web.sh || return
+    # Writes the proofs, with their keys and rows.
+    run "$cargo" test --workspace --locked ${features[@]+"${features[@]}"} --test grove -- python::
+    node_tests web/test/verifier.test.mjs
+    if ! reason=$(scripts/web-tools.sh chromium 2>&1); then
+        skip web "the page: $(tail -n 1 <<<"$reason")"
+        return
+    fi
+    # shellcheck disable=SC1091
+    source "$target/tools/web/chromium/env"
+    node_tests web/test/browser.mjs
+}
+
 rows=() total=0
 for group in "$@"; do
     if ! declare -F "group_$group" >/dev/null; then
-        echo "unknown group $group: expected test, isa, peers, rtl, faults, slow or apps" >&2
+        echo "unknown group $group: expected test, isa, peers, rtl, faults, slow, apps or web" >&2
         exit 2
     fi
 done

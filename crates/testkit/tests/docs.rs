@@ -22,7 +22,7 @@ fn documents() -> Vec<PathBuf> {
             fs::read_dir(dir).expect("the folder can be listed").map(|e| e.expect("the entry can be read").path())
         {
             let name = entry.file_name().expect("an entry has a name").to_string_lossy().into_owned();
-            if entry.is_dir() && !matches!(name.as_str(), "target" | "book" | ".git") {
+            if entry.is_dir() && !matches!(name.as_str(), "target" | "book" | ".git" | "node_modules") {
                 walk(&entry, out);
             } else if name.ends_with(".md") {
                 out.push(entry);

@@ -116,7 +116,7 @@ pub fn hash_tagged(input: &[Goldilocks], tag: Goldilocks) -> Digest {
 /// # Panics
 /// If the length is 2^32 or more.
 pub const fn domain_tag(domain: u32, length: usize) -> Goldilocks {
-    assert!(length >> 32 == 0, "a length below 2^32");
+    assert!((length as u64) >> 32 == 0, "a length below 2^32");
     Goldilocks::reduce((domain as u64) << 32 | length as u64)
 }
 

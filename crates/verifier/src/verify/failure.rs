@@ -30,6 +30,8 @@ pub enum Failure {
     Scheme(&'static str),
     /// The policy accepts this application, but not what its circuits and their key are.
     Unknown(AppId),
+    /// The proof is about a batch alone, and the verifier asked for the output of this application.
+    NoOutput(AppId),
     /// Another number of elements than the application's output has.
     Output {
         /// Elements in the proof.
@@ -79,7 +81,7 @@ impl Failure {
             Self::Policy(e) => policy_code(e),
             Self::Backend(_) => Code::UnsupportedBackend,
             Self::Scheme(_) => Code::Scheme,
-            Self::Unknown(_) | Self::Output { .. } => Code::Application,
+            Self::Unknown(_) | Self::NoOutput(_) | Self::Output { .. } => Code::Application,
             Self::Leaves(LeavesError::Order { .. }) => Code::BadRows,
             Self::Leaves(LeavesError::Empty | LeavesError::Index { .. }) | Self::Canonical { .. } => Code::WrongRows,
             Self::TakesNoRows => Code::Usage,
@@ -143,6 +145,9 @@ impl fmt::Display for Failure {
             Self::Backend(backend) => write!(f, "proofs of the backend {backend} are not verified here"),
             Self::Scheme(scheme) => write!(f, "proofs of the scheme {scheme} are not verified here"),
             Self::Unknown(app) => write!(f, "application {app} is accepted, but its key's digest was not given"),
+            Self::NoOutput(app) => {
+                write!(f, "the proof is about rows alone, expected an output of the application {app}")
+            }
             Self::Output { found, expected } => {
                 write!(f, "the proof has an output of {found} elements, the application's has {expected}")
             }

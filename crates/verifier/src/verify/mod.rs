@@ -134,7 +134,7 @@ impl<'a> Request<'a> {
     pub fn leaves(self, leaves: &'a [(u64, Value)]) -> Self {
         Self { leaves: Some(leaves), ..self }
     }
-    /// About the output of this application.
+    /// About the output of this application: a proof without one is refused.
     #[must_use]
     pub fn application(self, application: &'a Application) -> Self {
         Self { application: Some(application), ..self }
@@ -177,6 +177,9 @@ impl<'a> Request<'a> {
         };
         if backend.name != crate::policy::GROVE_BACKEND.0 {
             return Err(Failure::Backend(backend));
+        }
+        if let (Some(asked), None) = (self.application, &app) {
+            return Err(Failure::NoOutput(asked.id.clone()));
         }
         let scheme: Scheme = scheme.parse().map_err(|_| Failure::Scheme("unknown"))?;
         if scheme == Scheme::RecklePaper {

@@ -1,0 +1,32 @@
+// The proofs of the tests: a directory of NAME.json, an object with `commitment`, `key` (a file), `key_digest` and `rows` (a file),
+// and NAME.proof beside it. The test `python` of crates/grove writes it.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const target = process.env.CARGO_TARGET_DIR ?? new URL("../../target", import.meta.url).pathname;
+
+/** The build. */
+export const WEB = join(target, "web");
+const PROOFS = process.env.EVERGROVE_WEB_PROOFS ?? join(target, "tmp/verifier");
+
+/** What a verifier is given of the proof `name`, and the paths of its files. */
+export function load(name) {
+    const path = (file) => join(PROOFS, file);
+    const about = JSON.parse(readFileSync(path(`${name}.json`), "utf8"));
+    const files = { proof: path(`${name}.proof`), rows: path(about.rows), key: path(about.key) };
+    return {
+        commitment: about.commitment,
+        keyDigest: about.key_digest,
+        files,
+        proof: new Uint8Array(readFileSync(files.proof)),
+        csv: readFileSync(files.rows, "utf8"),
+        key: new Uint8Array(readFileSync(files.key)),
+    };
+}
+
+/** The rows with another value in one of them. */
+export function changed(csv) {
+    const lines = csv.split("\n");
+    lines[2] = lines[2].replace(/,[0-9]+,/, ",999999,");
+    return lines.join("\n");
+}

@@ -1,0 +1,130 @@
+// The form: what it holds, what is wrong with it, and dropped files.
+
+import type { Task } from "./messages.js";
+
+export function element<T extends HTMLElement>(id: string, type: new () => T): T {
+    const found = document.getElementById(id);
+    if (found instanceof type) return found;
+    throw new Error(`the page has no ${type.name} ${id}`);
+}
+
+const input = (id: string): HTMLInputElement => element(id, HTMLInputElement);
+const commitment = element("commitment", HTMLTextAreaElement);
+const format = element("format", HTMLSelectElement);
+
+/** The chosen file; a file control without one holds none. */
+const file = (id: string): File | null => input(id).files?.[0] ?? null;
+const text = (id: string): string => input(id).value.trim();
+
+/** What is wrong, by the id of the control. */
+type Mistakes = Map<string, string>;
+
+/** The task of the form. If it is not complete, says so beside the fields, and moves the focus to the first of them. */
+export function task(): Task | null {
+    const mistakes: Mistakes = new Map();
+    const proof = file("proof");
+    const text = commitment.value.replace(/\s+/g, "");
+    if (text === "") mistakes.set("commitment", "Paste the commitment.");
+    if (proof === null) mistakes.set("proof", "Choose the proof.");
+    const keyDigest = digest(mistakes);
+    const application = applicationOf(mistakes);
+    show(mistakes);
+    if (proof === null || mistakes.size > 0) return null;
+    const rows = file("rows");
+    return {
+        commitment: text,
+        proof,
+        rows: rows && { file: rows, format: format.value === "jsonl" ? "jsonl" : "csv" },
+        schema: file("schema"),
+        key: file("key"),
+        keyDigest,
+        application,
+        profiles: input("grove-128").checked ? ["grove-128"] : [],
+    };
+}
+
+function digest(mistakes: Mistakes): string | null {
+    const value = text("key-digest");
+    if (value !== "" && !/^[0-9a-f]{64}$/.test(value)) mistakes.set("key-digest", "Expected 64 characters from 0 to 9 and a to f.");
+    return value || null;
+}
+
+function applicationOf(mistakes: Mistakes): Task["application"] {
+    const value = text("application");
+    if (value === "") return null;
+    const [name, digest] = value.split(":");
+    if (!/^[a-z0-9_-]{1,32}:[0-9a-f]{64}$/.test(value)) mistakes.set("application", "Expected a name, a colon and 64 hexadecimal characters.");
+    const inputs = text("inputs");
+    if (!/^([0-9]{1,20}( *, *[0-9]{1,20})*)?$/.test(inputs)) mistakes.set("inputs", "Expected numbers with commas between them.");
+    const outputLength = Number(text("output-length"));
+    if (!Number.isInteger(outputLength) || outputLength < 1 || outputLength > 65535) mistakes.set("output-length", "Expected a number from 1 to 65535.");
+    if (name === undefined || digest === undefined || mistakes.has("inputs")) return null;
+    return { name, digest, inputs: inputs === "" ? null : inputs.split(",").map((x) => BigInt(x.trim())), outputLength };
+}
+
+function show(mistakes: Mistakes): void {
+    for (const error of document.querySelectorAll<HTMLElement>("form .error")) {
+        const id = error.id.replace(/-error$/, "");
+        const mistake = mistakes.get(id);
+        error.hidden = mistake === undefined;
+        error.textContent = mistake ?? "";
+        const control = element(id, HTMLElement);
+        if (mistake === undefined) control.removeAttribute("aria-invalid");
+        else control.setAttribute("aria-invalid", "true");
+    }
+    const [first] = mistakes.keys();
+    if (first === undefined) return;
+    element(first, HTMLElement).closest("details")?.setAttribute("open", "");
+    element(first, HTMLElement).focus();
+}
+
+/** Takes back what `task` said of mistakes. */
+export function forgetMistakes(): void {
+    show(new Map());
+}
+
+/** Chooses the format by the name of the file. */
+export function guessFormat(): void {
+    const name = file("rows")?.name;
+    if (name !== undefined) format.value = /\.(jsonl|ndjson)$/i.test(name) ? "jsonl" : "csv";
+}
+
+/** Puts each file into its field, by its name or its first bytes. Returns the names of files without a field. */
+export async function place(files: readonly File[]): Promise<string[]> {
+    const unknown: string[] = [];
+    for (const dropped of files) {
+        const id = await fieldOf(dropped);
+        if (id === null) {
+            unknown.push(dropped.name);
+            continue;
+        }
+        const transfer = new DataTransfer();
+        transfer.items.add(dropped);
+        input(id).files = transfer.files;
+    }
+    guessFormat();
+    return unknown;
+}
+
+async function fieldOf(dropped: File): Promise<string | null> {
+    const ending = /\.([^.]+)$/.exec(dropped.name.toLowerCase())?.[1];
+    switch (ending) {
+        case "csv":
+        case "jsonl":
+        case "ndjson":
+            return "rows";
+        case "toml":
+            return "schema";
+        case "key":
+            return "key";
+        default:
+            return ending === "proof" || ["EVGP", "EVGO"].includes(await magic(dropped)) ? "proof" : null;
+    }
+}
+
+/** Empty for what cannot be read, a folder for example. */
+const magic = (dropped: File): Promise<string> =>
+    dropped
+        .slice(0, 4)
+        .text()
+        .catch(() => "");

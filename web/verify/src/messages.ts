@@ -1,0 +1,26 @@
+// What page and worker tell each other.
+
+import type { Verdict } from "./verifier/index.js";
+
+/** One verification. Files are read by the worker. */
+export interface Task {
+    readonly commitment: string;
+    readonly proof: File;
+    readonly rows: { readonly file: File; readonly format: "csv" | "jsonl" } | null;
+    readonly schema: File | null;
+    readonly key: File | null;
+    readonly keyDigest: string | null;
+    readonly application: {
+        readonly name: string;
+        readonly digest: string;
+        readonly inputs: readonly bigint[] | null;
+        readonly outputLength: number;
+    } | null;
+    readonly profiles: readonly string[];
+}
+
+export type Answer =
+    | { readonly kind: "key"; readonly read: number }
+    | { readonly kind: "verdict"; readonly verdict: Verdict; readonly seconds: number }
+    /** No verdict, for a reason that is not the verifier's: a file that cannot be read, say. */
+    | { readonly kind: "failure"; readonly message: string };
