@@ -129,7 +129,7 @@ pub unsafe extern "C" fn evg_request_allow_profile(handle: *mut Request, name: *
 /// null the output is words of four elements, as that of digest translation. `evg_request_key_digest` is to be called, too.
 ///
 /// # Safety
-/// That of the module; `inputs` is null or points to `count` aligned integers.
+/// That of the module; `inputs` is null or points to `count` integers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evg_request_application(
     handle: *mut Request,
@@ -142,14 +142,12 @@ pub unsafe extern "C" fn evg_request_application(
 ) {
     // SAFETY: passed on.
     let (request, name, parameters) = unsafe { (request(handle), bytes(name, name_len), digest(parameters)) };
-    let inputs = match (inputs.is_null(), count) {
-        (true, _) => None,
-        (false, 0) => Some(&[][..]),
-        // SAFETY: the caller has so many integers there.
-        (false, _) => Some(unsafe { core::slice::from_raw_parts(inputs, count) }),
-    };
+    let inputs: Option<Vec<u64>> = (!inputs.is_null()).then(|| {
+        // SAFETY: the caller has so many integers there. They may lie anywhere: hosts of WebAssembly put them where there is room.
+        (0..count).map(|i| unsafe { inputs.add(i).read_unaligned() }).collect()
+    });
     if let (Some(request), Some(parameters)) = (request, parameters) {
-        request.application(name, parameters, inputs, output_len);
+        request.application(name, parameters, inputs.as_deref(), output_len);
     }
 }
 
