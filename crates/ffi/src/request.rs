@@ -1,6 +1,5 @@
 //! A request that is put together from text and bytes, and its verdict.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -29,9 +28,10 @@ pub struct Request {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a request has one")]
 enum State {
     Open,
-    Key(Box<Check>),
+    Key(Check),
     Done(Result<verify::Verdict, Refused>),
 }
 
@@ -164,7 +164,7 @@ impl Request {
                 request = request.key(key);
             }
             self.state = match request.start() {
-                Ok(Outcome::Key(check)) => State::Key(Box::new(check)),
+                Ok(Outcome::Key(check)) => State::Key(check),
                 Ok(Outcome::Verdict(verdict)) => State::Done(Ok(verdict)),
                 Err(e) => State::Done(Err(e.into())),
             };

@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn digests_are_those_of_the_crate_in_whatever_pieces() {
-        let bytes: Vec<u8> = (0..40 * CHUNK as u32).map(|i| (i * i >> 3 ^ i) as u8).collect();
+        let bytes: Vec<u8> = (0..40 * CHUNK as u32).map(|i| (((i * i) >> 3) ^ i) as u8).collect();
         // Around blocks, chunks, and subtrees of up to 32 chunks.
         let around =
             [0, 64, 128, 1024, 2048, 3072, 4096, 5 * 1024, 8 * 1024, 16 * 1024, 31 * 1024, 32 * 1024, 40 * 1024];

@@ -79,6 +79,7 @@ pub struct Application {
 
 /// What there is after all that needs no key.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one for each file, and soon taken apart")]
 pub enum Outcome {
     /// The verdict.
     Verdict(Verdict),
@@ -199,7 +200,7 @@ impl<'a> Request<'a> {
         }
         let (digest, information) = self.said(&statement, app.as_ref(), profile, class)?;
         let check = Inner::new(profile, digest.0, kind, information, elements(&body)?)
-            .ok_or_else(|| PolicyError::Foreign { backend, profile })?;
+            .ok_or(PolicyError::Foreign { backend, profile })?;
         let shown = Shown::Batch {
             statement,
             leaves: leaves.map(<[_]>::len),
