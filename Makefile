@@ -14,7 +14,7 @@ BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET
 export CARGO TEST_FEATURES BENCH_WORKSPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install cluster-demo tools rtl-tools arm-tools test test-isa test-peers test-rtl test-faults test-slow test-apps test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
+.PHONY: help demo install cluster-demo tools rtl-tools arm-tools test test-isa test-peers test-rtl test-faults test-slow test-apps test-c header test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,8 +64,14 @@ test-slow: ## the long tests: large circuits and many proofs
 test-apps: ## the long tests of applications, and a crate with an application of its own
 	scripts/test-groups.sh apps
 
+test-c: ## the C library: header, example, sanitizers, valgrind
+	scripts/test-groups.sh c
+
+header: ## write the C header, crates/ffi/include/evergrove.h
+	scripts/header.sh
+
 test-full: ## make test and every group, with a table at the end
-	scripts/test-groups.sh test isa peers rtl faults slow apps
+	scripts/test-groups.sh test isa peers rtl faults slow apps c
 
 check: fmt clippy rustdoc api deny typos book deploy fuzz ## formatting, lints, documentation, public API, dependencies, spelling, deployment, a bounded fuzz run
 

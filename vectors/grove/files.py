@@ -61,6 +61,8 @@ def commitment(text):
     return int(m[1]), root
 
 
+MAX_BODY = 1 << 20
+MAX_FILE = MAX_BODY + (1 << 20)
 PROFILES = ["proven", "johnson", "paper", "grove-100", "grove-128"]
 BACKENDS = {"plonky2": (0, 1, 2), "grove": (3, 4), "native": (0, 1, 2, 3, 4)}
 WITH_APPLICATION = ("evergrove1-selected", "evergrove1-complete", "evergrove1-tree")
@@ -81,6 +83,8 @@ def decode_proof(data):
         raise Refusal("scheme", f"unknown scheme {p['scheme']}")
     if p["backend"] not in BACKENDS:
         raise Refusal("unsupported-backend", f"unknown backend {p['backend']}")
+    if profile >= len(PROFILES):
+        raise Refusal("malformed", f"unknown profile {profile} (expected 0 to {len(PROFILES) - 1})")
     if profile not in BACKENDS[p["backend"]]:
         raise Refusal("profile", f"profile {profile} is not a profile of the backend {p['backend']}")
     if p["class"] not in (27, 40) or kind > 2:
@@ -159,7 +163,7 @@ def verify_batch(data, text, key_bytes=None, key_digest=None, leaves=None, key=N
     if stated != (application[:2] if application else (None, None)):
         raise Refusal("application", f"the proof is about the application {stated[0]}, but another application or other parameters were asked for")
     if p["backend version"] != 1:
-        raise Refusal("version", f"backend version {p['backend version']} (expected 1)")
+        raise Refusal("unsupported-backend", f"proofs of version {p['backend version']} of the backend grove are not verified here (expected 1)")
     if p["kind"] == "wrap":
         raise Refusal("malformed", "the backend grove has no proofs of kind wrap")
     # Policy (docs/security.md): the commitment's height and root, base 0, the class of the height, d not 0 or, over all rows, 0
@@ -181,6 +185,12 @@ def verify_batch(data, text, key_bytes=None, key_digest=None, leaves=None, key=N
             raise Refusal("wrong-rows", f"position {leaves[-1][0]} is beyond a tree of height {height}")
         if not leaves or canonical(leaves) != p["canonical"]:
             raise Refusal("wrong-rows", "the canonical digest of the rows is not the proof's")
+    if len(p["body"]) > MAX_BODY:
+        raise Refusal("malformed", f"a body of {len(p['body'])} bytes (expected 2^20 at most)")
+    if len(p["body"]) % 8:
+        raise Refusal("truncated", f"a body of {len(p['body'])} bytes is not one of whole elements")
+    body = Bytes(p["body"], "body")
+    elements = body.elements(len(p["body"]) // 8)
     if key is None:
         if key_bytes is None:
             raise Refusal("key-missing", "missing key file: pass one with --key, a verdict needs the fixed columns in it")
@@ -189,12 +199,6 @@ def verify_batch(data, text, key_bytes=None, key_digest=None, leaves=None, key=N
         key = Key(key_bytes, key_digest or PINNED[p["profile"], p["class"]])
     if (key.K, key.rounds) != SCHEDULES[p["profile"]]:
         raise Refusal("wrong-key", f"the key does not have the schedule of the profile {p['profile']}")
-    if len(p["body"]) > 1 << 20:
-        raise Refusal("malformed", f"a body of {len(p['body'])} bytes (expected 2^20 at most)")
-    if len(p["body"]) % 8:
-        raise Refusal("truncated", f"a body of {len(p['body'])} bytes is not one of whole elements")
-    body = Bytes(p["body"], "body")
-    elements = body.elements(len(p["body"]) // 8)
     information = [p["root"], p["canonical"], [p["height"], 0, 0, 0], [p["base"], 0, 0, 0]]
     if application:
         information += [inputs_digest(application[2]), *([x, 0, 0, 0] for x in p["output"])]
@@ -216,6 +220,8 @@ def verify_batch(data, text, key_bytes=None, key_digest=None, leaves=None, key=N
 
 
 def verify(data, text, **given):
+    if len(data) > MAX_FILE:
+        raise Refusal("malformed", f"{len(data)} bytes are given for a proof (expected {MAX_FILE} at most)")
     if data[:4] == b"EVGO":
         if given.get("leaves") is not None or given.get("application"):
             raise Refusal("usage", "an opening takes neither rows nor an application")

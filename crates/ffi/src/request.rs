@@ -110,7 +110,7 @@ impl Request {
         let schema = match schema.map(|text| core::str::from_utf8(text).map(Schema::from_toml)) {
             None => Schema::raw(),
             Some(Ok(Ok(schema))) => schema,
-            Some(Ok(Err(e))) => return self.refuse(Code::BadRows, e.to_string()),
+            Some(Ok(Err(e))) => return self.refuse(Code::BadRows, one_line(&e.to_string())),
             Some(Err(_)) => return self.refuse(Code::BadRows, "the schema is not UTF-8"),
         };
         match leaves(&schema, format, text) {
@@ -245,6 +245,15 @@ impl Verdict {
     /// All of it.
     pub fn json(&self) -> &str {
         &self.json
+    }
+}
+
+/// The first and the last line of an error with an excerpt of the text between them: where it is, and what it is.
+fn one_line(error: &str) -> String {
+    let mut lines = error.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    match (lines.next(), lines.next_back()) {
+        (Some(first), Some(last)) => format!("{first}: {last}"),
+        (first, _) => first.unwrap_or_default().into(),
     }
 }
 
