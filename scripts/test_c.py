@@ -67,6 +67,8 @@ def cases(name, about, proof, key, rows, other_key):
     yield "byte after the end", "trailing", {"proof": proof + b"\0"}
     yield "record of 4 GiB", "truncated", {"proof": b"EVGP\x02\0\x01\x01\xff\xff\xff\xff"}
     yield "body of 4 GiB", "truncated", {"proof": proof[: body - 4] + b"\xff\xff\xff\xff" + proof[body:]}
+    yield "record after the end", "record", {"proof": proof + struct.pack("<BBI", 5, 1, 0)}
+    yield "record of 4 GiB after the end", "record", {"proof": proof + struct.pack("<BBI", 5, 1, 0xFFFFFFFF)}
     yield "other magic", "magic", {"proof": b"EVGX" + proof[4:]}
     yield "a csv file as proof", "magic", {"proof": rows}
     yield "format version 3", "version", {"proof": proof[:4] + b"\3\0" + proof[6:]}
@@ -90,10 +92,14 @@ def cases(name, about, proof, key, rows, other_key):
     yield "root in the proof changed", "wrong-root", {"proof": edited(proof, 2, put(9, b"\1\2\3"))}
     yield "root in the proof not below p", "non-canonical", {"proof": edited(proof, 2, put(9, b"\xff" * 8))}
     yield "no canonical digest", "wrong-rows", {"proof": edited(proof, 2, put(41, bytes(32)))}
-    yield "other canonical digest", "refused", {"proof": edited(proof, 2, put(41, b"\1\2\3"))}
+    # The number of paths depends on the queries, and the queries on everything before them. The library reports the length
+    # first, and the second verifier the first equation that does not hold.
+    false = ("refused", "truncated", "trailing")
+    yield "other canonical digest", false, {"proof": edited(proof, 2, put(41, b"\1\2\3"))}
     yield "element not below p", "non-canonical", {"proof": edited(proof, 4, put(800, b"\xff" * 8))}
     yield "last element not below p", "non-canonical", {"proof": edited(proof, 4, put(-8, b"\xff" * 8))}
-    yield "element changed", "refused", {"proof": edited(proof, 4, put(800, struct.pack("<Q", 7)))}
+    yield "last element changed", "refused", {"proof": edited(proof, 4, put(-8, struct.pack("<Q", 7)))}
+    yield "element changed", false, {"proof": edited(proof, 4, put(800, struct.pack("<Q", 7)))}
     yield "body of half an element", "truncated", {"proof": edited(proof, 4, lambda c: c[:-3])}
     yield "body without its last element", "truncated", {"proof": edited(proof, 4, lambda c: c[:-8])}
     yield "body of ten elements", "truncated", {"proof": edited(proof, 4, lambda c: c[:80])}
@@ -151,8 +157,9 @@ def judge(command_line, second, name, about, files, proof, key, rows):
                 continue
             (number, sentence), verdict = lines[0].split(" ", 1), json.loads(lines[1])
             code = CODES[int(number)]
-            if code != expected or status != EXIT.get(code, 1):
-                wrong.append(f"{name}, {what}: {code} and exit code {status}, expected {expected}: {sentence} {err[-2000:]}")
+            allowed = expected if isinstance(expected, tuple) else (expected,)
+            if code not in allowed or status != EXIT.get(code, 1):
+                wrong.append(f"{name}, {what}: {code} and exit code {status}, expected {' or '.join(allowed)}: {sentence} {err[-2000:]}")
             if (verdict["code"], verdict["sentence"], verdict["accepted"]) != (code, sentence, code == "accepted"):
                 wrong.append(f"{name}, {what}: the JSON object says something else: {verdict}")
             if not second or case["options"] != PROFILES[name]:
@@ -166,7 +173,8 @@ def judge(command_line, second, name, about, files, proof, key, rows):
             except json.JSONDecodeError:
                 wrong.append(f"{name}, {what}: the second verifier gives no verdict: {err[-500:]}")
                 continue
-            if (answer["code"], status) != (code, EXIT.get(code, 1)):
+            answers = (code, "refused") if isinstance(expected, tuple) else (code,)
+            if answer["code"] not in answers or status != EXIT.get(code, 1):
                 wrong.append(f"{name}, {what}: {code}, but {answer['code']} by the second verifier: {sentence} / {answer.get('sentence')}")
             for part in ("shown", "not_shown", "kind", "profile"):
                 if code == "accepted" and verdict[part] != answer[part]:

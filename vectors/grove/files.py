@@ -21,8 +21,8 @@ class Fields(Bytes):
         return body
 
 
-def records(data, magic, what):
-    """Kind and content of the records of a file of version 2; of version 1, one reader for all."""
+def records(data, magic, what, last):
+    """Kind and content of the records of a file of version 2, up to the kind `last`; of version 1, one reader for all."""
     r = Bytes(data, what)
     found = r.take(4)
     if found != magic:
@@ -36,7 +36,11 @@ def records(data, magic, what):
         raise Refusal("version", f"{what} has format version {version} (expected 1 or 2)")
     out = {}
     while r.at < len(r.data):
+        if last in out and len(r.data) - r.at < 6:
+            r.end()
         kind, version = r.number(1), r.number(1)
+        if last in out:
+            raise Refusal("record", f"{what}: unknown record {kind} of version {version} after the last one")
         if version != 1:
             raise Refusal("record", f"{what}: record {kind} has version {version} (expected 1)")
         if out and kind <= max(out):
@@ -46,7 +50,11 @@ def records(data, magic, what):
 
 
 def demand_records(found, expected, what):
-    if sorted(found) != expected and not isinstance(found[1], Fields):
+    if isinstance(found.get(1), Fields):
+        return
+    if len(found) < len(expected) and sorted(found) == expected[: len(found)]:
+        raise Refusal("truncated", f"{what} ends after the records {sorted(found)} (expected {expected})")
+    if sorted(found) != expected:
         raise Refusal("record", f"{what} has records {sorted(found)} (expected {sorted(expected)})")
 
 
@@ -72,7 +80,7 @@ KINDS = ["bucket", "merge", "wrap"]
 
 def decode_proof(data):
     """The claims of a proof file, and its body as bytes."""
-    found = records(data, b"EVGP", "proof")
+    found = records(data, b"EVGP", "proof", 4)
     if 1 not in found:
         raise Refusal("truncated" if not found else "record", "proof without record 1")
     p, r = {}, found[1]
@@ -112,7 +120,7 @@ def decode_proof(data):
 
 
 def decode_opening(data):
-    found = records(data, b"EVGO", "opening")
+    found = records(data, b"EVGO", "opening", 2)
     if 1 not in found:
         raise Refusal("truncated" if not found else "record", "opening without record 1")
     demand_records(found, [1, 2], "opening")

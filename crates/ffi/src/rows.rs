@@ -187,19 +187,24 @@ fn jsonl(text: &[u8], rows: &mut Rows<'_>) -> Result<(), RowsError> {
 }
 
 fn csv(text: &[u8], rows: &mut Rows<'_>) -> Result<(), RowsError> {
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let mut records = Records { reader: Reader::new(), text, bytes: vec![0; 256], ends: vec![0; 16], line: 1 };
+    let mut records = Records { reader: Reader::new(), text, bytes: vec![0; 256], ends: vec![0; 16], line: 1, next: 1 };
     let names = records.next().unwrap_or_default();
-    let header = |what: String| RowsError { line: 1, what };
+    let line = records.line;
+    let header = |what: String| RowsError { line, what };
     let names: Option<Vec<String>> = names.iter().map(|name| String::from_utf8(name.to_vec()).ok()).collect();
-    let names = names.ok_or_else(|| header("the header is not UTF-8".into()))?;
+    let mut names = names.ok_or_else(|| header("the header is not UTF-8".into()))?;
+    if let Some(first) = names.first_mut()
+        && let Some(rest) = first.strip_prefix('\u{feff}')
+    {
+        *first = rest.into();
+    }
     if names.is_empty() {
-        return Err(header("missing header: the first line names the columns".into()));
+        return Err(RowsError { line: 1, what: "missing header: the first line names the columns".into() });
     }
     rows.check_names(&names).map_err(header)?;
     loop {
-        let line = records.line;
         let Some(fields) = records.next() else { return Ok(()) };
+        let line = records.line;
         let at = |what| RowsError { line, what };
         if fields.len() != names.len() {
             return Err(at(format!("{} fields, the header has {}", fields.len(), names.len())));
@@ -217,17 +222,29 @@ struct Records<'a> {
     text: &'a [u8],
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    /// The line on which the last record begins, and the line of the text that is left.
     line: u64,
+    next: u64,
 }
 
 impl Records<'_> {
+    /// Leaves out the next bytes of the text, and counts their lines.
+    fn skip(&mut self, count: usize) {
+        let (skipped, rest) = self.text.split_at(count);
+        self.next += skipped.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.text = rest;
+    }
+
     /// The next record, none at the end.
     fn next(&mut self) -> Option<Vec<Vec<u8>>> {
+        // The reader skips empty lines: so does the count of lines.
+        self.skip(self.text.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count());
+        self.line = self.next;
         let (mut filled, mut count) = (0, 0);
         loop {
             let (result, read, written, ended) =
                 self.reader.read_record(self.text, &mut self.bytes[filled..], &mut self.ends[count..]);
-            self.text = &self.text[read..];
+            self.skip(read);
             (filled, count) = (filled + written, count + ended);
             match result {
                 // No text is left: the next call says so to the reader, which ends the last record.
@@ -236,7 +253,6 @@ impl Records<'_> {
                 ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
                 ReadRecordResult::End => return None,
                 ReadRecordResult::Record => {
-                    self.line = self.reader.line();
                     let starts = core::iter::once(0).chain(self.ends[..count].iter().copied());
                     return Some(
                         starts.zip(&self.ends[..count]).map(|(from, to)| self.bytes[from..*to].to_vec()).collect(),

@@ -58,7 +58,7 @@ fn opening() -> (Vec<u8>, String) {
     let value: Value = [1, 2, 3, 4].map(Goldilocks::new);
     let sibling = null_digests(1)[0];
     let root = node_digest(&sibling, &leaf_digest(1, &value));
-    let opening = Opening { height: 1, index: 1, value: Some(value), path: vec![sibling] };
+    let opening = Opening { height: 1, index: 1, value: Some(value), siblings: vec![sibling] };
     (opening.encode(), format!("evergrove1:1:{root}"))
 }
 
