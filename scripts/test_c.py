@@ -7,7 +7,8 @@ FOLDER has NAME.proof, NAME.key, NAME.csv and NAME.json of each profile; the tes
 VERIFY and its words are the command, under valgrind for instance. With --second vectors/verifier.py judges each case too,
 and both must answer with the same code.
 """
-import json, re, struct, subprocess, sys, tempfile
+import json, os, re, struct, subprocess, sys, tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -15,6 +16,33 @@ HEADER = (ROOT / "crates/ffi/include/evergrove.h").read_text()
 CODES = {int(n): name.lower().replace("_", "-") for name, n in re.findall(r"EVG_CODE_(\w+) = (\d+),", HEADER)}
 EXIT = {"accepted": 0, "usage": 2, "unreadable": 2, "bad-rows": 2, "key-missing": 3}
 PROFILES = {"grove-100": [], "grove-128": ["--allow-profile", "grove-128"]}
+
+# Rows that are read are not those of the proof; others are no rows.
+A = '[[column]]\nname = "a"\ntype = "{}"\n'
+ROWS = [
+    *((A.format("unsigned"), f"index,a\n1,{x}\n", "wrong-rows") for x in ["0", "007", "-0", "9223372036854775807", '"5"', "5\r", "0" * 50 + "1"]),
+    *((A.format("unsigned"), f"index,a\n1,{x}\n", "bad-rows") for x in ["", "-1", "+1", "1.0", "1e3", " 1", "9223372036854775808", "9" * 50, "\u0661"]),
+    *((A.format("signed"), f"index,a\n1,{x}\n", "wrong-rows") for x in ["-5", "1.0", "-0.00", "4611686018427387903", "-4611686018427387904"]),
+    *((A.format("signed"), f"index,a\n1,{x}\n", "bad-rows") for x in ["+5", "1.", ".5", "1.5", "-", "--1", "4611686018427387904", "1_0"]),
+    *((A.format("fixed:2"), f"index,a\n1,{x}\n", "wrong-rows") for x in ["1", "1.5", "-1.25", "1.2500", "0.00", "-46116860184273879.04"]),
+    *((A.format("fixed:2"), f"index,a\n1,{x}\n", "bad-rows") for x in ["1.255", "1,5", "46116860184273879.04", "1.5e0"]),
+    *((A.format("bytes"), f"index,a\n1,{x}\n", "wrong-rows") for x in ["", '"a ""b"""', '"x"y', 'x"y', '"a\nb"', "\u00e9", "x" * 200000]),
+    (A.format("bytes") + "nullable = true\n", "index,a\n1,\n", "wrong-rows"),
+    (A.format("bytes"), 'index,a\n1,"x', "wrong-rows"),
+    (A.format("bytes"), "\ufeffindex,a\n1,x\n", "wrong-rows"),
+    (A.format("bytes"), "\n\nindex,a\n\n1,x\n\n", "wrong-rows"),
+    (A.format("bytes"), "index,a\r1,x\r2,y", "wrong-rows"),
+    (A.format("bytes"), "a,index\nx,0001\n", "wrong-rows"),
+    *((A.format("bytes"), f"index,a\n{x},x\n", "bad-rows") for x in ["", "-1", "+1", "1.0", "1099511627776", "x", " 1", "9" * 30]),
+    *((A.format("bytes"), text, "bad-rows") for text in ["", "a\n", "index\n1\n", "index,a,a\n1,x,x\n", "index,a,b\n1,x,y\n", "index,a\n1\n", "index,a\n1,x,y\n", "index, a\n1,x\n"]),
+    (A.format("bytes").replace('"a"', '"index"'), "index_,index\n1,x\n", "wrong-rows"),
+    (A.format("bytes").replace('"a"', '"index"'), "index\nx\n", "bad-rows"),
+    ("raw = true", "index,e0,e1,e2,e3\n1,0,00,2,18446744069414584320\n", "wrong-rows"),
+    *((None, f"index,e0,e1,e2,e3\n1,0,1,2,{x}\n", "bad-rows") for x in ["", "-1", "-0", "+1", "1.0", "18446744069414584321", "18446744073709551616"]),
+    *((schema, "index,a\n1,x\n", "bad-rows") for schema in ["# none", "raw = 1", "raw = true\n" + A.format("bytes"), "row = true", A.format("text"),
+      A.format("fixed:19"), A.format("fixed:02"), A.format("bytes") * 2, A.format("bytes") + "null = true\n", A.format("bytes").replace('"a"', '""'),
+      A.format("bytes").replace('"a"', '"\\u0007"'), A.format("bytes").replace('"a"', "7"), "column = 5", "column = []", "raw = false"]),
+]
 
 
 def records(file):
@@ -61,6 +89,9 @@ def cases(name, about, proof, key, rows, other_key):
     yield "missing column", "bad-rows", {"rows": re.sub(rb",\d+(?=\n)", b"", rows.replace(b",e3", b""))}
     yield "rows of another schema", "bad-rows", {"rows": rows, "schema": b'[[column]]\nname = "cost"\ntype = "unsigned"\n'}
     yield "schema that is not TOML", "bad-rows", {"rows": rows, "schema": b"[[column]\n"}
+    for schema, given, expected in ROWS if name == "grove-128" else []:
+        case = {"rows": given.encode()} | ({"schema": schema.encode()} if schema else {})
+        yield f"rows {given[:28]!r}", expected, case
     yield "rows and a truncated proof", "bad-rows", {"rows": b"index\nx\n", "proof": proof[:100]}
     for length in [0, 3, 5, 6, 9, 40, body - 6, body, body + 80, len(proof) // 2, len(proof) - 8, len(proof) - 1]:
         yield f"proof cut after {length} bytes", "truncated", {"proof": proof[:length]}
@@ -134,64 +165,70 @@ def command(words):
     return out.returncode, out.stdout.decode(), out.stderr.decode(errors="replace")
 
 
-def judge(command_line, second, name, about, files, proof, key, rows):
-    """Runs all cases of a profile. Returns the number of cases and what is wrong."""
-    wrong, count = [], 0
-    other = files / f"{next(p for p in PROFILES if p != name)}.key"
+def judge_case(command_line, second, name, commitment, honest, what, expected, case):
+    """Runs one case. Returns what is wrong, and a line about the verdicts."""
+    wrong = []
+    case = honest | {"commitment": commitment, "options": PROFILES[name]} | case
     with tempfile.TemporaryDirectory() as folder:
-        at = Path(folder)
-        for what, expected, case in cases(name, about, proof, key, rows, other.read_bytes()):
-            count += 1
-            case = {"proof": proof, "key": key, "commitment": about["commitment"], "options": PROFILES[name]} | case
-            paths = {}
-            for part in ("proof", "key", "rows", "schema"):
-                paths[part] = str(at / part)
-                Path(paths[part]).unlink(missing_ok=True)
-                if case.get(part) is not None:
-                    Path(paths[part]).write_bytes(case[part])
-            given = [paths[part] for part in ("rows", "schema") if part in case]
-            status, out, err = command([*command_line, *case["options"], paths["proof"], case["commitment"], paths["key"], *given])
-            lines = out.splitlines()
-            if len(lines) != 2 or not lines[0].split()[0].isdigit():
-                wrong.append(f"{name}, {what}: exit code {status} without a verdict: {(out + err)[-2000:]}")
-                continue
-            (number, sentence), verdict = lines[0].split(" ", 1), json.loads(lines[1])
-            code = CODES[int(number)]
-            allowed = expected if isinstance(expected, tuple) else (expected,)
-            if code not in allowed or status != EXIT.get(code, 1):
-                wrong.append(f"{name}, {what}: {code} and exit code {status}, expected {' or '.join(allowed)}: {sentence} {err[-2000:]}")
-            if (verdict["code"], verdict["sentence"], verdict["accepted"]) != (code, sentence, code == "accepted"):
-                wrong.append(f"{name}, {what}: the JSON object says something else: {verdict}")
-            if not second or case["options"] != PROFILES[name]:
-                continue
-            words = [sys.executable, str(ROOT / "vectors/verifier.py"), "verify", paths["proof"], "--commitment", case["commitment"]]
-            words += ["--key", paths["key"], "--format", "json"]
-            words += [word for part in ("rows", "schema") if part in case for word in (f"--{part}", paths[part])]
-            status, out, err = command(words)
-            try:
-                answer = json.loads(out)
-            except json.JSONDecodeError:
-                wrong.append(f"{name}, {what}: the second verifier gives no verdict: {err[-500:]}")
-                continue
-            answers = (code, "refused") if isinstance(expected, tuple) else (code,)
-            if answer["code"] not in answers or status != EXIT.get(code, 1):
-                wrong.append(f"{name}, {what}: {code}, but {answer['code']} by the second verifier: {sentence} / {answer.get('sentence')}")
-            for part in ("shown", "not_shown", "kind", "profile"):
-                if code == "accepted" and verdict[part] != answer[part]:
-                    wrong.append(f"{name}, {what}: {part} differs: {verdict[part]} / {answer[part]}")
-            print(f"{name:10} {what:34} {code:20} {sentence}\n{'':66} {answer.get('sentence', 'accepted')}")
-    return count, wrong
+        paths = {part: str(Path(folder) / part) for part in ("proof", "key", "rows", "schema")}
+        for part, path in paths.items():
+            if case.get(part) is not None:
+                Path(path).write_bytes(case[part])
+        given = [paths[part] for part in ("rows", "schema") if part in case]
+        status, out, err = command([*command_line, *case["options"], paths["proof"], case["commitment"], paths["key"], *given])
+        lines = out.splitlines()
+        if len(lines) != 2 or not lines[0].split()[0].isdigit():
+            return [f"exit code {status} without a verdict: {(out + err)[-2000:]}"], ""
+        (number, sentence), verdict = lines[0].split(" ", 1), json.loads(lines[1])
+        code = CODES[int(number)]
+        allowed = expected if isinstance(expected, tuple) else (expected,)
+        if code not in allowed or status != EXIT.get(code, 1) or err:
+            wrong.append(f"{code} and exit code {status}, expected {' or '.join(allowed)}: {sentence} {err[-2000:]}")
+        if (verdict["code"], verdict["sentence"], verdict["accepted"]) != (code, sentence, code == "accepted"):
+            wrong.append(f"the JSON object says something else: {verdict}")
+        if not second or case["options"] != PROFILES[name]:
+            return wrong, f"{code:20} {sentence}"
+        words = [sys.executable, str(ROOT / "vectors/verifier.py"), "verify", paths["proof"], "--commitment", case["commitment"]]
+        words += ["--key", paths["key"], "--format", "json"]
+        words += [word for part in ("rows", "schema") if part in case for word in (f"--{part}", paths[part])]
+        status, out, err = command(words)
+    try:
+        answer = json.loads(out)
+    except json.JSONDecodeError:
+        return [*wrong, f"the second verifier gives no verdict: {err[-500:]}"], ""
+    answers = (code, "refused") if isinstance(expected, tuple) else (code,)
+    if answer["code"] not in answers or status != EXIT.get(code, 1):
+        wrong.append(f"{code}, but {answer['code']} by the second verifier: {sentence} / {answer.get('sentence')}")
+    for part in ("shown", "not_shown", "kind", "profile", "schema_digest"):
+        if code == "accepted" and verdict.get(part) != answer.get(part):
+            wrong.append(f"{part} differs: {verdict.get(part)} / {answer.get(part)}")
+    return wrong, f"{code:20} {sentence}\n{'':66} {answer.get('sentence', 'accepted')}"
+
+
+def judge(command_line, second, name, files, pool):
+    """Runs all cases of a profile. Returns the number of cases and what is wrong."""
+    read = lambda of, end: (files / f"{of}.{end}").read_bytes()  # noqa: E731
+    about = json.loads(read(name, "json"))
+    other = read(next(p for p in PROFILES if p != name), "key")
+    honest = {"proof": read(name, "proof"), "key": read(name, "key")}
+    every = list(cases(name, about, honest["proof"], honest["key"], read(name, "csv"), other))
+    run = lambda case: judge_case(command_line, second, name, about["commitment"], honest, *case)  # noqa: E731
+    problems = []
+    for (what, *_), (wrong, line) in zip(every, pool.map(run, every)):
+        problems += [f"{name}, {what}: {text}" for text in wrong]
+        if second:
+            print(f"{name:10} {what:34} {line}")
+    return len(every), problems
 
 
 def main():
     words = [word for word in sys.argv[1:] if word != "--second"]
     files, run = Path(words[0]), words[1:]
     count, wrong = 0, []
-    for name in PROFILES:
-        about = json.loads((files / f"{name}.json").read_text())
-        read = lambda end: (files / f"{name}.{end}").read_bytes()  # noqa: E731
-        n, problems = judge(run, "--second" in sys.argv, name, about, files, read("proof"), read("key"), read("csv"))
-        count, wrong = count + n, wrong + problems
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name in PROFILES:
+            n, problems = judge(run, "--second" in sys.argv, name, files, pool)
+            count, wrong = count + n, wrong + problems
     for line in wrong:
         print(f"wrong: {line}")
     print(f"{count} cases, {len(wrong)} wrong")

@@ -33,7 +33,11 @@ pub struct RowsError {
 
 impl fmt::Display for RowsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.what)
+        write!(f, "line {}: ", self.line)?;
+        // Text from outside stays within the sentence.
+        self.what
+            .chars()
+            .try_for_each(|c| if c.is_control() { write!(f, "{}", c.escape_default()) } else { write!(f, "{c}") })
     }
 }
 

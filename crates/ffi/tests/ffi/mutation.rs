@@ -100,7 +100,8 @@ fn bound(text: &[u8]) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    // A case writes a file.
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4 + 1, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn leaves_are_those_of_the_store(
@@ -108,8 +109,22 @@ proptest! {
     ) {
         let form = [Format::Csv, Format::Jsonl][format];
         let _ = same(which, form, &text);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_read_or_refused_in_bounded_memory(
+        ((which, format), text) in (0usize..4, 0usize..2).prop_flat_map(|case| (Just(case), text(case.0, case.1))),
+    ) {
+        let form = [Format::Csv, Format::Jsonl][format];
         let schema = schema(which);
-        let (_, held) = heap::peak(|| leaves(&schema, form, &text));
+        let (read, held) = heap::peak(|| leaves(&schema, form, &text));
+        if let Ok(leaves) = read {
+            prop_assert!(leaves.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        }
         prop_assert!(held <= bound(&text), "{held} bytes of heap for {} of text", text.len());
     }
 

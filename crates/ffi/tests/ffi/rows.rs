@@ -161,6 +161,7 @@ fn bad_csv() {
         (0, "index,e0,e1,e2\n0,1,2,3\n"),
         (0, "index,e0,e1,e2,e3\n0,1,2,3,18446744069414584321\n"),
         (0, "index,e0,e1,e2,e3\n0,1,2,,4\n"),
+        (0, "index,e0,e1,e2,e3\n0,\"1\n2\",2,3,4\n"),
     ];
     let sentences: Vec<String> = texts.iter().map(|(which, text)| refused(*which, Format::Csv, text)).collect();
     let found = sentences.join("\n");

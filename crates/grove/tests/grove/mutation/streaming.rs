@@ -123,6 +123,26 @@ fn header_reads<K: Extension + PartialEq>(words: &[u64]) -> Result<(), TestCaseE
     Ok(())
 }
 
+/// Each number of an honest header is replaced by others: some make a header, which then has these words.
+#[test]
+fn headers_with_another_number() {
+    for which in 0..2 {
+        let words = header(which);
+        let mut accepted = 0;
+        for at in 3..words.len() {
+            for x in (0..70).chain((6..64).map(|log| 1 << log)).chain([u64::MAX]) {
+                let mut words = words.clone();
+                words[at] = x;
+                header_reads::<Quadratic>(&words).unwrap();
+                header_reads::<Cubic>(&words).unwrap();
+                accepted +=
+                    usize::from(Header::<Quadratic>::read(&words).is_ok() || Header::<Cubic>::read(&words).is_ok());
+            }
+        }
+        assert!(accepted > 200, "{accepted} headers of {which}");
+    }
+}
+
 proptest! {
     // Some cases read a proof to its end: some milliseconds.
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 8 + 1, failure_persistence: None, ..ProptestConfig::default() })]
