@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs the example in C on good and bad inputs, and compares its verdicts with the second verifier.
 
-usage: test_c.py FOLDER VERIFY [RUN ..] [--second]
+usage: test_c.py FOLDER [--second] [--every N] VERIFY ..
 
 FOLDER has NAME.proof, NAME.key, NAME.csv and NAME.json of each profile; the test `python` of crates/grove writes them.
 VERIFY and its words are the command, under valgrind for instance. With --second vectors/verifier.py judges each case too,
-and both must answer with the same code.
+and both must answer with the same code. --every N takes the first of N cases, for slow commands.
 """
 import json, os, re, struct, subprocess, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -205,13 +205,13 @@ def judge_case(command_line, second, name, commitment, honest, what, expected, c
     return wrong, f"{code:20} {sentence}\n{'':66} {answer.get('sentence', 'accepted')}"
 
 
-def judge(command_line, second, name, files, pool):
+def judge(command_line, second, step, name, files, pool):
     """Runs all cases of a profile. Returns the number of cases and what is wrong."""
     read = lambda of, end: (files / f"{of}.{end}").read_bytes()  # noqa: E731
     about = json.loads(read(name, "json"))
     other = read(next(p for p in PROFILES if p != name), "key")
     honest = {"proof": read(name, "proof"), "key": read(name, "key")}
-    every = list(cases(name, about, honest["proof"], honest["key"], read(name, "csv"), other))
+    every = list(cases(name, about, honest["proof"], honest["key"], read(name, "csv"), other))[::step]
     run = lambda case: judge_case(command_line, second, name, about["commitment"], honest, *case)  # noqa: E731
     problems = []
     for (what, *_), (wrong, line) in zip(every, pool.map(run, every)):
@@ -222,12 +222,16 @@ def judge(command_line, second, name, files, pool):
 
 
 def main():
-    words = [word for word in sys.argv[1:] if word != "--second"]
-    files, run = Path(words[0]), words[1:]
+    files, words, second, step = Path(sys.argv[1]), sys.argv[2:], False, 1
+    while words[0].startswith("--"):
+        if words[0] == "--second":
+            second, words = True, words[1:]
+        else:
+            step, words = int(words[1]), words[2:]
     count, wrong = 0, []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for name in PROFILES:
-            n, problems = judge(run, "--second" in sys.argv, name, files, pool)
+            n, problems = judge(words, second, step, name, files, pool)
             count, wrong = count + n, wrong + problems
     for line in wrong:
         print(f"wrong: {line}")
