@@ -72,7 +72,7 @@ for cc in "${compilers[@]}"; do
 done
 first=${compilers[0]}
 echo "verify with the static library: $(wc -c <"$work/verify-$first") bytes"
-part "cases beside the second verifier" python3 scripts/test_c.py "$proofs" --second "$work/verify-$first"
+part "cases beside the second verifier" python3 scripts/test_c.py --second "$proofs" "$work/verify-$first"
 for cc in "${compilers[@]}"; do
     [[ $cc == "$first" ]] || part "cases with $cc" python3 scripts/test_c.py "$proofs" "$work/verify-$cc"
     part "cases with $cc, shared library" python3 scripts/test_c.py "$proofs" "$work/verify-$cc-shared"
@@ -107,7 +107,7 @@ fi
 # Without arguments the example exits with 2.
 runs() { "$@" >/dev/null 2>&1 || [[ $? -eq 2 ]]; }
 if [[ ${#valgrind[@]} -gt 0 ]] && runs "${valgrind[@]}" --quiet "$work/verify-$first"; then
-    part "cases under valgrind" python3 scripts/test_c.py "$proofs" --every 4 "${valgrind[@]}" --quiet --error-exitcode=9 --leak-check=full "$work/verify-$first"
+    part "cases under valgrind" python3 scripts/test_c.py --every 4 "$proofs" "${valgrind[@]}" --quiet --error-exitcode=9 --leak-check=full "$work/verify-$first"
 else
     not_tested "valgrind is missing and could not be fetched"
 fi

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Runs the example in C on good and bad inputs, and compares its verdicts with the second verifier.
 
-usage: test_c.py FOLDER [--second] [--every N] VERIFY ..
+usage: test_c.py [--second [--table]] [--every N] FOLDER VERIFY ..
 
 FOLDER has NAME.proof, NAME.key, NAME.csv and NAME.json of each profile; the test `python` of crates/grove writes them.
 VERIFY and its words are the command, under valgrind for instance. With --second vectors/verifier.py judges each case too,
-and both must answer with the same code. --every N takes the first of N cases, for slow commands.
+and both must answer with the same code; --table prints both sentences. --every N takes the first of N cases, for slow commands.
 """
-import json, os, re, struct, subprocess, sys, tempfile
+import argparse, json, os, re, struct, subprocess, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -205,7 +205,7 @@ def judge_case(command_line, second, name, commitment, honest, what, expected, c
     return wrong, f"{code:20} {sentence}\n{'':66} {answer.get('sentence', 'accepted')}"
 
 
-def judge(command_line, second, step, name, files, pool):
+def judge(command_line, second, table, step, name, files, pool):
     """Runs all cases of a profile. Returns the number of cases and what is wrong."""
     read = lambda of, end: (files / f"{of}.{end}").read_bytes()  # noqa: E731
     about = json.loads(read(name, "json"))
@@ -216,22 +216,23 @@ def judge(command_line, second, step, name, files, pool):
     problems = []
     for (what, *_), (wrong, line) in zip(every, pool.map(run, every)):
         problems += [f"{name}, {what}: {text}" for text in wrong]
-        if second:
+        if table:
             print(f"{name:10} {what:34} {line}")
     return len(every), problems
 
 
 def main():
-    files, words, second, step = Path(sys.argv[1]), sys.argv[2:], False, 1
-    while words[0].startswith("--"):
-        if words[0] == "--second":
-            second, words = True, words[1:]
-        else:
-            step, words = int(words[1]), words[2:]
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--second", action="store_true")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("verify", nargs=argparse.REMAINDER)
+    a = parser.parse_args()
     count, wrong = 0, []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for name in PROFILES:
-            n, problems = judge(words, second, step, name, files, pool)
+            n, problems = judge(a.verify, a.second, a.table, a.every, name, a.folder, pool)
             count, wrong = count + n, wrong + problems
     for line in wrong:
         print(f"wrong: {line}")
