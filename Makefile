@@ -14,7 +14,7 @@ BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET
 export CARGO TEST_FEATURES BENCH_WORKSPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install cluster-demo tools rtl-tools arm-tools web-tools web test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
+.PHONY: help demo install cluster-demo tools rtl-tools arm-tools web-tools web test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-c header test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,8 +73,14 @@ test-apps: ## the long tests of applications, and a crate with an application of
 test-web: ## the verifier for browsers, in Node.js and in Chromium
 	scripts/test-groups.sh web
 
+test-c: ## the C library: header, example, sanitizers, valgrind
+	scripts/test-groups.sh c
+
+header: ## write the C header, crates/ffi/include/evergrove.h
+	scripts/header.sh
+
 test-full: ## make test and every group, with a table at the end
-	scripts/test-groups.sh test isa peers rtl faults slow apps web
+	scripts/test-groups.sh test isa peers rtl faults slow apps web c
 
 check: fmt clippy rustdoc api deny typos book deploy fuzz ## formatting, lints, documentation, public API, dependencies, spelling, deployment, a bounded fuzz run
 

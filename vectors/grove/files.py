@@ -21,8 +21,8 @@ class Fields(Bytes):
         return body
 
 
-def records(data, magic, what):
-    """Kind and content of the records of a file of version 2; of version 1, one reader for all."""
+def records(data, magic, what, last):
+    """Kind and content of the records of a file of version 2, up to the kind `last`; of version 1, one reader for all."""
     r = Bytes(data, what)
     found = r.take(4)
     if found != magic:
@@ -36,7 +36,11 @@ def records(data, magic, what):
         raise Refusal("version", f"{what} has format version {version} (expected 1 or 2)")
     out = {}
     while r.at < len(r.data):
+        if last in out and len(r.data) - r.at < 6:
+            r.end()
         kind, version = r.number(1), r.number(1)
+        if last in out:
+            raise Refusal("record", f"{what}: unknown record {kind} of version {version} after the last one")
         if version != 1:
             raise Refusal("record", f"{what}: record {kind} has version {version} (expected 1)")
         if out and kind <= max(out):
@@ -46,7 +50,11 @@ def records(data, magic, what):
 
 
 def demand_records(found, expected, what):
-    if sorted(found) != expected and not isinstance(found[1], Fields):
+    if isinstance(found.get(1), Fields):
+        return
+    if len(found) < len(expected) and sorted(found) == expected[: len(found)]:
+        raise Refusal("truncated", f"{what} ends after the records {sorted(found)} (expected {expected})")
+    if sorted(found) != expected:
         raise Refusal("record", f"{what} has records {sorted(found)} (expected {sorted(expected)})")
 
 
@@ -61,6 +69,8 @@ def commitment(text):
     return int(m[1]), root
 
 
+MAX_BODY = 1 << 20
+MAX_FILE = MAX_BODY + (1 << 20)
 PROFILES = ["proven", "johnson", "paper", "grove-100", "grove-128"]
 BACKENDS = {"plonky2": (0, 1, 2), "grove": (3, 4), "native": (0, 1, 2, 3, 4)}
 WITH_APPLICATION = ("evergrove1-selected", "evergrove1-complete", "evergrove1-tree")
@@ -70,7 +80,7 @@ KINDS = ["bucket", "merge", "wrap"]
 
 def decode_proof(data):
     """The claims of a proof file, and its body as bytes."""
-    found = records(data, b"EVGP", "proof")
+    found = records(data, b"EVGP", "proof", 4)
     if 1 not in found:
         raise Refusal("truncated" if not found else "record", "proof without record 1")
     p, r = {}, found[1]
@@ -81,6 +91,8 @@ def decode_proof(data):
         raise Refusal("scheme", f"unknown scheme {p['scheme']}")
     if p["backend"] not in BACKENDS:
         raise Refusal("unsupported-backend", f"unknown backend {p['backend']}")
+    if profile >= len(PROFILES):
+        raise Refusal("malformed", f"unknown profile {profile} (expected 0 to {len(PROFILES) - 1})")
     if profile not in BACKENDS[p["backend"]]:
         raise Refusal("profile", f"profile {profile} is not a profile of the backend {p['backend']}")
     if p["class"] not in (27, 40) or kind > 2:
@@ -108,7 +120,7 @@ def decode_proof(data):
 
 
 def decode_opening(data):
-    found = records(data, b"EVGO", "opening")
+    found = records(data, b"EVGO", "opening", 2)
     if 1 not in found:
         raise Refusal("truncated" if not found else "record", "opening without record 1")
     demand_records(found, [1, 2], "opening")
@@ -159,7 +171,7 @@ def verify_batch(data, text, key_bytes=None, key_digest=None, leaves=None, key=N
     if stated != (application[:2] if application else (None, None)):
         raise Refusal("application", f"the proof is about the application {stated[0]}, but another application or other parameters were asked for")
     if p["backend version"] != 1:
-        raise Refusal("version", f"backend version {p['backend version']} (expected 1)")
+        raise Refusal("unsupported-backend", f"proofs of version {p['backend version']} of the backend grove are not verified here (expected 1)")
     if p["kind"] == "wrap":
         raise Refusal("malformed", "the backend grove has no proofs of kind wrap")
     # Policy (docs/security.md): the commitment's height and root, base 0, the class of the height, d not 0 or, over all rows, 0
@@ -181,6 +193,12 @@ def verify_batch(data, text, key_bytes=None, key_digest=None, leaves=None, key=N
             raise Refusal("wrong-rows", f"position {leaves[-1][0]} is beyond a tree of height {height}")
         if not leaves or canonical(leaves) != p["canonical"]:
             raise Refusal("wrong-rows", "the canonical digest of the rows is not the proof's")
+    if len(p["body"]) > MAX_BODY:
+        raise Refusal("malformed", f"a body of {len(p['body'])} bytes (expected 2^20 at most)")
+    if len(p["body"]) % 8:
+        raise Refusal("truncated", f"a body of {len(p['body'])} bytes is not one of whole elements")
+    body = Bytes(p["body"], "body")
+    elements = body.elements(len(p["body"]) // 8)
     if key is None:
         if key_bytes is None:
             raise Refusal("key-missing", "missing key file: pass one with --key, a verdict needs the fixed columns in it")
@@ -189,12 +207,6 @@ def verify_batch(data, text, key_bytes=None, key_digest=None, leaves=None, key=N
         key = Key(key_bytes, key_digest or PINNED[p["profile"], p["class"]])
     if (key.K, key.rounds) != SCHEDULES[p["profile"]]:
         raise Refusal("wrong-key", f"the key does not have the schedule of the profile {p['profile']}")
-    if len(p["body"]) > 1 << 20:
-        raise Refusal("malformed", f"a body of {len(p['body'])} bytes (expected 2^20 at most)")
-    if len(p["body"]) % 8:
-        raise Refusal("truncated", f"a body of {len(p['body'])} bytes is not one of whole elements")
-    body = Bytes(p["body"], "body")
-    elements = body.elements(len(p["body"]) // 8)
     information = [p["root"], p["canonical"], [p["height"], 0, 0, 0], [p["base"], 0, 0, 0]]
     if application:
         information += [inputs_digest(application[2]), *([x, 0, 0, 0] for x in p["output"])]
@@ -216,6 +228,8 @@ def verify_batch(data, text, key_bytes=None, key_digest=None, leaves=None, key=N
 
 
 def verify(data, text, **given):
+    if len(data) > MAX_FILE:
+        raise Refusal("malformed", f"{len(data)} bytes are given for a proof (expected {MAX_FILE} at most)")
     if data[:4] == b"EVGO":
         if given.get("leaves") is not None or given.get("application"):
             raise Refusal("usage", "an opening takes neither rows nor an application")

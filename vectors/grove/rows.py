@@ -1,5 +1,5 @@
 """Rows of a csv file by a schema (docs/cli.md, Tables and Schemas; docs/formats.md, Schema)."""
-import csv, io, re
+import csv, io, re, unicodedata
 
 from reference import P
 from grove.field import byte_sponge, leaf, sponge, tag
@@ -13,15 +13,26 @@ def read_schema(text):
 
     try:
         table = tomllib.loads(text)
-        if table.get("raw") is True:
+        if set(table) - {"raw", "column"} or not isinstance(table.get("raw", False), bool):
+            raise Refusal("bad-rows", f"not a schema: it has {sorted(table)} (expected column, or raw = true)")
+        if table.get("raw"):
+            if table.get("column"):
+                raise Refusal("bad-rows", "not a schema: raw = true excludes columns")
             return RAW
-        columns = [{"name": c["name"], "type": c["type"], "nullable": c.get("nullable", False)} for c in table["column"]]
+        found = table.get("column", [])
+        if any(set(c) - {"name", "type", "nullable"} for c in found):
+            raise Refusal("bad-rows", "not a schema: a column has other fields than name, type and nullable")
+        columns = [{"name": c["name"], "type": c["type"], "nullable": c.get("nullable", False)} for c in found]
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as e:
         raise Refusal("bad-rows", f"not a schema: {e}") from None
     for c in columns:
         strings = isinstance(c["name"], str) and isinstance(c["type"], str) and isinstance(c["nullable"], bool)
         if not strings or not re.fullmatch(r"unsigned|signed|bytes|fixed:(1[0-8]|[0-9])", c["type"]):
             raise Refusal("bad-rows", f"column {c['name']}: unknown type {c['type']}")
+        if not 1 <= len(c["name"].encode()) <= 128 or any(unicodedata.category(x) == "Cc" for x in c["name"]):
+            raise Refusal("bad-rows", f"column {c['name']!r}: a name has 1 to 128 bytes and no control characters")
+    if not 1 <= len(columns) <= 1024 or len({c["name"] for c in columns}) < len(columns):
+        raise Refusal("bad-rows", "not a schema: expected 1 to 1024 columns with different names")
     return columns
 
 
@@ -49,10 +60,14 @@ def cell_elements(column, cell):
     if kind == "bytes":
         return byte_sponge(cell.encode(errors="surrogateescape"), "BYTE")
     places = int(kind[6:]) if kind.startswith("fixed") else 0
-    m = re.fullmatch(r"([+-]?)([0-9]{1,40})(?:\.([0-9]{1,18}))?", cell, re.ASCII)
-    if not m or len(m[3] or "") > places:
+    sign = "" if kind == "element" else "-?"
+    point = "" if kind in ("unsigned", "element") else r"(?:\.([0-9]+))?"
+    m = re.fullmatch(rf"({sign})([0-9]+){point}", cell, re.ASCII)
+    fraction = (m[3] or "").rstrip("0") if m and point else ""
+    # Longer numbers are beyond the range of every type.
+    if not m or len(fraction) > places or len(m[2].lstrip("0")) > 40:
         raise bad
-    x = int(m[1] + m[2] + (m[3] or "").ljust(places, "0"))
+    x = int(m[1] + m[2].lstrip("0").rjust(1, "0") + fraction.ljust(places, "0"))
     if kind in ("unsigned", "element"):
         if not 0 <= x < (1 << 63 if kind == "unsigned" else P):
             raise bad
@@ -70,20 +85,24 @@ def row_value(columns, cells):
 
 
 def read_rows(text, columns):
-    """(index, leaf digest) by increasing index, of a csv file with a column `index` and all columns of the schema."""
+    """(index, leaf digest) by increasing index, of a csv file with a column of positions and all columns of the schema."""
+    csv.field_size_limit(1 << 28)
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
+        rows = [row for row in csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline="")) if row]
     except csv.Error as e:
         raise Refusal("bad-rows", f"not a csv file: {e}") from None
     names = [c["name"] for c in columns]
-    if not rows or sorted(rows[0]) != sorted(["index", *names]):
-        raise Refusal("bad-rows", f"columns {rows[0] if rows else []} (expected index and {names})")
+    position = "index"
+    while position in names:
+        position += "_"
+    if not rows or sorted(rows[0]) != sorted([position, *names]):
+        raise Refusal("bad-rows", f"columns {rows[0] if rows else []} (expected {position} and {names})")
     order = [rows[0].index(name) for name in names]
-    at, out = rows[0].index("index"), {}
+    at, out = rows[0].index(position), {}
     for row in rows[1:]:
-        if len(row) != len(rows[0]) or not re.fullmatch(r"[0-9]{1,13}", row[at], re.ASCII):
+        if len(row) != len(rows[0]) or not re.fullmatch(r"0*[0-9]{1,13}", row[at], re.ASCII):
             raise Refusal("bad-rows", f"not a row with a position: {row}")
-        index = int(row[at])
+        index = int(row[at].lstrip("0") or "0")
         if index in out or index >= 1 << 40:
             raise Refusal("bad-rows", f"position {index} is duplicate or beyond any tree")
         out[index] = leaf(index, row_value(columns, [row[i] for i in order]))

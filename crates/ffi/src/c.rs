@@ -1,12 +1,15 @@
-//! The functions of C: each takes handles and lengths, none unwinds, and none is called from two threads with one handle.
+//! The functions of C, which `include/evergrove.h` declares. Each takes handles and lengths. None unwinds.
 //!
-//! **Safety of all of them.** A pointer to bytes is null where its length is 0, or points to so many bytes that are not written to during the call. A handle is one that
-//! [`evg_request_new`] or [`evg_request_finish`] gave, is used by one thread at a time, and is not used behind the function that takes it away. A
-//! null handle does nothing.
+//! **Safety.** Every function has the same conditions:
+//! - A pointer to bytes is null or points to as many bytes as the length says. Nobody writes to these bytes during the call.
+//! - A handle is null, or [`evg_request_new`] or [`evg_request_finish`] returned it. One thread at a time uses it. It is not used after the function that frees it.
+//! - A null handle has no effect.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ptr;
+
+use evergrove_verifier::verify::Code;
 
 use crate::Request;
 use crate::request::{Next, Verdict};
@@ -52,7 +55,8 @@ fn next(next: Next) -> u32 {
     }
 }
 
-/// Room for `len` bytes, for hosts that write into the memory of a module of WebAssembly. Null if `len` is 0.
+/// Returns `len` writable bytes, or null if `len` is 0. Hosts of the WebAssembly module write their arguments there.
+/// Free them with `evg_free`.
 #[unsafe(no_mangle)]
 pub extern "C" fn evg_alloc(len: usize) -> *mut u8 {
     if len == 0 {
@@ -62,7 +66,7 @@ pub extern "C" fn evg_alloc(len: usize) -> *mut u8 {
     room.as_mut_ptr()
 }
 
-/// Frees what [`evg_alloc`] gave for the same length.
+/// Frees bytes of `evg_alloc`. `len` is the length that was asked for. `at` may be null.
 ///
 /// # Safety
 /// `at` is null, or `evg_alloc(len)` gave it and it was not freed.
@@ -74,8 +78,9 @@ pub unsafe extern "C" fn evg_free(at: *mut u8, len: usize) {
     }
 }
 
-/// A request: whether a proof file or opening shows something about the table of a commitment, `evergrove1:HEIGHT:ROOT`. The bytes are copied. Never null.
-/// `evg_request_finish` takes it away.
+/// Starts a request: does this proof file or opening show something about the table of this commitment?
+/// The commitment is text of the form `evergrove1:HEIGHT:ROOT`. Both arguments are copied. The result is never null.
+/// `evg_request_finish` frees the request.
 ///
 /// # Safety
 /// That of the module.
@@ -91,8 +96,9 @@ pub unsafe extern "C" fn evg_request_new(
     Box::into_raw(Box::new(Request::new(Vec::from(file), commitment)))
 }
 
-/// Asks about exactly these rows: csv with a header (`format` 0) or JSON objects in lines (`format` 1), with a field `index`. `schema` is TOML; null where
-/// each row is four elements e0 to e3.
+/// Asks whether the proof is about exactly these rows. `format` is 0 for csv with a header line, and 1 for one JSON object a
+/// line. The field `index` is the position of a row. `schema` is TOML. If it is null, a row is four field elements e0 to e3.
+/// Call it before `evg_request_check`.
 ///
 /// # Safety
 /// That of the module.
@@ -107,13 +113,17 @@ pub unsafe extern "C" fn evg_request_rows(
 ) {
     // SAFETY: passed on.
     let (request, text, given) = unsafe { (request(handle), bytes(text, text_len), bytes(schema, schema_len)) };
-    let format = if format == 1 { Format::Jsonl } else { Format::Csv };
-    if let Some(request) = request {
-        request.rows(format, text, (!schema.is_null()).then_some(given));
+    let Some(request) = request else { return };
+    match format {
+        _ if schema.is_null() && schema_len > 0 => request.refuse(Code::Usage, "missing schema of the rows"),
+        0 => request.rows(Format::Csv, text, (!schema.is_null()).then_some(given)),
+        1 => request.rows(Format::Jsonl, text, (!schema.is_null()).then_some(given)),
+        _ => request.refuse(Code::Usage, alloc::format!("unknown format {format}: expected 0 (csv) or 1 (jsonl)")),
     }
 }
 
-/// Accepts proofs of this profile, too: the default accepts `grove-100`.
+/// Accepts proofs of this profile too. Without this call, only `grove-100` is accepted.
+/// Call it before `evg_request_check`.
 ///
 /// # Safety
 /// That of the module.
@@ -125,11 +135,12 @@ pub unsafe extern "C" fn evg_request_allow_profile(handle: *mut Request, name: *
     }
 }
 
-/// Accepts outputs of an application: its name, the digest of its parameters (32 bytes), the inputs of its circuits, and the elements of its output. With `inputs`
-/// null the output is words of four elements, as that of digest translation. `evg_request_key_digest` is to be called, too.
+/// Asks for the output of an application. `parameters` is the digest of its parameters (32 bytes). `inputs` are the `count`
+/// inputs of its circuits, and `output_len` is the number of elements of its output. Call `evg_request_key_digest` too, and both
+/// before `evg_request_check`.
 ///
 /// # Safety
-/// That of the module; `inputs` is null or points to `count` integers.
+/// That of the module; `inputs` is null where `count` is 0, or points to `count` integers. They need no alignment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evg_request_application(
     handle: *mut Request,
@@ -142,28 +153,55 @@ pub unsafe extern "C" fn evg_request_application(
 ) {
     // SAFETY: passed on.
     let (request, name, parameters) = unsafe { (request(handle), bytes(name, name_len), digest(parameters)) };
-    let inputs: Option<Vec<u64>> = (!inputs.is_null()).then(|| {
-        // SAFETY: the caller has so many integers there. They may lie anywhere: hosts of WebAssembly put them where there is room.
-        (0..count).map(|i| unsafe { inputs.add(i).read_unaligned() }).collect()
-    });
-    if let (Some(request), Some(parameters)) = (request, parameters) {
-        request.application(name, parameters, inputs.as_deref(), output_len);
+    let Some(request) = request else { return };
+    match parameters {
+        _ if inputs.is_null() && count > 0 => request.refuse(Code::Usage, "missing inputs of the application"),
+        None => request.refuse(Code::Usage, "missing digest of the application's parameters"),
+        Some(parameters) => {
+            // SAFETY: the caller has so many integers there.
+            let inputs: Vec<u64> = (0..count).map(|i| unsafe { inputs.add(i).read_unaligned() }).collect();
+            request.application(name, parameters, Some(&inputs), output_len);
+        }
     }
 }
 
-/// The trusted digest of the key file (32 bytes), in place of the one that the library pins for batches.
+/// Asks for the output of an application whose circuits take no inputs and whose output is words of four elements: digest
+/// translation. `parameters` and `output_len` are as in `evg_request_application`.
+///
+/// # Safety
+/// That of the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evg_request_words(
+    handle: *mut Request,
+    name: *const u8,
+    name_len: usize,
+    parameters: *const u8,
+    output_len: usize,
+) {
+    // SAFETY: passed on.
+    match unsafe { (request(handle), bytes(name, name_len), digest(parameters)) } {
+        (None, ..) => {}
+        (Some(request), _, None) => request.refuse(Code::Usage, "missing digest of the application's parameters"),
+        (Some(request), name, Some(parameters)) => request.application(name, parameters, None, output_len),
+    }
+}
+
+/// Sets the trusted digest of the key file (32 bytes). It replaces the digest that the library has for batches.
+/// Call it before `evg_request_check`.
 ///
 /// # Safety
 /// That of the module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evg_request_key_digest(handle: *mut Request, key: *const u8) {
     // SAFETY: passed on.
-    if let (Some(request), Some(key)) = unsafe { (request(handle), digest(key)) } {
-        request.key_digest(key);
+    match unsafe { (request(handle), digest(key)) } {
+        (Some(request), Some(key)) => request.key_digest(key),
+        (Some(request), None) => request.refuse(Code::Usage, "missing digest of the key"),
+        (None, _) => {}
     }
 }
 
-/// Compares all that needs no key: 0 if the bytes of the key file are to follow, 1 if the verdict is there.
+/// Compares everything that needs no key. Returns 0 if the key file must follow, and 1 if the verdict is ready.
 ///
 /// # Safety
 /// That of the module.
@@ -173,7 +211,7 @@ pub unsafe extern "C" fn evg_request_check(handle: *mut Request) -> u32 {
     unsafe { request(handle) }.map_or(1, |request| next(request.check()))
 }
 
-/// The next bytes of the key file, any number of them: 0 to go on, 1 if the verdict is there.
+/// Takes the next bytes of the key file, any number of them. Returns 0 to continue, and 1 if the verdict is ready.
 ///
 /// # Safety
 /// That of the module.
@@ -184,7 +222,7 @@ pub unsafe extern "C" fn evg_request_key(handle: *mut Request, at: *const u8, le
     request.map_or(1, |request| next(request.key(piece)))
 }
 
-/// The verdict, and the end of the request. Null if the request is. `evg_verdict_free` takes it away.
+/// Returns the verdict and frees the request. Returns null for a null request. Free the verdict with `evg_verdict_free`.
 ///
 /// # Safety
 /// That of the module.
@@ -198,17 +236,18 @@ pub unsafe extern "C" fn evg_request_finish(handle: *mut Request) -> *mut Verdic
     Box::into_raw(Box::new(request.finish()))
 }
 
-/// The code of a verdict: 0 is accepted. `evg_code` in the header names them.
+/// Returns the code of a verdict, an `evg_code`: 0 is accepted.
 ///
 /// # Safety
 /// That of the module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evg_verdict_code(verdict: *const Verdict) -> u32 {
     // SAFETY: a handle is null or a verdict.
-    unsafe { verdict.as_ref() }.map_or(evergrove_verifier::verify::Code::Usage as u32, |verdict| verdict.code() as u32)
+    unsafe { verdict.as_ref() }.map_or(Code::Usage as u32, |verdict| verdict.code() as u32)
 }
 
-/// A sentence about a verdict, in UTF-8 and without a zero at its end; its length goes to `len`. It lives as long as the verdict.
+/// Returns one sentence about a verdict, and writes its length to `len`. The text is UTF-8 without a zero at the end.
+/// It is valid until the verdict is freed.
 ///
 /// # Safety
 /// That of the module; `len` is null or can be written to.
@@ -218,7 +257,8 @@ pub unsafe extern "C" fn evg_verdict_sentence(verdict: *const Verdict, len: *mut
     unsafe { text(verdict.as_ref().map(Verdict::sentence), len) }
 }
 
-/// All of a verdict as a JSON object, in UTF-8 and without a zero at its end; its length goes to `len`. It lives as long as the verdict.
+/// Returns the whole verdict as a JSON object, and writes its length to `len`. The text is UTF-8 without a zero at the end.
+/// It is valid until the verdict is freed.
 ///
 /// # Safety
 /// That of the module; `len` is null or can be written to.
@@ -238,7 +278,7 @@ unsafe fn text(text: Option<&str>, len: *mut usize) -> *const u8 {
     text.map_or(ptr::null(), str::as_ptr)
 }
 
-/// Frees a verdict.
+/// Frees a verdict. It may be null.
 ///
 /// # Safety
 /// That of the module.

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::rows::{Format, leaves};
 
-/// A question about a file. What is wrong with its parts, the verdict says.
+/// A question about a file. Errors in its parts are reported by the verdict.
 #[derive(Debug)]
 pub struct Request {
     file: Vec<u8>,
@@ -57,7 +57,7 @@ pub enum Next {
     Verdict,
 }
 
-/// The answer.
+/// The answer to a request: a code, a sentence and JSON.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     code: Code,
@@ -86,19 +86,31 @@ impl Request {
         request
     }
 
-    /// Keeps the first thing that is wrong.
-    fn refuse(&mut self, code: Code, sentence: impl Into<String>) {
+    /// Keeps the first error.
+    pub(crate) fn refuse(&mut self, code: Code, sentence: impl Into<String>) {
         if !matches!(self.state, State::Done(Err(_))) {
             self.state = State::Done(Err(Refused { code, sentence: sentence.into() }));
         }
     }
 
+    /// Whether the question may still change. A change after [`Request::check`] is an error: the check did not take it into account.
+    fn open(&mut self, what: &str) -> bool {
+        let open = matches!(self.state, State::Open);
+        if !open {
+            self.refuse(Code::Usage, format!("{what} given after the check: give all parts of the question before it"));
+        }
+        open
+    }
+
     /// Whether the proof is about exactly these rows. The schema is TOML; without one each row is four elements.
     pub fn rows(&mut self, format: Format, text: &[u8], schema: Option<&[u8]>) {
+        if !self.open("rows") {
+            return;
+        }
         let schema = match schema.map(|text| core::str::from_utf8(text).map(Schema::from_toml)) {
             None => Schema::raw(),
             Some(Ok(Ok(schema))) => schema,
-            Some(Ok(Err(e))) => return self.refuse(Code::BadRows, e.to_string()),
+            Some(Ok(Err(e))) => return self.refuse(Code::BadRows, one_line(&e.to_string())),
             Some(Err(_)) => return self.refuse(Code::BadRows, "the schema is not UTF-8"),
         };
         match leaves(&schema, format, text) {
@@ -109,6 +121,9 @@ impl Request {
 
     /// Accepts proofs of this profile too.
     pub fn allow_profile(&mut self, name: &[u8]) {
+        if !self.open("a profile") {
+            return;
+        }
         match core::str::from_utf8(name).ok().and_then(|name| name.parse::<Profile>().ok()) {
             Some(profile) => self.policy = self.policy.clone().allow_profile(profile),
             None => self.refuse(Code::Usage, format!("unknown profile {:?}", String::from_utf8_lossy(name))),
@@ -118,6 +133,9 @@ impl Request {
     /// Accepts outputs of this application: name, digest of the parameters, inputs of the circuits, elements of the output. Without inputs the output is
     /// words, as that of digest translation. The digest of the key is to be given, too.
     pub fn application(&mut self, name: &[u8], parameters: &[u8; 32], inputs: Option<&[u64]>, output_len: usize) {
+        if !self.open("an application") {
+            return;
+        }
         let Ok(name) = core::str::from_utf8(name) else {
             return self.refuse(Code::Usage, "the application's name is not text");
         };
@@ -138,6 +156,9 @@ impl Request {
 
     /// The trusted digest of the key file, in place of the pinned one.
     pub fn key_digest(&mut self, digest: &[u8; 32]) {
+        if !self.open("the digest of the key") {
+            return;
+        }
         match Digest::from_bytes(digest) {
             Ok(digest) => self.key = Some(digest),
             Err(_) => self.refuse(Code::Usage, "the digest of the key is not four elements"),
@@ -227,6 +248,15 @@ impl Verdict {
     }
 }
 
+/// The first and the last line of an error with an excerpt of the text between them: where it is, and what it is.
+fn one_line(error: &str) -> String {
+    let mut lines = error.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    match (lines.next(), lines.next_back()) {
+        (Some(first), Some(last)) => format!("{first}: {last}"),
+        (first, _) => first.unwrap_or_default().into(),
+    }
+}
+
 fn policy(policy: &Policy) -> String {
     let names = |names: Vec<String>| names.join(", ");
     let profiles = names(policy.profiles().iter().map(ToString::to_string).collect());
@@ -259,7 +289,7 @@ fn accepted(verdict: &verify::Verdict, schema: Option<Digest>, by: &Policy) -> S
             json["index"] = opening.index.into();
             json["value"] = opening.value.map(|value| Digest(value).to_string()).into();
         }
-        Shown::Batch { statement, leaves, scheme, profile, class, kind, app, key, bits } => {
+        Shown::Batch { statement, leaves, scheme, profile, class, kind, app, key, pinned, bits } => {
             json["kind"] = kind.to_string().into();
             json["scheme"] = scheme.name().into();
             json["backend"] = evergrove_verifier::policy::GROVE_BACKEND.0.into();
@@ -268,6 +298,7 @@ fn accepted(verdict: &verify::Verdict, schema: Option<Digest>, by: &Policy) -> S
             json["canonical"] = statement.canonical.to_string().into();
             json["rows"] = leaves.map(|count| count as u64).into();
             json["key_digest"] = key.to_string().into();
+            json["key_pinned"] = (*pinned).into();
             json["bits"] = json!({
                 "unique_decoding": bits.unique_decoding,
                 "johnson": bits.johnson,

@@ -1,11 +1,12 @@
 //! Law suites as functions and strict doubles, for `tests/`, benches and fuzz targets alone.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod backend;
 pub mod commit;
 pub mod engine;
 pub mod faults;
+pub mod heap;
 pub mod http;
 pub mod servers;
 pub mod store;

@@ -19,6 +19,7 @@ interface Exports {
         count: number,
         outputLength: number,
     ): void;
+    evg_request_words(request: Pointer, name: Pointer, length: number, digest: Pointer, outputLength: number): void;
     evg_request_key_digest(request: Pointer, digest: Pointer): void;
     evg_request_check(request: Pointer): number;
     evg_request_key(request: Pointer, at: Pointer, length: number): number;

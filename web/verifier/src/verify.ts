@@ -97,7 +97,8 @@ function newRequest(instance: Instance, proof: Uint8Array, commitment: string, o
         const [format, text] = "csv" in rows ? [0, rows.csv] : [1, rows.jsonl];
         given(utf8(text), (at, n) => {
             if (schema === undefined) exports.evg_request_rows(request, format, at, n, 0, 0);
-            else given(utf8(schema), (s, m) => exports.evg_request_rows(request, format, at, n, s, m));
+            // A null pointer means no schema: an empty text becomes a blank one, which is refused.
+            else given(schema.length === 0 ? utf8("\n") : utf8(schema), (s, m) => exports.evg_request_rows(request, format, at, n, s, m));
         });
     }
     for (const name of profiles) given(name, (at, n) => exports.evg_request_allow_profile(request, at, n));
@@ -105,7 +106,7 @@ function newRequest(instance: Instance, proof: Uint8Array, commitment: string, o
         const { name, inputs, outputLength } = application;
         given(name, (at, n) =>
             given(application.digest, (d) => {
-                if (inputs === undefined) exports.evg_request_application(request, at, n, d, 0, 0, outputLength);
+                if (inputs === undefined) exports.evg_request_words(request, at, n, d, outputLength);
                 else given(inputs, (i) => exports.evg_request_application(request, at, n, d, i, inputs.length / 8, outputLength));
             }),
         );

@@ -9,3 +9,6 @@ mod python;
 mod soundcalc;
 mod translation;
 mod verifier;
+
+#[global_allocator]
+static HEAP: evergrove_testkit::heap::Counting = evergrove_testkit::heap::Counting;

@@ -1,5 +1,7 @@
 //! No bytes make decoding and verification panic, and no mutation of a proof verifies.
 
+pub(crate) mod streaming;
+
 use std::sync::LazyLock;
 
 use evergrove_commit::{NodeProof, vc};

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use evergrove_commit::NodeProof;
 use evergrove_grove::{BACKEND_NAME, BACKEND_VERSION, GroveVerifier};
 use evergrove_testkit::commit::value;
+use evergrove_testkit::heap;
 use evergrove_verifier::key::KeyError;
 use evergrove_verifier::keys::pinned_grove;
 use evergrove_verifier::soundness;
@@ -12,9 +13,10 @@ use evergrove_verifier::verify::{Code, Failure, Outcome, Request, Shown, Verdict
 use evergrove_verifier::{BackendId, BatchProof, Commitment, HeightClass, Policy, Profile, SCHEME};
 
 use crate::mutation::PROOFS;
+use crate::mutation::streaming::bound;
 
 /// The key files of [`PROOFS`].
-static KEYS: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
+pub(crate) static KEYS: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     let key = |verifier: &GroveVerifier| {
         let mut key = Vec::new();
         verifier.write_key(&mut key).expect("memory");
@@ -91,6 +93,27 @@ fn proofs_are_accepted_whatever_pieces_the_key_comes_in() {
         assert_eq!(code(run(request.leaves(&leaves[1..]), [])), Code::WrongRows);
         assert_eq!(code(run(request.leaves(&[leaves[1], leaves[0]]), [])), Code::BadRows);
     }
+}
+
+/// A check beside a key file takes memory in proportion to the proof, whatever the key.
+#[test]
+fn a_check_takes_three_times_the_proof_and_a_megabyte_of_heap() {
+    let lines = [0, 1].map(|which| {
+        let (file, commitment, policy) = (file(which, &PROOFS[which].0), commitment(which), policy());
+        let key = KEYS[which].chunks(1 << 16);
+        let (verdict, peak) = heap::peak(|| run(Request::new(&file, &commitment, &policy), key));
+        assert_eq!(code(verdict), Code::Accepted);
+        assert!(peak <= bound(file.len()), "{peak} bytes of heap for a proof of {}", file.len());
+        // Rounded, since the last bits are those of the allocator's callers.
+        format!(
+            "{}: {} KiB of heap, {} KiB of proof, {} KiB of key",
+            PROFILES[which],
+            peak >> 10,
+            file.len() >> 10,
+            KEYS[which].len() >> 10
+        )
+    });
+    insta::assert_snapshot!(lines.join("\n"));
 }
 
 #[test]

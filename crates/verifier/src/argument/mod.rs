@@ -134,7 +134,7 @@ impl<K: Extension> Parameters<K> {
         let first = rounds[0].fold;
         // Openings work on chunks of 512 places.
         let fits = folds <= variables && first + BLOCK_LOG <= variables && width <= 1 << first;
-        if !fits || elements > width << (variables - first) {
+        if !fits || elements as u64 > (width as u64) << (variables - first) {
             return Err(stack);
         }
         for (oracle, round) in rounds.iter().enumerate() {

@@ -55,7 +55,7 @@ pub fn random_words<K: Extension>(parameters: &Parameters<K>) -> Vec<Term> {
 fn one_table<K: Extension>(parameters: &Parameters<K>, radius: impl Fn(f64, f64) -> Code) -> Vec<Term> {
     let schedule = parameters.schedule();
     let codes: Vec<Code> = schedule.rounds.iter().map(|round| radius(field::<K>(), rho(round))).collect();
-    let mut terms = polynomials(parameters, &codes[0]);
+    let mut terms = polynomials(parameters, combined(parameters), &codes[0]);
     for (i, (round, code)) in schedule.rounds.iter().zip(&codes).enumerate() {
         terms.push(folds(schedule, i, code));
         terms.push(joining(i, round.queries, code));
@@ -86,6 +86,7 @@ const MULTIPLICITIES: RangeInclusive<u32> = 3..=1000;
 fn best<K: Extension>(parameters: &Parameters<K>) -> Vec<(Code, Vec<Term>)> {
     let rounds = &parameters.schedule().rounds;
     let least = |terms: &[Term]| terms.iter().map(|term| term.bits).fold(f64::INFINITY, f64::min);
+    let count = combined(parameters);
     let mut all = Vec::new();
     // From the last oracle, whose next table is sent: it is one.
     let mut next = 1.0;
@@ -93,7 +94,7 @@ fn best<K: Extension>(parameters: &Parameters<K>) -> Vec<(Code, Vec<Term>)> {
         let mut best: Option<(Code, Vec<Term>)> = None;
         for mu in MULTIPLICITIES {
             let code = Code::johnson(field::<K>(), rho(round), mu.into());
-            let terms = oracle(parameters, i, &code, next);
+            let terms = oracle(parameters, count, i, &code, next);
             if best.as_ref().is_none_or(|(_, best)| least(&terms) > least(best)) {
                 best = Some((code, terms));
             }
@@ -107,12 +108,12 @@ fn best<K: Extension>(parameters: &Parameters<K>) -> Vec<(Code, Vec<Term>)> {
 }
 
 /// The terms that are about oracle i: the tables that it may stand for are the list of its code, and `next` those that the next one may.
-fn oracle<K: Extension>(parameters: &Parameters<K>, i: usize, code: &Code, next: f64) -> Vec<Term> {
+fn oracle<K: Extension>(parameters: &Parameters<K>, combined: usize, i: usize, code: &Code, next: f64) -> Vec<Term> {
     let schedule = parameters.schedule();
     let round = &schedule.rounds[i];
     let mut terms = Vec::new();
     if i == 0 {
-        terms.extend(polynomials(parameters, code));
+        terms.extend(polynomials(parameters, combined, code));
         if round.samples > 0 {
             terms.push(Term { name: "joining samples".into(), bits: code.each((round.samples + 1) as f64) });
         }
@@ -153,7 +154,7 @@ fn queries(i: usize, round: &Round, code: &Code) -> Term {
 }
 
 /// The steps that are about the tables of the circuit: degrees, or numbers of errors, for each table that the first oracle may stand for.
-fn polynomials<K: Extension>(parameters: &Parameters<K>, code: &Code) -> Vec<Term> {
+fn polynomials<K: Extension>(parameters: &Parameters<K>, combined: usize, code: &Code) -> Vec<Term> {
     let layout = parameters.layout();
     let fractions = 2f64.powi(layout.bus_variables() as i32) + 1.0;
     let columns =
@@ -163,7 +164,7 @@ fn polynomials<K: Extension>(parameters: &Parameters<K>, code: &Code) -> Vec<Ter
         ("bus", (TUPLE - 1) as f64 * fractions),
         // A round of degree 2, or lambda; a coordinate serves the zerocheck as well, and the last one may be drawn with lambda of the rows.
         ("layer of the bus", 3.0),
-        ("lambda", combined(parameters) as f64),
+        ("lambda", combined as f64),
         ("round over rows", (DEGREE + 1) as f64),
         ("eta", (columns(true) + columns(false)) as f64),
         // Of two children.

@@ -6,7 +6,7 @@ use core::fmt;
 use evergrove_primitives::field::extension::Extension;
 
 use crate::argument::{Parameters, ParametersError, Round, Schedule};
-use crate::tables::{Table, Tables, bits, query};
+use crate::tables::{BLOCK, Table, Tables, bits, query};
 
 /// What a key's bytes begin with, before the version.
 const NAME: u64 = u64::from_le_bytes(*b"evgrkey\0");
@@ -15,7 +15,9 @@ const FIRST_TABLES: usize = 7;
 /// The last version.
 const VERSIONS: u64 = (Table::ALL.len() - FIRST_TABLES + 1) as u64;
 /// Elements of a stack, at most.
-pub const MAX_ELEMENTS: usize = 1 << 24;
+pub const MAX_ELEMENTS: usize = 1 << 23;
+/// Places and elements of all tables, at most.
+const MAX_PLACES: u64 = 1 << 30;
 /// Numbers that parameters have at most.
 const MAX_NUMBERS: u64 = 256;
 
@@ -169,5 +171,13 @@ fn decode<K: Extension>(numbers: &[u64], tables: usize) -> Result<Parameters<K>,
         rounds.push(round);
     }
     let tables = Tables::new(query, bits::Parameters::new(widths, zeros));
+    // Places on the bus and elements of the stacks, all tables together: what follows from them has 32 bits.
+    let places = Table::ALL.into_iter().zip(blocks).map(|(table, blocks)| {
+        let each = tables.columns(table) + tables.fixed(table) + tables.ports_of(table);
+        each.next_power_of_two() as u64 * BLOCK as u64 * blocks.next_power_of_two() as u64
+    });
+    if places.sum::<u64>() > MAX_PLACES {
+        return Err(HeaderError::Range("the size of the tables"));
+    }
     Ok(Parameters::new(tables, blocks, Schedule { variables, width, rounds })?)
 }

@@ -125,7 +125,7 @@ impl From<Refusal> for VerifyError {
     }
 }
 
-/// The fixed columns of a key's circuits, for whoever has them in memory.
+/// The fixed columns of a key's circuits, for whoever has them in memory. What [`verify`] says is as true as what an implementation says.
 pub trait FixedColumns<K> {
     /// The parameters of both circuits.
     fn parameters(&self) -> &Parameters<K>;

@@ -12,11 +12,9 @@ use super::sums::eq_table;
 use super::{
     Header, HeaderError, Public, Verified, VerifyError, chunk_sum, chunk_weights, judge, read_claims, variables, within,
 };
-use crate::argument::soundness::bits;
 use crate::argument::transcript::Word;
 use crate::argument::{Claim, FixedClaim, Parameters, Round};
 use crate::blake3::Hasher;
-use crate::soundness::SoundnessBits;
 use crate::tables::{BLOCK, BLOCK_LOG};
 
 /// A proof that waits for its key: [`Check::key`] takes the key's bytes, [`Check::finish`] decides.
@@ -26,6 +24,8 @@ use crate::tables::{BLOCK, BLOCK_LOG};
 ///
 /// ```text
 /// Header --- 8 words and more: the proof is read ---> Columns --- both stacks ---> Columns, none left --- finish ---> Verified
+///    \-- the proof does not hold ---> Refused: the rest is hashed --- finish ---> VerifyError, if the digest is right
+/// any of them --- bytes that no key has ---> Failed
 /// ```
 #[derive(Debug)]
 pub struct Check<K> {
@@ -40,7 +40,7 @@ pub struct Check<K> {
     /// A word that has not ended.
     word: [u8; 8],
     state: State<K>,
-    bits: SoundnessBits,
+    parameters: Option<Parameters<K>>,
 }
 
 #[derive(Debug)]
@@ -49,6 +49,8 @@ enum State<K> {
     Columns(Columns<K>),
     /// The proof does not hold, if the key is the right one: its other bytes are hashed alone.
     Refused(VerifyError),
+    /// The bytes are no key's.
+    Failed(KeyError),
 }
 
 /// A key file is not taken.
@@ -128,15 +130,22 @@ impl<K: Extension> Check<K> {
             taken: 0,
             word: [0; 8],
             state: State::Header(Vec::new()),
-            bits: SoundnessBits { unique_decoding: 0.0, johnson: 0.0, conjectured: 0.0 },
+            parameters: None,
         }
     }
 
     /// The next bytes of the key, any number of them.
     ///
     /// # Errors
-    /// [`KeyError`]: the bytes are no key's. The check is at its end then.
-    pub fn key(&mut self, mut bytes: &[u8]) -> Result<(), KeyError> {
+    /// [`KeyError`]: the bytes are no key's. The check is at its end then: this error is all that it gives from now on.
+    pub fn key(&mut self, bytes: &[u8]) -> Result<(), KeyError> {
+        if let State::Failed(e) = &self.state {
+            return Err(e.clone());
+        }
+        self.take(bytes).inspect_err(|e| self.state = State::Failed(e.clone()))
+    }
+
+    fn take(&mut self, mut bytes: &[u8]) -> Result<(), KeyError> {
         self.hasher.update(bytes);
         while !bytes.is_empty() {
             let at = (self.taken % 8) as usize;
@@ -173,11 +182,11 @@ impl<K: Extension> Check<K> {
                 if parameters.schedule().rounds != self.rounds {
                     return Err(KeyError::Schedule);
                 }
-                self.bits = bits(&parameters);
                 self.state = match self.read(&parameters) {
                     Ok(claims) => State::Columns(Columns::new(&parameters, claims)),
                     Err(e) => State::Refused(e),
                 };
+                self.parameters = Some(parameters);
             }
             State::Columns(columns) => {
                 let offset = self.taken - 8;
@@ -186,7 +195,7 @@ impl<K: Extension> Check<K> {
                     return Err(KeyError::Trailing { expected: offset });
                 }
             }
-            State::Refused(_) => {}
+            State::Refused(_) | State::Failed(_) => {}
         }
         Ok(())
     }
@@ -203,11 +212,11 @@ impl<K: Extension> Check<K> {
         read_claims(parameters, self.expected, proof, self.circuit, &public)
     }
 
-    /// Whether the proof holds, now that the key has ended, and the bits of the key's proofs.
+    /// Whether the proof holds, now that the key has ended, and the key's parameters.
     ///
     /// # Errors
     /// [`KeyError`] when there is no verdict; within, [`VerifyError`] when the proof is refused.
-    pub fn finish(self) -> Result<(Result<Verified, VerifyError>, SoundnessBits), KeyError> {
+    pub fn finish(self) -> Result<(Result<Verified, VerifyError>, Parameters<K>), KeyError> {
         if self.taken == 0 {
             return Err(KeyError::Missing);
         }
@@ -217,13 +226,15 @@ impl<K: Extension> Check<K> {
             State::Columns(columns) if columns.left > 0 || !self.taken.is_multiple_of(8) => return Err(truncated),
             State::Columns(columns) => judge(columns.hold()),
             State::Refused(e) => Err(*e),
+            State::Failed(e) => return Err(e.clone()),
         };
         let found = name(&self.hasher);
         if found != self.expected {
             return Err(KeyError::Digest { found: Digest(found), expected: Digest(self.expected) });
         }
-        let Self { information, circuit, bits, .. } = self;
-        Ok((hold.map(|()| Verified { key: found, information, circuit }), bits))
+        let Self { information, circuit, parameters, .. } = self;
+        let parameters = parameters.ok_or(truncated)?;
+        Ok((hold.map(|()| Verified { key: found, information, circuit }), parameters))
     }
 }
 

@@ -30,6 +30,7 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Quadratic};
 use evergrove_primitives::{Digest, Goldilocks};
 
+use crate::argument::soundness::bits as soundness_of;
 use crate::argument::transcript::Word;
 use crate::argument::{JOHNSON_128, UNIQUE_100};
 use crate::keys::pinned_grove;
@@ -120,6 +121,8 @@ pub enum Shown {
         app: Option<AppOutput>,
         /// The digest of the key.
         key: Digest,
+        /// Whether that is the digest which this crate pins; else it was given.
+        pinned: bool,
         /// The bits of the proof.
         bits: SoundnessBits,
     },
@@ -210,6 +213,7 @@ impl<'a> Request<'a> {
             kind,
             app,
             key: digest,
+            pinned: pinned_grove(profile, class) == Some(digest),
             bits: soundness::bits(profile, class),
         };
         Ok(Check { verdict: Verdict { commitment: *commitment, shown }, inner: check })
@@ -312,21 +316,26 @@ impl Check {
     /// [`Failure`].
     pub fn finish(self) -> Result<Verdict, Failure> {
         let Self { mut verdict, inner } = self;
-        let bits = match inner {
-            Inner::Unique(check) => finish(check),
-            Inner::Johnson(check) => finish(check),
+        let known = match verdict.shown {
+            Shown::Batch { app: None, pinned: true, .. } | Shown::Slot(_) => true,
+            Shown::Batch { .. } => false,
+        };
+        let computed = match inner {
+            Inner::Unique(check) => finish(check, known),
+            Inner::Johnson(check) => finish(check, known),
         }?;
-        if let Shown::Batch { app: Some(_), bits: stated, .. } = &mut verdict.shown {
-            *stated = bits;
+        if let (Shown::Batch { bits, .. }, Some(computed)) = (&mut verdict.shown, computed) {
+            *bits = computed;
         }
         Ok(verdict)
     }
 }
 
-fn finish<K: Extension>(check: key::Check<K>) -> Result<SoundnessBits, Failure> {
-    let (verified, bits) = check.finish()?;
+/// The bits of the key's proofs, where they are not known.
+fn finish<K: Extension>(check: key::Check<K>, known: bool) -> Result<Option<SoundnessBits>, Failure> {
+    let (verified, parameters) = check.finish()?;
     let _verified = verified?;
-    Ok(bits)
+    Ok((!known).then(|| soundness_of(&parameters)))
 }
 
 impl Verdict {
@@ -359,7 +368,7 @@ impl Verdict {
     /// What was not shown, in sentences.
     pub fn not_shown(&self) -> Vec<String> {
         let mut not_shown: Vec<&str> = Vec::new();
-        if let Shown::Batch { leaves, scheme, app, .. } = &self.shown {
+        if let Shown::Batch { leaves, scheme, app, pinned, .. } = &self.shown {
             match leaves {
                 _ if scheme.is_complete() => {}
                 None => not_shown.extend([
@@ -372,6 +381,8 @@ impl Verdict {
             }
             if app.is_some() {
                 not_shown.push("that the key is that of the application: its digest was given");
+            } else if !pinned {
+                not_shown.push("that the key is that of batches: its digest was given");
             }
         }
         not_shown.push("that the commitment is the right one");

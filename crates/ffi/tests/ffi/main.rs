@@ -1,0 +1,9 @@
+//! Tests of the verifier for C and WebAssembly.
+
+mod codes;
+mod functions;
+mod mutation;
+mod rows;
+
+#[global_allocator]
+static HEAP: evergrove_testkit::heap::Counting = evergrove_testkit::heap::Counting;

@@ -1,0 +1,169 @@
+//! Arbitrary texts of rows and schemas: no panic, one sentence, the leaves of the store, and memory in proportion to the text.
+//!
+//! `PROPTEST_CASES` sets the number of cases.
+
+use evergrove_testkit::heap;
+use evergrove_verifier::schema::Schema;
+use evergrove_verify::{Format, Request, leaves};
+use proptest::prelude::*;
+
+use crate::rows::{SCHEMAS, same, schema};
+
+/// Good texts of each schema, in both formats.
+const GOOD: [[&str; 2]; 4] = [
+    [
+        "index,e0,e1,e2,e3\n0,1,2,3,4\n7,0,\"0\",0,18446744069414584320\n",
+        "{\"index\":0,\"e0\":1,\"e1\":2,\"e2\":3,\"e3\":\"4\"}\n",
+    ],
+    ["index,a\r\n3,9223372036854775807\r\n\r\n1,0\r\n", "{\"index\":3,\"a\":1.5e1}\n{\"a\":true,\"index\":1}"],
+    [
+        "index,a,b\n0,-4,x\n1,,\"a \"\"quoted\"\"\ncell\"\n",
+        "{\"index\":0,\"a\":null,\"b\":{\"hex\":\"ff00\"}}\n\n{\"index\":1,\"a\":-5,\"b\":\"\\u00e9\"}\n",
+    ],
+    ["\u{feff}index_,index,b,a\n5,1.250,,-3\n6,-0.001,x,4\n", "{\"index_\":0,\"index\":12.5e-2,\"b\":null,\"a\":0}\n"],
+];
+
+const WORDS: &[&str] = &[
+    "index",
+    "index_",
+    "a",
+    "b",
+    "e0",
+    "e1",
+    "e2",
+    "e3",
+    ",",
+    ",",
+    ",",
+    "\n",
+    "\n",
+    "\r\n",
+    "\r",
+    "\"",
+    "\"\"",
+    "\\",
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    "null",
+    "true",
+    "1",
+    "-1",
+    "0",
+    "1e9",
+    "1E-400",
+    "1e99999999999",
+    "0.5",
+    "-",
+    ".",
+    " ",
+    "\t",
+    "\u{feff}",
+    "{\"hex\":\"",
+    "\\u0000",
+    "\\ud800",
+    "9223372036854775808",
+    "18446744073709551616",
+    "1099511627776",
+];
+
+/// Pieces of texts that are put together or inserted.
+fn piece() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        8 => prop::sample::select(WORDS).prop_map(|word| word.as_bytes().to_vec()),
+        1 => prop::collection::vec(any::<u8>(), 0..6),
+        1 => (any::<u8>(), 1usize..600).prop_map(|(byte, count)| vec![byte; count]),
+    ]
+}
+
+/// A good text with some pieces inserted, replaced or removed; or pieces alone.
+fn text(which: usize, format: usize) -> impl Strategy<Value = Vec<u8>> {
+    let good = GOOD[which][format].as_bytes();
+    let edits = prop::collection::vec((any::<prop::sample::Index>(), 0usize..8, piece()), 0..4);
+    let edited = edits.prop_map(move |edits| {
+        let mut text = good.to_vec();
+        for (at, removed, piece) in edits {
+            let at = at.index(text.len() + 1);
+            let end = (at + removed).min(text.len());
+            text.splice(at..end, piece);
+        }
+        text
+    });
+    prop_oneof![3 => edited, 1 => prop::collection::vec(piece(), 0..60).prop_map(|pieces| pieces.concat())]
+}
+
+/// The heap of a text of rows: a leaf is 40 bytes, a row at least four, and a vector that grows is there twice.
+fn bound(text: &[u8]) -> usize {
+    32 * text.len() + (1 << 20)
+}
+
+proptest! {
+    // A case writes a file.
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4 + 1, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn leaves_are_those_of_the_store(
+        ((which, format), text) in (0usize..4, 0usize..2).prop_flat_map(|case| (Just(case), text(case.0, case.1))),
+    ) {
+        let form = [Format::Csv, Format::Jsonl][format];
+        let _ = same(which, form, &text);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_read_or_refused_in_bounded_memory(
+        ((which, format), text) in (0usize..4, 0usize..2).prop_flat_map(|case| (Just(case), text(case.0, case.1))),
+    ) {
+        let form = [Format::Csv, Format::Jsonl][format];
+        let schema = schema(which);
+        let (read, held) = heap::peak(|| leaves(&schema, form, &text));
+        if let Ok(leaves) = read {
+            prop_assert!(leaves.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        }
+        prop_assert!(held <= bound(&text), "{held} bytes of heap for {} of text", text.len());
+    }
+
+    #[test]
+    fn arbitrary_schemas(
+        which in 0usize..4,
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..9, ".{0,6}"), 0..4),
+        format in 0usize..2,
+    ) {
+        let mut schema = SCHEMAS[which].to_string();
+        for (at, removed, piece) in edits {
+            let place = |at: usize| (0..=at).rev().find(|at| schema.is_char_boundary(*at)).unwrap_or(0);
+            let at = place(at.index(schema.len() + 1));
+            let end = place((at + removed).min(schema.len())).max(at);
+            schema.replace_range(at..end, &piece);
+        }
+        let text = GOOD[which][format].as_bytes();
+        let commitment = format!("evergrove1:3:{}", "0".repeat(64));
+        let mut request = Request::new(vec![], commitment.as_bytes());
+        request.rows([Format::Csv, Format::Jsonl][format], text, Some(schema.as_bytes()));
+        let verdict = request.finish();
+        prop_assert!(!verdict.sentence().contains('\n') && verdict.sentence().len() < 2000, "{:?}", verdict.sentence());
+        if let Ok(schema) = Schema::from_toml(&schema) {
+            let _ = leaves(&schema, Format::Csv, text);
+        }
+    }
+}
+
+#[test]
+fn memory_grows_with_the_text() {
+    let rows: String = (0..100_000).map(|i| format!("{i},1\n")).collect();
+    let text = format!("index,a\n{rows}");
+    let schema = schema(1);
+    let (leaves, held) = heap::peak(|| leaves(&schema, Format::Csv, text.as_bytes()));
+    assert_eq!(leaves.unwrap().len(), 100_000);
+    assert!(held <= bound(text.as_bytes()), "{held} bytes of heap for {} of text", text.len());
+    // One record as long as the text.
+    let text = format!("index,a\n1,\"{}\"", "9".repeat(4 << 20));
+    let (result, held) = heap::peak(|| crate::mutation::leaves(&schema, Format::Csv, text.as_bytes()));
+    assert!(result.is_err());
+    assert!(held <= 3 * text.len() + (1 << 20), "{held} bytes of heap for {} of text", text.len());
+}

@@ -1,0 +1,66 @@
+//! An allocator that counts: how many bytes of heap a call has at most.
+//!
+//! A test program installs it with `#[global_allocator] static HEAP: Counting = Counting;`. Counts are of the calling thread, so tests may run in parallel.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    /// Bytes that this thread has allocated and not freed: negative where it frees what another thread allocated.
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
+
+/// The system's allocator, with counts.
+#[derive(Debug)]
+pub struct Counting;
+
+fn count(by: isize) {
+    // A thread that ends has no counts.
+    let _ = HELD.try_with(|held| {
+        held.set(held.get() + by);
+        let _ = PEAK.try_with(|peak| peak.set(peak.get().max(held.get())));
+    });
+}
+
+// SAFETY: every call is passed on to the system's allocator with its arguments. Counts are cells that need no heap and have no destructor.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller's.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller's.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        // SAFETY: the caller's.
+        unsafe { System.dealloc(at, layout) }
+    }
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // Both may be there while bytes are copied.
+        count(size as isize);
+        // SAFETY: the caller's.
+        let moved = unsafe { System.realloc(at, layout, size) };
+        count(-(layout.size() as isize));
+        moved
+    }
+}
+
+/// The result of a call, and the most bytes of heap that it held at once beyond those held before. Needs [`Counting`] as the allocator.
+///
+/// # Panics
+/// If the program has another allocator.
+pub fn peak<T>(call: impl FnOnce() -> T) -> (T, usize) {
+    let before = HELD.get();
+    PEAK.set(before);
+    drop(std::hint::black_box(vec![0u8; 64]));
+    assert!(PEAK.get() >= before + 64, "the program has another allocator than Counting");
+    PEAK.set(before);
+    let result = call();
+    (result, (PEAK.get() - before).max(0) as usize)
+}
