@@ -113,8 +113,8 @@ void evg_request_rows(struct evg_request *handle,
 void evg_request_allow_profile(struct evg_request *handle, const uint8_t *name, size_t name_len);
 
 // Asks for the output of an application. `parameters` is the digest of its parameters (32 bytes). `inputs` are the `count`
-// inputs of its circuits, and `output_len` is the number of elements of its output. If `inputs` is null, the output is words
-// of four elements, as in digest translation. Call `evg_request_key_digest` too, and both before `evg_request_check`.
+// inputs of its circuits, and `output_len` is the number of elements of its output. Call `evg_request_key_digest` too, and both
+// before `evg_request_check`.
 void evg_request_application(struct evg_request *handle,
                              const uint8_t *name,
                              size_t name_len,
@@ -122,6 +122,14 @@ void evg_request_application(struct evg_request *handle,
                              const uint64_t *inputs,
                              size_t count,
                              size_t output_len);
+
+// Asks for the output of an application whose circuits take no inputs and whose output is words of four elements: digest
+// translation. `parameters` and `output_len` are as in `evg_request_application`.
+void evg_request_words(struct evg_request *handle,
+                       const uint8_t *name,
+                       size_t name_len,
+                       const uint8_t *parameters,
+                       size_t output_len);
 
 // Sets the trusted digest of the key file (32 bytes). It replaces the digest that the library has for batches.
 // Call it before `evg_request_check`.
