@@ -1,5 +1,6 @@
 //! A request that is put together from text and bytes, and its verdict.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -28,11 +29,11 @@ pub struct Request {
 }
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a request has one")]
 enum State {
     Open,
-    Key(Check),
-    Done(Result<verify::Verdict, Refused>),
+    Key(Box<Check>),
+    Accepted(Box<verify::Verdict>),
+    Refused(Refused),
 }
 
 /// A code other than `accepted`, and a sentence.
@@ -88,8 +89,8 @@ impl Request {
 
     /// Keeps the first error.
     pub(crate) fn refuse(&mut self, code: Code, sentence: impl Into<String>) {
-        if !matches!(self.state, State::Done(Err(_))) {
-            self.state = State::Done(Err(Refused { code, sentence: sentence.into() }));
+        if !matches!(self.state, State::Refused(_)) {
+            self.state = State::Refused(Refused { code, sentence: sentence.into() });
         }
     }
 
@@ -185,16 +186,16 @@ impl Request {
                 request = request.key(key);
             }
             self.state = match request.start() {
-                Ok(Outcome::Key(check)) => State::Key(check),
-                Ok(Outcome::Verdict(verdict)) => State::Done(Ok(verdict)),
-                Err(e) => State::Done(Err(e.into())),
+                Ok(Outcome::Key(check)) => State::Key(Box::new(check)),
+                Ok(Outcome::Verdict(verdict)) => State::Accepted(Box::new(verdict)),
+                Err(e) => State::Refused(e.into()),
             };
             // What the proof is made of is in the check.
             self.file = Vec::new();
         }
         match self.state {
             State::Key(_) => Next::Key,
-            State::Open | State::Done(_) => Next::Verdict,
+            State::Open | State::Accepted(_) | State::Refused(_) => Next::Verdict,
         }
     }
 
@@ -203,11 +204,11 @@ impl Request {
         if let State::Key(check) = &mut self.state
             && let Err(e) = check.key(bytes)
         {
-            self.state = State::Done(Err(e.into()));
+            self.state = State::Refused(e.into());
         }
         match self.state {
             State::Key(_) => Next::Key,
-            State::Open | State::Done(_) => Next::Verdict,
+            State::Open | State::Accepted(_) | State::Refused(_) => Next::Verdict,
         }
     }
 
@@ -216,7 +217,8 @@ impl Request {
         self.check();
         let result = match self.state {
             State::Key(check) => check.finish().map_err(Refused::from),
-            State::Done(result) => result,
+            State::Accepted(verdict) => Ok(*verdict),
+            State::Refused(refused) => Err(refused),
             State::Open => Err(Refused { code: Code::Usage, sentence: "no commitment".into() }),
         };
         match result {

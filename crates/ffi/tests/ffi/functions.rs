@@ -164,13 +164,11 @@ fn bad_parts_are_usage_and_the_first_error_stays() {
 }
 
 /// A part that comes after the check was not taken into account: it must not look as if it was.
-/// Gives a part of the question.
-type Part = fn(*mut Request);
-
 #[test]
 fn parts_after_the_check_are_errors() {
     let (file, commitment) = opening();
-    let late: [(&str, Part); 4] = [
+    type Late = (&'static str, fn(*mut Request));
+    let late: [Late; 4] = [
         // SAFETY: slices have their lengths.
         ("rows", |r| unsafe { evg_request_rows(r, 0, b"index,e0,e1,e2,e3".as_ptr(), 17, ptr::null(), 0) }),
         // SAFETY: as above.

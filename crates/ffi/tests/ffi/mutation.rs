@@ -2,8 +2,13 @@
 //!
 //! `PROPTEST_CASES` sets the number of cases.
 
+use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_testkit::heap;
+use evergrove_verifier::policy::GROVE_BACKEND;
 use evergrove_verifier::schema::Schema;
+use evergrove_verifier::verify::Code;
+use evergrove_verifier::{BackendId, BatchProof, HeightClass, NodeKind, Profile, SCHEME, Statement};
+use evergrove_verify::request::Next;
 use evergrove_verify::{Format, Request, leaves};
 use proptest::prelude::*;
 
@@ -166,4 +171,35 @@ fn memory_grows_with_the_text() {
     let (result, held) = heap::peak(|| crate::mutation::leaves(&schema, Format::Csv, text.as_bytes()));
     assert!(result.is_err());
     assert!(held <= 3 * text.len() + (1 << 20), "{held} bytes of heap for {} of text", text.len());
+}
+
+/// A file of a batch whose body is elements, of which no proof is made.
+fn batch(body: usize) -> (Vec<u8>, String) {
+    let root = Digest([1, 2, 3, 4].map(Goldilocks::new));
+    let statement = Statement { root, canonical: root, height: 3, base: 0 };
+    let file = BatchProof {
+        scheme: SCHEME.into(),
+        backend: BackendId::new(GROVE_BACKEND.0, GROVE_BACKEND.1),
+        profile: Profile::Grove100,
+        class: HeightClass::H27,
+        kind: NodeKind::Bucket,
+        statement,
+        app: None,
+        body: vec![1; body],
+    };
+    (file.encode(), format!("evergrove1:3:{root}"))
+}
+
+/// The bytes of the file, the body and its elements.
+#[test]
+fn a_request_holds_a_file_three_times_at_most() {
+    for body in [8, 1 << 10, 1 << 18, 1 << 20] {
+        let (file, commitment) = batch(body);
+        let ((), held) = heap::peak(|| {
+            let mut request = Request::new(file.clone(), commitment.as_bytes());
+            assert_eq!(request.check(), Next::Key);
+            assert_eq!(request.finish().code(), Code::KeyMissing);
+        });
+        assert!(held <= 3 * file.len() + (1 << 20), "{held} bytes of heap for a file of {}", file.len());
+    }
 }

@@ -19,11 +19,11 @@ pub(crate) fn schema(which: usize) -> Schema {
     Schema::from_toml(SCHEMAS[which]).expect("a schema")
 }
 
-/// Leaves, or the line and the sentence of what is wrong.
-type Stored = Result<Vec<(u64, Value)>, (Option<u64>, String)>;
+/// The line of an error where the store names one, and the error.
+type Bad = (Option<u64>, String);
 
-/// What the store reads: leaves, or the line of the error and the error.
-pub(crate) fn stored(schema: &Schema, format: Format, text: &[u8]) -> Stored {
+/// What the store reads.
+pub(crate) fn stored(schema: &Schema, format: Format, text: &[u8]) -> Result<Vec<(u64, Value)>, Bad> {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("rows");
     fs::write(&path, text).expect("a file");
