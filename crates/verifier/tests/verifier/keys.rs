@@ -87,3 +87,30 @@ fn the_key_file_of_the_papers_scheme_has_one_encoding() {
     }
     assert_eq!(paper_file_name(Profile::Paper), "reckle-paper-paper.key");
 }
+
+#[test]
+fn a_header_of_impossible_sizes_is_refused_before_anything_follows_from_it() {
+    use evergrove_primitives::field::{Cubic, Quadratic};
+    use evergrove_verifier::argument::{JOHNSON_128, Round, UNIQUE_100};
+    use evergrove_verifier::key::{Header, HeaderError};
+
+    let header = |degree: u64, rounds: &[Round], blocks: u64| {
+        let mut numbers = vec![degree, 20, 64, 0, 0];
+        numbers.extend([blocks; 15]);
+        numbers.extend([25, 128]);
+        for &Round { fold, rate, queries, cap, grinding, samples } in rounds {
+            numbers.extend([fold, rate, queries, cap, grinding, samples].map(|x| x as u64));
+        }
+        [&[u64::from_le_bytes(*b"evgrkey\0"), 9, numbers.len() as u64], &numbers[..]].concat()
+    };
+    // On a machine of 32 bits its places on the bus have no number.
+    let (two, three) = (header(2, &UNIQUE_100, 2048), header(3, &JOHNSON_128, 2048));
+    assert_eq!(Header::<Quadratic>::read(&two), Err(HeaderError::Range("the size of the tables")));
+    assert_eq!(Header::<Cubic>::read(&three), Err(HeaderError::Range("the size of the tables")));
+    assert_eq!(Header::<Cubic>::read(&two), Err(HeaderError::Range("the degree of the extension")));
+    let least = header(2, &UNIQUE_100, 1);
+    assert!(!matches!(Header::<Quadratic>::read(&least), Err(HeaderError::Range("the size of the tables"))));
+    for length in 0..least.len() {
+        assert!(Header::<Quadratic>::read(&least[..length]).is_err(), "{length} words");
+    }
+}
