@@ -10,7 +10,8 @@ use evergrove_verifier::schema::Schema;
 use evergrove_verifier::tree::Value;
 use evergrove_verifier::verify::{self, Application, Check, Code, Failure, Outcome, Shown};
 use evergrove_verifier::{AppId, Commitment, Policy, Profile, Scheme};
-use serde_json::json;
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::rows::{Format, leaves};
 
@@ -225,11 +226,12 @@ impl Request {
             Ok(verdict) => Verdict {
                 code: Code::Accepted,
                 sentence: "accepted".into(),
-                json: accepted(&verdict, self.schema, &self.policy),
+                json: accepted(&verdict, self.schema, &self.policy).text(),
             },
             Err(Refused { code, sentence }) => {
-                let json = json!({"accepted": false, "code": code.name(), "sentence": sentence, "policy": policy(&self.policy)});
-                Verdict { code, sentence, json: json.to_string() }
+                let policy = policy(&self.policy);
+                let json = Json { code: code.name(), sentence: sentence.clone(), policy, ..Json::default() };
+                Verdict { code, sentence, json: json.text() }
             }
         }
     }
@@ -271,47 +273,111 @@ fn policy(policy: &Policy) -> String {
     text
 }
 
-fn accepted(verdict: &verify::Verdict, schema: Option<Digest>, by: &Policy) -> String {
-    let mut json = json!({
-        "accepted": true,
-        "code": Code::Accepted.name(),
-        "sentence": "accepted",
-        "height": verdict.commitment.height,
-        "root": verdict.commitment.root.to_string(),
-        "shown": verdict.shown(),
-        "not_shown": verdict.not_shown(),
-        "policy": policy(by),
-    });
-    if let Some(schema) = schema {
-        json["schema_digest"] = schema.to_string().into();
+/// A verdict as JSON. What is `None` is left out.
+#[derive(Default, Serialize)]
+struct Json {
+    accepted: bool,
+    code: &'static str,
+    sentence: String,
+    policy: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    height: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shown: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_shown: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema_digest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Option<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheme: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backend: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    canonical: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<Option<usize>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_digest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_pinned: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bits: Option<Bits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    application: Option<String>,
+    /// As text: numbers of 64 bits are no numbers of every reader of JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Vec<String>>,
+}
+
+#[derive(Serialize)]
+struct Bits {
+    unique_decoding: Box<RawValue>,
+    johnson: Box<RawValue>,
+    conjectured: Box<RawValue>,
+}
+
+impl Json {
+    fn text(&self) -> String {
+        serde_json::to_string(self).expect("an object of strings and integers")
     }
+}
+
+/// A number with one decimal. Floating-point output would be a tenth of the module of WebAssembly.
+fn tenths(bits: f64) -> Box<RawValue> {
+    let tenths = (bits * 10.0 + 0.5) as u32;
+    RawValue::from_string(format!("{}.{}", tenths / 10, tenths % 10)).expect("a number")
+}
+
+fn accepted(verdict: &verify::Verdict, schema: Option<Digest>, by: &Policy) -> Json {
+    let json = Json {
+        accepted: true,
+        code: Code::Accepted.name(),
+        sentence: "accepted".into(),
+        height: Some(verdict.commitment.height),
+        root: Some(verdict.commitment.root.to_string()),
+        shown: Some(verdict.shown()),
+        not_shown: Some(verdict.not_shown()),
+        policy: policy(by),
+        schema_digest: schema.map(|digest| digest.to_string()),
+        ..Json::default()
+    };
     match &verdict.shown {
-        Shown::Slot(opening) => {
-            json["kind"] = "opening".into();
-            json["index"] = opening.index.into();
-            json["value"] = opening.value.map(|value| Digest(value).to_string()).into();
-        }
-        Shown::Batch { statement, leaves, scheme, profile, class, kind, app, key, pinned, bits } => {
-            json["kind"] = kind.to_string().into();
-            json["scheme"] = scheme.name().into();
-            json["backend"] = evergrove_verifier::policy::GROVE_BACKEND.0.into();
-            json["profile"] = profile.name().into();
-            json["class"] = class.height_max().into();
-            json["canonical"] = statement.canonical.to_string().into();
-            json["rows"] = leaves.map(|count| count as u64).into();
-            json["key_digest"] = key.to_string().into();
-            json["key_pinned"] = (*pinned).into();
-            json["bits"] = json!({
-                "unique_decoding": bits.unique_decoding,
-                "johnson": bits.johnson,
-                "conjectured": bits.conjectured,
-            });
-            if let Some(app) = app {
-                json["application"] = app.app.to_string().into();
-                // Numbers of 64 bits are no numbers of every reader of JSON.
-                json["output"] = app.output.iter().map(ToString::to_string).collect::<Vec<_>>().into();
-            }
-        }
+        Shown::Slot(opening) => Json {
+            kind: Some("opening".into()),
+            index: Some(opening.index),
+            value: Some(opening.value.map(|value| Digest(value).to_string())),
+            ..json
+        },
+        Shown::Batch { statement, leaves, scheme, profile, class, kind, app, key, pinned, bits } => Json {
+            kind: Some(kind.to_string()),
+            scheme: Some(scheme.name()),
+            backend: Some(evergrove_verifier::policy::GROVE_BACKEND.0),
+            profile: Some(profile.name()),
+            class: Some(class.height_max()),
+            canonical: Some(statement.canonical.to_string()),
+            rows: Some(*leaves),
+            key_digest: Some(key.to_string()),
+            key_pinned: Some(*pinned),
+            bits: Some(Bits {
+                unique_decoding: tenths(bits.unique_decoding),
+                johnson: tenths(bits.johnson),
+                conjectured: tenths(bits.conjectured),
+            }),
+            application: app.as_ref().map(|app| app.app.to_string()),
+            output: app.as_ref().map(|app| app.output.iter().map(ToString::to_string).collect()),
+            ..json
+        },
     }
-    json.to_string()
 }
