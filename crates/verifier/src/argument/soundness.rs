@@ -21,8 +21,8 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::float::Float;
 use evergrove_primitives::reed_solomon::Code;
 
-use super::{Parameters, Round, Schedule};
-use crate::algebra::Point;
+use super::machine::At;
+use super::{Parameters, Reader, Round, Schedule};
 use crate::soundness::SoundnessBits;
 use crate::tables::{DEGREE, Row, TUPLE, Table};
 
@@ -185,7 +185,9 @@ fn count<K: Extension>(parameters: &Parameters<K>, table: Table) -> usize {
     let (columns, fixed) = (vec![K::ZERO; tables.columns(table)], vec![K::ZERO; tables.fixed(table)]);
     let row = Row { columns: &columns, fixed: &fixed, number: K::ZERO, places: &[] };
     let mut out = Vec::new();
-    tables.equations(table, &mut Point { activity: K::ONE }, &row, &mut out);
+    // On the machine that verifies: no other one is then compiled for this.
+    let mut machine = Reader::<K>::new(&[]);
+    tables.equations(table, &mut At { machine: &mut machine, activity: K::ONE }, &row, &mut out);
     out.len()
 }
 
