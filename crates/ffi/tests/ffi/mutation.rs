@@ -106,7 +106,7 @@ fn bound(text: &[u8]) -> usize {
 
 proptest! {
     // A case writes a file.
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4 + 1, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: (ProptestConfig::default().cases / 16).max(64), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn leaves_are_those_of_the_store(
