@@ -144,7 +144,7 @@ fn headers_with_another_number() {
 }
 
 proptest! {
-    // Most cases read a proof to its end and compute the soundness of a key: up to a second.
+    // Most cases read a proof to its end: tens of milliseconds.
     #![proptest_config(ProptestConfig { cases: (ProptestConfig::default().cases / 512).max(24), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
