@@ -145,7 +145,7 @@ fn headers_with_another_number() {
 
 proptest! {
     // Most cases read a proof to its end and compute the soundness of a key: up to a second.
-    #![proptest_config(ProptestConfig { cases: (ProptestConfig::default().cases / 512).max(24), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: (ProptestConfig::default().cases / 512).max(8), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn damaged_files_beside_damaged_keys_are_refused(
