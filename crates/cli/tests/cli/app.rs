@@ -134,7 +134,7 @@ fn without_the_program(world: &World, root: &str, key: &serde_json::Value, answe
     );
     assert_eq!(verdict(Request::new(world.read("a.proof"), root.as_bytes()), "a.key")["code"], "scheme");
 
-    world.json(&["prove", "--store", "s", "--indices", "3,6", "--name", "rows", "--out", "rows.proof"]);
+    world.json(&["prove", "--store", "s", "--indices", "3,6", "--batch", "rows", "--out", "rows.proof"]);
     world.json(&["export", "--store", "s", "--batch", "rows", "--leaves", "rows.csv"]);
     let exported = world.json(&["keys", "export", "--root", root, "--out", "rows.key"]);
     assert_eq!(exported["bytes"].as_u64(), Some(world.read("rows.key").len() as u64));
