@@ -1,10 +1,10 @@
-//! The verifier for programs in other languages: a C library, and a module of WebAssembly.
+//! The verifier for programs in other languages: a C library and a WebAssembly module.
 //!
 //! **What.** [`Request`] asks whether a file shows something, and takes text and bytes alone; [`c`] has its methods as functions of C. The answer is
 //! a [`Verdict`](request::Verdict): a code, sentences, and JSON.
 //!
-//! **When.** To check a proof where there is no Rust. `include/evergrove.h` is the header; the module of WebAssembly exports the same functions, imports none,
-//! and `web/verifier` wraps it for TypeScript.
+//! **When.** To check a proof from another language. `include/evergrove.h` is the C header. The WebAssembly module exports the same functions and imports
+//! none; `web/verifier` wraps the module for TypeScript.
 //!
 //! **Neighbours.** `evergrove-verifier` decides everything; here bytes become its types. This is the one crate beside the primitives with unsafe code: every
 //! block is in [`c`].

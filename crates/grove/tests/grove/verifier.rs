@@ -142,7 +142,7 @@ fn a_key_that_is_not_the_right_one_gives_no_verdict() {
     let last = high.len() - 8;
     high[last..].fill(0xff);
     assert_eq!(with(&high), Failure::Key(KeyError::NonCanonical { offset: last as u64 }));
-    // A proof that does not hold is not refused by a wrong key: there is no verdict.
+    // Even a false proof gets no verdict with a wrong key.
     let mut proof = proof.clone();
     *proof.bytes.last_mut().unwrap() ^= 1;
     let refused = self::file(0, &proof);

@@ -17,10 +17,10 @@ use crate::argument::{Claim, FixedClaim, Parameters, Round};
 use crate::blake3::Hasher;
 use crate::tables::{BLOCK, BLOCK_LOG};
 
-/// A proof that waits for its key: [`Check::key`] takes the key's bytes, [`Check::finish`] decides.
+/// A check of a proof against a key file. [`Check::key`] takes the bytes of the file, and [`Check::finish`] decides.
 ///
-/// The header has the parameters by which the proof is read; the proof is then reduced to two claims about the fixed columns that follow; and at the end
-/// the digest says whether all of that was the key. A verdict comes after the digest alone: with another key there is none.
+/// The header of the key has the parameters of the proof. With them the check reads the proof, which leaves two claims about the fixed columns in the rest of
+/// the file. The digest of all bytes is compared last. Without the right digest there is no verdict.
 ///
 /// ```text
 /// Header --- 8 words and more: the proof is read ---> Columns --- both stacks ---> Columns, none left --- finish ---> Verified
@@ -37,7 +37,7 @@ pub struct Check<K> {
     body: Vec<Goldilocks>,
     hasher: Hasher,
     taken: u64,
-    /// A word that has not ended.
+    /// The bytes of an incomplete word.
     word: [u8; 8],
     state: State<K>,
     parameters: Option<Parameters<K>>,
@@ -47,39 +47,39 @@ pub struct Check<K> {
 enum State<K> {
     Header(Vec<u64>),
     Columns(Columns<K>),
-    /// The proof does not hold, if the key is the right one: its other bytes are hashed alone.
+    /// The proof is refused, provided that the digest is right. The remaining bytes are only hashed.
     Refused(VerifyError),
-    /// The bytes are no key's.
+    /// The bytes are not a key.
     Failed(KeyError),
 }
 
-/// A key file is not taken.
+/// Why a key file is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyError {
-    /// No byte of one was given.
+    /// The file is missing or empty.
     Missing,
-    /// It is no key.
+    /// The header is invalid.
     Header(HeaderError),
-    /// It is a key of proofs that are opened otherwise.
+    /// The key has the opening schedule of another profile.
     Schedule,
-    /// It ends early.
+    /// The file ends early.
     Truncated {
-        /// Its bytes.
+        /// Bytes of the file.
         found: u64,
     },
-    /// It goes on behind its end.
+    /// Bytes follow the key.
     Trailing {
         /// Bytes of the key.
         expected: u64,
     },
-    /// A fixed column has an integer that is no element.
+    /// A fixed column has an integer that is not below p.
     NonCanonical {
-        /// Where it stands.
+        /// Offset of the integer, in bytes.
         offset: u64,
     },
-    /// It is another key.
+    /// The file has another digest.
     Digest {
-        /// Its digest.
+        /// Digest of the file.
         found: Digest,
         /// The digest that was asked for.
         expected: Digest,
@@ -93,7 +93,7 @@ impl fmt::Display for KeyError {
             Self::Header(e) => e.fmt(f),
             Self::Schedule => f.write_str("the key does not have the schedule of the proof's profile"),
             Self::Truncated { found } => write!(f, "the key file ends early, after {found} bytes"),
-            Self::Trailing { expected } => write!(f, "the key file goes on behind the {expected} bytes of the key"),
+            Self::Trailing { expected } => write!(f, "bytes follow the key, which has {expected} bytes"),
             Self::NonCanonical { offset } => {
                 write!(f, "the key is damaged: the fixed column at byte {offset} is not below p")
             }
@@ -137,7 +137,7 @@ impl<K: Extension> Check<K> {
     /// The next bytes of the key, any number of them.
     ///
     /// # Errors
-    /// [`KeyError`]: the bytes are no key's. The check is at its end then: this error is all that it gives from now on.
+    /// [`KeyError`] if the bytes are not a key. Every later call returns the same error.
     pub fn key(&mut self, bytes: &[u8]) -> Result<(), KeyError> {
         if let State::Failed(e) = &self.state {
             return Err(e.clone());
@@ -212,10 +212,10 @@ impl<K: Extension> Check<K> {
         read_claims(parameters, self.expected, proof, self.circuit, &public)
     }
 
-    /// Whether the proof holds, now that the key has ended, and the key's parameters.
+    /// Decides, after the last byte of the key. Returns whether the proof holds, and the key's parameters.
     ///
     /// # Errors
-    /// [`KeyError`] when there is no verdict; within, [`VerifyError`] when the proof is refused.
+    /// [`KeyError`] if there is no verdict. The inner result is a [`VerifyError`] if the proof is refused.
     pub fn finish(self) -> Result<(Result<Verified, VerifyError>, Parameters<K>), KeyError> {
         if self.taken == 0 {
             return Err(KeyError::Missing);

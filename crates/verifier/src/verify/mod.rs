@@ -1,4 +1,4 @@
-//! The whole way from a file to a verdict: what a reader of a proof calls.
+//! From the bytes of a file to a verdict: start here to check a proof.
 //!
 //! ```
 //! use evergrove_verifier::verify::{Outcome, Request, Verdict, Failure};
@@ -17,7 +17,7 @@
 //! }
 //! ```
 //!
-//! **Memory.** Nothing is allocated before the length that asks for it is compared with the bytes that there are. The key's bytes are not kept.
+//! **Memory.** Every length is compared with the bytes at hand before memory is allocated for it. The bytes of the key are not kept.
 
 mod code;
 mod failure;
@@ -51,7 +51,7 @@ pub const MAX_BYTES: usize = MAX_BODY + (1 << 20);
 /// The longest body, in bytes.
 pub const MAX_BODY: usize = 1 << 20;
 
-/// What is asked: whether a file shows something about the table of a commitment. All but the file is trusted.
+/// A question: does this file show something about the table of a commitment? Everything except the file is trusted.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     file: &'a [u8],
@@ -78,13 +78,13 @@ pub struct Application {
     pub key: Digest,
 }
 
-/// What there is after all that needs no key.
+/// The result of all comparisons that need no key.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one for each file, and soon taken apart")]
 pub enum Outcome {
     /// The verdict.
     Verdict(Verdict),
-    /// All but the proof itself was compared: its key is to follow.
+    /// Only the proof itself is still to be checked. The key file must follow.
     Key(Check),
 }
 
@@ -266,7 +266,7 @@ fn elements(body: &[u8]) -> Result<Vec<Goldilocks>, Failure> {
     words.iter().enumerate().map(element).collect()
 }
 
-/// A proof that waits for its key.
+/// A check that needs the key file.
 #[derive(Debug)]
 pub struct Check {
     verdict: Verdict,
@@ -299,10 +299,10 @@ impl Check {
             Shown::Slot(_) => Digest::ZERO,
         }
     }
-    /// The next bytes of the key file, any number of them.
+    /// Takes the next bytes of the key file, any number of them.
     ///
     /// # Errors
-    /// [`Failure`]: it is not the key. The check is at its end then.
+    /// [`Failure`] if the bytes are not the key. Every later call returns the same failure.
     pub fn key(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match &mut self.inner {
             Inner::Unique(check) => check.key(bytes)?,
@@ -310,7 +310,7 @@ impl Check {
         }
         Ok(())
     }
-    /// The verdict, now that the key file has ended.
+    /// Returns the verdict, after the last byte of the key file.
     ///
     /// # Errors
     /// [`Failure`].
