@@ -9,6 +9,7 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::goldilocks::lanes::GoldilocksLanes;
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 
+use crate::argument::{Reader, points};
 use crate::tables::{BLOCK, BLOCK_LOG, Shape, Stack, Table};
 
 /// The weights within a chunk: eq of the row's number within its block.
@@ -21,16 +22,7 @@ pub fn within<K: Extension>(point: &[K]) -> Vec<K> {
 
 /// eq(point, i) for i from 0 to 2^n - 1, n the coordinates.
 pub(super) fn eq_table<K: Extension>(point: &[K]) -> Vec<K> {
-    let mut table = Vec::with_capacity(1 << point.len());
-    table.push(K::ONE);
-    for &r in point {
-        for i in 0..table.len() {
-            let high = table[i] * r;
-            table[i] -= high;
-            table.push(high);
-        }
-    }
-    table
+    points::eq_table(&mut Reader::<K>::new(&[]), point)
 }
 
 /// The weight of each chunk of `count` in a proof's own claim, at `point` and with powers of `eta`.
