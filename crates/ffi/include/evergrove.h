@@ -32,7 +32,7 @@ enum evg_code
   EVG_CODE_TRAILING = 2,
   // The file is of another kind.
   EVG_CODE_MAGIC = 3,
-  // The file or the backend has a version that is not known.
+  // The file has a version that is not known.
   EVG_CODE_VERSION = 4,
   // A record is unknown, missing, doubled or out of order.
   EVG_CODE_RECORD = 5,

@@ -61,6 +61,8 @@ pub struct Reader<'a, K> {
     rounds: usize,
     /// Both sides of each equation.
     equations: Vec<(K, K)>,
+    /// How many of them there were when the proof had ended too early.
+    ended: Option<usize>,
     /// What is wrong besides equations and paths.
     refusals: Vec<Refusal>,
 }
@@ -75,12 +77,26 @@ impl<'a, K: Extension> Reader<'a, K> {
             paths: Paths::default(),
             rounds: 0,
             equations: Vec::new(),
+            ended: None,
             refusals: Vec::new(),
         }
     }
     /// Whether all that was read holds, and nothing is left.
+    ///
+    /// # Errors
+    /// One thing that is wrong. What a false proof has of siblings follows from indices, which a false transcript changes: so an equation that failed before
+    /// the proof had ended goes before its length, and a proof that goes on is too long only if all else holds.
     pub fn finish(self) -> Result<(), Refusal> {
-        self.refusals().next().map_or(Ok(()), Err)
+        let before = &self.equations[..self.ended.unwrap_or(self.equations.len())];
+        if let Some(i) = before.iter().position(|(a, b)| a != b) {
+            return Err(Refusal::Equation(i));
+        }
+        let mut all = self.refusals();
+        match all.next() {
+            None => Ok(()),
+            Some(length @ Refusal::Length { given, taken }) if given > taken => Err(all.next().unwrap_or(length)),
+            Some(first) => Err(first),
+        }
     }
     /// All that is wrong. Hashes all paths.
     pub fn refusals(&self) -> impl Iterator<Item = Refusal> {
@@ -142,6 +158,9 @@ impl<K: Extension> Machine for Reader<'_, K> {
         if bit { K::ONE } else { K::ZERO }
     }
     fn assert_equal(&mut self, a: K, b: K) {
+        if self.ended.is_none() && self.taken > self.proof.len() {
+            self.ended = Some(self.equations.len());
+        }
         self.equations.push((a, b));
     }
 

@@ -15,7 +15,7 @@ pub enum Code {
     Trailing = 2,
     /// The file is of another kind.
     Magic = 3,
-    /// The file or the backend has a version that is not known.
+    /// The file has a version that is not known.
     Version = 4,
     /// A record is unknown, missing, doubled or out of order.
     Record = 5,
