@@ -1,13 +1,17 @@
 //! BLAKE3 of a stream of bytes, as its specification has it (section 2 of the paper): what keys are named by.
 //!
-//! One block after the other and without vectors, for keys of some ten megabytes. Digests of 32 bytes, no key.
+//! Chunks are hashed side by side, [`ABREAST`] at a time, where so many are given at once. Digests of 32 bytes, no key.
 
 use alloc::vec::Vec;
+
+use evergrove_primitives::lanes::{Isa, Kernel, Lanes, dispatch_on};
 
 /// Bytes of a block.
 const BLOCK: usize = 64;
 /// Bytes of a chunk, which is a leaf of the tree.
 const CHUNK: usize = 1024;
+/// Chunks that are hashed side by side: one word of each is a vector, or several, of the instruction set.
+const ABREAST: usize = 8;
 
 const IV: [u32; 8] =
     [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
@@ -22,6 +26,7 @@ const ROOT: u32 = 8;
 /// A hash in the making.
 #[derive(Clone, Debug)]
 pub(crate) struct Hasher {
+    isa: Isa,
     /// The chaining value of the chunk that is not complete.
     value: [u32; 8],
     block: [u8; BLOCK],
@@ -30,13 +35,14 @@ pub(crate) struct Hasher {
     before: usize,
     /// Chunks that are complete.
     chunks: u64,
-    /// Of each complete subtree to the left the chaining value, large ones first.
+    /// Of each complete subtree the chaining value, large ones first. The last subtrees are joined only when more bytes follow, since the root of all is
+    /// another one.
     stack: Vec<[u32; 8]>,
 }
 
 impl Default for Hasher {
     fn default() -> Self {
-        Self { value: IV, block: [0; BLOCK], filled: 0, before: 0, chunks: 0, stack: Vec::new() }
+        Self { isa: Isa::detect(), value: IV, block: [0; BLOCK], filled: 0, before: 0, chunks: 0, stack: Vec::new() }
     }
 }
 
@@ -47,6 +53,15 @@ impl Hasher {
             if self.filled == BLOCK {
                 self.next_block();
             }
+            if self.filled == 0 && self.before == 0 {
+                self.join();
+                if let Some((now, rest)) = bytes.split_at_checked(ABREAST * CHUNK) {
+                    let values = dispatch_on(self.isa, Abreast { chunks: now, first: self.chunks });
+                    values.into_iter().for_each(|value| self.complete(value));
+                    bytes = rest;
+                    continue;
+                }
+            }
             let (now, rest) = bytes.split_at(bytes.len().min(BLOCK - self.filled));
             self.block[self.filled..][..now.len()].copy_from_slice(now);
             self.filled += now.len();
@@ -56,17 +71,25 @@ impl Hasher {
 
     /// The digest of all bytes.
     pub(crate) fn finish(&self) -> [u8; 32] {
-        let (mut value, mut block, mut filled) = (self.value, words(&self.block, self.filled), self.filled as u32);
-        let mut flags = self.chunk_flags() | CHUNK_END;
-        let mut counter = self.chunks;
+        let (mut last, lefts) = match (self.filled, &self.stack[..]) {
+            // Nothing follows the last complete chunk, which is not the only one.
+            (0, [lefts @ .., left, right]) => (Node::parent(left, right), lefts),
+            (_, lefts) => {
+                let last = Node {
+                    value: self.value,
+                    block: words(&self.block, self.filled),
+                    counter: self.chunks,
+                    length: self.filled as u32,
+                    flags: self.chunk_flags() | CHUNK_END,
+                };
+                (last, lefts)
+            }
+        };
         // Each subtree to the left is the left child of one more parent.
-        for left in self.stack.iter().rev() {
-            let right = compress(&value, &block, counter, filled, flags);
-            (value, filled, flags, counter) = (IV, BLOCK as u32, PARENT, 0);
-            block[..8].copy_from_slice(left);
-            block[8..].copy_from_slice(&right);
+        for left in lefts.iter().rev() {
+            last = Node::parent(left, &last.compress());
         }
-        let root = compress(&value, &block, 0, filled, flags | ROOT);
+        let root = Node { counter: 0, flags: last.flags | ROOT, ..last }.compress();
         let mut digest = [0; 32];
         for (bytes, word) in digest.chunks_exact_mut(4).zip(root) {
             bytes.copy_from_slice(&word.to_le_bytes());
@@ -81,24 +104,52 @@ impl Hasher {
     /// A full block behind which there is more.
     fn next_block(&mut self) {
         let block = words(&self.block, BLOCK);
+        let end = if self.before + BLOCK < CHUNK { 0 } else { CHUNK_END };
+        self.value = compress(&self.value, &block, self.chunks, BLOCK as u32, self.chunk_flags() | end);
         self.filled = 0;
-        if self.before + BLOCK < CHUNK {
-            self.value = compress(&self.value, &block, self.chunks, BLOCK as u32, self.chunk_flags());
-            self.before += BLOCK;
-            return;
+        self.before += BLOCK;
+        if end != 0 {
+            self.complete(self.value);
+            (self.value, self.before) = (IV, 0);
         }
-        let mut value = compress(&self.value, &block, self.chunks, BLOCK as u32, self.chunk_flags() | CHUNK_END);
-        self.chunks += 1;
-        // As many subtrees are complete as the number of chunks has zeros at its end.
-        for _ in 0..self.chunks.trailing_zeros() {
-            let left = self.stack.pop().unwrap_or(IV);
-            let mut parent = [0; 16];
-            parent[..8].copy_from_slice(&left);
-            parent[8..].copy_from_slice(&value);
-            value = compress(&IV, &parent, 0, BLOCK as u32, PARENT);
-        }
+    }
+
+    /// The chaining value of the next chunk.
+    fn complete(&mut self, value: [u32; 8]) {
+        self.join();
         self.stack.push(value);
-        (self.value, self.before) = (IV, 0);
+        self.chunks += 1;
+    }
+
+    /// Joins complete subtrees of one size: each one in the number of chunks is a subtree.
+    fn join(&mut self) {
+        while self.stack.len() > self.chunks.count_ones() as usize
+            && let (Some(right), Some(left)) = (self.stack.pop(), self.stack.pop())
+        {
+            self.stack.push(Node::parent(&left, &right).compress());
+        }
+    }
+}
+
+/// What one compression is of.
+struct Node {
+    value: [u32; 8],
+    block: [u32; 16],
+    counter: u64,
+    length: u32,
+    flags: u32,
+}
+
+impl Node {
+    fn parent(left: &[u32; 8], right: &[u32; 8]) -> Self {
+        let mut block = [0; 16];
+        block[..8].copy_from_slice(left);
+        block[8..].copy_from_slice(right);
+        Self { value: IV, block, counter: 0, length: BLOCK as u32, flags: PARENT }
+    }
+
+    fn compress(&self) -> [u32; 8] {
+        compress(&self.value, &self.block, self.counter, self.length, self.flags)
     }
 }
 
@@ -115,20 +166,62 @@ fn words(block: &[u8; BLOCK], filled: usize) -> [u32; 16] {
 
 /// The first half of the compression function's result.
 fn compress(value: &[u32; 8], block: &[u32; 16], counter: u64, length: u32, flags: u32) -> [u32; 8] {
-    let mut v = [0; 16];
+    let abreast = compress_abreast(&value.map(|x| [x]), &block.map(|x| [x]), [counter], length, flags);
+    abreast.map(|[x]| x)
+}
+
+/// Compressions side by side: word `i` of compression `k` is `[i][k]`.
+#[inline(always)]
+fn compress_abreast<const N: usize>(
+    value: &[[u32; N]; 8],
+    block: &[[u32; N]; 16],
+    counters: [u64; N],
+    length: u32,
+    flags: u32,
+) -> [[u32; N]; 8] {
+    let mut v = [[0; N]; 16];
     v[..8].copy_from_slice(value);
-    v[8..12].copy_from_slice(&IV[..4]);
-    v[12..].copy_from_slice(&[counter as u32, (counter >> 32) as u32, length, flags]);
+    v[8..12].copy_from_slice(&[IV[0], IV[1], IV[2], IV[3]].map(|x| [x; N]));
+    v[12..].copy_from_slice(&[counters.map(|x| x as u32), counters.map(|x| (x >> 32) as u32), [length; N], [flags; N]]);
     let mut m = *block;
     for round in 0..7 {
         if round > 0 {
             m = PERMUTATION.map(|i| m[i]);
         }
         for (i, [a, b, c, d]) in QUARTERS.into_iter().enumerate() {
-            mix(&mut v, [a, b, c, d], m[2 * i], m[2 * i + 1]);
+            mix(&mut v, [a, b, c, d], &m[2 * i], &m[2 * i + 1]);
         }
     }
-    core::array::from_fn(|i| v[i] ^ v[i + 8])
+    core::array::from_fn(|i| xor(&v[i], &v[i + 8]))
+}
+
+/// The chaining values of [`ABREAST`] whole chunks, of which the first has the number `first`.
+struct Abreast<'a> {
+    chunks: &'a [u8],
+    first: u64,
+}
+
+impl Kernel for Abreast<'_> {
+    type Output = [[u32; 8]; ABREAST];
+
+    /// The instruction set is that of the witness: the compiler makes vectors of the arrays.
+    #[inline(always)]
+    fn run<L: Lanes>(self, _: L) -> Self::Output {
+        let counters = core::array::from_fn(|k| self.first + k as u64);
+        let mut value = IV.map(|x| [x; ABREAST]);
+        for at in (0..CHUNK).step_by(BLOCK) {
+            let mut block = [[0; ABREAST]; 16];
+            for (k, chunk) in self.chunks.chunks_exact(CHUNK).take(ABREAST).enumerate() {
+                for (words, bytes) in block.iter_mut().zip(chunk[at..at + BLOCK].as_chunks::<4>().0) {
+                    words[k] = u32::from_le_bytes(*bytes);
+                }
+            }
+            let start = if at == 0 { CHUNK_START } else { 0 };
+            let end = if at + BLOCK == CHUNK { CHUNK_END } else { 0 };
+            value = compress_abreast(&value, &block, counters, BLOCK as u32, start | end);
+        }
+        core::array::from_fn(|k| value.map(|words| words[k]))
+    }
 }
 
 /// Columns, then diagonals.
@@ -145,18 +238,29 @@ const QUARTERS: [[usize; 4]; 8] = [
 
 /// The quarter round G.
 #[inline(always)]
-fn mix(v: &mut [u32; 16], [a, b, c, d]: [usize; 4], x: u32, y: u32) {
+fn mix<const N: usize>(v: &mut [[u32; N]; 16], [a, b, c, d]: [usize; 4], x: &[u32; N], y: &[u32; N]) {
     for (m, [first, second]) in [(x, [16, 12]), (y, [8, 7])] {
-        v[a] = v[a].wrapping_add(v[b]).wrapping_add(m);
-        v[d] = (v[d] ^ v[a]).rotate_right(first);
-        v[c] = v[c].wrapping_add(v[d]);
-        v[b] = (v[b] ^ v[c]).rotate_right(second);
+        v[a] = add(&add(&v[a], &v[b]), m);
+        v[d] = xor(&v[d], &v[a]).map(|x| x.rotate_right(first));
+        v[c] = add(&v[c], &v[d]);
+        v[b] = xor(&v[b], &v[c]).map(|x| x.rotate_right(second));
     }
+}
+
+#[inline(always)]
+fn add<const N: usize>(x: &[u32; N], y: &[u32; N]) -> [u32; N] {
+    core::array::from_fn(|k| x[k].wrapping_add(y[k]))
+}
+
+#[inline(always)]
+fn xor<const N: usize>(x: &[u32; N], y: &[u32; N]) -> [u32; N] {
+    core::array::from_fn(|k| x[k] ^ y[k])
 }
 
 #[cfg(test)]
 mod tests {
     use super::{CHUNK, Hasher};
+    use evergrove_primitives::lanes::Isa;
 
     #[test]
     fn digests_are_those_of_the_crate_in_whatever_pieces() {
@@ -166,10 +270,12 @@ mod tests {
             [0, 64, 128, 1024, 2048, 3072, 4096, 5 * 1024, 8 * 1024, 16 * 1024, 31 * 1024, 32 * 1024, 40 * 1024];
         for length in around.into_iter().flat_map(|n: usize| n.saturating_sub(2)..=(n + 2).min(bytes.len())) {
             let expected = *blake3::hash(&bytes[..length]).as_bytes();
-            for piece in [1, 3, 63, 64, 65, 1000, 1024, 5000, bytes.len()] {
-                let mut hasher = Hasher::default();
+            let pieces = [1, 3, 63, 64, 65, 1000, 1024, 5000, 8 * CHUNK, 9000, bytes.len()];
+            let available = Isa::ALL.into_iter().filter(|isa| isa.is_available());
+            for (isa, piece) in available.flat_map(|isa| pieces.map(|piece| (isa, piece))) {
+                let mut hasher = Hasher { isa, ..Hasher::default() };
                 bytes[..length].chunks(piece).for_each(|piece| hasher.update(piece));
-                assert_eq!(hasher.finish(), expected, "{length} bytes in pieces of {piece}");
+                assert_eq!(hasher.finish(), expected, "{length} bytes in pieces of {piece} on {isa}");
             }
         }
     }
