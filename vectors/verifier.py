@@ -4,7 +4,7 @@
 usage: verifier.py verify FILE --commitment TEXT [--key KEYFILE] [--key-digest HEX] [--rows CSV [--schema TOML]]
                    [--application NAME:DIGEST [--inputs LIST]] [--mutants N [--seed S]] [--format json]
        verifier.py key KEYFILE
-       verifier.py --self-test [--proofs DIR]
+       verifier.py --self-test [--proofs DIR [--mutants N]]
 
 Exit codes: 0 accepted, 1 refused, 2 wrong usage or unreadable input, 3 no key, hence no verdict.
 
@@ -52,7 +52,7 @@ def trusted(a):
 def run(a):
     if a.self_test:
         try:
-            return {"code": "accepted", "shown": [f"{n} {what}" for what, n in self_test(a.proofs).items()]}
+            return {"code": "accepted", "shown": [f"{n} {what}" for what, n in self_test(a.proofs, a.mutants).items()]}
         except AssertionError as e:
             raise Refusal("refused", f"the self-test failed: {e}") from e
     if a.command == "key":
@@ -84,6 +84,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--proofs", help="with --self-test: a directory of NAME.json and NAME.proof")
+    parser.add_argument("--mutants", type=int, default=10**9, help="with --proofs: the most mutants of a proof, all if not given")
     parser.add_argument("--format", choices=["text", "json"], default="text")
     commands = parser.add_subparsers(dest="command")
     for name in ("verify", "key"):

@@ -85,9 +85,16 @@ def expect(code, call, *args, **given):
         raise AssertionError(f"{found} where {code} is expected: {call.__name__}")
 
 
-def self_test(folder):
+def edited(data, edits):
+    """A file with the edits of a mutant: from byte `at` on, `removed` bytes are replaced, one edit after the other."""
+    for at, removed, by in edits:
+        data = data[:at] + bytes.fromhex(by) + data[at + removed :]
+    return data
+
+
+def self_test(folder, mutants):
     """Known answers, the frozen proofs and openings, and pairs of proof and key of a folder: NAME.proof, NAME.json, and the key
-    file that NAME.json names."""
+    file that NAME.json names. Of the mutants in NAME.json the first so many have the code that another verifier gave them."""
     done = {}
 
     def count(what, n=1):
@@ -160,6 +167,9 @@ def self_test(folder):
         expect("wrong-root", verify_batch, data, other, key=keys[name])
         expect("key-missing", verify_batch, data, text)
         count("proofs for another root, without a key", 2)
+        for mutant in about.get("mutants", [])[:mutants]:
+            expect(mutant["code"], verify_batch, edited(data, mutant["edits"]), text, key=keys[name])
+            count("mutants with the same code")
         if rows:
             expect("wrong-rows", verify_batch, data, text, key=keys[name], leaves=rows[1:])
             count("proofs about other rows")

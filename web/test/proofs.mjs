@@ -1,5 +1,5 @@
-// The proofs of the tests: a directory of NAME.json, an object with `commitment`, `key` (a file), `key_digest` and `rows` (a file),
-// and NAME.proof beside it. The test `python` of crates/grove writes it.
+// The proofs of the tests: a directory of NAME.json, an object with `commitment`, `key` (a file), `key_digest` and `rows` (a file)
+// and `mutants`, and NAME.proof beside it. The test `python` of crates/grove writes it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -15,13 +15,20 @@ export function load(name) {
     const about = JSON.parse(readFileSync(path(`${name}.json`), "utf8"));
     const files = { proof: path(`${name}.proof`), rows: path(about.rows), key: path(about.key) };
     return {
+        profile: name,
         commitment: about.commitment,
         keyDigest: about.key_digest,
+        mutants: about.mutants,
         files,
         proof: new Uint8Array(readFileSync(files.proof)),
         csv: readFileSync(files.rows, "utf8"),
         key: new Uint8Array(readFileSync(files.key)),
     };
+}
+
+/** A file with the edits of a mutant: from byte `at` on, `removed` bytes are replaced, one edit after the other. */
+export function edited(file, edits) {
+    return edits.reduce((file, [at, removed, by]) => new Uint8Array(Buffer.concat([file.subarray(0, at), Buffer.from(by, "hex"), file.subarray(at + removed)])), file);
 }
 
 /** The rows with another value in one of them. */

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { changed, load, WEB } from "./proofs.mjs";
+import { changed, edited, load, WEB } from "./proofs.mjs";
 
 const { outcome, REFUSALS, verify } = await import(join(WEB, "verifier/node.js"));
 const given = load("grove-100");
@@ -144,6 +144,17 @@ describe("refusal", () => {
         await expectCode("wrong-key", proof, commitment, { key: longer() });
         assert.ok(read < 1000);
     });
+});
+
+describe("mutants have the codes that Rust gives them", () => {
+    for (const { proof, commitment, key, mutants, profile } of [given, other]) {
+        it(`${mutants.length} of a proof of ${profile}`, async () => {
+            for (const { edits, code } of mutants) {
+                const verdict = await verify(edited(proof, edits), commitment, { key, profiles: ["grove-100", "grove-128"] });
+                assert.equal(verdict.code, code, JSON.stringify(edits));
+            }
+        });
+    }
 });
 
 describe("no verdict", () => {

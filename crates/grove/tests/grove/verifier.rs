@@ -52,7 +52,7 @@ pub(crate) fn file(which: usize, proof: &NodeProof) -> Vec<u8> {
     batch.encode()
 }
 
-fn run<'a>(request: Request<'_>, key: impl IntoIterator<Item = &'a [u8]>) -> Result<Verdict, Failure> {
+pub(crate) fn run<'a>(request: Request<'_>, key: impl IntoIterator<Item = &'a [u8]>) -> Result<Verdict, Failure> {
     let Outcome::Key(mut check) = request.start()? else { panic!("a batch needs a key") };
     for piece in key {
         check.key(piece)?;
@@ -66,7 +66,7 @@ pub(crate) fn streamed(which: usize, proof: &NodeProof) -> Result<Verdict, Failu
     run(Request::new(&file, &commitment, &policy), KEYS[which].chunks(1 << 16))
 }
 
-fn code(result: Result<Verdict, Failure>) -> Code {
+pub(crate) fn code(result: Result<Verdict, Failure>) -> Code {
     result.map_or_else(|e| e.code(), |_| Code::Accepted)
 }
 

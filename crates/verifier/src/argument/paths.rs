@@ -79,6 +79,11 @@ impl Paths {
         self.openings.push(opening);
     }
 
+    /// How many leaves were opened.
+    pub(super) fn openings(&self) -> usize {
+        self.openings.len()
+    }
+
     /// The openings whose path does not lead to the cap of its tree, or to the node where it joins an earlier one.
     pub(super) fn wrong(&self) -> Vec<usize> {
         let digests = self.digests();

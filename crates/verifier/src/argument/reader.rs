@@ -61,8 +61,8 @@ pub struct Reader<'a, K> {
     rounds: usize,
     /// Both sides of each equation.
     equations: Vec<(K, K)>,
-    /// How many of them there were when the proof had ended too early.
-    ended: Option<usize>,
+    /// What was read whole before the proof ended too early: equations, other refusals, openings.
+    ended: Option<[usize; 3]>,
     /// What is wrong besides equations and paths.
     refusals: Vec<Refusal>,
 }
@@ -84,28 +84,34 @@ impl<'a, K: Extension> Reader<'a, K> {
     /// Whether all that was read holds, and nothing is left.
     ///
     /// # Errors
-    /// One thing that is wrong. What a false proof has of siblings follows from indices, which a false transcript changes: so an equation that failed before
-    /// the proof had ended goes before its length, and a proof that goes on is too long only if all else holds.
+    /// One thing that is wrong. What a false proof has of siblings follows from indices, which a false transcript changes: so the length is what is wrong only if
+    /// nothing is that was read whole.
     pub fn finish(self) -> Result<(), Refusal> {
-        let before = &self.equations[..self.ended.unwrap_or(self.equations.len())];
-        if let Some(i) = before.iter().position(|(a, b)| a != b) {
+        let [equations, refusals, openings] = self.ended.unwrap_or_else(|| self.whole());
+        if let Some(i) = self.equations[..equations].iter().position(|(a, b)| a != b) {
             return Err(Refusal::Equation(i));
         }
-        let mut all = self.refusals();
-        match all.next() {
-            None => Ok(()),
-            Some(length @ Refusal::Length { given, taken }) if given > taken => Err(all.next().unwrap_or(length)),
-            Some(first) => Err(first),
+        if let Some(&refusal) = self.refusals[..refusals].first() {
+            return Err(refusal);
         }
+        if let Some(i) = self.paths.wrong().into_iter().find(|&i| i < openings) {
+            return Err(Refusal::Path(i));
+        }
+        self.length().map_or(Ok(()), Err)
+    }
+    fn length(&self) -> Option<Refusal> {
+        let (given, taken) = (self.proof.len(), self.taken);
+        (given != taken).then_some(Refusal::Length { given, taken })
+    }
+    fn whole(&self) -> [usize; 3] {
+        [self.equations.len(), self.refusals.len(), self.paths.openings()]
     }
     /// All that is wrong. Hashes all paths.
     pub fn refusals(&self) -> impl Iterator<Item = Refusal> {
-        let length = Refusal::Length { given: self.proof.len(), taken: self.taken };
-        let length = (self.taken != self.proof.len()).then_some(length);
         let equations = self.equations.iter().enumerate().filter(|(_, (a, b))| a != b);
         let paths = self.paths.wrong().into_iter().map(Refusal::Path);
         let others = self.refusals.iter().copied().chain(paths);
-        length.into_iter().chain(others).chain(equations.map(|(i, _)| Refusal::Equation(i)))
+        self.length().into_iter().chain(others).chain(equations.map(|(i, _)| Refusal::Equation(i)))
     }
     /// Elements that were read.
     pub fn taken(&self) -> usize {
@@ -118,6 +124,13 @@ impl<'a, K: Extension> Reader<'a, K> {
 
     fn take(&mut self, out: &mut [Goldilocks]) {
         take(self.proof, &mut self.taken, out);
+        self.note_end(self.whole());
+    }
+    /// Notes what was whole before something was read, unless the proof had ended before.
+    fn note_end(&mut self, whole: [usize; 3]) {
+        if self.taken > self.proof.len() {
+            self.ended.get_or_insert(whole);
+        }
     }
 }
 
@@ -158,9 +171,6 @@ impl<K: Extension> Machine for Reader<'_, K> {
         if bit { K::ONE } else { K::ZERO }
     }
     fn assert_equal(&mut self, a: K, b: K) {
-        if self.ended.is_none() && self.taken > self.proof.len() {
-            self.ended = Some(self.equations.len());
-        }
         self.equations.push((a, b));
     }
 
@@ -179,18 +189,20 @@ impl<K: Extension> Machine for Reader<'_, K> {
     fn receive(&mut self, count: usize) -> Vec<K> {
         let half = Transcript::<K>::HALF;
         let mut elements = Vec::with_capacity(count + half);
+        let mut padded = None;
         while elements.len() < count {
             let mut words = [Word::default(); 2];
             for word in words.iter_mut().take((count - elements.len()).div_ceil(half)) {
                 self.take(word);
                 let parts = word.chunks_exact(K::DEGREE);
                 if parts.remainder().iter().any(|x| *x != Goldilocks::ZERO) {
-                    self.refusals.push(Refusal::Padding { element: self.taken - 1 });
+                    padded = padded.or(Some(Refusal::Padding { element: self.taken - 1 }));
                 }
                 elements.extend(parts.filter_map(K::from_coefficients));
             }
             self.transcript.absorb(words[0], words[1]);
         }
+        self.refusals.extend(padded);
         for padding in elements.split_off(count) {
             self.assert_equal(padding, K::ZERO);
         }
@@ -222,12 +234,14 @@ impl<K: Extension> Machine for Reader<'_, K> {
         for word in &mut opened {
             self.take(word);
         }
+        let whole = self.whole();
         let Self { proof, taken, paths, .. } = self;
         paths.open(tree, tag, index, opened.clone(), || {
             let mut word = Word::default();
             take(proof, taken, &mut word);
             word
         });
+        self.note_end(whole);
         opened
     }
     fn query(&mut self, index: u64, r: &[K]) -> K {

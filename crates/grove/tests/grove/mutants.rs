@@ -1,0 +1,109 @@
+//! Changed proof files: every verifier gives a mutant the same code. Those of this process are the one with the key in memory, which proves in lanes, and the one
+//! beside a key file; the tests of `vectors/verifier.py` and of WebAssembly read the list that [`list`] writes.
+
+use evergrove_commit::NodeProof;
+use evergrove_primitives::Goldilocks;
+use evergrove_testkit::commit::Rng;
+use evergrove_verifier::verify::{Code, Request};
+use evergrove_verifier::{BatchProof, Policy, Profile};
+use rayon::prelude::*;
+
+use crate::mutation::PROOFS;
+use crate::verifier::{KEYS, code, commitment, file, run};
+
+const P: u64 = Goldilocks::ORDER;
+
+/// Bytes of a file are replaced: where, how many, by which.
+type Edit = (usize, usize, Vec<u8>);
+
+/// One change of a proof file whose body begins at byte `start`. Of several edits only the last one changes the length.
+fn mutant(rng: &mut Rng, file: &[u8], start: usize) -> Vec<Edit> {
+    let words = (file.len() - start) / 8;
+    let mut below = |n: usize| rng.below(n as u64) as usize;
+    let (any, place, other) = (below(file.len()), start + 8 * below(words), start + 8 * below(words));
+    let element = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().expect("eight bytes"));
+    let length = |words: usize| (start - 4, 4, (8 * words as u32).to_le_bytes().to_vec());
+    match below(16) {
+        0 => vec![(any, 1, vec![file[any] ^ (1 << below(8))])],
+        1 => vec![(any, 1, vec![below(256) as u8])],
+        2 => vec![(place, 8, vec![0; 8])],
+        3 => {
+            let copies = [(place, other), (other, place)];
+            copies.map(|(to, from)| (to, 8, file[from..from + 8].to_vec())).into()
+        }
+        4 => vec![(place, 8, file[other..other + 8].to_vec())],
+        // The same element by another name, or an element that has none.
+        5 => vec![(
+            place,
+            8,
+            element(place).checked_add(P).unwrap_or(u64::MAX - below(1000) as u64).to_le_bytes().into(),
+        )],
+        6 => vec![(below(start), 1, vec![below(256) as u8])],
+        7 => {
+            let at = below(start);
+            vec![(at, 1, vec![file[at].wrapping_add(1)])]
+        }
+        8 => vec![(any, file.len() - any, vec![])],
+        9 => {
+            let left = below(words);
+            vec![length(left), (start + 8 * left, 8 * (words - left), vec![])]
+        }
+        10 => vec![(file.len(), 0, vec![0; 1 + below(40)])],
+        11 => {
+            let more = 1 + below(4);
+            vec![length(words + more), (place, 0, below(1 << 20).to_le_bytes().repeat(more))]
+        }
+        12 => vec![length(words - 1), (place, 8, vec![])],
+        13 => vec![(place, 8, ((element(place) + 1) % P).to_le_bytes().into())],
+        _ => vec![(place, 8, (below(usize::MAX) as u64 % P).to_le_bytes().into())],
+    }
+}
+
+fn edited(file: &[u8], edits: &[Edit]) -> Vec<u8> {
+    edits.iter().fold(file.to_vec(), |mut file, (at, removed, by)| {
+        file.splice(*at..*at + removed, by.iter().copied());
+        file
+    })
+}
+
+/// The code of each of `count` mutants of a proof, with what was changed. The verifier with the key in memory agrees.
+fn judged(which: usize, count: u64) -> Vec<(Vec<Edit>, Code)> {
+    let (proof, in_memory) = &PROOFS[which];
+    let honest = file(which, proof);
+    let start = honest.len() - proof.bytes.len();
+    let (policy, commitment) = (Policy::default().allow_profile(Profile::Grove128), commitment(which));
+    let one = |seed| {
+        let edits = mutant(&mut Rng(seed), &honest, start);
+        let file = edited(&honest, &edits);
+        let code = code(run(Request::new(&file, &commitment, &policy), KEYS[which].chunks(1 << 16)));
+        assert_eq!(code == Code::Accepted, file == honest, "mutant {seed}: {code:?}, {edits:?}");
+        // The body alone, where the file states nothing else.
+        if let Ok(BatchProof { body: bytes, .. }) = BatchProof::decode(&file)
+            && let changed = (NodeProof { bytes, ..proof.clone() })
+            && self::file(which, &changed) == file
+        {
+            let accepted = in_memory.verify(&changed).is_ok();
+            assert_eq!(accepted, code == Code::Accepted, "mutant {seed}: {code:?}, {edits:?}");
+        }
+        (edits, code)
+    };
+    (0..count).into_par_iter().map(one).collect()
+}
+
+/// Mutants of a proof with their codes, for verifiers of other languages.
+pub(crate) fn list(which: usize, count: u64) -> serde_json::Value {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let mutants = judged(which, count).into_iter().map(|(edits, code)| {
+        let edits: Vec<_> = edits.iter().map(|(at, removed, by)| serde_json::json!([at, removed, hex(by)])).collect();
+        serde_json::json!({ "edits": edits, "code": code.to_string() })
+    });
+    mutants.collect()
+}
+
+#[test]
+#[ignore = "slow: half an hour of processor time, a hundred thousand proofs"]
+fn a_hundred_thousand() {
+    for which in 0..2 {
+        judged(which, 50_000);
+    }
+}
