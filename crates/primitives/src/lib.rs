@@ -5,8 +5,8 @@
 //! 64-bit words at a time on the best instruction set of the CPU; [`field::prime`], prime fields of 253 to 381 bits on them;
 //! [`reed_solomon`], the errors that soundness figures are made of.
 //!
-//! **When.** Whenever a leaf, a node or a proof is hashed or decoded. Nothing here allocates, spawns threads or panics on
-//! data.
+//! **When.** Whenever a leaf, a node or a proof is hashed or decoded. Nothing here spawns threads or panics on data, and only a
+//! [`hash::blake3`] allocates.
 //!
 //! **Neighbours.** `evergrove-verifier` (formats and verification) and everything above it use this crate; it depends on
 //! nothing, unless the feature `ark` brings in the fields of ark-ff.

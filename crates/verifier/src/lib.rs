@@ -25,7 +25,6 @@ pub mod algebra;
 mod app;
 pub mod argument;
 mod backend;
-mod blake3;
 mod commitment;
 pub mod keccak_tree;
 pub mod key;

@@ -1,5 +1,6 @@
-//! Hashes over field elements, and Keccak over bytes.
+//! Hashes over field elements, and Keccak and BLAKE3 over bytes.
 
+pub mod blake3;
 mod digest;
 pub mod keccak;
 pub mod poseidon;

@@ -1,5 +1,6 @@
 //! Lanes, fields and hashes against references, on every instruction set.
 
+mod blake3;
 mod extension;
 mod fields;
 mod forced;

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::hash::blake3::Hasher;
 use evergrove_primitives::lanes::Isa;
 use evergrove_primitives::{Digest, Goldilocks};
 
@@ -14,7 +15,6 @@ use super::{
 };
 use crate::argument::transcript::Word;
 use crate::argument::{Claim, FixedClaim, Parameters, Round};
-use crate::blake3::Hasher;
 use crate::tables::{BLOCK, BLOCK_LOG};
 
 /// A check of a proof against a key file. [`Check::key`] takes the bytes of the file, and [`Check::finish`] decides.

@@ -4,7 +4,7 @@
 
 use alloc::vec::Vec;
 
-use evergrove_primitives::lanes::{Isa, Kernel, Lanes, dispatch_on};
+use crate::lanes::{Isa, Kernel, Lanes, dispatch_on};
 
 /// Bytes of a block.
 const BLOCK: usize = 64;
@@ -23,9 +23,9 @@ const CHUNK_END: u32 = 2;
 const PARENT: u32 = 4;
 const ROOT: u32 = 8;
 
-/// A hash in the making.
+/// A hash in the making, of some 200 bytes and 32 bytes of heap for each level of the tree.
 #[derive(Clone, Debug)]
-pub(crate) struct Hasher {
+pub struct Hasher {
     isa: Isa,
     /// The chaining value of the chunk that is not complete.
     value: [u32; 8],
@@ -42,13 +42,18 @@ pub(crate) struct Hasher {
 
 impl Default for Hasher {
     fn default() -> Self {
-        Self { isa: Isa::detect(), value: IV, block: [0; BLOCK], filled: 0, before: 0, chunks: 0, stack: Vec::new() }
+        Self::on(Isa::detect())
     }
 }
 
 impl Hasher {
+    /// A hash of no bytes so far, on an instruction set: [`update`](Self::update) panics if this CPU lacks it.
+    pub const fn on(isa: Isa) -> Self {
+        Self { isa, value: IV, block: [0; BLOCK], filled: 0, before: 0, chunks: 0, stack: Vec::new() }
+    }
+
     /// Takes the next bytes in.
-    pub(crate) fn update(&mut self, mut bytes: &[u8]) {
+    pub fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.filled == BLOCK {
                 self.next_block();
@@ -70,7 +75,7 @@ impl Hasher {
     }
 
     /// The digest of all bytes.
-    pub(crate) fn finish(&self) -> [u8; 32] {
+    pub fn finish(&self) -> [u8; 32] {
         let (mut last, lefts) = match (self.filled, &self.stack[..]) {
             // Nothing follows the last complete chunk, which is not the only one.
             (0, [lefts @ .., left, right]) => (Node::parent(left, right), lefts),
@@ -255,28 +260,4 @@ fn add<const N: usize>(x: &[u32; N], y: &[u32; N]) -> [u32; N] {
 #[inline(always)]
 fn xor<const N: usize>(x: &[u32; N], y: &[u32; N]) -> [u32; N] {
     core::array::from_fn(|k| x[k] ^ y[k])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{CHUNK, Hasher};
-    use evergrove_primitives::lanes::Isa;
-
-    #[test]
-    fn digests_are_those_of_the_crate_in_whatever_pieces() {
-        let bytes: Vec<u8> = (0..40 * CHUNK as u32).map(|i| (((i * i) >> 3) ^ i) as u8).collect();
-        // Around blocks, chunks, and subtrees of up to 32 chunks.
-        let around =
-            [0, 64, 128, 1024, 2048, 3072, 4096, 5 * 1024, 8 * 1024, 16 * 1024, 31 * 1024, 32 * 1024, 40 * 1024];
-        for length in around.into_iter().flat_map(|n: usize| n.saturating_sub(2)..=(n + 2).min(bytes.len())) {
-            let expected = *blake3::hash(&bytes[..length]).as_bytes();
-            let pieces = [1, 3, 63, 64, 65, 1000, 1024, 5000, 8 * CHUNK, 9000, bytes.len()];
-            let available = Isa::ALL.into_iter().filter(|isa| isa.is_available());
-            for (isa, piece) in available.flat_map(|isa| pieces.map(|piece| (isa, piece))) {
-                let mut hasher = Hasher { isa, ..Hasher::default() };
-                bytes[..length].chunks(piece).for_each(|piece| hasher.update(piece));
-                assert_eq!(hasher.finish(), expected, "{length} bytes in pieces of {piece} on {isa}");
-            }
-        }
-    }
 }

@@ -1,1 +1,0 @@
-//! BLAKE3 of the crate `blake3`, on every length around blocks, chunks and subtrees, in pieces of all sizes.
