@@ -100,9 +100,9 @@ impl Goldilocks {
     #[inline(always)]
     pub(crate) fn dot<const N: usize>(a: [Self; N], b: [Self; N]) -> Self {
         const { assert!(0 < N && N <= 8) };
-        let (mut sum, mut carries) = (a[0].0 as u128 * b[0].0 as u128, 0u64);
+        let (mut sum, mut carries) = (wide(a[0].0, b[0].0), 0u64);
         for i in 1..N {
-            let (next, carry) = sum.overflowing_add(a[i].0 as u128 * b[i].0 as u128);
+            let (next, carry) = sum.overflowing_add(wide(a[i].0, b[i].0));
             (sum, carries) = (next, carries + carry as u64);
         }
         let sum = Self::reduce_unpredictable(partial_reduce(sum));
@@ -119,6 +119,24 @@ impl Goldilocks {
     pub fn inverse(self) -> Option<Self> {
         (self != Self::ZERO).then(|| self.pow(Self::ORDER - 2))
     }
+}
+
+/// The product of two words.
+#[inline(always)]
+pub(crate) const fn wide(a: u64, b: u64) -> u128 {
+    // WebAssembly has no product of 128 bits: the compiler would call a function, twice as slow.
+    if cfg!(target_arch = "wasm32") { by_halves(a, b) } else { a as u128 * b as u128 }
+}
+
+/// A product from those of halves.
+#[inline(always)]
+const fn by_halves(a: u64, b: u64) -> u128 {
+    let ([a0, a1], [b0, b1]) = ([a & EPSILON, a >> 32], [b & EPSILON, b >> 32]);
+    let low = a0 * b0;
+    let first = a1 * b0 + (low >> 32);
+    let second = a0 * b1 + (first & EPSILON);
+    let high = a1 * b1 + (first >> 32) + (second >> 32);
+    (high as u128) << 64 | (second << 32 | low & EPSILON) as u128
 }
 
 /// `x` modulo p up to one multiple of p: some `y < 2^64` with `y = x (mod p)`.
@@ -181,7 +199,7 @@ impl Mul for Goldilocks {
     type Output = Self;
     #[inline]
     fn mul(self, rhs: Self) -> Self {
-        Self::reduce_unpredictable(partial_reduce(self.0 as u128 * rhs.0 as u128))
+        Self::reduce_unpredictable(partial_reduce(wide(self.0, rhs.0)))
     }
 }
 
@@ -282,6 +300,7 @@ mod tests {
     fn partial_reduce_at_the_edges() {
         for lo in EDGES {
             for hi in EDGES {
+                assert_eq!(by_halves(lo, hi), lo as u128 * hi as u128, "{lo:#x} {hi:#x}");
                 let x = (hi as u128) << 64 | lo as u128;
                 let p = Goldilocks::ORDER as u128;
                 assert_eq!(partial_reduce(x) as u128 % p, x % p, "{x:#x}");

@@ -15,7 +15,7 @@ use core::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use crate::lanes::{Body, Isa, LANES, Lanes};
 
-pub(crate) use goldilocks::{EPSILON, fold, partial_reduce};
+pub(crate) use goldilocks::{EPSILON, fold, partial_reduce, wide};
 
 pub use extension::{Cubic, Quadratic};
 pub use goldilocks::{Goldilocks, NonCanonical};

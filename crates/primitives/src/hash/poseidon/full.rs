@@ -14,7 +14,7 @@ use core::num::Wrapping;
 
 use super::constants::{MDS_CIRCULANT, MDS_DIAGONAL_0, ROUND_CONSTANTS};
 use super::{HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH};
-use crate::field::{EPSILON, Goldilocks, fold, partial_reduce};
+use crate::field::{EPSILON, Goldilocks, fold, partial_reduce, wide};
 
 /// Words (any representatives modulo p), word i at `[i mod 3][i mod 4]`.
 pub(super) type State = [[u64; 4]; 3];
@@ -109,7 +109,7 @@ fn row(s: &[Frequencies; 3], r: usize, offset: i64) -> [Half; 4] {
 
 #[inline(always)]
 fn mul(a: u64, b: u64) -> u64 {
-    partial_reduce(a as u128 * b as u128)
+    partial_reduce(wide(a, b))
 }
 
 /// x^7 as a product that is not reduced.
@@ -117,7 +117,7 @@ fn mul(a: u64, b: u64) -> u64 {
 pub(super) fn sbox(x: u64) -> u128 {
     let x2 = mul(x, x);
     let x3 = mul(x2, x);
-    mul(x2, x2) as u128 * x3 as u128
+    wide(mul(x2, x2), x3)
 }
 
 /// Halves (l, h) with l + 2^32 h = x modulo p, -2^33 < l < 2^32 and 0 <= h < 2^33.

@@ -35,7 +35,7 @@
 use super::derive::{Coefficient, Partial, partial};
 use super::full::{State, sbox};
 use super::{PARTIAL_ROUNDS, WIDTH};
-use crate::field::{EPSILON, fold, partial_reduce};
+use crate::field::{EPSILON, fold, partial_reduce, wide};
 
 const DERIVED: Partial = partial();
 /// For what is indexed at run time.
@@ -94,7 +94,7 @@ impl History {
         for (n, start) in starts.iter_mut().enumerate() {
             *start = TABLES.k[n];
             for (q, t) in TABLES.q[n].iter().zip(&t) {
-                *start += *q as u128 * *t as u128;
+                *start += wide(*q, *t);
             }
         }
         (history, starts)
@@ -148,7 +148,7 @@ impl History {
 /// sum + c w.
 #[inline(always)]
 fn plus(sum: u128, c: &Coefficient, w: u64) -> u128 {
-    let product = c.magnitude as u128 * w as u128;
+    let product = wide(c.magnitude, w);
     if c.negative { sum - product } else { sum + product }
 }
 
@@ -169,7 +169,7 @@ impl Difference {
 
     #[inline(always)]
     fn less(self, a: u64, b: u64) -> Self {
-        let (low, borrow) = self.low.overflowing_sub(a as u128 * b as u128);
+        let (low, borrow) = self.low.overflowing_sub(wide(a, b));
         Self { low, borrows: self.borrows + borrow as u32 }
     }
 
