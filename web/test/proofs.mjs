@@ -26,6 +26,15 @@ export function load(name) {
     };
 }
 
+/** The frozen proofs and openings, each with a length, a commitment and the code that Rust gives so much of it. */
+export function frozen() {
+    const folder = new URL("../../vectors/frozen/", import.meta.url).pathname;
+    return JSON.parse(readFileSync(join(PROOFS, "frozen"), "utf8")).map((about) => ({
+        ...about,
+        bytes: new Uint8Array(readFileSync(join(folder, about.file))).subarray(0, about.length),
+    }));
+}
+
 /** A file with the edits of a mutant: from byte `at` on, `removed` bytes are replaced, one edit after the other. */
 export function edited(file, edits) {
     return edits.reduce((file, [at, removed, by]) => new Uint8Array(Buffer.concat([file.subarray(0, at), Buffer.from(by, "hex"), file.subarray(at + removed)])), file);

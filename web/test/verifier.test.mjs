@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { changed, edited, load, WEB } from "./proofs.mjs";
+import { changed, edited, frozen, load, WEB } from "./proofs.mjs";
 
 const { outcome, REFUSALS, verify } = await import(join(WEB, "verifier/node.js"));
 const given = load("grove-100");
@@ -154,6 +154,12 @@ describe("mutants have the codes that Rust gives them", () => {
                 assert.equal(verdict.code, code, JSON.stringify(edits));
             }
         });
+    }
+});
+
+describe("frozen files have the codes that Rust gives them", () => {
+    for (const { file, length, bytes, commitment, code } of frozen()) {
+        it(`${length} bytes of ${file}`, () => expectCode(code, bytes, commitment));
     }
 });
 

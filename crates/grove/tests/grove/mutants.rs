@@ -1,11 +1,15 @@
 //! Changed proof files: every verifier gives a mutant the same code. Those of this process are the one with the key in memory, which proves in lanes, and the one
 //! beside a key file; the tests of `vectors/verifier.py` and of WebAssembly read the list that [`list`] writes.
 
+use std::fs;
+use std::path::Path;
+
 use evergrove_commit::NodeProof;
-use evergrove_primitives::Goldilocks;
+use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_testkit::commit::Rng;
-use evergrove_verifier::verify::{Code, Request};
-use evergrove_verifier::{BatchProof, Policy, Profile};
+use evergrove_verifier::verify::{Code, Outcome, Request};
+use evergrove_verifier::wire::OpeningError;
+use evergrove_verifier::{BatchProof, Commitment, Opening, Policy, Profile};
 use rayon::prelude::*;
 
 use crate::mutation::PROOFS;
@@ -98,6 +102,43 @@ pub(crate) fn list(which: usize, count: u64) -> serde_json::Value {
         serde_json::json!({ "edits": edits, "code": code.to_string() })
     });
     mutants.collect()
+}
+
+/// The frozen proofs and openings, whole and cut in half, with their codes: there is no key for them.
+pub(crate) fn frozen() -> serde_json::Value {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/frozen");
+    let names = ["v1", "v2"].into_iter().flat_map(|version| fs::read_dir(folder.join(version)).expect("a folder"));
+    let mut paths: Vec<_> = names.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    let mut list = Vec::new();
+    for path in paths.iter().filter(|path| path.is_file()) {
+        let bytes = fs::read(path).expect("a file");
+        let commitment = if let Ok(proof) = BatchProof::decode(&bytes) {
+            Commitment { height: proof.statement.height, root: proof.statement.root }
+        } else if let Ok(opening) = Opening::decode(&bytes) {
+            let (height, root) = (opening.height, Digest::ZERO);
+            let Err(OpeningError::Root { found, .. }) = opening.verify(&Commitment { height, root }) else {
+                panic!("{path:?} leads to the root 0");
+            };
+            Commitment { height, root: found }
+        } else {
+            continue;
+        };
+        for length in [bytes.len(), bytes.len() / 2] {
+            let code = match Request::new(&bytes[..length], &commitment, &Policy::default()).start() {
+                Ok(Outcome::Key(_)) => Code::KeyMissing,
+                Ok(Outcome::Verdict(_)) => Code::Accepted,
+                Err(e) => e.code(),
+            };
+            assert_eq!(length < bytes.len(), code == Code::Truncated, "{path:?}: {code:?}");
+            let file = path.strip_prefix(&folder).expect("a part of it");
+            list.push(serde_json::json!({
+                "file": file, "length": length, "commitment": commitment.to_string(), "code": code.to_string(),
+            }));
+        }
+    }
+    assert_eq!(list.len(), 22, "{list:?}");
+    list.into()
 }
 
 #[test]

@@ -46,6 +46,7 @@ fn write(dir: &Path, which: usize, profile: Profile, members: u64) -> (PathBuf, 
 fn agrees_on(mutants: &str) {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("verifier");
     fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("frozen"), mutants::frozen().to_string()).unwrap();
     let written = [(Profile::Grove100, 674), (Profile::Grove128, 3)]
         .into_iter()
         .enumerate()
