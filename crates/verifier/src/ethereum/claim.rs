@@ -4,7 +4,7 @@ use core::fmt;
 
 use alloc::vec::Vec;
 
-use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_primitives::hash::keccak::{RATE_BYTES, keccak_256};
 use evergrove_primitives::{Digest, Goldilocks};
 
 use super::{Address, Hash, Hex, Tag, Word, rlp};
@@ -12,8 +12,10 @@ use crate::poseidon::{OUTPUTS, digest, join};
 
 /// Elements that a step of a chain absorbs.
 const STEP: usize = 2 * OUTPUTS;
-/// Longest value of an entry, 38.5 KiB: 290 blocks of Keccak, what one proof of a piece of a trie may hash.
-pub const VALUE_MAX: usize = 290 * 136;
+/// Longest node of a trie in bytes: 290 blocks of Keccak, what one proof of a piece of a trie may hash.
+pub const NODE_MAX: usize = 290 * RATE_BYTES - 1;
+/// Longest value of an entry: what a leaf of [`NODE_MAX`] bytes has room for beside the longest key.
+pub const VALUE_MAX: usize = NODE_MAX - 17;
 
 /// The four fields of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

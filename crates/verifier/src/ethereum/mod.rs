@@ -17,7 +17,7 @@ use core::fmt;
 
 use alloc::vec::Vec;
 
-pub use claim::{Account, Claim, Key, VALUE_MAX};
+pub use claim::{Account, Claim, Key, NODE_MAX, VALUE_MAX};
 pub use digest::{Arity, CLAIMS_MAX, ClaimsError, canonical_digest, canonical_digest_of, sorted};
 pub use header::{HEADER_MAX, Header, HeaderError};
 pub use shown::{Anchor, Shown};

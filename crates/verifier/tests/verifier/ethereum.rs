@@ -127,7 +127,7 @@ fn claims_that_cannot_be_are_refused() {
     assert_eq!(refused(&[Claim::AbsentEntry { trie: Tag::State, index: 0 }]), state);
     assert_eq!(refused(&[entry(Tag::Receipts, VALUE_MAX)]), Ok(()));
     for n in [0, VALUE_MAX + 1] {
-        let error = Err(format!("claim 1 has a value of {n} bytes: expected 1 to 39440"));
+        let error = Err(format!("claim 1 has a value of {n} bytes: expected 1 to 39422"));
         assert_eq!(refused(&[account(0), entry(Tag::Receipts, n)]), error);
     }
 }
