@@ -199,3 +199,72 @@ fn prefixed(path: &[u8], leaf: bool) -> Vec<u8> {
     };
     [first].into_iter().chain(rest.as_chunks::<2>().0.iter().map(|[a, b]| a << 4 | b)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refer(child: &Child, out: &mut Vec<u8>) {
+        match child {
+            Child::Empty => out.push(rlp::EMPTY_STRING),
+            Child::Hash(hash) => rlp::write_string(out, hash),
+            Child::Node(node) => out.extend(node.encode(refer)),
+        }
+    }
+
+    /// A leaf, an extension, and branches of hashes, of embedded leaves and of an embedded branch.
+    fn samples() -> Vec<Vec<u8>> {
+        let leaf = |path: &[u8], value: &[u8]| Node::Leaf { path: path.to_vec(), value: value.to_vec() };
+        let child = |node: Node| Child::Node(Arc::new(node));
+        let branch = |children: &[(usize, Child)]| {
+            let mut all = Box::new([const { Child::Empty }; 16]);
+            children.iter().for_each(|(i, child)| all[*i] = child.clone());
+            Node::Branch(all)
+        };
+        let hash = Child::Hash([0xab; 32]);
+        let small = branch(&[(1, child(leaf(&[2], &[3]))), (9, child(leaf(&[], &[0x81])))]);
+        let nodes = [
+            leaf(&[1, 2, 3], &[0x80; 60]),
+            leaf(&[4, 4], &[0x7f]),
+            Node::Extension { path: vec![5; 9], child: hash.clone() },
+            Node::Extension { path: vec![5; 2], child: child(small.clone()) },
+            branch(&core::array::from_fn::<_, 16, _>(|i| (i, hash.clone()))),
+            branch(&[(0, hash.clone()), (3, child(leaf(&[7; 5], &[1]))), (15, hash)]),
+            branch(&[(2, child(small)), (4, child(leaf(&[], &[9; 20])))]),
+        ];
+        nodes.iter().map(|node| node.encode(refer)).collect()
+    }
+
+    #[test]
+    fn what_is_accepted_is_what_would_be_written() {
+        let samples = samples();
+        let (mut state, mut accepted) = (1u64, [0; 2]);
+        let mut random = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % n
+        };
+        for case in 0..200_000 {
+            let sample = &samples[case % samples.len()];
+            let mut bytes = sample.clone();
+            for _ in 0..random(3) {
+                let at = random(bytes.len());
+                match random(4) {
+                    0 => bytes[at] = [0, 0x20, 0x80, 0x81, 0xa0, 0xb8, 0xc2, 0xf8][random(8)],
+                    1 => bytes[at] = bytes[at].wrapping_add(1),
+                    2 => bytes[at] ^= 1 << random(8),
+                    _ => {
+                        bytes.insert(at, random(256) as u8);
+                        bytes.remove(random(bytes.len()));
+                    }
+                }
+            }
+            for keys in [Keys::Hashed, Keys::Index] {
+                if let Ok(node) = Node::decode(&bytes, keys) {
+                    assert_eq!(node.encode(refer), bytes, "case {case}, {keys:?}: {node:?}");
+                    accepted[usize::from(bytes != *sample)] += 1;
+                }
+            }
+        }
+        assert!(accepted[0] > 50_000 && accepted[1] > 50_000, "{accepted:?}");
+    }
+}

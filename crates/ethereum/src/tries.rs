@@ -135,6 +135,8 @@ impl Tries {
 
     /// Checks that claims are true, and returns the nodes that show it, each once: what a proof of the claims hashes.
     ///
+    /// Changes leave nodes behind. Tries that follow many blocks are built again from these nodes now and then.
+    ///
     /// # Errors
     /// As [`Tries::check`].
     pub fn nodes_of<'a>(&'a self, claims: &[Claim]) -> Result<Vec<&'a [u8]>, TriesError> {
@@ -148,7 +150,7 @@ impl Tries {
         Ok(nodes)
     }
 
-    /// The root of a tag, if it is known. Hashes what changed since the last call.
+    /// The root of a tag, if it is known.
     pub fn root(&mut self, tag: Tag) -> Option<Hash> {
         self.tries.get_mut(&tag).map(Trie::root)
     }
@@ -194,6 +196,7 @@ impl Tries {
         for (address, value) in changed.chain(gone.iter().map(|address| (*address, None))) {
             state.put(&keccak_256(address), value.as_deref()).map_err(|e| about_account(address, e.into()))?;
         }
+        state.root();
         self.tries.insert(Tag::State, state);
         for address in gone {
             self.storage.remove(address);

@@ -23,7 +23,7 @@ fn proof(trie: &mut Trie, key: &[u8]) -> Value {
 }
 
 /// A state of one account with two slots, and an answer about it, its slots 1 and 9, and an absent account.
-fn state() -> (Hash, Value) {
+pub(crate) fn state() -> (Hash, Value) {
     let mut storage = Trie::empty(Keys::Hashed);
     for slot in [1u8, 2] {
         storage.put(&keccak_256(&word(&json!(format!("{slot:#x}")))), Some(&[slot + 4])).expect("a key");
@@ -150,7 +150,8 @@ fn answers_that_do_not_fit_are_refused() {
 #[test]
 fn texts_that_are_no_answer_are_refused() {
     let refused = |change: fn(&mut Value)| checked(change).expect_err("refused");
-    let cases: [(fn(&mut Value), &str); 16] = [
+    type Case<'a> = (fn(&mut Value), &'a str);
+    let cases: [Case<'_>; 16] = [
         (|a| *a = json!([1]), "expected an object, got 1"),
         (|a| a[1] = Value::Null, "answer 1: expected an object, got null"),
         (|a| drop(a[0].as_object_mut().expect("an object").remove("address")), "answer 0: missing field `address`"),

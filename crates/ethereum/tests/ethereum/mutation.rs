@@ -4,11 +4,14 @@
 
 use std::sync::{Arc, LazyLock};
 
+use evergrove_ethereum::input::{check_proofs, read_changes, read_claims, read_header, read_proofs, read_witness};
 use evergrove_ethereum::{Keys, Lookup, Nodes, Trie};
 use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_verifier::ethereum::{Claim, Hash};
 use proptest::prelude::*;
 
-use crate::common::{all, file};
+use crate::common::{all, file, text};
+use crate::input::state;
 
 /// Nodes of real blocks, and small ones.
 static NODES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
@@ -23,6 +26,14 @@ static NODES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     nodes.sort_unstable_by_key(|n| (n.len(), n.clone()));
     nodes.dedup();
     nodes
+});
+
+/// Answers of `eth_getProof`, their root, and the claims that follow.
+static ANSWERS: LazyLock<(Hash, Vec<u8>, Vec<Claim>)> = LazyLock::new(|| {
+    let (root, answers) = state();
+    let text = text(&answers);
+    let claims = check_proofs(&root, read_proofs(&text).expect("answers")).expect("good").claims;
+    (root, text, claims)
 });
 
 fn mutated(node: &[u8], edits: &[(u8, u16, u8)]) -> Vec<u8> {
@@ -69,6 +80,23 @@ proptest! {
                 prop_assert_eq!(changed.root(), root, "{:02x?}", node);
             }
         }
+    }
+
+    #[test]
+    fn damaged_answers_prove_nothing_else(edits in prop::collection::vec(any::<(u8, u16, u8)>(), 1..4)) {
+        let (root, good, claims) = &*ANSWERS;
+        let text = mutated(good, &edits);
+        if let Ok(checked) = read_proofs(&text).and_then(|proofs| check_proofs(root, proofs)) {
+            for claim in checked.claims {
+                // Another address or slot may be asked for; what was asked for before has the same answer.
+                let known = claims.iter().find(|c| c.key() == claim.key());
+                prop_assert!(known.is_none_or(|known| *known == claim), "{claim}");
+            }
+        }
+        // Other readers answer or refuse.
+        prop_assert!(read_claims(&text).map_or(true, |claims| !claims.is_empty() || text.trim_ascii() == b"[]"));
+        prop_assert!(read_header(&text, None).is_err());
+        let _ = (read_changes(&text), read_witness(&text));
     }
 
     #[test]

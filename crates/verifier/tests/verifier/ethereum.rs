@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 fn bytes(json: &Json) -> Vec<u8> {
     let digits = json.as_str().unwrap().trim_start_matches("0x");
-    let digits = if digits.len() % 2 == 0 { digits.to_owned() } else { format!("0{digits}") };
+    let digits = if digits.len().is_multiple_of(2) { digits.to_owned() } else { format!("0{digits}") };
     digits.as_bytes().chunks(2).map(|d| u8::from_str_radix(str::from_utf8(d).unwrap(), 16).unwrap()).collect()
 }
 
