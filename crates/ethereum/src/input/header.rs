@@ -1,7 +1,7 @@
 //! Headers of blocks, and transactions as their trie has them.
 
 use evergrove_verifier::ethereum::rlp::{self, Item, Reader};
-use evergrove_verifier::ethereum::{Hash, Header};
+use evergrove_verifier::ethereum::{Hash, Header, HeaderError};
 use serde_json::Value;
 
 use super::json::{At, InputError, InputFault, bytes, field, fixed, maybe, parse, word};
@@ -55,7 +55,7 @@ pub fn read_header(text: &[u8], expected: Option<&Hash>) -> Result<Header, Input
     let header = header_of(&value)?;
     match expected {
         Some(&expected) if expected != header.hash => {
-            Err(InputFault::from(evergrove_verifier::ethereum::HeaderError::Hash { expected, found: header.hash }))?
+            Err(InputFault::from(HeaderError::Hash { expected, found: header.hash }))?
         }
         _ => Ok(header),
     }
@@ -86,12 +86,11 @@ pub(super) fn header_of(value: &Value) -> Result<Header, InputError> {
 /// When they are not.
 pub fn check_transaction(transaction: &[u8]) -> Result<(), InputError> {
     let read = || -> Result<(), InputFault> {
-        let tries = |e| InputFault::Header(evergrove_verifier::ethereum::HeaderError::Rlp(e));
         let typed = transaction.first().is_some_and(|b| *b < 0x80);
         let mut outer = Reader::new(if typed { &transaction[1..] } else { transaction });
-        let mut fields = outer.list().map_err(tries)?;
-        outer.end().map_err(tries)?;
-        match fields.item().map_err(tries)? {
+        let mut fields = outer.list()?;
+        outer.end()?;
+        match fields.item()? {
             Item::List(_) if typed => Err(InputFault::Blobs),
             _ => Ok(()),
         }
@@ -109,6 +108,8 @@ mod tests {
         assert_eq!(check_transaction(&[0xc1, 0x01]), Ok(()));
         let error = check_transaction(&[0x03, 0xc2, 0xc1, 0x01]).expect_err("a list first");
         assert!(error.to_string().starts_with("transaction: a blob transaction with its blobs"), "{error}");
-        assert!(check_transaction(&[]).is_err() && check_transaction(&[0x03]).is_err());
+        let error = check_transaction(&[0x03]).expect_err("no list").to_string();
+        assert_eq!(error, "transaction: invalid RLP at byte 0: the item is truncated");
+        assert!(check_transaction(&[]).is_err() && check_transaction(&[0xc0, 0]).is_err());
     }
 }

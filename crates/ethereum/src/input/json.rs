@@ -1,6 +1,7 @@
 //! JSON with bounds, and its values as bytes.
 
 use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_verifier::ethereum::rlp::RlpError;
 use evergrove_verifier::ethereum::{Address, Hash, HeaderError, Hex, Word};
 use serde_json::{Map, Value};
 
@@ -107,6 +108,9 @@ pub enum InputFault {
     /// A witness without the header of the block before.
     #[error("the witness has no header with hash {}: name the state root of the block before", Hex(.0))]
     Parent(Hash),
+    /// Bytes that are not RLP.
+    #[error(transparent)]
+    Rlp(#[from] RlpError),
     /// A blob transaction as it travels in the network.
     #[error("a blob transaction with its blobs: the trie has it without blobs, as eth_getRawTransactionByHash answers")]
     Blobs,

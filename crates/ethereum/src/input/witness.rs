@@ -4,8 +4,8 @@ use evergrove_verifier::ethereum::{Hash, Header, Roots, Tag};
 use serde_json::Value;
 
 use super::header::header_of;
-use super::json::{At, InputError, InputFault, Read, all_bytes, bytes, list, optional, parse, required};
-use crate::{Nodes, Tries};
+use super::json::{At, InputError, InputFault, all_bytes, bytes, list, optional, parse, required};
+use crate::{LimitError, Nodes, Tries};
 
 /// The nodes of the state *before* a block that the block reads. There are no new nodes or values in it: those follow from the block's changes.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ impl Witness {
     ///
     /// # Errors
     /// When there are too many nodes.
-    pub fn tries(self, root: &Hash) -> Read<Tries> {
+    pub fn tries(self, root: &Hash) -> Result<Tries, LimitError> {
         let roots = Roots::new(vec![(Tag::State, *root)]).expect("one root");
         Ok(Tries::new(&roots, Nodes::new(self.nodes)?))
     }
