@@ -8,7 +8,7 @@ use evergrove_ethereum::{
 };
 use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_verifier::ethereum::rlp::{RlpFault, list, write_string};
-use evergrove_verifier::ethereum::{Account, Claim, EMPTY_CODE, EMPTY_ROOT, Hash, NODE_MAX};
+use evergrove_verifier::ethereum::{Account, Claim, EMPTY_CODE, EMPTY_ROOT, Hash, NODE_MAX, Tag};
 
 use crate::common::state_root;
 
@@ -297,6 +297,38 @@ fn accounts_come_change_and_go() {
     // What is left without nonce, balance and code is not in the trie.
     tries.apply(&[change(Some(0), &[])]).expect("known");
     assert_eq!(tries.account(&A), Ok(None));
+}
+
+/// The first three of these keys whose hashes begin with different nibbles.
+fn apart<const N: usize>(key: impl Fn(u8) -> [u8; N]) -> [[u8; N]; 3] {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut keys = (1..=u8::MAX).map(key).filter(|key| seen.insert(keccak_256(key)[0] >> 4));
+    core::array::from_fn(|_| keys.next().expect("three of sixteen nibbles"))
+}
+
+/// A branch that gains a child and loses one needs no sibling, whose node is not known here.
+#[test]
+fn puts_come_before_deletions() {
+    let (slots, addresses) = (apart(word), apart(|n| [n; 20]));
+    let fields = |nonce| Post::Fields { nonce: Some(nonce), balance: None, code_hash: None };
+    let there = |address, slots: &[([u8; 32], u8)]| Change {
+        address,
+        post: fields(1),
+        slots: slots.iter().map(|(slot, value)| (*slot, word(*value))).collect(),
+    };
+    let mut whole = Tries::new(&state_root(EMPTY_ROOT), Nodes::default());
+    let [a, b, c] = addresses;
+    whole.apply(&[there(a, &[(slots[0], 5), (slots[1], 6)]), there(b, &[])]).expect("known");
+    let known = whole.nodes_of(&[Claim::Slot { address: a, slot: slots[0], value: word(5) }]).expect("true");
+    let known = Nodes::new(known.into_iter().map(<[u8]>::to_vec)).expect("few");
+    let removed = Change { address: a, post: Post::Removed, slots: Vec::new() };
+    for changes in [vec![there(a, &[(slots[0], 0), (slots[2], 7)])], vec![removed, there(c, &[])]] {
+        let mut part = Tries::new(&state_root(whole.root(Tag::State).expect("known")), known.clone());
+        let mut all = whole.clone();
+        part.apply(&changes).expect("no sibling is needed");
+        all.apply(&changes).expect("known");
+        assert_eq!(part.root(Tag::State), all.root(Tag::State));
+    }
 }
 
 #[test]
