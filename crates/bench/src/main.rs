@@ -34,6 +34,7 @@ mod stark;
 mod sumcheck;
 #[cfg(test)]
 mod tests;
+mod tries;
 mod turns;
 
 use evergrove_lab::plot;
@@ -81,6 +82,8 @@ enum Command {
     BlsKeys(bls_keys::Args),
     /// A SHA3-256 Merkle tree over leaves of 64 bytes, all levels, beside other libraries.
     MerkleSha3(sha3::Args),
+    /// Answers about Ethereum's state read and verified, and a block executed on a partial trie.
+    Tries(tries::Args),
     /// What the engine on a queue costs beside the tasks: time of each, and the leader's memory.
     Jobs(jobs::Args),
     /// Products of prime field elements that stay in cache, beside ark-ff's.
@@ -133,6 +136,7 @@ fn main() -> anyhow::Result<()> {
         Command::Plonky2Verify(args) => plonky2_verify::run(&args),
         Command::BlsKeys(args) => bls_keys::run(&args),
         Command::MerkleSha3(args) => sha3::run(&args),
+        Command::Tries(args) => tries::run(&args),
         Command::Jobs(args) => jobs::run(&args),
         Command::FieldMul(args) => field::run(&args),
         Command::Ntt(args) => ntt::run(&args),

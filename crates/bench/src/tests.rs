@@ -2,6 +2,7 @@
 //!
 //! Here and not in `tests/`, for which cargo would build the whole program: its peers' generics take minutes.
 
+mod tries;
 mod whir;
 
 use std::sync::Arc;

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | what does a proof state, and how are rows tied to it? | [`Statement`], [`tree`], [`batch_digest`], [`keccak_tree`]; `schema` with the feature of that name |
 //! | what do bytes mean? | [`wire`], [`Opening`], [`BatchProof`] |
+//! | what is claimed of Ethereum's state? | [`ethereum`] |
 //! | does the SNARK hold? | [`argument`], over [`tables`], both written in [`algebra`]; [`key`] has the fixed columns, and the only ways to a verified statement |
 //! | which keys are right? | [`keys`], pinned |
 //! | how many bits is that worth? | [`soundness`], [`argument::soundness`] |
@@ -26,6 +27,7 @@ mod app;
 pub mod argument;
 mod backend;
 mod commitment;
+pub mod ethereum;
 pub mod keccak_tree;
 pub mod key;
 pub mod keys;

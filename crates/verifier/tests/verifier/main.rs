@@ -1,6 +1,7 @@
 //! Statements, policies, keys and formats.
 
 mod common;
+mod ethereum;
 mod frozen;
 mod keys;
 mod mutation;

@@ -1,0 +1,99 @@
+//! `tries`: Ethereum's tries natively, from files of real data: answers read and verified, and a block executed on a partial trie. One thread.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use evergrove_ethereum::input::{check_proofs, read_changes, read_proofs, read_witness};
+use evergrove_ethereum::{Nodes, Tries};
+use evergrove_verifier::ethereum::{Claim, Roots, Tag};
+use serde_json::Value;
+
+use crate::turns::Row;
+
+/// Runs of each measurement.
+const RUNS: usize = 21;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The folder with `mainnet-19807080.json` and `mainnet-19807079-19807080-getproof.json`.
+    data: PathBuf,
+    /// One JSON object per line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The median of the seconds that runs take. Each gives what it made, which is dropped later.
+fn median<T>(mut run: impl FnMut() -> Result<T>) -> Result<f64> {
+    let mut seconds = Vec::with_capacity(RUNS);
+    for _ in 0..RUNS {
+        let start = Instant::now();
+        let made = run()?;
+        seconds.push(start.elapsed().as_secs_f64());
+        drop(made);
+    }
+    seconds.sort_unstable_by(f64::total_cmp);
+    Ok(seconds[RUNS / 2])
+}
+
+fn root(block: &Value, name: &str) -> Result<Roots> {
+    let digits = block[name].as_str().and_then(|t| t.strip_prefix("0x")).context("a root")?;
+    let number = |i: usize| digits.get(2 * i..2 * i + 2).and_then(|d| u8::from_str_radix(d, 16).ok());
+    let root = (0..32).map(number).collect::<Option<Vec<u8>>>().context("32 bytes")?;
+    Roots::new(vec![(Tag::State, root.as_slice().try_into()?)]).context("a list of roots")
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let file = |name: &str| -> Result<Value> {
+        let path = args.data.join(name);
+        Ok(serde_json::from_slice(&std::fs::read(&path).with_context(|| path.display().to_string())?)?)
+    };
+    let row = |kernel, size: usize, seconds: f64| {
+        let row = Row {
+            kernel,
+            r#impl: "evergrove".into(),
+            size,
+            columns: None,
+            threads: 1,
+            seconds,
+            ns_per_element: seconds * 1e9 / size as f64,
+            mperm_per_second: None,
+            ratio: None,
+        };
+        row.print(args.json, &format!("{:.2} ms", seconds * 1e3))
+    };
+
+    let pair = file("mainnet-19807079-19807080-getproof.json")?;
+    let blocks: Vec<_> = pair["blocks"].as_array().context("blocks")?.iter().collect();
+    let texts = blocks.iter().map(|b| Ok((serde_json::to_vec(&b["proofs"])?, root(b, "stateRoot")?)));
+    let texts: Vec<(Vec<u8>, Roots)> = texts.collect::<Result<_>>()?;
+    let verify = || -> Result<usize> {
+        let mut claims = 0;
+        for (text, root) in &texts {
+            let root = root.get(Tag::State).context("a state root")?;
+            let made = check_proofs(root, read_proofs(text)?)?.claims;
+            claims += made.iter().filter(|c| matches!(c, Claim::Account { .. } | Claim::Slot { .. })).count();
+        }
+        Ok(claims)
+    };
+    row("eth-answers", verify()?, median(verify)?)?;
+
+    let block = file("mainnet-19807080.json")?;
+    let (before, after) = (root(&block, "preStateRoot")?, root(&block, "stateRoot")?);
+    let after = after.get(Tag::State).context("a state root")?;
+    let witness = read_witness(&serde_json::to_vec(&block["preNodes"])?)?.nodes;
+    let changes = read_changes(&serde_json::to_vec(&block["accounts"])?)?;
+    let nodes = Nodes::new(witness.iter().cloned())?;
+    row("eth-witness", witness.len(), median(|| Ok(Nodes::new(witness.iter().cloned())?))?)?;
+    let tries = Tries::new(&before, nodes);
+    let mut updated = tries.clone();
+    updated.apply(&changes)?;
+    ensure!(updated.root(Tag::State).as_ref() == Some(after), "the changes lead to another state root");
+    let update = || {
+        let mut tries = tries.clone();
+        tries.apply(&changes)?;
+        tries.expect_state_root(after)?;
+        Ok(tries)
+    };
+    row("eth-update", changes.len(), median(update)?)
+}

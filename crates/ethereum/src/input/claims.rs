@@ -1,0 +1,61 @@
+//! Files of claims.
+
+use evergrove_verifier::ethereum::{Account, Claim, Tag};
+use serde_json::Value;
+
+use super::json::{InputError, InputFault, Read, address, bytes, each, field, fixed, object, parse, small, word};
+
+/// Reads a list of claims: `{"address", "nonce", "balance", "storageHash", "codeHash"}`, `{"address", "absent": true}`, `{"address", "slot", "value"}`,
+/// `{"trie", "index", "value"}` and `{"trie", "index", "absent": true}`, where `trie` is `transactions`, `receipts` or `withdrawals`.
+///
+/// # Errors
+/// When the text is too large, is no JSON or is not of that form. Whether two claims have one key is for
+/// [`canonical_digest`](evergrove_verifier::ethereum::canonical_digest) to say.
+pub fn read_claims(text: &[u8]) -> Result<Vec<Claim>, InputError> {
+    let items = each(parse(text)?)?;
+    let read = |(i, item): (usize, &Value)| claim(item).map_err(|e| e.inside(&format!("claim {i}")));
+    items.iter().enumerate().map(read).collect()
+}
+
+fn claim(item: &Value) -> Result<Claim, InputError> {
+    let item = object(item)?;
+    let absent = match item.get("absent") {
+        None | Some(Value::Bool(false)) => false,
+        Some(Value::Bool(true)) => true,
+        Some(other) => Err(InputFault::Kind { expected: "true or false for `absent`", found: other.to_string() })?,
+    };
+    if item.contains_key("trie") {
+        let (trie, index) = (field(item, "trie", trie)?, field(item, "index", index)?);
+        return Ok(if absent {
+            Claim::AbsentEntry { trie, index }
+        } else {
+            Claim::Entry { trie, index, value: field(item, "value", bytes)? }
+        });
+    }
+    let address = field(item, "address", address)?;
+    if item.contains_key("slot") {
+        return Ok(Claim::Slot { address, slot: field(item, "slot", word)?, value: field(item, "value", word)? });
+    }
+    if absent {
+        return Ok(Claim::AbsentAccount { address });
+    }
+    let account = Account {
+        nonce: field(item, "nonce", small)?,
+        balance: field(item, "balance", word)?,
+        storage_root: field(item, "storageHash", fixed)?,
+        code_hash: field(item, "codeHash", fixed)?,
+    };
+    Ok(Claim::Account { address, account })
+}
+
+fn trie(value: &Value) -> Read<Tag> {
+    let tag = Tag::ALL.into_iter().skip(1).find(|tag| value.as_str() == Some(tag.name()));
+    tag.ok_or_else(|| InputFault::Kind {
+        expected: "\"transactions\", \"receipts\" or \"withdrawals\"",
+        found: value.to_string(),
+    })
+}
+
+fn index(value: &Value) -> Read<u64> {
+    value.as_u64().map_or_else(|| small(value), Ok)
+}

@@ -1,0 +1,115 @@
+//! Headers of blocks, and transactions as their trie has them.
+
+use evergrove_verifier::ethereum::rlp::{self, Item, Reader};
+use evergrove_verifier::ethereum::{Hash, Header, HeaderError};
+use serde_json::Value;
+
+use super::json::{At, InputError, InputFault, bytes, field, fixed, maybe, parse, word};
+
+/// Fields of a header in the order of their encoding, those of later forks last.
+const FIELDS: [(&str, Form); 22] = [
+    ("parentHash", Form::Bytes),
+    ("sha3Uncles", Form::Bytes),
+    ("miner", Form::Bytes),
+    ("stateRoot", Form::Bytes),
+    ("transactionsRoot", Form::Bytes),
+    ("receiptsRoot", Form::Bytes),
+    ("logsBloom", Form::Bytes),
+    ("difficulty", Form::Number),
+    ("number", Form::Number),
+    ("gasLimit", Form::Number),
+    ("gasUsed", Form::Number),
+    ("timestamp", Form::Number),
+    ("extraData", Form::Bytes),
+    ("mixHash", Form::Bytes),
+    ("nonce", Form::Bytes),
+    ("baseFeePerGas", Form::Number),
+    ("withdrawalsRoot", Form::Bytes),
+    ("blobGasUsed", Form::Number),
+    ("excessBlobGas", Form::Number),
+    ("parentBeaconBlockRoot", Form::Bytes),
+    ("requestsHash", Form::Bytes),
+    ("blockAccessListHash", Form::Bytes),
+];
+/// Fields that all headers have.
+const OLD: usize = 15;
+
+#[derive(Clone, Copy)]
+enum Form {
+    Bytes,
+    Number,
+}
+
+/// Reads a header: its RLP in hexadecimal digits, with or without quotes, or the block that `eth_getBlockByHash` answers. The hash is always computed;
+/// where the block names one, or `expected` does, they must agree.
+///
+/// # Errors
+/// When the text is no header, or that of another block.
+pub fn read_header(text: &[u8], expected: Option<&Hash>) -> Result<Header, InputError> {
+    let trimmed = text.trim_ascii();
+    let value = if trimmed.starts_with(b"0x") {
+        Value::String(String::from_utf8_lossy(&trimmed[..trimmed.len().min(1 << 14)]).into_owned())
+    } else {
+        parse(text)?
+    };
+    let header = header_of(&value)?;
+    match expected {
+        Some(&expected) if expected != header.hash => {
+            Err(InputFault::from(HeaderError::Hash { expected, found: header.hash }))?
+        }
+        _ => Ok(header),
+    }
+}
+
+pub(super) fn header_of(value: &Value) -> Result<Header, InputError> {
+    let Value::Object(block) = value else { return Ok(Header::parse(&bytes(value)?).map_err(InputFault::from)?) };
+    let last = FIELDS.iter().rposition(|(name, _)| block.get(*name).is_some_and(|v| !v.is_null()));
+    let mut items = Vec::with_capacity(700);
+    for (name, form) in &FIELDS[..=last.unwrap_or(0).max(OLD - 1)] {
+        match form {
+            Form::Bytes => rlp::write_string(&mut items, &field(block, name, bytes)?),
+            Form::Number => rlp::write_string(&mut items, rlp::trimmed(&field(block, name, word)?)),
+        }
+    }
+    let encoded = rlp::list(&items);
+    let header = match maybe(block, "hash", fixed)? {
+        Some(hash) => Header::with_hash(&encoded, &hash),
+        None => Header::parse(&encoded),
+    };
+    Ok(header.map_err(InputFault::from)?)
+}
+
+/// Checks that the bytes of a transaction are those of its trie: a list, or a type byte and a list. Blob transactions travel with their blobs and
+/// stand in the trie without.
+///
+/// # Errors
+/// When they are not.
+pub fn check_transaction(transaction: &[u8]) -> Result<(), InputError> {
+    let read = || -> Result<(), InputFault> {
+        let typed = transaction.first().is_some_and(|b| *b < 0x80);
+        let mut outer = Reader::new(if typed { &transaction[1..] } else { transaction });
+        let mut fields = outer.list()?;
+        outer.end()?;
+        match fields.item()? {
+            Item::List(_) if typed => Err(InputFault::Blobs),
+            _ => Ok(()),
+        }
+    };
+    read().at(|| "transaction".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blob_transactions_with_blobs_are_refused() {
+        assert_eq!(check_transaction(&[0x03, 0xc1, 0x01]), Ok(()));
+        assert_eq!(check_transaction(&[0xc1, 0x01]), Ok(()));
+        let error = check_transaction(&[0x03, 0xc2, 0xc1, 0x01]).expect_err("a list first");
+        assert!(error.to_string().starts_with("transaction: a blob transaction with its blobs"), "{error}");
+        let error = check_transaction(&[0x03]).expect_err("no list").to_string();
+        assert_eq!(error, "transaction: invalid RLP at byte 0: the item is truncated");
+        assert!(check_transaction(&[]).is_err() && check_transaction(&[0xc0, 0]).is_err());
+    }
+}

@@ -1,0 +1,315 @@
+//! JSON with bounds, and its values as bytes.
+
+use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_verifier::ethereum::rlp::RlpError;
+use evergrove_verifier::ethereum::{Address, Hash, HeaderError, Hex, Word};
+use serde_json::{Map, Value};
+
+use crate::{LimitError, TriesError};
+
+/// Longest text: 64 MiB.
+pub const TEXT_MAX: usize = 64 << 20;
+/// Deepest nesting.
+const DEPTH_MAX: usize = 16;
+/// Most values, and so most memory.
+const VALUES_MAX: usize = 1 << 21;
+
+/// What is wrong with an input, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}{fault}")]
+pub struct InputError {
+    /// The place, as `answer 3: accountProof: 2: `; empty for the whole text.
+    pub place: String,
+    /// What is wrong.
+    pub fault: Box<InputFault>,
+}
+
+/// What is wrong with an input.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputFault {
+    /// More than [`TEXT_MAX`] bytes.
+    #[error("{0} bytes of JSON: split the file into parts of at most 64 MiB")]
+    Size(usize),
+    /// More values than 2^21.
+    #[error("more than {VALUES_MAX} values: split the file")]
+    Values,
+    /// Deeper than 16 levels.
+    #[error("nested deeper than {DEPTH_MAX} levels: not an answer of a client")]
+    Depth,
+    /// No JSON.
+    #[error("not JSON: {0}")]
+    Json(String),
+    /// A client's error in the place of an answer.
+    #[error(
+        "the client answered with an error: {0}; many clients answer for recent blocks alone (128 with default settings)"
+    )]
+    Client(String),
+    /// Another kind of value.
+    #[error("expected {expected}, got {found}")]
+    Kind {
+        /// What is expected.
+        expected: &'static str,
+        /// The value, shortened.
+        found: String,
+    },
+    /// A field that is not there.
+    #[error("missing field `{0}`")]
+    Field(&'static str),
+    /// Text that is no hexadecimal number.
+    #[error("expected 0x and an even number of hexadecimal digits, got \"{0}\"")]
+    Hex(String),
+    /// Another number of bytes.
+    #[error("expected {expected} bytes, got {found}")]
+    Length {
+        /// What is expected.
+        expected: usize,
+        /// What was found.
+        found: usize,
+    },
+    /// An address whose upper-case letters are not those of its checksum.
+    #[error("address {0} has a wrong checksum (EIP-55): check it, or write it in lower case")]
+    Checksum(String),
+    /// A field beside a proof that says something else than the proof.
+    #[error("reported {field} {reported} differs from the proof's {proven}: ask for all by one block hash (EIP-1898)")]
+    Reported {
+        /// The field.
+        field: &'static str,
+        /// What is reported.
+        reported: String,
+        /// What is proven.
+        proven: String,
+    },
+    /// A proof that begins with another root.
+    #[error(
+        "the proof begins with {}, expected root {}: the answers are of different blocks; ask for all by one block hash (EIP-1898)",
+        Hex(.found),
+        Hex(.expected)
+    )]
+    Root {
+        /// The root that the proof must begin with.
+        expected: Hash,
+        /// The hash of its first node.
+        found: Hash,
+    },
+    /// No proof, although the trie has keys.
+    #[error("no proof, but the trie with root {} is not empty", Hex(.0))]
+    NoProof(Hash),
+    /// A header that is none, or another one.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// Headers that do not follow each other.
+    #[error("header {number} does not follow the header before it: its parent is {}", Hex(.parent))]
+    Link {
+        /// Its number.
+        number: u64,
+        /// Its parent.
+        parent: Hash,
+    },
+    /// A witness without the header of the block before.
+    #[error("the witness has no header with hash {}: name the state root of the block before", Hex(.0))]
+    Parent(Hash),
+    /// Bytes that are not RLP.
+    #[error(transparent)]
+    Rlp(#[from] RlpError),
+    /// A blob transaction as it travels in the network.
+    #[error("a blob transaction with its blobs: the trie has it without blobs, as eth_getRawTransactionByHash answers")]
+    Blobs,
+    /// Too many nodes.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+    /// The nodes do not answer.
+    #[error(transparent)]
+    Tries(Box<TriesError>),
+}
+
+pub(super) type Read<T> = Result<T, InputFault>;
+
+/// Adds the place to a fault.
+pub(super) trait At<T> {
+    fn at(self, place: impl FnOnce() -> String) -> Result<T, InputError>;
+}
+
+impl<T, E: Into<InputFault>> At<T> for Result<T, E> {
+    fn at(self, place: impl FnOnce() -> String) -> Result<T, InputError> {
+        self.map_err(|fault| InputError { place: place() + ": ", fault: Box::new(fault.into()) })
+    }
+}
+
+impl From<TriesError> for InputFault {
+    fn from(error: TriesError) -> Self {
+        Self::Tries(Box::new(error))
+    }
+}
+
+impl InputError {
+    /// The same inside of a place.
+    pub(super) fn inside(mut self, place: &str) -> Self {
+        self.place.insert_str(0, &format!("{place}: "));
+        self
+    }
+}
+
+impl From<InputFault> for InputError {
+    fn from(fault: InputFault) -> Self {
+        Self { place: String::new(), fault: Box::new(fault) }
+    }
+}
+
+/// The value of a text, after a look at its size, nesting and number of values; of an envelope of JSON-RPC its result.
+pub(super) fn parse(text: &[u8]) -> Read<Value> {
+    if text.len() > TEXT_MAX {
+        return Err(InputFault::Size(text.len()));
+    }
+    let (mut depth, mut values, mut string, mut escaped) = (0usize, 0, false, false);
+    for &byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if string => escaped = true,
+            b'"' => string = !string,
+            _ if string => {}
+            b'[' | b'{' => (depth, values) = (depth + 1, values + 1),
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' => values += 1,
+            _ => {}
+        }
+        if depth > DEPTH_MAX {
+            return Err(InputFault::Depth);
+        }
+        if values > VALUES_MAX {
+            return Err(InputFault::Values);
+        }
+    }
+    unwrapped(serde_json::from_slice(text).map_err(|e| InputFault::Json(e.to_string()))?)
+}
+
+/// The result in an envelope; other values as they are.
+pub(super) fn unwrapped(mut value: Value) -> Read<Value> {
+    let Some(envelope) = value.as_object_mut().filter(|o| o.contains_key("jsonrpc")) else { return Ok(value) };
+    match (envelope.remove("result"), envelope.get("error")) {
+        (Some(result), None | Some(Value::Null)) => Ok(result),
+        (_, Some(error)) => Err(InputFault::Client(short(error.get("message").unwrap_or(error)))),
+        (None, None) => Err(InputFault::Field("result")),
+    }
+}
+
+/// One value or a list of them, each without its envelope.
+pub(super) fn each(value: Value) -> Read<Vec<Value>> {
+    match value {
+        Value::Array(list) => list.into_iter().map(unwrapped).collect(),
+        one => Ok(vec![one]),
+    }
+}
+
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}..", &text[..end]),
+        None => text,
+    }
+}
+
+fn kind(expected: &'static str, found: &Value) -> InputFault {
+    InputFault::Kind { expected, found: short(found) }
+}
+
+pub(super) fn object(value: &Value) -> Read<&Map<String, Value>> {
+    value.as_object().ok_or_else(|| kind("an object", value))
+}
+
+pub(super) fn list(value: &Value) -> Read<&[Value]> {
+    value.as_array().map(Vec::as_slice).ok_or_else(|| kind("a list", value))
+}
+
+/// A field that is there and not null.
+pub(super) fn optional<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    object.get(name).filter(|v| !v.is_null())
+}
+
+pub(super) fn required<'a>(object: &'a Map<String, Value>, name: &'static str) -> Read<&'a Value> {
+    optional(object, name).ok_or(InputFault::Field(name))
+}
+
+/// The digits after 0x.
+fn digits(value: &Value) -> Read<&str> {
+    let text = value.as_str().ok_or_else(|| kind("a string of hexadecimal digits in quotes", value))?;
+    text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).ok_or_else(|| not_hex(text))
+}
+
+fn not_hex(text: &str) -> InputFault {
+    InputFault::Hex(text.chars().take(70).collect())
+}
+
+fn decoded(digits: &str) -> Read<Vec<u8>> {
+    let digit = |c: u8| (c as char).to_digit(16).map(|d| d as u8);
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let bytes = pairs.iter().map(|[a, b]| Some(digit(*a)? << 4 | digit(*b)?)).collect::<Option<Vec<u8>>>();
+    bytes.filter(|_| rest.is_empty()).ok_or_else(|| not_hex(&format!("0x{digits}")))
+}
+
+pub(super) fn bytes(value: &Value) -> Read<Vec<u8>> {
+    decoded(digits(value)?)
+}
+
+pub(super) fn fixed<const N: usize>(value: &Value) -> Read<[u8; N]> {
+    let bytes = bytes(value)?;
+    bytes.as_slice().try_into().map_err(|_| InputFault::Length { expected: N, found: bytes.len() })
+}
+
+/// A number of at most `N` bytes, with or without leading zeros.
+pub(super) fn number<const N: usize>(value: &Value) -> Read<[u8; N]> {
+    let digits = digits(value)?;
+    let stripped = digits.trim_start_matches('0');
+    let bytes = decoded(&format!("{}{stripped}", if stripped.len() % 2 == 1 { "0" } else { "" }))?;
+    let start = N.checked_sub(bytes.len()).ok_or(InputFault::Length { expected: N, found: bytes.len() })?;
+    if digits.is_empty() {
+        return Err(not_hex("0x"));
+    }
+    let mut out = [0; N];
+    out[start..].copy_from_slice(&bytes);
+    Ok(out)
+}
+
+pub(super) fn word(value: &Value) -> Read<Word> {
+    number(value)
+}
+
+pub(super) fn small(value: &Value) -> Read<u64> {
+    number(value).map(u64::from_be_bytes)
+}
+
+/// An address. If it has letters of both cases they must be those of EIP-55.
+pub(super) fn address(value: &Value) -> Read<Address> {
+    let address = fixed(value)?;
+    let given = digits(value)?;
+    let mixed = given.bytes().any(|c| c.is_ascii_lowercase()) && given.bytes().any(|c| c.is_ascii_uppercase());
+    let hash = keccak_256(given.to_ascii_lowercase().as_bytes());
+    let upper = |i: usize| hash[i / 2] >> (4 * (1 - i % 2)) & 8 != 0;
+    let fits = |(i, c): (usize, u8)| !c.is_ascii_alphabetic() || c.is_ascii_uppercase() == upper(i);
+    if mixed && !given.bytes().enumerate().all(fits) {
+        return Err(InputFault::Checksum(format!("0x{given}")));
+    }
+    Ok(address)
+}
+
+/// The value of a field, with the field's name as the place of a fault.
+pub(super) fn field<T>(
+    object: &Map<String, Value>,
+    name: &'static str,
+    read: impl FnOnce(&Value) -> Read<T>,
+) -> Result<T, InputError> {
+    read(required(object, name)?).at(|| name.into())
+}
+
+/// [`field`] where the field may be missing or null.
+pub(super) fn maybe<T>(
+    object: &Map<String, Value>,
+    name: &'static str,
+    read: impl FnOnce(&Value) -> Read<T>,
+) -> Result<Option<T>, InputError> {
+    optional(object, name).map(read).transpose().at(|| name.into())
+}
+
+/// The bytes in a list.
+pub(super) fn all_bytes(values: &[Value], place: &str) -> Result<Vec<Vec<u8>>, InputError> {
+    values.iter().enumerate().map(|(i, value)| bytes(value).at(|| format!("{place} {i}"))).collect()
+}

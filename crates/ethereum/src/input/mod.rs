@@ -1,0 +1,17 @@
+//! What Ethereum's clients answer: proofs, witnesses, changes, headers; and files of claims.
+//!
+//! Every function takes the bytes of a JSON text, bare or in the envelope of JSON-RPC. An error is one line: where, which value, and the remedy.
+
+mod changes;
+mod claims;
+mod header;
+mod json;
+mod proofs;
+mod witness;
+
+pub use changes::read_changes;
+pub use claims::read_claims;
+pub use header::{check_transaction, read_header};
+pub use json::{InputError, InputFault, TEXT_MAX};
+pub use proofs::{AccountProof, Checked, SlotProof, check_proofs, read_proofs};
+pub use witness::{Witness, read_witness};

@@ -1,0 +1,70 @@
+//! Answers of `debug_executionWitness`.
+
+use evergrove_verifier::ethereum::{Hash, Header, Roots, Tag};
+use serde_json::Value;
+
+use super::header::header_of;
+use super::json::{At, InputError, InputFault, all_bytes, bytes, list, optional, parse, required};
+use crate::{LimitError, Nodes, Tries};
+
+/// The nodes of the state *before* a block that the block reads. There are no new nodes or values in it: those follow from the block's changes.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    /// The nodes.
+    pub nodes: Vec<Vec<u8>>,
+    /// Headers of blocks before, each the parent of the next.
+    pub headers: Vec<Header>,
+}
+
+/// Reads a witness: a list of nodes, or an object with `state` (a list of nodes, or an object of nodes by their hashes) and maybe `headers`. Codes and
+/// keys are not needed.
+///
+/// # Errors
+/// When the text is too large, is no JSON or is not of that form; when headers do not follow each other.
+pub fn read_witness(text: &[u8]) -> Result<Witness, InputError> {
+    let value = parse(text)?;
+    let Value::Object(answer) = &value else {
+        return Ok(Witness { nodes: all_bytes(list(&value)?, "node")?, headers: Vec::new() });
+    };
+    let nodes = match required(answer, "state")? {
+        Value::Object(map) => {
+            let node = |(hash, node): (&String, &Value)| bytes(node).at(|| format!("state {hash}"));
+            map.iter().map(node).collect::<Result<_, _>>()?
+        }
+        state => all_bytes(list(state).at(|| "state".into())?, "state")?,
+    };
+    let mut headers = Vec::new();
+    if let Some(values) = optional(answer, "headers") {
+        for (i, value) in list(values).at(|| "headers".into())?.iter().enumerate() {
+            headers.push(header_of(value).map_err(|e| e.inside(&format!("headers {i}")))?);
+        }
+    }
+    headers.sort_unstable_by_key(|h| h.number);
+    for pair in headers.windows(2) {
+        if pair[1].parent != pair[0].hash {
+            Err(InputFault::Link { number: pair[1].number, parent: pair[1].parent })?;
+        }
+    }
+    Ok(Witness { nodes, headers })
+}
+
+impl Witness {
+    /// The root of the state before a block, by the header of the block before.
+    ///
+    /// # Errors
+    /// When the witness does not have this header.
+    pub fn root_before(&self, block: &Header) -> Result<Hash, InputError> {
+        let parent = self.headers.iter().find(|h| h.hash == block.parent);
+        let root = parent.and_then(|h| h.roots.get(Tag::State));
+        Ok(*root.ok_or(InputFault::Parent(block.parent))?)
+    }
+
+    /// The state with this root. What a node is decides its hash: in which order nodes came, or under which name, does not matter.
+    ///
+    /// # Errors
+    /// When there are too many nodes.
+    pub fn tries(self, root: &Hash) -> Result<Tries, LimitError> {
+        let roots = Roots::new(vec![(Tag::State, *root)]).expect("one root");
+        Ok(Tries::new(&roots, Nodes::new(self.nodes)?))
+    }
+}

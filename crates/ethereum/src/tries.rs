@@ -1,0 +1,355 @@
+//! The tries of a block: whether claims are true, and what changes make of the state.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_verifier::ethereum::rlp::{self, Reader, RlpError};
+use evergrove_verifier::ethereum::{Account, Address, Claim, EMPTY_CODE, EMPTY_ROOT, Hash, Hex, Roots, Tag, Word};
+
+use crate::node::Keys;
+use crate::nodes::Nodes;
+use crate::trie::{Lookup, Trie, TrieError};
+
+const ZERO: Word = [0; 32];
+
+/// What happens to an account in a block. Later changes of one list win.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Its address.
+    pub address: Address,
+    /// Its fields after the block.
+    pub post: Post,
+    /// Slots and their values after the block, 0 for a slot that is gone.
+    pub slots: Vec<(Word, Word)>,
+}
+
+/// The fields of an account after a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Post {
+    /// The account and its storage are gone.
+    Removed,
+    /// These fields are new, the others stay. An account that is left without nonce, balance and code is removed (EIP-161).
+    Fields {
+        /// The nonce.
+        nonce: Option<u64>,
+        /// The balance.
+        balance: Option<Word>,
+        /// The code hash.
+        code_hash: Option<Hash>,
+    },
+}
+
+/// What is wrong, and with which account, slot or entry.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{subject}: {fault}")]
+pub struct TriesError {
+    /// The account, slot or entry.
+    pub subject: String,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The trie cannot answer.
+    #[error(transparent)]
+    Trie(#[from] TrieError),
+    /// A leaf is no account, or no value of a slot.
+    #[error("invalid leaf: {0}")]
+    Leaf(#[from] RlpError),
+    /// A slot's leaf with the value 0, which has no leaf.
+    #[error("invalid leaf: a slot with value 0 has no leaf")]
+    ZeroLeaf,
+    /// No root of this tag.
+    #[error("the {0} root is not known")]
+    Tag(Tag),
+    /// The claim is false.
+    #[error("the claim is false: the trie has {0}")]
+    False(String),
+    /// The root after changes is not the header's.
+    #[error(
+        "root {} after the changes, but the header has {}: changes are missing (transaction traces lack withdrawals and system calls)",
+        Hex(.found),
+        Hex(.expected)
+    )]
+    Root {
+        /// The header's.
+        expected: Hash,
+        /// What the changes lead to.
+        found: Hash,
+    },
+}
+
+/// The tries of a block, by their tags, with the storage tries below the state's accounts; they share one set of nodes.
+#[derive(Clone, Debug)]
+pub struct Tries {
+    nodes: Arc<Nodes>,
+    tries: BTreeMap<Tag, Trie>,
+    /// Storage tries after changes.
+    storage: HashMap<Address, Trie>,
+}
+
+impl Tries {
+    /// The tries with these roots. Nothing is decoded before a question needs it.
+    pub fn new(roots: &Roots, nodes: Nodes) -> Self {
+        let nodes = Arc::new(nodes);
+        let keys = |tag| if tag == Tag::State { Keys::Hashed } else { Keys::Index };
+        let tries = roots.iter().map(|(tag, root)| (*tag, Trie::new(root, keys(*tag), nodes.clone()))).collect();
+        Self { nodes, tries, storage: HashMap::new() }
+    }
+
+    /// The account with an address.
+    ///
+    /// # Errors
+    /// When the state root is not known, a node on the way is missing or invalid, or the leaf is no account.
+    pub fn account(&self, address: &Address) -> Result<Option<Account>, TriesError> {
+        self.account_by(address, &mut |_, _| {}).map_err(|fault| about_account(address, fault))
+    }
+
+    /// The value of a slot: 0 where the slot or the account is absent.
+    ///
+    /// # Errors
+    /// As [`Tries::account`], in both tries.
+    pub fn slot(&self, address: &Address, slot: &Word) -> Result<Word, TriesError> {
+        self.slot_by(address, slot, &mut |_, _| {}).map_err(|fault| about_slot(address, slot, fault))
+    }
+
+    /// The value at an index of another trie than the state's.
+    ///
+    /// # Errors
+    /// When the root is not known, or a node on the way is missing or invalid.
+    pub fn entry(&self, trie: Tag, index: u64) -> Result<Option<Vec<u8>>, TriesError> {
+        self.entry_by(trie, index, &mut |_, _| {}).map_err(|fault| about_entry(trie, index, fault))
+    }
+
+    /// Checks that a claim is true.
+    ///
+    /// # Errors
+    /// When it is not, or the tries cannot tell.
+    pub fn check(&self, claim: &Claim) -> Result<(), TriesError> {
+        self.check_by(claim, &mut |_, _| {})
+    }
+
+    /// Checks that claims are true, and returns the nodes that show it, each once: what a proof of the claims hashes.
+    ///
+    /// Changes leave nodes behind. Tries that follow many blocks are built again from these nodes now and then.
+    ///
+    /// # Errors
+    /// As [`Tries::check`].
+    pub fn nodes_of<'a>(&'a self, claims: &[Claim]) -> Result<Vec<&'a [u8]>, TriesError> {
+        let (mut seen, mut nodes) = (HashSet::new(), Vec::new());
+        let mut visit = |hash: &Hash, bytes: &'a [u8]| {
+            if seen.insert(*hash) {
+                nodes.push(bytes);
+            }
+        };
+        claims.iter().try_for_each(|claim| self.check_by(claim, &mut visit))?;
+        Ok(nodes)
+    }
+
+    /// The root of a tag, if it is known.
+    pub fn root(&mut self, tag: Tag) -> Option<Hash> {
+        self.tries.get_mut(&tag).map(Trie::root)
+    }
+
+    /// Applies the changes of a block to the state. Keys are put before others are deleted, which needs the fewest nodes.
+    ///
+    /// # Errors
+    /// As [`Tries::account`], and when a branch would be left with one child whose node is missing. The tries are then as they were.
+    pub fn apply(&mut self, changes: &[Change]) -> Result<(), TriesError> {
+        let mut merged: BTreeMap<Address, (Post, bool, BTreeMap<Word, Word>)> = BTreeMap::new();
+        for Change { address, post, slots } in changes {
+            let unchanged = Post::Fields { nonce: None, balance: None, code_hash: None };
+            let (fields, renewed, values) = merged.entry(*address).or_insert((unchanged, false, BTreeMap::new()));
+            match (fields, post) {
+                (fields, Post::Removed) => {
+                    *fields = Post::Removed;
+                    *renewed = true;
+                    values.clear();
+                }
+                (fields @ Post::Removed, _) => *fields = post.clone(),
+                (Post::Fields { nonce, balance, code_hash }, Post::Fields { nonce: n, balance: b, code_hash: c }) => {
+                    *nonce = n.or(*nonce);
+                    *balance = b.or(*balance);
+                    *code_hash = c.or(*code_hash);
+                }
+            }
+            values.extend(slots.iter().copied());
+        }
+        let state = self.tries.get(&Tag::State);
+        let mut state = state.cloned().ok_or_else(|| about(format_args!("changes"), Fault::Tag(Tag::State)))?;
+        let (mut changed, mut gone, mut storage) = (Vec::new(), Vec::new(), Vec::new());
+        for (address, (post, renewed, values)) in &merged {
+            let before = if *renewed { None } else { self.account(address)? };
+            match self.changed(address, before, post, values)? {
+                Some((account, trie)) => {
+                    changed.push((address, account));
+                    storage.push((*address, trie));
+                }
+                None => gone.push(address),
+            }
+        }
+        let changed = changed.iter().map(|(address, account)| (*address, Some(encoded(account))));
+        for (address, value) in changed.chain(gone.iter().map(|address| (*address, None))) {
+            state.put(&keccak_256(address), value.as_deref()).map_err(|e| about_account(address, e.into()))?;
+        }
+        state.root();
+        self.tries.insert(Tag::State, state);
+        for address in gone {
+            self.storage.remove(address);
+        }
+        self.storage.extend(storage);
+        Ok(())
+    }
+
+    /// An account after a change, with its storage; nothing where it is gone.
+    fn changed(
+        &self,
+        address: &Address,
+        before: Option<Account>,
+        post: &Post,
+        values: &BTreeMap<Word, Word>,
+    ) -> Result<Option<(Account, Trie)>, TriesError> {
+        let Post::Fields { nonce, balance, code_hash } = post else { return Ok(None) };
+        let new = Account { nonce: 0, balance: ZERO, storage_root: EMPTY_ROOT, code_hash: EMPTY_CODE };
+        let mut account = before.unwrap_or(new);
+        account.nonce = nonce.unwrap_or(account.nonce);
+        account.balance = balance.unwrap_or(account.balance);
+        account.code_hash = code_hash.unwrap_or(account.code_hash);
+        if account.nonce == 0 && account.balance == ZERO && account.code_hash == EMPTY_CODE {
+            return Ok(None);
+        }
+        let mut trie = match self.storage.get(address) {
+            Some(trie) if before.is_some() => trie.clone(),
+            _ => Trie::new(&account.storage_root, Keys::Hashed, self.nodes.clone()),
+        };
+        let (zeros, others): (Vec<_>, Vec<_>) = values.iter().partition(|(_, value)| **value == ZERO);
+        for (slot, value) in others.into_iter().chain(zeros) {
+            let mut leaf = Vec::with_capacity(33);
+            rlp::write_string(&mut leaf, rlp::trimmed(value));
+            let put = trie.put(&keccak_256(slot), (*value != ZERO).then_some(&leaf[..]));
+            put.map_err(|e| about_slot(address, slot, e.into()))?;
+        }
+        account.storage_root = trie.root();
+        Ok(Some((account, trie)))
+    }
+
+    /// Compares the state root after changes with a header's.
+    ///
+    /// # Errors
+    /// When they differ.
+    pub fn expect_state_root(&mut self, expected: &Hash) -> Result<(), TriesError> {
+        let error = |fault| TriesError { subject: "state".into(), fault };
+        match self.root(Tag::State) {
+            Some(found) if found == *expected => Ok(()),
+            Some(found) => Err(error(Fault::Root { expected: *expected, found })),
+            None => Err(error(Fault::Tag(Tag::State))),
+        }
+    }
+
+    fn account_by<'a>(&'a self, address: &Address, visit: &mut Visit<'_, 'a>) -> Result<Option<Account>, Fault> {
+        let state = self.tries.get(&Tag::State).ok_or(Fault::Tag(Tag::State))?;
+        match state.walk(&keccak_256(address), visit)? {
+            Lookup::Present(leaf) => Ok(Some(decoded(&leaf)?)),
+            Lookup::Absent(_) => Ok(None),
+        }
+    }
+
+    fn slot_by<'a>(&'a self, address: &Address, slot: &Word, visit: &mut Visit<'_, 'a>) -> Result<Word, Fault> {
+        let Some(account) = self.account_by(address, visit)? else { return Ok(ZERO) };
+        let key = keccak_256(slot);
+        let found = match self.storage.get(address) {
+            Some(trie) => trie.walk(&key, visit)?,
+            None => {
+                // The nodes are this set's, and not the short-lived trie's.
+                let trie = Trie::new(&account.storage_root, Keys::Hashed, self.nodes.clone());
+                trie.walk(&key, |hash, _| self.nodes.get(hash).into_iter().for_each(|bytes| visit(hash, bytes)))?
+            }
+        };
+        let Lookup::Present(leaf) = found else { return Ok(ZERO) };
+        let mut reader = Reader::new(&leaf);
+        let value = reader.integer()?;
+        reader.end()?;
+        if value == ZERO { Err(Fault::ZeroLeaf) } else { Ok(value) }
+    }
+
+    fn entry_by<'a>(&'a self, tag: Tag, index: u64, visit: &mut Visit<'_, 'a>) -> Result<Option<Vec<u8>>, Fault> {
+        let trie = self.tries.get(&tag).filter(|_| tag != Tag::State).ok_or(Fault::Tag(tag))?;
+        match trie.walk(&rlp::integer(index), visit)? {
+            Lookup::Present(value) => Ok(Some(value)),
+            Lookup::Absent(_) => Ok(None),
+        }
+    }
+
+    fn check_by<'a>(&'a self, claim: &Claim, visit: &mut Visit<'_, 'a>) -> Result<(), TriesError> {
+        let account = |found: Option<Account>| found.map_or("no account".into(), |a| format!("{a:?}"));
+        match claim {
+            Claim::Account { address, account: claimed } => {
+                let found = self.account_by(address, visit).map_err(|fault| about_account(address, fault))?;
+                expect(found == Some(*claimed), || about_account(address, Fault::False(account(found))))
+            }
+            Claim::AbsentAccount { address } => {
+                let found = self.account_by(address, visit).map_err(|fault| about_account(address, fault))?;
+                expect(found.is_none(), || about_account(address, Fault::False(account(found))))
+            }
+            Claim::Slot { address, slot, value } => {
+                let found = self.slot_by(address, slot, visit).map_err(|fault| about_slot(address, slot, fault))?;
+                expect(found == *value, || about_slot(address, slot, Fault::False(Hex(&found).to_string())))
+            }
+            Claim::Entry { trie, index, .. } | Claim::AbsentEntry { trie, index } => {
+                let claimed = if let Claim::Entry { value, .. } = claim { Some(value) } else { None };
+                let about = |fault| about_entry(*trie, *index, fault);
+                let found = self.entry_by(*trie, *index, visit).map_err(about)?;
+                let text =
+                    || found.as_ref().map_or("no entry".into(), |v| format!("another value of {} bytes", v.len()));
+                expect(found.as_ref() == claimed, || about(Fault::False(text())))
+            }
+        }
+    }
+}
+
+/// What is told of every node on a walk.
+type Visit<'v, 'a> = dyn FnMut(&Hash, &'a [u8]) + 'v;
+
+fn expect(holds: bool, error: impl FnOnce() -> TriesError) -> Result<(), TriesError> {
+    if holds { Ok(()) } else { Err(error()) }
+}
+
+fn about(subject: fmt::Arguments<'_>, fault: Fault) -> TriesError {
+    TriesError { subject: subject.to_string(), fault }
+}
+
+fn about_account(address: &Address, fault: Fault) -> TriesError {
+    about(format_args!("account {}", Hex(address)), fault)
+}
+
+fn about_slot(address: &Address, slot: &Word, fault: Fault) -> TriesError {
+    about(format_args!("slot {} of {}", Hex(slot), Hex(address)), fault)
+}
+
+fn about_entry(trie: Tag, index: u64, fault: Fault) -> TriesError {
+    about(format_args!("{trie} {index}"), fault)
+}
+
+fn decoded(leaf: &[u8]) -> Result<Account, RlpError> {
+    let mut outer = Reader::new(leaf);
+    let mut fields = outer.list()?;
+    outer.end()?;
+    let nonce = u64::from_be_bytes(fields.integer()?);
+    let account =
+        Account { nonce, balance: fields.integer()?, storage_root: fields.bytes()?, code_hash: fields.bytes()? };
+    fields.end()?;
+    Ok(account)
+}
+
+fn encoded(account: &Account) -> Vec<u8> {
+    let mut fields = Vec::with_capacity(110);
+    rlp::write_string(&mut fields, rlp::trimmed(&account.nonce.to_be_bytes()));
+    rlp::write_string(&mut fields, rlp::trimmed(&account.balance));
+    rlp::write_string(&mut fields, &account.storage_root);
+    rlp::write_string(&mut fields, &account.code_hash);
+    rlp::list(&fields)
+}
