@@ -18,7 +18,8 @@ use crate::commands::lab;
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    app, batches, commit, completions, doctor, export, keys, man, migrate, open, prove, prune, status, update, verify,
+    app, batches, commit, completions, doctor, eth, export, keys, man, migrate, open, prove, prune, status, update,
+    verify,
 };
 #[cfg(feature = "queue")]
 use crate::commands::{jobs, worker};
@@ -67,6 +68,7 @@ pub(crate) enum Command {
     Serve(serve::Args),
     App(app::Args),
     Keys(keys::Args),
+    Eth(eth::Args),
     #[cfg(feature = "queue")]
     Worker(worker::Args),
     #[cfg(feature = "queue")]

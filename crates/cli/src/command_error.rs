@@ -11,6 +11,7 @@ use evergrove::apps::catalog::{CatalogError, CircuitsError};
 use evergrove::apps::family::SizeError;
 use evergrove::commit::BackendError;
 use evergrove::commit::schema::{RowError, SchemaTextError};
+use evergrove::ethereum;
 #[cfg(feature = "queue")]
 use evergrove::jobs::bullmq::QueueError;
 use evergrove::jobs::objects::ObjectsError;
@@ -141,6 +142,10 @@ fn explain(cause: &(dyn std::error::Error + 'static)) -> (Option<ErrorClass>, Op
         (io_or_usage(e.source.kind() != ErrorKind::InvalidInput), None)
     } else if cause.is::<CoresError>() {
         (None, Some("give a smaller number of --threads".into()))
+    } else if let Some(e) = cause.downcast_ref::<ethereum::input::InputError>() {
+        (Some(if e.is_refusal() { ErrorClass::Refused } else { ErrorClass::Usage }), None)
+    } else if cause.is::<ethereum::TriesError>() {
+        (Some(ErrorClass::Refused), None)
     } else if let Some(e) = cause.downcast_ref::<CatalogError>() {
         (None, catalog(e))
     } else if let Some(e) = cause.downcast_ref::<io::Error>() {

@@ -5,6 +5,7 @@ pub(crate) mod batches;
 pub(crate) mod commit;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod eth;
 pub(crate) mod export;
 #[cfg(feature = "queue")]
 pub(crate) mod jobs;
@@ -62,6 +63,7 @@ pub(crate) fn run(cli: Cli, catalog: &Catalog) -> Result<()> {
         Command::Completions(args) => completions::run(&args),
         Command::Migrate(args) => migrate::run(&args, catalog, terminal),
         Command::Keys(args) => keys::run(&args, catalog, terminal),
+        Command::Eth(args) => eth::run(&args, terminal),
         Command::Man(args) => man::run(&args, terminal),
     }
 }

@@ -27,7 +27,7 @@
 //!
 //! **What.** [`prelude`] has what most programs need: a [`Table`] goes in, a [`Store`] holds it and proves batches of its rows,
 //! a [`Verifier`] judges proofs. [`Config`] says what they may use. The layers below are modules of this crate, so that a
-//! program depends on this crate alone: [`store`], [`commit`], [`proof`], [`jobs`], with `grove` or `plonky2` also `apps`, and with
+//! program depends on this crate alone: [`store`], [`commit`], [`proof`], [`jobs`], [`ethereum`], with `grove` or `plonky2` also `apps`, and with
 //! `plonky2` `recursion`.
 //!
 //! **When.** Whenever a program proves or verifies. The command line, the service and the examples stand on this crate.
@@ -66,6 +66,7 @@ pub use applications::AppKey;
 #[cfg(feature = "apps")]
 pub use evergrove_apps as apps;
 pub use evergrove_commit as commit;
+pub use evergrove_ethereum as ethereum;
 pub use evergrove_jobs as jobs;
 pub use evergrove_primitives as primitives;
 #[cfg(feature = "plonky2")]

@@ -27,6 +27,7 @@ fn the_help_of_every_command() {
         "jobs",
         "app",
         "keys",
+        "eth",
         "worker",
         "lab",
         "completions",

@@ -3,6 +3,7 @@
 mod app;
 mod bls;
 mod errors;
+mod eth;
 mod formats;
 mod help;
 mod jobs;

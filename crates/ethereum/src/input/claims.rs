@@ -1,7 +1,7 @@
 //! Files of claims.
 
-use evergrove_verifier::ethereum::{Account, Claim, Tag};
-use serde_json::Value;
+use evergrove_verifier::ethereum::{Account, Claim, Hex, Tag, Word};
+use serde_json::{Value, json};
 
 use super::json::{InputError, InputFault, Read, address, bytes, each, field, fixed, object, parse, small, word};
 
@@ -15,6 +15,35 @@ pub fn read_claims(text: &[u8]) -> Result<Vec<Claim>, InputError> {
     let items = each(parse(text)?)?;
     let read = |(i, item): (usize, &Value)| claim(item).map_err(|e| e.inside(&format!("claim {i}")));
     items.iter().enumerate().map(read).collect()
+}
+
+/// A claim in the form that [`read_claims`] reads.
+pub fn claim_value(claim: &Claim) -> Value {
+    let hex = |bytes: &[u8]| Hex(bytes).to_string();
+    match claim {
+        Claim::Account { address, account } => json!({
+            "address": hex(address),
+            "nonce": format!("{:#x}", account.nonce),
+            "balance": quantity(&account.balance),
+            "storageHash": hex(&account.storage_root),
+            "codeHash": hex(&account.code_hash),
+        }),
+        Claim::AbsentAccount { address } => json!({ "address": hex(address), "absent": true }),
+        Claim::Slot { address, slot, value } => {
+            json!({ "address": hex(address), "slot": quantity(slot), "value": quantity(value) })
+        }
+        Claim::Entry { trie, index, value } => json!({ "trie": trie.name(), "index": index, "value": hex(value) }),
+        Claim::AbsentEntry { trie, index } => json!({ "trie": trie.name(), "index": index, "absent": true }),
+    }
+}
+
+/// A number as clients write it: without leading zeros.
+fn quantity(number: &Word) -> String {
+    let digits = Hex(number).to_string();
+    match digits[2..].trim_start_matches('0') {
+        "" => "0x0".into(),
+        digits => format!("0x{digits}"),
+    }
 }
 
 fn claim(item: &Value) -> Result<Claim, InputError> {

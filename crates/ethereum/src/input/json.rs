@@ -142,6 +142,16 @@ impl From<TriesError> for InputFault {
 }
 
 impl InputError {
+    /// Whether the text is well formed, but what it says is false or not shown.
+    pub fn is_refusal(&self) -> bool {
+        use InputFault as F;
+        match &*self.fault {
+            F::Reported { .. } | F::Root { .. } | F::NoProof(_) | F::Link { .. } | F::Tries(_) => true,
+            F::Header(e) => matches!(e, HeaderError::Hash { .. }),
+            _ => false,
+        }
+    }
+
     /// The same inside of a place.
     pub(super) fn inside(mut self, place: &str) -> Self {
         self.place.insert_str(0, &format!("{place}: "));

@@ -10,7 +10,7 @@ mod proofs;
 mod witness;
 
 pub use changes::read_changes;
-pub use claims::read_claims;
+pub use claims::{claim_value, read_claims};
 pub use header::{check_transaction, read_header};
 pub use json::{InputError, InputFault, TEXT_MAX};
 pub use proofs::{AccountProof, Checked, SlotProof, check_proofs, read_proofs};

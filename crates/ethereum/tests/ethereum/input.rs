@@ -1,7 +1,8 @@
 //! What clients answer in other words, and what is refused: each with the line that says so.
 
 use evergrove_ethereum::input::{
-    AccountProof, InputError, TEXT_MAX, check_proofs, read_changes, read_claims, read_header, read_proofs, read_witness,
+    AccountProof, InputError, TEXT_MAX, check_proofs, claim_value, read_changes, read_claims, read_header, read_proofs,
+    read_witness,
 };
 use evergrove_ethereum::{Keys, Trie};
 use evergrove_primitives::hash::keccak::keccak_256;
@@ -358,6 +359,8 @@ fn claims_are_read() {
     assert!(matches!(&claims[2], Claim::Slot { value, .. } if *value == word(&json!("0x5"))));
     assert!(matches!(&claims[3], Claim::Entry { trie: Tag::Receipts, index: 3, value } if *value == [1]));
     assert!(matches!(claims[4], Claim::AbsentEntry { trie: Tag::Withdrawals, index: 16 }));
+    let written = Value::Array(claims.iter().map(claim_value).collect());
+    assert_eq!(read_claims(&text(&written)), Ok(claims));
     let error = |value: Value| read_claims(&text(&value)).map(drop).expect_err("refused").to_string();
     assert_eq!(error(json!([{"address": A}])), "claim 0: missing field `nonce`");
     assert_eq!(error(json!([{"address": A, "absent": 1}])), "claim 0: expected true or false for `absent`, got 1");

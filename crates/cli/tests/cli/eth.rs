@@ -1,0 +1,108 @@
+//! Answers of Ethereum's clients, on real state.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// The state after block 19,840,104: its header, and what it says of the accounts that the block touches.
+fn block() -> (Value, Vec<Value>) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/ethereum/mainnet-19840104.json");
+    let block: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let nodes = |name: &str| block[name].as_array().unwrap().clone();
+    let nodes = [nodes("newNodes"), nodes("preNodes")].concat();
+    let answers = block["accounts"].as_array().unwrap().iter().map(|account| {
+        let mut answer = account["post"].clone();
+        let slots = account["slots"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|slot| json!({ "key": slot["slot"], "value": slot["post"], "proof": nodes }));
+        answer["address"] = account["address"].clone();
+        answer["accountProof"] = nodes.clone().into();
+        answer["storageProof"] = slots.collect();
+        json!({ "jsonrpc": "2.0", "id": 1, "result": answer })
+    });
+    (block.clone(), answers.collect())
+}
+
+#[test]
+fn answers_are_checked_against_a_header() {
+    let world = World::new();
+    let (block, answers) = block();
+    world.write("header.txt", block["header"].as_str().unwrap());
+    world.write("a.json", answers[0].to_string());
+    world.write("b.json", answers[1].to_string());
+    let hash = block["hash"].as_str().unwrap();
+    let check = ["eth", "check", "--proofs", "a.json", "b.json", "--header", "header.txt", "--block-hash", hash];
+    let report = world.json(&check);
+    assert_eq!(
+        (&report["block_number"], &report["block_hash"], &report["state_root"]),
+        (&19_840_104.into(), &block["hash"], &block["stateRoot"])
+    );
+    assert_eq!(report["claims"].as_array().unwrap().len(), 4);
+    let text = world.run(&check);
+    assert_eq!(text.code, 0, "{}", text.err);
+    assert!(text.out.contains("4 claims are true in the block with hash"), "{}", text.out);
+    assert!(text.out.contains("that this block is in the canonical chain was not shown"), "{}", text.out);
+
+    // What was printed is read again: part of the claims have another digest, and a false one is refused.
+    world.write("claims.json", report["claims"].to_string());
+    let root = block["stateRoot"].as_str().unwrap();
+    let by_root = ["eth", "check", "--proofs", "a.json", "b.json", "--state-root", root, "--claims", "claims.json"];
+    assert_eq!(world.json(&by_root)["canonical_digest"], report["canonical_digest"]);
+    world.write("claims.json", json!([report["claims"][0]]).to_string());
+    assert_ne!(world.json(&by_root)["canonical_digest"], report["canonical_digest"]);
+    let mut claim = report["claims"][0].clone();
+    claim["nonce"] = "0x123456".into();
+    world.write("claims.json", json!([claim]).to_string());
+    assert!(world.fails(1, &by_root).contains("claims.json"));
+}
+
+/// Arguments that check `a.json`.
+fn check<'a>(anchor: &[&'a str]) -> Vec<&'a str> {
+    [&["eth", "check", "--proofs", "a.json"], anchor].concat()
+}
+
+#[test]
+fn answers_about_other_blocks_are_refused() {
+    let world = World::new();
+    let (block, mut answers) = block();
+    world.write("header.txt", block["header"].as_str().unwrap());
+    world.write("a.json", answers[0].to_string());
+    let other = format!("0x{}", "11".repeat(32));
+    assert!(world.fails(1, &check(&["--header", "header.txt", "--block-hash", &other])).contains(&other));
+    assert!(world.fails(1, &check(&["--state-root", &other])).contains("expected root"));
+    world.fails(2, &check(&["--state-root", "0x11"]));
+    world.fails(2, &check(&[]));
+    world.fails(2, &check(&["--state-root", &other, "--block-hash", &other]));
+
+    // A field beside the proof, and text that is no answer.
+    answers[0]["result"]["nonce"] = "0x2".into();
+    world.write("a.json", answers[0].to_string());
+    let said = world.fails(1, &check(&["--header", "header.txt"]));
+    assert!(said.contains("reported nonce 2 differs from the proof's 1"), "{said}");
+    world.write("a.json", "{\"jsonrpc\":\"2.0\",\"error\":{\"message\":\"missing trie node\"}}");
+    assert!(world.fails(2, &check(&["--header", "header.txt"])).contains("missing trie node"));
+    world.write("a.json", "no json");
+    assert!(world.fails(2, &check(&["--header", "header.txt"])).contains("a.json: not JSON"));
+}
+
+#[test]
+fn slots_are_numbered() {
+    let world = World::new();
+    let slot = |args: &[&str]| world.json(&[&["eth", "slot"], args].concat())["slot"].as_str().unwrap().to_owned();
+    let padded = |x: &str| format!("0x{x:0>64}");
+    assert_eq!(slot(&["--base", "3"]), padded("3"));
+    assert_eq!(slot(&["--base", "0x3", "--member", "2"]), padded("5"));
+    // keccak(0), where the first element of an array at slot 0 is.
+    let array = "0x290decd9548b62a8d60345a988386fc84ba6bc95484008f6362f93160ef3e563";
+    assert_eq!(slot(&["--base", "0", "--element", "0"]), array);
+    // keccak(0, 0): the value of key 0 in a mapping at slot 0.
+    let mapping = "0xad3228b676f7d3cd4284a5443f17f1962b36e491b30a40b2405849e597ba5fb5";
+    assert_eq!(slot(&["--base", "0", "--key", "0"]), mapping);
+    assert_eq!(slot(&["--base", "0", "--key", "0x0", "--vyper"]), mapping);
+    assert_ne!(slot(&["--base", "1", "--key", "0"]), slot(&["--base", "1", "--key", "0", "--vyper"]));
+    for bad in ["x", "0x", "-1", "0xg", &format!("0x{}", "1".repeat(65))] {
+        world.fails(2, &["eth", "slot", &format!("--base={bad}")]);
+    }
+}
