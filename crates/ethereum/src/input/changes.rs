@@ -1,13 +1,14 @@
 //! Changes of a block: a list, or what `prestateTracer` answers with `diffMode`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_verifier::ethereum::{EMPTY_CODE, Hex, Word};
 use serde_json::{Map, Value};
 
 use super::json::{
-    At, InputError, InputFault, Read, address, bytes, each, field, fixed, list, maybe, object, parse, small, unwrapped,
-    word,
+    At, InputError, InputFault, Read, address, bytes, each, field, fixed, list, maybe, object, parse, printable, short,
+    small, unwrapped, word,
 };
 use crate::{Change, Post};
 
@@ -32,7 +33,10 @@ pub fn read_changes(text: &[u8]) -> Result<Vec<Change>, InputError> {
             match (item.get("address"), item.get("pre")) {
                 (Some(_), _) => changes.push(listed(item)?),
                 (None, Some(_)) => traced(item, &mut changes)?,
-                (None, None) => Err(InputFault::Field("address"))?,
+                (None, None) => Err(match item.get("error") {
+                    Some(error) => InputFault::Client(short(error)),
+                    None => InputFault::Field("address"),
+                })?,
             }
             Ok::<_, InputError>(())
         };
@@ -47,7 +51,7 @@ fn listed(item: &Map<String, Value>) -> Result<Change, InputError> {
         Some(post) => fields(object(post)?).map_err(|e| e.inside("post"))?,
         None => fields(&Map::new())?,
     };
-    let slots = maybe(item, "slots", |v| list(v).map(<[Value]>::to_vec))?.unwrap_or_default();
+    let slots = maybe(item, "slots", list)?.unwrap_or_default();
     let slot = |(i, slot): (usize, &Value)| {
         let read = || {
             let slot = object(slot)?;
@@ -71,29 +75,53 @@ fn nonce(value: &Value) -> Read<u64> {
 }
 
 fn traced(item: &Map<String, Value>, changes: &mut Vec<Change>) -> Result<(), InputError> {
-    let (pre, post) = (field(item, "pre", |v| object(v).cloned())?, field(item, "post", |v| object(v).cloned())?);
-    let addresses: BTreeSet<&String> = pre.keys().chain(post.keys()).collect();
-    for name in addresses {
+    let by_address = |name| -> Result<_, InputError> {
+        by_key(field(item, name, object)?, address).map_err(|e: InputError| e.inside(name))
+    };
+    let (pre, post) = (by_address("pre")?, by_address("post")?);
+    for &address in pre.keys().chain(post.keys()).collect::<BTreeSet<_>>() {
         let read = || {
-            let address = address(&Value::String(name.clone()))?;
-            let Some(after) = post.get(name) else {
+            let Some(after) = post.get(&address) else {
                 return Ok(Change { address, post: Post::Removed, slots: Vec::new() });
             };
-            let after = object(after)?;
+            let (before, now) = (storage(pre.get(&address).copied())?, storage(Some(after))?);
             let mut slots = Vec::new();
-            let storage = |account: Option<&Value>| {
-                let storage = account.and_then(|a| a.get("storage")).map(object).transpose();
-                Ok::<_, InputError>(storage.at(|| "storage".into())?.cloned().unwrap_or_default())
-            };
-            let (before, now) = (storage(pre.get(name))?, storage(post.get(name))?);
-            for slot in before.keys().chain(now.keys()).collect::<BTreeSet<_>>() {
+            for &slot in before.keys().chain(now.keys()).collect::<BTreeSet<_>>() {
                 // A slot that is not listed after the transaction is gone.
-                let value = now.get(slot).map(word).transpose().at(|| slot.clone())?;
-                slots.push((word(&Value::String(slot.clone()))?, value.unwrap_or_default()));
+                let value = now.get(&slot).map(|v| word(v)).transpose().at(|| Hex(&slot).to_string())?;
+                slots.push((slot, value.unwrap_or_default()));
             }
-            Ok(Change { address, post: fields(after)?, slots })
+            let mut post = fields(object(after)?)?;
+            // Some clients write no code like that.
+            if let Post::Fields { code_hash: Some(hash), .. } = &mut post
+                && *hash == [0; 32]
+            {
+                *hash = EMPTY_CODE;
+            }
+            Ok(Change { address, post, slots })
         };
-        changes.push(read().map_err(|e: InputError| e.inside(name))?);
+        changes.push(read().map_err(|e: InputError| e.inside(&Hex(&address).to_string()))?);
     }
     Ok(())
+}
+
+/// The slots of an account in a trace.
+fn storage(account: Option<&Value>) -> Result<BTreeMap<Word, &Value>, InputError> {
+    let storage = account.and_then(|a| a.get("storage")).map(object).transpose().at(|| "storage".into())?;
+    storage.map_or_else(|| Ok(BTreeMap::new()), |storage| by_key(storage, word))
+}
+
+/// The fields of an object by what their names mean.
+fn by_key<K: Ord>(
+    fields: &Map<String, Value>,
+    read: impl Fn(&Value) -> Read<K>,
+) -> Result<BTreeMap<K, &Value>, InputError> {
+    let mut out = BTreeMap::new();
+    for (name, value) in fields {
+        let key = read(&Value::String(name.clone())).at(|| printable(name))?;
+        if out.insert(key, value).is_some() {
+            Err(InputFault::Twice(printable(name)))?;
+        }
+    }
+    Ok(out)
 }

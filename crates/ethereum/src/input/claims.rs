@@ -3,7 +3,9 @@
 use evergrove_verifier::ethereum::{Account, Claim, Hex, Tag, Word};
 use serde_json::{Value, json};
 
-use super::json::{InputError, InputFault, Read, address, bytes, each, field, fixed, object, parse, small, word};
+use super::json::{
+    InputError, InputFault, Read, address, bytes, each, field, fixed, object, parse, printable, short, small, word,
+};
 
 /// Reads a list of claims: `{"address", "nonce", "balance", "storageHash", "codeHash"}`, `{"address", "absent": true}`, `{"address", "slot", "value"}`,
 /// `{"trie", "index", "value"}` and `{"trie", "index", "absent": true}`, where `trie` is `transactions`, `receipts` or `withdrawals`.
@@ -51,8 +53,19 @@ fn claim(item: &Value) -> Result<Claim, InputError> {
     let absent = match item.get("absent") {
         None | Some(Value::Bool(false)) => false,
         Some(Value::Bool(true)) => true,
-        Some(other) => Err(InputFault::Kind { expected: "true or false for `absent`", found: other.to_string() })?,
+        Some(other) => Err(InputFault::Kind { expected: "true or false for `absent`", found: short(other) })?,
     };
+    let expected = match (item.contains_key("trie"), item.contains_key("slot"), absent) {
+        (true, _, false) => "trie, index, value",
+        (true, _, true) => "trie, index, absent",
+        (false, true, _) => "address, slot, value",
+        (false, false, false) => "address, nonce, balance, storageHash, codeHash",
+        (false, false, true) => "address, absent",
+    };
+    let belongs = |name: &str| expected.split(", ").any(|field| field == name) || (name == "absent" && !absent);
+    if let Some(field) = item.keys().find(|name| !belongs(name)) {
+        Err(InputFault::Stray { field: printable(field), expected })?;
+    }
     if item.contains_key("trie") {
         let (trie, index) = (field(item, "trie", trie)?, field(item, "index", index)?);
         return Ok(if absent {
@@ -81,7 +94,7 @@ fn trie(value: &Value) -> Read<Tag> {
     let tag = Tag::ALL.into_iter().skip(1).find(|tag| value.as_str() == Some(tag.name()));
     tag.ok_or_else(|| InputFault::Kind {
         expected: "\"transactions\", \"receipts\" or \"withdrawals\"",
-        found: value.to_string(),
+        found: short(value),
     })
 }
 

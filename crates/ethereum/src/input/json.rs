@@ -1,8 +1,12 @@
 //! JSON with bounds, and its values as bytes.
 
+use std::cell::Cell;
+use std::fmt;
+
 use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_verifier::ethereum::rlp::RlpError;
 use evergrove_verifier::ethereum::{Address, Hash, HeaderError, Hex, Word};
+use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::{LimitError, TriesError};
@@ -11,8 +15,9 @@ use crate::{LimitError, TriesError};
 pub const TEXT_MAX: usize = 64 << 20;
 /// Deepest nesting.
 const DEPTH_MAX: usize = 16;
-/// Most values, and so most memory.
-const VALUES_MAX: usize = 1 << 21;
+/// Most values, and so most memory: an object has the weight of some more.
+const VALUES_MAX: usize = 1 << 22;
+const OBJECT: usize = 8;
 
 /// What is wrong with an input, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,9 +35,20 @@ pub enum InputFault {
     /// More than [`TEXT_MAX`] bytes.
     #[error("{0} bytes of JSON: split the file into parts of at most 64 MiB")]
     Size(usize),
-    /// More values than 2^21.
-    #[error("more than {VALUES_MAX} values: split the file")]
+    /// More values than 2^22.
+    #[error("more than {VALUES_MAX} values, of which an object counts as {OBJECT}: split the file")]
     Values,
+    /// An object that has a field twice, or an account or a slot by two spellings.
+    #[error("`{0}` is there twice")]
+    Twice(String),
+    /// A field that does not belong to the others.
+    #[error("field `{field}` does not belong here: expected {expected}")]
+    Stray {
+        /// The field.
+        field: String,
+        /// The fields that do.
+        expected: &'static str,
+    },
     /// Deeper than 16 levels.
     #[error("nested deeper than {DEPTH_MAX} levels: not an answer of a client")]
     Depth,
@@ -165,31 +181,106 @@ impl From<InputFault> for InputError {
     }
 }
 
-/// The value of a text, after a look at its size, nesting and number of values; of an envelope of JSON-RPC its result.
+/// The value of a text, within the bounds; of an envelope of JSON-RPC its result.
 pub(super) fn parse(text: &[u8]) -> Read<Value> {
     if text.len() > TEXT_MAX {
         return Err(InputFault::Size(text.len()));
     }
-    let (mut depth, mut values, mut string, mut escaped) = (0usize, 0, false, false);
-    for &byte in text {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if string => escaped = true,
-            b'"' => string = !string,
-            _ if string => {}
-            b'[' | b'{' => (depth, values) = (depth + 1, values + 1),
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            b',' => values += 1,
-            _ => {}
-        }
-        if depth > DEPTH_MAX {
-            return Err(InputFault::Depth);
-        }
-        if values > VALUES_MAX {
-            return Err(InputFault::Values);
-        }
+    let (left, fault) = (Cell::new(VALUES_MAX), Cell::new(None));
+    let mut text = serde_json::Deserializer::from_slice(text);
+    let value = Bounded { depth: 0, left: &left, fault: &fault }.deserialize(&mut text);
+    match value.and_then(|value| text.end().map(|()| value)) {
+        Ok(value) => unwrapped(value),
+        Err(e) => Err(fault.take().unwrap_or_else(|| InputFault::Json(e.to_string()))),
     }
-    unwrapped(serde_json::from_slice(text).map_err(|e| InputFault::Json(e.to_string()))?)
+}
+
+/// Makes a value and counts what is in it. A `Value` that is read by itself takes text in strings of a certain object for JSON, in some builds.
+#[derive(Clone, Copy)]
+struct Bounded<'a> {
+    depth: usize,
+    left: &'a Cell<usize>,
+    fault: &'a Cell<Option<InputFault>>,
+}
+
+impl Bounded<'_> {
+    fn refuse<E: de::Error>(self, fault: InputFault) -> E {
+        let text = fault.to_string();
+        self.fault.set(Some(fault));
+        E::custom(text)
+    }
+
+    fn take<E: de::Error>(self, weight: usize) -> Result<(), E> {
+        let left = self.left.get().checked_sub(weight).ok_or_else(|| self.refuse(InputFault::Values))?;
+        self.left.set(left);
+        Ok(())
+    }
+
+    fn inside<E: de::Error>(self) -> Result<Self, E> {
+        let depth = self.depth + 1;
+        if depth > DEPTH_MAX { Err(self.refuse(InputFault::Depth)) } else { Ok(Self { depth, ..self }) }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Bounded<'_> {
+    type Value = Value;
+
+    fn deserialize<D: de::Deserializer<'de>>(self, text: D) -> Result<Value, D::Error> {
+        self.take(1)?;
+        text.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Bounded<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_bool<E>(self, x: bool) -> Result<Value, E> {
+        Ok(x.into())
+    }
+    fn visit_u64<E>(self, x: u64) -> Result<Value, E> {
+        Ok(x.into())
+    }
+    fn visit_i64<E>(self, x: i64) -> Result<Value, E> {
+        Ok(x.into())
+    }
+    fn visit_f64<E>(self, x: f64) -> Result<Value, E> {
+        Ok(x.into())
+    }
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(text.into())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let inside = self.inside()?;
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(inside)? {
+            list.push(item);
+        }
+        Ok(list.into())
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let inside = self.inside()?;
+        self.take(OBJECT - 1)?;
+        let mut object = Map::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            if object.contains_key(&name) {
+                return Err(self.refuse(InputFault::Twice(printable(&name))));
+            }
+            let value = fields.next_value_seed(inside)?;
+            object.insert(name, value);
+        }
+        Ok(object.into())
+    }
+}
+
+/// The beginning of a text in one line.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().take(70).flat_map(char::escape_default).collect()
 }
 
 /// The result in an envelope; other values as they are.
@@ -210,7 +301,7 @@ pub(super) fn each(value: Value) -> Read<Vec<Value>> {
     }
 }
 
-fn short(value: &Value) -> String {
+pub(super) fn short(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{}..", &text[..end]),
@@ -246,7 +337,7 @@ fn digits(value: &Value) -> Read<&str> {
 }
 
 fn not_hex(text: &str) -> InputFault {
-    InputFault::Hex(text.chars().take(70).collect())
+    InputFault::Hex(printable(text))
 }
 
 fn decoded(digits: &str) -> Read<Vec<u8>> {
@@ -302,19 +393,19 @@ pub(super) fn address(value: &Value) -> Read<Address> {
 }
 
 /// The value of a field, with the field's name as the place of a fault.
-pub(super) fn field<T>(
-    object: &Map<String, Value>,
+pub(super) fn field<'a, T>(
+    object: &'a Map<String, Value>,
     name: &'static str,
-    read: impl FnOnce(&Value) -> Read<T>,
+    read: impl FnOnce(&'a Value) -> Read<T>,
 ) -> Result<T, InputError> {
     read(required(object, name)?).at(|| name.into())
 }
 
 /// [`field`] where the field may be missing or null.
-pub(super) fn maybe<T>(
-    object: &Map<String, Value>,
+pub(super) fn maybe<'a, T>(
+    object: &'a Map<String, Value>,
     name: &'static str,
-    read: impl FnOnce(&Value) -> Read<T>,
+    read: impl FnOnce(&'a Value) -> Read<T>,
 ) -> Result<Option<T>, InputError> {
     optional(object, name).map(read).transpose().at(|| name.into())
 }

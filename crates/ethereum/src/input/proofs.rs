@@ -63,10 +63,10 @@ pub fn read_proofs(text: &[u8]) -> Result<Vec<AccountProof>, InputError> {
 
 fn account_proof(answer: &Value) -> Result<AccountProof, InputError> {
     let answer = object(answer)?;
-    let slots = maybe(answer, "storageProof", |v| list(v).map(<[Value]>::to_vec))?.unwrap_or_default();
+    let slots = maybe(answer, "storageProof", list)?.unwrap_or_default();
     Ok(AccountProof {
         address: field(answer, "address", address)?,
-        nodes: all_bytes(&field(answer, "accountProof", |v| list(v).map(<[Value]>::to_vec))?, "accountProof")?,
+        nodes: all_bytes(field(answer, "accountProof", list)?, "accountProof")?,
         slots: slots
             .iter()
             .enumerate()
@@ -81,8 +81,7 @@ fn account_proof(answer: &Value) -> Result<AccountProof, InputError> {
 
 fn slot_proof(slot: &Value) -> Result<SlotProof, InputError> {
     let slot = object(slot)?;
-    let nodes = maybe(slot, "proof", |v| list(v).map(<[Value]>::to_vec))?.unwrap_or_default();
-    let mut nodes = all_bytes(&nodes, "proof")?;
+    let mut nodes = all_bytes(maybe(slot, "proof", list)?.unwrap_or_default(), "proof")?;
     // Clients say of an empty trie: no list, no nodes, or the empty node.
     if nodes == [[rlp::EMPTY_STRING]] {
         nodes.clear();

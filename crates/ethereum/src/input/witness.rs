@@ -4,7 +4,7 @@ use evergrove_verifier::ethereum::{Hash, Header, Roots, Tag};
 use serde_json::Value;
 
 use super::header::header_of;
-use super::json::{At, InputError, InputFault, all_bytes, bytes, list, optional, parse, required};
+use super::json::{At, InputError, InputFault, all_bytes, bytes, list, optional, parse, printable, required};
 use crate::{LimitError, Nodes, Tries};
 
 /// The nodes of the state *before* a block that the block reads. There are no new nodes or values in it: those follow from the block's changes.
@@ -28,7 +28,7 @@ pub fn read_witness(text: &[u8]) -> Result<Witness, InputError> {
     };
     let nodes = match required(answer, "state")? {
         Value::Object(map) => {
-            let node = |(hash, node): (&String, &Value)| bytes(node).at(|| format!("state {hash}"));
+            let node = |(hash, node): (&String, &Value)| bytes(node).at(|| format!("state {}", printable(hash)));
             map.iter().map(node).collect::<Result<_, _>>()?
         }
         state => all_bytes(list(state).at(|| "state".into())?, "state")?,
@@ -39,7 +39,8 @@ pub fn read_witness(text: &[u8]) -> Result<Witness, InputError> {
             headers.push(header_of(value).map_err(|e| e.inside(&format!("headers {i}")))?);
         }
     }
-    headers.sort_unstable_by_key(|h| h.number);
+    headers.sort_unstable_by_key(|h| (h.number, h.hash));
+    headers.dedup_by_key(|h| h.hash);
     for pair in headers.windows(2) {
         if pair[1].parent != pair[0].hash {
             Err(InputFault::Link { number: pair[1].number, parent: pair[1].parent })?;

@@ -4,7 +4,7 @@ use evergrove_ethereum::input::{
     AccountProof, InputError, TEXT_MAX, check_proofs, claim_value, read_changes, read_claims, read_header, read_proofs,
     read_witness,
 };
-use evergrove_ethereum::{Keys, Trie};
+use evergrove_ethereum::{Keys, Post, Trie};
 use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_verifier::ethereum::{Claim, EMPTY_CODE, EMPTY_ROOT, Hash, Header, Hex, Tag, canonical_digest, rlp};
 use serde_json::{Value, json};
@@ -197,7 +197,19 @@ fn texts_that_are_no_answer_are_refused() {
     let error = |text: &[u8]| read_proofs(text).map(drop).expect_err("refused").to_string();
     assert_eq!(error(&[b'['; 17]), "nested deeper than 16 levels: not an answer of a client");
     assert!(error(b"[[\"[[[[[[[[[[[[[[[[[[[\\\"[\"").starts_with("not JSON: "));
-    assert_eq!(error(&[b','; (1 << 21) + 1]), "more than 2097152 values: split the file");
+    let values = "more than 4194304 values, of which an object counts as 8: split the file";
+    let repeated = |item: &str, n: usize| format!("[{}{item}]", format!("{item},").repeat(n));
+    assert_eq!(error(repeated("0", 1 << 22).as_bytes()), values);
+    assert_eq!(error(repeated("{}", 530_000).as_bytes()), values);
+    // Text in a string is text in every build, whatever the field's name.
+    let inside = serde_json::to_string(&repeated("0", 1 << 22)).expect("a string");
+    let raw = format!("[{{\"$serde_json::private::RawValue\": {inside}}}]");
+    assert_eq!(error(raw.as_bytes()), "missing field `address`");
+    assert_eq!(error(b"{\"address\": 1, \"address\": 2}"), "`address` is there twice");
+    assert_eq!(
+        error(b"{\"address\": \"0x\\n\\u001b[31m\"}"),
+        "address: expected 0x and an even number of hexadecimal digits, got \"0x\\n\\u{1b}[31m\""
+    );
     assert_eq!(error(&vec![b' '; TEXT_MAX + 1]), "67108865 bytes of JSON: split the file into parts of at most 64 MiB");
     assert!(error(b"").starts_with("not JSON: EOF"));
 }
@@ -329,12 +341,27 @@ fn changes_that_are_none_are_refused() {
     assert_eq!(error(json!({"pre": {}})), "change 0: missing field `post`");
     assert_eq!(
         error(json!({"pre": {}, "post": {"0x1": {}}})),
-        format!("change 0: 0x1: expected 0x and an even number of hexadecimal digits, got \"0x1\"")
+        format!("change 0: post: 0x1: expected 0x and an even number of hexadecimal digits, got \"0x1\"")
     );
     assert_eq!(
         error(json!([{"txHash": "0x", "result": {"pre": {}, "post": {A: {"balance": 1}}}}])),
         format!("change 0: {A}: balance: expected a string of hexadecimal digits in quotes, got 1")
     );
+    // One account or slot by two spellings, and a trace that failed.
+    let upper = A.to_uppercase().replace("0X", "0x");
+    let twice = error(json!({"pre": {}, "post": {A: {}, &upper: {}}}));
+    assert!(twice.starts_with("change 0: post: `0x") && twice.ends_with("` is there twice"), "{twice}");
+    assert_eq!(
+        error(json!({"pre": {}, "post": {A: {"storage": {"0x1": "0x1", "0x01": "0x2"}}}})),
+        format!("change 0: {A}: `0x1` is there twice")
+    );
+    assert!(
+        error(json!([{"txHash": "0x", "error": "execution timeout"}]))
+            .contains("answered with an error: \"execution timeout\"")
+    );
+    let cleared = json!({"pre": {A: {"code": "0xef0100"}}, "post": {A: {"codeHash": hex(&[0; 32])}}});
+    let change = read_changes(&text(&cleared)).expect("a change").remove(0);
+    assert!(matches!(change.post, Post::Fields { code_hash: Some(EMPTY_CODE), .. }), "{change:?}");
     assert!(
         error(json!([{"result": {"jsonrpc": "2.0", "error": "x"}}]))
             .contains("the client answered with an error: \"x\"")
@@ -362,6 +389,15 @@ fn claims_are_read() {
     let written = Value::Array(claims.iter().map(claim_value).collect());
     assert_eq!(read_claims(&text(&written)), Ok(claims));
     let error = |value: Value| read_claims(&text(&value)).map(drop).expect_err("refused").to_string();
+    for stray in [
+        json!({"address": A, "slot": "0x1", "value": "0x5", "absent": true}),
+        json!({"trie": "receipts", "index": 3, "value": "0x01", "absent": true}),
+        json!({"address": A, "absent": true, "nonce": "0x1"}),
+        json!({"address": A, "slot": "0x1", "value": "0x5", "trie": "receipts", "index": 3}),
+    ] {
+        let said = error(json!([stray]));
+        assert!(said.contains("does not belong here: expected"), "{said}");
+    }
     assert_eq!(error(json!([{"address": A}])), "claim 0: missing field `nonce`");
     assert_eq!(error(json!([{"address": A, "absent": 1}])), "claim 0: expected true or false for `absent`, got 1");
     assert_eq!(error(json!([{"address": A, "slot": "0x1"}])), "claim 0: missing field `value`");

@@ -11,7 +11,7 @@ use super::{Hash, Hex, Roots, Tag};
 
 /// Longest header in bytes: 8 blocks of Keccak.
 pub const HEADER_MAX: usize = 8 * RATE_BYTES - 1;
-/// Shortest header in bytes: 4 blocks of Keccak. The headers of mainnet have 4 blocks before EIP-1559 and 5 since.
+/// Shortest header in bytes: 4 blocks of Keccak. Those of mainnet have 4 or 5 so far.
 const HEADER_MIN: usize = 3 * RATE_BYTES;
 /// Numbers of fields, from Frontier's on.
 const FIELDS: core::ops::RangeInclusive<usize> = 15..=24;
@@ -65,7 +65,7 @@ pub enum HeaderError {
         /// The byte found.
         found: u8,
     },
-    /// A number of fields that no fork has.
+    /// Fewer fields than the first fork has, or more than a later one may.
     Fields {
         /// The number found.
         found: usize,
