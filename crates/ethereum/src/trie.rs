@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use evergrove_verifier::ethereum::{EMPTY_ROOT, Hash, Hex, rlp};
+use evergrove_verifier::ethereum::{EMPTY_ROOT, Hash, Hex, NODE_MAX, VALUE_MAX, rlp};
 
 use crate::node::{Child, HASHED_FROM, Keys, Node, NodeFault, nibbles};
 use crate::nodes::Nodes;
@@ -84,11 +84,30 @@ pub enum TrieError {
     /// A value to put without bytes.
     #[error("a value needs at least one byte: delete the key instead")]
     EmptyValue,
+    /// A value to put that is longer than a node has room for beside its key.
+    #[error("a value at this key has at most {most} bytes, got {found}")]
+    LongValue {
+        /// [`VALUE_MAX`], or less where the key is longer than an index.
+        most: usize,
+        /// Bytes of the value.
+        found: usize,
+    },
+    /// A change would make an embedded branch in a trie of hashed keys, which no lookup accepts.
+    #[error(
+        "a branch of {length} bytes at prefix 0x{prefix}: in a trie of hashed keys only leaves are that short, so these keys are no hashes"
+    )]
+    ShortBranch {
+        /// Bytes of the branch.
+        length: usize,
+        /// Where it would be.
+        prefix: String,
+    },
 }
 
 /// A Merkle Patricia trie (Yellow Paper, appendix D) over a set of nodes.
 ///
-/// Changes share what they do not touch, and an error leaves the trie as it was. Lookups and changes cost O(depth), at most 64.
+/// Lookups and changes cost O(depth), at most 64. A change makes the nodes on its way anew and leaves the old ones behind; an error leaves
+/// the trie as it was. A clone shares the nodes that the trie began with, and copies every node made since.
 #[derive(Clone, Debug)]
 pub struct Trie {
     keys: Keys,
@@ -114,7 +133,7 @@ impl Trie {
     /// The trie with these values at rlp(0), rlp(1), ..: that of a block's transactions, receipts or withdrawals.
     ///
     /// # Errors
-    /// When a value is empty.
+    /// When a value is empty or too long.
     pub fn indexed<V: AsRef<[u8]>>(values: impl IntoIterator<Item = V>) -> Result<Self, TrieError> {
         let mut trie = Self::empty(Keys::Index);
         for (index, value) in (0..).zip(values) {
@@ -145,11 +164,15 @@ impl Trie {
     /// Puts a value at a key, or deletes the key.
     ///
     /// # Errors
-    /// As [`Trie::get`]; when a value is empty; when a branch would be left with one child whose node is missing.
+    /// As [`Trie::get`]; when a value is empty or too long; when a branch would be left with one child whose node is missing; when a
+    /// branch would be too short for a trie of hashed keys.
     pub fn put(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), TrieError> {
+        // Beside the value a leaf has three bytes before it, three before all, and two and the key's for the path.
+        let most = VALUE_MAX.min(NODE_MAX - 8 - key.len().min(32));
         let key = self.nibbles(key)?;
         match value {
             Some([]) => return Err(TrieError::EmptyValue),
+            Some(value) if value.len() > most => return Err(TrieError::LongValue { most, found: value.len() }),
             Some(value) => self.root = self.inserted(&self.root, &key, 0, value)?,
             None => {
                 if let Some(root) = self.deleted(&self.root, &key, 0)? {
@@ -172,6 +195,16 @@ impl Trie {
                 hash
             }
         }
+    }
+
+    /// What [`Trie::go_back`] needs to undo the changes from here on.
+    pub(crate) fn mark(&self) -> Child {
+        self.root.clone()
+    }
+
+    /// Undoes the changes since a mark. The nodes that they made stay behind.
+    pub(crate) fn go_back(&mut self, mark: Child) {
+        self.root = mark;
     }
 
     /// Walks to a key and shows every hashed node on the way.
@@ -259,7 +292,7 @@ impl Trie {
                 let nibble = usize::from(*rest.first().ok_or_else(length)?);
                 let mut children = children.clone();
                 children[nibble] = self.inserted(&children[nibble], key, at + 1, value)?;
-                return Ok(child_of(Node::Branch(children)));
+                return self.branch(children, &key[..at]);
             }
             Node::Leaf { path, .. } if path == rest => return Ok(child_of(leaf(rest))),
             Node::Extension { path, child } if rest.starts_with(path) => {
@@ -280,7 +313,22 @@ impl Trie {
             Node::Branch(_) => return Err(length()),
         };
         children[usize::from(new)] = child_of(leaf(&rest[common + 1..]));
-        Ok(extended(&path[..common], Node::Branch(children)))
+        let branch = self.branch(children, &key[..at + common])?;
+        let path = path[..common].to_vec();
+        Ok(if path.is_empty() { branch } else { child_of(Node::Extension { path, child: branch }) })
+    }
+
+    /// A branch with these children, unless it would be one that a lookup refuses.
+    fn branch(&self, children: Box<[Child; 16]>, prefix: &[u8]) -> Result<Child, TrieError> {
+        let node = Node::Branch(children);
+        // Nearer to the root the paths of leaves are too long for an embedded branch.
+        if self.keys == Keys::Hashed && prefix.len() > 32 {
+            let length = node.encode(refer_to_leaf).len();
+            if length < HASHED_FROM {
+                return Err(TrieError::ShortBranch { length, prefix: digits(prefix) });
+            }
+        }
+        Ok(child_of(node))
     }
 
     /// The child without a key, or nothing if the key is absent.
@@ -309,7 +357,7 @@ impl Trie {
                     let prefix = [&key[..at], &[nibble]].concat();
                     return self.joined(&[nibble], child, &prefix).map(Some);
                 }
-                Ok(Some(child_of(Node::Branch(children))))
+                self.branch(children, &key[..at]).map(Some)
             }
         }
     }
@@ -356,9 +404,14 @@ fn child_of(node: Node) -> Child {
     Child::Node(Arc::new(node))
 }
 
-fn extended(path: &[u8], branch: Node) -> Child {
-    let branch = child_of(branch);
-    if path.is_empty() { branch } else { child_of(Node::Extension { path: path.to_vec(), child: branch }) }
+/// A reference as long as the right one, where no embedded node but leaves is possible.
+fn refer_to_leaf(child: &Child, out: &mut Vec<u8>) {
+    let leaf = match child {
+        Child::Empty => return out.push(rlp::EMPTY_STRING),
+        Child::Node(node) if matches!(**node, Node::Leaf { .. }) => node.encode(|_, _| {}),
+        _ => vec![0; HASHED_FROM],
+    };
+    if leaf.len() < HASHED_FROM { out.extend(leaf) } else { rlp::write_string(out, &[0; HASHED_FROM]) }
 }
 
 fn common(a: &[u8], b: &[u8]) -> usize {

@@ -1,5 +1,6 @@
 //! The tries of a block: whether claims are true, and what changes make of the state.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_verifier::ethereum::rlp::{self, Reader, RlpError};
 use evergrove_verifier::ethereum::{Account, Address, Claim, EMPTY_CODE, EMPTY_ROOT, Hash, Hex, Roots, Tag, Word};
 
-use crate::node::Keys;
+use crate::node::{Child, Keys};
 use crate::nodes::Nodes;
 use crate::trie::{Lookup, Trie, TrieError};
 
@@ -66,6 +67,9 @@ pub enum Fault {
     /// No root of this tag.
     #[error("the {0} root is not known")]
     Tag(Tag),
+    /// An entry of the state trie, whose keys are no indices.
+    #[error("the state trie has no entries by index: name transactions, receipts or withdrawals")]
+    StateEntry,
     /// The claim is false.
     #[error("the claim is false: the trie has {0}")]
     False(String),
@@ -114,13 +118,13 @@ impl Tries {
     /// # Errors
     /// As [`Tries::account`], in both tries.
     pub fn slot(&self, address: &Address, slot: &Word) -> Result<Word, TriesError> {
-        self.slot_by(address, slot, &mut |_, _| {}).map_err(|fault| about_slot(address, slot, fault))
+        self.slot_by(address, slot, &mut None, &mut |_, _| {}).map_err(|fault| about_slot(address, slot, fault))
     }
 
     /// The value at an index of another trie than the state's.
     ///
     /// # Errors
-    /// When the root is not known, or a node on the way is missing or invalid.
+    /// When the trie is the state's, its root is not known, or a node on the way is missing or invalid.
     pub fn entry(&self, trie: Tag, index: u64) -> Result<Option<Vec<u8>>, TriesError> {
         self.entry_by(trie, index, &mut |_, _| {}).map_err(|fault| about_entry(trie, index, fault))
     }
@@ -130,7 +134,7 @@ impl Tries {
     /// # Errors
     /// When it is not, or the tries cannot tell.
     pub fn check(&self, claim: &Claim) -> Result<(), TriesError> {
-        self.check_by(claim, &mut |_, _| {})
+        self.check_by(claim, &mut None, &mut |_, _| {})
     }
 
     /// Checks that claims are true, and returns the nodes that show it, each once: what a proof of the claims hashes.
@@ -146,7 +150,9 @@ impl Tries {
                 nodes.push(bytes);
             }
         };
-        claims.iter().try_for_each(|claim| self.check_by(claim, &mut visit))?;
+        // In the order of their keys, the claims about an account's slots need one walk to the account.
+        let mut last = None;
+        claims.iter().try_for_each(|claim| self.check_by(claim, &mut last, &mut visit))?;
         Ok(nodes)
     }
 
@@ -155,76 +161,79 @@ impl Tries {
         self.tries.get_mut(&tag).map(Trie::root)
     }
 
-    /// Applies the changes of a block to the state. Keys are put before others are deleted, which needs the fewest nodes.
+    /// Applies the changes of a block to the state, in place. Keys are put before others are deleted, which needs the fewest nodes.
+    ///
+    /// The cost is that of the changes, however many blocks came before.
     ///
     /// # Errors
     /// As [`Tries::account`], and when a branch would be left with one child whose node is missing. The tries are then as they were.
     pub fn apply(&mut self, changes: &[Change]) -> Result<(), TriesError> {
-        let mut merged: BTreeMap<Address, (Post, bool, BTreeMap<Word, Word>)> = BTreeMap::new();
-        for Change { address, post, slots } in changes {
-            let unchanged = Post::Fields { nonce: None, balance: None, code_hash: None };
-            let (fields, renewed, values) = merged.entry(*address).or_insert((unchanged, false, BTreeMap::new()));
-            match (fields, post) {
-                (fields, Post::Removed) => {
-                    *fields = Post::Removed;
-                    *renewed = true;
-                    values.clear();
-                }
-                (fields @ Post::Removed, _) => *fields = post.clone(),
-                (Post::Fields { nonce, balance, code_hash }, Post::Fields { nonce: n, balance: b, code_hash: c }) => {
-                    *nonce = n.or(*nonce);
-                    *balance = b.or(*balance);
-                    *code_hash = c.or(*code_hash);
+        let Some(state) = self.tries.get(&Tag::State).map(Trie::mark) else {
+            return Err(about(format_args!("changes"), Fault::Tag(Tag::State)));
+        };
+        let mut undo = Vec::new();
+        let result = self.apply_merged(&merged(changes), &mut undo);
+        if result.is_err() {
+            if let Some(trie) = self.tries.get_mut(&Tag::State) {
+                trie.go_back(state);
+            }
+            for (address, step) in undo.into_iter().rev() {
+                match step {
+                    Undo::Changed(mark) => drop(self.storage.entry(address).and_modify(|trie| trie.go_back(mark))),
+                    Undo::Removed(trie) => drop(self.storage.insert(address, trie)),
+                    Undo::Inserted => drop(self.storage.remove(&address)),
                 }
             }
-            values.extend(slots.iter().copied());
         }
-        let state = self.tries.get(&Tag::State);
-        let mut state = state.cloned().ok_or_else(|| about(format_args!("changes"), Fault::Tag(Tag::State)))?;
-        let (mut changed, mut gone, mut storage) = (Vec::new(), Vec::new(), Vec::new());
-        for (address, (post, renewed, values)) in &merged {
+        result
+    }
+
+    /// Applies changes in place. What undoes those of storage tries, last first, is appended to `undo`.
+    fn apply_merged(&mut self, changes: &Merged, undo: &mut Vec<(Address, Undo)>) -> Result<(), TriesError> {
+        let (mut changed, mut gone) = (Vec::new(), Vec::new());
+        for (address, (post, renewed, values)) in changes {
             let before = if *renewed { None } else { self.account(address)? };
-            match self.changed(address, before, post, values)? {
-                Some((account, trie)) => {
-                    changed.push((address, account));
-                    storage.push((*address, trie));
-                }
-                None => gone.push(address),
+            let after = after(before, post);
+            if (before.is_none() || after.is_none())
+                && let Some(trie) = self.storage.remove(address)
+            {
+                undo.push((*address, Undo::Removed(trie)));
             }
+            let Some(mut account) = after else {
+                gone.push((address, None));
+                continue;
+            };
+            if !values.is_empty() {
+                account.storage_root = self.put_slots(address, &account.storage_root, values, undo)?;
+            }
+            changed.push((address, Some(encoded(&account))));
         }
-        let changed = changed.iter().map(|(address, account)| (*address, Some(encoded(account))));
-        for (address, value) in changed.chain(gone.iter().map(|address| (*address, None))) {
-            state.put(&keccak_256(address), value.as_deref()).map_err(|e| about_account(address, e.into()))?;
+        let state = self.tries.get_mut(&Tag::State);
+        let state = state.ok_or_else(|| about(format_args!("changes"), Fault::Tag(Tag::State)))?;
+        for (address, leaf) in changed.into_iter().chain(gone) {
+            state.put(&keccak_256(address), leaf.as_deref()).map_err(|e| about_account(address, e.into()))?;
         }
         state.root();
-        self.tries.insert(Tag::State, state);
-        for address in gone {
-            self.storage.remove(address);
-        }
-        self.storage.extend(storage);
         Ok(())
     }
 
-    /// An account after a change, with its storage; nothing where it is gone.
-    fn changed(
-        &self,
+    /// Puts slots into an account's storage trie, which has this root, and returns the new root.
+    fn put_slots(
+        &mut self,
         address: &Address,
-        before: Option<Account>,
-        post: &Post,
+        root: &Hash,
         values: &BTreeMap<Word, Word>,
-    ) -> Result<Option<(Account, Trie)>, TriesError> {
-        let Post::Fields { nonce, balance, code_hash } = post else { return Ok(None) };
-        let new = Account { nonce: 0, balance: ZERO, storage_root: EMPTY_ROOT, code_hash: EMPTY_CODE };
-        let mut account = before.unwrap_or(new);
-        account.nonce = nonce.unwrap_or(account.nonce);
-        account.balance = balance.unwrap_or(account.balance);
-        account.code_hash = code_hash.unwrap_or(account.code_hash);
-        if account.nonce == 0 && account.balance == ZERO && account.code_hash == EMPTY_CODE {
-            return Ok(None);
-        }
-        let mut trie = match self.storage.get(address) {
-            Some(trie) if before.is_some() => trie.clone(),
-            _ => Trie::new(&account.storage_root, Keys::Hashed, self.nodes.clone()),
+        undo: &mut Vec<(Address, Undo)>,
+    ) -> Result<Hash, TriesError> {
+        let trie = match self.storage.entry(*address) {
+            Entry::Occupied(trie) => {
+                undo.push((*address, Undo::Changed(trie.get().mark())));
+                trie.into_mut()
+            }
+            Entry::Vacant(place) => {
+                undo.push((*address, Undo::Inserted));
+                place.insert(Trie::new(root, Keys::Hashed, self.nodes.clone()))
+            }
         };
         let (zeros, others): (Vec<_>, Vec<_>) = values.iter().partition(|(_, value)| **value == ZERO);
         for (slot, value) in others.into_iter().chain(zeros) {
@@ -233,8 +242,7 @@ impl Tries {
             let put = trie.put(&keccak_256(slot), (*value != ZERO).then_some(&leaf[..]));
             put.map_err(|e| about_slot(address, slot, e.into()))?;
         }
-        account.storage_root = trie.root();
-        Ok(Some((account, trie)))
+        Ok(trie.root())
     }
 
     /// Compares the state root after changes with a header's.
@@ -258,8 +266,27 @@ impl Tries {
         }
     }
 
-    fn slot_by<'a>(&'a self, address: &Address, slot: &Word, visit: &mut Visit<'_, 'a>) -> Result<Word, Fault> {
-        let Some(account) = self.account_by(address, visit)? else { return Ok(ZERO) };
+    /// The account with an address, without another walk where the last one led there.
+    fn account_after<'a>(
+        &'a self,
+        address: &Address,
+        last: &mut Last,
+        visit: &mut Visit<'_, 'a>,
+    ) -> Result<Option<Account>, Fault> {
+        match last {
+            Some((there, account)) if there == address => Ok(*account),
+            _ => Ok(last.insert((*address, self.account_by(address, visit)?)).1),
+        }
+    }
+
+    fn slot_by<'a>(
+        &'a self,
+        address: &Address,
+        slot: &Word,
+        last: &mut Last,
+        visit: &mut Visit<'_, 'a>,
+    ) -> Result<Word, Fault> {
+        let Some(account) = self.account_after(address, last, visit)? else { return Ok(ZERO) };
         let key = keccak_256(slot);
         let found = match self.storage.get(address) {
             Some(trie) => trie.walk(&key, visit)?,
@@ -277,26 +304,30 @@ impl Tries {
     }
 
     fn entry_by<'a>(&'a self, tag: Tag, index: u64, visit: &mut Visit<'_, 'a>) -> Result<Option<Vec<u8>>, Fault> {
-        let trie = self.tries.get(&tag).filter(|_| tag != Tag::State).ok_or(Fault::Tag(tag))?;
+        if tag == Tag::State {
+            return Err(Fault::StateEntry);
+        }
+        let trie = self.tries.get(&tag).ok_or(Fault::Tag(tag))?;
         match trie.walk(&rlp::integer(index), visit)? {
             Lookup::Present(value) => Ok(Some(value)),
             Lookup::Absent(_) => Ok(None),
         }
     }
 
-    fn check_by<'a>(&'a self, claim: &Claim, visit: &mut Visit<'_, 'a>) -> Result<(), TriesError> {
+    fn check_by<'a>(&'a self, claim: &Claim, last: &mut Last, visit: &mut Visit<'_, 'a>) -> Result<(), TriesError> {
         let account = |found: Option<Account>| found.map_or("no account".into(), |a| format!("{a:?}"));
         match claim {
             Claim::Account { address, account: claimed } => {
-                let found = self.account_by(address, visit).map_err(|fault| about_account(address, fault))?;
+                let found = self.account_after(address, last, visit).map_err(|fault| about_account(address, fault))?;
                 expect(found == Some(*claimed), || about_account(address, Fault::False(account(found))))
             }
             Claim::AbsentAccount { address } => {
-                let found = self.account_by(address, visit).map_err(|fault| about_account(address, fault))?;
+                let found = self.account_after(address, last, visit).map_err(|fault| about_account(address, fault))?;
                 expect(found.is_none(), || about_account(address, Fault::False(account(found))))
             }
             Claim::Slot { address, slot, value } => {
-                let found = self.slot_by(address, slot, visit).map_err(|fault| about_slot(address, slot, fault))?;
+                let found =
+                    self.slot_by(address, slot, last, visit).map_err(|fault| about_slot(address, slot, fault))?;
                 expect(found == *value, || about_slot(address, slot, Fault::False(Hex(&found).to_string())))
             }
             Claim::Entry { trie, index, .. } | Claim::AbsentEntry { trie, index } => {
@@ -310,6 +341,62 @@ impl Tries {
         }
     }
 }
+
+/// Of each account its last fields, whether its earlier life has ended, and its slots since then.
+type Merged = BTreeMap<Address, (Post, bool, BTreeMap<Word, Word>)>;
+
+/// How a storage trie becomes what it was.
+enum Undo {
+    /// It was changed since this mark.
+    Changed(Child),
+    /// It was removed.
+    Removed(Trie),
+    /// It was inserted.
+    Inserted,
+}
+
+fn merged(changes: &[Change]) -> Merged {
+    let mut merged = Merged::new();
+    for Change { address, post, slots } in changes {
+        let unchanged = Post::Fields { nonce: None, balance: None, code_hash: None };
+        let (fields, renewed, values) = merged.entry(*address).or_insert((unchanged, false, BTreeMap::new()));
+        match (fields, post) {
+            (fields, Post::Removed) => {
+                *fields = Post::Removed;
+                *renewed = true;
+                values.clear();
+                // What is gone has no slots.
+                continue;
+            }
+            (fields @ Post::Removed, _) => *fields = post.clone(),
+            (Post::Fields { nonce, balance, code_hash }, Post::Fields { nonce: n, balance: b, code_hash: c }) => {
+                *nonce = n.or(*nonce);
+                *balance = b.or(*balance);
+                *code_hash = c.or(*code_hash);
+            }
+        }
+        values.extend(slots.iter().copied());
+    }
+    merged
+}
+
+/// An account after a change of its fields; nothing where it is gone.
+fn after(before: Option<Account>, post: &Post) -> Option<Account> {
+    let Post::Fields { nonce, balance, code_hash } = post else { return None };
+    let new = Account { nonce: 0, balance: ZERO, storage_root: EMPTY_ROOT, code_hash: EMPTY_CODE };
+    let old = before.unwrap_or(new);
+    let account = Account {
+        nonce: nonce.unwrap_or(old.nonce),
+        balance: balance.unwrap_or(old.balance),
+        code_hash: code_hash.unwrap_or(old.code_hash),
+        ..old
+    };
+    let empty = account.nonce == 0 && account.balance == ZERO && account.code_hash == EMPTY_CODE;
+    (!empty).then_some(account)
+}
+
+/// The account that the last walk led to.
+type Last = Option<(Address, Option<Account>)>;
 
 /// What is told of every node on a walk.
 type Visit<'v, 'a> = dyn FnMut(&Hash, &'a [u8]) + 'v;

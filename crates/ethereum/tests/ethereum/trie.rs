@@ -8,7 +8,7 @@ use evergrove_ethereum::{
 };
 use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_verifier::ethereum::rlp::{RlpFault, list, write_string};
-use evergrove_verifier::ethereum::{Account, Claim, EMPTY_CODE, EMPTY_ROOT, Hash, NODE_MAX, Tag};
+use evergrove_verifier::ethereum::{Account, Claim, EMPTY_CODE, EMPTY_ROOT, Hash, NODE_MAX, Roots, Tag, VALUE_MAX};
 
 use crate::common::state_root;
 
@@ -299,29 +299,32 @@ fn accounts_come_change_and_go() {
     assert_eq!(tries.account(&A), Ok(None));
 }
 
-/// The first three of these keys whose hashes begin with different nibbles.
-fn apart<const N: usize>(key: impl Fn(u8) -> [u8; N]) -> [[u8; N]; 3] {
+/// The first of these keys whose hashes begin with different nibbles.
+fn apart<const N: usize, const M: usize>(key: impl Fn(u8) -> [u8; N]) -> [[u8; N]; M] {
     let mut seen = std::collections::BTreeSet::new();
     let mut keys = (1..=u8::MAX).map(key).filter(|key| seen.insert(keccak_256(key)[0] >> 4));
-    core::array::from_fn(|_| keys.next().expect("three of sixteen nibbles"))
+    core::array::from_fn(|_| keys.next().expect("few of sixteen nibbles"))
+}
+
+fn there(address: [u8; 20], slots: &[([u8; 32], u8)]) -> Change {
+    let slots = slots.iter().map(|(slot, value)| (*slot, word(*value))).collect();
+    Change { address, post: Post::Fields { nonce: Some(1), balance: None, code_hash: None }, slots }
+}
+
+fn gone(address: [u8; 20]) -> Change {
+    Change { address, post: Post::Removed, slots: Vec::new() }
 }
 
 /// A branch that gains a child and loses one needs no sibling, whose node is not known here.
 #[test]
 fn puts_come_before_deletions() {
-    let (slots, addresses) = (apart(word), apart(|n| [n; 20]));
-    let fields = |nonce| Post::Fields { nonce: Some(nonce), balance: None, code_hash: None };
-    let there = |address, slots: &[([u8; 32], u8)]| Change {
-        address,
-        post: fields(1),
-        slots: slots.iter().map(|(slot, value)| (*slot, word(*value))).collect(),
-    };
+    let (slots, addresses): ([_; 3], _) = (apart(word), apart(|n| [n; 20]));
     let mut whole = Tries::new(&state_root(EMPTY_ROOT), Nodes::default());
     let [a, b, c] = addresses;
     whole.apply(&[there(a, &[(slots[0], 5), (slots[1], 6)]), there(b, &[])]).expect("known");
     let known = whole.nodes_of(&[Claim::Slot { address: a, slot: slots[0], value: word(5) }]).expect("true");
     let known = Nodes::new(known.into_iter().map(<[u8]>::to_vec)).expect("few");
-    let removed = Change { address: a, post: Post::Removed, slots: Vec::new() };
+    let removed = gone(a);
     for changes in [vec![there(a, &[(slots[0], 0), (slots[2], 7)])], vec![removed, there(c, &[])]] {
         let mut part = Tries::new(&state_root(whole.root(Tag::State).expect("known")), known.clone());
         let mut all = whole.clone();
@@ -329,6 +332,157 @@ fn puts_come_before_deletions() {
         all.apply(&changes).expect("known");
         assert_eq!(part.root(Tag::State), all.root(Tag::State));
     }
+}
+
+#[test]
+fn an_error_leaves_all_tries_as_they_were() {
+    let [a, b, c, far] = apart(|n| [n; 20]);
+    let two = |n| [(word(1), n), (word(2), n + 1)];
+    let mut all = Tries::new(&state_root(EMPTY_ROOT), Nodes::default());
+    all.apply(&[there(a, &two(10)), there(b, &two(20)), there(far, &two(30))]).expect("known");
+    let known: Vec<Claim> = [(a, 10), (b, 20)]
+        .iter()
+        .flat_map(|(address, n)| {
+            two(*n).map(|(slot, value)| Claim::Slot { address: *address, slot, value: word(value) })
+        })
+        .collect();
+    let known = all.nodes_of(&known).expect("true").into_iter().map(<[u8]>::to_vec);
+    let known = Nodes::new(known).expect("few");
+    let mut part = Tries::new(&state_root(all.root(Tag::State).expect("known")), known);
+    let first = [there(a, &two(40)), there(b, &two(45))];
+    all.apply(&first).expect("known");
+    part.apply(&first).expect("known");
+    let seen = |tries: &mut Tries| {
+        let root = tries.root(Tag::State);
+        let slots = [a, b, c].map(|address| [1, 2, 3].map(|n| tries.slot(&address, &word(n))));
+        (root, [a, b, c].map(|address| tries.account(&address)), slots)
+    };
+    let before = seen(&mut part);
+    assert_eq!(before, seen(&mut all));
+    // One storage trie changed, one removed and made again, one new: then the account of which no node is known.
+    let mut second = vec![there(a, &two(50)), gone(b), there(b, &two(60)), there(c, &two(70)), there(far, &two(80))];
+    let error = part.apply(&second).expect_err("a node is missing");
+    assert!(matches!(error.fault, Fault::Trie(TrieError::Missing { .. })), "{error}");
+    assert_eq!(seen(&mut part), before);
+    // All is done but the deletions from the state.
+    let error = part.apply(&[gone(a), gone(b)]).expect_err("the last child is not known");
+    assert!(matches!(error.fault, Fault::Trie(TrieError::Sibling { .. })), "{error}");
+    assert_eq!(seen(&mut part), before);
+    second.pop();
+    all.apply(&second).expect("known");
+    part.apply(&second).expect("known");
+    assert_eq!(seen(&mut part), seen(&mut all));
+    assert_eq!(part.slot(&b, &word(1)), Ok(word(60)));
+}
+
+/// The nodes that earlier blocks made stay where they are in memory.
+#[test]
+fn changes_copy_no_earlier_nodes() {
+    let mut tries = Tries::new(&state_root(EMPTY_ROOT), Nodes::default());
+    let slots: Vec<_> = (1..=100).map(|n| (word(n), n)).collect();
+    tries.apply(&[there(A, &slots), there([0xbb; 20], &slots), there([0xcc; 20], &[])]).expect("known");
+    let places = |tries: &Tries| -> std::collections::BTreeMap<Vec<u8>, *const u8> {
+        let claim = |slot, value| Claim::Slot { address: A, slot, value: word(value) };
+        // The value of slot 1 is changed between.
+        let mut claims: Vec<Claim> = slots[1..].iter().map(|(slot, n)| claim(*slot, *n)).collect();
+        // A leaf of the state that no later change touches.
+        claims.push(Claim::Slot { address: [0xcc; 20], slot: word(1), value: word(0) });
+        tries.nodes_of(&claims).expect("true").into_iter().map(|n| (n.to_vec(), n.as_ptr())).collect()
+    };
+    let before = places(&tries);
+    tries.apply(&[there(A, &[(word(1), 0xff)])]).expect("known");
+    tries.apply(&[there([0xbb; 20], &[(word(1), 0xff)])]).expect("known");
+    let after = places(&tries);
+    let kept = before.iter().filter(|(node, _)| after.contains_key(*node)).count();
+    assert!(kept > 100, "{kept} of {}", before.len());
+    assert!(before.iter().all(|(node, place)| after.get(node).is_none_or(|now| now == place)));
+}
+
+#[test]
+fn slots_of_a_removal_are_gone_with_the_account() {
+    let mut tries = Tries::new(&state_root(EMPTY_ROOT), Nodes::default());
+    let removed = Change { slots: vec![(word(1), word(1))], ..gone(A) };
+    tries.apply(&[removed.clone(), change(Some(1), &[(2, 2)])]).expect("known");
+    assert_eq!([1, 2].map(|n| tries.slot(&A, &word(n))), [Ok(word(0)), Ok(word(2))]);
+    // Made again without slots.
+    tries.apply(&[removed, change(Some(1), &[])]).expect("known");
+    let account = tries.account(&A).expect("known").expect("there");
+    assert_eq!((account.storage_root, tries.slot(&A, &word(2))), (EMPTY_ROOT, Ok(word(0))));
+}
+
+#[test]
+fn entries_of_the_state_are_refused() {
+    let roots = Roots::new(vec![(Tag::State, EMPTY_ROOT), (Tag::Receipts, EMPTY_ROOT)]).expect("two");
+    let tries = Tries::new(&roots, Nodes::default());
+    let error = |trie| tries.check(&Claim::Entry { trie, index: 0, value: vec![1] }).expect_err("none").to_string();
+    let state = "state 0: the state trie has no entries by index: name transactions, receipts or withdrawals";
+    assert_eq!(error(Tag::State), state);
+    assert_eq!(error(Tag::Receipts), "receipts 0: the claim is false: the trie has no entry");
+    assert_eq!(error(Tag::Withdrawals), "withdrawals 0: the withdrawals root is not known");
+}
+
+/// What was put can be read once it has a hash.
+#[test]
+fn values_that_no_node_has_room_for_are_refused() {
+    for (keys, key, most) in [
+        (Keys::Index, &[0x80][..], VALUE_MAX),
+        (Keys::Index, &[9; 9], VALUE_MAX),
+        (Keys::Index, &[9; 32], NODE_MAX - 40),
+        (Keys::Hashed, &[9; 32], NODE_MAX - 40),
+    ] {
+        let mut trie = Trie::empty(keys);
+        trie.put(key, Some(&vec![7; most])).expect("it fits");
+        let root = trie.root();
+        assert_eq!(trie.get(key), Ok(Lookup::Present(vec![7; most])));
+        let error = trie.put(key, Some(&vec![7; most + 1])).expect_err("too long");
+        assert_eq!(error.to_string(), format!("a value at this key has at most {most} bytes, got {}", most + 1));
+        assert_eq!(trie.root(), root);
+    }
+    let long = TrieError::LongValue { most: VALUE_MAX, found: VALUE_MAX + 1 };
+    assert_eq!(Trie::indexed([vec![1], vec![1; VALUE_MAX + 1]]).map(drop), Err(long));
+}
+
+#[test]
+fn keys_that_would_embed_a_branch_are_refused() {
+    let at = |shared: usize, last: char| format!("{}{last}", "5".repeat(shared));
+    let (mut refused, mut made) = (0, 0);
+    for shared in 0..64 {
+        let [a, b, c] = ['1', '2', '3'].map(|last| key(&at(shared, last)));
+        for values in [[1, 1], [1, 5], [4, 7], [31, 1], [40, 40]].map(|lengths| lengths.map(|n| vec![1; n])) {
+            // By a put, by a deletion, by a shorter value; below a branch and alone.
+            let mut trie = Trie::empty(Keys::Hashed);
+            trie.put(&a, Some(&values[0])).expect("a key");
+            let put = trie.put(&b, Some(&values[1]));
+            let mut other = Trie::empty(Keys::Hashed);
+            for (key, value) in [(&c, &vec![9; 40]), (&a, &values[0]), (&b, &values[1])] {
+                other.put(key, Some(value)).expect("one leaf has a hash");
+            }
+            let all = other.root();
+            assert_eq!(other.put(&c, None), put, "{shared}");
+            let mut last = Trie::empty(Keys::Hashed);
+            last.put(&a, Some(&values[0])).expect("a key");
+            last.put(&b, Some(&[9; 40])).expect("one leaf has a hash");
+            last.root();
+            assert_eq!(last.put(&b, Some(&values[1])), put, "{shared}");
+            if let Err(error) = &put {
+                assert!(matches!(error, TrieError::ShortBranch { prefix, .. } if prefix.len() == shared), "{error}");
+                assert_eq!((other.root(), trie.get(&b).is_ok()), (all, true));
+                refused += 1;
+                continue;
+            }
+            made += 1;
+            for trie in [&mut trie, &mut other, &mut last] {
+                trie.root();
+                assert_eq!(trie.get(&a), Ok(Lookup::Present(values[0].clone())));
+                assert_eq!(trie.get(&b), Ok(Lookup::Present(values[1].clone())));
+            }
+        }
+    }
+    assert_eq!((refused + made, refused > 10), (320, true), "{refused}");
+    // Keys of other lengths have such branches.
+    let mut trie = Trie::indexed([[1]; 3]).expect("values");
+    trie.root();
+    assert_eq!(trie.get(&[1]), Ok(Lookup::Present(vec![1])));
 }
 
 #[test]
