@@ -7,6 +7,7 @@ import json
 import random
 import sys
 
+from grove.field import sponge
 from reference import P, node, permute, text
 
 MASK = 2**64 - 1
@@ -93,14 +94,6 @@ def leaf(c):
     for i in range(0, len(elements), 8):
         state = permute(elements[i : i + 8] + state)[:4]
     return state
-
-
-def sponge(elements, tag):
-    state = [0] * 8 + [tag, 0, 0, 0]
-    for i in range(0, len(elements), 8):
-        block = elements[i : i + 8]
-        state = permute(block + state[len(block) :])
-    return state[:4]
 
 
 def canonical(leaves, q, i=0):

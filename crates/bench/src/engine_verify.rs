@@ -92,15 +92,9 @@ fn measure(args: &Args) -> anyhow::Result<()> {
     ensure!(seconds.len() == names.len(), "a median of each");
     for (name, &seconds_each) in names.iter().zip(&seconds) {
         let row = Row {
-            kernel: "engine-verify",
-            r#impl: (*name).into(),
-            size: proof.bytes.len(),
-            columns: None,
-            threads: 1,
-            seconds: seconds_each,
             ns_per_element: 1e9 * seconds_each / (proof.bytes.len() / 8) as f64,
-            mperm_per_second: None,
             ratio: Some(seconds_each / seconds[0]),
+            ..Row::new("engine-verify", *name, proof.bytes.len(), seconds_each)
         };
         row.print(args.json, "elements of the proof")?;
     }

@@ -49,17 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Ok(serde_json::from_slice(&std::fs::read(&path).with_context(|| path.display().to_string())?)?)
     };
     let row = |kernel, size: usize, seconds: f64| {
-        let row = Row {
-            kernel,
-            r#impl: "evergrove".into(),
-            size,
-            columns: None,
-            threads: 1,
-            seconds,
-            ns_per_element: seconds * 1e9 / size as f64,
-            mperm_per_second: None,
-            ratio: None,
-        };
+        let row = Row::new(kernel, "evergrove", size, seconds);
         row.print(args.json, &format!("{:.2} ms", seconds * 1e3))
     };
 

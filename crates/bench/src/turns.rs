@@ -26,6 +26,22 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// One thread takes so many seconds for all elements.
+    pub(crate) fn new(kernel: &'static str, r#impl: impl Into<String>, size: usize, seconds: f64) -> Self {
+        let (ns_per_element, r#impl) = (1e9 * seconds / size as f64, r#impl.into());
+        Self {
+            kernel,
+            r#impl,
+            size,
+            columns: None,
+            threads: 1,
+            seconds,
+            ns_per_element,
+            mperm_per_second: None,
+            ratio: None,
+        }
+    }
+
     /// Prints the row as JSON, or as a line of text that ends with `rate`.
     pub(crate) fn print(&self, json: bool, rate: &str) -> anyhow::Result<()> {
         if json {

@@ -49,7 +49,7 @@ pub enum NodeFault {
     #[error("a node has 2 or 17 items, got {0}")]
     Items(usize),
     /// A path that begins with a nibble above 3, or whose second nibble is not 0 where it pads.
-    #[error("the path's first byte {0:#04x} is no prefix of a path")]
+    #[error("a path begins with a nibble of 0 to 3 and, where that is even, a nibble of 0: got byte {0:#04x}")]
     Path(u8),
     /// A path of more than 64 nibbles.
     #[error("a path has at most 64 nibbles, got {0}")]

@@ -58,7 +58,7 @@ pub enum Fault {
     /// The trie cannot answer.
     #[error(transparent)]
     Trie(#[from] TrieError),
-    /// A leaf is no account, or no value of a slot.
+    /// A leaf is not an account, or not the value of a slot.
     #[error("invalid leaf: {0}")]
     Leaf(#[from] RlpError),
     /// A slot's leaf with the value 0, which has no leaf.
@@ -108,7 +108,7 @@ impl Tries {
     /// The account with an address.
     ///
     /// # Errors
-    /// When the state root is not known, a node on the way is missing or invalid, or the leaf is no account.
+    /// When the state root is not known, a node on the way is missing or invalid, or the leaf is not an account.
     pub fn account(&self, address: &Address) -> Result<Option<Account>, TriesError> {
         self.account_by(address, &mut |_, _| {}).map_err(|fault| about_account(address, fault))
     }

@@ -76,7 +76,7 @@ fn answers_about_other_blocks_are_refused() {
     world.fails(2, &check(&[]));
     world.fails(2, &check(&["--state-root", &other, "--block-hash", &other]));
 
-    // A field beside the proof, and text that is no answer.
+    // A reported field that the proof contradicts, a client's error, and text that is not JSON.
     answers[0]["result"]["nonce"] = "0x2".into();
     world.write("a.json", answers[0].to_string());
     let said = world.fails(1, &check(&["--header", "header.txt"]));

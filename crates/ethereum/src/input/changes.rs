@@ -20,7 +20,7 @@ use crate::{Change, Post};
 ///   the first form.
 ///
 /// # Errors
-/// When the text is too large, is no JSON or is of none of these forms.
+/// When the text is too large, is not JSON, or has none of these forms.
 pub fn read_changes(text: &[u8]) -> Result<Vec<Change>, InputError> {
     let mut changes = Vec::new();
     for (i, item) in each(parse(text)?)?.into_iter().enumerate() {

@@ -11,8 +11,8 @@ use super::json::{
 /// `{"trie", "index", "value"}` and `{"trie", "index", "absent": true}`, where `trie` is `transactions`, `receipts` or `withdrawals`.
 ///
 /// # Errors
-/// When the text is too large, is no JSON or is not of that form. Whether two claims have one key is for
-/// [`canonical_digest`](evergrove_verifier::ethereum::canonical_digest) to say.
+/// When the text is too large, is not JSON, or has another form. Two claims with one key are refused later, by
+/// [`canonical_digest`](evergrove_verifier::ethereum::canonical_digest).
 pub fn read_claims(text: &[u8]) -> Result<Vec<Claim>, InputError> {
     let items = each(parse(text)?)?;
     let read = |(i, item): (usize, &Value)| claim(item).map_err(|e| e.inside(&format!("claim {i}")));

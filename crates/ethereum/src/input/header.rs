@@ -44,7 +44,7 @@ enum Form {
 /// where the block names one, or `expected` does, they must agree.
 ///
 /// # Errors
-/// When the text is no header, or that of another block.
+/// When the text is not a header, or is the header of another block.
 pub fn read_header(text: &[u8], expected: Option<&Hash>) -> Result<Header, InputError> {
     let trimmed = text.trim_ascii();
     let value = if trimmed.starts_with(b"0x") {

@@ -71,7 +71,7 @@ pub enum InputFault {
     /// A field that is not there.
     #[error("missing field `{0}`")]
     Field(&'static str),
-    /// Text that is no hexadecimal number.
+    /// Text that is not a hexadecimal number.
     #[error("expected 0x and an even number of hexadecimal digits, got \"{0}\"")]
     Hex(String),
     /// Another number of bytes.
@@ -110,7 +110,7 @@ pub enum InputFault {
     /// No proof, although the trie has keys.
     #[error("no proof, but the trie with root {} is not empty", Hex(.0))]
     NoProof(Hash),
-    /// A header that is none, or another one.
+    /// Bytes that are not a header, or the header of another block.
     #[error(transparent)]
     Header(#[from] HeaderError),
     /// Headers that do not follow each other.

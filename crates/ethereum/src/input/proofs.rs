@@ -51,7 +51,7 @@ pub struct Checked {
 /// Reads one answer or a list of them.
 ///
 /// # Errors
-/// When the text is too large, is no JSON, or is not of that form.
+/// When the text is too large, is not JSON, or has another form.
 pub fn read_proofs(text: &[u8]) -> Result<Vec<AccountProof>, InputError> {
     let answers = each(parse(text)?)?;
     let one = answers.len() == 1;

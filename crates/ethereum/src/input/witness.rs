@@ -20,7 +20,7 @@ pub struct Witness {
 /// keys are not needed.
 ///
 /// # Errors
-/// When the text is too large, is no JSON or is not of that form; when headers do not follow each other.
+/// When the text is too large, is not JSON, or has another form; when a header does not follow the one before it.
 pub fn read_witness(text: &[u8]) -> Result<Witness, InputError> {
     let value = parse(text)?;
     let Value::Object(answer) = &value else {
