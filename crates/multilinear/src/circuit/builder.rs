@@ -8,13 +8,13 @@ use evergrove_primitives::field::extension::Extension;
 
 use super::wires::{Base, Bits, Bool, Chain, Element, Index, Set, Wire, Word};
 use super::{
-    BitsRow, Choice, Circuit, Count, Dot, End, Hint, Operation, Permutation, Query, Rows, Sponge, Tuple, keccak,
+    BitsRow, Choice, Circuit, Count, Dot, End, Hint, Operation, Permutation, Query, Rows, Sponge, Tuple, keccak, stream,
 };
 use evergrove_verifier::argument::Parameters;
 use evergrove_verifier::tables::permutation::{self, RATE};
 use evergrove_verifier::tables::{
-    BLOCK, Layout, NODE, SET, Table, Tables, WORD, bits, constant, dot, keccak_lookup, keccak_plane, operation, point,
-    query, range, sponge, tuple,
+    BLOCK, Layout, NODE, SET, Table, Tables, WORD, bits, bytes, constant, dot, keccak_lookup, keccak_plane, operation,
+    point, query, range, read, sponge, tuple,
 };
 
 /// Half of a permutation's input.
@@ -614,6 +614,7 @@ impl<K: Extension> Builder<K> {
         let content = if blocks[Table::Keccak as usize] > 0 { keccak_lookup::ROWS.div_ceil(BLOCK) } else { 0 };
         assert_eq!(blocks[Table::KeccakLookup as usize], content, "blocks of what Keccak looks up");
         keccak::pad(&mut self, missing);
+        stream::pad(&mut self, missing);
         for _ in 0..missing(Table::Constant) {
             self.rows.constants.push([Goldilocks::ZERO; WORD]);
         }
@@ -700,6 +701,7 @@ impl Fixed {
         }
         this.points(rows);
         keccak::set(&mut this, &rows.keccak);
+        stream::set(&mut this, &rows.stream);
         for (i, word) in rows.constants.iter().enumerate() {
             this.row(Table::Constant, i)[..WORD].copy_from_slice(word);
         }
@@ -718,7 +720,9 @@ impl Fixed {
                 Table::Addition => usize::from(wire.port),
                 Table::Range => unreachable!("a number defines no wire"),
                 Table::KeccakPlane => keccak_plane::USES + usize::from(wire.port),
-                Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb => {
+                Table::Bytes => bytes::USES + usize::from(wire.port),
+                Table::Read => read::USES,
+                Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb | Table::KeccakGate => {
                     unreachable!("no wires of {:?}", wire.table)
                 }
             };

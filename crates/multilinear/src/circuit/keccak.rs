@@ -8,17 +8,19 @@ use evergrove_primitives::field::extension::Extension;
 use super::Builder;
 use super::builder::Fixed;
 use super::fill;
-use super::wires::{Wire, Word};
+use super::wires::{Bool, Wire, Word};
 use super::witness::Filling;
 use evergrove_verifier::tables::keccak::{self, LANES, PARTS, ROWS};
 use evergrove_verifier::tables::{
-    Table, WORD, keccak_absorb as absorb, keccak_lookup as lookup, keccak_plane as plane,
+    Table, WORD, keccak_absorb as absorb, keccak_gate as gate, keccak_lookup as lookup, keccak_plane as plane,
 };
 
 /// Words of a block: 34 halves, and two zeros.
 pub const BLOCK_WORDS: usize = 9;
 /// Halves of a block.
 pub const BLOCK_HALVES: usize = 34;
+/// Lanes of a stream that words go into, in a circle: 17 of a block, and one of the capacity, whose halves are zeros.
+const STREAM_LANES: usize = 18;
 /// The last bit of the padding, in the last half of a block.
 pub const PADDING_END: u64 = 1 << 31;
 
@@ -36,6 +38,7 @@ impl Lane {
         Goldilocks::new(match self.table {
             Table::KeccakAbsorb => absorb::key(row, lane),
             Table::KeccakPlane => plane::key(row, lane),
+            Table::KeccakGate => gate::key(row, lane),
             _ => keccak::key(row, lane),
         })
     }
@@ -48,6 +51,7 @@ pub(super) struct Rows {
     lookups: usize,
     absorbs: Vec<Absorb>,
     planes: Vec<Plane>,
+    gates: Vec<Gate>,
     /// Rows of rounds and of planes that fill the last block.
     idle: [usize; 2],
     /// Rows that absorb a word into zeros.
@@ -78,6 +82,13 @@ struct Plane {
     used: bool,
 }
 
+#[derive(Clone, Debug)]
+struct Gate {
+    /// The first of five lanes with keys one after the other; none in a row that fills the last block.
+    first: Option<Lane>,
+    bit: Wire,
+}
+
 impl Rows {
     pub(super) fn len(&self, table: Table) -> usize {
         match table {
@@ -85,6 +96,7 @@ impl Rows {
             Table::KeccakLookup => self.lookups,
             Table::KeccakAbsorb => self.absorbs.len(),
             Table::KeccakPlane => self.planes.len() + self.idle[1],
+            Table::KeccakGate => self.gates.len(),
             _ => 0,
         }
     }
@@ -126,19 +138,45 @@ impl<K: Extension> Builder<K> {
         for (i, block) in blocks.iter().enumerate() {
             self.ends(block[BLOCK_WORDS - 1]);
             let lanes = self.absorb(block, state);
-            let last = self.permute_lanes(lanes, i < full);
-            let planes = if i < full { 5 } else { 1 };
-            let first = self.rows.keccak.planes.len() as u32;
-            for y in 0..planes {
-                let lanes = core::array::from_fn(|x| Lane { table: Table::Keccak, row: last, lane: (x + 5 * y) as u8 });
-                self.rows.keccak.planes.push(Plane { lanes, first: y == 0, used: i < full });
-                self.done(Table::KeccakPlane, 0);
-            }
-            let lane = |i: usize| Lane { table: Table::KeccakPlane, row: first + i as u32 / 5, lane: (i % 5) as u8 };
-            state = (i < full).then(|| core::array::from_fn(lane));
+            let first = self.permute_lanes(lanes, i < full);
+            state = (i < full).then(|| state_of(Table::KeccakPlane, first));
         }
-        let row = self.rows.keccak.planes.len() as u32 - 1;
-        [0, 1].map(|port| Word(Wire { table: Table::KeccakPlane, port, row }))
+        digest(self.rows.keccak.planes.len() as u32 - 1)
+    }
+
+    /// The digests after each block of a stream of messages, and bits of the prover's choice, whether the next block goes on with the message or begins one.
+    ///
+    /// A block is 34 halves as two lists of lanes and words that go into them: see [`Builder::stream`].
+    pub(super) fn keccak_stream(&mut self, blocks: &[Vec<(usize, Word)>]) -> (Vec<[Word; 2]>, Vec<Bool>) {
+        let (mut digests, mut bits) = (Vec::with_capacity(blocks.len()), Vec::with_capacity(blocks.len() - 1));
+        let zero = self.zero().0;
+        let nothing = self.absorb_word(zero, None)[0];
+        let mut state = None;
+        for (i, block) in blocks.iter().enumerate() {
+            let mut lanes = state.unwrap_or([nothing; LANES]);
+            for &(first, word) in block {
+                let pair = [first, (first + 1) % STREAM_LANES];
+                let added = self.absorb_word(word.0, state.map(|_: [Lane; LANES]| pair.map(|lane| lanes[lane])));
+                for (lane, added) in pair.into_iter().zip(added) {
+                    lanes[lane] = added;
+                }
+            }
+            let more = i + 1 < blocks.len();
+            let plane = self.permute_lanes(lanes, more);
+            digests.push(digest(plane));
+            state = more.then(|| {
+                let bit = self.bit();
+                bits.push(bit);
+                let gate = self.rows.keccak.gates.len() as u32;
+                for y in 0..gate::LANES as u32 {
+                    let first = Lane { table: Table::KeccakPlane, row: plane + y, lane: 0 };
+                    self.rows.keccak.gates.push(Gate { first: Some(first), bit: bit.0 });
+                    self.done(Table::KeccakGate, 0);
+                }
+                state_of(Table::KeccakGate, gate)
+            });
+        }
+        (digests, bits)
     }
 
     /// Demands that the last word of a block has no more than the block: its other elements would go into the capacity.
@@ -182,7 +220,7 @@ impl<K: Extension> Builder<K> {
         }
         [0, 1].map(|lane| Lane { table: Table::KeccakAbsorb, row, lane })
     }
-    /// The last row of a permutation of lanes.
+    /// Permutes lanes. The first of the rows that have the result: one, or where it goes on (`rest`) five.
     fn permute_lanes(&mut self, mut lanes: [Lane; LANES], rest: bool) -> u32 {
         for lane in lanes {
             if lane.table == Table::KeccakAbsorb {
@@ -195,8 +233,24 @@ impl<K: Extension> Builder<K> {
             let row = self.done(Table::Keccak, 0).row;
             lanes = core::array::from_fn(|lane| Lane { table: Table::Keccak, row, lane: lane as u8 });
         }
-        self.rows.keccak.rounds.len() as u32 - 1
+        let (row, first) = (self.rows.keccak.rounds.len() as u32 - 1, self.rows.keccak.planes.len() as u32);
+        for y in 0..if rest { 5 } else { 1 } {
+            let lanes = core::array::from_fn(|x| Lane { table: Table::Keccak, row, lane: (x + 5 * y) as u8 });
+            self.rows.keccak.planes.push(Plane { lanes, first: y == 0, used: rest });
+            self.done(Table::KeccakPlane, 0);
+        }
+        first
     }
+}
+
+/// The lanes of a state whose planes are five rows of a table.
+fn state_of(table: Table, first: u32) -> [Lane; LANES] {
+    core::array::from_fn(|i| Lane { table, row: first + i as u32 / 5, lane: (i % 5) as u8 })
+}
+
+/// The digest whose plane is this row.
+fn digest(row: u32) -> [Word; 2] {
+    [0, 1].map(|port| Word(Wire { table: Table::KeccakPlane, port, row }))
 }
 
 /// Fills the last blocks: rows that use nothing and offer nothing, and content that is there already.
@@ -206,6 +260,7 @@ pub(super) fn pad<K: Extension>(b: &mut Builder<K>, missing: impl Fn(Table) -> u
     rows.lookups += missing(Table::KeccakLookup);
     let idle = Absorb { word, state: None, uses: [0; 2] };
     rows.absorbs.extend((0..missing(Table::KeccakAbsorb)).map(|_| idle.clone()));
+    rows.gates.extend((0..missing(Table::KeccakGate)).map(|_| Gate { first: None, bit: word }));
     rows.idle = [missing(Table::Keccak), missing(Table::KeccakPlane)];
 }
 
@@ -241,6 +296,19 @@ pub(super) fn set(fixed: &mut Fixed, rows: &Rows) {
         own[plane::FIRST] = bit(row.first);
         own[plane::LANE_USES] = bit(row.used);
     }
+    for (i, row) in rows.gates.iter().enumerate() {
+        fixed.use_wire(Table::KeccakGate, i, gate::NUMBER, row.bit);
+        if let Some(first) = row.first {
+            let own = fixed.row(Table::KeccakGate, i);
+            own[gate::KEY] = first.key();
+            own[gate::ACTIVE] = Goldilocks::ONE;
+        }
+    }
+}
+
+/// The values of a lane on the bus.
+fn values_of(parts: [u64; PARTS]) -> [Goldilocks; keccak::VALUES] {
+    core::array::from_fn(|i| Goldilocks::new(parts[i] + (parts[i + keccak::VALUES] << 32)))
 }
 
 /// How often each row of the lookup table is used.
@@ -271,6 +339,10 @@ impl<K: Extension> Filling<'_, K> {
                 let result = self.plane(row as usize)[lane];
                 core::array::from_fn(|i| keccak::part(result, i))
             }
+            Table::KeccakGate => core::array::from_fn(|i| {
+                let value = number(lane * keccak::VALUES + i % keccak::VALUES) * number(gate::BIT);
+                value >> (32 * (i / keccak::VALUES)) & 0xffff
+            }),
             _ => {
                 let last = keccak::STATE + (keccak::STAGES - 1) * keccak::STAGE;
                 core::array::from_fn(|i| number(last + lane * PARTS + i))
@@ -311,12 +383,21 @@ impl<K: Extension> Filling<'_, K> {
                 for (i, column) in columns[..absorb::BITS].iter_mut().enumerate() {
                     *column = Goldilocks::new(word[i / 32].as_u64() >> (i % 32) & 1);
                 }
-                for (i, parts) in lanes.iter().flatten().enumerate() {
-                    for j in 0..keccak::VALUES {
-                        let value = parts[j] + (parts[j + keccak::VALUES] << 32);
-                        columns[absorb::STATE + i * keccak::VALUES + j] = Goldilocks::new(value);
-                    }
+                let values = columns[absorb::STATE..].as_chunks_mut::<{ keccak::VALUES }>().0;
+                for (values, parts) in values.iter_mut().zip(lanes.into_iter().flatten()) {
+                    *values = values_of(parts);
                 }
+            }
+            Table::KeccakGate => {
+                let Gate { first: Some(first), bit } = rows.gates[row] else { return };
+                let bit = self.word(bit)[0];
+                let lanes: [[u64; PARTS]; gate::LANES] =
+                    core::array::from_fn(|lane| self.parts(Lane { lane: lane as u8, ..first }));
+                let columns = self.witness.row_mut(&circuit.tables, table, row);
+                for (values, parts) in columns.as_chunks_mut::<{ keccak::VALUES }>().0.iter_mut().zip(lanes) {
+                    *values = values_of(parts);
+                }
+                columns[gate::BIT] = bit;
             }
             _ => {
                 let lanes = rows.planes[row].lanes.map(|lane| {

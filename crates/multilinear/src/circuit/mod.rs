@@ -12,6 +12,7 @@ mod fill;
 mod keccak;
 mod machine;
 mod points;
+mod stream;
 pub mod wires;
 mod witness;
 
@@ -28,6 +29,7 @@ pub use arithmetic::Arithmetic;
 pub use builder::{Builder, Half, Tree};
 pub use keccak::{BLOCK_HALVES, BLOCK_WORDS, PADDING_END};
 pub use machine::InCircuit;
+pub use stream::{BLOCK_BYTES, Stream};
 pub use witness::{Fault, Witness};
 
 /// A circuit.
@@ -104,6 +106,7 @@ struct Rows {
     points: Vec<PointRow>,
     additions: Vec<Addition>,
     keccak: keccak::Rows,
+    stream: stream::Rows,
 }
 
 impl Rows {
@@ -122,7 +125,10 @@ impl Rows {
             Table::Range => range::ROWS,
             Table::Point => self.points.len(),
             Table::Addition => self.additions.len(),
-            Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb | Table::KeccakPlane => self.keccak.len(table),
+            Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb | Table::KeccakPlane | Table::KeccakGate => {
+                self.keccak.len(table)
+            }
+            Table::Bytes | Table::Read => self.stream.len(table),
         }
     }
     fn blocks(&self) -> [usize; Table::ALL.len()] {

@@ -9,7 +9,7 @@ use evergrove_primitives::hash::poseidon::{WIDTH, permute};
 use super::builder::HEIGHTS;
 use super::fill;
 use super::wires::Wire;
-use super::{Choice, Circuit, Count, End, Half, Permutation, Sponge, Tuple, keccak, points};
+use super::{Choice, Circuit, Count, End, Half, Permutation, Sponge, Tuple, keccak, points, stream};
 use crate::poseidon;
 use evergrove_verifier::algebra::{Point, combine};
 use evergrove_verifier::poseidon::{OUTPUTS, SBOXES, chains, digest, join};
@@ -117,6 +117,7 @@ impl<K: Extension> Circuit<K> {
         }
         points::fill(&self.tables, &mut witness.columns);
         points::count(&self.tables, &mut witness.columns);
+        self.count_reads(&mut witness);
         if taken == free.len() { Ok(witness) } else { Err(InputError { given: free.len(), taken }) }
     }
 }
@@ -245,7 +246,7 @@ pub(super) struct Filling<'a, K> {
 
 impl<K: Extension> Filling<'_, K> {
     /// The next elements of free data, zeros behind its end.
-    fn take<const N: usize>(&mut self) -> [Goldilocks; N] {
+    pub(super) fn take<const N: usize>(&mut self) -> [Goldilocks; N] {
         let from = self.free.get(self.taken..).unwrap_or_default();
         self.taken += N;
         core::array::from_fn(|i| from.get(i).copied().unwrap_or(Goldilocks::ZERO))
@@ -264,7 +265,10 @@ impl<K: Extension> Filling<'_, K> {
         };
         match (wire.table, wire.port) {
             (Table::KeccakPlane, port) => self.halves(wire.row as usize, port.into()),
-            (Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb, _) => unreachable!("no wires"),
+            (Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb | Table::KeccakGate, _) => {
+                unreachable!("no wires")
+            }
+            (Table::Bytes | Table::Read, port) => stream::word(wire.table, row, port),
             (Table::Constant, _) => self.circuit.rows.constants[wire.row as usize],
             (Table::Operation | Table::Dot | Table::Query, _) => element(row.len() - K::DEGREE),
             (Table::Sponge, port) => {
@@ -309,9 +313,11 @@ impl<K: Extension> Filling<'_, K> {
             Table::Permutation => return self.permutation(row),
             Table::Tuple => return self.tuple(row),
             Table::Sponge => return self.sponge(row),
-            Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb | Table::KeccakPlane => {
+            Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb | Table::KeccakPlane | Table::KeccakGate => {
                 return self.keccak(table, row);
             }
+            Table::Bytes => return self.bytes(row),
+            Table::Read => return self.read(row),
             Table::Operation => {
                 let operation = &circuit.rows.operations[row];
                 let [a, b, c] = operation.operands.map(|wire| self.element(wire));

@@ -53,7 +53,7 @@ fn message(
     (words, free, bytes)
 }
 
-fn words_of(digest: [u8; 32]) -> [[Goldilocks; WORD]; 2] {
+pub(crate) fn words_of(digest: [u8; 32]) -> [[Goldilocks; WORD]; 2] {
     let half = |i: usize| u32::from_le_bytes(*digest[4 * i..].first_chunk().unwrap());
     core::array::from_fn(|word| core::array::from_fn(|i| Goldilocks::new(half(WORD * word + i).into())))
 }
@@ -200,7 +200,13 @@ fn count_lookups(circuit: &Circuit<Quadratic>, witness: &mut Witness) {
 }
 
 /// Whether a row still holds when its columns are these, in a witness that holds: it has no faults, puts the same on the bus, and what it looks up is there.
-fn row_holds(circuit: &Circuit<Quadratic>, witness: &Witness, table: Table, i: usize, columns: &[Goldilocks]) -> bool {
+pub(crate) fn row_holds(
+    circuit: &Circuit<Quadratic>,
+    witness: &Witness,
+    table: Table,
+    i: usize,
+    columns: &[Goldilocks],
+) -> bool {
     let places = circuit.layout().starts(table);
     let fixed: Vec<Quadratic> = circuit.fixed(table, i).iter().map(|&x| x.into()).collect();
     let look = |columns: &[Goldilocks]| {

@@ -13,3 +13,4 @@ mod points;
 mod poseidon;
 mod proof;
 mod recursion;
+mod stream;

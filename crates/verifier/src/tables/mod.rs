@@ -1,6 +1,6 @@
 //! The tables that a circuit is made of: their columns, constraints and ports.
 //!
-//! A circuit is a list of rows in fifteen tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
+//! A circuit is a list of rows in eighteen tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
 //! which are the circuit. Rows are connected by the *bus*: each port ([`Port`]) of a row puts a tuple on the bus with a multiplicity, and the
 //! multiplicities of equal tuples must sum to 0. There is no other connection between rows: a table that needs values of the row before it (as
 //! byte machines and Keccak do) hands them over by a tuple whose key is the row's number, in a namespace of its own.
@@ -14,11 +14,13 @@
 
 pub mod addition;
 pub mod bits;
+pub mod bytes;
 pub mod congruence;
 pub mod constant;
 pub mod dot;
 pub mod keccak;
 pub mod keccak_absorb;
+pub mod keccak_gate;
 pub mod keccak_lookup;
 pub mod keccak_plane;
 mod layout;
@@ -27,6 +29,7 @@ pub mod permutation;
 pub mod point;
 pub mod query;
 pub mod range;
+pub mod read;
 mod shape;
 pub mod sponge;
 pub mod tuple;
@@ -62,6 +65,8 @@ pub const RANGE: Goldilocks = Goldilocks::new(5);
 pub const LANE: Goldilocks = Goldilocks::new(6);
 /// Namespace of the lookup table of Keccak's rounds: (key, turned, plain, 0, 0, 0).
 pub const LOOKUP: Goldilocks = Goldilocks::new(7);
+/// Namespace of bytes that are read: (address, kind, four halves).
+pub const BYTES: Goldilocks = Goldilocks::new(8);
 
 /// A kind of row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,11 +101,17 @@ pub enum Table {
     KeccakAbsorb,
     /// The last step of a Keccak permutation, on a plane.
     KeccakPlane,
+    /// Five lanes of a Keccak state, or zeros.
+    KeccakGate,
+    /// Sixteen bytes.
+    Bytes,
+    /// What is at an address.
+    Read,
 }
 
 impl Table {
     /// All of them, in the order of formats.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::Permutation,
         Self::Operation,
         Self::Dot,
@@ -116,6 +127,9 @@ impl Table {
         Self::KeccakLookup,
         Self::KeccakAbsorb,
         Self::KeccakPlane,
+        Self::KeccakGate,
+        Self::Bytes,
+        Self::Read,
     ];
 
     /// Blocks of all tables, none of those behind the first ones.
@@ -141,6 +155,9 @@ impl Table {
             Self::KeccakLookup => "keccak-lookup",
             Self::KeccakAbsorb => "keccak-absorb",
             Self::KeccakPlane => "keccak-plane",
+            Self::KeccakGate => "keccak-gate",
+            Self::Bytes => "bytes",
+            Self::Read => "read",
         }
     }
 }
@@ -212,6 +229,9 @@ impl<K: Extension> Tables<K> {
             Table::KeccakLookup => keccak_lookup::COLUMNS,
             Table::KeccakAbsorb => keccak_absorb::COLUMNS,
             Table::KeccakPlane => keccak_plane::COLUMNS,
+            Table::KeccakGate => keccak_gate::COLUMNS,
+            Table::Bytes => bytes::COLUMNS,
+            Table::Read => read::COLUMNS,
         }
     }
     /// Fixed columns.
@@ -232,6 +252,9 @@ impl<K: Extension> Tables<K> {
             Table::KeccakLookup => keccak_lookup::FIXED,
             Table::KeccakAbsorb => keccak_absorb::FIXED,
             Table::KeccakPlane => keccak_plane::FIXED,
+            Table::KeccakGate => keccak_gate::FIXED,
+            Table::Bytes => bytes::FIXED,
+            Table::Read => read::FIXED,
         }
     }
     /// True of a table whose rows are Poseidon permutations.
@@ -255,6 +278,9 @@ impl<K: Extension> Tables<K> {
             Table::KeccakLookup => 1,
             Table::KeccakAbsorb => keccak_absorb::PORTS,
             Table::KeccakPlane => keccak_plane::PORTS,
+            Table::KeccakGate => keccak_gate::PORTS,
+            Table::Bytes => bytes::PORTS,
+            Table::Read => read::PORTS,
         }
     }
     /// The constraints of a row, each 0 on a row that is right, appended to `out`.
@@ -269,12 +295,14 @@ impl<K: Extension> Tables<K> {
             Table::Query => self.query.constraints::<K, A>(f, row, out),
             Table::Bits => self.bits.constraints(f, row, out),
             Table::Constant | Table::Range | Table::Keccak | Table::KeccakLookup => {}
+            Table::KeccakGate | Table::Read => {}
             Table::Tuple => tuple::constraints(f, row, out),
             Table::Sponge => sponge::constraints(f, row, out),
             Table::Point => point::constraints(f, row, out),
             Table::Addition => addition::constraints(f, row, out),
             Table::KeccakAbsorb => keccak_absorb::constraints(f, row, out),
             Table::KeccakPlane => keccak_plane::constraints(f, row, out),
+            Table::Bytes => bytes::constraints(f, row, out),
         }
     }
     /// The congruences of a row, whose equations are constraints behind those of [`Tables::constraints`].
@@ -315,6 +343,9 @@ impl<K: Extension> Tables<K> {
             Table::KeccakLookup => keccak_lookup::ports(f, row, out),
             Table::KeccakAbsorb => keccak_absorb::ports(f, row, out),
             Table::KeccakPlane => keccak_plane::ports(f, row, out),
+            Table::KeccakGate => keccak_gate::ports(f, row, out),
+            Table::Bytes => bytes::ports(f, row, out),
+            Table::Read => read::ports(f, row, out),
         }
     }
 }

@@ -1,0 +1,115 @@
+//! Sixteen bytes, at addresses that other rows read: row i holds those at 16 i to 16 i + 15.
+//!
+//! | committed | | fixed | |
+//! |---|---|---|---|
+//! | 0 to 127 | the bits of four halves of 32 bits, each four bytes with the least significant first | [`ACTIVE`] | 1, or 0 in a row that only fills a block |
+//! | [`COUNTS`] to + 47 | how often each part is read | [`USES`] to + 2 | uses of the words |
+//!
+//! **Words** are wires: all four halves; the first two and zeros; zeros and the last two.
+//!
+//! **Parts** are offered as ([`BYTES`], address, kind, word), as often as the prover says. A *window* is the sixteen bytes from an address on, as four halves: the sum of
+//! its *low* part, which has zeros behind the end of the row, and its *high* part, which is of the next row and has zeros before its beginning.
+//!
+//! | kind | of row i, for o = 0 to 15 | address |
+//! |---|---|---|
+//! | [`LOW`] | bytes o to 15, then o zeros | 16 i + o |
+//! | [`HIGH`] | 16 - o zeros, then bytes 0 to o - 1 | 16 (i - 1) + o |
+//! | [`BYTE`] | byte o, then zeros | 16 i + o |
+//!
+//! There are fewer than p reads, so a part that is read is offered, by the one active row that has its kind and address.
+
+use alloc::vec::Vec;
+
+use evergrove_primitives::Goldilocks;
+
+use super::{BYTES, Port, Row, TUPLE, WORD, defined};
+use crate::algebra::Algebra;
+
+/// Bytes of a row.
+pub const ROW: usize = 16;
+/// Bits of a row.
+pub const BITS: usize = 8 * ROW;
+/// Kind of the part of a window in the row of its first byte.
+pub const LOW: usize = 0;
+/// Kind of the part of a window in the next row.
+pub const HIGH: usize = 1;
+/// Kind of a byte.
+pub const BYTE: usize = 2;
+/// Kinds of parts.
+pub const KINDS: usize = 3;
+/// The first committed column of counts: kind by kind, each from the first address on.
+pub const COUNTS: usize = BITS;
+/// Committed columns.
+pub const COLUMNS: usize = COUNTS + KINDS * ROW;
+/// Words that are wires.
+pub const WORDS: usize = 3;
+/// The fixed column that is 0 in rows that fill a block.
+pub const ACTIVE: usize = 0;
+/// The first fixed column of uses of words.
+pub const USES: usize = 1;
+/// Fixed columns.
+pub const FIXED: usize = USES + WORDS;
+/// Ports: words, parts.
+pub const PORTS: usize = WORDS + KINDS * ROW;
+
+/// Where row 0 has the first address of a kind; row i has it 16 i higher.
+fn first(kind: usize) -> Goldilocks {
+    if kind == HIGH { -Goldilocks::new(ROW as u64) } else { Goldilocks::ZERO }
+}
+
+/// Which byte of the row stands at a place of a part.
+fn source(kind: usize, offset: usize, place: usize) -> Option<usize> {
+    match kind {
+        LOW => Some(offset + place).filter(|byte| *byte < ROW),
+        HIGH => (offset + place).checked_sub(ROW),
+        _ => Some(offset).filter(|_| place == 0),
+    }
+}
+
+pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
+    for bit in &row.columns[..BITS] {
+        out.push(f.boolean(*bit));
+    }
+}
+
+pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
+    let (zero, one) = (f.zero(), f.one());
+    let powers: Vec<Goldilocks> = (0..8).map(|j| Goldilocks::new(1 << j)).collect();
+    let bytes: [A::V; ROW] = core::array::from_fn(|i| f.dot(&powers, &row.columns[8 * i..][..8]));
+    let word = |f: &mut A, bytes: [Option<A::V>; ROW]| -> [A::V; WORD] {
+        core::array::from_fn(|half| {
+            (0..4).fold(zero, |sum, i| match bytes[4 * half + i] {
+                Some(byte) => f.add_scaled(sum, Goldilocks::new(1 << (8 * i)), byte),
+                None => sum,
+            })
+        })
+    };
+    let all = word(f, bytes.map(Some));
+    let [a, b, c, d] = all;
+    for (i, word) in [all, [a, b, zero, zero], [zero, zero, c, d]].into_iter().enumerate() {
+        out.push(defined(f, row, i, row.fixed[USES + i], word));
+    }
+    let space = f.scale(BYTES, one);
+    let base = f.scale(Goldilocks::new(ROW as u64), row.number);
+    for kind in 0..KINDS {
+        let level = f.scale(Goldilocks::new(kind as u64), one);
+        for offset in 0..ROW {
+            let [a, b, c, d] = word(f, core::array::from_fn(|place| Some(bytes[source(kind, offset, place)?])));
+            let key = f.add_scaled(base, first(kind) + Goldilocks::new(offset as u64), one);
+            let multiplicity = f.mul(row.fixed[ACTIVE], row.columns[COUNTS + kind * ROW + offset]);
+            out.push(Port { multiplicity, tuple: [space, key, level, a, b, c, d], len: TUPLE });
+        }
+    }
+}
+
+/// The row that offers a part at an address, and the column of its count.
+pub fn place(kind: usize, address: u64) -> (u64, usize) {
+    let (row, offset) = (address / ROW as u64, (address % ROW as u64) as usize);
+    (row + u64::from(kind == HIGH), COUNTS + kind * ROW + offset)
+}
+
+/// The part of a row with these bytes.
+pub fn part(bytes: &[u8; ROW], kind: usize, offset: usize) -> [Goldilocks; WORD] {
+    let byte = |place: usize| source(kind, offset, place).map_or(0, |byte| bytes[byte]);
+    core::array::from_fn(|half| Goldilocks::new((0..4).map(|i| u64::from(byte(4 * half + i)) << (8 * i)).sum()))
+}
