@@ -16,6 +16,7 @@ mod block;
 pub mod circuit;
 mod engine;
 mod family;
+pub mod mpt;
 pub mod translation;
 pub mod witness;
 

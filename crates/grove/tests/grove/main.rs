@@ -4,6 +4,7 @@ mod bucket;
 mod common;
 mod laws;
 mod merge;
+mod mpt;
 mod mutants;
 mod mutation;
 mod python;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
-use super::wires::{Base, Bits, Bool, Chain, Element, Index, Set, Wire, Word};
+use super::wires::{Base, Bits, Bool, Chain, Element, Index, Offers, Set, Wire, Word};
 use super::{
     BitsRow, Choice, Circuit, Count, Dot, End, Hint, Operation, Permutation, Query, Rows, Sponge, Tuple, keccak, stream,
 };
@@ -44,6 +44,8 @@ pub struct Tree {
     pub(super) cap: usize,
 }
 
+/// Namespaces of what is looked up lie behind this one.
+const OFFERS: u64 = 1 << 8;
 /// Levels of different trees are this far apart.
 const LEVELS: u64 = 1 << 20;
 /// No tree of wires is higher.
@@ -57,6 +59,7 @@ pub struct Builder<K> {
     order: Vec<(Table, u32)>,
     trees: Vec<Tree>,
     sets: u64,
+    offers: u64,
     choices: HashMap<u32, Choice>,
     constants: HashMap<[Goldilocks; WORD], Wire>,
     public: bool,
@@ -72,6 +75,7 @@ impl<K: Extension> Builder<K> {
             order: Vec::new(),
             trees: Vec::new(),
             sets: 0,
+            offers: 0,
             choices: HashMap::new(),
             constants: HashMap::new(),
             public: false,
@@ -279,6 +283,22 @@ impl<K: Extension> Builder<K> {
         let zero = self.zero().0;
         self.tuple(Tuple { space: SET, values: [set.0, zero, word.0], count: bit.into(), times, tree: None })
     }
+    /// A namespace of tuples that are looked up.
+    pub fn offers(&mut self) -> Offers {
+        self.offers += 1;
+        Offers(Goldilocks::new(OFFERS + self.offers))
+    }
+    /// Offers a tuple, however often it is looked up.
+    pub fn offer(&mut self, offers: Offers, key: Base, level: Base, word: Word) {
+        let values = [key.0, level.0, word.0];
+        self.tuple(Tuple { space: offers.0, values, count: Count::Uses, times: Goldilocks::ONE, tree: None });
+    }
+    /// Demands, where the bit is 1, that a tuple be offered.
+    pub fn look_up(&mut self, offers: Offers, key: Base, level: Base, word: Word, bit: Bool) {
+        let (values, count) = ([key.0, level.0, word.0], Count::Wire(bit.0));
+        self.tuple(Tuple { space: offers.0, values, count, times: -Goldilocks::ONE, tree: None });
+    }
+
     /// A bit of the prover's choice.
     pub fn bit(&mut self) -> Bool {
         self.choice(Count::Bit)
@@ -550,7 +570,7 @@ impl<K: Extension> Builder<K> {
     fn tuple(&mut self, row: Tuple) -> Bool {
         let bit = match row.count {
             Count::Wire(wire) => Some(wire),
-            Count::Bit | Count::Any | Count::Root => None,
+            Count::Bit | Count::Any | Count::Root | Count::Uses => None,
         };
         self.rows.tuples.push(row);
         let own = self.done(Table::Tuple, tuple::PORTS - 2);
@@ -687,7 +707,12 @@ impl Fixed {
             this.use_wire(Table::Bits, i, numbers, row.element);
         }
         for (i, row) in rows.tuples.iter().enumerate() {
-            tuple::set(this.row(Table::Tuple, i), row.space, row.times, matches!(row.count, Count::Root | Count::Any));
+            tuple::set(
+                this.row(Table::Tuple, i),
+                row.space,
+                row.times,
+                matches!(row.count, Count::Root | Count::Any | Count::Uses),
+            );
             for (j, value) in row.values.into_iter().enumerate() {
                 this.use_wire(Table::Tuple, i, tuple::NUMBERS + j, value);
             }

@@ -215,6 +215,8 @@ enum Count {
     Any,
     /// How often a root is used.
     Root,
+    /// How often the tuple is looked up.
+    Uses,
 }
 
 /// What a prover fills in for a choice of its own.

@@ -46,6 +46,10 @@ pub struct Index {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Set(pub(super) Wire);
 
+/// Tuples (key, level, word) that some rows offer and others look up: their namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offers(pub(super) evergrove_primitives::Goldilocks);
+
 /// A point of BLS12-381 G1, or the identity: see [`addition`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point(pub(super) [Wire; addition::WORDS]);

@@ -1,6 +1,6 @@
 //! Filling the committed columns of a circuit, and checking them row by row.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
@@ -118,6 +118,7 @@ impl<K: Extension> Circuit<K> {
         points::fill(&self.tables, &mut witness.columns);
         points::count(&self.tables, &mut witness.columns);
         self.count_reads(&mut witness);
+        self.count_offers(&mut witness);
         if taken == free.len() { Ok(witness) } else { Err(InputError { given: free.len(), taken }) }
     }
 }
@@ -127,6 +128,31 @@ impl<K: Extension> Circuit<K> {
     pub fn fill_points(&self, witness: &mut Witness) {
         points::fill(&self.tables, &mut witness.columns);
         self.count_ranges(witness);
+    }
+    /// Counts anew what is looked up of what tuples offer; of equal offers the first has all. For attacks that set those.
+    pub fn count_offers(&self, witness: &mut Witness) {
+        let width = self.tables.columns(Table::Tuple);
+        let rows = &mut witness.columns[Table::Tuple as usize];
+        let mut uses: HashMap<[Goldilocks; TUPLE], Goldilocks> = HashMap::new();
+        let offers = |tuple: &Tuple| tuple.count == Count::Uses;
+        let spaces: HashSet<Goldilocks> =
+            self.rows.tuples.iter().filter(|tuple| offers(tuple)).map(|tuple| tuple.space).collect();
+        let key = |tuple: &Tuple, row: &[Goldilocks]| {
+            let mut key = [tuple.space; TUPLE];
+            key[1..].copy_from_slice(&row[..tuple::COUNT]);
+            key
+        };
+        let own = |tuple: &&Tuple| spaces.contains(&tuple.space);
+        for (tuple, row) in self.rows.tuples.iter().zip(rows.chunks_exact(width)) {
+            if own(&tuple) && !offers(tuple) {
+                *uses.entry(key(tuple, row)).or_default() += row[tuple::COUNT];
+            }
+        }
+        for (tuple, row) in self.rows.tuples.iter().zip(rows.chunks_exact_mut(width)) {
+            if offers(tuple) {
+                row[tuple::COUNT] = uses.remove(&key(tuple, row)).unwrap_or_default();
+            }
+        }
     }
     /// Counts anew what is used of the numbers below 2^16. For attacks that set those.
     pub fn count_ranges(&self, witness: &mut Witness) {
@@ -437,7 +463,7 @@ impl<K: Extension> Filling<'_, K> {
         let count = match *count {
             Count::Wire(wire) => self.word(wire)[0],
             Count::Bit | Count::Any => self.choose(row),
-            Count::Root => Goldilocks::ZERO,
+            Count::Root | Count::Uses => Goldilocks::ZERO,
         };
         let columns = self.columns(Table::Tuple, row);
         columns[tuple::KEY] = key[0];

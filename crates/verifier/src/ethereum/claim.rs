@@ -137,6 +137,15 @@ impl Claim {
     /// significant, as Keccak's lanes have them; numbers are cut from their least significant end. The kind fixes how many elements follow, and
     /// for an entry its length, which comes before its value.
     pub fn leaf_digest(&self) -> Digest {
+        let (tag, elements) = self.elements();
+        let mut state = [Goldilocks::ZERO; OUTPUTS];
+        state[0] = Goldilocks::new(u32::from_be_bytes(tag).into());
+        let steps = elements.as_chunks::<OUTPUTS>().0.as_chunks::<2>().0;
+        Digest(steps.iter().fold(state, |state, step| digest(join(*step, state))))
+    }
+
+    /// What L is a chain over: the tag of the claim's kind, four letters, and the elements, filled up to whole steps.
+    pub fn elements(&self) -> ([u8; 4], Vec<Goldilocks>) {
         let mut elements = Elements(Vec::with_capacity(32));
         let tag = match self {
             Self::Account { address, account } => {
@@ -172,7 +181,9 @@ impl Claim {
                 b"ETHM"
             }
         };
-        elements.chain(u32::from_be_bytes(*tag))
+        let Elements(mut elements) = elements;
+        elements.resize(elements.len().next_multiple_of(STEP), Goldilocks::ZERO);
+        (*tag, elements)
     }
 }
 
@@ -211,13 +222,5 @@ impl Elements {
     fn entry(&mut self, trie: Tag, index: u64) {
         self.number(&(trie as u32).to_be_bytes());
         self.number(&index.to_be_bytes());
-    }
-
-    fn chain(mut self, tag: u32) -> Digest {
-        self.0.resize(self.0.len().next_multiple_of(STEP), Goldilocks::ZERO);
-        let mut state = [Goldilocks::ZERO; OUTPUTS];
-        state[0] = Goldilocks::new(tag.into());
-        let steps = self.0.as_chunks::<OUTPUTS>().0.as_chunks::<2>().0;
-        Digest(steps.iter().fold(state, |state, step| digest(join(*step, state))))
     }
 }

@@ -1,0 +1,490 @@
+//! Slots for claims: accounts, and slots of their storage.
+
+use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Set, Word};
+use evergrove_multilinear::circuit::{Arithmetic, Hint};
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::hash::keccak::{DIGEST_BYTES, keccak_256};
+use evergrove_verifier::tables::WORD;
+
+use super::gadgets::{Gadgets, LANE_NIBBLES, LANES, ONE, Place, ZERO, code, lane, number};
+use super::node::unary;
+use crate::circuit::free;
+
+/// Bits that a lane does not have.
+pub(super) const LANE_ZEROS: core::ops::Range<usize> = 4 * LANE_NIBBLES as usize..64;
+/// Words of 32 bits of a hash or a number.
+const WORDS: usize = 8;
+
+/// A hashed key.
+#[derive(Clone, Copy)]
+pub(super) struct Key {
+    own: Base,
+    lanes: [Base; LANES],
+}
+
+/// An account that storage slots refer to.
+pub(super) struct Active {
+    bit: Bool,
+    lanes: [Base; LANES],
+}
+
+/// A number as bytes say it.
+struct Integer {
+    /// Words of 32 bits, the least significant first.
+    words: Vec<Base>,
+    /// Bytes that there are.
+    bytes: Base,
+    /// The number is not 0.
+    positive: Bool,
+    /// It has no header: a byte below 0x80.
+    single: Bool,
+    /// Behind its last byte.
+    end: Base,
+}
+
+/// Byte i of a number.
+fn byte(i: usize) -> Hint {
+    let hints: [Hint; 4] = [
+        |x| Goldilocks::new(x[0].as_u64() & 255),
+        |x| Goldilocks::new(x[0].as_u64() >> 8 & 255),
+        |x| Goldilocks::new(x[0].as_u64() >> 16 & 255),
+        |x| Goldilocks::new(x[0].as_u64() >> 24 & 255),
+    ];
+    hints[i]
+}
+
+/// The hash of a trie without keys, as words of halves.
+pub(super) fn empty_root() -> [[Goldilocks; WORD]; 2] {
+    words_of(&keccak_256(&[0x80]))
+}
+
+/// A hash as words of halves.
+pub(super) fn words_of(hash: &[u8; DIGEST_BYTES]) -> [[Goldilocks; WORD]; 2] {
+    let half = |i: usize| u32::from_le_bytes(*hash[4 * i..].first_chunk().expect("four bytes"));
+    core::array::from_fn(|word| core::array::from_fn(|i| Goldilocks::new(half(WORD * word + i).into())))
+}
+
+impl<K: Extension> Gadgets<'_, K> {
+    /// Bytes as a number, the first the least significant.
+    fn little(&mut self, bytes: &[Base]) -> Base {
+        let powers = (0..).map(|i| Goldilocks::new(1 << (8 * i)));
+        bytes.iter().zip(powers).skip(1).fold(bytes[0], |sum, (&byte, power)| self.b.scale_add(power, byte, sum))
+    }
+    /// The bytes of a number below 2^32, the least significant first.
+    fn bytes_of(&mut self, x: Base) -> ([Base; 4], [[Base; 2]; 4]) {
+        let yes = self.yes;
+        let bytes = core::array::from_fn(|i| self.b.any_of(&[x], byte(i)));
+        let nibbles = bytes.map(|byte| self.nibbles(byte, yes));
+        let sum = self.little(&bytes);
+        self.b.equal(sum, x);
+        (bytes, nibbles)
+    }
+
+    /// The lanes of a key that is this digest; its bytes are offered.
+    fn key(&mut self, own: Base, digest: [Word; 2]) -> Key {
+        let mut lanes = [self.zero; LANES];
+        let key = self.spaces.key;
+        for (i, word) in digest.into_iter().enumerate() {
+            for limb in 0..WORD {
+                let half = self.b.limb(word, limb);
+                let (bytes, nibbles) = self.bytes_of(half);
+                for (j, (byte, nibbles)) in bytes.into_iter().zip(nibbles).enumerate() {
+                    let at = 4 * (WORD * i + limb) + j;
+                    let level = self.constant(at as u64);
+                    self.b.offer(key, own, level, Element::from(byte).into());
+                    for (k, nibble) in nibbles.into_iter().enumerate() {
+                        let (lane, weight) = lane((2 * at + k) as u64);
+                        lanes[lane] = self.b.scale_add(Goldilocks::new(weight), nibble, lanes[lane]);
+                    }
+                }
+            }
+        }
+        Key { own, lanes }
+    }
+    /// Demands, where the bit is 1, that a leaf of a trie has this key. The address of its value.
+    fn present(&mut self, key: Key, trie: Base, bit: Bool) -> Base {
+        let (from, value) = (self.b.any(), self.b.any());
+        let (levels, lanes) = ([trie, value, self.zero], self.packed(key.lanes));
+        let leaf = self.spaces.leaf;
+        for ((offers, level), lanes) in leaf.into_iter().zip(levels).zip(lanes) {
+            self.b.look_up(offers, from, level, lanes.into(), bit);
+        }
+        value
+    }
+    /// Demands, where the bit is 1, that a trie does not have a key: its way ends at nothing, at another path, or in a trie without keys.
+    fn absent(&mut self, key: Key, trie: Base, bit: Bool) {
+        let [other, without] = [self.b.bit(), self.b.bit()];
+        // One of three; the third is that a child is empty.
+        let both = self.b.add(other.into(), without.into());
+        let nothing = self.b.sub(bit.into(), both);
+        let nothing = self.b.boolean(nothing);
+        let child = self.b.add(nothing.into(), without.into());
+        let child = self.b.boolean(child);
+        let way = self.b.add(nothing.into(), other.into());
+        let way = self.b.boolean(way);
+        let (from, nibble) = (self.b.any(), self.b.any());
+        let (place, lanes) = self.any_place();
+        self.same(bit, place.trie, trie);
+        let (places, own) = (self.spaces.place, self.spaces.own);
+        self.look_up_place(places, from, place, child);
+        self.look_up_place(own, from, place, other);
+        let children = self.spaces.child;
+        let said: Base = nothing.into();
+        debug_assert!(code::EMPTY == 1 && code::HASH == 0);
+        self.b.look_up(children, from, nibble, Element::from(said).into(), child);
+
+        // A trie without keys: its root, before the first nibble.
+        for (half, word) in empty_root().into_iter().enumerate() {
+            let word = self.b.word(word);
+            let hash = self.spaces.hash[half];
+            self.b.look_up(hash, from, nibble, word, without);
+        }
+        let first = self.plus(place.depth, 1);
+        self.vanishes(without, first);
+
+        // The key's beginning is the place, with the nibble of an empty child.
+        let weight = self.weight(place.depth, nothing);
+        let nibble = self.b.mul(nothing.into(), nibble);
+        let lanes: [Base; LANES] = core::array::from_fn(|i| self.b.mul_add(nibble, weight[i], lanes[i]));
+        let depth = self.b.add(place.depth, nothing.into());
+        self.begins(key, lanes, depth, way);
+
+        // Another path: a nibble that both have, and that differs.
+        let [end, behind] = [self.b.any(), self.b.any()];
+        let ends = self.spaces.ends;
+        self.b.look_up(ends, from, end, Element::from(behind).into(), other);
+        let (back, low) = (self.b.any(), self.b.bit());
+        self.byte(back, other);
+        // The nibble is 2 back + low + 1 before the end, in the byte back + 1 before it: its low nibble where `low` is 0.
+        let nibbles = self.b.scale_add(Goldilocks::new(2), back, low.into());
+        let nibbles = self.plus(nibbles, 1);
+        let position = self.b.sub(end, nibbles);
+        let within = self.b.sub(position, place.depth);
+        let within = self.b.mul(other.into(), within);
+        self.byte(within, other);
+        let before = self.plus(back, 1);
+        let address = self.b.sub(behind, before);
+        let found = self.byte_at(address, other);
+        let [high_nibble, low_nibble] = self.nibbles(found, other);
+        let found = self.b.select(low, high_nibble, low_nibble);
+        let (at, second) = (self.b.any(), self.b.bit());
+        let expected = self.b.scale_add(Goldilocks::new(2), at, second.into());
+        self.same(other, position, expected);
+        let byte = self.b.any();
+        let keys = self.spaces.key;
+        self.b.look_up(keys, key.own, at, Element::from(byte).into(), other);
+        let [high_nibble, low_nibble] = self.nibbles(byte, other);
+        let own = self.b.select(second, low_nibble, high_nibble);
+        let difference = self.b.sub(own, found);
+        let inverse = self.b.any_of(&[difference], |x| x[0].inverse().unwrap_or_default());
+        let product = self.b.mul(difference, inverse);
+        let one = self.one;
+        self.same(other, product, one);
+    }
+    /// Demands, where the bit is 1, that a key begin with the nibbles of a place.
+    fn begins(&mut self, key: Key, lanes: [Base; LANES], depth: Base, bit: Bool) {
+        let own = self.b.any_of(&[depth], |x| Goldilocks::new(lane(x[0].as_u64().min(64)).0 as u64));
+        let weight = self.b.any_of(&[depth], |x| Goldilocks::new(lane(x[0].as_u64().min(64)).1));
+        let positions = self.spaces.positions;
+        self.b.look_up(positions, depth, own, Element::from(weight).into(), bit);
+        let hints: [Hint; LANES] = [
+            |x| number(x[0] == ZERO),
+            |x| number(x[0] == ONE),
+            |x| number(x[0] == Goldilocks::new(2)),
+            |x| number(x[0] == Goldilocks::new(3)),
+            |x| number(x[0] == Goldilocks::new(4)),
+        ];
+        let flags = hints.map(|hint| self.b.bit_of(&[own], hint));
+        let (mut sum, mut which, mut rest) = (self.zero, self.zero, self.zero);
+        // From the last lane on: lanes before that of the depth are equal.
+        for i in (0..LANES).rev() {
+            let difference = self.b.sub(key.lanes[i], lanes[i]);
+            let earlier = self.b.mul(sum, difference);
+            self.vanishes(bit, earlier);
+            sum = self.b.add(sum, flags[i].into());
+            which = self.b.scale_add(Goldilocks::new(i as u64), flags[i].into(), which);
+            rest = self.b.mul_add(flags[i].into(), difference, rest);
+        }
+        let one = self.one;
+        self.same(bit, sum, one);
+        self.same(bit, which, own);
+        // In that lane the key has the place's nibbles, and any behind them: less than one of the last one's.
+        let rest = self.b.mul(bit.into(), rest);
+        self.b.zeros(rest, LANE_ZEROS);
+        let above = self.b.scale_add(Goldilocks::new(16), weight, self.zero);
+        let above = self.b.sub(above, one);
+        let above = self.b.mul(bit.into(), above);
+        let above = self.b.sub(above, rest);
+        self.b.zeros(above, LANE_ZEROS);
+    }
+    /// Demands, where the bit is 1, that a key be less than another.
+    fn rises(&mut self, [low, high]: [[Base; LANES]; 2], bit: Bool) {
+        let hints: [Hint; LANES] = [first::<0>, first::<1>, first::<2>, first::<3>, first::<4>];
+        let differences: [Base; LANES] = core::array::from_fn(|i| self.b.sub(high[i], low[i]));
+        let flags = hints.map(|hint| self.b.bit_of(&differences, hint));
+        let (mut sum, mut gap) = (self.zero, self.zero);
+        for (difference, flag) in differences.into_iter().zip(flags) {
+            gap = self.b.mul_add(flag.into(), difference, gap);
+            sum = self.b.add(sum, flag.into());
+            // Lanes before the first that differs are equal.
+            let not = self.b.sub(self.one, sum);
+            let equal = self.b.mul(not, difference);
+            self.vanishes(bit, equal);
+        }
+        let one = self.one;
+        self.same(bit, sum, one);
+        let gap = self.b.sub(gap, one);
+        let gap = self.b.mul(bit.into(), gap);
+        self.b.zeros(gap, LANE_ZEROS);
+    }
+
+    /// The number at an address where the bit is 1, of at most so many bytes: the shortest RLP.
+    fn integer(&mut self, address: Base, most: usize, bit: Bool) -> Integer {
+        let first = self.byte_at(address, bit);
+        let single = self.b.bit_of(&[first], |x| number(x[0].as_u64() < 0x80));
+        let bytes = self.b.any_of(&[first], |x| match x[0].as_u64() {
+            byte @ 0x80..=0xff => Goldilocks::new(byte - 0x80),
+            _ => ONE,
+        });
+        let longer = self.b.not(single);
+        let header = self.plus(bytes, 0x80);
+        let difference = self.b.sub(first, header);
+        let difference = self.b.mul(longer.into(), difference);
+        self.vanishes(bit, difference);
+        let one = self.one;
+        let difference = self.b.sub(bytes, one);
+        let difference = self.b.mul(single.into(), difference);
+        self.vanishes(bit, difference);
+        let end = self.b.add(address, longer.into());
+        let end = self.b.add(end, bytes);
+        // From the least significant byte on.
+        let (mut before, mut count, mut at) = (self.yes, self.zero, end);
+        let (mut little, mut flags) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        let mut highest = self.zero;
+        for i in 0..most {
+            let there = self.b.bit_of(&[bytes], unary(i as u64));
+            self.implies(there, before);
+            count = self.b.add(count, there.into());
+            at = self.b.sub(at, one);
+            let both = self.b.mul(there.into(), bit.into());
+            let both = self.b.boolean(both);
+            let byte = self.byte_at(at, both);
+            let byte = self.b.mul(both.into(), byte);
+            // The highest byte so far.
+            highest = self.b.select(both, byte, highest);
+            little.push(byte);
+            flags.push(there);
+            before = there;
+        }
+        self.same(bit, count, bytes);
+        // No leading zeros, and below 0x80 no header.
+        let positive = flags[0];
+        let inverse = self.b.any_of(&[highest], |x| x[0].inverse().unwrap_or_default());
+        let product = self.b.mul(highest, inverse);
+        let both = self.b.and(positive, bit);
+        self.same(both, product, one);
+        let more = flags.get(1).map_or(self.zero, |&flag| flag.into());
+        let only = self.b.sub(positive.into(), more);
+        let least = self.constant(0x80);
+        let above = self.b.sub(highest, least);
+        let above = self.b.mul(only, above);
+        let above = self.b.mul(longer.into(), above);
+        let above = self.b.mul(bit.into(), above);
+        self.byte(above, bit);
+        let below = self.constant(0x7f);
+        let below = self.b.sub(below, first);
+        let below = self.b.mul(single.into(), below);
+        let below = self.b.mul(bit.into(), below);
+        self.byte(below, bit);
+        let words = little.chunks(4).map(|bytes| self.little(bytes)).collect();
+        Integer { words, bytes, positive, single, end }
+    }
+
+    /// A chain over words of the prover's choice.
+    fn chain(&mut self, tag: &[u8; 4], elements: usize) -> (Word, Vec<Word>) {
+        let mut chain = self.b.tag(Goldilocks::new(u32::from_be_bytes(*tag).into()));
+        let mut words = Vec::new();
+        for _ in 0..elements.div_ceil(2 * WORD) {
+            let (next, pair) = self.b.hash_free(chain);
+            chain = next;
+            words.extend(pair);
+        }
+        (chain.digest(), words)
+    }
+    fn limbs(&mut self, words: &[Word], count: usize) -> Vec<Base> {
+        (0..count).map(|i| self.b.limb(words[i / WORD], i % WORD)).collect()
+    }
+    /// The halves of a hash in two words.
+    fn halves(&mut self, words: [Word; 2]) -> Vec<Base> {
+        self.limbs(&words, WORDS)
+    }
+
+    /// An account, or none: present with the fields that it is claimed with, or absent. Keys rise from slot to slot.
+    pub(super) fn account(&mut self, own: u64, before: Option<&Active>, set: Set) -> Active {
+        let own = self.constant(own);
+        let [active, present, claimed] = [(); 3].map(|()| self.b.bit());
+        self.implies(present, active);
+        self.implies(claimed, active);
+        let absent = self.b.sub(active.into(), present.into());
+        let absent = self.b.boolean(absent);
+
+        let (of_absent, words) = self.chain(b"ETHN", 5);
+        let address = self.limbs(&words, 5);
+        let yes = self.yes;
+        self.same_words(yes, &words[1..], &address[4..]);
+        let [last, _] = free(self.b);
+        let rest = self.b.limb(last, 0);
+        self.b.equal(rest, address[4]);
+        let digest = self.b.keccak(&[words[0], last], 5);
+        let key = self.key(own, digest);
+        if let Some(before) = before {
+            self.implies(active, before.bit);
+            self.rises([before.lanes, key.lanes], active);
+        }
+
+        let zero = self.zero;
+        let value = self.present(key, zero, present);
+        self.absent(key, zero, absent);
+
+        // b8, length, f8, length, nonce, balance, storage root, code hash.
+        let [long, outer, list, inner]: [Base; 4] = core::array::from_fn(|i| {
+            let at = self.plus(value, i as u64);
+            self.byte_at(at, present)
+        });
+        let (string, of_list) = (self.constant(0xb8), self.constant(0xf8));
+        self.same(present, long, string);
+        self.same(present, list, of_list);
+        let expected = self.plus(inner, 2);
+        self.same(present, outer, expected);
+        let content = self.plus(value, 4);
+        let nonce = self.integer(content, 8, present);
+        let balance = self.integer(nonce.end, 32, present);
+        let hash = self.constant(0xa0);
+        let mut at = balance.end;
+        let hashes = [(); 2].map(|()| {
+            let first = self.byte_at(at, present);
+            self.same(present, first, hash);
+            let begin = self.plus(at, 1);
+            at = self.plus(at, 33);
+            self.windows::<2>(begin, present)
+        });
+        let end = self.b.add(content, inner);
+        self.same(present, at, end);
+
+        let mut fields = address.clone();
+        fields.extend(nonce.words);
+        fields.extend(balance.words);
+        for words in hashes {
+            fields.extend(self.halves(words));
+        }
+        let (of_present, said) = self.chain(b"ETHA", fields.len());
+        let as_present = self.b.and(claimed, present);
+        self.same_words(as_present, &said, &fields);
+        let as_absent = self.b.and(claimed, absent);
+        self.b.give(set, of_present, Some(as_present));
+        self.b.give(set, of_absent, Some(as_absent));
+
+        // For storage slots: a slot without an account is none to look up.
+        let two = self.constant(2);
+        let status = self.b.select(active, present.into(), two);
+        let offers = self.spaces.account;
+        self.b.offer(offers[0], own, status, words[0]);
+        self.b.offer(offers[1], own, zero, Element::from(address[4]).into());
+        let [hash, none] = [code::HASH, code::NONE].map(|code| self.constant(code));
+        let said = self.b.select(present, hash, none);
+        self.root(own, own, said, hashes[0]);
+        Active { bit: active, lanes: key.lanes }
+    }
+    /// Offers the root of a trie.
+    pub(super) fn root(&mut self, own: Base, trie: Base, said: Base, hash: [Word; 2]) {
+        let zero = self.zero;
+        let before = self.b.constant(-ONE);
+        let lanes = self.packed([zero; LANES]);
+        let (places, children, hashes) = (self.spaces.place, self.spaces.child, self.spaces.hash);
+        self.offer_place(places, own, Place { depth: before, trie, lanes });
+        self.b.offer(children, own, zero, Element::from(said).into());
+        for (offers, word) in hashes.into_iter().zip(hash) {
+            self.b.offer(offers, own, zero, word);
+        }
+    }
+
+    /// A slot of an account's storage, or none: with a value, or a zero slot. Accounts and keys rise from slot to slot.
+    pub(super) fn slot(&mut self, own: u64, before: Option<&(Active, Base)>, set: Set) -> (Active, Base) {
+        let own = self.constant(own);
+        let [active, present] = [(); 2].map(|()| self.b.bit());
+        self.implies(present, active);
+        let zero_slot = self.b.sub(active.into(), present.into());
+        let zero_slot = self.b.boolean(zero_slot);
+
+        let (of_zero, words) = self.chain(b"ETHZ", 5 + WORDS);
+        let fields = self.limbs(&words, 5 + WORDS);
+        let yes = self.yes;
+        self.same_words(yes, &words[3..], &fields[3 * WORD..]);
+        let (account, there) = (self.b.any(), self.b.bit());
+        let offers = self.spaces.account;
+        let rest = Element::from(fields[4]).into();
+        let zero = self.zero;
+        self.b.look_up(offers[0], account, there.into(), words[0], active);
+        self.b.look_up(offers[1], account, zero, rest, active);
+        self.implies(present, there);
+
+        // The slot as a message: its bytes in the other order.
+        let mut halves = Vec::with_capacity(WORDS);
+        for &word in fields[5..].iter().rev() {
+            let (mut bytes, _) = self.bytes_of(word);
+            bytes.reverse();
+            halves.push(self.little(&bytes));
+        }
+        let message = free(self.b);
+        self.same_words(yes, &message, &halves);
+        let digest = self.b.keccak(&message, WORDS);
+        let key = self.key(own, digest);
+
+        if let Some((before, earlier)) = before {
+            self.implies(active, before.bit);
+            let same = self.b.bit_of(&[*earlier, account], |x| number(x[0] == x[1]));
+            let step = self.b.sub(account, *earlier);
+            let both = self.b.and(same, active);
+            self.vanishes(both, step);
+            self.rises([before.lanes, key.lanes], both);
+            let one = self.one;
+            let step = self.b.sub(step, one);
+            let other = self.b.not(same);
+            let other = self.b.and(other, active);
+            let step = self.b.mul(other.into(), step);
+            self.b.zeros(step, LANE_ZEROS);
+        }
+
+        let value = self.present(key, account, present);
+        let in_trie = self.b.and(zero_slot, there);
+        self.absent(key, account, in_trie);
+
+        // A string of the number's RLP: a byte alone, or a header before the number's own.
+        let first = self.byte_at(value, present);
+        let alone = self.b.bit_of(&[first], |x| number(x[0].as_u64() < 0x80));
+        let further = self.b.not(alone);
+        let inner = self.b.add(value, further.into());
+        let number = self.integer(inner, 32, present);
+        let single: Base = number.single.into();
+        self.same(present, alone.into(), single);
+        let expected = self.plus(number.bytes, 0x81);
+        let difference = self.b.sub(first, expected);
+        let difference = self.b.mul(further.into(), difference);
+        self.vanishes(present, difference);
+        let one = self.one;
+        self.same(present, number.positive.into(), one);
+
+        let all = [&fields[..], &number.words].concat();
+        let (of_value, said) = self.chain(b"ETHS", all.len());
+        self.same_words(present, &said, &all);
+        self.b.give(set, of_value, Some(present));
+        self.b.give(set, of_zero, Some(zero_slot));
+        (Active { bit: active, lanes: key.lanes }, account)
+    }
+}
+
+/// Whether difference I is the first that is not 0.
+fn first<const I: usize>(x: &[Goldilocks]) -> Goldilocks {
+    number(x[..I].iter().all(|x| *x == ZERO) && x[I] != ZERO)
+}

@@ -1,0 +1,407 @@
+//! What nodes and claims are made of: places in tries, bytes, what slots offer each other.
+
+use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Offers, Word};
+use evergrove_multilinear::circuit::{Arithmetic, BLOCK_BYTES, Builder};
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+use evergrove_verifier::tables::WORD;
+
+use crate::circuit::free;
+
+pub(super) const ZERO: Goldilocks = Goldilocks::ZERO;
+pub(super) const ONE: Goldilocks = Goldilocks::ONE;
+
+/// Lanes of nibbles: 15 in each, the first one the most significant of 60 bits.
+pub(super) const LANES: usize = 5;
+/// Nibbles of a lane.
+pub(super) const LANE_NIBBLES: u64 = 15;
+/// Nibbles of a hashed key.
+pub(super) const NIBBLES: u64 = 64;
+
+/// Codes of children, of which slots look up those that they are for.
+pub(super) mod code {
+    /// A hash.
+    pub const HASH: u64 = 0;
+    /// Nothing.
+    pub const EMPTY: u64 = 1;
+    /// A node within its parent, plus four times its address.
+    pub const EMBEDDED: u64 = 2;
+    /// Not there.
+    pub const NONE: u64 = 3;
+    /// The hash of a branch, below an extension.
+    pub const BRANCH: u64 = 4;
+}
+
+/// The lane of the nibble at a depth, and its weight there: for depth 64, of a nibble behind the last one.
+pub(super) fn lane(depth: u64) -> (usize, u64) {
+    let lane = (depth / LANE_NIBBLES).min(LANES as u64 - 1);
+    (lane as usize, 1 << (4 * (LANE_NIBBLES - 1 - (depth - lane * LANE_NIBBLES))))
+}
+
+/// A bit as a number.
+pub(super) fn number(bit: bool) -> Goldilocks {
+    Goldilocks::new(bit.into())
+}
+
+/// The place of a node: the nibbles before it, in lanes.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) depth: Base,
+    pub(super) trie: Base,
+    /// Lanes two by two, and the last one.
+    pub(super) lanes: [Element; 3],
+}
+
+/// What slots offer: each by its number.
+pub(super) struct Spaces {
+    /// (byte, high nibble, low nibble).
+    bytes: Offers,
+    /// (first byte of a list, form, length in the byte).
+    lists: Offers,
+    /// (first byte of a child, code, length).
+    pub(super) children: Offers,
+    /// (first byte of a value, whether a byte of length follows, length that the byte says).
+    pub(super) values: Offers,
+    /// (depth, i, two lanes of the weight of the nibble there).
+    weights: Offers,
+    /// (depth, lane, weight in the lane).
+    pub(super) positions: Offers,
+    /// (number, nibble, code).
+    pub(super) child: Offers,
+    /// (number, nibble, half of the hash).
+    pub(super) hash: [Offers; 2],
+    /// The place of the node, of an extension behind its path, less a nibble of depth: (number, depth, lanes), (number, trie, lanes), (number, 0, lane).
+    pub(super) place: [Offers; 3],
+    /// (first address, number of the block behind the last one, half of the digest).
+    message: [Offers; 2],
+    /// The place of a node with a path.
+    pub(super) own: [Offers; 3],
+    /// (number, depth behind the path, address behind it).
+    pub(super) ends: Offers,
+    /// Keys and values of leaves: (number, trie, lanes), (number, address of the value, lanes), (number, 0, lane).
+    pub(super) leaf: [Offers; 3],
+    /// (number, whether it is present, first word of the address), (number, 0, the rest).
+    pub(super) account: [Offers; 2],
+    /// (number, place of the byte, byte) of keys.
+    pub(super) key: Offers,
+}
+
+/// The builder, with what all slots share.
+pub(super) struct Gadgets<'a, K> {
+    pub(super) b: &'a mut Builder<K>,
+    pub(super) zero: Base,
+    pub(super) one: Base,
+    pub(super) yes: Bool,
+    /// The element X, in which two elements of F are one of K.
+    x: Element,
+    pub(super) spaces: Spaces,
+}
+
+/// The start of a message, and one behind its last block.
+#[derive(Clone, Copy)]
+pub(super) struct Message {
+    pub(super) start: Base,
+    end: Base,
+    pub(super) digest: [Word; 2],
+}
+
+impl<'a, K: Extension> Gadgets<'a, K> {
+    pub(super) fn new(b: &'a mut Builder<K>) -> Self {
+        let (zero, one) = (b.zero(), b.one());
+        let yes = b.boolean(one);
+        let mut x = vec![ZERO; K::DEGREE];
+        x[1] = ONE;
+        let x = b.element(K::from_coefficients(&x).expect("as many coefficients"));
+        let [bytes, lists, children, values, weights, positions, child, ends, key] = [(); 9].map(|()| b.offers());
+        let [place, own, leaf] = [(); 3].map(|()| [(); 3].map(|()| b.offers()));
+        let [hash, message, account] = [(); 3].map(|()| [(); 2].map(|()| b.offers()));
+        let spaces = Spaces {
+            bytes,
+            lists,
+            children,
+            values,
+            weights,
+            positions,
+            child,
+            hash,
+            place,
+            message,
+            own,
+            ends,
+            leaf,
+            account,
+            key,
+        };
+        let mut this = Self { b, zero, one, yes, x, spaces };
+        this.constants();
+        this
+    }
+
+    /// What is the same in each circuit.
+    fn constants(&mut self) {
+        let Spaces { bytes, lists, children, values, weights, positions, .. } = self.spaces;
+        let mut say = |offers, key: i64, level: u64, value: u64| {
+            let key = if key < 0 { -Goldilocks::new(key.unsigned_abs()) } else { Goldilocks::new(key as u64) };
+            let [key, level, value] = [key, Goldilocks::new(level), Goldilocks::new(value)].map(|x| self.b.constant(x));
+            self.b.offer(offers, key, level, Element::from(value).into());
+        };
+        for byte in 0..256 {
+            say(bytes, byte, byte as u64 >> 4, byte as u64 & 15);
+        }
+        for byte in 0xc0..=0xf7 {
+            say(lists, byte, 0, byte as u64 - 0xc0);
+        }
+        say(lists, 0xf8, 1, 0);
+        say(lists, 0xf9, 2, 0);
+        say(children, 0x80, code::EMPTY, 1);
+        say(children, 0xa0, code::HASH, 33);
+        for byte in 0xc1..=0xde {
+            say(children, byte, code::EMBEDDED, byte as u64 - 0xbf);
+        }
+        for byte in (0..0x80).chain(0x81..=0xb8) {
+            let (form, length) = match byte {
+                0xb8 => (1, 2),
+                0x81.. => (0, byte as u64 - 0x7f),
+                _ => (0, 1),
+            };
+            say(values, byte, form, length);
+        }
+        for depth in 0..=NIBBLES {
+            let (lane, weight) = lane(depth);
+            say(positions, depth as i64, lane as u64, weight);
+        }
+        // Behind the last nibble and before the first one nothing has a weight.
+        for depth in -1..=NIBBLES as i64 {
+            let key = if depth < 0 { -ONE } else { Goldilocks::new(depth as u64) };
+            let (own, weight) = if (0..NIBBLES as i64).contains(&depth) { lane(depth as u64) } else { (0, 0) };
+            for pair in 0..3 {
+                let mut coefficients = vec![ZERO; K::DEGREE];
+                if own / 2 == pair {
+                    coefficients[own % 2] = Goldilocks::new(weight);
+                }
+                let lanes = self.b.element(K::from_coefficients(&coefficients).expect("as many coefficients"));
+                let [key, level] = [key, Goldilocks::new(pair as u64)].map(|x| self.b.constant(x));
+                self.b.offer(weights, key, level, lanes.into());
+            }
+        }
+    }
+
+    pub(super) fn constant(&mut self, x: u64) -> Base {
+        self.b.constant(Goldilocks::new(x))
+    }
+    /// a + x.
+    pub(super) fn plus(&mut self, a: Base, x: u64) -> Base {
+        let x = self.constant(x);
+        self.b.add(a, x)
+    }
+    /// Demands x = 0 where the bit is 1.
+    pub(super) fn vanishes(&mut self, bit: Bool, x: Base) {
+        let zero = self.zero;
+        self.b.check([ONE, ZERO, ZERO], Base::from(bit).into(), x.into(), zero.into(), zero.into());
+    }
+    /// Demands a = c where the bit is 1.
+    pub(super) fn same(&mut self, bit: Bool, a: Base, c: Base) {
+        let difference = self.b.sub(a, c);
+        self.vanishes(bit, difference);
+    }
+    /// Demands that a bit be 0 where another is.
+    pub(super) fn implies(&mut self, a: Bool, c: Bool) {
+        let not = self.b.not(c);
+        self.vanishes(a, not.into());
+    }
+    /// Two elements of F as one of K.
+    pub(super) fn pack(&mut self, [low, high]: [Base; 2]) -> Element {
+        let x = self.x;
+        self.b.combine([ONE, ZERO, ONE], x, high.into(), low.into())
+    }
+    /// Limbs i and i + 1 of a word as an element of K.
+    pub(super) fn pair(&mut self, word: Word, i: usize) -> Element {
+        let (zero, one) = (self.zero.into(), self.one.into());
+        let mut weights = [zero; WORD];
+        weights[i..i + 2].copy_from_slice(&[one, self.x]);
+        self.b.dot(zero, &[word], &weights)
+    }
+    /// Demands a = c in K where the bit is 1.
+    pub(super) fn same_pair(&mut self, bit: Bool, a: Element, c: Element) {
+        let zero = self.zero.into();
+        let difference = self.b.combine([ZERO, ONE, -ONE], a, zero, c);
+        self.b.check([ONE, ZERO, ZERO], Base::from(bit).into(), difference, zero, zero);
+    }
+    /// Demands, where the bit is 1, that words have these elements, and zeros behind them.
+    pub(super) fn same_words(&mut self, bit: Bool, words: &[Word], elements: &[Base]) {
+        let zero = self.zero;
+        for (i, &word) in words.iter().enumerate() {
+            for half in [0, 2] {
+                let at = |k: usize| elements.get(WORD * i + half + k).copied().unwrap_or(zero);
+                let (found, expected) = (self.pair(word, half), self.pack([at(0), at(1)]));
+                self.same_pair(bit, found, expected);
+            }
+        }
+    }
+    /// Demands, where the bit is 1, a byte; its nibbles, the high one first.
+    pub(super) fn nibbles(&mut self, x: Base, bit: Bool) -> [Base; 2] {
+        let high = self.b.any_of(&[x], |x| Goldilocks::new(x[0].as_u64() >> 4 & 15));
+        let low = self.b.any_of(&[x], |x| Goldilocks::new(x[0].as_u64() & 15));
+        self.b.look_up(self.spaces.bytes, x, high, Element::from(low).into(), bit);
+        [high, low]
+    }
+    /// Demands, where the bit is 1, a byte.
+    pub(super) fn byte(&mut self, x: Base, bit: Bool) {
+        self.nibbles(x, bit);
+    }
+    /// Sixteen bytes from an address on where the bit is 1.
+    pub(super) fn windows<const N: usize>(&mut self, address: Base, bit: Bool) -> [Word; N] {
+        core::array::from_fn(|i| {
+            let at = self.plus(address, 16 * i as u64);
+            let at = self.b.mul(bit.into(), at);
+            self.b.window(at)
+        })
+    }
+    /// The byte at an address where the bit is 1.
+    pub(super) fn byte_at(&mut self, address: Base, bit: Bool) -> Base {
+        let at = self.b.mul(bit.into(), address);
+        self.b.byte(at)
+    }
+
+    /// Offers a place under a number.
+    pub(super) fn offer_place(&mut self, offers: [Offers; 3], own: Base, place: Place) {
+        let zero = self.zero;
+        for ((offers, level), lanes) in offers.into_iter().zip([place.depth, place.trie, zero]).zip(place.lanes) {
+            self.b.offer(offers, own, level, lanes.into());
+        }
+    }
+    /// Demands, where the bit is 1, that a place is offered under a number.
+    pub(super) fn look_up_place(&mut self, offers: [Offers; 3], from: Base, place: Place, bit: Bool) {
+        let zero = self.zero;
+        for ((offers, level), lanes) in offers.into_iter().zip([place.depth, place.trie, zero]).zip(place.lanes) {
+            self.b.look_up(offers, from, level, lanes.into(), bit);
+        }
+    }
+    /// The lanes of the weight of the nibble at a depth.
+    pub(super) fn weight(&mut self, depth: Base, bit: Bool) -> [Base; LANES] {
+        fn of<const I: usize>(depth: &[Goldilocks]) -> Goldilocks {
+            let depth = depth[0].as_u64();
+            match lane(depth.min(NIBBLES)) {
+                (own, weight) if own == I && depth < NIBBLES => Goldilocks::new(weight),
+                _ => ZERO,
+            }
+        }
+        let hints = [of::<0>, of::<1>, of::<2>, of::<3>, of::<4>];
+        let lanes = hints.map(|hint| self.b.any_of(&[depth], hint));
+        let weights = self.spaces.weights;
+        for (i, pair) in self.packed(lanes).into_iter().enumerate() {
+            let level = self.constant(i as u64);
+            self.b.look_up(weights, depth, level, pair.into(), bit);
+        }
+        lanes
+    }
+    /// Lanes two by two.
+    pub(super) fn packed(&mut self, [a, b, c, d, e]: [Base; LANES]) -> [Element; 3] {
+        [self.pack([a, b]), self.pack([c, d]), e.into()]
+    }
+    /// Puts a nibble behind a place, if `there`: without it nothing changes. The bit says that the place counts.
+    pub(super) fn append(&mut self, place: Place, nibble: Base, there: Bool, bit: Bool) -> Place {
+        let weight = self.weight(place.depth, bit);
+        let weight = self.packed(weight);
+        let nibble = self.b.mul(there.into(), nibble);
+        let lanes =
+            core::array::from_fn(|i| self.b.combine([ONE, ZERO, ONE], weight[i], nibble.into(), place.lanes[i]));
+        Place { depth: self.b.add(place.depth, there.into()), lanes, ..place }
+    }
+
+    /// A place of the prover's choice: its lanes one by one, too.
+    pub(super) fn any_place(&mut self) -> (Place, [Base; LANES]) {
+        let (depth, trie) = (self.b.any(), self.b.any());
+        let lanes = [(); LANES].map(|()| self.b.any());
+        (Place { depth, trie, lanes: self.packed(lanes) }, lanes)
+    }
+    /// The place of a child: the number of its parent and the nibble there, of the prover's choice.
+    pub(super) fn edge(&mut self, bit: Bool) -> ([Base; 2], Place) {
+        let (from, nibble) = (self.b.any(), self.b.any());
+        let (parent, _) = self.any_place();
+        let offers = self.spaces.place;
+        self.look_up_place(offers, from, parent, bit);
+        let yes = self.yes;
+        let place = self.append(parent, nibble, yes, bit);
+        ([from, nibble], place)
+    }
+    /// A message of the prover's choice that the hash of a child is of, where the bit is 1.
+    pub(super) fn message(&mut self, [from, nibble]: [Base; 2], bit: Bool) -> Message {
+        let (start, end) = (self.b.any(), self.b.any());
+        let digest = free(self.b);
+        for half in 0..2 {
+            let (hash, message) = (self.spaces.hash[half], self.spaces.message[half]);
+            self.b.look_up(hash, from, nibble, digest[half], bit);
+            self.b.look_up(message, start, end, digest[half], bit);
+        }
+        Message { start, end, digest }
+    }
+    /// Demands, where the bit is 1, that a message goes on at an address: that nothing before it is of another one.
+    pub(super) fn within(&mut self, message: Message, address: Base, bit: Bool) {
+        // At least one byte of padding follows the last one.
+        let blocks = Goldilocks::new(BLOCK_BYTES as u64);
+        let end = self.b.scale_add(blocks, message.end, self.zero);
+        let rest = self.b.sub(end, address);
+        let minus = self.b.constant(-ONE);
+        let rest = self.b.add(rest, minus);
+        let rest = self.b.mul(bit.into(), rest);
+        self.byte(rest, bit);
+    }
+    /// Offers the messages of a stream.
+    pub(super) fn messages(&mut self, blocks: usize) {
+        let stream = self.b.stream(blocks);
+        let mut start = self.zero;
+        for (i, digest) in stream.digests.into_iter().enumerate() {
+            if i > 0 {
+                let own = self.constant((i * BLOCK_BYTES) as u64);
+                start = self.b.select(stream.goes_on[i - 1], start, own);
+            }
+            let end = self.constant(i as u64 + 1);
+            // Of a block that is not the last one of its message nobody can look up anything: see `within`.
+            let end = match stream.goes_on.get(i) {
+                Some(&more) => {
+                    let last = self.b.not(more);
+                    self.b.mul(last.into(), end)
+                }
+                None => end,
+            };
+            for (half, word) in digest.into_iter().enumerate() {
+                let message = self.spaces.message[half];
+                self.b.offer(message, start, end, word);
+            }
+        }
+    }
+
+    /// The header of a list at an address: where its content begins, and how long that is.
+    pub(super) fn list(&mut self, address: Base, bit: Bool) -> [Base; 2] {
+        let first = self.b.byte(address);
+        let one_byte = self.b.bit_of(&[first], |x| number(x[0].as_u64() == 0xf8));
+        let two_bytes = self.b.bit_of(&[first], |x| number(x[0].as_u64() == 0xf9));
+        let short = self.b.any_of(&[first], |x| match x[0].as_u64() {
+            byte @ 0xc0..=0xf7 => Goldilocks::new(byte - 0xc0),
+            _ => ZERO,
+        });
+        let form = self.b.scale_add(Goldilocks::new(2), two_bytes.into(), one_byte.into());
+        let lists = self.spaces.lists;
+        self.b.look_up(lists, first, form, Element::from(short).into(), bit);
+        let next = self.plus(address, 1);
+        let high = self.b.byte(next);
+        let next = self.plus(address, 2);
+        let low = self.b.byte(next);
+        let both = self.b.scale_add(Goldilocks::new(256), high, low);
+        // Lengths have the shortest form.
+        let of_one = self.plus(high, 0);
+        let minus = self.b.constant(-Goldilocks::new(56));
+        let above = self.b.add(of_one, minus);
+        let above = self.b.mul(one_byte.into(), above);
+        let minus = self.b.constant(-ONE);
+        let above_two = self.b.add(high, minus);
+        let above = self.b.mul_add(two_bytes.into(), above_two, above);
+        self.byte(above, bit);
+        let length = self.b.mul_add(one_byte.into(), high, short);
+        let length = self.b.mul_add(two_bytes.into(), both, length);
+        let content = self.plus(address, 1);
+        let content = self.b.add(content, form);
+        [content, length]
+    }
+}

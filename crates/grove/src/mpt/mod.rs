@@ -1,0 +1,98 @@
+//! Claims about Ethereum's state, over the nodes that show them: one proof with all nodes, no child proofs.
+//!
+//! `docs/math/ethereum.md` has the statement, and what each slot of the circuit demands.
+
+mod claims;
+mod gadgets;
+mod node;
+mod witness;
+
+use evergrove_multilinear::circuit::Builder;
+use evergrove_multilinear::circuit::wires::Word;
+use evergrove_multilinear::recursion::Modes;
+use evergrove_primitives::field::extension::Extension;
+
+use gadgets::{Gadgets, code};
+
+use crate::circuit::{NODE_TAG, free};
+
+pub use witness::{PieceError, Witness};
+
+/// How much a circuit has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Blocks of Keccak of the nodes.
+    pub blocks: usize,
+    /// Branches.
+    pub branches: usize,
+    /// Leaves and extensions.
+    pub paths: usize,
+    /// Accounts, claimed or with claimed slots.
+    pub accounts: usize,
+    /// Slots of storage.
+    pub slots: usize,
+}
+
+impl Size {
+    /// The number of the first account's slot, after those of nodes.
+    fn first_account(&self) -> usize {
+        1 + self.branches + self.paths
+    }
+    /// The number of the first storage slot's.
+    fn first_slot(&self) -> usize {
+        self.first_account() + self.accounts
+    }
+}
+
+/// What rows of bits are for.
+pub fn modes() -> Modes {
+    Modes { widths: Vec::new(), zeros: vec![claims::LANE_ZEROS] }
+}
+
+/// What the circuit says: the state root in two words of halves, and d.
+#[derive(Clone, Copy, Debug)]
+pub struct Said {
+    /// The state root.
+    pub root: [Word; 2],
+    /// The root of a hash tree over the leaf digests of the claims, each once.
+    pub digest: Word,
+}
+
+/// The rows of a piece. A circuit has one.
+///
+/// # Panics
+/// Unless the builder's tables have rows of bits for [`modes`].
+pub fn piece<K: Extension>(b: &mut Builder<K>, size: Size) -> Said {
+    let root = free(b);
+    let [digest, _] = free(b);
+    let set = b.set();
+    let mut g = Gadgets::new(b);
+    g.messages(size.blocks);
+    // Slot 0 is the root of the state's trie, and its name.
+    let (zero, hash) = (g.zero, g.constant(code::HASH));
+    g.root(zero, zero, hash, root);
+    for i in 0..size.branches {
+        g.branch(1 + i as u64);
+    }
+    for i in 0..size.paths {
+        g.path((1 + size.branches + i) as u64);
+    }
+    let mut before = None;
+    for i in 0..size.accounts {
+        before = Some(g.account((size.first_account() + i) as u64, before.as_ref(), set));
+    }
+    let mut before = None;
+    for i in 0..size.slots {
+        before = Some(g.slot((size.first_slot() + i) as u64, before.as_ref(), set));
+    }
+    let yes = g.yes;
+    let tag = b.tag(NODE_TAG);
+    for _ in 1..size.accounts + size.slots {
+        let (hash, [left, right]) = b.hash_free(tag);
+        let active = b.take(set, left, None);
+        b.take(set, right, Some(active));
+        b.give(set, hash.digest(), Some(active));
+    }
+    b.take(set, digest, Some(yes));
+    Said { root, digest }
+}

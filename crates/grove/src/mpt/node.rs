@@ -1,0 +1,209 @@
+//! Slots for nodes: branches, and nodes with a path.
+
+use evergrove_multilinear::circuit::wires::{Base, Element};
+use evergrove_multilinear::circuit::{Arithmetic, Hint};
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+
+use super::gadgets::{Gadgets, NIBBLES, ONE, Place, code, number};
+
+/// Bytes of a hashed key.
+const KEY_BYTES: u64 = NIBBLES / 2;
+
+impl<K: Extension> Gadgets<'_, K> {
+    /// A branch, or none: 16 children and an empty value, at least two of them not empty.
+    pub(super) fn branch(&mut self, own: u64) {
+        let own = self.constant(own);
+        let active = self.b.bit();
+        let (edge, place) = self.edge(active);
+        let below = self.b.bit();
+        let said = self.constant(code::BRANCH);
+        let said = self.b.mul(below.into(), said);
+        let child = self.spaces.child;
+        self.b.look_up(child, edge[0], edge[1], Element::from(said).into(), active);
+        let message = self.message(edge, active);
+        let [content, length] = self.list(message.start, active);
+
+        let (children, none) = (self.spaces.children, self.constant(code::NONE));
+        let (mut at, mut there) = (content, self.zero);
+        for nibble in 0..16 {
+            let first = self.b.byte(at);
+            let is_hash = self.b.bit_of(&[first], |x| number(x[0].as_u64() == 0xa0));
+            let embedded = self.b.bit_of(&[first], |x| number((0xc0..0xf8).contains(&x[0].as_u64())));
+            let size = self.b.any_of(&[first], |x| match x[0].as_u64() {
+                0xa0 => Goldilocks::new(33),
+                byte @ 0xc1..=0xde => Goldilocks::new(byte - 0xbf),
+                _ => ONE,
+            });
+            // 1 for nothing, 0 for a hash, 2 for a node.
+            let kind = self.b.sub(embedded.into(), is_hash.into());
+            let kind = self.plus(kind, code::EMPTY);
+            self.b.look_up(children, first, kind, Element::from(size).into(), active);
+            let address = self.b.mul(embedded.into(), at);
+            let said = self.b.scale_add(Goldilocks::new(4), address, kind);
+            let said = self.b.select(active, said, none);
+            let begin = self.plus(at, 1);
+            let words = self.windows::<2>(begin, is_hash);
+            let level = self.constant(nibble);
+            self.b.offer(child, own, level, Element::from(said).into());
+            for (half, word) in words.into_iter().enumerate() {
+                let hash = self.spaces.hash[half];
+                self.b.offer(hash, own, level, word);
+            }
+            there = self.b.add(there, is_hash.into());
+            there = self.b.add(there, embedded.into());
+            at = self.b.mul_add(active.into(), size, at);
+        }
+        let two = self.b.constant(-Goldilocks::new(2));
+        let more = self.b.add(there, two);
+        let more = self.b.mul(active.into(), more);
+        self.byte(more, active);
+        let (value, empty) = (self.b.byte(at), self.constant(0x80));
+        self.same(active, value, empty);
+        let end = self.plus(at, 1);
+        let expected = self.b.add(content, length);
+        self.same(active, end, expected);
+        self.within(message, end, active);
+        let offers = self.spaces.place;
+        self.offer_place(offers, own, place);
+    }
+
+    /// A leaf or an extension, or none.
+    pub(super) fn path(&mut self, own: u64) {
+        let own = self.constant(own);
+        let [active, leaf, embedded] = [(); 3].map(|()| self.b.bit());
+        self.implies(leaf, active);
+        self.implies(embedded, leaf);
+        let extension = self.b.sub(active.into(), leaf.into());
+        let extension = self.b.boolean(extension);
+        let hashed = self.b.sub(active.into(), embedded.into());
+        let hashed = self.b.boolean(hashed);
+        let (edge, place) = self.edge(active);
+        let message = self.message(edge, hashed);
+        // An embedded node stands at the address in its parent.
+        let said = self.plus(self.zero, code::EMBEDDED);
+        let said = self.b.scale_add(Goldilocks::new(4), message.start, said);
+        let said = self.b.mul(embedded.into(), said);
+        let child = self.spaces.child;
+        self.b.look_up(child, edge[0], edge[1], Element::from(said).into(), active);
+        let [content, length] = self.list(message.start, active);
+
+        // The path: one byte that is below 0x80, or a header and at least two bytes.
+        let first = self.b.byte(content);
+        let single = self.b.bit_of(&[first], |x| number(x[0].as_u64() < 0x80));
+        let bytes = self.b.any_of(&[first], |x| match x[0].as_u64() {
+            byte @ 0x80..=0xff => Goldilocks::new(byte - 0x80),
+            _ => ONE,
+        });
+        let longer = self.b.not(single);
+        let header = self.plus(bytes, 0x80);
+        let difference = self.b.sub(first, header);
+        let difference = self.b.mul(longer.into(), difference);
+        self.vanishes(active, difference);
+        let one_less = self.b.constant(-ONE);
+        let further = self.b.add(bytes, one_less);
+        let difference = self.b.mul(single.into(), further);
+        self.vanishes(active, difference);
+        let more = self.b.add(further, one_less);
+        let more = self.b.mul(longer.into(), more);
+        let more = self.b.mul(active.into(), more);
+        self.byte(more, active);
+        let begin = self.b.add(content, longer.into());
+        let flags = self.b.byte(begin);
+        let [high, low] = self.nibbles(flags, active);
+        let odd = self.b.bit_of(&[high], |x| Goldilocks::new(x[0].as_u64() & 1));
+        let expected = self.b.scale_add(Goldilocks::new(2), leaf.into(), odd.into());
+        self.same(active, high, expected);
+        let even = self.b.not(odd);
+        let padding = self.b.mul(even.into(), low);
+        self.vanishes(active, padding);
+
+        let start = place;
+        let mut place = self.append(start, low, odd, active);
+        let (mut before, mut count) = (self.yes, self.zero);
+        let mut at = begin;
+        for t in 1..=KEY_BYTES {
+            let there = self.b.bit_of(&[bytes], unary(t));
+            self.implies(there, before);
+            before = there;
+            count = self.b.add(count, there.into());
+            at = self.plus(at, 1);
+            let byte = self.byte_at(at, there);
+            for nibble in self.nibbles(byte, self.yes) {
+                place = self.append(place, nibble, there, active);
+            }
+        }
+        self.same(active, count, further);
+        let behind = self.b.add(begin, bytes);
+        let all = self.constant(NIBBLES);
+        self.same(leaf, place.depth, all);
+        // An extension has a nibble.
+        let nibbles = self.b.sub(place.depth, start.depth);
+        let nibbles = self.b.add(nibbles, one_less);
+        let nibbles = self.b.mul(extension.into(), nibbles);
+        self.byte(nibbles, extension);
+
+        // The value of a leaf, the hash of an extension's child.
+        let first = self.byte_at(behind, active);
+        let long = self.b.bit_of(&[first], |x| number(x[0].as_u64() == 0xb8));
+        let size = self.b.any_of(&[first], |x| match x[0].as_u64() {
+            0xb8 => Goldilocks::new(2),
+            byte @ 0x81..=0xb7 => Goldilocks::new(byte - 0x7f),
+            _ => ONE,
+        });
+        let values = self.spaces.values;
+        self.b.look_up(values, first, long.into(), Element::from(size).into(), active);
+        let next = self.plus(behind, 1);
+        let more = self.byte_at(next, active);
+        let more = self.b.mul(long.into(), more);
+        let canonical = self.b.scale_add(-Goldilocks::new(56), long.into(), more);
+        let canonical = self.b.mul(active.into(), canonical);
+        self.byte(canonical, active);
+        let end = self.b.add(behind, size);
+        let end = self.b.add(end, more);
+        let expected = self.b.add(content, length);
+        self.same(active, end, expected);
+        self.within(message, end, hashed);
+        let hash = self.constant(0xa0);
+        self.same(extension, first, hash);
+
+        let words = self.windows::<2>(next, extension);
+        let none = self.constant(code::NONE);
+        let said = self.constant(code::BRANCH);
+        let said = self.b.select(extension, said, none);
+        let zero = self.zero;
+        self.b.offer(child, own, zero, Element::from(said).into());
+        for (half, word) in words.into_iter().enumerate() {
+            let hash = self.spaces.hash[half];
+            self.b.offer(hash, own, zero, word);
+        }
+        let last = self.b.add(place.depth, one_less);
+        let offers = self.spaces.place;
+        self.offer_place(offers, own, Place { depth: last, ..place });
+
+        // What absences are shown by: nothing of a slot without a node.
+        let minus = self.b.constant(-ONE);
+        let own_trie = self.b.select(active, start.trie, minus);
+        let offers = self.spaces.own;
+        self.offer_place(offers, own, Place { trie: own_trie, ..start });
+        let ends = self.spaces.ends;
+        self.b.offer(ends, own, place.depth, Element::from(behind).into());
+        // Keys and values of leaves alone.
+        let trie: Base = self.b.select(leaf, start.trie, minus);
+        let offers = self.spaces.leaf;
+        let levels = [trie, behind, zero];
+        for ((offers, level), lanes) in offers.into_iter().zip(levels).zip(place.lanes) {
+            self.b.offer(offers, own, level, lanes.into());
+        }
+    }
+}
+
+/// Whether more than t of the elements are there, for t from 1 to 32.
+pub(super) fn unary(t: u64) -> Hint {
+    macro_rules! hints {
+        ($($t:literal)*) => { [$(|x: &[Goldilocks]| number(x[0].as_u64() > $t)),*] };
+    }
+    let hints: [Hint; 33] =
+        hints!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
+    hints[t as usize]
+}
