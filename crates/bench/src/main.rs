@@ -11,6 +11,7 @@ mod cluster;
 mod digest_translation;
 mod engine;
 mod engine_verify;
+mod ethereum;
 mod field;
 mod figures;
 mod jobs;
@@ -84,6 +85,8 @@ enum Command {
     MerkleSha3(sha3::Args),
     /// Answers about Ethereum's state read and verified, and a block executed on a partial trie.
     Tries(tries::Args),
+    /// Claims about Ethereum's state proven: all that a block touches, one account with a slot, accounts of the genesis.
+    Ethereum(ethereum::Args),
     /// What the engine on a queue costs beside the tasks: time of each, and the leader's memory.
     Jobs(jobs::Args),
     /// Products of prime field elements that stay in cache, beside ark-ff's.
@@ -137,6 +140,7 @@ fn main() -> anyhow::Result<()> {
         Command::BlsKeys(args) => bls_keys::run(&args),
         Command::MerkleSha3(args) => sha3::run(&args),
         Command::Tries(args) => tries::run(&args),
+        Command::Ethereum(args) => ethereum::run(&args),
         Command::Jobs(args) => jobs::run(&args),
         Command::FieldMul(args) => field::run(&args),
         Command::Ntt(args) => ntt::run(&args),

@@ -206,7 +206,7 @@ impl Tries {
             if !values.is_empty() {
                 account.storage_root = self.put_slots(address, &account.storage_root, values, undo)?;
             }
-            changed.push((address, Some(encoded(&account))));
+            changed.push((address, Some(account.rlp())));
         }
         let state = self.tries.get_mut(&Tag::State);
         let state = state.ok_or_else(|| about(format_args!("changes"), Fault::Tag(Tag::State)))?;
@@ -261,7 +261,7 @@ impl Tries {
     fn account_by<'a>(&'a self, address: &Address, visit: &mut Visit<'_, 'a>) -> Result<Option<Account>, Fault> {
         let state = self.tries.get(&Tag::State).ok_or(Fault::Tag(Tag::State))?;
         match state.walk(&keccak_256(address), visit)? {
-            Lookup::Present(leaf) => Ok(Some(decoded(&leaf)?)),
+            Lookup::Present(leaf) => Ok(Some(Account::from_rlp(&leaf)?)),
             Lookup::Absent(_) => Ok(None),
         }
     }
@@ -419,24 +419,4 @@ fn about_slot(address: &Address, slot: &Word, fault: Fault) -> TriesError {
 
 fn about_entry(trie: Tag, index: u64, fault: Fault) -> TriesError {
     about(format_args!("{trie} {index}"), fault)
-}
-
-fn decoded(leaf: &[u8]) -> Result<Account, RlpError> {
-    let mut outer = Reader::new(leaf);
-    let mut fields = outer.list()?;
-    outer.end()?;
-    let nonce = u64::from_be_bytes(fields.integer()?);
-    let account =
-        Account { nonce, balance: fields.integer()?, storage_root: fields.bytes()?, code_hash: fields.bytes()? };
-    fields.end()?;
-    Ok(account)
-}
-
-fn encoded(account: &Account) -> Vec<u8> {
-    let mut fields = Vec::with_capacity(110);
-    rlp::write_string(&mut fields, rlp::trimmed(&account.nonce.to_be_bytes()));
-    rlp::write_string(&mut fields, rlp::trimmed(&account.balance));
-    rlp::write_string(&mut fields, &account.storage_root);
-    rlp::write_string(&mut fields, &account.code_hash);
-    rlp::list(&fields)
 }

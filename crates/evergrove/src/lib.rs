@@ -27,8 +27,8 @@
 //!
 //! **What.** [`prelude`] has what most programs need: a [`Table`] goes in, a [`Store`] holds it and proves batches of its rows,
 //! a [`Verifier`] judges proofs. [`Config`] says what they may use. The layers below are modules of this crate, so that a
-//! program depends on this crate alone: [`store`], [`commit`], [`proof`], [`jobs`], [`ethereum`], with `grove` or `plonky2` also `apps`, and with
-//! `plonky2` `recursion`.
+//! program depends on this crate alone: [`store`], [`commit`], [`proof`], [`jobs`], [`ethereum`], with `grove` or `plonky2` also `apps`, with
+//! `grove` `mpt`, and with `plonky2` `recursion`.
 //!
 //! **When.** Whenever a program proves or verifies. The command line, the service and the examples stand on this crate.
 //!
@@ -67,6 +67,8 @@ pub use applications::AppKey;
 pub use evergrove_apps as apps;
 pub use evergrove_commit as commit;
 pub use evergrove_ethereum as ethereum;
+#[cfg(feature = "grove")]
+pub use evergrove_grove::mpt;
 pub use evergrove_jobs as jobs;
 pub use evergrove_primitives as primitives;
 #[cfg(feature = "plonky2")]

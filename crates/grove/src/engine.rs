@@ -247,10 +247,29 @@ fn refused(e: VerifyError) -> BackendError {
 const MAX_BYTES: usize = 1 << 20;
 
 /// The claim that is handed on, then the proof: eight bytes for each element of F, least significant first.
-fn encode<K: Extension>(proof: &Proof<K>) -> Vec<u8> {
+pub(crate) fn encode<K: Extension>(proof: &Proof<K>) -> Vec<u8> {
     let Public { point, value, .. } = &proof.public;
     let claim = point.iter().chain([value]).flat_map(|x| x.as_ref().to_vec());
     claim.chain(proof.elements.iter().copied()).flat_map(|x| x.as_u64().to_le_bytes()).collect()
+}
+
+/// What [`encode`] has made bytes of: the point and the value of the claim, the elements of the proof.
+pub(crate) fn decode<K: Extension>(key: &Key<K>, bytes: &[u8]) -> Result<(Vec<K>, K, Vec<Goldilocks>), String> {
+    if bytes.len() > MAX_BYTES {
+        return Err(format!("a proof of {} bytes: none has more than {MAX_BYTES}", bytes.len()));
+    }
+    let (words, rest) = bytes.as_chunks::<8>();
+    let claim = (key.variables() + 1) * K::DEGREE;
+    if !rest.is_empty() || words.len() < claim {
+        return Err(format!("a proof of {} bytes", bytes.len()));
+    }
+    let elements = words.iter().map(|word| Goldilocks::from_canonical(u64::from_le_bytes(*word)));
+    let mut elements = elements.collect::<Result<Vec<_>, _>>().map_err(|_| "an element is not below p".to_string())?;
+    let rest = elements.split_off(claim);
+    let mut point: Vec<K> =
+        elements.chunks_exact(K::DEGREE).map(|x| K::from_coefficients(x).expect("as many coefficients")).collect();
+    let value = point.pop().expect("a value behind the coordinates");
+    Ok((point, value, rest))
 }
 
 impl<K: Extension> Judge<K> {
@@ -284,22 +303,8 @@ impl<K: Extension> Judge<K> {
         if statement.base >= Goldilocks::ORDER {
             return Err(rejected(format!("position {} is above any tree", statement.base)));
         }
-        if bytes.len() > MAX_BYTES {
-            return Err(rejected(format!("a proof of {} bytes: none has more than {MAX_BYTES}", bytes.len())));
-        }
-        let (words, rest) = bytes.as_chunks::<8>();
-        let claim = (key.variables() + 1) * K::DEGREE;
-        if !rest.is_empty() || words.len() < claim {
-            return Err(rejected(format!("a proof of {} bytes", bytes.len())));
-        }
-        let elements = words.iter().map(|word| Goldilocks::from_canonical(u64::from_le_bytes(*word)));
-        let mut elements =
-            elements.collect::<Result<Vec<_>, _>>().map_err(|_| rejected("an element is not below p".into()))?;
-        let rest = elements.split_off(claim);
-        let mut point: Vec<K> =
-            elements.chunks_exact(K::DEGREE).map(|x| K::from_coefficients(x).expect("as many coefficients")).collect();
-        let value = point.pop().expect("a value behind the coordinates");
+        let (point, value, elements) = decode(key, bytes).map_err(rejected)?;
         let public = Public { information: information(statement, self.said(), output), point, value };
-        Ok(Proof { elements: rest, circuit: *kind == NodeKind::Merge, public })
+        Ok(Proof { elements, circuit: *kind == NodeKind::Merge, public })
     }
 }

@@ -106,3 +106,49 @@ fn slots_are_numbered() {
         world.fails(2, &["eth", "slot", &format!("--base={bad}")]);
     }
 }
+
+#[test]
+fn claims_are_proven_and_verified() {
+    let world = World::new();
+    let (block, answers) = block();
+    world.write("header.txt", block["header"].as_str().unwrap());
+    world.write("a.json", answers[0].to_string());
+    world.write("b.json", answers[1].to_string());
+    let hash = block["hash"].as_str().unwrap();
+    let anchor = ["--header", "header.txt", "--block-hash", hash];
+    let prove = [&["eth", "prove", "--proofs", "a.json", "b.json"], &anchor[..]].concat();
+    let dry = world.json(&[&prove[..], &["--dry-run"]].concat());
+    assert_eq!((&dry["new_proofs"], dry["claims"].as_array().unwrap().len()), (&1.into(), 4));
+    assert!(world.fails(2, &prove).contains("--out"));
+    let made = world.json(&[&prove[..], &["--out", "state.proof", "--claims-out", "claims.json"]].concat());
+    assert_eq!(made["keccak_blocks"], dry["keccak_blocks"]);
+
+    let verify = [&["eth", "verify", "--proof", "state.proof"], &anchor[..]].concat();
+    let with_claims = [&verify[..], &["--claims", "claims.json"]].concat();
+    let report = world.json(&with_claims);
+    assert_eq!((&report["canonical_digest"], &report["block_hash"]), (&made["canonical_digest"], &block["hash"]));
+    assert!(report["bits_unique_decoding"].as_f64().unwrap() >= 100.0);
+    let text = world.run(&with_claims);
+    assert!(text.out.contains("4 claims are true in the block with hash"), "{}", text.out);
+    assert!(world.json(&verify).get("claims").is_none());
+
+    // Other claims, another block, bytes that are no proof.
+    let mut claims = made["claims"].clone();
+    claims.as_array_mut().unwrap().pop();
+    world.write("claims.json", claims.to_string());
+    assert!(world.fails(1, &with_claims).contains("the proof is about other claims than these"));
+    let other = format!("0x{}", "11".repeat(32));
+    let other = ["eth", "verify", "--proof", "state.proof", "--state-root", &other];
+    assert!(world.fails(1, &other).contains("another state root"));
+    let proof = std::fs::read(world.path("state.proof")).unwrap();
+    for (at, what) in
+        [(0, "it begins otherwise"), (12, ""), (60, ""), (70, ""), (200, "the proof is refused"), (proof.len() - 1, "")]
+    {
+        let mut changed = proof.clone();
+        changed[at] ^= 1;
+        std::fs::write(world.path("state.proof"), changed).unwrap();
+        assert!(world.fails(1, &verify).contains(what), "{at}");
+    }
+    std::fs::write(world.path("state.proof"), &proof[..50]).unwrap();
+    assert!(world.fails(1, &verify).contains("it is cut off"));
+}

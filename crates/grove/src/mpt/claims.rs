@@ -4,7 +4,8 @@ use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Set, Word};
 use evergrove_multilinear::circuit::{Arithmetic, Hint};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
-use evergrove_primitives::hash::keccak::{DIGEST_BYTES, keccak_256};
+use evergrove_primitives::hash::keccak::DIGEST_BYTES;
+use evergrove_verifier::ethereum::EMPTY_ROOT;
 use evergrove_verifier::tables::WORD;
 
 use super::gadgets::{Gadgets, LANE_NIBBLES, LANES, ONE, Place, ZERO, code, lane, number};
@@ -56,7 +57,7 @@ fn byte(i: usize) -> Hint {
 
 /// The hash of a trie without keys, as words of halves.
 pub(super) fn empty_root() -> [[Goldilocks; WORD]; 2] {
-    words_of(&keccak_256(&[0x80]))
+    words_of(&EMPTY_ROOT)
 }
 
 /// A hash as words of halves.
@@ -131,7 +132,7 @@ impl<K: Extension> Gadgets<'_, K> {
         self.look_up_place(own, from, place, other);
         let children = self.spaces.child;
         let said: Base = nothing.into();
-        debug_assert!(code::EMPTY == 1 && code::HASH == 0);
+        const { assert!(code::EMPTY == 1 && code::HASH == 0) };
         self.b.look_up(children, from, nibble, Element::from(said).into(), child);
 
         // A trie without keys: its root, before the first nibble.

@@ -6,6 +6,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_verifier::tables::WORD;
 
+use super::node::unary;
 use crate::circuit::free;
 
 pub(super) const ZERO: Goldilocks = Goldilocks::ZERO;
@@ -21,15 +22,15 @@ pub(super) const NIBBLES: u64 = 64;
 /// Codes of children, of which slots look up those that they are for.
 pub(super) mod code {
     /// A hash.
-    pub const HASH: u64 = 0;
+    pub(in crate::mpt) const HASH: u64 = 0;
     /// Nothing.
-    pub const EMPTY: u64 = 1;
+    pub(in crate::mpt) const EMPTY: u64 = 1;
     /// A node within its parent, plus four times its address.
-    pub const EMBEDDED: u64 = 2;
+    pub(in crate::mpt) const EMBEDDED: u64 = 2;
     /// Not there.
-    pub const NONE: u64 = 3;
+    pub(in crate::mpt) const NONE: u64 = 3;
     /// The hash of a branch, below an extension.
-    pub const BRANCH: u64 = 4;
+    pub(in crate::mpt) const BRANCH: u64 = 4;
 }
 
 /// The lane of the nibble at a depth, and its weight there: for depth 64, of a nibble behind the last one.
@@ -102,7 +103,6 @@ pub(super) struct Gadgets<'a, K> {
 pub(super) struct Message {
     pub(super) start: Base,
     end: Base,
-    pub(super) digest: [Word; 2],
 }
 
 impl<'a, K: Extension> Gadgets<'a, K> {
@@ -328,24 +328,65 @@ impl<'a, K: Extension> Gadgets<'a, K> {
     /// A message of the prover's choice that the hash of a child is of, where the bit is 1.
     pub(super) fn message(&mut self, [from, nibble]: [Base; 2], bit: Bool) -> Message {
         let (start, end) = (self.b.any(), self.b.any());
-        let digest = free(self.b);
-        for half in 0..2 {
+        for (half, word) in free(self.b).into_iter().enumerate() {
             let (hash, message) = (self.spaces.hash[half], self.spaces.message[half]);
-            self.b.look_up(hash, from, nibble, digest[half], bit);
-            self.b.look_up(message, start, end, digest[half], bit);
+            self.b.look_up(hash, from, nibble, word, bit);
+            self.b.look_up(message, start, end, word, bit);
         }
-        Message { start, end, digest }
+        Message { start, end }
     }
-    /// Demands, where the bit is 1, that a message goes on at an address: that nothing before it is of another one.
-    pub(super) fn within(&mut self, message: Message, address: Base, bit: Bool) {
-        // At least one byte of padding follows the last one.
+    /// Demands, where the bit is 1, that a message end before an address: Keccak's padding goes from there to the end of its last block.
+    pub(super) fn ends(&mut self, message: Message, address: Base, bit: Bool) {
         let blocks = Goldilocks::new(BLOCK_BYTES as u64);
-        let end = self.b.scale_add(blocks, message.end, self.zero);
-        let rest = self.b.sub(end, address);
         let minus = self.b.constant(-ONE);
-        let rest = self.b.add(rest, minus);
+        let last = self.b.scale_add(blocks, message.end, minus);
+        let rest = self.b.sub(last, address);
         let rest = self.b.mul(bit.into(), rest);
+        let above = self.b.constant(Goldilocks::new(256 - BLOCK_BYTES as u64));
+        let above = self.b.mul_add(bit.into(), above, rest);
         self.byte(rest, bit);
+        self.byte(above, bit);
+        // The first byte and the last one, which may be the same.
+        let alone = self.b.bit_of(&[rest], |x| number(x[0] == ZERO));
+        let inverse = self.b.any_of(&[rest], |x| x[0].inverse().unwrap_or_default());
+        self.vanishes(alone, rest);
+        let product = self.b.mul(rest, inverse);
+        let more = self.b.not(alone);
+        let one = self.one;
+        self.same(more, product, one);
+        let [first, end] = [address, last].map(|at| self.byte_at(at, bit));
+        let (high, both) = (Goldilocks::new(0x80), self.b.scale_add(Goldilocks::new(0x80), alone.into(), one));
+        self.same(bit, first, both);
+        let expected = self.constant(high.as_u64());
+        let expected = self.b.add(expected, alone.into());
+        self.same(bit, end, expected);
+        // Zeros between them: windows, then bytes.
+        let zeros = self.b.sub(rest, one);
+        let zeros = self.b.mul(more.into(), zeros);
+        let [windows, bytes] = self.nibbles(zeros, bit);
+        let mut sum = self.zero;
+        let mut at = self.b.add(address, one);
+        for (count, most) in [(windows, BLOCK_BYTES as u64 / 16), (bytes, 15)] {
+            let (mut before, mut found) = (self.yes, self.zero);
+            for i in 0..most {
+                let there = self.b.bit_of(&[count], unary(i));
+                self.implies(there, before);
+                before = there;
+                found = self.b.add(found, there.into());
+                let here = if most == 15 {
+                    self.byte_at(at, there)
+                } else {
+                    let [window] = self.windows(at, there);
+                    self.b.weighed(window, [ONE; WORD])
+                };
+                sum = self.b.mul_add(there.into(), here, sum);
+                let step = Goldilocks::new(if most == 15 { 1 } else { 16 });
+                at = self.b.scale_add(step, there.into(), at);
+            }
+            self.same(bit, found, count);
+        }
+        // Numbers below 2^34, fewer than 2^5: 0 only together.
+        self.vanishes(bit, sum);
     }
     /// Offers the messages of a stream.
     pub(super) fn messages(&mut self, blocks: usize) {
@@ -357,7 +398,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
                 start = self.b.select(stream.goes_on[i - 1], start, own);
             }
             let end = self.constant(i as u64 + 1);
-            // Of a block that is not the last one of its message nobody can look up anything: see `within`.
+            // Of a block that is not the last one of its message nobody can look up anything: no message ends in block -1.
             let end = match stream.goes_on.get(i) {
                 Some(&more) => {
                     let last = self.b.not(more);
@@ -390,9 +431,8 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         let low = self.b.byte(next);
         let both = self.b.scale_add(Goldilocks::new(256), high, low);
         // Lengths have the shortest form.
-        let of_one = self.plus(high, 0);
         let minus = self.b.constant(-Goldilocks::new(56));
-        let above = self.b.add(of_one, minus);
+        let above = self.b.add(high, minus);
         let above = self.b.mul(one_byte.into(), above);
         let minus = self.b.constant(-ONE);
         let above_two = self.b.add(high, minus);

@@ -5,6 +5,7 @@
 mod claims;
 mod gadgets;
 mod node;
+mod proof;
 mod witness;
 
 use evergrove_multilinear::circuit::Builder;
@@ -16,6 +17,7 @@ use gadgets::{Gadgets, code};
 
 use crate::circuit::{NODE_TAG, free};
 
+pub use proof::{PieceProver, PieceVerifier, StateProof, StateProofError};
 pub use witness::{PieceError, Witness};
 
 /// How much a circuit has room for.
@@ -49,22 +51,14 @@ pub fn modes() -> Modes {
     Modes { widths: Vec::new(), zeros: vec![claims::LANE_ZEROS] }
 }
 
-/// What the circuit says: the state root in two words of halves, and d.
-#[derive(Clone, Copy, Debug)]
-pub struct Said {
-    /// The state root.
-    pub root: [Word; 2],
-    /// The root of a hash tree over the leaf digests of the claims, each once.
-    pub digest: Word,
-}
-
-/// The rows of a piece. A circuit has one.
+/// The rows of a piece, and what it says: the key, then the state root in two words of halves, and d. A circuit has one.
 ///
 /// # Panics
-/// Unless the builder's tables have rows of bits for [`modes`].
-pub fn piece<K: Extension>(b: &mut Builder<K>, size: Size) -> Said {
+/// Unless the builder's tables have rows of bits for [`modes`], and there is an account.
+pub fn piece<K: Extension>(b: &mut Builder<K>, size: Size) -> (Word, Vec<Word>) {
+    assert!(size.accounts > 0, "claims are about accounts");
     let root = free(b);
-    let [digest, _] = free(b);
+    let [digest, key] = free(b);
     let set = b.set();
     let mut g = Gadgets::new(b);
     g.messages(size.blocks);
@@ -94,5 +88,5 @@ pub fn piece<K: Extension>(b: &mut Builder<K>, size: Size) -> Said {
         b.give(set, hash.digest(), Some(active));
     }
     b.take(set, digest, Some(yes));
-    Said { root, digest }
+    (key, vec![root[0], root[1], digest])
 }

@@ -63,7 +63,7 @@ impl<K: Extension> Gadgets<'_, K> {
         let end = self.plus(at, 1);
         let expected = self.b.add(content, length);
         self.same(active, end, expected);
-        self.within(message, end, active);
+        self.ends(message, end, active);
         let offers = self.spaces.place;
         self.offer_place(offers, own, place);
     }
@@ -163,7 +163,7 @@ impl<K: Extension> Gadgets<'_, K> {
         let end = self.b.add(end, more);
         let expected = self.b.add(content, length);
         self.same(active, end, expected);
-        self.within(message, end, hashed);
+        self.ends(message, end, hashed);
         let hash = self.constant(0xa0);
         self.same(extension, first, hash);
 

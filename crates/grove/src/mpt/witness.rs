@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use evergrove_primitives::hash::keccak::{RATE_BYTES, keccak_256};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::ethereum::rlp::{self, Item, Reader, RlpError, RlpFault};
-use evergrove_verifier::ethereum::{Account, Address, Claim, ClaimsError, Hash, Word, sorted};
+use evergrove_verifier::ethereum::{Account, Address, Claim, ClaimsError, EMPTY_ROOT, Hash, Word, sorted};
 use evergrove_verifier::tables::WORD;
 use evergrove_verifier::tree::node_digest;
 
@@ -46,6 +46,15 @@ pub enum PieceError {
         /// How many fit.
         room: usize,
     },
+    /// No circuit is as large.
+    #[error("{blocks} blocks of Keccak are too many for one proof: prove fewer claims at once")]
+    TooLarge {
+        /// Those of the nodes.
+        blocks: usize,
+    },
+    /// A proof that was made is not accepted.
+    #[error("a fresh proof is refused ({0}): the machine or the program is faulty")]
+    Internal(String),
 }
 
 fn hex(hash: &Hash) -> String {
@@ -207,9 +216,8 @@ impl Witness {
         for (i, (key, address)) in addresses.iter().enumerate() {
             let end = walks.walk(state.clone(), key)?;
             let value = walks.value(&end).map(<[u8]>::to_vec);
-            let storage =
-                value.as_deref().map(|value| storage_root(value).map_err(|e| invalid(root, e))).transpose()?;
-            roots.insert(*key, (i, storage));
+            let account = value.as_deref().map(Account::from_rlp).transpose().map_err(|e| invalid(root, e))?;
+            roots.insert(*key, (i, account.map(|account| account.storage_root)));
             values.push(value);
             accounts.push(AccountSlot { address: *address, end, claim: None });
         }
@@ -222,8 +230,7 @@ impl Witness {
             match claim {
                 Claim::Account { address, account } => {
                     let (i, _) = roots[&keccak_256(address)];
-                    let says = account_rlp(account);
-                    if values[i].as_deref() != Some(&says[..]) {
+                    if values[i] != Some(account.rlp()) {
                         return Err(wrong());
                     }
                     accounts[i].claim = Some(elements);
@@ -261,6 +268,10 @@ impl Witness {
         let Walks { stream, goes_on, branches, paths, .. } = walks;
         Ok(Self { root: *root, digest, stream, goes_on, branches, paths, accounts, slots, merges })
     }
+    /// The state root.
+    pub fn root(&self) -> Hash {
+        self.root
+    }
     /// d.
     pub fn digest(&self) -> Digest {
         self.digest
@@ -275,11 +286,15 @@ impl Witness {
             slots: self.slots.len(),
         }
     }
-    /// The free data of a circuit of this size.
+    /// What a proof of it says: the state root in two words of halves, and d.
+    pub fn said(&self) -> Vec<[Goldilocks; WORD]> {
+        said(&self.root, self.digest)
+    }
+    /// The free data of [`piece`](super::piece) of this size, for this key.
     ///
     /// # Errors
     /// When it has no room for all.
-    pub fn data(&self, size: Size) -> Result<Vec<Goldilocks>, PieceError> {
+    pub fn data(&self, size: Size, key: [Goldilocks; WORD]) -> Result<Vec<Goldilocks>, PieceError> {
         let needed = self.size();
         for (what, needed, room) in [
             ("blocks of Keccak", needed.blocks, size.blocks),
@@ -294,7 +309,7 @@ impl Witness {
         }
         let mut data = Data { size, free: Vec::new() };
         data.words(words_of(&self.root));
-        data.words([self.digest.0, [ZERO; WORD]]);
+        data.words([self.digest.0, key]);
         // Rows of sixteen bytes, and the bits of blocks.
         let mut stream = self.stream.clone();
         stream.resize((size.blocks * RATE_BYTES).next_multiple_of(16) + 16, 0);
@@ -321,6 +336,12 @@ impl Witness {
     }
 }
 
+/// The words that a proof about a root and d says.
+pub(super) fn said(root: &Hash, digest: Digest) -> Vec<[Goldilocks; WORD]> {
+    let [low, high] = words_of(root);
+    vec![low, high, digest.0]
+}
+
 /// d of leaves by their keys, and the pairs that it is hashed from.
 fn merge(leaves: &[(Vec<u8>, Digest)], merges: &mut Vec<[Digest; 2]>) -> Digest {
     let [(first, leaf), .., (last, _)] = leaves else { return leaves[0].1 };
@@ -335,23 +356,6 @@ fn merge(leaves: &[(Vec<u8>, Digest)], merges: &mut Vec<[Digest; 2]>) -> Digest 
 
 fn invalid(hash: &Hash, error: RlpError) -> PieceError {
     PieceError::Node(Box::new(*hash), error.to_string())
-}
-
-/// The storage root of an account.
-fn storage_root(value: &[u8]) -> Result<Hash, RlpError> {
-    let mut fields = Reader::new(value).list()?;
-    fields.integer::<8>()?;
-    fields.integer::<32>()?;
-    fields.bytes()
-}
-
-fn account_rlp(account: &Account) -> Vec<u8> {
-    let nonce = account.nonce.to_be_bytes();
-    let mut payload = Vec::new();
-    for field in [rlp::trimmed(&nonce), rlp::trimmed(&account.balance), &account.storage_root, &account.code_hash] {
-        rlp::write_string(&mut payload, field);
-    }
-    rlp::list(&payload)
 }
 
 fn nibbles_of(key: &Hash) -> Vec<u8> {
@@ -390,7 +394,7 @@ impl Edge {
 
 /// What a node says, with addresses.
 enum Parsed {
-    Branch([Child; 16]),
+    Branch(Box<[Child; 16]>),
     Path { leaf: bool, nibbles: Vec<u8>, behind: usize, value: usize, length: usize, child: Child },
 }
 
@@ -443,8 +447,8 @@ impl Walks<'_> {
             })
         };
         if all == 17 {
-            let mut children = [Child::Empty; 16];
-            for own in &mut children {
+            let mut children = Box::new([Child::Empty; 16]);
+            for own in children.iter_mut() {
                 *own = child(&mut items)?;
             }
             return Ok(Parsed::Branch(children));
@@ -470,7 +474,7 @@ impl Walks<'_> {
         loop {
             let (start, end, length) = match edge.child {
                 Child::Empty => return Ok(End::Nothing(edge)),
-                Child::Hash(own) if own == keccak_256(&[0x80]) => return Ok(End::Nothing(edge)),
+                Child::Hash(EMPTY_ROOT) => return Ok(End::Nothing(edge)),
                 Child::Hash(own) => {
                     hash = own;
                     self.message(&own)?

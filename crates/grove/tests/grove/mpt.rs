@@ -1,15 +1,20 @@
 //! Claims about Ethereum's state as circuits: true ones over tries of every form, and attacks that set values.
 
+use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use evergrove_ethereum::{Keys, Nodes, Trie};
-use evergrove_grove::mpt::{self, PieceError, Size, Witness};
+use evergrove_ethereum::{Keys, Nodes, Trie, Tries};
+use evergrove_grove::mpt::{self, PieceError, PieceProver, PieceVerifier, Size, Witness};
 use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_primitives::field::{Goldilocks, Quadratic};
 use evergrove_primitives::hash::keccak::keccak_256;
-use evergrove_verifier::ethereum::{Account, Address, Claim, Hash, Word, canonical_digest, rlp};
-use evergrove_verifier::tables::{Table, Tables, bits, query};
+use evergrove_verifier::argument::UNIQUE_100;
+use evergrove_verifier::ethereum::{Account, Address, Claim, Hash, Roots, Tag, Word, canonical_digest, rlp};
+use evergrove_verifier::tables::{Tables, bits, query};
+
+/// A key: what the circuit says of it is nothing.
+const KEY: [Goldilocks; 4] = [Goldilocks::ONE; 4];
 
 /// A state: accounts with their slots, and all nodes.
 struct World {
@@ -65,12 +70,7 @@ impl World {
             }
             let account = Account { nonce, balance, storage_root, code_hash: keccak_256(&[i as u8]) };
             let address = address(i as u64);
-            let mut payload = Vec::new();
-            rlp::write_string(&mut payload, rlp::trimmed(&nonce.to_be_bytes()));
-            rlp::write_string(&mut payload, rlp::trimmed(&balance));
-            rlp::write_string(&mut payload, &storage_root);
-            rlp::write_string(&mut payload, &account.code_hash);
-            state.put(&keccak_256(&address), Some(&rlp::list(&payload))).unwrap();
+            state.put(&keccak_256(&address), Some(&account.rlp())).unwrap();
             for slot in 0..count + 40 {
                 keep(&mut storage, &keccak_256(&word(slot)));
             }
@@ -136,7 +136,7 @@ fn holds(world: &World, claims: &[Claim], more: usize) {
         slots: slots + more,
     };
     let circuit = circuit(size);
-    let columns = circuit.witness(&witness.data(size).unwrap()).unwrap();
+    let columns = circuit.witness(&witness.data(size, KEY).unwrap()).unwrap();
     let faults = columns.faults(&circuit);
     assert_eq!(faults.len(), 0, "{size:?}: {:?}", &faults[..faults.len().min(8)]);
 }
@@ -148,12 +148,517 @@ fn true_claims_hold() {
 }
 
 #[test]
-fn rows() {
-    let size = Size { blocks: 40, branches: 8, paths: 2, accounts: 1, slots: 1 };
-    let circuit = circuit(size);
-    let rows: Vec<(&str, usize)> =
-        Table::ALL.into_iter().map(|table| (table.name(), circuit.rows(table))).filter(|(_, rows)| *rows > 0).collect();
-    println!("{rows:?}");
-    let _ = Arc::new(Nodes::default());
-    let _ = Goldilocks::ONE;
+fn slots_that_are_not_used_hold() {
+    let world = &*WORLD;
+    holds(world, &[world.account(2), world.slot(2, 3), world.slot(2, 35), world.account(50)], 2);
+    holds(world, &[world.account(50)], 1);
+    holds(world, &[world.slot(0, 1)], 0);
+    holds(world, &[world.slot(50, 1)], 0);
+}
+
+/// One account: the root is a leaf. Two: a branch or an extension.
+#[test]
+fn small_states() {
+    for (slots, claims) in [(&[1][..], [0, 1]), (&[0, 0], [1, 3]), (&[0; 5], [4, 9])] {
+        let world = World::new(slots);
+        let claims: Vec<Claim> = claims.into_iter().flat_map(|i| [world.account(i), world.slot(i, 0)]).collect();
+        holds(&world, &claims, 0);
+    }
+    // No accounts: the root of the empty trie.
+    let world = World { root: keccak_256(&[0x80]), nodes: HashMap::new(), accounts: HashMap::new() };
+    holds(&world, &[world.account(0), world.slot(1, 1)], 1);
+}
+
+/// Keys that share their first nibbles, found by search: embedded leaves, extensions.
+#[test]
+fn embedded_leaves_and_extensions() {
+    // Two slots whose hashes share eight nibbles, with values of one byte: their leaves have 31 bytes.
+    let mut found: HashMap<[u8; 4], u64> = HashMap::new();
+    let (mut pair, mut slot) = (None, 0);
+    while pair.is_none() {
+        let prefix = *keccak_256(&word(slot)).first_chunk().unwrap();
+        pair = found.insert(prefix, slot).map(|other| (other, slot));
+        slot += 1;
+    }
+    let (first, second) = pair.unwrap();
+    let mut storage = Trie::empty(Keys::Hashed);
+    for slot in [first, second, 1, 2, 3] {
+        storage.put(&keccak_256(&word(slot)), Some(&[5])).unwrap();
+    }
+    let storage_root = storage.root();
+    let account = Account { nonce: 1, balance: word(9), storage_root, code_hash: [1; 32] };
+    let mut state = Trie::empty(Keys::Hashed);
+    state.put(&keccak_256(&address(0)), Some(&account.rlp())).unwrap();
+    let root = state.root();
+    let mut nodes = HashMap::new();
+    let mut keep = |proof: Vec<&[u8]>| nodes.extend(proof.into_iter().map(|node| (keccak_256(node), node.to_vec())));
+    keep(state.proof(&keccak_256(&address(0))).unwrap());
+    for slot in [first, second, 1, 4, 5] {
+        let proof = storage.proof(&keccak_256(&word(slot))).unwrap();
+        if slot == first {
+            // The last node that has a hash is a branch.
+            let mut items = rlp::Reader::new(proof[proof.len() - 1]).list().unwrap();
+            assert_eq!((0..17).filter(|_| items.item().is_ok()).count(), 17);
+        }
+        keep(proof);
+    }
+    let values = [first, second, 1, 2, 3].map(|slot| (word(slot), word(5))).to_vec();
+    let world = World { root, nodes, accounts: [(address(0), (account, values))].into() };
+    let claims: Vec<Claim> = [first, second, 1, 4, 5].map(|slot| world.slot(0, slot)).to_vec();
+    holds(&world, &claims, 0);
+}
+
+#[test]
+fn false_claims_and_missing_nodes_are_named() {
+    let world = &*WORLD;
+    let Claim::Account { address: of, mut account } = world.account(2) else { unreachable!() };
+    account.nonce += 1;
+    let text = |claims: &[Claim]| world.witness(claims).unwrap_err().to_string();
+    assert!(text(&[Claim::Account { address: of, account }]).starts_with("claim 0 is false: account 0x0707"));
+    assert!(text(&[world.account(1), Claim::AbsentAccount { address: of }]).starts_with("claim 1 is false"));
+    for value in [word(3), [0; 32]] {
+        assert!(text(&[Claim::Slot { address: of, slot: word(3), value }]).starts_with("claim 0 is false: slot"));
+    }
+    assert!(
+        text(&[Claim::Slot { address: address(90), slot: word(3), value: word(1) }]).starts_with("claim 0 is false")
+    );
+    let entry = Claim::AbsentEntry { trie: Tag::Receipts, index: 3 };
+    assert_eq!(text(&[entry]), "claim 0 is an entry of a list: only accounts and slots are proven");
+    assert_eq!(text(&[]), canonical_digest(&[]).unwrap_err().to_string());
+    let none = Witness::new(&world.root, &|_| None, &[world.account(2)]).unwrap_err().to_string();
+    assert!(none.starts_with("the node with hash 0x") && none.ends_with("on the way of"), "{none}");
+    let witness = world.witness(&[world.account(2)]).unwrap();
+    let small = Size { branches: 0, ..witness.size() };
+    let few = witness.data(small, KEY).unwrap_err().to_string();
+    assert_eq!(few, "1 branches are more than the 0 of the circuit: prove fewer claims at once");
+}
+
+/// A circuit with the free data of true claims, and where slots begin in it.
+struct Attack {
+    circuit: Circuit<Quadratic>,
+    free: Vec<Goldilocks>,
+    size: Size,
+    /// One of so many changes is tried.
+    every: usize,
+    seen: Cell<usize>,
+}
+
+impl Attack {
+    const BRANCH: usize = 21;
+    const PATH: usize = 22;
+    const ACCOUNT: usize = 71;
+    const SLOT: usize = 72;
+
+    fn new(world: &World, claims: &[Claim]) -> Self {
+        let witness = world.witness(claims).unwrap();
+        let size = witness.size();
+        let free = witness.data(size, KEY).unwrap();
+        let this = Self { circuit: circuit(size), free, size, every: 1, seen: Cell::new(0) };
+        assert_eq!(this.end(), this.free.len());
+        this
+    }
+    fn stream(&self) -> usize {
+        16
+    }
+    fn bits(&self) -> usize {
+        self.stream() + 4 * ((self.size.blocks * 136).div_ceil(16) + 1)
+    }
+    fn branch(&self, i: usize) -> usize {
+        self.bits() + self.size.blocks - 1 + Self::BRANCH * i
+    }
+    fn path(&self, i: usize) -> usize {
+        self.branch(self.size.branches) + Self::PATH * i
+    }
+    fn account(&self, i: usize) -> usize {
+        self.path(self.size.paths) + Self::ACCOUNT * i
+    }
+    fn slot(&self, i: usize) -> usize {
+        self.account(self.size.accounts) + Self::SLOT * i
+    }
+    fn end(&self) -> usize {
+        self.slot(self.size.slots) + 9 * (self.size.accounts + self.size.slots - 1)
+    }
+    fn holds(&self, free: &[Goldilocks]) -> bool {
+        self.circuit.witness(free).unwrap().faults(&self.circuit).is_empty()
+    }
+    /// Whether it is the turn of the next change.
+    fn turn(&self) -> bool {
+        self.seen.set(self.seen.get() + 1);
+        self.seen.get().is_multiple_of(self.every)
+    }
+    /// Changes elements, and demands that it is refused.
+    fn refused(&self, what: &str, changes: &[(usize, u64)]) {
+        if !self.turn() {
+            return;
+        }
+        let mut free = self.free.clone();
+        for &(at, value) in changes {
+            assert_ne!(free[at], Goldilocks::reduce(value), "{what}: no change");
+            free[at] = Goldilocks::reduce(value);
+        }
+        assert!(!self.holds(&free), "{what}");
+    }
+    /// Adds 1, and demands that it is refused.
+    fn counts(&self, what: &str, at: usize) {
+        self.refused(what, &[(at, (self.free[at] + Goldilocks::ONE).as_u64())]);
+    }
+}
+
+/// Offsets in the free data of `present` and `absent`, from the former's first element on.
+mod end {
+    pub(super) const FROM: usize = 0;
+    pub(super) const VALUE: usize = 1;
+    pub(super) const OTHER: usize = 2;
+    pub(super) const WITHOUT: usize = 3;
+    pub(super) const PARENT: usize = 4;
+    pub(super) const NIBBLE: usize = 5;
+    pub(super) const DEPTH: usize = 6;
+    pub(super) const TRIE: usize = 7;
+    pub(super) const LANES: usize = 8;
+    pub(super) const END: usize = 13;
+    pub(super) const LEN: usize = 20;
+}
+
+/// Claims of each kind, with an absence by nothing, by another path, and in an empty trie.
+fn attacked(every: usize) -> (Attack, Vec<Claim>) {
+    let world = &*WORLD;
+    let claims = vec![
+        world.account(2),
+        world.account(50),
+        world.account(51),
+        world.slot(2, 3),
+        world.slot(2, 7),
+        world.slot(2, 40),
+        world.slot(2, 41),
+        world.slot(0, 1),
+        world.slot(50, 1),
+    ];
+    let attack = Attack::new(world, &claims);
+    (Attack { every, ..attack }, claims)
+}
+
+#[test]
+fn the_statement_counts() {
+    let (attack, _) = attacked(3);
+    assert!(attack.holds(&attack.free));
+    for at in 0..12 {
+        attack.counts("root or d", at);
+    }
+    // The key is the prover's: whoever verifies says which.
+    let mut free = attack.free.clone();
+    free[12] += Goldilocks::ONE;
+    assert!(attack.holds(&free));
+}
+
+fn messages_are_whole(every: usize) {
+    let (attack, _) = attacked(every);
+    for i in (0..attack.bits() - attack.stream() - 8).step_by(41) {
+        let at = attack.stream() + i;
+        attack.refused("a byte of a node", &[(at, attack.free[at].as_u64() ^ 1 << (i % 32))]);
+    }
+    for i in 0..attack.size.blocks - 1 {
+        let at = attack.bits() + i;
+        attack.refused("a bit of a block", &[(at, 1 - attack.free[at].as_u64())]);
+    }
+}
+
+fn nodes_are_where_they_are(every: usize) {
+    let (attack, _) = attacked(every);
+    for i in 0..attack.size.branches {
+        for (offset, what) in [
+            (1, "parent"),
+            (2, "nibble"),
+            (3, "depth"),
+            (4, "trie"),
+            (5, "lane"),
+            (9, "last lane"),
+            (10, "below an extension"),
+            (11, "start"),
+            (12, "end"),
+            (13, "hash"),
+            (20, "hash"),
+        ] {
+            attack.counts(what, attack.branch(i) + offset);
+        }
+        attack.refused("a branch less", &[(attack.branch(i), 0)]);
+    }
+    for i in 0..attack.size.paths {
+        for (offset, what) in [
+            (3, "parent"),
+            (4, "nibble"),
+            (5, "depth"),
+            (6, "trie"),
+            (7, "lane"),
+            (11, "last lane"),
+            (12, "start"),
+            (13, "end"),
+            (14, "hash"),
+            (21, "hash"),
+        ] {
+            attack.counts(what, attack.path(i) + offset);
+        }
+        attack.refused("a path less", &[(attack.path(i), 0), (attack.path(i) + 1, 0)]);
+        attack.refused("an embedded leaf", &[(attack.path(i) + 2, 1)]);
+        let leaf = attack.path(i) + 1;
+        attack.refused("a leaf for an extension", &[(leaf, 1 - attack.free[leaf].as_u64())]);
+    }
+}
+
+fn claims_are_what_is_there(every: usize) {
+    let (attack, claims) = attacked(every);
+    let flags = |at: usize| attack.free[at].as_u64();
+    let mut seen = [0; 5];
+    for i in 0..attack.size.accounts {
+        let at = attack.account(i);
+        let present = flags(at + 1) == 1;
+        seen[usize::from(present)] += 1;
+        attack.refused("an account less", &[(at, 0)]);
+        attack.refused("present or absent", &[(at + 1, 1 - flags(at + 1))]);
+        attack.refused("claimed or not", &[(at + 2, 1 - flags(at + 2))]);
+        for limb in 0..5 {
+            attack.counts("address", at + 3 + limb);
+        }
+        attack.counts("address in the message", at + 11);
+        attack.counts("padding", at + 12);
+        if present && flags(at + 2) == 1 {
+            for field in 0..32 {
+                attack.counts("field", at + 39 + field);
+            }
+        }
+    }
+    for i in 0..attack.size.slots {
+        let at = attack.slot(i);
+        attack.refused("a slot less", &[(at, 0)]);
+        attack.refused("present or absent", &[(at + 1, 1 - flags(at + 1))]);
+        for (offset, what) in [
+            (2, "address"),
+            (6, "address"),
+            (7, "slot"),
+            (14, "slot"),
+            (15, "behind the slot"),
+            (18, "account"),
+            (20, "message"),
+        ] {
+            attack.counts(what, at + offset);
+        }
+        attack.refused("account there or not", &[(at + 19, 1 - flags(at + 19))]);
+        if flags(at + 1) == 1 {
+            for field in 0..24 {
+                attack.counts("value", at + 48 + field);
+            }
+        }
+    }
+    // How claims end.
+    let ends = (0..attack.size.accounts).map(|i| (attack.account(i) + 19, attack.account(i) + 1));
+    let ends = ends.chain((0..attack.size.slots).map(|i| (attack.slot(i) + 28, attack.slot(i) + 1)));
+    for (at, present) in ends {
+        if flags(present) == 1 {
+            attack.counts("leaf", at + end::FROM);
+            attack.counts("value", at + end::VALUE);
+            continue;
+        }
+        let way = attack.free[at + end::OTHER..at + end::LEN].iter().any(|x| *x != Goldilocks::ZERO);
+        if !way {
+            seen[4] += 1;
+            continue;
+        }
+        let (other, without) = (flags(at + end::OTHER) == 1, flags(at + end::WITHOUT) == 1);
+        seen[if other { 2 } else { 3 }] += 1;
+        for (offset, what) in [(end::PARENT, "node"), (end::DEPTH, "depth"), (end::TRIE, "trie"), (end::LANES, "lane")]
+        {
+            attack.counts(what, at + offset);
+        }
+        if !other {
+            attack.counts("nibble", at + end::NIBBLE);
+        }
+        attack.refused("another path or nothing", &[(at + end::OTHER, 1 - u64::from(other))]);
+        attack.refused("an empty trie", &[(at + end::WITHOUT, 1 - u64::from(without))]);
+        if other {
+            for offset in end::END..end::LEN {
+                attack.counts("where the paths differ", at + offset);
+            }
+        }
+    }
+    assert!(seen.iter().all(|&count| count > 0), "{seen:?}: {claims:?}");
+}
+
+/// True evidence for one key in the slot of another.
+fn evidence_is_of_its_key(every: usize) {
+    let (attack, _) = attacked(every);
+    let copy = |what: &str, from: usize, to: usize, len: usize| {
+        if !attack.turn() {
+            return;
+        }
+        let mut free = attack.free.clone();
+        let part = free[from..from + len].to_vec();
+        free[to..to + len].copy_from_slice(&part);
+        assert!(!attack.holds(&free), "{what}");
+    };
+    for i in 0..attack.size.slots {
+        for j in (0..attack.size.slots).filter(|j| *j != i) {
+            // A zero slot of an absent account needs no evidence of its own.
+            if attack.free[attack.slot(i) + 19] == Goldilocks::ONE {
+                copy("evidence of another slot", attack.slot(j) + 28, attack.slot(i) + 28, end::LEN);
+            }
+            copy("another slot twice", attack.slot(j), attack.slot(i), Attack::SLOT);
+        }
+    }
+    for i in 0..attack.size.accounts {
+        for j in (0..attack.size.accounts).filter(|j| *j != i) {
+            copy("evidence of another account", attack.account(j) + 19, attack.account(i) + 19, end::LEN);
+            copy("another account twice", attack.account(j), attack.account(i), Attack::ACCOUNT);
+        }
+    }
+    for i in 0..attack.size.branches {
+        for j in (0..attack.size.branches).filter(|j| *j != i) {
+            copy("a branch twice", attack.branch(j), attack.branch(i), Attack::BRANCH);
+        }
+    }
+}
+
+#[test]
+fn one_change_of_nine() {
+    messages_are_whole(9);
+    nodes_are_where_they_are(9);
+    claims_are_what_is_there(9);
+    evidence_is_of_its_key(9);
+}
+
+#[test]
+#[ignore = "slow: minutes"]
+fn every_change() {
+    messages_are_whole(1);
+    nodes_are_where_they_are(1);
+    claims_are_what_is_there(1);
+    evidence_is_of_its_key(1);
+}
+
+/// Roots of every form, changed in one place or two: the circuit accepts what the native walk does, and nothing else.
+fn mutated_roots(cases: u64) {
+    let mut random = 1_u64;
+    let mut next = |below: u64| {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 33) % below
+    };
+    // A leaf, a branch, an extension above one.
+    let extension = (0..).map(|i| {
+        let key = |j: u64| keccak_256(&address(j))[0] >> 4;
+        (i, key(i) == key(i + 1))
+    });
+    let same = extension.into_iter().find(|(_, same)| *same).unwrap().0;
+    let worlds: Vec<(World, Vec<Claim>)> = [vec![0], vec![0; 2 + same as usize], vec![0; 4]]
+        .into_iter()
+        .map(|slots| World::new(&slots))
+        .flat_map(|world| {
+            let claims: Vec<Vec<Claim>> = [0, 1, 3, 40].map(|i| vec![world.account(i)]).to_vec();
+            claims.into_iter().map(move |claims| {
+                (World { nodes: world.nodes.clone(), accounts: world.accounts.clone(), ..world }, claims)
+            })
+        })
+        .collect();
+    let attacks: Vec<Attack> = worlds.iter().map(|(world, claims)| Attack::new(world, claims)).collect();
+    let (mut accepted, mut refused) = (0, 0);
+    for case in 0..cases {
+        let which = next(worlds.len() as u64) as usize;
+        let (world, claims) = &worlds[which];
+        let attack = &attacks[which];
+        let mut node = world.nodes[&world.root].clone();
+        let blocks = node.len() / 136 + 1;
+        for _ in 0..1 + next(2) {
+            // Headers more often than hashes.
+            let at = if next(2) == 0 { next(node.len().min(6) as u64) } else { next(node.len() as u64) } as usize;
+            match next(8) {
+                0 => node[at] = node[at].wrapping_add(1),
+                1 => node[at] = node[at].wrapping_sub(1),
+                2 => node[at] ^= 1 << next(8),
+                3 => node[at] = [0, 0x7f, 0x80, 0x81, 0xa0, 0xb8, 0xc0, 0xf8][next(8) as usize],
+                4 => {
+                    node.remove(at);
+                }
+                5 => node.insert(at, next(256) as u8),
+                6 => node[0] = node[0].wrapping_add(node.len() as u8),
+                _ => {}
+            }
+        }
+        if node.len() / 136 + 1 != blocks {
+            continue;
+        }
+        let root = keccak_256(&node);
+        let others = world.nodes.iter().filter(|(hash, _)| **hash != world.root).map(|(_, node)| node.clone());
+        let nodes = Nodes::new(others.chain([node.clone()])).unwrap();
+        let tries = Tries::new(&Roots::new(vec![(Tag::State, root)]).unwrap(), nodes);
+        let expected = tries.check(&claims[0]).is_ok();
+        if expected {
+            let known =
+                |hash: &Hash| if *hash == root { Some(&node[..]) } else { world.nodes.get(hash).map(Vec::as_slice) };
+            let witness = Witness::new(&root, &known, claims).unwrap();
+            let free = (witness.size() == attack.size).then(|| witness.data(attack.size, KEY).unwrap());
+            let free = free.unwrap_or_else(|| panic!("case {case}: another size for {node:02x?}"));
+            assert!(attack.holds(&free), "case {case}: {claims:?} is true in {node:02x?}");
+            accepted += 1;
+            continue;
+        }
+        // The same places, whatever they are now, and the hash of what is there.
+        let mut free = attack.free.clone();
+        node.push(1);
+        node.resize(136 * blocks, 0);
+        node[136 * blocks - 1] |= 0x80;
+        let half = |bytes: &[u8]| Goldilocks::new(u32::from_le_bytes(bytes.try_into().unwrap()).into());
+        for (element, bytes) in free[16..].iter_mut().zip(node.chunks(4)) {
+            *element = half(bytes);
+        }
+        let at_root = |slot: usize, depth: usize| attack.free[slot + depth] == -Goldilocks::ONE;
+        let own = if attack.size.branches > 0 && at_root(attack.branch(0), 3) {
+            attack.branch(0) + 13
+        } else {
+            assert!(at_root(attack.path(0), 5));
+            attack.path(0) + 14
+        };
+        for from in [0, own] {
+            for (element, bytes) in free[from..].iter_mut().zip(root.chunks(4)) {
+                *element = half(bytes);
+            }
+        }
+        assert!(!attack.holds(&free), "case {case}: {claims:?} in {node:02x?}");
+        refused += 1;
+    }
+    assert!(accepted > cases / 20 && refused > cases / 4, "{accepted} {refused}");
+}
+
+#[test]
+fn a_mutated_root_is_read_as_natively() {
+    mutated_roots(60);
+}
+
+#[test]
+#[ignore = "slow: minutes"]
+fn five_thousand_mutated_roots_are_read_as_natively() {
+    mutated_roots(5_000);
+}
+
+#[test]
+fn a_proof_is_accepted_and_no_other() {
+    let world = &*WORLD;
+    let claims = [world.account(2), world.slot(2, 3), world.account(50)];
+    let witness = world.witness(&claims).unwrap();
+    let prover = PieceProver::<Quadratic>::new(&UNIQUE_100, witness.size()).unwrap();
+    let proof = prover.prove(&witness).unwrap();
+    let verifier = PieceVerifier::<Quadratic>::new(&UNIQUE_100, witness.size()).unwrap();
+    assert_eq!(verifier.key(), prover.verifier().key());
+    assert!(verifier.bits().unique_decoding >= 100.0);
+    let digest = canonical_digest(&claims).unwrap();
+    verifier.verify(&proof, &world.root, digest).unwrap();
+    let mut other = digest;
+    other.0[3] += Goldilocks::ONE;
+    assert!(verifier.verify(&proof, &world.root, other).is_err());
+    assert!(verifier.verify(&proof, &[7; 32], digest).is_err());
+    for at in [0, 8, 700, proof.len() / 2, proof.len() - 8] {
+        let mut changed = proof.clone();
+        changed[at] ^= 1;
+        assert!(verifier.verify(&changed, &world.root, digest).is_err(), "{at}");
+    }
+    assert!(verifier.verify(&proof[..proof.len() - 1], &world.root, digest).is_err());
+    assert!(verifier.verify(&[], &world.root, digest).is_err());
+    let more = world.witness(&[world.account(1), world.account(2), world.account(3)]).unwrap();
+    assert!(prover.prove(&more).unwrap_err().to_string().contains("prove fewer claims at once"));
 }

@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use evergrove_primitives::hash::keccak::{RATE_BYTES, keccak_256};
 use evergrove_primitives::{Digest, Goldilocks};
 
-use super::{Address, Hash, Hex, Tag, Word, rlp};
+use super::rlp::{self, Reader, RlpError};
+use super::{Address, Hash, Hex, Tag, Word};
 use crate::poseidon::{OUTPUTS, digest, join};
 
 /// Elements that a step of a chain absorbs.
@@ -28,6 +29,32 @@ pub struct Account {
     pub storage_root: Hash,
     /// Keccak-256 of the code.
     pub code_hash: Hash,
+}
+
+impl Account {
+    /// The RLP of the four fields: what the state has at the hash of an address.
+    pub fn rlp(&self) -> Vec<u8> {
+        let mut fields = Vec::with_capacity(110);
+        rlp::write_string(&mut fields, rlp::trimmed(&self.nonce.to_be_bytes()));
+        rlp::write_string(&mut fields, rlp::trimmed(&self.balance));
+        rlp::write_string(&mut fields, &self.storage_root);
+        rlp::write_string(&mut fields, &self.code_hash);
+        rlp::list(&fields)
+    }
+    /// The account with this RLP.
+    ///
+    /// # Errors
+    /// When it is that of no account.
+    pub fn from_rlp(bytes: &[u8]) -> Result<Self, RlpError> {
+        let mut outer = Reader::new(bytes);
+        let mut fields = outer.list()?;
+        outer.end()?;
+        let nonce = u64::from_be_bytes(fields.integer()?);
+        let account =
+            Self { nonce, balance: fields.integer()?, storage_root: fields.bytes()?, code_hash: fields.bytes()? };
+        fields.end()?;
+        Ok(account)
+    }
 }
 
 impl fmt::Debug for Account {
