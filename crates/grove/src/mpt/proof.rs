@@ -142,8 +142,8 @@ pub enum StateProofError {
     Refused(String),
 }
 
-/// What a file begins with.
-const MAGIC: &[u8; 8] = b"evgrmpt1";
+/// What a file begins with: four letters, and its version.
+const MAGIC: &[u8; 6] = b"EVGE\x01\0";
 /// Bytes before the proof: the magic, five numbers, the root, d.
 const HEADER: usize = MAGIC.len() + 5 * 4 + 32 + 32;
 /// Elements of the largest circuit, about.
