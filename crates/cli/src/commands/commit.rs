@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use evergrove::openzeppelin::{self, Order};
 use evergrove::store::Store;
 use evergrove::store::input::{Fields, IndexSource, Table};
@@ -93,11 +93,11 @@ fn in_order(table: Table, order: Order, duplicates: bool) -> Result<Table> {
             let mut rows = table.rows()?;
             let mut place = |skip: u64| -> Result<_> {
                 rows.nth(usize::try_from(skip)?).transpose()?;
-                Ok(rows.place().map(ToString::to_string).unwrap_or_default())
+                rows.place().cloned().context("the file has changed")
             };
             let (a, b) = (place(first)?, place(second - first - 1)?);
             Err(Mistake::usage(
-                format!("{b}: the row is equal to that at {a}"),
+                format!("{b}: duplicate of the row at {} {}", a.unit, a.number.unwrap_or_default()),
                 "remove one of them, or commit both with --allow-duplicates",
             ))
         }
