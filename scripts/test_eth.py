@@ -11,7 +11,8 @@ from pathlib import Path
 import pyrevm
 
 ROOT = Path(__file__).resolve().parent.parent
-EVERGROVE, TOOLS = sys.argv[1:]
+# Commands run in another folder.
+EVERGROVE, TOOLS = (Path(arg).resolve() for arg in sys.argv[1:])
 TYPES = ["address", "uint256"]
 ROWS = 300
 PROVEN = [0, 1, 2, 100, 127, 128, 255, 298, 299]
