@@ -14,7 +14,7 @@ BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET
 export CARGO TEST_FEATURES BENCH_WORKSPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install cluster-demo tools rtl-tools arm-tools web-tools web test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-c header test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
+.PHONY: help demo install cluster-demo tools rtl-tools arm-tools web-tools eth-tools web test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-c test-eth header test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ arm-tools: ## compilers and an emulator for aarch64, under target/tools
 
 web-tools: ## a compiler for WebAssembly and a browser, under target/tools
 	scripts/web-tools.sh
+
+eth-tools: ## a compiler for Solidity, OpenZeppelin's contracts and an EVM, under target/tools
+	scripts/eth-tools.sh
 
 web: ## the verifier for browsers and Node.js, and the page that uses it, under target/web
 	scripts/build-web.sh
@@ -76,11 +79,14 @@ test-web: ## the verifier for browsers, in Node.js and in Chromium
 test-c: ## the C library: header, example, sanitizers, valgrind
 	scripts/test-groups.sh c
 
+test-eth: ## rows of a table in a contract, and tries with the data of EVERGROVE_TESTDATA
+	scripts/test-groups.sh eth
+
 header: ## write the C header, crates/ffi/include/evergrove.h
 	scripts/header.sh
 
 test-full: ## make test and every group, with a table at the end
-	scripts/test-groups.sh test isa peers rtl faults slow apps web c
+	scripts/test-groups.sh test isa peers rtl faults slow apps web c eth
 
 check: fmt clippy rustdoc api deny typos book deploy fuzz ## formatting, lints, documentation, public API, dependencies, spelling, deployment, a bounded fuzz run
 

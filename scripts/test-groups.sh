@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs groups of tests, and ends with a table: group, passed, failed, skipped, seconds. Exits with 1 if anything failed.
 #
-#   scripts/test-groups.sh [test] [isa] [peers] [rtl] [faults] [slow] [apps] [web] [c]     all of them if none is named
+#   scripts/test-groups.sh [test] [isa] [peers] [rtl] [faults] [slow] [apps] [web] [c] [eth]     all of them if none is named
 #
 # The group `test` is `make test`. The tests of another group are ignored by cargo, and the reason names the group:
 # #[ignore = "slow: minutes, some hundred proofs"]. They are found by that line, with the name of the test below it.
@@ -18,7 +18,7 @@ export RUST_BACKTRACE=0
 target=${CARGO_TARGET_DIR:-target}
 read -r -a features <<<"${TEST_FEATURES:-}"
 read -r -a bench <<<"${BENCH_WORKSPACE:---manifest-path crates/bench/Cargo.toml --target-dir $target}"
-[[ $# -gt 0 ]] || set -- test isa peers rtl faults slow apps web c
+[[ $# -gt 0 ]] || set -- test isa peers rtl faults slow apps web c eth
 log=$(mktemp)
 trap 'rm -f "$log" "$log.node"' EXIT
 
@@ -203,10 +203,27 @@ group_web() {
 
 group_c() { run scripts/test-c.sh; }
 
+group_eth() {
+    local reason
+    # The tries on the data of others; its tests say what they lack.
+    if required eth; then export EVERGROVE_REQUIRE_TEST=1; fi
+    if [[ -n ${EVERGROVE_TESTDATA:-} ]]; then
+        run "$cargo" test --workspace --locked ${features[@]+"${features[@]}"} --no-fail-fast --test ethereum
+    else
+        skip eth "the tries: EVERGROVE_TESTDATA is not set"
+    fi
+    if ! reason=$(scripts/eth-tools.sh 2>&1); then
+        skip eth "$(tail -n 1 <<<"$reason")"
+        return
+    fi
+    run "$cargo" build --workspace --locked ${features[@]+"${features[@]}"} --bins
+    run "$target/tools/eth/python/bin/python" scripts/test_eth.py "$target/debug/evergrove" "$target/tools/eth"
+}
+
 rows=() total=0
 for group in "$@"; do
     if ! declare -F "group_$group" >/dev/null; then
-        echo "unknown group $group: expected test, isa, peers, rtl, faults, slow, apps, web or c" >&2
+        echo "unknown group $group: expected test, isa, peers, rtl, faults, slow, apps, web, c or eth" >&2
         exit 2
     fi
 done

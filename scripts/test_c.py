@@ -27,6 +27,13 @@ ROWS = [
     *((A.format("fixed:2"), f"index,a\n1,{x}\n", "wrong-rows") for x in ["1", "1.5", "-1.25", "1.2500", "0.00", "-46116860184273879.04"]),
     *((A.format("fixed:2"), f"index,a\n1,{x}\n", "bad-rows") for x in ["1.255", "1,5", "46116860184273879.04", "1.5e0"]),
     *((A.format("bytes"), f"index,a\n1,{x}\n", "wrong-rows") for x in ["", '"a ""b"""', '"x"y', 'x"y', '"a\nb"', "\u00e9", "x" * 200000]),
+    *((A.format(kind), f"index,a\n1,{x}\n", "wrong-rows") for kind, x in [
+        ("address", "0x" + "ab" * 20), ("address", "0x" + "AB" * 20), ("address", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"), ("bool", "true"),
+        ("uint8", "0255"), ("uint256", str(2**256 - 1)), ("int8", "-128"), ("int8", "-0"), ("int256", str(-(2**255))), ("bytes4", "0xA9059cbb")]),
+    *((A.format(kind), f"index,a\n1,{x}\n", "bad-rows") for kind, x in [
+        ("address", ""), ("address", "ab" * 20), ("address", "0x" + "ab" * 21), ("address", "0X" + "ab" * 20), ("address", "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"),
+        ("bool", "1"), ("bool", "True"), ("uint8", "256"), ("uint8", "-1"), ("uint8", "+1"), ("uint8", "1.0"), ("uint256", str(2**256)), ("uint256", "0x1"),
+        ("uint256", "9" * 2000), ("int8", "128"), ("int8", "-129"), ("int256", str(2**255)), ("bytes4", "0xa9059cbbaa"), ("bytes4", "a9059cbb"), ("bytes4", "0xa9059cbg")]),
     (A.format("bytes") + "nullable = true\n", "index,a\n1,\n", "wrong-rows"),
     (A.format("bytes"), 'index,a\n1,"x', "wrong-rows"),
     (A.format("bytes"), "\ufeffindex,a\n1,x\n", "wrong-rows"),
@@ -40,7 +47,7 @@ ROWS = [
     ("raw = true", "index,e0,e1,e2,e3\n1,0,00,2,18446744069414584320\n", "wrong-rows"),
     *((None, f"index,e0,e1,e2,e3\n1,0,1,2,{x}\n", "bad-rows") for x in ["", "-1", "-0", "+1", "1.0", "18446744069414584321", "18446744073709551616"]),
     *((schema, "index,a\n1,x\n", "bad-rows") for schema in ["# none", "raw = 1", "raw = true\n" + A.format("bytes"), "row = true", A.format("text"),
-      A.format("fixed:19"), A.format("fixed:02"), A.format("bytes") * 2, A.format("bytes") + "null = true\n", A.format("bytes").replace('"a"', '""'),
+      A.format("fixed:19"), A.format("fixed:02"), *map(A.format, ["uint", "uint264", "uint12", "int08", "bytes0", "bytes33", "string", "Address"]), A.format("bool") + "nullable = true\n", A.format("bytes") * 2, A.format("bytes") + "null = true\n", A.format("bytes").replace('"a"', '""'),
       A.format("bytes").replace('"a"', '"\\u0007"'), A.format("bytes").replace('"a"', "7"), "column = 5", "column = []", "raw = false"]),
 ]
 

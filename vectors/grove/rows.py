@@ -1,11 +1,23 @@
 """Rows of a csv file by a schema (docs/cli.md, Tables and Schemas; docs/formats.md, Schema)."""
 import csv, io, re, unicodedata
 
+from ethereum import keccak
 from reference import P
 from grove.field import byte_sponge, leaf, sponge, tag
 from grove.refusal import Refusal, read_file
 
+ABI = r"address|bool|(?:u?int)(?:8|16|24|32|40|48|56|64|72|80|88|96|[12][0-9]{2})|bytes(?:[1-9]|[12][0-9]|3[0-2])"
 RAW = [{"name": f"e{i}", "type": "element", "nullable": False} for i in range(4)]
+
+
+def is_abi(kind):
+    return re.fullmatch(ABI, kind) is not None
+
+
+def bits(kind):
+    """The bits of an ABI type of integers that is a multiple of 8, else 8."""
+    digits = kind.partition("int")[2]
+    return 8 if not digits.isdigit() else int(digits) if int(digits) % 8 == 0 else 0
 
 
 def read_schema(text):
@@ -27,8 +39,10 @@ def read_schema(text):
         raise Refusal("bad-rows", f"not a schema: {e}") from None
     for c in columns:
         strings = isinstance(c["name"], str) and isinstance(c["type"], str) and isinstance(c["nullable"], bool)
-        if not strings or not re.fullmatch(r"unsigned|signed|bytes|fixed:(1[0-8]|[0-9])", c["type"]):
+        if not strings or not re.fullmatch(rf"unsigned|signed|bytes|fixed:(1[0-8]|[0-9])|{ABI}", c["type"]) or not 8 <= bits(c["type"]) <= 256:
             raise Refusal("bad-rows", f"column {c['name']}: unknown type {c['type']}")
+        if c["nullable"] and is_abi(c["type"]):
+            raise Refusal("bad-rows", f"column {c['name']}: type {c['type']} has no null")
         if not 1 <= len(c["name"].encode()) <= 128 or any(unicodedata.category(x) == "Cc" for x in c["name"]):
             raise Refusal("bad-rows", f"column {c['name']!r}: a name has 1 to 128 bytes and no control characters")
     if not 1 <= len(columns) <= 1024 or len({c["name"] for c in columns}) < len(columns):
@@ -57,6 +71,11 @@ def cell_elements(column, cell):
     kind, bad = column["type"], Refusal("bad-rows", f"column {column['name']}: {cell!r} is not of type {column['type']}")
     if cell == "" and column["nullable"]:
         return [1 << 63] + [0] * (3 if kind == "bytes" else 0)
+    if is_abi(kind):
+        word = abi_word(kind, cell)
+        if word is None:
+            raise bad
+        return [int.from_bytes(word[i : i + 4], "little") for i in range(0, 32, 4)]
     if kind == "bytes":
         return byte_sponge(cell.encode(errors="surrogateescape"), "BYTE")
     places = int(kind[6:]) if kind.startswith("fixed") else 0
@@ -75,6 +94,30 @@ def cell_elements(column, cell):
     if not -(1 << 62) <= x < 1 << 62:
         raise bad
     return [x + (1 << 62)]
+
+
+def abi_word(kind, cell):
+    """The word of Solidity's ABI that a text is of a type, None where it is not of the type."""
+    if kind == "bool":
+        return {"false": bytes(32), "true": bytes(31) + b"\x01"}.get(cell)
+    if "int" in kind:
+        if not re.fullmatch(r"-?[0-9]{1,1000000}", cell, re.ASCII):
+            return None
+        digits = cell.lstrip("-").lstrip("0")
+        x = int(digits or "0") * (-1 if cell[0] == "-" else 1) if len(digits) < 80 else 1 << 256
+        low, high = (0, 1 << bits(kind)) if kind[0] == "u" else (-1 << bits(kind) - 1, 1 << bits(kind) - 1)
+        return (x % (1 << 256)).to_bytes(32, "big") if low <= x < high else None
+    size = 20 if kind == "address" else int(kind[5:])
+    if not re.fullmatch(rf"0x[0-9a-fA-F]{{{2 * size}}}", cell):
+        return None
+    digits = cell[2:]
+    if kind == "address" and digits not in (digits.lower(), digits.upper()):
+        # EIP-55: a letter is upper case where the digit of the hash is 8 or more.
+        case = keccak(digits.lower().encode()).hex()
+        if any(d.isalpha() and d.isupper() != (h > "7") for d, h in zip(digits, case)):
+            return None
+    data = bytes.fromhex(digits)
+    return data.rjust(32, b"\0") if kind == "address" else data.ljust(32, b"\0")
 
 
 def row_value(columns, cells):

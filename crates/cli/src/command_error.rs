@@ -182,6 +182,8 @@ fn facade(error: &evergrove::Error) -> Option<String> {
         E::Application(e) => return catalog(e),
         E::Query(e) => return Some(e.remedy()),
         E::Row { source, .. } => return Some(source.remedy()),
+        E::NotAbi(_) => "commit the table with a schema of such types",
+        E::EqualRows { .. } => "remove one of them, or commit both with --allow-duplicates",
         E::Io { source, .. } => return system(source),
         E::Schema(_) | E::SchemaText(_) => "correct the schema file",
         E::UnknownColumn { .. } => "choose a column of the table: names are case-sensitive",

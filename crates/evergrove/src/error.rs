@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use evergrove_commit::schema::{RowError, SchemaError, SchemaTextError};
+use evergrove_commit::schema::{NotAbi, RowError, SchemaError, SchemaTextError};
 use evergrove_commit::{BackendError, BackendSpec};
 use evergrove_store::input::{InputError, WriteError};
 use evergrove_store::{ErrorClass, VerifyError};
@@ -61,6 +61,17 @@ pub enum Error {
         /// How it does not fit.
         #[source]
         source: RowError,
+    },
+    /// OpenZeppelin's tree is asked for, and a column is not of an ABI type.
+    #[error(transparent)]
+    NotAbi(#[from] NotAbi),
+    /// Two rows of a table for OpenZeppelin's tree are equal: a contract that marks leaves as used takes one of them alone.
+    #[error("rows {first} and {second} are equal")]
+    EqualRows {
+        /// Number of the first row, from 0.
+        first: u64,
+        /// Number of the second row.
+        second: u64,
     },
     /// A position is given both to [`Changes::set`](crate::Changes::set) and to
     /// [`Changes::set_row`](crate::Changes::set_row).

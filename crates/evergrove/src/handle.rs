@@ -8,7 +8,8 @@ use evergrove_jobs::Engine;
 use evergrove_store::{Backends, BatchReport, BatchStatus, Epoch, Prover, UpdateReport};
 use evergrove_verifier::{Commitment, Opening};
 
-use crate::{Changes, Config, Error, Proof, Rows, Table};
+use crate::openzeppelin::RowProof;
+use crate::{Changes, Config, Error, Proof, Rows, Table, openzeppelin};
 
 /// A table with its versions, and batches of its rows with their proofs, in one directory.
 ///
@@ -150,6 +151,15 @@ impl Store {
         };
         let rows = self.store.members(batch)?.into_iter().map(row).collect::<Result<_, Error>>()?;
         Ok(Rows::new(self.store.schema().clone(), rows))
+    }
+
+    /// What a contract with OpenZeppelin's `MerkleProof` takes to accept the rows at these positions. Reads the table, and hashes it
+    /// once: see [`openzeppelin::prove`].
+    ///
+    /// # Errors
+    /// [`Error::NotAbi`] when a column is not of an ABI type; [`Error::Store`] when a position is outside the table or empty.
+    pub fn openzeppelin_proofs(&self, positions: &[u64]) -> Result<Vec<RowProof>, Error> {
+        openzeppelin::prove(&self.store.view()?, positions)
     }
 
     /// The value and the Merkle path of one slot, filled or empty: a proof by itself.

@@ -54,6 +54,7 @@ mod grove;
 mod handle;
 mod machine;
 mod migrate;
+pub mod openzeppelin;
 #[cfg(feature = "plonky2")]
 mod plonky2;
 pub mod prelude;

@@ -4,6 +4,7 @@ use core::cmp::Ordering;
 use core::fmt;
 
 use evergrove_commit::schema::{Cell, CellError, Column, ColumnType};
+use evergrove_verifier::abi::{AbiType, AbiWord};
 
 /// The content of one cell.
 ///
@@ -25,6 +26,14 @@ pub enum Value {
     },
     /// The content of a `bytes` column, for example UTF-8 text.
     Bytes(Vec<u8>),
+    /// The word of a column of an ABI type. A number compares with numbers; a word of another type equals every text that
+    /// the type reads as this word, an address for example in either case.
+    Word {
+        /// The type.
+        kind: AbiType,
+        /// The word.
+        word: AbiWord,
+    },
 }
 
 impl Value {
@@ -32,14 +41,15 @@ impl Value {
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::Bytes(bytes) => core::str::from_utf8(bytes).ok(),
-            Self::Null | Self::Integer(_) | Self::Decimal { .. } => None,
+            Self::Null | Self::Integer(_) | Self::Decimal { .. } | Self::Word { .. } => None,
         }
     }
 
-    /// The whole number of an `unsigned` or `signed` column.
+    /// The whole number of an `unsigned` or `signed` column, or of an ABI type if it has at most 128 bits.
     pub fn as_integer(&self) -> Option<i128> {
         match self {
             Self::Integer(n) => Some(*n),
+            Self::Word { kind, word } => integer(*kind, word)?.ok(),
             Self::Null | Self::Decimal { .. } | Self::Bytes(_) => None,
         }
     }
@@ -56,6 +66,9 @@ impl Value {
             (Cell::Signed(n), ColumnType::Fixed { scale }) => Self::Decimal { units: (*n).into(), scale },
             (Cell::Signed(n), _) => Self::Integer((*n).into()),
             (Cell::Bytes(bytes), _) => Self::Bytes(bytes.clone()),
+            (Cell::Word(word), ColumnType::Abi(kind)) => Self::Word { kind, word: *word },
+            // No other column holds a word.
+            (Cell::Word(word), _) => Self::Bytes(word.to_vec()),
         }
     }
 
@@ -69,7 +82,10 @@ impl Value {
             Self::Integer(_) | Self::Decimal { .. } if is_bytes => {
                 Err(CellError::Kind { column: column.name.clone(), kind: column.kind, found: "a number" })
             }
-            Self::Integer(_) | Self::Decimal { .. } => column.parse(self.to_string().as_bytes()),
+            Self::Word { .. } if is_bytes => {
+                Err(CellError::Kind { column: column.name.clone(), kind: column.kind, found: "a word of the ABI" })
+            }
+            Self::Integer(_) | Self::Decimal { .. } | Self::Word { .. } => column.parse(self.to_string().as_bytes()),
         }
     }
 
@@ -78,11 +94,14 @@ impl Value {
         match self {
             Self::Integer(n) => Some((*n, 0)),
             Self::Decimal { units, scale } => Some((*units, *scale)),
-            Self::Null | Self::Bytes(_) => None,
+            Self::Null | Self::Bytes(_) | Self::Word { .. } => None,
         }
     }
 
     fn compare_integer(&self, other: i128) -> Option<Ordering> {
+        if let Self::Word { kind, word } = self {
+            return Some(integer(*kind, word)?.map_or_else(|side| side, |n| n.cmp(&other)));
+        }
         let (units, scale) = self.number()?;
         let scaled = 10i128.checked_pow(scale.into()).and_then(|power| other.checked_mul(power));
         // A number too large to scale is larger than every cell.
@@ -90,6 +109,9 @@ impl Value {
     }
 
     fn compare_float(&self, other: f64) -> Option<Ordering> {
+        if let Self::Word { kind: kind @ (AbiType::Uint(_) | AbiType::Int(_)), word } = self {
+            return kind.format(word).parse::<f64>().ok()?.partial_cmp(&other);
+        }
         let (units, scale) = self.number()?;
         (units as f64 / 10f64.powi(scale.into())).partial_cmp(&other)
     }
@@ -109,8 +131,23 @@ impl fmt::Display for Value {
                 write!(f, "{sign}{whole}.{places}")
             }
             Self::Bytes(bytes) => f.write_str(&String::from_utf8_lossy(bytes)),
+            Self::Word { kind, word } => f.write_str(&kind.format(word)),
         }
     }
+}
+
+/// The number of an ABI type; of more than 128 bits, how it compares with numbers of 128. `None` of other types.
+fn integer(kind: AbiType, word: &AbiWord) -> Option<Result<i128, Ordering>> {
+    let below_zero = match kind {
+        AbiType::Uint(_) => false,
+        AbiType::Int(_) => word[0] & 0x80 != 0,
+        AbiType::Address | AbiType::Bool | AbiType::Bytes(_) => return None,
+    };
+    let (above, low) = word.split_last_chunk::<16>()?;
+    let n = i128::from_be_bytes(*low);
+    let sign = if below_zero { 0xff } else { 0 };
+    let fits = above.iter().all(|&b| b == sign) && (n < 0) == below_zero;
+    Some(if fits { Ok(n) } else { Err(if below_zero { Ordering::Less } else { Ordering::Greater }) })
 }
 
 macro_rules! integers {
@@ -149,7 +186,13 @@ impl PartialOrd<f64> for Value {
 
 impl PartialEq<str> for Value {
     fn eq(&self, other: &str) -> bool {
-        matches!(self, Self::Bytes(bytes) if bytes == other.as_bytes())
+        match self {
+            Self::Bytes(bytes) => bytes == other.as_bytes(),
+            // A text never equals a number.
+            Self::Word { kind: AbiType::Uint(_) | AbiType::Int(_), .. } => false,
+            Self::Word { kind, word } => kind.parse(other).as_ref() == Ok(word),
+            Self::Null | Self::Integer(_) | Self::Decimal { .. } => false,
+        }
     }
 }
 

@@ -131,6 +131,13 @@ impl Table {
         self
     }
 
+    /// Gives rows other positions.
+    #[must_use]
+    pub fn with_index(mut self, index: IndexSource) -> Self {
+        self.index = index;
+        self
+    }
+
     /// A table whose schema is found by reading the file once: integers become `unsigned` or `signed`, decimals `fixed` with
     /// the largest number of places seen, all else `bytes`; a column with an empty cell is nullable. Raw files are raw. Records are
     /// taken as [`Fields::Sparse`].

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | what does a proof state, and how are rows tied to it? | [`Statement`], [`tree`], [`batch_digest`], [`keccak_tree`]; `schema` with the feature of that name |
 //! | what do bytes mean? | [`wire`], [`Opening`], [`BatchProof`] |
+//! | what does a contract hash rows to? | [`abi`], [`openzeppelin`] |
 //! | what is claimed of Ethereum's state? | [`ethereum`] |
 //! | does the SNARK hold? | [`argument`], over [`tables`], both written in [`algebra`]; [`key`] has the fixed columns, and the only ways to a verified statement |
 //! | which keys are right? | [`keys`], pinned |
@@ -22,6 +23,7 @@
 
 extern crate alloc;
 
+pub mod abi;
 pub mod algebra;
 mod app;
 pub mod argument;
@@ -32,6 +34,7 @@ pub mod keccak_tree;
 pub mod key;
 pub mod keys;
 mod leaves;
+pub mod openzeppelin;
 pub mod policy;
 pub mod poseidon;
 mod profile;

@@ -9,6 +9,7 @@
 //! | `signed` | 1 | x + 2^62 for x in \[-2^62, 2^62): order is preserved |
 //! | `fixed:s` | 1 | as `signed`, x in units of 10^-s |
 //! | `bytes` | 4 | Poseidon sponge of the bytes, 7 per element, with the length in the domain tag |
+//! | `address`, `bool`, `uintN`, `intN`, `bytesN` | 8 | the word of Solidity's ABI as halves of 32 bits ([`abi`](crate::abi)); never null |
 //! | null in a nullable column | same | ([`NULL`], 0, ..): 2^63, outside the range of every number |
 //!
 //! A row of up to 4 elements *is* the value, padded with zeros ([`Schema::is_inline`]); a longer one is hashed with the
@@ -37,6 +38,7 @@ pub use text::{DecodeSchemaError, SchemaTextError};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::abi::AbiType;
 use crate::tree::Value;
 use evergrove_primitives::hash::poseidon::{domain_tag, hash_bytes, hash_tagged};
 use evergrove_primitives::{Digest, Goldilocks};
@@ -89,6 +91,14 @@ pub enum SchemaError {
         /// Its name.
         name: String,
     },
+    /// A column of an ABI type allows nulls.
+    #[error("column {name:?} of type {kind} is nullable: types of the ABI have no null")]
+    Nullable {
+        /// Name of the column.
+        name: String,
+        /// Its type.
+        kind: AbiType,
+    },
     /// A fixed-point column has too many decimal places.
     #[error("column {name:?} has {scale} decimal places: at most {MAX_SCALE} fit")]
     Scale {
@@ -99,12 +109,32 @@ pub enum SchemaError {
     },
 }
 
+/// Rows of a schema are not rows of ABI words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAbi {
+    /// A column of another type.
+    #[error(
+        "column {name:?} is of type {kind}: OpenZeppelin's tree needs types of the ABI in every column, like address or uint256"
+    )]
+    Column {
+        /// Name of the column.
+        name: String,
+        /// Its type.
+        kind: ColumnType,
+    },
+    /// Raw mode.
+    #[error(
+        "a table in raw mode has no columns: OpenZeppelin's tree needs columns of ABI types, like address or uint256"
+    )]
+    Raw,
+}
+
 impl Schema {
     /// The schema with these columns, in this order.
     ///
     /// # Errors
     /// [`SchemaError`]: no columns or more than [`MAX_COLUMNS`], an invalid or duplicate name, a scale above
-    /// [`MAX_SCALE`].
+    /// [`MAX_SCALE`], nulls in a column of an ABI type.
     pub fn new(columns: Vec<Column>) -> Result<Self, SchemaError> {
         if columns.is_empty() {
             return Err(SchemaError::Empty);
@@ -121,6 +151,11 @@ impl Schema {
                 && scale > MAX_SCALE
             {
                 return Err(SchemaError::Scale { name: c.name.clone(), scale });
+            }
+            if let ColumnType::Abi(kind) = c.kind
+                && c.nullable
+            {
+                return Err(SchemaError::Nullable { name: c.name.clone(), kind });
             }
             if !names.insert(c.name.as_str()) {
                 return Err(SchemaError::DuplicateName(c.name.clone()));
@@ -157,6 +192,19 @@ impl Schema {
     /// True when a row's elements are the value itself, false when the value is their hash.
     pub fn is_inline(&self) -> bool {
         self.elements_per_row() <= INLINE_ELEMENTS
+    }
+
+    /// The types of the columns where all are of the ABI: the table then has a tree of OpenZeppelin
+    /// ([`openzeppelin`](crate::openzeppelin)).
+    ///
+    /// # Errors
+    /// [`NotAbi`] with the first column of another type.
+    pub fn abi_types(&self) -> Result<Vec<AbiType>, NotAbi> {
+        let types = self.columns.iter().map(|c| match c.kind {
+            ColumnType::Abi(kind) => Ok(kind),
+            kind => Err(NotAbi::Column { name: c.name.clone(), kind }),
+        });
+        if self.is_raw() { Err(NotAbi::Raw) } else { types.collect() }
     }
 
     /// Header of the column of positions in a table of this schema: `index`, followed by as many `_` as it takes to differ

@@ -271,9 +271,10 @@ impl Accumulator {
     }
 }
 
-/// The column at this position.
+/// The column at this position. Words of the ABI take no part in queries.
 pub(super) fn at(schema: &Schema, column: ColumnIndex) -> Result<&Column, QueryError> {
-    schema.columns().get(column as usize).ok_or(QueryError::Column(column))
+    let found = schema.columns().get(column as usize).filter(|c| !matches!(c.kind, ColumnType::Abi(_)));
+    found.ok_or(QueryError::Column(column))
 }
 
 fn number(schema: &Schema, column: ColumnIndex) -> Result<(), QueryError> {

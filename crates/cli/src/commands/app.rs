@@ -5,6 +5,7 @@ pub(crate) mod bls_keys;
 pub(crate) mod bls_table;
 pub(crate) mod digest_translation;
 pub(crate) mod list;
+pub(crate) mod openzeppelin_proof;
 pub(crate) mod prove;
 mod proving;
 pub(crate) mod verify;
@@ -44,6 +45,7 @@ enum App {
     VerifyBlsKeys(verify_bls_keys::Args),
     DigestTranslation(digest_translation::Args),
     VerifyDigestTranslation(verify_digest_translation::Args),
+    OpenzeppelinProof(openzeppelin_proof::Args),
     List(list::Args),
     Prove(prove::Args),
     Verify(verify::Args),
@@ -58,6 +60,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         App::VerifyBlsKeys(args) => verify_bls_keys::run(args, terminal),
         App::DigestTranslation(args) => digest_translation::run(args, catalog, terminal),
         App::VerifyDigestTranslation(args) => verify_digest_translation::run(args, terminal),
+        App::OpenzeppelinProof(args) => openzeppelin_proof::run(args, terminal),
         App::List(args) => list::run(args, catalog, terminal),
         App::Prove(args) => prove::run(args, catalog, terminal),
         App::Verify(args) => verify::run(args, catalog, terminal),

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use evergrove::openzeppelin::{self, Order};
 use evergrove::store::Store;
-use evergrove::store::input::{Fields, IndexSource};
+use evergrove::store::input::{Fields, IndexSource, Table};
 
 use super::Terminal;
 use crate::args::{RowsArgs, StoreArgs};
@@ -28,6 +29,13 @@ pub(crate) struct Args {
     schema: Option<PathBuf>,
     #[command(flatten)]
     rows: RowsArgs,
+    /// Place the rows where OpenZeppelin's tree has the root of its JavaScript library: openzeppelin-js sorts them by their leaves,
+    /// openzeppelin-js-unsorted keeps their order (sortLeaves: false). Reads the file once more. Every column needs a type of Solidity's ABI
+    #[arg(long, value_name = "ORDER", conflicts_with_all = ["index_column", "indices"])]
+    order: Option<Order>,
+    /// Take rows that are equal, whose leaves are one to a contract; without it they are refused where --order is given
+    #[arg(long, requires = "order")]
+    allow_duplicates: bool,
     /// Height of the tree: 2^HEIGHT slots, 1 to 40; the smallest that holds every row if left out
     #[arg(long, value_name = "HEIGHT")]
     height: Option<u8>,
@@ -40,6 +48,9 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let mut table = files::table(&args.input, &args.rows, schema, IndexSource::RowOrder)?;
     if selects {
         table = table.with_fields(Fields::Selected);
+    }
+    if let Some(order) = args.order {
+        table = in_order(table, order, args.allow_duplicates)?;
     }
     let counter = Counter::new(terminal.quiet, "rows", table.len_hint());
     let rows = table.rows()?.inspect(|_| counter.step());
@@ -59,6 +70,9 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add("store", args.store.store.display().to_string());
     report.add("rows", epoch.filled);
     report.add("height", epoch.commitment.height);
+    if let Some(order) = args.order {
+        report.add("order", order.name());
+    }
     report.add("epoch", epoch.number);
     report.add("schema_digest", store.schema().digest().to_string());
     report.hidden("schema", serde_json::to_value(store.schema())?);
@@ -69,4 +83,24 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         report.note(store.schema().to_toml().trim_end());
     }
     report.print(terminal.format)
+}
+
+/// The table with the positions of an order.
+fn in_order(table: Table, order: Order, duplicates: bool) -> Result<Table> {
+    match openzeppelin::positions(table.schema(), table.rows()?, order, duplicates) {
+        Ok(positions) => Ok(table.with_index(IndexSource::List(positions))),
+        Err(evergrove::Error::EqualRows { first, second }) => {
+            let mut rows = table.rows()?;
+            let mut place = |skip: u64| -> Result<_> {
+                rows.nth(usize::try_from(skip)?).transpose()?;
+                rows.place().cloned().context("the file has changed")
+            };
+            let (a, b) = (place(first)?, place(second - first - 1)?);
+            Err(Mistake::usage(
+                format!("{b}: duplicate of the row at {} {}", a.unit, a.number.unwrap_or_default()),
+                "remove one of them, or commit both with --allow-duplicates",
+            ))
+        }
+        Err(e) => Err(e.into()),
+    }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use evergrove::commit::schema::{Cell, ColumnType, Row, Schema};
+use evergrove::proof::abi::AbiType;
 use evergrove::store::Store;
 use serde_json::{Map, Value, json};
 
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
 }
 
 /// The cells by column: integers as numbers, fixed-point numbers as strings, so that no digit is lost, and bytes that are no
-/// UTF-8 as in jsonl files.
+/// UTF-8 and words of the ABI as in jsonl files.
 fn row_object(schema: &Schema, row: &Row) -> Value {
     let Row::Cells(cells) = row else { return Value::Null };
     let cells = schema.columns().iter().zip(cells).map(|(column, cell)| {
@@ -75,6 +76,7 @@ fn row_object(schema: &Schema, row: &Row) -> Value {
             (Cell::Null, _) => Value::Null,
             (Cell::Unsigned(x), _) => (*x).into(),
             (Cell::Signed(x), ColumnType::Signed) => (*x).into(),
+            (Cell::Word(word), ColumnType::Abi(AbiType::Bool)) => (word[31] == 1).into(),
             _ => String::from_utf8(column.format(cell))
                 .map_or_else(|e| json!({ "hex": hex::encode(e.as_bytes()) }), Value::String),
         };

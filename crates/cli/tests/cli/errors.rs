@@ -64,9 +64,9 @@ impl Section {
 
 #[test]
 fn every_error_of_the_command_line() {
-    let sections: [fn() -> Section; 14] = [
-        arguments, tables, schemas, batches, updates, exports, proofs, rows, long_files, openings, stores, queries,
-        keys, others,
+    let sections: [fn() -> Section; 15] = [
+        arguments, tables, words, schemas, batches, updates, exports, proofs, rows, long_files, openings, stores,
+        queries, keys, others,
     ];
     let texts: Vec<String> = thread::scope(|s| {
         let running: Vec<_> = sections.iter().map(|section| s.spawn(move || section().text)).collect();
@@ -137,6 +137,60 @@ fn tables() -> Section {
     s.table("t.txt", head, &[]);
     s.fails(&["commit", "--store", "new", "--input", "missing.csv"]);
     assert!(is_bare(&s.world.path("new")));
+    s
+}
+
+/// Words of the ABI, and tables for OpenZeppelin's tree.
+fn words() -> Section {
+    let mut s = Section::new(World::with_table(), "Words of Solidity's ABI");
+    let column = |kind: &str| format!("[[column]]\nname = \"a\"\ntype = \"{kind}\"\n");
+    let ab = "ab".repeat(20);
+    for (kind, cell) in [
+        ("address", format!("0x{ab}ab")),
+        ("address", ab.clone()),
+        ("address", "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed".into()),
+        ("uint8", "256".into()),
+        ("uint8", "-1".into()),
+        ("int8", "-129".into()),
+        ("bool", "2".into()),
+        ("bytes4", "0xa9059cbbaa".into()),
+        ("uint256", "1e18".into()),
+    ] {
+        s.world.write("words.toml", column(kind));
+        s.table("t.csv", &format!("a\n{cell}\n"), &["--schema", "words.toml"]);
+    }
+    s.table("t.csv", "a,b\n,1\n", &["--schema", "words.toml"]);
+    s.table("t.jsonl", "{\"a\":null}\n", &["--schema", "words.toml"]);
+    s.table("t.jsonl", "{\"a\":-1}\n", &["--schema", "words.toml"]);
+    for schema in ["uint", "uint12", "bytes33", "string", "address\"\nnullable = true\n#"] {
+        s.world.write("x.toml", column(schema));
+        s.fails_with(
+            &format!("x.toml: {}", column(schema)),
+            &["commit", "--store", "new", "--input", "t.csv", "--schema", "x.toml"],
+        );
+    }
+
+    let order = ["--schema", "words.toml", "--order", "openzeppelin-js"];
+    s.table("t.csv", "a\n5\n\n7\n5\n7\n", &order);
+    s.table("t.csv", "a\n5\n\n7\n5\n7\n", &[&order[..3], &["openzeppelin-js-unsorted"]].concat());
+    s.table("t.csv", "a\n5\n6\n", &[&order[..], &["--index-column", "b"]].concat());
+    s.table("t.csv", "a\n5\n6\n", &[&order[..3], &["openzeppelin"]].concat());
+    s.table("t.csv", "a\n5\n6\n", &["--allow-duplicates"]);
+    s.table("t.csv", "a\n5\n6\n", &["--order", "openzeppelin-js"]);
+    s.table("t.raw", &"x".repeat(32), &["--order", "openzeppelin-js"]);
+    s.world.write("t.csv", "a\n5\n5\n");
+    s.world.json(&[&["commit", "--store", "w", "--input", "t.csv"], &order[..], &["--allow-duplicates"]].concat());
+    let proof = |store: &'static str, row: &'static str| ["app", "openzeppelin-proof", "--store", store, "--row", row];
+    s.fails(&proof("s", "0"));
+    s.fails(&proof("w", "2"));
+    s.fails(&proof("w", "-1"));
+    s.fails(&[&proof("w", "0")[..], &["--out", "no/such/dir/p"]].concat());
+    s.world.json(&["update", "--store", "w", "--delete", "1"]);
+    s.fails(&proof("w", "1"));
+    s.fails(&["update", "--store", "w", "--set", "0=a=-5"]);
+    for sql in ["SELECT SUM(a) FROM t", "SELECT COUNT(*) FROM t WHERE a = 5"] {
+        s.fails(&["app", "aggregate", "--store", "w", "--sql", sql]);
+    }
     s
 }
 

@@ -10,6 +10,7 @@ mod jobs;
 mod lab;
 mod life;
 mod migrate;
+mod openzeppelin;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod own;

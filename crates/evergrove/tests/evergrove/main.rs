@@ -6,6 +6,7 @@ mod flow;
 mod grove;
 mod migrate;
 mod mistakes;
+mod openzeppelin;
 
 use std::path::{Path, PathBuf};
 

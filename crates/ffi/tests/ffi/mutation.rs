@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use crate::rows::{SCHEMAS, same, schema};
 
 /// Good texts of each schema, in both formats.
-const GOOD: [[&str; 2]; 4] = [
+const GOOD: [[&str; 2]; 5] = [
     [
         "index,e0,e1,e2,e3\n0,1,2,3,4\n7,0,\"0\",0,18446744069414584320\n",
         "{\"index\":0,\"e0\":1,\"e1\":2,\"e2\":3,\"e3\":\"4\"}\n",
@@ -26,6 +26,10 @@ const GOOD: [[&str; 2]; 4] = [
         "{\"index\":0,\"a\":null,\"b\":{\"hex\":\"ff00\"}}\n\n{\"index\":1,\"a\":-5,\"b\":\"\\u00e9\"}\n",
     ],
     ["\u{feff}index_,index,b,a\n5,1.250,,-3\n6,-0.001,x,4\n", "{\"index_\":0,\"index\":12.5e-2,\"b\":null,\"a\":0}\n"],
+    [
+        "index,a,b,c\n0,0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed,-7,true\n",
+        "{\"index\":0,\"a\":\"0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed\",\"b\":-15,\"c\":true}\n",
+    ],
 ];
 
 const WORDS: &[&str] = &[
@@ -110,7 +114,7 @@ proptest! {
 
     #[test]
     fn leaves_are_those_of_the_store(
-        ((which, format), text) in (0usize..4, 0usize..2).prop_flat_map(|case| (Just(case), text(case.0, case.1))),
+        ((which, format), text) in (0usize..5, 0usize..2).prop_flat_map(|case| (Just(case), text(case.0, case.1))),
     ) {
         let form = [Format::Csv, Format::Jsonl][format];
         let _ = same(which, form, &text);
@@ -122,7 +126,7 @@ proptest! {
 
     #[test]
     fn any_text_is_read_or_refused_in_bounded_memory(
-        ((which, format), text) in (0usize..4, 0usize..2).prop_flat_map(|case| (Just(case), text(case.0, case.1))),
+        ((which, format), text) in (0usize..5, 0usize..2).prop_flat_map(|case| (Just(case), text(case.0, case.1))),
     ) {
         let form = [Format::Csv, Format::Jsonl][format];
         let schema = schema(which);
@@ -135,7 +139,7 @@ proptest! {
 
     #[test]
     fn arbitrary_schemas(
-        which in 0usize..4,
+        which in 0usize..5,
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..9, ".{0,6}"), 0..4),
         format in 0usize..2,
     ) {

@@ -8,11 +8,12 @@ use evergrove_verifier::tree::Value;
 use evergrove_verify::{Format, leaves};
 
 /// Schemas by name: the columns are those of the texts below.
-pub(crate) const SCHEMAS: [&str; 4] = [
+pub(crate) const SCHEMAS: [&str; 5] = [
     "raw = true",
     "[[column]]\nname = \"a\"\ntype = \"unsigned\"\n",
     "[[column]]\nname = \"a\"\ntype = \"signed\"\nnullable = true\n[[column]]\nname = \"b\"\ntype = \"bytes\"\n",
     "[[column]]\nname = \"index\"\ntype = \"fixed:3\"\n[[column]]\nname = \"b\"\ntype = \"bytes\"\nnullable = true\n[[column]]\nname = \"a\"\ntype = \"signed\"\n",
+    "[[column]]\nname = \"a\"\ntype = \"address\"\n[[column]]\nname = \"b\"\ntype = \"int128\"\n[[column]]\nname = \"c\"\ntype = \"bool\"\n",
 ];
 
 pub(crate) fn schema(which: usize) -> Schema {
@@ -65,7 +66,8 @@ pub(crate) fn same(which: usize, format: Format, text: &[u8]) -> Result<Vec<(u64
             }
             let sentence = here.to_string();
             assert!(sentence.starts_with(&format!("line {}: ", here.line)), "{sentence}");
-            assert!(!sentence.contains(['\n', '\r']) && sentence.len() < 400, "{sentence}");
+            // Up to 80 characters of a word of the ABI, each of which may be escaped.
+            assert!(!sentence.contains(['\n', '\r']) && sentence.len() < 700, "{sentence}");
             Err(sentence)
         }
         (here, there) => panic!("{here:?} here, {there:?} in the store: {:?}", shown()),
@@ -100,6 +102,13 @@ fn good_csv() {
     // The column of positions has another name where the schema has a column `index`.
     assert_eq!(csv(3, "index_,index,b,a\n5,1.250,,-3\n6,-0.001,x,4\n"), 2);
     assert_eq!(same(2, Format::Csv, b"index,a,b\n0,1,\xff\xfe\0\n").unwrap().len(), 1);
+    assert_eq!(
+        csv(
+            4,
+            "index,a,b,c\n0,0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed,-7,true\n1,0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed,0,false\n"
+        ),
+        2
+    );
 }
 
 #[test]
@@ -121,6 +130,11 @@ fn good_jsonl() {
         ),
         2
     );
+    let address = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed";
+    let words = format!(
+        "{{\"index\":0,\"a\":\"{address}\",\"b\":-1.5e1,\"c\":true}}\n{{\"index\":1,\"a\":\"{address}\",\"b\":\"-15\",\"c\":\"true\"}}"
+    );
+    assert_eq!(jsonl(4, &words), 2);
     assert_eq!(jsonl(2, "{\"\\u0069ndex\":0,\"\\u0061\":1,\"b\":false}\n"), 1);
     assert_eq!(
         jsonl(
@@ -165,6 +179,9 @@ fn bad_csv() {
         (0, "index,e0,e1,e2,e3\n0,1,2,3,18446744069414584321\n"),
         (0, "index,e0,e1,e2,e3\n0,1,2,,4\n"),
         (0, "index,e0,e1,e2,e3\n0,\"1\n2\",2,3,4\n"),
+        (4, "index,a,b,c\n0,0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed,1,true\n"),
+        (4, "index,a,b,c\n0,0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed,170141183460469231731687303715884105728,true\n"),
+        (4, "index,a,b,c\n0,0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed,1,\n"),
     ];
     let sentences: Vec<String> = texts.iter().map(|(which, text)| refused(*which, Format::Csv, text)).collect();
     let found = sentences.join("\n");
@@ -201,6 +218,9 @@ fn bad_jsonl() {
         (0, "{\"index\":0,\"e0\":1,\"e1\":2,\"e2\":3,\"e3\":1e2}\n"),
         (0, "{\"index\":0,\"e0\":1,\"e1\":2,\"e2\":3}\n"),
         (1, "\u{feff}{\"index\":1,\"a\":2}\n"),
+        (4, "{\"index\":1,\"a\":5,\"b\":1,\"c\":true}\n"),
+        (4, "{\"index\":1,\"b\":1,\"c\":1}\n"),
+        (4, "{\"index\":1,\"b\":null}\n"),
     ];
     let sentences: Vec<String> = texts.iter().map(|(which, text)| refused(*which, Format::Jsonl, text)).collect();
     let found = sentences.join("\n");

@@ -72,6 +72,7 @@ pub struct Rows {
     path: PathBuf,
     seen: Seen,
     row: u64,
+    place: Option<Place>,
     done: bool,
 }
 
@@ -130,7 +131,12 @@ impl Rows {
                 Source::Values(Values::open(path)?)
             }
         };
-        Ok(Self { source, index, path: path.into(), seen: Seen::default(), row: 0, done: false })
+        Ok(Self { source, index, path: path.into(), seen: Seen::default(), row: 0, place: None, done: false })
+    }
+
+    /// Where the last row stands.
+    pub fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
     }
 
     fn read(&mut self) -> Result<Option<(u64, Row)>, InputError> {
@@ -164,6 +170,7 @@ impl Rows {
         if !self.seen.insert(index) {
             return Err(InputError::new(place, Problem::DuplicateIndex(index)));
         }
+        self.place = Some(place);
         Ok(Some((index, row)))
     }
 

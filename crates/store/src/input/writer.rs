@@ -4,6 +4,7 @@ use std::io::Write;
 
 use evergrove_commit::schema::{Cell, Column, ColumnType, Row, Schema};
 use evergrove_primitives::Digest;
+use evergrove_verifier::abi::AbiType;
 
 use super::Format;
 use super::rows::raw_columns;
@@ -122,7 +123,8 @@ fn csv_text(column: &Column, cell: &Cell) -> Result<Vec<u8>, WriteError> {
     Ok(column.format(cell))
 }
 
-/// A cell as JSON: numbers in plain digits, bytes as a string or, where they are not UTF-8, as `{"hex": ".."}`.
+/// A cell as JSON: numbers in plain digits, bytes as a string or, where they are not UTF-8, as `{"hex": ".."}`, words of the ABI as
+/// strings, and those of type `bool` as truth values.
 fn json(column: &Column, cell: &Cell) -> String {
     match (cell, column.kind) {
         (Cell::Null, _) => "null".into(),
@@ -133,9 +135,18 @@ fn json(column: &Column, cell: &Cell) -> String {
                 format!("{{\"{HEX_KEY}\":\"{hex}\"}}")
             }
         },
-        (_, ColumnType::Bytes | ColumnType::Unsigned | ColumnType::Signed | ColumnType::Fixed { .. }) => {
-            String::from_utf8_lossy(&column.format(cell)).into_owned()
+        // Numbers of 256 bits as strings, as JavaScript's libraries write them: readers of JSON round them.
+        (Cell::Word(_), ColumnType::Abi(kind)) if kind != AbiType::Bool => {
+            quoted(&String::from_utf8_lossy(&column.format(cell)))
         }
+        (
+            _,
+            ColumnType::Bytes
+            | ColumnType::Unsigned
+            | ColumnType::Signed
+            | ColumnType::Fixed { .. }
+            | ColumnType::Abi(_),
+        ) => String::from_utf8_lossy(&column.format(cell)).into_owned(),
     }
 }
 

@@ -10,6 +10,7 @@ use evergrove_primitives::Goldilocks;
 use serde::{Deserialize, Serialize};
 
 use super::{Column, ColumnType, MAX_CELL_BYTES, MAX_SCALE, NULL, SIGNED_OFFSET, content_digest};
+use crate::abi::{AbiError, AbiType, AbiWord, word_elements};
 
 /// Least number of a signed or fixed-point column, in units.
 const SIGNED_MIN: i64 = -(1 << 62);
@@ -29,6 +30,8 @@ pub enum Cell {
     Signed(i64),
     /// The content of a `bytes` column.
     Bytes(Vec<u8>),
+    /// The word of a column of an ABI type.
+    Word(AbiWord),
 }
 
 /// A cell does not fit its column. [`CellError::remedy`] says what to do about it.
@@ -84,6 +87,24 @@ pub enum CellError {
         /// Length of the cell.
         length: usize,
     },
+    /// The text is not a value of the column's ABI type.
+    #[error("column {column:?}: {error}")]
+    Abi {
+        /// Name of the column.
+        column: String,
+        /// What is wrong, and what to write.
+        error: AbiError,
+    },
+    /// The word is not a value of the column's ABI type.
+    #[error("column {column:?}: {value} is not a word of type {kind}")]
+    Word {
+        /// Name of the column.
+        column: String,
+        /// Its type.
+        kind: AbiType,
+        /// The word in hexadecimal digits.
+        value: String,
+    },
     /// The cell is of another kind than its column.
     #[error("column {column:?} is of type {kind}, the cell is {found}")]
     Kind {
@@ -100,6 +121,7 @@ impl CellError {
     /// What to do about it, in one sentence.
     pub fn remedy(&self) -> String {
         match self {
+            Self::Null { kind: ColumnType::Abi(_), .. } => "fill the cell: types of the ABI have no null".into(),
             Self::Null { column, .. } => {
                 format!("fill the cell, or set nullable = true on column {column:?} in the schema")
             }
@@ -126,6 +148,7 @@ impl CellError {
                 format!("round the value, or give column {column:?} the type bytes in the schema")
             }
             Self::TooLong { column, .. } => format!("store the content elsewhere and its digest in column {column:?}"),
+            Self::Abi { .. } | Self::Word { .. } => "correct the value".into(),
             Self::Kind { column, kind, .. } => format!("give column {column:?} a cell of type {kind}"),
         }
     }
@@ -138,6 +161,8 @@ impl CellError {
             | Self::OutOfRange { column, .. }
             | Self::Decimals { column, .. }
             | Self::TooLong { column, .. }
+            | Self::Abi { column, .. }
+            | Self::Word { column, .. }
             | Self::Kind { column, .. } => column,
         }
     }
@@ -170,7 +195,8 @@ impl Column {
     /// The cell that a text stands for, as in a csv file.
     ///
     /// Empty text is null in a nullable column, the empty string in a `bytes` column that is not nullable, and an error
-    /// elsewhere. Numbers are plain digits, with `-` in front and a decimal point where the type has them.
+    /// elsewhere. Numbers are plain digits, with `-` in front and a decimal point where the type has them. ABI types:
+    /// [`AbiType::parse`].
     pub fn parse(&self, text: &[u8]) -> Result<Cell, CellError> {
         if text.is_empty() {
             return match self.kind {
@@ -183,6 +209,10 @@ impl Column {
             ColumnType::Bytes => self.check(Cell::Bytes(text.to_vec())),
             ColumnType::Unsigned => self.parse_unsigned(text),
             ColumnType::Signed | ColumnType::Fixed { .. } => self.parse_signed(text),
+            ColumnType::Abi(kind) => match kind.parse(&String::from_utf8_lossy(text)) {
+                Ok(word) => Ok(Cell::Word(word)),
+                Err(error) => Err(CellError::Abi { column: self.name.clone(), error }),
+            },
         }
     }
 
@@ -259,9 +289,14 @@ impl Column {
             }
             (Cell::Bytes(b), ColumnType::Bytes) if b.len() <= MAX_CELL_BYTES => Ok(()),
             (Cell::Bytes(b), ColumnType::Bytes) => Err(CellError::TooLong { column: column(), length: b.len() }),
+            (Cell::Word(word), ColumnType::Abi(kind)) if kind.is_canonical(word) => Ok(()),
+            (Cell::Word(word), ColumnType::Abi(kind)) => {
+                Err(CellError::Word { column: column(), kind, value: kind.format(word) })
+            }
             (Cell::Unsigned(_), _) => Err(CellError::Kind { column: column(), kind, found: "an unsigned number" }),
             (Cell::Signed(_), _) => Err(CellError::Kind { column: column(), kind, found: "a signed number" }),
             (Cell::Bytes(_), _) => Err(CellError::Kind { column: column(), kind, found: "a string of bytes" }),
+            (Cell::Word(_), _) => Err(CellError::Kind { column: column(), kind, found: "a word of the ABI" }),
         }
     }
 
@@ -276,15 +311,17 @@ impl Column {
             Cell::Unsigned(x) => out.push(Goldilocks::new(*x)),
             Cell::Signed(x) => out.push(Goldilocks::new(x.wrapping_add(SIGNED_OFFSET as i64) as u64)),
             Cell::Bytes(bytes) => out.extend(content_digest(bytes).0),
+            Cell::Word(word) => out.extend(word_elements(word)),
         }
         Ok(())
     }
 
-    /// The cell that an element of a numeric column encodes; `None` where it encodes none, and for `bytes`.
+    /// The cell that an element of a numeric column encodes; `None` where it encodes none, and for columns of
+    /// other types.
     pub fn decode(&self, element: Goldilocks) -> Option<Cell> {
         let x = element.as_u64();
         match self.kind {
-            ColumnType::Bytes => None,
+            ColumnType::Bytes | ColumnType::Abi(_) => None,
             _ if element == NULL => self.nullable.then_some(Cell::Null),
             _ if x > UNSIGNED_MAX => None,
             ColumnType::Unsigned => Some(Cell::Unsigned(x)),
@@ -300,6 +337,10 @@ impl Column {
             Cell::Unsigned(x) => x.to_string().into_bytes(),
             Cell::Signed(x) => decimal(*x, self.kind.scale()).into_bytes(),
             Cell::Bytes(b) => b.clone(),
+            Cell::Word(word) => match self.kind {
+                ColumnType::Abi(kind) => kind.format(word).into_bytes(),
+                _ => word.to_vec(),
+            },
         }
     }
 }

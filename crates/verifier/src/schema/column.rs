@@ -7,12 +7,14 @@ use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::abi::{AbiType, WORD_HALVES};
+
 /// The greatest scale of a fixed-point column: 10^18 is the last power of ten below 2^62.
 pub const MAX_SCALE: u8 = 18;
 
 /// The type of a column.
 ///
-/// As text: `unsigned`, `signed`, `fixed:2`, `bytes`.
+/// As text: `unsigned`, `signed`, `fixed:2`, `bytes`, and Solidity's names of ABI types: `address`, `uint256`, `bytes32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum ColumnType {
@@ -27,6 +29,8 @@ pub enum ColumnType {
     },
     /// Strings of bytes, committed to by their hash.
     Bytes,
+    /// Words of Solidity's ABI, never null.
+    Abi(AbiType),
 }
 
 /// One column of a table.
@@ -57,10 +61,11 @@ impl Column {
 }
 
 impl ColumnType {
-    /// Field elements of a cell: 4 for hashed bytes, else 1.
+    /// Field elements of a cell: 4 for hashed bytes, 8 for a word of the ABI, else 1.
     pub const fn elements(self) -> usize {
         match self {
             Self::Bytes => 4,
+            Self::Abi(_) => WORD_HALVES,
             Self::Unsigned | Self::Signed | Self::Fixed { .. } => 1,
         }
     }
@@ -69,7 +74,7 @@ impl ColumnType {
     pub const fn scale(self) -> u8 {
         match self {
             Self::Fixed { scale } => scale,
-            Self::Unsigned | Self::Signed | Self::Bytes => 0,
+            Self::Unsigned | Self::Signed | Self::Bytes | Self::Abi(_) => 0,
         }
     }
 }
@@ -81,13 +86,17 @@ impl fmt::Display for ColumnType {
             Self::Signed => f.write_str("signed"),
             Self::Fixed { scale } => write!(f, "fixed:{scale}"),
             Self::Bytes => f.write_str("bytes"),
+            Self::Abi(kind) => kind.fmt(f),
         }
     }
 }
 
 /// A text names no column type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown column type {0:?}: choose unsigned, signed, fixed:0 to fixed:{MAX_SCALE}, or bytes")]
+#[error(
+    "unknown column type {0:?}: choose unsigned, signed, fixed:0 to fixed:{MAX_SCALE}, bytes, or a type of Solidity: address, bool, \
+     uint8 to uint256, int8 to int256, bytes1 to bytes32"
+)]
 pub struct ParseColumnTypeError(pub String);
 
 impl FromStr for ColumnType {
@@ -102,7 +111,7 @@ impl FromStr for ColumnType {
             "unsigned" => Some(Self::Unsigned),
             "signed" => Some(Self::Signed),
             "bytes" => Some(Self::Bytes),
-            _ => s.strip_prefix("fixed:").and_then(fixed),
+            _ => s.strip_prefix("fixed:").and_then(fixed).or_else(|| s.parse().ok().map(Self::Abi)),
         }
         .ok_or_else(|| ParseColumnTypeError(s.into()))
     }

@@ -39,8 +39,10 @@ impl Field<'_> {
             (Field::Null, _) => column.check(Cell::Null),
             (Field::Bytes(b), ColumnType::Bytes) => column.check(Cell::Bytes(b.into_owned())),
             (Field::Bool(b), ColumnType::Unsigned | ColumnType::Signed) => column.parse(if b { b"1" } else { b"0" }),
-            (Field::Number(n), ColumnType::Unsigned | ColumnType::Signed | ColumnType::Fixed { .. }) => match plain(&n)
-            {
+            (
+                Field::Number(n),
+                ColumnType::Unsigned | ColumnType::Signed | ColumnType::Fixed { .. } | ColumnType::Abi(_),
+            ) => match plain(&n) {
                 Some(digits) => column.parse(digits.as_bytes()),
                 None => column.parse(n.as_bytes()),
             },

@@ -9,6 +9,7 @@ use crate::tree::Value;
 use evergrove_primitives::{Digest, Goldilocks};
 
 use super::{Cell, CellError, Schema};
+use crate::abi::AbiWord;
 
 /// One row of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -17,6 +18,14 @@ pub enum Row {
     Raw(Value),
     /// One cell per column of the schema.
     Cells(Vec<Cell>),
+}
+
+impl Row {
+    /// The words of a row of a schema with [`Schema::abi_types`], in the order of the columns; cells of other types are left out.
+    pub fn words(&self) -> Vec<AbiWord> {
+        let Self::Cells(cells) = self else { return Vec::new() };
+        cells.iter().filter_map(|cell| if let Cell::Word(word) = cell { Some(*word) } else { None }).collect()
+    }
 }
 
 /// A row does not fit the schema. [`RowError::remedy`] says what to do about it.

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::abi::{AbiType, AbiWord, Width};
 
 fn column(kind: ColumnType) -> Column {
     Column::new("c", kind)
@@ -84,6 +85,39 @@ fn a_cell_of_another_kind_is_refused() {
     assert!(matches!(column(ColumnType::Signed).check(Cell::Signed(1 << 62)), Err(CellError::OutOfRange { .. })));
 }
 
+/// A cell that a program makes, or stored bytes, may hold any word: what the type does not have is refused.
+#[test]
+fn words_of_the_abi_are_canonical() {
+    let address = column(ColumnType::Abi(AbiType::Address));
+    let word = cut(AbiType::Address, &[0xab; 32]);
+    assert_eq!(address.parse(format!("0x{}", "ab".repeat(20)).as_bytes()), Ok(Cell::Word(word)));
+    let schema = Schema::new(vec![address.clone()]).unwrap();
+    let row = Row::Cells(vec![Cell::Word(word)]);
+    let bytes = schema.encode_row(&row).unwrap();
+    assert_eq!((schema.decode_row(&bytes), row.words()), (Ok(row.clone()), vec![word]));
+    for (at, byte) in bytes.iter().enumerate() {
+        let mut dirty = bytes.clone();
+        dirty[at] ^= 1;
+        // The number of cells, the kind of the cell, 12 bytes of zero.
+        assert_eq!(schema.decode_row(&dirty).is_ok(), at >= 14, "byte {at}: {byte}");
+    }
+    let mut dirty = word;
+    dirty[11] = 1;
+    let e = address.check(Cell::Word(dirty)).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        format!("column \"c\": 0x{}01{} is not a word of type address", "00".repeat(11), "ab".repeat(20))
+    );
+    assert!(matches!(column(ColumnType::Bytes).check(Cell::Word(word)), Err(CellError::Kind { .. })));
+    assert!(matches!(address.check(Cell::Bytes(word.to_vec())), Err(CellError::Kind { .. })));
+    let e = address.parse(b"0x1234").unwrap_err();
+    assert_eq!(e.to_string(), "column \"c\": \"0x1234\" is not of type address: write 0x and 40 hexadecimal digits");
+    assert_eq!(schema.abi_types(), Ok(vec![AbiType::Address]));
+    let mixed = Schema::new(vec![address, Column::new("n", ColumnType::Unsigned)]).unwrap();
+    assert_eq!(mixed.abi_types(), Err(NotAbi::Column { name: "n".into(), kind: ColumnType::Unsigned }));
+    assert_eq!(Schema::raw().abi_types(), Err(NotAbi::Raw));
+}
+
 #[test]
 fn up_to_four_elements_are_the_value_and_more_are_hashed() {
     let schema = Schema::new((0..4).map(|i| Column::new(format!("c{i}"), ColumnType::Unsigned)).collect()).unwrap();
@@ -136,6 +170,8 @@ fn schemas_that_make_no_sense_are_refused() {
         column("a", "float"),
         column("a", "fixed:19"),
         column("a", "fixed:02"),
+        column("a", "uint"),
+        column("a", "address") + "nullable = true\n",
         column("", "bytes"),
         column("a\\n", "bytes"),
         column("a", "bytes") + &column("a", "unsigned"),
@@ -195,6 +231,18 @@ fn any_type() -> impl Strategy<Value = ColumnType> {
         Just(ColumnType::Signed),
         (0..=MAX_SCALE).prop_map(|scale| ColumnType::Fixed { scale }),
         Just(ColumnType::Bytes),
+        any_abi().prop_map(ColumnType::Abi),
+    ]
+}
+
+fn any_abi() -> impl Strategy<Value = AbiType> {
+    let width = || (1usize..=32).prop_map(|bytes| Width::new(bytes).unwrap());
+    prop_oneof![
+        Just(AbiType::Address),
+        Just(AbiType::Bool),
+        width().prop_map(AbiType::Uint),
+        width().prop_map(AbiType::Int),
+        width().prop_map(AbiType::Bytes),
     ]
 }
 
@@ -205,12 +253,37 @@ fn any_cell(column: &Column) -> BoxedStrategy<Cell> {
             prop_oneof![-(1i64 << 62)..1 << 62, -9i64..9].prop_map(Cell::Signed).boxed()
         }
         ColumnType::Bytes => proptest::collection::vec(0u8..3, 0..20).prop_map(Cell::Bytes).boxed(),
+        // Edges of the numbers beside any bytes, cut to the type.
+        ColumnType::Abi(kind) => {
+            let byte = || prop_oneof![Just(0u8), Just(1), Just(0x7f), Just(0x80), Just(0xff), any::<u8>()];
+            proptest::collection::vec(byte(), 32).prop_map(move |bytes| Cell::Word(cut(kind, &bytes))).boxed()
+        }
     };
     if column.nullable { prop_oneof![1 => Just(Cell::Null), 4 => cell].boxed() } else { cell }
 }
 
+/// The word of a type that has as many of these bytes as it takes.
+fn cut(kind: AbiType, bytes: &[u8]) -> AbiWord {
+    let mut word = [0; 32];
+    match kind {
+        AbiType::Address => word[12..].copy_from_slice(&bytes[12..]),
+        AbiType::Bool => word[31] = bytes[31] & 1,
+        AbiType::Uint(width) => word[32 - width.bytes()..].copy_from_slice(&bytes[32 - width.bytes()..]),
+        AbiType::Int(width) => {
+            let (above, own) = word.split_at_mut(32 - width.bytes());
+            own.copy_from_slice(&bytes[32 - width.bytes()..]);
+            above.fill(if own[0] < 0x80 { 0 } else { 0xff });
+        }
+        AbiType::Bytes(width) => word[..width.bytes()].copy_from_slice(&bytes[..width.bytes()]),
+    }
+    word
+}
+
 fn any_column() -> impl Strategy<Value = Column> {
-    (any_type(), any::<bool>()).prop_map(|(kind, nullable)| Column { name: "c".into(), kind, nullable })
+    (any_type(), any::<bool>()).prop_map(|(kind, nullable)| {
+        let nullable = nullable && !matches!(kind, ColumnType::Abi(_));
+        Column { name: "c".into(), kind, nullable }
+    })
 }
 
 fn any_table() -> impl Strategy<Value = (Schema, Vec<Cell>)> {
@@ -244,7 +317,8 @@ proptest! {
     #[test]
     fn numbers_decode((c, cell) in any_column().prop_flat_map(|c| { let cell = any_cell(&c); (Just(c), cell) })) {
         let decoded = c.decode(encode(&c, &cell)[0]);
-        prop_assert_eq!(decoded, (c.kind != ColumnType::Bytes).then_some(cell));
+        let is_number = !matches!(c.kind, ColumnType::Bytes | ColumnType::Abi(_));
+        prop_assert_eq!(decoded, is_number.then_some(cell));
     }
 
     #[test]

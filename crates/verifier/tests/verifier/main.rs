@@ -5,6 +5,7 @@ mod ethereum;
 mod frozen;
 mod keys;
 mod mutation;
+mod openzeppelin;
 mod policy;
 mod soundness;
 mod vectors;

@@ -29,8 +29,19 @@ impl Columns<'_> {
         }
     }
 
-    /// A name as in the schema, or, without quotes, but for the case of its letters.
+    /// The column of a name. Words of the ABI take no part in queries.
     fn named(&self, name: &Ident) -> Result<ColumnIndex, SqlError> {
+        let at = self.position(name)?;
+        match self.at(at) {
+            c @ Column { kind: ColumnType::Abi(_), .. } => {
+                Err(SqlError::ColumnType { what: "a query".into(), column: c.name.clone(), kind: c.kind })
+            }
+            _ => Ok(at),
+        }
+    }
+
+    /// A name as in the schema, or, without quotes, but for the case of its letters.
+    fn position(&self, name: &Ident) -> Result<ColumnIndex, SqlError> {
         if let Some((at, _)) = self.schema.column(&name.value) {
             return Ok(at as ColumnIndex);
         }
@@ -73,6 +84,6 @@ impl Columns<'_> {
 pub(in crate::aggregate) fn offset(kind: ColumnType) -> u64 {
     match kind {
         ColumnType::Signed | ColumnType::Fixed { .. } => SIGNED_OFFSET,
-        ColumnType::Unsigned | ColumnType::Bytes => 0,
+        ColumnType::Unsigned | ColumnType::Bytes | ColumnType::Abi(_) => 0,
     }
 }

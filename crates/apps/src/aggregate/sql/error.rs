@@ -89,6 +89,9 @@ impl SqlError {
             Self::Unsupported { remedy, .. } => (*remedy).into(),
             Self::UnknownColumn { known, .. } => format!("choose one of {known}"),
             Self::AmbiguousColumn(_) => "write the name as in the schema, in double quotes".into(),
+            Self::ColumnType { kind: ColumnType::Abi(_), .. } => {
+                "leave the column out: a query computes with numbers of 63 bits, a word of the ABI has 256".into()
+            }
             Self::ColumnType { .. } => {
                 "choose a column of numbers: columns of type bytes know =, <>, IN and IS NULL".into()
             }

@@ -1,8 +1,10 @@
 //! Texts: what they mean beyond SQLite's reach, and what is refused.
 
 use evergrove_apps::MapReduce;
-use evergrove_apps::aggregate::{Aggregate, DecodePlanError, MAX_TOKENS, Query, QueryError, SqlError};
-use evergrove_commit::schema::Schema;
+use evergrove_apps::aggregate::{
+    Accumulator, Aggregate, DecodePlanError, Filter, MAX_TOKENS, Plan, Query, QueryError, SqlError,
+};
+use evergrove_commit::schema::{Column, Schema};
 
 use super::table::Table;
 
@@ -147,6 +149,33 @@ fn what_can_not_be_proven_is_refused_with_a_remedy() {
     let e = error("SELECT SUM(cost) FROM t");
     assert_eq!(e.to_string(), "unknown column \"cost\"");
     assert_eq!(e.remedy(), "choose one of price, qty, kind");
+    let words = ["address", "uint64"].map(|kind| Column::new(kind, kind.parse().unwrap()));
+    let words = Schema::new(shop.schema.columns().iter().cloned().chain(words).collect()).unwrap();
+    let error = |sql: &str| Query::parse(&words, sql).unwrap_err();
+    for sql in [
+        "SUM(uint64) FROM t",
+        "COUNT(address) FROM t",
+        "COUNT(*) FROM t WHERE uint64 = 5",
+        "COUNT(*) FROM t WHERE address = uint64",
+    ] {
+        let e = error(&format!("SELECT {sql}"));
+        assert!(e.to_string().starts_with("a query does not work on column \""), "{sql}: {e}");
+        assert_eq!(
+            e.remedy(),
+            "leave the column out: a query computes with numbers of 63 bits, a word of the ABI has 256"
+        );
+    }
+    let sum = Table::new(&["to:address", "n:unsigned"], &[&[&format!("0x{}", "ab".repeat(20)), "7"]]);
+    assert_eq!(sum.values("SELECT SUM(n), COUNT(*) FROM t WHERE n > 6"), ["7", "1"]);
+    // Parameters come from a prover too.
+    for accumulator in [
+        Accumulator::Sum { column: 4, known: vec![] },
+        Accumulator::Count { known: vec![], at_least: Some((4, 1)) },
+        Accumulator::Min { column: 3 },
+    ] {
+        let plan = Plan::new(words.clone(), Filter::all(), vec![accumulator]);
+        assert!(matches!(plan, Err(QueryError::Column(3 | 4))), "{plan:?}");
+    }
     let raw = Query::parse(&Schema::raw(), "SELECT COUNT(*) FROM t").unwrap_err();
     assert_eq!(raw, SqlError::Query(QueryError::Raw));
 }

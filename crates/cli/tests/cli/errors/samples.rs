@@ -12,7 +12,7 @@ use std::io;
 use std::path::PathBuf;
 
 use evergrove::commit::BackendError;
-use evergrove::commit::schema::{RowError, SchemaError};
+use evergrove::commit::schema::{NotAbi, RowError, SchemaError};
 use evergrove::jobs::bullmq::QueueError;
 use evergrove::jobs::{Cause, Key, ResultsError, RunError, TaskId};
 use evergrove::primitives::Digest;
@@ -97,6 +97,8 @@ fn facade() -> Vec<evergrove::Error> {
         E::UnknownColumn { name: "prize".into(), known: vec!["name".into(), "price".into()] },
         E::Row { position: 7, source: RowError::CellsInRaw },
         E::SetTwice(7),
+        E::NotAbi(NotAbi::Raw),
+        E::EqualRows { first: 3, second: 7 },
         E::Memory { spec: Box::new(spec), needed: 5 << 29, limit: 1 << 29 },
         E::KeysDirectory { dir: "file/keys".into(), file: "file".into() },
         E::ForeignProfile { backend: evergrove::Backend::Grove, profile: Profile::Paper },

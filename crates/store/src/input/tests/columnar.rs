@@ -92,6 +92,44 @@ fn parquet_columns_become_cells() {
     );
 }
 
+/// Words are taken as strings, and numbers also as numbers; bytes that are not text are refused.
+#[test]
+fn parquet_columns_become_words() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("t.parquet");
+    let fill = |g: &mut Group<'_>| {
+        column::<ByteArrayType>(g, &[ByteArray::from(format!("0x{}", "ab".repeat(20)).as_str())], None);
+        column::<Int64Type>(g, &[-1], None);
+        column::<BoolType>(g, &[true], None);
+        column::<FixedLenByteArrayType>(g, &[FixedLenByteArray::from(vec![0xab; 20])], None);
+    };
+    let message = "message t { required binary to (UTF8); required int64 n (UINT_64); required boolean b;
+        required fixed_len_byte_array(20) raw; }";
+    write(&path, message, &[&fill]);
+    let read = |columns: &[(&str, &str)]| {
+        let columns = columns.iter().map(|(name, kind)| Column::new(*name, kind.parse().unwrap())).collect();
+        let table = Table::new(&path, Format::Parquet, IndexSource::RowOrder, Schema::new(columns).unwrap());
+        table.with_fields(Fields::Selected).rows().unwrap().next().unwrap()
+    };
+    let (_, row) = read(&[("to", "address"), ("n", "uint64"), ("b", "bool")]).unwrap();
+    let mut words = [[0; 32]; 3];
+    words[0][12..].fill(0xab);
+    words[1][24..].fill(0xff);
+    words[2][31] = 1;
+    assert_eq!(row, Row::Cells(words.map(Cell::Word).to_vec()));
+    let e = read(&[("n", "uint32")]).unwrap_err().to_string();
+    assert!(
+        e.ends_with("18446744073709551615 is outside the range of uint32: write a decimal number from 0 to 2^32 - 1"),
+        "{e}"
+    );
+    let e = read(&[("raw", "address")]).unwrap_err().to_string();
+    assert!(
+        e.contains("row 1: column \"raw\": ")
+            && e.ends_with(" is not of type address: write 0x and 40 hexadecimal digits"),
+        "{e}"
+    );
+}
+
 #[test]
 fn many_rows_of_several_groups_keep_their_order() {
     let dir = TempDir::new().unwrap();
