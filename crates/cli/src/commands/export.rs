@@ -13,8 +13,8 @@ use evergrove::store::{Error, Store};
 use super::Terminal;
 use crate::args::{StoreArgs, parse_format};
 use crate::exit::Mistake;
-use crate::{files, leader};
 use crate::report::{Report, size};
+use crate::{files, leader};
 
 /// Write the proof and the rows of a batch, the table, or its schema to files
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     if [&args.proof, &args.leaves, &args.bundle, &args.table, &args.schema].iter().all(|p| p.is_none()) {
-        return Err(Mistake::usage("nothing to export", "name a file with --proof, --leaves, --bundle, --table or --schema"));
+        return Err(Mistake::usage(
+            "nothing to export",
+            "name a file with --proof, --leaves, --bundle, --table or --schema",
+        ));
     }
     let store = Store::open(&args.store.store)?;
     let mut report = Report::default();
@@ -153,21 +156,22 @@ fn write_bundle(store: &Store, name: &str, path: &Path, args: &Args, report: &mu
         }
     };
     let proof = store.export(name)?;
+    let backend = store.batch(name)?.backend;
+    let choice = &backend.choice;
+    // Verifiers of proofs over all rows take no rows.
     let mut rows = Vec::new();
-    let members = leaves(store, name, &mut rows, format, args.values)?;
+    let members = if choice.scheme.is_complete() { 0 } else { leaves(store, name, &mut rows, format, args.values)? };
     let schema = if args.values { Schema::raw() } else { store.schema().clone() };
     let text = schema.to_toml();
     // Only batches of rows have a key that every verifier knows.
-    let backend = store.batch(name)?.backend;
-    let choice = &backend.choice;
     let mut key = Vec::new();
-    if !args.no_key && choice.name == Backend::Grove.name() && choice.app.is_none() {
+    if !args.no_key && choice.name == Backend::Grove.name() && !choice.scheme.has_app() {
         leader::config(None)?.batch_key(choice.profile, backend.class)?.write_key(&mut key)?;
     }
     let bundle = Bundle {
         proof: &proof,
-        rows: Some((form, &rows)),
-        schema: (!schema.is_raw()).then_some(text.as_bytes()),
+        rows: (!rows.is_empty()).then_some((form, &rows)),
+        schema: (!rows.is_empty() && !schema.is_raw()).then_some(text.as_bytes()),
         key: (!key.is_empty()).then_some(&key),
     };
     let remedy = "send the files one by one: --proof, --leaves and --schema write them";
@@ -175,7 +179,11 @@ fn write_bundle(store: &Store, name: &str, path: &Path, args: &Args, report: &mu
     files::write(path, |out| Ok(out.write_all(&bytes)?))?;
     let holds = if key.is_empty() { "no key file" } else { "with the key file" };
     let size = size(bytes.len() as u64);
-    report.add_as("bundle", path.display().to_string(), format!("{} ({size}, {members} rows, {holds})", path.display()));
+    report.add_as(
+        "bundle",
+        path.display().to_string(),
+        format!("{} ({size}, {members} rows, {holds})", path.display()),
+    );
     report.hidden("bundle_bytes", bytes.len());
     report.hidden("bundle_key", !key.is_empty());
     report.add("schema_digest", schema.digest().to_string());

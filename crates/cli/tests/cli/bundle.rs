@@ -47,7 +47,8 @@ fn a_bundle_is_exported_and_verified() {
 fn rows_of_a_bundle_are_read_like_those_of_a_file() {
     let world = World::with_batch();
     let root = world.commitment();
-    let export = |more: &[&str]| world.json(&[&["export", "--store", "s", "--batch", "b", "--bundle", "b.tar"], more].concat());
+    let export =
+        |more: &[&str]| world.json(&[&["export", "--store", "s", "--batch", "b", "--bundle", "b.tar"], more].concat());
     // The backend native has no key.
     let exported = export(&["--output-format", "jsonl"]);
     assert_eq!(exported["bundle_key"], false);
@@ -81,7 +82,14 @@ fn files_that_are_no_bundles_are_refused() {
     let bytes = world.read("b.tar");
     world.write("short.tar", &bytes[..bytes.len() - 600]);
     let e = world.fails(2, &verify("short.tar", &root, &[]));
-    assert!(e.contains(&format!("short.tar: the bundle has {} bytes, expected at least {}", bytes.len() - 600, bytes.len())), "{e}");
+    assert!(
+        e.contains(&format!(
+            "short.tar: the bundle has {} bytes, expected at least {}",
+            bytes.len() - 600,
+            bytes.len()
+        )),
+        "{e}"
+    );
     let e = world.fails(2, &verify("b.csv", &root, &[]));
     assert!(e.contains("b.csv: the bundle has no header of tar's format ustar at byte 0"), "{e}");
     // Sparse: longer than any bundle.

@@ -21,8 +21,7 @@ fn other_programs_write_bundles() {
     let files = &vectors()["files"];
     let [proof, rows, schema, key] =
         ["evergrove.proof", "rows.csv", "schema.toml", "circuits.key"].map(|name| hex(&files[name]));
-    let expected =
-        Bundle { proof: &proof, rows: Some((RowsForm::Csv, &rows)), schema: Some(&schema), key: Some(&key) };
+    let expected = Bundle { proof: &proof, rows: Some((RowsForm::Csv, &rows)), schema: Some(&schema), key: Some(&key) };
     for archive in [PYTHON, GNU] {
         assert!(Bundle::is_bundle(archive));
         assert_eq!(Bundle::decode(archive), Ok(expected));
