@@ -17,8 +17,11 @@ const format = element("format", HTMLSelectElement);
 const file = (id: string): File | null => input(id).files?.[0] ?? null;
 const text = (id: string): string => input(id).value.trim();
 
-/** Files that came in a bundle. */
-const bundled = new WeakSet<File>();
+/** True if the chosen schema came in a bundle. */
+let schemaBundled = false;
+input("schema").addEventListener("input", () => {
+    schemaBundled = false;
+});
 
 /** What is wrong, by the id of the control. */
 type Mistakes = Map<string, string>;
@@ -41,7 +44,7 @@ export function task(): Task | null {
         proof,
         rows: rows && { file: rows, format: format.value === "jsonl" ? "jsonl" : "csv" },
         schema,
-        schemaBundled: schema !== null && bundled.has(schema),
+        schemaBundled: schema !== null && schemaBundled,
         key: file("key"),
         keyDigest,
         application,
@@ -117,7 +120,7 @@ export async function place(files: readonly File[]): Promise<string | null> {
 /** Replaces a bundle in the field of the proof by its files. Returns what is wrong with it, or null. */
 export async function unpackChosen(): Promise<string | null> {
     const proof = file("proof");
-    return proof !== null && (await isBundle(proof).catch(() => false)) ? place([proof]) : null;
+    return proof !== null && (await isBundle(proof).catch(() => false)) ? unpack(proof) : null;
 }
 
 async function unpack(bundle: File): Promise<string | null> {
@@ -127,8 +130,9 @@ async function unpack(bundle: File): Promise<string | null> {
         // No rows or schema of another proof stay beside this one.
         choose("rows", rows ? ("csv" in rows ? rows.csv : rows.jsonl) : null);
         choose("schema", schema ?? null);
-        if (schema) bundled.add(schema);
+        schemaBundled = schema !== undefined;
         if (key) choose("key", key);
+        guessFormat();
         return null;
     } catch (error) {
         return `${bundle.name}: ${error instanceof Error ? error.message : error}. Ask for a new bundle.`;
@@ -139,6 +143,7 @@ function choose(id: string, chosen: File | null): void {
     const transfer = new DataTransfer();
     if (chosen !== null) transfer.items.add(chosen);
     input(id).files = transfer.files;
+    if (id === "schema") schemaBundled = false;
 }
 
 async function fieldOf(dropped: File): Promise<string | null> {
