@@ -125,24 +125,19 @@ impl<'a> Rows<'a> {
 
 /// Writes the rows of a batch, in the order of their positions; gives their number.
 pub(crate) fn write_leaves(store: &Store, batch: &str, path: &Path, format: Format, values: bool) -> Result<usize> {
-    let mut written = 0;
-    files::write(path, |out| {
-        written = leaves(store, batch, out, format, values)?;
-        Ok(())
-    })?;
-    Ok(written)
+    let members = store.members(batch)?;
+    files::write(path, |out| fill(store, batch, &members, out, format, values))?;
+    Ok(members.len())
 }
 
-fn leaves(store: &Store, batch: &str, out: &mut dyn Write, format: Format, values: bool) -> Result<usize> {
+fn fill(store: &Store, batch: &str, members: &[u64], out: &mut dyn Write, format: Format, values: bool) -> Result<()> {
     let view = store.view()?;
-    let members = store.members(batch)?;
     let mut rows = Rows::new(store, out, format, values)?;
-    for index in &members {
+    for index in members {
         let row = view.row(*index)?.ok_or(Error::EmptySlot { index: *index, batch: Some(batch.into()) })?;
         rows.write(*index, &row)?;
     }
-    rows.writer.finish()?;
-    Ok(members.len())
+    Ok(rows.writer.finish()?)
 }
 
 /// Writes a bundle of the batch: jsonl if `--output-format` says so, else csv.
@@ -159,8 +154,11 @@ fn write_bundle(store: &Store, name: &str, path: &Path, args: &Args, report: &mu
     let backend = store.batch(name)?.backend;
     let choice = &backend.choice;
     // Verifiers of proofs over all rows take no rows.
+    let members = if choice.scheme.is_complete() { Vec::new() } else { store.members(name)? };
     let mut rows = Vec::new();
-    let members = if choice.scheme.is_complete() { 0 } else { leaves(store, name, &mut rows, format, args.values)? };
+    if !members.is_empty() {
+        fill(store, name, &members, &mut rows, format, args.values)?;
+    }
     let schema = if args.values { Schema::raw() } else { store.schema().clone() };
     let text = schema.to_toml();
     // Only batches of rows have a key that every verifier knows.
@@ -182,7 +180,7 @@ fn write_bundle(store: &Store, name: &str, path: &Path, args: &Args, report: &mu
     report.add_as(
         "bundle",
         path.display().to_string(),
-        format!("{} ({size}, {members} rows, {holds})", path.display()),
+        format!("{} ({size}, {} rows, {holds})", path.display(), members.len()),
     );
     report.hidden("bundle_bytes", bytes.len());
     report.hidden("bundle_key", !key.is_empty());

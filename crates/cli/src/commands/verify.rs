@@ -30,12 +30,13 @@ const MAX_NATIVE_BYTES: u64 = 1 << 32;
 /// the digest d in the proof is the root of some hash tree over a non-empty set of rows of the table: nothing is known about
 /// which rows, nor that d is their canonical digest.
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("judged").required(true))]
 pub(crate) struct Args {
     /// The proof, or an opening
-    #[arg(long, value_name = "FILE", required_unless_present = "bundle")]
+    #[arg(long, value_name = "FILE", group = "judged")]
     proof: Option<PathBuf>,
-    /// One file with proof, rows and schema (see export --bundle). Its schema is used only if it has the --schema-digest
-    #[arg(long, value_name = "FILE", group = "rows_file", conflicts_with_all = ["proof", "input_format"])]
+    /// One file with proof, rows and schema, which export --bundle writes. Its schema is used only if it has the --schema-digest
+    #[arg(long, value_name = "FILE", groups = ["judged", "rows_file"], conflicts_with = "input_format")]
     bundle: Option<PathBuf>,
     /// The commitment, like evergrove1:27:0123..
     #[arg(long, value_name = "COMMITMENT")]
