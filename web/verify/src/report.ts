@@ -40,6 +40,13 @@ export function showProgress(read: number): void {
 
 export function showFailure(message: string): void {
     state("open", "No verdict", message);
+    reveal();
+}
+
+/** Scrolls to the verdict unless it is in sight. */
+function reveal(): void {
+    const { top, bottom } = status.getBoundingClientRect();
+    if (top < 0 || bottom > innerHeight) section.scrollIntoView({ block: "start" });
 }
 
 export function showVerdict(verdict: Verdict, task: Task, seconds: number): void {
@@ -67,8 +74,7 @@ export function showVerdict(verdict: Verdict, task: Task, seconds: number): void
         if (verdict.bits !== null) details.append(heading("How strong the proof is"), strength(verdict.bits));
     }
     details.append(heading("Details"), facts(verdict, task, seconds));
-    const { top, bottom } = status.getBoundingClientRect();
-    if (top < 0 || bottom > innerHeight) section.scrollIntoView({ block: "start" });
+    reveal();
 }
 
 /** In place of sentences about digests and bytes. */
