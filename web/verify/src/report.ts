@@ -100,7 +100,7 @@ function summary(verdict: Verdict): string {
 function trusted(verdict: Verdict, task: Task): string[] {
     const out = ["The commitment: the verdict is about the table with this root, and no other."];
     if (verdict.schemaDigest !== null && task.schemaBundled) {
-        out.push(`The schema, which came in the bundle: with another one, other text has the same proof. Compare its digest ${verdict.schemaDigest} with one from where the commitment is from.`);
+        out.push("The schema, which came in the bundle: with another one, other text has the same proof. Compare its digest, which is among the details, with one from where the commitment is from.");
     } else if (task.rows && task.schema) out.push("The schema: with another one, other text has the same proof. Take it from where the commitment is from.");
     if (task.keyDigest !== null) out.push("The digest of the key file that you gave: the key decides what was proven.");
     if (verdict.application !== null) out.push("The application's name, digest and inputs that you gave.");
