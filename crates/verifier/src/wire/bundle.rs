@@ -25,6 +25,12 @@ enum Part {
     Key,
 }
 
+struct Entry<'a> {
+    name: &'static str,
+    part: Part,
+    content: &'a [u8],
+}
+
 /// How a bundle holds rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowsForm {
@@ -144,8 +150,7 @@ impl<'a> Bundle<'a> {
     pub fn decode(bytes: &'a [u8]) -> Result<Self, BundleError> {
         let (mut proof, mut rows, mut schema, mut key) = (None, None, None, None);
         let mut at = 0;
-        while let Some(entry) = entry(bytes, at)? {
-            let (name, part, content) = entry;
+        while let Some(Entry { name, part, content }) = entry(bytes, at)? {
             let before = match part {
                 Part::Proof => proof.replace(content).is_some(),
                 Part::Rows(form) => rows.replace((form, content)).is_some(),
@@ -190,7 +195,7 @@ impl<'a> Bundle<'a> {
 }
 
 /// The file whose header is at this byte; none at the end.
-fn entry(bytes: &[u8], at: usize) -> Result<Option<(&'static str, Part, &[u8])>, BundleError> {
+fn entry(bytes: &[u8], at: usize) -> Result<Option<Entry<'_>>, BundleError> {
     let len = bytes.len();
     let truncated = |needed| BundleError::Truncated { len, needed };
     let rest = bytes.get(at..).unwrap_or_default();
@@ -221,7 +226,7 @@ fn entry(bytes: &[u8], at: usize) -> Result<Option<(&'static str, Part, &[u8])>,
     let length = length as usize;
     let needed = BLOCK + length.next_multiple_of(BLOCK);
     match rest.get(BLOCK..needed).and_then(|padded| padded.get(..length)) {
-        Some(content) => Ok(Some((name, part, content))),
+        Some(content) => Ok(Some(Entry { name, part, content })),
         None => Err(truncated((at + needed) as u64)),
     }
 }
