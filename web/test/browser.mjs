@@ -6,7 +6,7 @@ import { after, before, describe, it } from "node:test";
 
 import { chromium } from "playwright-core";
 
-import { changed, load, WEB } from "./proofs.mjs";
+import { bundles, changed, load, WEB } from "./proofs.mjs";
 import { serve } from "./server.mjs";
 
 const given = load("grove-100");
@@ -197,6 +197,57 @@ describe("the page", () => {
             await page.getByText("Unknown kind of file: picture.png").waitFor();
             const names = await page.locator("input[type=file]").evaluateAll((all) => all.map((x) => x.files[0]?.name));
             assert.deepEqual(names, ["table.toml", "night", "rows.csv", "grove.key"]);
+        }));
+
+    /** Chooses a bundle in the field of the proof, and waits until the field has the proof. */
+    const unpack = async (page, file = given.files.bundle) => {
+        await page.getByLabel("Proof", { exact: true }).setInputFiles(file);
+        await page.waitForFunction(() => document.getElementById("proof").files[0].name.endsWith("evergrove.proof"));
+    };
+
+    it("takes a bundle in place of the proof", () =>
+        onPage(async (page) => {
+            await page.getByLabel("Commitment").fill(given.commitment);
+            await unpack(page);
+            const names = await page.locator("input[type=file]").evaluateAll((all) => all.map((x) => x.files[0]?.name));
+            assert.deepEqual(names, ["schema.toml", "grove-100.tar: evergrove.proof", "rows.csv", "circuits.key"]);
+            await page.getByRole("button", { name: "Verify" }).click();
+            assert.equal(await verdict(page), "Accepted");
+            const text = await page.getByRole("region", { name: "Verdict" }).innerText();
+            assert.match(text, /The schema, which came in the bundle: .* Compare its digest/);
+            assert.match(text, /Digest of the schema\s+[0-9a-f]{64}/);
+            await expectToFit(page);
+            await page.screenshot({ path: join(shots, "bundle-whole-desktop-light.png"), fullPage: true });
+        }));
+
+    it("verifies a bundle at once", () =>
+        onPage(async (page) => {
+            assert.equal(await verify(page, { proof: given.files.bundle, rows: null, key: null }), "Accepted");
+        }));
+
+    it("keeps no rows of another proof beside a bundle", () =>
+        onPage(async (page) => {
+            await page.getByLabel("Rows optional").setInputFiles(csvOf("index"));
+            const [bytes] = bundles().mutants.filter((x) => x.what === "the proof alone").map((x) => [...x.bytes]);
+            const transfer = await page.evaluateHandle((bytes) => {
+                const transfer = new DataTransfer();
+                transfer.items.add(new File([new Uint8Array(bytes)], "small"));
+                return transfer;
+            }, bytes);
+            await page.dispatchEvent("body", "drop", { dataTransfer: transfer });
+            await page.waitForFunction(() => document.getElementById("proof").files[0]?.name === "small: evergrove.proof");
+            assert.equal(await page.locator("#rows").evaluate((x) => x.files.length), 0);
+        }));
+
+    it("says what is wrong with a damaged bundle", () =>
+        onPage(async (page) => {
+            const { bytes, error } = bundles().mutants.find((x) => x.what === "a link");
+            await page.getByLabel("Commitment").fill(given.commitment);
+            await page.getByLabel("Proof", { exact: true }).setInputFiles({ name: "bad.tar", mimeType: "application/x-tar", buffer: Buffer.from(bytes) });
+            await page.getByText(`bad.tar: ${error}. Ask for a new bundle.`).waitFor();
+            await page.getByRole("button", { name: "Verify" }).click();
+            assert.equal(await verdict(page), "No verdict");
+            assert.equal(await page.locator("#sentence").innerText(), `bad.tar: ${error}. Ask for a new bundle.`);
         }));
 
     it("chooses the format of rows by their name", () =>

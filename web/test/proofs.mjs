@@ -1,5 +1,5 @@
 // The proofs of the tests: a directory of NAME.json, an object with `commitment`, `key` (a file), `key_digest` and `rows` (a file)
-// and `mutants`, and NAME.proof beside it. The test `python` of crates/grove writes it.
+// and `mutants`, and NAME.proof and NAME.tar, a bundle, beside it. The test `python` of crates/grove writes it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -13,7 +13,7 @@ const PROOFS = process.env.EVERGROVE_WEB_PROOFS ?? join(target, "tmp/verifier");
 export function load(name) {
     const path = (file) => join(PROOFS, file);
     const about = JSON.parse(readFileSync(path(`${name}.json`), "utf8"));
-    const files = { proof: path(`${name}.proof`), rows: path(about.rows), key: path(about.key) };
+    const files = { proof: path(`${name}.proof`), rows: path(about.rows), key: path(about.key), bundle: path(`${name}.tar`) };
     return {
         profile: name,
         commitment: about.commitment,
@@ -33,6 +33,14 @@ export function frozen() {
         ...about,
         bytes: new Uint8Array(readFileSync(join(folder, about.file))).subarray(0, about.length),
     }));
+}
+
+/** The bundles that other programs wrote, and damaged ones, each with its bytes and the sentence that Rust has for it. */
+export function bundles() {
+    const read = (name) => readFileSync(new URL(`../../vectors/bundle/${name}`, import.meta.url));
+    const { files, mutants } = JSON.parse(read("mutants.json"));
+    const python = new Uint8Array(read("python.tar"));
+    return { files, good: [python, new Uint8Array(read("gnu.tar"))], mutants: mutants.map((mutant) => ({ ...mutant, bytes: edited(python, mutant.edits) })) };
 }
 
 /** A file with the edits of a mutant: from byte `at` on, `removed` bytes are replaced, one edit after the other. */

@@ -1,12 +1,12 @@
 // The package in Node.js, on real proofs.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { openAsBlob, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { changed, edited, frozen, load, WEB } from "./proofs.mjs";
+import { bundles, changed, edited, frozen, load, WEB } from "./proofs.mjs";
 
-const { outcome, REFUSALS, verify } = await import(join(WEB, "verifier/node.js"));
+const { isBundle, outcome, readBundle, REFUSALS, verify } = await import(join(WEB, "verifier/node.js"));
 const given = load("grove-100");
 const other = load("grove-128");
 const { proof, commitment, key } = given;
@@ -161,6 +161,35 @@ describe("frozen files have the codes that Rust gives them", () => {
     for (const { file, length, bytes, commitment, code } of frozen()) {
         it(`${length} bytes of ${file}`, () => expectCode(code, bytes, commitment));
     }
+});
+
+describe("a bundle", () => {
+    const { files, good, mutants } = bundles();
+
+    it("is an argument of verify, as it is", async () => {
+        const bundle = await readBundle(await openAsBlob(given.files.bundle));
+        const verdict = await expectCode("accepted", bundle.proof, commitment, bundle);
+        assert.equal(verdict.rows, given.csv.trim().split("\n").length - 1);
+        assert.deepEqual(new Uint8Array(await bundle.proof.arrayBuffer()), proof);
+        await expectCode("wrong-root", bundle.proof, other.commitment.replace(/:[0-9]+:/, `:${commitment.split(":")[1]}:`), bundle);
+    });
+
+    it("of other programs has their files", async () => {
+        for (const bytes of good) {
+            const { proof, rows, schema, key } = await readBundle(new Blob([bytes]));
+            assert.equal(await isBundle(new Blob([bytes])), true);
+            for (const file of [proof, rows.csv, schema, key]) assert.equal(Buffer.from(await file.arrayBuffer()).toString("hex"), files[file.name], file.name);
+        }
+        assert.equal(await isBundle(new Blob([proof])), false);
+        assert.equal(await isBundle(new Blob([])), false);
+    });
+
+    it("that is damaged has the sentence of Rust", async () => {
+        for (const { what, bytes, error } of mutants) {
+            const found = await readBundle(new Blob([bytes])).then(() => null, (e) => e.message);
+            assert.equal(found, error, what);
+        }
+    });
 });
 
 describe("no verdict", () => {

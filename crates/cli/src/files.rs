@@ -91,7 +91,12 @@ impl Drop for Part {
 
 /// Reads a schema file.
 pub(crate) fn schema(path: &Path) -> Result<Schema> {
-    let text = String::from_utf8(read(path, 1 << 24, "check the path: no schema is that long")?);
+    parse_schema(path, read(path, 1 << 24, "check the path: no schema is that long")?)
+}
+
+/// The schema that is written in these bytes of a file.
+pub(crate) fn parse_schema(path: &Path, bytes: Vec<u8>) -> Result<Schema> {
+    let text = String::from_utf8(bytes);
     let text = text.map_err(|_| Mistake::usage(format!("{}: not UTF-8", path.display()), "give a TOML file"))?;
     Schema::from_toml(&text).with_context(|| path.display().to_string())
 }

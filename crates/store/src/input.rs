@@ -26,7 +26,10 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+use std::fs::File;
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use evergrove_commit::schema::Schema;
 
@@ -83,6 +86,45 @@ impl Format {
     }
 }
 
+/// Where the bytes of a table are.
+#[derive(Clone, Debug)]
+pub(crate) struct Content {
+    /// The name in errors, and the file unless there is a text.
+    path: PathBuf,
+    text: Option<Arc<[u8]>>,
+}
+
+impl Content {
+    fn file(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), text: None }
+    }
+
+    fn open(&self) -> Result<Input, InputError> {
+        match &self.text {
+            Some(text) => Ok(Input::Text(Cursor::new(text.clone()))),
+            None => {
+                let file = File::open(&self.path);
+                file.map(Input::File).map_err(|e| InputError::new(Place::file(&self.path), Problem::Io(e)))
+            }
+        }
+    }
+}
+
+/// The bytes of a table, read from the first on.
+pub(crate) enum Input {
+    File(File),
+    Text(Cursor<Arc<[u8]>>),
+}
+
+impl Read for Input {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read(buf),
+            Self::Text(text) => text.read(buf),
+        }
+    }
+}
+
 /// What gives a row its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexSource {
@@ -110,7 +152,7 @@ pub enum Fields {
 /// A file that holds a table.
 #[derive(Clone, Debug)]
 pub struct Table {
-    path: PathBuf,
+    content: Content,
     format: Format,
     index: IndexSource,
     schema: Schema,
@@ -121,7 +163,14 @@ pub struct Table {
 impl Table {
     /// A table whose schema is known, with [`Fields::Exact`].
     pub fn new(path: impl Into<PathBuf>, format: Format, index: IndexSource, schema: Schema) -> Self {
-        Self { path: path.into(), format, index, schema, fields: Fields::Exact, len: None }
+        Self { content: Content::file(path), format, index, schema, fields: Fields::Exact, len: None }
+    }
+
+    /// The same with csv or jsonl that is in memory. Errors name `path`, which is not read.
+    #[must_use]
+    pub fn with_text(mut self, text: impl Into<Arc<[u8]>>) -> Self {
+        self.content.text = Some(text.into());
+        self
     }
 
     /// Says which fields a record may have.
@@ -142,15 +191,15 @@ impl Table {
     /// the largest number of places seen, all else `bytes`; a column with an empty cell is nullable. Raw files are raw. Records are
     /// taken as [`Fields::Sparse`].
     pub fn infer(path: impl Into<PathBuf>, format: Format, index: IndexSource) -> Result<Self, InputError> {
-        let path = path.into();
+        let content = Content::file(path);
         let (schema, len) = match format {
             Format::Raw => (Schema::raw(), None),
             Format::Csv | Format::Jsonl | Format::Parquet => {
-                let (schema, len) = infer::infer(&path, format, &index)?;
+                let (schema, len) = infer::infer(&content, format, &index)?;
                 (schema, Some(len))
             }
         };
-        Ok(Self { path, format, index, schema, fields: Fields::Sparse, len })
+        Ok(Self { content, format, index, schema, fields: Fields::Sparse, len })
     }
 
     /// The schema, given or inferred.
@@ -161,13 +210,13 @@ impl Table {
     /// Number of rows, where it is known before the rows are read.
     pub fn len_hint(&self) -> Option<u64> {
         self.len.or_else(|| match self.format {
-            Format::Raw => Some(std::fs::metadata(&self.path).ok()?.len() / values::VALUE_BYTES as u64),
+            Format::Raw => Some(std::fs::metadata(&self.content.path).ok()?.len() / values::VALUE_BYTES as u64),
             Format::Csv | Format::Jsonl | Format::Parquet => None,
         })
     }
 
     /// The rows with their positions, in the order of the file. After an error the iterator ends.
     pub fn rows(&self) -> Result<Rows, InputError> {
-        Rows::open(&self.path, self.format, self.index.clone(), &self.schema, self.fields)
+        Rows::open(&self.content, self.format, self.index.clone(), &self.schema, self.fields)
     }
 }

@@ -2,8 +2,10 @@
 
 import { verifier, type Verify } from "./verify.js";
 
+export { isBundle, readBundle } from "./bundle.js";
+export type { Bundle } from "./bundle.js";
 export type { Key } from "./key.js";
-export type { Application, DigestBytes, Options, Text, Verify } from "./verify.js";
+export type { Application, Bytes, DigestBytes, Options, Text, Verify } from "./verify.js";
 export { outcome, REFUSALS } from "./verdict.js";
 export type { Accepted, Bits, Outcome, RefusalCode, Refused, Verdict } from "./verdict.js";
 

@@ -4,8 +4,11 @@ import { pieces, PIECE, type Key } from "./key.js";
 import { Instance } from "./module.js";
 import { parseVerdict, type Verdict } from "./verdict.js";
 
-/** UTF-8 bytes, or a string. */
-export type Text = string | Uint8Array;
+/** Bytes, or a file of them. */
+export type Bytes = Uint8Array | Blob;
+
+/** UTF-8, or a string. */
+export type Text = string | Bytes;
 
 /** 32 bytes, or 64 hexadecimal characters. */
 export type DigestBytes = string | Uint8Array;
@@ -37,7 +40,7 @@ export interface Options {
     readonly module?: WebAssembly.Module;
 }
 
-export type Verify = (proof: Uint8Array, commitment: string, options?: Options) => Promise<Verdict>;
+export type Verify = (proof: Bytes, commitment: string, options?: Options) => Promise<Verdict>;
 
 /** `verify` with a module that `load` compiles on first use. */
 export function verifier(load: () => Promise<WebAssembly.Module>): Verify {
@@ -52,9 +55,9 @@ export function verifier(load: () => Promise<WebAssembly.Module>): Verify {
     return async (proof, commitment, options = {}) => run(await Instance.new(options.module ?? (await module())), proof, commitment, options);
 }
 
-async function run(instance: Instance, proof: Uint8Array, commitment: string, options: Options): Promise<Verdict> {
+async function run(instance: Instance, proof: Bytes, commitment: string, options: Options): Promise<Verdict> {
     const { exports } = instance;
-    const request = newRequest(instance, proof, commitment, options);
+    const request = await newRequest(instance, proof, commitment, options);
     if (exports.evg_request_check(request) === 0 && options.key !== undefined) {
         const buffer = instance.alloc(PIECE);
         for await (const piece of pieces(options.key)) {
@@ -74,9 +77,9 @@ async function run(instance: Instance, proof: Uint8Array, commitment: string, op
 }
 
 /** Throws before it gives the module anything that is not as its types say. */
-function newRequest(instance: Instance, proof: Uint8Array, commitment: string, options: Options): number {
+async function newRequest(instance: Instance, proof: Bytes, commitment: string, options: Options): Promise<number> {
     const { exports } = instance;
-    const profiles = (options.profiles ?? []).map(utf8);
+    const profiles = (options.profiles ?? []).map((name) => utf8(name));
     const keyDigest = options.keyDigest === undefined ? undefined : digest(options.keyDigest, "keyDigest");
     const application = options.application && {
         name: utf8(options.application.name),
@@ -84,6 +87,10 @@ function newRequest(instance: Instance, proof: Uint8Array, commitment: string, o
         inputs: options.application.inputs && elements(options.application.inputs),
         outputLength: count(options.application.outputLength, "application.outputLength"),
     };
+    const { rows } = options;
+    const file = await bytes(proof);
+    const text = rows && (await bytes("csv" in rows ? rows.csv : rows.jsonl));
+    const schema = options.schema === undefined ? undefined : await bytes(options.schema);
     // The module copies what it is given.
     const given = <T>(bytes: Uint8Array, use: (at: number, length: number) => T): T => {
         const buffer = instance.copy(bytes);
@@ -91,14 +98,13 @@ function newRequest(instance: Instance, proof: Uint8Array, commitment: string, o
         instance.free(buffer);
         return result;
     };
-    const request = given(proof, (p, n) => given(utf8(commitment), (c, m) => exports.evg_request_new(p, n, c, m)));
-    const { rows, schema } = options;
-    if (rows !== undefined) {
-        const [format, text] = "csv" in rows ? [0, rows.csv] : [1, rows.jsonl];
-        given(utf8(text), (at, n) => {
+    const request = given(file, (p, n) => given(utf8(commitment), (c, m) => exports.evg_request_new(p, n, c, m)));
+    if (rows !== undefined && text !== undefined) {
+        const format = "csv" in rows ? 0 : 1;
+        given(text, (at, n) => {
             if (schema === undefined) exports.evg_request_rows(request, format, at, n, 0, 0);
             // A null pointer means no schema: an empty text becomes a blank one, which is refused.
-            else given(schema.length === 0 ? utf8("\n") : utf8(schema), (s, m) => exports.evg_request_rows(request, format, at, n, s, m));
+            else given(schema.length === 0 ? utf8("\n") : schema, (s, m) => exports.evg_request_rows(request, format, at, n, s, m));
         });
     }
     for (const name of profiles) given(name, (at, n) => exports.evg_request_allow_profile(request, at, n));
@@ -115,8 +121,11 @@ function newRequest(instance: Instance, proof: Uint8Array, commitment: string, o
     return request;
 }
 
-function utf8(text: Text): Uint8Array {
-    return typeof text === "string" ? new TextEncoder().encode(text) : text;
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+async function bytes(given: Text): Promise<Uint8Array> {
+    if (typeof given === "string") return utf8(given);
+    return given instanceof Blob ? new Uint8Array(await given.arrayBuffer()) : given;
 }
 
 function digest(value: DigestBytes, name: string): Uint8Array {

@@ -1,6 +1,7 @@
 // The form: what it holds, what is wrong with it, and dropped files.
 
 import type { Task } from "./messages.js";
+import { isBundle, readBundle } from "./verifier/index.js";
 
 export function element<T extends HTMLElement>(id: string, type: new () => T): T {
     const found = document.getElementById(id);
@@ -15,6 +16,12 @@ const format = element("format", HTMLSelectElement);
 /** The chosen file; a file control without one holds none. */
 const file = (id: string): File | null => input(id).files?.[0] ?? null;
 const text = (id: string): string => input(id).value.trim();
+
+/** True if the chosen schema came in a bundle. */
+let schemaBundled = false;
+input("schema").addEventListener("input", () => {
+    schemaBundled = false;
+});
 
 /** What is wrong, by the id of the control. */
 type Mistakes = Map<string, string>;
@@ -31,11 +38,13 @@ export function task(): Task | null {
     show(mistakes);
     if (proof === null || mistakes.size > 0) return null;
     const rows = file("rows");
+    const schema = file("schema");
     return {
         commitment: text,
         proof,
         rows: rows && { file: rows, format: format.value === "jsonl" ? "jsonl" : "csv" },
-        schema: file("schema"),
+        schema,
+        schemaBundled: schema !== null && schemaBundled,
         key: file("key"),
         keyDigest,
         application,
@@ -89,21 +98,52 @@ export function guessFormat(): void {
     if (name !== undefined) format.value = /\.(jsonl|ndjson)$/i.test(name) ? "jsonl" : "csv";
 }
 
-/** Puts each file into its field, by its name or its first bytes. Returns the names of files without a field. */
-export async function place(files: readonly File[]): Promise<string[]> {
+/**
+ * Puts each file into its field, by its name or its first bytes, and those of a bundle into theirs. Returns what is wrong with a
+ * file in one sentence, or null.
+ */
+export async function place(files: readonly File[]): Promise<string | null> {
     const unknown: string[] = [];
     for (const dropped of files) {
         const id = await fieldOf(dropped);
-        if (id === null) {
-            unknown.push(dropped.name);
-            continue;
-        }
-        const transfer = new DataTransfer();
-        transfer.items.add(dropped);
-        input(id).files = transfer.files;
+        if (id === "bundle") {
+            const mistake = await unpack(dropped);
+            if (mistake !== null) return mistake;
+        } else if (id === null) unknown.push(dropped.name);
+        else choose(id, dropped);
     }
     guessFormat();
-    return unknown;
+    if (unknown.length === 0) return null;
+    return `Unknown kind of file: ${unknown.join(", ")}. Choose it in its field, or drop .proof, .csv, .jsonl, .toml and .key files or a bundle.`;
+}
+
+/** Replaces a bundle in the field of the proof by its files. Returns what is wrong with it, or null. */
+export async function unpackChosen(): Promise<string | null> {
+    const proof = file("proof");
+    return proof !== null && (await isBundle(proof).catch(() => false)) ? unpack(proof) : null;
+}
+
+async function unpack(bundle: File): Promise<string | null> {
+    try {
+        const { proof, rows, schema, key } = await readBundle(bundle);
+        choose("proof", new File([proof], `${bundle.name}: ${proof.name}`));
+        // No rows or schema of another proof stay beside this one.
+        choose("rows", rows ? ("csv" in rows ? rows.csv : rows.jsonl) : null);
+        choose("schema", schema ?? null);
+        schemaBundled = schema !== undefined;
+        if (key) choose("key", key);
+        guessFormat();
+        return null;
+    } catch (error) {
+        return `${bundle.name}: ${error instanceof Error ? error.message : error}. Ask for a new bundle.`;
+    }
+}
+
+function choose(id: string, chosen: File | null): void {
+    const transfer = new DataTransfer();
+    if (chosen !== null) transfer.items.add(chosen);
+    input(id).files = transfer.files;
+    if (id === "schema") schemaBundled = false;
 }
 
 async function fieldOf(dropped: File): Promise<string | null> {
@@ -118,6 +158,7 @@ async function fieldOf(dropped: File): Promise<string | null> {
         case "key":
             return "key";
         default:
+            if (await isBundle(dropped).catch(() => false)) return "bundle";
             return ending === "proof" || ["EVGP", "EVGO"].includes(await magic(dropped)) ? "proof" : null;
     }
 }

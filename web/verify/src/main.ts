@@ -1,6 +1,6 @@
 // The page. Only `form` and `report` know its elements.
 
-import { element, forgetMistakes, guessFormat, place, task } from "./form.js";
+import { element, forgetMistakes, guessFormat, place, task, unpackChosen } from "./form.js";
 import type { Answer } from "./messages.js";
 import { showBusy, showFailure, showIdle, showProgress, showVerdict } from "./report.js";
 
@@ -15,9 +15,17 @@ function stop(): void {
     worker = null;
 }
 
-form.addEventListener("submit", (event) => {
+/** Waits until files are in their fields. False if one of them has no field, or is a damaged bundle: the page then says so. */
+async function placed(work: Promise<string | null>): Promise<boolean> {
+    const mistake = await work;
+    if (mistake !== null) showFailure(mistake);
+    return mistake === null;
+}
+
+form.addEventListener("submit", async (event) => {
     event.preventDefault();
     stop();
+    if (!(await placed(unpackChosen()))) return;
     const given = task();
     if (given === null) return showIdle();
     showBusy();
@@ -46,6 +54,7 @@ function changed(): void {
 form.addEventListener("input", (event) => {
     changed();
     if (event.target === element("rows", HTMLInputElement)) guessFormat();
+    if (event.target === element("proof", HTMLInputElement)) void placed(unpackChosen());
 });
 
 form.addEventListener("reset", () => {
@@ -70,8 +79,5 @@ addEventListener("drop", async (event) => {
     event.preventDefault();
     document.body.classList.remove("dropping");
     changed();
-    const unknown = await place([...(event.dataTransfer?.files ?? [])]);
-    if (unknown.length > 0) {
-        showFailure(`Unknown kind of file: ${unknown.join(", ")}. Choose it in its field, or drop .proof, .csv, .jsonl, .toml and .key files.`);
-    }
+    await placed(place([...(event.dataTransfer?.files ?? [])]));
 });

@@ -8,6 +8,8 @@ export interface Task {
     readonly proof: File;
     readonly rows: { readonly file: File; readonly format: "csv" | "jsonl" } | null;
     readonly schema: File | null;
+    /** The schema came in a bundle with the proof. */
+    readonly schemaBundled: boolean;
     readonly key: File | null;
     readonly keyDigest: string | null;
     readonly application: {

@@ -40,6 +40,13 @@ export function showProgress(read: number): void {
 
 export function showFailure(message: string): void {
     state("open", "No verdict", message);
+    reveal();
+}
+
+/** Scrolls to the verdict unless it is in sight. */
+function reveal(): void {
+    const { top, bottom } = status.getBoundingClientRect();
+    if (top < 0 || bottom > innerHeight) section.scrollIntoView({ block: "start" });
 }
 
 export function showVerdict(verdict: Verdict, task: Task, seconds: number): void {
@@ -67,8 +74,7 @@ export function showVerdict(verdict: Verdict, task: Task, seconds: number): void
         if (verdict.bits !== null) details.append(heading("How strong the proof is"), strength(verdict.bits));
     }
     details.append(heading("Details"), facts(verdict, task, seconds));
-    const { top, bottom } = status.getBoundingClientRect();
-    if (top < 0 || bottom > innerHeight) section.scrollIntoView({ block: "start" });
+    reveal();
 }
 
 /** In place of sentences about digests and bytes. */
@@ -93,7 +99,9 @@ function summary(verdict: Verdict): string {
 /** What stays the reader's to judge. */
 function trusted(verdict: Verdict, task: Task): string[] {
     const out = ["The commitment: the verdict is about the table with this root, and no other."];
-    if (task.rows && task.schema) out.push("The schema: with another one, other text has the same proof. Take it from where the commitment is from.");
+    if (verdict.schemaDigest !== null && task.schemaBundled) {
+        out.push("The schema, which came in the bundle: with another one, other text has the same proof. Compare its digest, which is among the details, with one from where the commitment is from.");
+    } else if (task.rows && task.schema) out.push("The schema: with another one, other text has the same proof. Take it from where the commitment is from.");
     if (task.keyDigest !== null) out.push("The digest of the key file that you gave: the key decides what was proven.");
     if (verdict.application !== null) out.push("The application's name, digest and inputs that you gave.");
     return out;

@@ -4,15 +4,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use evergrove::Backend;
 use evergrove::commit::schema::{Row, Schema};
+use evergrove::proof::wire::{Bundle, RowsForm};
 use evergrove::store::input::{Format, TableWriter};
 use evergrove::store::{Error, Store};
 
 use super::Terminal;
 use crate::args::{StoreArgs, parse_format};
 use crate::exit::Mistake;
-use crate::files;
 use crate::report::{Report, size};
+use crate::{files, leader};
 
 /// Write the proof and the rows of a batch, the table, or its schema to files
 #[derive(Debug, clap::Args)]
@@ -28,6 +30,12 @@ pub(crate) struct Args {
     /// Write the rows of the batch with their positions to this file, for verify --leaves
     #[arg(long, value_name = "FILE", requires = "batch")]
     leaves: Option<PathBuf>,
+    /// Write proof, rows, schema and key file of the batch to this one file, for verify --bundle and the page for browsers
+    #[arg(long, value_name = "FILE", requires = "batch")]
+    bundle: Option<PathBuf>,
+    /// Leave the key file out of the bundle: 10 to 20 MB that a reader may have from keys export
+    #[arg(long, requires = "bundle")]
+    no_key: bool,
     /// Write every row of the table with its position to this file
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
@@ -43,8 +51,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
-    if [&args.proof, &args.leaves, &args.table, &args.schema].iter().all(|p| p.is_none()) {
-        return Err(Mistake::usage("nothing to export", "name a file with --proof, --leaves, --table or --schema"));
+    if [&args.proof, &args.leaves, &args.bundle, &args.table, &args.schema].iter().all(|p| p.is_none()) {
+        return Err(Mistake::usage(
+            "nothing to export",
+            "name a file with --proof, --leaves, --bundle, --table or --schema",
+        ));
     }
     let store = Store::open(&args.store.store)?;
     let mut report = Report::default();
@@ -63,6 +74,9 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
             let rows = write_leaves(&store, name, path, format, args.values)?;
             report.add_as("leaves", path.display().to_string(), format!("{} ({rows} rows)", path.display()));
             report.hidden("members", rows);
+        }
+        if let Some(path) = &args.bundle {
+            write_bundle(&store, name, path, args, &mut report)?;
         }
     }
     if let Some(path) = &args.table {
@@ -111,17 +125,67 @@ impl<'a> Rows<'a> {
 
 /// Writes the rows of a batch, in the order of their positions; gives their number.
 pub(crate) fn write_leaves(store: &Store, batch: &str, path: &Path, format: Format, values: bool) -> Result<usize> {
-    let view = store.view()?;
     let members = store.members(batch)?;
-    files::write(path, |out| {
-        let mut rows = Rows::new(store, out, format, values)?;
-        for index in &members {
-            let row = view.row(*index)?.ok_or(Error::EmptySlot { index: *index, batch: Some(batch.into()) })?;
-            rows.write(*index, &row)?;
-        }
-        Ok(rows.writer.finish()?)
-    })?;
+    files::write(path, |out| fill(store, batch, &members, out, format, values))?;
     Ok(members.len())
+}
+
+fn fill(store: &Store, batch: &str, members: &[u64], out: &mut dyn Write, format: Format, values: bool) -> Result<()> {
+    let view = store.view()?;
+    let mut rows = Rows::new(store, out, format, values)?;
+    for index in members {
+        let row = view.row(*index)?.ok_or(Error::EmptySlot { index: *index, batch: Some(batch.into()) })?;
+        rows.write(*index, &row)?;
+    }
+    Ok(rows.writer.finish()?)
+}
+
+/// Writes a bundle of the batch: jsonl if `--output-format` says so, else csv.
+fn write_bundle(store: &Store, name: &str, path: &Path, args: &Args, report: &mut Report) -> Result<()> {
+    let (form, format) = match args.output_format {
+        None | Some(Format::Csv) => (RowsForm::Csv, Format::Csv),
+        Some(Format::Jsonl) => (RowsForm::Jsonl, Format::Jsonl),
+        Some(other) => {
+            let message = format!("--output-format {}: not for a bundle", other.name());
+            return Err(Mistake::usage(message, "choose csv or jsonl"));
+        }
+    };
+    let proof = store.export(name)?;
+    let backend = store.batch(name)?.backend;
+    let choice = &backend.choice;
+    // Verifiers of proofs over all rows take no rows.
+    let members = if choice.scheme.is_complete() { Vec::new() } else { store.members(name)? };
+    let mut rows = Vec::new();
+    if !members.is_empty() {
+        fill(store, name, &members, &mut rows, format, args.values)?;
+    }
+    let schema = if args.values { Schema::raw() } else { store.schema().clone() };
+    let text = schema.to_toml();
+    // Only batches of rows have a key that every verifier knows.
+    let mut key = Vec::new();
+    if !args.no_key && choice.name == Backend::Grove.name() && !choice.scheme.has_app() {
+        leader::config(None)?.batch_key(choice.profile, backend.class)?.write_key(&mut key)?;
+    }
+    let bundle = Bundle {
+        proof: &proof,
+        rows: (!rows.is_empty()).then_some((form, &rows)),
+        schema: (!rows.is_empty() && !schema.is_raw()).then_some(text.as_bytes()),
+        key: (!key.is_empty()).then_some(&key),
+    };
+    let remedy = "send the files one by one: --proof, --leaves and --schema write them";
+    let bytes = bundle.encode().map_err(|e| Mistake::usage(e.to_string(), remedy))?;
+    files::write(path, |out| Ok(out.write_all(&bytes)?))?;
+    let holds = if key.is_empty() { "no key file" } else { "with the key file" };
+    let size = size(bytes.len() as u64);
+    report.add_as(
+        "bundle",
+        path.display().to_string(),
+        format!("{} ({size}, {} rows, {holds})", path.display(), members.len()),
+    );
+    report.hidden("bundle_bytes", bytes.len());
+    report.hidden("bundle_key", !key.is_empty());
+    report.add("schema_digest", schema.digest().to_string());
+    Ok(())
 }
 
 fn write_table(store: &Store, path: &Path, format: Format, values: bool) -> Result<usize> {

@@ -7,9 +7,9 @@ use anyhow::Result;
 use evergrove::commit::schema::Schema;
 use evergrove::primitives::Digest;
 use evergrove::proof::tree::Value;
-use evergrove::proof::wire::OPENING_MAGIC;
+use evergrove::proof::wire::{Bundle, OPENING_MAGIC, RowsForm};
 use evergrove::proof::{BackendId, Commitment, Opening, Policy, Profile, Scheme};
-use evergrove::store::input::{Format, IndexSource};
+use evergrove::store::input::{Format, IndexSource, Table};
 use evergrove::store::{Backends, verify};
 use evergrove::{Backend, Config};
 
@@ -30,21 +30,25 @@ const MAX_NATIVE_BYTES: u64 = 1 << 32;
 /// the digest d in the proof is the root of some hash tree over a non-empty set of rows of the table: nothing is known about
 /// which rows, nor that d is their canonical digest.
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("judged").required(true))]
 pub(crate) struct Args {
     /// The proof, or an opening
-    #[arg(long, value_name = "FILE")]
-    proof: PathBuf,
+    #[arg(long, value_name = "FILE", group = "judged")]
+    proof: Option<PathBuf>,
+    /// One file with proof, rows and schema, which export --bundle writes. Its schema is used only if it has the --schema-digest
+    #[arg(long, value_name = "FILE", groups = ["judged", "rows_file"], conflicts_with = "input_format")]
+    bundle: Option<PathBuf>,
     /// The commitment, like evergrove1:27:0123..
     #[arg(long, value_name = "COMMITMENT")]
     root: Commitment,
     /// The rows of the batch with their positions, in the column "index" or as --index-column or --indices say
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "rows_file")]
     leaves: Option<PathBuf>,
     /// Schema of the rows (TOML); not needed for values (columns e0 to e3, or raw)
-    #[arg(long, value_name = "FILE", requires = "leaves")]
+    #[arg(long, value_name = "FILE", requires = "rows_file")]
     schema: Option<PathBuf>,
     /// Refuse the rows unless the schema has this digest, which status shows: for a schema from a source that is not trusted
-    #[arg(long, value_name = "HEX", requires = "leaves")]
+    #[arg(long, value_name = "HEX", requires = "rows_file")]
     schema_digest: Option<Digest>,
     /// Refuse the proof unless it is about this canonical digest, for example one computed from rows seen before
     #[arg(long, value_name = "HEX")]
@@ -62,11 +66,21 @@ pub(crate) struct Args {
     allow_scheme: Vec<Scheme>,
 }
 
+impl Args {
+    /// The file that holds the proof.
+    fn given(&self) -> &Path {
+        // The parser demands one of the two.
+        self.proof.as_deref().or(self.bundle.as_deref()).unwrap_or(Path::new(""))
+    }
+}
+
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let backends = Config::default().verifiers();
     let policy = policy(args, &backends)?;
-    let bytes = proof_file(args, &policy)?;
-    let leaves = leaves(args)?;
+    let (bytes, leaves) = match &args.bundle {
+        Some(path) => from_bundle(args, path)?,
+        None => (proof_file(args, &policy)?, leaves(args)?),
+    };
     let start = Instant::now();
     if bytes.starts_with(&OPENING_MAGIC) {
         return opening(args, &bytes, leaves.as_ref(), terminal);
@@ -119,11 +133,39 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
 
 /// The bytes of the file of the proof.
 fn proof_file(args: &Args, policy: &Policy) -> Result<Vec<u8>> {
+    let path = args.given();
     if policy.backends().iter().any(|b| b.name == Backend::Native.name()) {
-        return files::read(&args.proof, MAX_NATIVE_BYTES, "check the path: no proof is that long");
+        return files::read(path, MAX_NATIVE_BYTES, "check the path: no proof is that long");
     }
     let remedy = "check the path: only proofs of the backend native are that long, and need --allow-backend native";
-    files::read(&args.proof, MAX_SUCCINCT_BYTES, remedy)
+    files::read(path, MAX_SUCCINCT_BYTES, remedy)
+}
+
+/// Proof and leaves of a bundle. Whoever made the bundle does not choose the schema.
+fn from_bundle(args: &Args, path: &Path) -> Result<(Vec<u8>, Option<Leaves>)> {
+    let bytes = files::read(path, Bundle::MAX_BYTES as u64, "check the path: no bundle is that long")?;
+    let remedy = "ask for a new bundle, made by export --bundle";
+    let bundle = Bundle::decode(&bytes).map_err(|e| Mistake::usage(format!("{}: {e}", path.display()), remedy))?;
+    let proof = bundle.proof.to_vec();
+    let Some((form, text)) = bundle.rows else { return Ok((proof, None)) };
+    let name = path.join("schema.toml");
+    let schema = match (&args.schema, bundle.schema) {
+        (Some(path), _) => files::schema(path)?,
+        (None, None) => Schema::raw(),
+        (None, Some(text)) if args.schema_digest.is_some() => files::parse_schema(&name, text.to_vec())?,
+        (None, Some(_)) => {
+            let message = format!("{}: the schema comes from whoever made the bundle", name.display());
+            let remedy = "pass --schema-digest HEX from the source of the commitment, or --schema FILE";
+            return Err(Mistake::usage(message, remedy));
+        }
+    };
+    let digest = checked_digest(args, &schema, args.schema.as_ref().or(bundle.schema.and(Some(&name))))?;
+    let name = path.join(match form {
+        RowsForm::Csv => "rows.csv",
+        RowsForm::Jsonl => "rows.jsonl",
+    });
+    let rows = table_of_leaves(&name, &schema, &args.rows)?.with_text(text);
+    Ok((proof, Some(Leaves { rows: values(&rows, &schema)?, schema: digest })))
 }
 
 /// Whether there were leaves, and how their rows were read.
@@ -137,7 +179,7 @@ fn add_leaves(report: &mut Report, leaves: Option<&Leaves>) {
 
 fn opening(args: &Args, bytes: &[u8], leaves: Option<&Leaves>, terminal: Terminal) -> Result<()> {
     if args.digest.is_some() {
-        let message = format!("{}: an opening has no canonical digest", args.proof.display());
+        let message = format!("{}: an opening has no canonical digest", args.given().display());
         return Err(Mistake::usage(message, "leave --digest out, or give the proof of a batch"));
     }
     let remedy = "ask for a new opening";
@@ -219,12 +261,7 @@ fn leaves(args: &Args) -> Result<Option<Leaves>> {
         Some(path) => files::schema(path)?,
         None => Schema::raw(),
     };
-    let digest = schema.digest();
-    if let Some(expected) = args.schema_digest.filter(|d| *d != digest) {
-        let what = args.schema.as_deref().map_or("raw values".into(), |p| p.display().to_string());
-        let message = format!("{what}: the digest of this schema is {digest}, --schema-digest is {expected}");
-        return Err(Mistake::refused(message, "get the schema that has this digest, and name it with --schema"));
-    }
+    let digest = checked_digest(args, &schema, args.schema.as_ref())?;
     let rows = read_leaves(path, &schema, &args.rows).map_err(|e| match e.downcast() {
         Ok(e) => without_schema(args, e),
         Err(e) => e,
@@ -232,15 +269,33 @@ fn leaves(args: &Args) -> Result<Option<Leaves>> {
     Ok(Some(Leaves { rows, schema: digest }))
 }
 
+/// The digest of the schema, the one that is expected. `path` is where the schema is from.
+fn checked_digest(args: &Args, schema: &Schema, path: Option<&PathBuf>) -> Result<Digest> {
+    let digest = schema.digest();
+    if let Some(expected) = args.schema_digest.filter(|d| *d != digest) {
+        let what = path.map_or("raw values".into(), |p| p.display().to_string());
+        let message = format!("{what}: the digest of this schema is {digest}, --schema-digest is {expected}");
+        return Err(Mistake::refused(message, "get the schema that has this digest, and name it with --schema"));
+    }
+    Ok(digest)
+}
+
 /// The rows of a file with their positions, ascending, as the values of this schema.
 pub(super) fn read_leaves(path: &Path, schema: &Schema, args: &RowsArgs) -> Result<Vec<(u64, Value)>> {
+    values(&table_of_leaves(path, schema, args)?, schema)
+}
+
+fn table_of_leaves(path: &Path, schema: &Schema, args: &RowsArgs) -> Result<Table> {
     let format = files::format_of(path, args.input_format, "--input-format")?;
     if format == Format::Raw && args.indices.is_none() {
         let remedy = "name their positions with --indices";
         return Err(Mistake::usage(format!("{}: raw values have no positions", path.display()), remedy));
     }
     let index = IndexSource::Column(schema.index_name());
-    let table = files::table(path, args, Some(schema.clone()), index)?;
+    files::table(path, args, Some(schema.clone()), index)
+}
+
+fn values(table: &Table, schema: &Schema) -> Result<Vec<(u64, Value)>> {
     let mut leaves = Vec::new();
     for row in table.rows()? {
         let (index, row) = row?;

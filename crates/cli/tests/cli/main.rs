@@ -2,6 +2,7 @@
 
 mod app;
 mod bls;
+mod bundle;
 mod errors;
 mod eth;
 mod formats;

@@ -235,3 +235,14 @@ fn a_long_name_is_shortened() {
     refused(1, Format::Csv, &format!("index,a\n1,{long}\n"));
     refused(1, Format::Jsonl, &format!("{{\"index\":1,\"a\":2,\"{long}\":3}}\n"));
 }
+
+#[test]
+fn a_long_text_is_not_quoted() {
+    let long = "x".repeat(600);
+    assert_eq!(refused(1, Format::Jsonl, &format!("\"{long}\"\n")), "line 1: invalid type: string, expected an object");
+    let beginning = format!("line 1: column \"{}...\"", "x".repeat(40));
+    for cell in ["[2]", "{\"b\":2}", "{\"hex\":\"f\"}"] {
+        let said = refused(1, Format::Jsonl, &format!("{{\"index\":1,\"{long}\":{cell}}}\n"));
+        assert!(said.starts_with(&beginning), "{said}");
+    }
+}

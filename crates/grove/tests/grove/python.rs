@@ -7,6 +7,7 @@ use std::process::Command;
 
 use evergrove_testkit::commit::value;
 use evergrove_verifier::Profile;
+use evergrove_verifier::wire::{Bundle, RowsForm};
 
 use crate::mutants;
 use crate::mutation::PROOFS;
@@ -20,16 +21,21 @@ fn accepts(arguments: &[&str]) -> io::Result<()> {
     Ok(())
 }
 
-/// A key, a proof file, its rows and what a verifier is told of them: what `--self-test --proofs` reads.
+/// A key, a proof file, its rows, a bundle of all of them, and what a verifier is told of them: what `--self-test --proofs` reads.
 fn write(dir: &Path, which: usize, profile: Profile, members: u64) -> (PathBuf, String, PathBuf) {
     let (proof, verifier) = &PROOFS[which];
     let file = |end: &str| dir.join(format!("{profile}.{end}"));
     let mut key = Vec::new();
     verifier.write_key(&mut key).unwrap();
-    fs::write(file("key"), key).unwrap();
-    fs::write(file("proof"), crate::verifier::file(which, proof)).unwrap();
+    fs::write(file("key"), &key).unwrap();
+    let proof = crate::verifier::file(which, proof);
+    fs::write(file("proof"), &proof).unwrap();
     let rows = (0..members).map(|i| format!("{i},{}\n", value(i).map(|x| x.as_u64().to_string()).join(",")));
-    fs::write(file("csv"), format!("index,e0,e1,e2,e3\n{}", rows.collect::<String>())).unwrap();
+    let rows = format!("index,e0,e1,e2,e3\n{}", rows.collect::<String>());
+    fs::write(file("csv"), &rows).unwrap();
+    let rows = Some((RowsForm::Csv, rows.as_bytes()));
+    let bundle = Bundle { proof: &proof, rows, schema: Some(b"raw = true\n"), key: Some(&key) };
+    fs::write(file("tar"), bundle.encode().unwrap()).unwrap();
     let commitment = crate::verifier::commitment(which).to_string();
     let about = serde_json::json!({
         "commitment": commitment,

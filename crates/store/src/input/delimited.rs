@@ -1,15 +1,14 @@
 //! csv files.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::MAX_RECORD_BYTES;
 use super::error::{InputError, Place, Problem};
 use super::rows::Sink;
+use super::{Content, Input, MAX_RECORD_BYTES};
 use evergrove_verifier::schema::field::Field;
 
 /// Records of a csv file with a header.
@@ -23,13 +22,13 @@ pub(crate) struct Csv {
 
 /// Stops a record that grows beyond the limit: what is read between two records is bounded by it and one buffer.
 struct Limited {
-    file: File,
+    input: Input,
     read: Arc<AtomicU64>,
 }
 
 impl Read for Limited {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.file.read(buf)?;
+        let n = self.input.read(buf)?;
         if self.read.fetch_add(n as u64, Ordering::Relaxed) > MAX_RECORD_BYTES {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
@@ -38,10 +37,10 @@ impl Read for Limited {
 }
 
 impl Csv {
-    pub(crate) fn open(path: &Path) -> Result<Self, InputError> {
-        let file = File::open(path).map_err(|e| InputError::new(Place::file(path), Problem::Io(e)))?;
+    pub(crate) fn open(content: &Content) -> Result<Self, InputError> {
+        let path = &content.path;
         let budget = Arc::new(AtomicU64::new(0));
-        let limited = Limited { file, read: budget.clone() };
+        let limited = Limited { input: content.open()?, read: budget.clone() };
         let mut reader = csv::ReaderBuilder::new().buffer_capacity(1 << 16).from_reader(limited);
         let header = reader.byte_headers().map_err(|e| problem(path, e))?.clone();
         let names: Option<Vec<_>> = header.iter().map(|n| std::str::from_utf8(n).ok().map(str::to_owned)).collect();
@@ -57,7 +56,7 @@ impl Csv {
         if names.is_empty() {
             return Err(InputError::new(Place::file(path), Problem::NoRows));
         }
-        Ok(Self { path: path.into(), reader, names, record: csv::ByteRecord::new(), budget })
+        Ok(Self { path: path.clone(), reader, names, record: csv::ByteRecord::new(), budget })
     }
 
     /// The header.

@@ -1,13 +1,12 @@
 //! The schema that the content of a file suggests.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use evergrove_commit::schema::{Column, ColumnType, MAX_SCALE, Schema};
 
 use super::error::{InputError, Place, Problem};
 use super::rows::{Records, position};
-use super::{Format, IndexSource};
+use super::{Content, Format, IndexSource};
 use evergrove_verifier::schema::field::{Field, plain};
 
 /// What the cells of one column have in common.
@@ -81,9 +80,9 @@ impl Evidence {
 }
 
 /// The schema of a file and the number of its rows. The index column is no part of the schema.
-pub(crate) fn infer(path: &Path, format: Format, index: &IndexSource) -> Result<(Schema, u64), InputError> {
-    let at = |p| InputError::new(Place::file(path), p);
-    let Some(mut records) = Records::open(path, format)? else { return Ok((Schema::raw(), 0)) };
+pub(crate) fn infer(content: &Content, format: Format, index: &IndexSource) -> Result<(Schema, u64), InputError> {
+    let at = |p| InputError::new(Place::file(&content.path), p);
+    let Some(mut records) = Records::open(content, format)? else { return Ok((Schema::raw(), 0)) };
     let index_column = match index {
         IndexSource::Column(name) => Some(name.as_str()),
         IndexSource::RowOrder | IndexSource::List(_) => None,

@@ -1,27 +1,26 @@
 //! jsonl files: one JSON object per line.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use evergrove_verifier::schema::json::{self, RecordError};
 
-use super::MAX_RECORD_BYTES;
 use super::error::{InputError, Place, Problem};
 use super::rows::Sink;
+use super::{Content, Input, MAX_RECORD_BYTES};
 
 /// Records of a jsonl file. Blank lines are skipped.
 pub(crate) struct Jsonl {
     path: PathBuf,
-    reader: BufReader<File>,
+    reader: BufReader<Input>,
     line: Vec<u8>,
     number: u64,
 }
 
 impl Jsonl {
-    pub(crate) fn open(path: &Path) -> Result<Self, InputError> {
-        let file = File::open(path).map_err(|e| InputError::new(Place::file(path), Problem::Io(e)))?;
-        Ok(Self { path: path.into(), reader: BufReader::with_capacity(1 << 16, file), line: Vec::new(), number: 0 })
+    pub(crate) fn open(content: &Content) -> Result<Self, InputError> {
+        let reader = BufReader::with_capacity(1 << 16, content.open()?);
+        Ok(Self { path: content.path.clone(), reader, line: Vec::new(), number: 0 })
     }
 
     pub(crate) fn next(&mut self, sink: &mut Sink<'_>) -> Result<Option<Place>, InputError> {

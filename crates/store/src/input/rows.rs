@@ -1,7 +1,7 @@
 //! Records become rows with positions.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use evergrove_commit::schema::{Cell, Column, Row, RowError, Schema};
 use evergrove_verifier::HEIGHT_MAX;
@@ -13,7 +13,7 @@ use super::error::{InputError, Place, Problem};
 use super::jsonl::{self, Jsonl};
 use super::seen::Seen;
 use super::values::Values;
-use super::{Fields, Format, IndexSource};
+use super::{Content, Fields, Format, IndexSource};
 use evergrove_verifier::schema::field::Field;
 
 /// Takes the fields of a record, by name.
@@ -29,14 +29,14 @@ pub(crate) enum Records {
 
 impl Records {
     /// `None` for raw files, which have no fields.
-    pub(crate) fn open(path: &Path, format: Format) -> Result<Option<Self>, InputError> {
+    pub(crate) fn open(content: &Content, format: Format) -> Result<Option<Self>, InputError> {
         Ok(Some(match format {
-            Format::Csv => Self::Csv(Csv::open(path)?),
-            Format::Jsonl => Self::Jsonl(Jsonl::open(path)?),
+            Format::Csv => Self::Csv(Csv::open(content)?),
+            Format::Jsonl => Self::Jsonl(Jsonl::open(content)?),
             #[cfg(feature = "parquet")]
-            Format::Parquet => Self::Parquet(Box::new(Parquet::open(path)?)),
+            Format::Parquet => Self::Parquet(Box::new(Parquet::open(&content.path)?)),
             #[cfg(not(feature = "parquet"))]
-            Format::Parquet => return Err(InputError::new(Place::file(path), Problem::NoParquet)),
+            Format::Parquet => return Err(InputError::new(Place::file(&content.path), Problem::NoParquet)),
             Format::Raw => return Ok(None),
         }))
     }
@@ -102,14 +102,14 @@ enum Slot {
 
 impl Rows {
     pub(crate) fn open(
-        path: &Path,
+        content: &Content,
         format: Format,
         index: IndexSource,
         schema: &Schema,
         fields: Fields,
     ) -> Result<Self, InputError> {
-        let at = |p| InputError::new(Place::file(path), p);
-        let source = match Records::open(path, format)? {
+        let at = |p| InputError::new(Place::file(&content.path), p);
+        let source = match Records::open(content, format)? {
             Some(records) => {
                 let index_column = match &index {
                     IndexSource::Column(name) => Some(name.clone()),
@@ -128,10 +128,11 @@ impl Rows {
                 if !schema.is_raw() {
                     return Err(at(Problem::RawForColumns));
                 }
-                Source::Values(Values::open(path)?)
+                Source::Values(Values::open(&content.path)?)
             }
         };
-        Ok(Self { source, index, path: path.into(), seen: Seen::default(), row: 0, place: None, done: false })
+        let path = content.path.clone();
+        Ok(Self { source, index, path, seen: Seen::default(), row: 0, place: None, done: false })
     }
 
     /// Where the last row stands.

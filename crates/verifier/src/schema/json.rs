@@ -10,6 +10,7 @@ use core::fmt;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::Excerpt;
 use super::field::Field;
 
 /// The key of the object that stands for bytes that are not UTF-8: `{"hex": "ff00"}`.
@@ -32,6 +33,10 @@ fn malformed<P>(detail: impl fmt::Display) -> RecordError<P> {
 /// # Errors
 /// [`RecordError`].
 pub fn record<P>(line: &[u8], sink: &mut dyn FnMut(&str, Field<'_>) -> Result<(), P>) -> Result<(), RecordError<P>> {
+    // The parser's error quotes all of the string.
+    if line.trim_ascii_start().starts_with(b"\"") {
+        return Err(malformed("invalid type: string, expected an object"));
+    }
     let mut refused = None;
     let mut json = serde_json::Deserializer::from_slice(line);
     let read = json.deserialize_map(Members { sink, refused: &mut refused }).and_then(|()| json.end());
@@ -68,7 +73,8 @@ impl<'de, P> Visitor<'de> for Members<'_, '_, P> {
 }
 
 fn field<'a>(name: &str, raw: &'a str) -> Result<Field<'a>, String> {
-    let nested = || format!("column {name:?} is nested: flatten it");
+    let column = || Excerpt::new(name.as_bytes());
+    let nested = || format!("column {} is nested: flatten it", column());
     match raw.as_bytes().first() {
         Some(b'n') => Ok(Field::Null),
         Some(b't') => Ok(Field::Bool(true)),
@@ -82,7 +88,7 @@ fn field<'a>(name: &str, raw: &'a str) -> Result<Field<'a>, String> {
             match object.get(HEX_KEY) {
                 Some(hex) if object.len() == 1 => hex_bytes(hex)
                     .map(|b| Field::Bytes(Cow::Owned(b)))
-                    .ok_or_else(|| format!("column {name:?}: {HEX_KEY:?} takes pairs of hexadecimal digits")),
+                    .ok_or_else(|| format!("column {}: {HEX_KEY:?} takes pairs of hexadecimal digits", column())),
                 _ => Err(nested()),
             }
         }

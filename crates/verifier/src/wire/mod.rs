@@ -5,6 +5,7 @@
 //! does not know and elements that are not canonical, and never panics. The bytes are specified in `docs/formats.md`.
 
 mod artifact;
+mod bundle;
 mod codec;
 mod error;
 mod opening;
@@ -15,6 +16,7 @@ mod shape;
 mod snark;
 
 pub use artifact::{BatchProof, PROOF_MAGIC};
+pub use bundle::{Bundle, BundleError, RowsForm};
 pub use codec::{decode, encode, encoded_len, open};
 pub use error::DecodeError;
 pub use opening::{OPENING_MAGIC, Opening, OpeningError};

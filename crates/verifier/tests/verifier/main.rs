@@ -1,5 +1,6 @@
 //! Statements, policies, keys and formats.
 
+mod bundle;
 mod common;
 mod ethereum;
 mod frozen;

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use crate::common::{app_proof, batch_proof, key_set, opening, small_shape, snark};
 use crate::frozen;
 use evergrove_verifier::keys::KeySet;
-use evergrove_verifier::wire::{BatchProof, Opening, SnarkShape, decode, encode};
+use evergrove_verifier::wire::{BatchProof, Bundle, Opening, RowsForm, SnarkShape, decode, encode};
 use evergrove_verifier::{Commitment, Policy, Profile, Scheme};
 use proptest::prelude::*;
 
@@ -122,6 +122,27 @@ proptest! {
     }
 
     #[test]
+    fn damaged_bundles(edits in edits(), form in 0usize..3, resum: bool) {
+        let rows = [None, Some((RowsForm::Csv, &b"index,a\n1,2\n"[..])), Some((RowsForm::Jsonl, b"{}"))][form];
+        let bundle = Bundle { proof: &GOOD.openings[0], rows, schema: Some(b"raw = true\n"), key: Some(&GOOD.keys) };
+        let good = bundle.encode().expect("short files");
+        let mut bytes = mutated(&good, &edits);
+        if resum {
+            // Headers with the sum of what they have now, so that their fields are reached.
+            for header in bytes.as_chunks_mut::<512>().0.iter_mut().filter(|h| h[257..262] == *b"ustar") {
+                header[148..156].fill(b' ');
+                let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+                header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+            }
+        }
+        if let Ok(found) = Bundle::decode(&bytes) {
+            let again = found.encode().expect("short files");
+            prop_assert_eq!(Bundle::decode(&again), Ok(found));
+            prop_assert!(resum || bytes != good || found == bundle);
+        }
+    }
+
+    #[test]
     fn damaged_keys(edits in edits()) {
         let bytes = mutated(&GOOD.keys, &edits);
         if let Ok(keys) = KeySet::decode(&bytes) {
@@ -148,6 +169,7 @@ proptest! {
         }
         prop_assert!(BatchProof::decode(&bytes).is_err());
         prop_assert!(KeySet::decode(&bytes).is_err());
+        prop_assert!(Bundle::decode(&bytes).is_err());
         if let Ok(opening) = Opening::decode(&bytes) {
             prop_assert!(opening.verify(&GOOD.commitment).is_err());
         }
