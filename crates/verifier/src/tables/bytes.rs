@@ -66,25 +66,30 @@ fn source(kind: usize, offset: usize, place: usize) -> Option<usize> {
     }
 }
 
+/// The part of a row with these bytes.
+#[inline(never)]
+fn word<A: Algebra>(f: &mut A, bytes: &[A::V], kind: usize, offset: usize) -> [A::V; WORD] {
+    let mut word = [f.zero(); WORD];
+    for (place, byte) in (0..ROW).filter_map(|place| Some((place, source(kind, offset, place)?))) {
+        let half = &mut word[place / 4];
+        *half = f.add_scaled(*half, Goldilocks::new(1 << (8 * (place % 4))), bytes[byte]);
+    }
+    word
+}
+
+#[inline(never)]
 pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<A::V>) {
     for bit in &row.columns[..BITS] {
         out.push(f.boolean(*bit));
     }
 }
 
+#[inline(never)]
 pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     let (zero, one) = (f.zero(), f.one());
     let powers: Vec<Goldilocks> = (0..8).map(|j| Goldilocks::new(1 << j)).collect();
-    let bytes: [A::V; ROW] = core::array::from_fn(|i| f.dot(&powers, &row.columns[8 * i..][..8]));
-    let word = |f: &mut A, bytes: [Option<A::V>; ROW]| -> [A::V; WORD] {
-        core::array::from_fn(|half| {
-            (0..4).fold(zero, |sum, i| match bytes[4 * half + i] {
-                Some(byte) => f.add_scaled(sum, Goldilocks::new(1 << (8 * i)), byte),
-                None => sum,
-            })
-        })
-    };
-    let all = word(f, bytes.map(Some));
+    let bytes: Vec<A::V> = row.columns[..BITS].chunks_exact(8).map(|bits| f.dot(&powers, bits)).collect();
+    let all = word(f, &bytes, LOW, 0);
     let [a, b, c, d] = all;
     for (i, word) in [all, [a, b, zero, zero], [zero, zero, c, d]].into_iter().enumerate() {
         out.push(defined(f, row, i, row.fixed[USES + i], word));
@@ -94,7 +99,7 @@ pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Po
     for kind in 0..KINDS {
         let level = f.scale(Goldilocks::new(kind as u64), one);
         for offset in 0..ROW {
-            let [a, b, c, d] = word(f, core::array::from_fn(|place| Some(bytes[source(kind, offset, place)?])));
+            let [a, b, c, d] = word(f, &bytes, kind, offset);
             let key = f.add_scaled(base, first(kind) + Goldilocks::new(offset as u64), one);
             let multiplicity = f.mul(row.fixed[ACTIVE], row.columns[COUNTS + kind * ROW + offset]);
             out.push(Port { multiplicity, tuple: [space, key, level, a, b, c, d], len: TUPLE });

@@ -38,18 +38,18 @@ pub fn key(row: usize, lane: usize) -> u64 {
     (1 << 42) + 8 * row as u64 + lane as u64
 }
 
+#[inline(never)]
 pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     let (bit, active, one) = (row.columns[BIT], row.fixed[ACTIVE], f.one());
     let word = padded(f, &[bit]);
     out.push(used(f, row.fixed[NUMBER], word));
-    let lanes: [[A::V; VALUES]; LANES] =
-        core::array::from_fn(|lane| core::array::from_fn(|i| row.columns[lane * VALUES + i]));
     let taken = f.scale(-Goldilocks::ONE, active);
-    for (lane, values) in lanes.into_iter().enumerate() {
+    let lanes = row.columns[..BIT].as_chunks::<VALUES>().0;
+    for (lane, values) in lanes.iter().enumerate() {
         let key = f.add_scaled(row.fixed[KEY], Goldilocks::new(lane as u64), one);
-        value_ports(f, key, taken, values, out);
+        value_ports(f, key, taken, *values, out);
     }
-    for (lane, values) in lanes.into_iter().enumerate() {
+    for (lane, values) in lanes.iter().enumerate() {
         let first = f.scale(Goldilocks::new(key(0, lane)), one);
         let key = f.add_scaled(first, Goldilocks::new(8), row.number);
         let values = values.map(|value| f.mul(bit, value));

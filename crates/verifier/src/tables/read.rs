@@ -37,6 +37,7 @@ pub const FIXED: usize = 4;
 /// Ports: the address, both parts, the word.
 pub const PORTS: usize = 4;
 
+#[inline(never)]
 pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     let (address, active, window) = (row.columns[ADDRESS], row.fixed[ACTIVE], row.fixed[WINDOW]);
     let one = f.one();
