@@ -31,6 +31,7 @@ use evergrove_verifier::tables::{Table, WORD, bits};
 use evergrove_verifier::tree::LEAF_TAG;
 
 use crate::application::{Circuits, Slot, digest_of, word};
+use crate::translation::KeccakTree;
 use crate::{block, translation};
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
@@ -60,19 +61,19 @@ pub struct Family<'a> {
     pub app: Option<(&'a dyn Circuits, usize)>,
     /// Buckets are blocks of all leaves.
     pub complete: bool,
-    /// Of digest translation: buckets are all slots below a node, beside which no other field but the size counts.
-    pub translation: bool,
+    /// Of digest translation, with its tree: buckets are all slots below a node, beside which no other field but the size counts.
+    pub translation: Option<&'a KeccakTree>,
 }
 
 impl Family<'_> {
     /// The circuits of batches.
     pub fn of_batches(size: Size) -> Self {
-        Self { size, app: None, complete: false, translation: false }
+        Self { size, app: None, complete: false, translation: None }
     }
     /// What rows of bits are for.
     pub fn modes(&self) -> Modes {
-        if self.translation {
-            return translation::modes(self.size);
+        if let Some(tree) = self.translation {
+            return tree.modes(self.size);
         }
         let zeros = vec![self.size.zeros()];
         match self.app {
@@ -93,8 +94,8 @@ impl Family<'_> {
     /// # Panics
     /// Unless the parameters have rows of bits for [`Family::modes`].
     pub fn bucket<K: Extension>(&self, parameters: &Parameters<K>) -> Builder<K> {
-        if self.translation {
-            return translation::bucket(parameters, self.size);
+        if let Some(tree) = self.translation {
+            return tree.bucket(parameters, self.size);
         }
         let mut builder = Builder::new(parameters.tables().clone());
         let b = &mut builder;
@@ -209,8 +210,8 @@ impl Family<'_> {
     /// # Panics
     /// Unless the parameters have rows of bits for [`Family::modes`].
     pub fn merge<K: Extension>(&self, parameters: &Parameters<K>) -> Builder<K> {
-        if self.translation {
-            return translation::merge(parameters, self.size);
+        if let Some(tree) = self.translation {
+            return translation::merge(parameters, self.size, tree);
         }
         let size = self.size;
         let mut builder = Builder::new(parameters.tables().clone());

@@ -19,8 +19,8 @@ use evergrove_verifier::{Said, Statement, information, keccak_tree};
 
 use crate::application::{Application, Output};
 use crate::circuit::{Family, Size};
-use crate::translation::Side;
-use crate::{translation, witness};
+use crate::translation::{KeccakTree, Side};
+use crate::{openzeppelin, translation, witness};
 
 /// The size of both circuits of a profile and height class: what [`recursion::fixed_point`] finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,20 +37,21 @@ pub(crate) struct Kind {
     pub(crate) size: Size,
     pub(crate) app: Option<Arc<dyn Application>>,
     pub(crate) complete: bool,
-    pub(crate) translation: bool,
+    pub(crate) translation: Option<KeccakTree>,
 }
 
 impl Kind {
     pub(crate) fn of_batches(size: Size) -> Self {
-        Self { size, app: None, complete: false, translation: false }
+        Self { size, app: None, complete: false, translation: None }
     }
     pub(crate) fn family(&self) -> Family<'_> {
         let app = self.app.as_ref().map(|app| (app.circuits(), app.output_len()));
-        Family { size: self.size, app, complete: self.complete, translation: self.translation }
+        Family { size: self.size, app, complete: self.complete, translation: self.translation.as_ref() }
     }
     fn output(&self) -> Option<Output> {
         self.translation
-            .then_some(Output::TRANSLATION)
+            .as_ref()
+            .map(|_| Output::TRANSLATION)
             .or_else(|| self.app.as_ref().map(|app| Output::new(app.as_ref())))
     }
 }
@@ -121,8 +122,8 @@ impl<K: ProofField> Engine<K> {
 
     pub(crate) fn bucket(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError> {
         let Kind { size, ref app, complete, .. } = self.circuits.kind;
-        if self.circuits.kind.translation {
-            return self.slots(witness, ended);
+        if let Some(tree) = &self.circuits.kind.translation {
+            return self.slots(tree, witness, ended);
         }
         let (point, value) = self.claim.clone();
         let leaves = if complete { witness::block } else { witness::bucket };
@@ -165,14 +166,25 @@ impl<K: ProofField> Engine<K> {
     }
 
     /// A bucket of digest translation.
-    fn slots(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError> {
-        let (size, statement) = (self.circuits.kind.size, witness.statement);
-        let slots = translation::slots(size, witness);
-        let output = keccak_tree::to_elements(&translation::digest(statement.base, &slots)).to_vec();
+    fn slots(&self, tree: &KeccakTree, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError> {
+        let (size, key, statement) = (self.circuits.kind.size, self.key().digest(), witness.statement);
+        let (digest, mut free) = match tree {
+            KeccakTree::Values => {
+                let slots = translation::slots(size, witness);
+                let digest = translation::digest(statement.base, &slots);
+                (digest, translation::bucket_data(size, key, &statement, &slots))
+            }
+            KeccakTree::OpenZeppelin(types) => {
+                let slots = openzeppelin::slots(size, types, witness).map_err(BackendError::Witness)?;
+                let digest = openzeppelin::digest(&slots);
+                let digest = digest.ok_or_else(|| BackendError::Witness("a bucket without a row".into()))?;
+                (digest, openzeppelin::bucket_data(size, types.len(), key, &statement, &slots))
+            }
+        };
+        let output = keccak_tree::to_elements(&digest).to_vec();
         let (point, value) = self.claim.clone();
         let information = information(&statement, self.judge().said(), &output);
         let public = Public { information, point, value };
-        let mut free = translation::bucket_data(size, self.key().digest(), &statement, &slots);
         free.extend(claim_data(&public));
         self.prove(NodeKind::Bucket, statement, output, &free, public, ended)
     }
@@ -196,7 +208,10 @@ impl<K: ProofField> Engine<K> {
             Side { stated, merge: verified.kind == NodeKind::Merge, empty: child.is_none() }
         });
         let statement = witness.statement;
-        let (free, output) = translation::merge_data(self.circuits.kind.size, self.key().digest(), &statement, sides);
+        let Kind { size, translation: Some(ref tree), .. } = self.circuits.kind else {
+            return Err(BackendError::Internal("a level of circuits without digest translation".into()));
+        };
+        let (free, output) = translation::merge_data(size, self.key().digest(), &statement, tree, sides);
         let public = Public { information: information(&statement, self.judge().said(), &output), point, value };
         self.prove(NodeKind::Merge, statement, output, &[free, data].concat(), public, ended)
     }

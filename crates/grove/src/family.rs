@@ -16,6 +16,8 @@ use crate::application::Application;
 use crate::backend::{BACKEND_NAME, BACKEND_VERSION, Built};
 use crate::circuit::Size;
 use crate::engine::{Kind, Shape};
+use crate::openzeppelin::MAX_COLUMNS;
+use crate::translation::KeccakTree;
 use crate::{GroveBackend, GroveVerifier};
 
 /// An application has no circuits.
@@ -71,7 +73,7 @@ impl AppFamily {
             other => return Err(FamilyError::Scheme(other)),
         };
         let size = Size { height_max: class.height_max(), capacity: 1 };
-        let kind = Kind { size, app: Some(app), complete, translation: false };
+        let kind = Kind { size, app: Some(app), complete, translation: None };
         let Found { kind, shape, elements, bits } = match profile {
             Profile::Grove100 => sized::<Quadratic>(&UNIQUE_100, kind)?,
             Profile::Grove128 => sized::<Cubic>(&JOHNSON_128, kind)?,
@@ -80,17 +82,25 @@ impl AppFamily {
         Ok(Self { kind, shape, scheme, profile, class, elements, bits })
     }
 
-    /// The circuits of digest translation, with buckets of 2^`bucket_height` slots.
+    /// The circuits of digest translation to this tree, with buckets of 2^`bucket_height` slots.
     ///
     /// # Errors
     /// [`FamilyError`].
     ///
     /// # Panics
-    /// Unless buckets have from 2 to 2^8 slots.
-    pub fn translation(profile: Profile, class: HeightClass, bucket_height: u8) -> Result<Self, FamilyError> {
+    /// Unless buckets have from 2 to 2^8 slots, and rows of ABI words 1 to 16 columns.
+    pub fn translation(
+        profile: Profile,
+        class: HeightClass,
+        bucket_height: u8,
+        tree: KeccakTree,
+    ) -> Result<Self, FamilyError> {
+        if let KeccakTree::OpenZeppelin(types) = &tree {
+            assert!((1..=MAX_COLUMNS).contains(&types.len()), "rows of {} columns", types.len());
+        }
         assert!((1..=8).contains(&bucket_height), "buckets of height {bucket_height}");
         let size = Size { height_max: class.height_max(), capacity: 1 << bucket_height };
-        let kind = Kind { translation: true, ..Kind::of_batches(size) };
+        let kind = Kind { translation: Some(tree), ..Kind::of_batches(size) };
         let Found { kind, shape, elements, bits } = match profile {
             Profile::Grove100 => fixed::<Quadratic>(&UNIQUE_100, kind)?,
             Profile::Grove128 => fixed::<Cubic>(&JOHNSON_128, kind)?,

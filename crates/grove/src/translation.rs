@@ -16,9 +16,10 @@ use evergrove_commit::BucketWitness;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Word};
 use evergrove_multilinear::circuit::{BLOCK_WORDS, Builder, PADDING_END};
 use evergrove_multilinear::recursion::{Children, Modes};
-use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::Statement;
+use evergrove_verifier::abi::AbiType;
 use evergrove_verifier::argument::Parameters;
 use evergrove_verifier::keccak_tree::{self, KeccakDigest, NULL_MESSAGE};
 use evergrove_verifier::tables::WORD;
@@ -26,31 +27,53 @@ use evergrove_verifier::tree::{LEAF_TAG, Value, leaf_digest, node_digest, null_d
 
 use crate::application::word;
 use crate::circuit::{NODE_TAG, Node, Size, free};
+use crate::openzeppelin::{self, OptionalDigest};
 use crate::witness;
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
 
 /// The largest half.
-const MAX_HALF: Goldilocks = Goldilocks::new((1 << 32) - 1);
+pub(crate) const MAX_HALF: Goldilocks = Goldilocks::new((1 << 32) - 1);
 /// Words of a slot's Keccak message.
 const SLOT_WORDS: usize = 3;
 
-/// What rows of bits are for.
-pub fn modes(size: Size) -> Modes {
-    Modes { widths: Vec::new(), zeros: vec![size.zeros()] }
+/// The Keccak tree that a digest translation is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeccakTree {
+    /// Over positions and values: [`keccak_tree`].
+    Values,
+    /// OpenZeppelin's, over rows of these types: [`openzeppelin`](evergrove_verifier::openzeppelin).
+    OpenZeppelin(Vec<AbiType>),
+}
+
+impl KeccakTree {
+    /// What rows of bits are for.
+    pub(crate) fn modes(&self, size: Size) -> Modes {
+        match self {
+            Self::Values => Modes { widths: Vec::new(), zeros: vec![size.zeros()] },
+            Self::OpenZeppelin(types) => openzeppelin::modes(size, types),
+        }
+    }
+    /// The bucket.
+    pub(crate) fn bucket<K: Extension>(&self, parameters: &Parameters<K>, size: Size) -> Builder<K> {
+        match self {
+            Self::Values => bucket(parameters, size),
+            Self::OpenZeppelin(types) => openzeppelin::bucket(parameters, size, types),
+        }
+    }
 }
 
 /// 1 and X, in which two elements of F are one of K, and what they are times 2^32.
 #[derive(Clone, Copy)]
-struct Weights {
+pub(crate) struct Weights {
     zero: Element,
     units: [Element; 2],
     high: [Element; 2],
 }
 
 impl Weights {
-    fn new<K: Extension>(b: &mut Builder<K>) -> Self {
+    pub(crate) fn new<K: Extension>(b: &mut Builder<K>) -> Self {
         let mut weight = |i: usize, x: u64| {
             let mut coefficients = vec![ZERO; K::DEGREE];
             coefficients[i] = Goldilocks::new(x);
@@ -60,8 +83,12 @@ impl Weights {
         let high = [weight(0, 1 << 32), weight(1, 1 << 32)];
         Self { zero: weight(0, 0), units, high }
     }
+    /// X.
+    pub(crate) fn x(&self) -> Element {
+        self.units[1]
+    }
     /// Limbs i and i + 1 of a word.
-    fn pair<K: Extension>(&self, b: &mut Builder<K>, word: Word, i: usize) -> Element {
+    pub(crate) fn pair<K: Extension>(&self, b: &mut Builder<K>, word: Word, i: usize) -> Element {
         let mut weights = [self.zero; WORD];
         weights[i..i + 2].copy_from_slice(&self.units);
         b.dot(self.zero, &[word], &weights)
@@ -80,7 +107,7 @@ fn packed<K: Extension>(x: [Goldilocks; 2]) -> K {
 }
 
 /// Demands a = b.
-fn equal<K: Extension>(b: &mut Builder<K>, left: Element, right: Element) {
+pub(crate) fn equal<K: Extension>(b: &mut Builder<K>, left: Element, right: Element) {
     let zero = b.zero().into();
     b.check([ZERO, ONE, ZERO], left, zero, zero, right);
 }
@@ -128,8 +155,8 @@ fn canonical<K: Extension>(b: &mut Builder<K>, [low, high]: [Base; 2], max: Base
     b.check([ONE, ZERO, ZERO], low.into(), is_max.into(), zero.into(), zero.into());
 }
 
-/// The bucket.
-pub fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
+/// The bucket of [`KeccakTree::Values`].
+fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
     let mut builder = Builder::new(parameters.tables().clone());
     let b = &mut builder;
     let k = size.block_height();
@@ -212,8 +239,8 @@ pub fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K
     builder
 }
 
-/// The merge.
-pub fn merge<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
+/// The merge of a tree.
+pub(crate) fn merge<K: Extension>(parameters: &Parameters<K>, size: Size, of: &KeccakTree) -> Builder<K> {
     let mut builder = Builder::new(parameters.tables().clone());
     let b = &mut builder;
     let [key, numbers] = free(b);
@@ -235,8 +262,13 @@ pub fn merge<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K>
     // The digests of an empty child, two elements at a time.
     let poseidon = null_digests(size.height_max);
     let keccaks: Vec<KeccakDigest> = keccak_tree::null_digests(size.height_max).collect();
-    let of_height = |l: usize| [&[poseidon[l].0][..], &halves(&keccaks[l])].concat();
-    let mut nulls = vec![weights.zero; 2 * (1 + 2)];
+    // In OpenZeppelin's tree an empty child has no digest.
+    let values = *of == KeccakTree::Values;
+    let of_height = |l: usize| match values {
+        true => [&[poseidon[l].0][..], &halves(&keccaks[l])].concat(),
+        false => vec![poseidon[l].0],
+    };
+    let mut nulls = vec![weights.zero; if values { 2 * (1 + 2) } else { 2 }];
     for (l, &at) in at_child.iter().enumerate() {
         for (null, pair) in nulls.iter_mut().zip(of_height(l).as_flattened().as_chunks::<2>().0) {
             let pair = b.element(packed(*pair));
@@ -246,12 +278,12 @@ pub fn merge<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K>
 
     let tag = b.tag(NODE_TAG);
     let (root, roots) = b.hash_free(tag);
-    let sides = [free(b), free(b)];
+    let sides = values.then(|| [free(b), free(b)]);
     let stated_roots = free(b);
     let stated = [free(b), free(b)];
     let places = free(b);
     let [circuits, empty] = [[b.bit(), b.bit()], [b.bit(), b.bit()]];
-    let mut children = Vec::with_capacity(2);
+    let (mut children, mut digests) = (Vec::with_capacity(2), Vec::with_capacity(2));
     for i in 0..2 {
         let (height, base) = (b.limb(places[i], 0), b.limb(places[i], 1));
         let nothing: Base = empty[i].into();
@@ -262,14 +294,28 @@ pub fn merge<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K>
             let here = b.combine_base([ONE, ZERO, ZERO], difference, there, zero);
             equal(b, here.into(), zero.into());
         }
-        let found = weights.pairs(b, &[stated_roots[i], stated[i][0], stated[i][1]]);
-        let used = weights.pairs(b, &[roots[i], sides[i][0], sides[i][1]]);
+        let (mut found, mut used) = (vec![stated_roots[i]], vec![roots[i]]);
+        match sides {
+            Some(sides) => {
+                found.extend(stated[i]);
+                used.extend(sides[i]);
+            }
+            None => digests.push(OptionalDigest { there: b.boolean(there), words: stated[i] }),
+        }
+        let [found, used] = [found, used].map(|words| weights.pairs(b, &words));
         for ((found, &null), used) in found.into_iter().zip(&nulls).zip(used) {
             choose(b, nothing, [found, null], used);
         }
         children.push((height, base));
     }
-    let own = keccak_node(b, sides);
+    let own = match sides {
+        Some(sides) => keccak_node(b, sides),
+        None => {
+            let OptionalDigest { there, words } = openzeppelin::parent(b, weights.x(), [digests[0], digests[1]]);
+            equal(b, Base::from(there).into(), one.into());
+            words
+        }
+    };
     let none = b.word([ZERO; WORD]);
     let mut about = Children::new(b, parameters, key);
     for (i, (height, base)) in children.into_iter().enumerate() {
@@ -326,23 +372,44 @@ pub fn bucket_data(
     let end = messages + (free.len() - messages).next_multiple_of(2 * WORD);
     free.resize(end, ZERO);
 
-    let null = null_digest(0);
-    let leaf = |(index, value): (u64, &Option<Value>)| value.map_or(null, |value| leaf_digest(index, &value));
-    let mut levels = vec![(base..).zip(slots).map(leaf).collect::<Vec<_>>()];
-    for height in 0..usize::from(k) {
-        levels.push(levels[height].chunks_exact(2).map(|pair| node_digest(&pair[0], &pair[1])).collect());
+    let mut leaves = Leaves::new(base, slots);
+    for place in 0..slots.len() {
+        leaves.write(&mut free, place);
     }
-    let mut known = BTreeSet::new();
-    for (place, value) in slots.iter().enumerate() {
-        let index = base + place as u64;
+    free
+}
+
+/// The leaves of a bucket, and the Poseidon tree above them.
+pub(crate) struct Leaves<'a> {
+    base: u64,
+    slots: &'a [Option<Value>],
+    /// All levels but the root's.
+    levels: Vec<Vec<Digest>>,
+    known: BTreeSet<(usize, u64)>,
+}
+
+impl<'a> Leaves<'a> {
+    pub(crate) fn new(base: u64, slots: &'a [Option<Value>]) -> Self {
+        let null = null_digest(0);
+        let leaf = |(index, value): (u64, &Option<Value>)| value.map_or(null, |value| leaf_digest(index, &value));
+        let mut level = (base..).zip(slots).map(leaf).collect::<Vec<_>>();
+        let mut levels = Vec::new();
+        while level.len() > 1 {
+            let above = level.chunks_exact(2).map(|pair| node_digest(&pair[0], &pair[1])).collect();
+            levels.push(core::mem::replace(&mut level, above));
+        }
+        Self { base, slots, levels, known: BTreeSet::new() }
+    }
+    /// Free data of a slot's leaf, its bit, and the siblings on its path that no slot before it has.
+    pub(crate) fn write(&mut self, free: &mut Vec<Goldilocks>, place: usize) {
+        let (index, value) = (self.base + place as u64, self.slots[place]);
         free.push(Goldilocks::reduce(index));
         free.extend(value.unwrap_or_default());
         free.extend([ZERO; 3]);
         free.push(Goldilocks::new(value.is_some().into()));
-        let siblings: Vec<_> = (0..usize::from(k)).map(|height| levels[height][(place >> height) ^ 1]).collect();
-        witness::path(&mut free, &mut known, index, &siblings);
+        let siblings = self.levels.iter().enumerate().map(|(height, level)| level[(place >> height) ^ 1]);
+        witness::path(free, &mut self.known, index, &siblings.collect::<Vec<_>>());
     }
-    free
 }
 
 /// What a merge knows of a child.
@@ -361,6 +428,7 @@ pub fn merge_data(
     size: Size,
     key: [Goldilocks; WORD],
     statement: &Statement,
+    of: &KeccakTree,
     sides: [Side<'_>; 2],
 ) -> (Vec<Goldilocks>, Vec<Goldilocks>) {
     let height = statement.height;
@@ -373,7 +441,9 @@ pub fn merge_data(
     let root = |side: &Side<'_>| if side.empty { null_root } else { side.stated.0.root };
     free.extend(sides.iter().flat_map(|side| root(side).0));
     let used = sides.map(|side| if side.empty { null.to_vec() } else { side.stated.1.to_vec() });
-    free.extend(used.concat());
+    if *of == KeccakTree::Values {
+        free.extend(used.concat());
+    }
     free.extend(sides.iter().flat_map(|side| side.stated.0.root.0));
     free.extend(sides.iter().flat_map(|side| side.stated.1.to_vec()));
     free.extend(sides.iter().flat_map(|side| {
@@ -382,8 +452,16 @@ pub fn merge_data(
     }));
     free.extend(sides.iter().map(|side| Goldilocks::new(side.merge.into())));
     free.extend(sides.iter().map(|side| Goldilocks::new(side.empty.into())));
-    let [left, right] = used.map(|used| keccak_tree::from_elements(&used));
     // A verified child states a digest. For any other output the witness is wrong anyway.
-    let digest = left.zip(right).map(|(left, right)| keccak_tree::node_digest(&left, &right)).unwrap_or_default();
-    (free, keccak_tree::to_elements(&digest).to_vec())
+    let digest = match of {
+        KeccakTree::Values => {
+            let [left, right] = used.map(|used| keccak_tree::from_elements(&used));
+            left.zip(right).map(|(left, right)| keccak_tree::node_digest(&left, &right))
+        }
+        KeccakTree::OpenZeppelin(_) => {
+            let child = |side: &Side<'_>| keccak_tree::from_elements(side.stated.1).filter(|_| !side.empty);
+            openzeppelin::parent_data(&mut free, [child(&sides[0]), child(&sides[1])])
+        }
+    };
+    (free, keccak_tree::to_elements(&digest.unwrap_or_default()).to_vec())
 }

@@ -252,13 +252,18 @@ impl Schema {
 
     /// The tag under which the elements of a row that [`Self::is_inline`] denies are hashed to its value.
     pub fn row_tag(&self) -> Goldilocks {
-        domain_tag(ROW_DOMAIN, self.elements_per_row())
+        row_tag(self.elements_per_row())
     }
 
     fn check_width(&self, found: usize) -> Result<(), RowError> {
         let expected = self.columns.len();
         if found == expected { Ok(()) } else { Err(RowError::Width { expected, found }) }
     }
+}
+
+/// The tag under which rows of so many elements are hashed: [`Schema::row_tag`].
+pub fn row_tag(elements: usize) -> Goldilocks {
+    domain_tag(ROW_DOMAIN, elements)
 }
 
 /// The elements of a cell of a `bytes` column that is not null: the hash of its content.

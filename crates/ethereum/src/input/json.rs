@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 
-use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_verifier::abi::checksum_holds;
 use evergrove_verifier::ethereum::rlp::RlpError;
 use evergrove_verifier::ethereum::{Address, Hash, HeaderError, Hex, Word};
 use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
@@ -382,11 +382,7 @@ pub(super) fn small(value: &Value) -> Read<u64> {
 pub(super) fn address(value: &Value) -> Read<Address> {
     let address = fixed(value)?;
     let given = digits(value)?;
-    let mixed = given.bytes().any(|c| c.is_ascii_lowercase()) && given.bytes().any(|c| c.is_ascii_uppercase());
-    let hash = keccak_256(given.to_ascii_lowercase().as_bytes());
-    let upper = |i: usize| hash[i / 2] >> (4 * (1 - i % 2)) & 8 != 0;
-    let fits = |(i, c): (usize, u8)| !c.is_ascii_alphabetic() || c.is_ascii_uppercase() == upper(i);
-    if mixed && !given.bytes().enumerate().all(fits) {
+    if !checksum_holds(given) {
         return Err(InputFault::Checksum(format!("0x{given}")));
     }
     Ok(address)

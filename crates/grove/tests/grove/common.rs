@@ -12,8 +12,13 @@ use evergrove_verifier::{HeightClass, Profile};
 
 /// Those of `grove-100`, with rows of bits for this size.
 pub(crate) fn parameters(size: Size) -> Parameters<Quadratic> {
+    parameters_of(&Family::of_batches(size))
+}
+
+/// The same with rows of bits for these circuits.
+pub(crate) fn parameters_of(family: &Family<'_>) -> Parameters<Quadratic> {
     let shape = shape(Profile::Grove100, HeightClass::H27).expect("a profile of the backend");
-    recursion::parameters(&UNIQUE_100, &Family::of_batches(size).modes(), shape.blocks, shape.variables)
+    recursion::parameters(&UNIQUE_100, &family.modes(), shape.blocks, shape.variables)
 }
 
 /// The columns for free data, which is cut or filled up to what rows take.

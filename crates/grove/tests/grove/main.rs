@@ -6,10 +6,12 @@ mod laws;
 mod merge;
 mod mutants;
 mod mutation;
+mod openzeppelin;
 mod python;
 mod soundcalc;
 mod translation;
 mod verifier;
+mod world;
 
 #[global_allocator]
 static HEAP: evergrove_testkit::heap::Counting = evergrove_testkit::heap::Counting;

@@ -1,22 +1,19 @@
 //! Attacks on the circuits of digest translation by setting values, in trees of height 8 with buckets of 4.
 
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 
 use evergrove_commit::vc;
 use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, NodeProof, RecursionBackend, Vector};
 use evergrove_grove::AppFamily;
 use evergrove_grove::circuit::{Family, Size};
-use evergrove_grove::translation::{self, Side, bucket_data, merge_data};
-use evergrove_multilinear::circuit::{Builder, Circuit, Witness};
-use evergrove_multilinear::key::Key;
-use evergrove_multilinear::prover::Prover;
-use evergrove_multilinear::recursion::{Children, Proof, children_data, claim_data, fixed_point};
+use evergrove_grove::translation::{self, KeccakTree, bucket_data, merge_data};
+use evergrove_multilinear::circuit::{Circuit, Witness};
+use evergrove_multilinear::recursion::{claim_data, fixed_point};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Field, Goldilocks, Quadratic};
 use evergrove_verifier::argument::{JOHNSON_128, Round, UNIQUE_100};
-use evergrove_verifier::information;
 use evergrove_verifier::keccak_tree::{self, KeccakDigest, from_elements, node_digest, to_elements};
 use evergrove_verifier::key::Public;
 use evergrove_verifier::tables::{Table, keccak_plane};
@@ -24,6 +21,7 @@ use evergrove_verifier::tree::{self, Value, leaf_digest, null_digests};
 use evergrove_verifier::{AppSpec, HeightClass, Profile, Statement};
 
 use crate::common::{fill, parameters, refused};
+use crate::world::{Said, World, child, node, sides};
 
 const ONE: Goldilocks = Goldilocks::ONE;
 const ZERO: Goldilocks = Goldilocks::ZERO;
@@ -35,7 +33,7 @@ const MESSAGES: usize = 8 + 6;
 const MESSAGE: usize = 12;
 
 fn family() -> Family<'static> {
-    Family { translation: true, ..Family::of_batches(SIZE) }
+    Family { translation: Some(&KeccakTree::Values), ..Family::of_batches(SIZE) }
 }
 
 /// A small word, the largest ones, nothing in slot 1.
@@ -191,72 +189,15 @@ fn slots_are_in_both_trees_or_in_none() {
     refused("another C", circuit, &with(&[(0, ONE)]), 8);
 }
 
-struct World {
-    says: Circuit<Quadratic>,
-    key: Key<Quadratic>,
-    merge: Circuit<Quadratic>,
-}
-
-/// A circuit about no proof that says six words of the prover's choice, and the merge.
-static WORLD: LazyLock<World> = LazyLock::new(|| {
-    let parameters = parameters(SIZE);
-    let mut b = Builder::new(parameters.tables().clone());
-    let tag = b.tag(Goldilocks::new(5));
-    let words: Vec<_> = (0..4).flat_map(|_| b.hash_free(tag).1).collect();
-    Children::new(&mut b, &parameters, words[0]).publish(words[2..].to_vec());
-    let says = b.finish_in(parameters.layout().blocks());
-    let merge = family().merge(&parameters).finish();
-    let key = Key::new(parameters, [&says; 2]);
-    World { says, key, merge }
-});
-
-/// C, height, base and K of a child.
-type Said = (Statement, [Goldilocks; 8]);
-
-fn child(x: u64, height: u8, base: u64) -> Said {
-    let root = Digest(core::array::from_fn(|i| Goldilocks::new(100 * x + i as u64)));
-    let half = |i: usize| Goldilocks::new((0x0123_4567 * (x + 3 * i as u64)) & 0xffff_ffff);
-    (Statement { root, canonical: Digest::ZERO, height, base }, core::array::from_fn(half))
-}
-
-/// The free data of the children's proofs and of the claim that theirs reduce to. Each pair is proven once.
-fn children(said: [&Said; 2]) -> Vec<Goldilocks> {
-    static MADE: Mutex<Vec<(Said, Proof<Quadratic>)>> = Mutex::new(Vec::new());
-    let World { says, key, .. } = &*WORLD;
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let proofs = said.map(|said| {
-        if let Some((_, proof)) = made.iter().find(|(known, _)| known == said) {
-            return proof.clone();
-        }
-        let (point, value) = key.at(vec![Quadratic::ONE; key.variables()]);
-        let mut words = information(&said.0, None, &[]);
-        words.extend(said.1.as_chunks::<4>().0);
-        let public = Public { information: words, point, value };
-        let free = [&key.digest()[..], &[ZERO; 4], &public.information.concat(), &claim_data(&public)].concat();
-        let columns = says.witness(&free).unwrap();
-        let elements = Prover::new(says, key.parameters()).prove(&public.statement(key.digest(), false), &columns);
-        let proof = Proof { elements, circuit: false, public };
-        made.push((*said, proof.clone()));
-        proof
-    });
-    children_data(key, &proofs.each_ref()).unwrap().0
-}
-
-fn sides<'a>(said: [&'a Said; 2], empty: [bool; 2]) -> [Side<'a>; 2] {
-    core::array::from_fn(|i| Side { stated: (&said[i].0, &said[i].1), merge: false, empty: empty[i] })
-}
-
-fn node(height: u8, base: u64) -> Statement {
-    Statement { root: Digest::ZERO, canonical: Digest::ZERO, height, base }
-}
+static WORLD: LazyLock<World> = LazyLock::new(|| World::new(parameters(SIZE), &family()));
 
 /// The columns of a merge that states this about proofs of those.
 fn merged(statement: Statement, said: [&Said; 2], empty: [bool; 2], changes: &[(usize, Goldilocks)]) -> Witness {
-    let (mut free, _) = merge_data(SIZE, WORLD.key.digest(), &statement, sides(said, empty));
+    let (mut free, _) = merge_data(SIZE, WORLD.key.digest(), &statement, &KeccakTree::Values, sides(said, empty));
     for &(at, by) in changes {
         free[at] += by;
     }
-    fill(&WORLD.merge, &[free, children(said)].concat())
+    fill(&WORLD.merge, &[free, WORLD.children(said)].concat())
 }
 
 #[test]
@@ -274,7 +215,8 @@ fn a_merge_says_the_node_above_its_children() {
     ] {
         let witness = merged(node(3, 16), said_of, empty, &[]);
         assert_eq!(witness.faults(merge), [], "{empty:?}");
-        let (_, output) = merge_data(SIZE, WORLD.key.digest(), &node(3, 16), sides(said_of, empty));
+        let (_, output) =
+            merge_data(SIZE, WORLD.key.digest(), &node(3, 16), &KeccakTree::Values, sides(said_of, empty));
         let expected = node_digest(&expected[0], &expected[1]);
         assert_eq!((said(merge, &witness), &output[..]), (expected, &to_elements(&expected)[..]));
     }
@@ -295,7 +237,8 @@ fn children_are_the_two_halves() {
     refused("no height", node(0, 16), [&left, &right], there, &[]);
     // Nothing at the height 0, whose empty subtrees have no height: by the flag of height 0 alone.
     let both = [true; 2];
-    let (data, _) = merge_data(SIZE, WORLD.key.digest(), &node(1, 16), sides([&left, &right], both));
+    let (data, _) =
+        merge_data(SIZE, WORLD.key.digest(), &node(1, 16), &KeccakTree::Values, sides([&left, &right], both));
     let mut changes: Vec<(usize, Goldilocks)> = (16..16 + 8 + 16).map(|at| (at, -data[at])).collect();
     changes.push((8, -ONE));
     let nothing = merged(node(1, 16), [&left, &right], both, &changes);
@@ -325,8 +268,10 @@ fn children_are_the_two_halves() {
         refused("called there", node(3, 16), [&left, &right], one, &[(empty + side, -ONE)]);
         refused("half empty", node(3, 16), [&left, &right], there, &[(empty + side, Goldilocks::half())]);
         // Empty in one tree alone: C of the empty subtree above K of the child.
-        let (free, _) = merge_data(SIZE, WORLD.key.digest(), &node(3, 16), sides([&left, &right], there));
-        let (nothing, _) = merge_data(SIZE, WORLD.key.digest(), &node(3, 16), sides([&left, &right], one));
+        let (free, _) =
+            merge_data(SIZE, WORLD.key.digest(), &node(3, 16), &KeccakTree::Values, sides([&left, &right], there));
+        let (nothing, _) =
+            merge_data(SIZE, WORLD.key.digest(), &node(3, 16), &KeccakTree::Values, sides([&left, &right], one));
         let poseidon: Vec<_> = (used + 4 * side..used + 4 * side + 4).map(|at| (at, nothing[at] - free[at])).collect();
         refused("empty in one tree", node(3, 16), [&left, &right], there, &poseidon);
         let keccak: Vec<_> =
@@ -338,7 +283,7 @@ fn children_are_the_two_halves() {
 /// Rows of bucket and merge by table; committed and fixed elements, log2 of the places on the bus, of the stack, columns of the first oracle.
 fn counts<K: Extension>(rounds: &[Round], capacity: usize) -> [Vec<usize>; 3] {
     let size = Size { height_max: 27, capacity };
-    let family = Family { translation: true, ..Family::of_batches(size) };
+    let family = Family { translation: Some(&KeccakTree::Values), ..Family::of_batches(size) };
     let parameters = fixed_point::<K>(rounds, &family.modes(), |parameters| family.blocks(parameters)).unwrap();
     let [bucket, merge] =
         [family.bucket(&parameters), family.merge(&parameters)].map(|b| Table::ALL.map(|table| b.rows(table)).to_vec());
@@ -359,7 +304,7 @@ fn the_circuits_have_these_rows() {
 #[test]
 fn a_small_tree_is_proven_and_updated() {
     let app = AppSpec { name: "digest-translation".into(), parameters: b"\x01keccak-256".to_vec() };
-    let family = AppFamily::translation(Profile::Grove100, HeightClass::H27, 1).unwrap();
+    let family = AppFamily::translation(Profile::Grove100, HeightClass::H27, 1, KeccakTree::Values).unwrap();
     let backend = family.backend(app).unwrap();
     let verifier = family.verifier().unwrap();
     assert_eq!(backend.key_digest(), verifier.key_digest());

@@ -269,15 +269,24 @@ impl<K: Extension> Builder<K> {
     }
     /// Gives a word to a set, or not: as the bit says. Without one it is the prover's choice, which is returned.
     pub fn give(&mut self, set: Set, word: Word, bit: Option<Bool>) -> Bool {
-        self.element_of(set, word, Goldilocks::ONE, bit)
+        let place = self.zero();
+        self.element_of(set, place, word, Goldilocks::ONE, bit)
     }
     /// Takes a word from a set, or not: as [`Builder::give`].
     pub fn take(&mut self, set: Set, word: Word, bit: Option<Bool>) -> Bool {
-        self.element_of(set, word, -Goldilocks::ONE, bit)
+        let place = self.zero();
+        self.element_of(set, place, word, -Goldilocks::ONE, bit)
     }
-    fn element_of(&mut self, set: Set, word: Word, times: Goldilocks, bit: Option<Bool>) -> Bool {
-        let zero = self.zero().0;
-        self.tuple(Tuple { space: SET, values: [set.0, zero, word.0], count: bit.into(), times, tree: None })
+    /// Gives a word to a place of a set where the bit is 1. Each place is a multiset of its own; the others give and take at 0.
+    pub fn give_at(&mut self, set: Set, place: Base, word: Word, bit: Bool) {
+        self.element_of(set, place, word, Goldilocks::ONE, Some(bit));
+    }
+    /// Takes a word from a place of a set where the bit is 1.
+    pub fn take_at(&mut self, set: Set, place: Base, word: Word, bit: Bool) {
+        self.element_of(set, place, word, -Goldilocks::ONE, Some(bit));
+    }
+    fn element_of(&mut self, set: Set, place: Base, word: Word, times: Goldilocks, bit: Option<Bool>) -> Bool {
+        self.tuple(Tuple { space: SET, values: [set.0, place.0, word.0], count: bit.into(), times, tree: None })
     }
     /// A bit of the prover's choice.
     pub fn bit(&mut self) -> Bool {
@@ -345,6 +354,15 @@ impl<K: Extension> Builder<K> {
         let zero = self.zero().into();
         let weights = weights.map(|weight| self.constant(weight).into());
         Base(self.dot(zero, &[word], &weights).0)
+    }
+    /// The sum of x_i w_i, for the elements x of words and weights in F.
+    ///
+    /// # Panics
+    /// Unless there are four weights for each word.
+    pub fn dot_base(&mut self, words: &[Word], weights: &[Base]) -> Base {
+        let zero = self.zero().into();
+        let weights: Vec<Element> = weights.iter().map(|&weight| weight.into()).collect();
+        Base(self.dot(zero, words, &weights).0)
     }
     /// Element `i` of a word.
     ///
@@ -426,6 +444,15 @@ impl<K: Extension> Builder<K> {
         let mode = self.tables.bits().width_mode(width);
         let wire = self.bits(vec![mode.expect("a width of the tables")], element);
         [1, 2, 3].map(|port| Index { wire: Wire { port, ..wire }, width })
+    }
+    /// Three numbers below 2^`width` of the prover's choice, for which an honest prover takes the bits of `hint` from 0, 21 and 42 on, and no free data. That an
+    /// element may have a second split is no matter: any three numbers will do.
+    ///
+    /// # Panics
+    /// Unless the tables have rows for this width.
+    pub fn numbers_of(&mut self, width: usize, of: &[Base], hint: Hint) -> [Base; bits::INDICES] {
+        let all = self.any_of(of, hint);
+        self.indices(all, width).map(|index| Base(index.wire))
     }
     /// Demands that bits of the element be 0. Exact for bits from N to 64, N at most 63, since the split is then unique; for others **for
     /// challenges alone**, as [`Builder::indices`].

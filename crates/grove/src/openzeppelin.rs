@@ -1,0 +1,443 @@
+//! All slots below a node, and OpenZeppelin's tree over them: the circuits of digest translation for rows of ABI words.
+//!
+//! **Public inputs** are those of [`translation`](crate::translation): (C, 0, h, b), then K as two words of halves. A row is its ABI words as halves of 32 bits, eight
+//! to a word ([`word_elements`](evergrove_verifier::abi::word_elements)), and the value of its slot is their hash by the schema's rule.
+//!
+//! **The bucket** holds for exactly these: C is the Poseidon digest of the node of height k above position b, a multiple of 2^k below 2^H, for 2^k slots, each empty or
+//! the value of a row whose words are values of their types; at least one slot is a row; and K is the root over the same slots of OpenZeppelin's tree
+//! ([`openzeppelin`]).
+//!
+//! **The merge** holds for exactly these: 1 <= h <= H, b is a multiple of 2^h below 2^H, C = f(C_L, C_R; 0), and for each side there is a proof of (C_i, 0, h - 1, b_i) and
+//! K_i by a circuit of the key, or C_i is the digest of an empty subtree of height h - 1; one side at least has a proof; and K is the hash of both K_i, the lower
+//! one first, or the K_i of the only side.
+//!
+//! **Digests that may be missing.** An [`OptionalDigest`] is two words and a bit. Where the bit is 0 there is no digest, and nothing reads the words: each use of the words is a tuple
+//! on the bus whose count is the bit, or a product of bits that has it as a factor. So no value of the words stands for a missing digest, and none has to be ruled out. The
+//! bit of a published digest is 1.
+
+use evergrove_commit::schema::row_tag;
+use evergrove_commit::{BucketWitness, LeafWitness};
+use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Word};
+use evergrove_multilinear::circuit::{Arithmetic, BLOCK_HALVES, Builder, Hint};
+use evergrove_multilinear::recursion::{Children, Modes};
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::hash::poseidon::hash_tagged;
+use evergrove_verifier::Statement;
+use evergrove_verifier::abi::{AbiType, AbiWord, WORD_BYTES, WORD_HALVES, Width};
+use evergrove_verifier::argument::Parameters;
+use evergrove_verifier::keccak_tree::{DIGEST_HALVES, KeccakDigest, from_elements, to_elements};
+use evergrove_verifier::openzeppelin;
+use evergrove_verifier::tables::{WORD, bits};
+use evergrove_verifier::tree::{LEAF_TAG, Value, null_digest};
+
+use crate::application::word;
+use crate::circuit::{Size, free};
+use crate::translation::{Leaves, MAX_HALF, Weights, equal};
+
+const ZERO: Goldilocks = Goldilocks::ZERO;
+const ONE: Goldilocks = Goldilocks::ONE;
+
+/// The most columns of a row.
+pub const MAX_COLUMNS: usize = 16;
+
+/// Bits of a half.
+const HALF_BITS: usize = 32;
+/// Bytes of a half.
+const HALF_BYTES: usize = 4;
+/// Pairs of halves in a block of Keccak.
+const BLOCK_PAIRS: usize = BLOCK_HALVES / 2;
+
+/// Bits from n on are zero.
+fn from(n: usize) -> core::ops::Range<usize> {
+    n..bits::COLUMNS
+}
+
+/// What rows of bits are for.
+pub(crate) fn modes(size: Size, types: &[AbiType]) -> Modes {
+    let ranges = types.iter().flat_map(|&kind| room(kind)).map(from);
+    Modes { widths: vec![8], zeros: [size.zeros(), from(HALF_BITS)].into_iter().chain(ranges).collect() }
+}
+
+/// Bits of the numbers that [`canonical`] bounds.
+fn room(kind: AbiType) -> Vec<usize> {
+    let bits = match kind {
+        AbiType::Address | AbiType::Bool => vec![],
+        AbiType::Uint(width) => vec![HALF_BITS - 8 * leading(width).1],
+        AbiType::Bytes(width) => vec![8 * (width.bytes() % HALF_BYTES)],
+        AbiType::Int(width) => vec![7, HALF_BITS - 8 * (leading(width).1 + 1)],
+    };
+    bits.into_iter().filter(|&bits| bits > 0).collect()
+}
+
+/// Bytes in front of those of a number: whole halves, and bytes of the next one.
+fn leading(width: Width) -> (usize, usize) {
+    let bytes = WORD_BYTES - width.bytes();
+    (bytes / HALF_BYTES, bytes % HALF_BYTES)
+}
+
+/// A digest of the tree where the bit is 1. Where it is 0 there is none, and the words may be any.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OptionalDigest {
+    pub(crate) there: Bool,
+    pub(crate) words: [Word; 2],
+}
+
+/// The node above two children: the hash of both, the lower one first; the only one; none.
+///
+/// The set has two places for the operands of the hash, and one for the node, for each of their two words. Where both children are there, the swap bit says at which place
+/// each is; an only child is at the first place, and becomes the node.
+pub(crate) fn parent<K: Extension>(
+    b: &mut Builder<K>,
+    x: Element,
+    [left, right]: [OptionalDigest; 2],
+) -> OptionalDigest {
+    let zero = b.zero();
+    let both = b.and(left.there, right.there);
+    let there = b.or(left.there, right.there);
+    let only = b.combine_base([ZERO, ONE, -ONE], there.into(), zero, both.into());
+    let only = b.boolean(only);
+    let operands = [free(b), free(b)];
+    let words = free(b);
+    let swap = b.bit();
+    let other = b.not(swap);
+    ordered(b, x, operands);
+    let hash = b.keccak(operands.as_flattened(), 2 * DIGEST_HALVES);
+    let set = b.set();
+    for i in 0..2 {
+        let [first, second, node] = [0, 2, 4].map(|place| b.constant(Goldilocks::new(place + i as u64)));
+        for (child, swap) in [(left, swap), (right, other)] {
+            let place = b.combine_base([ZERO, Goldilocks::new(2), ONE], swap.into(), zero, first);
+            b.give_at(set, place, child.words[i], child.there);
+        }
+        b.take_at(set, first, operands[0][i], there);
+        b.take_at(set, second, operands[1][i], both);
+        b.give_at(set, node, hash[i], both);
+        b.give_at(set, node, operands[0][i], only);
+        b.take_at(set, node, words[i], there);
+    }
+    OptionalDigest { there, words }
+}
+
+/// Demands low <= high as numbers of 256 bits, for words of halves below 2^32, which are four bytes with the first one least. `x` is X of K.
+///
+/// At most one flag is 1. Halves before it are equal, all of them without one. At the flag the half of `low`, its bytes in the reverse order, is less than that of `high`.
+fn ordered<K: Extension>(b: &mut Builder<K>, x: Element, [low, high]: [[Word; 2]; 2]) {
+    let (zero, one) = (b.zero(), b.one());
+    let flags: [Base; DIGEST_HALVES] = core::array::from_fn(|_| b.bit().into());
+    // 1 up to the half in front of the flag, X times that for every second half.
+    let mut same = one;
+    let weights = flags.iter().enumerate().map(|(i, &flag)| {
+        same = b.combine_base([ZERO, ONE, -ONE], same, zero, flag);
+        if i % 2 == 0 { same.into() } else { b.combine([ONE, ZERO, ZERO], same.into(), x, x) }
+    });
+    let weights: Vec<Element> = weights.collect();
+    b.boolean(same);
+    for (i, pair) in weights.as_chunks::<2>().0.iter().enumerate() {
+        let mut weights = [zero.into(); WORD];
+        weights[2 * (i % 2)..][..2].copy_from_slice(pair);
+        let [low, high] = [low, high].map(|words| b.dot(zero.into(), &[words[i / 2]], &weights));
+        equal(b, low, high);
+    }
+    // The halves at the flag, then their bytes: those of `low`, those of `high`, one more.
+    let halves = [low, high].map(|words| b.dot_base(&words, &flags));
+    let hints: [Hint; 3] = [bytes::<0>, bytes::<1>, bytes::<2>];
+    let bytes = hints.map(|hint| b.numbers_of(8, &halves, hint));
+    let reversed = [0, 1].map(|i| {
+        let own = &bytes.as_flattened()[HALF_BYTES * i..][..HALF_BYTES];
+        let mut sum = |shift: fn(usize) -> usize| {
+            own.iter().enumerate().fold(zero, |sum, (j, &byte)| {
+                b.combine_base([ZERO, Goldilocks::new(1 << (8 * shift(j))), ONE], byte, zero, sum)
+            })
+        };
+        let (half, reversed) = (sum(|j| j), sum(|j| HALF_BYTES - 1 - j));
+        equal(b, half.into(), halves[i].into());
+        reversed
+    });
+    // The difference, less one where there is a flag.
+    let difference = b.combine_base([ZERO, ONE, -ONE], reversed[1], zero, reversed[0]);
+    let flagged = b.combine_base([ZERO, -ONE, ONE], same, zero, one);
+    let above = b.combine_base([ZERO, ONE, -ONE], difference, zero, flagged);
+    b.zeros(above, from(HALF_BITS));
+}
+
+/// Bytes 3 I to 3 I + 2 of two halves, 21 bits apart.
+fn bytes<const I: usize>(halves: &[Goldilocks]) -> Goldilocks {
+    let all = halves[0].as_u64() & MAX_HALF.as_u64() | halves[1].as_u64() << HALF_BITS;
+    let byte = |i: usize| all.checked_shr(8 * i as u32).unwrap_or(0) & 0xff;
+    Goldilocks::new((0..3).map(|i| byte(3 * I + i) << (bits::CHUNK * i)).sum())
+}
+
+/// Demands that the halves of a word, which are below 2^32, be a value of the type: [`AbiType::is_canonical`].
+fn canonical<K: Extension>(b: &mut Builder<K>, kind: AbiType, words: [Word; 2]) {
+    let zero = b.zero();
+    let half = |b: &mut Builder<K>, i: usize| b.limb(words[i / WORD], i % WORD);
+    let nothing = |b: &mut Builder<K>, halves: core::ops::Range<usize>| {
+        for (i, word) in words.into_iter().enumerate() {
+            let limbs = halves.start.clamp(WORD * i, WORD * (i + 1))..halves.end.clamp(WORD * i, WORD * (i + 1));
+            b.no_limbs(word, limbs.start - WORD * i..limbs.end - WORD * i);
+        }
+    };
+    // x / 2^bits.
+    let shifted = |b: &mut Builder<K>, x: Base, bits: usize| {
+        let inverse = Goldilocks::new(1 << bits).inverse().expect("a power of two");
+        b.combine_base([ZERO, inverse, ZERO], x, zero, zero)
+    };
+    match kind {
+        AbiType::Address => nothing(b, 0..3),
+        AbiType::Bool => {
+            nothing(b, 0..WORD_HALVES - 1);
+            let last = half(b, WORD_HALVES - 1);
+            let byte = shifted(b, last, HALF_BITS - 8);
+            b.boolean(byte);
+        }
+        AbiType::Uint(width) => {
+            let (halves, bytes) = leading(width);
+            nothing(b, 0..halves);
+            if bytes > 0 {
+                // The first bytes are the least ones.
+                let half = half(b, halves);
+                let rest = shifted(b, half, 8 * bytes);
+                b.zeros(rest, from(HALF_BITS - 8 * bytes));
+            }
+        }
+        AbiType::Bytes(width) => {
+            let (halves, bytes) = (width.bytes() / HALF_BYTES, width.bytes() % HALF_BYTES);
+            if bytes > 0 {
+                let half = half(b, halves);
+                b.zeros(half, from(8 * bytes));
+            }
+            nothing(b, width.bytes().div_ceil(HALF_BYTES)..WORD_HALVES);
+        }
+        AbiType::Int(width) if width.bytes() == WORD_BYTES => {}
+        AbiType::Int(width) => {
+            let (halves, bytes) = leading(width);
+            let own = half(b, halves);
+            // Bytes of the sign, then 7 bits and the sign again, then the rest.
+            let sign: Base = b.bit_of(&[own], [bit::<7>, bit::<15>, bit::<23>, bit::<31>][bytes]).into();
+            let low = b.any_of(&[own], [seven::<0>, seven::<8>, seven::<16>, seven::<24>][bytes]);
+            b.zeros(low, from(7));
+            let power = Goldilocks::new(1 << (8 * bytes));
+            let signs = Goldilocks::new((1 << (8 * bytes)) - 1 + (1 << (8 * bytes + 7)));
+            let rest = b.combine_base([ZERO, -signs, ONE], sign, zero, own);
+            let rest = b.combine_base([ZERO, -power, ONE], low, zero, rest);
+            match HALF_BITS - 8 * (bytes + 1) {
+                0 => equal(b, rest.into(), zero.into()),
+                room => {
+                    let rest = shifted(b, rest, 8 * (bytes + 1));
+                    b.zeros(rest, from(room));
+                }
+            }
+            for i in 0..halves {
+                let half = half(b, i);
+                b.check([ZERO, MAX_HALF, ZERO], sign.into(), zero.into(), zero.into(), half.into());
+            }
+        }
+    }
+}
+
+/// Bit I of a half.
+fn bit<const I: usize>(x: &[Goldilocks]) -> Goldilocks {
+    Goldilocks::new(x[0].as_u64() >> I & 1)
+}
+
+/// Seven bits of a half, from I on.
+fn seven<const I: usize>(x: &[Goldilocks]) -> Goldilocks {
+    Goldilocks::new(x[0].as_u64() >> I & 0x7f)
+}
+
+/// The words of Keccak's message of so many pairs of halves that are no words of the row: the first pair of each, and how many it has, where a padding may follow.
+///
+/// A block has 17 pairs, so that words of the second block begin with the second pair of a row's.
+fn words_of_message(pairs: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..pairs).step_by(BLOCK_PAIRS).flat_map(move |first| {
+        let end = pairs.min(first + BLOCK_PAIRS);
+        (first..end).step_by(2).map(move |pair| (pair, (end - pair).min(2)))
+    })
+}
+
+/// True for a word of the message that is one of the row.
+fn is_of_row((pair, pairs): (usize, usize)) -> bool {
+    pair.is_multiple_of(2) && pairs == 2
+}
+
+/// The row as words of Keccak's blocks.
+fn message<K: Extension>(b: &mut Builder<K>, weights: &Weights, row: &[Word]) -> Vec<Word> {
+    let words = words_of_message(2 * row.len());
+    let message = words.map(|at @ (pair, pairs)| {
+        if is_of_row(at) {
+            return row[pair / 2];
+        }
+        let [word, _] = free(b);
+        for i in 0..pairs {
+            let given = weights.pair(b, word, 2 * i);
+            let own = weights.pair(b, row[(pair + i) / 2], 2 * ((pair + i) % 2));
+            equal(b, given, own);
+        }
+        word
+    });
+    message.collect()
+}
+
+/// The bucket.
+pub(crate) fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size, types: &[AbiType]) -> Builder<K> {
+    let mut builder = Builder::new(parameters.tables().clone());
+    let b = &mut builder;
+    let k = size.block_height();
+    let [root, key] = free(b);
+    let (zero, one) = (b.zero(), b.one());
+    let weights = Weights::new(b);
+    let number = (k..size.height_max).fold(zero, |sum, i| {
+        let bit: Base = b.bit().into();
+        b.combine_base([ZERO, Goldilocks::new(1 << (i - k)), ONE], bit, zero, sum)
+    });
+    let start = b.combine_base([ZERO, Goldilocks::new(1 << k), ZERO], number, zero, zero);
+    let height = b.constant(Goldilocks::new(k.into()));
+    let tree = b.tree(root, height, number);
+    let empty = b.word(null_digest(0).0);
+    let tag = b.tag(LEAF_TAG);
+    let halves = WORD_HALVES * types.len();
+    let mut level = Vec::with_capacity(size.capacity);
+    for place in 0..size.capacity as u64 {
+        let (digest, row) = b.sponge(row_tag(halves), halves);
+        // (index, value) and three zeros.
+        let (leaf, [first, second]) = b.hash_free(tag);
+        b.no_limbs(second, 1..WORD);
+        let index = b.limb(first, 0);
+        b.check([ZERO, ONE, Goldilocks::new(place)], start.into(), zero.into(), one.into(), index.into());
+        let active = b.node(tree, leaf.digest(), zero, index, None);
+        let not = b.not(active);
+        b.node(tree, empty, zero, index, Some(not));
+        let value = [(first, 1), (first, 2), (first, 3), (second, 0)];
+        b.equal_limbs(active, &value, &[0, 1, 2, 3].map(|i| (digest, i)));
+        for (&kind, &words) in types.iter().zip(row.as_chunks().0) {
+            canonical(b, kind, words);
+        }
+        let message = message(b, &weights, &row);
+        let inner = b.keccak(&message, halves);
+        let words = b.keccak(&inner, DIGEST_HALVES);
+        level.push(OptionalDigest { there: active, words });
+    }
+    b.paths(size.capacity - 1);
+    while level.len() > 1 {
+        level = level.as_chunks().0.iter().map(|&pair| parent(b, weights.x(), pair)).collect();
+    }
+    let OptionalDigest { there, words } = level[0];
+    equal(b, Base::from(there).into(), one.into());
+    let none = b.word([ZERO; WORD]);
+    Children::new(b, parameters, key).publish([&[root, none, word(height), word(start)], &words[..]].concat());
+    builder
+}
+
+/// A row of a bucket: its value, and the halves of its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The slot's value.
+    pub value: Value,
+    /// Eight halves for each column.
+    pub halves: Vec<Goldilocks>,
+}
+
+impl Row {
+    /// The row of ABI words.
+    pub fn new(words: &[AbiWord]) -> Self {
+        let halves: Vec<Goldilocks> = words.iter().flat_map(to_elements).collect();
+        Self { value: hash_tagged(&halves, row_tag(halves.len())).0, halves }
+    }
+    /// The row that a leaf's opening says.
+    ///
+    /// # Errors
+    /// When the opening is not the row of the leaf's value, or its words are no values of the types.
+    pub fn of(leaf: &LeafWitness, types: &[AbiType]) -> Result<Self, String> {
+        let index = leaf.index;
+        let words: Option<Vec<AbiWord>> = leaf.opening.chunks(WORD_HALVES).map(from_elements).collect();
+        let words = words.filter(|words| words.len() == types.len());
+        let words = words.ok_or_else(|| format!("row {index} is not {} words of the ABI", types.len()))?;
+        if let Some((kind, _)) = types.iter().zip(&words).find(|(kind, word)| !kind.is_canonical(word)) {
+            return Err(format!("row {index} has a word that is no value of type {kind}"));
+        }
+        let row = Self::new(&words);
+        if row.value != leaf.value {
+            return Err(format!("row {index} does not hash to the slot's value"));
+        }
+        Ok(row)
+    }
+    /// Its digest in OpenZeppelin's tree.
+    fn leaf(&self) -> KeccakDigest {
+        let words: Vec<AbiWord> =
+            self.halves.chunks(WORD_HALVES).map(|x| from_elements(x).unwrap_or_default()).collect();
+        openzeppelin::leaf_digest(&words)
+    }
+}
+
+/// All slots below a node.
+///
+/// # Errors
+/// Those of [`Row::of`].
+pub fn slots(size: Size, types: &[AbiType], witness: &BucketWitness) -> Result<Vec<Option<Row>>, String> {
+    let mut slots = vec![None; size.capacity];
+    for leaf in &witness.leaves {
+        slots[(leaf.index % size.capacity as u64) as usize] = Some(Row::of(leaf, types)?);
+    }
+    Ok(slots)
+}
+
+/// The root of OpenZeppelin's tree over slots; `None` where all are empty.
+pub fn digest(slots: &[Option<Row>]) -> Option<KeccakDigest> {
+    openzeppelin::root(&slots.iter().map(|row| row.as_ref().map(Row::leaf)).collect::<Vec<_>>())
+}
+
+/// Free data of the bucket up to the claim that it hands on, for rows of so many columns.
+pub fn bucket_data(
+    size: Size,
+    columns: usize,
+    key: [Goldilocks; WORD],
+    statement: &Statement,
+    slots: &[Option<Row>],
+) -> Vec<Goldilocks> {
+    let k = size.block_height();
+    let base = statement.base;
+    let mut free = [statement.root.0, key].concat();
+    free.extend((k..size.height_max).map(|i| Goldilocks::new(base >> i & 1)));
+    let values: Vec<Option<Value>> = slots.iter().map(|row| row.as_ref().map(|row| row.value)).collect();
+    let mut leaves = Leaves::new(base, &values);
+    let nothing = vec![ZERO; WORD_HALVES * columns];
+    for (place, row) in slots.iter().enumerate() {
+        let halves = row.as_ref().map_or(&nothing, |row| &row.halves);
+        free.extend_from_slice(halves);
+        leaves.write(&mut free, place);
+        let pairs = halves.len() / 2;
+        for (pair, count) in words_of_message(pairs).filter(|&at| !is_of_row(at)) {
+            let end = free.len() + 2 * WORD;
+            free.extend_from_slice(&halves[2 * pair..2 * (pair + count)]);
+            // The padding, where the message ends within a word.
+            if count == 1 && pair + 1 == pairs && !pairs.is_multiple_of(BLOCK_PAIRS) {
+                free.push(ONE);
+            }
+            free.resize(end, ZERO);
+        }
+    }
+    let mut level: Vec<_> = slots.iter().map(|row| row.as_ref().map(Row::leaf)).collect();
+    while level.len() > 1 {
+        level = level.as_chunks().0.iter().map(|&pair| parent_data(&mut free, pair)).collect();
+    }
+    free
+}
+
+/// Free data of a node above two children, and its digest.
+pub(crate) fn parent_data(free: &mut Vec<Goldilocks>, children: [Option<KeccakDigest>; 2]) -> Option<KeccakDigest> {
+    let node = openzeppelin::parent(children[0], children[1]);
+    // An only child is compared with itself.
+    let [left, right] = [children[0].or(children[1]), children[1].or(children[0])].map(Option::unwrap_or_default);
+    let (low, high) = (left.min(right), left.max(right));
+    let swap = if children[0].is_some() { left > right } else { children[1].is_some() };
+    free.extend([low, high, node.unwrap_or_default()].iter().flat_map(to_elements));
+    free.push(Goldilocks::new(swap.into()));
+    let halves = low.as_chunks::<HALF_BYTES>().0.iter().zip(high.as_chunks::<HALF_BYTES>().0);
+    let first = halves.clone().position(|(low, high)| low != high);
+    free.extend((0..DIGEST_HALVES).map(|i| Goldilocks::new((Some(i) == first).into())));
+    node
+}
+
+#[cfg(test)]
+mod tests;
