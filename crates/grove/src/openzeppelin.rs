@@ -433,8 +433,8 @@ pub(crate) fn parent_data(free: &mut Vec<Goldilocks>, children: [Option<KeccakDi
     let swap = if children[0].is_some() { left > right } else { children[1].is_some() };
     free.extend([low, high, node.unwrap_or_default()].iter().flat_map(to_elements));
     free.push(Goldilocks::new(swap.into()));
-    let halves = low.as_chunks::<HALF_BYTES>().0.iter().zip(high.as_chunks::<HALF_BYTES>().0);
-    let first = halves.clone().position(|(low, high)| low != high);
+    let [low, high] = [low, high].map(|digest| to_elements(&digest));
+    let first = (0..DIGEST_HALVES).find(|&i| low[i] != high[i]);
     free.extend((0..DIGEST_HALVES).map(|i| Goldilocks::new((Some(i) == first).into())));
     node
 }

@@ -150,8 +150,8 @@ fn operands_are_in_the_order_of_their_bytes() {
     for (a, b) in cases {
         for (low, high) in [(a, b), (b, a)] {
             let circuit = comparison(&low, &high);
-            let halves = low.as_chunks::<4>().0.iter().zip(high.as_chunks::<4>().0);
-            let first = halves.clone().position(|(low, high)| low != high);
+            let halves = [low, high].map(|word| to_elements(&word));
+            let first = (0..DIGEST_HALVES).find(|&i| halves[0][i] != halves[1][i]);
             let all = [None].into_iter().chain((0..DIGEST_HALVES).map(Some));
             // Every flag that a prover may set: one of them is accepted, if the operands are in order.
             for flag in all {
