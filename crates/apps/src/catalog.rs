@@ -18,7 +18,7 @@ use evergrove_grove::{AppFamily, FamilyError};
 use evergrove_verifier::policy::GROVE_BACKEND;
 use evergrove_verifier::{AppId, AppSpec, HeightClass, Profile, Scheme};
 
-use crate::digest_translation::DigestTranslation;
+use crate::digest_translation::{DigestTranslation, Format};
 #[cfg(feature = "plonky2")]
 use crate::family::{Size, SizeError};
 use crate::{MapReduce, family_on_tables};
@@ -122,7 +122,7 @@ impl Catalog {
         let invalid = |reason: String| CatalogError::Parameters { name: spec.name.clone(), reason };
         if spec.name == DigestTranslation::NAME {
             let app = DigestTranslation::from_parameters(&spec.parameters);
-            return app.map(Application::from).ok_or_else(|| invalid("no height of buckets and hash".into()));
+            return app.map(Application::from).ok_or_else(|| invalid("no height of buckets and format".into()));
         }
         let app = self.known(&spec.name)?.make(&spec.parameters).map_err(invalid)?;
         if (app.name(), app.parameters()) != (spec.name.as_str(), spec.parameters.clone()) {
@@ -325,7 +325,7 @@ impl Application {
             Self::MapReduce(app) => (app.on_tables().is_some(), app.on_plonky2().is_some()),
             #[cfg(not(feature = "plonky2"))]
             Self::MapReduce(app) => (app.on_tables().is_some(), false),
-            Self::Translation(_) => (true, cfg!(feature = "plonky2")),
+            Self::Translation(app) => (true, cfg!(feature = "plonky2") && *app.format() == Format::Keccak),
         };
         let grove = Profile::GROVE.into_iter().filter(|_| on_tables);
         grove.chain(Profile::PLONKY2.into_iter().filter(|_| on_plonky2)).collect()
@@ -340,7 +340,11 @@ impl Application {
         if known.contains(&profile) {
             return Ok(());
         }
-        Err(CircuitsError::Profile { app: self.spec().name, profile, known })
+        let app = match self {
+            Self::MapReduce(_) => self.spec().name,
+            Self::Translation(app) => format!("{} to {}", DigestTranslation::NAME, app.format()),
+        };
+        Err(CircuitsError::Profile { app, profile, known })
     }
 
     /// Its circuits, with their size. Those on tables are searched for in tenths of a second; those of Plonky2 are known from the keys in

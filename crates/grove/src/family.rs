@@ -29,6 +29,9 @@ pub enum FamilyError {
     /// The application is of another scheme.
     #[error("the application has no circuits for scheme {0}")]
     Scheme(Scheme),
+    /// Rows of ABI words have other numbers of columns.
+    #[error("rows of {0} columns have no proof to OpenZeppelin's tree: commit a table of 1 to {MAX_COLUMNS} columns")]
+    Columns(usize),
     /// A single leaf takes too many rows.
     #[error(
         "the circuits of this application, with {output_len} elements of output, are too large: ask for less at a time"
@@ -88,15 +91,17 @@ impl AppFamily {
     /// [`FamilyError`].
     ///
     /// # Panics
-    /// Unless buckets have from 2 to 2^8 slots, and rows of ABI words 1 to 16 columns.
+    /// Unless buckets have from 2 to 2^8 slots.
     pub fn translation(
         profile: Profile,
         class: HeightClass,
         bucket_height: u8,
         tree: KeccakTree,
     ) -> Result<Self, FamilyError> {
-        if let KeccakTree::OpenZeppelin(types) = &tree {
-            assert!((1..=MAX_COLUMNS).contains(&types.len()), "rows of {} columns", types.len());
+        if let KeccakTree::OpenZeppelin(types) = &tree
+            && !(1..=MAX_COLUMNS).contains(&types.len())
+        {
+            return Err(FamilyError::Columns(types.len()));
         }
         assert!((1..=8).contains(&bucket_height), "buckets of height {bucket_height}");
         let size = Size { height_max: class.height_max(), capacity: 1 << bucket_height };

@@ -70,7 +70,7 @@ impl Application {
             }
             Self::Translation(app) => {
                 check_scheme(scheme)?;
-                let backend = TranslationBackend::load(*app, profile, class, dir)?.with_prover(prover);
+                let backend = TranslationBackend::load(app.clone(), profile, class, dir)?.with_prover(prover);
                 Ok(match observer {
                     Some(observer) => Arc::new(backend.with_observer(observer)),
                     None => Arc::new(backend),
@@ -98,7 +98,7 @@ impl Application {
             Self::MapReduce(app) => Ok(AppBackend::load(app.clone(), scheme, profile, class, dir)?.keys()),
             Self::Translation(app) => {
                 check_scheme(scheme)?;
-                Ok(TranslationBackend::load(*app, profile, class, dir)?.keys())
+                Ok(TranslationBackend::load(app.clone(), profile, class, dir)?.keys())
             }
         }
     }
@@ -107,7 +107,7 @@ impl Application {
     pub fn bits(&self, scheme: Scheme, profile: Profile, keys: &AppKeys) -> SoundnessBits {
         match self {
             Self::MapReduce(_) => keys.bits(scheme, profile),
-            Self::Translation(app) => soundness::bits(keys, profile, *app),
+            Self::Translation(app) => soundness::bits(keys, profile, app),
         }
     }
 }

@@ -20,7 +20,7 @@ use evergrove_verifier::{HeightClass, Profile, Scheme};
 use super::bucket::BucketInput;
 use super::circuits::Shape;
 use super::tree::{self, KeccakDigest};
-use super::{DigestTranslation, soundness};
+use super::{DigestTranslation, Format, soundness};
 use crate::family::{AppKeys, AppVerifier, Circuits, FamilyId};
 
 /// Proves the Keccak digest of all slots with Plonky2, for one profile and height class, in the scheme [`Scheme::Tree`]. One proof
@@ -39,7 +39,7 @@ impl TranslationBackend {
     /// as in [`crate::family::AppBackend::load`].
     ///
     /// # Errors
-    /// When the profile is of another backend, or the circuits do not fit the rows that this version gives them.
+    /// When the profile is of another backend, the tree is OpenZeppelin's, or the circuits do not fit the rows that this version gives them.
     pub fn load(
         app: DigestTranslation,
         profile: Profile,
@@ -47,6 +47,12 @@ impl TranslationBackend {
         cache_dir: Option<&Path>,
     ) -> Result<Self, BackendError> {
         let internal = |e: &dyn ToString| BackendError::Internal(format!("digest translation: {}", e.to_string()));
+        if *app.format() != Format::Keccak {
+            return Err(internal(&format!(
+                "{} has no circuits of Plonky2: choose grove-100 or grove-128",
+                app.format()
+            )));
+        }
         let shape = Shape::of(profile, class, app.bucket_height()).map_err(|e| internal(&e))?;
         let search = || {
             let common = CircuitPair::search(&shape, None).map_err(|e| internal(&e))?;
@@ -97,7 +103,7 @@ impl TranslationBackend {
 
     /// The bits of its proofs: see [`soundness::bits`].
     pub fn bits(&self) -> SoundnessBits {
-        soundness::bits(&self.keys(), self.spec.choice.profile, self.app)
+        soundness::bits(&self.keys(), self.spec.choice.profile, &self.app)
     }
 
     /// The slots of a bucket's witness.

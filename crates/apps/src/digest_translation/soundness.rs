@@ -12,13 +12,13 @@ use crate::family::AppKeys;
 /// The layers of a translation by these keys: its circuits with their own counts of wires and constraints, and the table, whose
 /// term `permutation` does not exist and is infinite. The table's binding is apart: [`binding_bits`]. There are none for a profile
 /// of another backend than Plonky2.
-pub fn layers(keys: &AppKeys, profile: Profile, app: DigestTranslation) -> Vec<Layer> {
+pub fn layers(keys: &AppKeys, profile: Profile, app: &DigestTranslation) -> Vec<Layer> {
     let mut out = keys.layers(Scheme::Tree, profile);
     out.extend(table(profile, app));
     out
 }
 
-fn table(profile: Profile, app: DigestTranslation) -> Option<Layer> {
+fn table(profile: Profile, app: &DigestTranslation) -> Option<Layer> {
     let known = profile.recursion()?;
     let fri = FriParams { degree_bits: bucket::log_rows(app.bucket_height()) as u8, ..known };
     let challenges = u32::from(challenges_of(fri));
@@ -61,7 +61,7 @@ fn challenges_of(params: FriParams) -> u8 {
 /// denominators have degree w - 1 in beta, so that they agree at a random pair with probability at most
 /// (w - 1)(N + n / 24 - 1) / p. In a row whose denominator vanishes the table's sum is free: at most n / p more. Each of the
 /// challenges is a pair of its own. No bits for a profile of another backend than Plonky2.
-pub fn binding_bits(profile: Profile, app: DigestTranslation) -> f64 {
+pub fn binding_bits(profile: Profile, app: &DigestTranslation) -> f64 {
     let records = (2u32 << app.bucket_height()) - 1;
     let rows = 1u32 << bucket::log_rows(app.bucket_height());
     let width = (MESSAGE_HALVES + DIGEST_HALVES) as u32;
@@ -71,7 +71,7 @@ pub fn binding_bits(profile: Profile, app: DigestTranslation) -> f64 {
 
 /// The minimum over every layer, every error term and the binding, for one layer and one query. No bits for a profile of
 /// another backend than Plonky2.
-pub fn bits(keys: &AppKeys, profile: Profile, app: DigestTranslation) -> SoundnessBits {
+pub fn bits(keys: &AppKeys, profile: Profile, app: &DigestTranslation) -> SoundnessBits {
     let binding = binding_bits(profile, app);
     // The table is committed to before the challenge, as one of a list: what the list costs alpha, it costs the binding.
     let Some(table) = table(profile, app) else { return least(&[]) };
@@ -110,7 +110,7 @@ mod tests {
 
     /// Both circuits fit their rows (the search fails where they do not), and their bits are the profile's in unique decoding.
     fn holds(profile: Profile) {
-        let app = DigestTranslation::default();
+        let app = &DigestTranslation::default();
         let shape = Shape::of(profile, HeightClass::H40, app.bucket_height()).expect("a profile of Plonky2");
         let keys = keys(&shape, CircuitPair::search(&shape, None).expect("circuits that fit"));
         let ours = bits(&keys, profile, app);

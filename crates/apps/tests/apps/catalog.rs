@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use evergrove_apps::catalog::{Application, Catalog, CatalogError, CircuitsError, Kind};
-use evergrove_apps::digest_translation::DigestTranslation;
+use evergrove_apps::digest_translation::{DigestTranslation, Format};
 use evergrove_apps::family::{Size, SizeError};
 use evergrove_apps::laws::{Case, check, refuses_leaf};
 use evergrove_apps::samples::Tally;
@@ -91,6 +91,9 @@ fn a_kind_of_others_is_made_by_name_and_canonical_parameters() {
     let unknown = Catalog::standard().make(&spec("count", &[20])).err().unwrap().to_string();
     assert_eq!(unknown, "unknown application \"count\" (known: aggregate, bls-keys, sequence, tally)");
     assert!(catalog.make(&DigestTranslation::default().spec()).is_ok());
+    let format = "openzeppelin-js(address,uint256)".parse().unwrap();
+    let translation = DigestTranslation::new(format).of_height(5).unwrap();
+    assert_eq!(catalog.make(&translation.spec()).unwrap().spec(), translation.spec());
 }
 
 #[test]
@@ -151,4 +154,38 @@ fn laws_hold_code_against_circuits_on_tables_alone() {
     check(&count(0), &cases);
     refuses_leaf(&count(0), &case(0, 1 << 20));
     assert!(catch_unwind(AssertUnwindSafe(|| check(&count(1), &cases))).is_err());
+}
+
+/// Parameters of digest translation have one text, and those of the plain tree are the ones of earlier versions.
+#[test]
+fn formats_of_digest_translation_have_one_text() {
+    assert_eq!(DigestTranslation::default().spec().parameters, b"\x07keccak-256");
+    for text in ["keccak-256", "openzeppelin(address,uint256)", "openzeppelin-js(bool)"] {
+        let format: Format = text.parse().unwrap();
+        assert_eq!(format.to_string(), text);
+        let app = DigestTranslation::new(format);
+        assert_eq!(app.spec().parameters, [b"\x07", text.as_bytes()].concat());
+        assert_eq!(DigestTranslation::from_parameters(&app.spec().parameters), Some(app));
+    }
+    let many = format!("openzeppelin({})", ["bool"; 17].join(","));
+    for (bad, what) in [
+        ("keccak", "unknown format \"keccak\": write keccak-256, "),
+        ("openzeppelin", "unknown format "),
+        ("openzeppelin()", "unknown ABI type \"\": choose "),
+        ("openzeppelin(address, uint256)", "unknown ABI type \" uint256\": choose "),
+        ("openzeppelin(uint)", "unknown ABI type \"uint\": choose "),
+        ("openzeppelin(bool,)", "unknown ABI type \"\": choose "),
+        ("keccak-256(bool)", "unknown format "),
+        (&many, "rows of 17 columns have no proof to OpenZeppelin's tree: commit a table of 1 to 16 columns"),
+    ] {
+        let error = bad.parse::<Format>().unwrap_err().to_string();
+        assert!(error.starts_with(what), "{error}");
+        assert_eq!(DigestTranslation::from_parameters(&[b"\x07", bad.as_bytes()].concat()), None);
+    }
+    // Plonky2 has no circuits of OpenZeppelin's tree.
+    let app = Application::from(DigestTranslation::new("openzeppelin(bool)".parse().unwrap()));
+    let refused = app.check_profile(Profile::Proven).unwrap_err().to_string();
+    let expected =
+        "digest-translation to openzeppelin(bool) has no circuits for profile proven (known: grove-100, grove-128)";
+    assert_eq!(refused, expected);
 }

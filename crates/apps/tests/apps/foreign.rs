@@ -15,7 +15,7 @@ fn applications_have_no_keys_of_plonky2_for_profiles_of_another_backend() {
     let keys: Arc<dyn MapReduce> = Arc::new(BlsKeys);
     for profile in Profile::GROVE {
         assert!(matches!(Shape::of(profile, class, 1), Err(SizeError::Profile(p)) if p == profile));
-        assert!(soundness::binding_bits(profile, DigestTranslation::default()) <= 0.0);
+        assert!(soundness::binding_bits(profile, &DigestTranslation::default()) <= 0.0);
         let apps = [(keys.clone().into(), Scheme::Selected), (DigestTranslation::default().into(), Scheme::Tree)];
         for (app, scheme) in apps {
             let app: Application = app;

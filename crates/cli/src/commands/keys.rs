@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use evergrove::apps::catalog::{Application, Catalog};
-use evergrove::apps::digest_translation::DigestTranslation;
+use evergrove::apps::digest_translation::{DigestTranslation, Format, FormatError};
 use evergrove::commit::schema::Schema;
 use evergrove::proof::soundness;
 use evergrove::proof::{Commitment, HeightClass, Profile, Scheme};
@@ -122,13 +122,14 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let schema = args.schema.as_deref().map_or_else(|| Ok(Schema::raw()), files::schema)?;
     let (app, scheme) = match name.as_str() {
         DigestTranslation::NAME => {
-            if !args.all || !parameters.is_empty() {
-                return Err(Mistake::usage(
-                    format!("{name} has one key, over all rows"),
-                    "give --all and no --parameters",
-                ));
+            if !args.all {
+                return Err(Mistake::usage(format!("{name} is over all rows"), "give --all"));
             }
-            (Application::from(DigestTranslation::default()), Scheme::Tree)
+            let text = if parameters.is_empty() { Format::Keccak.name() } else { parameters };
+            let format = text.parse().map_err(|e: FormatError| {
+                Mistake::usage(format!("--parameters: {e}"), "give the tree that the proof's report names")
+            })?;
+            (Application::from(DigestTranslation::new(format)), Scheme::Tree)
         }
         _ => {
             let scheme = if args.all { Scheme::Complete } else { Scheme::Selected };

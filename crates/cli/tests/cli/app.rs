@@ -1,6 +1,6 @@
 //! Answers to queries: proven, refreshed, verified, and what is refused. Real proofs, of `grove-100` and with the parameters of `paper`.
 
-use crate::world::World;
+use crate::world::{Run, World};
 
 const SQL: &str = "SELECT COUNT(*), SUM(age), MAX(amount) FROM t WHERE age >= 20";
 
@@ -183,6 +183,84 @@ fn a_keccak_digest_is_proven_refreshed_and_verified() {
 #[test]
 fn a_keccak_digest_with_the_parameters_of_paper_is_proven_refreshed_and_verified() {
     a_keccak_digest(&["--profile", "paper"], &["--allow-profile", "paper"]);
+}
+
+/// OpenZeppelin's tree in both modes, from the library's rows to its root: proven, verified without a store, updated, refused where it is another.
+#[test]
+fn openzeppelin_roots() {
+    let all: serde_json::Value =
+        serde_json::from_str(include_str!("../../../../vectors/openzeppelin.json")).expect("vectors");
+    let case =
+        all["cases"].as_array().unwrap().iter().find(|case| case["name"] == "airdrop-address-uint256-7").unwrap();
+    let root = case["root"].as_str().unwrap().trim_start_matches("0x");
+    let mut csv = String::from("account,amount\n");
+    for row in case["values"].as_array().unwrap() {
+        csv += &format!("{},{}\n", row[0].as_str().unwrap(), row[1].as_str().unwrap());
+    }
+    let world = World::new();
+    world.write("t.csv", &csv);
+    let column = |name, kind| format!("[[column]]\nname = \"{name}\"\ntype = \"{kind}\"\n");
+    world.write("abi.toml", &(column("account", "address") + &column("amount", "uint256")));
+    world.json(&["commit", "--store", "s", "--input", "t.csv", "--schema", "abi.toml", "--order", "openzeppelin-js"]);
+    let prove = |tree: &str, more: &[&str]| {
+        let args = ["app", "digest-translation", "--store", "s", "--tree", tree, "--out", "k.proof"];
+        world.run(&[&args[..], more, &["--format", "json"]].concat())
+    };
+    let json = |ran: &Run| -> serde_json::Value {
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        serde_json::from_str(&ran.out).unwrap()
+    };
+    let proven = json(&prove("openzeppelin-js", &[]));
+    assert_eq!((&proven["keccak_digest"], &proven["order"]), (&root.into(), &"openzeppelin-js".into()));
+    let types = "openzeppelin-js(address,uint256)";
+    assert_eq!(proven["keccak_tree"], types);
+    let verify = |tree: &str, keccak: &str| {
+        let commitment = world.commitment();
+        let args = ["app", "verify-digest-translation", "--proof", "k.proof", "--root", &commitment, "--tree", tree];
+        world.run(&[&args[..], &["--keccak", keccak, "--format", "json"]].concat())
+    };
+    let accepted = json(&verify(types, root));
+    assert_eq!((&accepted["keccak_digest"], &accepted["keccak_tree"]), (&root.into(), &types.into()));
+    assert!(accepted["bits_unique_decoding"].as_f64().unwrap() >= 100.0, "{accepted}");
+    // Another digest, another tree, other types.
+    for (tree, keccak) in [
+        (types, "00".repeat(32)),
+        ("keccak-256", root.into()),
+        ("openzeppelin(address,uint256)", root.into()),
+        ("openzeppelin-js(address,uint128)", root.into()),
+    ] {
+        let refused = verify(tree, &keccak);
+        assert_eq!(refused.code, 1, "{tree} {}", refused.err);
+    }
+    assert_eq!(verify("openzeppelin(string)", root).code, 2);
+    // Plonky2 has no such circuits.
+    let refused = prove("openzeppelin-js", &["--profile", "paper"]);
+    assert!(refused.code == 2 && refused.err.contains("has no circuits for profile paper"), "{}", refused.err);
+
+    // A row changes: the root is that of the native tree, which a contract's proof leads to, and the leaves are no longer sorted.
+    let row = "0=0x00000000000000000000000000000000000000aa,77";
+    let updated = world.json(&["update", "--store", "s", "--set", row]);
+    assert_eq!(updated["stale"], serde_json::json!([]));
+    assert_eq!(verify(types, root).code, 1, "the old proof for the new table");
+    let again = json(&prove("openzeppelin-js", &[]));
+    assert_eq!((&again["proofs_made"], &again["order"]), (&0.into(), &"openzeppelin-js-unsorted".into()));
+    let contract = world.json(&["app", "openzeppelin-proof", "--store", "s", "--row", "0"]);
+    let changed = again["keccak_digest"].as_str().unwrap();
+    assert_eq!(contract["root"].as_str().unwrap().trim_start_matches("0x"), changed);
+    assert_eq!(verify(types, changed).code, 0);
+    // Without a row the others are elsewhere in the library's layout; the other mode has fixed slots.
+    world.json(&["update", "--store", "s", "--delete", "2"]);
+    let refused = prove("openzeppelin-js", &[]);
+    assert!(refused.code == 2 && refused.err.contains("--tree openzeppelin"), "{}", refused.err);
+    let fixed = json(&prove("openzeppelin", &[]));
+    let contract = world.json(&["app", "openzeppelin-proof", "--store", "s", "--row", "0"]);
+    assert_eq!(contract["root"].as_str().unwrap().trim_start_matches("0x"), fixed["keccak_digest"]);
+    assert_eq!(verify("openzeppelin(address,uint256)", fixed["keccak_digest"].as_str().unwrap()).code, 0);
+    // Equal rows.
+    world.json(&["update", "--store", "s", "--set", &row.replacen('0', "1", 1)]);
+    let refused = prove("openzeppelin", &[]);
+    assert!(refused.code == 2 && refused.err.contains("rows 0 and 1 are equal"), "{}", refused.err);
+    json(&prove("openzeppelin", &["--allow-duplicates"]));
 }
 
 fn a_keccak_digest(profile: &[&str], allow: &[&str]) {

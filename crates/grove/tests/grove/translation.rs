@@ -281,9 +281,7 @@ fn children_are_the_two_halves() {
 }
 
 /// Rows of bucket and merge by table; committed and fixed elements, log2 of the places on the bus, of the stack, columns of the first oracle.
-fn counts<K: Extension>(rounds: &[Round], capacity: usize) -> [Vec<usize>; 3] {
-    let size = Size { height_max: 27, capacity };
-    let family = Family { translation: Some(&KeccakTree::Values), ..Family::of_batches(size) };
+pub(crate) fn counts<K: Extension>(rounds: &[Round], family: &Family<'_>) -> [Vec<usize>; 3] {
     let parameters = fixed_point::<K>(rounds, &family.modes(), |parameters| family.blocks(parameters)).unwrap();
     let [bucket, merge] =
         [family.bucket(&parameters), family.merge(&parameters)].map(|b| Table::ALL.map(|table| b.rows(table)).to_vec());
@@ -295,9 +293,19 @@ fn counts<K: Extension>(rounds: &[Round], capacity: usize) -> [Vec<usize>; 3] {
 /// `docs/math/applications.md` has these.
 #[test]
 fn the_circuits_have_these_rows() {
-    let all = [counts::<Quadratic>(&UNIQUE_100, 128), counts::<Cubic>(&JOHNSON_128, 128)];
+    let size = Size { height_max: 27, capacity: 128 };
+    let family = Family { translation: Some(&KeccakTree::Values), ..Family::of_batches(size) };
+    let all = [counts::<Quadratic>(&UNIQUE_100, &family), counts::<Cubic>(&JOHNSON_128, &family)];
     let text = format!("{all:?}").replace("]], [[", "]],\n[[");
     assert_eq!(text, include_str!("translation.txt").trim_end());
+}
+
+/// Proofs of earlier versions verify: the key of [`KeccakTree::Values`] is theirs.
+#[test]
+fn the_key_is_that_of_earlier_versions() {
+    let family = AppFamily::translation(Profile::Grove100, HeightClass::H27, 7, KeccakTree::Values).unwrap();
+    let digest = family.verifier().unwrap().key_digest().to_string();
+    assert_eq!(digest, "1e07f530cc458769b06b0624abcc65cb4368294c1a8c068e912c705e9676eaa8");
 }
 
 /// Real proofs: a bucket and an empty one, then two, by one key.

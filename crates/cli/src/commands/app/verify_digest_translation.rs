@@ -1,7 +1,7 @@
 //! `evergrove app verify-digest-translation`.
 
 use anyhow::Result;
-use evergrove::apps::digest_translation::{DigestTranslation, tree};
+use evergrove::apps::digest_translation::{DigestTranslation, Format, tree};
 use evergrove::proof::Scheme;
 
 use super::super::Terminal;
@@ -15,6 +15,9 @@ use crate::report::Report;
 pub(crate) struct Args {
     #[command(flatten)]
     verify: VerifyArgs,
+    /// The Keccak tree that the proof must be about, with the types of the columns: keccak-256, openzeppelin(address,uint256) or openzeppelin-js(address,uint256)
+    #[arg(long, value_name = "TREE", default_value = "keccak-256")]
+    tree: Format,
     /// Refuse the proof unless it is about this Keccak digest: 32 bytes in hexadecimal digits
     #[arg(long, value_name = "HEX")]
     keccak: Option<String>,
@@ -27,8 +30,12 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         digest.ok_or_else(|| Mistake::usage("--keccak: no digest", "write 64 hexadecimal digits"))
     });
     let expected = expected.transpose()?;
-    let app = DigestTranslation::default();
-    let accepted = args.verify.verify(&app.into(), Scheme::Tree, None, DigestTranslation::NAME)?;
+    let app = DigestTranslation::new(args.tree.clone());
+    let wanted = match app.format() {
+        Format::Keccak => DigestTranslation::NAME.into(),
+        format => format!("{} to {format}", DigestTranslation::NAME),
+    };
+    let accepted = args.verify.verify(&app.into(), Scheme::Tree, None, &wanted)?;
     let found = tree::from_elements(&accepted.output);
     if expected.is_some() && expected != found {
         let found = found.map_or_else(|| "none".into(), hex::encode);
@@ -38,10 +45,13 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let mut report = Report::default();
     report.add_as("accepted", true, "yes");
     report.add("commitment", args.verify.root.to_string());
-    add_digest(&mut report, &accepted.output, accepted.verified.statement.height)?;
+    add_digest(&mut report, &args.tree, &accepted.output, accepted.verified.statement.height)?;
     report.hidden("keccak_checked", expected.is_some());
     if expected.is_none() {
         report.note("note: the Keccak digest is what the proof states: compare it with one that you trust, or give it with --keccak");
+    }
+    if matches!(args.tree, Format::OpenZeppelinJs(_)) {
+        report.note("note: the proof does not show the positions of rows: that the digest is the root of OpenZeppelin's JavaScript library was checked by whoever made the proof");
     }
     accepted.add_to(&mut report);
     report.print(terminal.format)
