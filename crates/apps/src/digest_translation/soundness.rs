@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn circuits_fit_and_unique_decoding_is_the_profiles_own() {
         holds(Profile::Paper);
-        assert!((binding_bits(Profile::Paper, DigestTranslation::default()) - 99.1).abs() < 0.1);
+        assert!((binding_bits(Profile::Paper, &DigestTranslation::default()) - 99.1).abs() < 0.1);
     }
 
     #[test]

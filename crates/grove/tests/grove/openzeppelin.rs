@@ -204,7 +204,8 @@ fn slots_are_rows_of_both_trees_or_of_none() {
         // In an empty slot nothing reads the row, as long as it is one.
         let own = with(&[(slot(i) + 3, ONE)]);
         assert_eq!(own.faults(circuit).is_empty(), row.is_none(), "{i}");
-        refused("another index", circuit, &with(&[(slot(i) + 32, ONE)]), 12);
+        // The siblings on another path are others.
+        refused("another index", circuit, &with(&[(slot(i) + 32, ONE)]), 600);
         for part in (1..8).filter(|part| row.is_some() || *part > 4) {
             refused("another value", circuit, &with(&[(slot(i) + 32 + part, ONE)]), 12);
         }
@@ -219,7 +220,7 @@ fn slots_are_rows_of_both_trees_or_of_none() {
     for i in 0..32 {
         swapped.swap(first + i, fourth + i);
     }
-    refused("another slot's row", circuit, &BUCKET.fill(&swapped), 24);
+    refused("another slot's row", circuit, &BUCKET.fill(&swapped), 48);
     for i in 8..SLOTS {
         refused("another number", circuit, &with(&[(i, ONE - free[i] - free[i])]), 64);
         refused("no bit", circuit, &with(&[(i, Goldilocks::half())]), 64);
@@ -235,7 +236,8 @@ fn words_are_values_of_their_types() {
         let mut words = row(1);
         change(&mut words);
         let slots: Vec<Option<Row>> = [vec![Some(Row::new(&words))], rows()[1..].to_vec()].concat();
-        refused(what, circuit, &BUCKET.fill(&BUCKET.data(&slots)), 4);
+        // At most four halves, and both sides of a wire for each.
+        refused(what, circuit, &BUCKET.fill(&BUCKET.data(&slots)), 8);
         // The witness says so, too.
         let leaf = |index: u64, row: &Row| LeafWitness {
             index,
