@@ -12,7 +12,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use evergrove_primitives::Goldilocks;
-use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_primitives::hash::keccak::{Function, reference};
 
 use crate::ethereum::Hex;
 
@@ -158,7 +158,7 @@ pub fn word_elements(word: &AbiWord) -> [Goldilocks; WORD_HALVES] {
 /// False when hexadecimal digits of an address have letters of both cases that are not those of its checksum (EIP-55).
 pub fn checksum_holds(digits: &str) -> bool {
     let mixed = digits.bytes().any(|c| c.is_ascii_lowercase()) && digits.bytes().any(|c| c.is_ascii_uppercase());
-    let hash = keccak_256(digits.to_ascii_lowercase().as_bytes());
+    let hash = reference::hash(Function::Keccak256, digits.to_ascii_lowercase().as_bytes());
     let upper = |i: usize| hash.get(i / 2).is_some_and(|byte| byte >> (4 * (1 - i % 2)) & 8 != 0);
     let fits = |(i, c): (usize, u8)| !c.is_ascii_alphabetic() || c.is_ascii_uppercase() == upper(i);
     !mixed || digits.bytes().enumerate().all(fits)

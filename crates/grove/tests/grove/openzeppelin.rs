@@ -222,8 +222,8 @@ fn slots_are_rows_of_both_trees_or_of_none() {
     }
     refused("another slot's row", circuit, &BUCKET.fill(&swapped), 48);
     for (i, &bit) in free.iter().enumerate().take(SLOTS).skip(8) {
-        refused("another number", circuit, &with(&[(i, ONE - bit - bit)]), 64);
-        refused("no bit", circuit, &with(&[(i, Goldilocks::half())]), 64);
+        refused("another number", circuit, &with(&[(i, ONE - bit - bit)]), 600);
+        refused("no bit", circuit, &with(&[(i, Goldilocks::half())]), 600);
     }
     refused("another C", circuit, &with(&[(0, ONE)]), 8);
 }
