@@ -12,8 +12,9 @@ use crate::tables::{BLOCK, Table, Tables, bits, query};
 const NAME: u64 = u64::from_le_bytes(*b"evgrkey\0");
 /// Tables in the header of a key of version 1. Each further version has one more, the last of which has rows.
 const FIRST_TABLES: usize = 7;
-/// The last version.
-const VERSIONS: u64 = (Table::ALL.len() - FIRST_TABLES + 1) as u64;
+/// The last version that is read: without the feature `mpt` that of the tables up to Keccak's.
+const VERSIONS: u64 = (LAST_TABLES - FIRST_TABLES + 1) as u64;
+const LAST_TABLES: usize = if cfg!(feature = "mpt") { Table::ALL.len() } else { Table::KeccakGate as usize };
 /// Elements of a stack, at most.
 pub const MAX_ELEMENTS: usize = 1 << 23;
 /// Places and elements of all tables, at most.

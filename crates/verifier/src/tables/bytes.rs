@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 
 use evergrove_primitives::Goldilocks;
 
-use super::{BYTES, Port, Row, TUPLE, WORD, defined};
+use super::{BYTES, Port, Row, WORD, defined, put};
 use crate::algebra::Algebra;
 
 /// Bytes of a row.
@@ -57,24 +57,27 @@ fn first(kind: usize) -> Goldilocks {
     if kind == HIGH { -Goldilocks::new(ROW as u64) } else { Goldilocks::ZERO }
 }
 
-/// Which byte of the row stands at a place of a part.
-fn source(kind: usize, offset: usize, place: usize) -> Option<usize> {
+/// The first place of a part that a byte of the row stands at, which byte, and how many follow each other.
+fn run(kind: usize, offset: usize) -> (usize, usize, usize) {
     match kind {
-        LOW => Some(offset + place).filter(|byte| *byte < ROW),
-        HIGH => (offset + place).checked_sub(ROW),
-        _ => Some(offset).filter(|_| place == 0),
+        LOW => (0, offset, ROW - offset),
+        HIGH => (ROW - offset, 0, offset),
+        _ => (0, offset, 1),
     }
 }
 
-/// The part of a row with these bytes.
+/// A part of a row with these bits.
 #[inline(never)]
-fn word<A: Algebra>(f: &mut A, bytes: &[A::V], kind: usize, offset: usize) -> [A::V; WORD] {
-    let mut word = [f.zero(); WORD];
-    for (place, byte) in (0..ROW).filter_map(|place| Some((place, source(kind, offset, place)?))) {
-        let half = &mut word[place / 4];
-        *half = f.add_scaled(*half, Goldilocks::new(1 << (8 * (place % 4))), bytes[byte]);
-    }
-    word
+fn word<A: Algebra>(f: &mut A, bits: &[A::V], kind: usize, offset: usize) -> [A::V; WORD] {
+    let powers: Vec<Goldilocks> = (0..32).map(|j| Goldilocks::new(1 << j)).collect();
+    let (place, byte, count) = run(kind, offset);
+    core::array::from_fn(|half| {
+        let within = |end: usize| end.clamp(place, place + count);
+        let (from, to) = (within(4 * half), within(4 * half + 4));
+        let own = &bits[8 * (byte + from - place)..8 * (byte + to - place)];
+        let first = 8 * from.saturating_sub(4 * half).min(4);
+        f.dot(&powers[first..first + own.len()], own)
+    })
 }
 
 #[inline(never)]
@@ -87,23 +90,24 @@ pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut 
 #[inline(never)]
 pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Port<A::V>>) {
     let (zero, one) = (f.zero(), f.one());
-    let powers: Vec<Goldilocks> = (0..8).map(|j| Goldilocks::new(1 << j)).collect();
-    let bytes: Vec<A::V> = row.columns[..BITS].chunks_exact(8).map(|bits| f.dot(&powers, bits)).collect();
-    let all = word(f, &bytes, LOW, 0);
-    let [a, b, c, d] = all;
-    for (i, word) in [all, [a, b, zero, zero], [zero, zero, c, d]].into_iter().enumerate() {
+    let bits = &row.columns[..BITS];
+    let all = word(f, bits, LOW, 0);
+    for i in 0..WORDS {
+        let mut word = all;
+        if i > 0 {
+            word[if i == 1 { WORD / 2..WORD } else { 0..WORD / 2 }].fill(zero);
+        }
         out.push(defined(f, row, i, row.fixed[USES + i], word));
     }
     let space = f.scale(BYTES, one);
-    let base = f.scale(Goldilocks::new(ROW as u64), row.number);
-    for kind in 0..KINDS {
+    for part in 0..KINDS * ROW {
+        let (kind, offset) = (part / ROW, part % ROW);
         let level = f.scale(Goldilocks::new(kind as u64), one);
-        for offset in 0..ROW {
-            let [a, b, c, d] = word(f, &bytes, kind, offset);
-            let key = f.add_scaled(base, first(kind) + Goldilocks::new(offset as u64), one);
-            let multiplicity = f.mul(row.fixed[ACTIVE], row.columns[COUNTS + kind * ROW + offset]);
-            out.push(Port { multiplicity, tuple: [space, key, level, a, b, c, d], len: TUPLE });
-        }
+        let address = f.scale(Goldilocks::new(offset as u64) + first(kind), one);
+        let address = f.add_scaled(address, Goldilocks::new(ROW as u64), row.number);
+        let multiplicity = f.mul(row.fixed[ACTIVE], row.columns[COUNTS + part]);
+        let word = word(f, bits, kind, offset);
+        put(out, multiplicity, [space, address, level], word);
     }
 }
 
@@ -115,6 +119,8 @@ pub fn place(kind: usize, address: u64) -> (u64, usize) {
 
 /// The part of a row with these bytes.
 pub fn part(bytes: &[u8; ROW], kind: usize, offset: usize) -> [Goldilocks; WORD] {
-    let byte = |place: usize| source(kind, offset, place).map_or(0, |byte| bytes[byte]);
-    core::array::from_fn(|half| Goldilocks::new((0..4).map(|i| u64::from(byte(4 * half + i)) << (8 * i)).sum()))
+    let (place, byte, count) = run(kind, offset);
+    let mut part = [0; ROW];
+    part[place..place + count].copy_from_slice(&bytes[byte..byte + count]);
+    core::array::from_fn(|half| Goldilocks::new((0..4).map(|i| u64::from(part[4 * half + i]) << (8 * i)).sum()))
 }

@@ -14,12 +14,14 @@
 
 pub mod addition;
 pub mod bits;
+#[cfg_attr(not(feature = "mpt"), allow(dead_code, reason = "keys with these tables are refused"))]
 pub mod bytes;
 pub mod congruence;
 pub mod constant;
 pub mod dot;
 pub mod keccak;
 pub mod keccak_absorb;
+#[cfg_attr(not(feature = "mpt"), allow(dead_code, reason = "keys with these tables are refused"))]
 pub mod keccak_gate;
 pub mod keccak_lookup;
 pub mod keccak_plane;
@@ -29,6 +31,7 @@ pub mod permutation;
 pub mod point;
 pub mod query;
 pub mod range;
+#[cfg_attr(not(feature = "mpt"), allow(dead_code, reason = "keys with these tables are refused"))]
 pub mod read;
 mod shape;
 pub mod sponge;
@@ -302,7 +305,10 @@ impl<K: Extension> Tables<K> {
             Table::Addition => addition::constraints(f, row, out),
             Table::KeccakAbsorb => keccak_absorb::constraints(f, row, out),
             Table::KeccakPlane => keccak_plane::constraints(f, row, out),
+            #[cfg(feature = "mpt")]
             Table::Bytes => bytes::constraints(f, row, out),
+            #[cfg(not(feature = "mpt"))]
+            Table::Bytes => {}
         }
     }
     /// The congruences of a row, whose equations are constraints behind those of [`Tables::constraints`].
@@ -343,11 +349,24 @@ impl<K: Extension> Tables<K> {
             Table::KeccakLookup => keccak_lookup::ports(f, row, out),
             Table::KeccakAbsorb => keccak_absorb::ports(f, row, out),
             Table::KeccakPlane => keccak_plane::ports(f, row, out),
+            #[cfg(feature = "mpt")]
             Table::KeccakGate => keccak_gate::ports(f, row, out),
+            #[cfg(feature = "mpt")]
             Table::Bytes => bytes::ports(f, row, out),
+            #[cfg(feature = "mpt")]
             Table::Read => read::ports(f, row, out),
+            #[cfg(not(feature = "mpt"))]
+            Table::KeccakGate | Table::Bytes | Table::Read => {}
         }
     }
+}
+
+/// Puts a tuple of namespace, key, level and word on the bus.
+#[cfg_attr(not(feature = "mpt"), allow(dead_code, reason = "keys with these tables are refused"))]
+#[inline(never)]
+fn put<V>(out: &mut Vec<Port<V>>, multiplicity: V, [space, key, level]: [V; 3], word: [V; WORD]) {
+    let [a, b, c, d] = word;
+    out.push(Port { multiplicity, tuple: [space, key, level, a, b, c, d], len: TUPLE });
 }
 
 /// The tuple of a wire.

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 use evergrove_primitives::Goldilocks;
 
-use super::{BYTES, Port, Row, TUPLE, WORD, bytes, defined, padded, used};
+use super::{BYTES, Port, Row, WORD, bytes, defined, padded, put, used};
 use crate::algebra::Algebra;
 
 /// The committed column of the address.
@@ -45,15 +45,14 @@ pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Po
     out.push(used(f, row.fixed[NUMBER], word));
     let space = f.scale(BYTES, one);
     let [low, high]: [[A::V; WORD]; 2] = [LOW, HIGH].map(|first| core::array::from_fn(|i| row.columns[first + i]));
+    // Of a byte the level is that of bytes, of a window that of low parts.
     let byte = f.scale(Goldilocks::new(bytes::BYTE as u64), one);
-    let level = f.add_scaled(byte, Goldilocks::new(bytes::LOW as u64) - Goldilocks::new(bytes::BYTE as u64), window);
-    let [a, b, c, d] = low;
-    let multiplicity = f.scale(-Goldilocks::ONE, active);
-    out.push(Port { multiplicity, tuple: [space, address, level, a, b, c, d], len: TUPLE });
-    let level = f.scale(Goldilocks::new(bytes::HIGH as u64), one);
-    let [a, b, c, d] = high;
-    let multiplicity = f.scale(-Goldilocks::ONE, window);
-    out.push(Port { multiplicity, tuple: [space, address, level, a, b, c, d], len: TUPLE });
+    let step = Goldilocks::new(bytes::LOW as u64) - Goldilocks::new(bytes::BYTE as u64);
+    let levels = [f.add_scaled(byte, step, window), f.scale(Goldilocks::new(bytes::HIGH as u64), one)];
+    for ((level, word), there) in levels.into_iter().zip([low, high]).zip([active, window]) {
+        let multiplicity = f.scale(-Goldilocks::ONE, there);
+        put(out, multiplicity, [space, address, level], word);
+    }
     let word = core::array::from_fn(|i| f.mul_add(window, high[i], low[i]));
     out.push(defined(f, row, PORTS - 1, row.fixed[USES], word));
 }
