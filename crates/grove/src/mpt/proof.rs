@@ -152,7 +152,7 @@ const ELEMENTS: u64 = 1 << 25;
 impl Size {
     /// About the elements that a circuit commits to.
     fn elements(&self) -> u64 {
-        let weights = [24_000, 7_000, 18_000, 40_000, 40_000];
+        let weights = [26_200, 6_000, 14_000, 34_000, 34_000];
         let counts = [self.blocks, self.branches, self.paths, self.accounts, self.slots];
         counts
             .iter()
