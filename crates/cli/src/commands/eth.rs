@@ -10,12 +10,14 @@ use evergrove::ethereum::Nodes;
 use evergrove::ethereum::Tries;
 use evergrove::ethereum::input::{TEXT_MAX, check_proofs, claim_value, read_claims, read_header, read_proofs};
 #[cfg(feature = "local")]
-use evergrove::mpt::{StateProof, Witness};
+use evergrove::mpt::{StateProof, StateProofError, Witness};
 use evergrove::proof::ethereum::{
     Anchor, Claim, Hash, Header, Hex, Roots, Shown, SlotRule, Step, Tag, Word, canonical_digest,
 };
 
 use super::Terminal;
+#[cfg(feature = "local")]
+use crate::exit::Mistake;
 use crate::files;
 use crate::report::Report;
 #[cfg(feature = "local")]
@@ -250,13 +252,19 @@ const PROOF_MAX: u64 = 1 << 21;
 fn verify(args: &Verify, terminal: Terminal) -> Result<()> {
     let (state_root, header) = args.block.read()?;
     let bytes = files::read(&args.proof, PROOF_MAX, "take the file that prove has written")?;
-    let proof = StateProof::from_bytes(&bytes).with_context(|| name(&args.proof))?;
+    let refused = |e: StateProofError| {
+        Mistake::refused(
+            format!("{}: {e}", name(&args.proof)),
+            "take proof, block and claims from one run of eth prove",
+        )
+    };
+    let proof = StateProof::from_bytes(&bytes).map_err(refused)?;
     let claims = match &args.claims {
         None => None,
         Some(path) => Some(read_claims(&read(path)?).with_context(|| name(path))?),
     };
     let digest = claims.as_deref().map(canonical_digest).transpose()?;
-    let bits = proof.verify(&state_root, digest).with_context(|| name(&args.proof))?;
+    let bits = proof.verify(&state_root, digest).map_err(refused)?;
     let mut report = Report::default();
     add_block(&mut report, &state_root, header.as_ref());
     if let Some(claims) = &claims {

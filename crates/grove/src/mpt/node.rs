@@ -50,8 +50,10 @@ impl<K: Extension> Gadgets<'_, K> {
                 let hash = self.spaces.hash[half];
                 self.b.offer(hash, own, level, word);
             }
-            there = self.b.add(there, is_hash.into());
-            there = self.b.add(there, embedded.into());
+            // One of both at most.
+            let full = self.b.add(is_hash.into(), embedded.into());
+            self.b.boolean(full);
+            there = self.b.add(there, full);
             at = self.b.mul_add(active.into(), size, at);
         }
         let two = self.b.constant(-Goldilocks::new(2));

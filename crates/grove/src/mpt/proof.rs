@@ -10,7 +10,7 @@ use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::argument::soundness::bits;
 use evergrove_verifier::argument::{Parameters, Round, UNIQUE_100};
 use evergrove_verifier::ethereum::Hash;
-use evergrove_verifier::key::Public;
+use evergrove_verifier::key::{MAX_ELEMENTS, Public};
 use evergrove_verifier::soundness::SoundnessBits;
 use evergrove_verifier::tables::Table;
 
@@ -48,6 +48,9 @@ fn built<K: Extension>(rounds: &[Round], size: Size) -> Option<(Circuit<K>, Piec
     };
     let parameters =
         fixed_point_near::<K>(rounds, &modes(), near(size.blocks), |parameters| builder(parameters, size).blocks())?;
+    if parameters.layout().fixed().elements() > MAX_ELEMENTS {
+        return None;
+    }
     let circuit = builder(&parameters, size).finish_in(parameters.layout().blocks());
     let key = Key::new(parameters, [&circuit; 2]);
     Some((circuit, PieceVerifier { key }))

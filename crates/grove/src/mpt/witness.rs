@@ -415,6 +415,9 @@ impl Walks<'_> {
         if let Some(&(start, end)) = self.messages.get(hash) {
             return Ok((start, end, bytes.len()));
         }
+        if keccak_256(bytes) != *hash {
+            return Err(PieceError::Node(Box::new(*hash), "it has another hash".into()));
+        }
         let start = self.stream.len();
         self.stream.extend_from_slice(bytes);
         self.stream.push(1);
@@ -512,7 +515,7 @@ impl Walks<'_> {
                     self.known.insert(slot, number);
                     let Number::Path(path) = number else { return Err(short(&hash)) };
                     let end = [&place[..], &nibbles].concat();
-                    if end.len() as u64 > NIBBLES {
+                    if end.len() as u64 > NIBBLES || !leaf && nibbles.is_empty() {
                         return Err(short(&hash));
                     }
                     if key[..end.len()] != end[..] {
