@@ -11,9 +11,8 @@
 //! K_i by a circuit of the key, or C_i is the digest of an empty subtree of height h - 1; one side at least has a proof; and K is the hash of both K_i, the lower
 //! one first, or the K_i of the only side.
 //!
-//! **Digests that may be missing.** An [`OptionalDigest`] is two words and a bit. Where the bit is 0 there is no digest, and nothing reads the words: each use of the words is a tuple
-//! on the bus whose count is the bit, or a product of bits that has it as a factor. So no value of the words stands for a missing digest, and none has to be ruled out. The
-//! bit of a published digest is 1.
+//! **Digests that may be missing.** An [`OptionalDigest`] is two words and a bit. The words count only where the bit is 1: each use of them is a tuple on the bus whose count is
+//! the bit, or a product of bits with it. Where the bit is 0 they may have any value, so that every value can be a digest. The bit of a published digest is 1.
 
 use evergrove_commit::schema::row_tag;
 use evergrove_commit::{BucketWitness, LeafWitness};
@@ -33,7 +32,7 @@ use evergrove_verifier::tree::{LEAF_TAG, Value, null_digest};
 
 use crate::application::word;
 use crate::circuit::{Size, free};
-use crate::translation::{Leaves, MAX_HALF, Weights, equal};
+use crate::translation::{Leaves, MAX_HALF, Weights, begin, equal};
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
@@ -354,7 +353,7 @@ impl Row {
         let words = words.filter(|words| words.len() == types.len());
         let words = words.ok_or_else(|| format!("row {index} is not {} words of the ABI", types.len()))?;
         if let Some((kind, _)) = types.iter().zip(&words).find(|(kind, word)| !kind.is_canonical(word)) {
-            return Err(format!("row {index} has a word that is no value of type {kind}"));
+            return Err(format!("row {index} has a word that is not a value of type {kind}"));
         }
         let row = Self::new(&words);
         if row.value != leaf.value {
@@ -395,12 +394,9 @@ pub fn bucket_data(
     statement: &Statement,
     slots: &[Option<Row>],
 ) -> Vec<Goldilocks> {
-    let k = size.block_height();
-    let base = statement.base;
-    let mut free = [statement.root.0, key].concat();
-    free.extend((k..size.height_max).map(|i| Goldilocks::new(base >> i & 1)));
+    let mut free = begin(size, key, statement);
     let values: Vec<Option<Value>> = slots.iter().map(|row| row.as_ref().map(|row| row.value)).collect();
-    let mut leaves = Leaves::new(base, &values);
+    let mut leaves = Leaves::new(statement.base, &values);
     let nothing = vec![ZERO; WORD_HALVES * columns];
     for (place, row) in slots.iter().enumerate() {
         let halves = row.as_ref().map_or(&nothing, |row| &row.halves);

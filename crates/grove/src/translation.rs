@@ -100,7 +100,7 @@ impl Weights {
 }
 
 /// Two elements of F as one of K.
-fn packed<K: Extension>(x: [Goldilocks; 2]) -> K {
+pub(crate) fn packed<K: Extension>(x: [Goldilocks; 2]) -> K {
     let mut coefficients = vec![ZERO; K::DEGREE];
     coefficients[..2].copy_from_slice(&x);
     K::from_coefficients(&coefficients).expect("as many coefficients")
@@ -141,7 +141,7 @@ fn keccak_node<K: Extension>(b: &mut Builder<K>, [left, right]: [[Word; 2]; 2]) 
 }
 
 /// A digest as two words of halves.
-fn halves(digest: &KeccakDigest) -> [[Goldilocks; WORD]; 2] {
+pub(crate) fn halves(digest: &KeccakDigest) -> [[Goldilocks; WORD]; 2] {
     let elements = keccak_tree::to_elements(digest);
     core::array::from_fn(|i| core::array::from_fn(|j| elements[WORD * i + j]))
 }
@@ -340,6 +340,12 @@ pub fn digest(base: u64, slots: &[Option<Value>]) -> KeccakDigest {
     keccak_tree::levels(base, slots)[slots.len().ilog2() as usize][0]
 }
 
+/// The first free data of buckets: C, the key, the bits of the number.
+pub(crate) fn begin(size: Size, key: [Goldilocks; WORD], statement: &Statement) -> Vec<Goldilocks> {
+    let bits = (size.block_height()..size.height_max).map(|i| Goldilocks::new(statement.base >> i & 1));
+    [statement.root.0, key].concat().into_iter().chain(bits).collect()
+}
+
 /// Free data of the bucket up to the claim that it hands on.
 pub fn bucket_data(
     size: Size,
@@ -347,10 +353,8 @@ pub fn bucket_data(
     statement: &Statement,
     slots: &[Option<Value>],
 ) -> Vec<Goldilocks> {
-    let k = size.block_height();
     let base = statement.base;
-    let mut free = [statement.root.0, key].concat();
-    free.extend((k..size.height_max).map(|i| Goldilocks::new(base >> i & 1)));
+    let mut free = begin(size, key, statement);
     let half = |x: u64| Goldilocks::new(x & MAX_HALF.as_u64());
     let messages = free.len();
     for (index, value) in (base..).zip(slots) {

@@ -66,7 +66,7 @@ pub fn root_of_proof(leaf: KeccakDigest, proof: &[KeccakDigest]) -> KeccakDigest
     proof.iter().fold(leaf, |digest, sibling| node_digest(&digest, sibling))
 }
 
-/// The slot, in a tree of [`js_slots`], of leaf `leaf` of `n`, in the order in which the library keeps them: sorted by their digests unless told otherwise. `None` unless
+/// The slot, in a tree over the least power of two of slots that is `n` or more, of leaf `leaf` of `n`, in the order in which the library keeps them: sorted by their digests unless told otherwise. `None` unless
 /// `leaf` < n.
 ///
 /// The library's tree is a heap of 2n - 1 nodes, and leaf j is node 2n - 2 - j. Let 2^h be the greatest power of two up to n, and m = n - 2^h: the first 2m leaves lie
@@ -82,11 +82,6 @@ pub fn js_slot(n: usize, leaf: usize) -> Option<usize> {
         _ if leaf < 2 * deep => Some(2 * (full - deep) + leaf),
         _ => Some(2 * (leaf - 2 * deep)),
     }
-}
-
-/// Slots of the tree of [`js_slot`]: the least power of two that is n or more.
-pub fn js_slots(n: usize) -> Option<usize> {
-    n.checked_next_power_of_two()
 }
 
 /// The first pair of equal rows, by position: a contract that marks a leaf as used pays one of them alone. n log n comparisons.

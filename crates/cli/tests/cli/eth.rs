@@ -25,13 +25,19 @@ fn block() -> (Value, Vec<Value>) {
     (block.clone(), answers.collect())
 }
 
-#[test]
-fn answers_are_checked_against_a_header() {
+/// A folder with the header and both answers, and the block.
+fn world_with_answers() -> (World, Value) {
     let world = World::new();
     let (block, answers) = block();
     world.write("header.txt", block["header"].as_str().unwrap());
     world.write("a.json", answers[0].to_string());
     world.write("b.json", answers[1].to_string());
+    (world, block)
+}
+
+#[test]
+fn answers_are_checked_against_a_header() {
+    let (world, block) = world_with_answers();
     let hash = block["hash"].as_str().unwrap();
     let check = ["eth", "check", "--proofs", "a.json", "b.json", "--header", "header.txt", "--block-hash", hash];
     let report = world.json(&check);
@@ -109,11 +115,7 @@ fn slots_are_numbered() {
 
 #[test]
 fn claims_are_proven_and_verified() {
-    let world = World::new();
-    let (block, answers) = block();
-    world.write("header.txt", block["header"].as_str().unwrap());
-    world.write("a.json", answers[0].to_string());
-    world.write("b.json", answers[1].to_string());
+    let (world, block) = world_with_answers();
     let hash = block["hash"].as_str().unwrap();
     let anchor = ["--header", "header.txt", "--block-hash", hash];
     let prove = [&["eth", "prove", "--proofs", "a.json", "b.json"], &anchor[..]].concat();

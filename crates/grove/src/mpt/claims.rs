@@ -4,13 +4,13 @@ use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Set, Word};
 use evergrove_multilinear::circuit::{Arithmetic, Hint};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
-use evergrove_primitives::hash::keccak::DIGEST_BYTES;
 use evergrove_verifier::ethereum::EMPTY_ROOT;
 use evergrove_verifier::tables::WORD;
 
-use super::gadgets::{Gadgets, LANE_NIBBLES, LANES, ONE, Place, ZERO, code, lane, number};
+use super::gadgets::{Gadgets, LANE_NIBBLES, LANES, ONE, Place, Text, ZERO, code, lane, number};
 use super::node::unary;
 use crate::circuit::free;
+use crate::translation::halves;
 
 /// Bits that a lane does not have.
 pub(super) const LANE_ZEROS: core::ops::Range<usize> = 4 * LANE_NIBBLES as usize..64;
@@ -53,17 +53,6 @@ fn byte(i: usize) -> Hint {
         |x| Goldilocks::new(x[0].as_u64() >> 24 & 255),
     ];
     hints[i]
-}
-
-/// The hash of a trie without keys, as words of halves.
-pub(super) fn empty_root() -> [[Goldilocks; WORD]; 2] {
-    words_of(&EMPTY_ROOT)
-}
-
-/// A hash as words of halves.
-pub(super) fn words_of(hash: &[u8; DIGEST_BYTES]) -> [[Goldilocks; WORD]; 2] {
-    let half = |i: usize| u32::from_le_bytes(*hash[4 * i..].first_chunk().expect("four bytes"));
-    core::array::from_fn(|word| core::array::from_fn(|i| Goldilocks::new(half(WORD * word + i).into())))
 }
 
 impl<K: Extension> Gadgets<'_, K> {
@@ -136,7 +125,7 @@ impl<K: Extension> Gadgets<'_, K> {
         self.b.look_up(children, from, nibble, Element::from(said).into(), child);
 
         // A trie without keys: its root, before the first nibble.
-        for (half, word) in empty_root().into_iter().enumerate() {
+        for (half, word) in halves(&EMPTY_ROOT).into_iter().enumerate() {
             let word = self.b.word(word);
             let hash = self.spaces.hash[half];
             self.b.look_up(hash, from, nibble, word, without);
@@ -243,20 +232,8 @@ impl<K: Extension> Gadgets<'_, K> {
     /// The number at an address where the bit is 1, of at most so many bytes: the shortest RLP.
     fn integer(&mut self, address: Base, most: usize, bit: Bool) -> Integer {
         let first = self.byte_at(address, bit);
-        let single = self.b.bit_of(&[first], |x| number(x[0].as_u64() < 0x80));
-        let bytes = self.b.any_of(&[first], |x| match x[0].as_u64() {
-            byte @ 0x80..=0xff => Goldilocks::new(byte - 0x80),
-            _ => ONE,
-        });
-        let longer = self.b.not(single);
-        let header = self.plus(bytes, 0x80);
-        let difference = self.b.sub(first, header);
-        let difference = self.b.mul(longer.into(), difference);
-        self.vanishes(bit, difference);
+        let Text { single, longer, bytes, .. } = self.string(first, bit);
         let one = self.one;
-        let difference = self.b.sub(bytes, one);
-        let difference = self.b.mul(single.into(), difference);
-        self.vanishes(bit, difference);
         let end = self.b.add(address, longer.into());
         let end = self.b.add(end, bytes);
         // From the least significant byte on.

@@ -8,6 +8,7 @@ use evergrove_verifier::tables::WORD;
 
 use super::node::unary;
 use crate::circuit::free;
+use crate::translation::{Weights, packed};
 
 pub(super) const ZERO: Goldilocks = Goldilocks::ZERO;
 pub(super) const ONE: Goldilocks = Goldilocks::ONE;
@@ -93,9 +94,22 @@ pub(super) struct Gadgets<'a, K> {
     pub(super) zero: Base,
     pub(super) one: Base,
     pub(super) yes: Bool,
-    /// The element X, in which two elements of F are one of K.
-    x: Element,
+    /// In which two elements of F are one of K.
+    pairs: Weights,
     pub(super) spaces: Spaces,
+}
+
+/// The header of a string of at most 55 bytes, or none before a byte below 0x80.
+#[derive(Clone, Copy)]
+pub(super) struct Text {
+    /// There is no header.
+    pub(super) single: Bool,
+    /// There is one.
+    pub(super) longer: Bool,
+    /// The string's bytes.
+    pub(super) bytes: Base,
+    /// One less.
+    pub(super) further: Base,
 }
 
 /// The start of a message, and one behind its last block.
@@ -109,9 +123,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
     pub(super) fn new(b: &'a mut Builder<K>) -> Self {
         let (zero, one) = (b.zero(), b.one());
         let yes = b.boolean(one);
-        let mut x = vec![ZERO; K::DEGREE];
-        x[1] = ONE;
-        let x = b.element(K::from_coefficients(&x).expect("as many coefficients"));
+        let pairs = Weights::new(b);
         let [bytes, lists, children, values, weights, positions, child, ends, key] = [(); 9].map(|()| b.offers());
         let [place, own, leaf] = [(); 3].map(|()| [(); 3].map(|()| b.offers()));
         let [hash, message, account] = [(); 3].map(|()| [(); 2].map(|()| b.offers()));
@@ -132,7 +144,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
             account,
             key,
         };
-        let mut this = Self { b, zero, one, yes, x, spaces };
+        let mut this = Self { b, zero, one, yes, pairs, spaces };
         this.constants();
         this
     }
@@ -175,11 +187,11 @@ impl<'a, K: Extension> Gadgets<'a, K> {
             let key = if depth < 0 { -ONE } else { Goldilocks::new(depth as u64) };
             let (own, weight) = if (0..NIBBLES as i64).contains(&depth) { lane(depth as u64) } else { (0, 0) };
             for pair in 0..3 {
-                let mut coefficients = vec![ZERO; K::DEGREE];
+                let mut lanes = [ZERO; 2];
                 if own / 2 == pair {
-                    coefficients[own % 2] = Goldilocks::new(weight);
+                    lanes[own % 2] = Goldilocks::new(weight);
                 }
-                let lanes = self.b.element(K::from_coefficients(&coefficients).expect("as many coefficients"));
+                let lanes = self.b.element(packed(lanes));
                 let [key, level] = [key, Goldilocks::new(pair as u64)].map(|x| self.b.constant(x));
                 self.b.offer(weights, key, level, lanes.into());
             }
@@ -211,15 +223,8 @@ impl<'a, K: Extension> Gadgets<'a, K> {
     }
     /// Two elements of F as one of K.
     pub(super) fn pack(&mut self, [low, high]: [Base; 2]) -> Element {
-        let x = self.x;
+        let x = self.pairs.x();
         self.b.combine([ONE, ZERO, ONE], x, high.into(), low.into())
-    }
-    /// Limbs i and i + 1 of a word as an element of K.
-    pub(super) fn pair(&mut self, word: Word, i: usize) -> Element {
-        let (zero, one) = (self.zero.into(), self.one.into());
-        let mut weights = [zero; WORD];
-        weights[i..i + 2].copy_from_slice(&[one, self.x]);
-        self.b.dot(zero, &[word], &weights)
     }
     /// Demands a = c in K where the bit is 1.
     pub(super) fn same_pair(&mut self, bit: Bool, a: Element, c: Element) {
@@ -233,7 +238,8 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         for (i, &word) in words.iter().enumerate() {
             for half in [0, 2] {
                 let at = |k: usize| elements.get(WORD * i + half + k).copied().unwrap_or(zero);
-                let (found, expected) = (self.pair(word, half), self.pack([at(0), at(1)]));
+                let expected = self.pack([at(0), at(1)]);
+                let found = self.pairs.pair(self.b, word, half);
                 self.same_pair(bit, found, expected);
             }
         }
@@ -413,6 +419,24 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         }
     }
 
+    /// What a string's first byte says. That a byte without a header is below 0x80 is for others to demand.
+    pub(super) fn string(&mut self, first: Base, bit: Bool) -> Text {
+        let single = self.b.bit_of(&[first], |x| number(x[0].as_u64() < 0x80));
+        let bytes = self.b.any_of(&[first], |x| match x[0].as_u64() {
+            byte @ 0x80..=0xff => Goldilocks::new(byte - 0x80),
+            _ => ONE,
+        });
+        let longer = self.b.not(single);
+        let header = self.plus(bytes, 0x80);
+        let difference = self.b.sub(first, header);
+        let difference = self.b.mul(longer.into(), difference);
+        self.vanishes(bit, difference);
+        let one = self.one;
+        let further = self.b.sub(bytes, one);
+        let difference = self.b.mul(single.into(), further);
+        self.vanishes(bit, difference);
+        Text { single, longer, bytes, further }
+    }
     /// The header of a list at an address: where its content begins, and how long that is.
     pub(super) fn list(&mut self, address: Base, bit: Bool) -> [Base; 2] {
         let first = self.b.byte(address);

@@ -5,7 +5,7 @@ use evergrove_multilinear::circuit::{Arithmetic, Hint};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
-use super::gadgets::{Gadgets, NIBBLES, ONE, Place, code, number};
+use super::gadgets::{Gadgets, NIBBLES, ONE, Place, Text, code, number};
 
 /// Bytes of a hashed key.
 const KEY_BYTES: u64 = NIBBLES / 2;
@@ -92,20 +92,8 @@ impl<K: Extension> Gadgets<'_, K> {
 
         // The path: one byte that is below 0x80, or a header and at least two bytes.
         let first = self.b.byte(content);
-        let single = self.b.bit_of(&[first], |x| number(x[0].as_u64() < 0x80));
-        let bytes = self.b.any_of(&[first], |x| match x[0].as_u64() {
-            byte @ 0x80..=0xff => Goldilocks::new(byte - 0x80),
-            _ => ONE,
-        });
-        let longer = self.b.not(single);
-        let header = self.plus(bytes, 0x80);
-        let difference = self.b.sub(first, header);
-        let difference = self.b.mul(longer.into(), difference);
-        self.vanishes(active, difference);
+        let Text { longer, bytes, further, .. } = self.string(first, active);
         let one_less = self.b.constant(-ONE);
-        let further = self.b.add(bytes, one_less);
-        let difference = self.b.mul(single.into(), further);
-        self.vanishes(active, difference);
         let more = self.b.add(further, one_less);
         let more = self.b.mul(longer.into(), more);
         let more = self.b.mul(active.into(), more);

@@ -10,8 +10,8 @@ use evergrove_verifier::tables::WORD;
 use evergrove_verifier::tree::node_digest;
 
 use super::Size;
-use super::claims::words_of;
 use super::gadgets::{LANES, NIBBLES, ONE, ZERO, lane, number};
+use crate::translation;
 
 /// Nodes and claims that are not what a circuit says.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -276,7 +276,7 @@ impl Witness {
     pub fn digest(&self) -> Digest {
         self.digest
     }
-    /// The room that it takes: at least one of each.
+    /// The room that it takes; one block at least.
     pub fn size(&self) -> Size {
         Size {
             blocks: self.goes_on.len().max(1),
@@ -308,7 +308,7 @@ impl Witness {
             }
         }
         let mut data = Data { size, free: Vec::new() };
-        data.words(words_of(&self.root));
+        data.words(translation::halves(&self.root));
         data.words([self.digest.0, key]);
         // Rows of sixteen bytes, and the bits of blocks.
         let mut stream = self.stream.clone();
@@ -338,7 +338,7 @@ impl Witness {
 
 /// The words that a proof about a root and d says.
 pub(super) fn said(root: &Hash, digest: Digest) -> Vec<[Goldilocks; WORD]> {
-    let [low, high] = words_of(root);
+    let [low, high] = translation::halves(root);
     vec![low, high, digest.0]
 }
 
@@ -575,7 +575,7 @@ impl Data {
     }
     fn message(&mut self, node: &Node) {
         self.numbers([node.start, node.end]);
-        let hash = if let Child::Hash(hash) = node.edge.child { words_of(&hash) } else { [[ZERO; WORD]; 2] };
+        let hash = if let Child::Hash(hash) = node.edge.child { translation::halves(&hash) } else { [[ZERO; WORD]; 2] };
         self.words(hash);
     }
     fn branch(&mut self, node: Option<&Node>) {
@@ -645,7 +645,7 @@ impl Data {
         self.free.extend(zero.elements().1);
         self.free.push(slot.map_or(ZERO, |slot| Number::Account(slot.account).element(self.size)));
         self.bits([account.is_some_and(|account| matches!(account.end, End::Present { .. }))]);
-        self.words(words_of(&number));
+        self.words(translation::halves(&number));
         self.end(slot.and_then(|slot| slot.end.as_ref()), &keccak_256(&number));
         match slot.filter(|_| present) {
             Some(slot) => self.free.extend(&slot.value),

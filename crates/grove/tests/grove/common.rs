@@ -2,6 +2,7 @@
 //!
 //! An attack counts as a test of one constraint where everything else holds: tests bound what is wrong from above, too.
 
+use evergrove_commit::NodeProof;
 use evergrove_grove::circuit::{Family, Size};
 use evergrove_grove::shape;
 use evergrove_multilinear::circuit::{Circuit, Fault, Witness};
@@ -37,4 +38,17 @@ pub(crate) fn refused(what: &str, circuit: &Circuit<Quadratic>, witness: &Witnes
     let faults = witness.faults(circuit);
     assert!((1..=most).contains(&faults.len()), "{what}: {} faults: {faults:?}", faults.len());
     faults
+}
+
+/// Demands that a proof that holds does not with another root, nor with another output.
+pub(crate) fn says_nothing_else(proof: &NodeProof, holds: impl Fn(&NodeProof) -> bool) {
+    assert!(holds(proof));
+    for i in 0..proof.output.len() {
+        let mut other = proof.clone();
+        other.output[i] += Goldilocks::ONE;
+        assert!(!holds(&other));
+    }
+    let mut other = proof.clone();
+    other.statement.root.0[0] += Goldilocks::ONE;
+    assert!(!holds(&other));
 }

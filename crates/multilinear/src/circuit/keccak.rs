@@ -6,8 +6,8 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
 use super::Builder;
-use super::builder::Fixed;
 use super::fill;
+use super::fixed::Fixed;
 use super::wires::{Bool, Wire, Word};
 use super::witness::Filling;
 use evergrove_verifier::tables::keccak::{self, LANES, PARTS, ROWS};
@@ -144,9 +144,10 @@ impl<K: Extension> Builder<K> {
         digest(self.rows.keccak.planes.len() as u32 - 1)
     }
 
-    /// The digests after each block of a stream of messages, and bits of the prover's choice, whether the next block goes on with the message or begins one.
+    /// Keccak-256 of a stream of messages: the digest after each block, and a bit for each block but the first. The prover chooses the bits. Where one is 1, the block continues the
+    /// message of the block before it; where it is 0, the block begins a message.
     ///
-    /// A block is 34 halves as two lists of lanes and words that go into them: see [`Builder::stream`].
+    /// A block is a list of words, each with the first of the two lanes that it is added to: see [`Builder::stream`].
     pub(super) fn keccak_stream(&mut self, blocks: &[Vec<(usize, Word)>]) -> (Vec<[Word; 2]>, Vec<Bool>) {
         let (mut digests, mut bits) = (Vec::with_capacity(blocks.len()), Vec::with_capacity(blocks.len() - 1));
         let zero = self.zero().0;
@@ -220,7 +221,7 @@ impl<K: Extension> Builder<K> {
         }
         [0, 1].map(|lane| Lane { table: Table::KeccakAbsorb, row, lane })
     }
-    /// Permutes lanes. The first of the rows that have the result: one, or where it goes on (`rest`) five.
+    /// Permutes lanes, and returns the first row of the result: five rows with all planes if `rest`, else one with the first plane.
     fn permute_lanes(&mut self, mut lanes: [Lane; LANES], rest: bool) -> u32 {
         for lane in lanes {
             if lane.table == Table::KeccakAbsorb {

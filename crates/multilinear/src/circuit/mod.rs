@@ -9,6 +9,7 @@
 mod arithmetic;
 mod builder;
 mod fill;
+mod fixed;
 mod keccak;
 mod machine;
 mod points;

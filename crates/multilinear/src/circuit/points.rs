@@ -4,8 +4,8 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use rayon::prelude::*;
 
-use super::builder::Fixed;
 use super::fill;
+use super::fixed::Fixed;
 use super::wires::{Base, Bool, Point, Wire, Word};
 use super::witness::Filling;
 use super::{Addition, Builder, PointNumbers, PointRow, Rows};

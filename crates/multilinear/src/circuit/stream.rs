@@ -5,7 +5,7 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_verifier::tables::{Table, WORD, bytes, read};
 
 use super::Builder;
-use super::builder::Fixed;
+use super::fixed::Fixed;
 use super::wires::{Base, Bool, Wire, Word};
 use super::witness::{Filling, Witness};
 
@@ -16,12 +16,12 @@ const BLOCK_LANES: usize = BLOCK_BYTES / 8;
 /// Rows of bytes of two blocks.
 const PAIR_ROWS: usize = 2 * BLOCK_BYTES / bytes::ROW;
 
-/// Blocks one after the other, each of which begins a message or goes on with the one before it.
+/// Blocks of messages. Each block begins a message, or continues that of the block before it.
 #[derive(Clone, Debug)]
 pub struct Stream {
     /// The digest of the message up to each block, as two words of halves.
     pub digests: Vec<[Word; 2]>,
-    /// Whether each block but the first goes on: a bit of the prover's choice.
+    /// For each block but the first, whether it continues a message. The prover chooses the bits.
     pub goes_on: Vec<Bool>,
 }
 
