@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use evergrove_ethereum::{Keys, Nodes, Trie, Tries};
-use evergrove_grove::mpt::{self, PieceError, PieceProver, PieceVerifier, Size, Witness};
+use evergrove_grove::mpt::{self, PieceError, PieceProver, PieceVerifier, Size, StateProof, StateProofError, Witness};
 use evergrove_multilinear::circuit::{Builder, Circuit};
+use evergrove_primitives::Digest;
 use evergrove_primitives::field::{Goldilocks, Quadratic};
 use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_verifier::argument::UNIQUE_100;
@@ -634,6 +635,60 @@ fn a_mutated_root_is_read_as_natively() {
 #[ignore = "slow: minutes"]
 fn five_thousand_mutated_roots_are_read_as_natively() {
     mutated_roots(5_000);
+}
+
+/// A prover may say that a child is a hash and a node in its parent at once: it does not count twice.
+#[test]
+fn a_branch_has_two_children() {
+    let absent = (0..).map(|i| address(90 + i)).find(|address| keccak_256(address)[0] >> 4 != 3).unwrap();
+    let claims = [Claim::AbsentAccount { address: absent }];
+    // A root with one child, a hash of nothing.
+    let mut node = vec![0xf1];
+    for nibble in 0..17 {
+        if nibble == 3 {
+            node.push(0xa0);
+            node.extend([7; 32]);
+        } else {
+            node.push(0x80);
+        }
+    }
+    let root = keccak_256(&node);
+    let witness = Witness::new(&root, &|hash| (*hash == root).then_some(&node[..]), &claims).unwrap();
+    let circuit = circuit(witness.size());
+    let free = witness.data(witness.size(), KEY).unwrap();
+    assert!(!circuit.witness(&free).unwrap().faults(&circuit).is_empty());
+    // The two bits of a child are choices that follow each other, and its length comes next.
+    let rows: Vec<u32> = circuit.choices().collect();
+    let triples = rows.windows(3).filter(|rows| rows[1] == rows[0] + 1 && rows[2] == rows[0] + 2);
+    let mut tried = 0;
+    for rows in triples.take(40) {
+        let chosen = [rows[0], rows[1]].map(|row| (row, Goldilocks::ONE)).into();
+        assert!(!circuit.witness_with(&free, &chosen).unwrap().faults(&circuit).is_empty(), "{rows:?}");
+        tried += 1;
+    }
+    assert_eq!(tried, 40);
+    assert!(
+        Tries::new(&Roots::new(vec![(Tag::State, root)]).unwrap(), Nodes::new([node]).unwrap())
+            .check(&claims[0])
+            .is_err()
+    );
+}
+
+/// Bytes that name a circuit whose key would be too large, or no circuit.
+#[test]
+fn sizes_of_files_are_bounded() {
+    let of = |size: Size| StateProof { size, root: [7; 32], digest: Digest::ZERO, proof: Vec::new() };
+    let size = Size { blocks: 1, branches: 0, paths: 700, accounts: 1, slots: 0 };
+    for size in [size, Size { branches: 1600, paths: 0, ..size }] {
+        let proof = StateProof::from_bytes(&of(size).to_bytes()).unwrap();
+        assert_eq!(proof, of(size));
+        let error = proof.verify(&[7; 32], None).unwrap_err();
+        assert_eq!(error, StateProofError::Format("no circuit has this size"));
+    }
+    for size in [Size { accounts: 0, ..size }, Size { blocks: 0, ..size }, Size { slots: 1 << 20, ..size }] {
+        let error = StateProof::from_bytes(&of(size).to_bytes()).unwrap_err();
+        assert_eq!(error, StateProofError::Format("no circuit has this size"));
+    }
 }
 
 #[test]

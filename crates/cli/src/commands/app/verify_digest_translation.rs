@@ -51,6 +51,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         report.note("note: the Keccak digest is what the proof states: compare it with one that you trust, or give it with --keccak");
     }
     if matches!(args.tree, Format::OpenZeppelinJs(_)) {
+        report.hidden("positions_checked", false);
         report.note("note: the proof does not show the positions of rows: that the digest is the root of OpenZeppelin's JavaScript library was checked by whoever made the proof");
     }
     accepted.add_to(&mut report);
