@@ -137,6 +137,24 @@ impl Tries {
         self.check_by(claim, &mut None, &mut |_, _| {})
     }
 
+    /// What is true of the key that a claim is about.
+    ///
+    /// # Errors
+    /// As [`Tries::account`], for the claim's key.
+    pub fn renewed(&self, claim: &Claim) -> Result<Claim, TriesError> {
+        Ok(match *claim {
+            Claim::Account { address, .. } | Claim::AbsentAccount { address } => match self.account(&address)? {
+                Some(account) => Claim::Account { address, account },
+                None => Claim::AbsentAccount { address },
+            },
+            Claim::Slot { address, slot, .. } => Claim::Slot { address, slot, value: self.slot(&address, &slot)? },
+            Claim::Entry { trie, index, .. } | Claim::AbsentEntry { trie, index } => match self.entry(trie, index)? {
+                Some(value) => Claim::Entry { trie, index, value },
+                None => Claim::AbsentEntry { trie, index },
+            },
+        })
+    }
+
     /// Checks that claims are true, and returns the nodes that show it, each once: what a proof of the claims hashes.
     ///
     /// Changes leave nodes behind. Tries that follow many blocks are built again from these nodes now and then.

@@ -10,7 +10,9 @@ use evergrove::ethereum::Nodes;
 use evergrove::ethereum::Tries;
 use evergrove::ethereum::input::{TEXT_MAX, check_proofs, claim_value, read_claims, read_header, read_proofs};
 #[cfg(feature = "local")]
-use evergrove::mpt::{StateProof, StateProofError, Witness};
+use evergrove::ethereum::input::{read_changes, read_witness};
+#[cfg(feature = "local")]
+use evergrove::mpt::{Batch, PieceError, Prepared, Progress, StateProof, StateProofError, Witness};
 use evergrove::proof::ethereum::{
     Anchor, Claim, Hash, Header, Hex, Roots, Shown, SlotRule, Step, Tag, Word, canonical_digest,
 };
@@ -19,6 +21,8 @@ use super::Terminal;
 #[cfg(feature = "local")]
 use crate::exit::Mistake;
 use crate::files;
+#[cfg(feature = "local")]
+use crate::progress::Counter;
 use crate::report::Report;
 #[cfg(feature = "local")]
 use crate::report::seconds;
@@ -37,6 +41,10 @@ enum Eth {
     Check(Check),
     #[cfg(feature = "local")]
     Prove(Prove),
+    #[cfg(feature = "local")]
+    Update(Update),
+    #[cfg(feature = "local")]
+    Claims(Claims),
     #[cfg(feature = "local")]
     Verify(Verify),
     Slot(Slot),
@@ -78,6 +86,9 @@ struct Check {
 ///
 /// The answers are checked as by check. Whoever verifies the proof needs the state root or the header, and the claims, but none of the answers. Memory and time are those of some
 /// hundred thousand elements for each node: a few tenths of a second for one account, seconds for all that a block touches.
+///
+/// With --batch the claims are proven in pieces, which are joined, and all proofs are kept: eth update makes only those that a later block changes. Claims that are too many for one piece
+/// are proven so in any case.
 #[cfg(feature = "local")]
 #[derive(Debug, clap::Args)]
 struct Prove {
@@ -89,9 +100,56 @@ struct Prove {
     /// File that the claims are written to, as verify reads them
     #[arg(long, value_name = "FILE")]
     claims_out: Option<PathBuf>,
+    /// File that the batch is written to: the claims, their nodes, and all proofs
+    #[arg(long, value_name = "FILE")]
+    batch: Option<PathBuf>,
+    /// Depth in the state's trie at which nodes are put into other pieces: what changes in every block stays apart from what does not. 3 suits mainnet
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(1..=63), requires = "batch")]
+    cut: Option<u8>,
     /// Print how much there is to prove, and prove nothing
     #[arg(long)]
     dry_run: bool,
+}
+
+/// Prove the claims of a batch about a later block, with new proofs only for what has changed
+///
+/// The new state comes from answers of eth_getProof for the batch's keys, or from the block's witness and its changes, or from its new nodes alone where the keys themselves have not
+/// changed. Accounts and slots that have appeared or gone are claimed so. The batch is written anew once the proof is there.
+#[cfg(feature = "local")]
+#[derive(Debug, clap::Args)]
+struct Update {
+    /// The batch, as prove or update has written it
+    #[arg(long, value_name = "FILE")]
+    batch: PathBuf,
+    #[command(flatten)]
+    block: Block,
+    /// Answers of eth_getProof at the new block
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "witness")]
+    proofs: Vec<PathBuf>,
+    /// Nodes: an answer of debug_executionWitness, or a list. With --changes nodes of the state before the block, else of the new state
+    #[arg(long, value_name = "FILE")]
+    witness: Option<PathBuf>,
+    /// What the block has changed, as a list or as prestateTracer answers with diffMode. The batch must be about the state before the block
+    #[arg(long, value_name = "FILE", requires = "witness", conflicts_with = "proofs")]
+    changes: Option<PathBuf>,
+    /// File that the proof is written to
+    #[arg(long, value_name = "FILE", required_unless_present = "dry_run")]
+    out: Option<PathBuf>,
+    /// File that the claims are written to, as verify reads them
+    #[arg(long, value_name = "FILE")]
+    claims_out: Option<PathBuf>,
+    /// Print how much there is to prove, and prove nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Print the claims of a batch
+#[cfg(feature = "local")]
+#[derive(Debug, clap::Args)]
+struct Claims {
+    /// The batch
+    #[arg(long, value_name = "FILE")]
+    batch: PathBuf,
 }
 
 /// Verify a proof of claims about Ethereum's state
@@ -140,6 +198,10 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         }
         #[cfg(feature = "local")]
         Eth::Prove(prove) => self::prove(prove, terminal),
+        #[cfg(feature = "local")]
+        Eth::Update(update) => self::update(update, terminal),
+        #[cfg(feature = "local")]
+        Eth::Claims(claims) => self::claims(claims, terminal),
         #[cfg(feature = "local")]
         Eth::Verify(verify) => self::verify(verify, terminal),
         Eth::Slot(slot) => self::slot(slot, terminal),
@@ -223,10 +285,17 @@ fn note(report: &mut Report, state_root: &Hash, header: Option<&Header>, claims:
 fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
     let (mut report, Claimed { state_root, tries, claims }) = check(&args.check)?;
     let nodes = Nodes::new(tries.nodes_of(&claims)?.into_iter().map(<[u8]>::to_vec))?;
-    let witness = Witness::new(&state_root, &|hash| nodes.get(hash), &claims)?;
+    let find = |hash: &Hash| nodes.get(hash);
+    let witness = Witness::new(&state_root, &find, &claims)?;
     let size = witness.size();
-    report.add("keccak_blocks", size.blocks + size.accounts + size.slots);
-    report.add("nodes", size.branches + size.paths);
+    if args.batch.is_some() || !size.is_possible() {
+        let size = Batch::size_for(&witness, PIECE_ELEMENTS);
+        let prepared = Prepared::new(&state_root, &find, &claims, (size, args.cut), None)?;
+        let batch = Batched { nodes: &nodes, prepared, keep: args.batch.as_deref() };
+        let outputs = Outputs { out: args.out.as_deref(), claims: args.claims_out.as_deref(), dry_run: args.dry_run };
+        return batch.prove(report, &witness, &outputs, terminal);
+    }
+    add_size(&mut report, &witness);
     report.add("new_proofs", 1);
     let out = args.out.as_ref().filter(|_| !args.dry_run);
     if let Some(out) = out {
@@ -237,10 +306,156 @@ fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
         report.add("proof_bytes", proof.len());
         files::write(out, |file| Ok(file.write_all(&proof)?))?;
     }
-    if let Some(path) = &args.claims_out {
-        let values: Vec<_> = claims.iter().map(claim_value).collect();
-        files::write(path, |file| Ok(serde_json::to_writer_pretty(file, &values)?))?;
+    write_claims(args.claims_out.as_deref(), &claims)?;
+    report.print(terminal.format)
+}
+
+/// Elements of a piece that is joined with others, about.
+#[cfg(feature = "local")]
+const PIECE_ELEMENTS: u64 = 12_000_000;
+
+#[cfg(feature = "local")]
+fn add_size(report: &mut Report, witness: &Witness) {
+    let size = witness.size();
+    report.add("keccak_blocks", size.blocks + size.accounts + size.slots);
+    report.add("nodes", size.branches + size.paths);
+}
+
+#[cfg(feature = "local")]
+fn write_claims(path: Option<&Path>, claims: &[Claim]) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let values: Vec<_> = claims.iter().map(claim_value).collect();
+    files::write(path, |file| Ok(serde_json::to_writer_pretty(file, &values)?))
+}
+
+/// Where results go.
+#[cfg(feature = "local")]
+struct Outputs<'a> {
+    out: Option<&'a Path>,
+    claims: Option<&'a Path>,
+    dry_run: bool,
+}
+
+/// A batch that is about to be proven.
+#[cfg(feature = "local")]
+struct Batched<'a> {
+    nodes: &'a Nodes,
+    prepared: Prepared<'a>,
+    /// File of the batch.
+    keep: Option<&'a Path>,
+}
+
+#[cfg(feature = "local")]
+impl Batched<'_> {
+    fn prove(self, mut report: Report, witness: &Witness, outputs: &Outputs<'_>, terminal: Terminal) -> Result<()> {
+        let Self { nodes, prepared, keep } = self;
+        add_size(&mut report, witness);
+        let [pieces, joins] = prepared.all_proofs();
+        let new: usize = prepared.new_proofs().iter().sum();
+        report.add("pieces", pieces);
+        report.add("joins", joins);
+        report.add("new_proofs", new);
+        if let Some(out) = outputs.out.filter(|_| !outputs.dry_run) {
+            let start = Instant::now();
+            let prover = prepared.prover()?;
+            let setup = start.elapsed().as_secs_f64();
+            let counter = Counter::new(terminal.quiet, "proofs", Some(new as u64));
+            let start = Instant::now();
+            let mut made = 0;
+            let batch = prepared.prove(&prover, &|hash| nodes.get(hash), &mut |progress: Progress| {
+                (made..progress.made).for_each(|_| counter.step());
+                made = progress.made;
+            });
+            counter.finish();
+            let batch = batch?;
+            let elapsed = start.elapsed().as_secs_f64();
+            let proof = batch.proof()?.to_bytes();
+            report.add_as("setup_seconds", setup, seconds(setup));
+            report.add_as("seconds", elapsed, seconds(elapsed));
+            report.add("proof_bytes", proof.len());
+            files::write(out, |file| Ok(file.write_all(&proof)?))?;
+            // The batch last: until it is there, the one before can be updated again.
+            if let Some(path) = keep {
+                files::write(path, |file| Ok(file.write_all(&batch.to_bytes())?))?;
+            }
+        }
+        write_claims(outputs.claims, prepared.claims())?;
+        report.print(terminal.format)
     }
+}
+
+/// No batch has as many bytes.
+#[cfg(feature = "local")]
+const BATCH_MAX: u64 = 1 << 31;
+
+#[cfg(feature = "local")]
+fn read_batch(path: &Path) -> Result<Batch> {
+    let bytes = files::read(path, BATCH_MAX, "take the file that prove has written to --batch")?;
+    let refused = |e: StateProofError| {
+        Mistake::refused(
+            format!("{}: {e}", name(path)),
+            "take the file that eth prove or eth update has written to --batch",
+        )
+    };
+    Batch::from_bytes(&bytes).map_err(refused).map_err(Into::into)
+}
+
+#[cfg(feature = "local")]
+fn update(args: &Update, terminal: Terminal) -> Result<()> {
+    let batch = read_batch(&args.batch)?;
+    let (state_root, header) = args.block.read()?;
+    let roots = |root| Roots::new(vec![(Tag::State, root)]).context("one root");
+    let mut all = batch.nodes.clone();
+    for path in &args.proofs {
+        for proof in read_proofs(&read(path)?).with_context(|| name(path))? {
+            all.extend(proof.nodes);
+            all.extend(proof.slots.into_iter().flat_map(|slot| slot.nodes));
+        }
+    }
+    if let Some(path) = &args.witness {
+        all.extend(read_witness(&read(path)?).with_context(|| name(path))?.nodes);
+    }
+    let tries = match &args.changes {
+        None => Tries::new(&roots(state_root)?, Nodes::new(all)?),
+        Some(path) => {
+            let mut tries = Tries::new(&roots(batch.root)?, Nodes::new(all)?);
+            tries.apply(&read_changes(&read(path)?).with_context(|| name(path))?)?;
+            tries.expect_state_root(&state_root)?;
+            tries
+        }
+    };
+    let claims: Vec<Claim> = batch.claims.iter().map(|claim| tries.renewed(claim)).collect::<Result<_, _>>()?;
+    let nodes = Nodes::new(tries.nodes_of(&claims)?.into_iter().map(<[u8]>::to_vec))?;
+    let find = |hash: &Hash| nodes.get(hash);
+    let witness = Witness::new(&state_root, &find, &claims)?;
+    let options = (batch.size, batch.cut);
+    let prepared = match Prepared::new(&state_root, &find, &claims, options, Some(&batch)) {
+        // Claims that have come to end at one node need larger pieces, and new proofs.
+        Err(PieceError::Crowded { .. }) => {
+            let size = Batch::size_for(&witness, PIECE_ELEMENTS);
+            Prepared::new(&state_root, &find, &claims, (size, batch.cut), None)?
+        }
+        prepared => prepared?,
+    };
+    let changed = batch.claims.iter().zip(&claims).filter(|(before, after)| before != after).count();
+    let mut report = Report::default();
+    add_block(&mut report, &state_root, header.as_ref());
+    report.add("claims", claims.len());
+    report.add("changed_claims", changed);
+    report.add("canonical_digest", canonical_digest(&claims)?.to_string());
+    let outputs = Outputs { out: args.out.as_deref(), claims: args.claims_out.as_deref(), dry_run: args.dry_run };
+    Batched { nodes: &nodes, prepared, keep: Some(&args.batch) }.prove(report, &witness, &outputs, terminal)
+}
+
+#[cfg(feature = "local")]
+fn claims(args: &Claims, terminal: Terminal) -> Result<()> {
+    let batch = read_batch(&args.batch)?;
+    let mut report = Report::default();
+    add_block(&mut report, &batch.root, None);
+    let values = batch.claims.iter().map(claim_value).collect::<Vec<_>>();
+    report.add_as("claims", values, batch.claims.len().to_string());
+    report.add("canonical_digest", canonical_digest(&batch.claims)?.to_string());
+    note(&mut report, &batch.root, None, Some(&batch.claims))?;
     report.print(terminal.format)
 }
 

@@ -14,6 +14,8 @@ use crate::translation::halves;
 
 /// Bits that a lane does not have.
 pub(super) const LANE_ZEROS: core::ops::Range<usize> = 4 * LANE_NIBBLES as usize..64;
+/// The trie of slots that are not used, behind all others.
+pub(super) const NO_TRIE: u64 = 1 << 32;
 /// Words of 32 bits of a hash or a number.
 const WORDS: usize = 8;
 
@@ -24,10 +26,12 @@ pub(super) struct Key {
     lanes: [Base; LANES],
 }
 
-/// An account that storage slots refer to.
-pub(super) struct Active {
-    bit: Bool,
-    lanes: [Base; LANES],
+/// A key in the order of claims.
+#[derive(Clone, Copy)]
+pub(super) struct Ordered {
+    pub(super) bit: Bool,
+    /// The number of the trie, then the lanes.
+    pub(super) key: [Base; 1 + LANES],
 }
 
 /// A number as bytes say it.
@@ -92,18 +96,18 @@ impl<K: Extension> Gadgets<'_, K> {
         }
         Key { own, lanes }
     }
-    /// Demands, where the bit is 1, that a leaf of a trie has this key. The address of its value.
-    fn present(&mut self, key: Key, trie: Base, bit: Bool) -> Base {
-        let (from, value) = (self.b.any(), self.b.any());
-        let (levels, lanes) = ([trie, value, self.zero], self.packed(key.lanes));
+    /// Demands, where the bit is 1, that a leaf of a trie has this key. The address of its value, and the root that it is below.
+    fn present(&mut self, key: Key, trie: Base, bit: Bool) -> [Base; 2] {
+        let [from, value, root] = [(); 3].map(|()| self.b.any());
+        let (levels, lanes) = ([trie, value, root], self.packed(key.lanes));
         let leaf = self.spaces.leaf;
         for ((offers, level), lanes) in leaf.into_iter().zip(levels).zip(lanes) {
             self.b.look_up(offers, from, level, lanes.into(), bit);
         }
-        value
+        [value, root]
     }
-    /// Demands, where the bit is 1, that a trie does not have a key: its way ends at nothing, at another path, or in a trie without keys.
-    fn absent(&mut self, key: Key, trie: Base, bit: Bool) {
+    /// Demands, where the bit is 1, that a trie does not have a key: its way ends at nothing, at another path, or in a trie without keys. The root that it is below.
+    fn absent(&mut self, key: Key, trie: Base, bit: Bool) -> Base {
         let [other, without] = [self.b.bit(), self.b.bit()];
         // One of three; the third is that a child is empty.
         let both = self.b.add(other.into(), without.into());
@@ -171,6 +175,7 @@ impl<K: Extension> Gadgets<'_, K> {
         let product = self.b.mul(difference, inverse);
         let one = self.one;
         self.same(other, product, one);
+        place.root
     }
     /// Demands, where the bit is 1, that a key begin with the nibbles of a place.
     fn begins(&mut self, key: Key, lanes: [Base; LANES], depth: Base, bit: Bool) {
@@ -208,10 +213,10 @@ impl<K: Extension> Gadgets<'_, K> {
         let above = self.b.sub(above, rest);
         self.b.zeros(above, LANE_ZEROS);
     }
-    /// Demands, where the bit is 1, that a key be less than another.
-    fn rises(&mut self, [low, high]: [[Base; LANES]; 2], bit: Bool) {
-        let hints: [Hint; LANES] = [first::<0>, first::<1>, first::<2>, first::<3>, first::<4>];
-        let differences: [Base; LANES] = core::array::from_fn(|i| self.b.sub(high[i], low[i]));
+    /// Demands, where the bit is 1, that a key be less than another in the order of claims. Numbers are from -1 to 2^60, and differ by at most 2^60.
+    pub(super) fn rises(&mut self, [low, high]: [[Base; 1 + LANES]; 2], bit: Bool) {
+        let hints: [Hint; 1 + LANES] = [first::<0>, first::<1>, first::<2>, first::<3>, first::<4>, first::<5>];
+        let differences: [Base; 1 + LANES] = core::array::from_fn(|i| self.b.sub(high[i], low[i]));
         let flags = hints.map(|hint| self.b.bit_of(&differences, hint));
         let (mut sum, mut gap) = (self.zero, self.zero);
         for (difference, flag) in differences.into_iter().zip(flags) {
@@ -227,6 +232,25 @@ impl<K: Extension> Gadgets<'_, K> {
         let gap = self.b.sub(gap, one);
         let gap = self.b.mul(bit.into(), gap);
         self.b.zeros(gap, LANE_ZEROS);
+    }
+    /// Offers a key by its number in the order of claims.
+    pub(super) fn order(&mut self, own: Base, [trie, lanes @ ..]: [Base; 1 + LANES]) {
+        let (levels, lanes) = ([trie, self.zero, self.zero], self.packed(lanes));
+        let order = self.spaces.order;
+        for ((offers, level), lanes) in order.into_iter().zip(levels).zip(lanes) {
+            self.b.offer(offers, own, level, lanes.into());
+        }
+    }
+    /// The key with a number in the order of claims, where the bit is 1.
+    pub(super) fn ordered(&mut self, own: Base, bit: Bool) -> [Base; 1 + LANES] {
+        let key = [(); 1 + LANES].map(|()| self.b.any());
+        let [trie, lanes @ ..] = key;
+        let (levels, lanes) = ([trie, self.zero, self.zero], self.packed(lanes));
+        let order = self.spaces.order;
+        for ((offers, level), lanes) in order.into_iter().zip(levels).zip(lanes) {
+            self.b.look_up(offers, own, level, lanes.into(), bit);
+        }
+        key
     }
 
     /// The number at an address where the bit is 1, of at most so many bytes: the shortest RLP.
@@ -280,7 +304,7 @@ impl<K: Extension> Gadgets<'_, K> {
     }
 
     /// A chain over words of the prover's choice.
-    fn chain(&mut self, tag: &[u8; 4], elements: usize) -> (Word, Vec<Word>) {
+    pub(super) fn chain(&mut self, tag: &[u8; 4], elements: usize) -> (Word, Vec<Word>) {
         let mut chain = self.b.tag(Goldilocks::new(u32::from_be_bytes(*tag).into()));
         let mut words = Vec::new();
         for _ in 0..elements.div_ceil(2 * WORD) {
@@ -290,7 +314,7 @@ impl<K: Extension> Gadgets<'_, K> {
         }
         (chain.digest(), words)
     }
-    fn limbs(&mut self, words: &[Word], count: usize) -> Vec<Base> {
+    pub(super) fn limbs(&mut self, words: &[Word], count: usize) -> Vec<Base> {
         (0..count).map(|i| self.b.limb(words[i / WORD], i % WORD)).collect()
     }
     /// The halves of a hash in two words.
@@ -298,13 +322,15 @@ impl<K: Extension> Gadgets<'_, K> {
         self.limbs(&words, WORDS)
     }
 
-    /// An account, or none: present with the fields that it is claimed with, or absent. Keys rise from slot to slot.
-    pub(super) fn account(&mut self, own: u64, before: Option<&Active>, set: Set) -> Active {
+    /// An account, or none: present with the fields that it is claimed with, absent, or foreign: its leaf is above the roots. Keys rise from slot to slot.
+    pub(super) fn account(&mut self, own: u64, before: Option<&Ordered>, set: Set) -> Ordered {
         let own = self.constant(own);
-        let [active, present, claimed] = [(); 3].map(|()| self.b.bit());
-        self.implies(present, active);
+        let [active, present, claimed, foreign] = [(); 4].map(|()| self.b.bit());
         self.implies(claimed, active);
-        let absent = self.b.sub(active.into(), present.into());
+        let known = self.b.add(present.into(), foreign.into());
+        let known = self.b.boolean(known);
+        self.implies(known, active);
+        let absent = self.b.sub(active.into(), known.into());
         let absent = self.b.boolean(absent);
 
         let (of_absent, words) = self.chain(b"ETHN", 5);
@@ -316,14 +342,21 @@ impl<K: Extension> Gadgets<'_, K> {
         self.b.equal(rest, address[4]);
         let digest = self.b.keccak(&[words[0], last], 5);
         let key = self.key(own, digest);
+        let (zero, one) = (self.zero, self.one);
+        let mut lanes = key.lanes;
+        let behind = self.constant(1 << LANE_ZEROS.start);
+        lanes[0] = self.b.select(active, lanes[0], behind);
+        let [a, b, c, d, e] = lanes;
+        let ordered = Ordered { bit: active, key: [zero, a, b, c, d, e] };
         if let Some(before) = before {
             self.implies(active, before.bit);
-            self.rises([before.lanes, key.lanes], active);
+            self.rises([before.key, ordered.key], active);
         }
+        self.order(own, ordered.key);
 
-        let zero = self.zero;
-        let value = self.present(key, zero, present);
-        self.absent(key, zero, absent);
+        let [value, of_leaf] = self.present(key, zero, present);
+        let of_way = self.absent(key, zero, absent);
+        let root = self.b.select(present, of_leaf, of_way);
 
         // b8, length, f8, length, nonce, balance, storage root, code hash.
         let [long, outer, list, inner]: [Base; 4] = core::array::from_fn(|i| {
@@ -360,35 +393,25 @@ impl<K: Extension> Gadgets<'_, K> {
         let as_present = self.b.and(claimed, present);
         self.same_words(as_present, &said, &fields);
         let as_absent = self.b.and(claimed, absent);
-        self.b.give(set, of_present, Some(as_present));
-        self.b.give(set, of_absent, Some(as_absent));
+        self.b.give_at(set, root, of_present, as_present);
+        self.b.give_at(set, root, of_absent, as_absent);
 
         // For storage slots: a slot without an account is none to look up.
         let two = self.constant(2);
-        let status = self.b.select(active, present.into(), two);
+        let status = self.b.select(active, known.into(), two);
         let offers = self.spaces.account;
         self.b.offer(offers[0], own, status, words[0]);
-        self.b.offer(offers[1], own, zero, Element::from(address[4]).into());
+        self.b.offer(offers[1], own, root, Element::from(address[4]).into());
         let [hash, none] = [code::HASH, code::NONE].map(|code| self.constant(code));
         let said = self.b.select(present, hash, none);
-        self.root(own, own, said, hashes[0]);
-        Active { bit: active, lanes: key.lanes }
-    }
-    /// Offers the root of a trie.
-    pub(super) fn root(&mut self, own: Base, trie: Base, said: Base, hash: [Word; 2]) {
-        let zero = self.zero;
-        let before = self.b.constant(-ONE);
+        let before = self.b.sub(zero, one);
         let lanes = self.packed([zero; LANES]);
-        let (places, children, hashes) = (self.spaces.place, self.spaces.child, self.spaces.hash);
-        self.offer_place(places, own, Place { depth: before, trie, lanes });
-        self.b.offer(children, own, zero, Element::from(said).into());
-        for (offers, word) in hashes.into_iter().zip(hash) {
-            self.b.offer(offers, own, zero, word);
-        }
+        self.offer_root(own, Place { depth: before, trie: own, root, lanes }, said, hashes[0]);
+        ordered
     }
 
     /// A slot of an account's storage, or none: with a value, or a zero slot. Accounts and keys rise from slot to slot.
-    pub(super) fn slot(&mut self, own: u64, before: Option<&(Active, Base)>, set: Set) -> (Active, Base) {
+    pub(super) fn slot(&mut self, own: u64, before: Option<&Ordered>, set: Set) -> Ordered {
         let own = self.constant(own);
         let [active, present] = [(); 2].map(|()| self.b.bit());
         self.implies(present, active);
@@ -399,12 +422,11 @@ impl<K: Extension> Gadgets<'_, K> {
         let fields = self.limbs(&words, 5 + WORDS);
         let yes = self.yes;
         self.same_words(yes, &words[3..], &fields[3 * WORD..]);
-        let (account, there) = (self.b.any(), self.b.bit());
+        let (account, of_account, there) = (self.b.any(), self.b.any(), self.b.bit());
         let offers = self.spaces.account;
         let rest = Element::from(fields[4]).into();
-        let zero = self.zero;
         self.b.look_up(offers[0], account, there.into(), words[0], active);
-        self.b.look_up(offers[1], account, zero, rest, active);
+        self.b.look_up(offers[1], account, of_account, rest, active);
         self.implies(present, there);
 
         // The slot as a message: its bytes in the other order.
@@ -419,24 +441,21 @@ impl<K: Extension> Gadgets<'_, K> {
         let digest = self.b.keccak(&message, WORDS);
         let key = self.key(own, digest);
 
-        if let Some((before, earlier)) = before {
+        let behind = self.constant(NO_TRIE);
+        let trie = self.b.select(active, account, behind);
+        let [a, b, c, d, e] = key.lanes;
+        let ordered = Ordered { bit: active, key: [trie, a, b, c, d, e] };
+        if let Some(before) = before {
             self.implies(active, before.bit);
-            let same = self.b.bit_of(&[*earlier, account], |x| number(x[0] == x[1]));
-            let step = self.b.sub(account, *earlier);
-            let both = self.b.and(same, active);
-            self.vanishes(both, step);
-            self.rises([before.lanes, key.lanes], both);
-            let one = self.one;
-            let step = self.b.sub(step, one);
-            let other = self.b.not(same);
-            let other = self.b.and(other, active);
-            let step = self.b.mul(other.into(), step);
-            self.b.zeros(step, LANE_ZEROS);
+            self.rises([before.key, ordered.key], active);
         }
+        self.order(own, ordered.key);
 
-        let value = self.present(key, account, present);
+        let [value, of_leaf] = self.present(key, account, present);
         let in_trie = self.b.and(zero_slot, there);
-        self.absent(key, account, in_trie);
+        let of_way = self.absent(key, account, in_trie);
+        let root = self.b.select(in_trie, of_way, of_account);
+        let root = self.b.select(present, of_leaf, root);
 
         // A string of the number's RLP: a byte alone, or a header before the number's own.
         let first = self.byte_at(value, present);
@@ -456,9 +475,9 @@ impl<K: Extension> Gadgets<'_, K> {
         let all = [&fields[..], &number.words].concat();
         let (of_value, said) = self.chain(b"ETHS", all.len());
         self.same_words(present, &said, &all);
-        self.b.give(set, of_value, Some(present));
-        self.b.give(set, of_zero, Some(zero_slot));
-        (Active { bit: active, lanes: key.lanes }, account)
+        self.b.give_at(set, root, of_value, present);
+        self.b.give_at(set, root, of_zero, zero_slot);
+        ordered
     }
 }
 

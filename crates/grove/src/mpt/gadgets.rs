@@ -50,6 +50,8 @@ pub(super) fn number(bit: bool) -> Goldilocks {
 pub(super) struct Place {
     pub(super) depth: Base,
     pub(super) trie: Base,
+    /// The number of the root that it is below.
+    pub(super) root: Base,
     /// Lanes two by two, and the last one.
     pub(super) lanes: [Element; 3],
 }
@@ -72,7 +74,7 @@ pub(super) struct Spaces {
     pub(super) child: Offers,
     /// (number, nibble, half of the hash).
     pub(super) hash: [Offers; 2],
-    /// The place of the node, of an extension behind its path, less a nibble of depth: (number, depth, lanes), (number, trie, lanes), (number, 0, lane).
+    /// The place of the node, of an extension behind its path, less a nibble of depth: (number, depth, lanes), (number, trie, lanes), (number, root, lane).
     pub(super) place: [Offers; 3],
     /// (first address, number of the block behind the last one, half of the digest).
     message: [Offers; 2],
@@ -80,12 +82,14 @@ pub(super) struct Spaces {
     pub(super) own: [Offers; 3],
     /// (number, depth behind the path, address behind it).
     pub(super) ends: Offers,
-    /// Keys and values of leaves: (number, trie, lanes), (number, address of the value, lanes), (number, 0, lane).
+    /// Keys and values of leaves: (number, trie, lanes), (number, address of the value, lanes), (number, root, lane).
     pub(super) leaf: [Offers; 3],
-    /// (number, whether it is present, first word of the address), (number, 0, the rest).
+    /// (number, whether it is present, first word of the address), (number, root, the rest).
     pub(super) account: [Offers; 2],
     /// (number, place of the byte, byte) of keys.
     pub(super) key: Offers,
+    /// Keys of accounts and slots in their order: (number, trie, lanes), (number, 0, lanes), (number, 0, lane).
+    pub(super) order: [Offers; 3],
 }
 
 /// The builder, with what all slots share.
@@ -119,13 +123,20 @@ pub(super) struct Message {
     end: Base,
 }
 
+/// Demands, where the bit is 1, that two words be equal: one is given to a set of its own, the other taken from it.
+pub(super) fn same_word<K: Extension>(b: &mut Builder<K>, bit: Bool, a: Word, c: Word) {
+    let set = b.set();
+    b.give(set, a, Some(bit));
+    b.take(set, c, Some(bit));
+}
+
 impl<'a, K: Extension> Gadgets<'a, K> {
     pub(super) fn new(b: &'a mut Builder<K>) -> Self {
         let (zero, one) = (b.zero(), b.one());
         let yes = b.boolean(one);
         let pairs = Weights::new(b);
         let [bytes, lists, children, values, weights, positions, child, ends, key] = [(); 9].map(|()| b.offers());
-        let [place, own, leaf] = [(); 3].map(|()| [(); 3].map(|()| b.offers()));
+        let [place, own, leaf, order] = [(); 4].map(|()| [(); 3].map(|()| b.offers()));
         let [hash, message, account] = [(); 3].map(|()| [(); 2].map(|()| b.offers()));
         let spaces = Spaces {
             bytes,
@@ -143,6 +154,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
             leaf,
             account,
             key,
+            order,
         };
         let mut this = Self { b, zero, one, yes, pairs, spaces };
         this.constants();
@@ -269,17 +281,29 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         self.b.byte(at)
     }
 
+    /// Offers a node below a root, or below nothing: its place, and what its edge says.
+    pub(super) fn offer_root(&mut self, own: Base, place: Place, said: Base, hash: [Word; 2]) {
+        let zero = self.zero;
+        let Spaces { place: places, child, hash: hashes, .. } = self.spaces;
+        self.offer_place(places, own, place);
+        self.b.offer(child, own, zero, Element::from(said).into());
+        for (offers, word) in hashes.into_iter().zip(hash) {
+            self.b.offer(offers, own, zero, word);
+        }
+    }
+    /// Demands, where the bit is 1, that two words be equal.
+    pub(super) fn same_word(&mut self, bit: Bool, a: Word, c: Word) {
+        same_word(self.b, bit, a, c);
+    }
     /// Offers a place under a number.
     pub(super) fn offer_place(&mut self, offers: [Offers; 3], own: Base, place: Place) {
-        let zero = self.zero;
-        for ((offers, level), lanes) in offers.into_iter().zip([place.depth, place.trie, zero]).zip(place.lanes) {
+        for ((offers, level), lanes) in offers.into_iter().zip([place.depth, place.trie, place.root]).zip(place.lanes) {
             self.b.offer(offers, own, level, lanes.into());
         }
     }
     /// Demands, where the bit is 1, that a place is offered under a number.
     pub(super) fn look_up_place(&mut self, offers: [Offers; 3], from: Base, place: Place, bit: Bool) {
-        let zero = self.zero;
-        for ((offers, level), lanes) in offers.into_iter().zip([place.depth, place.trie, zero]).zip(place.lanes) {
+        for ((offers, level), lanes) in offers.into_iter().zip([place.depth, place.trie, place.root]).zip(place.lanes) {
             self.b.look_up(offers, from, level, lanes.into(), bit);
         }
     }
@@ -317,9 +341,9 @@ impl<'a, K: Extension> Gadgets<'a, K> {
 
     /// A place of the prover's choice: its lanes one by one, too.
     pub(super) fn any_place(&mut self) -> (Place, [Base; LANES]) {
-        let (depth, trie) = (self.b.any(), self.b.any());
+        let [depth, trie, root] = [(); 3].map(|()| self.b.any());
         let lanes = [(); LANES].map(|()| self.b.any());
-        (Place { depth, trie, lanes: self.packed(lanes) }, lanes)
+        (Place { depth, trie, root, lanes: self.packed(lanes) }, lanes)
     }
     /// The place of a child: the number of its parent and the nibble there, of the prover's choice.
     pub(super) fn edge(&mut self, bit: Bool) -> ([Base; 2], Place) {

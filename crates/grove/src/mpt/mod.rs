@@ -1,24 +1,42 @@
-//! Claims about Ethereum's state, over the nodes that show them: one proof with all nodes, no child proofs.
+//! Claims about Ethereum's state, over the nodes that show them: pieces, each with many nodes and no child proofs, and joins of proofs.
 //!
-//! `docs/math/ethereum.md` has the statement, and what each slot of the circuit demands.
+//! `docs/math/ethereum.md` has the statement, and what each slot of the circuits demands.
 
+mod batch;
 mod claims;
+mod edges;
 mod gadgets;
 mod node;
+mod plan;
 mod proof;
 mod witness;
 
-use evergrove_multilinear::circuit::Builder;
-use evergrove_multilinear::circuit::wires::Word;
-use evergrove_multilinear::recursion::Modes;
+use evergrove_multilinear::circuit::wires::{Set, Word};
+use evergrove_multilinear::circuit::{Arithmetic, Builder};
+use evergrove_multilinear::recursion::{Children, Modes};
+use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
+use evergrove_verifier::argument::Parameters;
+use evergrove_verifier::tables::WORD;
 
-use gadgets::{Gadgets, code};
+use gadgets::{Gadgets, LANES, same_word};
 
 use crate::circuit::{NODE_TAG, free};
 
-pub use proof::{PieceProver, PieceVerifier, StateProof, StateProofError};
+pub use batch::{Batch, Prepared, Progress};
+pub use edges::Edge;
+pub use plan::{Plan, Planned};
+pub use proof::{NodeProof, StateProof, StateProofError, StateProver, StateVerifier};
 pub use witness::{PieceError, Witness};
+
+/// Elements of an address.
+const ADDRESS: usize = 5;
+/// Elements of an edge: address, whether it is one of storage, depth, lanes, hash, d.
+const EDGE_ELEMENTS: usize = ADDRESS + 2 + LANES + 8 + WORD;
+/// What edges are chains from.
+const EDGE_TAG: &[u8; 4] = b"ETHD";
+/// What lists of edges are hashed from, ASCII "LIST".
+const LIST_TAG: Goldilocks = Goldilocks::new(0x4c49_5354);
 
 /// How much a circuit has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,16 +51,28 @@ pub struct Size {
     pub accounts: usize,
     /// Slots of storage.
     pub slots: usize,
+    /// Edges that it begins at.
+    pub roots: usize,
+    /// Edges that it ends at.
+    pub opens: usize,
 }
 
 impl Size {
-    /// The number of the first account's slot, after those of nodes.
+    /// The number of the first path's slot, after roots and branches.
+    fn first_path(&self) -> usize {
+        self.roots + self.branches
+    }
+    /// The number of the first account's.
     fn first_account(&self) -> usize {
-        1 + self.branches + self.paths
+        self.first_path() + self.paths
     }
     /// The number of the first storage slot's.
     fn first_slot(&self) -> usize {
         self.first_account() + self.accounts
+    }
+    /// Slots that a tree of claims may have for its inner nodes.
+    fn merges(&self) -> usize {
+        self.accounts + self.slots + self.opens - 1
     }
 }
 
@@ -51,42 +81,100 @@ pub fn modes() -> Modes {
     Modes { widths: Vec::new(), zeros: vec![claims::LANE_ZEROS] }
 }
 
-/// The rows of a piece, and what it says: the key, then the state root in two words of halves, and d. A circuit has one.
+/// The rows of a piece, and what it says: the key, then the list of edges that are shown, and that of edges that are left open, or 0. A circuit has one.
 ///
 /// # Panics
-/// Unless the builder's tables have rows of bits for [`modes`], and there is an account.
+/// Unless the builder's tables have rows of bits for [`modes`], and there are an account and a root.
 pub fn piece<K: Extension>(b: &mut Builder<K>, size: Size) -> (Word, Vec<Word>) {
-    assert!(size.accounts > 0, "claims are about accounts");
-    let root = free(b);
-    let [digest, key] = free(b);
-    let set = b.set();
+    assert!(size.accounts > 0 && size.roots > 0, "claims are about accounts, and below a root");
+    let [shown, left_open] = free(b);
+    let [key, _] = free(b);
+    let [claims, roots, opens] = [(); 3].map(|()| b.set());
     let mut g = Gadgets::new(b);
     g.messages(size.blocks);
-    // Slot 0 is the root of the state's trie, and its name.
-    let (zero, hash) = (g.zero, g.constant(code::HASH));
-    g.root(zero, zero, hash, root);
+    let yes = g.yes;
+    for i in 0..size.roots {
+        let active = if i == 0 { yes } else { g.b.bit() };
+        g.root(i as u64, active, claims, roots);
+    }
     for i in 0..size.branches {
-        g.branch(1 + i as u64);
+        g.branch((size.roots + i) as u64);
     }
     for i in 0..size.paths {
-        g.path((1 + size.branches + i) as u64);
+        g.path((size.first_path() + i) as u64);
     }
+    g.ends_of_order(size.first_account() as u64 - 1, (size.first_slot() + size.slots) as u64);
     let mut before = None;
     for i in 0..size.accounts {
-        before = Some(g.account((size.first_account() + i) as u64, before.as_ref(), set));
+        before = Some(g.account((size.first_account() + i) as u64, before.as_ref(), claims));
     }
     let mut before = None;
     for i in 0..size.slots {
-        before = Some(g.slot((size.first_slot() + i) as u64, before.as_ref(), set));
+        before = Some(g.slot((size.first_slot() + i) as u64, before.as_ref(), claims));
     }
-    let yes = g.yes;
+    let (mut first, mut before) = (None, None);
+    for _ in 0..size.opens {
+        let open = g.open(before.as_ref(), claims, opens);
+        first = first.or(Some(open.bit()));
+        before = Some(open);
+    }
     let tag = b.tag(NODE_TAG);
-    for _ in 1..size.accounts + size.slots {
+    for _ in 0..size.merges() {
+        let (hash, [left, right]) = b.hash_free(tag);
+        let (root, active) = (b.any(), b.bit());
+        b.take_at(claims, root, left, active);
+        b.take_at(claims, root, right, active);
+        b.give_at(claims, root, hash.digest(), active);
+    }
+    list(b, roots, size.roots);
+    b.take(roots, shown, Some(yes));
+    let none = b.word([Goldilocks::ZERO; WORD]);
+    match first {
+        None => same_word(b, yes, left_open, none),
+        Some(first) => {
+            list(b, opens, size.opens);
+            b.take(opens, left_open, Some(first));
+            let not = b.not(first);
+            same_word(b, not, left_open, none);
+        }
+    }
+    (key, vec![shown, left_open])
+}
+
+/// Hashes of a list with at most so many members.
+fn list<K: Extension>(b: &mut Builder<K>, set: Set, members: usize) {
+    let tag = b.tag(LIST_TAG);
+    for _ in 1..members {
         let (hash, [left, right]) = b.hash_free(tag);
         let active = b.take(set, left, None);
         b.take(set, right, Some(active));
         b.give(set, hash.digest(), Some(active));
     }
-    b.take(set, digest, Some(yes));
-    (key, vec![root[0], root[1], digest])
+}
+
+/// The join of two proofs. Either both leave nothing open, and it shows both lists; or the first one leaves open what the second one shows, and it shows what the first one does.
+pub fn join<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
+    let mut builder = Builder::new(parameters.tables().clone());
+    let b = &mut builder;
+    let tag = b.tag(LIST_TAG);
+    let (both, shown) = b.hash_free(tag);
+    let open = free(b);
+    let [own_shown, own_open] = free(b);
+    let [key, _] = free(b);
+    let (circuits, below) = ([b.bit(), b.bit()], b.bit());
+    let none = b.word([Goldilocks::ZERO; WORD]);
+    same_word(b, below, own_shown, shown[0]);
+    same_word(b, below, open[0], shown[1]);
+    same_word(b, below, own_open, open[1]);
+    let beside = b.not(below);
+    same_word(b, beside, own_shown, both.digest());
+    for word in [open[0], open[1], own_open] {
+        same_word(b, beside, word, none);
+    }
+    let mut children = Children::new(b, parameters, key);
+    for (i, circuit) in circuits.into_iter().enumerate() {
+        children.child(circuit, &[shown[i], open[i]]);
+    }
+    children.publish(vec![own_shown, own_open]);
+    builder
 }

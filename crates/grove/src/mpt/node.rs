@@ -181,7 +181,7 @@ impl<K: Extension> Gadgets<'_, K> {
         // Keys and values of leaves alone.
         let trie: Base = self.b.select(leaf, start.trie, minus);
         let offers = self.spaces.leaf;
-        let levels = [trie, behind, zero];
+        let levels = [trie, behind, start.root];
         for ((offers, level), lanes) in offers.into_iter().zip(levels).zip(place.lanes) {
             self.b.offer(offers, own, level, lanes.into());
         }

@@ -1,65 +1,90 @@
-//! Proofs of pieces: the circuit of a size with its key, proving, verifying; and the file of a proof.
+//! Proofs of pieces and joins: the circuits of a size with their key, proving, verifying; and the file of a proof.
 
 use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_multilinear::key::Key;
-use evergrove_multilinear::prover::{ProofField, Prover};
-use evergrove_multilinear::recursion::{Children, Proof, claim_data, fixed_point_near};
+use evergrove_multilinear::prover::{self, ProofField};
+use evergrove_multilinear::recursion::{self, Children, Proof, children_data, claim_data};
 use evergrove_primitives::field::Quadratic;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::argument::soundness::bits;
-use evergrove_verifier::argument::{Parameters, Round, UNIQUE_100};
+use evergrove_verifier::argument::{Parameters, Reduced, Round, UNIQUE_100};
 use evergrove_verifier::ethereum::Hash;
 use evergrove_verifier::key::{MAX_ELEMENTS, Public};
 use evergrove_verifier::soundness::SoundnessBits;
-use evergrove_verifier::tables::Table;
+use evergrove_verifier::tables::{Table, WORD};
 
-use super::{PieceError, Size, Witness, modes, piece, witness};
+use super::witness::list_of;
+use super::{Edge, PieceError, Size, Witness, join, modes, piece};
 use crate::engine::{decode, encode};
 
-/// The rows of a circuit of this size.
-fn builder<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
+/// The rows of a piece of this size.
+fn piece_builder<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
     let mut b = Builder::new(parameters.tables().clone());
     let (key, said) = piece(&mut b, size);
     Children::new(&mut b, parameters, key).publish(said);
     b
 }
 
-/// What verifies proofs of pieces of one size: half a second makes it.
-pub struct PieceVerifier<K> {
+/// A proof of a piece or a join.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeProof {
+    /// It is of a join.
+    pub join: bool,
+    /// The list of edges that it shows, and that of edges that it leaves open.
+    pub lists: [Digest; 2],
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// What verifies proofs of pieces of one size, and of their joins.
+pub struct StateVerifier<K> {
     key: Key<K>,
 }
 
-/// What makes proofs of pieces of one size.
-pub struct PieceProver<K> {
+/// What makes them.
+pub struct StateProver<K> {
     size: Size,
-    circuit: Circuit<K>,
-    prover: Prover<K>,
-    verifier: PieceVerifier<K>,
+    circuits: [Circuit<K>; 2],
+    provers: [prover::Prover<K>; 2],
+    verifier: StateVerifier<K>,
     claim: (Vec<K>, K),
 }
 
-fn built<K: Extension>(rounds: &[Round], size: Size) -> Option<(Circuit<K>, PieceVerifier<K>)> {
-    let near = |blocks: usize| {
-        let mut of = [1; Table::ALL.len()];
-        of[Table::Keccak as usize] = blocks.div_ceil(64);
-        of[Table::Range as usize] = 0;
-        of
-    };
-    let parameters =
-        fixed_point_near::<K>(rounds, &modes(), near(size.blocks), |parameters| builder(parameters, size).blocks())?;
+/// The circuits of a key: of pieces and of joins, or twice the first where nothing is joined.
+fn built<K: Extension>(rounds: &[Round], size: Size, joins: bool) -> Option<([Circuit<K>; 2], StateVerifier<K>)> {
+    // About those of a circuit that verifies two proofs.
+    let mut near = if joins { Table::blocks([27, 29, 29, 3, 1, 1]) } else { [1; Table::ALL.len()] };
+    near[Table::Keccak as usize] = (size.blocks + size.accounts + size.slots).div_ceil(64);
+    near[Table::Range as usize] = 0;
+    let parameters = recursion::fixed_point_near::<K>(rounds, &modes(), near, |parameters| {
+        let piece = || piece_builder(parameters, size).blocks();
+        if !joins {
+            return piece();
+        }
+        let (piece, join) = rayon::join(piece, || join(parameters).blocks());
+        core::array::from_fn(|table| piece[table].max(join[table]))
+    })?;
     if parameters.layout().fixed().elements() > MAX_ELEMENTS {
         return None;
     }
-    let circuit = builder(&parameters, size).finish_in(parameters.layout().blocks());
-    let key = Key::new(parameters, [&circuit; 2]);
-    Some((circuit, PieceVerifier { key }))
+    let blocks = parameters.layout().blocks();
+    let piece = || piece_builder(&parameters, size).finish_in(blocks);
+    let join = || if joins { join(&parameters).finish_in(blocks) } else { piece() };
+    let (piece, join) = rayon::join(piece, join);
+    let circuits = [piece, join];
+    let key = Key::new(parameters, circuits.each_ref());
+    Some((circuits, StateVerifier { key }))
 }
 
-impl<K: Extension> PieceVerifier<K> {
-    /// For proofs of circuits of this size; `None` if they are too large.
-    pub fn new(rounds: &[Round], size: Size) -> Option<Self> {
-        built(rounds, size).map(|(_, verifier)| verifier)
+fn information([shown, left_open]: [Digest; 2]) -> Vec<[Goldilocks; WORD]> {
+    vec![shown.0, left_open.0]
+}
+
+impl<K: Extension> StateVerifier<K> {
+    /// For proofs of circuits of this size, joined or not; `None` if they are too large.
+    pub fn new(rounds: &[Round], size: Size, joins: bool) -> Option<Self> {
+        built(rounds, size, joins).map(|(_, verifier)| verifier)
     }
     /// The digest of the key.
     pub fn key(&self) -> Digest {
@@ -69,52 +94,105 @@ impl<K: Extension> PieceVerifier<K> {
     pub fn bits(&self) -> SoundnessBits {
         bits(self.key.parameters())
     }
+    /// log2 of the elements that a proof commits to.
+    pub fn variables(&self) -> usize {
+        self.key.parameters().schedule().variables
+    }
+    fn decode(&self, proof: &NodeProof) -> Result<Proof<K>, String> {
+        let (point, value, elements) = decode(&self.key, &proof.bytes)?;
+        let public = Public { information: information(proof.lists), point, value };
+        Ok(Proof { elements, circuit: proof.join, public })
+    }
+    /// Whether this is a proof that its first list is true if its second one is.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn check(&self, proof: &NodeProof) -> Result<(), String> {
+        self.decode(proof)?.verify(&self.key).map(|_| ()).map_err(|e| e.to_string())
+    }
     /// Whether these are bytes of a proof that there are claims with this d, each true in every trie with this root.
     ///
     /// # Errors
     /// Why they are not.
-    pub fn verify(&self, proof: &[u8], root: &Hash, digest: Digest) -> Result<(), String> {
-        let (point, value, elements) = decode(&self.key, proof)?;
-        let public = Public { information: witness::said(root, digest), point, value };
-        Proof { elements, circuit: false, public }.verify(&self.key).map(|_| ()).map_err(|e| e.to_string())
+    pub fn verify(&self, join: bool, proof: &[u8], root: &Hash, digest: Digest) -> Result<(), String> {
+        let lists = [Edge::of_state(*root, digest).list(), Digest::ZERO];
+        self.check(&NodeProof { join, lists, bytes: proof.to_vec() })
     }
 }
 
-impl<K: ProofField> PieceProver<K> {
-    /// For proofs of circuits of this size; `None` if they are too large.
-    pub fn new(rounds: &[Round], size: Size) -> Option<Self> {
-        let (circuit, verifier) = built(rounds, size)?;
-        let prover = Prover::new(&circuit, verifier.key.parameters());
+impl<K: ProofField> StateProver<K> {
+    /// For proofs of circuits of this size, joined or not; `None` if they are too large.
+    pub fn new(rounds: &[Round], size: Size, joins: bool) -> Option<Self> {
+        let (circuits, verifier) = built(rounds, size, joins)?;
+        let piece = prover::Prover::new(&circuits[0], verifier.key.parameters());
+        let join = piece.beside(&circuits[1]);
         let claim = verifier.key.at(vec![K::ZERO; verifier.key.variables()]);
-        Some(Self { size, circuit, prover, verifier, claim })
+        Some(Self { size, circuits, provers: [piece, join], verifier, claim })
     }
     /// What verifies its proofs.
-    pub fn verifier(&self) -> &PieceVerifier<K> {
+    pub fn verifier(&self) -> &StateVerifier<K> {
         &self.verifier
     }
-    /// The proof of a witness, verified.
+    /// The proof of a piece, verified.
     ///
     /// # Errors
     /// When the circuit has no room for it.
-    pub fn prove(&self, witness: &Witness) -> Result<Vec<u8>, PieceError> {
-        let key = &self.verifier.key;
+    pub fn piece(&self, witness: &Witness) -> Result<NodeProof, PieceError> {
         let (point, value) = self.claim.clone();
-        let public = Public { information: witness.said(), point, value };
-        let mut free = witness.data(self.size, key.digest())?;
+        let public = Public { information: information(witness.lists()), point, value };
+        let mut free = witness.data(self.size, self.verifier.key.digest())?;
         free.extend(claim_data(&public));
-        let columns = self.circuit.witness(&free).map_err(|e| PieceError::Internal(e.to_string()))?;
-        let elements = self.prover.prove(&public.statement(key.digest(), false), &columns);
-        let proof = Proof { elements, circuit: false, public };
-        proof.verify(key).map_err(|e| PieceError::Internal(e.to_string()))?;
-        Ok(encode(&proof))
+        self.prove(false, witness.lists(), &free, public)
     }
+    /// The join of two proofs, verified: of one with another that shows what it leaves open, or of two that leave nothing open.
+    ///
+    /// # Errors
+    /// When one of them is refused, or they do not fit.
+    pub fn join(&self, of: [&NodeProof; 2], below: bool) -> Result<NodeProof, PieceError> {
+        let internal = PieceError::Internal;
+        let lists = joined(of.map(|proof| proof.lists), below);
+        let key = &self.verifier.key;
+        let proofs = [self.verifier.decode(of[0]).map_err(internal)?, self.verifier.decode(of[1]).map_err(internal)?];
+        let (data, Reduced { point, value }) =
+            children_data(key, &proofs.each_ref()).map_err(|e| internal(e.to_string()))?;
+        let words = [of[0].lists[0], of[1].lists[0], of[0].lists[1], of[1].lists[1], lists[0], lists[1]];
+        let mut free: Vec<Goldilocks> = words.iter().flat_map(|word| word.0).collect();
+        free.extend(key.digest());
+        free.extend([Goldilocks::ZERO; WORD]);
+        free.extend([of[0].join, of[1].join, below].map(|bit| Goldilocks::new(bit.into())));
+        free.extend(data);
+        self.prove(true, lists, &free, Public { information: information(lists), point, value })
+    }
+    fn prove(
+        &self,
+        join: bool,
+        lists: [Digest; 2],
+        free: &[Goldilocks],
+        public: Public<[Goldilocks; WORD], K>,
+    ) -> Result<NodeProof, PieceError> {
+        let (key, which) = (&self.verifier.key, usize::from(join));
+        let columns = self.circuits[which].witness(free).map_err(|e| PieceError::Internal(e.to_string()))?;
+        let elements = self.provers[which].prove(&public.statement(key.digest(), join), &columns);
+        let proof = Proof { elements, circuit: join, public };
+        proof.verify(key).map_err(|e| PieceError::Internal(e.to_string()))?;
+        Ok(NodeProof { join, lists, bytes: encode(&proof) })
+    }
+}
+
+/// What a join shows and leaves open.
+pub(super) fn joined([first, second]: [[Digest; 2]; 2], below: bool) -> [Digest; 2] {
+    if below { [first[0], second[1]] } else { [list_of(&first[0], &second[0]), Digest::ZERO] }
 }
 
 /// A proof of claims about the state with a root, as it stands in a file. `docs/formats.md` has the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateProof {
-    /// The circuit that made it.
+    /// The circuit of pieces.
     pub size: Size,
+    /// The key is one of joins, too.
+    pub joins: bool,
+    /// The proof is of a join.
+    pub join: bool,
     /// The state root.
     pub root: Hash,
     /// d of the claims.
@@ -146,26 +224,57 @@ pub enum StateProofError {
 }
 
 /// What a file begins with: four letters, and its version.
-const MAGIC: &[u8; 6] = b"EVGE\x01\0";
-/// Bytes before the proof: the magic, five numbers, the root, d.
-const HEADER: usize = MAGIC.len() + 5 * 4 + 32 + 32;
+const MAGIC: &[u8; 6] = b"EVGE\x02\0";
+/// Bytes before the proof: the magic, the size, two bits, the root, d.
+const HEADER: usize = MAGIC.len() + Size::BYTES + 1 + 32 + 32;
 /// Elements of the largest circuit, about.
 const ELEMENTS: u64 = 1 << 25;
 
 impl Size {
+    /// Bytes of a size.
+    pub(super) const BYTES: usize = 7 * 4;
+    /// Elements of rows for one of each, about.
+    const WEIGHTS: [u64; 7] = [26_200, 6_000, 14_000, 34_000, 34_000, 4_000, 12_000];
+
+    pub(super) fn counts(&self) -> [usize; 7] {
+        [self.blocks, self.branches, self.paths, self.accounts, self.slots, self.roots, self.opens]
+    }
+    pub(super) fn from_counts([blocks, branches, paths, accounts, slots, roots, opens]: [usize; 7]) -> Self {
+        Self { blocks, branches, paths, accounts, slots, roots, opens }
+    }
     /// About the elements that a circuit commits to.
-    fn elements(&self) -> u64 {
-        let weights = [26_200, 6_000, 14_000, 34_000, 34_000];
-        let counts = [self.blocks, self.branches, self.paths, self.accounts, self.slots];
-        counts
-            .iter()
-            .zip(weights)
-            .fold(0, |sum: u64, (&count, weight)| sum.saturating_add((count as u64).saturating_mul(weight)))
+    pub fn elements(&self) -> u64 {
+        let counts = self.counts();
+        let product = |(&count, weight): (&usize, u64)| (count as u64).saturating_mul(weight);
+        counts.iter().zip(Self::WEIGHTS).map(product).fold(0, u64::saturating_add)
     }
-    /// Whether circuits of this size are made: at least one account, and not too large.
+    /// Whether circuits of this size are made: at least one block, account and root, and not too large.
     pub fn is_possible(&self) -> bool {
-        self.accounts > 0 && self.blocks > 0 && self.elements() <= ELEMENTS
+        self.accounts > 0 && self.blocks > 0 && self.roots > 0 && self.elements() <= ELEMENTS
     }
+    /// The bytes: seven numbers of four, the least significant byte first.
+    pub(super) fn to_bytes(self) -> impl Iterator<Item = u8> {
+        self.counts().into_iter().flat_map(|count| (count as u32).to_le_bytes())
+    }
+    /// The size in bytes, and whether circuits of it are made.
+    pub(super) fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
+        let mut counts = bytes.as_chunks::<4>().0.iter().map(|count| u32::from_le_bytes(*count) as usize);
+        let size = Self::from_counts(core::array::from_fn(|_| counts.next().expect("seven")));
+        size.is_possible().then_some(size)
+    }
+}
+
+pub(super) fn digest_bytes(digest: &Digest) -> impl Iterator<Item = u8> {
+    digest.0.into_iter().flat_map(|element| element.as_u64().to_le_bytes())
+}
+
+/// A digest, or none if an element is not below p.
+pub(super) fn digest_of(bytes: &[u8; 32]) -> Option<Digest> {
+    let mut elements = [Goldilocks::ZERO; WORD];
+    for (own, bytes) in elements.iter_mut().zip(bytes.as_chunks::<8>().0) {
+        *own = Goldilocks::from_canonical(u64::from_le_bytes(*bytes)).ok()?;
+    }
+    Some(Digest(elements))
 }
 
 impl StateProof {
@@ -175,23 +284,21 @@ impl StateProof {
     /// When it is too large for one proof.
     pub fn new(witness: &Witness) -> Result<Self, PieceError> {
         let size = witness.size();
-        let prover = size.is_possible().then(|| PieceProver::<Quadratic>::new(&UNIQUE_100, size)).flatten();
+        let prover = size.is_possible().then(|| StateProver::<Quadratic>::new(&UNIQUE_100, size, false)).flatten();
         let prover = prover.ok_or(PieceError::TooLarge { blocks: size.blocks })?;
-        let proof = prover.prove(witness)?;
-        Ok(Self { size, root: witness.root(), digest: witness.digest(), proof })
+        let proof = prover.piece(witness)?;
+        let Edge { hash: root, digest, .. } = *witness.root_edge();
+        Ok(Self { size, joins: false, join: false, root, digest, proof: proof.bytes })
     }
     /// The bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let Self { size, root, digest, proof } = self;
+        let Self { size, joins, join, root, digest, proof } = self;
         let mut bytes = Vec::with_capacity(HEADER + proof.len());
         bytes.extend_from_slice(MAGIC);
-        for count in [size.blocks, size.branches, size.paths, size.accounts, size.slots] {
-            bytes.extend_from_slice(&(count as u32).to_le_bytes());
-        }
+        bytes.extend(size.to_bytes());
+        bytes.push(u8::from(*joins) + 2 * u8::from(*join));
         bytes.extend_from_slice(root);
-        for element in digest.0 {
-            bytes.extend_from_slice(&element.as_u64().to_le_bytes());
-        }
+        bytes.extend(digest_bytes(digest));
         bytes.extend_from_slice(proof);
         bytes
     }
@@ -201,24 +308,23 @@ impl StateProof {
     /// When the bytes are none.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateProofError> {
         let format = StateProofError::Format;
+        if bytes.starts_with(b"EVGE\x01\0") {
+            return Err(format("it has version 1, of before proofs were joined: prove again"));
+        }
         let rest = bytes.strip_prefix(MAGIC).ok_or(format("it begins otherwise"))?;
-        let (header, proof) = rest.split_at_checked(HEADER - MAGIC.len()).ok_or(format("it is cut off"))?;
-        let (counts, header) = header.split_at(5 * 4);
-        let count = |i: usize| u32::from_le_bytes(*counts[4 * i..].first_chunk().expect("four bytes")) as usize;
-        let size = Size { blocks: count(0), branches: count(1), paths: count(2), accounts: count(3), slots: count(4) };
-        if !size.is_possible() {
-            return Err(format("no circuit has this size"));
+        let cut = || format("it is cut off");
+        let (size, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+        let size = Size::from_bytes(size).ok_or(format("no circuit has this size"))?;
+        let (&bits, rest) = rest.split_first().ok_or_else(cut)?;
+        if bits > 3 || bits == 2 {
+            return Err(format("no circuit is named so"));
         }
-        let (root, digest) = header.split_at(32);
-        let element = |i: usize| u64::from_le_bytes(*digest[8 * i..].first_chunk().expect("eight bytes"));
-        let mut elements = [Goldilocks::ZERO; 4];
-        for (i, own) in elements.iter_mut().enumerate() {
-            *own = Goldilocks::from_canonical(element(i)).map_err(|_| format("an element is not below p"))?;
-        }
-        let root = root.try_into().expect("32 bytes");
-        Ok(Self { size, root, digest: Digest(elements), proof: proof.to_vec() })
+        let (root, rest) = rest.split_first_chunk::<32>().ok_or_else(cut)?;
+        let (digest, proof) = rest.split_first_chunk().ok_or_else(cut)?;
+        let digest = digest_of(digest).ok_or(format("an element is not below p"))?;
+        Ok(Self { size, joins: bits & 1 == 1, join: bits & 2 == 2, root: *root, digest, proof: proof.to_vec() })
     }
-    /// Verifies the proof for a root, and for claims with this d if there is one. Makes the circuit, some tenths of a second.
+    /// Verifies the proof for a root, and for claims with this d if there is one. Makes the circuits: some tenths of a second, or seconds where proofs are joined.
     ///
     /// # Errors
     /// Why it is not accepted.
@@ -230,9 +336,9 @@ impl StateProof {
             return Err(StateProofError::Claims { expected, found: self.digest });
         }
         let possible = self.size.is_possible();
-        let verifier = possible.then(|| PieceVerifier::<Quadratic>::new(&UNIQUE_100, self.size)).flatten();
+        let verifier = possible.then(|| StateVerifier::<Quadratic>::new(&UNIQUE_100, self.size, self.joins)).flatten();
         let verifier = verifier.ok_or(StateProofError::Format("no circuit has this size"))?;
-        verifier.verify(&self.proof, root, self.digest).map_err(StateProofError::Refused)?;
+        verifier.verify(self.join, &self.proof, root, self.digest).map_err(StateProofError::Refused)?;
         Ok(verifier.bits())
     }
 }

@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 
 use evergrove_primitives::hash::keccak::{RATE_BYTES, keccak_256};
+use evergrove_primitives::hash::poseidon;
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::ethereum::rlp::{self, Item, Reader, RlpError, RlpFault};
-use evergrove_verifier::ethereum::{Account, Address, Claim, ClaimsError, EMPTY_ROOT, Hash, Word, sorted};
+use evergrove_verifier::ethereum::{Account, Address, Claim, ClaimsError, EMPTY_ROOT, Hash, Word, canonical_digest};
 use evergrove_verifier::tables::WORD;
 use evergrove_verifier::tree::node_digest;
 
-use super::Size;
+use super::claims::{LANE_ZEROS, NO_TRIE};
 use super::gadgets::{LANES, NIBBLES, ONE, ZERO, lane, number};
+use super::plan::Planned;
+use super::{EDGE_ELEMENTS, Edge, LIST_TAG, Size};
 use crate::translation;
 
 /// Nodes and claims that are not what a circuit says.
@@ -23,11 +26,14 @@ pub enum PieceError {
     #[error("claim {0} is an entry of a list: only accounts and slots are proven")]
     Entry(usize),
     /// A node is missing.
-    #[error("the node with hash 0x{} is missing: add the proof of the key that it is on the way of", hex(.0))]
+    #[error("the node with hash 0x{} is missing: add the proof of the key that it is on the way of", hex(&.0[..]))]
     Missing(Box<Hash>),
     /// A node is invalid.
-    #[error("the node with hash 0x{} is invalid: {}", hex(.0), .1)]
+    #[error("the node with hash 0x{} is invalid: {}", hex(&.0[..]), .1)]
     Node(Box<Hash>, String),
+    /// A leaf is no account.
+    #[error("the leaf of account 0x{} is invalid: {}", hex(&.0[..]), .1)]
+    Account(Box<Address>, String),
     /// A claim is false.
     #[error("claim {place} is false: {claim}")]
     False {
@@ -47,24 +53,30 @@ pub enum PieceError {
         room: usize,
     },
     /// No circuit is as large.
-    #[error("{blocks} blocks of Keccak are too many for one proof: prove fewer claims at once")]
+    #[error("{blocks} blocks of Keccak are too many for one proof: prove a batch")]
     TooLarge {
         /// Those of the nodes.
         blocks: usize,
+    },
+    /// Claims that no piece has room for.
+    #[error("{claims} claims end at one node, more than a piece has room for: prove them in several batches")]
+    Crowded {
+        /// Claims about accounts and slots.
+        claims: usize,
     },
     /// A proof that was made is not accepted.
     #[error("a fresh proof is refused ({0}): the machine or the program is faulty")]
     Internal(String),
 }
 
-fn hex(hash: &Hash) -> String {
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The number of a slot, before the circuit's size is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Number {
-    Root,
+pub(super) enum Number {
+    Root(usize),
     Branch(usize),
     Path(usize),
     Account(usize),
@@ -73,9 +85,9 @@ enum Number {
 impl Number {
     fn element(self, size: Size) -> Goldilocks {
         Goldilocks::new(match self {
-            Self::Root => 0,
-            Self::Branch(i) => 1 + i,
-            Self::Path(i) => 1 + size.branches + i,
+            Self::Root(i) => i,
+            Self::Branch(i) => size.roots + i,
+            Self::Path(i) => size.first_path() + i,
             Self::Account(i) => size.first_account() + i,
         } as u64)
     }
@@ -83,21 +95,24 @@ impl Number {
 
 /// Where a child hangs: the slot that offers it, the nibble there, the place that is offered.
 #[derive(Clone, Debug)]
-struct Edge {
-    from: Number,
+pub(super) struct Link {
+    pub(super) from: Number,
     nibble: u8,
-    /// Of the place that the parent offers; -1 above a root.
+    /// Of the place that the parent offers; one less than the nibbles above a root and below an extension.
     depth: i64,
-    trie: Number,
+    /// The account whose trie it is in; none of the state.
+    pub(super) trie: Option<usize>,
+    /// The root that it is below.
+    root: usize,
     /// The nibbles of that place.
     prefix: Vec<u8>,
-    child: Child,
+    pub(super) child: Child,
     /// The parent is an extension.
-    extension: bool,
+    pub(super) extension: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Child {
+pub(super) enum Child {
     Empty,
     Hash(Hash),
     /// An embedded node's address and length.
@@ -106,30 +121,50 @@ enum Child {
 
 /// A node that has a slot.
 #[derive(Clone, Debug)]
-struct Node {
-    edge: Edge,
+pub(super) struct Node {
+    pub(super) link: Link,
     /// Addresses and one behind the last block.
     start: usize,
     end: usize,
     leaf: bool,
 }
 
+impl Node {
+    /// Blocks of its message.
+    pub(super) fn blocks(&self) -> usize {
+        self.end.saturating_sub(self.start / RATE_BYTES)
+    }
+}
+
 /// A way's end.
 #[derive(Clone, Debug)]
-enum End {
+pub(super) enum End {
     /// A leaf, the address of its value's item, and the value's own address and length.
     Present { path: usize, item: usize, value: usize, length: usize },
     /// An empty child, or a trie without keys.
-    Nothing(Edge),
+    Nothing(Link),
     /// Another path.
     Other { path: usize, own: Own },
+    /// The place of a node that is not gone to.
+    There(Link),
+}
+
+impl End {
+    /// The slot of the node that it is found at.
+    pub(super) fn at(&self) -> Number {
+        match self {
+            Self::Present { path, .. } | Self::Other { path, .. } => Number::Path(*path),
+            Self::Nothing(link) | Self::There(link) => link.from,
+        }
+    }
 }
 
 /// A node with a path, as absences use it.
 #[derive(Clone, Debug)]
-struct Own {
+pub(super) struct Own {
     depth: usize,
-    trie: Number,
+    trie: Option<usize>,
+    root: usize,
     prefix: Vec<u8>,
     /// The nibbles up to its end, and the address behind its path.
     end: Vec<u8>,
@@ -137,35 +172,62 @@ struct Own {
 }
 
 #[derive(Clone, Debug)]
-struct AccountSlot {
-    address: Address,
-    end: End,
+pub(super) struct AccountSlot {
+    pub(super) address: Address,
+    /// None of a foreign account.
+    pub(super) end: Option<End>,
+    /// The root that it is below.
+    root: usize,
     /// The claim's elements.
     claim: Option<Vec<Goldilocks>>,
 }
 
+impl AccountSlot {
+    fn is_present(&self) -> bool {
+        matches!(self.end, Some(End::Present { .. }))
+    }
+    /// Present, or foreign.
+    fn is_known(&self) -> bool {
+        self.end.is_none() || self.is_present()
+    }
+}
+
 #[derive(Clone, Debug)]
-struct StorageSlot {
-    account: usize,
+pub(super) struct StorageSlot {
+    pub(super) account: usize,
     slot: Word,
+    /// The root that it is below.
+    root: usize,
     /// None where the account is absent.
-    end: Option<End>,
+    pub(super) end: Option<End>,
     /// The elements of a claim with a value.
     value: Vec<Goldilocks>,
+}
+
+/// An edge that is left open.
+#[derive(Clone, Debug)]
+struct OpenSlot {
+    link: Link,
+    edge: Edge,
 }
 
 /// Nodes, claims and what each slot of a circuit is filled with.
 #[derive(Clone, Debug)]
 pub struct Witness {
-    root: Hash,
-    digest: Digest,
+    /// What it shows, and what it leaves open.
+    lists: [Digest; 2],
     stream: Vec<u8>,
     goes_on: Vec<bool>,
-    branches: Vec<Node>,
-    paths: Vec<Node>,
-    accounts: Vec<AccountSlot>,
-    slots: Vec<StorageSlot>,
-    merges: Vec<[Digest; 2]>,
+    roots: Vec<Edge>,
+    pub(super) branches: Vec<Node>,
+    pub(super) paths: Vec<Node>,
+    pub(super) accounts: Vec<AccountSlot>,
+    pub(super) slots: Vec<StorageSlot>,
+    opens: Vec<OpenSlot>,
+    /// Pairs in the trees of claims, with their roots.
+    merges: Vec<(usize, [Digest; 2])>,
+    /// Pairs in the lists of roots and open edges.
+    pairs: [Vec<[Digest; 2]>; 2],
 }
 
 /// Nodes by their hashes, found so far.
@@ -181,7 +243,7 @@ struct Walks<'a> {
 }
 
 impl Witness {
-    /// The nodes on the ways of claims about the state with this root.
+    /// The nodes on the ways of claims about the state with this root: a piece that leaves nothing open.
     ///
     /// # Errors
     /// When a node is missing or invalid, or a claim is false.
@@ -190,7 +252,22 @@ impl Witness {
         nodes: &'a dyn Fn(&Hash) -> Option<&'a [u8]>,
         claims: &[Claim],
     ) -> Result<Self, PieceError> {
-        let order = sorted(claims)?;
+        let digest = canonical_digest(claims)?;
+        let all = claims.iter().enumerate().map(|(i, claim)| (i, claim.clone())).collect();
+        let piece = Planned { roots: vec![Edge::of_state(*root, digest)], claims: all, ..Planned::default() };
+        Self::of_piece(&piece, &[], nodes)
+    }
+
+    /// The nodes of a piece that leaves these edges open, list by list.
+    ///
+    /// # Errors
+    /// As for [`Witness::new`].
+    pub(super) fn of_piece<'a>(
+        piece: &Planned,
+        below: &[&Planned],
+        nodes: &'a dyn Fn(&Hash) -> Option<&'a [u8]>,
+    ) -> Result<Self, PieceError> {
+        let Planned { roots, claims, .. } = piece;
         let mut walks = Walks {
             nodes,
             stream: Vec::new(),
@@ -202,54 +279,73 @@ impl Witness {
         };
         // Accounts by the hashes of their addresses.
         let mut addresses: BTreeMap<Hash, Address> = BTreeMap::new();
-        for (place, claim) in claims.iter().enumerate() {
+        let mut order = Vec::new();
+        for (place, claim) in claims {
             match claim {
                 Claim::Account { address, .. } | Claim::AbsentAccount { address } | Claim::Slot { address, .. } => {
                     addresses.insert(keccak_256(address), *address);
                 }
-                Claim::Entry { .. } | Claim::AbsentEntry { .. } => return Err(PieceError::Entry(place)),
+                Claim::Entry { .. } | Claim::AbsentEntry { .. } => return Err(PieceError::Entry(*place)),
             }
+            order.push((claim.key(), *place, claim));
         }
-        let mut roots: HashMap<Hash, (usize, Option<Hash>)> = HashMap::new();
-        let (mut accounts, mut values) = (Vec::new(), Vec::new());
-        let state = Edge::root(Number::Root, Number::Root, *root);
+        order.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let opened = || below.iter().flat_map(|piece| piece.roots.iter().map(move |edge| (edge, piece)));
+        for address in roots.iter().chain(opened().map(|(edge, _)| edge)).filter_map(|edge| edge.address) {
+            addresses.insert(keccak_256(&address), address);
+        }
+        let covering = |address: Option<Address>, nibbles: &[u8]| {
+            let below = |edge: &Edge| edge.address == address && nibbles.starts_with(&edge.prefix);
+            roots.iter().position(below)
+        };
+        // Accounts by their address: their number, where their tries begin, their values.
+        type Found = (usize, Option<Link>, Option<Vec<u8>>);
+        let mut indices: HashMap<Address, Found> = HashMap::new();
+        let mut accounts = Vec::new();
         for (i, (key, address)) in addresses.iter().enumerate() {
-            let end = walks.walk(state.clone(), key)?;
-            let value = walks.value(&end).map(<[u8]>::to_vec);
-            let account = value.as_deref().map(Account::from_rlp).transpose().map_err(|e| invalid(root, e))?;
-            roots.insert(*key, (i, account.map(|account| account.storage_root)));
-            values.push(value);
-            accounts.push(AccountSlot { address: *address, end, claim: None });
+            let nibbles = nibbles_of(key);
+            let root = covering(None, &nibbles);
+            let end = root.map(|root| walks.walk(Link::root(root, None, &roots[root]), &nibbles)).transpose()?;
+            let value = end.as_ref().and_then(|end| walks.value(end)).map(<[u8]>::to_vec);
+            let account = value.as_deref().map(Account::from_rlp).transpose();
+            let account = account.map_err(|e| PieceError::Account(Box::new(*address), e.to_string()))?;
+            let root = root.unwrap_or(0);
+            let storage = account.map(|account| Link::storage(i, root, account.storage_root));
+            indices.insert(*address, (i, storage, value));
+            accounts.push(AccountSlot { address: *address, end, root, claim: None });
         }
-        let (mut slots, mut leaves) = (Vec::new(), Vec::new());
-        for (key, place) in &order {
-            let claim = &claims[*place];
-            let wrong = || PieceError::False { place: *place, claim: Box::new(claim.clone()) };
-            leaves.push((key.bytes().to_vec(), claim.leaf_digest()));
+        let start = |address: &Address, nibbles: &[u8]| {
+            let (i, storage, _) = &indices[address];
+            let below = |root: usize| Link::root(root, Some(*i), &roots[root]);
+            storage.clone().or_else(|| covering(Some(*address), nibbles).map(below))
+        };
+        let (mut slots, mut leaves) = (Vec::new(), vec![Vec::new(); roots.len()]);
+        for (key, place, claim) in order {
+            let wrong = || PieceError::False { place, claim: Box::new(claim.clone()) };
             let (_, elements) = claim.elements();
-            match claim {
+            let root = match claim {
                 Claim::Account { address, account } => {
-                    let (i, _) = roots[&keccak_256(address)];
-                    if values[i] != Some(account.rlp()) {
+                    let (i, _, value) = &indices[address];
+                    if *value != Some(account.rlp()) {
                         return Err(wrong());
                     }
-                    accounts[i].claim = Some(elements);
+                    accounts[*i].claim = Some(elements);
+                    accounts[*i].root
                 }
                 Claim::AbsentAccount { address } => {
-                    let (i, _) = roots[&keccak_256(address)];
-                    if values[i].is_some() {
+                    let (i, _, value) = &indices[address];
+                    if value.is_some() {
                         return Err(wrong());
                     }
-                    accounts[i].claim = Some(elements);
+                    accounts[*i].claim = Some(elements);
+                    accounts[*i].root
                 }
                 Claim::Slot { address, slot, value } => {
-                    let (account, storage) = roots[&keccak_256(address)];
-                    let end = storage
-                        .map(|root| {
-                            let number = Number::Account(account);
-                            walks.walk(Edge::root(number, number, root), &keccak_256(slot))
-                        })
-                        .transpose()?;
+                    let (account, ..) = indices[address];
+                    let nibbles = nibbles_of(&keccak_256(slot));
+                    let link = start(address, &nibbles);
+                    let root = link.as_ref().map_or(accounts[account].root, |link| link.root);
+                    let end = link.map(|link| walks.walk(link, &nibbles)).transpose()?;
                     let found = end.as_ref().and_then(|end| walks.value(end));
                     let zero = *value == [0; 32];
                     let mut expected = Vec::new();
@@ -258,23 +354,56 @@ impl Witness {
                         return Err(wrong());
                     }
                     let value = if zero { Vec::new() } else { elements };
-                    slots.push(StorageSlot { account, slot: *slot, end, value });
+                    slots.push(StorageSlot { account, slot: *slot, root, end, value });
+                    root
                 }
                 Claim::Entry { .. } | Claim::AbsentEntry { .. } => unreachable!("refused above"),
-            }
+            };
+            leaves[root].push((key.bytes().to_vec(), claim.leaf_digest()));
         }
+        let mut opens = Vec::new();
+        for (edge, piece) in opened() {
+            let link = match &edge.address {
+                None => covering(None, &edge.prefix).map(|root| Link::root(root, None, &roots[root])),
+                Some(address) => start(address, &edge.prefix),
+            };
+            let link = link.ok_or(PieceError::Missing(Box::new(edge.hash)))?;
+            let root = link.root;
+            let End::There(link) = walks.walk(link, &edge.prefix)? else {
+                return Err(PieceError::Missing(Box::new(edge.hash)));
+            };
+            leaves[root].push((piece.first_key(edge), edge.digest));
+            opens.push(OpenSlot { link, edge: edge.clone() });
+        }
+        opens.sort_by(|a, b| (a.link.trie, &a.edge.prefix).cmp(&(b.link.trie, &b.edge.prefix)));
         let mut merges = Vec::new();
-        let digest = merge(&leaves, &mut merges);
+        for (root, leaves) in leaves.iter_mut().enumerate() {
+            leaves.sort_unstable();
+            let mut pairs = Vec::new();
+            let digest = merge(leaves, &mut pairs);
+            debug_assert_eq!(digest, roots[root].digest);
+            merges.extend(pairs.into_iter().map(|pair| (root, pair)));
+        }
+        let mut pairs = [Vec::new(), Vec::new()];
+        let lists = [piece.shown(&mut pairs[0]), Planned::left_open(below, &mut pairs[1])];
         let Walks { stream, goes_on, branches, paths, .. } = walks;
-        Ok(Self { root: *root, digest, stream, goes_on, branches, paths, accounts, slots, merges })
+        let roots = roots.clone();
+        Ok(Self { lists, stream, goes_on, roots, branches, paths, accounts, slots, opens, merges, pairs })
     }
-    /// The state root.
-    pub fn root(&self) -> Hash {
-        self.root
+    /// The hashes of its nodes.
+    pub(super) fn hashes(&self) -> impl Iterator<Item = Hash> {
+        self.branches.iter().chain(&self.paths).filter_map(|node| match node.link.child {
+            Child::Hash(hash) => Some(hash),
+            Child::Empty | Child::Embedded(..) => None,
+        })
     }
-    /// d.
-    pub fn digest(&self) -> Digest {
-        self.digest
+    /// The edge above its first root.
+    pub(super) fn root_edge(&self) -> &Edge {
+        &self.roots[0]
+    }
+    /// The lists of edges that it shows, and that it leaves open.
+    pub fn lists(&self) -> [Digest; 2] {
+        self.lists
     }
     /// The room that it takes; one block at least.
     pub fn size(&self) -> Size {
@@ -284,11 +413,9 @@ impl Witness {
             paths: self.paths.len(),
             accounts: self.accounts.len(),
             slots: self.slots.len(),
+            roots: self.roots.len(),
+            opens: self.opens.len(),
         }
-    }
-    /// What a proof of it says: the state root in two words of halves, and d.
-    pub fn said(&self) -> Vec<[Goldilocks; WORD]> {
-        said(&self.root, self.digest)
     }
     /// The free data of [`piece`](super::piece) of this size, for this key.
     ///
@@ -302,19 +429,29 @@ impl Witness {
             ("leaves and extensions", needed.paths, size.paths),
             ("accounts", needed.accounts, size.accounts),
             ("slots", needed.slots, size.slots),
+            ("roots", needed.roots, size.roots),
+            ("open edges", needed.opens, size.opens),
         ] {
             if needed > room {
                 return Err(PieceError::Room { what, needed, room });
             }
         }
         let mut data = Data { size, free: Vec::new() };
-        data.words(translation::halves(&self.root));
-        data.words([self.digest.0, key]);
+        data.words(self.lists.map(|list| list.0));
+        data.words([key, [ZERO; WORD]]);
         // Rows of sixteen bytes, and the bits of blocks.
         let mut stream = self.stream.clone();
         stream.resize((size.blocks * RATE_BYTES).next_multiple_of(16) + 16, 0);
         data.free.extend(halves(&stream));
         data.bits((1..size.blocks).map(|i| self.goes_on.get(i).copied().unwrap_or(false)));
+        let account = |address: Option<Address>| {
+            let own = |slot: &AccountSlot| Some(slot.address) == address;
+            self.accounts.iter().position(own).map(|i| (i, self.accounts[i].root))
+        };
+        for i in 0..size.roots {
+            let root = self.roots.get(i);
+            data.root(i, root, root.and_then(|root| account(root.address)));
+        }
         for i in 0..size.branches {
             data.branch(self.branches.get(i));
         }
@@ -327,19 +464,55 @@ impl Witness {
         for i in 0..size.slots {
             data.slot(self.slots.get(i), &self.accounts);
         }
-        for i in 1..size.accounts + size.slots {
-            let pair = self.merges.get(i - 1);
-            data.words(pair.map_or([[ZERO; WORD]; 2], |pair| pair.map(|digest| digest.0)));
+        let order = self.order(size);
+        for i in 0..size.opens {
+            let open = self.opens.get(i);
+            data.open(open, open.and_then(|open| account(open.edge.address)), &order);
+        }
+        for i in 0..size.merges() {
+            let pair = self.merges.get(i);
+            data.words(pair.map_or([[ZERO; WORD]; 2], |(_, pair)| pair.map(|digest| digest.0)));
+            data.numbers([pair.map_or(0, |(root, _)| *root)]);
             data.bits([pair.is_some()]);
+        }
+        for (pairs, members) in self.pairs.iter().zip([size.roots, size.opens]) {
+            for i in 1..members {
+                let pair = pairs.get(i - 1);
+                data.words(pair.map_or([[ZERO; WORD]; 2], |pair| pair.map(|digest| digest.0)));
+                data.bits([pair.is_some()]);
+            }
         }
         Ok(data.free)
     }
+    /// Keys in the order of claims, from the one before the first account's.
+    fn order(&self, size: Size) -> Vec<[Goldilocks; 1 + LANES]> {
+        let of = |trie: Goldilocks, key: Hash| {
+            let lanes = lanes(&nibbles_of(&key));
+            [trie, lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]]
+        };
+        let mut order = vec![[ZERO, -ONE, ZERO, ZERO, ZERO, ZERO]];
+        for i in 0..size.accounts {
+            let slot = self.accounts.get(i);
+            let mut key = of(ZERO, keccak_256(&slot.map_or([0; 20], |slot| slot.address)));
+            if slot.is_none() {
+                key[1] = Goldilocks::new(1 << LANE_ZEROS.start);
+            }
+            order.push(key);
+        }
+        let behind = Goldilocks::new(NO_TRIE);
+        for i in 0..size.slots {
+            let slot = self.slots.get(i);
+            let trie = slot.map_or(behind, |slot| Number::Account(slot.account).element(size));
+            order.push(of(trie, keccak_256(&slot.map_or([0; 32], |slot| slot.slot))));
+        }
+        order.push([behind, ZERO, ZERO, ZERO, ZERO, ZERO]);
+        order
+    }
 }
 
-/// The words that a proof about a root and d says.
-pub(super) fn said(root: &Hash, digest: Digest) -> Vec<[Goldilocks; WORD]> {
-    let [low, high] = translation::halves(root);
-    vec![low, high, digest.0]
+/// The list of two lists.
+pub(super) fn list_of(left: &Digest, right: &Digest) -> Digest {
+    poseidon::compress(left, right, LIST_TAG)
 }
 
 /// d of leaves by their keys, and the pairs that it is hashed from.
@@ -358,12 +531,12 @@ fn invalid(hash: &Hash, error: RlpError) -> PieceError {
     PieceError::Node(Box::new(*hash), error.to_string())
 }
 
-fn nibbles_of(key: &Hash) -> Vec<u8> {
+pub(super) fn nibbles_of(key: &Hash) -> Vec<u8> {
     key.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect()
 }
 
 /// The lanes of nibbles.
-fn lanes(nibbles: &[u8]) -> [Goldilocks; LANES] {
+pub(super) fn lanes(nibbles: &[u8]) -> [Goldilocks; LANES] {
     let mut lanes = [ZERO; LANES];
     for (depth, &nibble) in nibbles.iter().enumerate() {
         let (own, weight) = lane(depth as u64);
@@ -373,17 +546,39 @@ fn lanes(nibbles: &[u8]) -> [Goldilocks; LANES] {
 }
 
 /// Bytes as numbers of four bytes, the first the least significant.
-fn halves(bytes: &[u8]) -> impl Iterator<Item = Goldilocks> {
+pub(super) fn halves(bytes: &[u8]) -> impl Iterator<Item = Goldilocks> {
     bytes.chunks(4).map(|bytes| Goldilocks::new(bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))))
 }
 
-impl Edge {
-    fn root(from: Number, trie: Number, root: Hash) -> Self {
-        let child = Child::Hash(root);
-        Self { from, nibble: 0, depth: -1, trie, prefix: Vec::new(), child, extension: false }
+impl Link {
+    /// Above a root.
+    fn root(root: usize, trie: Option<usize>, edge: &Edge) -> Self {
+        Self {
+            from: Number::Root(root),
+            nibble: 0,
+            depth: edge.prefix.len() as i64 - 1,
+            trie,
+            root,
+            prefix: edge.prefix.clone(),
+            child: Child::Hash(edge.hash),
+            extension: false,
+        }
+    }
+    /// Above the root of an account's storage.
+    fn storage(account: usize, root: usize, hash: Hash) -> Self {
+        Self {
+            from: Number::Account(account),
+            nibble: 0,
+            depth: -1,
+            trie: Some(account),
+            root,
+            prefix: Vec::new(),
+            child: Child::Hash(hash),
+            extension: false,
+        }
     }
     /// The nibbles of the child's place.
-    fn place(&self) -> Vec<u8> {
+    pub(super) fn place(&self) -> Vec<u8> {
         let mut nibbles = self.prefix.clone();
         if self.depth == nibbles.len() as i64 {
             nibbles.push(self.nibble);
@@ -470,24 +665,27 @@ impl Walks<'_> {
         Ok(Parsed::Path { leaf, nibbles, behind, value, length, child })
     }
 
-    /// Goes down from an edge.
-    fn walk(&mut self, mut edge: Edge, key: &Hash) -> Result<End, PieceError> {
-        let key = nibbles_of(key);
+    /// Goes down from a link, for a key or to the place of fewer nibbles.
+    fn walk(&mut self, mut link: Link, key: &[u8]) -> Result<End, PieceError> {
         let mut hash = [0; 32];
         loop {
-            let (start, end, length) = match edge.child {
-                Child::Empty => return Ok(End::Nothing(edge)),
-                Child::Hash(EMPTY_ROOT) => return Ok(End::Nothing(edge)),
+            let place = link.place();
+            let depth = place.len();
+            if depth == key.len() && key.len() < NIBBLES as usize {
+                return Ok(End::There(link));
+            }
+            let (start, end, length) = match link.child {
+                Child::Empty => return Ok(End::Nothing(link)),
+                Child::Hash(EMPTY_ROOT) => return Ok(End::Nothing(link)),
                 Child::Hash(own) => {
                     hash = own;
                     self.message(&own)?
                 }
                 Child::Embedded(start, length) => (start, 0, length),
             };
-            let place = edge.place();
-            let depth = place.len();
-            let node = |leaf| Node { edge: edge.clone(), start, end, leaf };
-            let slot = (edge.from, edge.nibble);
+            let Link { trie, root, .. } = link;
+            let node = |leaf| Node { link: link.clone(), start, end, leaf };
+            let slot = (link.from, link.nibble);
             let known = self.known.get(&slot).copied();
             match self.parse(start, length).map_err(|e| invalid(&hash, e))? {
                 Parsed::Branch(children) => {
@@ -497,11 +695,12 @@ impl Walks<'_> {
                     }
                     self.known.insert(slot, number);
                     let nibble = *key.get(depth).ok_or_else(|| short(&hash))?;
-                    edge = Edge {
+                    link = Link {
                         from: number,
                         nibble,
                         depth: depth as i64,
-                        trie: edge.trie,
+                        trie,
+                        root,
                         prefix: place,
                         child: children[usize::from(nibble)],
                         extension: false,
@@ -518,18 +717,19 @@ impl Walks<'_> {
                     if end.len() as u64 > NIBBLES || !leaf && nibbles.is_empty() {
                         return Err(short(&hash));
                     }
-                    if key[..end.len()] != end[..] {
-                        let own = Own { depth, trie: edge.trie, prefix: place, end, behind };
+                    if !key.starts_with(&end) {
+                        let own = Own { depth, trie, root, prefix: place, end, behind };
                         return Ok(End::Other { path, own });
                     }
                     if leaf {
                         return Ok(End::Present { path, item: behind, value, length });
                     }
-                    edge = Edge {
+                    link = Link {
                         from: number,
                         nibble: 0,
                         depth: end.len() as i64 - 1,
-                        trie: edge.trie,
+                        trie,
+                        root,
                         prefix: end,
                         child,
                         extension: true,
@@ -563,55 +763,90 @@ impl Data {
     fn nothing(&mut self, count: usize) {
         self.free.extend((0..count).map(|_| ZERO));
     }
-    fn place(&mut self, depth: i64, trie: Number, nibbles: &[u8]) {
+    fn number(&mut self, number: Number) {
+        self.free.push(number.element(self.size));
+    }
+    /// The number of a trie.
+    fn trie(&self, trie: Option<usize>) -> Goldilocks {
+        trie.map_or(ZERO, |account| Number::Account(account).element(self.size))
+    }
+    fn place(&mut self, depth: i64, trie: Option<usize>, root: usize, nibbles: &[u8]) {
         self.free.push(if depth < 0 { -ONE } else { Goldilocks::new(depth as u64) });
-        self.free.push(trie.element(self.size));
+        self.free.push(self.trie(trie));
+        self.numbers([root]);
         self.free.extend(lanes(nibbles));
     }
-    fn edge(&mut self, edge: &Edge) {
-        self.free.push(edge.from.element(self.size));
-        self.numbers([edge.nibble.into()]);
-        self.place(edge.depth, edge.trie, &edge.prefix);
+    fn link(&mut self, link: &Link) {
+        self.number(link.from);
+        self.numbers([link.nibble.into()]);
+        self.place(link.depth, link.trie, link.root, &link.prefix);
+    }
+    /// A root, and its account with the root that that is below.
+    fn root(&mut self, i: usize, edge: Option<&Edge>, account: Option<(usize, usize)>) {
+        if i > 0 {
+            self.bits([edge.is_some()]);
+        }
+        match edge {
+            Some(edge) => self.free.extend(edge.elements()),
+            None => self.nothing(EDGE_ELEMENTS),
+        }
+        self.free.push(self.trie(account.map(|account| account.0)));
+        self.numbers([account.map_or(0, |account| account.1)]);
+    }
+    /// An open edge, and its account likewise.
+    fn open(&mut self, slot: Option<&OpenSlot>, account: Option<(usize, usize)>, order: &[[Goldilocks; 1 + LANES]]) {
+        let Some(OpenSlot { link, edge }) = slot else {
+            return self.nothing(1 + 10 + EDGE_ELEMENTS + 1 + 1 + 2 * (1 + LANES));
+        };
+        self.bits([true]);
+        self.link(link);
+        self.free.extend(edge.elements());
+        self.numbers([account.map_or(0, |account| account.1)]);
+        let [a, b, c, d, e] = lanes(&edge.prefix);
+        let low = [self.trie(link.trie), a, b, c, d, e].map(Goldilocks::as_u64);
+        let before = order[1..].partition_point(|key| key.map(Goldilocks::as_u64) < low);
+        self.numbers([self.size.first_account() - 1 + before]);
+        self.free.extend(order[before..].iter().take(2).flatten());
     }
     fn message(&mut self, node: &Node) {
         self.numbers([node.start, node.end]);
-        let hash = if let Child::Hash(hash) = node.edge.child { translation::halves(&hash) } else { [[ZERO; WORD]; 2] };
+        let hash = if let Child::Hash(hash) = node.link.child { translation::halves(&hash) } else { [[ZERO; WORD]; 2] };
         self.words(hash);
     }
     fn branch(&mut self, node: Option<&Node>) {
-        let Some(node) = node else { return self.nothing(21) };
+        let Some(node) = node else { return self.nothing(22) };
         self.bits([true]);
-        self.edge(&node.edge);
-        self.bits([node.edge.extension]);
+        self.link(&node.link);
+        self.bits([node.link.extension]);
         self.message(node);
     }
     fn path(&mut self, node: Option<&Node>) {
-        let Some(node) = node else { return self.nothing(22) };
-        self.bits([true, node.leaf, matches!(node.edge.child, Child::Embedded(..))]);
-        self.edge(&node.edge);
+        let Some(node) = node else { return self.nothing(23) };
+        self.bits([true, node.leaf, matches!(node.link.child, Child::Embedded(..))]);
+        self.link(&node.link);
         self.message(node);
     }
     /// Free data of `present` and `absent`.
-    fn end(&mut self, end: Option<&End>, key: &Hash) {
+    fn end(&mut self, end: Option<&End>, root: usize, key: &Hash) {
         match end {
-            None => self.nothing(2 + 18),
+            None | Some(End::There(_)) => self.nothing(3 + 19),
             Some(End::Present { path, item, .. }) => {
-                self.free.push(Number::Path(*path).element(self.size));
-                self.numbers([*item]);
-                self.nothing(18);
+                self.number(Number::Path(*path));
+                self.numbers([*item, root]);
+                self.nothing(19);
             }
-            Some(End::Nothing(edge)) => {
-                self.nothing(2);
-                self.bits([false, matches!(edge.child, Child::Hash(_))]);
-                self.edge(edge);
+            Some(End::Nothing(link)) => {
+                self.nothing(3);
+                self.bits([false, matches!(link.child, Child::Hash(_))]);
+                self.link(link);
                 self.nothing(7);
             }
             Some(End::Other { path, own }) => {
-                self.nothing(2);
+                self.nothing(3);
                 self.bits([true, false]);
-                self.free.push(Number::Path(*path).element(self.size));
+                self.number(Number::Path(*path));
                 self.numbers([0]);
-                self.place(own.depth as i64, own.trie, &own.prefix);
+                self.place(own.depth as i64, own.trie, own.root, &own.prefix);
                 self.numbers([own.end.len(), own.behind]);
                 let at = nibbles_of(key).iter().zip(&own.end).position(|(a, b)| a != b).expect("another path");
                 let back = own.end.len() - 1 - at;
@@ -620,9 +855,10 @@ impl Data {
         }
     }
     fn account(&mut self, slot: Option<&AccountSlot>) {
-        let present = slot.is_some_and(|slot| matches!(slot.end, End::Present { .. }));
+        let present = slot.is_some_and(AccountSlot::is_present);
         let claim = slot.and_then(|slot| slot.claim.as_ref());
-        self.bits([slot.is_some(), present, claim.is_some()]);
+        let foreign = slot.is_some_and(|slot| slot.end.is_none());
+        self.bits([slot.is_some(), present, claim.is_some(), foreign]);
         let address = slot.map_or([0; 20], |slot| slot.address);
         let mut words: Vec<Goldilocks> = halves(&address).collect();
         let last = words[4];
@@ -630,7 +866,8 @@ impl Data {
         self.free.extend(words);
         self.free.extend([last, ONE, ZERO, ZERO]);
         self.nothing(WORD);
-        self.end(slot.map(|slot| &slot.end), &keccak_256(&address));
+        let root = slot.map_or(0, |slot| slot.root);
+        self.end(slot.and_then(|slot| slot.end.as_ref()), root, &keccak_256(&address));
         match claim.filter(|_| present) {
             Some(elements) => self.free.extend(elements),
             None => self.nothing(32),
@@ -643,10 +880,11 @@ impl Data {
         let (address, number) = (account.map_or([0; 20], |account| account.address), slot.map_or([0; 32], |s| s.slot));
         let zero = Claim::Slot { address, slot: number, value: [0; 32] };
         self.free.extend(zero.elements().1);
-        self.free.push(slot.map_or(ZERO, |slot| Number::Account(slot.account).element(self.size)));
-        self.bits([account.is_some_and(|account| matches!(account.end, End::Present { .. }))]);
+        self.free.push(self.trie(slot.map(|slot| slot.account)));
+        self.numbers([account.map_or(0, |account| account.root)]);
+        self.bits([account.is_some_and(AccountSlot::is_known)]);
         self.words(translation::halves(&number));
-        self.end(slot.and_then(|slot| slot.end.as_ref()), &keccak_256(&number));
+        self.end(slot.and_then(|slot| slot.end.as_ref()), slot.map_or(0, |slot| slot.root), &keccak_256(&number));
         match slot.filter(|_| present) {
             Some(slot) => self.free.extend(&slot.value),
             None => self.nothing(24),

@@ -5,6 +5,7 @@ mod common;
 mod laws;
 mod merge;
 mod mpt;
+mod mpt_batch;
 mod mutants;
 mod mutation;
 mod openzeppelin;

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use evergrove_ethereum::{Keys, Nodes, Trie, Tries};
-use evergrove_grove::mpt::{self, PieceError, PieceProver, PieceVerifier, Size, StateProof, StateProofError, Witness};
+use evergrove_grove::mpt::{
+    self, Edge, PieceError, Size, StateProof, StateProofError, StateProver, StateVerifier, Witness,
+};
 use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::{Goldilocks, Quadratic};
@@ -15,12 +17,12 @@ use evergrove_verifier::ethereum::{Account, Address, Claim, Hash, Roots, Tag, Wo
 use evergrove_verifier::tables::{Tables, bits, query};
 
 /// A key: what the circuit says of it is nothing.
-const KEY: [Goldilocks; 4] = [Goldilocks::ONE; 4];
+pub(crate) const KEY: [Goldilocks; 4] = [Goldilocks::ONE; 4];
 
 /// A state: accounts with their slots, and all nodes.
-struct World {
-    root: Hash,
-    nodes: HashMap<Hash, Vec<u8>>,
+pub(crate) struct World {
+    pub(crate) root: Hash,
+    pub(crate) nodes: HashMap<Hash, Vec<u8>>,
     accounts: HashMap<Address, (Account, Vec<(Word, Word)>)>,
 }
 
@@ -39,6 +41,10 @@ fn word(x: u64) -> Word {
 impl World {
     /// Accounts with so many slots each.
     fn new(slots: &[u64]) -> Self {
+        Self::with(slots, None)
+    }
+    /// One of the accounts may have 1 more as its balance.
+    pub(crate) fn with(slots: &[u64], richer: Option<usize>) -> Self {
         let mut state = Trie::empty(Keys::Hashed);
         let (mut nodes, mut accounts) = (HashMap::new(), HashMap::new());
         let mut keep = |trie: &mut Trie, key: &[u8]| {
@@ -69,6 +75,7 @@ impl World {
             if i % 3 == 0 {
                 balance = word([0, 5, 128][i / 3 % 3]);
             }
+            balance[31] += u8::from(richer == Some(i));
             let account = Account { nonce, balance, storage_root, code_hash: keccak_256(&[i as u8]) };
             let address = address(i as u64);
             state.put(&keccak_256(&address), Some(&account.rlp())).unwrap();
@@ -92,17 +99,17 @@ impl World {
         }
     }
     /// What is true of a slot.
-    fn slot(&self, i: u64, slot: u64) -> Claim {
+    pub(crate) fn slot(&self, i: u64, slot: u64) -> Claim {
         let (address, slot) = (address(i), word(slot));
         let values = self.accounts.get(&address).map(|(_, values)| values);
         let value = values.and_then(|values| values.iter().find(|(own, _)| *own == slot)).map_or([0; 32], |own| own.1);
         Claim::Slot { address, slot, value }
     }
-    fn witness(&self, claims: &[Claim]) -> Result<Witness, PieceError> {
+    pub(crate) fn witness(&self, claims: &[Claim]) -> Result<Witness, PieceError> {
         Witness::new(&self.root, &|hash| self.nodes.get(hash).map(Vec::as_slice), claims)
     }
     /// Claims of every kind.
-    fn claims(&self) -> Vec<Claim> {
+    pub(crate) fn claims(&self) -> Vec<Claim> {
         let accounts = self.accounts.len() as u64;
         let mut claims: Vec<Claim> = (0..accounts + 8).step_by(2).map(|i| self.account(i)).collect();
         for i in 0..accounts + 1 {
@@ -117,24 +124,27 @@ fn tables() -> Tables<Quadratic> {
     Tables::new(query::Parameters { bits: 6, variables: 3 }, bits::Parameters::new(modes.widths, modes.zeros))
 }
 
-fn circuit(size: Size) -> Circuit<Quadratic> {
+pub(crate) fn circuit(size: Size) -> Circuit<Quadratic> {
     let mut b = Builder::new(tables());
     mpt::piece(&mut b, size);
     b.finish()
 }
 
-static WORLD: LazyLock<World> = LazyLock::new(|| World::new(&[0, 1, 30, 2, 5, 0, 1]));
+pub(crate) static WORLD: LazyLock<World> = LazyLock::new(|| World::new(&[0, 1, 30, 2, 5, 0, 1]));
 
 fn holds(world: &World, claims: &[Claim], more: usize) {
     let witness = world.witness(claims).unwrap();
-    assert_eq!(witness.digest(), canonical_digest(claims).unwrap());
-    let Size { blocks, branches, paths, accounts, slots } = witness.size();
+    let edge = Edge::of_state(world.root, canonical_digest(claims).unwrap());
+    assert_eq!(witness.lists(), [edge.list(), Digest::ZERO]);
+    let Size { blocks, branches, paths, accounts, slots, roots, .. } = witness.size();
     let size = Size {
         blocks: blocks + more,
         branches: branches + more,
         paths: paths + more,
         accounts: accounts + more,
         slots: slots + more,
+        roots: roots + more,
+        opens: more,
     };
     let circuit = circuit(size);
     let columns = circuit.witness(&witness.data(size, KEY).unwrap()).unwrap();
@@ -245,10 +255,11 @@ struct Attack {
 }
 
 impl Attack {
-    const BRANCH: usize = 21;
-    const PATH: usize = 22;
-    const ACCOUNT: usize = 71;
-    const SLOT: usize = 72;
+    const ROOT: usize = 26;
+    const BRANCH: usize = 22;
+    const PATH: usize = 23;
+    const ACCOUNT: usize = 74;
+    const SLOT: usize = 75;
 
     fn new(world: &World, claims: &[Claim]) -> Self {
         let witness = world.witness(claims).unwrap();
@@ -264,8 +275,11 @@ impl Attack {
     fn bits(&self) -> usize {
         self.stream() + 4 * ((self.size.blocks * 136).div_ceil(16) + 1)
     }
+    fn root(&self) -> usize {
+        self.bits() + self.size.blocks - 1
+    }
     fn branch(&self, i: usize) -> usize {
-        self.bits() + self.size.blocks - 1 + Self::BRANCH * i
+        self.root() + Self::ROOT + Self::BRANCH * i
     }
     fn path(&self, i: usize) -> usize {
         self.branch(self.size.branches) + Self::PATH * i
@@ -277,7 +291,7 @@ impl Attack {
         self.account(self.size.accounts) + Self::SLOT * i
     }
     fn end(&self) -> usize {
-        self.slot(self.size.slots) + 9 * (self.size.accounts + self.size.slots - 1)
+        self.slot(self.size.slots) + 10 * (self.size.accounts + self.size.slots - 1)
     }
     fn holds(&self, free: &[Goldilocks]) -> bool {
         self.circuit.witness(free).unwrap().faults(&self.circuit).is_empty()
@@ -309,15 +323,17 @@ impl Attack {
 mod end {
     pub(super) const FROM: usize = 0;
     pub(super) const VALUE: usize = 1;
-    pub(super) const OTHER: usize = 2;
-    pub(super) const WITHOUT: usize = 3;
-    pub(super) const PARENT: usize = 4;
-    pub(super) const NIBBLE: usize = 5;
-    pub(super) const DEPTH: usize = 6;
-    pub(super) const TRIE: usize = 7;
-    pub(super) const LANES: usize = 8;
-    pub(super) const END: usize = 13;
-    pub(super) const LEN: usize = 20;
+    pub(super) const ROOT: usize = 2;
+    pub(super) const OTHER: usize = 3;
+    pub(super) const WITHOUT: usize = 4;
+    pub(super) const PARENT: usize = 5;
+    pub(super) const NIBBLE: usize = 6;
+    pub(super) const DEPTH: usize = 7;
+    pub(super) const TRIE: usize = 8;
+    pub(super) const OF_WAY: usize = 9;
+    pub(super) const LANES: usize = 10;
+    pub(super) const END: usize = 15;
+    pub(super) const LEN: usize = 22;
 }
 
 /// Claims of each kind, with an absence by nothing, by another path, and in an empty trie.
@@ -342,12 +358,15 @@ fn attacked(every: usize) -> (Attack, Vec<Claim>) {
 fn the_statement_counts() {
     let (attack, _) = attacked(3);
     assert!(attack.holds(&attack.free));
-    for at in 0..12 {
-        attack.counts("root or d", at);
+    for at in 0..8 {
+        attack.counts("a list", at);
+    }
+    for at in 0..24 {
+        attack.counts("the root's edge", attack.root() + at);
     }
     // The key is the prover's: whoever verifies says which.
     let mut free = attack.free.clone();
-    free[12] += Goldilocks::ONE;
+    free[8] += Goldilocks::ONE;
     assert!(attack.holds(&free));
 }
 
@@ -371,13 +390,14 @@ fn nodes_are_where_they_are(every: usize) {
             (2, "nibble"),
             (3, "depth"),
             (4, "trie"),
-            (5, "lane"),
-            (9, "last lane"),
-            (10, "below an extension"),
-            (11, "start"),
-            (12, "end"),
-            (13, "hash"),
-            (20, "hash"),
+            (5, "root"),
+            (6, "lane"),
+            (10, "last lane"),
+            (11, "below an extension"),
+            (12, "start"),
+            (13, "end"),
+            (14, "hash"),
+            (21, "hash"),
         ] {
             attack.counts(what, attack.branch(i) + offset);
         }
@@ -389,12 +409,13 @@ fn nodes_are_where_they_are(every: usize) {
             (4, "nibble"),
             (5, "depth"),
             (6, "trie"),
-            (7, "lane"),
-            (11, "last lane"),
-            (12, "start"),
-            (13, "end"),
-            (14, "hash"),
-            (21, "hash"),
+            (7, "root"),
+            (8, "lane"),
+            (12, "last lane"),
+            (13, "start"),
+            (14, "end"),
+            (15, "hash"),
+            (22, "hash"),
         ] {
             attack.counts(what, attack.path(i) + offset);
         }
@@ -416,14 +437,16 @@ fn claims_are_what_is_there(every: usize) {
         attack.refused("an account less", &[(at, 0)]);
         attack.refused("present or absent", &[(at + 1, 1 - flags(at + 1))]);
         attack.refused("claimed or not", &[(at + 2, 1 - flags(at + 2))]);
+        attack.refused("foreign or not", &[(at + 3, 1 - flags(at + 3))]);
+        attack.refused("foreign, not present or absent", &[(at + 3, 1), (at + 1, u64::from(!present))]);
         for limb in 0..5 {
-            attack.counts("address", at + 3 + limb);
+            attack.counts("address", at + 4 + limb);
         }
-        attack.counts("address in the message", at + 11);
-        attack.counts("padding", at + 12);
+        attack.counts("address in the message", at + 12);
+        attack.counts("padding", at + 13);
         if present && flags(at + 2) == 1 {
             for field in 0..32 {
-                attack.counts("field", at + 39 + field);
+                attack.counts("field", at + 42 + field);
             }
         }
     }
@@ -438,24 +461,26 @@ fn claims_are_what_is_there(every: usize) {
             (14, "slot"),
             (15, "behind the slot"),
             (18, "account"),
-            (20, "message"),
+            (19, "root of the account"),
+            (21, "message"),
         ] {
             attack.counts(what, at + offset);
         }
-        attack.refused("account there or not", &[(at + 19, 1 - flags(at + 19))]);
+        attack.refused("account there or not", &[(at + 20, 1 - flags(at + 20))]);
         if flags(at + 1) == 1 {
             for field in 0..24 {
-                attack.counts("value", at + 48 + field);
+                attack.counts("value", at + 51 + field);
             }
         }
     }
     // How claims end.
-    let ends = (0..attack.size.accounts).map(|i| (attack.account(i) + 19, attack.account(i) + 1));
-    let ends = ends.chain((0..attack.size.slots).map(|i| (attack.slot(i) + 28, attack.slot(i) + 1)));
+    let ends = (0..attack.size.accounts).map(|i| (attack.account(i) + 20, attack.account(i) + 1));
+    let ends = ends.chain((0..attack.size.slots).map(|i| (attack.slot(i) + 29, attack.slot(i) + 1)));
     for (at, present) in ends {
         if flags(present) == 1 {
             attack.counts("leaf", at + end::FROM);
             attack.counts("value", at + end::VALUE);
+            attack.counts("root", at + end::ROOT);
             continue;
         }
         let way = attack.free[at + end::OTHER..at + end::LEN].iter().any(|x| *x != Goldilocks::ZERO);
@@ -465,8 +490,13 @@ fn claims_are_what_is_there(every: usize) {
         }
         let (other, without) = (flags(at + end::OTHER) == 1, flags(at + end::WITHOUT) == 1);
         seen[if other { 2 } else { 3 }] += 1;
-        for (offset, what) in [(end::PARENT, "node"), (end::DEPTH, "depth"), (end::TRIE, "trie"), (end::LANES, "lane")]
-        {
+        for (offset, what) in [
+            (end::PARENT, "node"),
+            (end::DEPTH, "depth"),
+            (end::TRIE, "trie"),
+            (end::OF_WAY, "root"),
+            (end::LANES, "lane"),
+        ] {
             attack.counts(what, at + offset);
         }
         if !other {
@@ -498,15 +528,15 @@ fn evidence_is_of_its_key(every: usize) {
     for i in 0..attack.size.slots {
         for j in (0..attack.size.slots).filter(|j| *j != i) {
             // A zero slot of an absent account needs no evidence of its own.
-            if attack.free[attack.slot(i) + 19] == Goldilocks::ONE {
-                copy("evidence of another slot", attack.slot(j) + 28, attack.slot(i) + 28, end::LEN);
+            if attack.free[attack.slot(i) + 20] == Goldilocks::ONE {
+                copy("evidence of another slot", attack.slot(j) + 29, attack.slot(i) + 29, end::LEN);
             }
             copy("another slot twice", attack.slot(j), attack.slot(i), Attack::SLOT);
         }
     }
     for i in 0..attack.size.accounts {
         for j in (0..attack.size.accounts).filter(|j| *j != i) {
-            copy("evidence of another account", attack.account(j) + 19, attack.account(i) + 19, end::LEN);
+            copy("evidence of another account", attack.account(j) + 20, attack.account(i) + 20, end::LEN);
             copy("another account twice", attack.account(j), attack.account(i), Attack::ACCOUNT);
         }
     }
@@ -610,12 +640,14 @@ fn mutated_roots(cases: u64) {
         }
         let at_root = |slot: usize, depth: usize| attack.free[slot + depth] == -Goldilocks::ONE;
         let own = if attack.size.branches > 0 && at_root(attack.branch(0), 3) {
-            attack.branch(0) + 13
+            attack.branch(0) + 14
         } else {
             assert!(at_root(attack.path(0), 5));
-            attack.path(0) + 14
+            attack.path(0) + 15
         };
-        for from in [0, own] {
+        let digest = canonical_digest(claims).unwrap();
+        free[..4].copy_from_slice(&Edge::of_state(root, digest).list().0);
+        for from in [attack.root() + 12, own] {
             for (element, bytes) in free[from..].iter_mut().zip(root.chunks(4)) {
                 *element = half(bytes);
             }
@@ -677,15 +709,27 @@ fn a_branch_has_two_children() {
 /// Bytes that name a circuit whose key would be too large, or no circuit.
 #[test]
 fn sizes_of_files_are_bounded() {
-    let of = |size: Size| StateProof { size, root: [7; 32], digest: Digest::ZERO, proof: Vec::new() };
-    let size = Size { blocks: 1, branches: 0, paths: 700, accounts: 1, slots: 0 };
+    let of = |size: Size| StateProof {
+        size,
+        joins: false,
+        join: false,
+        root: [7; 32],
+        digest: Digest::ZERO,
+        proof: Vec::new(),
+    };
+    let size = Size { blocks: 1, branches: 0, paths: 700, accounts: 1, slots: 0, roots: 1, opens: 0 };
     for size in [size, Size { branches: 1600, paths: 0, ..size }] {
         let proof = StateProof::from_bytes(&of(size).to_bytes()).unwrap();
         assert_eq!(proof, of(size));
         let error = proof.verify(&[7; 32], None).unwrap_err();
         assert_eq!(error, StateProofError::Format("no circuit has this size"));
     }
-    for size in [Size { accounts: 0, ..size }, Size { blocks: 0, ..size }, Size { slots: 1 << 20, ..size }] {
+    for size in [
+        Size { accounts: 0, ..size },
+        Size { roots: 0, ..size },
+        Size { blocks: 0, ..size },
+        Size { slots: 1 << 20, ..size },
+    ] {
         let error = StateProof::from_bytes(&of(size).to_bytes()).unwrap_err();
         assert_eq!(error, StateProofError::Format("no circuit has this size"));
     }
@@ -696,24 +740,24 @@ fn a_proof_is_accepted_and_no_other() {
     let world = &*WORLD;
     let claims = [world.account(2), world.slot(2, 3), world.account(50)];
     let witness = world.witness(&claims).unwrap();
-    let prover = PieceProver::<Quadratic>::new(&UNIQUE_100, witness.size()).unwrap();
-    let proof = prover.prove(&witness).unwrap();
-    let verifier = PieceVerifier::<Quadratic>::new(&UNIQUE_100, witness.size()).unwrap();
+    let prover = StateProver::<Quadratic>::new(&UNIQUE_100, witness.size(), false).unwrap();
+    let proof = prover.piece(&witness).unwrap().bytes;
+    let verifier = StateVerifier::<Quadratic>::new(&UNIQUE_100, witness.size(), false).unwrap();
     assert_eq!(verifier.key(), prover.verifier().key());
     assert!(verifier.bits().unique_decoding >= 100.0);
     let digest = canonical_digest(&claims).unwrap();
-    verifier.verify(&proof, &world.root, digest).unwrap();
+    verifier.verify(false, &proof, &world.root, digest).unwrap();
     let mut other = digest;
     other.0[3] += Goldilocks::ONE;
-    assert!(verifier.verify(&proof, &world.root, other).is_err());
-    assert!(verifier.verify(&proof, &[7; 32], digest).is_err());
+    assert!(verifier.verify(false, &proof, &world.root, other).is_err());
+    assert!(verifier.verify(false, &proof, &[7; 32], digest).is_err());
     for at in [0, 8, 700, proof.len() / 2, proof.len() - 8] {
         let mut changed = proof.clone();
         changed[at] ^= 1;
-        assert!(verifier.verify(&changed, &world.root, digest).is_err(), "{at}");
+        assert!(verifier.verify(false, &changed, &world.root, digest).is_err(), "{at}");
     }
-    assert!(verifier.verify(&proof[..proof.len() - 1], &world.root, digest).is_err());
-    assert!(verifier.verify(&[], &world.root, digest).is_err());
+    assert!(verifier.verify(false, &proof[..proof.len() - 1], &world.root, digest).is_err());
+    assert!(verifier.verify(false, &[], &world.root, digest).is_err());
     let more = world.witness(&[world.account(1), world.account(2), world.account(3)]).unwrap();
-    assert!(prover.prove(&more).unwrap_err().to_string().contains("prove fewer claims at once"));
+    assert!(prover.piece(&more).unwrap_err().to_string().contains("prove fewer claims at once"));
 }

@@ -1,0 +1,194 @@
+//! Edges between pieces, and their slots: roots, which a piece begins at, and open edges, which it ends at.
+
+use evergrove_multilinear::circuit::Arithmetic;
+use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Set, Word};
+use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::hash::poseidon;
+use evergrove_primitives::{Digest, Goldilocks};
+use evergrove_verifier::ethereum::{Address, Hash};
+use evergrove_verifier::tables::WORD;
+
+use super::claims::NO_TRIE;
+use super::gadgets::{Gadgets, LANES, NIBBLES, ONE, Place, ZERO, code, number};
+use super::witness::{halves, lanes};
+use super::{ADDRESS, EDGE_ELEMENTS, EDGE_TAG};
+
+/// A node's place and hash, and d of the claims below it. It is true if in each state in which this node is at this place there are claims with distinct keys, all of
+/// them true and below the place, of which d is a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Of the account in whose storage it is; `None` in the state's own trie.
+    pub address: Option<Address>,
+    /// The nibbles before it.
+    pub prefix: Vec<u8>,
+    /// The hash of the node.
+    pub hash: Hash,
+    /// d.
+    pub digest: Digest,
+}
+
+impl Edge {
+    /// The edge above the root of the state.
+    pub fn of_state(root: Hash, digest: Digest) -> Self {
+        Self { address: None, prefix: Vec::new(), hash: root, digest }
+    }
+    /// What it is a chain over.
+    pub(super) fn elements(&self) -> [Goldilocks; EDGE_ELEMENTS] {
+        let address = self.address.unwrap_or_default();
+        let address = halves(&address);
+        let storage = [number(self.address.is_some()), Goldilocks::new(self.prefix.len() as u64)];
+        let hash = halves(&self.hash);
+        let mut elements = address.chain(storage).chain(lanes(&self.prefix)).chain(hash).chain(self.digest.0);
+        core::array::from_fn(|_| elements.next().expect("as many elements"))
+    }
+    /// Its digest: a list of one edge.
+    pub fn list(&self) -> Digest {
+        let mut state = [ZERO; WORD];
+        state[0] = Goldilocks::new(u32::from_be_bytes(*EDGE_TAG).into());
+        for step in self.elements().as_chunks::<{ 2 * WORD }>().0 {
+            let mut full = [ZERO; poseidon::WIDTH];
+            full[..2 * WORD].copy_from_slice(step);
+            full[2 * WORD..].copy_from_slice(&state);
+            poseidon::permute(&mut full);
+            state.copy_from_slice(&full[..WORD]);
+        }
+        Digest(state)
+    }
+}
+
+/// An edge of the prover's choice, as a circuit says it.
+struct Said {
+    digest: Word,
+    /// First word of the address.
+    address: Word,
+    /// The rest of it.
+    rest: Base,
+    storage: Bool,
+    depth: Base,
+    lanes: [Base; LANES],
+    hash: [Word; 2],
+    d: Word,
+}
+
+/// An open edge: the keys that are below it.
+pub(super) struct Open {
+    bit: Bool,
+    /// The last key less one in the last lane, so that what rises from it is at least the last key and one.
+    after: [Base; 1 + LANES],
+}
+
+impl<K: Extension> Gadgets<'_, K> {
+    /// An edge of the prover's choice.
+    fn said(&mut self) -> Said {
+        let (digest, words) = self.chain(EDGE_TAG, EDGE_ELEMENTS);
+        let fields = self.limbs(&words, ADDRESS + 2 + LANES);
+        let storage = self.b.boolean(fields[ADDRESS]);
+        let lanes = core::array::from_fn(|i| fields[ADDRESS + 2 + i]);
+        const { assert!(ADDRESS + 2 + LANES == 3 * WORD) };
+        Said {
+            digest,
+            address: words[0],
+            rest: fields[ADDRESS - 1],
+            storage,
+            depth: fields[ADDRESS + 1],
+            lanes,
+            hash: [words[3], words[4]],
+            d: words[5],
+        }
+    }
+    /// Demands, where the bit is 1, that an account is there with the address of an edge.
+    fn account_of(&mut self, edge: &Said, account: Base, bit: Bool) {
+        let (root, one) = (self.b.any(), self.one);
+        let offers = self.spaces.account;
+        self.b.look_up(offers[0], account, one, edge.address, bit);
+        self.b.look_up(offers[1], account, root, Element::from(edge.rest).into(), bit);
+    }
+
+    /// A root, or none; the first one is there. Claims below it have its d.
+    pub(super) fn root(&mut self, own: u64, active: Bool, claims: Set, edges: Set) {
+        let own = self.constant(own);
+        let edge = self.said();
+        self.implies(edge.storage, active);
+        let account = self.b.any();
+        self.account_of(&edge, account, edge.storage);
+        let trie = self.b.mul(edge.storage.into(), account);
+        let one = self.one;
+        let depth = self.b.sub(edge.depth, one);
+        let lanes = self.packed(edge.lanes);
+        let [hash, none] = [code::HASH, code::NONE].map(|code| self.constant(code));
+        let said = self.b.select(active, hash, none);
+        self.offer_root(own, Place { depth, trie, root: own, lanes }, said, edge.hash);
+        self.b.take_at(claims, own, edge.d, active);
+        self.b.give(edges, edge.digest, Some(active));
+    }
+
+    /// An open edge, or none: a hash that no node of the piece is looked up for. No claim of the piece and no other open edge is below it.
+    pub(super) fn open(&mut self, before: Option<&Open>, claims: Set, edges: Set) -> Open {
+        let active = self.b.bit();
+        let ([from, nibble], place) = self.edge(active);
+        let (child, hash) = (self.spaces.child, self.constant(code::HASH));
+        self.b.look_up(child, from, nibble, Element::from(hash).into(), active);
+        let edge = self.said();
+        for (offers, word) in self.spaces.hash.into_iter().zip(edge.hash) {
+            self.b.look_up(offers, from, nibble, word, active);
+        }
+        self.implies(edge.storage, active);
+        self.account_of(&edge, place.trie, edge.storage);
+        // Of the state: no trie of an account, and no address.
+        let other = self.b.sub(active.into(), edge.storage.into());
+        let other = self.b.boolean(other);
+        self.vanishes(other, place.trie);
+        let none = self.b.word([ZERO; WORD]);
+        self.same_word(other, edge.address, none);
+        self.vanishes(other, edge.rest);
+        self.same(active, edge.depth, place.depth);
+        let lanes = self.packed(edge.lanes);
+        for (found, expected) in place.lanes.into_iter().zip(lanes) {
+            self.same_pair(active, found, expected);
+        }
+        self.b.give_at(claims, place.root, edge.d, active);
+        self.b.give(edges, edge.digest, Some(active));
+
+        // Keys below it: from its nibbles and zeros to less than its nibbles and one more. A node at depth 64 has no nibble behind it.
+        let all = self.constant(NIBBLES);
+        let rest = self.b.sub(all, edge.depth);
+        let inverse = self.b.any_of(&[rest], |x| x[0].inverse().unwrap_or_default());
+        let product = self.b.mul(rest, inverse);
+        let one = self.one;
+        self.same(active, product, one);
+        let weight = self.weight(edge.depth, active);
+        let mut lanes: [Base; LANES] =
+            core::array::from_fn(|i| self.b.scale_add(Goldilocks::new(16), weight[i], edge.lanes[i]));
+        lanes[LANES - 1] = self.b.sub(lanes[LANES - 1], one);
+        let of = |[a, b, c, d, e]: [Base; LANES]| [place.trie, a, b, c, d, e];
+        let (low, after) = (of(edge.lanes), of(lanes));
+        let number = self.b.any();
+        let next = self.plus(number, 1);
+        let [earlier, later] = [number, next].map(|number| self.ordered(number, active));
+        self.rises([earlier, low], active);
+        self.rises([after, later], active);
+        if let Some(before) = before {
+            self.implies(active, before.bit);
+            self.rises([before.after, low], active);
+        }
+        Open { bit: active, after }
+    }
+
+    /// Keys before the first and behind the last one.
+    pub(super) fn ends_of_order(&mut self, first: u64, last: u64) {
+        let zero = self.zero;
+        let before = self.b.constant(-ONE);
+        let behind = self.constant(NO_TRIE);
+        for (own, trie, lane) in [(first, zero, before), (last, behind, zero)] {
+            let own = self.constant(own);
+            self.order(own, [trie, lane, zero, zero, zero, zero]);
+        }
+    }
+}
+
+impl Open {
+    /// It is there.
+    pub(super) fn bit(&self) -> Bool {
+        self.bit
+    }
+}

@@ -1,0 +1,380 @@
+//! Which nodes and claims are in which piece, and which proofs are joined: a function of nodes, claims, size and cut alone.
+
+use std::collections::HashMap;
+
+use evergrove_primitives::Digest;
+use evergrove_verifier::ethereum::{Claim, Hash, canonical_digest};
+
+use super::witness::{Child, Number, Witness, list_of};
+use super::{Edge, PieceError, Size};
+
+/// What one piece shows.
+#[derive(Clone, Debug, Default)]
+pub struct Planned {
+    /// The edges that it begins at.
+    pub roots: Vec<Edge>,
+    /// The key of the first claim below each of them.
+    pub(super) firsts: Vec<Vec<u8>>,
+    /// The claims that it has itself, with their places.
+    pub claims: Vec<(usize, Claim)>,
+    /// The pieces that show the edges that it leaves open.
+    pub below: Vec<usize>,
+}
+
+impl Planned {
+    /// The list of edges that it shows. Pairs of lists are added to `pairs`.
+    pub(super) fn shown(&self, pairs: &mut Vec<[Digest; 2]>) -> Digest {
+        let lists: Vec<Digest> = self.roots.iter().map(Edge::list).collect();
+        balanced(&lists, &mut |left, right| {
+            pairs.push([*left, *right]);
+            list_of(left, right)
+        })
+    }
+    /// The list of edges that is left open to these pieces, or 0.
+    pub(super) fn left_open(below: &[&Self], pairs: &mut Vec<[Digest; 2]>) -> Digest {
+        if below.is_empty() {
+            return Digest::ZERO;
+        }
+        let lists: Vec<Digest> = below.iter().map(|piece| piece.shown(pairs)).collect();
+        balanced(&lists, &mut |left, right| {
+            pairs.push([*left, *right]);
+            list_of(left, right)
+        })
+    }
+    /// The key of the first claim below one of its roots.
+    pub(super) fn first_key(&self, edge: &Edge) -> Vec<u8> {
+        let root = self.roots.iter().position(|root| root == edge).expect("one of its roots");
+        self.firsts[root].clone()
+    }
+}
+
+/// Members in their order, put together two by two.
+pub(super) fn balanced<T: Clone>(members: &[T], pair: &mut impl FnMut(&T, &T) -> T) -> T {
+    let [member] = members else {
+        let (left, right) = members.split_at(members.len() / 2);
+        let (left, right) = (balanced(left, pair), balanced(right, pair));
+        return pair(&left, &right);
+    };
+    member.clone()
+}
+
+/// Pieces, those that show open edges before the piece that leaves them open.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Their size.
+    pub size: Size,
+    /// The pieces.
+    pub pieces: Vec<Planned>,
+}
+
+/// A proof of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Piece(usize),
+    /// A join of two steps: the second one shows what the first one leaves open, or stands beside it.
+    Join {
+        below: bool,
+        of: [usize; 2],
+    },
+}
+
+/// Blocks, branches, paths, accounts, slots, roots, open edges.
+type Load = [usize; 7];
+
+const ACCOUNTS: usize = 3;
+const SLOTS: usize = 4;
+const ROOTS: usize = 5;
+const OPENS: usize = 6;
+
+fn sum(a: Load, b: Load) -> Load {
+    core::array::from_fn(|i| a[i] + b[i])
+}
+
+/// A node on the ways of claims.
+#[derive(Default)]
+struct Vertex {
+    own: Load,
+    children: Vec<usize>,
+    /// The edge above it may be left open.
+    open: bool,
+    /// An edge that is left open wherever it may be.
+    wished: bool,
+    /// In an account's storage.
+    storage: bool,
+    /// Claims that end there, by their number in the order of keys.
+    claims: Vec<usize>,
+}
+
+/// Nodes that stay together.
+struct Part {
+    /// None of the whole, above all nodes.
+    node: Option<usize>,
+    load: Load,
+    below: Vec<usize>,
+}
+
+/// What is below an edge.
+struct Branch {
+    child: usize,
+    load: Load,
+    below: Vec<usize>,
+}
+
+struct Division<'a> {
+    limit: Load,
+    vertices: &'a [Vertex],
+    parts: Vec<Part>,
+}
+
+impl Division<'_> {
+    fn fits(&self, load: Load, storage: bool) -> bool {
+        let mut load = load;
+        load[ROOTS] += 1;
+        load[ACCOUNTS] += usize::from(storage);
+        load.iter().zip(self.limit).all(|(own, most)| *own <= most)
+    }
+    /// Divides what is below a node. What stays with it, and the parts below that.
+    fn divide(&mut self, node: usize) -> Result<(Load, Vec<usize>), PieceError> {
+        let mut children = Vec::new();
+        for &child in &self.vertices[node].children {
+            let (load, below) = self.divide(child)?;
+            children.push(Branch { child, load, below });
+        }
+        // Wishes are left aside where there is no room for as many edges.
+        let chosen = self.chosen(node, &children, true).or_else(|| self.chosen(node, &children, false));
+        let Some((load, chosen)) = chosen else {
+            let [.., accounts, slots, _, _] = self.vertices[node].own;
+            return Err(PieceError::Crowded { claims: accounts + slots });
+        };
+        let mut below = Vec::new();
+        for (i, Branch { child, load, below: parts }) in children.into_iter().enumerate() {
+            if chosen.contains(&i) {
+                below.push(self.part(Some(child), load, parts));
+            } else {
+                below.extend(parts);
+            }
+        }
+        Ok((load, below))
+    }
+    /// Which edges are left open so that the rest fits, and the rest: the wished ones, then those of the largest children.
+    fn chosen(&self, node: usize, children: &[Branch], wishes: bool) -> Option<(Load, Vec<usize>)> {
+        let vertex = &self.vertices[node];
+        let wished = |i: &usize| wishes && self.vertices[children[*i].child].wished;
+        let (mut chosen, mut kept): (Vec<usize>, Vec<usize>) = (0..children.len()).partition(wished);
+        let mut load = kept.iter().fold(vertex.own, |load, &i| sum(load, children[i].load));
+        load[OPENS] += chosen.len();
+        while !self.fits(load, vertex.storage) {
+            let weight = |i: usize| {
+                let parts = children[i].load.iter().zip(self.limit);
+                parts.map(|(own, most)| *own as f64 / most.max(1) as f64).fold(0.0, f64::max)
+            };
+            let may = kept.iter().copied().filter(|&i| self.vertices[children[i].child].open);
+            let largest = may.max_by(|&a, &b| weight(a).total_cmp(&weight(b)))?;
+            kept.retain(|&i| i != largest);
+            load = core::array::from_fn(|i| load[i] - children[largest].load[i]);
+            load[OPENS] += 1;
+            chosen.push(largest);
+        }
+        Some((load, chosen))
+    }
+    fn part(&mut self, node: Option<usize>, load: Load, below: Vec<usize>) -> usize {
+        self.parts.push(Part { node, load, below });
+        self.parts.len() - 1
+    }
+}
+
+impl Plan {
+    /// Divides the claims of a witness that leaves nothing open. Edges of the state's trie at depth `cut` are left open in any case.
+    ///
+    /// # Errors
+    /// When more claims end at one node than a piece has room for.
+    pub fn new(whole: &Witness, claims: &[Claim], size: Size, cut: Option<u8>) -> Result<Self, PieceError> {
+        let mut order: Vec<_> = claims.iter().enumerate().map(|(place, claim)| (claim.key(), place, claim)).collect();
+        order.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let branches = whole.branches.len();
+        // Vertex 0 is above the root of the state.
+        let vertex = |number: Number| match number {
+            Number::Branch(i) => 1 + i,
+            Number::Path(i) => 1 + branches + i,
+            Number::Root(_) => 0,
+            Number::Account(i) => {
+                let end = whole.accounts[i].end.as_ref().expect("of a whole");
+                match end.at() {
+                    Number::Branch(i) => 1 + i,
+                    Number::Path(i) => 1 + branches + i,
+                    _ => 0,
+                }
+            }
+        };
+        let mut vertices: Vec<Vertex> = (0..=branches + whole.paths.len()).map(|_| Vertex::default()).collect();
+        for (i, node) in whole.branches.iter().chain(&whole.paths).enumerate() {
+            let (link, own) = (&node.link, 1 + i);
+            let depth = link.place().len();
+            let hash = matches!(link.child, Child::Hash(_));
+            let open = hash && !link.extension && depth < 64 && !matches!(link.from, Number::Root(_));
+            let wished = open && link.trie.is_none() && cut.is_some_and(|cut| depth == usize::from(cut));
+            let kind = [usize::from(i < branches), usize::from(i >= branches)];
+            let load = [node.blocks(), kind[0], kind[1], 0, 0, 0, 0];
+            let vertex = vertex(link.from);
+            vertices[vertex].children.push(own);
+            vertices[own] = Vertex {
+                own: load,
+                open,
+                wished,
+                storage: link.trie.is_some(),
+                children: core::mem::take(&mut vertices[own].children),
+                claims: Vec::new(),
+            };
+        }
+        let mut accounts = HashMap::new();
+        for (i, account) in whole.accounts.iter().enumerate() {
+            let at = vertex(Number::Account(i));
+            vertices[at].own[ACCOUNTS] += 1;
+            accounts.insert(account.address, at);
+        }
+        let mut ends = Vec::new();
+        for slot in &whole.slots {
+            let at = slot.end.as_ref().map_or(vertex(Number::Account(slot.account)), |end| vertex(end.at()));
+            vertices[at].own[SLOTS] += 1;
+            ends.push(at);
+        }
+        let mut ends = ends.into_iter();
+        for (i, (.., claim)) in order.iter().enumerate() {
+            let at = match claim {
+                Claim::Slot { .. } => ends.next().expect("as many slots"),
+                Claim::Account { address, .. } | Claim::AbsentAccount { address } => accounts[address],
+                Claim::Entry { .. } | Claim::AbsentEntry { .. } => return Err(PieceError::Entry(i)),
+            };
+            vertices[at].claims.push(i);
+        }
+
+        let mut division = Division { limit: size.counts(), vertices: &vertices, parts: Vec::new() };
+        let (load, below) = division.divide(0)?;
+        let top = division.part(None, load, below);
+        let Division { parts, .. } = division;
+
+        // Claims of each part, and below its edge.
+        let mut own: Vec<Vec<usize>> = vec![Vec::new(); parts.len()];
+        let mut heads = HashMap::new();
+        for (i, part) in parts.iter().enumerate() {
+            heads.insert(part.node.unwrap_or(0), i);
+        }
+        let mut rest = vec![(0, top)];
+        while let Some((node, part)) = rest.pop() {
+            let part = if node == 0 { part } else { heads.get(&node).copied().unwrap_or(part) };
+            own[part].extend(&vertices[node].claims);
+            rest.extend(vertices[node].children.iter().map(|&child| (child, part)));
+        }
+        let mut all = own.clone();
+        let mut edges = Vec::new();
+        // Parts come behind those below them.
+        for (i, part) in parts.iter().enumerate() {
+            for &below in &part.below {
+                let more = all[below].clone();
+                all[i].extend(more);
+            }
+            all[i].sort_unstable();
+            let below: Vec<Claim> = all[i].iter().map(|&claim| order[claim].2.clone()).collect();
+            let digest = canonical_digest(&below)?;
+            let edge = match part.node {
+                None => Edge { digest, ..whole.root_edge().clone() },
+                Some(node) => {
+                    let node = node - 1;
+                    let link = &whole.branches.get(node).unwrap_or_else(|| &whole.paths[node - branches]).link;
+                    let Child::Hash(hash) = link.child else { unreachable!("only hashes are left open") };
+                    let address = link.trie.map(|account| whole.accounts[account].address);
+                    Edge { address, prefix: link.place(), hash, digest }
+                }
+            };
+            edges.push((edge, order[all[i][0]].0.bytes().to_vec()));
+        }
+
+        let mut plan = Self { size, pieces: Vec::new() };
+        let mut piece = |plan: &mut Self, members: &[usize], below: Vec<usize>| {
+            let claims = members.iter().flat_map(|&part| &own[part]);
+            plan.pieces.push(Planned {
+                roots: members.iter().map(|&part| edges[part].0.clone()).collect(),
+                firsts: members.iter().map(|&part| edges[part].1.clone()).collect(),
+                claims: claims.map(|&claim| (order[claim].1, order[claim].2.clone())).collect(),
+                below,
+            });
+            plan.pieces.len() - 1
+        };
+        assemble(&mut plan, &parts, &vertices, &edges, &[top], &mut piece);
+        Ok(plan)
+    }
+
+    /// What a piece is filled with.
+    ///
+    /// # Errors
+    /// As for [`Witness::new`].
+    pub fn witness<'a>(
+        &self,
+        piece: usize,
+        nodes: &'a dyn Fn(&Hash) -> Option<&'a [u8]>,
+    ) -> Result<Witness, PieceError> {
+        Witness::of_piece(&self.pieces[piece], &self.below(piece), nodes)
+    }
+    /// The proofs, each behind those that it joins; the last one is of all.
+    pub(super) fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut closed: Vec<usize> = Vec::new();
+        for (i, piece) in self.pieces.iter().enumerate() {
+            let mut own = steps.len();
+            steps.push(Step::Piece(i));
+            if !piece.below.is_empty() {
+                let below: Vec<usize> = piece.below.iter().map(|&below| closed[below]).collect();
+                let all = balanced(&below, &mut |&left, &right| {
+                    steps.push(Step::Join { below: false, of: [left, right] });
+                    steps.len() - 1
+                });
+                steps.push(Step::Join { below: true, of: [own, all] });
+                own = steps.len() - 1;
+            }
+            closed.push(own);
+        }
+        steps
+    }
+    /// The list of edges that a piece shows, and that it leaves open.
+    pub(super) fn lists(&self, piece: usize) -> [Digest; 2] {
+        [self.pieces[piece].shown(&mut Vec::new()), Planned::left_open(&self.below(piece), &mut Vec::new())]
+    }
+    /// The pieces that show what a piece leaves open.
+    pub(super) fn below(&self, piece: usize) -> Vec<&Planned> {
+        self.pieces[piece].below.iter().map(|&below| &self.pieces[below]).collect()
+    }
+}
+
+/// The piece of some parts, behind pieces for what they leave open: first fit in the order of keys.
+fn assemble(
+    plan: &mut Plan,
+    parts: &[Part],
+    vertices: &[Vertex],
+    edges: &[(Edge, Vec<u8>)],
+    members: &[usize],
+    piece: &mut impl FnMut(&mut Plan, &[usize], Vec<usize>) -> usize,
+) -> usize {
+    let limit = plan.size.counts();
+    let mut below: Vec<usize> = members.iter().flat_map(|&part| parts[part].below.iter().copied()).collect();
+    below.sort_by(|&a, &b| edges[a].1.cmp(&edges[b].1));
+    let mut bins: Vec<(bool, Load, Vec<usize>)> = Vec::new();
+    for part in below {
+        // Storage apart from the state: see the rule for open edges.
+        let storage = parts[part].node.is_some_and(|node| vertices[node].storage);
+        let mut load = parts[part].load;
+        load[ROOTS] += 1;
+        load[ACCOUNTS] += usize::from(storage);
+        let fits = |bin: &&mut (bool, Load, Vec<usize>)| {
+            bin.0 == storage && sum(bin.1, load).iter().zip(limit).all(|(own, most)| *own <= most)
+        };
+        match bins.iter_mut().find(fits) {
+            Some(bin) => {
+                bin.1 = sum(bin.1, load);
+                bin.2.push(part);
+            }
+            None => bins.push((storage, load, vec![part])),
+        }
+    }
+    let below = bins.iter().map(|bin| assemble(plan, parts, vertices, edges, &bin.2, piece)).collect();
+    piece(plan, members, below)
+}

@@ -1,0 +1,215 @@
+//! Claims about Ethereum's state in several pieces: plans, open edges, joins, and proofs that a new state leaves as they are.
+
+use std::collections::HashSet;
+
+use evergrove_grove::mpt::{Batch, Edge, Plan, Planned, Prepared, Progress, Size, StateProof, StateVerifier, Witness};
+use evergrove_multilinear::circuit::Circuit;
+use evergrove_primitives::Digest;
+use evergrove_primitives::field::{Goldilocks, Quadratic};
+use evergrove_verifier::argument::UNIQUE_100;
+use evergrove_verifier::ethereum::{Claim, canonical_digest};
+
+use crate::mpt::{KEY, WORLD, World, circuit};
+
+const SMALL: Size = Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6 };
+
+const TINY: Size = Size { blocks: 6, branches: 2, paths: 4, accounts: 2, slots: 4, roots: 4, opens: 6 };
+
+/// Slots of one account, more than a tiny piece has room for.
+fn storage() -> Vec<Claim> {
+    [0, 1, 2, 3, 8, 11, 17, 29, 33].map(|slot| WORLD.slot(2, slot)).to_vec()
+}
+
+fn plan(world: &World, claims: &[Claim], size: Size, cut: Option<u8>) -> Plan {
+    Plan::new(&world.witness(claims).unwrap(), claims, size, cut).unwrap()
+}
+
+fn witness(world: &World, plan: &Plan, piece: usize) -> Witness {
+    plan.witness(piece, &|hash| world.nodes.get(hash).map(Vec::as_slice)).unwrap()
+}
+
+/// Whether every piece of a plan holds. Their edges: those of the state, those of storage.
+fn pieces_hold(world: &World, claims: &[Claim], size: Size, cut: Option<u8>) -> [usize; 2] {
+    let plan = plan(world, claims, size, cut);
+    let circuit = circuit(size);
+    let mut seen = HashSet::new();
+    let mut edges = [0; 2];
+    for (i, Planned { roots, claims: own, below, .. }) in plan.pieces.iter().enumerate() {
+        let witness = witness(world, &plan, i);
+        let columns = circuit.witness(&witness.data(size, KEY).unwrap()).unwrap();
+        let faults = columns.faults(&circuit);
+        assert_eq!(faults.len(), 0, "piece {i}: {roots:?}: {:?}", &faults[..faults.len().min(8)]);
+        assert_eq!(witness.lists()[1] == Digest::ZERO, below.is_empty());
+        assert!(below.iter().all(|&below| below < i), "those below come before");
+        roots.iter().for_each(|edge| edges[usize::from(edge.address.is_some())] += 1);
+        own.iter().for_each(|(place, claim)| assert!(*claim == claims[*place] && seen.insert(*place)));
+    }
+    assert_eq!(seen.len(), claims.len());
+    let whole = Edge::of_state(world.root, canonical_digest(claims).unwrap());
+    assert_eq!(plan.pieces.last().unwrap().roots, [whole]);
+    edges
+}
+
+#[test]
+fn pieces_of_every_kind_hold() {
+    let world = &*WORLD;
+    let claims = world.claims();
+    assert_eq!(
+        pieces_hold(
+            world,
+            &claims,
+            Size { blocks: 90, slots: 60, paths: 60, accounts: 30, branches: 20, ..SMALL },
+            None
+        ),
+        [1, 0]
+    );
+    let [state, _] = pieces_hold(world, &claims, SMALL, None);
+    assert!(state > 1, "{state}");
+    let [state, _] = pieces_hold(world, &claims, SMALL, Some(1));
+    assert!(state > 3, "{state}");
+    pieces_hold(world, &claims[..3], SMALL, Some(2));
+    // Accounts that are there for their slots alone.
+    let [_, storage] = pieces_hold(world, &storage(), TINY, None);
+    assert!(storage > 1);
+    let crowd: Vec<Claim> = (0..9).map(|slot| world.slot(0, slot)).collect();
+    let error = Plan::new(&world.witness(&crowd).unwrap(), &crowd, TINY, None).unwrap_err().to_string();
+    assert_eq!(error, "10 claims end at one node, more than a piece has room for: prove them in several batches");
+}
+
+/// The free data of a piece that leaves edges of the state and of storage open.
+struct Open {
+    circuit: Circuit<Quadratic>,
+    free: Vec<Goldilocks>,
+    opens: Vec<usize>,
+    roots: usize,
+}
+
+impl Open {
+    const OPEN: usize = 1 + 10 + 24 + 1 + 1 + 12;
+
+    fn new(claims: &[Claim], size: Size, cut: Option<u8>, piece: impl Fn(&Planned) -> bool) -> Self {
+        let world = &*WORLD;
+        let plan = plan(world, claims, size, cut);
+        let own = plan.pieces.iter().position(piece).expect("such a piece");
+        let witness = witness(world, &plan, own);
+        let free = witness.data(size, KEY).unwrap();
+        let behind = 10 * (size.accounts + size.slots + size.opens - 1) + 9 * (size.roots + size.opens - 2);
+        let first = free.len() - behind - Self::OPEN * size.opens;
+        let opens = (0..witness.size().opens).map(|i| first + Self::OPEN * i).collect();
+        let roots = 16 + 4 * ((size.blocks * 136).div_ceil(16) + 1) + size.blocks - 1;
+        Self { circuit: circuit(size), free, opens, roots }
+    }
+    fn holds(&self, free: &[Goldilocks]) -> bool {
+        self.circuit.witness(free).unwrap().faults(&self.circuit).is_empty()
+    }
+    fn refused(&self, what: &str, changes: &[(usize, Goldilocks)]) {
+        let mut free = self.free.clone();
+        changes.iter().for_each(|&(at, value)| free[at] = value);
+        assert_ne!(free, self.free, "{what}: no change");
+        assert!(!self.holds(&free), "{what}");
+    }
+    fn counts(&self, what: &str, at: usize) {
+        self.refused(what, &[(at, self.free[at] + Goldilocks::ONE)]);
+    }
+}
+
+/// Every element of open edges and roots counts.
+#[test]
+fn open_edges_and_roots_count() {
+    let of_state = Open::new(&WORLD.claims(), SMALL, Some(1), |piece| piece.below.len() > 1);
+    let of_storage = Open::new(&storage(), TINY, None, |piece| piece.roots[0].address.is_some());
+    for (attack, storage) in [(&of_state, false), (&of_storage, true)] {
+        assert!(attack.holds(&attack.free));
+        for at in 0..8 {
+            attack.counts("a list", at);
+        }
+        for at in 0..25 {
+            // The account of an edge of the state is no one's.
+            if at < 24 || storage {
+                attack.counts("a root", attack.roots + at);
+            }
+        }
+    }
+    let attack = &of_state;
+    assert!(attack.opens.len() > 1);
+    for (i, &open) in attack.opens.iter().enumerate() {
+        for at in (1..11).chain(11..35).chain(36..49) {
+            attack.counts("an open edge", open + at);
+        }
+        attack.refused("an open edge less", &[(open, Goldilocks::ZERO)]);
+        // Another one in its place: claims below it would count twice.
+        for &other in attack.opens.iter().filter(|&&other| other != open) {
+            let copied: Vec<_> = (0..Open::OPEN).map(|at| (open + at, attack.free[other + at])).collect();
+            attack.refused("an open edge twice", &copied);
+        }
+        // The next keys but one: claims between would be below it and in the piece.
+        let number = open + 36;
+        if i == 0 {
+            attack.counts("its place in the order", number);
+        }
+    }
+}
+
+/// Real proofs: pieces, joins, and a state in which one account has changed.
+#[test]
+fn a_batch_is_updated() {
+    let world = &*WORLD;
+    let claims = world.claims();
+    let nodes = |hash: &[u8; 32]| world.nodes.get(hash).map(Vec::as_slice);
+    let options = (SMALL, Some(1));
+    let prepared = Prepared::new(&world.root, &nodes, &claims, options, None).unwrap();
+    let [pieces, joins] = prepared.all_proofs();
+    assert!(pieces > 2 && joins == pieces - 1 && prepared.new_proofs() == [pieces, joins]);
+    let prover = prepared.prover().unwrap();
+    let mut seen = Vec::new();
+    let batch = prepared.prove(&prover, &nodes, &mut |progress| seen.push(progress)).unwrap();
+    assert_eq!(seen.len(), pieces + joins + 1);
+    assert_eq!(seen[pieces], Progress { made: pieces, all: pieces + joins });
+    let read = Batch::from_bytes(&batch.to_bytes()).unwrap();
+    assert_eq!(read, batch);
+    for end in [0, 5, 30, 80, 500, batch.to_bytes().len() - 1] {
+        assert!(Batch::from_bytes(&batch.to_bytes()[..end]).is_err());
+    }
+
+    let proof = batch.proof().unwrap();
+    let verifier = StateVerifier::<Quadratic>::new(&UNIQUE_100, SMALL, true).unwrap();
+    assert_eq!(verifier.key(), prover.verifier().key());
+    assert!(verifier.bits().unique_decoding >= 100.0);
+    let digest = canonical_digest(&claims).unwrap();
+    verifier.verify(proof.join, &proof.proof, &world.root, digest).unwrap();
+    assert_eq!(StateProof::from_bytes(&proof.to_bytes()).unwrap(), proof);
+    let mut other = digest;
+    other.0[1] += Goldilocks::ONE;
+    assert!(verifier.verify(proof.join, &proof.proof, &world.root, other).is_err());
+    assert!(verifier.verify(!proof.join, &proof.proof, &world.root, digest).is_err());
+    // A proof of a part is none of the whole; an upper piece alone leaves edges open.
+    for part in &batch.proofs[..batch.proofs.len() - 1] {
+        verifier.check(part).unwrap();
+        assert!(verifier.verify(part.join, &part.bytes, &world.root, digest).is_err());
+    }
+    // Joins of what does not fit.
+    let open = batch.proofs.iter().find(|proof| proof.lists[1] != Digest::ZERO).unwrap();
+    let closed = batch.proofs.iter().find(|proof| proof.lists[1] == Digest::ZERO && proof.lists[0] != open.lists[1]);
+    assert!(prover.join([open, closed.unwrap()], true).is_err());
+    assert!(prover.join([open, closed.unwrap()], false).is_err());
+
+    // The same state again: nothing is new.
+    let again = Prepared::new(&world.root, &nodes, &claims, options, Some(&batch)).unwrap();
+    assert_eq!(again.new_proofs(), [0, 0]);
+    assert_eq!(again.prove(&prover, &nodes, &mut |_| ()).unwrap(), batch);
+    // One account has another balance: the piece of its leaf, the top, and joins above them.
+    let changed = World::with(&[0, 1, 30, 2, 5, 0, 1], Some(4));
+    let nodes = |hash: &[u8; 32]| changed.nodes.get(hash).map(Vec::as_slice);
+    let claims = changed.claims();
+    let next = Prepared::new(&changed.root, &nodes, &claims, options, Some(&batch)).unwrap();
+    let [new, _] = next.new_proofs();
+    assert!((2..=3).contains(&new), "{new} of {:?}", next.all_proofs());
+    let updated = next.prove(&prover, &nodes, &mut |_| ()).unwrap();
+    let proof = updated.proof().unwrap();
+    let digest = canonical_digest(&claims).unwrap();
+    verifier.verify(proof.join, &proof.proof, &changed.root, digest).unwrap();
+    // From nothing the statements are the same.
+    let anew = Prepared::new(&changed.root, &nodes, &claims, options, None).unwrap();
+    assert_eq!(anew.all_proofs().iter().sum::<usize>(), updated.proofs.len());
+    assert!(verifier.verify(proof.join, &proof.proof, &world.root, digest).is_err());
+}
