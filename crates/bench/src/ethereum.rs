@@ -1,11 +1,13 @@
 //! `ethereum`: proofs of claims about Ethereum's state, from files of real data: everything a block touches, one account with a slot, accounts of the genesis.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use evergrove_ethereum::{Keys, Nodes, Trie};
-use evergrove_grove::mpt::{PieceProver, Witness};
+use evergrove_grove::mpt::{Batch, NodeProof, Prepared, Size, StateProver, StateVerifier, Witness};
+use evergrove_primitives::Digest;
 use evergrove_primitives::field::Quadratic;
 use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_verifier::argument::UNIQUE_100;
@@ -22,26 +24,48 @@ pub(crate) struct Args {
     /// Runs of each measurement.
     #[arg(long, default_value_t = 3)]
     runs: usize,
+    /// Elements of a piece, about.
+    #[arg(long, default_value_t = 12_000_000)]
+    elements: u64,
+    /// The same where only the top is new.
+    #[arg(long, default_value_t = 2_600_000)]
+    quiet: u64,
+    /// Depth in the state's trie at which pieces end.
+    #[arg(long)]
+    cut: Option<u8>,
+    /// Measure a proof for each node, too.
+    #[arg(long)]
+    peer: bool,
     /// One JSON object per line.
     #[arg(long)]
     json: bool,
 }
 
-/// What the row of a case has. Of several proofs seconds and bytes are sums.
+/// What the row of a case has.
 #[derive(serde::Serialize)]
 struct Figures {
     kernel: &'static str,
     case: String,
     claims: usize,
     keccak_blocks: usize,
+    /// Proofs of all, and those that were made.
+    proofs: usize,
     new_proofs: usize,
+    /// log2 of the elements that a proof commits to.
+    variables: usize,
     /// Circuits and keys.
     setup_seconds: f64,
     seconds: f64,
+    /// With the digest of the claims, and keys in memory.
     verify_ms: f64,
     proof_bytes: usize,
     bits: f64,
     threads: usize,
+    /// Of the peer that has a proof for each node, and how often its time ours has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_proofs_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
 }
 
 fn bytes(value: &Value) -> Result<Vec<u8>> {
@@ -64,64 +88,230 @@ fn median(mut seconds: Vec<f64>) -> f64 {
     seconds[seconds.len() / 2]
 }
 
-/// Proofs of the claims in as few parts as circuits have room for, one after the other.
-fn measure(args: &Args, case: &str, root: &Hash, nodes: &Nodes, claims: &[Claim]) -> Result<()> {
-    if !case.contains(&args.case) {
-        return Ok(());
-    }
-    let find = |hash: &Hash| nodes.get(hash);
-    let witness = |claims: &[Claim]| Witness::new(root, &find, claims);
-    let whole = witness(claims)?.size();
-    let fits = |claims: &[Claim]| Ok::<_, anyhow::Error>(witness(claims)?.size().is_possible());
-    let mut count = 1;
-    while !claims.chunks(claims.len().div_ceil(count)).map(fits).collect::<Result<Vec<_>>>()?.into_iter().all(|x| x) {
-        count += 1;
-    }
-    let parts: Vec<&[Claim]> = claims.chunks(claims.len().div_ceil(count)).collect();
-    let (mut setup_seconds, mut seconds, mut verify_ms, mut proof_bytes, mut bits) = (0.0, 0.0, 0.0, 0, f64::INFINITY);
-    for &part in &parts {
-        let start = Instant::now();
-        let prover = PieceProver::<Quadratic>::new(&UNIQUE_100, witness(part)?.size());
-        let prover = prover.context("the circuit is too large")?;
-        setup_seconds += start.elapsed().as_secs_f64();
-        let digest = canonical_digest(part)?;
-        let (mut proving, mut verifying, mut proof) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..args.runs.max(1) {
-            let start = Instant::now();
-            proof = prover.prove(&witness(part)?)?;
-            proving.push(start.elapsed().as_secs_f64());
-            let start = Instant::now();
-            prover.verifier().verify(&proof, root, digest).map_err(anyhow::Error::msg)?;
-            verifying.push(start.elapsed().as_secs_f64());
+/// A state, and claims about it.
+struct State {
+    root: Hash,
+    nodes: Nodes,
+    claims: Vec<Claim>,
+}
+
+impl Args {
+    fn print(&self, figures: &Figures) -> Result<()> {
+        if self.json {
+            println!("{}", serde_json::to_string(figures)?);
+            return Ok(());
         }
-        seconds += median(proving);
-        verify_ms += 1e3 * median(verifying);
-        proof_bytes += proof.len();
-        bits = bits.min(prover.verifier().bits().unique_decoding);
+        let Figures { case, claims, keccak_blocks, proofs, new_proofs, seconds, threads, .. } = figures;
+        let each = 1e3 * seconds / (*keccak_blocks as f64);
+        println!(
+            "{case}: {claims} claims, {keccak_blocks} blocks of Keccak, {new_proofs} of {proofs} proofs: {seconds:.3} s ({each:.2} ms a block) on {threads} threads"
+        );
+        let Figures { variables, setup_seconds, verify_ms, proof_bytes, bits, .. } = figures;
+        println!(
+            "    2^{variables} elements, setup {setup_seconds:.2} s, verified in {verify_ms:.1} ms, {proof_bytes} bytes, {bits:.1} bits"
+        );
+        if let (Some(seconds), Some(ratio)) = (figures.node_proofs_seconds, figures.ratio) {
+            println!("    a proof for each node: {seconds:.1} s, {ratio:.1} times that");
+        }
+        Ok(())
     }
-    let figures = Figures {
+    fn chosen(&self, case: &str) -> bool {
+        case.contains(&self.case)
+    }
+
+    /// One proof, of just the size of the claims.
+    fn single(&self, case: &str, state: &State) -> Result<()> {
+        if !self.chosen(case) {
+            return Ok(());
+        }
+        let find = |hash: &Hash| state.nodes.get(hash);
+        let witness = || Witness::new(&state.root, &find, &state.claims);
+        let size = witness()?.size();
+        let start = Instant::now();
+        let prover = StateProver::<Quadratic>::new(&UNIQUE_100, size, false).context("the circuit is too large")?;
+        let setup_seconds = start.elapsed().as_secs_f64();
+        let (mut proving, mut proof) = (Vec::new(), None);
+        for _ in 0..self.runs.max(1) {
+            let start = Instant::now();
+            proof = Some(prover.piece(&witness()?)?);
+            proving.push(start.elapsed().as_secs_f64());
+        }
+        let proof = proof.context("a run")?;
+        let verify_ms = self.verify(prover.verifier(), state, &proof)?;
+        self.print(&Figures {
+            proofs: 1,
+            new_proofs: 1,
+            setup_seconds,
+            seconds: median(proving),
+            verify_ms,
+            proof_bytes: proof.bytes.len(),
+            ..figures(case, &witness()?, state, prover.verifier())?
+        })
+    }
+    fn verify(&self, verifier: &StateVerifier<Quadratic>, state: &State, proof: &NodeProof) -> Result<f64> {
+        let mut seconds = Vec::new();
+        for _ in 0..self.runs.max(5) {
+            let start = Instant::now();
+            let digest = canonical_digest(&state.claims)?;
+            verifier.verify(proof.join, &proof.bytes, &state.root, digest).map_err(anyhow::Error::msg)?;
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+        Ok(1e3 * median(seconds))
+    }
+
+    /// Pieces and joins: those that an earlier batch does not have.
+    fn batch(&self, case: &str, state: &State, options: (Size, Option<u8>), earlier: Option<&Made>) -> Result<Made> {
+        let find = |hash: &Hash| state.nodes.get(hash);
+        let batch = earlier.map(|made| &made.batch);
+        let start = Instant::now();
+        let prover = match earlier {
+            Some(made) => made.prover.clone(),
+            None => Arc::new(Prepared::new(&state.root, &find, &state.claims, options, None)?.prover()?),
+        };
+        let setup_seconds = start.elapsed().as_secs_f64();
+        let (mut proving, mut last) = (Vec::new(), None);
+        for _ in 0..self.runs.max(1) {
+            let start = Instant::now();
+            let prepared = Prepared::new(&state.root, &find, &state.claims, options, batch)?;
+            let made = prepared.prove(&prover, &find, &mut |_| ())?;
+            proving.push(start.elapsed().as_secs_f64());
+            last = Some((prepared.all_proofs(), prepared.new_proofs(), made));
+        }
+        let (all, new, batch) = last.context("a run")?;
+        let proof = batch.proofs.last().context("a proof")?;
+        let verify_ms = self.verify(prover.verifier(), state, proof)?;
+        let witness = Witness::new(&state.root, &find, &state.claims)?;
+        let mut figures = Figures {
+            proofs: all.iter().sum(),
+            new_proofs: new.iter().sum(),
+            setup_seconds,
+            seconds: median(proving),
+            verify_ms,
+            proof_bytes: proof.bytes.len(),
+            ..figures(case, &witness, state, prover.verifier())?
+        };
+        if earlier.is_none() && self.peer {
+            let nodes = witness.size().branches + witness.size().paths;
+            let seconds = nodes as f64 * self.node_proof()?;
+            figures.node_proofs_seconds = Some(seconds);
+            figures.ratio = Some(seconds / figures.seconds);
+        }
+        self.print(&figures)?;
+        Ok(Made { batch, prover })
+    }
+    /// Seconds of a proof that verifies two others, on the same engine: what a circuit of one node takes that verifies its children's proofs, were its Keccak and its decoding free
+    /// and had it at most two children.
+    fn node_proof(&self) -> Result<f64> {
+        let world = small()?;
+        let find = |hash: &Hash| world.nodes.get(hash);
+        let size = Size { blocks: 6, branches: 1, paths: 2, accounts: 2, slots: 1, roots: 2, opens: 2 };
+        let prepared = Prepared::new(&world.root, &find, &world.claims, (size, Some(1)), None)?;
+        let prover = prepared.prover()?;
+        let batch = prepared.prove(&prover, &find, &mut |_| ())?;
+        let open = batch.proofs.iter().find(|proof| proof.lists[1] != Digest::ZERO).context("a piece with edges")?;
+        let below = batch.proofs.iter().find(|proof| proof.lists[0] == open.lists[1]).context("what shows them")?;
+        let mut seconds = Vec::new();
+        for _ in 0..self.runs.max(3) {
+            let start = Instant::now();
+            prover.join([open, below], true)?;
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+        Ok(median(seconds))
+    }
+}
+
+/// A batch, and what makes its proofs.
+struct Made {
+    batch: Batch,
+    prover: Arc<StateProver<Quadratic>>,
+}
+
+/// Some accounts below one branch.
+fn small() -> Result<State> {
+    let (mut state, mut claims) = (Trie::empty(Keys::Hashed), Vec::new());
+    for i in 0..3_u8 {
+        let (address, account) =
+            ([i; 20], Account { nonce: 1, balance: [i; 32], storage_root: keccak_256(&[0x80]), code_hash: [i; 32] });
+        state.put(&keccak_256(&address), Some(&account.rlp()))?;
+        claims.push(Claim::Account { address, account });
+    }
+    State::of(&mut state, claims)
+}
+
+impl State {
+    /// The nodes for accounts in a trie.
+    fn of(state: &mut Trie, claims: Vec<Claim>) -> Result<Self> {
+        let (root, mut nodes) = (state.root(), Vec::new());
+        for claim in &claims {
+            let Claim::Account { address, .. } = claim else { continue };
+            nodes.extend(state.proof(&keccak_256(address))?.into_iter().map(<[u8]>::to_vec));
+        }
+        Ok(Self { root, nodes: Nodes::new(nodes)?, claims })
+    }
+    fn size(&self, elements: u64) -> Result<Size> {
+        let find = |hash: &Hash| self.nodes.get(hash);
+        Ok(Batch::size_for(&Witness::new(&self.root, &find, &self.claims)?, elements))
+    }
+}
+
+/// What all rows have.
+fn figures(case: &str, witness: &Witness, state: &State, verifier: &StateVerifier<Quadratic>) -> Result<Figures> {
+    let size = witness.size();
+    Ok(Figures {
         kernel: "ethereum",
         case: case.into(),
-        claims: claims.len(),
-        keccak_blocks: whole.blocks + whole.accounts + whole.slots,
-        new_proofs: parts.len(),
-        setup_seconds,
-        seconds,
-        verify_ms,
-        proof_bytes,
-        bits,
+        claims: state.claims.len(),
+        keccak_blocks: size.blocks + size.accounts + size.slots,
+        proofs: 0,
+        new_proofs: 0,
+        variables: verifier.variables(),
+        setup_seconds: 0.0,
+        seconds: 0.0,
+        verify_ms: 0.0,
+        proof_bytes: 0,
+        bits: verifier.bits().unique_decoding,
         threads: std::thread::available_parallelism()?.get(),
-    };
-    if args.json {
-        println!("{}", serde_json::to_string(&figures)?);
-    } else {
-        let Figures { claims, keccak_blocks, new_proofs, threads, .. } = figures;
-        let each = 1e3 * seconds / keccak_blocks as f64;
-        println!(
-            "{case}: {claims} claims, {keccak_blocks} blocks of Keccak, {new_proofs} proofs: {seconds:.3} s ({each:.2} ms a block) on {threads} threads, setup {setup_seconds:.2} s, verified in {verify_ms:.1} ms, {proof_bytes} bytes, {bits:.1} bits"
-        );
+        node_proofs_seconds: None,
+        ratio: None,
+    })
+}
+
+/// The account of one side of a block, in the files of real data.
+fn account_of(address: [u8; 20], side: &Value) -> Result<Claim> {
+    Ok(match side {
+        Value::Null => Claim::AbsentAccount { address },
+        side => Claim::Account {
+            address,
+            account: Account {
+                nonce: u64::from_be_bytes(fixed(&side["nonce"])?),
+                balance: fixed(&side["balance"])?,
+                storage_root: fixed(&side["storageHash"])?,
+                code_hash: fixed(&side["codeHash"])?,
+            },
+        },
+    })
+}
+
+/// What a block touches, before or after it.
+fn touched(block: &Value, side: &str, root: &str, quiet: bool) -> Result<State> {
+    let mut nodes = Vec::new();
+    for list in ["preNodes", "newNodes"] {
+        nodes.extend(block[list].as_array().context("nodes")?.iter().map(bytes).collect::<Result<Vec<_>>>()?);
     }
-    Ok(())
+    let mut claims = Vec::new();
+    for account in block["accounts"].as_array().context("accounts")? {
+        let slots = account["slots"].as_array().context("slots")?;
+        let same = account["pre"] == account["post"] && slots.iter().all(|slot| slot["pre"] == slot["post"]);
+        if quiet && !same {
+            continue;
+        }
+        let address = fixed(&account["address"])?;
+        claims.push(account_of(address, &account[side])?);
+        for slot in slots {
+            claims.push(Claim::Slot { address, slot: fixed(&slot["slot"])?, value: fixed(&slot[side])? });
+        }
+    }
+    Ok(State { root: fixed(&block[root])?, nodes: Nodes::new(nodes)?, claims })
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -130,50 +320,64 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Ok(serde_json::from_slice(&std::fs::read(&path).with_context(|| path.display().to_string())?)?)
     };
     let block = file("mainnet-19807080.json")?;
-    let root: Hash = fixed(&block["preStateRoot"])?;
-    let nodes = block["preNodes"].as_array().context("nodes")?;
-    let nodes = Nodes::new(nodes.iter().map(bytes).collect::<Result<Vec<_>>>()?)?;
-    let mut claims = Vec::new();
-    for account in block["accounts"].as_array().context("accounts")? {
-        let address = fixed(&account["address"])?;
-        claims.push(match &account["pre"] {
-            Value::Null => Claim::AbsentAccount { address },
-            pre => Claim::Account {
-                address,
-                account: Account {
-                    nonce: u64::from_be_bytes(fixed(&pre["nonce"])?),
-                    balance: fixed(&pre["balance"])?,
-                    storage_root: fixed(&pre["storageHash"])?,
-                    code_hash: fixed(&pre["codeHash"])?,
-                },
-            },
-        });
-        for slot in account["slots"].as_array().context("slots")? {
-            claims.push(Claim::Slot { address, slot: fixed(&slot["slot"])?, value: fixed(&slot["pre"])? });
-        }
-    }
-    let with_slot = claims
+    let before = touched(&block, "pre", "preStateRoot", false)?;
+    let with_slot = before
+        .claims
         .windows(2)
         .find(|pair| matches!(pair, [Claim::Account { .. }, Claim::Slot { value, .. }] if *value != [0; 32]));
-    measure(args, "account and slot", &root, &nodes, with_slot.context("an account with a slot")?)?;
-    measure(args, "block 19807080", &root, &nodes, &claims)?;
+    let claims = with_slot.context("an account with a slot")?.to_vec();
+    args.single("account and slot", &State { claims, root: before.root, nodes: before.nodes.clone() })?;
 
+    let case = "block 19807080";
+    if args.chosen(case) {
+        let made = args.batch(case, &before, (before.size(args.elements)?, args.cut), None)?;
+        let after = touched(&block, "post", "stateRoot", false)?;
+        args.batch("block 19807080, updated", &after, (made.batch.size, args.cut), Some(&made))?;
+    }
+    let case = "five quiet accounts";
+    if args.chosen(case) {
+        let before = touched(&block, "pre", "preStateRoot", true)?;
+        let options = (before.size(args.quiet)?, args.cut.or(Some(3)));
+        let made = args.batch(case, &before, options, None)?;
+        args.batch(
+            "five quiet accounts, next block",
+            &touched(&block, "post", "stateRoot", true)?,
+            options,
+            Some(&made),
+        )?;
+    }
+
+    let case = "genesis, 1024 accounts";
+    if !args.chosen(case) {
+        return Ok(());
+    }
     let genesis = file("mainnet-genesis.json")?;
     let mut state = Trie::empty(Keys::Hashed);
-    let mut accounts = Vec::new();
+    let (storage_root, code_hash) = (keccak_256(&[0x80]), keccak_256(&[]));
+    let account = |balance| Account { nonce: 0, balance, storage_root, code_hash };
+    let mut accounts: Vec<([u8; 20], Account)> = Vec::new();
     for (address, balance) in genesis["balances"].as_object().context("balances")? {
-        let address: [u8; 20] = fixed(&Value::from(address.as_str()))?;
-        let storage_root = keccak_256(&[0x80]);
-        let account = Account { nonce: 0, balance: fixed(balance)?, storage_root, code_hash: keccak_256(&[]) };
+        let (address, account) = (fixed(&Value::from(address.as_str()))?, account(fixed(balance)?));
         state.put(&keccak_256(&address), Some(&account.rlp()))?;
-        accounts.push(Claim::Account { address, account });
+        accounts.push((address, account));
     }
-    let root = state.root();
     accounts.truncate(1024);
-    let mut nodes = Vec::new();
-    for claim in &accounts {
-        let Claim::Account { address, .. } = claim else { continue };
-        nodes.extend(state.proof(&keccak_256(address))?.into_iter().map(<[u8]>::to_vec));
+    let claims = |accounts: &[([u8; 20], Account)]| {
+        accounts.iter().map(|&(address, account)| Claim::Account { address, account }).collect::<Vec<_>>()
+    };
+    let before = State::of(&mut state, claims(&accounts))?;
+    let options = (before.size(args.elements)?, args.cut);
+    let mut made = args.batch(case, &before, options, None)?;
+    for block in genesis["blocks"].as_array().context("blocks")? {
+        for change in block["changes"].as_array().context("changes")? {
+            let (address, account) = (fixed(&change["address"])?, account(fixed(&change["post"])?));
+            state.put(&keccak_256(&address), Some(&account.rlp()))?;
+            accounts.iter_mut().filter(|own| own.0 == address).for_each(|own| own.1 = account);
+        }
+        let after = State::of(&mut state, claims(&accounts))?;
+        ensure!(after.root == fixed(&block["stateRoot"])?, "the state root of block {}", block["number"]);
+        made =
+            args.batch(&format!("genesis, 1024 accounts, block {}", block["number"]), &after, options, Some(&made))?;
     }
-    measure(args, "genesis, 1024 accounts", &root, &Nodes::new(nodes)?, &accounts)
+    Ok(())
 }
