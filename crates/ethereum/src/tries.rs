@@ -121,6 +121,17 @@ impl Tries {
         self.slot_by(address, slot, &mut None, &mut |_, _| {}).map_err(|fault| about_slot(address, slot, fault))
     }
 
+    /// [`Tries::slot`] of an account that is known: without a walk to it.
+    pub(crate) fn slot_below(
+        &self,
+        address: &Address,
+        account: Option<Account>,
+        slot: &Word,
+    ) -> Result<Word, TriesError> {
+        let mut last = Some((*address, account));
+        self.slot_by(address, slot, &mut last, &mut |_, _| {}).map_err(|fault| about_slot(address, slot, fault))
+    }
+
     /// The value at an index of another trie than the state's.
     ///
     /// # Errors
