@@ -113,6 +113,28 @@ pub enum InputFault {
     /// Bytes that are not a header, or the header of another block.
     #[error(transparent)]
     Header(#[from] HeaderError),
+    /// A text longer than that of any header.
+    #[error("{found} bytes of text for a header: expected at most {most}, the hexadecimal digits of one header")]
+    HeaderText {
+        /// Bytes of the text.
+        found: usize,
+        /// Most bytes.
+        most: usize,
+    },
+    /// A header with fields that are not known here, so that its hash cannot be computed.
+    #[error(
+        "header has fields that this version does not know, the first is `{field}`: without them its hash is {}, expected {}; give the header as RLP (debug_getRawHeader)",
+        Hex(.found),
+        Hex(.expected)
+    )]
+    HeaderField {
+        /// The first of these fields.
+        field: String,
+        /// The hash of the block.
+        expected: Hash,
+        /// The hash of the known fields.
+        found: Hash,
+    },
     /// Headers that do not follow each other.
     #[error("header {number} does not follow the header before it: its parent is {}", Hex(.parent))]
     Link {
@@ -163,6 +185,7 @@ impl InputError {
         use InputFault as F;
         match &*self.fault {
             F::Reported { .. } | F::Root { .. } | F::NoProof(_) | F::Link { .. } | F::Tries(_) => true,
+            F::HeaderField { .. } => true,
             F::Header(e) => matches!(e, HeaderError::Hash { .. }),
             _ => false,
         }
