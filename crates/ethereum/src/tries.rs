@@ -121,6 +121,17 @@ impl Tries {
         self.slot_by(address, slot, &mut None, &mut |_, _| {}).map_err(|fault| about_slot(address, slot, fault))
     }
 
+    /// [`Tries::slot`] of an account that is known: without a walk to it.
+    pub(crate) fn slot_below(
+        &self,
+        address: &Address,
+        account: Option<Account>,
+        slot: &Word,
+    ) -> Result<Word, TriesError> {
+        let mut last = Some((*address, account));
+        self.slot_by(address, slot, &mut last, &mut |_, _| {}).map_err(|fault| about_slot(address, slot, fault))
+    }
+
     /// The value at an index of another trie than the state's.
     ///
     /// # Errors
@@ -437,4 +448,27 @@ fn about_slot(address: &Address, slot: &Word, fault: Fault) -> TriesError {
 
 fn about_entry(trie: Tag, index: u64, fault: Fault) -> TriesError {
     about(format_args!("{trie} {index}"), fault)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_of_a_known_account_need_no_walk_to_it() {
+        let mut storage = Trie::empty(Keys::Hashed);
+        storage.put(&keccak_256(&[1; 32]), Some(&[5])).expect("a key");
+        let storage_root = storage.root();
+        let nodes = storage.proof(&keccak_256(&[1; 32])).expect("known").into_iter().map(<[u8]>::to_vec);
+        let nodes = Nodes::new(nodes).expect("few");
+        // No node of the state is known.
+        let tries = Tries::new(&Roots::new(vec![(Tag::State, [7; 32])]).expect("one"), nodes);
+        let account = Account { nonce: 1, balance: ZERO, storage_root, code_hash: EMPTY_CODE };
+        let mut value = ZERO;
+        value[31] = 5;
+        assert_eq!(tries.slot_below(&[2; 20], Some(account), &[1; 32]), Ok(value));
+        assert_eq!(tries.slot_below(&[2; 20], Some(account), &[2; 32]), Ok(ZERO));
+        assert_eq!(tries.slot_below(&[2; 20], None, &[1; 32]), Ok(ZERO));
+        assert!(tries.slot(&[2; 20], &[1; 32]).is_err());
+    }
 }

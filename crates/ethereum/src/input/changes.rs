@@ -7,8 +7,8 @@ use evergrove_verifier::ethereum::{EMPTY_CODE, Hex, Word};
 use serde_json::{Map, Value};
 
 use super::json::{
-    At, InputError, InputFault, Read, address, bytes, each, field, fixed, list, maybe, object, parse, printable, short,
-    small, unwrapped, word,
+    At, InputError, InputFault, Read, address, bytes, client_error, each, field, fixed, list, maybe, object, parse,
+    printable, small, unwrapped, word,
 };
 use crate::{Change, Post};
 
@@ -34,7 +34,7 @@ pub fn read_changes(text: &[u8]) -> Result<Vec<Change>, InputError> {
                 (Some(_), _) => changes.push(listed(item)?),
                 (None, Some(_)) => traced(item, &mut changes)?,
                 (None, None) => Err(match item.get("error") {
-                    Some(error) => InputFault::Client(short(error)),
+                    Some(error) => client_error(error),
                     None => InputFault::Field("address"),
                 })?,
             }

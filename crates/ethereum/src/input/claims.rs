@@ -3,8 +3,9 @@
 use evergrove_verifier::ethereum::{Account, Claim, Hex, Tag, Word};
 use serde_json::{Value, json};
 
+use super::header::has_blobs;
 use super::json::{
-    InputError, InputFault, Read, address, bytes, each, field, fixed, object, parse, printable, short, small, word,
+    At, InputError, InputFault, Read, address, bytes, each, field, fixed, object, parse, printable, short, small, word,
 };
 
 /// Reads a list of claims: `{"address", "nonce", "balance", "storageHash", "codeHash"}`, `{"address", "absent": true}`, `{"address", "slot", "value"}`,
@@ -71,7 +72,12 @@ fn claim(item: &Value) -> Result<Claim, InputError> {
         return Ok(if absent {
             Claim::AbsentEntry { trie, index }
         } else {
-            Claim::Entry { trie, index, value: field(item, "value", bytes)? }
+            let value = field(item, "value", bytes)?;
+            // Whether other bytes are a transaction is for the trie to say.
+            if trie == Tag::Transactions && has_blobs(&value) == Ok(true) {
+                Err(InputFault::Blobs).at(|| "value".into())?;
+            }
+            Claim::Entry { trie, index, value }
         });
     }
     let address = field(item, "address", address)?;

@@ -1,10 +1,10 @@
 //! Headers of blocks, and transactions as their trie has them.
 
-use evergrove_verifier::ethereum::rlp::{self, Item, Reader};
+use evergrove_verifier::ethereum::rlp::{self, Item, Reader, RlpError};
 use evergrove_verifier::ethereum::{Hash, Header, HeaderError};
 use serde_json::Value;
 
-use super::json::{At, InputError, InputFault, bytes, field, fixed, maybe, parse, word};
+use super::json::{At, InputError, InputFault, bytes, field, fixed, maybe, parse, printable, word};
 
 /// Fields of a header in the order of their encoding, those of later forks last.
 const FIELDS: [(&str, Form); 22] = [
@@ -33,6 +33,10 @@ const FIELDS: [(&str, Form); 22] = [
 ];
 /// Fields that all headers have.
 const OLD: usize = 15;
+/// Fields of a block that are not in its header.
+const BODY: [&str; 6] = ["hash", "size", "totalDifficulty", "transactions", "uncles", "withdrawals"];
+/// Longest text of a header in hexadecimal digits.
+const DIGITS_MAX: usize = 16 << 10;
 
 #[derive(Clone, Copy)]
 enum Form {
@@ -44,21 +48,19 @@ enum Form {
 /// where the block names one, or `expected` does, they must agree.
 ///
 /// # Errors
-/// When the text is not a header, or is the header of another block.
+/// When the text is not a header, or is the header of another block; when a block has fields that are not known here, and so another hash.
 pub fn read_header(text: &[u8], expected: Option<&Hash>) -> Result<Header, InputError> {
     let trimmed = text.trim_ascii();
     let value = if trimmed.starts_with(b"0x") {
-        Value::String(String::from_utf8_lossy(&trimmed[..trimmed.len().min(1 << 14)]).into_owned())
+        if trimmed.len() > DIGITS_MAX {
+            Err(InputFault::HeaderText { found: trimmed.len(), most: DIGITS_MAX })?;
+        }
+        Value::String(String::from_utf8_lossy(trimmed).into_owned())
     } else {
         parse(text)?
     };
     let header = header_of(&value)?;
-    match expected {
-        Some(&expected) if expected != header.hash => {
-            Err(InputFault::from(HeaderError::Hash { expected, found: header.hash }))?
-        }
-        _ => Ok(header),
-    }
+    Ok(expected.map_or(Ok(()), |expected| has_hash(&value, &header, expected)).map(|()| header)?)
 }
 
 pub(super) fn header_of(value: &Value) -> Result<Header, InputError> {
@@ -71,12 +73,26 @@ pub(super) fn header_of(value: &Value) -> Result<Header, InputError> {
             Form::Number => rlp::write_string(&mut items, rlp::trimmed(&field(block, name, word)?)),
         }
     }
-    let encoded = rlp::list(&items);
-    let header = match maybe(block, "hash", fixed)? {
-        Some(hash) => Header::with_hash(&encoded, &hash),
-        None => Header::parse(&encoded),
-    };
-    Ok(header.map_err(InputFault::from)?)
+    let header = Header::parse(&rlp::list(&items)).map_err(InputFault::from)?;
+    if let Some(hash) = maybe(block, "hash", fixed)? {
+        has_hash(value, &header, &hash)?;
+    }
+    Ok(header)
+}
+
+/// Whether a header that was read from a value has this hash. Clients list fields that are in no header, so a field that is not known here is
+/// the matter only where the hash differs.
+fn has_hash(value: &Value, header: &Header, expected: &Hash) -> Result<(), InputFault> {
+    if header.hash == *expected {
+        return Ok(());
+    }
+    let (expected, found) = (*expected, header.hash);
+    let known = |name: &str| BODY.contains(&name) || FIELDS.iter().any(|(field, _)| *field == name);
+    let unknown = value.as_object().and_then(|block| block.keys().filter(|name| !known(name)).min());
+    Err(match unknown {
+        Some(field) => InputFault::HeaderField { field: printable(field), expected, found },
+        None => HeaderError::Hash { expected, found }.into(),
+    })
 }
 
 /// Checks that the bytes of a transaction are those of its trie: a list, or a type byte and a list. Blob transactions travel with their blobs and
@@ -85,17 +101,17 @@ pub(super) fn header_of(value: &Value) -> Result<Header, InputError> {
 /// # Errors
 /// When they are not.
 pub fn check_transaction(transaction: &[u8]) -> Result<(), InputError> {
-    let read = || -> Result<(), InputFault> {
-        let typed = transaction.first().is_some_and(|b| *b < 0x80);
-        let mut outer = Reader::new(if typed { &transaction[1..] } else { transaction });
-        let mut fields = outer.list()?;
-        outer.end()?;
-        match fields.item()? {
-            Item::List(_) if typed => Err(InputFault::Blobs),
-            _ => Ok(()),
-        }
-    };
+    let read = || if has_blobs(transaction)? { Err(InputFault::Blobs) } else { Ok(()) };
     read().at(|| "transaction".into())
+}
+
+/// Whether a transaction is one as it travels: a typed one whose first field is a list, that of the transaction itself.
+pub(super) fn has_blobs(transaction: &[u8]) -> Result<bool, RlpError> {
+    let typed = transaction.first().is_some_and(|b| *b < 0x80);
+    let mut outer = Reader::new(if typed { &transaction[1..] } else { transaction });
+    let mut fields = outer.list()?;
+    outer.end()?;
+    Ok(matches!(fields.item()?, Item::List(_)) && typed)
 }
 
 #[cfg(test)]

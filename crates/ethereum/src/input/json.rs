@@ -57,7 +57,7 @@ pub enum InputFault {
     Json(String),
     /// A client's error in the place of an answer.
     #[error(
-        "the client answered with an error: {0}; many clients answer for recent blocks alone (128 with default settings)"
+        "the client answered with an error: {0}; many clients have the state of recent blocks only (128 by default): ask for a newer block, or ask an archive node"
     )]
     Client(String),
     /// Another kind of value.
@@ -113,6 +113,28 @@ pub enum InputFault {
     /// Bytes that are not a header, or the header of another block.
     #[error(transparent)]
     Header(#[from] HeaderError),
+    /// A text longer than that of any header.
+    #[error("{found} bytes of text for a header: expected at most {most}, the hexadecimal digits of one header")]
+    HeaderText {
+        /// Bytes of the text.
+        found: usize,
+        /// Most bytes.
+        most: usize,
+    },
+    /// A header with fields that are not known here, so that its hash cannot be computed.
+    #[error(
+        "header has fields that this version does not know, the first is `{field}`: without them its hash is {}, expected {}; give the header as RLP (debug_getRawHeader)",
+        Hex(.found),
+        Hex(.expected)
+    )]
+    HeaderField {
+        /// The first of these fields.
+        field: String,
+        /// The hash of the block.
+        expected: Hash,
+        /// The hash of the known fields.
+        found: Hash,
+    },
     /// Headers that do not follow each other.
     #[error("header {number} does not follow the header before it: its parent is {}", Hex(.parent))]
     Link {
@@ -163,6 +185,7 @@ impl InputError {
         use InputFault as F;
         match &*self.fault {
             F::Reported { .. } | F::Root { .. } | F::NoProof(_) | F::Link { .. } | F::Tries(_) => true,
+            F::HeaderField { .. } => true,
             F::Header(e) => matches!(e, HeaderError::Hash { .. }),
             _ => false,
         }
@@ -288,22 +311,33 @@ pub(super) fn unwrapped(mut value: Value) -> Read<Value> {
     let Some(envelope) = value.as_object_mut().filter(|o| o.contains_key("jsonrpc")) else { return Ok(value) };
     match (envelope.remove("result"), envelope.get("error")) {
         (Some(result), None | Some(Value::Null)) => Ok(result),
-        (_, Some(error)) => Err(InputFault::Client(short(error.get("message").unwrap_or(error)))),
+        (_, Some(error)) => Err(client_error(error)),
         (None, None) => Err(InputFault::Field("result")),
     }
 }
 
 /// One value or a list of them, each without its envelope.
-pub(super) fn each(value: Value) -> Read<Vec<Value>> {
+pub(super) fn each(value: Value) -> Result<Vec<Value>, InputError> {
     match value {
-        Value::Array(list) => list.into_iter().map(unwrapped).collect(),
+        Value::Array(list) => {
+            (0..).zip(list).map(|(i, answer): (usize, _)| unwrapped(answer).at(|| format!("answer {i}"))).collect()
+        }
         one => Ok(vec![one]),
     }
 }
 
+/// What a client says in the place of an answer. The end says which blocks it has, so more is shown than of other values.
+pub(super) fn client_error(error: &Value) -> InputFault {
+    InputFault::Client(shortened(error.get("message").unwrap_or(error), 240))
+}
+
 pub(super) fn short(value: &Value) -> String {
+    shortened(value, 60)
+}
+
+fn shortened(value: &Value, most: usize) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(60) {
+    match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}..", &text[..end]),
         None => text,
     }

@@ -129,7 +129,7 @@ pub fn check_proofs(root: &Hash, proofs: Vec<AccountProof>) -> Result<Checked, I
         for (slot, nodes) in proof.slots.iter().zip(slots) {
             let place = || format!("slot {} of {}", Hex(&slot.slot), Hex(&address));
             begins(&hashes[nodes], &storage_root).at(place)?;
-            let value = tries.slot(&address, &slot.slot).map_err(InputFault::from)?;
+            let value = tries.slot_below(&address, account, &slot.slot).map_err(InputFault::from)?;
             agrees("value", slot.value, value, |v| Hex(v).to_string()).at(place)?;
             let claim = Claim::Slot { address, slot: slot.slot, value };
             claims.insert(claim.key(), claim);

@@ -187,7 +187,7 @@ fn texts_that_are_no_answer_are_refused() {
         ),
         (
             |a| *a = json!({"jsonrpc": "2.0", "error": {"code": -32000, "message": "missing trie node"}}),
-            "the client answered with an error: \"missing trie node\"; many clients answer for recent blocks alone (128 with default settings)",
+            "the client answered with an error: \"missing trie node\"; many clients have the state of recent blocks only (128 by default): ask for a newer block, or ask an archive node",
         ),
         (|a| *a = json!({"jsonrpc": "2.0", "id": 1}), "missing field `result`"),
     ];

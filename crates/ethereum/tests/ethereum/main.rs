@@ -1,7 +1,9 @@
 //! Tries, real data, and what is refused.
 
+mod answers;
 mod common;
 mod data;
 mod input;
 mod mutation;
+mod refused;
 mod trie;
