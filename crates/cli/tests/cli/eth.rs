@@ -4,19 +4,19 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// The state after block 19,840,104: its header, and what it says of the accounts that the block touches.
-fn block() -> (Value, Vec<Value>) {
+/// The state after block 19,840,104, or before it: its header, and what it says of the accounts that the block touches.
+fn block(side: &str) -> (Value, Vec<Value>) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/ethereum/mainnet-19840104.json");
     let block: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let nodes = |name: &str| block[name].as_array().unwrap().clone();
     let nodes = [nodes("newNodes"), nodes("preNodes")].concat();
     let answers = block["accounts"].as_array().unwrap().iter().map(|account| {
-        let mut answer = account["post"].clone();
+        let mut answer = account[side].clone();
         let slots = account["slots"]
             .as_array()
             .unwrap()
             .iter()
-            .map(|slot| json!({ "key": slot["slot"], "value": slot["post"], "proof": nodes }));
+            .map(|slot| json!({ "key": slot["slot"], "value": slot[side], "proof": nodes }));
         answer["address"] = account["address"].clone();
         answer["accountProof"] = nodes.clone().into();
         answer["storageProof"] = slots.collect();
@@ -28,7 +28,7 @@ fn block() -> (Value, Vec<Value>) {
 /// A folder with the header and both answers, and the block.
 fn world_with_answers() -> (World, Value) {
     let world = World::new();
-    let (block, answers) = block();
+    let (block, answers) = block("post");
     world.write("header.txt", block["header"].as_str().unwrap());
     world.write("a.json", answers[0].to_string());
     world.write("b.json", answers[1].to_string());
@@ -72,7 +72,7 @@ fn check<'a>(anchor: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn answers_about_other_blocks_are_refused() {
     let world = World::new();
-    let (block, mut answers) = block();
+    let (block, mut answers) = block("post");
     world.write("header.txt", block["header"].as_str().unwrap());
     world.write("a.json", answers[0].to_string());
     let other = format!("0x{}", "11".repeat(32));
@@ -146,8 +146,9 @@ fn claims_are_proven_and_verified() {
     for (at, what) in [
         (0, "it begins otherwise"),
         (6, ""),
-        (30, "another state root"),
-        (60, ""),
+        (34, "the proof is refused"),
+        (40, "another state root"),
+        (70, ""),
         (200, "the proof is refused"),
         (proof.len() - 1, ""),
     ] {
@@ -158,4 +159,69 @@ fn claims_are_proven_and_verified() {
     }
     std::fs::write(world.path("state.proof"), &proof[..50]).unwrap();
     assert!(world.fails(1, &verify).contains("it is cut off"));
+}
+
+/// The batch before the block, in two pieces or more, then the block in each form that clients give it in.
+#[test]
+fn a_batch_follows_the_chain() {
+    let (world, block) = world_with_answers();
+    let (_, before) = self::block("pre");
+    world.write("before.json", json!(before).to_string());
+    let root = |name: &str| block[name].as_str().unwrap().to_string();
+    let (old, new) = (root("preStateRoot"), root("stateRoot"));
+    let options = ["--batch", "first.evgb", "--cut", "3", "--out", "first.proof", "--claims-out", "claims.json"];
+    let made = world.json(&[&["eth", "prove", "--proofs", "before.json", "--state-root", &old], &options[..]].concat());
+    let count = |report: &Value, name: &str| report[name].as_u64().unwrap();
+    assert!(count(&made, "pieces") >= 2 && count(&made, "joins") == count(&made, "pieces") - 1, "{made}");
+    assert_eq!(count(&made, "new_proofs"), count(&made, "pieces") + count(&made, "joins"));
+    let verify = |proof: &str, root: &str| {
+        world.json(&["eth", "verify", "--proof", proof, "--state-root", root, "--claims", "claims.json"])
+    };
+    assert_eq!(verify("first.proof", &old)["canonical_digest"], made["canonical_digest"]);
+    let listed = world.json(&["eth", "claims", "--batch", "first.evgb"]);
+    assert_eq!((&listed["claims"], &listed["state_root"]), (&made["claims"], &made["state_root"]));
+
+    world.write("witness.json", json!({ "state": block["preNodes"] }).to_string());
+    world.write("changes.json", block["accounts"].to_string());
+    world.write("new.json", block["newNodes"].to_string());
+    let anchor = ["--header", "header.txt", "--block-hash", block["hash"].as_str().unwrap()];
+    let forms: [&[&str]; 3] = [
+        &["--proofs", "a.json", "b.json"],
+        &["--witness", "witness.json", "--changes", "changes.json"],
+        &["--witness", "new.json"],
+    ];
+    let mut digest = None;
+    for (i, form) in forms.into_iter().enumerate() {
+        std::fs::copy(world.path("first.evgb"), world.path("batch.evgb")).unwrap();
+        let update = [&["eth", "update", "--batch", "batch.evgb"], form, &anchor[..]].concat();
+        let dry = world.json(&[&update[..], &["--dry-run"]].concat());
+        let digest = digest.get_or_insert_with(|| dry["canonical_digest"].clone());
+        assert_eq!((&dry["canonical_digest"], count(&dry, "changed_claims")), (&*digest, 4));
+        if i > 0 {
+            continue;
+        }
+        let done = world.json(&[&update[..], &["--out", "next.proof", "--claims-out", "claims.json"]].concat());
+        assert_eq!(done["new_proofs"], dry["new_proofs"]);
+        let verified = verify("next.proof", &new);
+        assert_eq!(verified["canonical_digest"], *digest);
+        // The batch is about the new block now, and nothing is left to prove for it.
+        let again = world.json(&[&update[..], &["--dry-run"]].concat());
+        assert_eq!((count(&again, "changed_claims"), count(&again, "new_proofs")), (0, 0));
+    }
+
+    // Nodes that are missing, a block that is not the next one, files that are no batch.
+    let update = ["eth", "update", "--batch", "first.evgb", "--state-root", &new, "--out", "x.proof"];
+    let with = |code, more: &[&str]| world.fails(code, &[&update[..], more].concat());
+    world.write("none.json", "[]");
+    assert!(with(1, &["--witness", "none.json"]).contains("no node has the root hash"));
+    world.write("few.json", json!([block["accounts"][1]]).to_string());
+    let error = with(1, &["--witness", "witness.json", "--changes", "few.json"]);
+    assert!(error.contains("after the changes, but the header has"), "{error}");
+    assert!(with(2, &[]).contains("--proofs"));
+    let batch = std::fs::read(world.path("first.evgb")).unwrap();
+    for (bytes, what) in [(&batch[..100], "it is cut off"), (b"EVGE\x02\0", "it does not begin as a batch does")] {
+        std::fs::write(world.path("bad.evgb"), bytes).unwrap();
+        assert!(world.fails(1, &["eth", "claims", "--batch", "bad.evgb"]).contains(what));
+    }
+    assert!(!world.path("x.proof").exists());
 }
