@@ -1,0 +1,395 @@
+//! Hostile review of pieces and joins.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use evergrove_grove::mpt::{Batch, Edge, Plan, Prepared, Size, StateProof, Witness};
+use evergrove_primitives::Digest;
+use evergrove_primitives::field::Goldilocks;
+use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_primitives::hash::poseidon;
+use evergrove_verifier::ethereum::{Account, Address, Claim, EMPTY_ROOT, Hash, Word, canonical_digest, rlp};
+use evergrove_verifier::tree::node_digest;
+
+use crate::mpt::{KEY, WORLD, circuit};
+
+const ZERO: Goldilocks = Goldilocks::ZERO;
+const ONE: Goldilocks = Goldilocks::ONE;
+
+fn edge_list(elements: &[Goldilocks]) -> Digest {
+    let mut state = [ZERO; 4];
+    state[0] = Goldilocks::new(u32::from_be_bytes(*b"ETHD").into());
+    for step in elements.chunks(8) {
+        let mut full = [ZERO; poseidon::WIDTH];
+        full[..8].copy_from_slice(step);
+        full[8..].copy_from_slice(&state);
+        poseidon::permute(&mut full);
+        state.copy_from_slice(&full[..4]);
+    }
+    Digest(state)
+}
+
+/// An own edge of a piece whose d counts the claims below one open edge twice, beside roots whose lanes are no nibbles.
+#[test]
+fn an_open_edge_twice_around_the_field() {
+    let world = &*WORLD;
+    let claims: Vec<Claim> = [0, 1, 2, 3, 8, 11, 17, 29, 33].map(|slot| world.slot(2, slot)).to_vec();
+    let tiny = Size { blocks: 6, branches: 2, paths: 4, accounts: 2, slots: 4, roots: 4, opens: 6 };
+    let plan = Plan::new(&world.witness(&claims).unwrap(), &claims, tiny, None).unwrap();
+    const JUNK: usize = 15;
+    let mut tried = 0;
+    for piece in 0..plan.pieces.len() {
+        let planned = &plan.pieces[piece];
+        let opens: Vec<Edge> = planned.below.iter().flat_map(|&below| plan.pieces[below].roots.clone()).collect();
+        let has_slots = planned.claims.iter().any(|(_, claim)| matches!(claim, Claim::Slot { .. }));
+        if has_slots || !opens.iter().any(|edge| edge.address.is_some()) {
+            continue;
+        }
+        tried += 1;
+        let witness = plan.witness(piece, &|hash| world.nodes.get(hash).map(Vec::as_slice)).unwrap();
+        let own = witness.size();
+        let size = Size { roots: own.roots + JUNK, opens: own.opens + JUNK + 1, ..tiny };
+        let mut free = witness.data(size, KEY).unwrap();
+        let circuit = circuit(size);
+        assert!(circuit.witness(&free).unwrap().faults(&circuit).is_empty());
+        const OPEN: usize = 49;
+        let first_root = 16 + 4 * ((size.blocks * 136).div_ceil(16) + 1) + size.blocks - 1;
+        let root_at = |i: usize| if i == 0 { first_root } else { first_root + 26 + 27 * (i - 1) + 1 };
+        let merges_len = size.accounts + size.slots + size.opens - 1;
+        let behind = 10 * merges_len + 9 * (size.roots + size.opens - 2);
+        let first = free.len() - behind - OPEN * size.opens;
+        let merges = free.len() - behind;
+        let root_pairs = merges + 10 * merges_len;
+        let open_pairs = root_pairs + 9 * (size.roots - 1);
+        // The last open edge of the piece: of storage.
+        let last = first + OPEN * (own.opens - 1);
+        let open: Vec<Goldilocks> = free[last..last + OPEN].to_vec();
+        let edge: Vec<Goldilocks> = open[11..35].to_vec();
+        assert_eq!(edge[5], ONE);
+        let depth = edge[6].as_u64();
+        assert!(depth < 15);
+        let hold = |depth: u64| Goldilocks::new(1_u64 << 4).pow(15 - depth);
+        let begin = edge[7] + hold(depth);
+        let jump = Goldilocks::new(u64::try_from(((1_u128 << 64) - (1 << 60) - (1 << 32)) / 16).unwrap() - (1 << 58));
+        let all = ((1_u128 << 64) - (1 << 32) + 1) - (1_u128 << (4 * (15 - depth))) - 15 * (1 << 56);
+        let step = u64::try_from(all / 16).unwrap();
+        assert!(step <= 1 << 60);
+        let _ = jump;
+        let mut at = begin;
+        let mut lists: Vec<Digest> = (0..own.opens).map(|i| edge_list(&free[first + OPEN * i + 11..][..24])).collect();
+        let mut shown: Vec<Digest> = Vec::new();
+        // d of the root that it is below counts it twice.
+        let root = open[5].as_u64() as usize;
+        let d: [Goldilocks; 4] = free[root_at(root) + 20..][..4].try_into().unwrap();
+        let of_open: [Goldilocks; 4] = edge[20..].try_into().unwrap();
+        let twice = node_digest(&Digest(d), &Digest(of_open));
+        free[root_at(root) + 20..][..4].copy_from_slice(&twice.0);
+        let unused = (0..merges_len).find(|i| free[merges + 10 * i + 9] == ZERO).unwrap();
+        let merge = merges + 10 * unused;
+        free[merge..merge + 4].copy_from_slice(&d);
+        free[merge + 4..merge + 8].copy_from_slice(&of_open);
+        free[merge + 8] = Goldilocks::new(root as u64);
+        free[merge + 9] = ONE;
+        for i in 0..own.roots {
+            shown.push(edge_list(&free[root_at(i)..][..24]));
+        }
+        for k in 0..JUNK {
+            at += Goldilocks::new(step);
+            let number = own.roots + k;
+            let mut junk = edge.clone();
+            junk[6] = ONE;
+            junk[7] = at;
+            junk[8..12].fill(ZERO);
+            let to = root_at(number);
+            free[to - 1] = ONE;
+            free[to..to + 24].copy_from_slice(&junk);
+            free[to + 24] = open[4];
+            free[to + 25] = open[35];
+            shown.push(edge_list(&junk));
+            lists.push(edge_list(&junk));
+            let mut slot = open.clone();
+            slot[1] = Goldilocks::new(number as u64);
+            slot[2] = ZERO;
+            slot[3] = ZERO;
+            slot[5] = Goldilocks::new(number as u64);
+            slot[6] = at;
+            slot[7..11].fill(ZERO);
+            slot[11..35].copy_from_slice(&junk);
+            let to = first + OPEN * (own.opens + k);
+            free[to..to + OPEN].copy_from_slice(&slot);
+            at += hold(1);
+        }
+        let to = first + OPEN * (own.opens + JUNK);
+        free[to..to + OPEN].copy_from_slice(&open);
+        lists.push(edge_list(&edge));
+        for (which, (members, pairs)) in [(&shown, root_pairs), (&lists, open_pairs)].into_iter().enumerate() {
+            let mut sum = members[0];
+            for i in 0..members.len() - 1 {
+                let pair = pairs + 9 * i;
+                free[pair..pair + 4].copy_from_slice(&sum.0);
+                free[pair + 4..pair + 8].copy_from_slice(&members[i + 1].0);
+                free[pair + 8] = ONE;
+                sum = poseidon::compress(&sum, &members[i + 1], Goldilocks::new(0x4c49_5354));
+            }
+            free[4 * which..4 * which + 4].copy_from_slice(&sum.0);
+        }
+        let faults = circuit.witness(&free).unwrap().faults(&circuit);
+        assert!(!faults.is_empty(), "a piece counts an open edge twice");
+        println!("{} faults: {:?}", faults.len(), &faults[..faults.len().min(4)]);
+    }
+    assert!(tried > 0);
+}
+
+fn nibbles(key: &Hash) -> Vec<u8> {
+    key.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect()
+}
+
+fn path_item(nibbles: &[u8], leaf: bool) -> Vec<u8> {
+    let odd = nibbles.len() % 2 == 1;
+    let flag = 2 * u8::from(leaf) + u8::from(odd);
+    let mut all = vec![flag];
+    if !odd {
+        all.push(0);
+    }
+    all.extend(nibbles);
+    all.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+}
+
+fn list(items: &[Vec<u8>]) -> Vec<u8> {
+    let content = items.concat();
+    let mut out = match content.len() {
+        n @ 0..56 => vec![0xc0 + n as u8],
+        n @ 56..256 => vec![0xf8, n as u8],
+        n => vec![0xf9, (n >> 8) as u8, n as u8],
+    };
+    out.extend(content);
+    out
+}
+
+fn string(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    rlp::write_string(&mut out, bytes);
+    out
+}
+
+/// A trie with one key that is gone to: branches at these depths, extensions between, a leaf behind them.
+fn deep(key: &Hash, value: &[u8], branches: &[usize], nodes: &mut HashMap<Hash, Vec<u8>>) -> Hash {
+    let key = nibbles(key);
+    let last = branches.last().map_or(0, |last| last + 1);
+    let mut node = list(&[string(&path_item(&key[last..], true)), string(value)]);
+    for (i, &depth) in branches.iter().enumerate().rev() {
+        let child = if node.len() < 32 { node.clone() } else { string(&keccak_256(&node)) };
+        nodes.insert(keccak_256(&node), node);
+        let mut items = vec![vec![0x80]; 17];
+        items[usize::from(key[depth])] = child;
+        items[usize::from(key[depth] ^ 1)] = string(&[9; 32]);
+        node = list(&items);
+        let above = if i == 0 { 0 } else { branches[i - 1] + 1 };
+        if above < depth {
+            let child = string(&keccak_256(&node));
+            nodes.insert(keccak_256(&node), node);
+            node = list(&[string(&path_item(&key[above..depth], false)), child]);
+        }
+    }
+    let root = keccak_256(&node);
+    nodes.insert(root, node);
+    root
+}
+
+fn plan_holds(root: &Hash, nodes: &HashMap<Hash, Vec<u8>>, claims: &[Claim], size: Size, cut: Option<u8>) -> usize {
+    let find = |hash: &Hash| nodes.get(hash).map(Vec::as_slice);
+    let whole = Witness::new(root, &find, claims).unwrap();
+    let plan = Plan::new(&whole, claims, size, cut).unwrap();
+    let circuit = circuit(size);
+    let mut tops = 0;
+    for i in 0..plan.pieces.len() {
+        let witness = plan.witness(i, &find).unwrap();
+        let columns = circuit.witness(&witness.data(size, KEY).unwrap()).unwrap();
+        let faults = columns.faults(&circuit);
+        assert_eq!(faults.len(), 0, "piece {i} of {}: {:?}: {:?}", plan.pieces.len(), plan.pieces[i].roots, &faults[..faults.len().min(6)]);
+        tops += plan.pieces[i].roots.len();
+    }
+    tops
+}
+
+fn word(x: u64) -> Word {
+    let mut word = [0; 32];
+    word[24..].copy_from_slice(&x.to_be_bytes());
+    word
+}
+
+fn address(i: u64) -> Address {
+    let mut address = [7; 20];
+    address[12..].copy_from_slice(&i.to_be_bytes());
+    address
+}
+
+/// Tries as deep as keys are, with edges opened at every depth.
+#[test]
+fn the_deepest_tries() {
+    let all: Vec<usize> = (0..64).collect();
+    let forms: [Vec<usize>; 5] = [all.clone(), vec![63], vec![0, 14, 15, 16, 29, 30, 31, 44, 45, 46, 59, 60, 61, 62, 63], vec![62, 63], (1..63).step_by(2).collect()];
+    let size = Size { blocks: 4, branches: 3, paths: 4, accounts: 3, slots: 4, roots: 3, opens: 3 };
+    for (which, form) in forms.iter().enumerate() {
+        for small in [false, true] {
+            let mut nodes = HashMap::new();
+            let value = if small { word(5) } else { [0xab; 32] };
+            let item = string(rlp::trimmed(&value));
+            let storage_root = deep(&keccak_256(&word(1)), &item, form, &mut nodes);
+            let account = Account { nonce: 1, balance: word(9), storage_root, code_hash: [1; 32] };
+            let own = address(0);
+            let root = deep(&keccak_256(&own), &account.rlp(), form, &mut nodes);
+            // Absent: keys with another first nibble.
+            let free = |key: &Hash, of: &Hash| key[0] >> 4 != of[0] >> 4 && key[0] >> 4 != (of[0] >> 4 ^ 1);
+            let absent = (1..).map(address).find(|a| free(&keccak_256(a), &keccak_256(&own))).unwrap();
+            let zero = (2..).map(word).find(|a| free(&keccak_256(a), &keccak_256(&word(1)))).unwrap();
+            let claims = vec![
+                Claim::Account { address: own, account },
+                Claim::AbsentAccount { address: absent },
+                Claim::Slot { address: own, slot: word(1), value },
+                Claim::Slot { address: own, slot: zero, value: [0; 32] },
+                Claim::Slot { address: absent, slot: zero, value: [0; 32] },
+            ];
+            let roots = plan_holds(&root, &nodes, &claims, size, None);
+            println!("form {which} small {small}: {roots} roots");
+            plan_holds(&root, &nodes, &claims, size, Some(15));
+            plan_holds(&root, &nodes, &claims[2..3], size, Some(63));
+            plan_holds(&root, &nodes, &claims[..1], size, Some(62));
+        }
+    }
+}
+
+/// Random claims and sizes.
+#[test]
+fn random_plans() {
+    let world = &*WORLD;
+    let mut random = 7_u64;
+    let mut next = |below: u64| {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 33) % below
+    };
+    let find = |hash: &Hash| world.nodes.get(hash).map(Vec::as_slice);
+    let (mut planned, mut crowded, mut full) = (0, 0, 0);
+    for case in 0..400 {
+        let count = 1 + next(40);
+        let mut claims: Vec<Claim> = Vec::new();
+        for _ in 0..count {
+            let slot = world.slot([0, 1, 2, 2, 2, 3, 4, 5, 6, 9, 11][next(11) as usize], next(40));
+            let claim = if next(3) == 0 {
+                match &slot {
+                    Claim::Slot { address, .. } => {
+                        let all = world.claims();
+                        let own = all.iter().find(|claim| match claim {
+                            Claim::Account { address: own, .. } | Claim::AbsentAccount { address: own } => own == address,
+                            _ => false,
+                        });
+                        own.cloned().unwrap_or(slot)
+                    }
+                    _ => slot,
+                }
+            } else {
+                slot
+            };
+            if !claims.iter().any(|own| own.key() == claim.key()) {
+                claims.push(claim);
+            }
+        }
+        let size = Size {
+            blocks: 4 + next(14) as usize,
+            branches: 1 + next(4) as usize,
+            paths: 1 + next(6) as usize,
+            accounts: 1 + next(6) as usize,
+            slots: 1 + next(8) as usize,
+            roots: 1 + next(6) as usize,
+            opens: next(7) as usize,
+        };
+        let cut = [None, Some(0), Some(1), Some(2), Some(200)][next(5) as usize];
+        let whole = world.witness(&claims).unwrap();
+        let plan = match Plan::new(&whole, &claims, size, cut) {
+            Ok(plan) => plan,
+            Err(e) => {
+                crowded += 1;
+                assert!(e.to_string().contains("end at one node"), "{e}");
+                continue;
+            }
+        };
+        planned += 1;
+        let check = planned % 10 == 0;
+        let circuit = check.then(|| circuit(size));
+        for i in 0..plan.pieces.len() {
+            let witness = plan.witness(i, &find).unwrap_or_else(|e| panic!("case {case}, piece {i}: {e}"));
+            let data = witness.data(size, KEY).unwrap_or_else(|e| panic!("case {case}, piece {i}: {e}: {size:?} {:?}", witness.size()));
+            if let Some(circuit) = &circuit {
+                let faults = circuit.witness(&data).unwrap().faults(circuit);
+                assert!(faults.is_empty(), "case {case}, piece {i}: {:?}", &faults[..faults.len().min(4)]);
+                full += 1;
+            }
+        }
+    }
+    println!("planned {planned}, crowded {crowded}, checked {full}");
+}
+
+/// Claims that end at one node: one piece has room for them, but not one of the size that is chosen.
+#[test]
+fn crowded_sizes() {
+    let account = Account { nonce: 1, balance: word(9), storage_root: EMPTY_ROOT, code_hash: [1; 32] };
+    let mut nodes = HashMap::new();
+    let root = deep(&keccak_256(&address(0)), &account.rlp(), &[0, 1], &mut nodes);
+    let find = |hash: &Hash| nodes.get(hash).map(Vec::as_slice);
+    let claims: Vec<Claim> = (0..400).map(|i| Claim::Slot { address: address(0), slot: word(i), value: [0; 32] }).collect();
+    let whole = Witness::new(&root, &find, &claims).unwrap();
+    println!("elements {}, possible {}", whole.size().elements(), whole.size().is_possible());
+    let size = Batch::size_for(&whole, 12_000_000);
+    println!("{size:?}: {:?}", Plan::new(&whole, &claims, size, None).map(|plan| plan.pieces.len()));
+}
+
+/// Makes circuits of hostile sizes.
+#[test]
+fn hostile_sizes() {
+    let least = Size { blocks: 1, branches: 0, paths: 0, accounts: 1, slots: 0, roots: 1, opens: 0 };
+    for (size, joins) in [
+        (least, true),
+        (Size { blocks: 1270, ..least }, true),
+        (Size { roots: 8300, ..least }, false),
+        (Size { roots: 8300, ..least }, true),
+        (Size { opens: 2780, ..least }, true),
+        (Size { slots: 980, ..least }, true),
+        (Size { branches: 5500, ..least }, true),
+        (Size { paths: 2300, ..least }, true),
+        (Size { blocks: 300, branches: 100, paths: 100, accounts: 100, slots: 100, roots: 100, opens: 100 }, true),
+    ] {
+        let proof = StateProof { size, joins, join: joins, root: [7; 32], digest: Digest::ZERO, proof: vec![0; 1000] };
+        assert_eq!(StateProof::from_bytes(&proof.to_bytes()).unwrap(), proof);
+        let start = Instant::now();
+        let result = proof.verify(&[7; 32], None);
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap().to_owned();
+        println!("{size:?} joins {joins}: {:?} in {:?}, {peak}", result.unwrap_err().to_string(), start.elapsed());
+    }
+}
+
+/// Proofs of an earlier batch are not looked at.
+#[test]
+fn a_batch_of_no_proofs() {
+    let world = &*WORLD;
+    let claims = world.claims();
+    let find = |hash: &Hash| world.nodes.get(hash).map(Vec::as_slice);
+    let size = Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6 };
+    let prepared = Prepared::new(&world.root, &find, &claims, (size, None), None).unwrap();
+    let prover = prepared.prover().unwrap();
+    let [pieces, joins] = prepared.all_proofs();
+    // The lists of all steps, from a plan alone.
+    let plan = Plan::new(&world.witness(&claims).unwrap(), &claims, size, None).unwrap();
+    let _ = (pieces, joins, plan);
+    let whole = Edge::of_state(world.root, canonical_digest(&claims).unwrap());
+    let mut batch = prepared.prove(&prover, &find, &mut |_| ()).unwrap();
+    assert_eq!(batch.proofs.last().unwrap().lists, [whole.list(), Digest::ZERO]);
+    for proof in &mut batch.proofs {
+        proof.bytes = vec![1, 2, 3];
+    }
+    let batch = Batch::from_bytes(&batch.to_bytes()).unwrap();
+    let again = Prepared::new(&world.root, &find, &claims, (size, None), Some(&batch)).unwrap();
+    assert_eq!(again.new_proofs(), [0, 0]);
+    let result = again.prove(&prover, &find, &mut |_| ());
+    assert!(result.is_err(), "a batch whose proofs are nothing: {:?}", result.map(|batch| batch.proof().unwrap().proof));
+}
