@@ -393,3 +393,58 @@ fn a_batch_of_no_proofs() {
     let result = again.prove(&prover, &find, &mut |_| ());
     assert!(result.is_err(), "a batch whose proofs are nothing: {:?}", result.map(|batch| batch.proof().unwrap().proof));
 }
+
+/// A branch below an extension fits a piece, but not with the extension: what is below it is left open.
+#[test]
+fn an_extension_above_a_full_piece() {
+    let mut nodes = HashMap::new();
+    let value = [0xab; 32];
+    let storage: Vec<usize> = (0..6).collect();
+    let storage_root = deep(&keccak_256(&word(1)), &string(&value), &storage, &mut nodes);
+    let account = Account { nonce: 1, balance: word(9), storage_root, code_hash: [1; 32] };
+    let root = deep(&keccak_256(&address(0)), &account.rlp(), &[1], &mut nodes);
+    let claims = [Claim::Slot { address: address(0), slot: word(1), value }];
+    for blocks in 4..12 {
+        let size = Size { blocks, branches: 8, paths: 4, accounts: 2, slots: 2, roots: 2, opens: 2 };
+        println!("{blocks}: {}", plan_holds(&root, &nodes, &claims, size, None));
+    }
+}
+
+/// Sizes of whole batches that are said to be possible, of shapes that occur.
+#[test]
+fn possible_sizes() {
+    let least = Size { blocks: 24, branches: 6, paths: 4, accounts: 2, slots: 1, roots: 1, opens: 0 };
+    for size in [
+        Size { blocks: 500, branches: 60, paths: 300, accounts: 1, slots: 300, ..least },
+        Size { slots: 900, ..least },
+        Size { accounts: 900, ..least },
+        Size { slots: 700, ..least },
+        Size { blocks: 700, branches: 200, paths: 200, accounts: 200, ..least },
+        Size { blocks: 1150, branches: 230, paths: 60, accounts: 30, slots: 30, ..least },
+        Size { blocks: 100, slots: 270, roots: 8, opens: 8, ..least },
+    ] {
+        for joins in [false, true] {
+            let start = Instant::now();
+            let made = evergrove_grove::mpt::StateVerifier::<evergrove_primitives::field::Quadratic>::new(
+                &evergrove_verifier::argument::UNIQUE_100, size, joins);
+            println!("{size:?} {} joins {joins}: possible {}, made {:?}, {:?}", size.elements(), size.is_possible(), made.map(|made| made.variables()), start.elapsed());
+        }
+    }
+}
+
+/// A file of empty nodes takes many times its bytes.
+#[test]
+fn a_batch_of_empty_nodes() {
+    let mut bytes = b"EVGB\x01\0".to_vec();
+    for count in [1_u32, 0, 0, 1, 0, 1, 0] {
+        bytes.extend(count.to_le_bytes());
+    }
+    bytes.push(255);
+    bytes.extend([7; 32]);
+    bytes.extend(0_u32.to_le_bytes());
+    let count = 1_u32 << 24;
+    bytes.extend(count.to_le_bytes());
+    bytes.resize(bytes.len() + 4 * count as usize, 0);
+    bytes.extend(0_u32.to_le_bytes());
+    assert!(Batch::from_bytes(&bytes).is_err(), "{count} nodes in {} bytes", bytes.len());
+}
