@@ -451,3 +451,153 @@ fn a_batch_of_empty_nodes() {
     bytes.extend(0_u32.to_le_bytes());
     assert!(Batch::from_bytes(&bytes).is_err(), "{count} nodes in {} bytes", bytes.len());
 }
+
+fn halves(bytes: &[u8]) -> Vec<Goldilocks> {
+    bytes.chunks(4).map(|half| Goldilocks::new(half.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))).collect()
+}
+
+fn ordered(trie: u64, key: &Hash) -> [Goldilocks; 6] {
+    let mut all = [ZERO; 6];
+    all[0] = Goldilocks::new(trie);
+    for (i, nibble) in nibbles(key).into_iter().enumerate() {
+        let lane = (i / 15).min(4);
+        all[1 + lane] += Goldilocks::new(u64::from(nibble)) * Goldilocks::new(16).pow(14 - (i - 15 * lane) as u64);
+    }
+    all
+}
+
+/// The storage of an account is left open, at its root: true, unless a slot of it is claimed beside it, or the account is foreign or absent.
+#[test]
+fn a_slot_beside_its_open_storage() {
+    let world = &*WORLD;
+    let accounts: Vec<Claim> = world.claims().into_iter().filter(|claim| matches!(claim, Claim::Account { .. })).collect();
+    let Claim::Slot { address: own, .. } = world.slot(2, 0) else { unreachable!() };
+    let account = accounts.iter().find(|claim| matches!(claim, Claim::Account { address, .. } if *address == own)).unwrap().clone();
+    let Claim::Account { account: Account { storage_root, .. }, .. } = account else { unreachable!() };
+    let other = accounts.iter().find(|claim| **claim != account).unwrap().clone();
+    let cases: [(&str, Vec<Claim>, bool); 4] = [
+        ("nothing beside it", vec![account.clone()], true),
+        ("another account", vec![account.clone(), other, world.slot(3, 0)], true),
+        ("a slot", vec![account.clone(), world.slot(2, 3)], false),
+        ("a zero slot", vec![account.clone(), world.slot(2, 35), world.slot(50, 1)], false),
+    ];
+    for (what, claims, expected) in cases {
+        let witness = world.witness(&claims).unwrap();
+        let size = Size { opens: 1, ..witness.size() };
+        let circuit = circuit(size);
+        let honest = witness.data(size, KEY).unwrap();
+        assert!(circuit.witness(&honest).unwrap().faults(&circuit).is_empty());
+        let first_account = size.roots + size.branches + size.paths;
+        let address = |claim: &Claim| match claim {
+            Claim::Account { address, .. } | Claim::AbsentAccount { address } | Claim::Slot { address, .. } => *address,
+            _ => unreachable!(),
+        };
+        let mut keys: Vec<(Hash, Address)> = claims.iter().map(|claim| (keccak_256(&address(claim)), address(claim))).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let number = |of: &Address| (first_account + keys.iter().position(|(_, own)| own == of).unwrap()) as u64;
+        let mut order = vec![[ZERO, -ONE, ZERO, ZERO, ZERO, ZERO]];
+        order.extend(keys.iter().map(|(key, _)| ordered(0, key)));
+        let mut slots: Vec<(u64, Hash)> = claims.iter().filter_map(|claim| match claim {
+            Claim::Slot { address, slot, .. } => Some((number(address), keccak_256(slot))),
+            _ => None,
+        }).collect();
+        slots.sort_unstable();
+        order.extend(slots.iter().map(|(trie, key)| ordered(*trie, key)));
+        order.push([Goldilocks::new(1 << 32), ZERO, ZERO, ZERO, ZERO, ZERO]);
+        let merges_len = size.accounts + size.slots;
+        let merges = honest.len() - 10 * merges_len;
+        let open = merges - 49;
+        let root = 16 + 4 * ((size.blocks * 136).div_ceil(16) + 1) + size.blocks - 1;
+        let trie = number(&own);
+        let mut held = 0;
+        for before in 0..order.len() - 1 {
+            for foreign in [false, true] {
+                let mut free = honest.clone();
+                let below: [Goldilocks; 4] = [11, 12, 13, 14].map(Goldilocks::new);
+                let mut edge = halves(&own);
+                edge.extend([ONE, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO]);
+                edge.extend(halves(&storage_root));
+                edge.extend(below);
+                free[open] = ONE;
+                free[open + 1] = Goldilocks::new(trie);
+                free[open + 2] = ZERO;
+                free[open + 3] = -ONE;
+                free[open + 4] = Goldilocks::new(trie);
+                free[open + 5..open + 11].fill(ZERO);
+                free[open + 11..open + 35].copy_from_slice(&edge);
+                free[open + 35] = ZERO;
+                free[open + 36] = Goldilocks::new((first_account - 1 + before) as u64);
+                free[open + 37..open + 49].copy_from_slice(order[before..before + 2].as_flattened());
+                let d: [Goldilocks; 4] = free[root + 20..root + 24].try_into().unwrap();
+                let both = node_digest(&Digest(d), &Digest(below));
+                free[root + 20..root + 24].copy_from_slice(&both.0);
+                let unused = (0..merges_len).find(|i| free[merges + 10 * i + 9] == ZERO).unwrap();
+                let merge = merges + 10 * unused;
+                free[merge..merge + 4].copy_from_slice(&d);
+                free[merge + 4..merge + 8].copy_from_slice(&below);
+                free[merge + 8] = ZERO;
+                free[merge + 9] = ONE;
+                let shown = edge_list(&free[root..root + 24]);
+                free[..4].copy_from_slice(&shown.0);
+                free[4..8].copy_from_slice(&edge_list(&edge).0);
+                if foreign {
+                    // Its leaf is looked for no more, and its storage hangs at nothing.
+                    let account = root + 26 + 22 * size.branches + 23 * size.paths + 74 * (trie as usize - first_account);
+                    free[account + 1] = ZERO;
+                    free[account + 3] = ONE;
+                }
+                let faults = circuit.witness(&free).unwrap().faults(&circuit);
+                held += usize::from(faults.is_empty());
+                assert!(!foreign || !faults.is_empty(), "{what}: foreign");
+            }
+        }
+        assert_eq!(held, usize::from(expected), "{what}");
+    }
+}
+
+/// Roots of one piece whose digests, with their trees, are exchanged.
+#[test]
+fn digests_of_roots_are_their_own() {
+    let world = &*WORLD;
+    let claims = world.claims();
+    let size = Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6 };
+    let plan = Plan::new(&world.witness(&claims).unwrap(), &claims, size, Some(1)).unwrap();
+    let piece = (0..plan.pieces.len()).find(|&i| plan.pieces[i].roots.len() > 1).unwrap();
+    let witness = plan.witness(piece, &|hash| world.nodes.get(hash).map(Vec::as_slice)).unwrap();
+    let own = witness.size();
+    let honest = witness.data(size, KEY).unwrap();
+    let circuit = circuit(size);
+    let root = 16 + 4 * ((size.blocks * 136).div_ceil(16) + 1) + size.blocks - 1;
+    let root_at = |i: usize| if i == 0 { root } else { root + 26 + 27 * (i - 1) + 1 };
+    let merges_len = size.accounts + size.slots + size.opens - 1;
+    let pairs = honest.len() - 9 * (size.roots + size.opens - 2);
+    let merges = pairs - 10 * merges_len;
+    for (exchange, trees, expected) in [(false, false, true), (true, false, false), (true, true, false)] {
+        let mut free = honest.clone();
+        if exchange {
+            for i in 20..24 {
+                free.swap(root_at(0) + i, root_at(1) + i);
+            }
+        }
+        if trees {
+            for i in 0..merges_len {
+                let at = merges + 10 * i + 8;
+                if free[at + 1] == ONE && free[at].as_u64() < 2 {
+                    free[at] = ONE - free[at];
+                }
+            }
+        }
+        let mut sum = edge_list(&free[root_at(0)..][..24]);
+        for i in 1..own.roots {
+            let next = edge_list(&free[root_at(i)..][..24]);
+            let pair = pairs + 9 * (i - 1);
+            free[pair..pair + 4].copy_from_slice(&sum.0);
+            free[pair + 4..pair + 8].copy_from_slice(&next.0);
+            free[pair + 8] = ONE;
+            sum = poseidon::compress(&sum, &next, Goldilocks::new(0x4c49_5354));
+        }
+        free[..4].copy_from_slice(&sum.0);
+        assert_eq!(circuit.witness(&free).unwrap().faults(&circuit).is_empty(), expected, "{exchange} {trees}");
+    }
+}
