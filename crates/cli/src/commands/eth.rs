@@ -450,6 +450,10 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
 #[cfg(feature = "local")]
 fn claims(args: &Claims, terminal: Terminal) -> Result<()> {
     let batch = read_batch(&args.batch)?;
+    // The note says that the claims are true: only the proof shows it.
+    let proof = batch.proof()?;
+    let refused = |e: StateProofError| Mistake::refused(format!("{}: {e}", name(&args.batch)), "prove the batch again");
+    proof.verify(&batch.root, None).map_err(refused)?;
     let mut report = Report::default();
     add_block(&mut report, &batch.root, None);
     let values = batch.claims.iter().map(claim_value).collect::<Vec<_>>();

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::Quadratic;
 use evergrove_verifier::argument::UNIQUE_100;
-use evergrove_verifier::ethereum::{Account, Claim, Hash, canonical_digest};
+use evergrove_verifier::ethereum::{Account, CLAIMS_MAX, Claim, Hash, canonical_digest};
 
 use super::plan::Step;
 use super::proof::{StateProver, digest_bytes, digest_of, joined};
@@ -98,21 +98,23 @@ impl<'a> Prepared<'a> {
     /// Proves what is new.
     ///
     /// # Errors
-    /// When no circuit has this size; when an earlier proof is refused.
+    /// When no circuit has this size. Earlier proofs that are refused are made again.
     pub fn prove<'n>(
         &self,
         prover: &StateProver<Quadratic>,
         nodes: &'n dyn Fn(&Hash) -> Option<&'n [u8]>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Batch, PieceError> {
-        let all = self.new_proofs().iter().sum();
+        let all: usize = self.new_proofs().iter().sum();
         let mut made = 0;
         let mut proofs: Vec<NodeProof> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
-            if let Some(known) = self.known(step) {
+            // What a file says is not believed: the last proof is checked by no join.
+            if let Some(known) = self.known(step).filter(|known| prover.verifier().check(known).is_ok()) {
                 proofs.push(known.clone());
                 continue;
             }
+            let all = all.max(made + 1);
             progress(Progress { made, all });
             let proof = match step.0 {
                 Step::Piece(piece) => prover.piece(&self.plan.witness(piece, nodes)?)?,
@@ -122,7 +124,7 @@ impl<'a> Prepared<'a> {
             proofs.push(proof);
             made += 1;
         }
-        progress(Progress { made, all });
+        progress(Progress { made, all: all.max(made) });
         let Self { cut, root, .. } = *self;
         let (claims, nodes) = (self.claims.clone(), self.nodes.clone());
         Ok(Batch { size: self.plan.size, cut, root, claims, nodes, proofs })
@@ -140,6 +142,8 @@ impl<'a> Prepared<'a> {
 
 /// What a file begins with: four letters, and its version.
 const MAGIC: &[u8; 6] = b"EVGB\x01\0";
+/// Nodes of an input, at most; each is in one piece, and each piece but the last has a join.
+const NODES_MAX: usize = 1 << 20;
 /// No edge is left open for its depth.
 const NO_CUT: u8 = 255;
 
@@ -150,10 +154,12 @@ impl Batch {
         let counts = of.counts();
         // The least that a piece has, and edges.
         let edges = (2 * of.elements().div_ceil(elements) as usize).clamp(8, 32);
-        let least = [24, 6, 4, 2, 1, edges, edges];
+        let [accounts, slots] = whole.crowd();
+        let least = [24, 6, 4, 2.max(accounts), 1.max(slots), edges, edges];
         let room = elements.saturating_sub(Size::from_counts(least).elements()) as f64;
         let part = (room / of.elements().max(1) as f64).min(1.0);
         Size::from_counts(core::array::from_fn(|i| match i {
+            3 | 4 => least[i].max((counts[i] as f64 * part).ceil() as usize + if i == 3 { 2 } else { 1 }),
             5.. => least[i],
             _ => least[i] + (counts[i] as f64 * part).ceil() as usize,
         }))
@@ -224,7 +230,7 @@ impl Batch {
         let cut = (cut != NO_CUT).then_some(cut);
         let root = *take(rest)?;
         let mut claims = Vec::new();
-        for _ in 0..u32::from_le_bytes(*take(rest)?) {
+        for _ in 0..count(rest, CLAIMS_MAX)? {
             let [kind] = *take(rest)?;
             let address = *take(rest)?;
             claims.push(match kind {
@@ -239,12 +245,12 @@ impl Batch {
             });
         }
         let mut nodes = Vec::new();
-        for _ in 0..u32::from_le_bytes(*take(rest)?) {
+        for _ in 0..count(rest, NODES_MAX)? {
             nodes.push(part(rest)?.to_vec());
         }
         let mut proofs = Vec::new();
-        for _ in 0..u32::from_le_bytes(*take(rest)?) {
-            let [join] = *take(rest)?;
+        for _ in 0..count(rest, 2 * NODES_MAX)? {
+            let [join @ (0 | 1)] = *take(rest)? else { return Err(format("no circuit is named so")) };
             let mut list = || digest_of(take(rest)?).ok_or(format("an element is not below p"));
             let lists = [list()?, list()?];
             proofs.push(NodeProof { join: join != 0, lists, bytes: part(rest)?.to_vec() });
@@ -254,6 +260,12 @@ impl Batch {
         }
         Ok(Self { size, cut, root, claims, nodes, proofs })
     }
+}
+
+/// How many follow.
+fn count(rest: &mut &[u8], most: usize) -> Result<usize, StateProofError> {
+    let count = u32::from_le_bytes(*take(rest)?) as usize;
+    if count > most { Err(StateProofError::Format("it has more claims, nodes or proofs than a batch")) } else { Ok(count) }
 }
 
 fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Result<&'a [u8; N], StateProofError> {

@@ -8,7 +8,7 @@ use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::ethereum::{Address, Hash};
 use evergrove_verifier::tables::WORD;
 
-use super::claims::NO_TRIE;
+use super::claims::{LANE_ZEROS, NO_TRIE};
 use super::gadgets::{Gadgets, LANES, NIBBLES, ONE, Place, ZERO, code, number};
 use super::witness::{halves, lanes};
 use super::{ADDRESS, EDGE_ELEMENTS, EDGE_TAG};
@@ -109,6 +109,10 @@ impl<K: Extension> Gadgets<'_, K> {
         let own = self.constant(own);
         let edge = self.said();
         self.implies(edge.storage, active);
+        // Lanes of 60 bits: open edges below them rise as numbers do, without a wrap.
+        for lane in edge.lanes {
+            self.b.zeros(lane, LANE_ZEROS);
+        }
         let account = self.b.any();
         self.account_of(&edge, account, edge.storage);
         let trie = self.b.mul(edge.storage.into(), account);

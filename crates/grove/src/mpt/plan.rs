@@ -122,6 +122,8 @@ struct Branch {
 
 struct Division<'a> {
     limit: Load,
+    /// By vertex: the least of what must stay with it, above and beside it, up to an edge that may be left open.
+    above: Vec<Load>,
     vertices: &'a [Vertex],
     parts: Vec<Part>,
 }
@@ -163,7 +165,7 @@ impl Division<'_> {
         let (mut chosen, mut kept): (Vec<usize>, Vec<usize>) = (0..children.len()).partition(wished);
         let mut load = kept.iter().fold(vertex.own, |load, &i| sum(load, children[i].load));
         load[OPENS] += chosen.len();
-        while !self.fits(load, vertex.storage) {
+        while !self.fits(sum(load, self.above[node]), vertex.storage) {
             let weight = |i: usize| {
                 let parts = children[i].load.iter().zip(self.limit);
                 parts.map(|(own, most)| *own as f64 / most.max(1) as f64).fold(0.0, f64::max)
@@ -181,6 +183,32 @@ impl Division<'_> {
         self.parts.push(Part { node, load, below });
         self.parts.len() - 1
     }
+}
+
+/// By vertex, what must stay in one piece with it, above and beside it: a branch below an extension is not left open alone.
+fn above(vertices: &[Vertex]) -> Vec<Load> {
+    // Vertices from the top down.
+    let mut order = vec![0];
+    let mut next = 0;
+    while let Some(&node) = order.get(next) {
+        order.extend(&vertices[node].children);
+        next += 1;
+    }
+    // What is below a vertex and stays with it.
+    let mut least: Vec<Load> = vertices.iter().map(|vertex| vertex.own).collect();
+    for &node in order.iter().rev() {
+        for &child in vertices[node].children.iter().filter(|&&child| !vertices[child].open) {
+            least[node] = sum(least[node], least[child]);
+        }
+    }
+    let mut above = vec![Load::default(); vertices.len()];
+    for &node in &order {
+        for &child in vertices[node].children.iter().filter(|&&child| !vertices[child].open) {
+            let rest = sum(above[node], least[node]);
+            above[child] = core::array::from_fn(|i| rest[i] - least[child][i]);
+        }
+    }
+    above
 }
 
 impl Plan {
@@ -248,7 +276,8 @@ impl Plan {
             vertices[at].claims.push(i);
         }
 
-        let mut division = Division { limit: size.counts(), vertices: &vertices, parts: Vec::new() };
+        let above = above(&vertices);
+        let mut division = Division { limit: size.counts(), above, vertices: &vertices, parts: Vec::new() };
         let (load, below) = division.divide(0)?;
         let top = division.part(None, load, below);
         let Division { parts, .. } = division;

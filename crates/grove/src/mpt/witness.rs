@@ -397,6 +397,22 @@ impl Witness {
             Child::Empty | Child::Embedded(..) => None,
         })
     }
+    /// The most accounts and the most slots that end at one node.
+    pub(super) fn crowd(&self) -> [usize; 2] {
+        let at = |account: &AccountSlot| account.end.as_ref().map(End::at);
+        let accounts = self.accounts.iter().map(at);
+        // Where an account has no trie, its slots end where it does.
+        let slots = self.slots.iter().map(|slot| {
+            let own = slot.end.as_ref().map(End::at).filter(|at| !matches!(at, Number::Account(_)));
+            own.or_else(|| at(&self.accounts[slot.account]))
+        });
+        let most = |ends: Vec<Option<Number>>| {
+            let mut counts = HashMap::new();
+            ends.into_iter().for_each(|end| *counts.entry(end).or_insert(0) += 1);
+            counts.into_values().max().unwrap_or(0)
+        };
+        [most(accounts.collect()), most(slots.collect())]
+    }
     /// The edge above its first root.
     pub(super) fn root_edge(&self) -> &Edge {
         &self.roots[0]

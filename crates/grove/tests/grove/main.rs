@@ -6,6 +6,7 @@ mod laws;
 mod merge;
 mod mpt;
 mod mpt_batch;
+mod mpt_review;
 mod mutants;
 mod mutation;
 mod openzeppelin;
