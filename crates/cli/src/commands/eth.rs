@@ -288,7 +288,18 @@ fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
     let find = |hash: &Hash| nodes.get(hash);
     let witness = Witness::new(&state_root, &find, &claims)?;
     let size = witness.size();
-    if args.batch.is_some() || !size.is_possible() {
+    // In one proof, if a circuit has room.
+    let one = args.batch.is_none() && size.is_possible();
+    let start = Instant::now();
+    let proof = match args.out.as_ref().filter(|_| one && !args.dry_run) {
+        None => None,
+        Some(out) => match StateProof::new(&witness) {
+            Ok(proof) => Some((out, proof.to_bytes())),
+            Err(PieceError::TooLarge { .. }) => None,
+            Err(e) => return Err(e.into()),
+        },
+    };
+    if proof.is_none() && !(one && args.dry_run) {
         let size = Batch::size_for(&witness, PIECE_ELEMENTS);
         let prepared = Prepared::new(&state_root, &find, &claims, (size, args.cut), None)?;
         let batch = Batched { nodes: &nodes, prepared, keep: args.batch.as_deref() };
@@ -297,10 +308,7 @@ fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
     }
     add_size(&mut report, &witness);
     report.add("new_proofs", 1);
-    let out = args.out.as_ref().filter(|_| !args.dry_run);
-    if let Some(out) = out {
-        let start = Instant::now();
-        let proof = StateProof::new(&witness)?.to_bytes();
+    if let Some((out, proof)) = proof {
         let elapsed = start.elapsed().as_secs_f64();
         report.add_as("seconds", elapsed, seconds(elapsed));
         report.add("proof_bytes", proof.len());

@@ -265,7 +265,11 @@ impl Batch {
 /// How many follow.
 fn count(rest: &mut &[u8], most: usize) -> Result<usize, StateProofError> {
     let count = u32::from_le_bytes(*take(rest)?) as usize;
-    if count > most { Err(StateProofError::Format("it has more claims, nodes or proofs than a batch")) } else { Ok(count) }
+    if count > most {
+        Err(StateProofError::Format("it has more claims, nodes or proofs than a batch"))
+    } else {
+        Ok(count)
+    }
 }
 
 fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Result<&'a [u8; N], StateProofError> {

@@ -26,13 +26,13 @@ pub(crate) struct World {
     accounts: HashMap<Address, (Account, Vec<(Word, Word)>)>,
 }
 
-fn address(i: u64) -> Address {
+pub(crate) fn address(i: u64) -> Address {
     let mut address = [7; 20];
     address[12..].copy_from_slice(&i.to_be_bytes());
     address
 }
 
-fn word(x: u64) -> Word {
+pub(crate) fn word(x: u64) -> Word {
     let mut word = [0; 32];
     word[24..].copy_from_slice(&x.to_be_bytes());
     word

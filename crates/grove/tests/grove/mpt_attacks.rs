@@ -1,17 +1,16 @@
-//! Hostile review of pieces and joins.
+//! Attacks on pieces, plans and batches: by setting values, by claims and tries of odd forms, by hostile bytes.
 
 use std::collections::HashMap;
-use std::time::Instant;
 
 use evergrove_grove::mpt::{Batch, Edge, Plan, Prepared, Size, StateProof, Witness};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::Goldilocks;
 use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_primitives::hash::poseidon;
-use evergrove_verifier::ethereum::{Account, Address, Claim, EMPTY_ROOT, Hash, Word, canonical_digest, rlp};
+use evergrove_verifier::ethereum::{Account, Address, Claim, EMPTY_ROOT, Hash, canonical_digest, rlp};
 use evergrove_verifier::tree::node_digest;
 
-use crate::mpt::{KEY, WORLD, circuit};
+use crate::mpt::{KEY, WORLD, address, circuit, word};
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
@@ -70,11 +69,9 @@ fn an_open_edge_twice_around_the_field() {
         assert!(depth < 15);
         let hold = |depth: u64| Goldilocks::new(1_u64 << 4).pow(15 - depth);
         let begin = edge[7] + hold(depth);
-        let jump = Goldilocks::new(u64::try_from(((1_u128 << 64) - (1 << 60) - (1 << 32)) / 16).unwrap() - (1 << 58));
         let all = ((1_u128 << 64) - (1 << 32) + 1) - (1_u128 << (4 * (15 - depth))) - 15 * (1 << 56);
         let step = u64::try_from(all / 16).unwrap();
         assert!(step <= 1 << 60);
-        let _ = jump;
         let mut at = begin;
         let mut lists: Vec<Digest> = (0..own.opens).map(|i| edge_list(&free[first + OPEN * i + 11..][..24])).collect();
         let mut shown: Vec<Digest> = Vec::new();
@@ -135,7 +132,6 @@ fn an_open_edge_twice_around_the_field() {
         }
         let faults = circuit.witness(&free).unwrap().faults(&circuit);
         assert!(!faults.is_empty(), "a piece counts an open edge twice");
-        println!("{} faults: {:?}", faults.len(), &faults[..faults.len().min(4)]);
     }
     assert!(tried > 0);
 }
@@ -196,49 +192,38 @@ fn deep(key: &Hash, value: &[u8], branches: &[usize], nodes: &mut HashMap<Hash, 
     root
 }
 
-fn plan_holds(root: &Hash, nodes: &HashMap<Hash, Vec<u8>>, claims: &[Claim], size: Size, cut: Option<u8>) -> usize {
+fn plan_holds(root: &Hash, nodes: &HashMap<Hash, Vec<u8>>, claims: &[Claim], size: Size, cut: Option<u8>) {
     let find = |hash: &Hash| nodes.get(hash).map(Vec::as_slice);
     let whole = Witness::new(root, &find, claims).unwrap();
     let plan = Plan::new(&whole, claims, size, cut).unwrap();
     let circuit = circuit(size);
-    let mut tops = 0;
     for i in 0..plan.pieces.len() {
         let witness = plan.witness(i, &find).unwrap();
         let columns = circuit.witness(&witness.data(size, KEY).unwrap()).unwrap();
         let faults = columns.faults(&circuit);
-        assert_eq!(faults.len(), 0, "piece {i} of {}: {:?}: {:?}", plan.pieces.len(), plan.pieces[i].roots, &faults[..faults.len().min(6)]);
-        tops += plan.pieces[i].roots.len();
+        assert_eq!(
+            faults.len(),
+            0,
+            "piece {i} of {}: {:?}: {:?}",
+            plan.pieces.len(),
+            plan.pieces[i].roots,
+            &faults[..faults.len().min(6)]
+        );
     }
-    tops
 }
 
-fn word(x: u64) -> Word {
-    let mut word = [0; 32];
-    word[24..].copy_from_slice(&x.to_be_bytes());
-    word
-}
-
-fn address(i: u64) -> Address {
-    let mut address = [7; 20];
-    address[12..].copy_from_slice(&i.to_be_bytes());
-    address
-}
-
-/// Tries as deep as keys are, with edges opened at every depth.
-#[test]
-fn the_deepest_tries() {
-    let all: Vec<usize> = (0..64).collect();
-    let forms: [Vec<usize>; 5] = [all.clone(), vec![63], vec![0, 14, 15, 16, 29, 30, 31, 44, 45, 46, 59, 60, 61, 62, 63], vec![62, 63], (1..63).step_by(2).collect()];
+/// Tries with branches at these depths, with edges opened at every depth.
+fn deep_tries(forms: impl IntoIterator<Item = Vec<usize>>) {
     let size = Size { blocks: 4, branches: 3, paths: 4, accounts: 3, slots: 4, roots: 3, opens: 3 };
-    for (which, form) in forms.iter().enumerate() {
+    for form in forms {
         for small in [false, true] {
             let mut nodes = HashMap::new();
             let value = if small { word(5) } else { [0xab; 32] };
             let item = string(rlp::trimmed(&value));
-            let storage_root = deep(&keccak_256(&word(1)), &item, form, &mut nodes);
+            let storage_root = deep(&keccak_256(&word(1)), &item, &form, &mut nodes);
             let account = Account { nonce: 1, balance: word(9), storage_root, code_hash: [1; 32] };
             let own = address(0);
-            let root = deep(&keccak_256(&own), &account.rlp(), form, &mut nodes);
+            let root = deep(&keccak_256(&own), &account.rlp(), &form, &mut nodes);
             // Absent: keys with another first nibble.
             let free = |key: &Hash, of: &Hash| key[0] >> 4 != of[0] >> 4 && key[0] >> 4 != (of[0] >> 4 ^ 1);
             let absent = (1..).map(address).find(|a| free(&keccak_256(a), &keccak_256(&own))).unwrap();
@@ -250,13 +235,29 @@ fn the_deepest_tries() {
                 Claim::Slot { address: own, slot: zero, value: [0; 32] },
                 Claim::Slot { address: absent, slot: zero, value: [0; 32] },
             ];
-            let roots = plan_holds(&root, &nodes, &claims, size, None);
-            println!("form {which} small {small}: {roots} roots");
+            plan_holds(&root, &nodes, &claims, size, None);
             plan_holds(&root, &nodes, &claims, size, Some(15));
             plan_holds(&root, &nodes, &claims[2..3], size, Some(63));
             plan_holds(&root, &nodes, &claims[..1], size, Some(62));
         }
     }
+}
+
+#[test]
+fn deep_tries_hold() {
+    deep_tries([vec![14, 15, 62, 63]]);
+}
+
+#[test]
+#[ignore = "slow: a minute"]
+fn the_deepest_tries_hold() {
+    deep_tries([
+        (0..64).collect(),
+        vec![63],
+        vec![0, 14, 15, 16, 29, 30, 31, 44, 45, 46, 59, 60, 61, 62, 63],
+        vec![62, 63],
+        (1..63).step_by(2).collect(),
+    ]);
 }
 
 /// Random claims and sizes.
@@ -270,7 +271,7 @@ fn random_plans() {
     };
     let find = |hash: &Hash| world.nodes.get(hash).map(Vec::as_slice);
     let (mut planned, mut crowded, mut full) = (0, 0, 0);
-    for case in 0..400 {
+    for case in 0..150 {
         let count = 1 + next(40);
         let mut claims: Vec<Claim> = Vec::new();
         for _ in 0..count {
@@ -280,7 +281,9 @@ fn random_plans() {
                     Claim::Slot { address, .. } => {
                         let all = world.claims();
                         let own = all.iter().find(|claim| match claim {
-                            Claim::Account { address: own, .. } | Claim::AbsentAccount { address: own } => own == address,
+                            Claim::Account { address: own, .. } | Claim::AbsentAccount { address: own } => {
+                                own == address
+                            }
                             _ => false,
                         });
                         own.cloned().unwrap_or(slot)
@@ -318,7 +321,9 @@ fn random_plans() {
         let circuit = check.then(|| circuit(size));
         for i in 0..plan.pieces.len() {
             let witness = plan.witness(i, &find).unwrap_or_else(|e| panic!("case {case}, piece {i}: {e}"));
-            let data = witness.data(size, KEY).unwrap_or_else(|e| panic!("case {case}, piece {i}: {e}: {size:?} {:?}", witness.size()));
+            let data = witness
+                .data(size, KEY)
+                .unwrap_or_else(|e| panic!("case {case}, piece {i}: {e}: {size:?} {:?}", witness.size()));
             if let Some(circuit) = &circuit {
                 let faults = circuit.witness(&data).unwrap().faults(circuit);
                 assert!(faults.is_empty(), "case {case}, piece {i}: {:?}", &faults[..faults.len().min(4)]);
@@ -326,7 +331,7 @@ fn random_plans() {
             }
         }
     }
-    println!("planned {planned}, crowded {crowded}, checked {full}");
+    assert!(planned > 20 && crowded > 20 && full > 4, "{planned} {crowded} {full}");
 }
 
 /// Claims that end at one node: one piece has room for them, but not one of the size that is chosen.
@@ -336,40 +341,30 @@ fn crowded_sizes() {
     let mut nodes = HashMap::new();
     let root = deep(&keccak_256(&address(0)), &account.rlp(), &[0, 1], &mut nodes);
     let find = |hash: &Hash| nodes.get(hash).map(Vec::as_slice);
-    let claims: Vec<Claim> = (0..400).map(|i| Claim::Slot { address: address(0), slot: word(i), value: [0; 32] }).collect();
+    let claims: Vec<Claim> =
+        (0..400).map(|i| Claim::Slot { address: address(0), slot: word(i), value: [0; 32] }).collect();
     let whole = Witness::new(&root, &find, &claims).unwrap();
-    println!("elements {}, possible {}", whole.size().elements(), whole.size().is_possible());
     let size = Batch::size_for(&whole, 12_000_000);
-    println!("{size:?} {}: {:?}", size.elements(), Plan::new(&whole, &claims, size, None).map(|plan| plan.pieces.len()));
     assert!(Plan::new(&whole, &claims, size, None).is_ok());
 }
 
-/// Makes circuits of hostile sizes.
+/// Sizes at the bounds: a circuit is made, or not, and the proof refused.
 #[test]
 fn hostile_sizes() {
     let least = Size { blocks: 1, branches: 0, paths: 0, accounts: 1, slots: 0, roots: 1, opens: 0 };
     for (size, joins) in [
         (least, true),
-        (Size { blocks: 1270, ..least }, true),
         (Size { roots: 8300, ..least }, false),
-        (Size { roots: 8300, ..least }, true),
         (Size { opens: 2780, ..least }, true),
-        (Size { slots: 980, ..least }, true),
-        (Size { branches: 5500, ..least }, true),
         (Size { paths: 2300, ..least }, true),
-        (Size { blocks: 300, branches: 100, paths: 100, accounts: 100, slots: 100, roots: 100, opens: 100 }, true),
     ] {
         let proof = StateProof { size, joins, join: joins, root: [7; 32], digest: Digest::ZERO, proof: vec![0; 1000] };
         assert_eq!(StateProof::from_bytes(&proof.to_bytes()).unwrap(), proof);
-        let start = Instant::now();
-        let result = proof.verify(&[7; 32], None);
-        let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap().to_owned();
-        println!("{size:?} joins {joins}: {:?} in {:?}, {peak}", result.unwrap_err().to_string(), start.elapsed());
+        assert!(proof.verify(&[7; 32], None).is_err());
     }
 }
 
-/// Proofs of an earlier batch are not looked at.
+/// Proofs of an earlier batch are not believed.
 #[test]
 fn a_batch_of_no_proofs() {
     let world = &*WORLD;
@@ -378,10 +373,6 @@ fn a_batch_of_no_proofs() {
     let size = Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6 };
     let prepared = Prepared::new(&world.root, &find, &claims, (size, None), None).unwrap();
     let prover = prepared.prover().unwrap();
-    let [pieces, joins] = prepared.all_proofs();
-    // The lists of all steps, from a plan alone.
-    let plan = Plan::new(&world.witness(&claims).unwrap(), &claims, size, None).unwrap();
-    let _ = (pieces, joins, plan);
     let whole = Edge::of_state(world.root, canonical_digest(&claims).unwrap());
     let mut batch = prepared.prove(&prover, &find, &mut |_| ()).unwrap();
     assert_eq!(batch.proofs.last().unwrap().lists, [whole.list(), Digest::ZERO]);
@@ -409,29 +400,7 @@ fn an_extension_above_a_full_piece() {
     let claims = [Claim::Slot { address: address(0), slot: word(1), value }];
     for blocks in 4..12 {
         let size = Size { blocks, branches: 8, paths: 4, accounts: 2, slots: 2, roots: 2, opens: 2 };
-        println!("{blocks}: {}", plan_holds(&root, &nodes, &claims, size, None));
-    }
-}
-
-/// Sizes of whole batches that are said to be possible, of shapes that occur.
-#[test]
-fn possible_sizes() {
-    let least = Size { blocks: 24, branches: 6, paths: 4, accounts: 2, slots: 1, roots: 1, opens: 0 };
-    for size in [
-        Size { blocks: 500, branches: 60, paths: 300, accounts: 1, slots: 300, ..least },
-        Size { slots: 900, ..least },
-        Size { accounts: 900, ..least },
-        Size { slots: 700, ..least },
-        Size { blocks: 700, branches: 200, paths: 200, accounts: 200, ..least },
-        Size { blocks: 1150, branches: 230, paths: 60, accounts: 30, slots: 30, ..least },
-        Size { blocks: 100, slots: 270, roots: 8, opens: 8, ..least },
-    ] {
-        for joins in [false, true] {
-            let start = Instant::now();
-            let made = evergrove_grove::mpt::StateVerifier::<evergrove_primitives::field::Quadratic>::new(
-                &evergrove_verifier::argument::UNIQUE_100, size, joins);
-            println!("{size:?} {} joins {joins}: possible {}, made {:?}, {:?}", size.elements(), size.is_possible(), made.map(|made| made.variables()), start.elapsed());
-        }
+        plan_holds(&root, &nodes, &claims, size, None);
     }
 }
 
@@ -453,7 +422,10 @@ fn a_batch_of_empty_nodes() {
 }
 
 fn halves(bytes: &[u8]) -> Vec<Goldilocks> {
-    bytes.chunks(4).map(|half| Goldilocks::new(half.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))).collect()
+    bytes
+        .chunks(4)
+        .map(|half| Goldilocks::new(half.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))))
+        .collect()
 }
 
 fn ordered(trie: u64, key: &Hash) -> [Goldilocks; 6] {
@@ -470,9 +442,14 @@ fn ordered(trie: u64, key: &Hash) -> [Goldilocks; 6] {
 #[test]
 fn a_slot_beside_its_open_storage() {
     let world = &*WORLD;
-    let accounts: Vec<Claim> = world.claims().into_iter().filter(|claim| matches!(claim, Claim::Account { .. })).collect();
+    let accounts: Vec<Claim> =
+        world.claims().into_iter().filter(|claim| matches!(claim, Claim::Account { .. })).collect();
     let Claim::Slot { address: own, .. } = world.slot(2, 0) else { unreachable!() };
-    let account = accounts.iter().find(|claim| matches!(claim, Claim::Account { address, .. } if *address == own)).unwrap().clone();
+    let account = accounts
+        .iter()
+        .find(|claim| matches!(claim, Claim::Account { address, .. } if *address == own))
+        .unwrap()
+        .clone();
     let Claim::Account { account: Account { storage_root, .. }, .. } = account else { unreachable!() };
     let other = accounts.iter().find(|claim| **claim != account).unwrap().clone();
     let cases: [(&str, Vec<Claim>, bool); 4] = [
@@ -492,16 +469,20 @@ fn a_slot_beside_its_open_storage() {
             Claim::Account { address, .. } | Claim::AbsentAccount { address } | Claim::Slot { address, .. } => *address,
             _ => unreachable!(),
         };
-        let mut keys: Vec<(Hash, Address)> = claims.iter().map(|claim| (keccak_256(&address(claim)), address(claim))).collect();
+        let mut keys: Vec<(Hash, Address)> =
+            claims.iter().map(|claim| (keccak_256(&address(claim)), address(claim))).collect();
         keys.sort_unstable();
         keys.dedup();
         let number = |of: &Address| (first_account + keys.iter().position(|(_, own)| own == of).unwrap()) as u64;
         let mut order = vec![[ZERO, -ONE, ZERO, ZERO, ZERO, ZERO]];
         order.extend(keys.iter().map(|(key, _)| ordered(0, key)));
-        let mut slots: Vec<(u64, Hash)> = claims.iter().filter_map(|claim| match claim {
-            Claim::Slot { address, slot, .. } => Some((number(address), keccak_256(slot))),
-            _ => None,
-        }).collect();
+        let mut slots: Vec<(u64, Hash)> = claims
+            .iter()
+            .filter_map(|claim| match claim {
+                Claim::Slot { address, slot, .. } => Some((number(address), keccak_256(slot))),
+                _ => None,
+            })
+            .collect();
         slots.sort_unstable();
         order.extend(slots.iter().map(|(trie, key)| ordered(*trie, key)));
         order.push([Goldilocks::new(1 << 32), ZERO, ZERO, ZERO, ZERO, ZERO]);
@@ -543,7 +524,8 @@ fn a_slot_beside_its_open_storage() {
                 free[4..8].copy_from_slice(&edge_list(&edge).0);
                 if foreign {
                     // Its leaf is looked for no more, and its storage hangs at nothing.
-                    let account = root + 26 + 22 * size.branches + 23 * size.paths + 74 * (trie as usize - first_account);
+                    let account =
+                        root + 26 + 22 * size.branches + 23 * size.paths + 74 * (trie as usize - first_account);
                     free[account + 1] = ZERO;
                     free[account + 3] = ONE;
                 }
