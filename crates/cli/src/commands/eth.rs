@@ -405,7 +405,7 @@ fn read_batch(path: &Path) -> Result<Batch> {
             "take the file that eth prove or eth update has written to --batch",
         )
     };
-    Batch::from_bytes(&bytes).map_err(refused).map_err(Into::into)
+    Batch::from_bytes(&bytes).map_err(refused)
 }
 
 #[cfg(feature = "local")]
