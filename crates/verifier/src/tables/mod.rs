@@ -214,77 +214,44 @@ impl<K: Extension> Tables<K> {
     pub fn bits(&self) -> &bits::Parameters {
         &self.bits
     }
+    /// Committed columns, fixed columns, ports of a row.
+    fn widths(&self, table: Table) -> [usize; 3] {
+        match table {
+            Table::Permutation => [permutation::COLUMNS, permutation::FIXED, permutation::PORTS],
+            Table::Operation => [operation::columns::<K>(), operation::FIXED, operation::PORTS],
+            Table::Dot => [dot::columns::<K>(), dot::FIXED, dot::PORTS],
+            Table::Query => [self.query.columns::<K>(), self.query.fixed(), self.query.ports()],
+            Table::Bits => [bits::COLUMNS, self.bits.fixed(), bits::PORTS],
+            Table::Constant => [0, constant::FIXED, 1],
+            Table::Tuple => [tuple::COLUMNS, tuple::FIXED, tuple::PORTS],
+            Table::Sponge => [sponge::COLUMNS, sponge::FIXED, sponge::PORTS],
+            Table::Range => [range::COLUMNS, 0, 1],
+            Table::Point => [point::COLUMNS, point::FIXED, point::PORTS],
+            Table::Addition => [addition::COLUMNS, addition::FIXED, addition::PORTS],
+            Table::Keccak => [keccak::COLUMNS, keccak::FIXED, keccak::PORTS],
+            Table::KeccakLookup => [keccak_lookup::COLUMNS, keccak_lookup::FIXED, 1],
+            Table::KeccakAbsorb => [keccak_absorb::COLUMNS, keccak_absorb::FIXED, keccak_absorb::PORTS],
+            Table::KeccakPlane => [keccak_plane::COLUMNS, keccak_plane::FIXED, keccak_plane::PORTS],
+            Table::KeccakGate => [keccak_gate::COLUMNS, keccak_gate::FIXED, keccak_gate::PORTS],
+            Table::Bytes => [bytes::COLUMNS, bytes::FIXED, bytes::PORTS],
+            Table::Read => [read::COLUMNS, read::FIXED, read::PORTS],
+        }
+    }
     /// Committed columns.
     pub fn columns(&self, table: Table) -> usize {
-        match table {
-            Table::Permutation => permutation::COLUMNS,
-            Table::Operation => operation::columns::<K>(),
-            Table::Dot => dot::columns::<K>(),
-            Table::Query => self.query.columns::<K>(),
-            Table::Bits => bits::COLUMNS,
-            Table::Constant => 0,
-            Table::Tuple => tuple::COLUMNS,
-            Table::Sponge => sponge::COLUMNS,
-            Table::Range => range::COLUMNS,
-            Table::Point => point::COLUMNS,
-            Table::Addition => addition::COLUMNS,
-            Table::Keccak => keccak::COLUMNS,
-            Table::KeccakLookup => keccak_lookup::COLUMNS,
-            Table::KeccakAbsorb => keccak_absorb::COLUMNS,
-            Table::KeccakPlane => keccak_plane::COLUMNS,
-            Table::KeccakGate => keccak_gate::COLUMNS,
-            Table::Bytes => bytes::COLUMNS,
-            Table::Read => read::COLUMNS,
-        }
+        self.widths(table)[0]
     }
     /// Fixed columns.
     pub fn fixed(&self, table: Table) -> usize {
-        match table {
-            Table::Permutation => permutation::FIXED,
-            Table::Operation => operation::FIXED,
-            Table::Dot => dot::FIXED,
-            Table::Query => self.query.fixed(),
-            Table::Bits => self.bits.fixed(),
-            Table::Constant => constant::FIXED,
-            Table::Tuple => tuple::FIXED,
-            Table::Sponge => sponge::FIXED,
-            Table::Range => 0,
-            Table::Point => point::FIXED,
-            Table::Addition => addition::FIXED,
-            Table::Keccak => keccak::FIXED,
-            Table::KeccakLookup => keccak_lookup::FIXED,
-            Table::KeccakAbsorb => keccak_absorb::FIXED,
-            Table::KeccakPlane => keccak_plane::FIXED,
-            Table::KeccakGate => keccak_gate::FIXED,
-            Table::Bytes => bytes::FIXED,
-            Table::Read => read::FIXED,
-        }
+        self.widths(table)[1]
+    }
+    /// Ports of a row.
+    pub fn ports_of(&self, table: Table) -> usize {
+        self.widths(table)[2]
     }
     /// True of a table whose rows are Poseidon permutations.
     pub fn permutes(table: Table) -> bool {
         matches!(table, Table::Permutation | Table::Sponge)
-    }
-    /// Ports of a row.
-    pub fn ports_of(&self, table: Table) -> usize {
-        match table {
-            Table::Permutation => permutation::PORTS,
-            Table::Operation => operation::PORTS,
-            Table::Dot => dot::PORTS,
-            Table::Query => self.query.ports(),
-            Table::Bits => bits::PORTS,
-            Table::Constant | Table::Range => 1,
-            Table::Tuple => tuple::PORTS,
-            Table::Sponge => sponge::PORTS,
-            Table::Point => point::PORTS,
-            Table::Addition => addition::PORTS,
-            Table::Keccak => keccak::PORTS,
-            Table::KeccakLookup => 1,
-            Table::KeccakAbsorb => keccak_absorb::PORTS,
-            Table::KeccakPlane => keccak_plane::PORTS,
-            Table::KeccakGate => keccak_gate::PORTS,
-            Table::Bytes => bytes::PORTS,
-            Table::Read => read::PORTS,
-        }
     }
     /// The constraints of a row, each 0 on a row that is right, appended to `out`.
     ///
