@@ -114,7 +114,7 @@ struct Prove {
 /// Prove the claims of a batch about a later block, with new proofs only for what has changed
 ///
 /// The new state comes from answers of eth_getProof for the batch's keys, or from the block's witness and its changes, or from its new nodes alone where the keys themselves have not
-/// changed. Accounts and slots that have appeared or gone are claimed so. The batch is written anew once the proof is there.
+/// changed. The claims follow the new state: an account that was absent may be present now, a slot may be zero. The batch file is replaced after the proof has been written.
 #[cfg(feature = "local")]
 #[derive(Debug, clap::Args)]
 struct Update {

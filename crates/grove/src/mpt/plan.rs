@@ -142,7 +142,7 @@ impl Division<'_> {
             let (load, below) = self.divide(child)?;
             children.push(Branch { child, load, below });
         }
-        // Wishes are left aside where there is no room for as many edges.
+        // If leaving every wished edge open takes more edges than a piece has room for, the wishes are ignored.
         let chosen = self.chosen(node, &children, true).or_else(|| self.chosen(node, &children, false));
         let Some((load, chosen)) = chosen else {
             let [.., accounts, slots, _, _] = self.vertices[node].own;

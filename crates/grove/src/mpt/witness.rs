@@ -1,20 +1,25 @@
-//! What a prover knows: the nodes on the ways of keys, found once each, and the free data of the circuit.
+//! What a prover knows: claims, the nodes on the ways of their keys, and what each slot of a piece is filled with.
+
+mod data;
+mod walks;
 
 use std::collections::{BTreeMap, HashMap};
 
 use evergrove_primitives::hash::keccak::{RATE_BYTES, keccak_256};
 use evergrove_primitives::hash::poseidon;
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_verifier::ethereum::rlp::{self, Item, Reader, RlpError, RlpFault};
-use evergrove_verifier::ethereum::{Account, Address, Claim, ClaimsError, EMPTY_ROOT, Hash, Word, canonical_digest};
+use evergrove_verifier::ethereum::rlp::{self, RlpError};
+use evergrove_verifier::ethereum::{Account, Address, Claim, ClaimsError, Hash, Word, canonical_digest};
 use evergrove_verifier::tables::WORD;
 use evergrove_verifier::tree::node_digest;
 
+use data::Data;
+use walks::Walks;
+
 use super::claims::{LANE_ZEROS, NO_TRIE};
-use super::gadgets::{LANES, NIBBLES, ONE, ZERO, lane, number};
+use super::gadgets::{LANES, ONE, ZERO, lane};
 use super::plan::Planned;
-use super::{EDGE_ELEMENTS, Edge, LIST_TAG, Size};
-use crate::translation;
+use super::{Edge, LIST_TAG, Size};
 
 /// Nodes and claims that are not what a circuit says.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +36,7 @@ pub enum PieceError {
     /// A node is invalid.
     #[error("the node with hash 0x{} is invalid: {}", hex(&.0[..]), .1)]
     Node(Box<Hash>, String),
-    /// A leaf is no account.
+    /// A leaf whose value is not an account.
     #[error("the leaf of account 0x{} is invalid: {}", hex(&.0[..]), .1)]
     Account(Box<Address>, String),
     /// A claim is false.
@@ -229,18 +234,6 @@ pub struct Witness {
     merges: Vec<(usize, [Digest; 2])>,
     /// Pairs in the lists of roots and open edges.
     pairs: [Vec<[Digest; 2]>; 2],
-}
-
-/// Nodes by their hashes, found so far.
-struct Walks<'a> {
-    nodes: &'a dyn Fn(&Hash) -> Option<&'a [u8]>,
-    stream: Vec<u8>,
-    goes_on: Vec<bool>,
-    messages: HashMap<Hash, (usize, usize)>,
-    branches: Vec<Node>,
-    paths: Vec<Node>,
-    /// Slots by the edge that they hang at.
-    known: HashMap<(Number, u8), Number>,
 }
 
 impl Witness {
@@ -604,310 +597,5 @@ impl Link {
             nibbles.push(self.nibble);
         }
         nibbles
-    }
-}
-
-/// What a node says, with addresses.
-enum Parsed {
-    Branch(Box<[Child; 16]>),
-    Path { leaf: bool, nibbles: Vec<u8>, behind: usize, value: usize, length: usize, child: Child },
-}
-
-impl Walks<'_> {
-    fn bytes(&self, from: usize, length: usize) -> &[u8] {
-        &self.stream[from..from + length]
-    }
-    /// The value that a way ends at.
-    fn value(&self, end: &End) -> Option<&[u8]> {
-        match end {
-            End::Present { value, length, .. } => Some(self.bytes(*value, *length)),
-            _ => None,
-        }
-    }
-    /// The address of the message with this hash, and one behind its last block.
-    fn message(&mut self, hash: &Hash) -> Result<(usize, usize, usize), PieceError> {
-        let bytes = (self.nodes)(hash).ok_or_else(|| PieceError::Missing(Box::new(*hash)))?;
-        if let Some(&(start, end)) = self.messages.get(hash) {
-            return Ok((start, end, bytes.len()));
-        }
-        if keccak_256(bytes) != *hash {
-            return Err(PieceError::Node(Box::new(*hash), "it has another hash".into()));
-        }
-        let start = self.stream.len();
-        self.stream.extend_from_slice(bytes);
-        self.stream.push(1);
-        self.stream.resize(self.stream.len().next_multiple_of(RATE_BYTES), 0);
-        *self.stream.last_mut().expect("a block") |= 0x80;
-        let end = self.stream.len() / RATE_BYTES;
-        self.goes_on.extend((start / RATE_BYTES..end).map(|block| block > start / RATE_BYTES));
-        self.messages.insert(*hash, (start, end));
-        Ok((start, end, bytes.len()))
-    }
-    fn parse(&self, start: usize, length: usize) -> Result<Parsed, RlpError> {
-        let node = self.bytes(start, length);
-        let at = |rest: &[u8]| start + length - rest.len();
-        let mut items = Reader::new(node).list()?;
-        let mut count = items;
-        let mut all = 0;
-        while !count.is_empty() {
-            count.item()?;
-            all += 1;
-        }
-        let child = |items: &mut Reader<'_>| {
-            let begin = items.rest();
-            Ok(match items.item()? {
-                Item::String([]) => Child::Empty,
-                Item::String(hash) => Child::Hash(
-                    hash.try_into()
-                        .map_err(|_| items.error(RlpFault::Length { least: 32, most: 32, found: hash.len() }))?,
-                ),
-                Item::List(_) => Child::Embedded(at(begin), begin.len() - items.rest().len()),
-            })
-        };
-        if all == 17 {
-            let mut children = Box::new([Child::Empty; 16]);
-            for own in children.iter_mut() {
-                *own = child(&mut items)?;
-            }
-            return Ok(Parsed::Branch(children));
-        }
-        let path = items.string(1, 33)?;
-        let (leaf, odd) = (path[0] >> 4 & 2 != 0, path[0] >> 4 & 1 != 0);
-        let mut nibbles: Vec<u8> = path.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect();
-        nibbles.drain(..if odd { 1 } else { 2 });
-        let behind = at(items.rest());
-        let (child, value, length) = if leaf {
-            let value = items.string(1, usize::MAX)?;
-            (Child::Empty, at(items.rest()) - value.len(), value.len())
-        } else {
-            (child(&mut items)?, behind, 0)
-        };
-        Ok(Parsed::Path { leaf, nibbles, behind, value, length, child })
-    }
-
-    /// Goes down from a link, for a key or to the place of fewer nibbles.
-    fn walk(&mut self, mut link: Link, key: &[u8]) -> Result<End, PieceError> {
-        let mut hash = [0; 32];
-        loop {
-            let place = link.place();
-            let depth = place.len();
-            if depth == key.len() && key.len() < NIBBLES as usize {
-                return Ok(End::There(link));
-            }
-            let (start, end, length) = match link.child {
-                Child::Empty => return Ok(End::Nothing(link)),
-                Child::Hash(EMPTY_ROOT) => return Ok(End::Nothing(link)),
-                Child::Hash(own) => {
-                    hash = own;
-                    self.message(&own)?
-                }
-                Child::Embedded(start, length) => (start, 0, length),
-            };
-            let Link { trie, root, .. } = link;
-            let node = |leaf| Node { link: link.clone(), start, end, leaf };
-            let slot = (link.from, link.nibble);
-            let known = self.known.get(&slot).copied();
-            match self.parse(start, length).map_err(|e| invalid(&hash, e))? {
-                Parsed::Branch(children) => {
-                    let number = known.unwrap_or(Number::Branch(self.branches.len()));
-                    if known.is_none() {
-                        self.branches.push(node(false));
-                    }
-                    self.known.insert(slot, number);
-                    let nibble = *key.get(depth).ok_or_else(|| short(&hash))?;
-                    link = Link {
-                        from: number,
-                        nibble,
-                        depth: depth as i64,
-                        trie,
-                        root,
-                        prefix: place,
-                        child: children[usize::from(nibble)],
-                        extension: false,
-                    };
-                }
-                Parsed::Path { leaf, nibbles, behind, value, length, child } => {
-                    let number = known.unwrap_or(Number::Path(self.paths.len()));
-                    if known.is_none() {
-                        self.paths.push(node(leaf));
-                    }
-                    self.known.insert(slot, number);
-                    let Number::Path(path) = number else { return Err(short(&hash)) };
-                    let end = [&place[..], &nibbles].concat();
-                    if end.len() as u64 > NIBBLES || !leaf && nibbles.is_empty() {
-                        return Err(short(&hash));
-                    }
-                    if !key.starts_with(&end) {
-                        let own = Own { depth, trie, root, prefix: place, end, behind };
-                        return Ok(End::Other { path, own });
-                    }
-                    if leaf {
-                        return Ok(End::Present { path, item: behind, value, length });
-                    }
-                    link = Link {
-                        from: number,
-                        nibble: 0,
-                        depth: end.len() as i64 - 1,
-                        trie,
-                        root,
-                        prefix: end,
-                        child,
-                        extension: true,
-                    };
-                }
-            }
-        }
-    }
-}
-
-fn short(hash: &Hash) -> PieceError {
-    PieceError::Node(Box::new(*hash), "its path does not fit keys of 64 nibbles".into())
-}
-
-/// Free data in the order of rows.
-struct Data {
-    size: Size,
-    free: Vec<Goldilocks>,
-}
-
-impl Data {
-    fn words<const N: usize>(&mut self, words: [[Goldilocks; WORD]; N]) {
-        self.free.extend(words.as_flattened());
-    }
-    fn bits(&mut self, bits: impl IntoIterator<Item = bool>) {
-        self.free.extend(bits.into_iter().map(number));
-    }
-    fn numbers(&mut self, numbers: impl IntoIterator<Item = usize>) {
-        self.free.extend(numbers.into_iter().map(|x| Goldilocks::new(x as u64)));
-    }
-    fn nothing(&mut self, count: usize) {
-        self.free.extend((0..count).map(|_| ZERO));
-    }
-    fn number(&mut self, number: Number) {
-        self.free.push(number.element(self.size));
-    }
-    /// The number of a trie.
-    fn trie(&self, trie: Option<usize>) -> Goldilocks {
-        trie.map_or(ZERO, |account| Number::Account(account).element(self.size))
-    }
-    fn place(&mut self, depth: i64, trie: Option<usize>, root: usize, nibbles: &[u8]) {
-        self.free.push(if depth < 0 { -ONE } else { Goldilocks::new(depth as u64) });
-        self.free.push(self.trie(trie));
-        self.numbers([root]);
-        self.free.extend(lanes(nibbles));
-    }
-    fn link(&mut self, link: &Link) {
-        self.number(link.from);
-        self.numbers([link.nibble.into()]);
-        self.place(link.depth, link.trie, link.root, &link.prefix);
-    }
-    /// A root, and its account with the root that that is below.
-    fn root(&mut self, i: usize, edge: Option<&Edge>, account: Option<(usize, usize)>) {
-        if i > 0 {
-            self.bits([edge.is_some()]);
-        }
-        match edge {
-            Some(edge) => self.free.extend(edge.elements()),
-            None => self.nothing(EDGE_ELEMENTS),
-        }
-        self.free.push(self.trie(account.map(|account| account.0)));
-        self.numbers([account.map_or(0, |account| account.1)]);
-    }
-    /// An open edge, and its account likewise.
-    fn open(&mut self, slot: Option<&OpenSlot>, account: Option<(usize, usize)>, order: &[[Goldilocks; 1 + LANES]]) {
-        let Some(OpenSlot { link, edge }) = slot else {
-            return self.nothing(1 + 10 + EDGE_ELEMENTS + 1 + 1 + 2 * (1 + LANES));
-        };
-        self.bits([true]);
-        self.link(link);
-        self.free.extend(edge.elements());
-        self.numbers([account.map_or(0, |account| account.1)]);
-        let [a, b, c, d, e] = lanes(&edge.prefix);
-        let low = [self.trie(link.trie), a, b, c, d, e].map(Goldilocks::as_u64);
-        let before = order[1..].partition_point(|key| key.map(Goldilocks::as_u64) < low);
-        self.numbers([self.size.first_account() - 1 + before]);
-        self.free.extend(order[before..].iter().take(2).flatten());
-    }
-    fn message(&mut self, node: &Node) {
-        self.numbers([node.start, node.end]);
-        let hash = if let Child::Hash(hash) = node.link.child { translation::halves(&hash) } else { [[ZERO; WORD]; 2] };
-        self.words(hash);
-    }
-    fn branch(&mut self, node: Option<&Node>) {
-        let Some(node) = node else { return self.nothing(22) };
-        self.bits([true]);
-        self.link(&node.link);
-        self.bits([node.link.extension]);
-        self.message(node);
-    }
-    fn path(&mut self, node: Option<&Node>) {
-        let Some(node) = node else { return self.nothing(23) };
-        self.bits([true, node.leaf, matches!(node.link.child, Child::Embedded(..))]);
-        self.link(&node.link);
-        self.message(node);
-    }
-    /// Free data of `present` and `absent`.
-    fn end(&mut self, end: Option<&End>, root: usize, key: &Hash) {
-        match end {
-            None | Some(End::There(_)) => self.nothing(3 + 19),
-            Some(End::Present { path, item, .. }) => {
-                self.number(Number::Path(*path));
-                self.numbers([*item, root]);
-                self.nothing(19);
-            }
-            Some(End::Nothing(link)) => {
-                self.nothing(3);
-                self.bits([false, matches!(link.child, Child::Hash(_))]);
-                self.link(link);
-                self.nothing(7);
-            }
-            Some(End::Other { path, own }) => {
-                self.nothing(3);
-                self.bits([true, false]);
-                self.number(Number::Path(*path));
-                self.numbers([0]);
-                self.place(own.depth as i64, own.trie, own.root, &own.prefix);
-                self.numbers([own.end.len(), own.behind]);
-                let at = nibbles_of(key).iter().zip(&own.end).position(|(a, b)| a != b).expect("another path");
-                let back = own.end.len() - 1 - at;
-                self.numbers([back / 2, back % 2, at / 2, at % 2, key[at / 2].into()]);
-            }
-        }
-    }
-    fn account(&mut self, slot: Option<&AccountSlot>) {
-        let present = slot.is_some_and(AccountSlot::is_present);
-        let claim = slot.and_then(|slot| slot.claim.as_ref());
-        let foreign = slot.is_some_and(|slot| slot.end.is_none());
-        self.bits([slot.is_some(), present, claim.is_some(), foreign]);
-        let address = slot.map_or([0; 20], |slot| slot.address);
-        let mut words: Vec<Goldilocks> = halves(&address).collect();
-        let last = words[4];
-        words.resize(2 * WORD, ZERO);
-        self.free.extend(words);
-        self.free.extend([last, ONE, ZERO, ZERO]);
-        self.nothing(WORD);
-        let root = slot.map_or(0, |slot| slot.root);
-        self.end(slot.and_then(|slot| slot.end.as_ref()), root, &keccak_256(&address));
-        match claim.filter(|_| present) {
-            Some(elements) => self.free.extend(elements),
-            None => self.nothing(32),
-        }
-    }
-    fn slot(&mut self, slot: Option<&StorageSlot>, accounts: &[AccountSlot]) {
-        let present = slot.is_some_and(|slot| matches!(slot.end, Some(End::Present { .. })));
-        self.bits([slot.is_some(), present]);
-        let account = slot.map(|slot| &accounts[slot.account]);
-        let (address, number) = (account.map_or([0; 20], |account| account.address), slot.map_or([0; 32], |s| s.slot));
-        let zero = Claim::Slot { address, slot: number, value: [0; 32] };
-        self.free.extend(zero.elements().1);
-        self.free.push(self.trie(slot.map(|slot| slot.account)));
-        self.numbers([account.map_or(0, |account| account.root)]);
-        self.bits([account.is_some_and(AccountSlot::is_known)]);
-        self.words(translation::halves(&number));
-        self.end(slot.and_then(|slot| slot.end.as_ref()), slot.map_or(0, |slot| slot.root), &keccak_256(&number));
-        match slot.filter(|_| present) {
-            Some(slot) => self.free.extend(&slot.value),
-            None => self.nothing(24),
-        }
     }
 }

@@ -130,7 +130,7 @@ fn open_edges_and_roots_count(every: usize) {
             }
         }
         for at in 0..25 {
-            // The account of an edge of the state is no one's.
+            // An edge of the state's own trie has no account, so this element is not used.
             if (at < 24 || storage) && turn() {
                 attack.counts("a root", attack.roots + at);
             }
@@ -250,7 +250,7 @@ fn a_batch_is_updated() {
     let digest = canonical_digest(&claims).unwrap();
     verifier.verify(proof.join, &proof.proof, &changed.root, digest).unwrap();
     // From nothing the statements are the same.
-    let anew = Prepared::new(&changed.root, &nodes, &claims, options, None).unwrap();
-    assert_eq!(anew.all_proofs().iter().sum::<usize>(), updated.proofs.len());
+    let from_nothing = Prepared::new(&changed.root, &nodes, &claims, options, None).unwrap();
+    assert_eq!(from_nothing.all_proofs().iter().sum::<usize>(), updated.proofs.len());
     assert!(verifier.verify(proof.join, &proof.proof, &world.root, digest).is_err());
 }

@@ -1,0 +1,164 @@
+//! Free data of a piece, in the order of its rows.
+
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_verifier::ethereum::{Claim, Hash};
+use evergrove_verifier::tables::WORD;
+
+use super::super::gadgets::{LANES, ONE, ZERO, number};
+use super::super::{EDGE_ELEMENTS, Edge, Size};
+use super::{AccountSlot, Child, End, Link, Node, Number, OpenSlot, StorageSlot, halves, lanes, nibbles_of};
+use crate::translation;
+
+/// Free data in the order of rows.
+pub(super) struct Data {
+    pub(super) size: Size,
+    pub(super) free: Vec<Goldilocks>,
+}
+
+impl Data {
+    pub(super) fn words<const N: usize>(&mut self, words: [[Goldilocks; WORD]; N]) {
+        self.free.extend(words.as_flattened());
+    }
+    pub(super) fn bits(&mut self, bits: impl IntoIterator<Item = bool>) {
+        self.free.extend(bits.into_iter().map(number));
+    }
+    pub(super) fn numbers(&mut self, numbers: impl IntoIterator<Item = usize>) {
+        self.free.extend(numbers.into_iter().map(|x| Goldilocks::new(x as u64)));
+    }
+    pub(super) fn nothing(&mut self, count: usize) {
+        self.free.extend((0..count).map(|_| ZERO));
+    }
+    pub(super) fn number(&mut self, number: Number) {
+        self.free.push(number.element(self.size));
+    }
+    /// The number of a trie.
+    pub(super) fn trie(&self, trie: Option<usize>) -> Goldilocks {
+        trie.map_or(ZERO, |account| Number::Account(account).element(self.size))
+    }
+    pub(super) fn place(&mut self, depth: i64, trie: Option<usize>, root: usize, nibbles: &[u8]) {
+        self.free.push(if depth < 0 { -ONE } else { Goldilocks::new(depth as u64) });
+        self.free.push(self.trie(trie));
+        self.numbers([root]);
+        self.free.extend(lanes(nibbles));
+    }
+    pub(super) fn link(&mut self, link: &Link) {
+        self.number(link.from);
+        self.numbers([link.nibble.into()]);
+        self.place(link.depth, link.trie, link.root, &link.prefix);
+    }
+    /// A root, and its account with the root that that is below.
+    pub(super) fn root(&mut self, i: usize, edge: Option<&Edge>, account: Option<(usize, usize)>) {
+        if i > 0 {
+            self.bits([edge.is_some()]);
+        }
+        match edge {
+            Some(edge) => self.free.extend(edge.elements()),
+            None => self.nothing(EDGE_ELEMENTS),
+        }
+        self.free.push(self.trie(account.map(|account| account.0)));
+        self.numbers([account.map_or(0, |account| account.1)]);
+    }
+    /// An open edge, and its account likewise.
+    pub(super) fn open(
+        &mut self,
+        slot: Option<&OpenSlot>,
+        account: Option<(usize, usize)>,
+        order: &[[Goldilocks; 1 + LANES]],
+    ) {
+        let Some(OpenSlot { link, edge }) = slot else {
+            return self.nothing(1 + 10 + EDGE_ELEMENTS + 1 + 1 + 2 * (1 + LANES));
+        };
+        self.bits([true]);
+        self.link(link);
+        self.free.extend(edge.elements());
+        self.numbers([account.map_or(0, |account| account.1)]);
+        let [a, b, c, d, e] = lanes(&edge.prefix);
+        let low = [self.trie(link.trie), a, b, c, d, e].map(Goldilocks::as_u64);
+        let before = order[1..].partition_point(|key| key.map(Goldilocks::as_u64) < low);
+        self.numbers([self.size.first_account() - 1 + before]);
+        self.free.extend(order[before..].iter().take(2).flatten());
+    }
+    pub(super) fn message(&mut self, node: &Node) {
+        self.numbers([node.start, node.end]);
+        let hash = if let Child::Hash(hash) = node.link.child { translation::halves(&hash) } else { [[ZERO; WORD]; 2] };
+        self.words(hash);
+    }
+    pub(super) fn branch(&mut self, node: Option<&Node>) {
+        let Some(node) = node else { return self.nothing(22) };
+        self.bits([true]);
+        self.link(&node.link);
+        self.bits([node.link.extension]);
+        self.message(node);
+    }
+    pub(super) fn path(&mut self, node: Option<&Node>) {
+        let Some(node) = node else { return self.nothing(23) };
+        self.bits([true, node.leaf, matches!(node.link.child, Child::Embedded(..))]);
+        self.link(&node.link);
+        self.message(node);
+    }
+    /// Free data of `present` and `absent`.
+    pub(super) fn end(&mut self, end: Option<&End>, root: usize, key: &Hash) {
+        match end {
+            None | Some(End::There(_)) => self.nothing(3 + 19),
+            Some(End::Present { path, item, .. }) => {
+                self.number(Number::Path(*path));
+                self.numbers([*item, root]);
+                self.nothing(19);
+            }
+            Some(End::Nothing(link)) => {
+                self.nothing(3);
+                self.bits([false, matches!(link.child, Child::Hash(_))]);
+                self.link(link);
+                self.nothing(7);
+            }
+            Some(End::Other { path, own }) => {
+                self.nothing(3);
+                self.bits([true, false]);
+                self.number(Number::Path(*path));
+                self.numbers([0]);
+                self.place(own.depth as i64, own.trie, own.root, &own.prefix);
+                self.numbers([own.end.len(), own.behind]);
+                let at = nibbles_of(key).iter().zip(&own.end).position(|(a, b)| a != b).expect("another path");
+                let back = own.end.len() - 1 - at;
+                self.numbers([back / 2, back % 2, at / 2, at % 2, key[at / 2].into()]);
+            }
+        }
+    }
+    pub(super) fn account(&mut self, slot: Option<&AccountSlot>) {
+        let present = slot.is_some_and(AccountSlot::is_present);
+        let claim = slot.and_then(|slot| slot.claim.as_ref());
+        let foreign = slot.is_some_and(|slot| slot.end.is_none());
+        self.bits([slot.is_some(), present, claim.is_some(), foreign]);
+        let address = slot.map_or([0; 20], |slot| slot.address);
+        let mut words: Vec<Goldilocks> = halves(&address).collect();
+        let last = words[4];
+        words.resize(2 * WORD, ZERO);
+        self.free.extend(words);
+        self.free.extend([last, ONE, ZERO, ZERO]);
+        self.nothing(WORD);
+        let root = slot.map_or(0, |slot| slot.root);
+        self.end(slot.and_then(|slot| slot.end.as_ref()), root, &keccak_256(&address));
+        match claim.filter(|_| present) {
+            Some(elements) => self.free.extend(elements),
+            None => self.nothing(32),
+        }
+    }
+    pub(super) fn slot(&mut self, slot: Option<&StorageSlot>, accounts: &[AccountSlot]) {
+        let present = slot.is_some_and(|slot| matches!(slot.end, Some(End::Present { .. })));
+        self.bits([slot.is_some(), present]);
+        let account = slot.map(|slot| &accounts[slot.account]);
+        let (address, number) = (account.map_or([0; 20], |account| account.address), slot.map_or([0; 32], |s| s.slot));
+        let zero = Claim::Slot { address, slot: number, value: [0; 32] };
+        self.free.extend(zero.elements().1);
+        self.free.push(self.trie(slot.map(|slot| slot.account)));
+        self.numbers([account.map_or(0, |account| account.root)]);
+        self.bits([account.is_some_and(AccountSlot::is_known)]);
+        self.words(translation::halves(&number));
+        self.end(slot.and_then(|slot| slot.end.as_ref()), slot.map_or(0, |slot| slot.root), &keccak_256(&number));
+        match slot.filter(|_| present) {
+            Some(slot) => self.free.extend(&slot.value),
+            None => self.nothing(24),
+        }
+    }
+}
