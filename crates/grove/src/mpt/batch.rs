@@ -8,7 +8,7 @@ use evergrove_verifier::argument::UNIQUE_100;
 use evergrove_verifier::ethereum::{Account, CLAIMS_MAX, Claim, Hash, canonical_digest};
 
 use super::plan::Step;
-use super::proof::{StateProver, digest_bytes, digest_of, joined};
+use super::proof::{StateProver, joined};
 use super::{NodeProof, PieceError, Plan, Size, StateProof, StateProofError, Witness};
 
 /// Claims about one state, and their proofs.
@@ -211,7 +211,7 @@ impl Batch {
         bytes.extend((self.proofs.len() as u32).to_le_bytes());
         for proof in &self.proofs {
             bytes.push(proof.join.into());
-            bytes.extend(proof.lists.iter().flat_map(digest_bytes));
+            bytes.extend(proof.lists.iter().flat_map(|list| list.to_bytes()));
             bytes.extend((proof.bytes.len() as u32).to_le_bytes());
             bytes.extend(&proof.bytes);
         }
@@ -251,7 +251,7 @@ impl Batch {
         let mut proofs = Vec::new();
         for _ in 0..count(rest, 2 * NODES_MAX)? {
             let [join @ (0 | 1)] = *take(rest)? else { return Err(format("no circuit is named so")) };
-            let mut list = || digest_of(take(rest)?).ok_or(format("an element is not below p"));
+            let mut list = || Digest::from_bytes(take(rest)?).map_err(|_| format("an element is not below p"));
             let lists = [list()?, list()?];
             proofs.push(NodeProof { join: join != 0, lists, bytes: part(rest)?.to_vec() });
         }

@@ -3,9 +3,9 @@
 use evergrove_multilinear::circuit::Arithmetic;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Set, Word};
 use evergrove_primitives::field::extension::Extension;
-use evergrove_primitives::hash::poseidon;
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::ethereum::{Address, Hash};
+use evergrove_verifier::poseidon;
 use evergrove_verifier::tables::WORD;
 
 use super::claims::{LANE_ZEROS, NO_TRIE};
@@ -45,12 +45,8 @@ impl Edge {
     pub fn list(&self) -> Digest {
         let mut state = [ZERO; WORD];
         state[0] = Goldilocks::new(u32::from_be_bytes(*EDGE_TAG).into());
-        for step in self.elements().as_chunks::<{ 2 * WORD }>().0 {
-            let mut full = [ZERO; poseidon::WIDTH];
-            full[..2 * WORD].copy_from_slice(step);
-            full[2 * WORD..].copy_from_slice(&state);
-            poseidon::permute(&mut full);
-            state.copy_from_slice(&full[..WORD]);
+        for step in self.elements().as_chunks::<WORD>().0.as_chunks::<2>().0 {
+            state = poseidon::digest(poseidon::join(*step, state));
         }
         Digest(state)
     }

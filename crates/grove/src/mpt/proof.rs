@@ -264,19 +264,6 @@ impl Size {
     }
 }
 
-pub(super) fn digest_bytes(digest: &Digest) -> impl Iterator<Item = u8> {
-    digest.0.into_iter().flat_map(|element| element.as_u64().to_le_bytes())
-}
-
-/// A digest, or none if an element is not below p.
-pub(super) fn digest_of(bytes: &[u8; 32]) -> Option<Digest> {
-    let mut elements = [Goldilocks::ZERO; WORD];
-    for (own, bytes) in elements.iter_mut().zip(bytes.as_chunks::<8>().0) {
-        *own = Goldilocks::from_canonical(u64::from_le_bytes(*bytes)).ok()?;
-    }
-    Some(Digest(elements))
-}
-
 impl StateProof {
     /// Proves what a witness says, in a circuit of just its size.
     ///
@@ -298,7 +285,7 @@ impl StateProof {
         bytes.extend(size.to_bytes());
         bytes.push(u8::from(*joins) + 2 * u8::from(*join));
         bytes.extend_from_slice(root);
-        bytes.extend(digest_bytes(digest));
+        bytes.extend(digest.to_bytes());
         bytes.extend_from_slice(proof);
         bytes
     }
@@ -321,7 +308,7 @@ impl StateProof {
         }
         let (root, rest) = rest.split_first_chunk::<32>().ok_or_else(cut)?;
         let (digest, proof) = rest.split_first_chunk().ok_or_else(cut)?;
-        let digest = digest_of(digest).ok_or(format("an element is not below p"))?;
+        let digest = Digest::from_bytes(digest).map_err(|_| format("an element is not below p"))?;
         Ok(Self { size, joins: bits & 1 == 1, join: bits & 2 == 2, root: *root, digest, proof: proof.to_vec() })
     }
     /// Verifies the proof for a root, and for claims with this d if there is one. Makes the circuits: some tenths of a second, or seconds where proofs are joined.
