@@ -6,8 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use evergrove_ethereum::{Keys, Nodes, Trie};
-use evergrove_grove::mpt::{Batch, NodeProof, Prepared, Size, StateProver, StateVerifier, Witness};
-use evergrove_primitives::Digest;
+use evergrove_grove::mpt::{Batch, Join, Kind, NodeProof, Prepared, Size, StateProver, StateVerifier, Witness};
 use evergrove_primitives::field::Quadratic;
 use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_verifier::argument::UNIQUE_100;
@@ -51,8 +50,9 @@ struct Figures {
     /// Proofs of all, and those that were made.
     proofs: usize,
     new_proofs: usize,
-    /// log2 of the elements that a proof commits to.
+    /// log2 of the elements that the proof of a piece commits to, and that of a join.
     variables: usize,
+    join_variables: Option<usize>,
     /// Circuits and keys.
     setup_seconds: f64,
     seconds: f64,
@@ -106,9 +106,10 @@ impl Args {
         println!(
             "{case}: {claims} claims, {keccak_blocks} blocks of Keccak, {new_proofs} of {proofs} proofs: {seconds:.3} s ({each:.2} ms a block) on {threads} threads"
         );
-        let Figures { variables, setup_seconds, verify_ms, proof_bytes, bits, .. } = figures;
+        let Figures { variables, join_variables, setup_seconds, verify_ms, proof_bytes, bits, .. } = figures;
         println!(
-            "    2^{variables} elements, setup {setup_seconds:.2} s, verified in {verify_ms:.1} ms, {proof_bytes} bytes, {bits:.1} bits"
+            "    2^{variables} elements{}, setup {setup_seconds:.2} s, verified in {verify_ms:.1} ms, {proof_bytes} bytes, {bits:.1} bits",
+            join_variables.map_or(String::new(), |joins| format!(", 2^{joins} in joins"))
         );
         if let (Some(seconds), Some(ratio)) = (figures.node_proofs_seconds, figures.ratio) {
             println!("    a proof for each node: {seconds:.1} s, {ratio:.1} times that");
@@ -153,7 +154,7 @@ impl Args {
         for _ in 0..self.runs.max(5) {
             let start = Instant::now();
             let digest = canonical_digest(&state.claims)?;
-            verifier.verify(proof.join, &proof.bytes, &state.root, digest).map_err(anyhow::Error::msg)?;
+            verifier.verify(proof.kind, &proof.bytes, &state.root, digest).map_err(anyhow::Error::msg)?;
             seconds.push(start.elapsed().as_secs_f64());
         }
         Ok(1e3 * median(seconds))
@@ -208,12 +209,11 @@ impl Args {
         let prepared = Prepared::new(&world.root, &find, &world.claims, (size, Some(1)), None)?;
         let prover = prepared.prover()?;
         let batch = prepared.prove(&prover, &find, &mut |_| ())?;
-        let open = batch.proofs.iter().find(|proof| proof.lists[1] != Digest::ZERO).context("a piece with edges")?;
-        let below = batch.proofs.iter().find(|proof| proof.lists[0] == open.lists[1]).context("what shows them")?;
+        let piece = batch.proofs.iter().find(|proof| proof.kind == Kind::Piece).context("a piece")?;
         let mut seconds = Vec::new();
         for _ in 0..self.runs.max(3) {
             let start = Instant::now();
-            prover.join([open, below], true)?;
+            prover.join([piece; 2], Join::Alone)?;
             seconds.push(start.elapsed().as_secs_f64());
         }
         Ok(median(seconds))
@@ -264,7 +264,8 @@ fn figures(case: &str, witness: &Witness, state: &State, verifier: &StateVerifie
         keccak_blocks: size.blocks + size.accounts + size.slots,
         proofs: 0,
         new_proofs: 0,
-        variables: verifier.variables(),
+        variables: verifier.variables().0,
+        join_variables: verifier.variables().1,
         setup_seconds: 0.0,
         seconds: 0.0,
         verify_ms: 0.0,

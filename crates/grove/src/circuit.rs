@@ -77,11 +77,12 @@ impl Family<'_> {
         }
         let zeros = vec![self.size.zeros()];
         match self.app {
-            None => Modes { widths: Vec::new(), zeros },
+            None => Modes { zeros, ..Modes::default() },
             Some((app, _)) => {
                 let limbs = bits::INDICES * bits::CHUNK..bits::COLUMNS;
                 let bounds = app.bounds().into_iter().map(|end| end..bits::COLUMNS).collect();
-                Modes { widths: vec![bits::CHUNK], zeros: [zeros, vec![limbs], bounds].concat() }
+                let zeros = [zeros, vec![limbs], bounds].concat();
+                Modes { widths: vec![bits::CHUNK], zeros, other: None }
             }
         }
     }

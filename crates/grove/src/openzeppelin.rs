@@ -55,7 +55,8 @@ fn from(n: usize) -> core::ops::Range<usize> {
 /// What rows of bits are for.
 pub(crate) fn modes(size: Size, types: &[AbiType]) -> Modes {
     let ranges = types.iter().flat_map(|&kind| room(kind)).map(from);
-    Modes { widths: vec![8], zeros: [size.zeros(), from(HALF_BITS)].into_iter().chain(ranges).collect() }
+    let zeros = [size.zeros(), from(HALF_BITS)].into_iter().chain(ranges).collect();
+    Modes { widths: vec![8], zeros, other: None }
 }
 
 /// Bits of the numbers that [`canonical`] bounds.

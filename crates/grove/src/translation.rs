@@ -51,7 +51,7 @@ impl KeccakTree {
     /// What rows of bits are for.
     pub(crate) fn modes(&self, size: Size) -> Modes {
         match self {
-            Self::Values => Modes { widths: Vec::new(), zeros: vec![size.zeros()] },
+            Self::Values => Modes { zeros: vec![size.zeros()], ..Modes::default() },
             Self::OpenZeppelin(types) => openzeppelin::modes(size, types),
         }
     }

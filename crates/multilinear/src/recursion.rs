@@ -1,7 +1,8 @@
 //! Proofs about proofs.
 //!
 //! **In a circuit** [`Children`] checks proofs of the circuit's own key, reduces the claims that come with them to one
-//! ([`reduce`]) and hands it on among the public inputs.
+//! ([`reduce`]) and hands it on among the public inputs. Proofs of another key are verified by [`About`], whose claim is handed on by its
+//! digest, as one of the circuit's words.
 //!
 //! **For its witness** [`children_data`] is what they take. A circuit about no proof takes the claim that it hands on ([`claim_data`]).
 //!
@@ -69,30 +70,74 @@ pub fn children_data<K: Extension>(
     Ok((data, reduced))
 }
 
+/// Proofs of one key that a circuit is about, and claims about the key's fixed columns that proofs of other keys hand on.
+#[derive(Debug)]
+#[must_use = "nothing is shown before the claims are handed on"]
+pub struct About<'a, K> {
+    parameters: &'a Parameters<K>,
+    key: Word,
+    claims: Vec<Claim<Element>>,
+}
+
+impl<'a, K: Extension> About<'a, K> {
+    /// None so far.
+    pub fn new(parameters: &'a Parameters<K>, key: Word) -> Self {
+        Self { parameters, key, claims: Vec::new() }
+    }
+    /// Demands a proof of a circuit of the key: it says `information`, if the claims that are handed on hold.
+    pub fn proof(&mut self, b: &mut Builder<K>, circuit: Bool, information: &[Word]) {
+        let key = self.key;
+        let public = self.receive(b, information);
+        let mut m = InCircuit::new(b, tags::TRANSCRIPT);
+        let own = verify(&mut m, self.parameters, &Statement { key, circuit, public });
+        let handed = self.claims.pop().expect("the one that was received");
+        self.claims.extend([Claim::Fixed(own), handed]);
+    }
+    /// Takes in a claim that a proof of another key hands on, whose digest is among its words: that of public inputs without words.
+    pub fn claim(&mut self, b: &mut Builder<K>) -> Word {
+        self.receive(b, &[])
+    }
+    /// Public inputs with a claim that the prover sends: their digest.
+    fn receive(&mut self, b: &mut Builder<K>, information: &[Word]) -> Word {
+        let mut m = InCircuit::new(b, tags::PUBLIC_INPUTS);
+        let (point, value) = receive_claim(&mut m, self.parameters);
+        let digest = observe_words(&mut m, self.key, point.len(), information);
+        self.claims.push(Claim::At { point, value });
+        digest
+    }
+    /// The digest of one claim for all, as public inputs with these words: to be among the words that a circuit of another key publishes.
+    ///
+    /// # Panics
+    /// If there are no claims.
+    pub fn hand_on(self, b: &mut Builder<K>, information: Vec<Word>) -> Word {
+        let mut m = InCircuit::new(b, tags::CLAIMS);
+        self.reduce(&mut m, information)
+    }
+    fn reduce(self, m: &mut InCircuit<'_, K>, information: Vec<Word>) -> Word {
+        let Self { parameters, key, claims } = self;
+        assert!(!claims.is_empty(), "claims to hand on");
+        let Reduced { point, value } = reduce(m, parameters, key, &claims);
+        Public { information, point, value }.digest(m, key)
+    }
+}
+
 /// What a circuit says, and the proofs that it is about: each claim that comes with them is handed on by [`Children::publish`].
 #[derive(Debug)]
 #[must_use = "a circuit says nothing before it publishes"]
 pub struct Children<'a, K> {
     builder: &'a mut Builder<K>,
-    parameters: &'a Parameters<K>,
-    key: Word,
-    claims: Vec<Claim<Element>>,
+    own: About<'a, K>,
 }
 
 impl<'a, K: Extension> Children<'a, K> {
     /// None so far. The key is a word of the prover's choice: whoever verifies the proof knows it.
     pub fn new(builder: &'a mut Builder<K>, parameters: &'a Parameters<K>, key: Word) -> Self {
         builder.verifies(parameters);
-        Self { builder, parameters, key, claims: Vec::new() }
+        Self { builder, own: About::new(parameters, key) }
     }
     /// Demands a proof of a circuit of the key, and returns nothing: the proof says `information`, if the claims that are handed on hold.
     pub fn child(&mut self, circuit: Bool, information: &[Word]) {
-        let Self { parameters, key, .. } = *self;
-        let mut m = InCircuit::new(self.builder, tags::PUBLIC_INPUTS);
-        let (point, value) = receive_claim(&mut m, parameters);
-        let public = observe_words(&mut m, key, point.len(), information);
-        let own = verify(&mut m, parameters, &Statement { key, circuit, public });
-        self.claims.extend([Claim::Fixed(own), Claim::At { point, value }]);
+        self.own.proof(self.builder, circuit, information);
     }
     /// Makes these words, and one claim for all those of the children, the public inputs. Without children the claim is the prover's
     /// choice.
@@ -100,16 +145,15 @@ impl<'a, K: Extension> Children<'a, K> {
     /// # Panics
     /// If the circuit has public inputs already.
     pub fn publish(self, information: Vec<Word>) {
-        let Self { builder, parameters, key, claims } = self;
-        if claims.is_empty() {
+        let Self { builder, own } = self;
+        if own.claims.is_empty() {
             let mut m = InCircuit::new(builder, tags::PUBLIC_INPUTS);
-            let (point, _) = receive_claim(&mut m, parameters);
-            observe_words(&mut m, key, point.len(), &information);
+            let (point, _) = receive_claim(&mut m, own.parameters);
+            observe_words(&mut m, own.key, point.len(), &information);
             return m.publish_claims();
         }
         let mut m = InCircuit::new(builder, tags::CLAIMS);
-        let Reduced { point, value } = reduce(&mut m, parameters, key, &claims);
-        Public { information, point, value }.digest(&mut m, key);
+        own.reduce(&mut m, information);
         m.publish_claims();
     }
 }
@@ -128,6 +172,8 @@ pub struct Modes {
     pub widths: Vec<usize>,
     /// Ranges of zeros.
     pub zeros: Vec<Range<usize>>,
+    /// Openings of proofs of another key, which circuits verify beside those of their own.
+    pub other: Option<Schedule>,
 }
 
 /// The parameters of circuits of these heights, whose committed stack has so many variables. Rows of bits have modes for the verifier and
@@ -166,16 +212,23 @@ fn try_parameters<K: Extension>(
         return Err(Unfit::TooLarge);
     }
     let shape = Schedule { variables, width: 0, rounds: rounds.to_vec() };
-    let depths: Vec<usize> = (0..rounds.len()).map(|i| shape.depth(i)).collect();
+    let schedules: Vec<&Schedule> = [&shape].into_iter().chain(&modes.other).collect();
+    let depths = schedules.iter().flat_map(|schedule| (0..schedule.rounds.len()).map(|i| schedule.depth(i)));
+    let depths: Vec<usize> = depths.collect();
     let bits = depths.iter().copied().max().expect("a round");
-    let ranges = rounds.iter().map(|round| 0..round.grinding).chain(modes.zeros.iter().cloned());
+    let ranges = schedules
+        .iter()
+        .flat_map(|schedule| &schedule.rounds)
+        .map(|round| 0..round.grinding)
+        .chain(modes.zeros.iter().cloned());
     let ranges = ranges.fold(Vec::new(), |mut all, range| {
         if !all.contains(&range) {
             all.push(range);
         }
         all
     });
-    let query = query::Parameters { bits, variables: variables - rounds[0].fold };
+    let folded = schedules.iter().map(|schedule| schedule.tables()[1]);
+    let query = query::Parameters { bits, variables: folded.max().expect("a round") };
     let widths = [&depths[..], &modes.widths].concat();
     let tables = Tables::new(query, bits::Parameters::new(widths, ranges));
     let elements = Layout::new(&tables, blocks).committed().elements();

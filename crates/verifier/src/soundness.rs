@@ -150,7 +150,8 @@ pub struct SoundnessBits {
 }
 
 impl SoundnessBits {
-    fn min(self, other: Self) -> Self {
+    /// The least of both.
+    pub fn min(self, other: Self) -> Self {
         Self {
             unique_decoding: self.unique_decoding.min(other.unique_decoding),
             johnson: self.johnson.min(other.johnson),

@@ -8,8 +8,8 @@ use evergrove_verifier::argument::UNIQUE_100;
 use evergrove_verifier::ethereum::{Account, CLAIMS_MAX, Claim, Hash, canonical_digest};
 
 use super::plan::Step;
-use super::proof::{StateProver, joined};
-use super::{NodeProof, PieceError, Plan, Size, StateProof, StateProofError, Witness};
+use super::proof::StateProver;
+use super::{Kind, NodeProof, PieceError, Plan, Size, StateProof, StateProofError, Witness};
 
 /// Claims about one state, and their proofs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +40,8 @@ pub struct Progress {
 /// Proofs of a batch, before any is made.
 pub struct Prepared<'a> {
     plan: Plan,
-    steps: Vec<(Step, [Digest; 2])>,
-    earlier: HashMap<(bool, [Digest; 2]), &'a NodeProof>,
+    steps: Vec<(Step, Kind, [Digest; 2])>,
+    earlier: HashMap<(Kind, [Digest; 2]), &'a NodeProof>,
     cut: Option<u8>,
     root: Hash,
     claims: Vec<Claim>,
@@ -62,34 +62,47 @@ impl<'a> Prepared<'a> {
     ) -> Result<Self, PieceError> {
         let whole = Witness::new(root, nodes, claims)?;
         let plan = Plan::new(&whole, claims, size, cut)?;
-        let mut steps: Vec<(Step, [Digest; 2])> = Vec::new();
-        for step in plan.steps() {
+        let mut steps: Vec<(Step, Kind, [Digest; 2])> = Vec::new();
+        for (step, kind) in plan.steps() {
             let lists = match step {
                 Step::Piece(piece) => plan.lists(piece),
-                Step::Join { below, of } => joined(of.map(|step| steps[step].1), below),
+                Step::Join { join, of } => join.lists(of.map(|step| steps[step].2)),
             };
-            steps.push((step, lists));
+            steps.push((step, kind, lists));
         }
         let same = |batch: &&Batch| batch.size == size;
         let earlier = earlier.filter(same).into_iter().flat_map(|batch| &batch.proofs);
-        let earlier = earlier.map(|proof| ((proof.join, proof.lists), proof)).collect();
+        let earlier = earlier.map(|proof| ((proof.kind, proof.lists), proof)).collect();
         let mut seen = HashSet::new();
         let shown = whole.hashes().filter(|hash| seen.insert(*hash)).filter_map(|hash| nodes(&hash));
         let shown = shown.map(<[u8]>::to_vec).collect();
         Ok(Self { plan, steps, earlier, cut, root: *root, claims: claims.to_vec(), nodes: shown })
     }
-    fn known(&self, (step, lists): &(Step, [Digest; 2])) -> Option<&'a NodeProof> {
-        self.earlier.get(&(matches!(step, Step::Join { .. }), *lists)).copied()
+    fn known(&self, (_, kind, lists): &(Step, Kind, [Digest; 2])) -> Option<&'a NodeProof> {
+        self.earlier.get(&(*kind, *lists)).copied()
     }
     /// The claims.
     pub fn claims(&self) -> &[Claim] {
         &self.claims
     }
+    /// Which proofs are to be made: the last one and what new joins are of, but for those that are known and kept.
+    fn new_steps(&self, keep: impl Fn(&NodeProof) -> bool) -> Vec<bool> {
+        let mut new = vec![false; self.steps.len()];
+        new.last_mut().into_iter().for_each(|last| *last = true);
+        for i in (0..self.steps.len()).rev() {
+            new[i] = new[i] && !self.known(&self.steps[i]).is_some_and(&keep);
+            if let (true, Step::Join { of, .. }) = (new[i], self.steps[i].0) {
+                of.into_iter().for_each(|below| new[below] = true);
+            }
+        }
+        new
+    }
     /// Pieces and joins that are to be proven.
     pub fn new_proofs(&self) -> [usize; 2] {
-        let new = self.steps.iter().filter(|step| self.known(step).is_none());
-        let joins = new.clone().filter(|(step, _)| matches!(step, Step::Join { .. })).count();
-        [new.count() - joins, joins]
+        let new = self.new_steps(|_| true);
+        let new = self.steps.iter().zip(new).filter(|(_, new)| *new).map(|((_, kind, _), _)| *kind == Kind::Piece);
+        let (pieces, joins): (Vec<bool>, Vec<bool>) = new.partition(|piece| *piece);
+        [pieces.len(), joins.len()]
     }
     /// Pieces and joins of all.
     pub fn all_proofs(&self) -> [usize; 2] {
@@ -105,26 +118,30 @@ impl<'a> Prepared<'a> {
         nodes: &'n dyn Fn(&Hash) -> Option<&'n [u8]>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Batch, PieceError> {
-        let all: usize = self.new_proofs().iter().sum();
+        // What a file says is not believed, but what is below a proof that holds is not asked for.
+        let new = self.new_steps(|known| prover.verifier().check(known).is_ok());
+        let all = new.iter().filter(|new| **new).count();
         let mut made = 0;
-        let mut proofs: Vec<NodeProof> = Vec::with_capacity(self.steps.len());
-        for step in &self.steps {
-            // What a file says is not believed: the last proof is checked by no join.
-            if let Some(known) = self.known(step).filter(|known| prover.verifier().check(known).is_ok()) {
-                proofs.push(known.clone());
+        let mut proofs: Vec<Option<NodeProof>> = Vec::with_capacity(self.steps.len());
+        for (step, new) in self.steps.iter().zip(new) {
+            if !new {
+                proofs.push(self.known(step).cloned());
                 continue;
             }
-            let all = all.max(made + 1);
             progress(Progress { made, all });
             let proof = match step.0 {
                 Step::Piece(piece) => prover.piece(&self.plan.witness(piece, nodes)?)?,
-                Step::Join { below, of } => prover.join(of.map(|step| &proofs[step]), below)?,
+                Step::Join { join, of } => {
+                    let of = of.map(|below| proofs[below].as_ref().expect("made, or kept"));
+                    prover.join(of, join)?
+                }
             };
-            debug_assert_eq!(proof.lists, step.1);
-            proofs.push(proof);
+            debug_assert_eq!((proof.kind, proof.lists), (step.1, step.2));
+            proofs.push(Some(proof));
             made += 1;
         }
-        progress(Progress { made, all: all.max(made) });
+        progress(Progress { made, all });
+        let proofs = proofs.into_iter().flatten().collect();
         let Self { cut, root, .. } = *self;
         let (claims, nodes) = (self.claims.clone(), self.nodes.clone());
         Ok(Batch { size: self.plan.size, cut, root, claims, nodes, proofs })
@@ -141,7 +158,7 @@ impl<'a> Prepared<'a> {
 }
 
 /// What a file begins with: four letters, and its version.
-const MAGIC: &[u8; 6] = b"EVGB\x01\0";
+const MAGIC: &[u8; 6] = b"EVGB\x02\0";
 /// Nodes of an input, at most; each is in one piece, and each piece but the last has a join.
 const NODES_MAX: usize = 1 << 20;
 /// No edge is left open for its depth.
@@ -169,8 +186,7 @@ impl Batch {
         let last = self.proofs.last().ok_or_else(|| PieceError::Internal("a batch without proofs".into()))?;
         Ok(StateProof {
             size: self.size,
-            joins: true,
-            join: last.join,
+            kind: last.kind,
             root: self.root,
             digest: canonical_digest(&self.claims)?,
             proof: last.bytes.clone(),
@@ -210,7 +226,7 @@ impl Batch {
         }
         bytes.extend((self.proofs.len() as u32).to_le_bytes());
         for proof in &self.proofs {
-            bytes.push(proof.join.into());
+            bytes.push(proof.kind.to_byte());
             bytes.extend(proof.lists.iter().flat_map(|list| list.to_bytes()));
             bytes.extend((proof.bytes.len() as u32).to_le_bytes());
             bytes.extend(&proof.bytes);
@@ -223,6 +239,9 @@ impl Batch {
     /// When the bytes are none.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateProofError> {
         let format = |what| StateProofError::Format(what);
+        if bytes.starts_with(b"EVGB\x01\0") {
+            return Err(format("it has version 1, of before joins had a key of their own: prove again"));
+        }
         let mut rest = bytes.strip_prefix(MAGIC).ok_or(format("it does not begin as a batch does"))?;
         let rest = &mut rest;
         let size = Size::from_bytes(take(rest)?).ok_or(format("no circuit has this size"))?;
@@ -250,10 +269,11 @@ impl Batch {
         }
         let mut proofs = Vec::new();
         for _ in 0..count(rest, 2 * NODES_MAX)? {
-            let [join @ (0 | 1)] = *take(rest)? else { return Err(format("no circuit is named so")) };
+            let [kind] = *take(rest)?;
+            let kind = Kind::from_byte(kind).ok_or(format("no circuit is named so"))?;
             let mut list = || Digest::from_bytes(take(rest)?).map_err(|_| format("an element is not below p"));
             let lists = [list()?, list()?];
-            proofs.push(NodeProof { join: join != 0, lists, bytes: part(rest)?.to_vec() });
+            proofs.push(NodeProof { kind, lists, bytes: part(rest)?.to_vec() });
         }
         if !rest.is_empty() {
             return Err(format("it has bytes behind its end"));

@@ -13,9 +13,9 @@ mod witness;
 
 use evergrove_multilinear::circuit::wires::{Set, Word};
 use evergrove_multilinear::circuit::{Arithmetic, Builder};
-use evergrove_multilinear::recursion::{Children, Modes};
-use evergrove_primitives::Goldilocks;
+use evergrove_multilinear::recursion::{About, Children, Modes};
 use evergrove_primitives::field::extension::Extension;
+use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::argument::Parameters;
 use evergrove_verifier::tables::WORD;
 
@@ -26,7 +26,7 @@ use crate::circuit::{NODE_TAG, free};
 pub use batch::{Batch, Prepared, Progress};
 pub use edges::Edge;
 pub use plan::{Plan, Planned};
-pub use proof::{NodeProof, StateProof, StateProofError, StateProver, StateVerifier};
+pub use proof::{Join, Kind, NodeProof, StateProof, StateProofError, StateProver, StateVerifier};
 pub use witness::{PieceError, Witness};
 
 /// Elements of an address.
@@ -78,7 +78,7 @@ impl Size {
 
 /// What rows of bits are for.
 pub fn modes() -> Modes {
-    Modes { widths: Vec::new(), zeros: vec![claims::LANE_ZEROS] }
+    Modes { zeros: vec![claims::LANE_ZEROS], ..Modes::default() }
 }
 
 /// The rows of a piece, and what it says: the key, then the list of edges that are shown, and that of edges that are left open, or 0. A circuit has one.
@@ -152,29 +152,65 @@ fn list<K: Extension>(b: &mut Builder<K>, set: Set, members: usize) {
     }
 }
 
-/// The join of two proofs. Either both leave nothing open, and it shows both lists; or the first one leaves open what the second one shows, and it shows what the first one does.
-pub fn join<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
-    let mut builder = Builder::new(parameters.tables().clone());
-    let b = &mut builder;
+/// The least of a join: the lists of both proofs, those that it says, and how the proofs are joined ([`Join`]).
+struct Lists {
+    proofs: [[Word; 2]; 2],
+    own: [Word; 2],
+}
+
+fn lists<K: Extension>(b: &mut Builder<K>) -> Lists {
     let tag = b.tag(LIST_TAG);
     let (both, shown) = b.hash_free(tag);
     let open = free(b);
-    let [own_shown, own_open] = free(b);
-    let [key, _] = free(b);
-    let (circuits, below) = ([b.bit(), b.bit()], b.bit());
+    let own = free(b);
+    let [below, alone] = [b.bit(), b.bit()];
     let none = b.word([Goldilocks::ZERO; WORD]);
-    same_word(b, below, own_shown, shown[0]);
+    same_word(b, below, own[0], shown[0]);
     same_word(b, below, open[0], shown[1]);
-    same_word(b, below, own_open, open[1]);
-    let beside = b.not(below);
-    same_word(b, beside, own_shown, both.digest());
-    for word in [open[0], open[1], own_open] {
+    same_word(b, below, own[1], open[1]);
+    same_word(b, alone, own[0], shown[0]);
+    same_word(b, alone, own[1], open[0]);
+    let [not_below, not_alone] = [b.not(below), b.not(alone)];
+    let beside = b.and(not_below, not_alone);
+    same_word(b, beside, own[0], both.digest());
+    for word in [open[0], open[1], own[1]] {
         same_word(b, beside, word, none);
     }
-    let mut children = Children::new(b, parameters, key);
-    for (i, circuit) in circuits.into_iter().enumerate() {
-        children.child(circuit, &[shown[i], open[i]]);
+    Lists { proofs: [[shown[0], open[0]], [shown[1], open[1]]], own }
+}
+
+/// The join of two proofs of pieces, whose key has these parameters and this digest: it says their lists, and hands on a claim about their fixed columns, by its digest.
+pub fn join_of_pieces<K: Extension>(parameters: &Parameters<K>, pieces: (&Parameters<K>, Digest)) -> Builder<K> {
+    let mut builder = Builder::new(parameters.tables().clone());
+    let b = &mut builder;
+    let Lists { proofs, own: [shown, open] } = lists(b);
+    let [key, _] = free(b);
+    let mut about = About::new(pieces.0, b.word(pieces.1.0));
+    // Both circuits of a key of pieces are the same.
+    let first = b.zero();
+    let first = b.boolean(first);
+    for proof in proofs {
+        about.proof(b, first, &proof);
     }
-    children.publish(vec![own_shown, own_open]);
+    let claim = about.hand_on(b, Vec::new());
+    Children::new(b, parameters, key).publish(vec![shown, open, claim]);
+    builder
+}
+
+/// The join of two joins.
+pub fn join_of_joins<K: Extension>(parameters: &Parameters<K>, pieces: (&Parameters<K>, Digest)) -> Builder<K> {
+    let mut builder = Builder::new(parameters.tables().clone());
+    let b = &mut builder;
+    let Lists { proofs, own: [shown, open] } = lists(b);
+    let [key, _] = free(b);
+    let circuits = [b.bit(), b.bit()];
+    let mut about = About::new(pieces.0, b.word(pieces.1.0));
+    let claims = [about.claim(b), about.claim(b)];
+    let claim = about.hand_on(b, Vec::new());
+    let mut children = Children::new(b, parameters, key);
+    for ((circuit, proof), claim) in circuits.into_iter().zip(proofs).zip(claims) {
+        children.child(circuit, &[proof[0], proof[1], claim]);
+    }
+    children.publish(vec![shown, open, claim]);
     builder
 }

@@ -6,7 +6,7 @@ use evergrove_primitives::Digest;
 use evergrove_verifier::ethereum::{Claim, Hash, canonical_digest};
 
 use super::witness::{Child, Number, Witness, list_of};
-use super::{Edge, PieceError, Size};
+use super::{Edge, Join, Kind, PieceError, Size};
 
 /// What one piece shows.
 #[derive(Clone, Debug, Default)]
@@ -48,10 +48,11 @@ impl Planned {
     }
 }
 
-/// Members in their order, put together two by two.
+/// Members in their order, put together two by two, so that at most one is put to a pair.
 pub(super) fn balanced<T: Clone>(members: &[T], pair: &mut impl FnMut(&T, &T) -> T) -> T {
     let [member] = members else {
-        let (left, right) = members.split_at(members.len() / 2);
+        let half = members.len() / 2;
+        let (left, right) = members.split_at(half.next_multiple_of(2).min(members.len() - 1));
         let (left, right) = (balanced(left, pair), balanced(right, pair));
         return pair(&left, &right);
     };
@@ -71,9 +72,9 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Piece(usize),
-    /// A join of two steps: the second one shows what the first one leaves open, or stands beside it.
+    /// A join of two steps.
     Join {
-        below: bool,
+        join: Join,
         of: [usize; 2],
     },
 }
@@ -344,21 +345,16 @@ impl Plan {
     ) -> Result<Witness, PieceError> {
         Witness::of_piece(&self.pieces[piece], &self.below(piece), nodes)
     }
-    /// The proofs, each behind those that it joins; the last one is of all.
-    pub(super) fn steps(&self) -> Vec<Step> {
+    /// The proofs, each behind those that it joins, and what they are of; the last one is of all.
+    pub(super) fn steps(&self) -> Vec<(Step, Kind)> {
         let mut steps = Vec::new();
         let mut closed: Vec<usize> = Vec::new();
         for (i, piece) in self.pieces.iter().enumerate() {
-            let mut own = steps.len();
-            steps.push(Step::Piece(i));
+            let mut own = push(&mut steps, Step::Piece(i), Kind::Piece);
             if !piece.below.is_empty() {
                 let below: Vec<usize> = piece.below.iter().map(|&below| closed[below]).collect();
-                let all = balanced(&below, &mut |&left, &right| {
-                    steps.push(Step::Join { below: false, of: [left, right] });
-                    steps.len() - 1
-                });
-                steps.push(Step::Join { below: true, of: [own, all] });
-                own = steps.len() - 1;
+                let all = balanced(&below, &mut |&left, &right| join(&mut steps, Join::Beside, [left, right]));
+                own = join(&mut steps, Join::Below, [own, all]);
             }
             closed.push(own);
         }
@@ -372,6 +368,23 @@ impl Plan {
     pub(super) fn below(&self, piece: usize) -> Vec<&Planned> {
         self.pieces[piece].below.iter().map(|&below| &self.pieces[below]).collect()
     }
+}
+
+fn push(steps: &mut Vec<(Step, Kind)>, step: Step, kind: Kind) -> usize {
+    steps.push((step, kind));
+    steps.len() - 1
+}
+
+/// Joins two steps. A piece is joined to a join when it is one itself.
+fn join(steps: &mut Vec<(Step, Kind)>, join: Join, mut of: [usize; 2]) -> usize {
+    let kinds = of.map(|step| steps[step].1);
+    let kind = Kind::of(kinds).unwrap_or(Kind::Joins);
+    if kind == Kind::Joins {
+        for (step, _) in of.iter_mut().zip(kinds).filter(|(_, kind)| *kind == Kind::Piece) {
+            *step = push(steps, Step::Join { join: Join::Alone, of: [*step; 2] }, Kind::Pieces);
+        }
+    }
+    push(steps, Step::Join { join, of }, kind)
 }
 
 /// The piece of some parts, behind pieces for what they leave open: first fit in the order of keys.

@@ -3,19 +3,19 @@
 use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_multilinear::key::Key;
 use evergrove_multilinear::prover::{self, ProofField};
-use evergrove_multilinear::recursion::{self, Children, Proof, children_data, claim_data};
+use evergrove_multilinear::recursion::{self, Children, Modes, Proof, children_data, claim_data};
 use evergrove_primitives::field::Quadratic;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::argument::soundness::bits;
-use evergrove_verifier::argument::{Parameters, Reduced, Round, UNIQUE_100};
+use evergrove_verifier::argument::{Claim, Parameters, Reduced, Round, UNIQUE_100};
 use evergrove_verifier::ethereum::Hash;
-use evergrove_verifier::key::{MAX_ELEMENTS, Public};
+use evergrove_verifier::key::{MAX_ELEMENTS, Public, VerifyError};
 use evergrove_verifier::soundness::SoundnessBits;
 use evergrove_verifier::tables::{Table, WORD};
 
 use super::witness::list_of;
-use super::{Edge, PieceError, Size, Witness, join, modes, piece};
+use super::{Edge, PieceError, Size, Witness, join_of_joins, join_of_pieces, modes, piece};
 use crate::engine::{decode, encode};
 
 /// The rows of a piece of this size.
@@ -26,11 +26,67 @@ fn piece_builder<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builde
     b
 }
 
+/// What a proof is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A piece.
+    Piece,
+    /// A join of two pieces.
+    Pieces,
+    /// A join of two joins.
+    Joins,
+}
+
+impl Kind {
+    /// The byte that stands for it in files.
+    pub(super) fn to_byte(self) -> u8 {
+        match self {
+            Self::Piece => 0,
+            Self::Pieces => 1,
+            Self::Joins => 2,
+        }
+    }
+    /// What a byte stands for.
+    pub(super) fn from_byte(byte: u8) -> Option<Self> {
+        [Self::Piece, Self::Pieces, Self::Joins].into_iter().find(|kind| kind.to_byte() == byte)
+    }
+    /// What a join of two proofs is of: they are two pieces, or two joins.
+    pub(super) fn of([first, second]: [Self; 2]) -> Option<Self> {
+        match (first == Self::Piece, second == Self::Piece) {
+            (true, true) => Some(Self::Pieces),
+            (false, false) => Some(Self::Joins),
+            _ => None,
+        }
+    }
+}
+
+/// How two proofs are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Join {
+    /// The second one shows what the first one leaves open. The join shows what the first one does, and leaves open what the second one does.
+    Below,
+    /// Both leave nothing open, and the join shows both lists.
+    Beside,
+    /// The join says what the first one does: a piece is then joined to joins.
+    Alone,
+}
+
+impl Join {
+    /// What a join shows and leaves open.
+    pub(super) fn lists(self, [first, second]: [[Digest; 2]; 2]) -> [Digest; 2] {
+        match self {
+            Self::Below => [first[0], second[1]],
+            Self::Beside => [list_of(&first[0], &second[0]), Digest::ZERO],
+            Self::Alone => first,
+        }
+    }
+}
+
 /// A proof of a piece or a join.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeProof {
-    /// It is of a join.
-    pub join: bool,
+    /// What it is of.
+    pub kind: Kind,
     /// The list of edges that it shows, and that of edges that it leaves open.
     pub lists: [Digest; 2],
     /// Its bytes.
@@ -39,95 +95,177 @@ pub struct NodeProof {
 
 /// What verifies proofs of pieces of one size, and of their joins.
 pub struct StateVerifier<K> {
-    key: Key<K>,
+    pieces: Key<K>,
+    joins: Option<Key<K>>,
 }
 
 /// What makes them.
 pub struct StateProver<K> {
     size: Size,
+    pieces: Circuits<K>,
+    joins: Option<Circuits<K>>,
+    verifier: StateVerifier<K>,
+}
+
+/// Both circuits of a key.
+struct Circuits<K> {
     circuits: [Circuit<K>; 2],
     provers: [prover::Prover<K>; 2],
-    verifier: StateVerifier<K>,
+    /// What a circuit about no proof of the key hands on.
     claim: (Vec<K>, K),
 }
 
-/// The circuits of a key: of pieces and of joins, or twice the first where nothing is joined.
-fn built<K: Extension>(rounds: &[Round], size: Size, joins: bool) -> Option<([Circuit<K>; 2], StateVerifier<K>)> {
-    // About those of a circuit that verifies two proofs.
-    let mut near = if joins { Table::blocks([27, 29, 29, 3, 1, 1]) } else { [1; Table::ALL.len()] };
+/// A proof that was read, and the claim about the fixed columns of pieces that a join hands on.
+type Read<K> = (Proof<K>, Option<Public<[Goldilocks; WORD], K>>);
+
+/// Rounds with the same queries, and caps that take the fewest digests: the upper nodes of an oracle's tree are on almost as many paths as they have siblings.
+fn low_caps(rounds: &[Round]) -> Vec<Round> {
+    rounds.iter().map(|round| Round { cap: round.cap.min(4), ..*round }).collect()
+}
+
+/// The circuit of a piece, and a key that has it twice; `None` if it is too large.
+fn pieces<K: Extension>(rounds: &[Round], size: Size) -> Option<([Circuit<K>; 2], Key<K>)> {
+    let mut near = [1; Table::ALL.len()];
     near[Table::Keccak as usize] = (size.blocks + size.accounts + size.slots).div_ceil(64);
     near[Table::Range as usize] = 0;
-    let parameters = recursion::fixed_point_near::<K>(rounds, &modes(), near, |parameters| {
-        let piece = || piece_builder(parameters, size).blocks();
-        if !joins {
-            return piece();
-        }
-        let (piece, join) = rayon::join(piece, || join(parameters).blocks());
-        core::array::from_fn(|table| piece[table].max(join[table]))
+    let rounds = low_caps(rounds);
+    let parameters = recursion::fixed_point_near::<K>(&rounds, &modes(), near, |parameters| {
+        piece_builder(parameters, size).blocks()
     })?;
     if parameters.layout().fixed().elements() > MAX_ELEMENTS {
         return None;
     }
-    let blocks = parameters.layout().blocks();
-    let piece = || piece_builder(&parameters, size).finish_in(blocks);
-    let join = || if joins { join(&parameters).finish_in(blocks) } else { piece() };
-    let (piece, join) = rayon::join(piece, join);
-    let circuits = [piece, join];
-    let key = Key::new(parameters, circuits.each_ref());
-    Some((circuits, StateVerifier { key }))
+    let piece = piece_builder(&parameters, size).finish_in(parameters.layout().blocks());
+    let key = Key::new(parameters, [&piece, &piece]);
+    Some(([piece.clone(), piece], key))
 }
 
-fn information([shown, left_open]: [Digest; 2]) -> Vec<[Goldilocks; WORD]> {
-    vec![shown.0, left_open.0]
+/// The circuits of joins of pieces of a key, and their own key.
+fn joins<K: Extension>(rounds: &[Round], pieces: &Key<K>) -> Option<([Circuit<K>; 2], Key<K>)> {
+    let modes = Modes { other: Some(pieces.parameters().schedule().clone()), ..Modes::default() };
+    let pieces = (pieces.parameters(), Digest(pieces.digest()));
+    let parameters = recursion::fixed_point::<K>(&low_caps(rounds), &modes, |parameters| {
+        let of_pieces = || join_of_pieces(parameters, pieces).blocks();
+        let (first, second) = rayon::join(of_pieces, || join_of_joins(parameters, pieces).blocks());
+        core::array::from_fn(|table| first[table].max(second[table]))
+    })?;
+    let blocks = parameters.layout().blocks();
+    let of_pieces = || join_of_pieces(&parameters, pieces).finish_in(blocks);
+    let (first, second) = rayon::join(of_pieces, || join_of_joins(&parameters, pieces).finish_in(blocks));
+    let circuits = [first, second];
+    let key = Key::new(parameters, circuits.each_ref());
+    Some((circuits, key))
+}
+
+/// The words of a proof; of a join the digest of its claim about the fixed columns of pieces is the last one.
+fn information(lists: [Digest; 2], claim: Option<[Goldilocks; WORD]>) -> Vec<[Goldilocks; WORD]> {
+    lists.into_iter().map(|list| list.0).chain(claim).collect()
 }
 
 impl<K: Extension> StateVerifier<K> {
     /// For proofs of circuits of this size, joined or not; `None` if they are too large.
-    pub fn new(rounds: &[Round], size: Size, joins: bool) -> Option<Self> {
-        built(rounds, size, joins).map(|(_, verifier)| verifier)
+    pub fn new(rounds: &[Round], size: Size, joined: bool) -> Option<Self> {
+        let (_, pieces) = pieces(rounds, size)?;
+        let joins = if joined { Some(joins(rounds, &pieces)?.1) } else { None };
+        Some(Self { pieces, joins })
     }
-    /// The digest of the key.
+    /// The digest of the key that the proof of all claims has: that of joins, where there are any.
     pub fn key(&self) -> Digest {
-        Digest(self.key.digest())
+        Digest(self.joins.as_ref().unwrap_or(&self.pieces).digest())
     }
     /// The bits of proofs: the least over all terms.
     pub fn bits(&self) -> SoundnessBits {
-        bits(self.key.parameters())
+        let of_pieces = bits(self.pieces.parameters());
+        self.joins.as_ref().map_or(of_pieces, |joins| of_pieces.min(bits(joins.parameters())))
     }
-    /// log2 of the elements that a proof commits to.
-    pub fn variables(&self) -> usize {
-        self.key.parameters().schedule().variables
+    /// log2 of the elements that a proof of a piece commits to, and that of a join.
+    pub fn variables(&self) -> (usize, Option<usize>) {
+        let variables = |key: &Key<K>| key.parameters().schedule().variables;
+        (variables(&self.pieces), self.joins.as_ref().map(variables))
     }
-    fn decode(&self, proof: &NodeProof) -> Result<Proof<K>, String> {
-        let (point, value, elements) = decode(&self.key, &proof.bytes)?;
-        let public = Public { information: information(proof.lists), point, value };
-        Ok(Proof { elements, circuit: proof.join, public })
+    fn key_of(&self, kind: Kind) -> Result<&Key<K>, String> {
+        match kind {
+            Kind::Piece => Ok(&self.pieces),
+            Kind::Pieces | Kind::Joins => self.joins.as_ref().ok_or_else(|| "a join: the key has pieces alone".into()),
+        }
+    }
+    /// The digest of a claim about the fixed columns of pieces.
+    fn digest(&self, claim: &Public<[Goldilocks; WORD], K>) -> [Goldilocks; WORD] {
+        claim.statement(self.pieces.digest(), false).public
+    }
+    fn read(&self, proof: &NodeProof) -> Result<Read<K>, String> {
+        let key = self.key_of(proof.kind)?;
+        let (mut bytes, mut claim) = (&proof.bytes[..], None);
+        if proof.kind != Kind::Piece {
+            let length = 8 * K::DEGREE * (self.pieces.variables() + 1);
+            let (first, rest) =
+                bytes.split_at_checked(length).ok_or_else(|| format!("a proof of {} bytes", bytes.len()))?;
+            let (point, value, _) = decode(&self.pieces, first)?;
+            claim = Some(Public { information: Vec::new(), point, value });
+            bytes = rest;
+        }
+        let (point, value, elements) = decode(key, bytes)?;
+        let information = information(proof.lists, claim.as_ref().map(|claim| self.digest(claim)));
+        let public = Public { information, point, value };
+        Ok((Proof { elements, circuit: proof.kind == Kind::Joins, public }, claim))
     }
     /// Whether this is a proof that its first list is true if its second one is.
     ///
     /// # Errors
     /// Why it is not.
     pub fn check(&self, proof: &NodeProof) -> Result<(), String> {
-        self.decode(proof)?.verify(&self.key).map(|_| ()).map_err(|e| e.to_string())
+        let (read, claim) = self.read(proof)?;
+        let key = self.key_of(proof.kind)?;
+        // Pieces below are of the key of pieces if the claim that was handed on holds.
+        let holds = |claim: Public<_, K>| self.pieces.holds(&Claim::At { point: claim.point, value: claim.value });
+        let (own, pieces) = rayon::join(|| read.verify(key), || claim.is_none_or(holds));
+        let handed = if pieces { Ok(()) } else { Err(VerifyError::Handed) };
+        own.and(handed).map_err(|e| e.to_string())
     }
     /// Whether these are bytes of a proof that there are claims with this d, each true in every trie with this root.
     ///
     /// # Errors
     /// Why they are not.
-    pub fn verify(&self, join: bool, proof: &[u8], root: &Hash, digest: Digest) -> Result<(), String> {
+    pub fn verify(&self, kind: Kind, proof: &[u8], root: &Hash, digest: Digest) -> Result<(), String> {
         let lists = [Edge::of_state(*root, digest).list(), Digest::ZERO];
-        self.check(&NodeProof { join, lists, bytes: proof.to_vec() })
+        self.check(&NodeProof { kind, lists, bytes: proof.to_vec() })
+    }
+}
+
+impl<K: ProofField> Circuits<K> {
+    fn new(circuits: [Circuit<K>; 2], key: &Key<K>) -> Self {
+        let first = prover::Prover::new(&circuits[0], key.parameters());
+        let second = first.beside(&circuits[1]);
+        let claim = key.at(vec![K::ZERO; key.variables()]);
+        Self { circuits, provers: [first, second], claim }
+    }
+    fn prove(
+        &self,
+        key: &Key<K>,
+        circuit: bool,
+        free: &[Goldilocks],
+        public: Public<[Goldilocks; WORD], K>,
+    ) -> Result<Proof<K>, PieceError> {
+        let which = usize::from(circuit);
+        let columns = self.circuits[which].witness(free).map_err(|e| PieceError::Internal(e.to_string()))?;
+        let elements = self.provers[which].prove(&public.statement(key.digest(), circuit), &columns);
+        Ok(Proof { elements, circuit, public })
     }
 }
 
 impl<K: ProofField> StateProver<K> {
     /// For proofs of circuits of this size, joined or not; `None` if they are too large.
-    pub fn new(rounds: &[Round], size: Size, joins: bool) -> Option<Self> {
-        let (circuits, verifier) = built(rounds, size, joins)?;
-        let piece = prover::Prover::new(&circuits[0], verifier.key.parameters());
-        let join = piece.beside(&circuits[1]);
-        let claim = verifier.key.at(vec![K::ZERO; verifier.key.variables()]);
-        Some(Self { size, circuits, provers: [piece, join], verifier, claim })
+    pub fn new(rounds: &[Round], size: Size, joined: bool) -> Option<Self> {
+        let (circuits, key) = pieces(rounds, size)?;
+        let mut verifier = StateVerifier { pieces: key, joins: None };
+        let pieces = Circuits::new(circuits, &verifier.pieces);
+        let mut own_joins = None;
+        if joined {
+            let (circuits, key) = joins(rounds, &verifier.pieces)?;
+            own_joins = Some(Circuits::new(circuits, &key));
+            verifier.joins = Some(key);
+        }
+        Some(Self { size, pieces, joins: own_joins, verifier })
     }
     /// What verifies its proofs.
     pub fn verifier(&self) -> &StateVerifier<K> {
@@ -138,50 +276,68 @@ impl<K: ProofField> StateProver<K> {
     /// # Errors
     /// When the circuit has no room for it.
     pub fn piece(&self, witness: &Witness) -> Result<NodeProof, PieceError> {
-        let (point, value) = self.claim.clone();
-        let public = Public { information: information(witness.lists()), point, value };
-        let mut free = witness.data(self.size, self.verifier.key.digest())?;
+        let key = &self.verifier.pieces;
+        let (point, value) = self.pieces.claim.clone();
+        let public = Public { information: information(witness.lists(), None), point, value };
+        let mut free = witness.data(self.size, key.digest())?;
         free.extend(claim_data(&public));
-        self.prove(false, witness.lists(), &free, public)
+        let proof = self.pieces.prove(key, false, &free, public)?;
+        self.checked(NodeProof { kind: Kind::Piece, lists: witness.lists(), bytes: encode(&proof) })
     }
-    /// The join of two proofs, verified: of one with another that shows what it leaves open, or of two that leave nothing open.
+    /// The join of two proofs of pieces, or of two joins, verified.
     ///
     /// # Errors
     /// When one of them is refused, or they do not fit.
-    pub fn join(&self, of: [&NodeProof; 2], below: bool) -> Result<NodeProof, PieceError> {
+    pub fn join(&self, of: [&NodeProof; 2], join: Join) -> Result<NodeProof, PieceError> {
         let internal = PieceError::Internal;
-        let lists = joined(of.map(|proof| proof.lists), below);
-        let key = &self.verifier.key;
-        let proofs = [self.verifier.decode(of[0]).map_err(internal)?, self.verifier.decode(of[1]).map_err(internal)?];
-        let (data, Reduced { point, value }) =
-            children_data(key, &proofs.each_ref()).map_err(|e| internal(e.to_string()))?;
+        let kinds = of.map(|proof| proof.kind);
+        let kind = Kind::of(kinds).ok_or_else(|| internal("a join of a piece with a join".into()))?;
+        let key = self.verifier.key_of(kind).map_err(internal)?;
+        let circuits = self.joins.as_ref().ok_or_else(|| internal("no circuits of joins".into()))?;
+        let refused = |e: VerifyError| internal(e.to_string());
+        let pieces = &self.verifier.pieces;
+        let [first, second] = of.map(|proof| self.verifier.read(proof).map_err(internal));
+        let [(first, first_claim), (second, second_claim)] = [first?, second?];
+
+        let lists = join.lists(of.map(|proof| proof.lists));
         let words = [of[0].lists[0], of[1].lists[0], of[0].lists[1], of[1].lists[1], lists[0], lists[1]];
+        let bit = |bit: bool| Goldilocks::new(bit.into());
         let mut free: Vec<Goldilocks> = words.iter().flat_map(|word| word.0).collect();
+        free.extend([join == Join::Below, join == Join::Alone].map(bit));
         free.extend(key.digest());
         free.extend([Goldilocks::ZERO; WORD]);
-        free.extend([of[0].join, of[1].join, below].map(|bit| Goldilocks::new(bit.into())));
-        free.extend(data);
-        self.prove(true, lists, &free, Public { information: information(lists), point, value })
+        let (claim, public);
+        if kind == Kind::Pieces {
+            let (data, Reduced { point, value }) = children_data(pieces, &[&first, &second]).map_err(refused)?;
+            free.extend(data);
+            claim = Public { information: Vec::new(), point, value };
+            let (point, value) = circuits.claim.clone();
+            public = Public { information: information(lists, Some(self.verifier.digest(&claim))), point, value };
+            free.extend(claim_data(&public));
+        } else {
+            free.extend(kinds.map(|kind| bit(kind == Kind::Joins)));
+            let claims: Vec<_> = [first_claim, second_claim].into_iter().flatten().collect();
+            free.extend(claims.iter().flat_map(claim_data));
+            let claims: Vec<_> =
+                claims.into_iter().map(|Public { point, value, .. }| Claim::At { point, value }).collect();
+            let (data, Reduced { point, value }) = prover::reduce(pieces, &claims);
+            free.extend(data);
+            claim = Public { information: Vec::new(), point, value };
+            let (data, Reduced { point, value }) = children_data(key, &[&first, &second]).map_err(refused)?;
+            free.extend(data);
+            public = Public { information: information(lists, Some(self.verifier.digest(&claim))), point, value };
+        }
+        let proof = circuits.prove(key, kind == Kind::Joins, &free, public)?;
+        let claim = claim.point.iter().chain([&claim.value]).flat_map(|x| x.as_ref().to_vec());
+        let mut bytes: Vec<u8> = claim.flat_map(|x| x.as_u64().to_le_bytes()).collect();
+        bytes.extend(encode(&proof));
+        self.checked(NodeProof { kind, lists, bytes })
     }
-    fn prove(
-        &self,
-        join: bool,
-        lists: [Digest; 2],
-        free: &[Goldilocks],
-        public: Public<[Goldilocks; WORD], K>,
-    ) -> Result<NodeProof, PieceError> {
-        let (key, which) = (&self.verifier.key, usize::from(join));
-        let columns = self.circuits[which].witness(free).map_err(|e| PieceError::Internal(e.to_string()))?;
-        let elements = self.provers[which].prove(&public.statement(key.digest(), join), &columns);
-        let proof = Proof { elements, circuit: join, public };
-        proof.verify(key).map_err(|e| PieceError::Internal(e.to_string()))?;
-        Ok(NodeProof { join, lists, bytes: encode(&proof) })
+    /// A proof that was made, if it holds.
+    fn checked(&self, proof: NodeProof) -> Result<NodeProof, PieceError> {
+        self.verifier.check(&proof).map_err(PieceError::Internal)?;
+        Ok(proof)
     }
-}
-
-/// What a join shows and leaves open.
-pub(super) fn joined([first, second]: [[Digest; 2]; 2], below: bool) -> [Digest; 2] {
-    if below { [first[0], second[1]] } else { [list_of(&first[0], &second[0]), Digest::ZERO] }
 }
 
 /// A proof of claims about the state with a root, as it stands in a file. `docs/formats.md` has the bytes.
@@ -189,10 +345,8 @@ pub(super) fn joined([first, second]: [[Digest; 2]; 2], below: bool) -> [Digest;
 pub struct StateProof {
     /// The circuit of pieces.
     pub size: Size,
-    /// The key is one of joins, too.
-    pub joins: bool,
-    /// The proof is of a join.
-    pub join: bool,
+    /// What the proof is of.
+    pub kind: Kind,
     /// The state root.
     pub root: Hash,
     /// d of the claims.
@@ -224,8 +378,8 @@ pub enum StateProofError {
 }
 
 /// What a file begins with: four letters, and its version.
-const MAGIC: &[u8; 6] = b"EVGE\x02\0";
-/// Bytes before the proof: the magic, the size, two bits, the root, d.
+const MAGIC: &[u8; 6] = b"EVGE\x03\0";
+/// Bytes before the proof: the magic, the size, what it is of, the root, d.
 const HEADER: usize = MAGIC.len() + Size::BYTES + 1 + 32 + 32;
 /// Elements of the largest circuit, about.
 const ELEMENTS: u64 = 1 << 25;
@@ -275,15 +429,15 @@ impl StateProof {
         let prover = prover.ok_or(PieceError::TooLarge { blocks: size.blocks })?;
         let proof = prover.piece(witness)?;
         let Edge { hash: root, digest, .. } = *witness.root_edge();
-        Ok(Self { size, joins: false, join: false, root, digest, proof: proof.bytes })
+        Ok(Self { size, kind: proof.kind, root, digest, proof: proof.bytes })
     }
     /// The bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let Self { size, joins, join, root, digest, proof } = self;
+        let Self { size, kind, root, digest, proof } = self;
         let mut bytes = Vec::with_capacity(HEADER + proof.len());
         bytes.extend_from_slice(MAGIC);
         bytes.extend(size.to_bytes());
-        bytes.push(u8::from(*joins) + 2 * u8::from(*join));
+        bytes.push(kind.to_byte());
         bytes.extend_from_slice(root);
         bytes.extend(digest.to_bytes());
         bytes.extend_from_slice(proof);
@@ -295,21 +449,19 @@ impl StateProof {
     /// When the bytes are none.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateProofError> {
         let format = StateProofError::Format;
-        if bytes.starts_with(b"EVGE\x01\0") {
-            return Err(format("it has version 1, of before proofs were joined: prove again"));
+        if bytes.starts_with(b"EVGE\x01\0") || bytes.starts_with(b"EVGE\x02\0") {
+            return Err(format("it has version 1 or 2, of before joins had a key of their own: prove again"));
         }
         let rest = bytes.strip_prefix(MAGIC).ok_or(format("it begins otherwise"))?;
         let cut = || format("it is cut off");
         let (size, rest) = rest.split_first_chunk().ok_or_else(cut)?;
         let size = Size::from_bytes(size).ok_or(format("no circuit has this size"))?;
-        let (&bits, rest) = rest.split_first().ok_or_else(cut)?;
-        if bits > 3 || bits == 2 {
-            return Err(format("no circuit is named so"));
-        }
+        let (&kind, rest) = rest.split_first().ok_or_else(cut)?;
+        let kind = Kind::from_byte(kind).ok_or(format("no circuit is named so"))?;
         let (root, rest) = rest.split_first_chunk::<32>().ok_or_else(cut)?;
         let (digest, proof) = rest.split_first_chunk().ok_or_else(cut)?;
         let digest = Digest::from_bytes(digest).map_err(|_| format("an element is not below p"))?;
-        Ok(Self { size, joins: bits & 1 == 1, join: bits & 2 == 2, root: *root, digest, proof: proof.to_vec() })
+        Ok(Self { size, kind, root: *root, digest, proof: proof.to_vec() })
     }
     /// Verifies the proof for a root, and for claims with this d if there is one. Makes the circuits: some tenths of a second, or seconds where proofs are joined.
     ///
@@ -323,9 +475,10 @@ impl StateProof {
             return Err(StateProofError::Claims { expected, found: self.digest });
         }
         let possible = self.size.is_possible();
-        let verifier = possible.then(|| StateVerifier::<Quadratic>::new(&UNIQUE_100, self.size, self.joins)).flatten();
+        let joined = self.kind != Kind::Piece;
+        let verifier = possible.then(|| StateVerifier::<Quadratic>::new(&UNIQUE_100, self.size, joined)).flatten();
         let verifier = verifier.ok_or(StateProofError::Format("no circuit has this size"))?;
-        verifier.verify(self.join, &self.proof, root, self.digest).map_err(StateProofError::Refused)?;
+        verifier.verify(self.kind, &self.proof, root, self.digest).map_err(StateProofError::Refused)?;
         Ok(verifier.bits())
     }
 }

@@ -11,7 +11,7 @@ use super::*;
 const SIZE: Size = Size { height_max: 8, capacity: 4 };
 
 fn builder(types: &[AbiType]) -> Builder<Quadratic> {
-    let Modes { widths, zeros } = modes(SIZE, types);
+    let Modes { widths, zeros, .. } = modes(SIZE, types);
     let mut distinct: Vec<core::ops::Range<usize>> = Vec::new();
     for range in zeros {
         if !distinct.contains(&range) {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use evergrove_ethereum::{Keys, Nodes, Trie, Tries};
 use evergrove_grove::mpt::{
-    self, Edge, PieceError, Size, StateProof, StateProofError, StateProver, StateVerifier, Witness,
+    self, Edge, Kind, PieceError, Size, StateProof, StateProofError, StateProver, StateVerifier, Witness,
 };
 use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_primitives::Digest;
@@ -709,14 +709,8 @@ fn a_branch_has_two_children() {
 /// Bytes that name a circuit whose key would be too large, or no circuit.
 #[test]
 fn sizes_of_files_are_bounded() {
-    let of = |size: Size| StateProof {
-        size,
-        joins: false,
-        join: false,
-        root: [7; 32],
-        digest: Digest::ZERO,
-        proof: Vec::new(),
-    };
+    let of =
+        |size: Size| StateProof { size, kind: Kind::Piece, root: [7; 32], digest: Digest::ZERO, proof: Vec::new() };
     let size = Size { blocks: 1, branches: 0, paths: 700, accounts: 1, slots: 0, roots: 1, opens: 0 };
     for size in [size, Size { branches: 1600, paths: 0, ..size }] {
         let proof = StateProof::from_bytes(&of(size).to_bytes()).unwrap();
@@ -746,18 +740,18 @@ fn a_proof_is_accepted_and_no_other() {
     assert_eq!(verifier.key(), prover.verifier().key());
     assert!(verifier.bits().unique_decoding >= 100.0);
     let digest = canonical_digest(&claims).unwrap();
-    verifier.verify(false, &proof, &world.root, digest).unwrap();
+    verifier.verify(Kind::Piece, &proof, &world.root, digest).unwrap();
     let mut other = digest;
     other.0[3] += Goldilocks::ONE;
-    assert!(verifier.verify(false, &proof, &world.root, other).is_err());
-    assert!(verifier.verify(false, &proof, &[7; 32], digest).is_err());
+    assert!(verifier.verify(Kind::Piece, &proof, &world.root, other).is_err());
+    assert!(verifier.verify(Kind::Piece, &proof, &[7; 32], digest).is_err());
     for at in [0, 8, 700, proof.len() / 2, proof.len() - 8] {
         let mut changed = proof.clone();
         changed[at] ^= 1;
-        assert!(verifier.verify(false, &changed, &world.root, digest).is_err(), "{at}");
+        assert!(verifier.verify(Kind::Piece, &changed, &world.root, digest).is_err(), "{at}");
     }
-    assert!(verifier.verify(false, &proof[..proof.len() - 1], &world.root, digest).is_err());
-    assert!(verifier.verify(false, &[], &world.root, digest).is_err());
+    assert!(verifier.verify(Kind::Piece, &proof[..proof.len() - 1], &world.root, digest).is_err());
+    assert!(verifier.verify(Kind::Piece, &[], &world.root, digest).is_err());
     let more = world.witness(&[world.account(1), world.account(2), world.account(3)]).unwrap();
     assert!(prover.piece(&more).unwrap_err().to_string().contains("prove fewer claims at once"));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evergrove_grove::mpt::{Batch, Edge, Plan, Prepared, Size, StateProof, Witness};
+use evergrove_grove::mpt::{Batch, Edge, Kind, Plan, Prepared, Size, StateProof, Witness};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::Goldilocks;
 use evergrove_primitives::hash::keccak::keccak_256;
@@ -352,13 +352,13 @@ fn crowded_sizes() {
 #[test]
 fn hostile_sizes() {
     let least = Size { blocks: 1, branches: 0, paths: 0, accounts: 1, slots: 0, roots: 1, opens: 0 };
-    for (size, joins) in [
-        (least, true),
-        (Size { roots: 8300, ..least }, false),
-        (Size { opens: 2780, ..least }, true),
-        (Size { paths: 2300, ..least }, true),
+    for (size, kind) in [
+        (least, Kind::Pieces),
+        (Size { roots: 8300, ..least }, Kind::Piece),
+        (Size { opens: 2780, ..least }, Kind::Joins),
+        (Size { paths: 2300, ..least }, Kind::Pieces),
     ] {
-        let proof = StateProof { size, joins, join: joins, root: [7; 32], digest: Digest::ZERO, proof: vec![0; 1000] };
+        let proof = StateProof { size, kind, root: [7; 32], digest: Digest::ZERO, proof: vec![0; 1000] };
         assert_eq!(StateProof::from_bytes(&proof.to_bytes()).unwrap(), proof);
         assert!(proof.verify(&[7; 32], None).is_err());
     }
@@ -385,7 +385,7 @@ fn a_batch_of_no_proofs() {
     let result = again.prove(&prover, &find, &mut |_| ());
     // They are made again.
     let proof = result.unwrap().proof().unwrap();
-    prover.verifier().verify(proof.join, &proof.proof, &world.root, canonical_digest(&claims).unwrap()).unwrap();
+    prover.verifier().verify(proof.kind, &proof.proof, &world.root, canonical_digest(&claims).unwrap()).unwrap();
 }
 
 /// A branch below an extension fits a piece, but not with the extension: what is below it is left open.
@@ -407,7 +407,7 @@ fn an_extension_above_a_full_piece() {
 /// A file of empty nodes takes many times its bytes.
 #[test]
 fn a_batch_of_empty_nodes() {
-    let mut bytes = b"EVGB\x01\0".to_vec();
+    let mut bytes = b"EVGB\x02\0".to_vec();
     for count in [1_u32, 0, 0, 1, 0, 1, 0] {
         bytes.extend(count.to_le_bytes());
     }
