@@ -42,8 +42,6 @@ pub struct Tree {
     pub(super) depth: usize,
     /// log2 of the nodes of its cap.
     pub(super) cap: usize,
-    /// Leaves that are opened.
-    pub(super) opened: usize,
 }
 
 /// Namespaces of what is looked up lie behind this one.
@@ -219,9 +217,8 @@ impl<K: Extension> Builder<K> {
     /// Unless there are an even number of words, two at least, and the index is of the tree's depth.
     pub fn open(&mut self, tree: usize, tag: Goldilocks, index: Index, words: usize) -> Vec<Word> {
         assert!(words >= 2 && words.is_multiple_of(2), "{words} words of a leaf: whole blocks are needed");
-        let Tree { depth, cap, opened, .. } = self.trees[tree];
+        let Tree { depth, cap, .. } = self.trees[tree];
         assert_eq!(index.width, depth, "an index of the tree");
-        self.trees[tree].opened += 1;
         let mut h = self.tag(tag);
         let mut leaf = Vec::with_capacity(words);
         for block in 1..=words / 2 {
@@ -229,9 +226,7 @@ impl<K: Extension> Builder<K> {
             h = self.permutation(h, [Half::Free; 2], false, end);
             leaf.extend([1, 2].map(|port| Word(Wire { port, ..h.0 })));
         }
-        // A level has no more nodes than leaves are opened, and none is there twice.
-        let levels = (cap..depth).filter(|level| opened < 1 << level);
-        self.rows.permutations.extend(levels.map(|_| Permutation::Node));
+        self.rows.permutations.extend((cap..depth).map(|_| Permutation::Node));
         leaf
     }
 
@@ -254,7 +249,7 @@ impl<K: Extension> Builder<K> {
     }
     fn new_tree(&mut self, depth: usize, cap: usize) -> usize {
         let tree = self.trees.len();
-        self.trees.push(Tree { level: (tree as u64 + 1) * LEVELS, depth, cap, opened: 0 });
+        self.trees.push(Tree { level: (tree as u64 + 1) * LEVELS, depth, cap });
         tree
     }
     fn tuple_of(

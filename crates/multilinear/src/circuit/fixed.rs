@@ -134,7 +134,7 @@ impl Fixed {
                 }
                 Half::Free => self.set(table, i, permutation::FREE_LEFT + 2 * side, 1),
                 Half::Node { tree, index } => {
-                    let Tree { level, depth, cap, .. } = trees[tree];
+                    let Tree { level, depth, cap } = trees[tree];
                     self.set(table, i, permutation::CAP, 1);
                     if side == 0 {
                         self.set(table, i, permutation::NUMBERS + 1, index as u64);
