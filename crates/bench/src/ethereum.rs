@@ -248,9 +248,9 @@ impl State {
         }
         Ok(Self { root, nodes: Nodes::new(nodes)?, claims })
     }
-    fn size(&self, elements: u64) -> Result<Size> {
+    fn size(&self, elements: u64, cut: Option<u8>) -> Result<Size> {
         let find = |hash: &Hash| self.nodes.get(hash);
-        Ok(Batch::size_for(&Witness::new(&self.root, &find, &self.claims)?, elements))
+        Ok(Batch::size_for(&Witness::new(&self.root, &find, &self.claims)?, elements, cut))
     }
 }
 
@@ -331,14 +331,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
     let case = "block 19807080";
     if args.chosen(case) {
-        let made = args.batch(case, &before, (before.size(args.elements)?, args.cut), None)?;
+        let made = args.batch(case, &before, (before.size(args.elements, args.cut)?, args.cut), None)?;
         let after = touched(&block, "post", "stateRoot", false)?;
         args.batch("block 19807080, updated", &after, (made.batch.size, args.cut), Some(&made))?;
     }
     let case = "five quiet accounts";
     if args.chosen(case) {
         let before = touched(&block, "pre", "preStateRoot", true)?;
-        let options = (before.size(args.quiet)?, args.cut.or(Some(3)));
+        let cut = args.cut.or(Some(3));
+        let options = (before.size(args.quiet, cut)?, cut);
         let made = args.batch(case, &before, options, None)?;
         args.batch(
             "five quiet accounts, next block",
@@ -367,7 +368,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         accounts.iter().map(|&(address, account)| Claim::Account { address, account }).collect::<Vec<_>>()
     };
     let before = State::of(&mut state, claims(&accounts))?;
-    let options = (before.size(args.elements)?, args.cut);
+    let cut = args.cut.or(Some(2));
+    let options = (before.size(args.elements, cut)?, cut);
     let mut made = args.batch(case, &before, options, None)?;
     for block in genesis["blocks"].as_array().context("blocks")? {
         for change in block["changes"].as_array().context("changes")? {

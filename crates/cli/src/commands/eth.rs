@@ -300,7 +300,7 @@ fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
         },
     };
     if proof.is_none() && !(one && args.dry_run) {
-        let size = Batch::size_for(&witness, PIECE_ELEMENTS);
+        let size = Batch::size_for(&witness, PIECE_ELEMENTS, args.cut);
         let prepared = Prepared::new(&state_root, &find, &claims, (size, args.cut), None)?;
         let batch = Batched { nodes: &nodes, prepared, keep: args.batch.as_deref() };
         let outputs = Outputs { out: args.out.as_deref(), claims: args.claims_out.as_deref(), dry_run: args.dry_run };
@@ -440,7 +440,7 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
     let prepared = match Prepared::new(&state_root, &find, &claims, options, Some(&batch)) {
         // Claims that have come to end at one node need larger pieces, and new proofs.
         Err(PieceError::Crowded { .. }) => {
-            let size = Batch::size_for(&witness, PIECE_ELEMENTS);
+            let size = Batch::size_for(&witness, PIECE_ELEMENTS, batch.cut);
             Prepared::new(&state_root, &find, &claims, (size, batch.cut), None)?
         }
         prepared => prepared?,

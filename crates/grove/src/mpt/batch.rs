@@ -7,9 +7,10 @@ use evergrove_primitives::field::Quadratic;
 use evergrove_verifier::argument::UNIQUE_100;
 use evergrove_verifier::ethereum::{Account, CLAIMS_MAX, Claim, Hash, canonical_digest};
 
+use super::list::List;
 use super::plan::Step;
 use super::proof::StateProver;
-use super::{Kind, NodeProof, PieceError, Plan, Size, StateProof, StateProofError, Witness};
+use super::{Edge, Join, Kind, NodeProof, PieceError, Plan, Size, StateProof, StateProofError, Witness};
 
 /// Claims about one state, and their proofs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct Batch {
     pub claims: Vec<Claim>,
     /// The nodes that show them.
     pub nodes: Vec<Vec<u8>>,
+    /// The roots of pieces whose joined proof shows edges below the top, piece by piece; none where there is no such proof.
+    pub shown_below: Vec<Vec<Edge>>,
     /// The proofs; the last one is of all.
     pub proofs: Vec<NodeProof>,
 }
@@ -42,6 +45,9 @@ pub struct Prepared<'a> {
     plan: Plan,
     steps: Vec<(Step, Kind, [Digest; 2])>,
     earlier: HashMap<(Kind, [Digest; 2]), &'a NodeProof>,
+    /// Earlier proofs that are kept for later plans.
+    kept: Vec<&'a NodeProof>,
+    shown_below: Vec<Vec<Edge>>,
     cut: Option<u8>,
     root: Hash,
     claims: Vec<Claim>,
@@ -61,22 +67,37 @@ impl<'a> Prepared<'a> {
         earlier: Option<&'a Batch>,
     ) -> Result<Self, PieceError> {
         let whole = Witness::new(root, nodes, claims)?;
-        let plan = Plan::new(&whole, claims, size, cut)?;
-        let mut steps: Vec<(Step, Kind, [Digest; 2])> = Vec::new();
-        for (step, kind) in plan.steps() {
-            let lists = match step {
-                Step::Piece(piece) => plan.lists(piece),
-                Step::Join { join, of } => join.lists(of.map(|step| steps[step].2)),
-            };
-            steps.push((step, kind, lists));
-        }
-        let same = |batch: &&Batch| batch.size == size;
-        let earlier = earlier.filter(same).into_iter().flat_map(|batch| &batch.proofs);
-        let earlier = earlier.map(|proof| ((proof.kind, proof.lists), proof)).collect();
         let mut seen = HashSet::new();
         let shown = whole.hashes().filter(|hash| seen.insert(*hash)).filter_map(|hash| nodes(&hash));
-        let shown = shown.map(<[u8]>::to_vec).collect();
-        Ok(Self { plan, steps, earlier, cut, root: *root, claims: claims.to_vec(), nodes: shown })
+        let nodes = shown.map(<[u8]>::to_vec).collect();
+        let earlier = earlier.filter(|batch| batch.size == size);
+        let of = |plan: Plan, shown_below| {
+            let mut steps: Vec<(Step, Kind, [Digest; 2])> = Vec::new();
+            for (step, kind) in plan.steps() {
+                let lists = match step {
+                    Step::Piece(piece) => plan.pieces[piece].lists(),
+                    Step::Base => [plan.base.as_ref().expect("a plan with one").list, Digest::ZERO],
+                    Step::Join { join, of } => join.lists(of.map(|step| steps[step].2)),
+                    Step::Sublist(of) => Join::Below.lists(of.map(|step| steps[step].2)),
+                };
+                steps.push((step, kind, lists));
+            }
+            let known = earlier.into_iter().flat_map(|batch| &batch.proofs);
+            let known = known.map(|proof| ((proof.kind, proof.lists), proof)).collect();
+            let kept = if plan.base.is_some() { earlier.map(Batch::closed).unwrap_or_default() } else { Vec::new() };
+            (plan, steps, known, kept, shown_below)
+        };
+        let plan = Plan::new(&whole, claims, size, cut)?;
+        let shown_below = plan.shown_below();
+        let (plan, steps, known, kept, shown_below) = of(plan, shown_below);
+        let (claims, root) = (claims.to_vec(), *root);
+        let all = Self { plan, steps, earlier: known, kept, shown_below, cut, root, claims, nodes };
+        // The piece above what an earlier proof shows, and two joins.
+        let Some(earlier) = earlier.filter(|_| all.new_proofs().iter().sum::<usize>() > 3) else { return Ok(all) };
+        let Some((list, kind)) = earlier.base() else { return Ok(all) };
+        let Some(plan) = Plan::above(&whole, &all.claims, size, (&list, kind))? else { return Ok(all) };
+        let (plan, steps, known, kept, shown_below) = of(plan, earlier.shown_below.clone());
+        Ok(Self { plan, steps, earlier: known, kept, shown_below, ..all })
     }
     fn known(&self, (_, kind, lists): &(Step, Kind, [Digest; 2])) -> Option<&'a NodeProof> {
         self.earlier.get(&(*kind, *lists)).copied()
@@ -91,7 +112,7 @@ impl<'a> Prepared<'a> {
         new.last_mut().into_iter().for_each(|last| *last = true);
         for i in (0..self.steps.len()).rev() {
             new[i] = new[i] && !self.known(&self.steps[i]).is_some_and(&keep);
-            if let (true, Step::Join { of, .. }) = (new[i], self.steps[i].0) {
+            if let (true, Step::Join { of, .. } | Step::Sublist(of)) = (new[i], self.steps[i].0) {
                 of.into_iter().for_each(|below| new[below] = true);
             }
         }
@@ -106,7 +127,10 @@ impl<'a> Prepared<'a> {
     }
     /// Pieces and joins of all.
     pub fn all_proofs(&self) -> [usize; 2] {
-        [self.plan.pieces.len(), self.steps.len() - self.plan.pieces.len()]
+        let steps = self.steps.iter().filter(|(step, ..)| !matches!(step, Step::Base)).map(|(_, kind, _)| *kind);
+        let kinds = steps.chain(self.kept.iter().map(|proof| proof.kind));
+        let (pieces, joins): (Vec<Kind>, Vec<Kind>) = kinds.partition(|kind| *kind == Kind::Piece);
+        [pieces.len(), joins.len()]
     }
     /// Proves what is new.
     ///
@@ -120,6 +144,10 @@ impl<'a> Prepared<'a> {
     ) -> Result<Batch, PieceError> {
         // What a file says is not believed, but what is below a proof that holds is not asked for.
         let new = self.new_steps(|known| prover.verifier().check(known).is_ok());
+        if self.steps.iter().zip(&new).any(|((step, ..), new)| *new && matches!(step, Step::Base)) {
+            let all = Self::new(&self.root, nodes, &self.claims, (self.plan.size, self.cut), None)?;
+            return all.prove(prover, nodes, progress);
+        }
         let all = new.iter().filter(|new| **new).count();
         let mut made = 0;
         let mut proofs: Vec<Option<NodeProof>> = Vec::with_capacity(self.steps.len());
@@ -131,9 +159,12 @@ impl<'a> Prepared<'a> {
             progress(Progress { made, all });
             let proof = match step.0 {
                 Step::Piece(piece) => prover.piece(&self.plan.witness(piece, nodes)?)?,
-                Step::Join { join, of } => {
-                    let of = of.map(|below| proofs[below].as_ref().expect("made, or kept"));
-                    prover.join(of, join)?
+                Step::Base => unreachable!("kept, or nothing is proven above it"),
+                Step::Join { join, of } => prover.join(made_or_kept(&proofs, of), join)?,
+                Step::Sublist(of) => {
+                    let part = &self.plan.base.as_ref().expect("a plan with one").part;
+                    let join = if part.is_all() { Join::Below } else { Join::Sublist(part) };
+                    prover.join(made_or_kept(&proofs, of), join)?
                 }
             };
             debug_assert_eq!((proof.kind, proof.lists), (step.1, step.2));
@@ -141,10 +172,12 @@ impl<'a> Prepared<'a> {
             made += 1;
         }
         progress(Progress { made, all });
-        let proofs = proofs.into_iter().flatten().collect();
+        let steps = self.steps.iter().zip(proofs).filter(|((step, ..), _)| !matches!(step, Step::Base));
+        let proofs = self.kept.iter().map(|&kept| kept.clone()).chain(steps.filter_map(|(_, proof)| proof)).collect();
+        let shown_below = self.shown_below.clone();
         let Self { cut, root, .. } = *self;
         let (claims, nodes) = (self.claims.clone(), self.nodes.clone());
-        Ok(Batch { size: self.plan.size, cut, root, claims, nodes, proofs })
+        Ok(Batch { size: self.plan.size, cut, root, claims, nodes, shown_below, proofs })
     }
     /// The circuits that it is proven with.
     ///
@@ -157,6 +190,13 @@ impl<'a> Prepared<'a> {
     }
 }
 
+fn made_or_kept(proofs: &[Option<NodeProof>], of: [usize; 2]) -> [&NodeProof; 2] {
+    of.map(|step| proofs[step].as_ref().expect("made, or kept"))
+}
+
+/// Edges at a cut that a piece has room for, at most.
+const CUT_EDGES: usize = 320;
+
 /// What a file begins with: four letters, and its version.
 const MAGIC: &[u8; 6] = b"EVGB\x02\0";
 /// Nodes of an input, at most; each is in one piece, and each piece but the last has a join.
@@ -165,14 +205,18 @@ const NODES_MAX: usize = 1 << 20;
 const NO_CUT: u8 = 255;
 
 impl Batch {
-    /// The size of pieces for a batch of claims, with room for so many elements.
-    pub fn size_for(whole: &Witness, elements: u64) -> Size {
+    /// The size of pieces for a batch of claims, with room for so many elements, and for all edges at the depth of a cut if they are a few hundred.
+    pub fn size_for(whole: &Witness, elements: u64, cut: Option<u8>) -> Size {
         let of = whole.size();
         let counts = of.counts();
         // The least that a piece has, and edges.
-        let edges = (2 * of.elements().div_ceil(elements) as usize).clamp(8, 32);
+        let pieces = of.elements().div_ceil(elements) as usize;
+        let edges = (2 * pieces).clamp(8, 32);
         let [accounts, slots] = whole.crowd();
-        let least = [24, 6, 4, 2.max(accounts), 1.max(slots), edges, edges];
+        let [above, at_cut] = whole.around(cut.unwrap_or(0));
+        let cut = if at_cut + 8 <= CUT_EDGES { [above, at_cut + 8, (2 * at_cut).div_ceil(pieces)] } else { [0; 3] };
+        let least = [24, 6 + cut[0], 4, 2.max(accounts), 1.max(slots), edges.max(cut[2]), edges.max(cut[1])];
+        let elements = elements.max(Size::from_counts(least).elements() + elements / 2);
         let room = elements.saturating_sub(Size::from_counts(least).elements()) as f64;
         let part = (room / of.elements().max(1) as f64).min(1.0);
         Size::from_counts(core::array::from_fn(|i| match i {
@@ -180,6 +224,19 @@ impl Batch {
             5.. => least[i],
             _ => least[i] + (counts[i] as f64 * part).ceil() as usize,
         }))
+    }
+    /// The joined proof of what is shown below the top: its list, and what it is of.
+    fn base(&self) -> Option<(List, Kind)> {
+        let lists: Vec<List> = self.shown_below.iter().map(|roots| List::of_edges(roots)).collect();
+        let list = (!lists.is_empty()).then(|| List::of_lists(&lists))?;
+        let shows = |proof: &&NodeProof| proof.kind != Kind::Piece && proof.lists == [list.digest, Digest::ZERO];
+        let kind = self.proofs.iter().find(shows)?.kind;
+        Some((list, kind))
+    }
+    /// Proofs that leave nothing open, but for that of all.
+    fn closed(&self) -> Vec<&NodeProof> {
+        let (_, rest) = self.proofs.split_last().unzip();
+        rest.unwrap_or_default().iter().filter(|proof| proof.lists[1] == Digest::ZERO).collect()
     }
     /// The proof of all claims.
     pub fn proof(&self) -> Result<StateProof, PieceError> {
@@ -224,6 +281,18 @@ impl Batch {
             bytes.extend((node.len() as u32).to_le_bytes());
             bytes.extend(node);
         }
+        bytes.extend((self.shown_below.len() as u32).to_le_bytes());
+        for roots in &self.shown_below {
+            bytes.extend((roots.len() as u32).to_le_bytes());
+            for Edge { address, prefix, hash, digest } in roots {
+                bytes.push(address.is_some().into());
+                bytes.extend(address.unwrap_or_default());
+                bytes.push(prefix.len() as u8);
+                bytes.extend(prefix);
+                bytes.extend(hash);
+                bytes.extend(digest.to_bytes());
+            }
+        }
         bytes.extend((self.proofs.len() as u32).to_le_bytes());
         for proof in &self.proofs {
             bytes.push(proof.kind.to_byte());
@@ -267,18 +336,36 @@ impl Batch {
         for _ in 0..count(rest, NODES_MAX)? {
             nodes.push(part(rest)?.to_vec());
         }
+        let no_digest = |_| format("an element is not below p");
+        let mut shown_below = Vec::new();
+        for _ in 0..count(rest, NODES_MAX)? {
+            let mut roots = Vec::new();
+            for _ in 0..count(rest, NODES_MAX)? {
+                let [storage @ (0 | 1)] = *take(rest)? else { return Err(format("an edge of no trie")) };
+                let address = (storage == 1).then_some(*take(rest)?);
+                let [length @ 0..=64] = *take(rest)? else { return Err(format("an edge below all keys")) };
+                let (prefix, behind) = rest.split_at_checked(length.into()).ok_or(format("it is cut off"))?;
+                *rest = behind;
+                let (hash, digest) = (*take(rest)?, Digest::from_bytes(take(rest)?).map_err(no_digest)?);
+                roots.push(Edge { address, prefix: prefix.to_vec(), hash, digest });
+            }
+            if roots.is_empty() {
+                return Err(format("a piece without roots"));
+            }
+            shown_below.push(roots);
+        }
         let mut proofs = Vec::new();
         for _ in 0..count(rest, 2 * NODES_MAX)? {
             let [kind] = *take(rest)?;
             let kind = Kind::from_byte(kind).ok_or(format("no circuit is named so"))?;
-            let mut list = || Digest::from_bytes(take(rest)?).map_err(|_| format("an element is not below p"));
+            let mut list = || Digest::from_bytes(take(rest)?).map_err(no_digest);
             let lists = [list()?, list()?];
             proofs.push(NodeProof { kind, lists, bytes: part(rest)?.to_vec() });
         }
         if !rest.is_empty() {
             return Err(format("it has bytes behind its end"));
         }
-        Ok(Self { size, cut, root, claims, nodes, proofs })
+        Ok(Self { size, cut, root, claims, nodes, shown_below, proofs })
     }
 }
 

@@ -10,12 +10,13 @@ use evergrove_verifier::tables::WORD;
 
 use super::claims::{LANE_ZEROS, NO_TRIE};
 use super::gadgets::{Gadgets, LANES, NIBBLES, ONE, Place, ZERO, code, number};
+use super::plan;
 use super::witness::{halves, lanes};
 use super::{ADDRESS, EDGE_ELEMENTS, EDGE_TAG};
 
 /// A node's place and hash, and d of the claims below it. It is true if in each state in which this node is at this place there are claims with distinct keys, all of
 /// them true and below the place, of which d is a tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Edge {
     /// Of the account in whose storage it is; `None` in the state's own trie.
     pub address: Option<Address>,
@@ -31,6 +32,10 @@ impl Edge {
     /// The edge above the root of the state.
     pub fn of_state(root: Hash, digest: Digest) -> Self {
         Self { address: None, prefix: Vec::new(), hash: root, digest }
+    }
+    /// Its node's place and hash.
+    pub(super) fn place(&self) -> plan::Place {
+        (self.address, self.prefix.clone(), self.hash)
     }
     /// What it is a chain over.
     pub(super) fn elements(&self) -> [Goldilocks; EDGE_ELEMENTS] {

@@ -6,6 +6,7 @@ mod batch;
 mod claims;
 mod edges;
 mod gadgets;
+mod list;
 mod node;
 mod plan;
 mod proof;
@@ -25,6 +26,7 @@ use crate::circuit::{NODE_TAG, free};
 
 pub use batch::{Batch, Prepared, Progress};
 pub use edges::Edge;
+pub use list::Sublist;
 pub use plan::{Plan, Planned};
 pub use proof::{Join, Kind, NodeProof, StateProof, StateProofError, StateProver, StateVerifier};
 pub use witness::{PieceError, Witness};
@@ -158,18 +160,26 @@ struct Lists {
     own: [Word; 2],
 }
 
-fn lists<K: Extension>(b: &mut Builder<K>) -> Lists {
+fn lists<K: Extension>(b: &mut Builder<K>, parts: bool) -> Lists {
     let tag = b.tag(LIST_TAG);
     let (both, shown) = b.hash_free(tag);
     let open = free(b);
     let own = free(b);
     let [below, alone] = [b.bit(), b.bit()];
     let none = b.word([Goldilocks::ZERO; WORD]);
-    same_word(b, below, own[0], shown[0]);
-    same_word(b, below, open[0], shown[1]);
-    same_word(b, below, own[1], open[1]);
     same_word(b, alone, own[0], shown[0]);
     same_word(b, alone, own[1], open[0]);
+    same_word(b, below, own[0], shown[0]);
+    same_word(b, below, own[1], open[1]);
+    let mut all = below;
+    if parts {
+        let some = b.bit();
+        let not_some = b.not(some);
+        all = b.and(below, not_some);
+        let some = b.and(below, some);
+        list::part(b, shown[1], open[0], some);
+    }
+    same_word(b, all, open[0], shown[1]);
     let [not_below, not_alone] = [b.not(below), b.not(alone)];
     let beside = b.and(not_below, not_alone);
     same_word(b, beside, own[0], both.digest());
@@ -183,7 +193,7 @@ fn lists<K: Extension>(b: &mut Builder<K>) -> Lists {
 pub fn join_of_pieces<K: Extension>(parameters: &Parameters<K>, pieces: (&Parameters<K>, Digest)) -> Builder<K> {
     let mut builder = Builder::new(parameters.tables().clone());
     let b = &mut builder;
-    let Lists { proofs, own: [shown, open] } = lists(b);
+    let Lists { proofs, own: [shown, open] } = lists(b, false);
     let [key, _] = free(b);
     let mut about = About::new(pieces.0, b.word(pieces.1.0));
     // Both circuits of a key of pieces are the same.
@@ -197,11 +207,11 @@ pub fn join_of_pieces<K: Extension>(parameters: &Parameters<K>, pieces: (&Parame
     builder
 }
 
-/// The join of two joins.
+/// The join of two joins. The first one may leave open a part of what the second one shows.
 pub fn join_of_joins<K: Extension>(parameters: &Parameters<K>, pieces: (&Parameters<K>, Digest)) -> Builder<K> {
     let mut builder = Builder::new(parameters.tables().clone());
     let b = &mut builder;
-    let Lists { proofs, own: [shown, open] } = lists(b);
+    let Lists { proofs, own: [shown, open] } = lists(b, true);
     let [key, _] = free(b);
     let circuits = [b.bit(), b.bit()];
     let mut about = About::new(pieces.0, b.word(pieces.1.0));

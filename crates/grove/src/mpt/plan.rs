@@ -1,11 +1,12 @@
 //! Which nodes and claims are in which piece, and which proofs are joined: a function of nodes, claims, size and cut alone.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use evergrove_primitives::Digest;
-use evergrove_verifier::ethereum::{Claim, Hash, canonical_digest};
+use evergrove_verifier::ethereum::{Address, Claim, Hash, canonical_digest};
 
-use super::witness::{Child, Number, Witness, list_of};
+use super::list::{List, Sublist, balanced};
+use super::witness::{Child, Number, Witness};
 use super::{Edge, Join, Kind, PieceError, Size};
 
 /// What one piece shows.
@@ -17,46 +18,23 @@ pub struct Planned {
     pub(super) firsts: Vec<Vec<u8>>,
     /// The claims that it has itself, with their places.
     pub claims: Vec<(usize, Claim)>,
-    /// The pieces that show the edges that it leaves open.
+    /// The pieces of the plan that show the edges that it leaves open.
     pub below: Vec<usize>,
+    /// The edges that it leaves open.
+    pub(super) open: Option<List>,
+    /// The key of the first claim below each of them, from left to right.
+    pub(super) open_firsts: Vec<Vec<u8>>,
 }
 
 impl Planned {
-    /// The list of edges that it shows. Pairs of lists are added to `pairs`.
-    pub(super) fn shown(&self, pairs: &mut Vec<[Digest; 2]>) -> Digest {
-        let lists: Vec<Digest> = self.roots.iter().map(Edge::list).collect();
-        balanced(&lists, &mut |left, right| {
-            pairs.push([*left, *right]);
-            list_of(left, right)
-        })
+    /// The list of edges that it shows.
+    pub(super) fn shown(&self) -> List {
+        List::of_edges(&self.roots)
     }
-    /// The list of edges that is left open to these pieces, or 0.
-    pub(super) fn left_open(below: &[&Self], pairs: &mut Vec<[Digest; 2]>) -> Digest {
-        if below.is_empty() {
-            return Digest::ZERO;
-        }
-        let lists: Vec<Digest> = below.iter().map(|piece| piece.shown(pairs)).collect();
-        balanced(&lists, &mut |left, right| {
-            pairs.push([*left, *right]);
-            list_of(left, right)
-        })
+    /// The digests of the list that it shows, and of the one that it leaves open.
+    pub(super) fn lists(&self) -> [Digest; 2] {
+        [self.shown().digest, self.open.as_ref().map_or(Digest::ZERO, |open| open.digest)]
     }
-    /// The key of the first claim below one of its roots.
-    pub(super) fn first_key(&self, edge: &Edge) -> Vec<u8> {
-        let root = self.roots.iter().position(|root| root == edge).expect("one of its roots");
-        self.firsts[root].clone()
-    }
-}
-
-/// Members in their order, put together two by two, so that at most one is put to a pair.
-pub(super) fn balanced<T: Clone>(members: &[T], pair: &mut impl FnMut(&T, &T) -> T) -> T {
-    let [member] = members else {
-        let half = members.len() / 2;
-        let (left, right) = members.split_at(half.next_multiple_of(2).min(members.len() - 1));
-        let (left, right) = (balanced(left, pair), balanced(right, pair));
-        return pair(&left, &right);
-    };
-    member.clone()
 }
 
 /// Pieces, those that show open edges before the piece that leaves them open.
@@ -66,6 +44,19 @@ pub struct Plan {
     pub size: Size,
     /// The pieces.
     pub pieces: Vec<Planned>,
+    /// An earlier proof that shows what the last piece leaves open.
+    pub(super) base: Option<Base>,
+}
+
+/// An earlier proof, which leaves nothing open.
+#[derive(Clone, Debug)]
+pub(super) struct Base {
+    /// What it shows.
+    pub(super) list: Digest,
+    /// What it is of: no piece.
+    pub(super) kind: Kind,
+    /// How the edges that are left open are a part of that.
+    pub(super) part: Sublist,
 }
 
 /// A proof of a plan.
@@ -74,10 +65,17 @@ pub(super) enum Step {
     Piece(usize),
     /// A join of two steps.
     Join {
-        join: Join,
+        join: Join<'static>,
         of: [usize; 2],
     },
+    /// The earlier proof.
+    Base,
+    /// A join with the earlier proof.
+    Sublist([usize; 2]),
 }
+
+/// A node's place: the account in whose storage it is, the nibbles before it; and its hash.
+pub(super) type Place = (Option<Address>, Vec<u8>, Hash);
 
 /// Blocks, branches, paths, accounts, slots, roots, open edges.
 type Load = [usize; 7];
@@ -218,6 +216,30 @@ impl Plan {
     /// # Errors
     /// When more claims end at one node than a piece has room for.
     pub fn new(whole: &Witness, claims: &[Claim], size: Size, cut: Option<u8>) -> Result<Self, PieceError> {
+        let wish = |edge: &Place| edge.0.is_none() && cut.is_some_and(|cut| edge.1.len() == usize::from(cut));
+        Self::divided(whole, claims, size, &wish, None)
+            .map(|plan| plan.expect("without an earlier proof there is a plan"))
+    }
+    /// One piece, which leaves those edges open that an earlier proof shows; `None` where it has no room for all others.
+    ///
+    /// # Errors
+    /// As for [`Plan::new`].
+    pub(super) fn above(
+        whole: &Witness,
+        claims: &[Claim],
+        size: Size,
+        (earlier, kind): (&List, Kind),
+    ) -> Result<Option<Self>, PieceError> {
+        let shown: HashSet<Place> = earlier.edges().into_iter().map(Edge::place).collect();
+        Self::divided(whole, claims, size, &|place| shown.contains(place), Some((earlier, kind)))
+    }
+    fn divided(
+        whole: &Witness,
+        claims: &[Claim],
+        size: Size,
+        wish: &dyn Fn(&Place) -> bool,
+        earlier: Option<(&List, Kind)>,
+    ) -> Result<Option<Self>, PieceError> {
         let mut order: Vec<_> = claims.iter().enumerate().map(|(place, claim)| (claim.key(), place, claim)).collect();
         order.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let branches = whole.branches.len();
@@ -238,10 +260,12 @@ impl Plan {
         let mut vertices: Vec<Vertex> = (0..=branches + whole.paths.len()).map(|_| Vertex::default()).collect();
         for (i, node) in whole.branches.iter().chain(&whole.paths).enumerate() {
             let (link, own) = (&node.link, 1 + i);
-            let depth = link.place().len();
-            let hash = matches!(link.child, Child::Hash(_));
-            let open = hash && !link.extension && depth < 64 && !matches!(link.from, Number::Root(_));
-            let wished = open && link.trie.is_none() && cut.is_some_and(|cut| depth == usize::from(cut));
+            let prefix = link.place();
+            let may = !link.extension && prefix.len() < 64 && !matches!(link.from, Number::Root(_));
+            let address = link.trie.map(|account| whole.accounts[account].address);
+            let place =
+                if let (true, Child::Hash(hash)) = (may, &link.child) { Some((address, prefix, *hash)) } else { None };
+            let (open, wished) = (place.is_some(), place.as_ref().is_some_and(wish));
             let kind = [usize::from(i < branches), usize::from(i >= branches)];
             let load = [node.blocks(), kind[0], kind[1], 0, 0, 0, 0];
             let vertex = vertex(link.from);
@@ -319,19 +343,45 @@ impl Plan {
             edges.push((edge, order[all[i][0]].0.bytes().to_vec()));
         }
 
-        let mut plan = Self { size, pieces: Vec::new() };
+        if let Some((earlier, kind)) = earlier {
+            let members = parts[top].below.iter().map(|&part| (&edges[part].0, &edges[part].1));
+            let open: HashMap<&Edge, &Vec<u8>> = members.collect();
+            let shown: HashSet<&Edge> = earlier.edges().into_iter().collect();
+            let known = open.keys().all(|edge| shown.contains(edge));
+            let Some((list, part)) = earlier.part(&|edge| known && open.contains_key(edge)) else { return Ok(None) };
+            if !part.fits() {
+                return Ok(None);
+            }
+            let piece = Planned {
+                roots: vec![edges[top].0.clone()],
+                firsts: vec![edges[top].1.clone()],
+                claims: own[top].iter().map(|&claim| (order[claim].1, order[claim].2.clone())).collect(),
+                below: Vec::new(),
+                open_firsts: list.edges().into_iter().map(|edge| open[edge].clone()).collect(),
+                open: Some(list),
+            };
+            let base = Some(Base { list: earlier.digest, kind, part });
+            return Ok(Some(Self { size, pieces: vec![piece], base }));
+        }
+        let mut plan = Self { size, pieces: Vec::new(), base: None };
         let mut piece = |plan: &mut Self, members: &[usize], below: Vec<usize>| {
             let claims = members.iter().flat_map(|&part| &own[part]);
+            let of = || below.iter().map(|&below| &plan.pieces[below]);
+            let lists: Vec<List> = of().map(Planned::shown).collect();
+            let open = (!lists.is_empty()).then(|| List::of_lists(&lists));
+            let open_firsts = of().flat_map(|piece| piece.firsts.clone()).collect();
             plan.pieces.push(Planned {
                 roots: members.iter().map(|&part| edges[part].0.clone()).collect(),
                 firsts: members.iter().map(|&part| edges[part].1.clone()).collect(),
                 claims: claims.map(|&claim| (order[claim].1, order[claim].2.clone())).collect(),
                 below,
+                open,
+                open_firsts,
             });
             plan.pieces.len() - 1
         };
         assemble(&mut plan, &parts, &vertices, &edges, &[top], &mut piece);
-        Ok(plan)
+        Ok(Some(plan))
     }
 
     /// What a piece is filled with.
@@ -343,11 +393,18 @@ impl Plan {
         piece: usize,
         nodes: &'a dyn Fn(&Hash) -> Option<&'a [u8]>,
     ) -> Result<Witness, PieceError> {
-        Witness::of_piece(&self.pieces[piece], &self.below(piece), nodes)
+        Witness::of_piece(&self.pieces[piece], nodes)
     }
     /// The proofs, each behind those that it joins, and what they are of; the last one is of all.
     pub(super) fn steps(&self) -> Vec<(Step, Kind)> {
         let mut steps = Vec::new();
+        if let Some(base) = &self.base {
+            let base = push(&mut steps, Step::Base, base.kind);
+            let piece = push(&mut steps, Step::Piece(0), Kind::Piece);
+            let alone = push(&mut steps, Step::Join { join: Join::Alone, of: [piece; 2] }, Kind::Pieces);
+            push(&mut steps, Step::Sublist([alone, base]), Kind::Joins);
+            return steps;
+        }
         let mut closed: Vec<usize> = Vec::new();
         for (i, piece) in self.pieces.iter().enumerate() {
             let mut own = push(&mut steps, Step::Piece(i), Kind::Piece);
@@ -360,13 +417,14 @@ impl Plan {
         }
         steps
     }
-    /// The list of edges that a piece shows, and that it leaves open.
-    pub(super) fn lists(&self, piece: usize) -> [Digest; 2] {
-        [self.pieces[piece].shown(&mut Vec::new()), Planned::left_open(&self.below(piece), &mut Vec::new())]
-    }
-    /// The pieces that show what a piece leaves open.
-    pub(super) fn below(&self, piece: usize) -> Vec<&Planned> {
-        self.pieces[piece].below.iter().map(|&below| &self.pieces[below]).collect()
+    /// The roots of the pieces below the last one, if their proofs are joined: what a later plan may be [above](Self::above).
+    pub(super) fn shown_below(&self) -> Vec<Vec<Edge>> {
+        let Some(last) = self.pieces.last() else { return Vec::new() };
+        let roots = |&below: &usize| self.pieces[below].roots.clone();
+        match last.below[..] {
+            [only] if self.pieces[only].below.is_empty() => Vec::new(),
+            _ => last.below.iter().map(roots).collect(),
+        }
     }
 }
 
@@ -376,7 +434,7 @@ fn push(steps: &mut Vec<(Step, Kind)>, step: Step, kind: Kind) -> usize {
 }
 
 /// Joins two steps. A piece is joined to a join when it is one itself.
-fn join(steps: &mut Vec<(Step, Kind)>, join: Join, mut of: [usize; 2]) -> usize {
+fn join(steps: &mut Vec<(Step, Kind)>, join: Join<'static>, mut of: [usize; 2]) -> usize {
     let kinds = of.map(|step| steps[step].1);
     let kind = Kind::of(kinds).unwrap_or(Kind::Joins);
     if kind == Kind::Joins {

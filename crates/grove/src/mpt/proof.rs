@@ -14,7 +14,7 @@ use evergrove_verifier::key::{MAX_ELEMENTS, Public, VerifyError};
 use evergrove_verifier::soundness::SoundnessBits;
 use evergrove_verifier::tables::{Table, WORD};
 
-use super::witness::list_of;
+use super::list::{Sublist, list_of};
 use super::{Edge, PieceError, Size, Witness, join_of_joins, join_of_pieces, modes, piece};
 use crate::engine::{decode, encode};
 
@@ -62,20 +62,22 @@ impl Kind {
 
 /// How two proofs are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Join {
+pub enum Join<'a> {
     /// The second one shows what the first one leaves open. The join shows what the first one does, and leaves open what the second one does.
     Below,
+    /// The same of two joins where the second one shows more: what the first one leaves open is a part of it.
+    Sublist(&'a Sublist),
     /// Both leave nothing open, and the join shows both lists.
     Beside,
     /// The join says what the first one does: a piece is then joined to joins.
     Alone,
 }
 
-impl Join {
+impl Join<'_> {
     /// What a join shows and leaves open.
     pub(super) fn lists(self, [first, second]: [[Digest; 2]; 2]) -> [Digest; 2] {
         match self {
-            Self::Below => [first[0], second[1]],
+            Self::Below | Self::Sublist(_) => [first[0], second[1]],
             Self::Beside => [list_of(&first[0], &second[0]), Digest::ZERO],
             Self::Alone => first,
         }
@@ -282,7 +284,7 @@ impl<K: ProofField> StateProver<K> {
     ///
     /// # Errors
     /// When one of them is refused, or they do not fit.
-    pub fn join(&self, of: [&NodeProof; 2], join: Join) -> Result<NodeProof, PieceError> {
+    pub fn join(&self, of: [&NodeProof; 2], join: Join<'_>) -> Result<NodeProof, PieceError> {
         let internal = PieceError::Internal;
         let kinds = of.map(|proof| proof.kind);
         let kind = Kind::of(kinds).ok_or_else(|| internal("a join of a piece with a join".into()))?;
@@ -297,7 +299,19 @@ impl<K: ProofField> StateProver<K> {
         let words = [of[0].lists[0], of[1].lists[0], of[0].lists[1], of[1].lists[1], lists[0], lists[1]];
         let bit = |bit: bool| Goldilocks::new(bit.into());
         let mut free: Vec<Goldilocks> = words.iter().flat_map(|word| word.0).collect();
-        free.extend([join == Join::Below, join == Join::Alone].map(bit));
+        free.extend([matches!(join, Join::Below | Join::Sublist(_)), join == Join::Alone].map(bit));
+        match (kind, join) {
+            (Kind::Joins, Join::Sublist(part)) if part.fits() => {
+                free.push(Goldilocks::ONE);
+                free.extend(part.data());
+            }
+            (_, Join::Sublist(_)) => return Err(internal("a part of a list that no join has room for".into())),
+            (Kind::Joins, _) => {
+                free.push(Goldilocks::ZERO);
+                free.extend(Sublist::default().data());
+            }
+            _ => {}
+        }
         free.extend(key.digest());
         free.extend([Goldilocks::ZERO; WORD]);
         let (claim, public);

@@ -6,7 +6,6 @@ mod walks;
 use std::collections::{BTreeMap, HashMap};
 
 use evergrove_primitives::hash::keccak::{RATE_BYTES, keccak_256};
-use evergrove_primitives::hash::poseidon;
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::ethereum::rlp::{self, RlpError};
 use evergrove_verifier::ethereum::{Account, Address, Claim, ClaimsError, Hash, Word, canonical_digest};
@@ -18,8 +17,9 @@ use walks::Walks;
 
 use super::claims::{LANE_ZEROS, NO_TRIE};
 use super::gadgets::{LANES, ONE, ZERO, lane};
+use super::list::List;
 use super::plan::Planned;
-use super::{Edge, LIST_TAG, Size};
+use super::{Edge, Size};
 
 /// Nodes and claims that are not what a circuit says.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -249,16 +249,15 @@ impl Witness {
         let digest = canonical_digest(claims)?;
         let all = claims.iter().enumerate().map(|(i, claim)| (i, claim.clone())).collect();
         let piece = Planned { roots: vec![Edge::of_state(*root, digest)], claims: all, ..Planned::default() };
-        Self::of_piece(&piece, &[], nodes)
+        Self::of_piece(&piece, nodes)
     }
 
-    /// The nodes of a piece that leaves these edges open, list by list.
+    /// The nodes of a piece.
     ///
     /// # Errors
     /// As for [`Witness::new`].
     pub(super) fn of_piece<'a>(
         piece: &Planned,
-        below: &[&Planned],
         nodes: &'a dyn Fn(&Hash) -> Option<&'a [u8]>,
     ) -> Result<Self, PieceError> {
         let Planned { roots, claims, .. } = piece;
@@ -284,8 +283,8 @@ impl Witness {
             order.push((claim.key(), *place, claim));
         }
         order.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let opened = || below.iter().flat_map(|piece| piece.roots.iter().map(move |edge| (edge, piece)));
-        for address in roots.iter().chain(opened().map(|(edge, _)| edge)).filter_map(|edge| edge.address) {
+        let opened = piece.open.as_ref().map(List::edges).unwrap_or_default();
+        for address in roots.iter().chain(opened.iter().copied()).filter_map(|edge| edge.address) {
             addresses.insert(keccak_256(&address), address);
         }
         let covering = |address: Option<Address>, nibbles: &[u8]| {
@@ -356,7 +355,7 @@ impl Witness {
             leaves[root].push((key.bytes().to_vec(), claim.leaf_digest()));
         }
         let mut opens = Vec::new();
-        for (edge, piece) in opened() {
+        for (edge, first) in opened.into_iter().zip(&piece.open_firsts) {
             let link = match &edge.address {
                 None => covering(None, &edge.prefix).map(|root| Link::root(root, None, &roots[root])),
                 Some(address) => start(address, &edge.prefix),
@@ -366,7 +365,7 @@ impl Witness {
             let End::There(link) = walks.walk(link, &edge.prefix)? else {
                 return Err(PieceError::Missing(Box::new(edge.hash)));
             };
-            leaves[root].push((piece.first_key(edge), edge.digest));
+            leaves[root].push((first.clone(), edge.digest));
             opens.push(OpenSlot { link, edge: edge.clone() });
         }
         opens.sort_by(|a, b| (a.link.trie, &a.edge.prefix).cmp(&(b.link.trie, &b.edge.prefix)));
@@ -377,8 +376,8 @@ impl Witness {
             digests.push(merge(leaves, &mut pairs));
             merges.extend(pairs.into_iter().map(|pair| (root, pair)));
         }
-        let mut pairs = [Vec::new(), Vec::new()];
-        let lists = [piece.shown(&mut pairs[0]), Planned::left_open(below, &mut pairs[1])];
+        let pairs = [piece.shown().pairs(), piece.open.as_ref().map(List::pairs).unwrap_or_default()];
+        let lists = piece.lists();
         let Walks { stream, goes_on, branches, paths, .. } = walks;
         let roots = roots.clone();
         Ok(Self { lists, digests, stream, goes_on, roots, branches, paths, accounts, slots, opens, merges, pairs })
@@ -405,6 +404,17 @@ impl Witness {
             counts.into_values().max().unwrap_or(0)
         };
         [most(accounts.collect()), most(slots.collect())]
+    }
+    /// Nodes of the state's trie above a depth, and those at this depth that have a hash.
+    pub(super) fn around(&self, depth: u8) -> [usize; 2] {
+        let of_state =
+            || self.branches.iter().chain(&self.paths).map(|node| &node.link).filter(|link| link.trie.is_none());
+        let hash = |link: &&Link| matches!(link.child, Child::Hash(_));
+        let depths = |link: &Link| link.place().len().cmp(&depth.into());
+        [
+            of_state().filter(|link| depths(link).is_lt()).count(),
+            of_state().filter(hash).filter(|link| depths(link).is_eq()).count(),
+        ]
     }
     /// The edge above its first root.
     pub(super) fn root_edge(&self) -> &Edge {
@@ -521,11 +531,6 @@ impl Witness {
         order.push([behind, ZERO, ZERO, ZERO, ZERO, ZERO]);
         order
     }
-}
-
-/// The list of two lists.
-pub(super) fn list_of(left: &Digest, right: &Digest) -> Digest {
-    poseidon::compress(left, right, LIST_TAG)
 }
 
 /// d of leaves by their keys, and the pairs that it is hashed from.

@@ -344,7 +344,7 @@ fn crowded_sizes() {
     let claims: Vec<Claim> =
         (0..400).map(|i| Claim::Slot { address: address(0), slot: word(i), value: [0; 32] }).collect();
     let whole = Witness::new(&root, &find, &claims).unwrap();
-    let size = Batch::size_for(&whole, 12_000_000);
+    let size = Batch::size_for(&whole, 12_000_000, None);
     assert!(Plan::new(&whole, &claims, size, None).is_ok());
 }
 

@@ -269,3 +269,26 @@ fn a_batch_is_updated() {
     assert_eq!(from_nothing.all_proofs().iter().sum::<usize>(), updated.proofs.len());
     assert!(verifier.verify(proof.kind, &proof.proof, &world.root, digest).is_err());
 }
+
+/// A state in which little has changed: one piece above what the earlier proof shows, and two joins. The next one is above the same earlier proof.
+#[test]
+fn a_batch_is_updated_above_an_earlier_proof() {
+    let world = World::with(&[0, 1, 30, 2, 5, 0, 1], None);
+    let size = Size { blocks: 40, branches: 12, paths: 14, accounts: 12, slots: 16, roots: 16, opens: 24 };
+    let mut earlier: Option<Batch> = None;
+    let mut prover = None;
+    for (step, changed) in [None, Some(4), Some(6)].into_iter().enumerate() {
+        let world = if step == 0 { &world } else { &World::with(&[0, 1, 30, 2, 5, 0, 1], changed) };
+        let nodes = |hash: &[u8; 32]| world.nodes.get(hash).map(Vec::as_slice);
+        let claims = world.claims();
+        let prepared = Prepared::new(&world.root, &nodes, &claims, (size, Some(1)), earlier.as_ref()).unwrap();
+        println!("{step}: {:?} of {:?}", prepared.new_proofs(), prepared.all_proofs());
+        let prover = prover.get_or_insert_with(|| prepared.prover().unwrap());
+        let batch = prepared.prove(prover, &nodes, &mut |_| ()).unwrap();
+        let proof = batch.proof().unwrap();
+        let digest = canonical_digest(&claims).unwrap();
+        prover.verifier().verify(proof.kind, &proof.proof, &world.root, digest).unwrap();
+        assert_eq!(Batch::from_bytes(&batch.to_bytes()).unwrap(), batch);
+        earlier = Some(batch);
+    }
+}
