@@ -201,3 +201,6 @@ pub(super) fn part<K: Extension>(b: &mut Builder<K>, list: Word, of: Word, bit: 
     let step = b.any();
     look_up(b, step, [list, of], bit);
 }
+
+#[cfg(test)]
+mod tests;
