@@ -273,22 +273,41 @@ fn a_batch_is_updated() {
 /// A state in which little has changed: one piece above what the earlier proof shows, and two joins. The next one is above the same earlier proof.
 #[test]
 fn a_batch_is_updated_above_an_earlier_proof() {
-    let world = World::with(&[0, 1, 30, 2, 5, 0, 1], None);
-    let size = Size { blocks: 40, branches: 12, paths: 14, accounts: 12, slots: 16, roots: 16, opens: 24 };
+    const ACCOUNTS: [u64; 16] = [0, 1, 9, 2, 5, 0, 1, 3, 0, 0, 2, 1, 0, 4, 0, 0];
+    let size = Size { blocks: 30, branches: 8, paths: 14, accounts: 10, slots: 24, roots: 8, opens: 20 };
+    let options = (size, Some(1));
     let mut earlier: Option<Batch> = None;
     let mut prover = None;
     for (step, changed) in [None, Some(4), Some(6)].into_iter().enumerate() {
-        let world = if step == 0 { &world } else { &World::with(&[0, 1, 30, 2, 5, 0, 1], changed) };
+        let world = World::with(&ACCOUNTS, changed);
         let nodes = |hash: &[u8; 32]| world.nodes.get(hash).map(Vec::as_slice);
         let claims = world.claims();
-        let prepared = Prepared::new(&world.root, &nodes, &claims, (size, Some(1)), earlier.as_ref()).unwrap();
-        println!("{step}: {:?} of {:?}", prepared.new_proofs(), prepared.all_proofs());
+        let prepared = Prepared::new(&world.root, &nodes, &claims, options, earlier.as_ref()).unwrap();
+        let all = prepared.all_proofs();
+        assert!(all[0] > 3 && all[1] > 3, "{all:?}");
+        assert_eq!(prepared.new_proofs(), if step == 0 { all } else { [1, 2] });
         let prover = prover.get_or_insert_with(|| prepared.prover().unwrap());
         let batch = prepared.prove(prover, &nodes, &mut |_| ()).unwrap();
         let proof = batch.proof().unwrap();
         let digest = canonical_digest(&claims).unwrap();
         prover.verifier().verify(proof.kind, &proof.proof, &world.root, digest).unwrap();
         assert_eq!(Batch::from_bytes(&batch.to_bytes()).unwrap(), batch);
+        assert_eq!(batch.proofs.len(), all.iter().sum::<usize>());
         earlier = Some(batch);
     }
+    // Edges in the file that no proof shows, and a proof that does not hold: all is proven from nothing.
+    let world = World::with(&ACCOUNTS, Some(2));
+    let nodes = |hash: &[u8; 32]| world.nodes.get(hash).map(Vec::as_slice);
+    let claims = world.claims();
+    let mut other = earlier.clone().unwrap();
+    other.shown_below[0][0].digest.0[0] += Goldilocks::ONE;
+    let prepared = Prepared::new(&world.root, &nodes, &claims, options, Some(&other)).unwrap();
+    assert!(prepared.new_proofs()[0] > 1);
+    let mut damaged = earlier.unwrap();
+    damaged.proofs.iter_mut().for_each(|proof| proof.bytes = vec![1, 2, 3]);
+    let prepared = Prepared::new(&world.root, &nodes, &claims, options, Some(&damaged)).unwrap();
+    assert_eq!(prepared.new_proofs(), [1, 2]);
+    let prover = prover.unwrap();
+    let proof = prepared.prove(&prover, &nodes, &mut |_| ()).unwrap().proof().unwrap();
+    prover.verifier().verify(proof.kind, &proof.proof, &world.root, canonical_digest(&claims).unwrap()).unwrap();
 }
