@@ -87,7 +87,7 @@ struct Check {
 /// The answers are checked as by check. Whoever verifies the proof needs the state root or the header, and the claims, but none of the answers. Memory and time are those of some
 /// hundred thousand elements for each node: a few tenths of a second for one account, seconds for all that a block touches.
 ///
-/// With --batch the claims are proven in pieces, which are joined, and all proofs are kept: eth update makes only those that a later block changes. Claims that are too many for one piece
+/// With --batch the claims are proven in pieces, which are joined, and all proofs are kept: eth update makes only those that a later block changes, or one piece with all that it changes. Claims that are too many for one piece
 /// are proven so in any case.
 #[cfg(feature = "local")]
 #[derive(Debug, clap::Args)]
@@ -103,7 +103,7 @@ struct Prove {
     /// File that the batch is written to: the claims, their nodes, and all proofs
     #[arg(long, value_name = "FILE")]
     batch: Option<PathBuf>,
-    /// Depth in the state's trie at which nodes are put into other pieces: what changes in every block stays apart from what does not. 3 suits mainnet
+    /// Depth in the state's trie at which nodes are put into other pieces: what changes in every block stays apart from what does not. 3 suits mainnet; 2 if the claims are a thousand
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(1..=63), requires = "batch")]
     cut: Option<u8>,
     /// Print how much there is to prove, and prove nothing
@@ -287,9 +287,8 @@ fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
     let nodes = Nodes::new(tries.nodes_of(&claims)?.into_iter().map(<[u8]>::to_vec))?;
     let find = |hash: &Hash| nodes.get(hash);
     let witness = Witness::new(&state_root, &find, &claims)?;
-    let size = witness.size();
     // In one proof, if a circuit has room.
-    let one = args.batch.is_none() && size.is_possible();
+    let one = args.batch.is_none() && (!args.dry_run || StateProof::is_possible(&witness));
     let start = Instant::now();
     let proof = match args.out.as_ref().filter(|_| one && !args.dry_run) {
         None => None,

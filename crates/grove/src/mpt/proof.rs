@@ -427,6 +427,11 @@ impl Size {
 }
 
 impl StateProof {
+    /// Whether one proof has room for what a witness says. Makes its circuit, some tenths of a second.
+    pub fn is_possible(witness: &Witness) -> bool {
+        let size = witness.size();
+        size.is_possible() && StateVerifier::<Quadratic>::new(&UNIQUE_100, size, false).is_some()
+    }
     /// Proves what a witness says, in a circuit of just its size.
     ///
     /// # Errors
