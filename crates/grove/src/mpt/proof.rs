@@ -120,12 +120,19 @@ struct Circuits<K> {
 /// A proof that was read, and the claim about the fixed columns of pieces that a join hands on.
 type Read<K> = (Proof<K>, Option<Public<[Goldilocks; WORD], K>>);
 
+/// Rounds whose first oracle has half the columns, and twice the rows: its leaves are most of a proof, and of what circuits about it hash.
+fn narrow(rounds: &[Round]) -> Vec<Round> {
+    let mut rounds = rounds.to_vec();
+    rounds[0].fold -= 1;
+    rounds
+}
+
 /// The circuit of a piece, and a key that has it twice; `None` if it is too large.
 fn pieces<K: Extension>(rounds: &[Round], size: Size) -> Option<([Circuit<K>; 2], Key<K>)> {
     let mut near = [1; Table::ALL.len()];
     near[Table::Keccak as usize] = (size.blocks + size.accounts + size.slots).div_ceil(64);
     near[Table::Range as usize] = 0;
-    let parameters = recursion::fixed_point_near::<K>(rounds, &modes(), near, |parameters| {
+    let parameters = recursion::fixed_point_near::<K>(&narrow(rounds), &modes(), near, |parameters| {
         piece_builder(parameters, size).blocks()
     })?;
     if parameters.layout().fixed().elements() > MAX_ELEMENTS {
@@ -140,7 +147,7 @@ fn pieces<K: Extension>(rounds: &[Round], size: Size) -> Option<([Circuit<K>; 2]
 fn joins<K: Extension>(rounds: &[Round], pieces: &Key<K>) -> Option<([Circuit<K>; 2], Key<K>)> {
     let modes = Modes { other: Some(pieces.parameters().schedule().clone()), ..Modes::default() };
     let pieces = (pieces.parameters(), Digest(pieces.digest()));
-    let parameters = recursion::fixed_point::<K>(rounds, &modes, |parameters| {
+    let parameters = recursion::fixed_point::<K>(&narrow(rounds), &modes, |parameters| {
         let of_pieces = || join_of_pieces(parameters, pieces).blocks();
         let (first, second) = rayon::join(of_pieces, || join_of_joins(parameters, pieces).blocks());
         core::array::from_fn(|table| first[table].max(second[table]))
