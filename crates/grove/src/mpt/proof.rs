@@ -120,7 +120,7 @@ struct Circuits<K> {
 /// A proof that was read, and the claim about the fixed columns of pieces that a join hands on.
 type Read<K> = (Proof<K>, Option<Public<[Goldilocks; WORD], K>>);
 
-/// Rounds whose first oracle has half the columns, and twice the rows: its leaves are most of a proof, and of what circuits about it hash.
+/// Rounds whose first oracle has half the columns, and twice the rows. Its leaves are most of a proof: that becomes smaller by a quarter, for a few per cent of time.
 fn narrow(rounds: &[Round]) -> Vec<Round> {
     let mut rounds = rounds.to_vec();
     rounds[0].fold -= 1;
@@ -132,7 +132,7 @@ fn pieces<K: Extension>(rounds: &[Round], size: Size) -> Option<([Circuit<K>; 2]
     let mut near = [1; Table::ALL.len()];
     near[Table::Keccak as usize] = (size.blocks + size.accounts + size.slots).div_ceil(64);
     near[Table::Range as usize] = 0;
-    let parameters = recursion::fixed_point_near::<K>(&narrow(rounds), &modes(), near, |parameters| {
+    let parameters = recursion::fixed_point_near::<K>(rounds, &modes(), near, |parameters| {
         piece_builder(parameters, size).blocks()
     })?;
     if parameters.layout().fixed().elements() > MAX_ELEMENTS {
