@@ -490,3 +490,6 @@ impl StateProof {
         Ok(verifier.bits())
     }
 }
+
+#[cfg(test)]
+mod tests;
