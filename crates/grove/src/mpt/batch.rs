@@ -392,3 +392,6 @@ fn part<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], StateProofError> {
     *rest = behind;
     Ok(own)
 }
+
+#[cfg(test)]
+mod tests;

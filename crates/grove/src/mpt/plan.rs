@@ -347,7 +347,8 @@ impl Plan {
             let members = parts[top].below.iter().map(|&part| (&edges[part].0, &edges[part].1));
             let open: HashMap<&Edge, &Vec<u8>> = members.collect();
             let shown: HashSet<&Edge> = earlier.edges().into_iter().collect();
-            let known = open.keys().all(|edge| shown.contains(edge));
+            // A proof may be joined to itself, and its edges are there twice then: no piece leaves an edge open twice.
+            let known = open.keys().all(|edge| shown.contains(edge)) && shown.len() == earlier.edges().len();
             let Some((list, part)) = earlier.part(&|edge| known && open.contains_key(edge)) else { return Ok(None) };
             if !part.fits() {
                 return Ok(None);

@@ -502,3 +502,6 @@ impl StateProof {
         Ok(verifier.bits())
     }
 }
+
+#[cfg(test)]
+mod tests;
