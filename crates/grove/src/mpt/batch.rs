@@ -95,7 +95,7 @@ impl<'a> Prepared<'a> {
         // The piece above what an earlier proof shows, and two joins.
         let Some(earlier) = earlier.filter(|_| all.new_proofs().iter().sum::<usize>() > 3) else { return Ok(all) };
         let Some((list, kind)) = earlier.base() else { return Ok(all) };
-        let Some(plan) = Plan::above(&whole, &all.claims, size, (&list, kind))? else { return Ok(all) };
+        let Ok(Some(plan)) = Plan::above(&whole, &all.claims, size, (&list, kind)) else { return Ok(all) };
         let (plan, steps, known, kept, shown_below) = of(plan, earlier.shown_below.clone());
         Ok(Self { plan, steps, earlier: known, kept, shown_below, ..all })
     }
@@ -146,7 +146,7 @@ impl<'a> Prepared<'a> {
         let new = self.new_steps(|known| prover.verifier().check(known).is_ok());
         if self.steps.iter().zip(&new).any(|((step, ..), new)| *new && matches!(step, Step::Base)) {
             let all = Self::new(&self.root, nodes, &self.claims, (self.plan.size, self.cut), None)?;
-            return all.prove(prover, nodes, progress);
+            return Self { earlier: self.earlier.clone(), ..all }.prove(prover, nodes, progress);
         }
         let all = new.iter().filter(|new| **new).count();
         let mut made = 0;

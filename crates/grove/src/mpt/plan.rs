@@ -1,4 +1,4 @@
-//! Which nodes and claims are in which piece, and which proofs are joined: a function of nodes, claims, size and cut alone.
+//! Which nodes and claims are in which piece, and which proofs are joined: a function of nodes, claims, size and cut, and of what an earlier proof shows.
 
 use std::collections::{HashMap, HashSet};
 

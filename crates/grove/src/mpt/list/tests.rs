@@ -127,9 +127,9 @@ fn parts_of_lists_hold() {
 fn elements_of_steps_count() {
     let circuit = join(true);
     let [top, behind] = words(2).try_into().unwrap();
-    let edges = edges(12);
+    let edges = edges(8);
     let list = List::of_edges(&edges);
-    let (part, how) = list.part(&|edge| ![2, 3, 9].contains(&edge.hash[0])).unwrap();
+    let (part, how) = list.part(&|edge| ![2, 5].contains(&edge.hash[0])).unwrap();
     let free = data([top, list.digest], [part.digest, behind], [top, behind], [true, false, true], Some(&how));
     assert!(holds(&circuit, &free));
     let last = free.len() - 1;

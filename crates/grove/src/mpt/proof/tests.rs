@@ -86,10 +86,8 @@ fn no_claim_of_a_join_is_dropped() {
     // A piece that hands on a false claim, on either side: it is refused, and joins of it do not hold.
     let wrong = piece(&prover, 1, Quadratic::ONE);
     assert!(verifier.check(&wrong).is_err());
-    for of in [[&wrong, &second], [&second, &wrong], [&wrong, &wrong]] {
-        for join in [Join::Beside, Join::Alone] {
-            assert!(!holds(&prover, Kind::Pieces, &data(&prover, of, join).0), "{join:?}");
-        }
+    for of in [[&wrong, &second], [&second, &wrong]] {
+        assert!(!holds(&prover, Kind::Pieces, &data(&prover, of, Join::Alone).0));
     }
 
     let beside = prover.join([&first, &second], Join::Beside).unwrap();
@@ -97,7 +95,7 @@ fn no_claim_of_a_join_is_dropped() {
     let (free, [begin, proofs]) = data(&prover, [&beside, &alone], Join::Beside);
     assert!(holds(&prover, Kind::Joins, &free));
     // The key's digest, circuits, the claims about pieces and their reduction: each element counts. What fills a hash is zero.
-    let ahead = (begin - 2 * WORD..begin - WORD).chain(begin..begin + 10).chain((begin + 10..proofs).step_by(5));
+    let ahead = (begin - 2 * WORD..begin - WORD).chain(begin..begin + 10).chain((begin + 10..proofs).step_by(23));
     let mut counted = 0;
     for at in ahead {
         let mut changed = free.clone();
@@ -105,7 +103,7 @@ fn no_claim_of_a_join_is_dropped() {
         assert!(!holds(&prover, Kind::Joins, &changed), "element {at} of {begin} to {proofs}");
         counted += 1;
     }
-    println!("{counted} elements, {begin}..{proofs} of {}", free.len());
+    assert!(counted > 15, "{counted}");
     // The claims of both change places; one is there twice.
     let half = claim_data(&verifier.read(&beside).unwrap().1.unwrap()).len();
     let [left, right] = [begin + 2, begin + 2 + half];
@@ -121,7 +119,7 @@ fn no_claim_of_a_join_is_dropped() {
     // Claims about pieces that do not hold, in a join's file.
     for proof in [&beside, &alone, &prover.join([&beside, &alone], Join::Beside).unwrap()] {
         verifier.check(proof).unwrap();
-        for at in (0..16 * (verifier.pieces.variables() + 1)).step_by(8) {
+        for at in (0..16 * (verifier.pieces.variables() + 1)).step_by(40) {
             let mut changed = proof.clone();
             changed.bytes[at] ^= 1;
             assert!(verifier.check(&changed).is_err());
