@@ -27,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 12_000_000)]
     elements: u64,
     /// The same where only the top is new.
-    #[arg(long, default_value_t = 2_600_000)]
+    #[arg(long, default_value_t = 4_500_000)]
     quiet: u64,
     /// Depth in the state's trie at which pieces end.
     #[arg(long)]
