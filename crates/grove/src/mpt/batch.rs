@@ -25,7 +25,7 @@ pub struct Batch {
     pub claims: Vec<Claim>,
     /// The nodes that show them.
     pub nodes: Vec<Vec<u8>>,
-    /// The roots of pieces whose joined proof shows edges below the top, piece by piece; none where there is no such proof.
+    /// The pieces below the top, each as the roots that it shows, if one of the proofs joins them all; otherwise empty.
     pub shown_below: Vec<Vec<Edge>>,
     /// The proofs; the last one is of all.
     pub proofs: Vec<NodeProof>,

@@ -84,7 +84,7 @@ impl List {
         let (list, _) = self.kept(keep, &mut part.steps)?;
         Some((list, part))
     }
-    /// What is left of it, with the number of the step that says so unless that is all.
+    /// What is kept of it, and the number of the step that says so. A list that is kept whole needs no step.
     fn kept(&self, keep: &dyn Fn(&Edge) -> bool, steps: &mut Vec<Step>) -> Option<(Self, Option<usize>)> {
         let two = match &self.node {
             Node::Edge(edge) => return keep(edge).then(|| (self.clone(), None)),

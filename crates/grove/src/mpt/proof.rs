@@ -109,10 +109,10 @@ pub struct StateProver<K> {
     verifier: StateVerifier<K>,
 }
 
-/// Both circuits of a key.
+/// The circuits of a key: one for pieces, two for joins.
 struct Circuits<K> {
-    circuits: [Circuit<K>; 2],
-    provers: [prover::Prover<K>; 2],
+    circuits: Vec<Circuit<K>>,
+    provers: Vec<prover::Prover<K>>,
     /// What a circuit about no proof of the key hands on.
     claim: (Vec<K>, K),
 }
@@ -128,7 +128,7 @@ fn narrow(rounds: &[Round]) -> Vec<Round> {
 }
 
 /// The circuit of a piece, and a key that has it twice; `None` if it is too large.
-fn pieces<K: Extension>(rounds: &[Round], size: Size) -> Option<([Circuit<K>; 2], Key<K>)> {
+fn pieces<K: Extension>(rounds: &[Round], size: Size) -> Option<(Circuit<K>, Key<K>)> {
     let mut near = [1; Table::ALL.len()];
     near[Table::Keccak as usize] = (size.blocks + size.accounts + size.slots).div_ceil(64);
     near[Table::Range as usize] = 0;
@@ -140,7 +140,7 @@ fn pieces<K: Extension>(rounds: &[Round], size: Size) -> Option<([Circuit<K>; 2]
     }
     let piece = piece_builder(&parameters, size).finish_in(parameters.layout().blocks());
     let key = Key::new(parameters, [&piece, &piece]);
-    Some(([piece.clone(), piece], key))
+    Some((piece, key))
 }
 
 /// The circuits of joins of pieces of a key, and their own key.
@@ -236,11 +236,13 @@ impl<K: Extension> StateVerifier<K> {
 }
 
 impl<K: ProofField> Circuits<K> {
-    fn new(circuits: [Circuit<K>; 2], key: &Key<K>) -> Self {
-        let first = prover::Prover::new(&circuits[0], key.parameters());
-        let second = first.beside(&circuits[1]);
+    fn new(circuits: Vec<Circuit<K>>, key: &Key<K>) -> Self {
+        let mut provers = vec![prover::Prover::new(&circuits[0], key.parameters())];
+        for circuit in &circuits[1..] {
+            provers.push(provers[0].beside(circuit));
+        }
         let claim = key.at(vec![K::ZERO; key.variables()]);
-        Self { circuits, provers: [first, second], claim }
+        Self { circuits, provers, claim }
     }
     fn prove(
         &self,
@@ -259,13 +261,13 @@ impl<K: ProofField> Circuits<K> {
 impl<K: ProofField> StateProver<K> {
     /// For proofs of circuits of this size, joined or not; `None` if they are too large.
     pub fn new(rounds: &[Round], size: Size, joined: bool) -> Option<Self> {
-        let (circuits, key) = pieces(rounds, size)?;
+        let (piece, key) = pieces(rounds, size)?;
         let mut verifier = StateVerifier { pieces: key, joins: None };
-        let pieces = Circuits::new(circuits, &verifier.pieces);
+        let pieces = Circuits::new(vec![piece], &verifier.pieces);
         let mut own_joins = None;
         if joined {
             let (circuits, key) = joins(rounds, &verifier.pieces)?;
-            own_joins = Some(Circuits::new(circuits, &key));
+            own_joins = Some(Circuits::new(circuits.into(), &key));
             verifier.joins = Some(key);
         }
         Some(Self { size, pieces, joins: own_joins, verifier })
@@ -343,8 +345,7 @@ impl<K: ProofField> StateProver<K> {
             public = Public { information: information(lists, Some(self.verifier.digest(&claim))), point, value };
         }
         let proof = circuits.prove(key, kind == Kind::Joins, &free, public)?;
-        let claim = claim.point.iter().chain([&claim.value]).flat_map(|x| x.as_ref().to_vec());
-        let mut bytes: Vec<u8> = claim.flat_map(|x| x.as_u64().to_le_bytes()).collect();
+        let mut bytes = encode(&Proof { elements: Vec::new(), circuit: false, public: claim });
         bytes.extend(encode(&proof));
         self.checked(NodeProof { kind, lists, bytes })
     }
