@@ -27,7 +27,7 @@ fn prove(
     let find = |hash: &Hash| nodes.get(hash);
     let size = match earlier {
         Some(batch) => batch.size,
-        None => Batch::size_for(&Witness::new(root, &find, claims)?, 1 << 21, Some(3)),
+        None => Batch::size_for(&Witness::new(&Roots::of_state(*root), &find, claims)?, 1 << 21, Some(3)),
     };
     let prepared = Prepared::new(root, &find, claims, (size, Some(3)), earlier)?;
     let start = Instant::now();

@@ -126,7 +126,7 @@ impl Args {
             return Ok(());
         }
         let find = |hash: &Hash| state.nodes.get(hash);
-        let witness = || Witness::new(&state.root, &find, &state.claims);
+        let witness = || Witness::new(&Roots::of_state(state.root), &find, &state.claims);
         let size = witness()?.size();
         let start = Instant::now();
         let prover = StateProver::<Quadratic>::new(&UNIQUE_100, size, false).context("the circuit is too large")?;
@@ -154,7 +154,7 @@ impl Args {
         for _ in 0..self.runs.max(5) {
             let start = Instant::now();
             let digest = canonical_digest(&state.claims)?;
-            verifier.verify(proof.kind, &proof.bytes, &state.root, digest).map_err(anyhow::Error::msg)?;
+            verifier.verify(proof.kind, &proof.bytes, &[(Tag::State, state.root, digest)]).map_err(anyhow::Error::msg)?;
             seconds.push(start.elapsed().as_secs_f64());
         }
         Ok(1e3 * median(seconds))
@@ -167,13 +167,13 @@ impl Args {
         let start = Instant::now();
         let prover = match earlier {
             Some(made) => made.prover.clone(),
-            None => Arc::new(Prepared::new(&state.root, &find, &state.claims, options, None)?.prover()?),
+            None => Arc::new(Prepared::new(&Roots::of_state(state.root), &find, &state.claims, options, None)?.prover()?),
         };
         let setup_seconds = start.elapsed().as_secs_f64();
         let (mut proving, mut last) = (Vec::new(), None);
         for _ in 0..self.runs.max(1) {
             let start = Instant::now();
-            let prepared = Prepared::new(&state.root, &find, &state.claims, options, batch)?;
+            let prepared = Prepared::new(&Roots::of_state(state.root), &find, &state.claims, options, batch)?;
             let made = prepared.prove(&prover, &find, &mut |_| ())?;
             proving.push(start.elapsed().as_secs_f64());
             last = Some((prepared.all_proofs(), prepared.new_proofs(), made));
@@ -181,7 +181,7 @@ impl Args {
         let (all, new, batch) = last.context("a run")?;
         let proof = batch.proofs.last().context("a proof")?;
         let verify_ms = self.verify(prover.verifier(), state, proof)?;
-        let witness = Witness::new(&state.root, &find, &state.claims)?;
+        let witness = Witness::new(&Roots::of_state(state.root), &find, &state.claims)?;
         let mut figures = Figures {
             proofs: all.iter().sum(),
             new_proofs: new.iter().sum(),
@@ -205,8 +205,8 @@ impl Args {
     fn node_proof(&self) -> Result<f64> {
         let world = small()?;
         let find = |hash: &Hash| world.nodes.get(hash);
-        let size = Size { blocks: 6, branches: 1, paths: 2, accounts: 2, slots: 1, roots: 2, opens: 2 };
-        let prepared = Prepared::new(&world.root, &find, &world.claims, (size, Some(1)), None)?;
+        let size = Size { blocks: 6, branches: 1, paths: 2, accounts: 2, slots: 1, roots: 2, opens: 2, entries: 0, steps: 0 };
+        let prepared = Prepared::new(&Roots::of_state(world.root), &find, &world.claims, (size, Some(1)), None)?;
         let prover = prepared.prover()?;
         let batch = prepared.prove(&prover, &find, &mut |_| ())?;
         let piece = batch.proofs.iter().find(|proof| proof.kind == Kind::Piece).context("a piece")?;
@@ -250,7 +250,7 @@ impl State {
     }
     fn size(&self, elements: u64, cut: Option<u8>) -> Result<Size> {
         let find = |hash: &Hash| self.nodes.get(hash);
-        Ok(Batch::size_for(&Witness::new(&self.root, &find, &self.claims)?, elements, cut))
+        Ok(Batch::size_for(&Witness::new(&Roots::of_state(self.root), &find, &self.claims)?, elements, cut))
     }
 }
 

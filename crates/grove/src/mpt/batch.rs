@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::Quadratic;
 use evergrove_verifier::argument::UNIQUE_100;
-use evergrove_verifier::ethereum::{Account, CLAIMS_MAX, Claim, Hash, canonical_digest};
+use evergrove_verifier::ethereum::{Account, CLAIMS_MAX, Claim, Hash, Roots, Tag, canonical_digest};
 
 use super::list::List;
 use super::plan::Step;
 use super::proof::StateProver;
-use super::{Edge, Join, Kind, NodeProof, PieceError, Plan, Size, StateProof, StateProofError, Witness};
+use super::{Edge, Join, Kind, NodeProof, PieceError, Plan, Size, StateProof, StateProofError, Trie, Witness};
 
 /// Claims about one state, and their proofs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub struct Batch {
     pub size: Size,
     /// Edges of the state's trie at this depth are between pieces.
     pub cut: Option<u8>,
-    /// The state root.
-    pub root: Hash,
+    /// The roots.
+    pub roots: Roots,
     /// The claims, in the order that they were given in.
     pub claims: Vec<Claim>,
     /// The nodes that show them.
@@ -49,7 +49,7 @@ pub struct Prepared<'a> {
     kept: Vec<&'a NodeProof>,
     shown_below: Vec<Vec<Edge>>,
     cut: Option<u8>,
-    root: Hash,
+    roots: Roots,
     claims: Vec<Claim>,
     nodes: Vec<Vec<u8>>,
 }
@@ -60,13 +60,13 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// When a node is missing or invalid, a claim is false, or more claims end at one node than a piece has room for.
     pub fn new<'n>(
-        root: &Hash,
+        roots: &Roots,
         nodes: &'n dyn Fn(&Hash) -> Option<&'n [u8]>,
         claims: &[Claim],
         (size, cut): (Size, Option<u8>),
         earlier: Option<&'a Batch>,
     ) -> Result<Self, PieceError> {
-        let whole = Witness::new(root, nodes, claims)?;
+        let whole = Witness::new(roots, nodes, claims)?;
         let mut seen = HashSet::new();
         let shown = whole.hashes().filter(|hash| seen.insert(*hash)).filter_map(|hash| nodes(&hash));
         let nodes = shown.map(<[u8]>::to_vec).collect();
@@ -90,8 +90,8 @@ impl<'a> Prepared<'a> {
         let plan = Plan::new(&whole, claims, size, cut)?;
         let shown_below = plan.shown_below();
         let (plan, steps, known, kept, shown_below) = of(plan, shown_below);
-        let (claims, root) = (claims.to_vec(), *root);
-        let all = Self { plan, steps, earlier: known, kept, shown_below, cut, root, claims, nodes };
+        let (claims, roots) = (claims.to_vec(), roots.clone());
+        let all = Self { plan, steps, earlier: known, kept, shown_below, cut, roots, claims, nodes };
         // The piece above what an earlier proof shows, and two joins.
         let Some(earlier) = earlier.filter(|_| all.new_proofs().iter().sum::<usize>() > 3) else { return Ok(all) };
         let Some((list, kind)) = earlier.base() else { return Ok(all) };
@@ -145,7 +145,7 @@ impl<'a> Prepared<'a> {
         // What a file says is not believed, but what is below a proof that holds is not asked for.
         let new = self.new_steps(|known| prover.verifier().check(known).is_ok());
         if self.steps.iter().zip(&new).any(|((step, ..), new)| *new && matches!(step, Step::Base)) {
-            let all = Self::new(&self.root, nodes, &self.claims, (self.plan.size, self.cut), None)?;
+            let all = Self::new(&self.roots, nodes, &self.claims, (self.plan.size, self.cut), None)?;
             return Self { earlier: self.earlier.clone(), ..all }.prove(prover, nodes, progress);
         }
         let all = new.iter().filter(|new| **new).count();
@@ -175,9 +175,9 @@ impl<'a> Prepared<'a> {
         let steps = self.steps.iter().zip(proofs).filter(|((step, ..), _)| !matches!(step, Step::Base));
         let proofs = self.kept.iter().map(|&kept| kept.clone()).chain(steps.filter_map(|(_, proof)| proof)).collect();
         let shown_below = self.shown_below.clone();
-        let Self { cut, root, .. } = *self;
+        let (cut, roots) = (self.cut, self.roots.clone());
         let (claims, nodes) = (self.claims.clone(), self.nodes.clone());
-        Ok(Batch { size: self.plan.size, cut, root, claims, nodes, shown_below, proofs })
+        Ok(Batch { size: self.plan.size, cut, roots, claims, nodes, shown_below, proofs })
     }
     /// The circuits that it is proven with.
     ///
@@ -198,7 +198,7 @@ fn made_or_kept(proofs: &[Option<NodeProof>], of: [usize; 2]) -> [&NodeProof; 2]
 const CUT_EDGES: usize = 320;
 
 /// What a file begins with: four letters, and its version.
-const MAGIC: &[u8; 6] = b"EVGB\x02\0";
+const MAGIC: &[u8; 6] = b"EVGB\x03\0";
 /// Nodes of an input, at most; each is in one piece, and each piece but the last has a join.
 const NODES_MAX: usize = 1 << 20;
 /// No edge is left open for its depth.
@@ -212,16 +212,17 @@ impl Batch {
         // The least that a piece has, and edges.
         let pieces = of.elements().div_ceil(elements) as usize;
         let edges = (2 * pieces).clamp(8, 32);
-        let [accounts, slots] = whole.crowd();
+        let [accounts, slots, entries, steps] = whole.crowd();
         let [above, at_cut] = whole.around(cut.unwrap_or(0));
         let cut = if at_cut + 8 <= CUT_EDGES { [above, at_cut + 8, (2 * at_cut).div_ceil(pieces)] } else { [0; 3] };
-        let least = [24, 6 + cut[0], 4, 2.max(accounts), 1.max(slots), edges.max(cut[2]), edges.max(cut[1])];
+        let edges = [edges.max(cut[2]), edges.max(cut[1])];
+        let least = [24, 6 + cut[0], 4, 2.max(accounts), 1.max(slots), edges[0], edges[1], entries, steps];
         let elements = elements.max(Size::from_counts(least).elements() + elements / 2);
         let room = elements.saturating_sub(Size::from_counts(least).elements()) as f64;
         let part = (room / of.elements().max(1) as f64).min(1.0);
         Size::from_counts(core::array::from_fn(|i| match i {
             3 | 4 => least[i].max((counts[i] as f64 * part).ceil() as usize + if i == 3 { 2 } else { 1 }),
-            5.. => least[i],
+            5 | 6 => least[i],
             _ => least[i] + (counts[i] as f64 * part).ceil() as usize,
         }))
     }
@@ -241,20 +242,23 @@ impl Batch {
     /// The proof of all claims.
     pub fn proof(&self) -> Result<StateProof, PieceError> {
         let last = self.proofs.last().ok_or_else(|| PieceError::Internal("a batch without proofs".into()))?;
-        Ok(StateProof {
-            size: self.size,
-            kind: last.kind,
-            root: self.root,
-            digest: canonical_digest(&self.claims)?,
-            proof: last.bytes.clone(),
-        })
+        let mut roots = Vec::new();
+        for &(tag, root) in self.roots.iter() {
+            let below: Vec<Claim> = self.claims.iter().filter(|claim| claim.tag() == tag).cloned().collect();
+            roots.push((tag, root, canonical_digest(&below)?));
+        }
+        Ok(StateProof { size: self.size, kind: last.kind, roots, proof: last.bytes.clone() })
     }
     /// The bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(self.size.to_bytes());
         bytes.push(self.cut.unwrap_or(NO_CUT));
-        bytes.extend(self.root);
+        bytes.push(self.roots.iter().count() as u8);
+        for (tag, root) in self.roots.iter() {
+            bytes.push(*tag as u8);
+            bytes.extend(root);
+        }
         bytes.extend((self.claims.len() as u32).to_le_bytes());
         for claim in &self.claims {
             match claim {
@@ -273,7 +277,16 @@ impl Batch {
                     bytes.extend(address);
                     bytes.extend([*slot, *value].as_flattened());
                 }
-                Claim::Entry { .. } | Claim::AbsentEntry { .. } => unreachable!("no batch has entries"),
+                Claim::Entry { trie, index, value } => {
+                    bytes.extend([3, *trie as u8]);
+                    bytes.extend(index.to_le_bytes());
+                    bytes.extend((value.len() as u32).to_le_bytes());
+                    bytes.extend(value);
+                }
+                Claim::AbsentEntry { trie, index } => {
+                    bytes.extend([4, *trie as u8]);
+                    bytes.extend(index.to_le_bytes());
+                }
             }
         }
         bytes.extend((self.nodes.len() as u32).to_le_bytes());
@@ -284,9 +297,13 @@ impl Batch {
         bytes.extend((self.shown_below.len() as u32).to_le_bytes());
         for roots in &self.shown_below {
             bytes.extend((roots.len() as u32).to_le_bytes());
-            for Edge { address, prefix, hash, digest } in roots {
-                bytes.push(address.is_some().into());
-                bytes.extend(address.unwrap_or_default());
+            for Edge { trie, prefix, hash, digest } in roots {
+                bytes.push(match trie {
+                    Trie::State => 0,
+                    Trie::Storage(_) => 1,
+                    Trie::Entries(tag) => *tag as u8,
+                });
+                bytes.extend(trie.account().unwrap_or_default());
                 bytes.push(prefix.len() as u8);
                 bytes.extend(prefix);
                 bytes.extend(hash);
@@ -308,18 +325,36 @@ impl Batch {
     /// When the bytes are none.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateProofError> {
         let format = |what| StateProofError::Format(what);
-        if bytes.starts_with(b"EVGB\x01\0") {
-            return Err(format("it has version 1, of before joins had a key of their own: prove again"));
+        if bytes.starts_with(b"EVGB\x01\0") || bytes.starts_with(b"EVGB\x02\0") {
+            return Err(format("it has version 1 or 2, of before proofs had several roots: prove again"));
         }
         let mut rest = bytes.strip_prefix(MAGIC).ok_or(format("it does not begin as a batch does"))?;
         let rest = &mut rest;
         let size = Size::from_bytes(take(rest)?).ok_or(format("no circuit has this size"))?;
         let [cut] = *take(rest)?;
         let cut = (cut != NO_CUT).then_some(cut);
-        let root = *take(rest)?;
+        let tag_of =
+            |byte: u8| Tag::ALL.into_iter().find(|tag| *tag as u8 == byte).ok_or(format("no trie has this tag"));
+        let [count_of_roots] = *take(rest)?;
+        let mut roots = Vec::new();
+        for _ in 0..count_of_roots {
+            let [tag] = *take(rest)?;
+            roots.push((tag_of(tag)?, *take(rest)?));
+        }
+        let roots = Roots::new(roots).ok_or(format("its roots are in no order of tags"))?;
         let mut claims = Vec::new();
         for _ in 0..count(rest, CLAIMS_MAX)? {
             let [kind] = *take(rest)?;
+            if let 3 | 4 = kind {
+                let [tag] = *take(rest)?;
+                let (trie, index) = (tag_of(tag)?, u64::from_le_bytes(*take(rest)?));
+                claims.push(if kind == 3 {
+                    Claim::Entry { trie, index, value: part(rest)?.to_vec() }
+                } else {
+                    Claim::AbsentEntry { trie, index }
+                });
+                continue;
+            }
             let address = *take(rest)?;
             claims.push(match kind {
                 0 => {
@@ -341,13 +376,18 @@ impl Batch {
         for _ in 0..count(rest, NODES_MAX)? {
             let mut roots = Vec::new();
             for _ in 0..count(rest, NODES_MAX)? {
-                let [storage @ (0 | 1)] = *take(rest)? else { return Err(format("an edge of no trie")) };
-                let address = (storage == 1).then_some(*take(rest)?);
+                let [trie] = *take(rest)?;
+                let address = *take(rest)?;
+                let trie = match trie {
+                    0 => Trie::State,
+                    1 => Trie::Storage(address),
+                    tag => Trie::Entries(tag_of(tag)?),
+                };
                 let [length @ 0..=64] = *take(rest)? else { return Err(format("an edge below all keys")) };
                 let (prefix, behind) = rest.split_at_checked(length.into()).ok_or(format("it is cut off"))?;
                 *rest = behind;
                 let (hash, digest) = (*take(rest)?, Digest::from_bytes(take(rest)?).map_err(no_digest)?);
-                roots.push(Edge { address, prefix: prefix.to_vec(), hash, digest });
+                roots.push(Edge { trie, prefix: prefix.to_vec(), hash, digest });
             }
             if roots.is_empty() {
                 return Err(format("a piece without roots"));
@@ -365,7 +405,7 @@ impl Batch {
         if !rest.is_empty() {
             return Err(format("it has bytes behind its end"));
         }
-        Ok(Self { size, cut, root, claims, nodes, shown_below, proofs })
+        Ok(Self { size, cut, roots, claims, nodes, shown_below, proofs })
     }
 }
 

@@ -7,23 +7,29 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_verifier::ethereum::EMPTY_ROOT;
 use evergrove_verifier::tables::WORD;
 
-use super::gadgets::{Gadgets, LANE_NIBBLES, LANES, ONE, Place, Text, ZERO, code, lane, number};
+use super::gadgets::{Gadgets, LANE_NIBBLES, LANES, NIBBLES, ONE, Place, Text, ZERO, code, lane, number};
 use super::node::unary;
 use crate::circuit::free;
 use crate::translation::halves;
 
 /// Bits that a lane does not have.
 pub(super) const LANE_ZEROS: core::ops::Range<usize> = 4 * LANE_NIBBLES as usize..64;
-/// The trie of slots that are not used, behind all others.
-pub(super) const NO_TRIE: u64 = 1 << 32;
+/// The trie of slots of storage that are not used, behind those of all accounts.
+pub(super) const NO_TRIE: u64 = 1 << 31;
+/// The trie of entries with a tag has this number, plus the tag's.
+pub(super) const ENTRIES: u64 = 1 << 32;
+/// Behind all tries.
+pub(super) const NO_ENTRIES: u64 = 1 << 33;
 /// Words of 32 bits of a hash or a number.
 const WORDS: usize = 8;
 
-/// A hashed key.
+/// A key of a trie.
 #[derive(Clone, Copy)]
 pub(super) struct Key {
-    own: Base,
-    lanes: [Base; LANES],
+    pub(super) own: Base,
+    pub(super) lanes: [Base; LANES],
+    /// Its nibbles.
+    pub(super) depth: Base,
 }
 
 /// A key in the order of claims.
@@ -66,7 +72,7 @@ impl<K: Extension> Gadgets<'_, K> {
         bytes.iter().zip(powers).skip(1).fold(bytes[0], |sum, (&byte, power)| self.b.scale_add(power, byte, sum))
     }
     /// The bytes of a number below 2^32, the least significant first.
-    fn bytes_of(&mut self, x: Base) -> ([Base; 4], [[Base; 2]; 4]) {
+    pub(super) fn bytes_of(&mut self, x: Base) -> ([Base; 4], [[Base; 2]; 4]) {
         let yes = self.yes;
         let bytes = core::array::from_fn(|i| self.b.any_of(&[x], byte(i)));
         let nibbles = bytes.map(|byte| self.nibbles(byte, yes));
@@ -94,12 +100,15 @@ impl<K: Extension> Gadgets<'_, K> {
                 }
             }
         }
-        Key { own, lanes }
+        let depth = self.constant(NIBBLES);
+        Key { own, lanes, depth }
     }
     /// Demands, where the bit is 1, that a leaf of a trie has this key. The address of its value, and the root that it is below.
-    fn present(&mut self, key: Key, trie: Base, bit: Bool) -> [Base; 2] {
+    pub(super) fn present(&mut self, key: Key, trie: Base, bit: Bool) -> [Base; 2] {
         let [from, value, root] = [(); 3].map(|()| self.b.any());
-        let (levels, lanes) = ([trie, value, root], self.packed(key.lanes));
+        let mut lanes = self.packed(key.lanes);
+        lanes[2] = self.with_depth(lanes[2], key.depth);
+        let levels = [trie, value, root];
         let leaf = self.spaces.leaf;
         for ((offers, level), lanes) in leaf.into_iter().zip(levels).zip(lanes) {
             self.b.look_up(offers, from, level, lanes.into(), bit);
@@ -107,7 +116,7 @@ impl<K: Extension> Gadgets<'_, K> {
         [value, root]
     }
     /// Demands, where the bit is 1, that a trie does not have a key: its way ends at nothing, at another path, or in a trie without keys. The root that it is below.
-    fn absent(&mut self, key: Key, trie: Base, bit: Bool) -> Base {
+    pub(super) fn absent(&mut self, key: Key, trie: Base, bit: Bool) -> Base {
         let [other, without] = [self.b.bit(), self.b.bit()];
         // One of three; the third is that a child is empty.
         let both = self.b.add(other.into(), without.into());
@@ -143,6 +152,10 @@ impl<K: Extension> Gadgets<'_, K> {
         let lanes: [Base; LANES] = core::array::from_fn(|i| self.b.mul_add(nibble, weight[i], lanes[i]));
         let depth = self.b.add(place.depth, nothing.into());
         self.begins(key, lanes, depth, way);
+        // Nibbles behind a key's last one are no nibbles of it.
+        let rest = self.b.sub(key.depth, depth);
+        let rest = self.b.mul(way.into(), rest);
+        self.byte(rest, way);
 
         // Another path: a nibble that both have, and that differs.
         let [end, behind] = [self.b.any(), self.b.any()];

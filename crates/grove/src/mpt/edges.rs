@@ -1,25 +1,55 @@
 //! Edges between pieces, and their slots: roots, which a piece begins at, and open edges, which it ends at.
 
-use evergrove_multilinear::circuit::Arithmetic;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Set, Word};
+use evergrove_multilinear::circuit::{Arithmetic, Hint};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_verifier::ethereum::{Address, Hash};
+use evergrove_verifier::ethereum::{Address, Hash, Tag};
 use evergrove_verifier::poseidon;
 use evergrove_verifier::tables::WORD;
 
-use super::claims::{LANE_ZEROS, NO_TRIE};
+use super::claims::{ENTRIES, LANE_ZEROS, NO_ENTRIES};
 use super::gadgets::{Gadgets, LANES, NIBBLES, ONE, Place, ZERO, code, number};
 use super::plan;
 use super::witness::{halves, lanes};
 use super::{ADDRESS, EDGE_ELEMENTS, EDGE_TAG};
 
+/// Which trie of a block a node is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Trie<A> {
+    /// That of the accounts.
+    State,
+    /// The storage of an account.
+    Storage(A),
+    /// Transactions, receipts or withdrawals by their index.
+    Entries(Tag),
+}
+
+impl<A> Trie<A> {
+    /// The trie whose root has this tag.
+    pub fn of(tag: Tag) -> Self {
+        if tag == Tag::State { Self::State } else { Self::Entries(tag) }
+    }
+    /// The account whose storage it is.
+    pub fn account(self) -> Option<A> {
+        if let Self::Storage(account) = self { Some(account) } else { None }
+    }
+    /// The same for an account by another name.
+    pub(super) fn map<B>(self, name: impl FnOnce(A) -> B) -> Trie<B> {
+        match self {
+            Self::State => Trie::State,
+            Self::Storage(account) => Trie::Storage(name(account)),
+            Self::Entries(tag) => Trie::Entries(tag),
+        }
+    }
+}
+
 /// A node's place and hash, and d of the claims below it. It is true if in each state in which this node is at this place there are claims with distinct keys, all of
 /// them true and below the place, of which d is a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Edge {
-    /// Of the account in whose storage it is; `None` in the state's own trie.
-    pub address: Option<Address>,
+    /// The trie that it is in.
+    pub trie: Trie<Address>,
     /// The nibbles before it.
     pub prefix: Vec<u8>,
     /// The hash of the node.
@@ -29,21 +59,26 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// The edge above the root of the state.
-    pub fn of_state(root: Hash, digest: Digest) -> Self {
-        Self { address: None, prefix: Vec::new(), hash: root, digest }
+    /// The edge above the root with a tag.
+    pub fn of_root(tag: Tag, root: Hash, digest: Digest) -> Self {
+        Self { trie: Trie::of(tag), prefix: Vec::new(), hash: root, digest }
     }
     /// Its node's place and hash.
     pub(super) fn place(&self) -> plan::Place {
-        (self.address, self.prefix.clone(), self.hash)
+        (self.trie, self.prefix.clone(), self.hash)
     }
     /// What it is a chain over.
     pub(super) fn elements(&self) -> [Goldilocks; EDGE_ELEMENTS] {
-        let address = self.address.unwrap_or_default();
+        let address = self.trie.account().unwrap_or_default();
         let address = halves(&address);
-        let storage = [number(self.address.is_some()), Goldilocks::new(self.prefix.len() as u64)];
+        let trie = match self.trie {
+            Trie::State => 0,
+            Trie::Storage(_) => 1,
+            Trie::Entries(tag) => tag as u64,
+        };
+        let place = [trie, self.prefix.len() as u64].map(Goldilocks::new);
         let hash = halves(&self.hash);
-        let mut elements = address.chain(storage).chain(lanes(&self.prefix)).chain(hash).chain(self.digest.0);
+        let mut elements = address.chain(place).chain(lanes(&self.prefix)).chain(hash).chain(self.digest.0);
         core::array::from_fn(|_| elements.next().expect("as many elements"))
     }
     /// Its digest: a list of one edge.
@@ -65,6 +100,10 @@ struct Said {
     /// The rest of it.
     rest: Base,
     storage: Bool,
+    /// In the trie of a tag.
+    entries: Bool,
+    /// 1 in storage, or the tag.
+    trie: Base,
     depth: Base,
     lanes: [Base; LANES],
     hash: [Word; 2],
@@ -83,7 +122,23 @@ impl<K: Extension> Gadgets<'_, K> {
     fn said(&mut self) -> Said {
         let (digest, words) = self.chain(EDGE_TAG, EDGE_ELEMENTS);
         let fields = self.limbs(&words, ADDRESS + 2 + LANES);
-        let storage = self.b.boolean(fields[ADDRESS]);
+        // 0, 1, or a tag from 2 to 4.
+        let trie = fields[ADDRESS];
+        let hints: [Hint; 4] = [
+            |x| number(x[0] == ONE),
+            |x| number(x[0].as_u64() >= 2),
+            |x| number(x[0].as_u64() >= 3),
+            |x| number(x[0].as_u64() >= 4),
+        ];
+        let [storage, entries, third, fourth] = hints.map(|hint| self.b.bit_of(&[trie], hint));
+        self.implies(third, entries);
+        self.implies(fourth, third);
+        let one_of = self.b.add(storage.into(), entries.into());
+        self.b.boolean(one_of);
+        let tag = self.b.add(third.into(), fourth.into());
+        let tag = self.b.scale_add(Goldilocks::new(2), entries.into(), tag);
+        let said = self.b.add(storage.into(), tag);
+        self.b.equal(trie, said);
         let lanes = core::array::from_fn(|i| fields[ADDRESS + 2 + i]);
         const { assert!(ADDRESS + 2 + LANES == 3 * WORD) };
         Said {
@@ -91,6 +146,8 @@ impl<K: Extension> Gadgets<'_, K> {
             address: words[0],
             rest: fields[ADDRESS - 1],
             storage,
+            entries,
+            trie,
             depth: fields[ADDRESS + 1],
             lanes,
             hash: [words[3], words[4]],
@@ -105,18 +162,24 @@ impl<K: Extension> Gadgets<'_, K> {
         self.b.look_up(offers[1], account, root, Element::from(edge.rest).into(), bit);
     }
 
+    /// The number of an edge's trie: 0 for the state, the number of the account for its storage.
+    fn number_of(&mut self, edge: &Said, account: Base) -> Base {
+        let of_entries = self.plus(edge.trie, ENTRIES);
+        let of_entries = self.b.mul(edge.entries.into(), of_entries);
+        self.b.mul_add(edge.storage.into(), account, of_entries)
+    }
+
     /// A root, or none; the first one is there. Claims below it have its d.
     pub(super) fn root(&mut self, own: u64, active: Bool, claims: Set, edges: Set) {
         let own = self.constant(own);
         let edge = self.said();
-        self.implies(edge.storage, active);
         // Lanes of 60 bits: open edges below them rise as numbers do, without a wrap.
         for lane in edge.lanes {
             self.b.zeros(lane, LANE_ZEROS);
         }
         let account = self.b.any();
         self.account_of(&edge, account, edge.storage);
-        let trie = self.b.mul(edge.storage.into(), account);
+        let trie = self.number_of(&edge, account);
         let one = self.one;
         let depth = self.b.sub(edge.depth, one);
         let lanes = self.packed(edge.lanes);
@@ -139,10 +202,11 @@ impl<K: Extension> Gadgets<'_, K> {
         }
         self.implies(edge.storage, active);
         self.account_of(&edge, place.trie, edge.storage);
-        // Of the state: no trie of an account, and no address.
+        let trie = self.number_of(&edge, place.trie);
+        self.same(active, place.trie, trie);
+        // Of no account: no address.
         let other = self.b.sub(active.into(), edge.storage.into());
         let other = self.b.boolean(other);
-        self.vanishes(other, place.trie);
         let none = self.b.word([ZERO; WORD]);
         self.same_word(other, edge.address, none);
         self.vanishes(other, edge.rest);
@@ -183,7 +247,7 @@ impl<K: Extension> Gadgets<'_, K> {
     pub(super) fn ends_of_order(&mut self, first: u64, last: u64) {
         let zero = self.zero;
         let before = self.b.constant(-ONE);
-        let behind = self.constant(NO_TRIE);
+        let behind = self.constant(NO_ENTRIES);
         for (own, trie, lane) in [(first, zero, before), (last, behind, zero)] {
             let own = self.constant(own);
             self.order(own, [trie, lane, zero, zero, zero, zero]);

@@ -6,6 +6,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_verifier::tables::WORD;
 
+use super::entries::Steps;
 use super::node::unary;
 use crate::circuit::free;
 use crate::translation::{Weights, packed};
@@ -64,7 +65,7 @@ pub(super) struct Spaces {
     lists: Offers,
     /// (first byte of a child, code, length).
     pub(super) children: Offers,
-    /// (first byte of a value, whether a byte of length follows, length that the byte says).
+    /// (first byte of a value, bytes of length that follow, length that the byte says).
     pub(super) values: Offers,
     /// (depth, i, two lanes of the weight of the nibble there).
     weights: Offers,
@@ -82,7 +83,7 @@ pub(super) struct Spaces {
     pub(super) own: [Offers; 3],
     /// (number, depth behind the path, address behind it).
     pub(super) ends: Offers,
-    /// Keys and values of leaves: (number, trie, lanes), (number, address of the value, lanes), (number, root, lane).
+    /// Keys and values of leaves: (number, trie, lanes), (number, address of the value, lanes), (number, root, lane with the depth).
     pub(super) leaf: [Offers; 3],
     /// (number, whether it is present, first word of the address), (number, root, the rest).
     pub(super) account: [Offers; 2],
@@ -90,6 +91,8 @@ pub(super) struct Spaces {
     pub(super) key: Offers,
     /// Keys of accounts and slots in their order: (number, trie, lanes), (number, 0, lanes), (number, 0, lane).
     pub(super) order: [Offers; 3],
+    /// What the leaf digests of entries are hashed from: see [`Gadgets::values`].
+    pub(super) steps: Steps,
 }
 
 /// The builder, with what all slots share.
@@ -155,6 +158,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
             account,
             key,
             order,
+            steps: Steps::new(b),
         };
         let mut this = Self { b, zero, one, yes, pairs, spaces };
         this.constants();
@@ -182,9 +186,10 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         for byte in 0xc1..=0xde {
             say(children, byte, code::EMBEDDED, byte as u64 - 0xbf);
         }
-        for byte in (0..0x80).chain(0x81..=0xb8) {
+        for byte in (0..0x80).chain(0x81..=0xb9) {
             let (form, length) = match byte {
                 0xb8 => (1, 2),
+                0xb9 => (2, 3),
                 0x81.. => (0, byte as u64 - 0x7f),
                 _ => (0, 1),
             };
@@ -328,6 +333,11 @@ impl<'a, K: Extension> Gadgets<'a, K> {
     /// Lanes two by two.
     pub(super) fn packed(&mut self, [a, b, c, d, e]: [Base; LANES]) -> [Element; 3] {
         [self.pack([a, b]), self.pack([c, d]), e.into()]
+    }
+    /// The last lane of a place with its depth, which says how many of the lanes' nibbles are there.
+    pub(super) fn with_depth(&mut self, lane: Element, depth: Base) -> Element {
+        let x = self.pairs.x();
+        self.b.combine([ONE, ZERO, ONE], x, depth.into(), lane)
     }
     /// Puts a nibble behind a place, if `there`: without it nothing changes. The bit says that the place counts.
     pub(super) fn append(&mut self, place: Place, nibble: Base, there: Bool, bit: Bool) -> Place {

@@ -5,6 +5,7 @@
 mod batch;
 mod claims;
 mod edges;
+mod entries;
 mod gadgets;
 mod list;
 mod node;
@@ -25,7 +26,7 @@ use gadgets::{Gadgets, LANES, same_word};
 use crate::circuit::{NODE_TAG, free};
 
 pub use batch::{Batch, Prepared, Progress};
-pub use edges::Edge;
+pub use edges::{Edge, Trie};
 pub use list::Sublist;
 pub use plan::{Plan, Planned};
 pub use proof::{Join, Kind, NodeProof, StateProof, StateProofError, StateProver, StateVerifier};
@@ -33,7 +34,7 @@ pub use witness::{PieceError, Witness};
 
 /// Elements of an address.
 const ADDRESS: usize = 5;
-/// Elements of an edge: address, whether it is one of storage, depth, lanes, hash, d.
+/// Elements of an edge: address, which trie it is of, depth, lanes, hash, d.
 const EDGE_ELEMENTS: usize = ADDRESS + 2 + LANES + 8 + WORD;
 /// What edges are chains from.
 const EDGE_TAG: &[u8; 4] = b"ETHD";
@@ -57,7 +58,14 @@ pub struct Size {
     pub roots: usize,
     /// Edges that it ends at.
     pub opens: usize,
+    /// Entries of transactions, receipts or withdrawals.
+    pub entries: usize,
+    /// Steps of their leaf digests: each takes 32 bytes of a value, the first one 16.
+    pub steps: usize,
 }
+
+/// Numbers of a size.
+const COUNTS: usize = 9;
 
 impl Size {
     /// The number of the first path's slot, after roots and branches.
@@ -72,9 +80,21 @@ impl Size {
     fn first_slot(&self) -> usize {
         self.first_account() + self.accounts
     }
+    /// The number of the first entry's slot.
+    fn first_entry(&self) -> usize {
+        self.first_slot() + self.slots
+    }
+    /// Permutations of Keccak: blocks, and one for each key that is hashed.
+    pub fn keccak_blocks(&self) -> usize {
+        self.blocks + self.accounts + self.slots
+    }
+    /// Claims that there is room for.
+    fn claims(&self) -> usize {
+        self.accounts + self.slots + self.entries
+    }
     /// Slots that a tree of claims may have for its inner nodes.
     fn merges(&self) -> usize {
-        self.accounts + self.slots + self.opens - 1
+        self.claims() + self.opens - 1
     }
 }
 
@@ -86,9 +106,9 @@ pub fn modes() -> Modes {
 /// The rows of a piece, and what it says: the key, then the list of edges that are shown, and that of edges that are left open, or 0. A circuit has one.
 ///
 /// # Panics
-/// Unless the builder's tables have rows of bits for [`modes`], and there are an account and a root.
+/// Unless the builder's tables have rows of bits for [`modes`], and there are a claim and a root.
 pub fn piece<K: Extension>(b: &mut Builder<K>, size: Size) -> (Word, Vec<Word>) {
-    assert!(size.accounts > 0 && size.roots > 0, "claims are about accounts, and below a root");
+    assert!(size.claims() > 0 && size.roots > 0, "there is a claim, and it is below a root");
     let [shown, left_open] = free(b);
     let [key, _] = free(b);
     let [claims, roots, opens] = [(); 3].map(|()| b.set());
@@ -105,7 +125,7 @@ pub fn piece<K: Extension>(b: &mut Builder<K>, size: Size) -> (Word, Vec<Word>) 
     for i in 0..size.paths {
         g.path((size.first_path() + i) as u64);
     }
-    g.ends_of_order(size.first_account() as u64 - 1, (size.first_slot() + size.slots) as u64);
+    g.ends_of_order(size.first_account() as u64 - 1, (size.first_entry() + size.entries) as u64);
     let mut before = None;
     for i in 0..size.accounts {
         before = Some(g.account((size.first_account() + i) as u64, before.as_ref(), claims));
@@ -113,6 +133,11 @@ pub fn piece<K: Extension>(b: &mut Builder<K>, size: Size) -> (Word, Vec<Word>) 
     let mut before = None;
     for i in 0..size.slots {
         before = Some(g.slot((size.first_slot() + i) as u64, before.as_ref(), claims));
+    }
+    g.values(size.steps);
+    let mut before = None;
+    for i in 0..size.entries {
+        before = Some(g.entry((size.first_entry() + i) as u64, before.as_ref(), claims));
     }
     let (mut first, mut before) = (None, None);
     for _ in 0..size.opens {

@@ -1,6 +1,6 @@
 //! Slots for nodes: branches, and nodes with a path.
 
-use evergrove_multilinear::circuit::wires::{Base, Element};
+use evergrove_multilinear::circuit::wires::{Base, Bool, Element};
 use evergrove_multilinear::circuit::{Arithmetic, Hint};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
@@ -70,6 +70,28 @@ impl<K: Extension> Gadgets<'_, K> {
         self.offer_place(offers, own, place);
     }
 
+    /// The header of a value, of at most 2^16 - 1 bytes, whose first byte this is. That lengths have the shortest form is for others to demand.
+    pub(super) fn header(&mut self, address: Base, first: Base, bit: Bool) -> Header {
+        let hints: [Hint; 2] = [|x| number(x[0].as_u64() == 0xb8), |x| number(x[0].as_u64() == 0xb9)];
+        let long = hints.map(|hint| self.b.bit_of(&[first], hint));
+        let size = self.b.any_of(&[first], |x| match x[0].as_u64() {
+            byte @ 0xb8..=0xb9 => Goldilocks::new(byte - 0xb6),
+            byte @ 0x81..=0xb7 => Goldilocks::new(byte - 0x7f),
+            _ => ONE,
+        });
+        let form = self.b.scale_add(Goldilocks::new(2), long[1].into(), long[0].into());
+        let values = self.spaces.values;
+        self.b.look_up(values, first, form, Element::from(size).into(), bit);
+        let next = [1, 2].map(|i| {
+            let at = self.plus(address, i);
+            self.byte_at(at, bit)
+        });
+        let two = self.b.scale_add(Goldilocks::new(256), next[0], next[1]);
+        let more = self.b.mul(long[0].into(), next[0]);
+        let more = self.b.mul_add(long[1].into(), two, more);
+        Header { size, long, next, more }
+    }
+
     /// A leaf or an extension, or none.
     pub(super) fn path(&mut self, own: u64) {
         let own = self.constant(own);
@@ -125,8 +147,6 @@ impl<K: Extension> Gadgets<'_, K> {
         }
         self.same(active, count, further);
         let behind = self.b.add(begin, bytes);
-        let all = self.constant(NIBBLES);
-        self.same(leaf, place.depth, all);
         // An extension has a nibble.
         let nibbles = self.b.sub(place.depth, start.depth);
         let nibbles = self.b.add(nibbles, one_less);
@@ -135,20 +155,15 @@ impl<K: Extension> Gadgets<'_, K> {
 
         // The value of a leaf, the hash of an extension's child.
         let first = self.byte_at(behind, active);
-        let long = self.b.bit_of(&[first], |x| number(x[0].as_u64() == 0xb8));
-        let size = self.b.any_of(&[first], |x| match x[0].as_u64() {
-            0xb8 => Goldilocks::new(2),
-            byte @ 0x81..=0xb7 => Goldilocks::new(byte - 0x7f),
-            _ => ONE,
-        });
-        let values = self.spaces.values;
-        self.b.look_up(values, first, long.into(), Element::from(size).into(), active);
-        let next = self.plus(behind, 1);
-        let more = self.byte_at(next, active);
-        let more = self.b.mul(long.into(), more);
-        let canonical = self.b.scale_add(-Goldilocks::new(56), long.into(), more);
-        let canonical = self.b.mul(active.into(), canonical);
-        self.byte(canonical, active);
+        let Header { size, long, next, more, .. } = self.header(behind, first, active);
+        // Lengths have the shortest form.
+        let [least, high] = [Goldilocks::new(56), ONE].map(|least| self.b.constant(-least));
+        let above = self.b.add(next[0], least);
+        let above = self.b.mul(long[0].into(), above);
+        let above_two = self.b.add(next[0], high);
+        let above = self.b.mul_add(long[1].into(), above_two, above);
+        let above = self.b.mul(active.into(), above);
+        self.byte(above, active);
         let end = self.b.add(behind, size);
         let end = self.b.add(end, more);
         let expected = self.b.add(content, length);
@@ -157,7 +172,8 @@ impl<K: Extension> Gadgets<'_, K> {
         let hash = self.constant(0xa0);
         self.same(extension, first, hash);
 
-        let words = self.windows::<2>(next, extension);
+        let begin = self.plus(behind, 1);
+        let words = self.windows::<2>(begin, extension);
         let none = self.constant(code::NONE);
         let said = self.constant(code::BRANCH);
         let said = self.b.select(extension, said, none);
@@ -182,10 +198,24 @@ impl<K: Extension> Gadgets<'_, K> {
         let trie: Base = self.b.select(leaf, start.trie, minus);
         let offers = self.spaces.leaf;
         let levels = [trie, behind, start.root];
-        for ((offers, level), lanes) in offers.into_iter().zip(levels).zip(place.lanes) {
+        let [first, second, last] = place.lanes;
+        let last = self.with_depth(last, place.depth);
+        for ((offers, level), lanes) in offers.into_iter().zip(levels).zip([first, second, last]) {
             self.b.offer(offers, own, level, lanes.into());
         }
     }
+}
+
+/// The header of a leaf's value.
+pub(super) struct Header {
+    /// Its bytes, with those of the value that it says itself.
+    pub(super) size: Base,
+    /// Whether one byte of length follows, or two.
+    pub(super) long: [Bool; 2],
+    /// Two bytes behind the first one.
+    next: [Base; 2],
+    /// Bytes that these say.
+    pub(super) more: Base,
 }
 
 /// Whether more than t of the elements are there, for t from 1 to 32.

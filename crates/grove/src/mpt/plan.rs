@@ -7,7 +7,7 @@ use evergrove_verifier::ethereum::{Address, Claim, Hash, canonical_digest};
 
 use super::list::{List, Sublist, balanced};
 use super::witness::{Child, Number, Witness};
-use super::{Edge, Join, Kind, PieceError, Size};
+use super::{COUNTS, Edge, Join, Kind, PieceError, Size, Trie};
 
 /// What one piece shows.
 #[derive(Clone, Debug, Default)]
@@ -74,16 +74,18 @@ pub(super) enum Step {
     Sublist([usize; 2]),
 }
 
-/// A node's place: the account in whose storage it is, the nibbles before it; and its hash.
-pub(super) type Place = (Option<Address>, Vec<u8>, Hash);
+/// A node's place: its trie, the nibbles before it; and its hash.
+pub(super) type Place = (Trie<Address>, Vec<u8>, Hash);
 
-/// Blocks, branches, paths, accounts, slots, roots, open edges.
-type Load = [usize; 7];
+/// Blocks, branches, paths, accounts, slots, roots, open edges, entries, steps.
+type Load = [usize; COUNTS];
 
 const ACCOUNTS: usize = 3;
 const SLOTS: usize = 4;
 const ROOTS: usize = 5;
 const OPENS: usize = 6;
+const ENTRIES: usize = 7;
+const STEPS: usize = 8;
 
 fn sum(a: Load, b: Load) -> Load {
     core::array::from_fn(|i| a[i] + b[i])
@@ -144,8 +146,8 @@ impl Division<'_> {
         // If leaving every wished edge open takes more edges than a piece has room for, the wishes are ignored.
         let chosen = self.chosen(node, &children, true).or_else(|| self.chosen(node, &children, false));
         let Some((load, chosen)) = chosen else {
-            let [.., accounts, slots, _, _] = self.vertices[node].own;
-            return Err(PieceError::Crowded { claims: accounts + slots });
+            let own = self.vertices[node].own;
+            return Err(PieceError::Crowded { claims: own[ACCOUNTS] + own[SLOTS] + own[ENTRIES] });
         };
         let mut below = Vec::new();
         for (i, Branch { child, load, below: parts }) in children.into_iter().enumerate() {
@@ -216,7 +218,7 @@ impl Plan {
     /// # Errors
     /// When more claims end at one node than a piece has room for.
     pub fn new(whole: &Witness, claims: &[Claim], size: Size, cut: Option<u8>) -> Result<Self, PieceError> {
-        let wish = |edge: &Place| edge.0.is_none() && cut.is_some_and(|cut| edge.1.len() == usize::from(cut));
+        let wish = |edge: &Place| edge.0 == Trie::State && cut.is_some_and(|cut| edge.1.len() == usize::from(cut));
         Self::divided(whole, claims, size, &wish, None)
             .map(|plan| plan.expect("without an earlier proof there is a plan"))
     }
@@ -243,7 +245,7 @@ impl Plan {
         let mut order: Vec<_> = claims.iter().enumerate().map(|(place, claim)| (claim.key(), place, claim)).collect();
         order.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let branches = whole.branches.len();
-        // Vertex 0 is above the root of the state.
+        // Vertex 0 is above the roots.
         let vertex = |number: Number| match number {
             Number::Branch(i) => 1 + i,
             Number::Path(i) => 1 + branches + i,
@@ -258,23 +260,25 @@ impl Plan {
             }
         };
         let mut vertices: Vec<Vertex> = (0..=branches + whole.paths.len()).map(|_| Vertex::default()).collect();
+        vertices[0].own[ROOTS] = whole.root_edges().len() - 1;
         for (i, node) in whole.branches.iter().chain(&whole.paths).enumerate() {
             let (link, own) = (&node.link, 1 + i);
             let prefix = link.place();
             let may = !link.extension && prefix.len() < 64 && !matches!(link.from, Number::Root(_));
-            let address = link.trie.map(|account| whole.accounts[account].address);
+            let trie = link.trie.map(|account| whole.accounts[account].address);
             let place =
-                if let (true, Child::Hash(hash)) = (may, &link.child) { Some((address, prefix, *hash)) } else { None };
+                if let (true, Child::Hash(hash)) = (may, &link.child) { Some((trie, prefix, *hash)) } else { None };
             let (open, wished) = (place.is_some(), place.as_ref().is_some_and(wish));
             let kind = [usize::from(i < branches), usize::from(i >= branches)];
-            let load = [node.blocks(), kind[0], kind[1], 0, 0, 0, 0];
+            let mut load = [0; COUNTS];
+            load[..3].copy_from_slice(&[node.blocks(), kind[0], kind[1]]);
             let vertex = vertex(link.from);
             vertices[vertex].children.push(own);
             vertices[own] = Vertex {
                 own: load,
                 open,
                 wished,
-                storage: link.trie.is_some(),
+                storage: link.trie.account().is_some(),
                 children: core::mem::take(&mut vertices[own].children),
                 claims: Vec::new(),
             };
@@ -292,11 +296,19 @@ impl Plan {
             ends.push(at);
         }
         let mut ends = ends.into_iter();
+        let mut of_entries = Vec::new();
+        for entry in &whole.entries {
+            let at = vertex(entry.end.at());
+            vertices[at].own[ENTRIES] += 1;
+            vertices[at].own[STEPS] += entry.steps();
+            of_entries.push(at);
+        }
+        let mut of_entries = of_entries.into_iter();
         for (i, (.., claim)) in order.iter().enumerate() {
             let at = match claim {
                 Claim::Slot { .. } => ends.next().expect("as many slots"),
                 Claim::Account { address, .. } | Claim::AbsentAccount { address } => accounts[address],
-                Claim::Entry { .. } | Claim::AbsentEntry { .. } => return Err(PieceError::Entry(i)),
+                Claim::Entry { .. } | Claim::AbsentEntry { .. } => of_entries.next().expect("as many entries"),
             };
             vertices[at].claims.push(i);
         }
@@ -320,7 +332,8 @@ impl Plan {
             rest.extend(vertices[node].children.iter().map(|&child| (child, part)));
         }
         let mut all = own.clone();
-        let mut edges = Vec::new();
+        // Of the topmost part by its roots.
+        let mut edges: Vec<(Edge, Vec<u8>)> = Vec::new();
         // Parts come behind those below them.
         for (i, part) in parts.iter().enumerate() {
             for &below in &part.below {
@@ -328,20 +341,28 @@ impl Plan {
                 all[i].extend(more);
             }
             all[i].sort_unstable();
+            let Some(node) = part.node else { continue };
             let below: Vec<Claim> = all[i].iter().map(|&claim| order[claim].2.clone()).collect();
             let digest = canonical_digest(&below)?;
-            let edge = match part.node {
-                None => Edge { digest, ..whole.root_edge().clone() },
-                Some(node) => {
-                    let node = node - 1;
-                    let link = &whole.branches.get(node).unwrap_or_else(|| &whole.paths[node - branches]).link;
-                    let Child::Hash(hash) = link.child else { unreachable!("only hashes are left open") };
-                    let address = link.trie.map(|account| whole.accounts[account].address);
-                    Edge { address, prefix: link.place(), hash, digest }
-                }
-            };
+            let link = &whole.branches.get(node - 1).unwrap_or_else(|| &whole.paths[node - 1 - branches]).link;
+            let Child::Hash(hash) = link.child else { unreachable!("only hashes are left open") };
+            let trie = link.trie.map(|account| whole.accounts[account].address);
+            let edge = Edge { trie, prefix: link.place(), hash, digest };
             edges.push((edge, order[all[i][0]].0.bytes().to_vec()));
         }
+        // The topmost part is the last one. Its edges are those of the roots, each with the key of its first claim.
+        let tops: Vec<(Edge, Vec<u8>)> = whole
+            .root_edges()
+            .iter()
+            .map(|edge| {
+                let own = |claim: &Claim| Trie::of(claim.tag()) == edge.trie;
+                let first = order.iter().find(|(.., claim)| own(claim)).expect("each root has a claim");
+                (edge.clone(), first.0.bytes().to_vec())
+            })
+            .collect();
+        let edges_of = |members: &[usize]| -> Vec<(Edge, Vec<u8>)> {
+            if members == [top] { tops.clone() } else { members.iter().map(|&part| edges[part].clone()).collect() }
+        };
 
         if let Some((earlier, kind)) = earlier {
             let members = parts[top].below.iter().map(|&part| (&edges[part].0, &edges[part].1));
@@ -354,8 +375,8 @@ impl Plan {
                 return Ok(None);
             }
             let piece = Planned {
-                roots: vec![edges[top].0.clone()],
-                firsts: vec![edges[top].1.clone()],
+                roots: tops.iter().map(|(edge, _)| edge.clone()).collect(),
+                firsts: tops.iter().map(|(_, first)| first.clone()).collect(),
                 claims: own[top].iter().map(|&claim| (order[claim].1, order[claim].2.clone())).collect(),
                 below: Vec::new(),
                 open_firsts: list.edges().into_iter().map(|edge| open[edge].clone()).collect(),
@@ -371,9 +392,10 @@ impl Plan {
             let lists: Vec<List> = of().map(Planned::shown).collect();
             let open = (!lists.is_empty()).then(|| List::of_lists(&lists));
             let open_firsts = of().flat_map(|piece| piece.firsts.clone()).collect();
+            let (roots, firsts) = edges_of(members).into_iter().unzip();
             plan.pieces.push(Planned {
-                roots: members.iter().map(|&part| edges[part].0.clone()).collect(),
-                firsts: members.iter().map(|&part| edges[part].1.clone()).collect(),
+                roots,
+                firsts,
                 claims: claims.map(|&claim| (order[claim].1, order[claim].2.clone())).collect(),
                 below,
                 open,

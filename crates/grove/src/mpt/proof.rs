@@ -9,13 +9,13 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::argument::soundness::bits;
 use evergrove_verifier::argument::{Claim, Parameters, Reduced, Round, UNIQUE_100};
-use evergrove_verifier::ethereum::Hash;
+use evergrove_verifier::ethereum::{Arity, Hash, Roots, Tag, canonical_digest_of};
 use evergrove_verifier::key::{MAX_ELEMENTS, Public, VerifyError};
 use evergrove_verifier::soundness::SoundnessBits;
 use evergrove_verifier::tables::{Table, WORD};
 
-use super::list::{Sublist, list_of};
-use super::{Edge, PieceError, Size, Witness, join_of_joins, join_of_pieces, modes, piece};
+use super::list::{List, Sublist, list_of};
+use super::{COUNTS, Edge, PieceError, Size, Trie, Witness, join_of_joins, join_of_pieces, modes, piece};
 use crate::engine::{decode, encode};
 
 /// The rows of a piece of this size.
@@ -130,7 +130,7 @@ fn narrow(rounds: &[Round]) -> Vec<Round> {
 /// The circuit of a piece, and a key that has it twice; `None` if it is too large.
 fn pieces<K: Extension>(rounds: &[Round], size: Size) -> Option<(Circuit<K>, Key<K>)> {
     let mut near = [1; Table::ALL.len()];
-    near[Table::Keccak as usize] = (size.blocks + size.accounts + size.slots).div_ceil(64);
+    near[Table::Keccak as usize] = size.keccak_blocks().div_ceil(64);
     near[Table::Range as usize] = 0;
     let parameters = recursion::fixed_point_near::<K>(rounds, &modes(), near, |parameters| {
         piece_builder(parameters, size).blocks()
@@ -225,12 +225,12 @@ impl<K: Extension> StateVerifier<K> {
         let handed = if pieces { Ok(()) } else { Err(VerifyError::Handed) };
         own.and(handed).map_err(|e| e.to_string())
     }
-    /// Whether these are bytes of a proof that there are claims with this d, each true in every trie with this root.
+    /// Whether these are bytes of a proof that there are claims with these d, each true in every trie with its root: d of the claims about each root.
     ///
     /// # Errors
     /// Why they are not.
-    pub fn verify(&self, kind: Kind, proof: &[u8], root: &Hash, digest: Digest) -> Result<(), String> {
-        let lists = [Edge::of_state(*root, digest).list(), Digest::ZERO];
+    pub fn verify(&self, kind: Kind, proof: &[u8], roots: &[(Tag, Hash, Digest)]) -> Result<(), String> {
+        let lists = [list_of_roots(roots), Digest::ZERO];
         self.check(&NodeProof { kind, lists, bytes: proof.to_vec() })
     }
 }
@@ -356,17 +356,28 @@ impl<K: ProofField> StateProver<K> {
     }
 }
 
-/// A proof of claims about the state with a root, as it stands in a file. `docs/formats.md` has the bytes.
+/// The list of the edges above roots.
+fn list_of_roots(roots: &[(Tag, Hash, Digest)]) -> Digest {
+    let edges: Vec<Edge> = roots.iter().map(|&(tag, root, digest)| Edge::of_root(tag, root, digest)).collect();
+    List::of_edges(&edges).digest
+}
+
+/// d of all claims, from those of the claims about each root: a key begins with the tag.
+fn digest_of(roots: &[(Tag, Hash, Digest)]) -> Digest {
+    let tags: Vec<[u8; 1]> = roots.iter().map(|(tag, ..)| [*tag as u8]).collect();
+    let leaves: Vec<(&[u8], Digest)> = tags.iter().zip(roots).map(|(tag, root)| (&tag[..], root.2)).collect();
+    canonical_digest_of(Arity::Binary, &leaves)
+}
+
+/// A proof of claims about tries with these roots, as it stands in a file. `docs/formats.md` has the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateProof {
     /// The circuit of pieces.
     pub size: Size,
     /// What the proof is of.
     pub kind: Kind,
-    /// The state root.
-    pub root: Hash,
-    /// d of the claims.
-    pub digest: Digest,
+    /// The roots, in the order of their tags, each with d of the claims about it.
+    pub roots: Vec<(Tag, Hash, Digest)>,
     /// The proof.
     pub proof: Vec<u8>,
 }
@@ -378,8 +389,11 @@ pub enum StateProofError {
     #[error("not a proof about Ethereum's state: {0}")]
     Format(&'static str),
     /// The proof is of another root.
-    #[error("the proof is about another state root: make one for the block that you check it against")]
-    Root,
+    #[error("the proof is about another root of {0}: make one for the block that you check it against")]
+    Root(Tag),
+    /// The proof is of a root that the verifier does not have.
+    #[error("the proof is about {0}, too, whose root is not known: take the header of the block, or name the root")]
+    Unknown(Tag),
     /// The proof is of other claims.
     #[error("the proof is about other claims than these: their canonical digest is {expected}, the proof's is {found}")]
     Claims {
@@ -394,23 +408,23 @@ pub enum StateProofError {
 }
 
 /// What a file begins with: four letters, and its version.
-const MAGIC: &[u8; 6] = b"EVGE\x03\0";
-/// Bytes before the proof: the magic, the size, what it is of, the root, d.
-const HEADER: usize = MAGIC.len() + Size::BYTES + 1 + 32 + 32;
+const MAGIC: &[u8; 6] = b"EVGE\x04\0";
 /// Elements of the largest circuit, about.
 const ELEMENTS: u64 = 1 << 25;
 
 impl Size {
     /// Bytes of a size.
-    pub(super) const BYTES: usize = 7 * 4;
+    pub(super) const BYTES: usize = COUNTS * 4;
     /// Elements of rows for one of each, about.
-    const WEIGHTS: [u64; 7] = [26_200, 6_000, 14_000, 34_000, 34_000, 4_000, 12_000];
+    const WEIGHTS: [u64; COUNTS] = [26_200, 6_000, 14_000, 34_000, 34_000, 4_000, 12_000, 9_000, 450];
 
-    pub(super) fn counts(&self) -> [usize; 7] {
-        [self.blocks, self.branches, self.paths, self.accounts, self.slots, self.roots, self.opens]
+    pub(super) fn counts(&self) -> [usize; COUNTS] {
+        let Self { blocks, branches, paths, accounts, slots, roots, opens, entries, steps } = *self;
+        [blocks, branches, paths, accounts, slots, roots, opens, entries, steps]
     }
-    pub(super) fn from_counts([blocks, branches, paths, accounts, slots, roots, opens]: [usize; 7]) -> Self {
-        Self { blocks, branches, paths, accounts, slots, roots, opens }
+    pub(super) fn from_counts(counts: [usize; COUNTS]) -> Self {
+        let [blocks, branches, paths, accounts, slots, roots, opens, entries, steps] = counts;
+        Self { blocks, branches, paths, accounts, slots, roots, opens, entries, steps }
     }
     /// About the elements that a circuit commits to.
     pub fn elements(&self) -> u64 {
@@ -418,18 +432,19 @@ impl Size {
         let product = |(&count, weight): (&usize, u64)| (count as u64).saturating_mul(weight);
         counts.iter().zip(Self::WEIGHTS).map(product).fold(0, u64::saturating_add)
     }
-    /// Whether circuits of this size are made: at least one block, account and root, and not too large.
+    /// Whether circuits of this size are made: at least one block, claim and root, and not too large.
     pub fn is_possible(&self) -> bool {
-        self.accounts > 0 && self.blocks > 0 && self.roots > 0 && self.elements() <= ELEMENTS
+        // No overflow: counts that are bounded come first.
+        self.elements() <= ELEMENTS && self.claims() > 0 && self.blocks > 0 && self.roots > 0
     }
-    /// The bytes: seven numbers of four, the least significant byte first.
+    /// The bytes: nine numbers of four, the least significant byte first.
     pub(super) fn to_bytes(self) -> impl Iterator<Item = u8> {
         self.counts().into_iter().flat_map(|count| (count as u32).to_le_bytes())
     }
     /// The size in bytes, and whether circuits of it are made.
     pub(super) fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
         let mut counts = bytes.as_chunks::<4>().0.iter().map(|count| u32::from_le_bytes(*count) as usize);
-        let size = Self::from_counts(core::array::from_fn(|_| counts.next().expect("seven")));
+        let size = Self::from_counts(core::array::from_fn(|_| counts.next().expect("as many")));
         size.is_possible().then_some(size)
     }
 }
@@ -449,18 +464,27 @@ impl StateProof {
         let prover = size.is_possible().then(|| StateProver::<Quadratic>::new(&UNIQUE_100, size, false)).flatten();
         let prover = prover.ok_or(PieceError::TooLarge { blocks: size.blocks })?;
         let proof = prover.piece(witness)?;
-        let Edge { hash: root, digest, .. } = *witness.root_edge();
-        Ok(Self { size, kind: proof.kind, root, digest, proof: proof.bytes })
+        let tags = Tag::ALL.into_iter();
+        let edge = |tag| witness.root_edges().iter().find(|edge| edge.trie == Trie::of(tag));
+        let roots = tags.filter_map(|tag| edge(tag).map(|edge| (tag, edge.hash, edge.digest))).collect();
+        Ok(Self { size, kind: proof.kind, roots, proof: proof.bytes })
+    }
+    /// d of the claims.
+    pub fn digest(&self) -> Digest {
+        digest_of(&self.roots)
     }
     /// The bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let Self { size, kind, root, digest, proof } = self;
-        let mut bytes = Vec::with_capacity(HEADER + proof.len());
-        bytes.extend_from_slice(MAGIC);
+        let Self { size, kind, roots, proof } = self;
+        let mut bytes = MAGIC.to_vec();
         bytes.extend(size.to_bytes());
         bytes.push(kind.to_byte());
-        bytes.extend_from_slice(root);
-        bytes.extend(digest.to_bytes());
+        bytes.push(roots.len() as u8);
+        for (tag, root, digest) in roots {
+            bytes.push(*tag as u8);
+            bytes.extend_from_slice(root);
+            bytes.extend(digest.to_bytes());
+        }
         bytes.extend_from_slice(proof);
         bytes
     }
@@ -470,8 +494,8 @@ impl StateProof {
     /// When the bytes are none.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateProofError> {
         let format = StateProofError::Format;
-        if bytes.starts_with(b"EVGE\x01\0") || bytes.starts_with(b"EVGE\x02\0") {
-            return Err(format("it has version 1 or 2, of before joins had a key of their own: prove again"));
+        if matches!(bytes, [b'E', b'V', b'G', b'E', 1..=3, 0, ..]) {
+            return Err(format("it has version 1, 2 or 3, of before proofs had several roots: prove again"));
         }
         let rest = bytes.strip_prefix(MAGIC).ok_or(format("it begins otherwise"))?;
         let cut = || format("it is cut off");
@@ -479,27 +503,49 @@ impl StateProof {
         let size = Size::from_bytes(size).ok_or(format("no circuit has this size"))?;
         let (&kind, rest) = rest.split_first().ok_or_else(cut)?;
         let kind = Kind::from_byte(kind).ok_or(format("no circuit is named so"))?;
-        let (root, rest) = rest.split_first_chunk::<32>().ok_or_else(cut)?;
-        let (digest, proof) = rest.split_first_chunk().ok_or_else(cut)?;
-        let digest = Digest::from_bytes(digest).map_err(|_| format("an element is not below p"))?;
-        Ok(Self { size, kind, root: *root, digest, proof: proof.to_vec() })
+        let (&count, mut rest) = rest.split_first().ok_or_else(cut)?;
+        let mut roots: Vec<(Tag, Hash, Digest)> = Vec::new();
+        for _ in 0..count {
+            let (&tag, behind) = rest.split_first().ok_or_else(cut)?;
+            let known = Tag::ALL.into_iter().find(|own| *own as u8 == tag);
+            let rises = |tag: &Tag| roots.last().is_none_or(|&(last, ..)| last < *tag);
+            let tag = known.filter(rises).ok_or(format("its roots are in no order of tags"))?;
+            let (root, behind) = behind.split_first_chunk::<32>().ok_or_else(cut)?;
+            let (digest, behind) = behind.split_first_chunk().ok_or_else(cut)?;
+            let digest = Digest::from_bytes(digest).map_err(|_| format("an element is not below p"))?;
+            roots.push((tag, *root, digest));
+            rest = behind;
+        }
+        if roots.is_empty() {
+            return Err(format("it has no root"));
+        }
+        Ok(Self { size, kind, roots, proof: rest.to_vec() })
     }
-    /// Verifies the proof for a root, and for claims with this d if there is one. Makes the circuits: some tenths of a second, or seconds where proofs are joined.
+    /// Verifies the proof for roots, of which it may be about some, and for claims with this d if there is one. Makes the circuits: some tenths of a second, or seconds where proofs are
+    /// joined.
     ///
     /// # Errors
     /// Why it is not accepted.
-    pub fn verify(&self, root: &Hash, digest: Option<Digest>) -> Result<SoundnessBits, StateProofError> {
-        if *root != self.root {
-            return Err(StateProofError::Root);
+    pub fn verify(&self, roots: &Roots, digest: Option<Digest>) -> Result<SoundnessBits, StateProofError> {
+        for (tag, root, _) in &self.roots {
+            match roots.get(*tag) {
+                None => return Err(StateProofError::Unknown(*tag)),
+                Some(known) if known != root => return Err(StateProofError::Root(*tag)),
+                Some(_) => {}
+            }
         }
-        if let Some(expected) = digest.filter(|expected| *expected != self.digest) {
-            return Err(StateProofError::Claims { expected, found: self.digest });
+        if self.roots.is_empty() {
+            return Err(StateProofError::Format("it has no root"));
+        }
+        let found = self.digest();
+        if let Some(expected) = digest.filter(|expected| *expected != found) {
+            return Err(StateProofError::Claims { expected, found });
         }
         let possible = self.size.is_possible();
         let joined = self.kind != Kind::Piece;
         let verifier = possible.then(|| StateVerifier::<Quadratic>::new(&UNIQUE_100, self.size, joined)).flatten();
         let verifier = verifier.ok_or(StateProofError::Format("no circuit has this size"))?;
-        verifier.verify(self.kind, &self.proof, root, self.digest).map_err(StateProofError::Refused)?;
+        verifier.verify(self.kind, &self.proof, &self.roots).map_err(StateProofError::Refused)?;
         Ok(verifier.bits())
     }
 }

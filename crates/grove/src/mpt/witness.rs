@@ -4,18 +4,21 @@ mod data;
 mod walks;
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use evergrove_primitives::hash::keccak::{RATE_BYTES, keccak_256};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::ethereum::rlp::{self, RlpError};
-use evergrove_verifier::ethereum::{Account, Address, Claim, ClaimsError, Hash, Word, canonical_digest};
+use evergrove_verifier::ethereum::{Account, Address, Claim, ClaimsError, Hash, Roots, Tag, Word, canonical_digest};
 use evergrove_verifier::tables::WORD;
 use evergrove_verifier::tree::node_digest;
 
 use data::Data;
 use walks::Walks;
 
-use super::claims::{LANE_ZEROS, NO_TRIE};
+use super::claims::{ENTRIES, LANE_ZEROS, NO_ENTRIES, NO_TRIE};
+use super::edges::Trie;
+use super::entries::{INDICES, steps_of};
 use super::gadgets::{LANES, ONE, ZERO, lane};
 use super::list::List;
 use super::plan::Planned;
@@ -27,9 +30,27 @@ pub enum PieceError {
     /// The claims are no batch.
     #[error("{0}")]
     Claims(#[from] ClaimsError),
-    /// A claim that is not about the state.
-    #[error("claim {0} is an entry of a list: only accounts and slots are proven")]
-    Entry(usize),
+    /// A claim about a trie whose root is not given.
+    #[error(
+        "claim {place} is about {trie}, but their root is not known: take the header of the block, or name the root"
+    )]
+    Root {
+        /// Its place.
+        place: usize,
+        /// The trie.
+        trie: Tag,
+    },
+    /// A root that no claim is about.
+    #[error("no claim is about {0}: leave their root out")]
+    Idle(Tag),
+    /// A claim about an index that no circuit has.
+    #[error("claim {place} is about index {index}: circuits have indices below {INDICES}")]
+    Index {
+        /// Its place.
+        place: usize,
+        /// The index.
+        index: u64,
+    },
     /// A node is missing.
     #[error("the node with hash 0x{} is missing: add the proof of the key that it is on the way of", hex(&.0[..]))]
     Missing(Box<Hash>),
@@ -105,8 +126,8 @@ pub(super) struct Link {
     nibble: u8,
     /// Of the place that the parent offers; one less than the nibbles above a root and below an extension.
     depth: i64,
-    /// The account whose trie it is in; none of the state.
-    pub(super) trie: Option<usize>,
+    /// The trie that it is in, by the number of the account.
+    pub(super) trie: Trie<usize>,
     /// The root that it is below.
     root: usize,
     /// The nibbles of that place.
@@ -168,7 +189,7 @@ impl End {
 #[derive(Clone, Debug)]
 pub(super) struct Own {
     depth: usize,
-    trie: Option<usize>,
+    trie: Trie<usize>,
     root: usize,
     prefix: Vec<u8>,
     /// The nibbles up to its end, and the address behind its path.
@@ -209,6 +230,30 @@ pub(super) struct StorageSlot {
     value: Vec<Goldilocks>,
 }
 
+#[derive(Clone, Debug)]
+pub(super) struct EntrySlot {
+    pub(super) trie: Tag,
+    index: u64,
+    /// The root that it is below.
+    root: usize,
+    pub(super) end: End,
+}
+
+impl EntrySlot {
+    /// Steps that its leaf digest takes: none where it is absent.
+    pub(super) fn steps(&self) -> usize {
+        self.value().map_or(0, |value| steps_of(value.len()))
+    }
+    /// Where its value's bytes are.
+    fn value(&self) -> Option<Range<usize>> {
+        if let End::Present { value, length, .. } = self.end { Some(value..value + length) } else { None }
+    }
+    /// What its leaf digest is a chain over.
+    fn elements(&self, value: &[u8]) -> Vec<Goldilocks> {
+        Claim::Entry { trie: self.trie, index: self.index, value: value.to_vec() }.elements().1
+    }
+}
+
 /// An edge that is left open.
 #[derive(Clone, Debug)]
 struct OpenSlot {
@@ -229,6 +274,7 @@ pub struct Witness {
     pub(super) paths: Vec<Node>,
     pub(super) accounts: Vec<AccountSlot>,
     pub(super) slots: Vec<StorageSlot>,
+    pub(super) entries: Vec<EntrySlot>,
     opens: Vec<OpenSlot>,
     /// Pairs in the trees of claims, with their roots.
     merges: Vec<(usize, [Digest; 2])>,
@@ -237,19 +283,24 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// The nodes on the ways of claims about the state with this root: a piece that leaves nothing open.
+    /// The nodes on the ways of claims about tries with these roots: a piece that leaves nothing open.
     ///
     /// # Errors
-    /// When a node is missing or invalid, or a claim is false.
+    /// When a root or a node is missing or invalid, or a claim is false; when a root has no claim.
     pub fn new<'a>(
-        root: &Hash,
+        roots: &Roots,
         nodes: &'a dyn Fn(&Hash) -> Option<&'a [u8]>,
         claims: &[Claim],
     ) -> Result<Self, PieceError> {
-        let digest = canonical_digest(claims)?;
+        canonical_digest(claims)?;
+        let edges = roots.iter().map(|&(tag, root)| {
+            let below: Vec<Claim> = claims.iter().filter(|claim| claim.tag() == tag).cloned().collect();
+            let digest = canonical_digest(&below).map_err(|_| PieceError::Idle(tag))?;
+            Ok(Edge::of_root(tag, root, digest))
+        });
+        let roots = edges.collect::<Result<_, PieceError>>()?;
         let all = claims.iter().enumerate().map(|(i, claim)| (i, claim.clone())).collect();
-        let piece = Planned { roots: vec![Edge::of_state(*root, digest)], claims: all, ..Planned::default() };
-        Self::of_piece(&piece, nodes)
+        Self::of_piece(&Planned { roots, claims: all, ..Planned::default() }, nodes)
     }
 
     /// The nodes of a piece.
@@ -278,17 +329,21 @@ impl Witness {
                 Claim::Account { address, .. } | Claim::AbsentAccount { address } | Claim::Slot { address, .. } => {
                     addresses.insert(keccak_256(address), *address);
                 }
-                Claim::Entry { .. } | Claim::AbsentEntry { .. } => return Err(PieceError::Entry(*place)),
+                &Claim::Entry { index, .. } | &Claim::AbsentEntry { index, .. } => {
+                    if index >= INDICES {
+                        return Err(PieceError::Index { place: *place, index });
+                    }
+                }
             }
             order.push((claim.key(), *place, claim));
         }
         order.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let opened = piece.open.as_ref().map(List::edges).unwrap_or_default();
-        for address in roots.iter().chain(opened.iter().copied()).filter_map(|edge| edge.address) {
+        for address in roots.iter().chain(opened.iter().copied()).filter_map(|edge| edge.trie.account()) {
             addresses.insert(keccak_256(&address), address);
         }
-        let covering = |address: Option<Address>, nibbles: &[u8]| {
-            let below = |edge: &Edge| edge.address == address && nibbles.starts_with(&edge.prefix);
+        let covering = |trie: Trie<Address>, nibbles: &[u8]| {
+            let below = |edge: &Edge| edge.trie == trie && nibbles.starts_with(&edge.prefix);
             roots.iter().position(below)
         };
         // Accounts by their address: their number, where their tries begin, their values.
@@ -297,8 +352,8 @@ impl Witness {
         let mut accounts = Vec::new();
         for (i, (key, address)) in addresses.iter().enumerate() {
             let nibbles = nibbles_of(key);
-            let root = covering(None, &nibbles);
-            let end = root.map(|root| walks.walk(Link::root(root, None, &roots[root]), &nibbles)).transpose()?;
+            let root = covering(Trie::State, &nibbles);
+            let end = root.map(|root| walks.walk(Link::root(root, Trie::State, &roots[root]), &nibbles)).transpose()?;
             let value = end.as_ref().and_then(|end| walks.value(end)).map(<[u8]>::to_vec);
             let account = value.as_deref().map(Account::from_rlp).transpose();
             let account = account.map_err(|e| PieceError::Account(Box::new(*address), e.to_string()))?;
@@ -309,13 +364,18 @@ impl Witness {
         }
         let start = |address: &Address, nibbles: &[u8]| {
             let (i, storage, _) = &indices[address];
-            let below = |root: usize| Link::root(root, Some(*i), &roots[root]);
-            storage.clone().or_else(|| covering(Some(*address), nibbles).map(below))
+            let below = |root: usize| Link::root(root, Trie::Storage(*i), &roots[root]);
+            storage.clone().or_else(|| covering(Trie::Storage(*address), nibbles).map(below))
         };
-        let (mut slots, mut leaves) = (Vec::new(), vec![Vec::new(); roots.len()]);
+        let of_state = roots.iter().any(|edge| !matches!(edge.trie, Trie::Entries(_)));
+        let (mut slots, mut entries, mut leaves) = (Vec::new(), Vec::new(), vec![Vec::new(); roots.len()]);
         for (key, place, claim) in order {
             let wrong = || PieceError::False { place, claim: Box::new(claim.clone()) };
+            let missing = |trie| PieceError::Root { place, trie };
             let (_, elements) = claim.elements();
+            if claim.tag() == Tag::State && !of_state {
+                return Err(missing(Tag::State));
+            }
             let root = match claim {
                 Claim::Account { address, account } => {
                     let (i, _, value) = &indices[address];
@@ -350,19 +410,33 @@ impl Witness {
                     slots.push(StorageSlot { account, slot: *slot, root, end, value });
                     root
                 }
-                Claim::Entry { .. } | Claim::AbsentEntry { .. } => unreachable!("refused above"),
+                &Claim::Entry { trie, index, .. } | &Claim::AbsentEntry { trie, index } => {
+                    let nibbles: Vec<u8> = nibbles_of(&rlp::integer(index));
+                    let own = Trie::of(trie);
+                    let root = covering(Trie::of(trie), &nibbles).ok_or_else(|| missing(trie))?;
+                    let end = walks.walk(Link::root(root, own, &roots[root]), &nibbles)?;
+                    let expected = if let Claim::Entry { value, .. } = claim { Some(&value[..]) } else { None };
+                    if walks.value(&end) != expected {
+                        return Err(wrong());
+                    }
+                    entries.push(EntrySlot { trie, index, root, end });
+                    root
+                }
             };
             leaves[root].push((key.bytes().to_vec(), claim.leaf_digest()));
         }
         let mut opens = Vec::new();
         for (edge, first) in opened.into_iter().zip(&piece.open_firsts) {
-            let link = match &edge.address {
-                None => covering(None, &edge.prefix).map(|root| Link::root(root, None, &roots[root])),
-                Some(address) => start(address, &edge.prefix),
+            let link = match &edge.trie {
+                Trie::Storage(address) => start(address, &edge.prefix),
+                &(Trie::State | Trie::Entries(_)) => {
+                    let own = edge.trie.map(|_| unreachable!("no storage"));
+                    covering(edge.trie, &edge.prefix).map(|root| Link::root(root, own, &roots[root]))
+                }
             };
             let link = link.ok_or(PieceError::Missing(Box::new(edge.hash)))?;
             let root = link.root;
-            let End::There(link) = walks.walk(link, &edge.prefix)? else {
+            let End::There(link) = walks.walk_to(link, &edge.prefix)? else {
                 return Err(PieceError::Missing(Box::new(edge.hash)));
             };
             leaves[root].push((first.clone(), edge.digest));
@@ -380,7 +454,21 @@ impl Witness {
         let lists = piece.lists();
         let Walks { stream, goes_on, branches, paths, .. } = walks;
         let roots = roots.clone();
-        Ok(Self { lists, digests, stream, goes_on, roots, branches, paths, accounts, slots, opens, merges, pairs })
+        Ok(Self {
+            lists,
+            digests,
+            stream,
+            goes_on,
+            roots,
+            branches,
+            paths,
+            accounts,
+            slots,
+            entries,
+            opens,
+            merges,
+            pairs,
+        })
     }
     /// The hashes of its nodes.
     pub(super) fn hashes(&self) -> impl Iterator<Item = Hash> {
@@ -389,8 +477,8 @@ impl Witness {
             Child::Empty | Child::Embedded(..) => None,
         })
     }
-    /// The most accounts and the most slots that end at one node.
-    pub(super) fn crowd(&self) -> [usize; 2] {
+    /// The most accounts, slots, and entries that end at one node, and the most steps there.
+    pub(super) fn crowd(&self) -> [usize; 4] {
         let at = |account: &AccountSlot| account.end.as_ref().map(End::at);
         let accounts = self.accounts.iter().map(at);
         // Where an account has no trie, its slots end where it does.
@@ -398,17 +486,26 @@ impl Witness {
             let own = slot.end.as_ref().map(End::at).filter(|at| !matches!(at, Number::Account(_)));
             own.or_else(|| at(&self.accounts[slot.account]))
         });
-        let most = |ends: Vec<Option<Number>>| {
+        let entries = |count: fn(&EntrySlot) -> usize| {
+            self.entries.iter().map(move |entry| (Some(entry.end.at()), count(entry))).collect()
+        };
+        let most = |ends: Vec<(Option<Number>, usize)>| {
             let mut counts = HashMap::new();
-            ends.into_iter().for_each(|end| *counts.entry(end).or_insert(0) += 1);
+            ends.into_iter().for_each(|(end, count)| *counts.entry(end).or_insert(0) += count);
             counts.into_values().max().unwrap_or(0)
         };
-        [most(accounts.collect()), most(slots.collect())]
+        let one = |end| (end, 1);
+        [
+            most(accounts.map(one).collect()),
+            most(slots.map(one).collect()),
+            most(entries(|_| 1)),
+            most(entries(EntrySlot::steps)),
+        ]
     }
     /// Nodes of the state's trie above a depth, and those at this depth that have a hash.
     pub(super) fn around(&self, depth: u8) -> [usize; 2] {
         let of_state =
-            || self.branches.iter().chain(&self.paths).map(|node| &node.link).filter(|link| link.trie.is_none());
+            || self.branches.iter().chain(&self.paths).map(|node| &node.link).filter(|link| link.trie == Trie::State);
         let hash = |link: &&Link| matches!(link.child, Child::Hash(_));
         let depths = |link: &Link| link.place().len().cmp(&depth.into());
         [
@@ -416,9 +513,9 @@ impl Witness {
             of_state().filter(hash).filter(|link| depths(link).is_eq()).count(),
         ]
     }
-    /// The edge above its first root.
-    pub(super) fn root_edge(&self) -> &Edge {
-        &self.roots[0]
+    /// The edges above its roots.
+    pub(super) fn root_edges(&self) -> &[Edge] {
+        &self.roots
     }
     /// The lists of edges that it shows, and that it leaves open.
     pub fn lists(&self) -> [Digest; 2] {
@@ -438,6 +535,8 @@ impl Witness {
             slots: self.slots.len(),
             roots: self.roots.len(),
             opens: self.opens.len(),
+            entries: self.entries.len(),
+            steps: self.entries.iter().map(EntrySlot::steps).sum(),
         }
     }
     /// The free data of [`piece`](super::piece) of this size, for this key.
@@ -454,6 +553,8 @@ impl Witness {
             ("slots", needed.slots, size.slots),
             ("roots", needed.roots, size.roots),
             ("open edges", needed.opens, size.opens),
+            ("entries", needed.entries, size.entries),
+            ("steps of values", needed.steps, size.steps),
         ] {
             if needed > room {
                 return Err(PieceError::Room { what, needed, room });
@@ -467,13 +568,13 @@ impl Witness {
         stream.resize((size.blocks * RATE_BYTES).next_multiple_of(16) + 16, 0);
         data.free.extend(halves(&stream));
         data.bits((1..size.blocks).map(|i| self.goes_on.get(i).copied().unwrap_or(false)));
-        let account = |address: Option<Address>| {
-            let own = |slot: &AccountSlot| Some(slot.address) == address;
+        let account = |trie: Trie<Address>| {
+            let own = |slot: &AccountSlot| Some(slot.address) == trie.account();
             self.accounts.iter().position(own).map(|i| (i, self.accounts[i].root))
         };
         for i in 0..size.roots {
             let root = self.roots.get(i);
-            data.root(i, root, root.and_then(|root| account(root.address)));
+            data.root(i, root, root.and_then(|root| account(root.trie)));
         }
         for i in 0..size.branches {
             data.branch(self.branches.get(i));
@@ -487,10 +588,19 @@ impl Witness {
         for i in 0..size.slots {
             data.slot(self.slots.get(i), &self.accounts);
         }
+        // The number of the first step of each entry.
+        let mut starts = vec![0];
+        data.steps(&self.entries, &stream);
+        for entry in &self.entries {
+            starts.push(starts[starts.len() - 1] + entry.steps());
+        }
+        for i in 0..size.entries {
+            data.entry(self.entries.get(i), starts.get(i).copied().unwrap_or(0), &stream);
+        }
         let order = self.order(size);
         for i in 0..size.opens {
             let open = self.opens.get(i);
-            data.open(open, open.and_then(|open| account(open.edge.address)), &order);
+            data.open(open, open.and_then(|open| account(open.edge.trie)), &order);
         }
         for i in 0..size.merges() {
             let pair = self.merges.get(i);
@@ -509,14 +619,14 @@ impl Witness {
     }
     /// Keys in the order of claims, from the one before the first account's.
     fn order(&self, size: Size) -> Vec<[Goldilocks; 1 + LANES]> {
-        let of = |trie: Goldilocks, key: Hash| {
-            let lanes = lanes(&nibbles_of(&key));
+        let of = |trie: Goldilocks, key: &[u8]| {
+            let lanes = lanes(&nibbles_of(key));
             [trie, lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]]
         };
         let mut order = vec![[ZERO, -ONE, ZERO, ZERO, ZERO, ZERO]];
         for i in 0..size.accounts {
             let slot = self.accounts.get(i);
-            let mut key = of(ZERO, keccak_256(&slot.map_or([0; 20], |slot| slot.address)));
+            let mut key = of(ZERO, &keccak_256(&slot.map_or([0; 20], |slot| slot.address)));
             if slot.is_none() {
                 key[1] = Goldilocks::new(1 << LANE_ZEROS.start);
             }
@@ -526,7 +636,13 @@ impl Witness {
         for i in 0..size.slots {
             let slot = self.slots.get(i);
             let trie = slot.map_or(behind, |slot| Number::Account(slot.account).element(size));
-            order.push(of(trie, keccak_256(&slot.map_or([0; 32], |slot| slot.slot))));
+            order.push(of(trie, &keccak_256(&slot.map_or([0; 32], |slot| slot.slot))));
+        }
+        let behind = Goldilocks::new(NO_ENTRIES);
+        for i in 0..size.entries {
+            let entry = self.entries.get(i);
+            let trie = entry.map_or(behind, |entry| Goldilocks::new(ENTRIES + entry.trie as u64));
+            order.push(of(trie, &rlp::integer(entry.map_or(0, |entry| entry.index))));
         }
         order.push([behind, ZERO, ZERO, ZERO, ZERO, ZERO]);
         order
@@ -549,7 +665,7 @@ fn invalid(hash: &Hash, error: RlpError) -> PieceError {
     PieceError::Node(Box::new(*hash), error.to_string())
 }
 
-pub(super) fn nibbles_of(key: &Hash) -> Vec<u8> {
+pub(super) fn nibbles_of(key: &[u8]) -> Vec<u8> {
     key.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect()
 }
 
@@ -570,7 +686,7 @@ pub(super) fn halves(bytes: &[u8]) -> impl Iterator<Item = Goldilocks> {
 
 impl Link {
     /// Above a root.
-    fn root(root: usize, trie: Option<usize>, edge: &Edge) -> Self {
+    fn root(root: usize, trie: Trie<usize>, edge: &Edge) -> Self {
         Self {
             from: Number::Root(root),
             nibble: 0,
@@ -588,7 +704,7 @@ impl Link {
             from: Number::Account(account),
             nibble: 0,
             depth: -1,
-            trie: Some(account),
+            trie: Trie::Storage(account),
             root,
             prefix: Vec::new(),
             child: Child::Hash(hash),

@@ -106,7 +106,7 @@ impl World {
         Claim::Slot { address, slot, value }
     }
     pub(crate) fn witness(&self, claims: &[Claim]) -> Result<Witness, PieceError> {
-        Witness::new(&self.root, &|hash| self.nodes.get(hash).map(Vec::as_slice), claims)
+        Witness::new(&Roots::of_state(self.root), &|hash| self.nodes.get(hash).map(Vec::as_slice), claims)
     }
     /// Claims of every kind.
     pub(crate) fn claims(&self) -> Vec<Claim> {
@@ -134,7 +134,7 @@ pub(crate) static WORLD: LazyLock<World> = LazyLock::new(|| World::new(&[0, 1, 3
 
 fn holds(world: &World, claims: &[Claim], more: usize) {
     let witness = world.witness(claims).unwrap();
-    let edge = Edge::of_state(world.root, canonical_digest(claims).unwrap());
+    let edge = Edge::of_root(Tag::State, world.root, canonical_digest(claims).unwrap());
     assert_eq!(witness.lists(), [edge.list(), Digest::ZERO]);
     let Size { blocks, branches, paths, accounts, slots, roots, .. } = witness.size();
     let size = Size {
@@ -145,6 +145,8 @@ fn holds(world: &World, claims: &[Claim], more: usize) {
         slots: slots + more,
         roots: roots + more,
         opens: more,
+        entries: 0,
+        steps: 0,
     };
     let circuit = circuit(size);
     let columns = circuit.witness(&witness.data(size, KEY).unwrap()).unwrap();
@@ -234,9 +236,12 @@ fn false_claims_and_missing_nodes_are_named() {
         text(&[Claim::Slot { address: address(90), slot: word(3), value: word(1) }]).starts_with("claim 0 is false")
     );
     let entry = Claim::AbsentEntry { trie: Tag::Receipts, index: 3 };
-    assert_eq!(text(&[entry]), "claim 0 is an entry of a list: only accounts and slots are proven");
+    assert_eq!(
+        text(&[world.account(2), entry]),
+        "claim 1 is about receipts, but their root is not known: take the header of the block, or name the root"
+    );
     assert_eq!(text(&[]), canonical_digest(&[]).unwrap_err().to_string());
-    let none = Witness::new(&world.root, &|_| None, &[world.account(2)]).unwrap_err().to_string();
+    let none = Witness::new(&Roots::of_state(world.root), &|_| None, &[world.account(2)]).unwrap_err().to_string();
     assert!(none.starts_with("the node with hash 0x") && none.ends_with("on the way of"), "{none}");
     let witness = world.witness(&[world.account(2)]).unwrap();
     let small = Size { branches: 0, ..witness.size() };
@@ -622,7 +627,7 @@ fn mutated_roots(cases: u64) {
         if expected {
             let known =
                 |hash: &Hash| if *hash == root { Some(&node[..]) } else { world.nodes.get(hash).map(Vec::as_slice) };
-            let witness = Witness::new(&root, &known, claims).unwrap();
+            let witness = Witness::new(&Roots::of_state(root), &known, claims).unwrap();
             let free = (witness.size() == attack.size).then(|| witness.data(attack.size, KEY).unwrap());
             let free = free.unwrap_or_else(|| panic!("case {case}: another size for {node:02x?}"));
             assert!(attack.holds(&free), "case {case}: {claims:?} is true in {node:02x?}");
@@ -646,7 +651,7 @@ fn mutated_roots(cases: u64) {
             attack.path(0) + 15
         };
         let digest = canonical_digest(claims).unwrap();
-        free[..4].copy_from_slice(&Edge::of_state(root, digest).list().0);
+        free[..4].copy_from_slice(&Edge::of_root(Tag::State, root, digest).list().0);
         for from in [attack.root() + 12, own] {
             for (element, bytes) in free[from..].iter_mut().zip(root.chunks(4)) {
                 *element = half(bytes);
@@ -685,7 +690,7 @@ fn a_branch_has_two_children() {
         }
     }
     let root = keccak_256(&node);
-    let witness = Witness::new(&root, &|hash| (*hash == root).then_some(&node[..]), &claims).unwrap();
+    let witness = Witness::new(&Roots::of_state(root), &|hash| (*hash == root).then_some(&node[..]), &claims).unwrap();
     let circuit = circuit(witness.size());
     let free = witness.data(witness.size(), KEY).unwrap();
     assert!(!circuit.witness(&free).unwrap().faults(&circuit).is_empty());
@@ -709,13 +714,18 @@ fn a_branch_has_two_children() {
 /// Bytes that name a circuit whose key would be too large, or no circuit.
 #[test]
 fn sizes_of_files_are_bounded() {
-    let of =
-        |size: Size| StateProof { size, kind: Kind::Piece, root: [7; 32], digest: Digest::ZERO, proof: Vec::new() };
-    let size = Size { blocks: 1, branches: 0, paths: 700, accounts: 1, slots: 0, roots: 1, opens: 0 };
+    let of = |size: Size| StateProof {
+        size,
+        kind: Kind::Piece,
+        roots: vec![(Tag::State, [7; 32], Digest::ZERO)],
+        proof: Vec::new(),
+    };
+    let size =
+        Size { blocks: 1, branches: 0, paths: 700, accounts: 1, slots: 0, roots: 1, opens: 0, entries: 0, steps: 0 };
     for size in [size, Size { branches: 1600, paths: 0, ..size }] {
         let proof = StateProof::from_bytes(&of(size).to_bytes()).unwrap();
         assert_eq!(proof, of(size));
-        let error = proof.verify(&[7; 32], None).unwrap_err();
+        let error = proof.verify(&Roots::of_state([7; 32]), None).unwrap_err();
         assert_eq!(error, StateProofError::Format("no circuit has this size"));
     }
     for size in [
@@ -740,18 +750,18 @@ fn a_proof_is_accepted_and_no_other() {
     assert_eq!(verifier.key(), prover.verifier().key());
     assert!(verifier.bits().unique_decoding >= 100.0);
     let digest = canonical_digest(&claims).unwrap();
-    verifier.verify(Kind::Piece, &proof, &world.root, digest).unwrap();
+    verifier.verify(Kind::Piece, &proof, &[(Tag::State, world.root, digest)]).unwrap();
     let mut other = digest;
     other.0[3] += Goldilocks::ONE;
-    assert!(verifier.verify(Kind::Piece, &proof, &world.root, other).is_err());
-    assert!(verifier.verify(Kind::Piece, &proof, &[7; 32], digest).is_err());
+    assert!(verifier.verify(Kind::Piece, &proof, &[(Tag::State, world.root, other)]).is_err());
+    assert!(verifier.verify(Kind::Piece, &proof, &[(Tag::State, [7; 32], digest)]).is_err());
     for at in [0, 8, 700, proof.len() / 2, proof.len() - 8] {
         let mut changed = proof.clone();
         changed[at] ^= 1;
-        assert!(verifier.verify(Kind::Piece, &changed, &world.root, digest).is_err(), "{at}");
+        assert!(verifier.verify(Kind::Piece, &changed, &[(Tag::State, world.root, digest)]).is_err(), "{at}");
     }
-    assert!(verifier.verify(Kind::Piece, &proof[..proof.len() - 1], &world.root, digest).is_err());
-    assert!(verifier.verify(Kind::Piece, &[], &world.root, digest).is_err());
+    assert!(verifier.verify(Kind::Piece, &proof[..proof.len() - 1], &[(Tag::State, world.root, digest)]).is_err());
+    assert!(verifier.verify(Kind::Piece, &[], &[(Tag::State, world.root, digest)]).is_err());
     let more = world.witness(&[world.account(1), world.account(2), world.account(3)]).unwrap();
     assert!(prover.piece(&more).unwrap_err().to_string().contains("prove fewer claims at once"));
 }

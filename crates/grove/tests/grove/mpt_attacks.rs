@@ -7,7 +7,7 @@ use evergrove_primitives::Digest;
 use evergrove_primitives::field::Goldilocks;
 use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_primitives::hash::poseidon;
-use evergrove_verifier::ethereum::{Account, Address, Claim, EMPTY_ROOT, Hash, canonical_digest, rlp};
+use evergrove_verifier::ethereum::{Account, Address, Claim, EMPTY_ROOT, Hash, Roots, Tag, canonical_digest, rlp};
 use evergrove_verifier::tree::node_digest;
 
 use crate::mpt::{KEY, WORLD, address, circuit, word};
@@ -33,7 +33,8 @@ fn edge_list(elements: &[Goldilocks]) -> Digest {
 fn an_open_edge_twice_around_the_field() {
     let world = &*WORLD;
     let claims: Vec<Claim> = [0, 1, 2, 3, 8, 11, 17, 29, 33].map(|slot| world.slot(2, slot)).to_vec();
-    let tiny = Size { blocks: 6, branches: 2, paths: 4, accounts: 2, slots: 4, roots: 4, opens: 6 };
+    let tiny =
+        Size { blocks: 6, branches: 2, paths: 4, accounts: 2, slots: 4, roots: 4, opens: 6, entries: 0, steps: 0 };
     let plan = Plan::new(&world.witness(&claims).unwrap(), &claims, tiny, None).unwrap();
     const JUNK: usize = 15;
     let mut tried = 0;
@@ -41,7 +42,7 @@ fn an_open_edge_twice_around_the_field() {
         let planned = &plan.pieces[piece];
         let opens: Vec<Edge> = planned.below.iter().flat_map(|&below| plan.pieces[below].roots.clone()).collect();
         let has_slots = planned.claims.iter().any(|(_, claim)| matches!(claim, Claim::Slot { .. }));
-        if has_slots || !opens.iter().any(|edge| edge.address.is_some()) {
+        if has_slots || !opens.iter().any(|edge| edge.trie.account().is_some()) {
             continue;
         }
         tried += 1;
@@ -194,7 +195,7 @@ fn deep(key: &Hash, value: &[u8], branches: &[usize], nodes: &mut HashMap<Hash, 
 
 fn plan_holds(root: &Hash, nodes: &HashMap<Hash, Vec<u8>>, claims: &[Claim], size: Size, cut: Option<u8>) {
     let find = |hash: &Hash| nodes.get(hash).map(Vec::as_slice);
-    let whole = Witness::new(root, &find, claims).unwrap();
+    let whole = Witness::new(&Roots::of_state(*root), &find, claims).unwrap();
     let plan = Plan::new(&whole, claims, size, cut).unwrap();
     let circuit = circuit(size);
     for i in 0..plan.pieces.len() {
@@ -214,7 +215,8 @@ fn plan_holds(root: &Hash, nodes: &HashMap<Hash, Vec<u8>>, claims: &[Claim], siz
 
 /// Tries with branches at these depths, with edges opened at every depth.
 fn deep_tries(forms: impl IntoIterator<Item = Vec<usize>>) {
-    let size = Size { blocks: 4, branches: 3, paths: 4, accounts: 3, slots: 4, roots: 3, opens: 3 };
+    let size =
+        Size { blocks: 4, branches: 3, paths: 4, accounts: 3, slots: 4, roots: 3, opens: 3, entries: 0, steps: 0 };
     for form in forms {
         for small in [false, true] {
             let mut nodes = HashMap::new();
@@ -305,6 +307,8 @@ fn random_plans() {
             slots: 1 + next(8) as usize,
             roots: 1 + next(6) as usize,
             opens: next(7) as usize,
+            entries: 0,
+            steps: 0,
         };
         let cut = [None, Some(0), Some(1), Some(2), Some(200)][next(5) as usize];
         let whole = world.witness(&claims).unwrap();
@@ -343,7 +347,7 @@ fn crowded_sizes() {
     let find = |hash: &Hash| nodes.get(hash).map(Vec::as_slice);
     let claims: Vec<Claim> =
         (0..400).map(|i| Claim::Slot { address: address(0), slot: word(i), value: [0; 32] }).collect();
-    let whole = Witness::new(&root, &find, &claims).unwrap();
+    let whole = Witness::new(&Roots::of_state(root), &find, &claims).unwrap();
     let size = Batch::size_for(&whole, 12_000_000, None);
     assert!(Plan::new(&whole, &claims, size, None).is_ok());
 }
@@ -351,16 +355,17 @@ fn crowded_sizes() {
 /// Sizes at the bounds: a circuit is made, or not, and the proof refused.
 #[test]
 fn hostile_sizes() {
-    let least = Size { blocks: 1, branches: 0, paths: 0, accounts: 1, slots: 0, roots: 1, opens: 0 };
+    let least =
+        Size { blocks: 1, branches: 0, paths: 0, accounts: 1, slots: 0, roots: 1, opens: 0, entries: 0, steps: 0 };
     for (size, kind) in [
         (least, Kind::Pieces),
         (Size { roots: 8300, ..least }, Kind::Piece),
         (Size { opens: 2780, ..least }, Kind::Joins),
         (Size { paths: 2300, ..least }, Kind::Pieces),
     ] {
-        let proof = StateProof { size, kind, root: [7; 32], digest: Digest::ZERO, proof: vec![0; 1000] };
+        let proof = StateProof { size, kind, roots: vec![(Tag::State, [7; 32], Digest::ZERO)], proof: vec![0; 1000] };
         assert_eq!(StateProof::from_bytes(&proof.to_bytes()).unwrap(), proof);
-        assert!(proof.verify(&[7; 32], None).is_err());
+        assert!(proof.verify(&Roots::of_state([7; 32]), None).is_err());
     }
 }
 
@@ -370,22 +375,26 @@ fn a_batch_of_no_proofs() {
     let world = &*WORLD;
     let claims = world.claims();
     let find = |hash: &Hash| world.nodes.get(hash).map(Vec::as_slice);
-    let size = Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6 };
-    let prepared = Prepared::new(&world.root, &find, &claims, (size, None), None).unwrap();
+    let size =
+        Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6, entries: 0, steps: 0 };
+    let prepared = Prepared::new(&Roots::of_state(world.root), &find, &claims, (size, None), None).unwrap();
     let prover = prepared.prover().unwrap();
-    let whole = Edge::of_state(world.root, canonical_digest(&claims).unwrap());
+    let whole = Edge::of_root(Tag::State, world.root, canonical_digest(&claims).unwrap());
     let mut batch = prepared.prove(&prover, &find, &mut |_| ()).unwrap();
     assert_eq!(batch.proofs.last().unwrap().lists, [whole.list(), Digest::ZERO]);
     for proof in &mut batch.proofs {
         proof.bytes = vec![1, 2, 3];
     }
     let batch = Batch::from_bytes(&batch.to_bytes()).unwrap();
-    let again = Prepared::new(&world.root, &find, &claims, (size, None), Some(&batch)).unwrap();
+    let again = Prepared::new(&Roots::of_state(world.root), &find, &claims, (size, None), Some(&batch)).unwrap();
     assert_eq!(again.new_proofs(), [0, 0]);
     let result = again.prove(&prover, &find, &mut |_| ());
     // They are made again.
     let proof = result.unwrap().proof().unwrap();
-    prover.verifier().verify(proof.kind, &proof.proof, &world.root, canonical_digest(&claims).unwrap()).unwrap();
+    prover
+        .verifier()
+        .verify(proof.kind, &proof.proof, &[(Tag::State, world.root, canonical_digest(&claims).unwrap())])
+        .unwrap();
 }
 
 /// A branch below an extension fits a piece, but not with the extension: what is below it is left open.
@@ -399,7 +408,8 @@ fn an_extension_above_a_full_piece() {
     let root = deep(&keccak_256(&address(0)), &account.rlp(), &[1], &mut nodes);
     let claims = [Claim::Slot { address: address(0), slot: word(1), value }];
     for blocks in 4..12 {
-        let size = Size { blocks, branches: 8, paths: 4, accounts: 2, slots: 2, roots: 2, opens: 2 };
+        let size =
+            Size { blocks, branches: 8, paths: 4, accounts: 2, slots: 2, roots: 2, opens: 2, entries: 0, steps: 0 };
         plan_holds(&root, &nodes, &claims, size, None);
     }
 }
@@ -485,7 +495,7 @@ fn a_slot_beside_its_open_storage() {
             .collect();
         slots.sort_unstable();
         order.extend(slots.iter().map(|(trie, key)| ordered(*trie, key)));
-        order.push([Goldilocks::new(1 << 32), ZERO, ZERO, ZERO, ZERO, ZERO]);
+        order.push([Goldilocks::new(1 << 33), ZERO, ZERO, ZERO, ZERO, ZERO]);
         let merges_len = size.accounts + size.slots;
         let merges = honest.len() - 10 * merges_len;
         let open = merges - 49;
@@ -543,7 +553,8 @@ fn a_slot_beside_its_open_storage() {
 fn digests_of_roots_are_their_own() {
     let world = &*WORLD;
     let claims = world.claims();
-    let size = Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6 };
+    let size =
+        Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6, entries: 0, steps: 0 };
     let plan = Plan::new(&world.witness(&claims).unwrap(), &claims, size, Some(1)).unwrap();
     let piece = (0..plan.pieces.len()).find(|&i| plan.pieces[i].roots.len() > 1).unwrap();
     let witness = plan.witness(piece, &|hash| world.nodes.get(hash).map(Vec::as_slice)).unwrap();

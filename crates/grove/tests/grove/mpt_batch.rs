@@ -9,13 +9,15 @@ use evergrove_multilinear::circuit::Circuit;
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::{Goldilocks, Quadratic};
 use evergrove_verifier::argument::UNIQUE_100;
-use evergrove_verifier::ethereum::{Claim, canonical_digest};
+use evergrove_verifier::ethereum::{Claim, Roots, Tag, canonical_digest};
 
 use crate::mpt::{KEY, WORLD, World, circuit};
 
-const SMALL: Size = Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6 };
+const SMALL: Size =
+    Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6, entries: 0, steps: 0 };
 
-const TINY: Size = Size { blocks: 6, branches: 2, paths: 4, accounts: 2, slots: 4, roots: 4, opens: 6 };
+const TINY: Size =
+    Size { blocks: 6, branches: 2, paths: 4, accounts: 2, slots: 4, roots: 4, opens: 6, entries: 0, steps: 0 };
 
 /// Slots of one account, more than a tiny piece has room for.
 fn storage() -> Vec<Claim> {
@@ -43,11 +45,11 @@ fn pieces_hold(world: &World, claims: &[Claim], size: Size, cut: Option<u8>) -> 
         assert_eq!(faults.len(), 0, "piece {i}: {roots:?}: {:?}", &faults[..faults.len().min(8)]);
         assert_eq!(witness.lists()[1] == Digest::ZERO, below.is_empty());
         assert!(below.iter().all(|&below| below < i), "those below come before");
-        roots.iter().for_each(|edge| edges[usize::from(edge.address.is_some())] += 1);
+        roots.iter().for_each(|edge| edges[usize::from(edge.trie.account().is_some())] += 1);
         own.iter().for_each(|(place, claim)| assert!(*claim == claims[*place] && seen.insert(*place)));
     }
     assert_eq!(seen.len(), claims.len());
-    let whole = Edge::of_state(world.root, canonical_digest(claims).unwrap());
+    let whole = Edge::of_root(Tag::State, world.root, canonical_digest(claims).unwrap());
     assert_eq!(plan.pieces.last().unwrap().roots, [whole]);
     edges
 }
@@ -123,7 +125,7 @@ fn open_edges_and_roots_count(every: usize) {
         seen % every == 0
     };
     let of_state = Open::new(&WORLD.claims(), SMALL, Some(1), |piece| piece.below.len() > 1);
-    let of_storage = Open::new(&storage(), TINY, None, |piece| piece.roots[0].address.is_some());
+    let of_storage = Open::new(&storage(), TINY, None, |piece| piece.roots[0].trie.account().is_some());
     for (attack, storage) in [(&of_state, false), (&of_storage, true)] {
         assert!(attack.holds(&attack.free));
         for at in 0..8 {
@@ -200,7 +202,7 @@ fn a_batch_is_updated() {
     let claims = world.claims();
     let nodes = |hash: &[u8; 32]| world.nodes.get(hash).map(Vec::as_slice);
     let options = (SMALL, Some(1));
-    let prepared = Prepared::new(&world.root, &nodes, &claims, options, None).unwrap();
+    let prepared = Prepared::new(&Roots::of_state(world.root), &nodes, &claims, options, None).unwrap();
     let [pieces, joins] = prepared.all_proofs();
     assert!(pieces > 2 && (pieces - 1..=pieces + 1).contains(&joins) && prepared.new_proofs() == [pieces, joins]);
     let prover = prepared.prover().unwrap();
@@ -219,18 +221,18 @@ fn a_batch_is_updated() {
     assert_eq!(verifier.key(), prover.verifier().key());
     assert!(verifier.bits().unique_decoding >= 100.0);
     let digest = canonical_digest(&claims).unwrap();
-    verifier.verify(proof.kind, &proof.proof, &world.root, digest).unwrap();
+    verifier.verify(proof.kind, &proof.proof, &[(Tag::State, world.root, digest)]).unwrap();
     assert_eq!(StateProof::from_bytes(&proof.to_bytes()).unwrap(), proof);
     let mut other = digest;
     other.0[1] += Goldilocks::ONE;
-    assert!(verifier.verify(proof.kind, &proof.proof, &world.root, other).is_err());
+    assert!(verifier.verify(proof.kind, &proof.proof, &[(Tag::State, world.root, other)]).is_err());
     for kind in [Kind::Piece, Kind::Pieces, Kind::Joins].into_iter().filter(|kind| *kind != proof.kind) {
-        assert!(verifier.verify(kind, &proof.proof, &world.root, digest).is_err());
+        assert!(verifier.verify(kind, &proof.proof, &[(Tag::State, world.root, digest)]).is_err());
     }
     // A proof of a part is none of the whole; an upper piece alone leaves edges open.
     for part in &batch.proofs[..batch.proofs.len() - 1] {
         verifier.check(part).unwrap();
-        assert!(verifier.verify(part.kind, &part.bytes, &world.root, digest).is_err());
+        assert!(verifier.verify(part.kind, &part.bytes, &[(Tag::State, world.root, digest)]).is_err());
     }
     // Joins of what does not fit.
     let of = |kind: Kind| batch.proofs.iter().filter(move |proof| proof.kind == kind);
@@ -246,35 +248,36 @@ fn a_batch_is_updated() {
     for at in [0, 8, proof.proof.len() / 2] {
         let mut bytes = proof.proof.clone();
         bytes[at] ^= 1;
-        assert!(verifier.verify(proof.kind, &bytes, &world.root, digest).is_err(), "{at}");
+        assert!(verifier.verify(proof.kind, &bytes, &[(Tag::State, world.root, digest)]).is_err(), "{at}");
     }
 
     // The same state again: nothing is new.
-    let again = Prepared::new(&world.root, &nodes, &claims, options, Some(&batch)).unwrap();
+    let again = Prepared::new(&Roots::of_state(world.root), &nodes, &claims, options, Some(&batch)).unwrap();
     assert_eq!(again.new_proofs(), [0, 0]);
     assert_eq!(again.prove(&prover, &nodes, &mut |_| ()).unwrap(), batch);
     // One account has another balance: the piece of its leaf, the top, and joins above them.
     let changed = World::with(&[0, 1, 30, 2, 5, 0, 1], Some(4));
     let nodes = |hash: &[u8; 32]| changed.nodes.get(hash).map(Vec::as_slice);
     let claims = changed.claims();
-    let next = Prepared::new(&changed.root, &nodes, &claims, options, Some(&batch)).unwrap();
+    let next = Prepared::new(&Roots::of_state(changed.root), &nodes, &claims, options, Some(&batch)).unwrap();
     let [new, _] = next.new_proofs();
     assert!((2..=3).contains(&new), "{new} of {:?}", next.all_proofs());
     let updated = next.prove(&prover, &nodes, &mut |_| ()).unwrap();
     let proof = updated.proof().unwrap();
     let digest = canonical_digest(&claims).unwrap();
-    verifier.verify(proof.kind, &proof.proof, &changed.root, digest).unwrap();
+    verifier.verify(proof.kind, &proof.proof, &[(Tag::State, changed.root, digest)]).unwrap();
     // From nothing the statements are the same.
-    let from_nothing = Prepared::new(&changed.root, &nodes, &claims, options, None).unwrap();
+    let from_nothing = Prepared::new(&Roots::of_state(changed.root), &nodes, &claims, options, None).unwrap();
     assert_eq!(from_nothing.all_proofs().iter().sum::<usize>(), updated.proofs.len());
-    assert!(verifier.verify(proof.kind, &proof.proof, &world.root, digest).is_err());
+    assert!(verifier.verify(proof.kind, &proof.proof, &[(Tag::State, world.root, digest)]).is_err());
 }
 
 /// A state in which little has changed: one piece above what the earlier proof shows, and two joins. The next one is above the same earlier proof.
 #[test]
 fn a_batch_is_updated_above_an_earlier_proof() {
     const ACCOUNTS: [u64; 16] = [0, 1, 9, 2, 5, 0, 1, 3, 0, 0, 2, 1, 0, 4, 0, 0];
-    let size = Size { blocks: 30, branches: 8, paths: 14, accounts: 10, slots: 24, roots: 8, opens: 20 };
+    let size =
+        Size { blocks: 30, branches: 8, paths: 14, accounts: 10, slots: 24, roots: 8, opens: 20, entries: 0, steps: 0 };
     let options = (size, Some(1));
     let mut earlier: Option<Batch> = None;
     let mut prover = None;
@@ -282,7 +285,7 @@ fn a_batch_is_updated_above_an_earlier_proof() {
         let world = World::with(&ACCOUNTS, changed);
         let nodes = |hash: &[u8; 32]| world.nodes.get(hash).map(Vec::as_slice);
         let claims = world.claims();
-        let prepared = Prepared::new(&world.root, &nodes, &claims, options, earlier.as_ref()).unwrap();
+        let prepared = Prepared::new(&Roots::of_state(world.root), &nodes, &claims, options, earlier.as_ref()).unwrap();
         let all = prepared.all_proofs();
         assert!(all[0] > 3 && all[1] > 3, "{all:?}");
         assert_eq!(prepared.new_proofs(), if step == 0 { all } else { [1, 2] });
@@ -290,7 +293,7 @@ fn a_batch_is_updated_above_an_earlier_proof() {
         let batch = prepared.prove(prover, &nodes, &mut |_| ()).unwrap();
         let proof = batch.proof().unwrap();
         let digest = canonical_digest(&claims).unwrap();
-        prover.verifier().verify(proof.kind, &proof.proof, &world.root, digest).unwrap();
+        prover.verifier().verify(proof.kind, &proof.proof, &[(Tag::State, world.root, digest)]).unwrap();
         assert_eq!(Batch::from_bytes(&batch.to_bytes()).unwrap(), batch);
         assert_eq!(batch.proofs.len(), all.iter().sum::<usize>());
         earlier = Some(batch);
@@ -301,13 +304,16 @@ fn a_batch_is_updated_above_an_earlier_proof() {
     let claims = world.claims();
     let mut other = earlier.clone().unwrap();
     other.shown_below[0][0].digest.0[0] += Goldilocks::ONE;
-    let prepared = Prepared::new(&world.root, &nodes, &claims, options, Some(&other)).unwrap();
+    let prepared = Prepared::new(&Roots::of_state(world.root), &nodes, &claims, options, Some(&other)).unwrap();
     assert!(prepared.new_proofs()[0] > 1);
     let mut damaged = earlier.unwrap();
     damaged.proofs.iter_mut().for_each(|proof| proof.bytes = vec![1, 2, 3]);
-    let prepared = Prepared::new(&world.root, &nodes, &claims, options, Some(&damaged)).unwrap();
+    let prepared = Prepared::new(&Roots::of_state(world.root), &nodes, &claims, options, Some(&damaged)).unwrap();
     assert_eq!(prepared.new_proofs(), [1, 2]);
     let prover = prover.unwrap();
     let proof = prepared.prove(&prover, &nodes, &mut |_| ()).unwrap().proof().unwrap();
-    prover.verifier().verify(proof.kind, &proof.proof, &world.root, canonical_digest(&claims).unwrap()).unwrap();
+    prover
+        .verifier()
+        .verify(proof.kind, &proof.proof, &[(Tag::State, world.root, canonical_digest(&claims).unwrap())])
+        .unwrap();
 }

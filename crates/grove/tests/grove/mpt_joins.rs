@@ -6,18 +6,20 @@ use evergrove_grove::mpt::{Batch, Join, Kind, NodeProof, Prepared, Size, StateVe
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::{Goldilocks, Quadratic};
 use evergrove_verifier::argument::UNIQUE_100;
-use evergrove_verifier::ethereum::canonical_digest;
+use evergrove_verifier::ethereum::{Roots, Tag, canonical_digest};
 
 use crate::mpt::World;
 
 const SLOTS: [u64; 7] = [0, 1, 30, 2, 5, 0, 1];
-const SIZE: Size = Size { blocks: 40, branches: 12, paths: 14, accounts: 12, slots: 16, roots: 16, opens: 24 };
+const SIZE: Size =
+    Size { blocks: 40, branches: 12, paths: 14, accounts: 12, slots: 16, roots: 16, opens: 24, entries: 0, steps: 0 };
 
 /// Circuits of pieces and joins of every possible size are made, or there are none.
 #[test]
 #[ignore = "slow: minutes"]
 fn sizes_at_the_limits_have_a_key_or_none() {
-    let least = Size { blocks: 1, branches: 0, paths: 0, accounts: 1, slots: 0, roots: 1, opens: 0 };
+    let least =
+        Size { blocks: 1, branches: 0, paths: 0, accounts: 1, slots: 0, roots: 1, opens: 0, entries: 0, steps: 0 };
     let mut sizes = vec![least];
     let most = |set: &dyn Fn(&mut Size, usize)| {
         let mut size = least;
@@ -46,7 +48,7 @@ fn sizes_at_the_limits_have_a_key_or_none() {
         let Some(verifier) = verifier else { continue };
         for kind in [Kind::Piece, Kind::Pieces, Kind::Joins] {
             for bytes in [0, 8, 1000, 200_000, 1 << 21] {
-                assert!(verifier.verify(kind, &vec![0; bytes], &[0; 32], Digest::ZERO).is_err());
+                assert!(verifier.verify(kind, &vec![0; bytes], &[(Tag::State, [0; 32], Digest::ZERO)]).is_err());
             }
         }
     }
@@ -59,7 +61,7 @@ fn joins_with_other_bytes_are_refused() {
     let (world, size) = (World::with(&SLOTS, None), SIZE);
     let nodes = |hash: &[u8; 32]| world.nodes.get(hash).map(Vec::as_slice);
     let claims = world.claims();
-    let prepared = Prepared::new(&world.root, &nodes, &claims, (size, Some(1)), None).unwrap();
+    let prepared = Prepared::new(&Roots::of_state(world.root), &nodes, &claims, (size, Some(1)), None).unwrap();
     let prover = prepared.prover().unwrap();
     let batch = prepared.prove(&prover, &nodes, &mut |_| ()).unwrap();
     let verifier = prover.verifier();
@@ -118,7 +120,7 @@ fn joins_with_other_bytes_are_refused() {
     let nodes = |hash: &[u8; 32]| changed.nodes.get(hash).map(Vec::as_slice);
     let claims = changed.claims();
     let digest = canonical_digest(&claims).unwrap();
-    let honest = Prepared::new(&changed.root, &nodes, &claims, (size, Some(1)), Some(&batch)).unwrap();
+    let honest = Prepared::new(&Roots::of_state(changed.root), &nodes, &claims, (size, Some(1)), Some(&batch)).unwrap();
     assert_eq!(honest.new_proofs(), [1, 2]);
     let mut spoilt = batch.clone();
     for proof in &mut spoilt.proofs {
@@ -127,14 +129,15 @@ fn joins_with_other_bytes_are_refused() {
             proof.bytes[middle] ^= 1;
         }
     }
-    let prepared = Prepared::new(&changed.root, &nodes, &claims, (size, Some(1)), Some(&spoilt)).unwrap();
+    let prepared =
+        Prepared::new(&Roots::of_state(changed.root), &nodes, &claims, (size, Some(1)), Some(&spoilt)).unwrap();
     let made = prepared.prove(&prover, &nodes, &mut |_| ()).unwrap();
     let proof = made.proof().unwrap();
-    verifier.verify(proof.kind, &proof.proof, &changed.root, digest).unwrap();
+    verifier.verify(proof.kind, &proof.proof, &[(Tag::State, changed.root, digest)]).unwrap();
     assert_eq!(Batch::from_bytes(&made.to_bytes()).unwrap(), made);
     let mut other = digest;
     other.0[0] += Goldilocks::ONE;
-    assert!(verifier.verify(proof.kind, &proof.proof, &changed.root, other).is_err());
+    assert!(verifier.verify(proof.kind, &proof.proof, &[(Tag::State, changed.root, other)]).is_err());
 }
 
 /// A true proof of the same edges twice, and a file that says so: the update above it is proven.
@@ -143,7 +146,7 @@ fn joins_with_other_bytes_are_refused() {
 fn a_file_may_show_edges_twice() {
     let (world, size) = (World::with(&SLOTS, None), SIZE);
     let nodes = |hash: &[u8; 32]| world.nodes.get(hash).map(Vec::as_slice);
-    let prepared = Prepared::new(&world.root, &nodes, &world.claims(), (size, Some(1)), None).unwrap();
+    let prepared = Prepared::new(&Roots::of_state(world.root), &nodes, &world.claims(), (size, Some(1)), None).unwrap();
     let prover = prepared.prover().unwrap();
     let mut batch = prepared.prove(&prover, &nodes, &mut |_| ()).unwrap();
     let (_, rest) = batch.proofs.split_last().unwrap();
@@ -159,8 +162,9 @@ fn a_file_may_show_edges_twice() {
     let changed = World::with(&SLOTS, Some(4));
     let nodes = |hash: &[u8; 32]| changed.nodes.get(hash).map(Vec::as_slice);
     let claims = changed.claims();
-    let prepared = Prepared::new(&changed.root, &nodes, &claims, (size, Some(1)), Some(&batch)).unwrap();
+    let prepared =
+        Prepared::new(&Roots::of_state(changed.root), &nodes, &claims, (size, Some(1)), Some(&batch)).unwrap();
     let proof = prepared.prove(&prover, &nodes, &mut |_| ()).unwrap().proof().unwrap();
     let digest = canonical_digest(&claims).unwrap();
-    prover.verifier().verify(proof.kind, &proof.proof, &changed.root, digest).unwrap();
+    prover.verifier().verify(proof.kind, &proof.proof, &[(Tag::State, changed.root, digest)]).unwrap();
 }

@@ -137,6 +137,16 @@ impl<K: Extension> Builder<K> {
     pub fn hash(&mut self, h: Chain, m: [Word; 2]) -> Chain {
         self.permutation(h, m.map(|word| Half::Use(word.0, None)), false, End::Nothing)
     }
+    /// Either of two hashes, to be hashed on: the first where the bit is 1. The word is the prover's; it is demanded to be that one's.
+    pub fn either(&mut self, word: Word, bit: Bool, first: Chain, second: Chain) -> Chain {
+        let not = super::Arithmetic::not(self, bit);
+        for (bit, chain) in [(bit, first), (not, second)] {
+            let set = self.set();
+            self.give(set, word, Some(bit));
+            self.take(set, chain.digest(), Some(bit));
+        }
+        Chain(word.0)
+    }
     /// Makes the digest of a hash of words that of the public inputs.
     ///
     /// # Panics

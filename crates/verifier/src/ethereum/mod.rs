@@ -100,6 +100,11 @@ impl Roots {
         (increasing && !roots.is_empty()).then_some(Self(roots))
     }
 
+    /// The root of the state alone.
+    pub fn of_state(root: Hash) -> Self {
+        Self(Vec::from([(Tag::State, root)]))
+    }
+
     /// The root of a tag, if it is listed.
     pub fn get(&self, tag: Tag) -> Option<&Hash> {
         self.0.iter().find(|(t, _)| *t == tag).map(|(_, root)| root)

@@ -101,7 +101,8 @@ fn holds(circuit: &Circuit<Quadratic>, free: &[Goldilocks]) -> bool {
 impl Circuits {
     fn none() -> Self {
         let none = || circuit(|_| ());
-        let size = Size { blocks: 1, branches: 0, paths: 0, accounts: 1, slots: 0, roots: 1, opens: 0 };
+        let size =
+            Size { blocks: 1, branches: 0, paths: 0, accounts: 1, slots: 0, roots: 1, opens: 0, entries: 0, steps: 0 };
         Self { size, piece: none(), joins: [none(), none()] }
     }
     fn new(size: Size) -> Self {
@@ -166,16 +167,16 @@ impl Circuits {
                 }
             }
         }
-        let edge = Edge::of_state(world.root, canonical_digest(&world.claims).unwrap());
+        let edge = Edge::of_root(Tag::State, world.root, canonical_digest(&world.claims).unwrap());
         assert_eq!(prepared.steps.last().unwrap().2, [edge.list(), Digest::ZERO]);
         let steps = prepared.steps.iter().zip(&new).filter(|((step, ..), _)| !matches!(step, Step::Base));
         let made = steps.filter(|(step, new)| **new || prepared.known(step).is_some());
         let made = made.map(|((_, kind, lists), _)| NodeProof { kind: *kind, lists: *lists, bytes: Vec::new() });
-        let Prepared { kept, shown_below, cut, root, claims, nodes, .. } = prepared;
+        let Prepared { kept, shown_below, cut, roots, claims, nodes, .. } = prepared;
         Batch {
             size: self.size,
             cut: *cut,
-            root: *root,
+            roots: roots.clone(),
             claims: claims.clone(),
             nodes: nodes.clone(),
             shown_below: shown_below.clone(),
@@ -189,7 +190,7 @@ impl Circuits {
         earlier: Option<&'a Batch>,
     ) -> Result<Prepared<'a>, PieceError> {
         let nodes = |hash: &Hash| world.nodes.get(hash).map(Vec::as_slice);
-        Prepared::new(&world.root, &nodes, &world.claims, (self.size, cut), earlier)
+        Prepared::new(&Roots::of_state(world.root), &nodes, &world.claims, (self.size, cut), earlier)
     }
 }
 
@@ -243,7 +244,7 @@ fn updates(
         if prepared.plan.base.is_some() {
             above += 1;
             let open = prepared.plan.pieces[0].open.as_ref().unwrap();
-            storage_edges = open.edges().iter().any(|edge| edge.address.is_some());
+            storage_edges = open.edges().iter().any(|edge| edge.trie.account().is_some());
             storage += usize::from(storage_edges);
         }
         let check = prepared.plan.base.is_some() && (storage_edges || above <= 2) && above <= checks;
@@ -268,7 +269,17 @@ fn updates(
 
 #[test]
 fn updates_of_the_state_hold() {
-    let size = Size { blocks: 40, branches: 12, paths: 18, accounts: 14, slots: 30, roots: 16, opens: 24 };
+    let size = Size {
+        blocks: 40,
+        branches: 12,
+        paths: 18,
+        accounts: 14,
+        slots: 30,
+        roots: 16,
+        opens: 24,
+        entries: 0,
+        steps: 0,
+    };
     let circuits = Circuits::new(size);
     let mut all = [0; 3];
     for seed in 0..4 {
@@ -282,7 +293,8 @@ fn updates_of_the_state_hold() {
 
 #[test]
 fn updates_of_storage_hold() {
-    let size = Size { blocks: 24, branches: 8, paths: 14, accounts: 5, slots: 16, roots: 8, opens: 20 };
+    let size =
+        Size { blocks: 24, branches: 8, paths: 14, accounts: 5, slots: 16, roots: 8, opens: 20, entries: 0, steps: 0 };
     let circuits = Circuits::new(size);
     let mut all = [0; 3];
     // Those of the first hundred whose updates are above edges of storage.
@@ -310,6 +322,8 @@ fn plans_of_updates_are_made() {
             slots: 6 + next(8) as usize,
             roots: 3 + next(8) as usize,
             opens,
+            entries: 0,
+            steps: 0,
         };
         let circuits = Circuits { size, ..Circuits::none() };
         let cut = [None, Some(0), Some(1), Some(1), Some(2)][next(5) as usize];
@@ -333,7 +347,8 @@ fn changed(circuits: &Circuits) -> (Batch, World) {
     (batch, world(&state(2), &asked))
 }
 
-const SIZE: Size = Size { blocks: 40, branches: 12, paths: 18, accounts: 14, slots: 30, roots: 16, opens: 24 };
+const SIZE: Size =
+    Size { blocks: 40, branches: 12, paths: 18, accounts: 14, slots: 30, roots: 16, opens: 24, entries: 0, steps: 0 };
 
 /// Changes what a file says of the edges that are shown below, and has a proof that says so: a plan holds, or is made without it.
 fn with_shown_below(circuits: &Circuits, changes: &[fn(&mut Vec<Vec<Edge>>)]) {
@@ -371,7 +386,7 @@ fn shown_below_may_say_anything() {
             |shown| shown[0][0].digest.0[0] += Goldilocks::ONE,
             |shown| shown[0][0].prefix = vec![255; 64],
             |shown| shown[0][0].prefix.clear(),
-            |shown| shown[0][0].address = Some([0; 20]),
+            |shown| shown[0][0].trie = super::super::Trie::Storage([0; 20]),
         ],
     );
 }

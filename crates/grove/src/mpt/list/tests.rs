@@ -25,7 +25,8 @@ fn join(parts: bool) -> Circuit<Quadratic> {
 }
 
 fn edges(count: u8) -> Vec<Edge> {
-    let edge = |i| Edge { address: None, prefix: vec![i / 16, i % 16], hash: [i; 32], digest: Digest::ZERO };
+    let edge =
+        |i| Edge { trie: super::super::Trie::State, prefix: vec![i / 16, i % 16], hash: [i; 32], digest: Digest::ZERO };
     (0..count).map(edge).collect()
 }
 

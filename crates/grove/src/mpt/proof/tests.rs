@@ -6,12 +6,13 @@ use evergrove_verifier::ethereum::{Claim as About, EMPTY_ROOT};
 
 use super::*;
 
-const SIZE: Size = Size { blocks: 1, branches: 0, paths: 0, accounts: 1, slots: 0, roots: 1, opens: 0 };
+const SIZE: Size =
+    Size { blocks: 1, branches: 0, paths: 0, accounts: 1, slots: 0, roots: 1, opens: 0, entries: 0, steps: 0 };
 
 type Prover = StateProver<Quadratic>;
 
 fn witness(i: u8) -> Witness {
-    Witness::new(&EMPTY_ROOT, &|_| None, &[About::AbsentAccount { address: [i; 20] }]).unwrap()
+    Witness::new(&Roots::of_state(EMPTY_ROOT), &|_| None, &[About::AbsentAccount { address: [i; 20] }]).unwrap()
 }
 
 /// A piece that hands on a claim with this much more than the value.

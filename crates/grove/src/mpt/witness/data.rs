@@ -2,13 +2,19 @@
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::keccak::keccak_256;
-use evergrove_verifier::ethereum::{Claim, Hash};
+use evergrove_verifier::ethereum::{Claim, Tag, rlp};
+use evergrove_verifier::poseidon;
 use evergrove_verifier::tables::WORD;
 
+use super::super::claims::ENTRIES;
+use super::super::entries::{self, HALF_STEP, STEP};
 use super::super::gadgets::{LANES, ONE, ZERO, number};
-use super::super::{EDGE_ELEMENTS, Edge, Size};
-use super::{AccountSlot, Child, End, Link, Node, Number, OpenSlot, StorageSlot, halves, lanes, nibbles_of};
+use super::super::{EDGE_ELEMENTS, Edge, Size, Trie};
+use super::{AccountSlot, Child, End, EntrySlot, Link, Node, Number, OpenSlot, StorageSlot, halves, lanes, nibbles_of};
 use crate::translation;
+
+/// Bytes before a value that its first step stands at.
+const SIXTEEN: Goldilocks = Goldilocks::new(HALF_STEP as u64);
 
 /// Free data in the order of rows.
 pub(super) struct Data {
@@ -33,10 +39,18 @@ impl Data {
         self.free.push(number.element(self.size));
     }
     /// The number of a trie.
-    pub(super) fn trie(&self, trie: Option<usize>) -> Goldilocks {
-        trie.map_or(ZERO, |account| Number::Account(account).element(self.size))
+    pub(super) fn trie(&self, trie: Trie<usize>) -> Goldilocks {
+        match trie {
+            Trie::State => ZERO,
+            Trie::Storage(account) => Number::Account(account).element(self.size),
+            Trie::Entries(tag) => Goldilocks::new(ENTRIES + tag as u64),
+        }
     }
-    pub(super) fn place(&mut self, depth: i64, trie: Option<usize>, root: usize, nibbles: &[u8]) {
+    /// An account's number, 0 for none.
+    fn account_number(&self, account: Option<usize>) -> Goldilocks {
+        account.map_or(ZERO, |account| Number::Account(account).element(self.size))
+    }
+    pub(super) fn place(&mut self, depth: i64, trie: Trie<usize>, root: usize, nibbles: &[u8]) {
         self.free.push(if depth < 0 { -ONE } else { Goldilocks::new(depth as u64) });
         self.free.push(self.trie(trie));
         self.numbers([root]);
@@ -56,7 +70,7 @@ impl Data {
             Some(edge) => self.free.extend(edge.elements()),
             None => self.nothing(EDGE_ELEMENTS),
         }
-        self.free.push(self.trie(account.map(|account| account.0)));
+        self.free.push(self.account_number(account.map(|account| account.0)));
         self.numbers([account.map_or(0, |account| account.1)]);
     }
     /// An open edge, and its account likewise.
@@ -98,7 +112,7 @@ impl Data {
         self.message(node);
     }
     /// Free data of `present` and `absent`.
-    pub(super) fn end(&mut self, end: Option<&End>, root: usize, key: &Hash) {
+    pub(super) fn end(&mut self, end: Option<&End>, root: usize, key: &[u8]) {
         match end {
             None | Some(End::There(_)) => self.nothing(3 + 19),
             Some(End::Present { path, item, .. }) => {
@@ -151,7 +165,7 @@ impl Data {
         let (address, number) = (account.map_or([0; 20], |account| account.address), slot.map_or([0; 32], |s| s.slot));
         let zero = Claim::Slot { address, slot: number, value: [0; 32] };
         self.free.extend(zero.elements().1);
-        self.free.push(self.trie(slot.map(|slot| slot.account)));
+        self.free.push(self.account_number(slot.map(|slot| slot.account)));
         self.numbers([account.map_or(0, |account| account.root)]);
         self.bits([account.is_some_and(AccountSlot::is_known)]);
         self.words(translation::halves(&number));
@@ -160,5 +174,61 @@ impl Data {
             Some(slot) => self.free.extend(&slot.value),
             None => self.nothing(24),
         }
+    }
+    /// Steps of leaf digests, of entries one behind the other; those that are not used begin a value at address 0.
+    pub(super) fn steps(&mut self, entries: &[EntrySlot], stream: &[u8]) {
+        let mut made = 0;
+        let mut state = entries::BEGIN;
+        for entry in entries {
+            let Some(value) = entry.value() else { continue };
+            let elements = entry.elements(&stream[value.clone()]);
+            let count = elements.len() / (2 * WORD);
+            for (i, words) in elements.as_chunks::<WORD>().0.as_chunks::<2>().0.iter().enumerate() {
+                if i == 0 {
+                    state = entries::BEGIN;
+                }
+                let begin = if i == 0 { Goldilocks::new(value.start as u64) - SIXTEEN } else { ZERO };
+                self.step(made, [i == 0, i + 1 == count], begin, state, *words);
+                state = poseidon::digest(poseidon::join(*words, state));
+                made += 1;
+            }
+        }
+        let mut second = [ZERO; WORD];
+        halves(&stream[HALF_STEP..2 * HALF_STEP]).zip(&mut second).for_each(|(half, own)| *own = half);
+        for made in made..self.size.steps {
+            self.step(made, [true, false], ZERO, entries::BEGIN, [[ZERO; WORD], second]);
+        }
+    }
+    fn step(
+        &mut self,
+        made: usize,
+        [first, last]: [bool; 2],
+        begin: Goldilocks,
+        state: [Goldilocks; WORD],
+        words: [[Goldilocks; WORD]; 2],
+    ) {
+        self.bits([last]);
+        self.free.push(begin);
+        if made > 0 {
+            self.bits([first]);
+            self.words([state, [ZERO; WORD]]);
+        }
+        self.words(words);
+    }
+    /// An entry, whose value's first step has this number.
+    pub(super) fn entry(&mut self, slot: Option<&EntrySlot>, start: usize, stream: &[u8]) {
+        let value = slot.and_then(EntrySlot::value);
+        self.bits([slot.is_some(), value.is_some()]);
+        let (trie, index) = slot.map_or((Tag::Transactions, 0), |slot| (slot.trie, slot.index));
+        self.free.extend(Claim::AbsentEntry { trie, index }.elements().1);
+        self.end(slot.map(|slot| &slot.end), slot.map_or(0, |slot| slot.root), &rlp::integer(index));
+        let (Some(value), Some(slot)) = (value, slot) else { return self.nothing(2 + 4 * WORD) };
+        let elements = slot.elements(&stream[value.clone()]);
+        let steps = elements.as_chunks::<WORD>().0.as_chunks::<2>().0;
+        let address = Goldilocks::new((value.start + STEP * (steps.len() - 1)) as u64) - SIXTEEN;
+        self.free.extend([address, Goldilocks::new(start as u64)]);
+        let digest = steps.iter().fold(entries::BEGIN, |state, step| poseidon::digest(poseidon::join(*step, state)));
+        self.words([steps[0][0], digest]);
+        self.words(steps[steps.len() - 1]);
     }
 }

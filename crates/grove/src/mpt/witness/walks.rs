@@ -99,13 +99,20 @@ impl Walks<'_> {
         Ok(Parsed::Path { leaf, nibbles, behind, value, length, child })
     }
 
-    /// Goes down from a link, for a key or to the place of fewer nibbles.
-    pub(super) fn walk(&mut self, mut link: Link, key: &[u8]) -> Result<End, PieceError> {
+    /// Goes down from a link to a key.
+    pub(super) fn walk(&mut self, link: Link, key: &[u8]) -> Result<End, PieceError> {
+        self.go(link, key, false)
+    }
+    /// Goes down from a link to a place.
+    pub(super) fn walk_to(&mut self, link: Link, place: &[u8]) -> Result<End, PieceError> {
+        self.go(link, place, true)
+    }
+    fn go(&mut self, mut link: Link, key: &[u8], to_place: bool) -> Result<End, PieceError> {
         let mut hash = [0; 32];
         loop {
             let place = link.place();
             let depth = place.len();
-            if depth == key.len() && key.len() < NIBBLES as usize {
+            if to_place && depth == key.len() {
                 return Ok(End::There(link));
             }
             let (start, end, length) = match link.child {
@@ -122,6 +129,10 @@ impl Walks<'_> {
             let slot = (link.from, link.nibble);
             let known = self.known.get(&slot).copied();
             match self.parse(start, length).map_err(|e| invalid(&hash, e))? {
+                Parsed::Branch(_) | Parsed::Path { leaf: false, .. } if matches!(link.child, Child::Embedded(..)) => {
+                    let what = "it has a branch or an extension inside of it, which no circuit reads";
+                    return Err(PieceError::Node(Box::new(hash), what.into()));
+                }
                 Parsed::Branch(children) => {
                     let number = known.unwrap_or(Number::Branch(self.branches.len()));
                     if known.is_none() {
@@ -175,5 +186,5 @@ impl Walks<'_> {
 }
 
 fn short(hash: &Hash) -> PieceError {
-    PieceError::Node(Box::new(*hash), "its path does not fit keys of 64 nibbles".into())
+    PieceError::Node(Box::new(*hash), "its path does not fit the keys of its trie".into())
 }
