@@ -25,11 +25,12 @@ fn prove(
 ) -> Result<Batch, Box<dyn std::error::Error>> {
     let nodes = Nodes::new(tries.nodes_of(claims)?.into_iter().map(<[u8]>::to_vec))?;
     let find = |hash: &Hash| nodes.get(hash);
+    let roots = Roots::of_state(*root);
     let size = match earlier {
         Some(batch) => batch.size,
-        None => Batch::size_for(&Witness::new(&Roots::of_state(*root), &find, claims)?, 1 << 21, Some(3)),
+        None => Batch::size_for(&Witness::new(&roots, &find, claims)?, 1 << 21, Some(3)),
     };
-    let prepared = Prepared::new(root, &find, claims, (size, Some(3)), earlier)?;
+    let prepared = Prepared::new(&roots, &find, claims, (size, Some(3)), earlier)?;
     let start = Instant::now();
     let batch = prepared.prove(&prepared.prover()?, &find, &mut |_| ())?;
     let (new, all): (usize, usize) = (prepared.new_proofs().iter().sum(), prepared.all_proofs().iter().sum());
@@ -40,7 +41,7 @@ fn prove(
     );
 
     // Whoever has the state root and the claims checks the last proof alone.
-    batch.proof()?.verify(root, Some(canonical_digest(claims)?))?;
+    batch.proof()?.verify(&roots, Some(canonical_digest(claims)?))?;
     Ok(batch)
 }
 
@@ -56,7 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The state before the block, and what is claimed about it: the accounts that the block touches. Each is in a piece of its own, and all have changed; with keys that the block leaves
     // alone, their pieces would keep their proofs.
     let state = read_witness(json!({ "state": block["preNodes"] }).to_string().as_bytes())?;
-    let mut tries = Tries::new(&Roots::new(vec![(Tag::State, before)]).ok_or("one root")?, Nodes::new(state.nodes)?);
+    let mut tries = Tries::new(&Roots::of_state(before), Nodes::new(state.nodes)?);
     let keys: Vec<Value> = block["accounts"]
         .as_array()
         .ok_or("no accounts")?

@@ -1,4 +1,4 @@
-//! `ethereum`: proofs of claims about Ethereum's state, from files of real data: everything a block touches, one account with a slot, accounts of the genesis.
+//! `ethereum`: proofs of claims about Ethereum's state and lists, from files of real data: everything a block touches, one account with a slot, all receipts of a block, accounts of the genesis.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use evergrove_grove::mpt::{Batch, Join, Kind, NodeProof, Prepared, Size, StatePr
 use evergrove_primitives::field::Quadratic;
 use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_verifier::argument::UNIQUE_100;
-use evergrove_verifier::ethereum::{Account, Claim, Hash, canonical_digest};
+use evergrove_verifier::ethereum::{Account, Claim, Hash, Roots, Tag, canonical_digest, rlp};
 use serde_json::Value;
 
 #[derive(clap::Args)]
@@ -90,6 +90,8 @@ fn median(mut seconds: Vec<f64>) -> f64 {
 
 /// A state, and claims about it.
 struct State {
+    /// One root.
+    tag: Tag,
     root: Hash,
     nodes: Nodes,
     claims: Vec<Claim>,
@@ -126,7 +128,7 @@ impl Args {
             return Ok(());
         }
         let find = |hash: &Hash| state.nodes.get(hash);
-        let witness = || Witness::new(&Roots::of_state(state.root), &find, &state.claims);
+        let witness = || Witness::new(&state.roots()?, &find, &state.claims);
         let size = witness()?.size();
         let start = Instant::now();
         let prover = StateProver::<Quadratic>::new(&UNIQUE_100, size, false).context("the circuit is too large")?;
@@ -154,7 +156,7 @@ impl Args {
         for _ in 0..self.runs.max(5) {
             let start = Instant::now();
             let digest = canonical_digest(&state.claims)?;
-            verifier.verify(proof.kind, &proof.bytes, &[(Tag::State, state.root, digest)]).map_err(anyhow::Error::msg)?;
+            verifier.verify(proof.kind, &proof.bytes, &[(state.tag, state.root, digest)]).map_err(anyhow::Error::msg)?;
             seconds.push(start.elapsed().as_secs_f64());
         }
         Ok(1e3 * median(seconds))
@@ -167,13 +169,13 @@ impl Args {
         let start = Instant::now();
         let prover = match earlier {
             Some(made) => made.prover.clone(),
-            None => Arc::new(Prepared::new(&Roots::of_state(state.root), &find, &state.claims, options, None)?.prover()?),
+            None => Arc::new(Prepared::new(&state.roots()?, &find, &state.claims, options, None)?.prover()?),
         };
         let setup_seconds = start.elapsed().as_secs_f64();
         let (mut proving, mut last) = (Vec::new(), None);
         for _ in 0..self.runs.max(1) {
             let start = Instant::now();
-            let prepared = Prepared::new(&Roots::of_state(state.root), &find, &state.claims, options, batch)?;
+            let prepared = Prepared::new(&state.roots()?, &find, &state.claims, options, batch)?;
             let made = prepared.prove(&prover, &find, &mut |_| ())?;
             proving.push(start.elapsed().as_secs_f64());
             last = Some((prepared.all_proofs(), prepared.new_proofs(), made));
@@ -181,7 +183,7 @@ impl Args {
         let (all, new, batch) = last.context("a run")?;
         let proof = batch.proofs.last().context("a proof")?;
         let verify_ms = self.verify(prover.verifier(), state, proof)?;
-        let witness = Witness::new(&Roots::of_state(state.root), &find, &state.claims)?;
+        let witness = Witness::new(&state.roots()?, &find, &state.claims)?;
         let mut figures = Figures {
             proofs: all.iter().sum(),
             new_proofs: new.iter().sum(),
@@ -206,7 +208,7 @@ impl Args {
         let world = small()?;
         let find = |hash: &Hash| world.nodes.get(hash);
         let size = Size { blocks: 6, branches: 1, paths: 2, accounts: 2, slots: 1, roots: 2, opens: 2, entries: 0, steps: 0 };
-        let prepared = Prepared::new(&Roots::of_state(world.root), &find, &world.claims, (size, Some(1)), None)?;
+        let prepared = Prepared::new(&world.roots()?, &find, &world.claims, (size, Some(1)), None)?;
         let prover = prepared.prover()?;
         let batch = prepared.prove(&prover, &find, &mut |_| ())?;
         let piece = batch.proofs.iter().find(|proof| proof.kind == Kind::Piece).context("a piece")?;
@@ -246,11 +248,14 @@ impl State {
             let Claim::Account { address, .. } = claim else { continue };
             nodes.extend(state.proof(&keccak_256(address))?.into_iter().map(<[u8]>::to_vec));
         }
-        Ok(Self { root, nodes: Nodes::new(nodes)?, claims })
+        Ok(Self { tag: Tag::State, root, nodes: Nodes::new(nodes)?, claims })
+    }
+    fn roots(&self) -> Result<Roots> {
+        Roots::new(vec![(self.tag, self.root)]).context("one root")
     }
     fn size(&self, elements: u64, cut: Option<u8>) -> Result<Size> {
         let find = |hash: &Hash| self.nodes.get(hash);
-        Ok(Batch::size_for(&Witness::new(&Roots::of_state(self.root), &find, &self.claims)?, elements, cut))
+        Ok(Batch::size_for(&Witness::new(&self.roots()?, &find, &self.claims)?, elements, cut))
     }
 }
 
@@ -261,7 +266,7 @@ fn figures(case: &str, witness: &Witness, state: &State, verifier: &StateVerifie
         kernel: "ethereum",
         case: case.into(),
         claims: state.claims.len(),
-        keccak_blocks: size.blocks + size.accounts + size.slots,
+        keccak_blocks: size.keccak_blocks(),
         proofs: 0,
         new_proofs: 0,
         variables: verifier.variables().0,
@@ -312,7 +317,7 @@ fn touched(block: &Value, side: &str, root: &str, quiet: bool) -> Result<State> 
             claims.push(Claim::Slot { address, slot: fixed(&slot["slot"])?, value: fixed(&slot[side])? });
         }
     }
-    Ok(State { root: fixed(&block[root])?, nodes: Nodes::new(nodes)?, claims })
+    Ok(State { tag: Tag::State, root: fixed(&block[root])?, nodes: Nodes::new(nodes)?, claims })
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -327,7 +332,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .windows(2)
         .find(|pair| matches!(pair, [Claim::Account { .. }, Claim::Slot { value, .. }] if *value != [0; 32]));
     let claims = with_slot.context("an account with a slot")?.to_vec();
-    args.single("account and slot", &State { claims, root: before.root, nodes: before.nodes.clone() })?;
+    args.single("account and slot", &State { tag: Tag::State, claims, root: before.root, nodes: before.nodes.clone() })?;
 
     let case = "block 19807080";
     if args.chosen(case) {
@@ -347,6 +352,23 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             options,
             Some(&made),
         )?;
+    }
+
+    let case = "202 receipts";
+    if args.chosen(case) {
+        let block = file("mainnet-21925176.json")?;
+        let values = block["receipts"].as_array().context("receipts")?;
+        let values: Vec<_> = values.iter().map(bytes).collect::<Result<_>>()?;
+        let mut trie = Trie::indexed(&values)?;
+        let (root, mut nodes) = (trie.root(), Vec::new());
+        ensure!(root == fixed(&block["receiptsRoot"])?, "the root of the receipts");
+        for index in 0..values.len() as u64 {
+            nodes.extend(trie.proof(&rlp::integer(index))?.into_iter().map(<[u8]>::to_vec));
+        }
+        let entry = |(index, value)| Claim::Entry { trie: Tag::Receipts, index, value };
+        let claims = (0..).zip(values).map(entry).collect();
+        let state = State { tag: Tag::Receipts, root, nodes: Nodes::new(nodes)?, claims };
+        args.batch(case, &state, (state.size(args.elements, args.cut)?, args.cut), None)?;
     }
 
     let case = "genesis, 1024 accounts";

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-#[cfg(feature = "local")]
-use evergrove::ethereum::Nodes;
-use evergrove::ethereum::Tries;
-use evergrove::ethereum::input::{TEXT_MAX, check_proofs, claim_value, read_claims, read_header, read_proofs};
+use evergrove::ethereum::input::{
+    TEXT_MAX, check_entries, check_proofs, claim_value, read_claims, read_entries, read_header, read_proofs,
+};
 #[cfg(feature = "local")]
 use evergrove::ethereum::input::{read_changes, read_witness};
+use evergrove::ethereum::{Nodes, Tries};
 #[cfg(feature = "local")]
 use evergrove::mpt::{Batch, PieceError, Prepared, Progress, StateProof, StateProofError, Witness};
 use evergrove::proof::ethereum::{
@@ -29,7 +29,7 @@ use crate::report::seconds;
 #[cfg(feature = "local")]
 use crate::results;
 
-/// Prove what Ethereum's clients answer about accounts and slots, check it against a block, and number the slots of contracts
+/// Prove what Ethereum's clients answer about accounts, slots, receipts and other lists of a block, check it against the block, and number the slots of contracts
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -54,37 +54,55 @@ enum Eth {
 #[derive(Debug, clap::Args)]
 struct Block {
     /// The state root
-    #[arg(long, value_name = "HEX", value_parser = parse_hash, required_unless_present = "header", conflicts_with = "header")]
+    #[arg(long, value_name = "HEX", value_parser = parse_hash, conflicts_with = "header", required_unless_present_any = ["header", "transactions_root", "receipts_root", "withdrawals_root"])]
     state_root: Option<Hash>,
+    /// The root of the block's transactions
+    #[arg(long, value_name = "HEX", value_parser = parse_hash, conflicts_with = "header")]
+    transactions_root: Option<Hash>,
+    /// The root of the block's receipts
+    #[arg(long, value_name = "HEX", value_parser = parse_hash, conflicts_with = "header")]
+    receipts_root: Option<Hash>,
+    /// The root of the block's withdrawals
+    #[arg(long, value_name = "HEX", value_parser = parse_hash, conflicts_with = "header")]
+    withdrawals_root: Option<Hash>,
     /// A block header: its RLP in hexadecimal digits, or the block that eth_getBlockByHash answers
     #[arg(long, value_name = "FILE")]
     header: Option<PathBuf>,
     /// The hash that the header must have, from a source that you trust
-    #[arg(long, value_name = "HEX", value_parser = parse_hash, requires = "header", conflicts_with = "state_root")]
+    #[arg(long, value_name = "HEX", value_parser = parse_hash, requires = "header")]
     block_hash: Option<Hash>,
 }
 
-/// Check answers of eth_getProof against a state root or a header, and print the claims that follow
+/// Check answers of clients against a header or roots, and print the claims that follow
 ///
-/// Nothing is proven here: the nodes in the answers are checked natively, as a light client does.
+/// Nothing is proven here: the nodes in answers of eth_getProof are checked natively, as a light client does, and lists of receipts, transactions or withdrawals by the root that they lead to.
 ///
 /// Accounts and slots that the answers show to be absent are claims as well. Fields that a client reports beside its proofs must agree with them. The canonical digest is that
 /// of the claims: a proof about them will have it.
 #[derive(Debug, clap::Args)]
 struct Check {
     /// Answers of eth_getProof, one or a list in each file, with or without the envelope of JSON-RPC
-    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["transactions", "receipts", "withdrawals"])]
     proofs: Vec<PathBuf>,
+    /// All transactions of the block: a list of hexadecimal texts, or of answers of debug_getRawTransaction, in their order
+    #[arg(long, value_name = "FILE")]
+    transactions: Option<PathBuf>,
+    /// All receipts of the block: an answer of debug_getRawReceipts
+    #[arg(long, value_name = "FILE")]
+    receipts: Option<PathBuf>,
+    /// All withdrawals of the block: a list of hexadecimal texts, or the block that eth_getBlockByHash answers
+    #[arg(long, value_name = "FILE")]
+    withdrawals: Option<PathBuf>,
     #[command(flatten)]
     block: Block,
-    /// Check these claims about the answers' accounts and slots (JSON, as --format json prints them), and no others
+    /// Check these claims about the answers' accounts, slots and lists (JSON, as --format json prints them), and no others
     #[arg(long, value_name = "FILE")]
     claims: Option<PathBuf>,
 }
 
-/// Prove the claims that follow from answers of eth_getProof, in one proof for all
+/// Prove the claims that follow from answers of clients, in one proof for all
 ///
-/// The answers are checked as by check. Whoever verifies the proof needs the state root or the header, and the claims, but none of the answers. Memory and time are those of some
+/// The answers are checked as by check. Whoever verifies the proof needs the header or the roots, and the claims, but none of the answers. Memory and time are those of some
 /// hundred thousand elements for each node: a few tenths of a second for one account, seconds for all that a block touches.
 ///
 /// With --batch the claims are proven in pieces, which are joined, and all proofs are kept: eth update makes only those that a later block changes, or one piece with all that it changes. Claims that are too many for one piece
@@ -217,55 +235,82 @@ fn name(path: &Path) -> String {
 }
 
 impl Block {
-    /// The state root, and the header that has it.
-    fn read(&self) -> Result<(Hash, Option<Header>)> {
-        let header = match &self.header {
-            None => None,
-            Some(path) => Some(read_header(&read(path)?, self.block_hash.as_ref()).with_context(|| name(path))?),
-        };
-        let of_header = header.as_ref().and_then(|h| h.roots.get(Tag::State).copied());
-        let Some(state_root) = of_header.or(self.state_root) else { bail!("--state-root or --header is missing") };
-        Ok((state_root, header))
+    /// The roots that are known, and the header that has them.
+    fn read(&self) -> Result<(Roots, Option<Header>)> {
+        if let Some(path) = &self.header {
+            let header = read_header(&read(path)?, self.block_hash.as_ref()).with_context(|| name(path))?;
+            return Ok((header.roots.clone(), Some(header)));
+        }
+        let roots = [self.state_root, self.transactions_root, self.receipts_root, self.withdrawals_root];
+        let roots = Tag::ALL.into_iter().zip(roots).filter_map(|(tag, root)| Some((tag, root?))).collect();
+        Ok((Roots::new(roots).context("--state-root, another root or --header is missing")?, None))
     }
 }
 
-/// The claims that were checked, and the state that they are about.
+fn root_of(roots: &Roots, tag: Tag) -> Result<&Hash> {
+    roots
+        .get(tag)
+        .with_context(|| format!("the {tag} root is not known: take the header of the block, or name --{tag}-root"))
+}
+
+/// The claims that were checked, the roots that they are about, and the nodes that show them.
 #[cfg_attr(not(feature = "local"), expect(dead_code, reason = "a build without proofs checks and prints"))]
 struct Claimed {
-    state_root: Hash,
-    tries: Tries,
+    roots: Roots,
+    nodes: Nodes,
     claims: Vec<Claim>,
 }
 
 fn check(args: &Check) -> Result<(Report, Claimed)> {
-    let (state_root, header) = args.block.read()?;
-    let mut proofs = Vec::new();
-    for path in &args.proofs {
-        proofs.extend(read_proofs(&read(path)?).with_context(|| name(path))?);
-    }
-    let checked = check_proofs(&state_root, proofs)?;
-    let claims = match &args.claims {
-        None => checked.claims,
-        Some(path) => {
-            let claims = read_claims(&read(path)?).with_context(|| name(path))?;
-            claims.iter().try_for_each(|claim| checked.tries.check(claim)).with_context(|| name(path))?;
-            claims
+    let (known, header) = args.block.read()?;
+    let (mut claims, mut nodes, mut strays) = (Vec::new(), Vec::new(), 0);
+    if !args.proofs.is_empty() {
+        let mut proofs = Vec::new();
+        for path in &args.proofs {
+            proofs.extend(read_proofs(&read(path)?).with_context(|| name(path))?);
         }
-    };
+        let checked = check_proofs(root_of(&known, Tag::State)?, proofs)?;
+        nodes.extend(checked.tries.nodes_of(&checked.claims)?.into_iter().map(<[u8]>::to_vec));
+        (claims, strays) = (checked.claims, checked.strays);
+    }
+    let lists = [&args.transactions, &args.receipts, &args.withdrawals];
+    for (tag, path) in Tag::ALL.into_iter().skip(1).zip(lists).filter_map(|(tag, path)| Some((tag, path.as_ref()?))) {
+        let values = read_entries(tag, &read(path)?).with_context(|| name(path))?;
+        let checked = check_entries(tag, root_of(&known, tag)?, values).with_context(|| name(path))?;
+        claims.extend(checked.claims);
+        nodes.extend(checked.nodes);
+    }
+    let tries = Tries::new(&known, Nodes::new(nodes)?);
+    if let Some(path) = &args.claims {
+        claims = read_claims(&read(path)?).with_context(|| name(path))?;
+        claims.iter().try_for_each(|claim| tries.check(claim)).with_context(|| name(path))?;
+    }
     let digest = canonical_digest(&claims)?;
+    let roots = known.of_claims(&claims).context("claims about a root that is not known")?;
 
     let mut report = Report::default();
-    add_block(&mut report, &state_root, header.as_ref());
+    add_block(&mut report, &roots, header.as_ref());
     let values = claims.iter().map(claim_value).collect::<Vec<_>>();
     report.add_as("claims", values, claims.len().to_string());
     report.add("canonical_digest", digest.to_string());
-    report.add_as("stray_nodes", checked.strays, format!("{}, which no claim needs", checked.strays));
-    note(&mut report, &state_root, header.as_ref(), Some(&claims))?;
-    Ok((report, Claimed { state_root, tries: checked.tries, claims }))
+    if !args.proofs.is_empty() {
+        report.add_as("stray_nodes", strays, format!("{strays}, which no claim needs"));
+    }
+    note(&mut report, &roots, header.as_ref(), Some(&claims));
+    let nodes = Nodes::new(tries.nodes_of(&claims)?.into_iter().map(<[u8]>::to_vec))?;
+    Ok((report, Claimed { roots, nodes, claims }))
 }
 
-fn add_block(report: &mut Report, state_root: &Hash, header: Option<&Header>) {
-    report.add("state_root", Hex(state_root).to_string());
+fn add_block(report: &mut Report, roots: &Roots, header: Option<&Header>) {
+    for (tag, root) in roots.iter() {
+        let key = match tag {
+            Tag::State => "state_root",
+            Tag::Transactions => "transactions_root",
+            Tag::Receipts => "receipts_root",
+            Tag::Withdrawals => "withdrawals_root",
+        };
+        report.add(key, Hex(root).to_string());
+    }
     if let Some(header) = header {
         report.add("block_hash", Hex(&header.hash).to_string());
         report.add("block_number", header.number);
@@ -273,20 +318,17 @@ fn add_block(report: &mut Report, state_root: &Hash, header: Option<&Header>) {
 }
 
 /// What was shown.
-fn note(report: &mut Report, state_root: &Hash, header: Option<&Header>, claims: Option<&[Claim]>) -> Result<()> {
+fn note(report: &mut Report, roots: &Roots, header: Option<&Header>, claims: Option<&[Claim]>) {
     let claims: Option<Vec<_>> = claims.map(|claims| claims.iter().map(|claim| (claim.clone(), None)).collect());
-    let roots = Roots::new(vec![(Tag::State, *state_root)]).context("one root")?;
-    let anchor = header.map_or(Anchor::Roots(&roots), Anchor::Header);
+    let anchor = header.map_or(Anchor::Roots(roots), Anchor::Header);
     report.note(format!("\n{}", Shown { anchor, claims: claims.as_deref() }.to_string().trim_end()));
-    Ok(())
 }
 
 #[cfg(feature = "local")]
 fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
-    let (mut report, Claimed { state_root, tries, claims }) = check(&args.check)?;
-    let nodes = Nodes::new(tries.nodes_of(&claims)?.into_iter().map(<[u8]>::to_vec))?;
+    let (mut report, Claimed { roots, nodes, claims }) = check(&args.check)?;
     let find = |hash: &Hash| nodes.get(hash);
-    let witness = Witness::new(&state_root, &find, &claims)?;
+    let witness = Witness::new(&roots, &find, &claims)?;
     // In one proof, if a circuit has room.
     let one = args.batch.is_none() && (!args.dry_run || StateProof::is_possible(&witness));
     let start = Instant::now();
@@ -300,7 +342,7 @@ fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
     };
     if proof.is_none() && !(one && args.dry_run) {
         let size = Batch::size_for(&witness, PIECE_ELEMENTS, args.cut);
-        let prepared = Prepared::new(&state_root, &find, &claims, (size, args.cut), None)?;
+        let prepared = Prepared::new(&roots, &find, &claims, (size, args.cut), None)?;
         let batch = Batched { nodes: &nodes, prepared, keep: args.batch.as_deref() };
         let outputs = Outputs { out: args.out.as_deref(), claims: args.claims_out.as_deref(), dry_run: args.dry_run };
         return batch.prove(report, &witness, &outputs, terminal);
@@ -324,7 +366,7 @@ const PIECE_ELEMENTS: u64 = 12_000_000;
 #[cfg(feature = "local")]
 fn add_size(report: &mut Report, witness: &Witness) {
     let size = witness.size();
-    report.add("keccak_blocks", size.blocks + size.accounts + size.slots);
+    report.add("keccak_blocks", size.keccak_blocks());
     report.add("nodes", size.branches + size.paths);
 }
 
@@ -410,8 +452,14 @@ fn read_batch(path: &Path) -> Result<Batch> {
 #[cfg(feature = "local")]
 fn update(args: &Update, terminal: Terminal) -> Result<()> {
     let batch = read_batch(&args.batch)?;
-    let (state_root, header) = args.block.read()?;
-    let roots = |root| Roots::new(vec![(Tag::State, root)]).context("one root");
+    if batch.claims.iter().any(|claim| claim.tag() != Tag::State) {
+        bail!(
+            "{}: its receipts, transactions or withdrawals are of one block alone: prove those of the other block",
+            name(&args.batch)
+        );
+    }
+    let (known, header) = args.block.read()?;
+    let roots = Roots::of_state(*root_of(&known, Tag::State)?);
     let mut all = batch.nodes.clone();
     for path in &args.proofs {
         for proof in read_proofs(&read(path)?).with_context(|| name(path))? {
@@ -423,30 +471,30 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
         all.extend(read_witness(&read(path)?).with_context(|| name(path))?.nodes);
     }
     let tries = match &args.changes {
-        None => Tries::new(&roots(state_root)?, Nodes::new(all)?),
+        None => Tries::new(&roots, Nodes::new(all)?),
         Some(path) => {
-            let mut tries = Tries::new(&roots(batch.root)?, Nodes::new(all)?);
+            let mut tries = Tries::new(&batch.roots, Nodes::new(all)?);
             tries.apply(&read_changes(&read(path)?).with_context(|| name(path))?)?;
-            tries.expect_state_root(&state_root)?;
+            tries.expect_state_root(root_of(&roots, Tag::State)?)?;
             tries
         }
     };
     let claims: Vec<Claim> = batch.claims.iter().map(|claim| tries.renewed(claim)).collect::<Result<_, _>>()?;
     let nodes = Nodes::new(tries.nodes_of(&claims)?.into_iter().map(<[u8]>::to_vec))?;
     let find = |hash: &Hash| nodes.get(hash);
-    let witness = Witness::new(&state_root, &find, &claims)?;
+    let witness = Witness::new(&roots, &find, &claims)?;
     let options = (batch.size, batch.cut);
-    let prepared = match Prepared::new(&state_root, &find, &claims, options, Some(&batch)) {
+    let prepared = match Prepared::new(&roots, &find, &claims, options, Some(&batch)) {
         // Claims that have come to end at one node need larger pieces, and new proofs.
         Err(PieceError::Crowded { .. }) => {
             let size = Batch::size_for(&witness, PIECE_ELEMENTS, batch.cut);
-            Prepared::new(&state_root, &find, &claims, (size, batch.cut), None)?
+            Prepared::new(&roots, &find, &claims, (size, batch.cut), None)?
         }
         prepared => prepared?,
     };
     let changed = batch.claims.iter().zip(&claims).filter(|(before, after)| before != after).count();
     let mut report = Report::default();
-    add_block(&mut report, &state_root, header.as_ref());
+    add_block(&mut report, &roots, header.as_ref());
     report.add("claims", claims.len());
     report.add("changed_claims", changed);
     report.add("canonical_digest", canonical_digest(&claims)?.to_string());
@@ -460,13 +508,13 @@ fn claims(args: &Claims, terminal: Terminal) -> Result<()> {
     // The note says that the claims are true: only the proof shows it.
     let proof = batch.proof()?;
     let refused = |e: StateProofError| Mistake::refused(format!("{}: {e}", name(&args.batch)), "prove the batch again");
-    proof.verify(&batch.root, None).map_err(refused)?;
+    proof.verify(&batch.roots, None).map_err(refused)?;
     let mut report = Report::default();
-    add_block(&mut report, &batch.root, None);
+    add_block(&mut report, &batch.roots, None);
     let values = batch.claims.iter().map(claim_value).collect::<Vec<_>>();
     report.add_as("claims", values, batch.claims.len().to_string());
     report.add("canonical_digest", canonical_digest(&batch.claims)?.to_string());
-    note(&mut report, &batch.root, None, Some(&batch.claims))?;
+    note(&mut report, &batch.roots, None, Some(&batch.claims));
     report.print(terminal.format)
 }
 
@@ -476,7 +524,7 @@ const PROOF_MAX: u64 = 1 << 21;
 
 #[cfg(feature = "local")]
 fn verify(args: &Verify, terminal: Terminal) -> Result<()> {
-    let (state_root, header) = args.block.read()?;
+    let (known, header) = args.block.read()?;
     let bytes = files::read(&args.proof, PROOF_MAX, "take the file that prove has written")?;
     let refused = |e: StateProofError| {
         Mistake::refused(
@@ -490,16 +538,18 @@ fn verify(args: &Verify, terminal: Terminal) -> Result<()> {
         Some(path) => Some(read_claims(&read(path)?).with_context(|| name(path))?),
     };
     let digest = claims.as_deref().map(canonical_digest).transpose()?;
-    let bits = proof.verify(&state_root, digest).map_err(refused)?;
+    let bits = proof.verify(&known, digest).map_err(refused)?;
+    let roots =
+        Roots::new(proof.roots.iter().map(|&(tag, root, _)| (tag, root)).collect()).context("roots of a proof")?;
     let mut report = Report::default();
-    add_block(&mut report, &state_root, header.as_ref());
+    add_block(&mut report, &roots, header.as_ref());
     if let Some(claims) = &claims {
         let values = claims.iter().map(claim_value).collect::<Vec<_>>();
         report.add_as("claims", values, claims.len().to_string());
     }
-    report.add("canonical_digest", proof.digest.to_string());
+    report.add("canonical_digest", proof.digest().to_string());
     results::add_soundness(&mut report, bits);
-    note(&mut report, &state_root, header.as_ref(), claims.as_deref())?;
+    note(&mut report, &roots, header.as_ref(), claims.as_deref());
     report.print(terminal.format)
 }
 

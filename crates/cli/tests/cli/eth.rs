@@ -225,3 +225,78 @@ fn a_batch_follows_the_chain() {
     }
     assert!(!world.path("x.proof").exists());
 }
+
+/// Accounts and withdrawals of one block in one proof, and a receipt that is not among those of its block.
+#[test]
+fn lists_of_a_block_are_proven_beside_accounts() {
+    let world = World::new();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/ethereum/mainnet-21925176.json");
+    let block: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let text = |name: &str| block[name].as_str().unwrap().to_string();
+    world.write("header.txt", text("header"));
+    world.write("a.json", block["proofs"].to_string());
+    world.write("withdrawals.json", json!({ "jsonrpc": "2.0", "id": 1, "result": block["withdrawals"] }).to_string());
+    let anchor = ["--header", "header.txt", "--block-hash", &text("hash")];
+    let inputs = ["--proofs", "a.json", "--withdrawals", "withdrawals.json"];
+    let all = world.json(&[&["eth", "check"], &inputs[..], &anchor].concat());
+    let claims = all["claims"].as_array().unwrap();
+    let of_lists = |claims: &[Value]| claims.iter().filter(|claim| claim.get("trie").is_some()).count();
+    assert_eq!(of_lists(claims), 16);
+    assert!(claims.len() > 17);
+    assert_eq!((&all["state_root"], &all["withdrawals_root"]), (&block["stateRoot"], &block["withdrawalsRoot"]));
+
+    // Some of them, and what the list does not have.
+    let mut some = vec![claims[0].clone(), claims[claims.len() - 1].clone(), claims[claims.len() - 3].clone()];
+    some.push(json!({ "trie": "withdrawals", "index": 16, "absent": true }));
+    world.write("claims.json", json!(some).to_string());
+    let options = ["--claims", "claims.json", "--out", "block.proof"];
+    let made = world.json(&[&["eth", "prove"], &inputs[..], &anchor, &options].concat());
+    let verify = ["eth", "verify", "--proof", "block.proof", "--claims", "claims.json"];
+    let report = world.json(&[&verify[..], &anchor].concat());
+    assert_eq!(report["canonical_digest"], made["canonical_digest"]);
+    let (state, withdrawals) = (text("stateRoot"), text("withdrawalsRoot"));
+    let by_roots = ["--state-root", &state, "--withdrawals-root", &withdrawals];
+    let said = world.run(&[&verify[..], &by_roots].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("withdrawals 16: absent"), "{}", said.out);
+    let said = world.fails(1, &[&verify[..], &["--state-root", &state]].concat());
+    assert!(said.contains("the proof is about withdrawals, too, whose root is not known"), "{said}");
+    let said = world.fails(1, &[&verify[..], &["--state-root", &state, "--withdrawals-root", &state]].concat());
+    assert!(said.contains("the proof is about another root of withdrawals"), "{said}");
+
+    // The same withdrawals as a block has them, in pieces; no update carries them to another block.
+    let fields = |raw: &Value| {
+        let bytes = hex::decode(&raw.as_str().unwrap()[2..]).unwrap();
+        let mut items = evergrove::proof::ethereum::rlp::Reader::new(&bytes).list().unwrap();
+        let mut next = || format!("0x{}", hex::encode(items.string(1, 32).unwrap()));
+        json!({ "index": next(), "validatorIndex": next(), "address": next(), "amount": next() })
+    };
+    let list: Vec<Value> = block["withdrawals"].as_array().unwrap().iter().map(fields).collect();
+    world.write("block.json", json!({ "number": "0x1", "withdrawals": list }).to_string());
+    let of_block = ["--withdrawals", "block.json", "--withdrawals-root", &withdrawals];
+    let options = ["--batch", "list.evgb", "--out", "list.proof", "--claims-out", "list.json"];
+    let made = world.json(&[&["eth", "prove"], &of_block[..], &options].concat());
+    assert_eq!(of_lists(made["claims"].as_array().unwrap()), 16);
+    let verify =
+        ["eth", "verify", "--proof", "list.proof", "--claims", "list.json", "--withdrawals-root", &withdrawals];
+    assert_eq!(world.json(&verify)["canonical_digest"], made["canonical_digest"]);
+    assert_eq!(world.json(&["eth", "claims", "--batch", "list.evgb"])["claims"], made["claims"]);
+    let update = ["eth", "update", "--batch", "list.evgb", "--proofs", "a.json", "--header", "header.txt", "--dry-run"];
+    assert!(world.fails(1, &update).contains("are of one block alone"));
+
+    // A list that is not whole, a root that is not named, and a value that is no transaction.
+    world.write("few.json", json!(list[1..]).to_string());
+    let said = world.fails(1, &["eth", "check", "--withdrawals", "few.json", "--withdrawals-root", &withdrawals]);
+    assert!(said.contains("few.json: withdrawals: their root is 0x"), "{said}");
+    assert!(said.contains("give all of one block, in their order"), "{said}");
+    let said = world.fails(1, &["eth", "check", "--receipts", "few.json", "--state-root", &state]);
+    assert!(said.contains("receipts 0: expected"), "{said}");
+    world.write("few.json", "[\"0x01\"]");
+    let said = world.fails(1, &["eth", "check", "--receipts", "few.json", "--state-root", &state]);
+    assert!(
+        said.contains("the receipts root is not known: take the header of the block, or name --receipts-root"),
+        "{said}"
+    );
+    let said = world.fails(2, &["eth", "check", "--transactions", "few.json", "--transactions-root", &state]);
+    assert!(said.contains("transactions 0: transaction: invalid RLP"), "{said}");
+}

@@ -9,7 +9,7 @@ use evergrove_verifier::ethereum::{Address, Hash, HeaderError, Hex, Word};
 use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::{LimitError, TriesError};
+use crate::{LimitError, TrieError, TriesError};
 
 /// Longest text: 64 MiB.
 pub const TEXT_MAX: usize = 64 << 20;
@@ -152,6 +152,17 @@ pub enum InputFault {
     /// A blob transaction as it travels in the network.
     #[error("a blob transaction with its blobs: the trie has it without blobs, as eth_getRawTransactionByHash answers")]
     Blobs,
+    /// A list that is not the one of its block.
+    #[error("their root is {}, expected {}: give all of one block, in their order", Hex(.found), Hex(.expected))]
+    Entries {
+        /// The root of the block.
+        expected: Hash,
+        /// The root of the list.
+        found: Hash,
+    },
+    /// A value that no trie has.
+    #[error(transparent)]
+    Trie(#[from] TrieError),
     /// Too many nodes.
     #[error(transparent)]
     Limit(#[from] LimitError),
@@ -185,7 +196,7 @@ impl InputError {
         use InputFault as F;
         match &*self.fault {
             F::Reported { .. } | F::Root { .. } | F::NoProof(_) | F::Link { .. } | F::Tries(_) => true,
-            F::HeaderField { .. } => true,
+            F::HeaderField { .. } | F::Entries { .. } => true,
             F::Header(e) => matches!(e, HeaderError::Hash { .. }),
             _ => false,
         }

@@ -1,9 +1,10 @@
-//! What Ethereum's clients answer: proofs, witnesses, changes, headers; and files of claims.
+//! What Ethereum's clients answer: proofs, witnesses, changes, headers, receipts and other lists; and files of claims.
 //!
 //! Every function takes the bytes of a JSON text, bare or in the envelope of JSON-RPC. An error is one line: where, which value, and the remedy.
 
 mod changes;
 mod claims;
+mod entries;
 mod header;
 mod json;
 mod proofs;
@@ -11,6 +12,7 @@ mod witness;
 
 pub use changes::read_changes;
 pub use claims::{claim_value, read_claims};
+pub use entries::{CheckedEntries, check_entries, read_entries};
 pub use header::{check_transaction, read_header};
 pub use json::{InputError, InputFault, TEXT_MAX};
 pub use proofs::{AccountProof, Checked, SlotProof, check_proofs, read_proofs};

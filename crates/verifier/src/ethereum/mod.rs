@@ -105,6 +105,13 @@ impl Roots {
         Self(Vec::from([(Tag::State, root)]))
     }
 
+    /// Those that claims are about; `None` where one of them is not listed, or there are no claims.
+    pub fn of_claims(&self, claims: &[Claim]) -> Option<Self> {
+        let about = |tag: Tag| claims.iter().any(|claim| claim.tag() == tag);
+        let roots = Tag::ALL.into_iter().filter(|tag| about(*tag)).map(|tag| Some((tag, *self.get(tag)?)));
+        Self::new(roots.collect::<Option<_>>()?)
+    }
+
     /// The root of a tag, if it is listed.
     pub fn get(&self, tag: Tag) -> Option<&Hash> {
         self.0.iter().find(|(t, _)| *t == tag).map(|(_, root)| root)
