@@ -79,7 +79,7 @@ test-web: ## the verifier for browsers, in Node.js and in Chromium
 test-c: ## the C library: header, example, sanitizers, valgrind
 	scripts/test-groups.sh c
 
-test-eth: ## rows of a table in a contract, and tries with the data of EVERGROVE_TESTDATA
+test-eth: ## rows of a table in a contract, tries and their circuits with the data of EVERGROVE_TESTDATA
 	scripts/test-groups.sh eth
 
 header: ## write the C header, crates/ffi/include/evergrove.h

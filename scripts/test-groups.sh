@@ -205,10 +205,11 @@ group_c() { run scripts/test-c.sh; }
 
 group_eth() {
     local reason
-    # The tries on the data of others; its tests say what they lack.
+    # The tries and their circuits on the data of others; the tests say what they lack.
     if required eth; then export EVERGROVE_REQUIRE_TEST=1; fi
     if [[ -n ${EVERGROVE_TESTDATA:-} ]]; then
         run "$cargo" test --workspace --locked ${features[@]+"${features[@]}"} --no-fail-fast --test ethereum
+        run_ignored eth
     else
         skip eth "the tries: EVERGROVE_TESTDATA is not set"
     fi

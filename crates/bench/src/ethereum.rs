@@ -128,7 +128,7 @@ impl Args {
             return Ok(());
         }
         let find = |hash: &Hash| state.nodes.get(hash);
-        let witness = || Witness::new(&state.roots()?, &find, &state.claims);
+        let witness = || Witness::new(&state.roots(), &find, &state.claims);
         let size = witness()?.size();
         let start = Instant::now();
         let prover = StateProver::<Quadratic>::new(&UNIQUE_100, size, false).context("the circuit is too large")?;
@@ -169,13 +169,13 @@ impl Args {
         let start = Instant::now();
         let prover = match earlier {
             Some(made) => made.prover.clone(),
-            None => Arc::new(Prepared::new(&state.roots()?, &find, &state.claims, options, None)?.prover()?),
+            None => Arc::new(Prepared::new(&state.roots(), &find, &state.claims, options, None)?.prover()?),
         };
         let setup_seconds = start.elapsed().as_secs_f64();
         let (mut proving, mut last) = (Vec::new(), None);
         for _ in 0..self.runs.max(1) {
             let start = Instant::now();
-            let prepared = Prepared::new(&state.roots()?, &find, &state.claims, options, batch)?;
+            let prepared = Prepared::new(&state.roots(), &find, &state.claims, options, batch)?;
             let made = prepared.prove(&prover, &find, &mut |_| ())?;
             proving.push(start.elapsed().as_secs_f64());
             last = Some((prepared.all_proofs(), prepared.new_proofs(), made));
@@ -183,7 +183,7 @@ impl Args {
         let (all, new, batch) = last.context("a run")?;
         let proof = batch.proofs.last().context("a proof")?;
         let verify_ms = self.verify(prover.verifier(), state, proof)?;
-        let witness = Witness::new(&state.roots()?, &find, &state.claims)?;
+        let witness = Witness::new(&state.roots(), &find, &state.claims)?;
         let mut figures = Figures {
             proofs: all.iter().sum(),
             new_proofs: new.iter().sum(),
@@ -208,7 +208,7 @@ impl Args {
         let world = small()?;
         let find = |hash: &Hash| world.nodes.get(hash);
         let size = Size { blocks: 6, branches: 1, paths: 2, accounts: 2, slots: 1, roots: 2, opens: 2, entries: 0, steps: 0 };
-        let prepared = Prepared::new(&world.roots()?, &find, &world.claims, (size, Some(1)), None)?;
+        let prepared = Prepared::new(&world.roots(), &find, &world.claims, (size, Some(1)), None)?;
         let prover = prepared.prover()?;
         let batch = prepared.prove(&prover, &find, &mut |_| ())?;
         let piece = batch.proofs.iter().find(|proof| proof.kind == Kind::Piece).context("a piece")?;
@@ -250,12 +250,12 @@ impl State {
         }
         Ok(Self { tag: Tag::State, root, nodes: Nodes::new(nodes)?, claims })
     }
-    fn roots(&self) -> Result<Roots> {
-        Roots::new(vec![(self.tag, self.root)]).context("one root")
+    fn roots(&self) -> Roots {
+        Roots::new(vec![(self.tag, self.root)]).expect("one root")
     }
     fn size(&self, elements: u64, cut: Option<u8>) -> Result<Size> {
         let find = |hash: &Hash| self.nodes.get(hash);
-        Ok(Batch::size_for(&Witness::new(&self.roots()?, &find, &self.claims)?, elements, cut))
+        Ok(Batch::size_for(&Witness::new(&self.roots(), &find, &self.claims)?, elements, cut))
     }
 }
 

@@ -13,6 +13,18 @@ use crate::{Backend, Config, Machine};
 #[cfg(feature = "queue")]
 const QUEUE_SECONDS: f64 = 0.01;
 
+/// Seconds of a piece about Ethereum's state on the reference machine: for every one, and for each element of its rows.
+#[cfg(feature = "grove")]
+const PIECE: (f64, f64) = (0.03, 7.5e-8);
+/// Seconds of a join of pieces.
+#[cfg(feature = "grove")]
+const JOIN: f64 = 0.3;
+/// Seconds of the circuit of pieces, for each element, and of the circuits of joins.
+#[cfg(feature = "grove")]
+const PIECE_SETUP: f64 = 3e-8;
+#[cfg(feature = "grove")]
+const JOIN_SETUP: f64 = 1.0;
+
 impl Config {
     /// What proofs cost by our prover on this machine, in proportion to its figures in [`Config::machine`]; without figures, on two
     /// cores of a Zen 5 with AVX-512 IFMA. Plonky2's own prover takes five times as long.
@@ -57,6 +69,16 @@ impl Config {
             concurrent_bytes: (costs.concurrent_bytes as f64 * factor) as u64,
             ..costs
         })
+    }
+
+    /// Seconds that proofs about Ethereum's state and lists take here, with their circuits: of so many pieces of a size, and joins.
+    #[cfg(feature = "grove")]
+    pub fn state_seconds(&self, size: &evergrove_grove::mpt::Size, [pieces, joins]: [usize; 2]) -> f64 {
+        let slowness = self.machine.as_ref().map_or(1.0, Machine::slowness);
+        let elements = size.elements() as f64;
+        let setup = PIECE_SETUP * elements + if joins > 0 { JOIN_SETUP } else { 0.0 };
+        let piece = PIECE.0 + PIECE.1 * elements;
+        slowness * (setup + pieces as f64 * piece + joins as f64 * JOIN)
     }
 
     /// The costs on this machine, with what the engine takes.

@@ -12,7 +12,7 @@ use evergrove::ethereum::input::{
 use evergrove::ethereum::input::{read_changes, read_witness};
 use evergrove::ethereum::{Nodes, Tries};
 #[cfg(feature = "local")]
-use evergrove::mpt::{Batch, PieceError, Prepared, Progress, StateProof, StateProofError, Witness};
+use evergrove::mpt::{Batch, PieceError, Prepared, Progress, Size, StateProof, StateProofError, Witness};
 use evergrove::proof::ethereum::{
     Anchor, Claim, Hash, Header, Hex, Roots, Shown, SlotRule, Step, Tag, Word, canonical_digest,
 };
@@ -21,6 +21,8 @@ use super::Terminal;
 #[cfg(feature = "local")]
 use crate::exit::Mistake;
 use crate::files;
+#[cfg(feature = "local")]
+use crate::leader;
 #[cfg(feature = "local")]
 use crate::progress::Counter;
 use crate::report::Report;
@@ -69,7 +71,7 @@ struct Block {
     #[arg(long, value_name = "FILE")]
     header: Option<PathBuf>,
     /// The hash that the header must have, from a source that you trust
-    #[arg(long, value_name = "HEX", value_parser = parse_hash, requires = "header")]
+    #[arg(long, value_name = "HEX", value_parser = parse_hash, requires = "header", conflicts_with_all = ["state_root", "transactions_root", "receipts_root", "withdrawals_root"])]
     block_hash: Option<Hash>,
 }
 
@@ -349,6 +351,9 @@ fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
     }
     add_size(&mut report, &witness);
     report.add("new_proofs", 1);
+    if args.dry_run {
+        add_estimate(&mut report, &witness.size(), [1, 0], terminal)?;
+    }
     if let Some((out, proof)) = proof {
         let elapsed = start.elapsed().as_secs_f64();
         report.add_as("seconds", elapsed, seconds(elapsed));
@@ -368,6 +373,15 @@ fn add_size(report: &mut Report, witness: &Witness) {
     let size = witness.size();
     report.add("keccak_blocks", size.keccak_blocks());
     report.add("nodes", size.branches + size.paths);
+}
+
+/// How long pieces and joins take on this machine, which is measured once.
+#[cfg(feature = "local")]
+fn add_estimate(report: &mut Report, size: &Size, proofs: [usize; 2], terminal: Terminal) -> Result<()> {
+    let config = leader::measured(leader::config(None)?, terminal);
+    let estimate = config.state_seconds(size, proofs);
+    report.add_as("seconds", estimate, format!("about {}", seconds(estimate)));
+    Ok(())
 }
 
 #[cfg(feature = "local")]
@@ -404,6 +418,9 @@ impl Batched<'_> {
         report.add("pieces", pieces);
         report.add("joins", joins);
         report.add("new_proofs", new);
+        if outputs.dry_run {
+            add_estimate(&mut report, &prepared.size(), prepared.new_proofs(), terminal)?;
+        }
         if let Some(out) = outputs.out.filter(|_| !outputs.dry_run) {
             let start = Instant::now();
             let prover = prepared.prover()?;

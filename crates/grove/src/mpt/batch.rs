@@ -102,6 +102,10 @@ impl<'a> Prepared<'a> {
     fn known(&self, (_, kind, lists): &(Step, Kind, [Digest; 2])) -> Option<&'a NodeProof> {
         self.earlier.get(&(*kind, *lists)).copied()
     }
+    /// The size of pieces.
+    pub fn size(&self) -> Size {
+        self.plan.size
+    }
     /// The claims.
     pub fn claims(&self) -> &[Claim] {
         &self.claims

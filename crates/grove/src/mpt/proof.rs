@@ -389,10 +389,10 @@ pub enum StateProofError {
     #[error("not a proof about Ethereum's state: {0}")]
     Format(&'static str),
     /// The proof is of another root.
-    #[error("the proof is about another root of {0}: make one for the block that you check it against")]
+    #[error("the proof is about another {0} root: make one for the block that you check it against")]
     Root(Tag),
     /// The proof is of a root that the verifier does not have.
-    #[error("the proof is about {0}, too, whose root is not known: take the header of the block, or name the root")]
+    #[error("the {0} root, which the proof is about, is not known: take the header of the block, or name the root")]
     Unknown(Tag),
     /// The proof is of other claims.
     #[error("the proof is about other claims than these: their canonical digest is {expected}, the proof's is {found}")]

@@ -31,9 +31,7 @@ pub enum PieceError {
     #[error("{0}")]
     Claims(#[from] ClaimsError),
     /// A claim about a trie whose root is not given.
-    #[error(
-        "claim {place} is about {trie}, but their root is not known: take the header of the block, or name the root"
-    )]
+    #[error("claim {place} is about {trie}, whose root is not known: take the header of the block, or name the root")]
     Root {
         /// Its place.
         place: usize,
@@ -41,7 +39,7 @@ pub enum PieceError {
         trie: Tag,
     },
     /// A root that no claim is about.
-    #[error("no claim is about {0}: leave their root out")]
+    #[error("no claim is about the {0} root: leave it out")]
     Idle(Tag),
     /// A claim about an index that no circuit has.
     #[error("claim {place} is about index {index}: circuits have indices below {INDICES}")]

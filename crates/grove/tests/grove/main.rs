@@ -7,6 +7,7 @@ mod merge;
 mod mpt;
 mod mpt_attacks;
 mod mpt_batch;
+mod mpt_data;
 mod mpt_entries;
 mod mpt_joins;
 mod mutants;

@@ -238,7 +238,7 @@ fn false_claims_and_missing_nodes_are_named() {
     let entry = Claim::AbsentEntry { trie: Tag::Receipts, index: 3 };
     assert_eq!(
         text(&[world.account(2), entry]),
-        "claim 1 is about receipts, but their root is not known: take the header of the block, or name the root"
+        "claim 1 is about receipts, whose root is not known: take the header of the block, or name the root"
     );
     assert_eq!(text(&[]), canonical_digest(&[]).unwrap_err().to_string());
     let none = Witness::new(&Roots::of_state(world.root), &|_| None, &[world.account(2)]).unwrap_err().to_string();

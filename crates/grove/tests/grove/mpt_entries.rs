@@ -122,13 +122,13 @@ fn claims_that_are_false_are_named() {
     );
     assert_eq!(
         text(&[list.claim(3), Claim::AbsentEntry { trie: Tag::Withdrawals, index: 3 }]),
-        "claim 1 is about withdrawals, but their root is not known: take the header of the block, or name the root"
+        "claim 1 is about withdrawals, whose root is not known: take the header of the block, or name the root"
     );
     let roots = Roots::new(vec![(Tag::State, EMPTY_ROOT), (Tag::Receipts, list.root)]).unwrap();
     let find = |hash: &Hash| list.nodes.get(hash).map(Vec::as_slice);
     assert_eq!(
         Witness::new(&roots, &find, &[list.claim(3)]).unwrap_err().to_string(),
-        "no claim is about state: leave their root out"
+        "no claim is about the state root: leave it out"
     );
 }
 
