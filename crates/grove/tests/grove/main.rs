@@ -8,6 +8,7 @@ mod mpt;
 mod mpt_attacks;
 mod mpt_batch;
 mod mpt_entries;
+mod mpt_entries_attacks;
 mod mpt_joins;
 mod mutants;
 mod mutation;
