@@ -216,11 +216,13 @@ impl Batch {
         // The least that a piece has, and edges.
         let pieces = of.elements().div_ceil(elements) as usize;
         let edges = (2 * pieces).clamp(8, 32);
-        let [accounts, slots, entries, steps] = whole.crowd();
+        let crowd = whole.crowd();
         let [above, at_cut] = whole.around(cut.unwrap_or(0));
         let cut = if at_cut + 8 <= CUT_EDGES { [above, at_cut + 8, (2 * at_cut).div_ceil(pieces)] } else { [0; 3] };
         let edges = [edges.max(cut[2]), edges.max(cut[1])];
-        let least = [24, 6 + cut[0], 4, 2.max(accounts), 1.max(slots), edges[0], edges[1], entries, steps];
+        // Room for all that stays together, for an account whose storage begins elsewhere, and for a node or two beside it.
+        let least = [24, 6 + cut[0], 4, 2, 1, edges[0], edges[1], 0, 0];
+        let least = core::array::from_fn(|i| least[i].max(crowd[i] + usize::from(i == 3)));
         let elements = elements.max(Size::from_counts(least).elements() + elements / 2);
         let room = elements.saturating_sub(Size::from_counts(least).elements()) as f64;
         let part = (room / of.elements().max(1) as f64).min(1.0);

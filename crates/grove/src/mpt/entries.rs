@@ -221,17 +221,24 @@ impl<K: Extension> Gadgets<'_, K> {
     /// Where the value that an item says begins, and its bytes, where the bit is 1.
     fn value(&mut self, item: Base, bit: Bool) -> [Base; 2] {
         let first = self.byte_at(item, bit);
-        let Header { size, long, more, .. } = self.header(item, first, bit);
+        let Header { size, long, next, more } = self.header(item, first, bit);
         let single = self.b.bit_of(&[first], |x| number(x[0].as_u64() < 0x80));
         let one = self.one;
         self.same(single, size, one);
-        // A header of one byte says a byte at least.
+        // A header of one byte says a byte at least, and a byte alone that has one is not below 0x80.
         let rest = long.iter().fold(Base::from(single), |sum, &form| self.b.add(sum, form.into()));
         let plain = self.b.sub(bit.into(), rest);
         let plain = self.b.mul(bit.into(), plain);
         let plain = self.b.boolean(plain);
-        let two = self.constant(2);
-        let above = self.b.sub(size, two);
+        let alone = self.b.bit_of(&[size], |x| number(x[0] == Goldilocks::new(2)));
+        let three = self.constant(3);
+        let above = self.b.sub(size, three);
+        let above = self.b.add(above, alone.into());
+        let above = self.b.mul(plain.into(), above);
+        self.byte(above, bit);
+        let least = self.constant(0x80);
+        let above = self.b.sub(next[0], least);
+        let above = self.b.mul(alone.into(), above);
         let above = self.b.mul(plain.into(), above);
         self.byte(above, bit);
         let said = self.b.sub(size, one);

@@ -155,7 +155,7 @@ impl<K: Extension> Gadgets<'_, K> {
 
         // The value of a leaf, the hash of an extension's child.
         let first = self.byte_at(behind, active);
-        let Header { size, long, next, more, .. } = self.header(behind, first, active);
+        let Header { size, long, next, more } = self.header(behind, first, active);
         // Lengths have the shortest form.
         let [least, high] = [Goldilocks::new(56), ONE].map(|least| self.b.constant(-least));
         let above = self.b.add(next[0], least);
@@ -213,7 +213,7 @@ pub(super) struct Header {
     /// Whether one byte of length follows, or two.
     pub(super) long: [Bool; 2],
     /// Two bytes behind the first one.
-    next: [Base; 2],
+    pub(super) next: [Base; 2],
     /// Bytes that these say.
     pub(super) more: Base,
 }

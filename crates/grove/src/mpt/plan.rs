@@ -123,8 +123,6 @@ struct Branch {
 
 struct Division<'a> {
     limit: Load,
-    /// By vertex: the least of what must stay with it, above and beside it, up to an edge that may be left open.
-    above: Vec<Load>,
     vertices: &'a [Vertex],
     parts: Vec<Part>,
 }
@@ -138,15 +136,10 @@ impl Division<'_> {
     }
     /// Divides what is below a node. What stays with it, and the parts below that.
     fn divide(&mut self, node: usize) -> Result<(Load, Vec<usize>), PieceError> {
-        let mut children = Vec::new();
-        for &child in &self.vertices[node].children {
-            let (load, below) = self.divide(child)?;
-            children.push(Branch { child, load, below });
-        }
+        let (own, children) = self.gather(node)?;
         // If leaving every wished edge open takes more edges than a piece has room for, the wishes are ignored.
-        let chosen = self.chosen(node, &children, true).or_else(|| self.chosen(node, &children, false));
+        let chosen = self.chosen(node, own, &children, true).or_else(|| self.chosen(node, own, &children, false));
         let Some((load, chosen)) = chosen else {
-            let own = self.vertices[node].own;
             return Err(PieceError::Crowded { claims: own[ACCOUNTS] + own[SLOTS] + own[ENTRIES] });
         };
         let mut below = Vec::new();
@@ -159,20 +152,34 @@ impl Division<'_> {
         }
         Ok((load, below))
     }
+    /// What must stay in one piece with a node, and the edges below that which may be left open: all roots are in one piece, and a branch below an extension is not left open alone.
+    fn gather(&mut self, node: usize) -> Result<(Load, Vec<Branch>), PieceError> {
+        let mut own = self.vertices[node].own;
+        let mut children = Vec::new();
+        for &child in &self.vertices[node].children {
+            if self.vertices[child].open {
+                let (load, below) = self.divide(child)?;
+                children.push(Branch { child, load, below });
+            } else {
+                let (more, further) = self.gather(child)?;
+                own = sum(own, more);
+                children.extend(further);
+            }
+        }
+        Ok((own, children))
+    }
     /// Which edges are left open so that the rest fits, and the rest: the wished ones, then those of the largest children.
-    fn chosen(&self, node: usize, children: &[Branch], wishes: bool) -> Option<(Load, Vec<usize>)> {
-        let vertex = &self.vertices[node];
+    fn chosen(&self, node: usize, own: Load, children: &[Branch], wishes: bool) -> Option<(Load, Vec<usize>)> {
         let wished = |i: &usize| wishes && self.vertices[children[*i].child].wished;
         let (mut chosen, mut kept): (Vec<usize>, Vec<usize>) = (0..children.len()).partition(wished);
-        let mut load = kept.iter().fold(vertex.own, |load, &i| sum(load, children[i].load));
+        let mut load = kept.iter().fold(own, |load, &i| sum(load, children[i].load));
         load[OPENS] += chosen.len();
-        while !self.fits(sum(load, self.above[node]), vertex.storage) {
+        while !self.fits(load, self.vertices[node].storage) {
             let weight = |i: usize| {
                 let parts = children[i].load.iter().zip(self.limit);
                 parts.map(|(own, most)| *own as f64 / most.max(1) as f64).fold(0.0, f64::max)
             };
-            let may = kept.iter().copied().filter(|&i| self.vertices[children[i].child].open);
-            let largest = may.max_by(|&a, &b| weight(a).total_cmp(&weight(b)))?;
+            let largest = kept.iter().copied().max_by(|&a, &b| weight(a).total_cmp(&weight(b)))?;
             kept.retain(|&i| i != largest);
             load = core::array::from_fn(|i| load[i] - children[largest].load[i]);
             load[OPENS] += 1;
@@ -184,32 +191,6 @@ impl Division<'_> {
         self.parts.push(Part { node, load, below });
         self.parts.len() - 1
     }
-}
-
-/// By vertex, what must stay in one piece with it, above and beside it: a branch below an extension is not left open alone.
-fn above(vertices: &[Vertex]) -> Vec<Load> {
-    // Vertices from the top down.
-    let mut order = vec![0];
-    let mut next = 0;
-    while let Some(&node) = order.get(next) {
-        order.extend(&vertices[node].children);
-        next += 1;
-    }
-    // What is below a vertex and stays with it.
-    let mut least: Vec<Load> = vertices.iter().map(|vertex| vertex.own).collect();
-    for &node in order.iter().rev() {
-        for &child in vertices[node].children.iter().filter(|&&child| !vertices[child].open) {
-            least[node] = sum(least[node], least[child]);
-        }
-    }
-    let mut above = vec![Load::default(); vertices.len()];
-    for &node in &order {
-        for &child in vertices[node].children.iter().filter(|&&child| !vertices[child].open) {
-            let rest = sum(above[node], least[node]);
-            above[child] = core::array::from_fn(|i| rest[i] - least[child][i]);
-        }
-    }
-    above
 }
 
 impl Plan {
@@ -264,10 +245,12 @@ impl Plan {
         for (i, node) in whole.branches.iter().chain(&whole.paths).enumerate() {
             let (link, own) = (&node.link, 1 + i);
             let prefix = link.place();
-            let may = !link.extension && prefix.len() < 64 && !matches!(link.from, Number::Root(_));
             let trie = link.trie.map(|account| whole.accounts[account].address);
-            let place =
-                if let (true, Child::Hash(hash)) = (may, &link.child) { Some((trie, prefix, *hash)) } else { None };
+            let place = if let (true, Child::Hash(hash)) = (link.may_be_open(), &link.child) {
+                Some((trie, prefix, *hash))
+            } else {
+                None
+            };
             let (open, wished) = (place.is_some(), place.as_ref().is_some_and(wish));
             let kind = [usize::from(i < branches), usize::from(i >= branches)];
             let mut load = [0; COUNTS];
@@ -313,8 +296,7 @@ impl Plan {
             vertices[at].claims.push(i);
         }
 
-        let above = above(&vertices);
-        let mut division = Division { limit: size.counts(), above, vertices: &vertices, parts: Vec::new() };
+        let mut division = Division { limit: size.counts(), vertices: &vertices, parts: Vec::new() };
         let (load, below) = division.divide(0)?;
         let top = division.part(None, load, below);
         let Division { parts, .. } = division;

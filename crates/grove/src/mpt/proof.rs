@@ -527,6 +527,9 @@ impl StateProof {
     /// # Errors
     /// Why it is not accepted.
     pub fn verify(&self, roots: &Roots, digest: Option<Digest>) -> Result<SoundnessBits, StateProofError> {
+        if !self.roots.is_sorted_by(|a, b| a.0 < b.0) {
+            return Err(StateProofError::Format("its roots are in no order of tags"));
+        }
         for (tag, root, _) in &self.roots {
             match roots.get(*tag) {
                 None => return Err(StateProofError::Unknown(*tag)),

@@ -22,7 +22,7 @@ use super::entries::{INDICES, steps_of};
 use super::gadgets::{LANES, ONE, ZERO, lane};
 use super::list::List;
 use super::plan::Planned;
-use super::{Edge, Size};
+use super::{COUNTS, Edge, Size};
 
 /// Nodes and claims that are not what a circuit says.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -475,30 +475,52 @@ impl Witness {
             Child::Empty | Child::Embedded(..) => None,
         })
     }
-    /// The most accounts, slots, and entries that end at one node, and the most steps there.
-    pub(super) fn crowd(&self) -> [usize; 4] {
-        let at = |account: &AccountSlot| account.end.as_ref().map(End::at);
-        let accounts = self.accounts.iter().map(at);
-        // Where an account has no trie, its slots end where it does.
-        let slots = self.slots.iter().map(|slot| {
-            let own = slot.end.as_ref().map(End::at).filter(|at| !matches!(at, Number::Account(_)));
-            own.or_else(|| at(&self.accounts[slot.account]))
-        });
-        let entries = |count: fn(&EntrySlot) -> usize| {
-            self.entries.iter().map(move |entry| (Some(entry.end.at()), count(entry))).collect()
+    /// The most of everything that no plan divides: nodes up to edges that may be left open, with the claims that end there, and these edges. All roots are together.
+    pub(super) fn crowd(&self) -> [usize; COUNTS] {
+        let links: Vec<&Link> = self.branches.iter().chain(&self.paths).map(|node| &node.link).collect();
+        let place = |number: Number| match number {
+            Number::Branch(i) => Some(i),
+            Number::Path(i) => Some(self.branches.len() + i),
+            Number::Root(_) | Number::Account(_) => None,
         };
-        let most = |ends: Vec<(Option<Number>, usize)>| {
-            let mut counts = HashMap::new();
-            ends.into_iter().for_each(|(end, count)| *counts.entry(end).or_insert(0) += count);
-            counts.into_values().max().unwrap_or(0)
+        let end_of = |account: usize| self.accounts[account].end.as_ref().map_or(Number::Root(0), End::at);
+        // The topmost node of those that stay together.
+        let head = |mut number: Number| loop {
+            if let Number::Account(account) = number {
+                number = end_of(account);
+            }
+            match place(number) {
+                Some(i) if links[i].may_be_open() => return Some(i),
+                Some(i) => number = links[i].from,
+                None => return None,
+            }
         };
-        let one = |end| (end, 1);
-        [
-            most(accounts.map(one).collect()),
-            most(slots.map(one).collect()),
-            most(entries(|_| 1)),
-            most(entries(EntrySlot::steps)),
-        ]
+        let mut counts: HashMap<Option<usize>, [usize; COUNTS]> = HashMap::new();
+        counts.insert(None, Size { roots: self.roots.len(), ..Size::from_counts([0; COUNTS]) }.counts());
+        let mut add = |at: Option<usize>, more: Size| {
+            let counts = counts.entry(at).or_default();
+            *counts = core::array::from_fn(|i| counts[i] + more.counts()[i]);
+        };
+        let none = Size::from_counts([0; COUNTS]);
+        for (i, node) in self.branches.iter().chain(&self.paths).enumerate() {
+            let branches = usize::from(i < self.branches.len());
+            let own = if i < self.branches.len() { Number::Branch(i) } else { Number::Path(i - self.branches.len()) };
+            add(head(own), Size { blocks: node.blocks(), branches, paths: 1 - branches, ..none });
+            if node.link.may_be_open() {
+                add(head(node.link.from), Size { opens: 1, ..none });
+            }
+        }
+        for i in 0..self.accounts.len() {
+            add(head(end_of(i)), Size { accounts: 1, ..none });
+        }
+        for slot in &self.slots {
+            let at = slot.end.as_ref().map_or(Number::Account(slot.account), End::at);
+            add(head(at), Size { slots: 1, ..none });
+        }
+        for entry in &self.entries {
+            add(head(entry.end.at()), Size { entries: 1, steps: entry.steps(), ..none });
+        }
+        counts.into_values().fold([0; COUNTS], |most, own| core::array::from_fn(|i| most[i].max(own[i])))
     }
     /// Nodes of the state's trie above a depth, and those at this depth that have a hash.
     pub(super) fn around(&self, depth: u8) -> [usize; 2] {
@@ -708,6 +730,11 @@ impl Link {
             child: Child::Hash(hash),
             extension: false,
         }
+    }
+    /// Whether the edge may be between pieces.
+    pub(super) fn may_be_open(&self) -> bool {
+        let free = !self.extension && !matches!(self.from, Number::Root(_)) && self.place().len() < 64;
+        free && matches!(self.child, Child::Hash(_))
     }
     /// The nibbles of the child's place.
     pub(super) fn place(&self) -> Vec<u8> {

@@ -9,6 +9,7 @@ mod mpt_attacks;
 mod mpt_batch;
 mod mpt_data;
 mod mpt_entries;
+mod mpt_entries_attacks;
 mod mpt_joins;
 mod mutants;
 mod mutation;

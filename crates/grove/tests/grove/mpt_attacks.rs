@@ -417,18 +417,24 @@ fn an_extension_above_a_full_piece() {
 /// A file of empty nodes takes many times its bytes.
 #[test]
 fn a_batch_of_empty_nodes() {
-    let mut bytes = b"EVGB\x02\0".to_vec();
-    for count in [1_u32, 0, 0, 1, 0, 1, 0] {
+    let mut bytes = b"EVGB\x03\0".to_vec();
+    for count in [1_u32, 0, 0, 1, 0, 1, 0, 0, 0] {
         bytes.extend(count.to_le_bytes());
     }
-    bytes.push(255);
+    // No cut, and a root.
+    bytes.extend([255, 1, 1]);
     bytes.extend([7; 32]);
     bytes.extend(0_u32.to_le_bytes());
     let count = 1_u32 << 24;
     bytes.extend(count.to_le_bytes());
     bytes.resize(bytes.len() + 4 * count as usize, 0);
     bytes.extend(0_u32.to_le_bytes());
-    assert!(Batch::from_bytes(&bytes).is_err(), "{count} nodes in {} bytes", bytes.len());
+    let error = Batch::from_bytes(&bytes).unwrap_err().to_string();
+    assert!(
+        error.ends_with("it has more claims, nodes or proofs than a batch"),
+        "{count} nodes in {} bytes: {error}",
+        bytes.len()
+    );
 }
 
 fn halves(bytes: &[u8]) -> Vec<Goldilocks> {

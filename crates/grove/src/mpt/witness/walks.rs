@@ -162,6 +162,10 @@ impl Walks<'_> {
                     if end.len() as u64 > NIBBLES || !leaf && nibbles.is_empty() {
                         return Err(short(&hash));
                     }
+                    // A key that ends inside of a path is no key of the trie, and not absent from it.
+                    if !to_place && end.len() > key.len() && end.starts_with(key) {
+                        return Err(short(&hash));
+                    }
                     if !key.starts_with(&end) {
                         let own = Own { depth, trie, root, prefix: place, end, behind };
                         return Ok(End::Other { path, own });
