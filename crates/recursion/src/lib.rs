@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod apps;
 pub mod assignment;
 #[cfg(test)]
 mod attacks;
