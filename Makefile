@@ -99,7 +99,6 @@ clippy:
 	$(CARGO) clippy --workspace --all-targets --no-default-features --features evergrove-cli/local --locked -- -D warnings
 	$(CARGO) clippy --package evergrove --package evergrove-serve --all-targets --no-default-features --locked -- -D warnings
 	$(CARGO) clippy --package evergrove --all-targets --no-default-features --features grove --locked -- -D warnings
-	$(CARGO) clippy --package evergrove-apps --no-default-features --locked -- -D warnings
 	$(CARGO) clippy $(BENCH_WORKSPACE) --all-targets --locked -- -D warnings
 
 rustdoc:

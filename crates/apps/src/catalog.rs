@@ -3,24 +3,18 @@
 //! A [`Catalog`] makes an application of what a store keeps of it: a name and parameters. Programs add [`Kind`]s of their own to the
 //! [standard](Catalog::standard) ones, and give the catalog to whatever opens stores.
 
-#[cfg(feature = "plonky2")]
-mod plonky2;
 mod standard;
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use evergrove_commit::schema::Schema;
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{BackendError, RecursionBackend};
 use evergrove_grove::{AppFamily, FamilyError};
-use evergrove_verifier::policy::GROVE_BACKEND;
 use evergrove_verifier::{AppId, AppSpec, HeightClass, Profile, Scheme};
 
-use crate::digest_translation::{DigestTranslation, Format};
-#[cfg(feature = "plonky2")]
-use crate::family::{Size, SizeError};
+use crate::digest_translation::DigestTranslation;
 use crate::{MapReduce, family_on_tables};
 
 /// The name of digest translation, which is not a Map/Reduce application.
@@ -226,40 +220,6 @@ pub enum CircuitsError {
     /// It has none on tables.
     #[error(transparent)]
     Tables(#[from] FamilyError),
-    /// It has none of Plonky2.
-    #[cfg(feature = "plonky2")]
-    #[error(transparent)]
-    Plonky2(#[from] SizeError),
-}
-
-/// The circuits of an application in one scheme, profile and height class, before they are built.
-#[derive(Clone)]
-pub enum AppCircuits {
-    /// Of Plonky2.
-    #[cfg(feature = "plonky2")]
-    Plonky2(Size),
-    /// On the tables of the backend `grove`.
-    Tables(Box<AppFamily>),
-}
-
-impl AppCircuits {
-    /// Leaves of a bucket, or slots of a block.
-    pub fn capacity(&self) -> usize {
-        match self {
-            #[cfg(feature = "plonky2")]
-            Self::Plonky2(size) => size.capacity,
-            Self::Tables(family) => family.capacity(),
-        }
-    }
-
-    /// Those on tables.
-    pub fn tables(self) -> Option<Box<AppFamily>> {
-        match self {
-            #[cfg(feature = "plonky2")]
-            Self::Plonky2(_) => None,
-            Self::Tables(family) => Some(family),
-        }
-    }
 }
 
 /// An application, by the circuits that it has.
@@ -313,30 +273,20 @@ impl Application {
         }
     }
 
-    /// The profile of its proofs where none is named: that of `grove`, if it has circuits there.
-    pub fn profile(&self) -> Profile {
-        if self.profiles().contains(&Profile::Grove100) { Profile::Grove100 } else { Profile::Proven }
-    }
-
-    /// The profiles that it has circuits for in this build.
-    fn profiles(&self) -> Vec<Profile> {
-        let (on_tables, on_plonky2) = match self {
-            #[cfg(feature = "plonky2")]
-            Self::MapReduce(app) => (app.on_tables().is_some(), app.on_plonky2().is_some()),
-            #[cfg(not(feature = "plonky2"))]
-            Self::MapReduce(app) => (app.on_tables().is_some(), false),
-            Self::Translation(app) => (true, cfg!(feature = "plonky2") && *app.format() == Format::Keccak),
+    /// The profiles that it has circuits on tables for.
+    pub fn profiles(&self) -> Vec<Profile> {
+        let on_tables = match self {
+            Self::MapReduce(app) => app.on_tables().is_some(),
+            Self::Translation(_) => true,
         };
-        let grove = Profile::GROVE.into_iter().filter(|_| on_tables);
-        grove.chain(Profile::PLONKY2.into_iter().filter(|_| on_plonky2)).collect()
+        Profile::GROVE.into_iter().filter(|_| on_tables).collect()
     }
 
-    /// Whether it has circuits for a profile.
+    /// Whether a profile is among those that a program has circuits for: [`Self::profiles`], and those of other proof systems.
     ///
     /// # Errors
     /// [`CircuitsError::Profile`].
-    pub fn check_profile(&self, profile: Profile) -> Result<(), CircuitsError> {
-        let known = self.profiles();
+    pub fn check_profile(&self, profile: Profile, known: Vec<Profile>) -> Result<(), CircuitsError> {
         if known.contains(&profile) {
             return Ok(());
         }
@@ -347,36 +297,18 @@ impl Application {
         Err(CircuitsError::Profile { app, profile, known })
     }
 
-    /// Its circuits, with their size. Those on tables are searched for in tenths of a second; those of Plonky2 are known from the keys in
-    /// `dir`, or searched for (seconds).
+    /// Its circuits on tables, whose size is searched for in tenths of a second.
     ///
     /// # Errors
-    /// When it has no circuits in this scheme and profile.
-    pub fn circuits(
-        &self,
-        scheme: Scheme,
-        profile: Profile,
-        class: HeightClass,
-        dir: Option<&Path>,
-    ) -> Result<AppCircuits, CircuitsError> {
-        self.check_profile(profile)?;
-        if profile.fits(GROVE_BACKEND.0) {
-            let family = match self {
-                Self::MapReduce(app) => family_on_tables(app, scheme, profile, class).transpose()?,
-                Self::Translation(app) if scheme == Scheme::Tree => Some(app.family_on_tables(profile, class)?),
-                Self::Translation(_) => return Err(FamilyError::Scheme(scheme).into()),
-            };
-            if let Some(family) = family {
-                return Ok(AppCircuits::Tables(Box::new(family)));
-            }
-        }
-        #[cfg(feature = "plonky2")]
-        return Ok(AppCircuits::Plonky2(self.size(scheme, profile, class, dir)?));
-        #[cfg(not(feature = "plonky2"))]
-        {
-            let _ = dir;
-            Err(CircuitsError::Profile { app: self.spec().name, profile, known: self.profiles() })
-        }
+    /// When it has no such circuits in this scheme and profile.
+    pub fn circuits(&self, scheme: Scheme, profile: Profile, class: HeightClass) -> Result<AppFamily, CircuitsError> {
+        self.check_profile(profile, self.profiles())?;
+        let family = match self {
+            Self::MapReduce(app) => family_on_tables(app, scheme, profile, class).transpose()?,
+            Self::Translation(app) if scheme == Scheme::Tree => Some(app.family_on_tables(profile, class)?),
+            Self::Translation(_) => return Err(FamilyError::Scheme(scheme).into()),
+        };
+        family.ok_or_else(|| CircuitsError::Profile { app: self.spec().name, profile, known: self.profiles() })
     }
 
     /// What proves it by these circuits on tables. `observer` is told of proofs.

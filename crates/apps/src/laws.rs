@@ -1,23 +1,18 @@
 //! The laws of an application, for its tests.
 //!
 //! [`check`] holds code against circuits on leaves of the caller's; [`refuses_leaf`] and [`refuses_pair`] show that both
-//! refuse. They look at every kind of circuits that the application has in this build: on tables, and of Plonky2.
-#![cfg_attr(
-    feature = "plonky2",
-    doc = "\n[`MapCircuit`] and [`ReduceCircuit`] are Plonky2's circuits on their own, for attacks that set wires\n([`evergrove_recursion::assignment`]); [`FoldCircuit`] is that of a bucket's slots."
-)]
+//! refuse.
+//!
+//! Circuits on another proof system are held to the same laws with [`outputs`] and [`folds`], as `evergrove_recursion::apps::laws` does for
+//! those of Plonky2.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_verifier::tree::Value;
 
 use crate::{Leaf, MapReduce};
 
-#[cfg(feature = "plonky2")]
-mod plonky2;
 mod tables;
 
-#[cfg(feature = "plonky2")]
-pub use plonky2::{FoldCircuit, MapCircuit, ReduceCircuit};
 use tables::OnTables;
 
 /// A leaf with what opens it.
@@ -44,17 +39,34 @@ impl Case {
 }
 
 /// Two outputs and what they are reduced to, by the code.
-struct Reduction {
-    left: Vec<Goldilocks>,
-    right: Vec<Goldilocks>,
-    output: Vec<Goldilocks>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reduction {
+    /// The operand of the leaves before.
+    pub left: Vec<Goldilocks>,
+    /// The operand of the leaves behind.
+    pub right: Vec<Goldilocks>,
+    /// What they are reduced to.
+    pub output: Vec<Goldilocks>,
 }
 
 /// Slots with leaves, active or not, and the output of the active ones, by the code.
-struct Fold<'a> {
-    slots: Vec<(bool, &'a Case)>,
-    output: Vec<Goldilocks>,
-    what: String,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fold<'a> {
+    /// The slots: whether each is active, and its leaf.
+    pub slots: Vec<(bool, &'a Case)>,
+    /// The output of the active ones.
+    pub output: Vec<Goldilocks>,
+    /// Application and slots, for messages.
+    pub what: String,
+}
+
+/// What the code gives for some leaves: what circuits are compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outputs {
+    /// Of each leaf alone.
+    pub mapped: Vec<Vec<Goldilocks>>,
+    /// Of pairs of outputs.
+    pub reductions: Vec<Reduction>,
 }
 
 /// All laws on these leaves, which the application maps, in the order of their positions.
@@ -67,6 +79,16 @@ struct Fold<'a> {
 /// # Panics
 /// If a law does not hold, if the application has no circuits, and for fewer than three leaves.
 pub fn check(app: &dyn MapReduce, cases: &[Case]) {
+    let Outputs { mapped, reductions } = outputs(app, cases);
+    let circuits = app.on_tables().unwrap_or_else(|| panic!("{} has no circuits", app.name()));
+    tables::check(app, circuits, cases, &mapped, &reductions);
+}
+
+/// The laws of the code alone, and its outputs for these leaves: part of [`check`].
+///
+/// # Panics
+/// If a law does not hold, and for fewer than three leaves.
+pub fn outputs(app: &dyn MapReduce, cases: &[Case]) -> Outputs {
     assert!(cases.len() >= 3, "three leaves at least, for the associative law");
     assert!(app.output_len() > 0, "an output has at least one element");
     let name = app.name();
@@ -97,20 +119,12 @@ pub fn check(app: &dyn MapReduce, cases: &[Case]) {
         }
         prefix = reduce(&prefix, x);
     }
-
-    let on_tables = app.on_tables();
-    if let Some(circuits) = on_tables {
-        tables::check(app, circuits, cases, &mapped, &reductions);
-    }
-    #[cfg(feature = "plonky2")]
-    let on_plonky2 = app.on_plonky2().map(|circuits| plonky2::check(circuits, cases, &mapped, &reductions));
-    #[cfg(not(feature = "plonky2"))]
-    let on_plonky2 = None::<()>;
-    assert!(on_tables.is_some() || on_plonky2.is_some(), "{name} has no circuits in this build");
+    Outputs { mapped, reductions }
 }
 
-/// The folds to check: some slots active, the others with dummies, or with leaves that a prover leaves inactive.
-fn folds<'a>(app: &dyn MapReduce, cases: &'a [Case], dummy: &'a Case, mapped: &[Vec<Goldilocks>]) -> Vec<Fold<'a>> {
+/// The folds that circuits are compared with: some slots active, the others with dummies, or with leaves that a prover leaves inactive. All are
+/// active in the first. `mapped` is the output of each leaf alone.
+pub fn folds<'a>(app: &dyn MapReduce, cases: &'a [Case], dummy: &'a Case, mapped: &[Vec<Goldilocks>]) -> Vec<Fold<'a>> {
     let (name, n) = (app.name(), cases.len());
     let all = u64::MAX >> (64 - n.min(64));
     let mut folds = Vec::new();
@@ -138,10 +152,6 @@ pub fn refuses_leaf(app: &dyn MapReduce, case: &Case) {
         let circuit = OnTables::fold(app, circuits, 1);
         circuit.refuses(&OnTables::slots(app, circuits, &[(true, case)]), &format!("{case:?}"));
     }
-    #[cfg(feature = "plonky2")]
-    if let Some(circuits) = app.on_plonky2() {
-        plonky2::refuses_leaf(circuits, case);
-    }
 }
 
 /// Neither code nor circuits reduce the two.
@@ -152,9 +162,5 @@ pub fn refuses_pair(app: &dyn MapReduce, left: &[Goldilocks], right: &[Goldilock
     assert!(app.reduce(left, right).is_err(), "{}: {left:?} and {right:?} are reduced", app.name());
     if let Some(circuits) = app.on_tables() {
         OnTables::reduce(app, circuits).refuses(&[left, right].concat(), &format!("{left:?} and {right:?}"));
-    }
-    #[cfg(feature = "plonky2")]
-    if let Some(circuits) = app.on_plonky2() {
-        plonky2::refuses_pair(circuits, left, right);
     }
 }

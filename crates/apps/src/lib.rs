@@ -8,7 +8,7 @@
 //! many, their sum, their aggregate key. [`samples`] has two small ones to start from, [`aggregate`] SQL's over the
 //! columns of a table.
 //!
-//! **Neighbours.** Circuits are written with [`tables`], those of Plonky2 with `evergrove_recursion::circuit`; batches, plans and stores are
+//! **Neighbours.** Circuits are written with [`tables`]. Those of Plonky2, for the profiles of version 0.1, are in `evergrove_recursion::apps`. Batches, plans and stores are
 //! those of `evergrove-commit` and `evergrove`, which know an application by its [`AppId`] and parameters alone.
 
 #![forbid(unsafe_code)]
@@ -17,22 +17,12 @@ pub mod aggregate;
 pub mod bls;
 pub mod catalog;
 pub mod digest_translation;
-#[cfg(feature = "plonky2")]
-pub mod family;
-#[cfg(feature = "plonky2")]
-mod generators;
 pub mod laws;
 mod map_reduce;
-#[cfg(feature = "plonky2")]
-pub mod nonnative;
-#[cfg(feature = "plonky2")]
-mod on_plonky2;
 mod on_tables;
 pub mod samples;
 pub mod tables;
 
 pub use evergrove_verifier::AppId;
 pub use map_reduce::{Leaf, MapReduce, MapReduceError};
-#[cfg(feature = "plonky2")]
-pub use on_plonky2::{LeafTargets, Plonky2Circuits};
-pub use on_tables::{OnTables, family_on_tables};
+pub use on_tables::{OnTables, family_on_tables, output};

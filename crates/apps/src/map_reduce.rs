@@ -5,9 +5,6 @@ use evergrove_primitives::Goldilocks;
 use evergrove_verifier::AppId;
 use evergrove_verifier::tree::Value;
 
-#[cfg(feature = "plonky2")]
-use crate::Plonky2Circuits;
-
 /// A member of a batch, as [`MapReduce::map`] sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf<'a> {
@@ -73,8 +70,8 @@ pub enum MapReduceError {
 ///   this half: outputs that come out of child proofs are already in range, leaves and openings are the adversary's;
 /// - slots that are not active do not count, whatever the prover puts there, and zeros satisfy the circuits there.
 ///
-/// Circuits are [`Self::on_tables`], which new applications have, or `on_plonky2`. Batches are proven with the profiles of those that the
-/// application has.
+/// Circuits are [`Self::on_tables`]. The applications of this crate have circuits of Plonky2 too, for the profiles of version 0.1: they are in
+/// `evergrove_recursion::apps`.
 pub trait MapReduce: Send + Sync {
     /// What the circuits depend on: the parameters, or of these all that is not among the circuits' inputs. Applications of one name and shape have the same
     /// circuits, and come to the same with the same inputs.
@@ -110,14 +107,9 @@ pub trait MapReduce: Send + Sync {
     fn reduce(&self, left: &[Goldilocks], right: &[Goldilocks]) -> Result<Vec<Goldilocks>, MapReduceError>;
     /// True when the operands of `reduce` may be exchanged. Others have no *selected* statements.
     fn is_commutative(&self) -> bool;
-    /// Map and reduction as rows of the engine's tables, for the backend `grove`; `None` of an application that has Plonky2's circuits
-    /// alone.
+    /// Map and reduction as rows of the engine's tables, for the backend `grove`; `None` of an application that is code alone, which
+    /// nothing proves.
     fn on_tables(&self) -> Option<&dyn Circuits> {
-        None
-    }
-    /// Map and reduction as circuits of Plonky2, for its profiles; `None` of an application that has circuits on tables alone.
-    #[cfg(feature = "plonky2")]
-    fn on_plonky2(&self) -> Option<&dyn Plonky2Circuits> {
         None
     }
     /// What an output says: names with values, for reports. By default there are none, and reports show the elements.

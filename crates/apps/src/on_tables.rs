@@ -44,7 +44,7 @@ impl Application for OnTables {
     }
 }
 
-/// The circuits of an application on the engine's tables, whose size is searched for (tenths of a second); `None` if it has Plonky2's alone.
+/// The circuits of an application on the engine's tables, whose size is searched for (tenths of a second); `None` if it has none.
 ///
 /// # Errors
 /// When it has none in this scheme, or the profile is of another backend.
@@ -63,7 +63,10 @@ pub fn family_on_tables(
 }
 
 /// The output over leaves in ascending order, by the application's code.
-pub(crate) fn output(app: &dyn MapReduce, leaves: &[LeafWitness]) -> Result<Vec<Goldilocks>, MapReduceError> {
+///
+/// # Errors
+/// The application's, for the first leaf that it does not map or the first reduction that fails.
+pub fn output(app: &dyn MapReduce, leaves: &[LeafWitness]) -> Result<Vec<Goldilocks>, MapReduceError> {
     let mut outputs = leaves.iter().map(|leaf| {
         let (expected, found) = (app.opening_len(), leaf.opening.len());
         if expected > 0 && found != expected {

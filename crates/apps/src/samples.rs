@@ -4,16 +4,8 @@ use evergrove_grove::application::{Circuits, Slot};
 use evergrove_multilinear::circuit::Arithmetic;
 use evergrove_multilinear::circuit::wires::Base;
 use evergrove_primitives::Goldilocks;
-#[cfg(feature = "plonky2")]
-use evergrove_recursion::circuit::{Builder, F};
-#[cfg(feature = "plonky2")]
-use plonky2::field::types::Field;
-#[cfg(feature = "plonky2")]
-use plonky2::iop::target::Target;
 
 use crate::{Leaf, MapReduce, MapReduceError};
-#[cfg(feature = "plonky2")]
-use crate::{LeafTargets, Plonky2Circuits};
 
 /// Number of leaves, and the sum of the first elements of their values. Commutative; the opening is empty.
 ///
@@ -31,6 +23,11 @@ impl Tally {
     pub fn new(bits: u8) -> Self {
         assert!((1..=23).contains(&bits), "a sum of 2^40 numbers of {bits} bits does not fit the field");
         Self { bits }
+    }
+
+    /// Elements are below 2^`bits`.
+    pub fn bits(&self) -> u8 {
+        self.bits
     }
 
     /// The application of these parameters.
@@ -86,24 +83,6 @@ impl MapReduce for Tally {
 
     fn on_tables(&self) -> Option<&dyn Circuits> {
         Some(self)
-    }
-
-    #[cfg(feature = "plonky2")]
-    fn on_plonky2(&self) -> Option<&dyn Plonky2Circuits> {
-        Some(self)
-    }
-}
-
-#[cfg(feature = "plonky2")]
-impl Plonky2Circuits for Tally {
-    fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
-        let checked = b.mul(leaf.active.target, leaf.value[0]);
-        b.range_check(checked, self.bits.into());
-        vec![b.one(), leaf.value[0]]
-    }
-
-    fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
-        left.iter().zip(right).map(|(l, r)| b.add(*l, *r)).collect()
     }
 }
 
@@ -179,22 +158,6 @@ impl MapReduce for Sequence {
 
     fn on_tables(&self) -> Option<&dyn Circuits> {
         Some(self)
-    }
-
-    #[cfg(feature = "plonky2")]
-    fn on_plonky2(&self) -> Option<&dyn Plonky2Circuits> {
-        Some(self)
-    }
-}
-
-#[cfg(feature = "plonky2")]
-impl Plonky2Circuits for Sequence {
-    fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
-        vec![b.constant(F::from_canonical_u64(Self::BASE)), leaf.value[0]]
-    }
-
-    fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
-        vec![b.mul(left[0], right[0]), b.mul_add(left[1], right[0], right[1])]
     }
 }
 

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use evergrove_apps::aggregate::{Aggregate, Query};
-use evergrove_apps::catalog::{AppCircuits, Application};
+use evergrove_apps::catalog::Application;
 use evergrove_apps::{Leaf, MapReduce};
 use evergrove_commit::batch::{Batch, Input};
 use evergrove_commit::schema::{Cell, Column, ColumnType, Row as TableRow, Schema};
 use evergrove_commit::{MemoryStore, NodeProof, RecursionBackend, Vector};
 use evergrove_grove::GroveBackend;
 use evergrove_primitives::Goldilocks;
+use evergrove_recursion::apps::OnPlonky2;
 use evergrove_recursion::circuit::params_of;
 use evergrove_recursion::{Plonky2Backend, ProverKind};
 use evergrove_verifier::{HeightClass, NodeKind, Profile, Scheme, Statement, batch_digest};
@@ -251,13 +252,14 @@ fn rows_of(
     let application = Application::from(app.clone());
     let load = |scheme: Scheme| {
         timed(|| {
-            let circuits = application.circuits(scheme, profile, class, keys)?;
-            let backend = application.backend(scheme, profile, class, keys, ProverKind::default(), None)?;
-            let degree_bits = match circuits {
-                AppCircuits::Plonky2(size) => Some(size.degree_bits),
-                AppCircuits::Tables(_) => None,
-            };
-            Ok((backend, degree_bits))
+            if profile.fits(evergrove_grove::BACKEND_NAME) {
+                let family = application.circuits(scheme, profile, class)?;
+                return Ok((application.backend_on_tables(&family, None)?, None));
+            }
+            let app = OnPlonky2::new(&application).context("circuits of Plonky2")?;
+            let size = app.size(scheme, profile, class, keys)?;
+            let backend = app.backend(scheme, profile, class, keys, ProverKind::default(), None)?;
+            Ok((backend, Some(size.degree_bits)))
         })
     };
     let mut table = Table::build(args.log_size)?;

@@ -12,12 +12,13 @@ use blst::min_pk::SecretKey;
 use evergrove_apps::MapReduce;
 use evergrove_apps::bls::light_client::{self, CIPHERSUITE, Claim};
 use evergrove_apps::bls::{BlsKeys, Output, Point, table};
-use evergrove_apps::catalog::{AppCircuits, Application};
-use evergrove_apps::family::{FamilySpec, Size};
+use evergrove_apps::catalog::Application;
 use evergrove_commit::batch::{Batch, Input};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
 use evergrove_recursion::ProverKind;
+use evergrove_recursion::apps::OnPlonky2;
+use evergrove_recursion::apps::family::{FamilySpec, Size};
 use evergrove_recursion::setup::{Circuit, PairSpec};
 use evergrove_verifier::{HeightClass, Profile, Scheme, Statement};
 use plonky2::field::types::Field;
@@ -263,16 +264,15 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
     let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
     let (application, keys) = (Application::from(app), args.keys.as_deref());
     let ((backend, degree_bits, bits), setup_s) = timed(|| {
-        let circuits = application.circuits(Scheme::Selected, profile, class, keys)?;
-        let backend = application.backend(Scheme::Selected, profile, class, keys, ProverKind::default(), None)?;
-        let (degree_bits, bits) = match circuits {
-            AppCircuits::Plonky2(size) => {
-                let keys = application.keys(Scheme::Selected, profile, class, keys)?;
-                (Some(size.degree_bits), application.bits(Scheme::Selected, profile, &keys))
-            }
-            AppCircuits::Tables(family) => (None, family.bits()),
-        };
-        Ok((backend, degree_bits, bits))
+        let scheme = Scheme::Selected;
+        if profile.fits(evergrove_grove::BACKEND_NAME) {
+            let family = application.circuits(scheme, profile, class)?;
+            return Ok((application.backend_on_tables(&family, None)?, None, family.bits()));
+        }
+        let app = OnPlonky2::new(&application).context("circuits of Plonky2")?;
+        let backend = app.backend(scheme, profile, class, keys, ProverKind::default(), None)?;
+        let keys = app.keys(scheme, profile, class, keys)?;
+        Ok((backend, Some(keys.size.degree_bits), app.bits(scheme, profile, &keys)))
     })?;
     let mut batch = Batch::build_as(&world.vector, &world.signers, backend.spec().structure())?;
     let mut proofs = Proofs::new();
@@ -340,9 +340,14 @@ fn baselines(args: &Args, profile: Profile, threads: usize, update: Took) -> any
     let mut out: Vec<Baseline> = Vec::new();
     for height in (2..=7).filter(|_| args.measured_log > 1) {
         let signers = 1 << height;
-        let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
         let spec = |degree_bits| {
-            FamilySpec::new(app.clone(), Scheme::Selected, profile, class, Size { capacity: signers, degree_bits })
+            FamilySpec::new(
+                Arc::new(BlsKeys),
+                Scheme::Selected,
+                profile,
+                class,
+                Size { capacity: signers, degree_bits },
+            )
         };
         // The configuration does not depend on the degree but for the last polynomial of FRI.
         let rows = evergrove_recursion::setup::bucket_rows(&spec(13));

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use evergrove_apps::digest_translation::{BUCKET_HEIGHT, DigestTranslation, TranslationBackend};
+use evergrove_apps::digest_translation::{BUCKET_HEIGHT, DigestTranslation};
 use evergrove_commit::Witness;
 use evergrove_commit::vc::{self, PublicParameters};
 use evergrove_commit::{MemoryStore, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
+use evergrove_recursion::apps::digest_translation::TranslationBackend;
 use evergrove_verifier::policy::GROVE_BACKEND;
 use evergrove_verifier::soundness::SoundnessBits;
 use evergrove_verifier::tree::Value;

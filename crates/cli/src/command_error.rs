@@ -7,8 +7,6 @@ use std::io::{self, ErrorKind};
 
 use anyhow::Error;
 use evergrove::apps::catalog::{CatalogError, CircuitsError};
-#[cfg(feature = "plonky2")]
-use evergrove::apps::family::SizeError;
 use evergrove::commit::BackendError;
 use evergrove::commit::schema::{RowError, SchemaTextError};
 use evergrove::ethereum;
@@ -17,6 +15,8 @@ use evergrove::jobs::bullmq::QueueError;
 use evergrove::jobs::objects::ObjectsError;
 use evergrove::jobs::{CoresError, RunError};
 use evergrove::proof::PolicyError;
+#[cfg(feature = "plonky2")]
+use evergrove::recursion::apps::family::SizeError;
 use evergrove::store::input::{IndexListError, InputError, Problem, RecordError, WriteError};
 use evergrove::store::{ErrorClass, Repair, VerifyError};
 #[cfg(feature = "serve")]
@@ -195,9 +195,9 @@ fn facade(error: &evergrove::Error) -> Option<String> {
         E::NoBackend(_) => "choose another --backend",
         E::Circuits(CircuitsError::Profile { .. }) => "choose one of these with --profile",
         #[cfg(feature = "plonky2")]
-        E::Circuits(CircuitsError::Plonky2(SizeError::Profile(_) | SizeError::NoCircuits(_))) => {
-            "choose one of these with --profile"
-        }
+        E::Plonky2Circuits(SizeError::Profile(_)) => "choose one of these with --profile",
+        #[cfg(feature = "plonky2")]
+        E::Plonky2Circuits(_) => "ask for less at a time",
         E::Circuits(_) => "ask for less at a time",
         E::Answer(_) => "look for damage with doctor",
         _ => return None,

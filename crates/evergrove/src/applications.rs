@@ -4,13 +4,15 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use evergrove_apps::OnTables;
-use evergrove_apps::catalog::{AppCircuits, Application};
-#[cfg(feature = "plonky2")]
-use evergrove_apps::family::AppVerifier;
+use evergrove_apps::catalog::{Application, CircuitsError};
 use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NodeProof, RecursionBackend};
-use evergrove_grove::GroveVerifier;
+use evergrove_grove::{AppFamily, GroveVerifier};
 use evergrove_primitives::hash::poseidon::hash_bytes;
 use evergrove_primitives::{Digest, Goldilocks};
+#[cfg(feature = "plonky2")]
+use evergrove_recursion::apps::OnPlonky2;
+#[cfg(feature = "plonky2")]
+use evergrove_recursion::apps::family::{AppVerifier, Size};
 #[cfg(feature = "plonky2")]
 use evergrove_recursion::{BACKEND_NAME, backend_spec};
 use evergrove_store::{Backends, Store};
@@ -20,6 +22,50 @@ use evergrove_verifier::{HeightClass, Profile, Scheme};
 
 use crate::backends::VerifierOnly;
 use crate::{Backend, Config, Error};
+
+/// The circuits of an application in one scheme, profile and height class, before they are built.
+#[derive(Clone)]
+pub enum AppCircuits {
+    /// Of Plonky2.
+    #[cfg(feature = "plonky2")]
+    Plonky2(Size),
+    /// On the tables of the backend `grove`.
+    Tables(Box<AppFamily>),
+}
+
+impl AppCircuits {
+    /// Leaves of a bucket, or slots of a block.
+    pub fn capacity(&self) -> usize {
+        match self {
+            #[cfg(feature = "plonky2")]
+            Self::Plonky2(size) => size.capacity,
+            Self::Tables(family) => family.capacity(),
+        }
+    }
+
+    /// Those on tables.
+    pub fn tables(self) -> Option<Box<AppFamily>> {
+        match self {
+            #[cfg(feature = "plonky2")]
+            Self::Plonky2(_) => None,
+            Self::Tables(family) => Some(family),
+        }
+    }
+}
+
+/// Whether an application has circuits for a profile in this build.
+fn check_profile(app: &Application, profile: Profile) -> Result<(), CircuitsError> {
+    let known = app.profiles();
+    #[cfg(feature = "plonky2")]
+    let known = if OnPlonky2::new(app).is_some() { [known, Profile::PLONKY2.to_vec()].concat() } else { known };
+    app.check_profile(profile, known)
+}
+
+/// The circuits of Plonky2 of an application, where the profile is one of Plonky2's.
+#[cfg(feature = "plonky2")]
+fn on_plonky2(app: &Application, profile: Profile) -> Option<OnPlonky2> {
+    if profile.fits(BACKEND_NAME) { OnPlonky2::new(app) } else { None }
+}
 
 impl Config {
     /// Adds the backends of the applications of a store's batches, as they were defined.
@@ -43,11 +89,6 @@ impl Config {
         Ok(())
     }
 
-    /// The profile of new proofs of an application: that of this configuration, or the application's own where this is the default.
-    pub(crate) fn app_profile(&self, app: &Application) -> Profile {
-        if self.profile == Profile::default() { app.profile() } else { self.profile }
-    }
-
     /// What the backend of an application will be, and its circuits. Takes tenths of a second for those on tables, and seconds for those of Plonky2 whose
     /// keys are not kept: circuits are built without commitments.
     ///
@@ -60,7 +101,7 @@ impl Config {
         profile: Profile,
         class: HeightClass,
     ) -> Result<(BackendSpec, AppCircuits), Error> {
-        let circuits = app.circuits(scheme, profile, class, self.keys.as_deref())?;
+        let circuits = self.app_circuits(app, scheme, profile, class)?;
         let spec = match &circuits {
             AppCircuits::Tables(family) => family.spec(app.spec()),
             #[cfg(feature = "plonky2")]
@@ -70,6 +111,22 @@ impl Config {
             }
         };
         Ok((spec, circuits))
+    }
+
+    /// The circuits of an application, with their size.
+    pub(crate) fn app_circuits(
+        &self,
+        app: &Application,
+        scheme: Scheme,
+        profile: Profile,
+        class: HeightClass,
+    ) -> Result<AppCircuits, Error> {
+        check_profile(app, profile)?;
+        #[cfg(feature = "plonky2")]
+        if let Some(app) = on_plonky2(app, profile) {
+            return Ok(AppCircuits::Plonky2(app.size(scheme, profile, class, self.keys.as_deref())?));
+        }
+        Ok(AppCircuits::Tables(Box::new(app.circuits(scheme, profile, class)?)))
     }
 
     /// Adds the backend of an application with these circuits. It is made when it is first needed.
@@ -139,8 +196,10 @@ impl Config {
         profile: Profile,
         class: HeightClass,
     ) -> Result<SoundnessBits, Error> {
-        let keys = app.keys(scheme, profile, class, self.keys.as_deref())?;
-        let bits = app.bits(scheme, profile, &keys);
+        check_profile(app, profile).map_err(|e| BackendError::Internal(e.to_string()))?;
+        let on_plonky2 = OnPlonky2::new(app).ok_or(Error::NoBackend(Backend::Plonky2))?;
+        let keys = on_plonky2.keys(scheme, profile, class, self.keys.as_deref())?;
+        let bits = on_plonky2.bits(scheme, profile, &keys);
         let choice = BackendChoice::new(BACKEND_NAME, profile).with_app(scheme, app.spec());
         let spec = backend_spec(choice, class, keys.size.capacity);
         let (known, output_len) = (spec.clone(), app.output_len());
@@ -160,13 +219,14 @@ impl Config {
         profile: Profile,
         class: HeightClass,
     ) -> Result<Arc<dyn RecursionBackend>, BackendError> {
-        let (keys, observer) = (self.keys.as_deref(), self.observer.as_ref());
+        let observer = self.observer.as_ref();
+        let failed = |e: CircuitsError| BackendError::Internal(e.to_string());
+        check_profile(app, profile).map_err(failed)?;
         #[cfg(feature = "plonky2")]
-        return app.backend(scheme, profile, class, keys, self.prover, observer);
-        #[cfg(not(feature = "plonky2"))]
-        match app.circuits(scheme, profile, class, keys).map_err(|e| BackendError::Internal(e.to_string()))? {
-            AppCircuits::Tables(family) => app.backend_on_tables(&family, observer),
+        if let Some(app) = on_plonky2(app, profile) {
+            return app.backend(scheme, profile, class, self.keys.as_deref(), self.prover, observer);
         }
+        app.backend_on_tables(&app.circuits(scheme, profile, class).map_err(failed)?, observer)
     }
 
     /// The backend of any specification: what a worker makes for a payload. `known` has the backends without an application.
@@ -242,7 +302,7 @@ impl AppKey {
         from: &mut dyn Read,
         digest: Digest,
     ) -> Result<Self, Error> {
-        app.check_profile(profile)?;
+        check_profile(app, profile)?;
         let on_tables = match app {
             Application::MapReduce(app) => Some(OnTables::new(app.clone()).ok_or(Error::NoBackend(Backend::Grove))?),
             Application::Translation(_) => None,
@@ -306,5 +366,33 @@ impl AppKey {
 impl std::fmt::Debug for AppKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AppKey").field("spec", &self.spec).field("digest", &self.digest()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evergrove_apps::MapReduce;
+    use evergrove_apps::digest_translation::DigestTranslation;
+    use evergrove_apps::samples::Tally;
+
+    use super::*;
+
+    /// An error names the profiles that this build has, of every proof system.
+    #[test]
+    fn profiles_are_those_of_tables_and_of_plonky2() {
+        let tally: Arc<dyn MapReduce> = Arc::new(Tally::new(20));
+        let tally = Application::from(tally);
+        let refused = |app: &Application| check_profile(app, Profile::Proven).err().map(|e| e.to_string());
+        if cfg!(feature = "plonky2") {
+            assert_eq!(refused(&tally), None);
+        } else {
+            let text = "tally has no circuits for profile proven (known: grove-100, grove-128)";
+            assert_eq!(refused(&tally).as_deref(), Some(text));
+        }
+        assert_eq!(check_profile(&tally, Profile::Grove100), Ok(()));
+        let other = DigestTranslation::new("openzeppelin(bool)".parse().expect("a format"));
+        let text =
+            "digest-translation to openzeppelin(bool) has no circuits for profile proven (known: grove-100, grove-128)";
+        assert_eq!(refused(&other.into()).as_deref(), Some(text));
     }
 }

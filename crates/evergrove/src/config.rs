@@ -33,8 +33,7 @@ use crate::{Backend, Error, Machine};
 pub struct Config {
     /// The proof system of new batches.
     pub backend: Backend,
-    /// The security profile of new batches: one of [`Backend::profiles`]. Where this is [`Profile::Grove100`], the default, applications
-    /// that have circuits of Plonky2 alone (all but queries) have [`Profile::Proven`].
+    /// The security profile of new batches: one of [`Backend::profiles`].
     pub profile: Profile,
     /// Directory in which circuits and keys are kept from run to run. It is trusted like the program itself. Without one they
     /// are built in every run (seconds).

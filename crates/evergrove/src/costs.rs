@@ -1,11 +1,11 @@
 //! What proofs cost, as estimates.
 
-#[cfg(feature = "apps")]
-use evergrove_apps::catalog::AppCircuits;
 use evergrove_commit::BackendSpec;
 use evergrove_store::NodeCosts;
 use evergrove_verifier::{Profile, Scheme};
 
+#[cfg(feature = "apps")]
+use crate::AppCircuits;
 use crate::{Backend, Config, Machine};
 
 /// Seconds that a proof by a worker takes beside the proving, as an estimate: payload, inputs and result as objects, and about a
@@ -36,7 +36,7 @@ impl Config {
         if let Some(app) = &spec.choice.app {
             let (scheme, profile) = (spec.choice.scheme, spec.choice.profile);
             let app = self.catalog.make(app).ok();
-            let circuits = app.and_then(|app| app.circuits(scheme, profile, spec.class, self.keys.as_deref()).ok());
+            let circuits = app.and_then(|app| self.app_circuits(&app, scheme, profile, spec.class).ok());
             // Of an application without circuits here there is nothing to estimate: proving says so.
             if let Some(circuits) = circuits {
                 return self.app_costs(spec, &circuits);

@@ -120,6 +120,10 @@ pub enum Error {
     #[cfg(feature = "apps")]
     #[error(transparent)]
     Circuits(#[from] evergrove_apps::catalog::CircuitsError),
+    /// An application has no circuits of Plonky2 in a scheme.
+    #[cfg(feature = "plonky2")]
+    #[error(transparent)]
+    Plonky2Circuits(#[from] evergrove_recursion::apps::family::SizeError),
     /// A key file is not taken.
     #[cfg(feature = "apps")]
     #[error(transparent)]

@@ -268,7 +268,7 @@ mod queries {
         ) -> Result<BatchReport, Error> {
             self.config.catalog.make(&app.spec())?;
             let class = HeightClass::of(self.commitment()?.height).unwrap_or(HeightClass::H40);
-            let (spec, circuits) = self.config.app_spec(&app, scheme, self.config.app_profile(&app), class)?;
+            let (spec, circuits) = self.config.app_spec(&app, scheme, self.config.profile, class)?;
             self.config.add_app(&mut self.backends, spec.clone(), app, &circuits);
             let engine = self.config.engine([(&spec, self.config.app_costs(&spec, &circuits))])?;
             let prover = self.prover(engine.as_ref());

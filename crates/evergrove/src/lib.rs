@@ -63,7 +63,7 @@ mod value;
 mod verifier;
 
 #[cfg(feature = "apps")]
-pub use applications::AppKey;
+pub use applications::{AppCircuits, AppKey};
 #[cfg(feature = "apps")]
 pub use evergrove_apps as apps;
 pub use evergrove_commit as commit;

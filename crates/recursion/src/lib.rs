@@ -2,15 +2,16 @@
 //!
 //! **What.** [`Plonky2Backend`] proves the buckets, merges and wraps of a batch; [`Plonky2Verifier`] checks what it made,
 //! with pinned keys and without building a circuit. The circuits are in [`circuit`], their construction in [`setup`].
-//! [`paper`] has the paper's own scheme, to compare with.
+//! [`paper`] has the paper's own scheme and [`baselines`] others, to compare with; [`apps`] has the applications of `evergrove-apps` as circuits.
 //!
 //! **When.** A prover loads a backend (seconds, or less from its cache); a verifier loads only keys (milliseconds).
 //!
 //! **Neighbours.** Implements `evergrove_commit::RecursionBackend`; statements, encodings, profiles and pinned keys come from
-//! `evergrove-verifier`. With `evergrove-apps` and `evergrove-bench`, the only crate that sees plonky2.
+//! `evergrove-verifier`. With `evergrove-bench` the only crate that sees plonky2 and starky.
 
 #![forbid(unsafe_code)]
 
+pub mod apps;
 pub mod assignment;
 #[cfg(test)]
 mod attacks;

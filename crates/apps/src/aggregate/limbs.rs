@@ -4,22 +4,22 @@ use evergrove_primitives::Goldilocks;
 
 /// A width of sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Width {
+pub struct Width {
     /// Bits of a limb.
-    pub(super) limb_bits: usize,
+    pub limb_bits: usize,
     /// Limbs of a sum.
-    pub(super) limbs: usize,
+    pub limbs: usize,
 }
 
 /// Sums of numbers: 128 bits, where 2^40 numbers of 63 bits need 103.
-pub(super) const SUM: Width = Width { limb_bits: 32, limbs: 4 };
+pub const SUM: Width = Width { limb_bits: 32, limbs: 4 };
 /// Sums of products: 192 bits, where 2^40 products of 126 bits need 166.
 ///
 /// A factor has three limbs of 24 bits, so that a limb of a product of two is below 3 * 2^48 and 2^12 of them still add up to
 /// an integer below 2^62, in the field without a wrap.
-pub(super) const PRODUCTS: Width = Width { limb_bits: 24, limbs: 8 };
+pub const PRODUCTS: Width = Width { limb_bits: 24, limbs: 8 };
 /// Limbs of a factor of a product.
-pub(super) const FACTOR_LIMBS: usize = 3;
+pub const FACTOR_LIMBS: usize = 3;
 
 impl Width {
     /// Bits of a sum.

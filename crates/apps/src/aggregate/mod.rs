@@ -8,13 +8,11 @@
 //! of products 192. Nulls are SQL's: a condition on a null is unknown, and rows pass only what is true of them; sums and
 //! extrema pass nulls over, and are null themselves where no number is left.
 //!
-//! **Neighbours.** Rows are encoded by `evergrove_commit::schema`, whose table says how; the circuits that call the ones here
-//! belong to the crate's families. Division, roots and signs are the reader's, not the circuit's: a proof shows sums and
+//! **Neighbours.** Rows are encoded by `evergrove_commit::schema`, whose table says how. [`Kind`], [`Width`] and the accessors of a plan say how an
+//! output is laid out: the circuits here and those in `evergrove_recursion::apps` follow them. Division, roots and signs are the reader's, not the circuit's: a proof shows sums and
 //! counts, from which averages and variances follow.
 
 mod answer;
-#[cfg(feature = "plonky2")]
-mod circuit;
 mod limbs;
 mod native;
 mod plan;
@@ -23,20 +21,15 @@ mod sql;
 mod tables;
 
 pub use answer::{Answer, Bin, Decimal, OutputError, Query, Value};
-pub use plan::{DecodePlanError, Plan};
+pub use limbs::{FACTOR_LIMBS, PRODUCTS, SUM, Width};
+pub use plan::{DecodePlanError, Kind, Plan};
 pub use query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, MAX_STEPS, NUMBER_END, QueryError, Step, Test};
 pub use sql::{MAX_TOKENS, SqlError};
 
 use evergrove_grove::application::Circuits;
 use evergrove_primitives::Goldilocks;
-#[cfg(feature = "plonky2")]
-use evergrove_recursion::circuit::Builder;
-#[cfg(feature = "plonky2")]
-use plonky2::iop::target::Target;
 
 use crate::{Leaf, MapReduce, MapReduceError};
-#[cfg(feature = "plonky2")]
-use crate::{LeafTargets, Plonky2Circuits};
 
 /// The name of the application.
 pub const NAME: &str = "aggregate";
@@ -106,25 +99,5 @@ impl MapReduce for Aggregate {
 
     fn on_tables(&self) -> Option<&dyn Circuits> {
         Some(self)
-    }
-
-    #[cfg(feature = "plonky2")]
-    fn on_plonky2(&self) -> Option<&dyn Plonky2Circuits> {
-        Some(self)
-    }
-}
-
-#[cfg(feature = "plonky2")]
-impl Plonky2Circuits for Aggregate {
-    fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
-        circuit::fold(&self.plan, b, std::slice::from_ref(leaf))
-    }
-
-    fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
-        circuit::reduce(&self.plan, b, left, right)
-    }
-
-    fn fold_circuit(&self, b: &mut Builder, slots: &[LeafTargets]) -> Vec<Target> {
-        circuit::fold(&self.plan, b, slots)
     }
 }

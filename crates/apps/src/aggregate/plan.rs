@@ -25,7 +25,7 @@ pub struct Plan {
 
 /// How an accumulator is added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// One element; 2^40 rows can not leave the field.
     Count,
     /// Limbs of this width.
@@ -108,7 +108,7 @@ impl Plan {
     }
 
     /// Where each accumulator stands in an output.
-    pub(super) fn slots(&self) -> impl Iterator<Item = (&Accumulator, Kind, Range<usize>)> {
+    pub fn slots(&self) -> impl Iterator<Item = (&Accumulator, Kind, Range<usize>)> {
         let mut end = 0;
         self.accumulators.iter().map(move |a| {
             let start = end;
@@ -118,7 +118,7 @@ impl Plan {
     }
 
     /// First element of a column in a row's elements.
-    pub(super) fn offset(&self, column: ColumnIndex) -> usize {
+    pub fn offset(&self, column: ColumnIndex) -> usize {
         self.schema.columns()[..column as usize].iter().map(|c| c.kind.elements()).sum()
     }
 
@@ -168,7 +168,8 @@ impl Plan {
 }
 
 impl Accumulator {
-    pub(super) fn kind(&self) -> Kind {
+    /// How it is added up.
+    pub fn kind(&self) -> Kind {
         match self {
             Self::Count { .. } => Kind::Count,
             Self::Sum { .. } => Kind::Limbs(SUM),

@@ -156,7 +156,7 @@ impl Filter {
     }
 
     /// Runs the steps with `test` and the connectives of another world: booleans, or wires.
-    pub(super) fn run<W, T: Clone>(
+    pub fn run<W, T: Clone>(
         &self,
         world: &mut W,
         mut test: impl FnMut(&mut W, &Test, bool) -> T,

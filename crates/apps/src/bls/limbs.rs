@@ -20,22 +20,10 @@ pub const MODULUS: Limbs = {
 };
 
 /// 2^28.
-pub(crate) const BASE: u64 = 1 << LIMB_BITS;
+pub const BASE: u64 = 1 << LIMB_BITS;
 
 /// Limbs, the least significant first.
 pub type Limbs = [u64; LIMBS];
-
-/// 1/p modulo 2^28.
-#[cfg(feature = "plonky2")]
-pub(crate) const MODULUS_INVERSE: u64 = {
-    // Newton's iteration doubles the number of right bits.
-    let (mut x, mut i) = (1_u64, 0);
-    while i < 5 {
-        x = x.wrapping_mul(2_u64.wrapping_sub(MODULUS[0].wrapping_mul(x)));
-        i += 1;
-    }
-    x & (BASE - 1)
-};
 
 /// Bits 28 i to 28 i + 27 of a number.
 const fn window(words: &[u64; 6], i: usize) -> u64 {
@@ -71,8 +59,7 @@ pub fn from_limbs(limbs: &Limbs) -> Option<Fq> {
 }
 
 /// The element that limbs of any size stand for, modulo p.
-#[cfg(any(feature = "plonky2", test))]
-pub(crate) fn reduce_limbs(limbs: &Limbs) -> Fq {
+pub fn reduce_limbs(limbs: &Limbs) -> Fq {
     limbs.iter().rev().fold(Fq::from(0_u64), |sum, l| sum * Fq::from(BASE) + Fq::from(*l))
 }
 
@@ -105,7 +92,5 @@ mod tests {
         let mut limbs = [0; LIMBS];
         limbs[3] = BASE;
         assert_eq!(from_limbs(&limbs), None);
-        #[cfg(feature = "plonky2")]
-        assert_eq!(MODULUS[0].wrapping_mul(MODULUS_INVERSE) % BASE, 1);
     }
 }

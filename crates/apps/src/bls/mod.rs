@@ -7,32 +7,20 @@
 //! **When.** A verifier that knows a table of keys by its commitment alone wants to know that at least t of them have signed.
 //!
 //! **Neighbours.** The curve in circuits is in [`evergrove_verifier::tables::addition`] and [`point`](evergrove_verifier::tables::point), with Plonky2 in
-//! `evergrove_apps::nonnative`; signatures and the subgroup are `blst`'s.
+//! `evergrove_recursion::apps::nonnative`; signatures and the subgroup are `blst`'s.
 
-#[cfg(feature = "plonky2")]
-mod circuit;
 pub mod light_client;
 pub mod limbs;
 mod point;
 pub mod table;
 mod tables;
 
-#[cfg(feature = "plonky2")]
-pub use circuit::{Addition, PointTargets, ROWS_PER_ADDITION, rows_per_addition};
-#[cfg(feature = "plonky2")]
-pub(crate) use circuit::{AdditionGenerator, SplitGenerator, SquareGenerator};
-pub use point::{COMPRESSED_BYTES, KeyError, POINT_ELEMENTS, Point};
+pub use point::{COMPRESSED_BYTES, KeyError, POINT_ELEMENTS, Point, chord, slope};
 
 use evergrove_grove::application::Circuits;
 use evergrove_primitives::Goldilocks;
-#[cfg(feature = "plonky2")]
-use evergrove_recursion::circuit::{Builder, to_plonky};
-#[cfg(feature = "plonky2")]
-use plonky2::iop::target::Target;
 
 use crate::{Leaf, MapReduce, MapReduceError};
-#[cfg(feature = "plonky2")]
-use crate::{LeafTargets, Plonky2Circuits};
 
 /// Sum and number of the keys of a batch. Commutative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,40 +118,5 @@ impl MapReduce for BlsKeys {
 
     fn on_tables(&self) -> Option<&dyn Circuits> {
         Some(self)
-    }
-
-    #[cfg(feature = "plonky2")]
-    fn on_plonky2(&self) -> Option<&dyn Plonky2Circuits> {
-        Some(self)
-    }
-}
-
-#[cfg(feature = "plonky2")]
-impl Plonky2Circuits for BlsKeys {
-    fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target> {
-        let mut out = circuit::open(b, leaf).limbs().to_vec();
-        out.push(b.one());
-        out
-    }
-
-    fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target> {
-        let [p, q] = [left, right].map(PointTargets::of_output);
-        let sum = Addition::build(b, &p, &q).sum;
-        sum.assert_canonical(b);
-        let mut out = sum.limbs().to_vec();
-        out.push(b.add(left[POINT_ELEMENTS], right[POINT_ELEMENTS]));
-        out
-    }
-
-    /// Sums between the slots need not be below p: their last is.
-    fn fold_circuit(&self, b: &mut Builder, slots: &[LeafTargets]) -> Vec<Target> {
-        let points: Vec<PointTargets> =
-            slots.iter().map(|slot| circuit::open(b, slot).only_if(b, slot.active)).collect();
-        let sum = points.into_iter().reduce(|sum, p| Addition::build(b, &sum, &p).sum);
-        let Some(sum) = sum else { return self.identity().into_iter().map(|x| b.constant(to_plonky(x))).collect() };
-        sum.assert_canonical(b);
-        let mut out = sum.limbs().to_vec();
-        out.push(b.add_many(slots.iter().map(|slot| slot.active.target)));
-        out
     }
 }

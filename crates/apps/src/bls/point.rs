@@ -142,7 +142,7 @@ impl Point {
 
 /// The slope of the line through two points that are not the identity; the tangent's where they are equal; none where they
 /// are inverses of each other.
-pub(super) fn slope((x1, y1): (Fq, Fq), (x2, y2): (Fq, Fq)) -> Option<Fq> {
+pub fn slope((x1, y1): (Fq, Fq), (x2, y2): (Fq, Fq)) -> Option<Fq> {
     match x1 == x2 {
         true if y1 == y2 => Some(x1.square() * Fq::from(3_u64) * y1.double().inverse()?),
         true => None,
@@ -151,7 +151,7 @@ pub(super) fn slope((x1, y1): (Fq, Fq), (x2, y2): (Fq, Fq)) -> Option<Fq> {
 }
 
 /// The negative of the third point on a line.
-pub(super) fn chord(slope: Fq, (x1, y1): (Fq, Fq), x2: Fq) -> (Fq, Fq) {
+pub fn chord(slope: Fq, (x1, y1): (Fq, Fq), x2: Fq) -> (Fq, Fq) {
     let x3 = slope.square() - x1 - x2;
     (x3, slope * (x1 - x3) - y1)
 }

@@ -30,12 +30,6 @@ pub fn schema() -> Schema {
     Schema::new(columns.collect()).expect("fourteen names")
 }
 
-/// Domain tag of the hash of a row.
-#[cfg(feature = "plonky2")]
-pub(super) fn row_tag() -> Goldilocks {
-    schema().row_tag()
-}
-
 /// The numbers of a key's row. `None` of the identity, which is no key.
 pub fn numbers(key: &Point) -> Option<[u64; KEY_ELEMENTS]> {
     let (x, y) = key.coordinates()?;

@@ -11,27 +11,9 @@
 //! **On tables** ([`family_on_tables`](DigestTranslation::family_on_tables)) both circuits have Keccak as rows: `evergrove_grove::translation`,
 //! and `evergrove_grove::openzeppelin`, which Plonky2 has no circuits of.
 //!
-//! **By Plonky2** (`TranslationBackend`, feature `plonky2`) a bucket has the Keccak tree in a table of `evergrove_recursion::stark` that
-//! it verifies. The table's records, a message and its digest each, are compared with the circuit's by a sum at a challenge
-//! that is drawn after the table's commitment and after a digest of everything that the circuit's records are made of.
+//! **By Plonky2**: `evergrove_recursion::apps::digest_translation`.
 //!
 //! Not a [`crate::MapReduce`]: a tree of hashes has no neutral element and is not associative.
-
-#[cfg(feature = "plonky2")]
-mod backend;
-#[cfg(feature = "plonky2")]
-mod bucket;
-#[cfg(feature = "plonky2")]
-mod circuits;
-#[cfg(feature = "plonky2")]
-mod keccak;
-#[cfg(feature = "plonky2")]
-mod monolithic;
-#[cfg(feature = "plonky2")]
-pub mod soundness;
-
-#[cfg(all(test, feature = "plonky2"))]
-mod attacks;
 
 use core::fmt;
 use core::str::FromStr;
@@ -42,18 +24,8 @@ use evergrove_grove::{AppFamily, FamilyError};
 use evergrove_verifier::abi::{AbiType, UnknownAbiType};
 use evergrove_verifier::{AppSpec, HeightClass, Profile};
 
-#[cfg(feature = "plonky2")]
-pub use backend::TranslationBackend;
-#[cfg(feature = "plonky2")]
-pub use bucket::{BucketTargets, SlotTargets};
-#[cfg(feature = "plonky2")]
-pub use circuits::{NodeMerge, Shape};
 pub use evergrove_verifier::keccak_tree as tree;
 pub use evergrove_verifier::openzeppelin;
-#[cfg(feature = "plonky2")]
-pub use keccak::KeccakTarget;
-#[cfg(feature = "plonky2")]
-pub use monolithic::Monolithic;
 
 /// The least and the greatest height of a bucket.
 pub const BUCKET_HEIGHTS: core::ops::RangeInclusive<u8> = 1..=8;

@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use evergrove_apps::catalog::{Application, Catalog, CatalogError, CircuitsError, Kind};
 use evergrove_apps::digest_translation::{DigestTranslation, Format};
-use evergrove_apps::family::{Size, SizeError};
 use evergrove_apps::laws::{Case, check, refuses_leaf};
 use evergrove_apps::samples::Tally;
 use evergrove_apps::tables::Circuits;
 use evergrove_apps::{Leaf, MapReduce, MapReduceError};
 use evergrove_commit::schema::Schema;
 use evergrove_primitives::Goldilocks;
-use evergrove_recursion::ProverKind;
 use evergrove_verifier::{AppSpec, HeightClass, Profile, Scheme};
 
 /// A [`Tally`] under another name, on tables alone. Its code adds `wrong` to a sum.
@@ -80,7 +78,7 @@ fn spec(name: &str, parameters: &[u8]) -> AppSpec {
 fn a_kind_of_others_is_made_by_name_and_canonical_parameters() {
     let catalog = Catalog::standard().with(Counts("count")).unwrap();
     let app = catalog.make(&spec("count", &[20])).unwrap();
-    assert_eq!((app.spec(), app.profile()), (spec("count", &[20]), Profile::Grove100));
+    assert_eq!((app.spec(), app.profiles()), (spec("count", &[20]), Profile::GROVE.to_vec()));
     assert_eq!(catalog.parse("count", "two", &Schema::raw()).unwrap().parameters(), [3]);
     let reason = |spec| catalog.make(&spec).err().unwrap().to_string();
     assert!(reason(spec("count", &[0x80 | 20])).contains("canonical"));
@@ -129,21 +127,16 @@ fn the_standard_kinds_read_what_people_write() {
 }
 
 #[test]
-fn an_application_on_tables_has_no_profiles_of_plonky2() {
+fn profiles_of_another_backend_are_errors() {
     let app: Arc<dyn MapReduce> = Arc::new(Count { tally: Tally::new(20), wrong: 0 });
-    let (scheme, class) = (Scheme::Selected, HeightClass::H27);
-    assert_eq!(Size::of(&app, scheme, Profile::Proven, class).err(), Some(SizeError::NoCircuits("count".into())));
-    let app = Application::from(app);
+    let (app, scheme, class) = (Application::from(app), Scheme::Selected, HeightClass::H27);
     for profile in Profile::PLONKY2 {
-        let error = app.circuits(scheme, profile, class, None).err().unwrap();
+        let error = app.circuits(scheme, profile, class).err().unwrap();
         let expected = CircuitsError::Profile { app: "count".into(), profile, known: Profile::GROVE.to_vec() };
         assert_eq!(error, expected);
-        let backend = app.backend(scheme, profile, class, None, ProverKind::default(), None).err();
-        for other in [backend, app.keys(scheme, profile, class, None).err()] {
-            assert!(other.unwrap().to_string().contains(&error.to_string()));
-        }
+        assert!(app.check_profile(profile, vec![profile]).is_ok(), "another proof system may have it");
     }
-    assert!(app.circuits(scheme, Profile::Grove100, class, None).is_ok());
+    assert!(app.circuits(scheme, Profile::Grove100, class).is_ok());
 }
 
 #[test]
@@ -182,9 +175,8 @@ fn formats_of_digest_translation_have_one_text() {
         assert!(error.starts_with(what), "{error}");
         assert_eq!(DigestTranslation::from_parameters(&[b"\x07", bad.as_bytes()].concat()), None);
     }
-    // Plonky2 has no circuits of OpenZeppelin's tree.
     let app = Application::from(DigestTranslation::new("openzeppelin(bool)".parse().unwrap()));
-    let refused = app.check_profile(Profile::Proven).unwrap_err().to_string();
+    let refused = app.circuits(Scheme::Tree, Profile::Proven, HeightClass::H27).err().unwrap().to_string();
     let expected =
         "digest-translation to openzeppelin(bool) has no circuits for profile proven (known: grove-100, grove-128)";
     assert_eq!(refused, expected);

@@ -2,12 +2,10 @@
 
 mod aggregate;
 mod bls;
-mod bls_attacks;
 mod catalog;
 mod digest_translation;
-mod family;
-mod foreign;
-mod laws;
 mod mutation;
 mod on_tables;
+mod samples;
 mod sync_committees;
+mod world;

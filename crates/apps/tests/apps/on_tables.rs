@@ -12,7 +12,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_verifier::{AppSpec, Commitment, HeightClass, Profile, Scheme, Statement};
 
 use crate::aggregate::table::Table;
-use crate::family::world::{Proofs, output, prove, prove_opened, refuses_other_statements, value, vector};
+use crate::world::{Proofs, output, prove, prove_opened, refuses_other_statements, value, vector};
 
 pub(crate) fn family(app: impl MapReduce + 'static, scheme: Scheme, profile: Profile) -> (AppFamily, GroveBackend) {
     let spec = AppSpec { name: app.name().into(), parameters: app.parameters() };

@@ -1,5 +1,6 @@
 //! What builds of the library and of the command line stand on.
 
+use std::path::Path;
 use std::process::Command;
 
 /// The crates below a package with these features.
@@ -34,6 +35,32 @@ fn only_the_feature_plonky2_stands_on_plonky2() {
         assert!(with.iter().all(|tree| names(tree, needs)), "{needs}");
     }
     assert!(names(&without[0], "evergrove-apps ") && names(&without[0], "evergrove-multilinear "));
+}
+
+/// The crates of a workspace that name one of these as a dependency in their manifest, of whatever kind.
+fn users(manifest: &str, names: &[&str]) -> Vec<String> {
+    let out = Command::new(env!("CARGO"))
+        .args(["metadata", "--offline", "--locked", "--no-deps", "--format-version", "1", "--manifest-path"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(manifest))
+        .output()
+        .expect("cargo runs");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    let uses = |package: &serde_json::Value| {
+        let dependencies = package["dependencies"].as_array().expect("dependencies");
+        dependencies.iter().any(|d| names.iter().any(|name| d["name"] == *name))
+    };
+    let name = |package: &serde_json::Value| package["name"].as_str().expect("a name").to_owned();
+    packages.iter().filter(|package| uses(package)).map(name).collect()
+}
+
+/// The crate to compare with, and the benchmarks.
+#[test]
+fn only_the_comparison_depends_on_plonky2() {
+    let names = ["plonky2", "plonky2_field", "plonky2_util", "plonky2_maybe_rayon", "starky"];
+    assert_eq!(users("Cargo.toml", &names), ["evergrove-recursion"]);
+    assert_eq!(users("crates/bench/Cargo.toml", &names), ["evergrove-bench"]);
 }
 
 /// A reader who audits the verifier reads two crates.

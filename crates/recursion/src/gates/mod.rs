@@ -6,7 +6,7 @@
 //! **When.** Circuits with these gates are proven by our prover, whose lanes evaluate them, and by plonky2's. Their
 //! common data are written and read with [`Gates`], which numbers plonky2's own gates as plonky2 does.
 //!
-//! **Neighbours.** What the numbers mean is in `evergrove_apps::nonnative`.
+//! **Neighbours.** What the numbers mean is in [`crate::apps::nonnative`].
 
 mod algebra;
 mod generators;

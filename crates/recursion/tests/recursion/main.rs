@@ -1,5 +1,6 @@
 //! Circuits, provers and verifiers against plonky2 and starky.
 
+mod apps;
 mod backend;
 mod baselines;
 mod common;

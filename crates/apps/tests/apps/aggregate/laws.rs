@@ -1,17 +1,17 @@
-//! Code against circuits.
+//! Code against circuits: those on tables here, and those of Plonky2 in the tests of `evergrove-recursion`, which include this file.
 
 use evergrove_apps::MapReduce;
 use evergrove_apps::aggregate::Aggregate;
-use evergrove_apps::laws::{FoldCircuit, ReduceCircuit, check, refuses_leaf, refuses_pair};
 use evergrove_commit::schema::{Cell, Row};
 use evergrove_primitives::Goldilocks;
 
+use super::circuits::{check, refuses_leaf, refuses_pair};
 use super::table::Table;
 
 const TOP: &str = "9223372036854775807";
 
 /// Rows of more than four elements, with numbers at the ends of limbs and ranges, and nulls.
-fn wide() -> Table {
+pub(super) fn wide() -> Table {
     let rows: [&[&str]; 12] = [
         &["0", "0", "red", "0", "0.00"],
         &["1", "-1", "blue", "", "0.01"],
@@ -29,7 +29,7 @@ fn wide() -> Table {
     Table::new(&["u:unsigned", "s:signed?", "k:bytes?", "v:unsigned?", "f:fixed:2"], &rows)
 }
 
-fn app(table: &Table, sql: &str) -> Aggregate {
+pub(super) fn app(table: &Table, sql: &str) -> Aggregate {
     Aggregate::new(table.query(sql).plan().clone())
 }
 
@@ -146,26 +146,4 @@ fn an_empty_text_is_not_null() {
     assert_eq!(table.values("SELECT SUM(x) FROM t WHERE k IS NULL"), ["1"]);
     let app = app(&table, "SELECT SUM(x), COUNT(k) FROM t WHERE k = '' OR k IS NULL");
     check(&app, &table.cases(&app));
-}
-
-/// Rows of gates for each row of the table, beside what its leaf takes, and for a merge.
-#[test]
-fn the_rows_of_circuits() {
-    let table = wide();
-    let queries = [
-        "SELECT COUNT(*) FROM t",
-        "SELECT SUM(u), COUNT(*) FROM t",
-        "SELECT SUM(u), COUNT(*), MIN(u), MAX(u) FROM t WHERE v BETWEEN 5 AND 9",
-        "SELECT VAR_SAMP(s) FROM t",
-        "SELECT WAVG(u, v) FROM t",
-        "SELECT HISTOGRAM(u, 10, 20, 30) FROM t",
-        "SELECT COUNT(*) FROM t WHERE k = 'red'",
-    ];
-    let lines = queries.map(|sql| {
-        let app = app(&table, sql);
-        let [few, more] = [100, 200].map(|n| FoldCircuit::build(&app, n).rows);
-        let a_row = (more - few) as f64 / 100.0;
-        format!("{sql}: {a_row:.1} a row, {} a merge", ReduceCircuit::build(&app).rows)
-    });
-    insta::assert_snapshot!(lines.join("\n"));
 }

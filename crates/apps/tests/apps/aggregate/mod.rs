@@ -1,6 +1,10 @@
 //! Aggregates: the semantics of SQL and code against circuits.
 
+mod conditions;
 mod laws;
 mod sqlite;
 pub(crate) mod table;
 mod text;
+
+/// What the laws hold the code against.
+use evergrove_apps::laws as circuits;

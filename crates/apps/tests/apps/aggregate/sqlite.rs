@@ -1,33 +1,14 @@
-//! 400 queries answered as SQLite and DuckDB answer them, and some of them by the circuits too.
+//! 400 queries answered as SQLite and DuckDB answer them.
 
 use evergrove_apps::aggregate::Aggregate;
-use evergrove_apps::laws;
 use evergrove_commit::RecursionBackend;
 use evergrove_commit::batch::Batch;
-use evergrove_commit::schema::{Column, Row, Schema};
 use evergrove_verifier::{Profile, Scheme};
 use serde_json::Value;
 
-use super::table::{Table, cell};
-use crate::family::world::{Proofs, prove_opened};
+use super::conditions::corpus;
 use crate::on_tables::{committed, family};
-
-/// The table of the corpus and its queries.
-fn corpus() -> (Table, Vec<Value>) {
-    let text = include_str!("../../../../../vectors/aggregates.json");
-    let corpus: Value = serde_json::from_str(text).unwrap();
-    let columns = corpus["columns"].as_array().unwrap().iter().map(|c| {
-        let column = Column::new(c["name"].as_str().unwrap(), c["type"].as_str().unwrap().parse().unwrap());
-        if c["nullable"].as_bool().unwrap() { column.nullable() } else { column }
-    });
-    let schema = Schema::new(columns.collect()).unwrap();
-    let rows = corpus["rows"].as_array().unwrap().iter().map(|row| {
-        let cells = schema.columns().iter().zip(row.as_array().unwrap()).map(|(c, v)| cell(c, v));
-        Row::Cells(cells.collect())
-    });
-    let rows = rows.collect();
-    (Table { rows, schema }, corpus["queries"].as_array().unwrap().clone())
-}
+use crate::world::{Proofs, prove_opened};
 
 /// The values of an answer are those of the corpus.
 fn compare(sql: &str, found: &[String], expected: &Value) {
@@ -72,17 +53,5 @@ fn a_hundred_of_them_are_proven() {
         family(app(), Scheme::Complete, Profile::Grove100).0.verifier().unwrap().verify(&proof).unwrap();
         let answer = query_of.answer(&proof.output).unwrap();
         compare(sql, &answer.values.iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>(), &query["answer"]);
-    }
-}
-
-/// Random conditions with nulls: every 16th query, over six rows that differ from query to query.
-#[test]
-fn circuits_agree_on_random_conditions() {
-    let (table, queries) = corpus();
-    for (k, query) in queries.iter().enumerate().skip(20).step_by(16) {
-        let app = Aggregate::new(table.query(query["sql"].as_str().unwrap()).plan().clone());
-        let cases = table.cases(&app);
-        let at = k % (cases.len() - 6);
-        laws::check(&app, &cases[at..at + 6]);
     }
 }

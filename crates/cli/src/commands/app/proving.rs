@@ -55,7 +55,7 @@ impl ProveArgs {
         let trace = leader::trace(args);
         let config = leader::measured(args.config(catalog, trace.as_ref())?, terminal);
         let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
-        let profile = self.profile.unwrap_or_else(|| app.profile());
+        let profile = self.profile.unwrap_or_default();
         let (spec, circuits) = config.app_spec(&app, scheme, profile, class)?;
         let choice = spec.choice.clone();
         let watched = leader::watched(args, &config, terminal)?;

@@ -1,0 +1,186 @@
+//! Proves the nodes of an application's batches.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use evergrove_apps::MapReduceError;
+use evergrove_commit::watch::Observer;
+use evergrove_commit::{
+    BackendChoice, BackendError, BackendSpec, BucketWitness, LeafWitness, MergeWitness, NativeBackend, NodeKind,
+    NodeProof, RecursionBackend, Witness,
+};
+use evergrove_primitives::{Digest, Goldilocks};
+use evergrove_verifier::soundness::SoundnessBits;
+use evergrove_verifier::{AppSpec, HeightClass, Profile, Scheme};
+use plonky2::iop::witness::PartialWitness;
+
+use super::circuits::Circuits;
+use super::size::known;
+use super::{AppKeys, AppVerifier, FamilyId, FamilySpec, Size};
+use crate::apps::Plonky2Circuits;
+use crate::circuit::{F, WrapTargets};
+use crate::setup::{Circuit, CircuitPair};
+use crate::{BACKEND_NAME, ProverKind, agree, backend_spec, witness_error};
+
+/// Proves an application's output with Plonky2, for one scheme, profile and height class. One proof at a time uses all
+/// threads of the current rayon pool.
+pub struct AppBackend {
+    spec: BackendSpec,
+    circuits: Circuits<FamilySpec>,
+    /// The constraints on digests as code.
+    rules: NativeBackend,
+}
+
+impl AppBackend {
+    /// The circuits of an application, from `cache_dir` where they lie there, else built (seconds) and left there. The
+    /// directory is trusted like that of [`crate::Plonky2Backend::load`], and here for the keys too.
+    ///
+    /// # Errors
+    /// When the application has no circuits in this scheme, or the profile is of another backend.
+    pub fn load(
+        app: Arc<dyn Plonky2Circuits>,
+        scheme: Scheme,
+        profile: Profile,
+        class: HeightClass,
+        cache_dir: Option<&Path>,
+    ) -> Result<Self, BackendError> {
+        known(profile).map_err(|e| BackendError::Internal(e.to_string()))?;
+        let id = FamilyId { app: app.id(), scheme, profile, class };
+        let make = |size| FamilySpec::new(app.clone(), scheme, profile, class, size);
+        let search = || Size::of(&app, scheme, profile, class).map_err(|e| BackendError::Internal(e.to_string()));
+        let circuits = Circuits::load(&id, app.output_len(), cache_dir, make, search)?;
+        let capacity = circuits.size.capacity;
+        let rules = match scheme {
+            Scheme::Complete => NativeBackend::complete(profile, class, capacity.ilog2() as u8),
+            _ => NativeBackend::new(profile, class).with_capacity(capacity),
+        };
+        let app = AppSpec { name: app.name().into(), parameters: app.parameters() };
+        let choice = BackendChoice::new(BACKEND_NAME, profile).with_app(scheme, app);
+        Ok(Self { spec: backend_spec(choice, class, capacity), rules, circuits })
+    }
+
+    /// The backend with another prover than the default. Proofs, keys and verifiers stay the same.
+    #[must_use]
+    pub fn with_prover(mut self, kind: ProverKind) -> Self {
+        self.circuits.set_prover(kind);
+        self
+    }
+
+    /// The backend that tells `observer` of its proofs, under the names of its circuits: `bucket`, `merge`, `wrap`.
+    #[must_use]
+    pub fn with_observer(mut self, observer: &Arc<dyn Observer>) -> Self {
+        self.circuits.observe(observer);
+        self
+    }
+
+    /// What the circuits are of.
+    pub fn family(&self) -> &FamilySpec {
+        &self.circuits.spec
+    }
+
+    /// The keys of the circuits.
+    pub fn keys(&self) -> AppKeys {
+        self.circuits.keys()
+    }
+
+    /// The bits of its proofs: the least over layers and error terms.
+    pub fn bits(&self) -> SoundnessBits {
+        self.keys().bits(self.family().scheme(), self.family().profile())
+    }
+
+    /// The bucket and merge circuits.
+    pub fn circuits(&self) -> &CircuitPair<FamilySpec> {
+        &self.circuits.pair
+    }
+
+    /// The wrap circuit, where the profile has one.
+    pub fn wrap_circuit(&self) -> Option<&Circuit<WrapTargets>> {
+        self.circuits.wrap.as_ref()
+    }
+
+    /// The output over leaves in ascending order, by the application's code.
+    ///
+    /// # Errors
+    /// The application's, for the first leaf that it does not map or the first reduction that fails.
+    pub fn output(&self, leaves: &[LeafWitness]) -> Result<Vec<Goldilocks>, MapReduceError> {
+        evergrove_apps::output(self.family().app().as_ref(), leaves)
+    }
+
+    /// The verifier of the circuits.
+    pub fn verifier(&self) -> &AppVerifier {
+        &self.circuits.verifier
+    }
+
+    /// What the bucket circuit is proven from, and the output.
+    ///
+    /// # Errors
+    /// When the witness contradicts the circuit's rules, or the application does not map a leaf.
+    pub fn bucket_inputs(&self, witness: &BucketWitness) -> Result<(PartialWitness<F>, Vec<Goldilocks>), BackendError> {
+        let statement = witness.statement;
+        let proven = match self.family().scheme() {
+            Scheme::Complete => self.rules.filled_statement(statement.height, &witness.leaves),
+            _ => self.rules.bucket_statement(&witness.leaves),
+        };
+        agree(proven, &statement)?;
+        let output = self.output(&witness.leaves).map_err(witness_error)?;
+        let CircuitPair { bucket, merge } = &self.circuits.pair;
+        let merge_key = merge.data.verifier_only.circuit_digest;
+        let wires = bucket.targets.assign(witness, merge_key).map_err(witness_error)?;
+        Ok((wires, output))
+    }
+
+    /// What the merge circuit is proven from, and the output.
+    ///
+    /// # Errors
+    /// When a child does not verify, or the witness contradicts the circuit's rules.
+    pub fn merge_inputs(
+        &self,
+        left: &NodeProof,
+        right: &NodeProof,
+        witness: &MergeWitness,
+    ) -> Result<(PartialWitness<F>, Vec<Goldilocks>), BackendError> {
+        let proofs = [self.circuits.child(left)?, self.circuits.child(right)?];
+        agree(self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings), &witness.statement)?;
+        let output = self.family().app().reduce(&left.output, &right.output).map_err(witness_error)?;
+        let CircuitPair { bucket, merge } = &self.circuits.pair;
+        let [bucket_key, merge_key] = [&bucket.data.verifier_only, &merge.data.verifier_only];
+        let children = [(&proofs[0], left.kind == NodeKind::Bucket), (&proofs[1], right.kind == NodeKind::Bucket)];
+        let targets = &merge.targets.node;
+        let wires = targets.assign(witness, children, left.statement.height, bucket_key, merge_key);
+        Ok((wires.map_err(witness_error)?, output))
+    }
+}
+
+impl RecursionBackend for AppBackend {
+    fn spec(&self) -> &BackendSpec {
+        &self.spec
+    }
+
+    fn key_digest(&self) -> Digest {
+        self.keys().set.digest()
+    }
+
+    fn prove(&self, witness: &Witness, children: &[&NodeProof]) -> Result<NodeProof, BackendError> {
+        match (witness, children) {
+            (Witness::Bucket(witness), []) => {
+                let (wires, output) = self.bucket_inputs(witness)?;
+                let proof = self.circuits.pair.bucket.prove(wires);
+                self.circuits.finish(NodeKind::Bucket, witness.statement, output, proof)
+            }
+            (Witness::Merge(witness), [left, right]) => {
+                let (wires, output) = self.merge_inputs(left, right, witness)?;
+                let proof = self.circuits.pair.merge.prove(wires);
+                self.circuits.finish(NodeKind::Merge, witness.statement, output, proof)
+            }
+            (Witness::Wrap, [child]) => {
+                agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
+                self.circuits.prove_wrap(child)
+            }
+            _ => Err(self.spec.foreign_step(witness, children.len())),
+        }
+    }
+
+    fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
+        self.circuits.verifier.verify(proof)
+    }
+}
