@@ -15,15 +15,15 @@ const QUEUE_SECONDS: f64 = 0.01;
 
 /// Seconds of a piece about Ethereum's state on the reference machine: for every one, and for each element of its rows.
 #[cfg(feature = "grove")]
-const PIECE: (f64, f64) = (0.03, 7.5e-8);
+const PIECE: (f64, f64) = (0.03, 6.5e-8);
 /// Seconds of a join of pieces.
 #[cfg(feature = "grove")]
-const JOIN: f64 = 0.3;
+const JOIN: f64 = 0.25;
 /// Seconds of the circuit of pieces, for each element, and of the circuits of joins.
 #[cfg(feature = "grove")]
-const PIECE_SETUP: f64 = 3e-8;
+const PIECE_SETUP: f64 = 1e-8;
 #[cfg(feature = "grove")]
-const JOIN_SETUP: f64 = 1.0;
+const JOIN_SETUP: f64 = 0.1;
 
 impl Config {
     /// What proofs cost by our prover on this machine, in proportion to its figures in [`Config::machine`]; without figures, on two

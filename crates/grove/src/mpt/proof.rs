@@ -225,11 +225,14 @@ impl<K: Extension> StateVerifier<K> {
         let handed = if pieces { Ok(()) } else { Err(VerifyError::Handed) };
         own.and(handed).map_err(|e| e.to_string())
     }
-    /// Whether these are bytes of a proof that there are claims with these d, each true in every trie with its root: d of the claims about each root.
+    /// Whether these are bytes of a proof that there are claims with these d, each true in every trie with its root: d of the claims about each root, in the order of the tags.
     ///
     /// # Errors
     /// Why they are not.
     pub fn verify(&self, kind: Kind, proof: &[u8], roots: &[(Tag, Hash, Digest)]) -> Result<(), String> {
+        if roots.is_empty() || !roots.is_sorted_by(|a, b| a.0 < b.0) {
+            return Err("roots in no order of tags".into());
+        }
         let lists = [list_of_roots(roots), Digest::ZERO];
         self.check(&NodeProof { kind, lists, bytes: proof.to_vec() })
     }

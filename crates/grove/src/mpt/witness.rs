@@ -83,7 +83,9 @@ pub enum PieceError {
         blocks: usize,
     },
     /// Claims that no piece has room for.
-    #[error("{claims} claims end at one node, more than a piece has room for: prove them in several batches")]
+    #[error(
+        "nodes that stay together, with {claims} claims that end there, are more than a piece has room for: prove the claims in several batches"
+    )]
     Crowded {
         /// Claims about accounts and slots.
         claims: usize,

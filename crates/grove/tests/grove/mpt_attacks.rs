@@ -316,7 +316,7 @@ fn random_plans() {
             Ok(plan) => plan,
             Err(e) => {
                 crowded += 1;
-                assert!(e.to_string().contains("end at one node"), "{e}");
+                assert!(e.to_string().contains("nodes that stay together"), "{e}");
                 continue;
             }
         };

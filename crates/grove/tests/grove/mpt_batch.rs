@@ -77,7 +77,10 @@ fn pieces_of_every_kind_hold() {
     assert!(storage > 1);
     let crowd: Vec<Claim> = (0..9).map(|slot| world.slot(0, slot)).collect();
     let error = Plan::new(&world.witness(&crowd).unwrap(), &crowd, TINY, None).unwrap_err().to_string();
-    assert_eq!(error, "10 claims end at one node, more than a piece has room for: prove them in several batches");
+    assert_eq!(
+        error,
+        "nodes that stay together, with 10 claims that end there, are more than a piece has room for: prove the claims in several batches"
+    );
 }
 
 /// The free data of a piece that leaves edges of the state and of storage open.
