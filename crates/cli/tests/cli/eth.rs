@@ -292,10 +292,10 @@ fn lists_of_a_block_are_proven_beside_accounts() {
     let said = world.fails(1, &["eth", "check", "--withdrawals", "few.json", "--withdrawals-root", &withdrawals]);
     assert!(said.contains("few.json: withdrawals: their root is 0x"), "{said}");
     assert!(said.contains("give all of one block, in their order"), "{said}");
-    let said = world.fails(1, &["eth", "check", "--receipts", "few.json", "--state-root", &state]);
+    let said = world.fails(2, &["eth", "check", "--receipts", "few.json", "--state-root", &state]);
     assert!(said.contains("receipts 0: expected"), "{said}");
     world.write("few.json", "[\"0x01\"]");
-    let said = world.fails(1, &["eth", "check", "--receipts", "few.json", "--state-root", &state]);
+    let said = world.fails(2, &["eth", "check", "--receipts", "few.json", "--state-root", &state]);
     assert!(
         said.contains("the receipts root is not known: take the header of the block, or name --receipts-root"),
         "{said}"
