@@ -155,7 +155,7 @@ impl Lie {
     fn absent(&mut self, tag: u64, index: u64) {
         let at = self.entry();
         self.put(at + 2, &[tag, index].map(Goldilocks::new));
-        let leaf = chain(*b"ETHM", &self.free[at + 2..at + 10].to_vec());
+        let leaf = chain(*b"ETHM", &self.free[at + 2..at + 10]);
         self.seal(leaf);
     }
     /// An entry is present: its value's item stands at an address, the value at another one. The steps are those of these bytes, of which the length is said.
