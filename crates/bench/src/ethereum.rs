@@ -156,7 +156,9 @@ impl Args {
         for _ in 0..self.runs.max(5) {
             let start = Instant::now();
             let digest = canonical_digest(&state.claims)?;
-            verifier.verify(proof.kind, &proof.bytes, &[(state.tag, state.root, digest)]).map_err(anyhow::Error::msg)?;
+            verifier
+                .verify(proof.kind, &proof.bytes, &[(state.tag, state.root, digest)])
+                .map_err(anyhow::Error::msg)?;
             seconds.push(start.elapsed().as_secs_f64());
         }
         Ok(1e3 * median(seconds))
@@ -207,7 +209,8 @@ impl Args {
     fn node_proof(&self) -> Result<f64> {
         let world = small()?;
         let find = |hash: &Hash| world.nodes.get(hash);
-        let size = Size { blocks: 6, branches: 1, paths: 2, accounts: 2, slots: 1, roots: 2, opens: 2, entries: 0, steps: 0 };
+        let size =
+            Size { blocks: 6, branches: 1, paths: 2, accounts: 2, slots: 1, roots: 2, opens: 2, entries: 0, steps: 0 };
         let prepared = Prepared::new(&world.roots(), &find, &world.claims, (size, Some(1)), None)?;
         let prover = prepared.prover()?;
         let batch = prepared.prove(&prover, &find, &mut |_| ())?;
@@ -332,7 +335,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .windows(2)
         .find(|pair| matches!(pair, [Claim::Account { .. }, Claim::Slot { value, .. }] if *value != [0; 32]));
     let claims = with_slot.context("an account with a slot")?.to_vec();
-    args.single("account and slot", &State { tag: Tag::State, claims, root: before.root, nodes: before.nodes.clone() })?;
+    args.single(
+        "account and slot",
+        &State { tag: Tag::State, claims, root: before.root, nodes: before.nodes.clone() },
+    )?;
 
     let case = "block 19807080";
     if args.chosen(case) {
