@@ -16,11 +16,20 @@ const TABLE: [&str; 8] =
     ["app", "bls-table", "--keys", "keys.txt", "--out", "table.csv", "--schema-out", "schema.toml"];
 
 #[test]
+fn keys_that_come_again_are_reported() {
+    let world = World::new();
+    table(&world, &format!("{}\n{}\n0x{}\n{}\n", KEYS[0], KEYS[1], KEYS[0], KEYS[0].to_uppercase()));
+    assert_eq!(world.json(&TABLE)["repeated_keys"], 2);
+    let said = world.run(&TABLE).out;
+    assert!(said.contains("2, the first on line 3, as on line 1: a threshold counts the owner"), "{said}");
+}
+
+#[test]
 fn keys_become_a_table_that_commits() {
     let world = World::new();
     table(&world, &format!("{}\n0x{}\n", KEYS[0], KEYS[1]));
     let report = world.json(&TABLE);
-    assert_eq!(report["keys"], 2);
+    assert_eq!((&report["keys"], &report["repeated_keys"]), (&2.into(), &0.into()));
     let rows = world.text("table.csv");
     assert!(rows.starts_with("x0,x1,x2,x3,x4,x5,x6,y0,"), "{rows}");
     // x of the generator ends in ..22c6bb: its lowest 56 bits.

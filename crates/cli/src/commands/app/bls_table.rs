@@ -1,5 +1,6 @@
 //! `evergrove app bls-table`.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -62,6 +63,18 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     files::write(&args.schema_out, |out| Ok(out.write_all(schema.to_toml().as_bytes())?))?;
     let mut report = Report::default();
     report.add_as("keys", keys.len(), count(keys.len(), "key"));
+    // Not refused: a sync committee may have a validator twice.
+    let mut lines = HashMap::new();
+    let again: Vec<(usize, usize)> =
+        (1..).zip(&encoded).filter_map(|(line, key)| Some((line, lines.insert(key, line)?))).collect();
+    let text = match again.first() {
+        None => "none".into(),
+        Some((line, earlier)) => format!(
+            "{}, the first on line {line}, as on line {earlier}: a threshold counts the owner of such a key more than once",
+            again.len()
+        ),
+    };
+    report.add_as("repeated_keys", again.len(), text);
     report.add("table", args.out.display().to_string());
     report.add("schema", args.schema_out.display().to_string());
     report.add("schema_digest", schema.digest().to_string());
