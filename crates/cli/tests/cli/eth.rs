@@ -287,7 +287,7 @@ fn lists_of_a_block_are_proven_beside_accounts() {
     let update = ["eth", "update", "--batch", "list.evgb", "--proofs", "a.json", "--header", "header.txt", "--dry-run"];
     assert!(world.fails(2, &update).contains("are of one block alone"));
 
-    // A list that is not whole, a root that is not named, and a value that is no transaction.
+    // A list with a gap, a root that was not given, and bytes that are not a transaction.
     world.write("few.json", json!(list[1..]).to_string());
     let said = world.fails(1, &["eth", "check", "--withdrawals", "few.json", "--withdrawals-root", &withdrawals]);
     assert!(said.contains("few.json: withdrawals: their root is 0x"), "{said}");

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evergrove_verifier::ethereum::{
-    Account, Address, Claim, EMPTY_CODE, EMPTY_ROOT, Hash, Hex, Key, Roots, Tag, Word, rlp,
-};
+use evergrove_verifier::ethereum::{Account, Address, Claim, EMPTY_CODE, EMPTY_ROOT, Hash, Hex, Key, Roots, Word, rlp};
 use serde_json::Value;
 
 use super::json::{
@@ -108,7 +106,7 @@ pub fn check_proofs(root: &Hash, proofs: Vec<AccountProof>) -> Result<Checked, I
         answers.push((proof, account, slots));
     }
     let (nodes, hashes) = Nodes::with_hashes(list).map_err(InputFault::from)?;
-    let roots = Roots::new(vec![(Tag::State, *root)]).expect("one root");
+    let roots = Roots::of_state(*root);
     let all = nodes.len();
     let tries = Tries::new(&roots, nodes);
     let begins = |hashes: &[Hash], root: &Hash| match hashes.first() {

@@ -65,7 +65,7 @@ impl Witness {
     /// # Errors
     /// When there are too many nodes.
     pub fn tries(self, root: &Hash) -> Result<Tries, LimitError> {
-        let roots = Roots::new(vec![(Tag::State, *root)]).expect("one root");
+        let roots = Roots::of_state(*root);
         Ok(Tries::new(&roots, Nodes::new(self.nodes)?))
     }
 }

@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::Quadratic;
 use evergrove_verifier::argument::UNIQUE_100;
-use evergrove_verifier::ethereum::{Account, CLAIMS_MAX, Claim, Hash, Roots, Tag, canonical_digest};
+use evergrove_verifier::ethereum::{Account, CLAIMS_MAX, Claim, Hash, Roots, Tag};
 
 use super::list::List;
 use super::plan::Step;
 use super::proof::StateProver;
+use super::witness::digest_under;
 use super::{Edge, Join, Kind, NodeProof, PieceError, Plan, Size, StateProof, StateProofError, Trie, Witness};
 
 /// Claims about one state, and their proofs.
@@ -250,8 +251,7 @@ impl Batch {
         let last = self.proofs.last().ok_or_else(|| PieceError::Internal("a batch without proofs".into()))?;
         let mut roots = Vec::new();
         for &(tag, root) in self.roots.iter() {
-            let below: Vec<Claim> = self.claims.iter().filter(|claim| claim.tag() == tag).cloned().collect();
-            roots.push((tag, root, canonical_digest(&below)?));
+            roots.push((tag, root, digest_under(tag, &self.claims)?));
         }
         Ok(StateProof { size: self.size, kind: last.kind, roots, proof: last.bytes.clone() })
     }
@@ -304,11 +304,7 @@ impl Batch {
         for roots in &self.shown_below {
             bytes.extend((roots.len() as u32).to_le_bytes());
             for Edge { trie, prefix, hash, digest } in roots {
-                bytes.push(match trie {
-                    Trie::State => 0,
-                    Trie::Storage(_) => 1,
-                    Trie::Entries(tag) => *tag as u8,
-                });
+                bytes.push(trie.number());
                 bytes.extend(trie.account().unwrap_or_default());
                 bytes.push(prefix.len() as u8);
                 bytes.extend(prefix);

@@ -246,6 +246,15 @@ impl<K: Extension> Gadgets<'_, K> {
         let gap = self.b.mul(bit.into(), gap);
         self.b.zeros(gap, LANE_ZEROS);
     }
+    /// Puts a key behind the one before it, and offers it by its number. Slots that are used come first, and their keys rise.
+    pub(super) fn in_order(&mut self, own: Base, before: Option<&Ordered>, key: Ordered) -> Ordered {
+        if let Some(before) = before {
+            self.implies(key.bit, before.bit);
+            self.rises([before.key, key.key], key.bit);
+        }
+        self.order(own, key.key);
+        key
+    }
     /// Offers a key by its number in the order of claims.
     pub(super) fn order(&mut self, own: Base, [trie, lanes @ ..]: [Base; 1 + LANES]) {
         let (levels, lanes) = ([trie, self.zero, self.zero], self.packed(lanes));
@@ -360,12 +369,7 @@ impl<K: Extension> Gadgets<'_, K> {
         let behind = self.constant(1 << LANE_ZEROS.start);
         lanes[0] = self.b.select(active, lanes[0], behind);
         let [a, b, c, d, e] = lanes;
-        let ordered = Ordered { bit: active, key: [zero, a, b, c, d, e] };
-        if let Some(before) = before {
-            self.implies(active, before.bit);
-            self.rises([before.key, ordered.key], active);
-        }
-        self.order(own, ordered.key);
+        let ordered = self.in_order(own, before, Ordered { bit: active, key: [zero, a, b, c, d, e] });
 
         let [value, of_leaf] = self.present(key, zero, present);
         let of_way = self.absent(key, zero, absent);
@@ -457,12 +461,7 @@ impl<K: Extension> Gadgets<'_, K> {
         let behind = self.constant(NO_TRIE);
         let trie = self.b.select(active, account, behind);
         let [a, b, c, d, e] = key.lanes;
-        let ordered = Ordered { bit: active, key: [trie, a, b, c, d, e] };
-        if let Some(before) = before {
-            self.implies(active, before.bit);
-            self.rises([before.key, ordered.key], active);
-        }
-        self.order(own, ordered.key);
+        let ordered = self.in_order(own, before, Ordered { bit: active, key: [trie, a, b, c, d, e] });
 
         let [value, of_leaf] = self.present(key, account, present);
         let in_trie = self.b.and(zero_slot, there);

@@ -34,6 +34,14 @@ impl<A> Trie<A> {
     pub fn account(self) -> Option<A> {
         if let Self::Storage(account) = self { Some(account) } else { None }
     }
+    /// 0 for the state, 1 for storage, else the tag.
+    pub(super) fn number(&self) -> u8 {
+        match self {
+            Self::State => 0,
+            Self::Storage(_) => 1,
+            Self::Entries(tag) => *tag as u8,
+        }
+    }
     /// The same for an account by another name.
     pub(super) fn map<B>(self, name: impl FnOnce(A) -> B) -> Trie<B> {
         match self {
@@ -71,12 +79,7 @@ impl Edge {
     pub(super) fn elements(&self) -> [Goldilocks; EDGE_ELEMENTS] {
         let address = self.trie.account().unwrap_or_default();
         let address = halves(&address);
-        let trie = match self.trie {
-            Trie::State => 0,
-            Trie::Storage(_) => 1,
-            Trie::Entries(tag) => tag as u64,
-        };
-        let place = [trie, self.prefix.len() as u64].map(Goldilocks::new);
+        let place = [self.trie.number().into(), self.prefix.len() as u64].map(Goldilocks::new);
         let hash = halves(&self.hash);
         let mut elements = address.chain(place).chain(lanes(&self.prefix)).chain(hash).chain(self.digest.0);
         core::array::from_fn(|_| elements.next().expect("as many elements"))

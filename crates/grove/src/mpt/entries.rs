@@ -27,8 +27,8 @@ pub(super) fn steps_of(bytes: usize) -> usize {
     (HALF_STEP + bytes).div_ceil(STEP)
 }
 
-/// What entries and steps offer each other. The *address* of a step is that of the first byte of its words; for the first step of a value, whose first word
-/// is no bytes of it, the address sixteen before the value.
+/// What entries and steps offer each other. The *address* of a step is that of the first byte of its words; for the first step of a value, which
+/// begins with a word of another kind, the address sixteen before the value.
 #[derive(Clone, Copy)]
 pub(super) struct Steps {
     /// (number, address, first word) of a step.
@@ -174,12 +174,7 @@ impl<K: Extension> Gadgets<'_, K> {
         let behind = self.constant(NO_ENTRIES);
         let trie = self.b.select(active, number_of, behind);
         let [a, b, c, d, e] = key.lanes;
-        let ordered = Ordered { bit: active, key: [trie, a, b, c, d, e] };
-        if let Some(before) = before {
-            self.implies(active, before.bit);
-            self.rises([before.key, ordered.key], active);
-        }
-        self.order(own, ordered.key);
+        let ordered = self.in_order(own, before, Ordered { bit: active, key: [trie, a, b, c, d, e] });
 
         let [item, of_leaf] = self.present(key, number_of, present);
         let of_way = self.absent(key, number_of, absent);

@@ -294,8 +294,7 @@ impl Witness {
     ) -> Result<Self, PieceError> {
         canonical_digest(claims)?;
         let edges = roots.iter().map(|&(tag, root)| {
-            let below: Vec<Claim> = claims.iter().filter(|claim| claim.tag() == tag).cloned().collect();
-            let digest = canonical_digest(&below).map_err(|_| PieceError::Idle(tag))?;
+            let digest = digest_under(tag, claims).map_err(|_| PieceError::Idle(tag))?;
             Ok(Edge::of_root(tag, root, digest))
         });
         let roots = edges.collect::<Result<_, PieceError>>()?;
@@ -669,6 +668,12 @@ impl Witness {
         order.push([behind, ZERO, ZERO, ZERO, ZERO, ZERO]);
         order
     }
+}
+
+/// d of the claims about one root.
+pub(super) fn digest_under(tag: Tag, claims: &[Claim]) -> Result<Digest, ClaimsError> {
+    let below: Vec<Claim> = claims.iter().filter(|claim| claim.tag() == tag).cloned().collect();
+    canonical_digest(&below)
 }
 
 /// d of leaves by their keys, and the pairs that it is hashed from.

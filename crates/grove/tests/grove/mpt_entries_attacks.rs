@@ -297,7 +297,7 @@ fn twenty_thousand_leaves_say_what_the_native_walk_says() {
     leaves_of_lies(20_000);
 }
 
-/// A byte below 0x80 has no header: a leaf that has one is no node.
+/// A byte below 0x80 has no header: a leaf that gives it one is invalid.
 #[test]
 fn a_single_byte_has_no_header() {
     let honest = bytes(1, 0x85);

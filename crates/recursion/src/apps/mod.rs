@@ -2,7 +2,7 @@
 //!
 //! **What.** [`Plonky2Circuits`] are map and reduction of an application as constraints. The four standard applications have them: queries (`aggregate.rs`), sums
 //! of keys ([`bls`]) and the samples (`samples.rs`). [`circuits()`] finds them by name and parameters. [`family`] builds bucket and merge around them, and
-//! [`digest_translation`] those of the application that is no Map/Reduce. [`OnPlonky2`] is an application that has such circuits: its size, its keys,
+//! [`digest_translation`] has those of digest translation, which is not a Map/Reduce application. [`OnPlonky2`] is an application that has such circuits: its size, its keys,
 //! what proves it. [`laws`] test circuits against the code.
 //!
 //! **When.** For the backend `plonky2`: proofs of the profiles `proven`, `johnson` and `paper`. New applications are written on tables

@@ -41,7 +41,7 @@ fn keys_that_may_not_enter_are_named() {
     let mut off_curve = [0; 48];
     (off_curve[0], off_curve[47]) = (0x80, 1);
     assert_eq!(Point::from_compressed(&off_curve), Err(KeyError::NotOnCurve));
-    let e = table::parse_keys([&good[..], &order_three]).expect_err("the second is no key");
+    let e = table::parse_keys([&good[..], &order_three]).expect_err("the second point is not in the group");
     assert_eq!((e.row, e.to_string().as_str()), (1, "row 1: not in the subgroup of prime order"));
 }
 

@@ -6,7 +6,7 @@ use evergrove_ethereum::{Keys, Trie};
 use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::keccak::keccak_256;
-use evergrove_verifier::ethereum::{Address, Word, rlp};
+use evergrove_verifier::ethereum::{Address, Word, canonical_digest, rlp};
 use evergrove_verifier::tables::{Tables, bits, query};
 
 use super::super::list::Sublist;

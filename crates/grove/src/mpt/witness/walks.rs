@@ -162,7 +162,7 @@ impl Walks<'_> {
                     if end.len() as u64 > NIBBLES || !leaf && nibbles.is_empty() {
                         return Err(short(&hash));
                     }
-                    // A key that ends inside of a path is no key of the trie, and not absent from it.
+                    // A key that ends within a path does not fit the trie. That does not make it absent.
                     if !to_place && end.len() > key.len() && end.starts_with(key) {
                         return Err(short(&hash));
                     }
