@@ -38,9 +38,9 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,
     /// Take the key of the application's circuits from this file, which keys export writes, and build nothing
-    #[arg(long, value_name = "FILE", requires = "key_digest")]
+    #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// The digest that the key must have, from a source that is trusted: keys export shows it
+    /// The digest that the key must have, from a source that is trusted: keys export shows it. Not needed for keys that this program pins
     #[arg(long, value_name = "HEX", requires = "key_file")]
     key_digest: Option<Digest>,
 }
@@ -49,6 +49,8 @@ pub(crate) struct VerifyArgs {
 pub(crate) struct Accepted {
     /// What it shows.
     pub(crate) verified: Verified,
+    /// Which of the applications it is of.
+    pub(crate) app: usize,
     /// The output.
     pub(crate) output: Vec<Goldilocks>,
     bits: SoundnessBits,
@@ -57,20 +59,20 @@ pub(crate) struct Accepted {
 }
 
 impl VerifyArgs {
-    /// Verifies the proof as one of this application in this scheme; `wanted` says in words what the proof should be of. Keys
+    /// Verifies the proof as one of any of these applications in this scheme; `wanted` says in words what the proof should be of. Keys
     /// come from the file, the directory or circuits that are built here, before the clock starts.
     ///
     /// # Errors
     /// A refusal with its reason, and when the file can not be read.
     pub(crate) fn verify(
         &self,
-        app: &Application,
+        apps: &[Application],
         scheme: Scheme,
         leaves: Option<&[(u64, Value)]>,
         wanted: &str,
     ) -> Result<Accepted> {
         let policy = self.allow_profile.iter().fold(Policy::default(), |p, profile| p.allow_profile(*profile));
-        let policy = policy.allow_app(app.id(), scheme);
+        let policy = apps.iter().fold(policy, |policy, app| policy.allow_app(app.id(), scheme));
         let bytes = files::read(&self.proof, MAX_SUCCINCT_BYTES, "check the path: no proof is that long")?;
         let refused =
             |message: String| Mistake::refused(message, format!("ask for a proof of {wanted} at this commitment"));
@@ -80,10 +82,18 @@ impl VerifyArgs {
         if claimed.scheme != scheme.name() {
             return Err(refused(format!("the proof is of the scheme {}, not {scheme}", claimed.scheme)));
         }
+        let is_claimed = |app: &Application| claimed.app.as_ref().is_some_and(|claimed| claimed.app == app.id());
+        let found = apps.iter().enumerate().find(|(_, app)| is_claimed(app));
+        let (place, app) = found.ok_or_else(|| refused(format!("the proof states nothing about {wanted}")))?;
         let class = HeightClass::of(self.root.height).unwrap_or(HeightClass::H40);
         let mut backends = Backends::new();
-        let bits = match (&self.key_file, self.key_digest) {
-            (Some(path), Some(digest)) => {
+        let bits = match &self.key_file {
+            Some(path) => {
+                let pinned = || AppKey::pinned_digest(app, scheme, claimed.profile, class);
+                let digest = self.key_digest.or_else(pinned).ok_or_else(|| {
+                    let message = "--key-file: the key of these circuits is not pinned";
+                    Mistake::usage(message, "give --key-digest with the digest that it must have")
+                })?;
                 let file = File::open(path).with_context(|| path.display().to_string())?;
                 let key = AppKey::read(app, scheme, claimed.profile, class, &mut BufReader::new(file), digest);
                 let key = key.map_err(|e| {
@@ -95,7 +105,7 @@ impl VerifyArgs {
                 key.add_to(&mut backends);
                 bits
             }
-            _ => {
+            None => {
                 let config = leader::config(self.keys.as_deref())?;
                 let bits = config.add_app_verifier(&mut backends, app, scheme, claimed.profile, class);
                 bits.map_err(|e| Mistake::usage(e.to_string(), "ask for less at a time"))?
@@ -107,7 +117,7 @@ impl VerifyArgs {
         let output = verified.app.as_ref().filter(|a| a.app == app.id() && verified.scheme == scheme);
         let output = output.map(|a| a.output.clone());
         let output = output.ok_or_else(|| refused(format!("the proof states nothing about {wanted}")))?;
-        Ok(Accepted { verified, output, bits, proof_bytes: bytes.len(), start })
+        Ok(Accepted { verified, app: place, output, bits, proof_bytes: bytes.len(), start })
     }
 }
 

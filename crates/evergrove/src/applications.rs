@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use evergrove_apps::OnTables;
+use evergrove_apps::aggregate::{self, Plan};
 use evergrove_apps::catalog::{Application, CircuitsError};
 use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NodeProof, RecursionBackend};
 use evergrove_grove::{AppFamily, GroveVerifier};
@@ -18,7 +19,7 @@ use evergrove_recursion::{BACKEND_NAME, backend_spec};
 use evergrove_store::{Backends, Store};
 use evergrove_verifier::keccak_tree::DIGEST_HALVES;
 use evergrove_verifier::soundness::SoundnessBits;
-use evergrove_verifier::{HeightClass, Profile, Scheme};
+use evergrove_verifier::{AppSpec, HeightClass, Profile, Scheme};
 
 use crate::backends::VerifierOnly;
 use crate::{Backend, Config, Error};
@@ -286,7 +287,22 @@ fn trusted(app: &Application, scheme: Scheme, profile: Profile, class: HeightCla
     move |key| hash_bytes(KEY_DOMAIN, &[&bytes[..], &key.to_bytes()].concat())
 }
 
+/// The digest of the key of these circuits, where this program pins it.
+fn pinned(app: &Application, scheme: Scheme, profile: Profile, class: HeightClass) -> Option<Digest> {
+    let AppSpec { name, parameters } = app.spec();
+    if name != aggregate::NAME {
+        return None;
+    }
+    Plan::from_bytes(&parameters).ok()?.width()?.key(scheme, profile, class)
+}
+
 impl AppKey {
+    /// The [digest](Self::digest) of the key of an application's circuits, where this program pins it: that of queries by circuits of the fixed family
+    /// ([`Query::pinned`](evergrove_apps::aggregate::Query::pinned)).
+    pub fn pinned_digest(app: &Application, scheme: Scheme, profile: Profile, class: HeightClass) -> Option<Digest> {
+        pinned(app, scheme, profile, class).map(trusted(app, scheme, profile, class))
+    }
+
     /// Reads what [`Self::write`] wrote. Nothing is built.
     ///
     /// The digest is trusted: take it from [`Self::digest`] of a key built by a program that is trusted ([`Config::app_key`]), never from a prover. It is

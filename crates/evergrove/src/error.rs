@@ -128,6 +128,14 @@ pub enum Error {
     #[cfg(feature = "apps")]
     #[error(transparent)]
     Key(#[from] evergrove_grove::KeyError),
+    /// A key file has no digest that is trusted.
+    #[cfg(feature = "apps")]
+    #[error("the key of these circuits is not pinned: give the digest that it must have")]
+    NoDigest,
+    /// A query has no circuits with pinned keys.
+    #[cfg(feature = "apps")]
+    #[error(transparent)]
+    NotPinned(#[from] evergrove_apps::aggregate::NotPinned),
     /// The text is not a query about the table.
     #[cfg(feature = "apps")]
     #[error(transparent)]

@@ -245,8 +245,29 @@ mod queries {
             self.prove_answer(batch, sql, Scheme::Selected, positions)
         }
 
+        /// As [`Self::prove_query`], by circuits with pinned keys ([`Query::pinned`]): over the rows at these positions, or over all rows without them.
+        ///
+        /// # Errors
+        /// Those of [`Self::prove_query`], and [`Error::NotPinned`] where the query does not fit.
+        pub fn prove_query_pinned(
+            &mut self,
+            batch: &str,
+            sql: &str,
+            positions: Option<&[u64]>,
+        ) -> Result<Answer, Error> {
+            let query = Query::parse(self.schema(), sql)?.pinned()?;
+            match positions {
+                Some(positions) => self.answer(batch, &query, Scheme::Selected, positions),
+                None => self.answer(batch, &query, Scheme::Complete, &[]),
+            }
+        }
+
         fn prove_answer(&mut self, batch: &str, sql: &str, scheme: Scheme, positions: &[u64]) -> Result<Answer, Error> {
             let query = Query::parse(self.schema(), sql)?;
+            self.answer(batch, &query, scheme, positions)
+        }
+
+        fn answer(&mut self, batch: &str, query: &Query, scheme: Scheme, positions: &[u64]) -> Result<Answer, Error> {
             let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
             let report = self.prove_app(batch, app.into(), scheme, positions)?;
             Ok(query.answer(&report.output)?)

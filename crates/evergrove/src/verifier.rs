@@ -89,7 +89,7 @@ pub struct Verifier {
     #[cfg(feature = "apps")]
     config: Config,
     #[cfg(feature = "apps")]
-    key_file: Option<(std::path::PathBuf, evergrove_primitives::Digest)>,
+    key_file: Option<(std::path::PathBuf, Option<evergrove_primitives::Digest>)>,
     backends: Arc<Backends>,
 }
 
@@ -178,7 +178,15 @@ mod queries {
         /// is trusted, and is of one application or of the queries of one shape: the key is refused for others. See [`AppKey::read`].
         #[must_use]
         pub fn with_key_file(mut self, path: impl Into<PathBuf>, digest: Digest) -> Self {
-            self.key_file = Some((path.into(), digest));
+            self.key_file = Some((path.into(), Some(digest)));
+            self
+        }
+
+        /// Takes the key of queries by circuits of the fixed family from this file, which must have the digest that this program pins. Proofs by other
+        /// circuits are refused. See [`Query::pinned`].
+        #[must_use]
+        pub fn with_pinned_key_file(mut self, path: impl Into<PathBuf>) -> Self {
+            self.key_file = Some((path.into(), None));
             self
         }
 
@@ -241,9 +249,21 @@ mod queries {
             scheme: Scheme,
             leaves: Option<&[(u64, Value)]>,
         ) -> Result<Answer, Error> {
-            let query = Query::parse(schema, sql)?;
-            let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
-            let output = self.output(proof, commitment, &app.into(), scheme, leaves)?;
+            let mut query = Query::parse(schema, sql)?;
+            let app = |query: &Query| -> Application {
+                let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
+                app.into()
+            };
+            // The file decides which circuits answer, both of them this query.
+            evergrove_store::check_length(proof.as_bytes(), &self.policy)?;
+            let claimed =
+                BatchProof::decode(proof.as_bytes()).map_err(VerifyError::from)?.app.map(|claimed| claimed.app);
+            if let Ok(pinned) = query.pinned()
+                && claimed == Some(app(&pinned).id())
+            {
+                query = pinned;
+            }
+            let output = self.output(proof, commitment, &app(&query), scheme, leaves)?;
             Ok(query.answer(&output)?)
         }
 
@@ -268,8 +288,10 @@ mod queries {
             let mut backends = evergrove_store::Backends::new();
             match &self.key_file {
                 Some((path, digest)) => {
+                    let pinned = || AppKey::pinned_digest(app, scheme, claimed.profile, class);
+                    let digest = digest.or_else(pinned).ok_or(Error::NoDigest)?;
                     let mut file = BufReader::new(File::open(path).map_err(Error::io(path))?);
-                    AppKey::read(app, scheme, claimed.profile, class, &mut file, *digest)?.add_to(&mut backends);
+                    AppKey::read(app, scheme, claimed.profile, class, &mut file, digest)?.add_to(&mut backends);
                 }
                 None => {
                     self.config.add_app_verifier(&mut backends, app, scheme, claimed.profile, class)?;

@@ -9,6 +9,7 @@ use evergrove_multilinear::circuit::{Arithmetic, Builder};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_verifier::tables::WORD;
+use evergrove_verifier::tables::permutation::RATE;
 use evergrove_verifier::{INPUTS_TAG, Said, inputs_digest, keccak_tree};
 
 /// A slot of a bucket, as an application's circuit sees it.
@@ -33,8 +34,17 @@ pub trait Circuits: Send + Sync {
     fn most(&self) -> usize {
         usize::MAX
     }
-    /// The output of the active slots, in their order, and nothing of the others, whatever a prover puts there. It opens slot after slot, each by as
-    /// many elements of free data as an opening has, and takes no other free data.
+    /// The stack of buckets is at most so many times that of the merge alone: they then hold more leaves, and each proof takes longer.
+    fn larger(&self) -> f64 {
+        1.25
+    }
+    /// The free data that opens a slot: by default its opening, with zeros up to a block of a sponge. Of a slot without a leaf the opening is zeros.
+    fn free(&self, mut opening: Vec<Goldilocks>) -> Vec<Goldilocks> {
+        opening.resize(opening.len().max(RATE), Goldilocks::ZERO);
+        opening
+    }
+    /// The output of the active slots, in their order, and nothing of the others, whatever a prover puts there. It opens slot after slot, each by
+    /// [`Self::free`] of its opening, and takes no other free data.
     fn fold(&self, b: &mut dyn Arithmetic, inputs: &[Base], slots: &[Slot]) -> Vec<Base>;
     /// The output of two outputs, those of the leaves at lower positions first. It takes no free data.
     fn reduce(&self, b: &mut dyn Arithmetic, left: &[Base], right: &[Base]) -> Vec<Base>;

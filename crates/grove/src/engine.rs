@@ -131,8 +131,7 @@ impl<K: ProofField> Engine<K> {
         let mut output = Vec::new();
         if let Some(app) = app {
             output = app.map(&witness.leaves).map_err(BackendError::Witness)?;
-            let inputs = app.circuits().inputs();
-            free.extend(witness::application(size, complete, &inputs, app.opening_len(), &witness.leaves));
+            free.extend(witness::application(size, complete, app.as_ref(), &witness.leaves));
         }
         let information = information(&witness.statement, self.judge().said(), &output);
         let public = Public { information, point, value };

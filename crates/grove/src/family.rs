@@ -54,9 +54,7 @@ pub struct AppFamily {
     bits: SoundnessBits,
 }
 
-/// The stack of an application is at most so many times that of its merge alone: buckets then hold more leaves, and each proof takes longer.
-const LARGER: f64 = 1.25;
-/// The same of blocks, whose slots are a power of two and which a whole table is cut into.
+/// [`Circuits::larger`](crate::application::Circuits::larger) of blocks, whose slots are a power of two and which a whole table is cut into.
 const LARGER_BLOCKS: f64 = 2.0;
 
 impl AppFamily {
@@ -175,7 +173,8 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
     let merge = recursion::fixed_point::<K>(rounds, &modes, |parameters| kind.family().merge(parameters).blocks());
     let merge = merge.ok_or(too_large.clone())?;
     let most = merge.layout().committed().elements() as f64;
-    let most = most * if kind.complete { LARGER_BLOCKS } else { LARGER };
+    let larger = kind.app.as_ref().map_or(1.0, |app| app.circuits().larger());
+    let most = most * if kind.complete { LARGER_BLOCKS } else { larger };
     let needed = |rows: [usize; Table::ALL.len()]| {
         let blocks = merge.layout().blocks();
         core::array::from_fn(|table| blocks[table].max(rows[table].div_ceil(BLOCK)))

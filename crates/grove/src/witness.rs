@@ -7,8 +7,7 @@ use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::Statement;
 use evergrove_verifier::tree::{canonical_split, leaf_digest, node_digest, null_digests};
 
-use evergrove_verifier::tables::permutation::RATE;
-
+use crate::application::Application;
 use crate::circuit::Size;
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
@@ -77,14 +76,9 @@ pub fn block(size: Size, key: [Goldilocks; 4], witness: &BucketWitness) -> Vec<G
 }
 
 /// What an application's bucket takes: its inputs, then what opens each slot.
-pub fn application(
-    size: Size,
-    complete: bool,
-    inputs: &[Goldilocks],
-    opening_len: usize,
-    leaves: &[LeafWitness],
-) -> Vec<Goldilocks> {
-    let mut free = inputs.to_vec();
+pub fn application(size: Size, complete: bool, app: &dyn Application, leaves: &[LeafWitness]) -> Vec<Goldilocks> {
+    let (circuits, opening_len) = (app.circuits(), app.opening_len());
+    let mut free = circuits.inputs();
     let slots = if opening_len == 0 { 0 } else { size.capacity };
     let mut openings: Vec<&[Goldilocks]> = vec![&[]; slots];
     for (place, leaf) in leaves.iter().enumerate().filter(|_| slots > 0) {
@@ -92,10 +86,9 @@ pub fn application(
         openings[place] = &leaf.opening;
     }
     for opening in openings {
-        // Up to a block of a sponge is a hash of eight elements.
-        let end = free.len() + opening_len.max(RATE);
-        free.extend_from_slice(opening);
-        free.resize(end, ZERO);
+        let mut opening = opening.to_vec();
+        opening.resize(opening_len, ZERO);
+        free.extend(circuits.free(opening));
     }
     free
 }

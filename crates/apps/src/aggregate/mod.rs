@@ -15,6 +15,7 @@
 mod answer;
 mod limbs;
 mod native;
+mod pinned;
 mod plan;
 mod query;
 mod sql;
@@ -22,6 +23,7 @@ mod tables;
 
 pub use answer::{Answer, Bin, Decimal, OutputError, Query, Value};
 pub use limbs::{FACTOR_LIMBS, PRODUCTS, SUM, Width};
+pub use pinned::{NotPinned, PinnedKey, RowWidth};
 pub use plan::{DecodePlanError, Kind, Plan};
 pub use query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, MAX_STEPS, NUMBER_END, QueryError, Step, Test};
 pub use sql::{MAX_TOKENS, SqlError};
@@ -70,7 +72,7 @@ impl MapReduce for Aggregate {
     }
 
     fn shape(&self) -> Vec<u8> {
-        self.plan.without_constants().to_bytes()
+        self.plan.shape()
     }
 
     fn opening_len(&self) -> usize {

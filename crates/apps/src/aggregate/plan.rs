@@ -7,20 +7,25 @@ use evergrove_commit::schema::Schema;
 use serde::{Deserialize, Serialize};
 
 use super::limbs::{PRODUCTS, SUM, Width};
+use super::pinned::{NotPinned, RowWidth};
 use super::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError, Step};
 use crate::tables;
 
 /// Version of [`Plan::to_bytes`].
 const VERSION: u8 = 1;
+/// That of plans with circuits whose keys are pinned.
+pub(super) const PINNED: u8 = 2;
 
 /// A filter and accumulators over the rows of one schema.
 ///
 /// Two queries with the same plan have the same circuits and the same proofs, whatever their texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    schema: Schema,
-    filter: Filter,
-    accumulators: Vec<Accumulator>,
+    pub(super) schema: Schema,
+    pub(super) filter: Filter,
+    pub(super) accumulators: Vec<Accumulator>,
+    /// That of the circuits with pinned keys.
+    pub(super) width: Option<RowWidth>,
 }
 
 /// How an accumulator is added up.
@@ -39,7 +44,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodePlanError {
     /// Another version of the encoding.
-    #[error("parameters of version {found}, this program reads {VERSION}")]
+    #[error("parameters of version {found}, this program reads {VERSION} and {PINNED}")]
     Version {
         /// The version found.
         found: u8,
@@ -50,6 +55,9 @@ pub enum DecodePlanError {
     /// A plan that makes no sense.
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// A plan for circuits with pinned keys that does not fit them.
+    #[error(transparent)]
+    NotPinned(#[from] NotPinned),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -73,7 +81,7 @@ impl Plan {
         }
         filter.check(&schema)?;
         accumulators.iter().try_for_each(|a| a.check(&schema))?;
-        Ok(Self { schema, filter, accumulators })
+        Ok(Self { schema, filter, accumulators, width: None })
     }
 
     /// The schema of the rows.
@@ -89,6 +97,16 @@ impl Plan {
     /// What is added up, in the order of the output.
     pub fn accumulators(&self) -> &[Accumulator] {
         &self.accumulators
+    }
+
+    /// The width of its circuits, if their keys are pinned: see [`Query::pinned`](super::Query::pinned).
+    pub fn width(&self) -> Option<RowWidth> {
+        self.width
+    }
+
+    /// What the circuits depend on.
+    pub(super) fn shape(&self) -> Vec<u8> {
+        self.width.map_or_else(|| self.without_constants().to_bytes(), RowWidth::shape)
     }
 
     /// The columns that the plan reads; rows open only where there are any.
@@ -129,14 +147,14 @@ impl Plan {
             filter: self.filter.clone(),
             accumulators: self.accumulators.clone(),
         };
-        let mut out = vec![VERSION];
+        let mut out = vec![if self.width.is_some() { PINNED } else { VERSION }];
         // Lists of numbers: their serialisation into a growing vector has no way to fail.
         out.extend(postcard::to_stdvec(&encoded).unwrap_or_default());
         out
     }
 
     /// The plan with others in place of the constants that are inputs of its circuits: the same for all plans of one shape. It need not be valid.
-    pub(super) fn without_constants(&self) -> Self {
+    fn without_constants(&self) -> Self {
         let mut plan = self.clone();
         for step in &mut plan.filter.steps {
             if let Step::Test { test, .. } = step {
@@ -157,12 +175,15 @@ impl Plan {
     /// When these are no bytes of [`Self::to_bytes`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodePlanError> {
         let (&found, rest) = bytes.split_first().ok_or(DecodePlanError::Encoding)?;
-        if found != VERSION {
+        if found != VERSION && found != PINNED {
             return Err(DecodePlanError::Version { found });
         }
         let encoded: Encoded = postcard::from_bytes(rest).map_err(|_| DecodePlanError::Encoding)?;
         let schema = Schema::from_bytes(&encoded.schema).map_err(|_| DecodePlanError::Encoding)?;
-        let plan = Self::new(schema, encoded.filter, encoded.accumulators)?;
+        let mut plan = Self::new(schema, encoded.filter, encoded.accumulators)?;
+        if found == PINNED {
+            plan = plan.with_pinned_key()?;
+        }
         if plan.to_bytes() == bytes { Ok(plan) } else { Err(DecodePlanError::Encoding) }
     }
 }

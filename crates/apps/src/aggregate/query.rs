@@ -277,7 +277,7 @@ pub(super) fn at(schema: &Schema, column: ColumnIndex) -> Result<&Column, QueryE
     found.ok_or(QueryError::Column(column))
 }
 
-fn number(schema: &Schema, column: ColumnIndex) -> Result<(), QueryError> {
+pub(super) fn number(schema: &Schema, column: ColumnIndex) -> Result<(), QueryError> {
     match at(schema, column)?.kind {
         ColumnType::Bytes => Err(QueryError::Column(column)),
         _ => Ok(()),

@@ -19,6 +19,8 @@ use evergrove_multilinear::circuit::wires::{Base, Bool, Word};
 use evergrove_primitives::Goldilocks;
 
 use super::limbs::{FACTOR_LIMBS, PRODUCTS, Width};
+use super::pinned::LARGER;
+use super::pinned::tables::Wires;
 use super::plan::Kind;
 use super::query::{Accumulator, ColumnIndex, NUMBER_END, Test};
 use super::{Aggregate, Plan};
@@ -29,7 +31,7 @@ const ONE: Goldilocks = Goldilocks::ONE;
 const TWO: Goldilocks = Goldilocks::new(2);
 
 /// Bits of a limb of a number.
-const LIMB: u32 = 21;
+pub(super) const LIMB: u32 = 21;
 /// The greatest number.
 const GREATEST: u64 = NUMBER_END - 1;
 /// Rows whose products are added before any carry: limbs of sums of products stay below 2^62.
@@ -44,6 +46,9 @@ const fn power(n: u32) -> Goldilocks {
 
 impl Circuits for Aggregate {
     fn inputs(&self) -> Vec<Goldilocks> {
+        if self.plan.width().is_some() {
+            return self.plan.pinned_inputs();
+        }
         let tests = self.plan.filter().tests().flat_map(constants);
         let bounds = self.plan.accumulators().iter().filter_map(|a| match a {
             Accumulator::Count { at_least: Some((_, bound)), .. } => Some(*bound),
@@ -56,11 +61,23 @@ impl Circuits for Aggregate {
         vec![HALF, HALF - 1, PRODUCTS.limb_bits, CARRY]
     }
 
+    fn larger(&self) -> f64 {
+        if self.plan.width().is_some() { LARGER } else { 1.25 }
+    }
+
+    fn free(&self, opening: Vec<Goldilocks>) -> Vec<Goldilocks> {
+        self.plan.free(opening)
+    }
+
     fn fold(&self, b: &mut dyn Arithmetic, inputs: &[Base], slots: &[Slot]) -> Vec<Base> {
         let mut numbers = HashMap::new();
+        let wires = self.plan.width().map(|width| Wires::new(b, width, inputs));
         let mut output: Option<Vec<Base>> = None;
         for chunk in slots.chunks(MAX_UNREDUCED) {
-            let next = Fold { plan: &self.plan, inputs, numbers: &mut numbers }.output(b, chunk);
+            let next = match &wires {
+                Some(wires) => wires.output(b, chunk),
+                None => Fold { plan: &self.plan, inputs, numbers: &mut numbers }.output(b, chunk),
+            };
             output = Some(output.map_or(next.clone(), |before| self.reduce(b, &before, &next)));
         }
         output.expect("a slot")
@@ -107,17 +124,17 @@ pub(super) fn without_constants(test: &Test) -> Test {
 
 /// A number below 2^63.
 #[derive(Clone, Copy)]
-struct Number {
-    x: Base,
-    limbs: [Base; 3],
+pub(super) struct Number {
+    pub(super) x: Base,
+    pub(super) limbs: [Base; 3],
 }
 
 impl Number {
-    fn new(b: &mut dyn Arithmetic, x: Base) -> Self {
+    pub(super) fn new(b: &mut dyn Arithmetic, x: Base) -> Self {
         Self { x, limbs: b.limbs(x) }
     }
     /// The highest limb.
-    fn top(&self) -> Base {
+    pub(super) fn top(&self) -> Base {
         self.limbs[2]
     }
 }
@@ -126,7 +143,7 @@ impl Number {
 ///
 /// With a bit t for it, e = left - right for t = 1 and right - left - 1 for t = 0 is below 2^63, by its limbs; and what its highest limb is
 /// less than the difference of the highest limbs is the borrow of the lower ones, 0 or 1. So e is that difference as an integer, and not p more.
-fn at_least(b: &mut dyn Arithmetic, left: &Number, right: &Number) -> Bool {
+pub(super) fn at_least(b: &mut dyn Arithmetic, left: &Number, right: &Number) -> Bool {
     let t = b.bit_of(&[left.x, right.x], |x| Goldilocks::new((x[0].as_u64() >= x[1].as_u64()).into()));
     let not = b.not(t);
     let difference = b.sub(left.x, right.x);
@@ -139,7 +156,7 @@ fn at_least(b: &mut dyn Arithmetic, left: &Number, right: &Number) -> Bool {
 }
 
 /// Whether all elements of two lists are equal.
-fn all_equal(b: &mut dyn Arithmetic, left: &[Base], right: &[Base]) -> Bool {
+pub(super) fn all_equal(b: &mut dyn Arithmetic, left: &[Base], right: &[Base]) -> Bool {
     let differences: Vec<Base> = left.iter().zip(right).map(|(l, r)| b.sub(*l, *r)).collect();
     let t = b.bit_of(&differences, |x| Goldilocks::new(x.iter().all(|x| *x == ZERO).into()));
     let (zero, one) = (b.zero(), b.one());
@@ -413,7 +430,7 @@ impl<'a> Row<'a> {
 }
 
 /// What an accumulator has of the rows so far.
-enum Sum {
+pub(super) enum Sum {
     Count(Base),
     /// Limbs of 21 bits without carries.
     Numbers([Base; 3]),
@@ -469,7 +486,7 @@ impl Sum {
         }
     }
 
-    fn output(self, b: &mut dyn Arithmetic) -> Vec<Base> {
+    pub(super) fn output(self, b: &mut dyn Arithmetic) -> Vec<Base> {
         match self {
             Self::Count(sum) => vec![sum],
             Self::Numbers([first, second, third]) => {

@@ -7,7 +7,6 @@ use evergrove_multilinear::circuit::wires::Base;
 use evergrove_multilinear::circuit::{Arithmetic, Builder, Circuit, Witness};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::Quadratic;
-use evergrove_verifier::tables::permutation::RATE;
 use evergrove_verifier::tables::{Table, Tables, bits, query, tuple};
 
 use super::{Case, Reduction, folds};
@@ -105,9 +104,7 @@ impl OnTables {
         }
         free.extend(circuits.inputs());
         for (_, case) in slots.iter().filter(|_| app.opening_len() > 0) {
-            let end = free.len() + app.opening_len().max(RATE);
-            free.extend_from_slice(&case.opening);
-            free.resize(end, ZERO);
+            free.extend(circuits.free(case.opening.clone()));
         }
         free
     }

@@ -127,7 +127,7 @@ pub(crate) fn committed(table: &Table, height: u8) -> Vector<MemoryStore> {
     vector
 }
 
-fn answered(
+pub(crate) fn answered(
     backend: &GroveBackend,
     table: &Table,
     vector: &Vector<MemoryStore>,

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
+use evergrove::AppKey;
+use evergrove::apps::aggregate::{self, PinnedKey};
 use evergrove::apps::catalog::{Application, Catalog};
 use evergrove::apps::digest_translation::{DigestTranslation, Format, FormatError};
 use evergrove::commit::schema::Schema;
@@ -12,7 +14,7 @@ use evergrove::proof::soundness;
 use evergrove::proof::{Commitment, HeightClass, Profile, Scheme};
 use serde_json::{Value, json};
 
-use super::Terminal;
+use super::{Terminal, app};
 use crate::args::{Output, parse_profile, parse_size};
 use crate::exit::Mistake;
 use crate::report::{Report, count, line, seconds, size};
@@ -43,6 +45,8 @@ enum Keys {
         dry_run: bool,
     },
     Export(Export),
+    /// Print the digests of the keys that this program pins for queries: a line for each number of elements of a row, scheme, profile and height class
+    Pinned,
 }
 
 /// Build circuits on this machine and write their key, for verifiers that build none
@@ -65,6 +69,9 @@ struct Export {
         requires = "name"
     )]
     parameters: String,
+    /// The key of the circuits with pinned keys that answer a query: the same for every query over rows of as many elements
+    #[arg(long, requires = "name")]
+    pinned: bool,
     /// Schema of the table (TOML); not needed for values (columns e0 to e3, or raw)
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
@@ -103,6 +110,7 @@ struct Kept {
 pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     match &args.keys {
         Keys::Export(args) => export(args, catalog, terminal),
+        Keys::Pinned => pinned(terminal),
         Keys::List(dir) => list(dir, terminal),
         Keys::Prune { dir, max_size, dry_run } => prune(dir, *max_size, *dry_run, terminal),
     }
@@ -133,9 +141,34 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
         }
         _ => {
             let scheme = if args.all { Scheme::Complete } else { Scheme::Selected };
+            if args.pinned {
+                if name != aggregate::NAME {
+                    return Err(Mistake::usage(
+                        format!("--pinned: {name} has no circuits with pinned keys"),
+                        "leave it out",
+                    ));
+                }
+                let query = app::aggregate::query(&schema, parameters)?;
+                return export_of(
+                    args,
+                    (app::aggregate::application(&app::aggregate::pinned(&query)?), scheme),
+                    class,
+                    terminal,
+                );
+            }
             (catalog.parse(name, parameters, &schema)?.into(), scheme)
         }
     };
+    export_of(args, (app, scheme), class, terminal)
+}
+
+/// The key of an application's circuits.
+fn export_of(
+    args: &Export,
+    (app, scheme): (Application, Scheme),
+    class: HeightClass,
+    terminal: Terminal,
+) -> Result<()> {
     let start = Instant::now();
     let key = leader::config(None)?.app_key(&app, scheme, args.profile, class)?;
     let built = start.elapsed().as_secs_f64();
@@ -145,6 +178,8 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let mut report = Report::default();
     report.add("key_digest", key.digest().to_string());
     report.add("circuits_digest", key.circuits_digest().to_string());
+    let pinned = AppKey::pinned_digest(&app, scheme, args.profile, class).is_some();
+    report.add_as("pinned", pinned, if pinned { "yes" } else { "no" });
     report.add("application", app.id().to_string());
     let inputs = key.inputs().map(|inputs| inputs.iter().map(ToString::to_string).collect::<Vec<_>>());
     report.add_as("inputs", inputs.clone(), inputs.map_or("none".into(), |inputs| inputs.join(",")));
@@ -157,6 +192,21 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     report.add_as("seconds", built, seconds(built));
     crate::results::add_soundness(&mut report, key.bits());
     report.print(terminal.format)
+}
+
+/// The keys that are pinned for queries.
+fn pinned(terminal: Terminal) -> Result<()> {
+    let mut report = Report::default();
+    for PinnedKey { width, scheme, profile, class, digest } in PinnedKey::all() {
+        let (elements, height) = (width.elements(), class.height_max());
+        if terminal.format == Output::Json {
+            line(&json!({
+                "elements": elements, "scheme": scheme.name(), "profile": profile.name(), "height_class": height, "circuits_digest": digest.to_string(),
+            }))?;
+        }
+        report.note(format!("rows of up to {elements:>2} elements, {scheme}, {profile}, {height} bits: {digest}"));
+    }
+    if terminal.format == Output::Json { Ok(()) } else { report.print(terminal.format) }
 }
 
 /// The key of batches.

@@ -37,6 +37,8 @@ pub trait Arithmetic {
     fn below(&mut self, x: Base, bits: usize);
     /// Hashes elements of the prover's free data: see [`Builder::sponge`].
     fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>);
+    /// Hashes a row whose number of elements is none of the circuit's: see [`Builder::sponge_of_some`].
+    fn sponge_of_some(&mut self, tag: Base, steps: usize, used: &[Base]) -> (Word, Vec<Word>);
     /// Demands, where the bit is 1, that limbs of words equal others: see [`Builder::equal_limbs`].
     fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]);
 
@@ -46,6 +48,8 @@ pub trait Arithmetic {
     fn point_of(&mut self, numbers: [Base; point::NUMBERS], active: Bool) -> Point;
     /// The sum of two points: see [`Builder::add_points`].
     fn add_points(&mut self, p: Point, q: Point, chord: Chord) -> Point;
+    /// The sum of limbs of words times elements, four for each word: see [`Builder::dot_base`].
+    fn dot_base(&mut self, words: &[Word], weights: &[Base]) -> Base;
     /// The sum of limbs of a word times constants.
     fn weighed(&mut self, word: Word, weights: [Goldilocks; 4]) -> Base;
 
@@ -148,6 +152,9 @@ impl<K: Extension> Arithmetic for Builder<K> {
     fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>) {
         Self::sponge(self, tag, elements)
     }
+    fn sponge_of_some(&mut self, tag: Base, steps: usize, used: &[Base]) -> (Word, Vec<Word>) {
+        Self::sponge_of_some(self, tag, steps, used)
+    }
     fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]) {
         Self::equal_limbs(self, bit, left, right);
     }
@@ -159,6 +166,9 @@ impl<K: Extension> Arithmetic for Builder<K> {
     }
     fn add_points(&mut self, p: Point, q: Point, chord: Chord) -> Point {
         Self::add_points(self, p, q, chord)
+    }
+    fn dot_base(&mut self, words: &[Word], weights: &[Base]) -> Base {
+        Self::dot_base(self, words, weights)
     }
     fn weighed(&mut self, word: Word, weights: [Goldilocks; 4]) -> Base {
         Self::weighed(self, word, weights)

@@ -33,6 +33,20 @@ pub enum Half {
     },
 }
 
+/// A sponge between two steps.
+struct Steps {
+    capacity: Wire,
+    /// Its last row.
+    previous: Option<u32>,
+}
+
+impl Steps {
+    /// The first word of the state.
+    fn digest(&self) -> Word {
+        Word(Wire { port: (sponge::PORTS / 2) as u8, ..self.capacity })
+    }
+}
+
 /// A Merkle tree of which a circuit knows the cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
@@ -535,35 +549,74 @@ impl<K: Extension> Builder<K> {
             }
             return (digest.digest(), words[..elements.div_ceil(WORD)].to_vec());
         }
-        let mut capacity = self.tag(tag).0;
-        let mut previous = None;
+        let mut steps = Steps { capacity: self.tag(tag).0, previous: None };
         let mut words = Vec::with_capacity(elements.div_ceil(WORD));
         let mut left = elements;
         while left > 0 {
             let absorbed = left.min(RATE);
             left -= absorbed;
-            self.rows.sponges.push(Sponge { capacity, previous, absorbed });
-            let wire = self.done(Table::Sponge, 0);
             // What is not overwritten stays: zeros in the first step.
-            for half in 0..2 {
-                let word = Word(Wire { port: half as u8, ..wire });
+            for (half, (word, before)) in self.sponge_step(&mut steps, absorbed).into_iter().enumerate() {
                 let first = absorbed.saturating_sub(half * WORD).min(WORD);
-                match previous {
+                match before {
                     _ if first == WORD => {}
                     None => self.no_limbs(word, first..WORD),
-                    Some(row) => {
-                        let before = Word(Wire { port: (sponge::PORTS / 2 + half) as u8, row, ..wire });
-                        self.same_limbs(word, before, first..WORD);
-                    }
+                    Some(before) => self.same_limbs(word, before, first..WORD),
                 }
                 if first > 0 {
                     words.push(word);
                 }
             }
-            capacity = Wire { port: (sponge::PORTS - 1) as u8, ..wire };
-            previous = Some(wire.row);
         }
-        (Word(Wire { port: (sponge::PORTS / 2) as u8, ..capacity }), words)
+        (steps.digest(), words)
+    }
+    /// As [`Self::sponge`], for rows whose number of elements and tag the circuit does not depend on. There are `steps` blocks of eight elements, of which the
+    /// last has one element for each bit of `used` that may be left out: they are its last ones. The free data are all elements; those left out are 0 in the first
+    /// block, and those of the state before in others.
+    ///
+    /// The bits are no choice of the prover's: nothing demands that they are bits.
+    ///
+    /// # Panics
+    /// Without a step, or with a bit for each element of a block.
+    pub fn sponge_of_some(&mut self, tag: Base, steps: usize, used: &[Base]) -> (Word, Vec<Word>) {
+        assert!(steps > 0 && used.len() < RATE, "a last block with {} bits", used.len());
+        let (digest, words, before) = if steps == 1 {
+            let (digest, words) = self.hash_free(Chain(tag.0));
+            (digest.digest(), words.to_vec(), [None; 2])
+        } else {
+            let mut state = Steps { capacity: tag.0, previous: None };
+            let mut words = Vec::with_capacity(2 * steps);
+            let mut before = [None; 2];
+            for _ in 0..steps {
+                let halves = self.sponge_step(&mut state, RATE);
+                words.extend(halves.map(|(word, _)| word));
+                before = halves.map(|(_, before)| before);
+            }
+            (state.digest(), words, before)
+        };
+        for (&used, i) in used.iter().zip(RATE - used.len()..) {
+            let mut left_out = self.limb(words[2 * (steps - 1) + i / WORD], i % WORD);
+            if let Some(before) = before[i / WORD] {
+                let before = self.limb(before, i % WORD);
+                left_out = super::Arithmetic::sub(self, left_out, before);
+            }
+            // (1 - used) left_out = 0.
+            let zero = self.zero().into();
+            self.check([-Goldilocks::ONE, Goldilocks::ONE, Goldilocks::ZERO], left_out.into(), used.into(), zero, zero);
+        }
+        (digest, words)
+    }
+    /// Absorbs elements into a sponge: the two words of the step, and what was in their places.
+    fn sponge_step(&mut self, steps: &mut Steps, absorbed: usize) -> [(Word, Option<Word>); 2] {
+        let Steps { capacity, previous } = *steps;
+        self.rows.sponges.push(Sponge { capacity, previous, absorbed });
+        let wire = self.done(Table::Sponge, 0);
+        *steps = Steps { capacity: Wire { port: (sponge::PORTS - 1) as u8, ..wire }, previous: Some(wire.row) };
+        [0, 1].map(|half| {
+            let word = Word(Wire { port: half as u8, ..wire });
+            let port = (sponge::PORTS / 2 + half) as u8;
+            (word, previous.map(|row| Word(Wire { port, row, ..wire })))
+        })
     }
 
     /// The weight of a query at point r: see [`query`](evergrove_verifier::tables::query).

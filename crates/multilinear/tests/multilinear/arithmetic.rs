@@ -4,7 +4,7 @@ use evergrove_multilinear::circuit::{Arithmetic, Builder, Circuit, Fault};
 use evergrove_multilinear::poseidon;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Goldilocks, Quadratic};
-use evergrove_primitives::hash::poseidon::{WIDTH, hash_tagged};
+use evergrove_primitives::hash::poseidon::{WIDTH, hash_tagged, permute};
 use evergrove_verifier::poseidon::{OUTPUTS, SBOXES};
 use evergrove_verifier::tables::{Table, tuple};
 
@@ -81,6 +81,78 @@ fn sponges<K: Extension>() {
             }
         }
     }
+}
+
+/// Circuits that take the number of elements as inputs hash as those of that number, and refuse what is absorbed in the place of an element left out.
+fn sponges_of_some<K: Extension>() {
+    let mut elements = Elements::new(32);
+    for (steps, most) in [(1, 3), (2, 7), (3, 7)] {
+        let mut builder = Builder::<K>::new(tables());
+        let tag = builder.any();
+        let used: Vec<_> = (0..most).map(|_| builder.any()).collect();
+        let (digest, words) = builder.sponge_of_some(tag, steps, &used);
+        assert_eq!(words.len(), 2 * steps);
+        for i in 0..4 {
+            let (limb, expected) = (builder.limb(digest, i), builder.any());
+            Arithmetic::equal(&mut builder, limb, expected);
+        }
+        let circuit = builder.finish();
+        let table = if steps > 1 { Table::Sponge } else { Table::Permutation };
+        for n in [8 * steps - most, 8 * steps - 2, 8 * steps] {
+            let data = elements.bases(n);
+            let used = (8 * steps - most..8 * steps).map(|i| Goldilocks::new((i < n).into()));
+            let mut free: Vec<_> = [TAG].into_iter().chain(used).chain(hash_tagged(&data, TAG).0).collect();
+            // The digest is taken last.
+            let digest = free.split_off(1 + most);
+            let mut state = [Goldilocks::ZERO; WIDTH];
+            state[8] = TAG;
+            for step in 0..steps {
+                let block = data.get(8 * step..).unwrap_or_default();
+                let block = &block[..block.len().min(8)];
+                state[..block.len()].copy_from_slice(block);
+                free.extend_from_slice(&state[..8]);
+                permute(&mut state);
+            }
+            free.extend(digest);
+            let witness = circuit.witness(&free).unwrap();
+            assert_eq!(witness.faults(&circuit), [], "{steps} {n}");
+            for place in n..8 * steps {
+                let mut witness = witness.clone();
+                let row = witness.row_mut(circuit.tables(), table, steps - 1);
+                row[place % 8] += Goldilocks::ONE;
+                let (width, outputs) = (row.len(), if steps > 1 { WIDTH } else { OUTPUTS });
+                poseidon::fill(row, width, outputs);
+                assert!(!witness.faults(&circuit).is_empty(), "{steps} {n} {place}");
+                // With the digest of what was absorbed there.
+                let mut free = free.clone();
+                free[1 + most + place] += Goldilocks::ONE;
+                let digest = state_of(&free[1 + most..1 + most + 8 * steps]);
+                let end = free.len() - 4;
+                free[end..].copy_from_slice(&digest[..4]);
+                let faults = circuit.witness(&free).unwrap().faults(&circuit);
+                // The sum that is not 0, and the 0 that it should be.
+                let sums = faults.iter().filter(|fault| matches!(fault, Fault::Tuple { .. })).count();
+                assert_eq!((sums, faults.len()), (2, 2), "{steps} {n} {place}");
+            }
+        }
+    }
+}
+
+/// The state after blocks of eight elements.
+fn state_of(blocks: &[Goldilocks]) -> [Goldilocks; WIDTH] {
+    let mut state = [Goldilocks::ZERO; WIDTH];
+    state[8] = TAG;
+    for block in blocks.chunks(8) {
+        state[..8].copy_from_slice(block);
+        permute(&mut state);
+    }
+    state
+}
+
+#[test]
+fn sponges_of_rows_of_any_length() {
+    sponges_of_some::<Quadratic>();
+    sponges_of_some::<Cubic>();
 }
 
 #[test]

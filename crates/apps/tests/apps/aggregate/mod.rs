@@ -2,6 +2,7 @@
 
 mod conditions;
 mod laws;
+mod pinned;
 mod sqlite;
 pub(crate) mod table;
 mod text;

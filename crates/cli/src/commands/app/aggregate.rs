@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use evergrove::apps::MapReduce;
 use evergrove::apps::aggregate::{Aggregate, Answer, Query, Value};
-use evergrove::apps::catalog::Catalog;
+use evergrove::apps::catalog::{Application, Catalog};
 use evergrove::commit::schema::Schema;
 use evergrove::proof::Scheme;
 use evergrove::store::Store;
@@ -27,6 +27,10 @@ pub(crate) struct Args {
     /// The query, like "SELECT SUM(price), COUNT(*) FROM t WHERE qty BETWEEN 5 AND 9"
     #[arg(long, value_name = "QUERY")]
     sql: String,
+    /// By circuits of a small fixed family, whose keys every verifier pins: they take about twice as long. Without it the circuits follow from the query's
+    /// shape, and verifiers build them or take a key file
+    #[arg(long)]
+    pinned: bool,
     /// Over the rows of this batch; over all rows of the table if left out
     #[arg(long, value_name = "NAME", conflicts_with = "indices")]
     batch: Option<String>,
@@ -41,12 +45,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let store = Store::open(&args.prove.store.store)?;
     let query = query(store.schema(), &args.sql)?;
+    let query = if args.pinned { pinned(&query)? } else { query };
     let members = match (&args.batch, &args.indices) {
         (Some(name), _) => Some(store.members(name)?),
         (None, Some(list)) => Some(read_indices(list)?),
         (None, None) => None,
     };
-    let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
+    let app = application(&query);
     let name = args.name.clone().unwrap_or_else(|| {
         let over = args.batch.as_deref().unwrap_or(if members.is_some() { "some" } else { "all" });
         format!("{over}.aggregate-{}", &app.id().parameters.to_string()[..8])
@@ -55,7 +60,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         Some(_) => (Scheme::Selected, "the rows of the batch"),
         None => (Scheme::Complete, "all rows of the table"),
     };
-    let job = Job { app: app.into(), scheme, name, members: members.unwrap_or_default() };
+    let job = Job { app, scheme, name, members: members.unwrap_or_default() };
     let mut report = Report::default();
     report.add("query", args.sql.clone());
     args.prove.prove(&store, catalog, job, report, terminal, |report, batch| {
@@ -67,8 +72,19 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
 }
 
 /// The query that a text is about tables of this schema.
-pub(super) fn query(schema: &Schema, sql: &str) -> Result<Query> {
+pub(crate) fn query(schema: &Schema, sql: &str) -> Result<Query> {
     Query::parse(schema, sql).map_err(|e| Mistake::usage(format!("--sql: {e}"), e.remedy()))
+}
+
+/// The query by circuits with pinned keys.
+pub(crate) fn pinned(query: &Query) -> Result<Query> {
+    query.pinned().map_err(|e| Mistake::usage(format!("--pinned: {e}"), e.remedy()))
+}
+
+/// The application that answers a query.
+pub(crate) fn application(query: &Query) -> Application {
+    let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
+    app.into()
 }
 
 /// The values of an answer: an array for programs, lines for people.

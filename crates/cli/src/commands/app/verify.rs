@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         _ => "these rows",
     };
     let wanted = format!("{} with these parameters over {rows}", app.name());
-    let accepted = args.verify.verify(&app.clone().into(), scheme, leaves.as_deref(), &wanted)?;
+    let accepted = args.verify.verify(&[app.clone().into()], scheme, leaves.as_deref(), &wanted)?;
     accepted.check_digest("output", args.over.digest)?;
 
     let mut report = Report::default();

@@ -1,17 +1,16 @@
 //! `evergrove app verify-aggregate`.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::Result;
-use evergrove::apps::MapReduce;
-use evergrove::apps::aggregate::Aggregate;
+use evergrove::apps::aggregate::Query;
+use evergrove::apps::catalog::Application;
 use evergrove::primitives::Digest;
 use evergrove::proof::Scheme;
 
 use super::super::Terminal;
 use super::super::verify::read_leaves;
-use super::aggregate::{add_answer, query};
+use super::aggregate::{add_answer, application, query};
 use crate::apps::VerifyArgs;
 use crate::args::RowsArgs;
 use crate::exit::Mistake;
@@ -53,8 +52,10 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         let message = format!("the schema has the digest {}, --schema-digest is {expected}", schema.digest());
         return Err(Mistake::refused(message, "ask for the schema of the table"));
     }
+    // By circuits of the query's shape, or by those with pinned keys.
     let query = query(&schema, &args.sql)?;
-    let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
+    let queries: Vec<Query> = query.pinned().into_iter().chain([query]).collect();
+    let apps: Vec<Application> = queries.iter().map(application).collect();
     let leaves = args.leaves.as_deref().map(|path| read_leaves(path, &schema, &args.rows)).transpose()?;
     let (scheme, wanted, over) = match (&leaves, args.digest) {
         (Some(_), _) => (Scheme::Selected, "the answer over these rows", "the rows that were given, each once"),
@@ -63,15 +64,17 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         }
         (None, None) => (Scheme::Complete, "the answer over all rows", "all rows of the table"),
     };
-    let accepted = args.verify.verify(&app.into(), scheme, leaves.as_deref(), wanted)?;
+    let accepted = args.verify.verify(&apps, scheme, leaves.as_deref(), wanted)?;
     accepted.check_digest("answer", args.digest)?;
-    let answer = query.answer(&accepted.output);
+    let answer = queries[accepted.app].answer(&accepted.output);
     let answer = answer.map_err(|e| Mistake::refused(e.to_string(), "ask for a proof of this query"))?;
 
     let mut report = Report::default();
     report.add_as("accepted", true, "yes");
     report.add("commitment", args.verify.root.to_string());
     report.add("query", args.sql.clone());
+    let pinned = queries[accepted.app].plan().width().is_some();
+    report.add_as("pinned", pinned, if pinned { "yes: by circuits whose key this program pins" } else { "no" });
     add_answer(&mut report, &answer);
     accepted.add_rows_to(&mut report, over, leaves.as_ref().map(Vec::len), &schema);
     report.print(terminal.format)

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     };
     let (message, signature) = (digits("--message", &args.message)?, digits("--signature", &args.signature)?);
     let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
-    let accepted = args.verify.verify(&app.into(), Scheme::Selected, None, "bls-keys")?;
+    let accepted = args.verify.verify(&[app.into()], Scheme::Selected, None, "bls-keys")?;
     let mistake = || Mistake::refused("the proof states no sum of keys", "ask for a proof of bls-keys");
     let output = Output::from_elements(&accepted.output).ok_or_else(mistake)?;
     let claim = Claim { message: &message, signature: &signature, threshold: args.threshold };

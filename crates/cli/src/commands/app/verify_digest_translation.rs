@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         Format::Keccak => DigestTranslation::NAME.into(),
         format => format!("{} to {format}", DigestTranslation::NAME),
     };
-    let accepted = args.verify.verify(&app.into(), Scheme::Tree, None, &wanted)?;
+    let accepted = args.verify.verify(&[app.into()], Scheme::Tree, None, &wanted)?;
     let found = tree::from_elements(&accepted.output);
     if expected.is_some() && expected != found {
         let found = found.map_or_else(|| "none".into(), hex::encode);
