@@ -45,6 +45,9 @@ pub(crate) struct Args {
     /// Security profiles, one after the other: rows of later ones have their seconds over those of the first.
     #[arg(long = "profile", default_values = ["grove-100", "proven"])]
     profiles: Vec<Profile>,
+    /// Measure each profile of grove by circuits with pinned keys too.
+    #[arg(long)]
+    pinned: bool,
     /// Updates of one row; the median counts.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
@@ -67,6 +70,9 @@ struct Row {
     /// `selected` over a batch, `complete` over all rows, `batch` of the plain proof.
     statement: &'static str,
     profile: &'static str,
+    /// True of circuits with pinned keys.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pinned: bool,
     /// Rows of the table.
     size: usize,
     /// Rows that are proven about.
@@ -224,10 +230,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     let class = HeightClass::of(args.log_size.max(args.complete_log)).context("sizes are from 2^1 to 2^40")?;
     let query = Query::parse(&Table::schema()?, &args.sql)?;
-    let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
+    let pinned = if args.pinned { Some(query.pinned()?) } else { None };
+    let grove = |profile: &&Profile| profile.fits(evergrove_grove::BACKEND_NAME);
+    let pinned = args.profiles.iter().filter(grove).filter_map(|profile| Some((*profile, pinned.as_ref()?)));
+    let jobs: Vec<(Profile, &Query)> = args.profiles.iter().map(|profile| (*profile, &query)).chain(pinned).collect();
     let mut first: HashMap<&'static str, (f64, f64)> = HashMap::new();
-    for &profile in &args.profiles {
-        for mut row in rows_of(args, &query, &app, profile, class, threads)? {
+    for (profile, query) in jobs {
+        let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
+        for mut row in rows_of(args, query, &app, profile, class, threads)? {
+            row.pinned = query.plan().width().is_some();
             let of = (row.seconds, row.update_s);
             if let Some((seconds, update)) = first.get(row.statement) {
                 (row.ratio, row.update_ratio) = (Some(of.0 / seconds), Some(of.1 / update));
@@ -387,6 +398,7 @@ impl Measured {
             r#impl: if profile.fits(evergrove_grove::BACKEND_NAME) { "evergrove" } else { "evergrove-plonky2" },
             statement,
             profile: profile.name(),
+            pinned: false,
             size: table.rows.len(),
             batch,
             threads,
@@ -415,8 +427,13 @@ fn print(args: &Args, row: &Row) -> anyhow::Result<()> {
         return print_json(row);
     }
     println!(
-        "{} of {} rows of {}, profile {}, {} threads",
-        row.statement, row.batch, row.size, row.profile, row.threads
+        "{} of {} rows of {}, profile {}{}, {} threads",
+        row.statement,
+        row.batch,
+        row.size,
+        row.profile,
+        if row.pinned { ", circuits with pinned keys" } else { "" },
+        row.threads
     );
     println!("  bucket                   {:>9} rows", row.capacity);
     println!("  load circuits            {:>9.2} s", row.setup_s);

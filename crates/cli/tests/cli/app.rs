@@ -23,6 +23,59 @@ fn an_answer_with_the_parameters_of_paper_is_proven_refreshed_and_verified() {
     refreshed(&["--profile", "paper"], &["--allow-profile", "paper"]);
 }
 
+/// One key file answers for different queries, and its digest is the program's.
+#[test]
+fn an_answer_by_circuits_with_pinned_keys_needs_no_digest() {
+    let world = World::with_table();
+    let sql = "SELECT AVG(age), MIN(amount) FROM t WHERE age BETWEEN 20 AND 60 OR amount IS NULL";
+    let proven =
+        world.json(&["app", "aggregate", "--store", "s", "--sql", sql, "--name", "a", "--pinned", "--out", "a.proof"]);
+    let own = world.json(&["app", "aggregate", "--store", "s", "--sql", sql, "--name", "b", "--out", "b.proof"]);
+    assert_eq!(answer(&proven), answer(&own));
+    let root = proven["commitment"].as_str().unwrap();
+    let export = [
+        "keys",
+        "export",
+        "aggregate",
+        "--pinned",
+        "--schema",
+        "schema.toml",
+        "--all",
+        "--root",
+        root,
+        "--out",
+        "a.key",
+    ];
+    let key = world.json(&[&export[..], &["--parameters", SQL]].concat());
+    assert_eq!(key["pinned"].as_bool(), Some(true));
+    let pinned = world.run(&["keys", "pinned"]).out;
+    assert!(pinned.contains(key["circuits_digest"].as_str().unwrap()) && pinned.lines().count() == 40, "{pinned}");
+
+    let verify = |proof: &str, sql: &str, more: &[&str]| {
+        let args =
+            ["app", "verify-aggregate", "--proof", proof, "--schema", "schema.toml", "--root", root, "--sql", sql];
+        world.run(&[&args[..], more, &["--format", "json"]].concat())
+    };
+    for more in [&[][..], &["--key-file", "a.key"]] {
+        let accepted = verify("a.proof", sql, more);
+        assert_eq!(accepted.code, 0, "{}", accepted.err);
+        let accepted: serde_json::Value = serde_json::from_str(&accepted.out).unwrap();
+        assert_eq!((answer(&accepted), accepted["pinned"].as_bool()), (answer(&proven), Some(true)));
+    }
+    let other = verify("a.proof", &sql.replace("60", "61"), &["--key-file", "a.key"]);
+    assert_eq!(other.code, 1, "{}", other.err);
+    let unpinned = verify("b.proof", sql, &["--key-file", "a.key"]);
+    assert_eq!(unpinned.code, 2, "{}", unpinned.err);
+    assert!(unpinned.err.contains("--key-file: the key of these circuits is not pinned"), "{}", unpinned.err);
+    let products = world.run(&["app", "aggregate", "--store", "s", "--sql", "SELECT VAR_POP(age) FROM t", "--pinned"]);
+    assert_eq!(products.code, 2);
+    assert!(products.err.contains("--pinned: circuits with pinned keys know COUNT"), "{}", products.err);
+
+    world.json(&["update", "--store", "s", "--set", "0=age=99"]);
+    let again = world.json(&["app", "aggregate", "--store", "s", "--sql", sql, "--name", "a", "--pinned"]);
+    assert_eq!(again["proofs_made"].as_u64(), Some(0));
+}
+
 fn refreshed(paper: &[&str], allow: &[&str]) {
     let world = World::with_table();
     let dry = world.json(&[&["app", "aggregate", "--store", "s", "--sql", SQL, "--dry-run"], paper].concat());

@@ -52,6 +52,50 @@ fn check(config: Config) {
     }
 }
 
+/// By circuits with pinned keys: one key file for all queries, without a digest.
+#[cfg(feature = "grove")]
+#[test]
+fn a_pinned_key_answers_any_query() {
+    use evergrove::apps::aggregate::{Aggregate, Query};
+    use evergrove::apps::catalog::Application;
+    use evergrove::proof::{HeightClass, Scheme};
+
+    let (dir, config) = (tempfile::tempdir().unwrap(), Config::default());
+    let mut store = Store::create_with(dir.path().join("db"), &table(), &config).unwrap();
+    let other = "SELECT MAX(stock), COUNT(price) FROM t WHERE price < 10 OR stock = 3";
+    let proven = [("all", QUERY), ("other", other)].map(|(batch, sql)| {
+        let answer = store.prove_query_pinned(batch, sql, None).unwrap();
+        (store.proof(batch).unwrap(), sql, answer)
+    });
+    let over = store.prove_query_pinned("some", QUERY, Some(&[0, 4, 5, 8])).unwrap();
+    let (commitment, schema) = (store.commitment().unwrap(), store.schema().clone());
+    let query = Query::parse(&schema, "SELECT COUNT(*) FROM t").unwrap().pinned().unwrap();
+    let app = Application::from(
+        std::sync::Arc::new(Aggregate::new(query.plan().clone())) as std::sync::Arc<dyn evergrove::apps::MapReduce>
+    );
+    let class = HeightClass::of(commitment.height).unwrap();
+    let key = config.app_key(&app, Scheme::Complete, Profile::Grove100, class).unwrap();
+    let path = dir.path().join("key");
+    key.write(&mut std::fs::File::create(&path).unwrap()).unwrap();
+    let by_key = Verifier::default().with_pinned_key_file(&path);
+    for (proof, sql, answer) in &proven {
+        for verifier in [&Verifier::default(), &by_key] {
+            assert_eq!(&verifier.verify_answer(proof, &commitment, &schema, sql).unwrap(), answer);
+        }
+        let wrong = if *sql == QUERY { other } else { QUERY };
+        assert!(matches!(by_key.verify_answer(proof, &commitment, &schema, wrong), Err(Error::Verify(_))));
+    }
+    let (proof, rows) = (store.proof("some").unwrap(), store.rows("some").unwrap());
+    assert_eq!(Verifier::default().verify_answer_over(&proof, &commitment, &rows, QUERY).unwrap(), over);
+    // The key is of proofs over all rows.
+    assert!(matches!(by_key.verify_answer_over(&proof, &commitment, &rows, QUERY), Err(Error::Key(_))));
+    store.prove_query("own", QUERY).unwrap();
+    let own = store.proof("own").unwrap();
+    assert!(matches!(by_key.verify_answer(&own, &commitment, &schema, QUERY), Err(Error::NoDigest)));
+    let refused = store.prove_query_pinned("no", "SELECT SUM(price * stock) FROM t", None);
+    assert!(matches!(refused, Err(Error::NotPinned(_))));
+}
+
 /// One key for queries that differ in constants; any other key, digest or byte is refused.
 #[cfg(feature = "grove")]
 #[test]
