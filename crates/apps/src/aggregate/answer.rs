@@ -26,6 +26,17 @@ pub struct Query {
 pub(super) enum Reading {
     Count(usize),
     Sum(Moments),
+    /// Rows that meet a condition, where others count as 0: null of no rows at all.
+    CountElseZero {
+        count: usize,
+        all: usize,
+    },
+    /// The sum over rows that meet a condition, where others count as 0: null where all rows meet it and none has a number.
+    SumElseZero {
+        of: Moments,
+        all: usize,
+        matching: usize,
+    },
     Average(Moments),
     SumOfProducts(Products),
     WeightedAverage {
@@ -178,6 +189,19 @@ impl Reader<'_> {
         Some(match reading {
             Reading::Count(at) => exact(self.integer(*at), 0),
             Reading::Sum(m) => self.moments(m).map_or(Value::Null, |(sum, _)| exact(sum, self.scale(m.column))),
+            Reading::CountElseZero { all, .. } if self.integer(*all) == BigInt::ZERO => Value::Null,
+            Reading::CountElseZero { count, .. } => exact(self.integer(*count), 0),
+            Reading::SumElseZero { of, all, matching } => {
+                let others = self.integer(*all) - self.integer(*matching);
+                if others < BigInt::ZERO {
+                    return None;
+                }
+                match self.moments(of) {
+                    Some((sum, _)) => exact(sum, self.scale(of.column)),
+                    None if others != BigInt::ZERO => exact(BigInt::ZERO, self.scale(of.column)),
+                    None => Value::Null,
+                }
+            }
             Reading::Average(m) => self.moments(m).map_or(Value::Null, |(sum, count)| {
                 let scale = self.scale(m.column);
                 quotient(sum, count, scale, scale + MORE_PLACES)

@@ -5,7 +5,7 @@ use evergrove_primitives::Goldilocks;
 
 use super::Plan;
 use super::plan::Kind;
-use super::query::{Accumulator, ColumnIndex, NUMBER_END, Test};
+use super::query::{Accumulator, ColumnIndex, Filter, NUMBER_END, Test};
 use crate::{Leaf, MapReduceError, tables};
 
 /// The greatest encoded number.
@@ -154,15 +154,21 @@ impl Plan {
                 return Err(MapReduceError::Leaf { index: leaf.index, reason });
             }
         }
-        let passes = self.filter().run(
-            &mut (),
-            |(), test, negated| elements.passes(test, negated),
-            |(), truths, all| if all { truths.iter().all(|t| *t) } else { truths.iter().any(|t| *t) },
-        );
-        if !passes {
+        let passes = |filter: &Filter| {
+            filter.run(
+                &mut (),
+                |(), test, negated| elements.passes(test, negated),
+                |(), truths, all| if all { truths.iter().all(|t| *t) } else { truths.iter().any(|t| *t) },
+            )
+        };
+        if !passes(self.filter()) {
             return Ok(self.nothing());
         }
-        Ok(self.accumulators().iter().flat_map(|a| elements.accumulate(a)).collect())
+        let output = self.accumulators().iter().enumerate().flat_map(|(i, accumulator)| {
+            let counts = self.condition(i).is_none_or(passes);
+            if counts { elements.accumulate(accumulator) } else { accumulator.kind().nothing() }
+        });
+        Ok(output.collect())
     }
 
     /// The elements of the leaf's row.

@@ -115,8 +115,10 @@ pub enum NotPinned {
     /// Two columns are compared.
     #[error("circuits with pinned keys compare columns with constants alone, not with columns")]
     Columns,
-    /// Products, variances, weighted averages or a histogram are asked for.
-    #[error("circuits with pinned keys know COUNT, SUM, AVG, MIN and MAX of a column, and no products or histograms")]
+    /// Products, variances, weighted averages, a histogram, or an aggregate with a condition of its own are asked for.
+    #[error(
+        "circuits with pinned keys know COUNT, SUM, AVG, MIN and MAX of a column, without products, histograms and FILTER"
+    )]
     Products,
     /// There is no place left for a column that is counted alone.
     #[error(
@@ -379,7 +381,7 @@ impl Query {
     /// [`NotPinned`] where it does not fit.
     pub fn pinned(&self) -> Result<Self, NotPinned> {
         let (plan, schema) = (&self.plan, self.plan.schema());
-        if !plan.accumulators().iter().all(fits) {
+        if !plan.accumulators().iter().all(fits) || !plan.conditions().is_empty() {
             return Err(NotPinned::Products);
         }
         let of = |kind: Kind| plan.accumulators().iter().filter(move |a| a.kind() == kind).cloned().collect::<Vec<_>>();

@@ -8,13 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::limbs::{PRODUCTS, SUM, Width};
 use super::pinned::{NotPinned, RowWidth};
-use super::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError, Step};
+use super::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, MAX_STEPS, QueryError, Step, Test};
 use crate::tables;
 
 /// Version of [`Plan::to_bytes`].
 const VERSION: u8 = 1;
 /// That of plans with circuits whose keys are pinned.
 pub(super) const PINNED: u8 = 2;
+/// That of plans of which an accumulator has a condition of its own.
+const CONDITIONAL: u8 = 3;
 
 /// A filter and accumulators over the rows of one schema.
 ///
@@ -24,6 +26,8 @@ pub struct Plan {
     pub(super) schema: Schema,
     pub(super) filter: Filter,
     pub(super) accumulators: Vec<Accumulator>,
+    /// For each accumulator the condition that it has beside the filter; no list where none has one.
+    pub(super) conditions: Vec<Option<Filter>>,
     /// That of the circuits with pinned keys.
     pub(super) width: Option<RowWidth>,
 }
@@ -44,7 +48,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodePlanError {
     /// Another version of the encoding.
-    #[error("parameters of version {found}, this program reads {VERSION} and {PINNED}")]
+    #[error("parameters of version {found}, this program reads {VERSION} to {CONDITIONAL}")]
     Version {
         /// The version found.
         found: u8,
@@ -67,6 +71,14 @@ struct Encoded {
     accumulators: Vec<Accumulator>,
 }
 
+#[derive(Serialize, Deserialize)]
+struct EncodedConditional {
+    schema: Vec<u8>,
+    filter: Filter,
+    accumulators: Vec<Accumulator>,
+    conditions: Vec<Option<Filter>>,
+}
+
 impl Plan {
     /// A plan over the rows of `schema`.
     ///
@@ -81,7 +93,29 @@ impl Plan {
         }
         filter.check(&schema)?;
         accumulators.iter().try_for_each(|a| a.check(&schema))?;
-        Ok(Self { schema, filter, accumulators, width: None })
+        Ok(Self { schema, filter, accumulators, conditions: vec![], width: None })
+    }
+
+    /// A plan of which each accumulator may have a condition of its own: it takes part in rows that pass both.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn with_conditions(
+        schema: Schema,
+        filter: Filter,
+        accumulators: Vec<(Accumulator, Option<Filter>)>,
+    ) -> Result<Self, QueryError> {
+        let (accumulators, conditions): (Vec<_>, Vec<_>) = accumulators.into_iter().unzip();
+        let plan = Self::new(schema, filter, accumulators)?;
+        if conditions.iter().all(Option::is_none) {
+            return Ok(plan);
+        }
+        conditions.iter().flatten().try_for_each(|condition| condition.check(&plan.schema))?;
+        let steps = plan.filter.steps.len() + conditions.iter().flatten().map(|c| c.steps.len()).sum::<usize>();
+        if steps > MAX_STEPS {
+            return Err(QueryError::Steps(steps));
+        }
+        Ok(Self { conditions, ..plan })
     }
 
     /// The schema of the rows.
@@ -109,9 +143,26 @@ impl Plan {
         self.width.map_or_else(|| self.without_constants().to_bytes(), RowWidth::shape)
     }
 
+    /// The condition that an accumulator has beside the filter.
+    pub fn condition(&self, accumulator: usize) -> Option<&Filter> {
+        self.conditions.get(accumulator)?.as_ref()
+    }
+
+    /// The conditions of accumulators, each once, in the order in which they are first named.
+    pub fn conditions(&self) -> Vec<&Filter> {
+        let mut all: Vec<&Filter> = Vec::new();
+        for condition in self.conditions.iter().flatten() {
+            if !all.contains(&condition) {
+                all.push(condition);
+            }
+        }
+        all
+    }
+
     /// The columns that the plan reads; rows open only where there are any.
     pub fn columns(&self) -> BTreeSet<ColumnIndex> {
-        let tests = self.filter.tests().flat_map(|t| t.columns());
+        let filters = self.conditions.iter().flatten().chain([&self.filter]);
+        let tests = filters.flat_map(Filter::tests).flat_map(Test::columns);
         tests.chain(self.accumulators.iter().flat_map(|a| a.columns())).collect()
     }
 
@@ -142,21 +193,23 @@ impl Plan {
 
     /// The canonical bytes: a version, then the schema's canonical bytes, filter and accumulators in postcard.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let encoded = Encoded {
-            schema: self.schema.to_bytes(),
-            filter: self.filter.clone(),
-            accumulators: self.accumulators.clone(),
-        };
-        let mut out = vec![if self.width.is_some() { PINNED } else { VERSION }];
+        let (schema, filter, accumulators) = (self.schema.to_bytes(), self.filter.clone(), self.accumulators.clone());
         // Lists of numbers: their serialisation into a growing vector has no way to fail.
-        out.extend(postcard::to_stdvec(&encoded).unwrap_or_default());
-        out
+        let (version, encoded) = if self.conditions.is_empty() {
+            let version = if self.width.is_some() { PINNED } else { VERSION };
+            (version, postcard::to_stdvec(&Encoded { schema, filter, accumulators }))
+        } else {
+            let conditions = self.conditions.clone();
+            (CONDITIONAL, postcard::to_stdvec(&EncodedConditional { schema, filter, accumulators, conditions }))
+        };
+        [vec![version], encoded.unwrap_or_default()].concat()
     }
 
     /// The plan with others in place of the constants that are inputs of its circuits: the same for all plans of one shape. It need not be valid.
     fn without_constants(&self) -> Self {
         let mut plan = self.clone();
-        for step in &mut plan.filter.steps {
+        let filters = plan.conditions.iter_mut().flatten().chain([&mut plan.filter]);
+        for step in filters.flat_map(|filter| &mut filter.steps) {
             if let Step::Test { test, .. } = step {
                 *test = super::tables::without_constants(test);
             }
@@ -175,6 +228,9 @@ impl Plan {
     /// When these are no bytes of [`Self::to_bytes`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodePlanError> {
         let (&found, rest) = bytes.split_first().ok_or(DecodePlanError::Encoding)?;
+        if found == CONDITIONAL {
+            return Self::conditional(bytes, rest);
+        }
         if found != VERSION && found != PINNED {
             return Err(DecodePlanError::Version { found });
         }
@@ -184,6 +240,17 @@ impl Plan {
         if found == PINNED {
             plan = plan.with_pinned_key()?;
         }
+        if plan.to_bytes() == bytes { Ok(plan) } else { Err(DecodePlanError::Encoding) }
+    }
+
+    fn conditional(bytes: &[u8], rest: &[u8]) -> Result<Self, DecodePlanError> {
+        let encoded: EncodedConditional = postcard::from_bytes(rest).map_err(|_| DecodePlanError::Encoding)?;
+        if encoded.conditions.len() != encoded.accumulators.len() {
+            return Err(DecodePlanError::Encoding);
+        }
+        let schema = Schema::from_bytes(&encoded.schema).map_err(|_| DecodePlanError::Encoding)?;
+        let accumulators = encoded.accumulators.into_iter().zip(encoded.conditions).collect();
+        let plan = Self::with_conditions(schema, encoded.filter, accumulators)?;
         if plan.to_bytes() == bytes { Ok(plan) } else { Err(DecodePlanError::Encoding) }
     }
 }

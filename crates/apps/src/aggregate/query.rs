@@ -178,6 +178,14 @@ impl Filter {
         stack.swap_remove(0)
     }
 
+    /// Rows pass both.
+    #[must_use]
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self.steps.extend(other.steps);
+        self.steps.push(Step::All(2));
+        self
+    }
+
     pub(super) fn check(&self, schema: &Schema) -> Result<(), QueryError> {
         if self.steps.len() > MAX_STEPS {
             return Err(QueryError::Steps(self.steps.len()));

@@ -22,7 +22,7 @@ use super::limbs::{FACTOR_LIMBS, PRODUCTS, Width};
 use super::pinned::LARGER;
 use super::pinned::tables::Wires;
 use super::plan::Kind;
-use super::query::{Accumulator, ColumnIndex, NUMBER_END, Test};
+use super::query::{Accumulator, ColumnIndex, Filter, NUMBER_END, Test};
 use super::{Aggregate, Plan};
 use crate::tables::open_row;
 
@@ -49,7 +49,8 @@ impl Circuits for Aggregate {
         if self.plan.width().is_some() {
             return self.plan.pinned_inputs();
         }
-        let tests = self.plan.filter().tests().flat_map(constants);
+        let filters = [self.plan.filter()].into_iter().chain(self.plan.conditions());
+        let tests = filters.flat_map(Filter::tests).flat_map(constants);
         let bounds = self.plan.accumulators().iter().filter_map(|a| match a {
             Accumulator::Count { at_least: Some((_, bound)), .. } => Some(*bound),
             _ => None,
@@ -215,9 +216,17 @@ impl Fold<'_> {
         let mut sums: Vec<Sum> = plan.accumulators().iter().map(|a| Sum::new(b, a)).collect();
         for slot in slots {
             let mut row = Row::open(plan, b, slot);
-            let (passes, mut input) = self.passes(b, &mut row);
+            let (passes, mut input) = self.passes(b, &mut row, plan.filter(), 0);
             let counts = b.and(slot.active, passes);
-            for (sum, accumulator) in sums.iter_mut().zip(plan.accumulators()) {
+            let mut conditions = Vec::new();
+            for condition in plan.conditions() {
+                let (passes, end) = self.passes(b, &mut row, condition, input);
+                conditions.push((condition, b.and(counts, passes)));
+                input = end;
+            }
+            for (i, (sum, accumulator)) in sums.iter_mut().zip(plan.accumulators()).enumerate() {
+                let own = plan.condition(i).and_then(|own| conditions.iter().find(|(condition, _)| *condition == own));
+                let counts = own.map_or(counts, |(_, counts)| *counts);
                 let mut mask = accumulator.masks().into_iter().fold(counts, |mask, column| row.masked(b, mask, column));
                 if let Accumulator::Count { at_least: Some((column, _)), .. } = accumulator {
                     let (number, bound) = (row.number(b, *column), self.bound(b, input));
@@ -231,11 +240,10 @@ impl Fold<'_> {
         sums.into_iter().flat_map(|sum| sum.output(b)).collect()
     }
 
-    /// Whether a row passes the filter, and the number of inputs that this takes.
-    fn passes(&mut self, b: &mut dyn Arithmetic, row: &mut Row<'_>) -> (Bool, usize) {
-        let plan = self.plan;
-        let mut world = (self, b, row, 0usize);
-        let passes = plan.filter().run(
+    /// Whether a row passes a filter, whose constants are the inputs from `first` on, and the end of these.
+    fn passes(&mut self, b: &mut dyn Arithmetic, row: &mut Row<'_>, filter: &Filter, first: usize) -> (Bool, usize) {
+        let mut world = (self, b, row, first);
+        let passes = filter.run(
             &mut world,
             |(fold, b, row, input), test, negated| {
                 let truth = fold.test(*b, row, test, *input);

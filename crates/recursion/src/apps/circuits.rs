@@ -70,7 +70,14 @@ pub trait Plonky2Circuits: MapReduce {
 pub fn circuits(app: &dyn MapReduce) -> Option<Arc<dyn Plonky2Circuits>> {
     let parameters = app.parameters();
     Some(match app.name() {
-        aggregate::NAME => Arc::new(Aggregate::from_parameters(&parameters).ok()?),
+        aggregate::NAME => {
+            let app = Aggregate::from_parameters(&parameters).ok()?;
+            // Conditions of aggregates, and keys that are pinned, came with the tables.
+            if !app.plan().conditions().is_empty() || app.plan().width().is_some() {
+                return None;
+            }
+            Arc::new(app)
+        }
         "bls-keys" => Arc::new(BlsKeys::from_parameters(&parameters).ok()?),
         "sequence" if parameters.is_empty() => Arc::new(Sequence),
         "tally" => Arc::new(Tally::from_parameters(&parameters).ok()?),

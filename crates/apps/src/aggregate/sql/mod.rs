@@ -11,6 +11,8 @@
 //! | `STDDEV_POP(c)`, `STDDEV_SAMP(c)`, `STDDEV(c)` | their square roots |
 //! | `HISTOGRAM(c, e, ..)` | rows with c below e, from e to the next edge, .., from the last edge on |
 //!
+//! Any of them with `FILTER (WHERE condition)`, and `SUM`, `COUNT`, `AVG`, `MIN` or `MAX` of `CASE WHEN condition THEN c END`.
+//!
 //! Parsing is `sqlparser`'s, recursion bounded. Whatever is in the text and not read here is an error: no clause is ignored.
 
 mod columns;
@@ -37,7 +39,8 @@ use super::query::{Filter, QueryError};
 pub const MAX_TOKENS: usize = 1 << 11;
 
 const ONE_SELECT: &str = "write one SELECT of aggregates FROM one table, with WHERE if need be";
-const NO_GROUPS: &str = "ask for each group by a query of its own, with WHERE, or use HISTOGRAM(column, edge, ..)";
+const NO_GROUPS: &str =
+    "ask for each group by name, like COUNT(*) FILTER (WHERE status = 'paid'), or use HISTOGRAM(column, edge, ..)";
 
 impl Query {
     /// The query that `text` is, about a table of this schema.

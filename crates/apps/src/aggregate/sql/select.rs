@@ -8,6 +8,7 @@ use sqlparser::ast::{
 };
 
 use super::columns::Columns;
+use super::condition;
 use super::error::SqlError;
 use super::literal::Literal;
 use crate::aggregate::Plan;
@@ -18,27 +19,41 @@ use crate::aggregate::query::{Accumulator, ColumnIndex, Filter, QueryError};
 pub(super) const AGGREGATES: &str = "select COUNT(*), COUNT, SUM, MIN, MAX, AVG, VAR_POP, VAR_SAMP, STDDEV_POP or STDDEV_SAMP of a \
                                      column, SUM(a * b), WAVG(column, weight) or HISTOGRAM(column, edge, ..)";
 
+/// What the remedies of unsupported cases say.
+const CASES: &str = "write SUM(CASE WHEN condition THEN column ELSE 0 END), SUM(CASE WHEN condition THEN 1 ELSE 0 END), or COUNT, SUM, \
+                     AVG, MIN or MAX of CASE WHEN condition THEN column END; each is one condition";
+
 /// Aggregates and the accumulators that they share.
 pub(super) struct Selection<'a> {
     columns: &'a Columns<'a>,
-    accumulators: Vec<Accumulator>,
+    accumulators: Vec<(Accumulator, Option<Filter>)>,
+    /// That of the aggregate that is read.
+    condition: Option<Filter>,
     readings: Vec<(String, Reading)>,
 }
 
 impl<'a> Selection<'a> {
     pub(super) fn new(columns: &'a Columns<'a>) -> Self {
-        Self { columns, accumulators: vec![], readings: vec![] }
+        Self { columns, accumulators: vec![], condition: None, readings: vec![] }
     }
 
     pub(super) fn finish(self, filter: Filter) -> Result<Query, QueryError> {
-        let plan = Plan::new(self.columns.schema.clone(), filter, self.accumulators)?;
+        let plan = Plan::with_conditions(self.columns.schema.clone(), filter, self.accumulators)?;
         Ok(Query { plan, readings: self.readings })
     }
 
     /// Adds an aggregate under a name.
     pub(super) fn add(&mut self, e: &Expr, name: String) -> Result<(), SqlError> {
         let reading = match e {
-            Expr::Function(f) => self.function(f)?,
+            Expr::Function(f) => match &f.filter {
+                Some(e) => {
+                    self.condition = Some(condition::filter(self.columns, e)?);
+                    let reading = self.function(&Function { filter: None, ..f.clone() });
+                    self.condition = None;
+                    reading?
+                }
+                None => self.function(f)?,
+            },
             Expr::Nested(inner) => return self.add(inner, name),
             _ => return Err(SqlError::unsupported(e, AGGREGATES)),
         };
@@ -50,6 +65,11 @@ impl<'a> Selection<'a> {
         let unsupported = || SqlError::unsupported(f, AGGREGATES);
         let arguments = arguments(f).ok_or_else(unsupported)?;
         let name = f.name.to_string().to_ascii_uppercase();
+        if let [Some(e)] = arguments.as_slice()
+            && let Some(case) = Case::of(e)?
+        {
+            return self.case(&name, case);
+        }
         match (name.as_str(), arguments.as_slice()) {
             ("COUNT", [None]) => Ok(Reading::Count(self.count(BTreeSet::new()))),
             ("COUNT", [Some(e)]) => {
@@ -85,10 +105,47 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Position of an accumulator, added if it is not there.
+    /// An aggregate of a value that rows have where they meet a condition.
+    fn case(&mut self, name: &str, Case { when, then, zero }: Case<'_>) -> Result<Reading, SqlError> {
+        let when = condition::filter(self.columns, when)?;
+        let outer = self.condition.take();
+        let all = zero.then(|| {
+            self.condition.clone_from(&outer);
+            self.count(BTreeSet::new())
+        });
+        self.condition = Some(match outer.clone() {
+            Some(outer) => outer.and(when),
+            None => when,
+        });
+        let reading = match (name, then, all) {
+            ("COUNT", then, None) => match then {
+                Then::One => Ok(Reading::Count(self.count(BTreeSet::new()))),
+                Then::Of(e) => self.column(e).map(|column| Reading::Count(self.count([column].into()))),
+            },
+            ("SUM", Then::One, Some(all)) => Ok(Reading::CountElseZero { count: self.count(BTreeSet::new()), all }),
+            ("SUM", Then::Of(e), Some(all)) => self.moments(name, e).map(|of| {
+                let matching = self.count(BTreeSet::new());
+                Reading::SumElseZero { of, all, matching }
+            }),
+            ("SUM", Then::Of(e), None) => self.moments(name, e).map(Reading::Sum),
+            ("AVG", Then::Of(e), None) => self.moments(name, e).map(Reading::Average),
+            ("MIN", Then::Of(e), None) => self
+                .number(name, e)
+                .map(|column| Reading::Least { at: self.accumulator(Accumulator::Min { column }), column }),
+            ("MAX", Then::Of(e), None) => self
+                .number(name, e)
+                .map(|column| Reading::Greatest { at: self.accumulator(Accumulator::Max { column }), column }),
+            _ => Err(SqlError::unsupported(format!("{name} of this CASE"), CASES)),
+        };
+        self.condition = outer;
+        reading
+    }
+
+    /// Position of an accumulator with the condition of the aggregate, added if it is not there.
     fn accumulator(&mut self, accumulator: Accumulator) -> usize {
-        self.accumulators.iter().position(|a| *a == accumulator).unwrap_or_else(|| {
-            self.accumulators.push(accumulator);
+        let new = (accumulator, self.condition.clone());
+        self.accumulators.iter().position(|a| *a == new).unwrap_or_else(|| {
+            self.accumulators.push(new);
             self.accumulators.len() - 1
         })
     }
@@ -167,6 +224,43 @@ impl<'a> Selection<'a> {
         self.columns.number(column, name)?;
         debug_assert_ne!(self.columns.at(column).kind, ColumnType::Bytes);
         Ok(column)
+    }
+}
+
+/// `CASE WHEN when THEN then [ELSE 0] END`: without `ELSE`, or with `ELSE NULL`, other rows are null.
+struct Case<'a> {
+    when: &'a Expr,
+    then: Then<'a>,
+    zero: bool,
+}
+
+/// What a row has that meets the condition.
+enum Then<'a> {
+    /// `1`.
+    One,
+    /// A column.
+    Of(&'a Expr),
+}
+
+impl<'a> Case<'a> {
+    /// The expression as one; `None` of others.
+    fn of(e: &'a Expr) -> Result<Option<Self>, SqlError> {
+        let (operand, conditions, other) = match e {
+            Expr::Nested(inner) => return Self::of(inner),
+            Expr::Case { operand, conditions, else_result, .. } => (operand, conditions, else_result),
+            _ => return Ok(None),
+        };
+        let refused = || SqlError::unsupported(e, CASES);
+        let ([when], None) = (conditions.as_slice(), operand) else { return Err(refused()) };
+        let is = |e: &Expr, text: &str| e.to_string() == text;
+        let zero = match other {
+            None => false,
+            Some(other) if is(other, "NULL") => false,
+            Some(other) if is(other, "0") => true,
+            Some(_) => return Err(refused()),
+        };
+        let then = if is(&when.result, "1") { Then::One } else { Then::Of(&when.result) };
+        Ok(Some(Self { when: &when.condition, then, zero }))
     }
 }
 

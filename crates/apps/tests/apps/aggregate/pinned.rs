@@ -139,6 +139,7 @@ fn what_does_not_fit_says_why() {
         "SELECT COUNT(*) FROM t WHERE u = v",
         "SELECT SUM(u * v) FROM t",
         "SELECT VAR_POP(u) FROM t",
+        "SELECT SUM(u) FILTER (WHERE v > 5) FROM t",
         "SELECT HISTOGRAM(u, 5) FROM t",
         "SELECT COUNT(*) FROM t WHERE u IN (1, 2, 3, 4)",
         "SELECT COUNT(*) FROM t WHERE k IN ('a', 'b', 'c')",

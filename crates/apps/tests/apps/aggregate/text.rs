@@ -95,7 +95,6 @@ fn what_can_not_be_proven_is_refused_with_a_remedy() {
         "SELECT price FROM t",
         "SELECT * FROM t",
         "SELECT COUNT(DISTINCT qty) FROM t",
-        "SELECT COUNT(*) FILTER (WHERE qty > 1) FROM t",
         "SELECT SUM(qty) OVER () FROM t",
         "SELECT SUM(qty + 1) FROM t",
         "SELECT SUM(qty) / 2 FROM t",
@@ -210,7 +209,7 @@ fn parameters_have_one_form() {
     bytes.push(0);
     assert_eq!(Aggregate::from_parameters(&bytes), Err(DecodePlanError::Encoding));
     assert_eq!(Aggregate::from_parameters(&[]), Err(DecodePlanError::Encoding));
-    assert_eq!(Aggregate::from_parameters(&[2]), Err(DecodePlanError::Version { found: 2 }));
+    assert_eq!(Aggregate::from_parameters(&[4]), Err(DecodePlanError::Version { found: 4 }));
     for k in 0..a.parameters().len() {
         for x in [0, 1, 0x7f, 0x80, 0xff] {
             let mut bytes = a.parameters();
