@@ -19,6 +19,27 @@ const MORE_PLACES: u32 = 6;
 pub struct Query {
     pub(super) plan: Plan,
     pub(super) readings: Vec<(String, Reading)>,
+    /// Those of a query with `GROUP BY`, which has no other readings.
+    pub(super) groups: Option<Groups>,
+}
+
+/// What is read for each group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Groups {
+    /// The columns.
+    pub(super) names: Vec<String>,
+    /// The count of the rows of all groups.
+    pub(super) total: usize,
+    pub(super) groups: Vec<Group>,
+}
+
+/// A group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) key: Vec<String>,
+    /// The count of its rows.
+    pub(super) count: usize,
+    pub(super) readings: Vec<(String, Reading)>,
 }
 
 /// How an aggregate follows from accumulators, which are named by their positions.
@@ -84,9 +105,20 @@ pub(super) struct Products {
     pub(super) count: usize,
 }
 
-/// The answer to a query: one value for each aggregate, under its name.
+/// The answer to a query: one value for each aggregate, under its name, or those of each group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
+    /// Names and values, in the order of the query; none of one with `GROUP BY`.
+    pub values: Vec<(String, Value)>,
+    /// The groups that have rows, in the order in which they were given.
+    pub groups: Vec<GroupAnswer>,
+}
+
+/// The values of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupAnswer {
+    /// Names and cells of the columns of `GROUP BY`; `NULL` of null.
+    pub key: Vec<(String, String)>,
     /// Names and values, in the order of the query.
     pub values: Vec<(String, Value)>,
 }
@@ -124,14 +156,25 @@ pub struct Decimal {
     pub scale: u32,
 }
 
-/// An output is not one of the query's plan.
+/// An output is no answer to the query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("invalid output of {found} elements: the query expects {expected}, in range and consistent")]
-pub struct OutputError {
-    /// Elements of the plan's output.
-    pub expected: usize,
-    /// Elements found.
-    pub found: usize,
+pub enum OutputError {
+    /// It is not one of the query's plan.
+    #[error("invalid output of {found} elements: the query expects {expected}, in range and consistent")]
+    Invalid {
+        /// Elements of the plan's output.
+        expected: usize,
+        /// Elements found.
+        found: usize,
+    },
+    /// There are groups beside those that were given.
+    #[error("the groups that were given have {given} of {all} rows: a group is missing")]
+    Groups {
+        /// Rows of the groups that were given.
+        given: u64,
+        /// Rows of all groups.
+        all: u64,
+    },
 }
 
 impl Query {
@@ -146,14 +189,28 @@ impl Query {
     /// When the output has not the plan's length, or an element is out of its range. A verified proof's output has both.
     pub fn answer(&self, output: &[Goldilocks]) -> Result<Answer, OutputError> {
         let expected = self.plan.output_len();
-        let error = OutputError { expected, found: output.len() };
+        let error = OutputError::Invalid { expected, found: output.len() };
         if output.len() != expected || !self.plan.slots().all(|(_, kind, at)| kind.check(&output[at])) {
             return Err(error);
         }
         let numbers = self.plan.slots().map(|(_, kind, at)| Number { kind, elements: &output[at] }).collect();
         let reader = Reader { plan: &self.plan, numbers };
-        let values = self.readings.iter().map(|(name, reading)| Some((name.clone(), reader.read(reading)?)));
-        values.collect::<Option<_>>().map(|values| Answer { values }).ok_or(error)
+        let values = |readings: &[(String, Reading)]| {
+            let values = readings.iter().map(|(name, reading)| Some((name.clone(), reader.read(reading)?)));
+            values.collect::<Option<Vec<_>>>().ok_or(error.clone())
+        };
+        let mut answer = Answer { values: values(&self.readings)?, groups: vec![] };
+        let Some(Groups { names, total, groups }) = &self.groups else { return Ok(answer) };
+        let count = |at: usize| reader.numbers[at].elements[0].as_u64();
+        let (given, all) = (groups.iter().map(|group| u128::from(count(group.count))).sum::<u128>(), count(*total));
+        if given != u128::from(all) {
+            return Err(OutputError::Groups { given: given as u64, all });
+        }
+        for group in groups.iter().filter(|group| count(group.count) > 0) {
+            let key = names.iter().cloned().zip(group.key.iter().cloned()).collect();
+            answer.groups.push(GroupAnswer { key, values: values(&group.readings)? });
+        }
+        Ok(answer)
     }
 }
 

@@ -21,7 +21,7 @@ mod query;
 mod sql;
 mod tables;
 
-pub use answer::{Answer, Bin, Decimal, OutputError, Query, Value};
+pub use answer::{Answer, Bin, Decimal, GroupAnswer, OutputError, Query, Value};
 pub use limbs::{FACTOR_LIMBS, PRODUCTS, SUM, Width};
 pub use pinned::{NotPinned, PinnedKey, RowWidth};
 pub use plan::{DecodePlanError, Kind, Plan};

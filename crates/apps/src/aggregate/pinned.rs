@@ -381,7 +381,7 @@ impl Query {
     /// [`NotPinned`] where it does not fit.
     pub fn pinned(&self) -> Result<Self, NotPinned> {
         let (plan, schema) = (&self.plan, self.plan.schema());
-        if !plan.accumulators().iter().all(fits) || !plan.conditions().is_empty() {
+        if !plan.accumulators().iter().all(fits) || !plan.conditions().is_empty() || self.groups.is_some() {
             return Err(NotPinned::Products);
         }
         let of = |kind: Kind| plan.accumulators().iter().filter(move |a| a.kind() == kind).cloned().collect::<Vec<_>>();
@@ -429,6 +429,6 @@ impl Query {
             plan.accumulators.iter().position(|a| *a == self.plan.accumulators[old]).expect("a place for each")
         };
         let readings = self.readings.iter().map(|(name, reading)| (name.clone(), reading.moved(at))).collect();
-        Ok(Self { plan, readings })
+        Ok(Self { plan, readings, groups: None })
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod aggregate;
 pub(crate) mod bls_keys;
 pub(crate) mod bls_table;
 pub(crate) mod digest_translation;
+mod groups;
 pub(crate) mod list;
 pub(crate) mod openzeppelin_proof;
 pub(crate) mod prove;

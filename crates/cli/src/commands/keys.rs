@@ -148,7 +148,7 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
                         "leave it out",
                     ));
                 }
-                let query = app::aggregate::query(&schema, parameters)?;
+                let query = app::aggregate::query(&schema, parameters, None)?;
                 return export_of(
                     args,
                     (app::aggregate::application(&app::aggregate::pinned(&query)?), scheme),

@@ -76,6 +76,42 @@ fn an_answer_by_circuits_with_pinned_keys_needs_no_digest() {
     assert_eq!(again["proofs_made"].as_u64(), Some(0));
 }
 
+/// The groups are found by the prover, and checked by the verifier: one that is left out is missed.
+#[test]
+fn an_answer_by_groups_has_all_of_them() {
+    let world = World::with_table();
+    let sql = "SELECT age, COUNT(*), SUM(amount) AS total FROM t WHERE age > 20 GROUP BY age";
+    let prove =
+        ["app", "aggregate", "--store", "s", "--sql", sql, "--name", "a", "--out", "a.proof", "--groups-out", "groups"];
+    let proven = world.json(&prove);
+    let root = proven["commitment"].as_str().unwrap();
+    let groups = proven["groups"].as_array().unwrap();
+    assert!(groups.len() > 1 && proven["answer"].as_array().unwrap().is_empty());
+    let verify = |file: &[&str]| {
+        let args =
+            ["app", "verify-aggregate", "--proof", "a.proof", "--schema", "schema.toml", "--root", root, "--sql", sql];
+        world.run(&[&args[..], file, &["--format", "json"]].concat())
+    };
+    let accepted = verify(&["--groups", "groups"]);
+    assert_eq!(accepted.code, 0, "{}", accepted.err);
+    let accepted: serde_json::Value = serde_json::from_str(&accepted.out).unwrap();
+    assert_eq!(accepted["groups"], proven["groups"]);
+    assert_eq!(verify(&[]).code, 2);
+
+    // Another list is another statement, and a proof by a list that lacks a group is no answer.
+    let text = std::fs::read_to_string(world.path("groups")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let has = |line: &&&str| groups.iter().any(|g| line.contains(&format!(":{}", g["key"]["age"])));
+    let counted = *lines.iter().find(has).unwrap();
+    let fewer: Vec<&str> = lines.iter().copied().filter(|line| *line != counted).collect();
+    std::fs::write(world.path("fewer"), fewer.join("\n")).unwrap();
+    assert_eq!(verify(&["--groups", "fewer"]).code, 1);
+    let refused = world.run(&["app", "aggregate", "--store", "s", "--sql", sql, "--name", "b", "--groups", "fewer"]);
+    assert!(refused.code != 0 && refused.err.contains("a group is missing"), "{}", refused.err);
+    std::fs::write(world.path("twice"), format!("{text}\n{counted}")).unwrap();
+    assert_eq!(verify(&["--groups", "twice"]).code, 2);
+}
+
 fn refreshed(paper: &[&str], allow: &[&str]) {
     let world = World::with_table();
     let dry = world.json(&[&["app", "aggregate", "--store", "s", "--sql", SQL, "--dry-run"], paper].concat());

@@ -510,7 +510,7 @@ fn queries() -> Section {
         "SELECT SUM(age) FROM t WHERE name = 3",
         "SELECT SUM(age) FROM t WHERE age > 'x'",
         "SELECT COUNT(*) FROM t WHERE age = amount",
-        "SELECT COUNT(*) FROM t GROUP BY age",
+        "SELECT COUNT(*) FROM t GROUP BY age + 1",
         "SELECT",
     ] {
         s.fails(&["app", "aggregate", "--store", "s", "--sql", sql]);

@@ -1,6 +1,6 @@
 //! What is wrong with a text, and what to write instead.
 
-use evergrove_commit::schema::ColumnType;
+use evergrove_commit::schema::{ColumnType, RowError, SchemaError};
 
 use super::MAX_TOKENS;
 use crate::aggregate::query::QueryError;
@@ -75,6 +75,23 @@ pub enum SqlError {
         /// Name of the column.
         column: String,
     },
+    /// The groups of a query with `GROUP BY` are not given.
+    #[error("the query has GROUP BY, and its groups are not given")]
+    Grouped,
+    /// A group is no row of the columns that are grouped by.
+    #[error("group {group}: {source}")]
+    Group {
+        /// Which one, from 0.
+        group: usize,
+        /// What is wrong with it.
+        source: RowError,
+    },
+    /// A group comes twice.
+    #[error("group {0} comes twice")]
+    GroupTwice(usize),
+    /// The columns that are grouped by.
+    #[error(transparent)]
+    Columns(#[from] SchemaError),
     /// What comes out of the text is no query.
     #[error(transparent)]
     Query(#[from] QueryError),
@@ -99,6 +116,15 @@ impl SqlError {
             Self::Literal { kind: ColumnType::Bytes, .. } => "write the text in single quotes".into(),
             Self::Literal { .. } => "write a number in plain digits, without quotes".into(),
             Self::Edge { .. } => "write ascending numbers that the column can hold".into(),
+            Self::Grouped => {
+                "give the groups: the prover writes them with --groups-out, and whether they are all is checked".into()
+            }
+            Self::Group { .. } | Self::GroupTwice(_) | Self::Columns(_) => {
+                "give a row of the columns of GROUP BY for each group, once".into()
+            }
+            Self::Query(QueryError::Accumulators(_)) => {
+                "ask for less at a time: each group takes as many numbers as the aggregates have, and one more".into()
+            }
             Self::Query(e) => match e {
                 QueryError::Raw => "commit the table with a schema".into(),
                 _ => "shorten the query".into(),

@@ -1,4 +1,4 @@
-//! Queries as text: `SELECT aggregate, .. FROM table [WHERE condition]`.
+//! Queries as text: `SELECT aggregate, .. FROM table [WHERE condition] [GROUP BY column, ..]`.
 //!
 //! | aggregate | result |
 //! |---|---|
@@ -24,7 +24,9 @@ mod select;
 pub(super) use columns::offset;
 pub use error::SqlError;
 
-use evergrove_commit::schema::Schema;
+use std::collections::BTreeSet;
+
+use evergrove_commit::schema::{Cell, Column, Row, Schema};
 use sqlparser::ast::{GroupByExpr, Query as Ast, Select, SelectItem, SetExpr, Statement, TableFactor};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
@@ -33,14 +35,13 @@ use sqlparser::tokenizer::{Token, Tokenizer};
 use self::columns::Columns;
 use self::select::Selection;
 use super::answer::Query;
-use super::query::{Filter, QueryError};
+use super::query::{ColumnIndex, Filter, QueryError};
 
 /// The greatest number of tokens of a query: it bounds the depth of what is parsed.
 pub const MAX_TOKENS: usize = 1 << 11;
 
 const ONE_SELECT: &str = "write one SELECT of aggregates FROM one table, with WHERE if need be";
-const NO_GROUPS: &str =
-    "ask for each group by name, like COUNT(*) FILTER (WHERE status = 'paid'), or use HISTOGRAM(column, edge, ..)";
+const GROUPS: &str = "group by columns, each once";
 
 impl Query {
     /// The query that `text` is, about a table of this schema.
@@ -48,22 +49,101 @@ impl Query {
     /// # Errors
     /// When the text is not SQL, says what can not be proven, or does not fit the schema.
     pub fn parse(schema: &Schema, text: &str) -> Result<Self, SqlError> {
+        let grouped = Self::grouped_by(schema, text)?;
+        if grouped.is_empty() { Self::with_groups(schema, text, &[]) } else { Err(SqlError::Grouped) }
+    }
+
+    /// The columns that a query groups by, none of most queries. Their distinct rows are what [`Self::with_groups`] needs.
+    ///
+    /// # Errors
+    /// When the text is not SQL, or does not fit the schema.
+    pub fn grouped_by(schema: &Schema, text: &str) -> Result<Vec<Column>, SqlError> {
+        if schema.is_raw() {
+            return Err(QueryError::Raw.into());
+        }
+        let select = parse(text)?;
+        let columns = Columns { schema, tables: tables(&select)? };
+        let by = group_columns(&columns, &select)?;
+        Ok(by.into_iter().map(|column| columns.at(column).clone()).collect())
+    }
+
+    /// As [`Self::parse`], for a query that groups by columns. Its groups are rows of these columns alone, each once: the answer is only given where every row
+    /// that passes the condition is in one of them, so that they may come from anyone.
+    ///
+    /// # Errors
+    /// Those of [`Self::parse`]; when a group is no row of the columns, or comes twice.
+    pub fn with_groups(schema: &Schema, text: &str, groups: &[Row]) -> Result<Self, SqlError> {
         if schema.is_raw() {
             return Err(QueryError::Raw.into());
         }
         let select = parse(text)?;
         let columns = Columns { schema, tables: tables(&select)? };
         let filter = select.selection.as_ref().map(|e| condition::filter(&columns, e)).transpose()?;
-        let mut selection = Selection::new(&columns);
+        let mut projection = Vec::with_capacity(select.projection.len());
         for item in &select.projection {
-            match item {
-                SelectItem::UnnamedExpr(e) => selection.add(e, e.to_string())?,
-                SelectItem::ExprWithAlias { expr, alias } => selection.add(expr, alias.value.clone())?,
+            projection.push(match item {
+                SelectItem::UnnamedExpr(e) => (e.clone(), e.to_string()),
+                SelectItem::ExprWithAlias { expr, alias } => (expr.clone(), alias.value.clone()),
                 other => return Err(SqlError::unsupported(other, select::AGGREGATES)),
-            }
+            });
+        }
+        let by = group_columns(&columns, &select)?;
+        let mut selection = Selection::new(&columns);
+        if by.is_empty() {
+            projection.into_iter().try_for_each(|(e, name)| selection.add(&e, name))?;
+        } else {
+            let groups = filters_of(&columns, &by, groups)?;
+            selection.grouped(&by, &groups, &projection)?;
         }
         Ok(selection.finish(filter.unwrap_or_else(Filter::all))?)
     }
+}
+
+/// The columns after `GROUP BY`.
+fn group_columns(columns: &Columns<'_>, select: &Select) -> Result<Vec<ColumnIndex>, SqlError> {
+    let GroupByExpr::Expressions(by, _) = &select.group_by else { return Ok(vec![]) };
+    let mut found = Vec::with_capacity(by.len());
+    for e in by {
+        let column = columns.of(e)?.ok_or_else(|| SqlError::unsupported(format!("GROUP BY {e}"), GROUPS))?;
+        if found.contains(&column) {
+            return Err(SqlError::unsupported(format!("GROUP BY {e} twice"), GROUPS));
+        }
+        found.push(column);
+    }
+    Ok(found)
+}
+
+/// The names and the conditions of groups.
+fn filters_of(
+    columns: &Columns<'_>,
+    by: &[ColumnIndex],
+    groups: &[Row],
+) -> Result<Vec<(Vec<String>, Filter)>, SqlError> {
+    let schema = Schema::new(by.iter().map(|column| columns.at(*column).clone()).collect())?;
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::with_capacity(groups.len());
+    for (i, group) in groups.iter().enumerate() {
+        let elements = schema.elements(group).map_err(|e| SqlError::Group { group: i, source: e })?;
+        if !seen.insert(elements.iter().map(|x| x.as_u64()).collect::<Vec<_>>()) {
+            return Err(SqlError::GroupTwice(i));
+        }
+        let mut rest = elements.as_slice();
+        let mut cells = Vec::with_capacity(by.len());
+        for column in by {
+            let (cell, behind) = rest.split_at(columns.at(*column).kind.elements());
+            cells.push((*column, cell.to_vec()));
+            rest = behind;
+        }
+        let cells_as_text = schema.format_row(group);
+        let texts = cells_as_text.iter().map(|text| String::from_utf8_lossy(text).into_owned());
+        let nulls = match group {
+            Row::Cells(cells) => cells.iter().map(|cell| *cell == Cell::Null).collect(),
+            Row::Raw(_) => vec![false; by.len()],
+        };
+        let names = texts.zip(nulls).map(|(text, null)| if null { "NULL".into() } else { text }).collect();
+        found.push((names, condition::equal(columns, &cells)));
+    }
+    Ok(found)
 }
 
 /// The one `SELECT` of a text, without clauses that would go unread.
@@ -101,12 +181,12 @@ fn parse(text: &str) -> Result<Select, SqlError> {
 }
 
 fn only_known_clauses(select: &Select) -> Result<(), SqlError> {
-    let none_grouped = matches!(&select.group_by, GroupByExpr::Expressions(e, m) if e.is_empty() && m.is_empty());
-    if !none_grouped {
-        return Err(SqlError::unsupported("GROUP BY", NO_GROUPS));
-    }
+    let by = match &select.group_by {
+        GroupByExpr::Expressions(by, modifiers) if modifiers.is_empty() => by,
+        other => return Err(SqlError::unsupported(other, GROUPS)),
+    };
     if select.having.is_some() {
-        return Err(SqlError::unsupported("HAVING", NO_GROUPS));
+        return Err(SqlError::unsupported("HAVING", "leave it out: the answer has all groups"));
     }
     if select.distinct.is_some() {
         return Err(SqlError::unsupported("DISTINCT", "leave it out: there is one row"));
@@ -116,10 +196,15 @@ fn only_known_clauses(select: &Select) -> Result<(), SqlError> {
     let projection = list(select.projection.iter().map(ToString::to_string).collect());
     let from = list(select.from.iter().map(ToString::to_string).collect());
     let condition = select.selection.as_ref().map(|e| format!(" WHERE {e}")).unwrap_or_default();
-    if select.to_string() == format!("SELECT {projection} FROM {from}{condition}") {
+    let by = if by.is_empty() {
+        String::new()
+    } else {
+        format!(" GROUP BY {}", list(by.iter().map(ToString::to_string).collect()))
+    };
+    if select.to_string() == format!("SELECT {projection} FROM {from}{condition}{by}") {
         Ok(())
     } else {
-        Err(SqlError::unsupported("a clause beside SELECT, FROM and WHERE", ONE_SELECT))
+        Err(SqlError::unsupported("a clause beside SELECT, FROM, WHERE and GROUP BY", ONE_SELECT))
     }
 }
 

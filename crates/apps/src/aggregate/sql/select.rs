@@ -12,7 +12,7 @@ use super::condition;
 use super::error::SqlError;
 use super::literal::Literal;
 use crate::aggregate::Plan;
-use crate::aggregate::answer::{Moments, Products, Query, Reading};
+use crate::aggregate::answer::{Group, Groups, Moments, Products, Query, Reading};
 use crate::aggregate::query::{Accumulator, ColumnIndex, Filter, QueryError};
 
 /// What the remedies of unsupported aggregates say.
@@ -29,17 +29,18 @@ pub(super) struct Selection<'a> {
     accumulators: Vec<(Accumulator, Option<Filter>)>,
     /// That of the aggregate that is read.
     condition: Option<Filter>,
+    groups: Option<Groups>,
     readings: Vec<(String, Reading)>,
 }
 
 impl<'a> Selection<'a> {
     pub(super) fn new(columns: &'a Columns<'a>) -> Self {
-        Self { columns, accumulators: vec![], condition: None, readings: vec![] }
+        Self { columns, accumulators: vec![], condition: None, groups: None, readings: vec![] }
     }
 
     pub(super) fn finish(self, filter: Filter) -> Result<Query, QueryError> {
         let plan = Plan::with_conditions(self.columns.schema.clone(), filter, self.accumulators)?;
-        Ok(Query { plan, readings: self.readings })
+        Ok(Query { plan, readings: self.readings, groups: self.groups })
     }
 
     /// Adds an aggregate under a name.
@@ -47,10 +48,9 @@ impl<'a> Selection<'a> {
         let reading = match e {
             Expr::Function(f) => match &f.filter {
                 Some(e) => {
-                    self.condition = Some(condition::filter(self.columns, e)?);
-                    let reading = self.function(&Function { filter: None, ..f.clone() });
-                    self.condition = None;
-                    reading?
+                    let filter = condition::filter(self.columns, e)?;
+                    let function = Function { filter: None, ..f.clone() };
+                    self.within(filter, |selection| selection.function(&function))?
                 }
                 None => self.function(f)?,
             },
@@ -108,16 +108,13 @@ impl<'a> Selection<'a> {
     /// An aggregate of a value that rows have where they meet a condition.
     fn case(&mut self, name: &str, Case { when, then, zero }: Case<'_>) -> Result<Reading, SqlError> {
         let when = condition::filter(self.columns, when)?;
-        let outer = self.condition.take();
-        let all = zero.then(|| {
-            self.condition.clone_from(&outer);
-            self.count(BTreeSet::new())
-        });
-        self.condition = Some(match outer.clone() {
-            Some(outer) => outer.and(when),
-            None => when,
-        });
-        let reading = match (name, then, all) {
+        let all = zero.then(|| self.count(BTreeSet::new()));
+        self.within(when, |selection| selection.then(name, then, all))
+    }
+
+    /// The same of rows that meet its condition; `all` counts the others too, where these count as 0.
+    fn then(&mut self, name: &str, then: Then<'_>, all: Option<usize>) -> Result<Reading, SqlError> {
+        match (name, then, all) {
             ("COUNT", then, None) => match then {
                 Then::One => Ok(Reading::Count(self.count(BTreeSet::new()))),
                 Then::Of(e) => self.column(e).map(|column| Reading::Count(self.count([column].into()))),
@@ -136,9 +133,43 @@ impl<'a> Selection<'a> {
                 .number(name, e)
                 .map(|column| Reading::Greatest { at: self.accumulator(Accumulator::Max { column }), column }),
             _ => Err(SqlError::unsupported(format!("{name} of this CASE"), CASES)),
-        };
+        }
+    }
+
+    /// What `read` gives of the rows that pass a filter too.
+    fn within<T>(&mut self, filter: Filter, read: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.condition.take();
+        self.condition = Some(match outer.clone() {
+            Some(outer) => outer.and(filter),
+            None => filter,
+        });
+        let found = read(self);
         self.condition = outer;
-        reading
+        found
+    }
+
+    /// Reads the projection once for each group, and counts the rows of each and of all.
+    pub(super) fn grouped(
+        &mut self,
+        by: &[ColumnIndex],
+        groups: &[(Vec<String>, Filter)],
+        projection: &[(Expr, String)],
+    ) -> Result<(), SqlError> {
+        let total = self.count(BTreeSet::new());
+        let mut read = Vec::with_capacity(groups.len());
+        for (key, filter) in groups {
+            let count = self.within(filter.clone(), |selection| selection.count(BTreeSet::new()));
+            self.within(filter.clone(), |selection| {
+                projection.iter().try_for_each(|(e, name)| match selection.columns.of(e) {
+                    Ok(Some(column)) if by.contains(&column) => Ok(()),
+                    _ => selection.add(e, name.clone()),
+                })
+            })?;
+            read.push(Group { key: key.clone(), count, readings: core::mem::take(&mut self.readings) });
+        }
+        let names = by.iter().map(|column| self.columns.at(*column).name.clone()).collect();
+        self.groups = Some(Groups { names, total, groups: read });
+        Ok(())
     }
 
     /// Position of an accumulator with the condition of the aggregate, added if it is not there.

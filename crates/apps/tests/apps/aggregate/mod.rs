@@ -2,6 +2,7 @@
 
 mod conditions;
 mod filters;
+mod groups;
 mod laws;
 mod pinned;
 mod sqlite;

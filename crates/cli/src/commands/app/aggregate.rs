@@ -1,18 +1,20 @@
 //! `evergrove app aggregate`.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
 use evergrove::apps::MapReduce;
-use evergrove::apps::aggregate::{Aggregate, Answer, Query, Value};
+use evergrove::apps::aggregate::{Aggregate, Answer, OutputError, Query, Value};
 use evergrove::apps::catalog::{Application, Catalog};
-use evergrove::commit::schema::Schema;
+use evergrove::commit::schema::{Column, Schema};
 use evergrove::proof::Scheme;
 use evergrove::store::Store;
 use evergrove::store::input::read_indices;
 use serde_json::{Value as Json, json};
 
 use super::super::Terminal;
+use super::groups;
 use super::proving::{Job, ProveArgs};
 use crate::exit::Mistake;
 use crate::report::Report;
@@ -31,6 +33,12 @@ pub(crate) struct Args {
     /// shape, and verifiers build them or take a key file
     #[arg(long)]
     pinned: bool,
+    /// The groups of a query with GROUP BY, one JSON object a line; found in the rows if left out. Groups that are missing are an error
+    #[arg(long, value_name = "FILE")]
+    groups: Option<PathBuf>,
+    /// Write the groups to this file, for verify-aggregate
+    #[arg(long, value_name = "FILE")]
+    groups_out: Option<PathBuf>,
     /// Over the rows of this batch; over all rows of the table if left out
     #[arg(long, value_name = "NAME", conflicts_with = "indices")]
     batch: Option<String>,
@@ -44,13 +52,22 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let store = Store::open(&args.prove.store.store)?;
-    let query = query(store.schema(), &args.sql)?;
-    let query = if args.pinned { pinned(&query)? } else { query };
     let members = match (&args.batch, &args.indices) {
         (Some(name), _) => Some(store.members(name)?),
         (None, Some(list)) => Some(read_indices(list)?),
         (None, None) => None,
     };
+    let found = |by: &[Column]| groups::of_store(&store, by, members.as_deref());
+    let (query, rows) = groups::query(store.schema(), &args.sql, args.groups.as_deref(), found)?;
+    let query = if args.pinned { pinned(&query)? } else { query };
+    let by = Query::grouped_by(store.schema(), &args.sql)?;
+    match &args.groups_out {
+        Some(_) if by.is_empty() => {
+            return Err(Mistake::usage("--groups-out: the query has no GROUP BY", "leave it out"));
+        }
+        Some(path) if !args.prove.is_dry_run() => groups::write(path, &by, &rows)?,
+        _ => {}
+    }
     let app = application(&query);
     let name = args.name.clone().unwrap_or_else(|| {
         let over = args.batch.as_deref().unwrap_or(if members.is_some() { "some" } else { "all" });
@@ -64,16 +81,28 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let mut report = Report::default();
     report.add("query", args.sql.clone());
     args.prove.prove(&store, catalog, job, report, terminal, |report, batch| {
-        let answer = query.answer(&batch.output).map_err(|e| Mistake::usage(e.to_string(), "run doctor"))?;
+        let answer = query.answer(&batch.output).map_err(|e| {
+            let missing = matches!(e, OutputError::Groups { .. });
+            Mistake::usage(
+                e.to_string(),
+                if missing { "add it to --groups, or leave --groups out" } else { "run doctor" },
+            )
+        })?;
         add_answer(report, &answer);
         report.add("over", over);
         Ok(())
     })
 }
 
-/// The query that a text is about tables of this schema.
-pub(crate) fn query(schema: &Schema, sql: &str) -> Result<Query> {
-    Query::parse(schema, sql).map_err(|e| Mistake::usage(format!("--sql: {e}"), e.remedy()))
+/// The query that a text is about tables of this schema, whose groups are in a file where it has `GROUP BY`.
+pub(crate) fn query(schema: &Schema, sql: &str, groups: Option<&Path>) -> Result<Query> {
+    let missing = |_: &[Column]| {
+        Err(Mistake::usage(
+            "--sql: the query has GROUP BY",
+            "give its groups with --groups: app aggregate writes them with --groups-out",
+        ))
+    };
+    Ok(groups::query(schema, sql, groups, missing)?.0)
 }
 
 /// The query by circuits with pinned keys.
@@ -93,6 +122,23 @@ pub(super) fn add_answer(report: &mut Report, answer: &Answer) {
     report.hidden("answer", values.collect::<Vec<_>>());
     for (name, value) in &answer.values {
         report.note(format!("  {name} = {value}"));
+    }
+    if answer.groups.is_empty() {
+        return;
+    }
+    let of = |values: &[(String, Value)]| {
+        values.iter().map(|(name, value)| json!({ "name": name, "value": json_of(value) })).collect::<Vec<_>>()
+    };
+    let groups = answer.groups.iter().map(|group| {
+        let key: serde_json::Map<String, Json> =
+            group.key.iter().map(|(name, cell)| (name.clone(), cell.clone().into())).collect();
+        json!({ "key": key, "answer": of(&group.values) })
+    });
+    report.hidden("groups", groups.collect::<Vec<_>>());
+    for group in &answer.groups {
+        let key: Vec<String> = group.key.iter().map(|(name, cell)| format!("{name} {cell}")).collect();
+        let values: Vec<String> = group.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        report.note(format!("  {}: {}", key.join(", "), values.join(", ")));
     }
 }
 

@@ -29,6 +29,9 @@ pub(crate) struct Args {
     /// The query whose answer it is
     #[arg(long, value_name = "QUERY")]
     sql: String,
+    /// The groups of a query with GROUP BY, one JSON object a line, from anyone: that none is missing is checked
+    #[arg(long, value_name = "FILE")]
+    groups: Option<PathBuf>,
     /// Schema of the table (TOML)
     #[arg(long, value_name = "FILE")]
     schema: PathBuf,
@@ -53,7 +56,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         return Err(Mistake::refused(message, "ask for the schema of the table"));
     }
     // By circuits of the query's shape, or by those with pinned keys.
-    let query = query(&schema, &args.sql)?;
+    let query = query(&schema, &args.sql, args.groups.as_deref())?;
     let queries: Vec<Query> = query.pinned().into_iter().chain([query]).collect();
     let apps: Vec<Application> = queries.iter().map(application).collect();
     let leaves = args.leaves.as_deref().map(|path| read_leaves(path, &schema, &args.rows)).transpose()?;
@@ -67,7 +70,8 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let accepted = args.verify.verify(&apps, scheme, leaves.as_deref(), wanted)?;
     accepted.check_digest("answer", args.digest)?;
     let answer = queries[accepted.app].answer(&accepted.output);
-    let answer = answer.map_err(|e| Mistake::refused(e.to_string(), "ask for a proof of this query"))?;
+    let answer =
+        answer.map_err(|e| Mistake::refused(e.to_string(), "ask for a proof of this query, with all groups"))?;
 
     let mut report = Report::default();
     report.add_as("accepted", true, "yes");
