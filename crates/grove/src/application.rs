@@ -23,7 +23,7 @@ pub struct Slot {
     pub value: [(Word, usize); WORD],
 }
 
-/// The constraints of an application. Circuits of two applications may differ only if one of name, lengths, bounds, `most` and what `fold` and `reduce` do differs;
+/// The constraints of an application. Circuits of two applications may differ only if one of name, lengths, bounds, `most`, `larger` and what `fold` and `reduce` do differs;
 /// inputs are no part of them.
 pub trait Circuits: Send + Sync {
     /// Elements of the inputs, constants that `fold` takes as wires: each statement says which they are.

@@ -80,7 +80,9 @@ fn query(at: usize) -> Query {
 
 /// Parameters of every application, and its name.
 fn specs() -> Vec<AppSpec> {
-    let aggregates = (0..QUERIES.len()).map(|at| ("aggregate", query(at).plan().to_bytes()));
+    let queries = (0..QUERIES.len()).map(query);
+    let queries = queries.flat_map(|query| query.pinned().ok().into_iter().chain([query]));
+    let aggregates = queries.map(|query| ("aggregate", query.plan().to_bytes()));
     let others = [("tally", vec![20]), ("sequence", vec![]), ("bls-keys", b"BLS12-381 G1".to_vec())];
     let spec = |(name, parameters): (&str, Vec<u8>)| AppSpec { name: name.into(), parameters };
     aggregates.chain(others).map(spec).chain([DigestTranslation::default().spec()]).collect()

@@ -1,5 +1,7 @@
 //! Queries by circuits with pinned keys: they answer what circuits of their own answer, one key answers them all, and keys are as pinned.
 
+mod random;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

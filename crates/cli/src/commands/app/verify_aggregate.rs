@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use evergrove::AppKey;
 use evergrove::apps::aggregate::Query;
 use evergrove::apps::catalog::Application;
 use evergrove::primitives::Digest;
@@ -77,7 +78,8 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add_as("accepted", true, "yes");
     report.add("commitment", args.verify.root.to_string());
     report.add("query", args.sql.clone());
-    let pinned = queries[accepted.app].plan().width().is_some();
+    let (app, verified) = (&apps[accepted.app], &accepted.verified);
+    let pinned = AppKey::pinned_digest(app, scheme, verified.profile, verified.class).is_some();
     report.add_as("pinned", pinned, if pinned { "yes: by circuits whose key this program pins" } else { "no" });
     add_answer(&mut report, &answer);
     accepted.add_rows_to(&mut report, over, leaves.as_ref().map(Vec::len), &schema);
