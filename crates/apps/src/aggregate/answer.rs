@@ -215,17 +215,22 @@ impl Query {
 }
 
 impl Reading {
-    /// The same of accumulators that stand elsewhere, for readings of counts, sums and extrema.
-    pub(super) fn moved(&self, at: impl Fn(usize) -> usize) -> Self {
+    /// The same of accumulators that stand elsewhere; `None` of others than readings of counts, sums and extrema.
+    pub(super) fn moved(&self, at: impl Fn(usize) -> usize) -> Option<Self> {
         let moments = |m: &Moments| Moments { column: m.column, sum: at(m.sum), count: at(m.count) };
-        match self {
+        Some(match self {
             Self::Count(count) => Self::Count(at(*count)),
             Self::Sum(m) => Self::Sum(moments(m)),
             Self::Average(m) => Self::Average(moments(m)),
             Self::Least { at: place, column } => Self::Least { at: at(*place), column: *column },
             Self::Greatest { at: place, column } => Self::Greatest { at: at(*place), column: *column },
-            other => other.clone(),
-        }
+            Self::CountElseZero { .. }
+            | Self::SumElseZero { .. }
+            | Self::SumOfProducts(_)
+            | Self::WeightedAverage { .. }
+            | Self::Spread { .. }
+            | Self::Histogram { .. } => return None,
+        })
     }
 }
 

@@ -21,7 +21,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::poseidon::{WIDTH, permute};
 use evergrove_verifier::tables::permutation::RATE;
 
-use super::answer::Query;
+use super::answer::{Query, Reading};
 use super::plan::{Kind, Plan};
 use super::query::{Accumulator, ColumnIndex, NUMBER_END, Step, Test};
 
@@ -428,7 +428,8 @@ impl Query {
         let at = |old: usize| {
             plan.accumulators.iter().position(|a| *a == self.plan.accumulators[old]).expect("a place for each")
         };
-        let readings = self.readings.iter().map(|(name, reading)| (name.clone(), reading.moved(at))).collect();
+        let moved = |(name, reading): &(String, Reading)| Some((name.clone(), reading.moved(at)?));
+        let readings = self.readings.iter().map(moved).collect::<Option<_>>().ok_or(NotPinned::Products)?;
         Ok(Self { plan, readings, groups: None })
     }
 }
