@@ -33,7 +33,7 @@ fn numbers(columns: usize) -> Table {
         (0..columns).map(|i| format!("c{i}:{}", ["unsigned", "signed?", "fixed:2?"][i % 3])).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let text = |row: usize, i: usize| match (row + i) % 4 {
-        0 if i % 3 > 0 => String::new(),
+        0 if !i.is_multiple_of(3) => String::new(),
         _ => (row * 100 + i * i).to_string(),
     };
     let rows: Vec<Vec<String>> = (0..4).map(|row| (0..columns).map(|i| text(row, i)).collect()).collect();
