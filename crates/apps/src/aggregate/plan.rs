@@ -140,7 +140,15 @@ impl Plan {
 
     /// What the circuits depend on.
     pub(super) fn shape(&self) -> Vec<u8> {
-        self.width.map_or_else(|| self.without_constants().to_bytes(), RowWidth::shape)
+        if let Some(width) = self.width {
+            return width.shape();
+        }
+        let mut shape = self.without_constants().to_bytes();
+        // Circuits have a condition once, however many accumulators have it: conditions that differ in constants alone are two.
+        let all = self.conditions();
+        let place = |condition: &Option<Filter>| all.iter().position(|other| condition.as_ref() == Some(*other));
+        shape.extend(self.conditions.iter().map(|condition| place(condition).map_or(0, |place| place as u8 + 1)));
+        shape
     }
 
     /// The condition that an accumulator has beside the filter.

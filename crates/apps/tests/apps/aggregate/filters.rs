@@ -98,6 +98,15 @@ fn constants_of_conditions_are_inputs() {
     };
     assert_eq!(key(first), key(second));
 
+    // The circuits have a condition once: two that are equal are another shape than two that differ in a constant.
+    let two = |left: u64, right: u64| {
+        let sql = format!("SELECT SUM(u) FILTER (WHERE v = {left}), SUM(s) FILTER (WHERE v = {right}) FROM t");
+        app(&table, &sql)
+    };
+    assert_ne!(two(1, 1).shape(), two(1, 2).shape());
+    assert_eq!(two(1, 3).shape(), two(1, 2).shape());
+    assert_ne!(key(two(1, 1)), key(two(1, 2)));
+
     // Their parameters have one form.
     let bytes = of(5, "red").parameters();
     assert_eq!(bytes[0], 3);
