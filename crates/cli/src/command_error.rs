@@ -311,6 +311,10 @@ fn input(problem: &Problem) -> String {
     let fixed = match problem {
         Problem::Io(e) if e.kind() == ErrorKind::NotFound => "check the path",
         Problem::Io(_) => "check the path, the permissions and the disk",
+        Problem::Malformed { format: "csv" | "tsv", .. } => {
+            "correct the line, or say how the file is written with --input-format and --delimiter"
+        }
+        Problem::Malformed { format: "gzip", .. } => "copy or compress the file again",
         Problem::Malformed { .. } => "correct the file, or name its format with --input-format",
         Problem::TooLong => "look for a quote that is not closed",
         Problem::NoRows => "give a table with at least one row",
@@ -369,7 +373,8 @@ fn record(error: &RecordError) -> String {
 fn write(error: &WriteError) -> Option<String> {
     let fixed = match error {
         WriteError::Io(_) => return None,
-        WriteError::ReadOnly(_) | WriteError::Columns => "choose csv or jsonl",
+        WriteError::NoParquet => "install a build with the feature parquet (make install), or choose csv or jsonl",
+        WriteError::Columns | WriteError::NotUtf8 { .. } => "choose csv or jsonl",
         WriteError::EmptyString { .. } => "choose jsonl",
     };
     Some(fixed.into())

@@ -54,9 +54,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let start = Instant::now();
-    if args.input.is_none() && (args.rows.index_column.is_some() || args.rows.indices.is_some()) {
+    if args.input.is_none() && !args.rows.is_default() {
         let remedy = "name the file with --input, or set single rows with --set";
-        return Err(Mistake::usage("--index-column and --indices describe a file of rows, and none is given", remedy));
+        let message = "--index-column, --indices, --input-format, --delimiter and --null describe a file of rows, and none is given";
+        return Err(Mistake::usage(message, remedy));
     }
     let store = Store::open(&args.store.store)?;
     let changes = changes(args, &store, terminal)?;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use evergrove_commit::schema::{Row, RowError, Schema};
+use evergrove_verifier::schema::csv::CsvReader;
 
 /// A text is not a row.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,12 +87,19 @@ fn unknown<'a>(schema: &Schema, items: &'a [String]) -> Option<&'a str> {
 
 fn split(text: &str) -> Result<Vec<String>, RecordError> {
     let malformed = || RecordError::Malformed(text.chars().take(60).collect());
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
-    let mut records = reader.records();
-    let Some(first) = records.next() else { return Ok(vec![String::new()]) };
-    let first = first.map_err(|_| malformed())?;
-    match records.next() {
-        Some(_) => Err(malformed()),
-        None => Ok(first.iter().map(str::to_owned).collect()),
+    let mut reader = CsvReader::new(b',');
+    let (taken, mut complete) = reader.feed(text.as_bytes()).map_err(|_| malformed())?;
+    if !complete {
+        complete = reader.finish().map_err(|_| malformed())?;
+    }
+    if !complete {
+        return Ok(vec![String::new()]);
+    }
+    let cells = reader.cells().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
+    // Behind an end of a line there is nothing.
+    let mut rest = reader.clone();
+    match rest.feed(&text.as_bytes()[taken..]).map(|(_, more)| more || rest.finish() != Ok(false)) {
+        Ok(false) => Ok(cells),
+        Ok(true) | Err(_) => Err(malformed()),
     }
 }
