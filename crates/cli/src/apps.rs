@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use evergrove::AppKey;
@@ -53,6 +53,8 @@ pub(crate) struct Accepted {
     pub(crate) output: Vec<Goldilocks>,
     bits: SoundnessBits,
     proof_bytes: usize,
+    /// How long it took to have the key: to build circuits, or to read a file.
+    setup: Duration,
     start: Instant,
 }
 
@@ -82,6 +84,7 @@ impl VerifyArgs {
         }
         let class = HeightClass::of(self.root.height).unwrap_or(HeightClass::H40);
         let mut backends = Backends::new();
+        let setup = Instant::now();
         let bits = match (&self.key_file, self.key_digest) {
             (Some(path), Some(digest)) => {
                 let file = File::open(path).with_context(|| path.display().to_string())?;
@@ -102,12 +105,13 @@ impl VerifyArgs {
             }
         };
 
+        let setup = setup.elapsed();
         let start = Instant::now();
         let verified = verify(&bytes, &self.root, leaves, &policy, &backends)?;
         let output = verified.app.as_ref().filter(|a| a.app == app.id() && verified.scheme == scheme);
         let output = output.map(|a| a.output.clone());
         let output = output.ok_or_else(|| refused(format!("the proof states nothing about {wanted}")))?;
-        Ok(Accepted { verified, output, bits, proof_bytes: bytes.len(), start })
+        Ok(Accepted { verified, output, bits, proof_bytes: bytes.len(), setup, start })
     }
 }
 
@@ -144,6 +148,8 @@ impl Accepted {
         report.add("profile", self.verified.profile.name());
         report.hidden("proof_kind", self.verified.kind.name());
         report.hidden("proof_bytes", self.proof_bytes);
+        let setup = self.setup.as_secs_f64();
+        report.add_as("setup_seconds", setup, seconds(setup));
         report.add_as("seconds", elapsed, seconds(elapsed));
         results::add_soundness(report, self.bits);
     }

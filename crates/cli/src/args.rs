@@ -19,8 +19,8 @@ use crate::commands::lab;
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    app, batches, commit, completions, doctor, eth, export, keys, man, migrate, open, prove, prune, status, update,
-    verify,
+    app, batches, commit, completions, doctor, eth, export, inspect, keys, man, migrate, open, prove, prune, status,
+    update, verify,
 };
 #[cfg(feature = "queue")]
 use crate::commands::{jobs, worker};
@@ -62,6 +62,7 @@ pub(crate) enum Command {
     Status(status::Args),
     Batches(batches::Args),
     Export(export::Args),
+    Inspect(inspect::Args),
     Prune(prune::Args),
     Doctor(doctor::Args),
     Migrate(migrate::Args),

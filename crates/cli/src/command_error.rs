@@ -208,7 +208,9 @@ fn facade(error: &evergrove::Error) -> Option<String> {
 fn store(error: &evergrove::store::Error) -> Option<String> {
     use evergrove::store::Error as E;
     let fixed = match error {
-        E::OutOfRange { .. } => "correct the index, or double the vector with --grow of update and serve",
+        E::OutOfRange { .. } => {
+            "correct the position, or fill it by update --set or --input with --grow, which doubles the vector"
+        }
         E::TooHigh(_) => "correct the index",
         E::Height(_) => "correct --height, or leave it out to get the smallest vector that holds the table",
         E::Duplicate(_) => "give each index once",
@@ -365,6 +367,9 @@ fn record(error: &RecordError) -> String {
         RecordError::Row(e) => return e.remedy(),
         RecordError::UnknownColumn { .. } => "choose a column of the schema: names are case-sensitive",
         RecordError::DuplicateColumn(_) => "give the column once",
+        RecordError::QuotedCell(name) => {
+            return format!("write '\"{name}=CELL\"', with the quotes of the shell outside");
+        }
         RecordError::Incomplete(_) => "give every column, or a whole row",
     };
     fixed.into()
@@ -382,7 +387,14 @@ fn write(error: &WriteError) -> Option<String> {
 
 fn run(error: &RunError) -> Option<String> {
     match error {
-        RunError::Cancelled { .. } => Some("run the same command again to continue".into()),
+        RunError::Cancelled { report } => {
+            let kept = if report.done == 1 {
+                "the finished proof is".into()
+            } else {
+                format!("the {} finished proofs are", report.done)
+            };
+            Some(format!("{kept} kept: run the same command again to make the others"))
+        }
         RunError::Failed { .. } | RunError::Results(_) | RunError::Engine(_) | RunError::Empty => None,
     }
 }

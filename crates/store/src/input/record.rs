@@ -25,6 +25,9 @@ pub enum RecordError {
     /// A column is named twice.
     #[error("duplicate column {0:?}")]
     DuplicateColumn(String),
+    /// The cell of a pair is in quotes, which would become a part of it.
+    #[error("column {0:?}: the quotes are within COLUMN=CELL, and belong around it")]
+    QuotedCell(String),
     /// Some columns are named, and there is no row to take the others from.
     #[error("the slot is empty and column {0:?} is not given")]
     Incomplete(String),
@@ -36,6 +39,13 @@ pub enum RecordError {
 /// A text whose every item begins with the name of a column and `=` holds pairs.
 pub fn parse_record(schema: &Schema, text: &str, current: Option<&Row>) -> Result<Row, RecordError> {
     let items = split(text)?;
+    // An item that begins with a quote may have what it likes behind the name.
+    if !schema.is_raw() && !text.starts_with('"') && !text.contains(",\"") {
+        let cell = items.iter().find_map(|item| pair(schema, item).filter(|(_, cell)| cell.starts_with('"')));
+        if let Some((at, _)) = cell {
+            return Err(RecordError::QuotedCell(schema.columns()[at].name.clone()));
+        }
+    }
     let pairs: Option<Vec<_>> = items.iter().map(|item| pair(schema, item)).collect();
     let Some(pairs) = pairs.filter(|_| !schema.is_raw()) else {
         if let Some(name) = unknown(schema, &items) {

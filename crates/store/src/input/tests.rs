@@ -345,6 +345,10 @@ fn one_row_is_read_whole_or_by_columns() {
     assert_eq!(parse("age=,balance=-1", Some(&current)).unwrap(), cells("Ann", None, -100));
     assert_eq!(parse("\"name=a,b\"", Some(&current)).unwrap(), cells("a,b", Some(4), 150));
     assert_eq!(parse("name=a,age=1,balance=0", None).unwrap(), cells("a", Some(1), 0));
+    for text in ["name=\"Ann\"", "name=\"Smith, Ann\"", "age=1,name=\"Ann\""] {
+        assert_eq!(parse(text, Some(&current)), Err(RecordError::QuotedCell("name".into())), "{text}");
+    }
+    assert_eq!(parse("\"name=\"\"Ann\"\"\"", Some(&current)).unwrap(), cells("\"Ann\"", Some(4), 150));
     assert_eq!(parse("age=1", None), Err(RecordError::Incomplete("name".into())));
     let unknown = parse("ages=1", Some(&current)).unwrap_err();
     assert!(matches!(&unknown, RecordError::UnknownColumn { name, .. } if name == "ages"), "{unknown}");
