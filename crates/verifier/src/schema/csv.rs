@@ -74,9 +74,11 @@ enum State {
 pub struct CsvReader {
     separator: u8,
     state: State,
-    /// The contents of the cells of the record, one behind the other, and their ends.
+    /// The contents of the cells of the record, with some separators between, and where in them each cell begins and ends.
     bytes: Vec<u8>,
-    ends: Vec<usize>,
+    ends: Vec<(usize, usize)>,
+    /// Where the current cell begins.
+    cell: usize,
     /// The record is complete.
     complete: bool,
     /// The number of the current line, of that on which the record begins, and of that of the last opening quote.
@@ -97,6 +99,7 @@ impl CsvReader {
             state: State::Start,
             bytes: Vec::new(),
             ends: Vec::new(),
+            cell: 0,
             complete: false,
             now: 1,
             line: 1,
@@ -123,16 +126,10 @@ impl CsvReader {
             }
             match self.state {
                 State::Plain => {
-                    let rest = &text[at..];
-                    let ends = |b: &u8| *b == self.separator || matches!(b, b'\n' | b'\r');
-                    let length = rest.iter().position(ends).unwrap_or(rest.len());
-                    self.bytes.extend_from_slice(&rest[..length]);
-                    at += length;
-                    if length < rest.len() {
-                        at += 1;
-                        if self.end_cell(rest[length]) {
-                            return Ok((at, true));
-                        }
+                    let (taken, complete) = self.plain(&text[at..]);
+                    at += taken;
+                    if complete {
+                        return Ok((at, true));
                     }
                     continue;
                 }
@@ -190,7 +187,8 @@ impl CsvReader {
         match self.state {
             State::Start => return Ok(false),
             State::Quoted => return Err(CsvError::Unclosed { line: self.quote }),
-            State::Cell | State::Plain | State::Closed => self.ends.push(self.bytes.len()),
+            State::Cell => self.ends.push((self.bytes.len(), self.bytes.len())),
+            State::Plain | State::Closed => self.ends.push((self.cell, self.bytes.len())),
         }
         (self.state, self.complete) = (State::Start, true);
         Ok(true)
@@ -198,8 +196,7 @@ impl CsvReader {
 
     /// The cells of the record that is complete.
     pub fn cells(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        let start = |at: usize| if at == 0 { 0 } else { self.ends[at - 1] };
-        self.ends.iter().enumerate().map(move |(at, end)| &self.bytes[start(at)..*end])
+        self.ends.iter().map(|(start, end)| &self.bytes[*start..*end])
     }
 
     /// The line on which the record begins, from 1.
@@ -224,6 +221,7 @@ impl CsvReader {
     fn unmark(&mut self) {
         let begun = core::mem::replace(&mut self.mark, BYTE_ORDER_MARK.len());
         if begun > 0 {
+            self.cell = 0;
             self.bytes.extend_from_slice(&BYTE_ORDER_MARK[..begun]);
             self.state = State::Plain;
         }
@@ -235,6 +233,7 @@ impl CsvReader {
             self.line = self.now;
         }
         self.carriage = false;
+        self.cell = self.bytes.len();
     }
 
     /// Counts the end of a line, if this byte is one.
@@ -243,9 +242,33 @@ impl CsvReader {
         self.carriage = byte == b'\r';
     }
 
+    /// Takes cells without quotes, the first of which has begun: how many bytes, and whether they end the record.
+    fn plain(&mut self, text: &[u8]) -> (usize, bool) {
+        let before = self.bytes.len();
+        let mut at = 0;
+        while let Some(byte) = text.get(at).copied() {
+            if byte == self.separator {
+                self.ends.push((self.cell, before + at));
+                at += 1;
+                self.cell = before + at;
+                if text.get(at).is_none_or(|next| *next == b'"') {
+                    self.state = State::Cell;
+                    break;
+                }
+            } else if matches!(byte, b'\n' | b'\r') {
+                self.bytes.extend_from_slice(&text[..at]);
+                return (at + 1, self.end_cell(byte));
+            } else {
+                at += 1;
+            }
+        }
+        self.bytes.extend_from_slice(&text[..at]);
+        (at, false)
+    }
+
     /// A separator or an end of a line ends a cell; true where it ends the record.
     fn end_cell(&mut self, byte: u8) -> bool {
-        self.ends.push(self.bytes.len());
+        self.ends.push((self.cell, self.bytes.len()));
         if byte == self.separator {
             self.state = State::Cell;
             return false;
