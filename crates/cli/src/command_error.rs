@@ -387,14 +387,11 @@ fn write(error: &WriteError) -> Option<String> {
 
 fn run(error: &RunError) -> Option<String> {
     match error {
-        RunError::Cancelled { report } => {
-            let kept = if report.done == 1 {
-                "the finished proof is".into()
-            } else {
-                format!("the {} finished proofs are", report.done)
-            };
-            Some(format!("{kept} kept: run the same command again to make the others"))
-        }
+        RunError::Cancelled { report } => Some(match report.done {
+            0 => "run the same command again: no proof was finished".into(),
+            1 => "the finished proof is kept: run the same command again to make the others".into(),
+            n => format!("the {n} finished proofs are kept: run the same command again to make the others"),
+        }),
         RunError::Failed { .. } | RunError::Results(_) | RunError::Engine(_) | RunError::Empty => None,
     }
 }
