@@ -249,7 +249,8 @@ fn store(error: &evergrove::store::Error) -> Option<String> {
             "restore the store from a backup or commit the table again; doctor shows what else is damaged"
         }
         // A cause of theirs has the remedy.
-        E::Row { .. } | E::Input(_) | E::Proving { .. } | E::Backend { .. } | E::Io { .. } => return None,
+        E::Proving { source, .. } => return run(source),
+        E::Row { .. } | E::Input(_) | E::Backend { .. } | E::Io { .. } => return None,
     };
     Some(fixed.into())
 }

@@ -323,7 +323,7 @@ fn exports() -> Section {
     s.fails(&["export", "--store", "s", "--batch", "b", "--leaves", "l.raw"]);
     s.fails(&["export", "--store", "s", "--table", "l.parquet.gz"]);
     s.fails(&["export", "--store", "s", "--table", "no/such/dir/l.csv"]);
-    s.fails(&["inspect", "t.csv"]);
+    s.fails(&["inspect", "table.csv"]);
     s.fails(&["inspect", "no-such-file"]);
     for name in ["l.csv", "l.raw", "l.parquet.gz"] {
         assert!(!s.world.path(name).exists());
