@@ -78,6 +78,8 @@ def cell_elements(column, cell):
         return [int.from_bytes(word[i : i + 4], "little") for i in range(0, 32, 4)]
     if kind == "bytes":
         return byte_sponge(cell.encode(errors="surrogateescape"), "BYTE")
+    if kind in ("unsigned", "signed"):
+        cell = {"true": "1", "false": "0"}.get(cell, cell)
     places = int(kind[6:]) if kind.startswith("fixed") else 0
     sign = "" if kind == "element" else "-?"
     point = "" if kind in ("unsigned", "element") else r"(?:\.([0-9]+))?"
@@ -127,13 +129,23 @@ def row_value(columns, cells):
     return sponge(elements, (tag("ROWE") << 32) + len(elements))
 
 
+def records(text):
+    """The records of a csv text by RFC 4180: a quoted cell is closed, and a separator or an end of a line follows the closing quote."""
+    csv.field_size_limit(1 << 28)
+    # Lines end in LF, CRLF and CR, within quotes too.
+    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    begun = 1
+    try:
+        for row in reader:
+            yield row
+            begun = reader.line_num + 1
+    except csv.Error as e:
+        raise Refusal("bad-rows", f"not a csv file, in the record of line {begun}: {e}") from None
+
+
 def read_rows(text, columns):
     """(index, leaf digest) by increasing index, of a csv file with a column of positions and all columns of the schema."""
-    csv.field_size_limit(1 << 28)
-    try:
-        rows = [row for row in csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline="")) if row]
-    except csv.Error as e:
-        raise Refusal("bad-rows", f"not a csv file: {e}") from None
+    rows = [row for row in records(text) if row]
     names = [c["name"] for c in columns]
     position = "index"
     while position in names:

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use evergrove::AppKey;
@@ -55,6 +55,8 @@ pub(crate) struct Accepted {
     pub(crate) output: Vec<Goldilocks>,
     bits: SoundnessBits,
     proof_bytes: usize,
+    /// How long it took to have the key: to build circuits, or to read a file.
+    setup: Duration,
     start: Instant,
 }
 
@@ -87,6 +89,7 @@ impl VerifyArgs {
         let (place, app) = found.ok_or_else(|| refused(format!("the proof states nothing about {wanted}")))?;
         let class = HeightClass::of(self.root.height).unwrap_or(HeightClass::H40);
         let mut backends = Backends::new();
+        let setup = Instant::now();
         let bits = match &self.key_file {
             Some(path) => {
                 let pinned = || AppKey::pinned_digest(app, scheme, claimed.profile, class);
@@ -112,12 +115,13 @@ impl VerifyArgs {
             }
         };
 
+        let setup = setup.elapsed();
         let start = Instant::now();
         let verified = verify(&bytes, &self.root, leaves, &policy, &backends)?;
         let output = verified.app.as_ref().filter(|a| a.app == app.id() && verified.scheme == scheme);
         let output = output.map(|a| a.output.clone());
         let output = output.ok_or_else(|| refused(format!("the proof states nothing about {wanted}")))?;
-        Ok(Accepted { verified, app: place, output, bits, proof_bytes: bytes.len(), start })
+        Ok(Accepted { verified, app: place, output, bits, proof_bytes: bytes.len(), setup, start })
     }
 }
 
@@ -154,6 +158,8 @@ impl Accepted {
         report.add("profile", self.verified.profile.name());
         report.hidden("proof_kind", self.verified.kind.name());
         report.hidden("proof_bytes", self.proof_bytes);
+        let setup = self.setup.as_secs_f64();
+        report.add_as("setup_seconds", setup, seconds(setup));
         report.add_as("seconds", elapsed, seconds(elapsed));
         results::add_soundness(report, self.bits);
     }

@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evergrove::Config;
 use evergrove::proof::{Profile, Scheme};
@@ -18,8 +19,8 @@ use crate::commands::lab;
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    app, batches, commit, completions, doctor, eth, export, keys, man, migrate, open, prove, prune, status, update,
-    verify,
+    app, batches, commit, completions, doctor, eth, export, inspect, keys, man, migrate, open, prove, prune, status,
+    update, verify,
 };
 #[cfg(feature = "queue")]
 use crate::commands::{jobs, worker};
@@ -61,6 +62,7 @@ pub(crate) enum Command {
     Status(status::Args),
     Batches(batches::Args),
     Export(export::Args),
+    Inspect(inspect::Args),
     Prune(prune::Args),
     Doctor(doctor::Args),
     Migrate(migrate::Args),
@@ -90,15 +92,30 @@ pub(crate) struct StoreArgs {
 /// How a file of rows is read.
 #[derive(Debug, Args)]
 pub(crate) struct RowsArgs {
-    /// Format of the file of rows: csv, jsonl, parquet or raw (32-byte values); found from its extension if left out
-    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    /// Format of the file of rows, raw for 32-byte values; found from its extension if left out. A file that is named - is stdin
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) input_format: Option<Format>,
+    /// What separates the cells of a csv file: one character, or tab; if left out, the comma, or the one of semicolon, tab and | that
+    /// is in a header without a comma
+    #[arg(long, value_name = "CHARACTER", value_parser = parse_delimiter)]
+    pub(crate) delimiter: Option<u8>,
+    /// Text of csv and tsv cells that stands for null in nullable columns, as an empty cell does, like NA. Repeat for several
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) null: Vec<String>,
     /// Column of the file that holds the positions of the rows
     #[arg(long, value_name = "NAME", conflicts_with = "indices")]
     pub(crate) index_column: Option<String>,
     /// Positions of the rows, in the order of the file: a list like 0,5,9-20 or a file of such lists
     #[arg(long, value_name = "LIST|FILE")]
     pub(crate) indices: Option<String>,
+}
+
+impl RowsArgs {
+    /// True where nothing is said.
+    pub(crate) fn is_default(&self) -> bool {
+        let Self { input_format, delimiter, null, index_column, indices } = self;
+        input_format.is_none() && delimiter.is_none() && null.is_empty() && index_column.is_none() && indices.is_none()
+    }
 }
 
 /// What proving may use.
@@ -166,8 +183,18 @@ impl ProverArgs {
     }
 }
 
-pub(crate) fn parse_format(text: &str) -> Result<Format, String> {
-    Format::from_name(text).ok_or_else(|| "choose csv, jsonl, parquet or raw".into())
+/// The formats by their names, which shells complete.
+pub(crate) fn formats() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| Format::from_name(&name).ok_or(name))
+}
+
+/// A separator of cells: one character that is neither a quote nor a part of text or of an end of a line.
+fn parse_delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        _ if matches!(text, "tab" | "\\t") => Ok(b'\t'),
+        [byte] if !byte.is_ascii_alphanumeric() && !matches!(byte, b'"' | b'\n' | b'\r' | b'-' | b'.') => Ok(*byte),
+        _ => Err("write one character, like ';' or '|', or tab".into()),
+    }
 }
 
 pub(crate) fn parse_profile(text: &str) -> Result<Profile, String> {

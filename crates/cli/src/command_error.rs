@@ -208,7 +208,9 @@ fn facade(error: &evergrove::Error) -> Option<String> {
 fn store(error: &evergrove::store::Error) -> Option<String> {
     use evergrove::store::Error as E;
     let fixed = match error {
-        E::OutOfRange { .. } => "correct the index, or double the vector with --grow of update and serve",
+        E::OutOfRange { .. } => {
+            "correct the position, or fill it by update --set or --input with --grow, which doubles the vector"
+        }
         E::TooHigh(_) => "correct the index",
         E::Height(_) => "correct --height, or leave it out to get the smallest vector that holds the table",
         E::Duplicate(_) => "give each index once",
@@ -247,7 +249,8 @@ fn store(error: &evergrove::store::Error) -> Option<String> {
             "restore the store from a backup or commit the table again; doctor shows what else is damaged"
         }
         // A cause of theirs has the remedy.
-        E::Row { .. } | E::Input(_) | E::Proving { .. } | E::Backend { .. } | E::Io { .. } => return None,
+        E::Proving { source, .. } => return run(source),
+        E::Row { .. } | E::Input(_) | E::Backend { .. } | E::Io { .. } => return None,
     };
     Some(fixed.into())
 }
@@ -311,6 +314,10 @@ fn input(problem: &Problem) -> String {
     let fixed = match problem {
         Problem::Io(e) if e.kind() == ErrorKind::NotFound => "check the path",
         Problem::Io(_) => "check the path, the permissions and the disk",
+        Problem::Malformed { format: "csv" | "tsv", .. } => {
+            "correct the line, or say how the file is written with --input-format and --delimiter"
+        }
+        Problem::Malformed { format: "gzip", .. } => "copy or compress the file again",
         Problem::Malformed { .. } => "correct the file, or name its format with --input-format",
         Problem::TooLong => "look for a quote that is not closed",
         Problem::NoRows => "give a table with at least one row",
@@ -361,6 +368,9 @@ fn record(error: &RecordError) -> String {
         RecordError::Row(e) => return e.remedy(),
         RecordError::UnknownColumn { .. } => "choose a column of the schema: names are case-sensitive",
         RecordError::DuplicateColumn(_) => "give the column once",
+        RecordError::QuotedCell(name) => {
+            return format!("write '\"{name}=CELL\"', with the quotes of the shell outside");
+        }
         RecordError::Incomplete(_) => "give every column, or a whole row",
     };
     fixed.into()
@@ -369,7 +379,8 @@ fn record(error: &RecordError) -> String {
 fn write(error: &WriteError) -> Option<String> {
     let fixed = match error {
         WriteError::Io(_) => return None,
-        WriteError::ReadOnly(_) | WriteError::Columns => "choose csv or jsonl",
+        WriteError::NoParquet => "install a build with the feature parquet (make install), or choose csv or jsonl",
+        WriteError::Columns | WriteError::NotUtf8 { .. } => "choose csv or jsonl",
         WriteError::EmptyString { .. } => "choose jsonl",
     };
     Some(fixed.into())
@@ -377,7 +388,11 @@ fn write(error: &WriteError) -> Option<String> {
 
 fn run(error: &RunError) -> Option<String> {
     match error {
-        RunError::Cancelled { .. } => Some("run the same command again to continue".into()),
+        RunError::Cancelled { report } => Some(match report.done {
+            0 => "run the same command again: no proof was finished".into(),
+            1 => "the finished proof is kept: run the same command again to make the others".into(),
+            n => format!("the {n} finished proofs are kept: run the same command again to make the others"),
+        }),
         RunError::Failed { .. } | RunError::Results(_) | RunError::Engine(_) | RunError::Empty => None,
     }
 }

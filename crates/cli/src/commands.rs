@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod eth;
 pub(crate) mod export;
+pub(crate) mod inspect;
 #[cfg(feature = "queue")]
 pub(crate) mod jobs;
 pub(crate) mod keys;
@@ -50,6 +51,7 @@ pub(crate) fn run(cli: Cli, catalog: &Catalog) -> Result<()> {
         Command::Status(args) => status::run(&args, terminal),
         Command::Batches(args) => batches::run(&args, terminal),
         Command::Export(args) => export::run(&args, terminal),
+        Command::Inspect(args) => inspect::run(&args, terminal),
         Command::Prune(args) => prune::run(&args, terminal),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(&args, catalog, terminal),

@@ -1,12 +1,14 @@
 //! Files that commands read and write.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufWriter, Error, ErrorKind, Read, Write};
+use std::io::{self, BufWriter, Error, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use evergrove::commit::schema::Schema;
-use evergrove::store::input::{Format, IndexSource, Table, read_indices};
+use evergrove::store::input::{Format, IndexSource, Source, Table, read_indices};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use crate::args::RowsArgs;
 use crate::exit::Mistake;
@@ -34,27 +36,65 @@ pub(crate) fn read(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>> {
 
 /// Writes a file in one step: whatever happens, the path holds the whole new content or what it held before. A link stays, and
 /// the file behind it is written. What is no regular file, such as a pipe or a device, is never replaced: the content goes to it.
-pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let name = || path.display().to_string();
-    if is_special(path) {
-        let mut out = BufWriter::new(OpenOptions::new().write(true).open(path).with_context(name)?);
-        fill(&mut out).with_context(name)?;
-        return out.flush().with_context(name);
-    }
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let part = Part::of(&target);
-    let mut out = BufWriter::new(File::create(&part.0).with_context(name)?);
-    fill(&mut out).with_context(name)?;
-    let file = out.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(name)?;
-    file.sync_all().with_context(name)?;
-    drop(file);
-    fs::rename(&part.0, &target).with_context(name)
+pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
+    write_together(vec![(path, Box::new(fill))])
 }
 
-/// The error that [`write`] would meet at this path, before the work whose result is to be written.
+/// What the content of a file is written to.
+pub(crate) type Out<'a> = dyn Write + Send + 'a;
+
+/// Writes the content of a file.
+pub(crate) type Fill<'a> = Box<dyn FnOnce(&mut Out<'_>) -> Result<()> + 'a>;
+
+/// Writes files as [`write`] does, and lets none take its place before all are complete.
+pub(crate) fn write_together(files: Vec<(&Path, Fill<'_>)>) -> Result<()> {
+    // What goes to a pipe does not come back: first the others are complete.
+    let (special, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|(path, _)| is_special(path));
+    let mut complete = Vec::new();
+    for (path, fill) in files {
+        let name = || path.display().to_string();
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let part = Part::of(&target);
+        let mut out = BufWriter::new(File::create(&part.0).with_context(name)?);
+        fill(&mut out).with_context(name)?;
+        let file = out.into_inner().map_err(io::IntoInnerError::into_error).with_context(name)?;
+        file.sync_all().with_context(name)?;
+        complete.push((path, part, target));
+    }
+    for (path, fill) in special {
+        let name = || path.display().to_string();
+        let mut out = BufWriter::new(OpenOptions::new().write(true).open(path).with_context(name)?);
+        fill(&mut out).with_context(name)?;
+        out.flush().with_context(name)?;
+    }
+    for (path, part, target) in complete {
+        fs::rename(&part.0, &target).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// Lets `fill` write to a file, compressed by gzip where the path says so.
+pub(crate) fn compressed(path: &Path, out: &mut Out<'_>, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
+    if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz")) {
+        return fill(out);
+    }
+    let mut out = GzEncoder::new(out, Compression::default());
+    fill(&mut out)?;
+    out.finish()?;
+    Ok(())
+}
+
+/// The error that [`write`] would meet at one of these paths, before the work whose results are to be written.
 pub(crate) fn check<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
+    let mut targets = Vec::new();
     for path in paths {
         let name = || path.display().to_string();
+        let target = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if targets.contains(&target) && !is_special(path) {
+            let message = format!("{}: named for two results", path.display());
+            return Err(Mistake::usage(message, "give each result a file of its own"));
+        }
+        targets.push(target);
         if path.is_dir() {
             return Err(Error::from(ErrorKind::IsADirectory)).with_context(name);
         }
@@ -105,7 +145,31 @@ pub(crate) fn parse_schema(path: &Path, bytes: Vec<u8>) -> Result<Schema> {
 pub(crate) fn format_of(path: &Path, named: Option<Format>, flag: &str) -> Result<Format> {
     named.or_else(|| Format::from_path(path)).ok_or_else(|| {
         let message = format!("{}: the extension names no format", path.display());
-        Mistake::usage(message, format!("name it with {flag}: csv, jsonl, parquet or raw"))
+        Mistake::usage(message, format!("name it with {flag}: csv, tsv, jsonl, parquet or raw"))
+    })
+}
+
+/// The name of a file that stands for stdin.
+pub(crate) const STDIN: &str = "-";
+
+/// The bytes of a file of rows, or of stdin, and how its cells are written.
+fn source(path: &Path, rows: &RowsArgs, format: Format) -> Result<Source> {
+    if rows.delimiter.is_some() && format != Format::Csv {
+        let message = format!("--delimiter: not for {} files", format.name());
+        return Err(Mistake::usage(message, "leave it out, or give --input-format csv"));
+    }
+    if !rows.null.is_empty() && !matches!(format, Format::Csv | Format::Tsv) {
+        let message = format!("--null: not for {} files", format.name());
+        return Err(Mistake::usage(message, "leave it out: only csv and tsv write null as text"));
+    }
+    let source = match path == Path::new(STDIN) {
+        true => Source::stream("stdin", &mut io::stdin().lock()).context("stdin")?,
+        false => Source::file(path),
+    };
+    let source = source.with_nulls(rows.null.as_slice());
+    Ok(match rows.delimiter {
+        Some(delimiter) => source.with_separator(delimiter),
+        None => source,
     })
 }
 
@@ -113,13 +177,14 @@ pub(crate) fn format_of(path: &Path, named: Option<Format>, flag: &str) -> Resul
 /// have no positions on the command line.
 pub(crate) fn table(path: &Path, rows: &RowsArgs, schema: Option<Schema>, index: IndexSource) -> Result<Table> {
     let format = format_of(path, rows.input_format, "--input-format")?;
+    let source = source(path, rows, format)?;
     let index = match (&rows.indices, &rows.index_column) {
         (Some(list), _) => IndexSource::List(read_indices(list)?),
         (None, Some(column)) => IndexSource::Column(column.clone()),
         (None, None) => index,
     };
     Ok(match schema {
-        Some(schema) => Table::new(path, format, index, schema),
-        None => Table::infer(path, format, index)?,
+        Some(schema) => Table::of(source, format, index, schema),
+        None => Table::infer_of(source, format, index)?,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -108,17 +109,29 @@ pub(crate) fn watched(args: &ProvingArgs, config: &Config, terminal: Terminal) -
     Ok(Watched { _log, metrics: Metrics::new(&mut Default::default()) })
 }
 
-/// A token that SIGTERM and SIGINT use where workers make the proofs, so that their jobs do not stay in the queue. Else signals
-/// end the process, and the next one makes the proof that was under way.
+/// A token that SIGTERM and SIGINT use: of workers' jobs none stays in the queue, and proofs that this process is making are finished and kept.
 #[cfg_attr(not(feature = "queue"), expect(unused_variables, reason = "there are no workers"))]
 pub(crate) fn cancel(config: &Config) -> Result<Cancel> {
     let cancel = Cancel::new();
     #[cfg(feature = "queue")]
     if config.workers.is_some() {
         crate::signals::stop_on_signals(&cancel)?;
+        return Ok(cancel);
     }
+    let (stop, again) = (cancel.clone(), AtomicBool::new(false));
+    let stop = move || {
+        if again.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED);
+        }
+        stop.cancel();
+        eprintln!("\nstopping when the proofs that are being made are finished: interrupt again to stop at once");
+    };
+    ctrlc::set_handler(stop).context("signals")?;
     Ok(cancel)
 }
+
+/// What a shell says of a program that a signal ended.
+const INTERRUPTED: i32 = 130;
 
 /// Gives the process as many threads as are asked for, or as there are cores, and says how many.
 pub(crate) fn threads(asked: Option<u16>) -> usize {

@@ -7,8 +7,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use csv_core::{ReadRecordResult, Reader};
 use evergrove_verifier::HEIGHT_MAX;
+use evergrove_verifier::schema::csv::{BYTE_ORDER_MARK, CsvReader};
 use evergrove_verifier::schema::field::Field;
 use evergrove_verifier::schema::json::{self, RecordError};
 use evergrove_verifier::schema::{Cell, Column, ColumnType, Excerpt, Row, Schema};
@@ -26,7 +26,7 @@ pub enum Format {
 /// The text is not a list of rows of the schema. [`Display`](fmt::Display) is one sentence, which names the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowsError {
-    /// The number of the line on which the record begins, from 1.
+    /// The number of the line on which the record begins, or of that with the quote at fault, from 1.
     pub line: u64,
     what: String,
 }
@@ -174,6 +174,7 @@ impl<'a> Rows<'a> {
 }
 
 fn jsonl(text: &[u8], rows: &mut Rows<'_>) -> Result<(), RowsError> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
         let line = line.trim_ascii();
         if line.is_empty() {
@@ -191,78 +192,39 @@ fn jsonl(text: &[u8], rows: &mut Rows<'_>) -> Result<(), RowsError> {
 }
 
 fn csv(text: &[u8], rows: &mut Rows<'_>) -> Result<(), RowsError> {
-    let mut records = Records { reader: Reader::new(), text, bytes: vec![0; 256], ends: vec![0; 16], line: 1, next: 1 };
-    let names = records.next().unwrap_or_default();
-    let line = records.line;
-    let header = |what: String| RowsError { line, what };
-    let names: Option<Vec<String>> = names.iter().map(|name| String::from_utf8(name.to_vec()).ok()).collect();
-    let mut names = names.ok_or_else(|| header("the header is not UTF-8".into()))?;
-    if let Some(first) = names.first_mut()
-        && let Some(rest) = first.strip_prefix('\u{feff}')
-    {
-        *first = rest.into();
-    }
-    if names.is_empty() {
+    let mut reader = CsvReader::new(b',');
+    let mut left = text;
+    if !next(&mut reader, &mut left)? {
         return Err(RowsError { line: 1, what: "missing header: the first line names the columns".into() });
     }
+    let line = reader.line();
+    let header = |what: String| RowsError { line, what };
+    let names: Option<Vec<String>> = reader.cells().map(|name| String::from_utf8(name.to_vec()).ok()).collect();
+    let names = names.ok_or_else(|| header("the header is not UTF-8".into()))?;
     rows.check_names(&names).map_err(header)?;
-    loop {
-        let Some(fields) = records.next() else { return Ok(()) };
-        let line = records.line;
+    while next(&mut reader, &mut left)? {
+        let line = reader.line();
         let at = |what| RowsError { line, what };
-        if fields.len() != names.len() {
-            return Err(at(format!("{} fields, the header has {}", fields.len(), names.len())));
+        let found = reader.cells().len();
+        if found != names.len() {
+            return Err(at(format!("{found} fields, the header has {}", names.len())));
         }
-        for (name, field) in names.iter().zip(&fields) {
-            rows.take(name, Field::Text(Cow::Borrowed(field))).map_err(at)?;
+        for (name, cell) in names.iter().zip(reader.cells()) {
+            rows.take(name, Field::Text(Cow::Borrowed(cell))).map_err(at)?;
         }
         rows.finish().map_err(at)?;
     }
+    Ok(())
 }
 
-/// The records of a csv text.
-struct Records<'a> {
-    reader: Reader,
-    text: &'a [u8],
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-    /// The line on which the last record begins, and the line of the text that is left.
-    line: u64,
-    next: u64,
-}
-
-impl Records<'_> {
-    /// Leaves out the next bytes of the text, and counts their lines.
-    fn skip(&mut self, count: usize) {
-        let (skipped, rest) = self.text.split_at(count);
-        self.next += skipped.iter().filter(|byte| **byte == b'\n').count() as u64;
-        self.text = rest;
-    }
-
-    /// The next record, none at the end.
-    fn next(&mut self) -> Option<Vec<Vec<u8>>> {
-        // The reader skips empty lines: so does the count of lines.
-        self.skip(self.text.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count());
-        self.line = self.next;
-        let (mut filled, mut count) = (0, 0);
-        loop {
-            let (result, read, written, ended) =
-                self.reader.read_record(self.text, &mut self.bytes[filled..], &mut self.ends[count..]);
-            self.skip(read);
-            (filled, count) = (filled + written, count + ended);
-            match result {
-                // No text is left: the next call says so to the reader, which ends the last record.
-                ReadRecordResult::InputEmpty => {}
-                ReadRecordResult::OutputFull => self.bytes.resize(2 * self.bytes.len(), 0),
-                ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
-                ReadRecordResult::End => return None,
-                ReadRecordResult::Record => {
-                    let starts = core::iter::once(0).chain(self.ends[..count].iter().copied());
-                    return Some(
-                        starts.zip(&self.ends[..count]).map(|(from, to)| self.bytes[from..*to].to_vec()).collect(),
-                    );
-                }
-            }
-        }
-    }
+/// Reads the next record of a text; false at its end.
+fn next(reader: &mut CsvReader, left: &mut &[u8]) -> Result<bool, RowsError> {
+    let read = match left.is_empty() {
+        true => reader.finish(),
+        false => reader.feed(left).and_then(|(taken, complete)| {
+            *left = &left[taken..];
+            if complete { Ok(true) } else { reader.finish() }
+        }),
+    };
+    read.map_err(|e| RowsError { line: e.line(), what: e.to_string() })
 }

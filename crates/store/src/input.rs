@@ -1,4 +1,4 @@
-//! Tables in files: csv, jsonl, parquet and raw 32-byte values in, csv, jsonl and raw values out.
+//! Tables in files: csv, tsv, jsonl, parquet and raw 32-byte values, in and out.
 //!
 //! **What.** A [`Table`] is a file with a format, a schema (given or inferred) and a rule that gives every row its position;
 //! [`Table::rows`] streams `(position, Row)` pairs. [`parse_indices`] reads lists of positions, [`parse_record`] one row;
@@ -11,6 +11,8 @@
 
 #[cfg(feature = "parquet")]
 mod columnar;
+#[cfg(feature = "parquet")]
+mod columnar_writer;
 mod delimited;
 mod error;
 
@@ -20,14 +22,13 @@ mod jsonl;
 mod record;
 mod rows;
 mod seen;
+mod source;
 mod values;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
-use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,6 +38,7 @@ pub use error::{InputError, Place, Problem};
 pub use indices::{IndexListError, MAX_POSITIONS, parse_indices, read_indices};
 pub use record::{RecordError, parse_record};
 pub use rows::{Rows, json_row};
+pub use source::Source;
 pub use writer::{TableWriter, WriteError};
 
 /// The greatest number of bytes of one record: a stray quote can not swallow a file into memory.
@@ -47,6 +49,8 @@ pub const MAX_RECORD_BYTES: u64 = 1 << 26;
 pub enum Format {
     /// Comma-separated values with a header line (RFC 4180).
     Csv,
+    /// The same with tabs in the place of commas.
+    Tsv,
     /// One JSON object per line.
     Jsonl,
     /// Apache Parquet with flat columns. Needs the feature `parquet`.
@@ -57,12 +61,13 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 4] = [Self::Csv, Self::Jsonl, Self::Parquet, Self::Raw];
+    pub const ALL: [Self; 5] = [Self::Csv, Self::Tsv, Self::Jsonl, Self::Parquet, Self::Raw];
 
-    /// The name: `csv`, `jsonl`, `parquet`, `raw`.
+    /// The name: `csv`, `tsv`, `jsonl`, `parquet`, `raw`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
+            Self::Tsv => "tsv",
             Self::Jsonl => "jsonl",
             Self::Parquet => "parquet",
             Self::Raw => "raw",
@@ -74,53 +79,22 @@ impl Format {
         Self::ALL.into_iter().find(|f| f.name() == name)
     }
 
-    /// The format that a file's extension suggests.
+    /// The format that a file's extension suggests, or for a file of gzip the extension in front of `.gz`.
     pub fn from_path(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        let extension = |path: &Path| Some(path.extension()?.to_str()?.to_ascii_lowercase());
+        let last = extension(path)?;
+        if last == "gz" {
+            // Parquet files have compression of their own, and are not read from their beginning to their end.
+            let inner = Self::from_path(Path::new(path.file_stem()?));
+            return inner.filter(|format| *format != Self::Parquet);
+        }
+        match last.as_str() {
             "csv" => Some(Self::Csv),
+            "tsv" | "tab" => Some(Self::Tsv),
             "jsonl" | "ndjson" => Some(Self::Jsonl),
             "parquet" => Some(Self::Parquet),
             "raw" | "bin" => Some(Self::Raw),
             _ => None,
-        }
-    }
-}
-
-/// Where the bytes of a table are.
-#[derive(Clone, Debug)]
-pub(crate) struct Content {
-    /// The name in errors, and the file unless there is a text.
-    path: PathBuf,
-    text: Option<Arc<[u8]>>,
-}
-
-impl Content {
-    fn file(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), text: None }
-    }
-
-    fn open(&self) -> Result<Input, InputError> {
-        match &self.text {
-            Some(text) => Ok(Input::Text(Cursor::new(text.clone()))),
-            None => {
-                let file = File::open(&self.path);
-                file.map(Input::File).map_err(|e| InputError::new(Place::file(&self.path), Problem::Io(e)))
-            }
-        }
-    }
-}
-
-/// The bytes of a table, read from the first on.
-pub(crate) enum Input {
-    File(File),
-    Text(Cursor<Arc<[u8]>>),
-}
-
-impl Read for Input {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.read(buf),
-            Self::Text(text) => text.read(buf),
         }
     }
 }
@@ -152,7 +126,7 @@ pub enum Fields {
 /// A file that holds a table.
 #[derive(Clone, Debug)]
 pub struct Table {
-    content: Content,
+    source: Source,
     format: Format,
     index: IndexSource,
     schema: Schema,
@@ -163,13 +137,18 @@ pub struct Table {
 impl Table {
     /// A table whose schema is known, with [`Fields::Exact`].
     pub fn new(path: impl Into<PathBuf>, format: Format, index: IndexSource, schema: Schema) -> Self {
-        Self { content: Content::file(path), format, index, schema, fields: Fields::Exact, len: None }
+        Self::of(Source::file(path), format, index, schema)
+    }
+
+    /// The same of a source.
+    pub fn of(source: Source, format: Format, index: IndexSource, schema: Schema) -> Self {
+        Self { source, format, index, schema, fields: Fields::Exact, len: None }
     }
 
     /// The same with csv or jsonl that is in memory. Errors name `path`, which is not read.
     #[must_use]
     pub fn with_text(mut self, text: impl Into<Arc<[u8]>>) -> Self {
-        self.content.text = Some(text.into());
+        self.source = self.source.with_text(text);
         self
     }
 
@@ -191,15 +170,19 @@ impl Table {
     /// the largest number of places seen, all else `bytes`; a column with an empty cell is nullable. Raw files are raw. Records are
     /// taken as [`Fields::Sparse`].
     pub fn infer(path: impl Into<PathBuf>, format: Format, index: IndexSource) -> Result<Self, InputError> {
-        let content = Content::file(path);
+        Self::infer_of(Source::file(path), format, index)
+    }
+
+    /// The same of a source.
+    pub fn infer_of(source: Source, format: Format, index: IndexSource) -> Result<Self, InputError> {
         let (schema, len) = match format {
             Format::Raw => (Schema::raw(), None),
-            Format::Csv | Format::Jsonl | Format::Parquet => {
-                let (schema, len) = infer::infer(&content, format, &index)?;
+            Format::Csv | Format::Tsv | Format::Jsonl | Format::Parquet => {
+                let (schema, len) = infer::infer(&source, format, &index)?;
                 (schema, Some(len))
             }
         };
-        Ok(Self { content, format, index, schema, fields: Fields::Sparse, len })
+        Ok(Self { source, format, index, schema, fields: Fields::Sparse, len })
     }
 
     /// The schema, given or inferred.
@@ -210,13 +193,13 @@ impl Table {
     /// Number of rows, where it is known before the rows are read.
     pub fn len_hint(&self) -> Option<u64> {
         self.len.or_else(|| match self.format {
-            Format::Raw => Some(std::fs::metadata(&self.content.path).ok()?.len() / values::VALUE_BYTES as u64),
-            Format::Csv | Format::Jsonl | Format::Parquet => None,
+            Format::Raw => Some(self.source.length()? / values::VALUE_BYTES as u64),
+            Format::Csv | Format::Tsv | Format::Jsonl | Format::Parquet => None,
         })
     }
 
     /// The rows with their positions, in the order of the file. After an error the iterator ends.
     pub fn rows(&self) -> Result<Rows, InputError> {
-        Rows::open(&self.content, self.format, self.index.clone(), &self.schema, self.fields)
+        Rows::open(&self.source, self.format, self.index.clone(), &self.schema, self.fields)
     }
 }

@@ -22,6 +22,7 @@
 
 mod cell;
 mod column;
+pub mod csv;
 pub mod field;
 pub mod json;
 mod row;

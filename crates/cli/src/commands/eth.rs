@@ -303,7 +303,7 @@ fn check(args: &Check) -> Result<(Report, Claimed)> {
     Ok((report, Claimed { roots, nodes, claims }))
 }
 
-fn add_block(report: &mut Report, roots: &Roots, header: Option<&Header>) {
+pub(super) fn add_block(report: &mut Report, roots: &Roots, header: Option<&Header>) {
     for (tag, root) in roots.iter() {
         let key = match tag {
             Tag::State => "state_root",
@@ -452,7 +452,7 @@ impl Batched<'_> {
 
 /// No batch has as many bytes.
 #[cfg(feature = "local")]
-const BATCH_MAX: u64 = 1 << 31;
+pub(super) const BATCH_MAX: u64 = 1 << 31;
 
 #[cfg(feature = "local")]
 fn read_batch(path: &Path) -> Result<Batch> {
@@ -555,7 +555,9 @@ fn verify(args: &Verify, terminal: Terminal) -> Result<()> {
         Some(path) => Some(read_claims(&read(path)?).with_context(|| name(path))?),
     };
     let digest = claims.as_deref().map(canonical_digest).transpose()?;
+    let start = Instant::now();
     let bits = proof.verify(&known, digest).map_err(refused)?;
+    let elapsed = start.elapsed().as_secs_f64();
     let roots =
         Roots::new(proof.roots.iter().map(|&(tag, root, _)| (tag, root)).collect()).context("roots of a proof")?;
     let mut report = Report::default();
@@ -565,6 +567,7 @@ fn verify(args: &Verify, terminal: Terminal) -> Result<()> {
         report.add_as("claims", values, claims.len().to_string());
     }
     report.add("canonical_digest", proof.digest().to_string());
+    report.add_as("seconds", elapsed, format!("{}, circuits included", seconds(elapsed)));
     results::add_soundness(&mut report, bits);
     note(&mut report, &roots, header.as_ref(), claims.as_deref());
     report.print(terminal.format)

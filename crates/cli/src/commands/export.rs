@@ -1,6 +1,5 @@
 //! `evergrove export`.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -11,8 +10,9 @@ use evergrove::store::input::{Format, TableWriter};
 use evergrove::store::{Error, Store};
 
 use super::Terminal;
-use crate::args::{StoreArgs, parse_format};
+use crate::args::{StoreArgs, formats};
 use crate::exit::Mistake;
+use crate::files::Out;
 use crate::report::{Report, size};
 use crate::{files, leader};
 
@@ -45,8 +45,8 @@ pub(crate) struct Args {
     /// Write values (columns e0 to e3) instead of rows: what the tree commits to, for verifiers without the schema
     #[arg(long)]
     values: bool,
-    /// Format of the rows: csv, jsonl or raw; found from the extension if left out
-    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    /// Format of the rows; found from the extension if left out. A file whose name ends in .gz is compressed
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
     output_format: Option<Format>,
 }
 
@@ -103,11 +103,11 @@ pub(crate) fn rows_format(store: &Store, path: &Path, named: Option<Format>, val
 struct Rows<'a> {
     schema: &'a Schema,
     values: bool,
-    writer: TableWriter<&'a mut dyn Write>,
+    writer: TableWriter<&'a mut Out<'a>>,
 }
 
 impl<'a> Rows<'a> {
-    fn new(store: &'a Store, out: &'a mut dyn Write, format: Format, values: bool) -> Result<Self> {
+    fn new(store: &'a Store, out: &'a mut Out<'a>, format: Format, values: bool) -> Result<Self> {
         let schema = store.schema();
         let form = if values { Schema::raw() } else { schema.clone() };
         Ok(Self { schema, values, writer: TableWriter::new(out, format, &form)? })
@@ -124,13 +124,21 @@ impl<'a> Rows<'a> {
 }
 
 /// Writes the rows of a batch, in the order of their positions; gives their number.
-pub(crate) fn write_leaves(store: &Store, batch: &str, path: &Path, format: Format, values: bool) -> Result<usize> {
+fn write_leaves(store: &Store, batch: &str, path: &Path, format: Format, values: bool) -> Result<usize> {
     let members = store.members(batch)?;
-    files::write(path, |out| fill(store, batch, &members, out, format, values))?;
+    files::write(path, |out| files::compressed(path, out, |out| fill(store, batch, &members, out, format, values)))?;
     Ok(members.len())
 }
 
-fn fill(store: &Store, batch: &str, members: &[u64], out: &mut dyn Write, format: Format, values: bool) -> Result<()> {
+/// Writes the rows of these members of a batch, in their order.
+pub(crate) fn fill(
+    store: &Store,
+    batch: &str,
+    members: &[u64],
+    out: &mut Out<'_>,
+    format: Format,
+    values: bool,
+) -> Result<()> {
     let view = store.view()?;
     let mut rows = Rows::new(store, out, format, values)?;
     for index in members {
@@ -192,12 +200,14 @@ fn write_table(store: &Store, path: &Path, format: Format, values: bool) -> Resu
     let view = store.view()?;
     let mut written = 0;
     files::write(path, |out| {
-        let mut rows = Rows::new(store, out, format, values)?;
-        view.for_each_row(|index, row| {
-            written += 1;
-            rows.write(index, &row).map_err(|e| Error::Input(e.into()))
-        })?;
-        Ok(rows.writer.finish()?)
+        files::compressed(path, out, |out| {
+            let mut rows = Rows::new(store, out, format, values)?;
+            view.for_each_row(|index, row| {
+                written += 1;
+                rows.write(index, &row).map_err(|e| Error::Input(e.into()))
+            })?;
+            Ok(rows.writer.finish()?)
+        })
     })?;
     Ok(written)
 }

@@ -1,6 +1,6 @@
 //! `evergrove prove`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
@@ -13,8 +13,9 @@ use evergrove::store::input::{Format, read_indices};
 use evergrove::store::{Prover, Store};
 
 use super::{Terminal, export};
-use crate::args::{ProvingArgs, StoreArgs, parse_format, parse_profile, parse_scheme};
+use crate::args::{ProvingArgs, StoreArgs, formats, parse_profile, parse_scheme};
 use crate::exit::Mistake;
+use crate::files::{Fill, Out};
 use crate::progress::Proofs;
 use crate::report::Report;
 use crate::{files, leader, results};
@@ -47,8 +48,8 @@ pub(crate) struct Args {
     /// Write the rows of the batch with their positions to this file, for verify --leaves
     #[arg(long, value_name = "FILE")]
     leaves_out: Option<PathBuf>,
-    /// Format of --leaves-out: csv, jsonl or raw; found from its extension if left out
-    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    /// Format of --leaves-out; found from its extension if left out. A file whose name ends in .gz is compressed
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
     output_format: Option<Format>,
     #[command(flatten)]
     proving: ProvingArgs,
@@ -101,15 +102,20 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let batch = prover.prove(&args.batch)?;
     progress.finish();
     results::add_batch(&mut report, &batch, start.elapsed().as_secs_f64());
+    let mut outputs: Vec<(&Path, Fill<'_>)> = Vec::new();
     if let Some(path) = &args.out {
         let bytes = store.export(&args.batch)?;
-        files::write(path, |out| Ok(out.write_all(&bytes)?))?;
+        outputs.push((path, Box::new(move |out| Ok(out.write_all(&bytes)?))));
         report.add("proof", path.display().to_string());
     }
     if let Some((path, format)) = leaves {
-        export::write_leaves(&store, &args.batch, path, format, false)?;
+        let (store, batch) = (&store, &args.batch);
+        let members = store.members(batch)?;
+        let rows = move |out: &mut Out<'_>| export::fill(store, batch, &members, out, format, false);
+        outputs.push((path, Box::new(move |out| files::compressed(path, out, rows))));
         report.add("leaves", path.display().to_string());
     }
+    files::write_together(outputs)?;
     leader::write_trace(&mut report, &args.proving, trace.as_ref())?;
     report.print(terminal.format)
 }

@@ -1,6 +1,9 @@
 //! `evergrove status`.
 
+use std::path::Path;
+
 use anyhow::Result;
+use evergrove::commit::schema::Schema;
 use evergrove::store::Store;
 
 use super::{Terminal, batches};
@@ -15,9 +18,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
-    let status = Store::open(&args.store.store)?.status()?;
+    show(&args.store.store, Report::default(), terminal)
+}
+
+/// Prints the report with what there is to say about a store.
+pub(crate) fn show(dir: &Path, mut report: Report, terminal: Terminal) -> Result<()> {
+    let status = Store::open(dir)?.status()?;
     let commitment = status.epoch.commitment;
-    let mut report = Report::default();
     report.add("commitment", commitment.to_string());
     report.hidden("scheme", evergrove::proof::SCHEME);
     report.add("height", commitment.height);
@@ -30,20 +37,24 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add("schema_digest", status.schema.digest().to_string());
     report.hidden("schema", serde_json::to_value(&status.schema)?);
     report.hidden("batches", status.batches.iter().map(batches::object).collect::<Vec<_>>());
-    if status.schema.is_raw() {
-        report.note("\nRaw values: a row is 4 field elements.");
-    } else {
-        let form =
-            if status.schema.is_inline() { "are the value of its slot" } else { "are hashed to the value of its slot" };
-        report.note(format!("\nColumns ({} of a row {form}):", count(status.schema.elements_per_row(), "element")));
-        for column in status.schema.columns() {
-            let nullable = if column.nullable { ", nullable" } else { "" };
-            report.note(format!("  {}: {}{nullable}", column.name, column.kind));
-        }
-    }
+    add_columns(&mut report, &status.schema);
     report.note(if status.batches.is_empty() { "\nNo batches." } else { "\nBatches:" });
     for batch in &status.batches {
         report.note(format!("  {}", batches::line(batch)));
     }
     report.print(terminal.format)
+}
+
+/// The columns of a schema, for people.
+pub(crate) fn add_columns(report: &mut Report, schema: &Schema) {
+    if schema.is_raw() {
+        report.note("\nRaw values: a row is 4 field elements.");
+        return;
+    }
+    let form = if schema.is_inline() { "are the value of its slot" } else { "are hashed to the value of its slot" };
+    report.note(format!("\nColumns ({} of a row {form}):", count(schema.elements_per_row(), "element")));
+    for column in schema.columns() {
+        let nullable = if column.nullable { ", nullable" } else { "" };
+        report.note(format!("  {}: {}{nullable}", column.name, column.kind));
+    }
 }

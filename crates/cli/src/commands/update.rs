@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use evergrove::apps::catalog::Catalog;
 use evergrove::jobs::Event;
-use evergrove::store::input::{IndexSource, parse_record, read_indices};
+use evergrove::store::input::{IndexSource, RecordError, parse_record, read_indices};
 use evergrove::store::{Changes, Prover, Store};
 use serde_json::Value;
 
@@ -25,7 +25,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     store: StoreArgs,
     /// Set the row at position I: V is its cells in the order of the schema as in csv, or COLUMN=CELL pairs, or in raw mode
-    /// 4 integers. Repeat for more rows
+    /// 4 integers. A cell with a comma or a quote is in quotes, which a shell needs quotes around: '5="Smith, Ann",41' and
+    /// '5="name=Smith, Ann",age=41'. Repeat for more rows
     #[arg(long, value_name = "I=V", allow_hyphen_values = true)]
     set: Vec<String>,
     /// Set the rows of this file, whose positions are in the column "index" or as --index-column or --indices say
@@ -54,9 +55,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let start = Instant::now();
-    if args.input.is_none() && (args.rows.index_column.is_some() || args.rows.indices.is_some()) {
+    if args.input.is_none() && !args.rows.is_default() {
         let remedy = "name the file with --input, or set single rows with --set";
-        return Err(Mistake::usage("--index-column and --indices describe a file of rows, and none is given", remedy));
+        let message = "--index-column, --indices, --input-format, --delimiter and --null describe a file of rows, and none is given";
+        return Err(Mistake::usage(message, remedy));
     }
     let store = Store::open(&args.store.store)?;
     let changes = changes(args, &store, terminal)?;
@@ -154,7 +156,13 @@ fn changes(args: &Args, store: &Store, terminal: Terminal) -> Result<Changes> {
         let index: u64 = index.trim().parse().map_err(|_| malformed())?;
         let known = index.checked_shr(u32::from(height)).unwrap_or(0) == 0;
         let current = if known { view.row(index)? } else { None };
-        let row = parse_record(schema, cells, current.as_ref()).with_context(|| format!("--set {text}"))?;
+        let row = parse_record(schema, cells, current.as_ref()).map_err(|e| match e {
+            RecordError::Incomplete(_) if !known => {
+                let message = format!("--set {text}: position {index} is outside the table of 2^{height} slots");
+                Mistake::usage(message, "correct the position, or set every column and add --grow")
+            }
+            e => anyhow::Error::from(e).context(format!("--set {text}")),
+        })?;
         changes.set.push((index, row));
     }
     if let Some(path) = &args.input {

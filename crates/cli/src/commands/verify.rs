@@ -22,7 +22,7 @@ use crate::{files, results};
 /// Longer files are no succinct proofs, nor openings.
 pub(crate) const MAX_SUCCINCT_BYTES: u64 = evergrove::store::MAX_SUCCINCT_BYTES as u64;
 /// A proof of the backend `native` holds its witness.
-const MAX_NATIVE_BYTES: u64 = 1 << 32;
+pub(crate) const MAX_NATIVE_BYTES: u64 = 1 << 32;
 
 /// Verify a proof or an opening against a commitment, without a store
 ///

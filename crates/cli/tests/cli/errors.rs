@@ -249,7 +249,7 @@ fn batches() -> Section {
         ("--out", "s"),
         ("--timings", "no/such/dir/t.json"),
         ("--leaves-out", "c.rows"),
-        ("--leaves-out", "c.parquet"),
+        ("--leaves-out", "c.parquet.gz"),
         ("--max-memory", "1K"),
         ("--keys", "b.proof"),
         ("--keys", "b.proof/keys"),
@@ -321,9 +321,11 @@ fn exports() -> Section {
     s.fails(&["export", "--store", "s"]);
     s.fails(&["export", "--store", "s", "--batch", "c", "--leaves", "l.csv"]);
     s.fails(&["export", "--store", "s", "--batch", "b", "--leaves", "l.raw"]);
-    s.fails(&["export", "--store", "s", "--table", "l.parquet"]);
+    s.fails(&["export", "--store", "s", "--table", "l.parquet.gz"]);
     s.fails(&["export", "--store", "s", "--table", "no/such/dir/l.csv"]);
-    for name in ["l.csv", "l.raw", "l.parquet"] {
+    s.fails(&["inspect", "table.csv"]);
+    s.fails(&["inspect", "no-such-file"]);
+    for name in ["l.csv", "l.raw", "l.parquet.gz"] {
         assert!(!s.world.path(name).exists());
     }
     s.world.write("nullable.toml", "[[column]]\nname = \"a\"\ntype = \"bytes\"\nnullable = true\n");

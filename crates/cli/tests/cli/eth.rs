@@ -124,6 +124,10 @@ fn claims_are_proven_and_verified() {
     assert!(dry["seconds"].as_f64().unwrap() > 0.01);
     assert!(world.fails(2, &prove).contains("--out"));
     let made = world.json(&[&prove[..], &["--out", "state.proof", "--claims-out", "claims.json"]].concat());
+    for (file, kind) in [("state.proof", "state proof"), ("claims.json", "claims")] {
+        let said = world.json(&["inspect", file]);
+        assert_eq!((&said["kind"], &said["canonical_digest"]), (&kind.into(), &made["canonical_digest"]));
+    }
     assert_eq!(made["keccak_blocks"], dry["keccak_blocks"]);
 
     let verify = [&["eth", "verify", "--proof", "state.proof"], &anchor[..]].concat();
@@ -182,6 +186,8 @@ fn a_batch_follows_the_chain() {
     };
     assert_eq!(verify("first.proof", &old)["canonical_digest"], made["canonical_digest"]);
     let listed = world.json(&["eth", "claims", "--batch", "first.evgb"]);
+    let said = world.json(&["inspect", "first.evgb"]);
+    assert_eq!((&said["kind"], &said["canonical_digest"]), (&"batch of claims".into(), &listed["canonical_digest"]));
     assert_eq!((&listed["claims"], &listed["state_root"]), (&made["claims"], &made["state_root"]));
 
     world.write("witness.json", json!({ "state": block["preNodes"] }).to_string());

@@ -199,3 +199,107 @@ fn output_that_is_lost_is_an_error() {
         );
     }
 }
+
+#[test]
+fn tables_are_read_as_people_have_them() {
+    let world = World::with_table();
+    let csv = world.text("table.csv").replace("\"row, ", "row ").replace("\",", ",");
+    world.write("plain.csv", &csv);
+    let by_id = ["--schema", "schema.toml", "--index-column", "id"];
+    let commit = |store: &str, input: &str, more: &[&str]| {
+        let args = [&["commit", "--store", store, "--input", input], &by_id[..], more].concat();
+        world.json(&args)["commitment"].clone()
+    };
+    let root = commit("plain", "plain.csv", &[]);
+    let root = root.as_str().unwrap();
+    world.write("t.tsv", csv.replace(',', "\t"));
+    assert_eq!(commit("s1", "t.tsv", &[]), root);
+    world.write("semicolons.csv", csv.replace(',', ";"));
+    assert_eq!(commit("s2", "semicolons.csv", &[]), root);
+    world.write("colons.csv", csv.replace(',', ":"));
+    assert_eq!(commit("s3", "colons.csv", &["--delimiter", ":"]), root);
+    world.json(&["export", "--store", "plain", "--table", "out.csv.gz"]);
+    assert!(world.read("out.csv.gz").starts_with(&[0x1f, 0x8b]));
+    let args =
+        ["commit", "--store", "s4", "--input", "out.csv.gz", "--schema", "schema.toml", "--index-column", "index"];
+    assert_eq!(world.json(&args)["commitment"], root);
+    world.json(&["export", "--store", "plain", "--table", "out.parquet"]);
+    world.json(&["export", "--store", "plain", "--table", "out.tsv"]);
+    for (store, file) in [("s5", "out.parquet"), ("s6", "out.tsv")] {
+        let args = ["commit", "--store", store, "--input", file, "--schema", "schema.toml", "--index-column", "index"];
+        assert_eq!(world.json(&args)["commitment"], root);
+    }
+    // Stdin is read twice where the schema is found from it.
+    let stdin = |store: &str, more: &[&str], content: &[u8]| {
+        let args = [&["commit", "--store", store, "--input", "-", "--format", "json"], more].concat();
+        let run = world.run_with(&args, content);
+        assert_eq!(run.code, 0, "{}", run.err);
+        serde_json::from_str::<serde_json::Value>(&run.out).unwrap()["commitment"].clone()
+    };
+    let named = ["--input-format", "csv", "--index-column", "id"];
+    assert_eq!(stdin("s7", &named, csv.as_bytes()), root);
+    assert_eq!(stdin("s8", &[&named[..2], &by_id[..]].concat(), csv.as_bytes()), root);
+    let run = world.run_with(&["commit", "--store", "s9", "--input", "-"], csv.as_bytes());
+    assert!(run.code == 2 && run.err.contains("name it with --input-format"), "{}", run.err);
+
+    world.write("nulls.csv", "a,b\n1,x\nNA,-\n");
+    let nulls = ["commit", "--store", "s10", "--input", "nulls.csv", "--null", "NA", "--null", "-"];
+    assert_eq!(world.json(&nulls)["rows"], 2);
+    let row = world.json(&["open", "--store", "s10", "1"])["row"].clone();
+    assert!(row["a"].is_null() && row["b"].is_null(), "{row}");
+    for (args, said) in [
+        (["--input", "t.jsonl", "--null", "NA"], "--null: not for jsonl files"),
+        (["--input", "t.tsv", "--delimiter", ";"], "--delimiter: not for tsv files"),
+        (["--input", "t.csv", "--delimiter", "ab"], "write one character"),
+        (["--input", "t.parquet.gz", "--null", "NA"], "the extension names no format"),
+    ] {
+        let e = world.fails(2, &[&["commit", "--store", "x"], &args[..]].concat());
+        assert!(e.contains(said), "{e}");
+    }
+    world.write("bad.csv", "a,b\n1,\"x\ny\"\n2,\"x\"y\n");
+    let e = world.fails(2, &["commit", "--store", "x", "--input", "bad.csv"]);
+    assert!(e.contains("bad.csv, line 4: malformed csv: text behind the closing quote"), "{e}");
+    world.write("bad.csv", "a,b\n1,x\n2,\"x\n3,y\n");
+    let e = world.fails(2, &["commit", "--store", "x", "--input", "bad.csv"]);
+    assert!(e.contains("bad.csv, line 3: malformed csv: the quote of a cell is not closed"), "{e}");
+    assert!(!world.path("x").exists());
+}
+
+#[test]
+fn proof_and_rows_are_written_together_or_not_at_all() {
+    let world = World::with_table();
+    let prove = |out: &str, leaves: &str| {
+        let args = ["prove", "--store", "s", "--batch", "b", "--indices", "0,3", "--out", out, "--leaves-out", leaves];
+        world.run(&[&args[..], &NATIVE].concat())
+    };
+    // Found before anything is proven.
+    for (out, leaves) in [("no/p", "l.csv"), ("p", "no/l.csv"), ("p", "l.txt")] {
+        let run = prove(out, leaves);
+        assert!(run.code != 0 && !world.path("p").exists() && !world.path("l.csv").exists(), "{}", run.err);
+        assert_eq!(world.json(&["status", "--store", "s"])["batches"].as_array().unwrap().len(), 0);
+    }
+    world.write("p.csv", "");
+    assert!(prove("p.csv", "./p.csv").err.contains("named for two results"));
+    // A cell that Parquet does not hold is met when the rows are written: the proof is not left alone.
+    world.write("t.jsonl", "{\"a\":{\"hex\":\"ff\"}}\n{\"a\":\"x\"}\n");
+    world.json(&["commit", "--store", "t", "--input", "t.jsonl"]);
+    let args = ["prove", "--store", "t", "--batch", "b", "--indices", "0", "--out", "q", "--leaves-out", "l.parquet"];
+    let e = world.fails(2, &[&args[..], &NATIVE].concat());
+    assert!(e.contains("parquet cannot hold the cell in column \"a\", which is not UTF-8"), "{e}");
+    assert!(!world.path("q").exists() && !world.path("l.parquet").exists());
+    assert_eq!(prove("p", "l.parquet").code, 0);
+    assert!(world.path("p").exists() && world.path("l.parquet").exists());
+    let verify =
+        ["verify", "--proof", "p", "--leaves", "l.parquet", "--schema", "schema.toml", "--root", &world.commitment()];
+    world.json(&[&verify[..], &ALLOW].concat());
+}
+
+#[test]
+fn positions_beyond_the_table_are_said_to_be_that() {
+    let world = World::with_table();
+    let e = world.fails(2, &["update", "--store", "s", "--set", "99999=name=x"]);
+    assert!(e.contains("position 99999 is outside the table of 2^11 slots") && e.contains("--grow"), "{e}");
+    world.json(&[&["prove", "--store", "s", "--batch", "b", "--indices", "0,3"], &NATIVE[..]].concat());
+    let e = world.fails(2, &["update", "--store", "s", "--add", "b:99999"]);
+    assert!(e.contains("index 99999 is outside the vector of 2^11 slots") && e.contains("--grow"), "{e}");
+}

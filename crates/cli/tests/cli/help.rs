@@ -20,6 +20,7 @@ fn the_help_of_every_command() {
         "status",
         "batches",
         "export",
+        "inspect",
         "prune",
         "migrate",
         "doctor",

@@ -1,5 +1,9 @@
 //! A table and a batch through all that can happen to them.
 
+use std::io::{BufRead, BufReader, Read};
+use std::process::Command;
+use std::time::Duration;
+
 use evergrove::primitives::lanes::Isa;
 use evergrove::recursion::ProverKind;
 
@@ -289,4 +293,31 @@ fn kept_keys_are_listed_and_pruned() {
     assert_eq!(keys(&["prune", "--max-size", "0"]).code, 0);
     assert!(!world.path("kept/new.circuits").exists() && world.path("kept/notes.txt").exists());
     assert_eq!(keys(&["prune", "--max-size", "much"]).code, 2);
+}
+
+#[test]
+fn interrupted_proving_keeps_the_finished_proofs_and_says_how_to_continue() {
+    let world = World::new();
+    let rows: String = (0..2000).map(|i| format!("{{\"a\":{i}}}\n")).collect();
+    world.write("t.jsonl", rows);
+    world.json(&["commit", "--store", "s", "--input", "t.jsonl"]);
+    let prove = ["prove", "--store", "s", "--batch", "b", "--indices", "0-1999", "--threads", "1"];
+    let mut child = world.start(&prove, &[]);
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("to make") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended");
+    }
+    // The first proof is under way.
+    std::thread::sleep(Duration::from_millis(500));
+    let sent = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(4), "{rest}");
+    assert!(rest.contains("stopping when the proofs that are being made are finished"), "{rest}");
+    assert!(rest.contains("kept: run the same command again to make the others"), "{rest}");
+    let left = world.json(&[&prove[..], &["--dry-run"]].concat());
+    assert!(left["proofs_to_make"].as_u64() < left["proofs_total"].as_u64(), "{left}");
 }

@@ -7,6 +7,7 @@ mod errors;
 mod eth;
 mod formats;
 mod help;
+mod inspect;
 mod jobs;
 mod lab;
 mod life;

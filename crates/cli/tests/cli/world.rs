@@ -1,5 +1,6 @@
 //! A directory of its own for each test, and the binary run in it.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -84,6 +85,16 @@ impl World {
     /// Runs the binary.
     pub(crate) fn run(&self, args: &[&str]) -> Run {
         Run::of(self.command().args(args).output().unwrap())
+    }
+
+    /// Runs the binary with this on stdin.
+    pub(crate) fn run_with(&self, args: &[&str], stdin: &[u8]) -> Run {
+        let mut command = self.command();
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // Whoever refuses the arguments reads nothing.
+        let _ = child.stdin.take().unwrap().write_all(stdin);
+        Run::of(child.wait_with_output().unwrap())
     }
 
     /// Starts the binary, with these variables and its stderr in a pipe.

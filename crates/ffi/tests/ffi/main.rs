@@ -3,6 +3,7 @@
 mod codes;
 mod functions;
 mod mutation;
+mod python;
 mod rows;
 
 #[global_allocator]

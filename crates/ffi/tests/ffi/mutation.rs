@@ -88,7 +88,7 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// A good text with some pieces inserted, replaced or removed; or pieces alone.
-fn text(which: usize, format: usize) -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn text(which: usize, format: usize) -> impl Strategy<Value = Vec<u8>> {
     let good = GOOD[which][format].as_bytes();
     let edits = prop::collection::vec((any::<prop::sample::Index>(), 0usize..8, piece()), 0..4);
     let edited = edits.prop_map(move |edits| {

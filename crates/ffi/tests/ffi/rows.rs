@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use evergrove_store::input::{self, IndexSource, Table};
+use evergrove_store::input::{self, IndexSource, Source, Table};
 use evergrove_verifier::schema::Schema;
 use evergrove_verifier::tree::Value;
 use evergrove_verify::{Format, leaves};
@@ -30,7 +30,9 @@ pub(crate) fn stored(schema: &Schema, format: Format, text: &[u8]) -> Result<Vec
     fs::write(&path, text).expect("a file");
     let format = if format == Format::Csv { input::Format::Csv } else { input::Format::Jsonl };
     let failed = |e: input::InputError| (e.place.number, e.problem.to_string());
-    let table = Table::new(&path, format, IndexSource::Column(schema.index_name()), schema.clone());
+    // Here cells are separated by commas; the store looks at the header where it is not told so.
+    let source = Source::file(&path).with_separator(b',');
+    let table = Table::of(source, format, IndexSource::Column(schema.index_name()), schema.clone());
     let mut leaves = Vec::new();
     for row in table.rows().map_err(failed)? {
         match row {
@@ -53,17 +55,10 @@ pub(crate) fn same(which: usize, format: Format, text: &[u8]) -> Result<Vec<(u64
             assert_eq!(here, there, "{:?}", shown());
             Ok(here)
         }
-        (Err(here), Err((line, _))) => {
-            // The store counts from the end of the record before, and so names the first of some empty lines; and `csv` does not count a line that ends behind a
-            // quote within a field.
-            if let Some(line) = line {
-                let between = text.split(|byte| *byte == b'\n').take(here.line as usize - 1).skip(line as usize - 1);
-                let empty = between.clone().all(|line| line.iter().all(|byte| *byte == b'\r'));
-                assert!(
-                    here.line >= line && (empty || text.contains(&b'\r') || text.contains(&b'"')),
-                    "{here}, {line} in the store: {:?}",
-                    shown()
-                );
+        (Err(here), Err((line, problem))) => {
+            // The store stops at the first position that comes again; here that is found last.
+            if let Some(line) = line.filter(|_| !problem.starts_with("duplicate position")) {
+                assert_eq!(here.line, line, "{here}, {problem} in the store: {:?}", shown());
             }
             let sentence = here.to_string();
             assert!(sentence.starts_with(&format!("line {}: ", here.line)), "{sentence}");
@@ -100,6 +95,7 @@ fn good_csv() {
     assert_eq!(csv(1, "index,a"), 0);
     assert_eq!(csv(2, "index,a,b\n0,-4,x\n1,,\n2,5,\"a \"\"quoted\"\", cell\r\nof two lines\"\n3,,\u{e9}\n"), 4);
     assert_eq!(csv(2, "index,a,b\n0,1,\"\"\n"), 1);
+    assert_eq!(csv(2, "index,a,b\n0,true,5\" pipe\r1,false, \"x\" \n"), 2);
     // The column of positions has another name where the schema has a column `index`.
     assert_eq!(csv(3, "index_,index,b,a\n5,1.250,,-3\n6,-0.001,x,4\n"), 2);
     assert_eq!(same(2, Format::Csv, b"index,a,b\n0,1,\xff\xfe\0\n").unwrap().len(), 1);
@@ -116,6 +112,7 @@ fn good_csv() {
 fn good_jsonl() {
     let jsonl = |which, text| count(which, Format::Jsonl, text);
     assert_eq!(jsonl(0, "{\"index\":0,\"e0\":1,\"e1\":2,\"e2\":3,\"e3\":18446744069414584320}\n"), 1);
+    assert_eq!(jsonl(1, "\u{feff}{\"index\":1,\"a\":\"true\"}\n"), 1);
     assert_eq!(jsonl(0, "{\"e0\":\"1\",\"e1\":\"2\",\"e2\":\"3\",\"e3\":\"4\",\"index\":\"12\"}"), 1);
     assert_eq!(
         jsonl(1, "\n  {\"index\": 3, \"a\": 5}\r\n\n{\"index\": 1, \"a\": true}\n{\"a\": \"7\", \"index\": 2}\n"),
@@ -183,6 +180,11 @@ fn bad_csv() {
         (4, "index,a,b,c\n0,0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed,1,true\n"),
         (4, "index,a,b,c\n0,0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed,170141183460469231731687303715884105728,true\n"),
         (4, "index,a,b,c\n0,0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed,1,\n"),
+        (2, "index,a,b\n0,1,\"x\n1,2,y\n"),
+        (2, "index,a,b\n0,1,\"x\ny\"z\n"),
+        (2, "index,a,b\r\n0,1,\"x\r\ny\"\r\n1,2,\"x\"\"y\" \r\n"),
+        (1, "index,\"a\n0,1\n"),
+        (1, "index,a\r0,true\r1,yes\r"),
     ];
     let sentences: Vec<String> = texts.iter().map(|(which, text)| refused(*which, Format::Csv, text)).collect();
     let found = sentences.join("\n");
@@ -218,7 +220,7 @@ fn bad_jsonl() {
         (2, "{\"index\":1,\"a\":1,\"b\":null}\n"),
         (0, "{\"index\":0,\"e0\":1,\"e1\":2,\"e2\":3,\"e3\":1e2}\n"),
         (0, "{\"index\":0,\"e0\":1,\"e1\":2,\"e2\":3}\n"),
-        (1, "\u{feff}{\"index\":1,\"a\":2}\n"),
+        (1, "{\"index\":1,\"a\":2}\n\u{feff}{\"index\":2,\"a\":2}\n"),
         (4, "{\"index\":1,\"a\":5,\"b\":1,\"c\":true}\n"),
         (4, "{\"index\":1,\"b\":1,\"c\":1}\n"),
         (4, "{\"index\":1,\"b\":null}\n"),
@@ -235,7 +237,7 @@ fn a_long_name_is_shortened() {
     refused(1, Format::Csv, &format!("index,a\n{long},3\n"));
     refused(1, Format::Csv, &format!("index,a\n1,{long}\n"));
     let sentence = refused(2, Format::Csv, "index,a,b\n01,-4,x\n1,,\"a \"quoted\"\"\ncell\"\n");
-    assert!(sentence.starts_with("line 4: "), "{sentence}");
+    assert_eq!(sentence, "line 3: text behind the closing quote of a cell: write a quote within quotes twice");
     refused(1, Format::Jsonl, &format!("{{\"index\":1,\"a\":2,\"{long}\":3}}\n"));
 }
 

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use parquet::basic::{ConvertedType, LogicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -19,6 +19,7 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::error::{InputError, Place, Problem};
 use super::rows::Sink;
+use super::source::Source;
 use evergrove_verifier::schema::field::Field;
 
 /// Rows read at a time.
@@ -54,9 +55,10 @@ enum Numbers {
 }
 
 impl Parquet {
-    pub(crate) fn open(path: &Path) -> Result<Self, InputError> {
+    pub(crate) fn open(source: &Source) -> Result<Self, InputError> {
+        let path = source.path();
         let at = |p| InputError::new(Place::file(path), p);
-        let file = File::open(path).map_err(|e| at(Problem::Io(e)))?;
+        let file = File::open(source.on_disk()).map_err(|e| at(Problem::Io(e)))?;
         let file = guarded(|| SerializedFileReader::new(file).map_err(problem)).map_err(at)?;
         let schema = file.metadata().file_metadata().schema_descr_ptr();
         let columns: Result<Vec<_>, _> = schema.columns().iter().map(|c| form(c)).collect();

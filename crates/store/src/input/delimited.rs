@@ -1,62 +1,55 @@
-//! csv files.
+//! csv and tsv files.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::PathBuf;
+
+use evergrove_verifier::schema::csv::{CsvError, CsvReader};
+use evergrove_verifier::schema::field::Field;
 
 use super::error::{InputError, Place, Problem};
 use super::rows::Sink;
-use super::{Content, Input, MAX_RECORD_BYTES};
-use evergrove_verifier::schema::field::Field;
+use super::source::{Input, Source};
+use super::{Format, MAX_RECORD_BYTES};
 
-/// Records of a csv file with a header.
+/// Bytes read at a time.
+const PIECE: usize = 1 << 16;
+
+/// Records of a csv or tsv file with a header.
 pub(crate) struct Csv {
     path: PathBuf,
-    reader: csv::Reader<Limited>,
-    names: Vec<String>,
-    record: csv::ByteRecord,
-    budget: Arc<AtomicU64>,
-}
-
-/// Stops a record that grows beyond the limit: what is read between two records is bounded by it and one buffer.
-struct Limited {
+    format: Format,
     input: Input,
-    read: Arc<AtomicU64>,
-}
-
-impl Read for Limited {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.input.read(buf)?;
-        if self.read.fetch_add(n as u64, Ordering::Relaxed) > MAX_RECORD_BYTES {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        Ok(n)
-    }
+    reader: CsvReader,
+    buffer: Vec<u8>,
+    /// The bytes of the buffer that are not read yet: those from here on.
+    at: usize,
+    /// Bytes of the current record that have been read.
+    taken: u64,
+    names: Vec<String>,
 }
 
 impl Csv {
-    pub(crate) fn open(content: &Content) -> Result<Self, InputError> {
-        let path = &content.path;
-        let budget = Arc::new(AtomicU64::new(0));
-        let limited = Limited { input: content.open()?, read: budget.clone() };
-        let mut reader = csv::ReaderBuilder::new().buffer_capacity(1 << 16).from_reader(limited);
-        let header = reader.byte_headers().map_err(|e| problem(path, e))?.clone();
-        let names: Option<Vec<_>> = header.iter().map(|n| std::str::from_utf8(n).ok().map(str::to_owned)).collect();
-        let Some(mut names) = names else {
-            let detail = "the header is not UTF-8".into();
-            return Err(InputError::new(Place::line(path, 1), Problem::Malformed { format: "csv", detail }));
+    pub(crate) fn open(source: &Source, format: Format) -> Result<Self, InputError> {
+        let path = source.path().to_path_buf();
+        let input = source.open_text()?;
+        let (reader, buffer) = (CsvReader::new(b','), Vec::with_capacity(PIECE));
+        let mut csv = Self { path, format, input, reader, buffer, at: 0, taken: 0, names: Vec::new() };
+        let separator = match (source.separator(), format) {
+            (Some(separator), _) => separator,
+            (None, Format::Tsv) => b'\t',
+            (None, _) => {
+                csv.fill()?;
+                separator(&csv.buffer)
+            }
         };
-        if let Some(first) = names.first_mut()
-            && let Some(rest) = first.strip_prefix('\u{feff}')
-        {
-            *first = rest.into();
+        csv.reader = CsvReader::new(separator);
+        if !csv.read()? {
+            return Err(InputError::new(Place::file(&csv.path), Problem::NoRows));
         }
-        if names.is_empty() {
-            return Err(InputError::new(Place::file(path), Problem::NoRows));
-        }
-        Ok(Self { path: path.clone(), reader, names, record: csv::ByteRecord::new(), budget })
+        let names: Option<_> = csv.reader.cells().map(|name| String::from_utf8(name.to_vec()).ok()).collect();
+        csv.names = names.ok_or_else(|| csv.malformed(csv.reader.line(), "the header is not UTF-8".into()))?;
+        Ok(csv)
     }
 
     /// The header.
@@ -65,33 +58,95 @@ impl Csv {
     }
 
     pub(crate) fn next(&mut self, sink: &mut Sink<'_>) -> Result<Option<Place>, InputError> {
-        self.budget.store(0, Ordering::Relaxed);
-        if !self.reader.read_byte_record(&mut self.record).map_err(|e| problem(&self.path, e))? {
+        if !self.read()? {
             return Ok(None);
         }
-        let place = Place::line(&self.path, self.record.position().map_or(0, csv::Position::line));
-        for (name, text) in self.names.iter().zip(&self.record) {
+        let (line, found, expected) = (self.reader.line(), self.reader.cells().len(), self.names.len());
+        if found != expected {
+            return Err(self.malformed(line, format!("{found} fields, the header has {expected}")));
+        }
+        let place = Place::line(&self.path, line);
+        for (name, text) in self.names.iter().zip(self.reader.cells()) {
             if let Err(p) = sink(name, Field::Text(Cow::Borrowed(text))) {
                 return Err(InputError::new(place, p));
             }
         }
         Ok(Some(place))
     }
+
+    /// Reads a record; false at the end.
+    fn read(&mut self) -> Result<bool, InputError> {
+        self.taken = 0;
+        loop {
+            if self.at == self.buffer.len() && self.fill()? == 0 {
+                return self.reader.finish().map_err(|e| self.quotes(e));
+            }
+            let (taken, complete) = self.reader.feed(&self.buffer[self.at..]).map_err(|e| self.quotes(e))?;
+            self.at += taken;
+            self.taken += taken as u64;
+            if complete {
+                return Ok(true);
+            }
+            if self.taken > MAX_RECORD_BYTES {
+                let place = Place::line(&self.path, self.reader.line());
+                return Err(match self.reader.open_quote() {
+                    Some(line) => {
+                        let detail = format!("the quote of a cell is not closed within {MAX_RECORD_BYTES} bytes");
+                        self.malformed(line, detail)
+                    }
+                    None => InputError::new(place, Problem::TooLong),
+                });
+            }
+        }
+    }
+
+    /// Reads the next bytes into the buffer, as many as it holds, and gives their number: 0 at the end.
+    fn fill(&mut self) -> Result<usize, InputError> {
+        self.buffer.resize(PIECE, 0);
+        self.at = 0;
+        let mut length = 0;
+        while length < PIECE {
+            match self.input.read(&mut self.buffer[length..]) {
+                Ok(0) => break,
+                Ok(read) => length += read,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(InputError::new(Place::file(&self.path), self.input.problem(e))),
+            }
+        }
+        self.buffer.truncate(length);
+        Ok(length)
+    }
+
+    fn quotes(&self, error: CsvError) -> InputError {
+        self.malformed(error.line(), error.to_string())
+    }
+
+    fn malformed(&self, line: u64, detail: String) -> InputError {
+        InputError::new(Place::line(&self.path, line), Problem::Malformed { format: self.format.name(), detail })
+    }
 }
 
-fn problem(path: &Path, error: csv::Error) -> InputError {
-    let line = error.position().map(csv::Position::line);
-    let place = line.map_or_else(|| Place::file(path), |n| Place::line(path, n));
-    let detail = match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("{len} fields, the header has {expected_len}")
+/// What separates the names of a header: the comma, or the one of semicolon, tab and bar that is outside of quotes in a header without a comma.
+fn separator(text: &[u8]) -> u8 {
+    let mut quoted = false;
+    let mut found = [false; 4];
+    let candidates = *b",;\t|";
+    for byte in text.iter().skip_while(|b| matches!(b, b'\n' | b'\r')) {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\n' | b'\r' if !quoted => break,
+            byte if !quoted => {
+                if let Some(at) = candidates.iter().position(|c| c == byte) {
+                    found[at] = true;
+                }
+            }
+            _ => {}
         }
-        _ => error.to_string(),
-    };
-    let problem = match error.into_kind() {
-        csv::ErrorKind::Io(e) if e.kind() == io::ErrorKind::FileTooLarge => Problem::TooLong,
-        csv::ErrorKind::Io(e) => Problem::Io(e),
-        _ => Problem::Malformed { format: "csv", detail },
-    };
-    InputError::new(place, problem)
+    }
+    match found {
+        [false, true, false, false] => b';',
+        [false, false, true, false] => b'\t',
+        [false, false, false, true] => b'|',
+        _ => b',',
+    }
 }

@@ -6,7 +6,8 @@ use evergrove_commit::schema::{Column, ColumnType, MAX_SCALE, Schema};
 
 use super::error::{InputError, Place, Problem};
 use super::rows::{Records, position};
-use super::{Content, Format, IndexSource};
+use super::source::Source;
+use super::{Format, IndexSource};
 use evergrove_verifier::schema::field::{Field, plain};
 
 /// What the cells of one column have in common.
@@ -34,6 +35,8 @@ impl Evidence {
         match field {
             Field::Null => self.empty = true,
             Field::Text(t) if t.is_empty() => self.empty = true,
+            // 1 and 0 in columns of integers, as truth values are.
+            Field::Text(t) if matches!(t.as_ref(), b"true" | b"false") => self.number("1"),
             Field::Text(t) => self.number(std::str::from_utf8(t).unwrap_or("text")),
             Field::Number(n) => self.number(plain(n).as_deref().unwrap_or(n)),
             Field::Bool(_) => self.number("1"),
@@ -80,9 +83,10 @@ impl Evidence {
 }
 
 /// The schema of a file and the number of its rows. The index column is no part of the schema.
-pub(crate) fn infer(content: &Content, format: Format, index: &IndexSource) -> Result<(Schema, u64), InputError> {
-    let at = |p| InputError::new(Place::file(&content.path), p);
-    let Some(mut records) = Records::open(content, format)? else { return Ok((Schema::raw(), 0)) };
+pub(crate) fn infer(source: &Source, format: Format, index: &IndexSource) -> Result<(Schema, u64), InputError> {
+    let at = |p| InputError::new(Place::file(source.path()), p);
+    let Some(mut records) = Records::open(source, format)? else { return Ok((Schema::raw(), 0)) };
+    let nulls: Vec<&[u8]> = source.nulls().iter().map(String::as_bytes).collect();
     let index_column = match index {
         IndexSource::Column(name) => Some(name.as_str()),
         IndexSource::RowOrder | IndexSource::List(_) => None,
@@ -121,7 +125,10 @@ pub(crate) fn infer(content: &Content, format: Format, index: &IndexSource) -> R
             }
             evidence[at].cells += 1;
             evidence[at].last = rows + 1;
-            evidence[at].take(&field);
+            match &field {
+                Field::Text(text) if nulls.contains(&text.as_ref()) => evidence[at].empty = true,
+                field => evidence[at].take(field),
+            }
             Ok(())
         };
         if records.next(&mut sink)?.is_none() {

@@ -3,13 +3,15 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
+use evergrove_verifier::schema::csv::BYTE_ORDER_MARK;
 use evergrove_verifier::schema::json::{self, RecordError};
 
+use super::MAX_RECORD_BYTES;
 use super::error::{InputError, Place, Problem};
 use super::rows::Sink;
-use super::{Content, Input, MAX_RECORD_BYTES};
+use super::source::{Input, Source};
 
-/// Records of a jsonl file. Blank lines are skipped.
+/// Records of a jsonl file. Blank lines are skipped, and so is a byte order mark in front of the first.
 pub(crate) struct Jsonl {
     path: PathBuf,
     reader: BufReader<Input>,
@@ -18,9 +20,9 @@ pub(crate) struct Jsonl {
 }
 
 impl Jsonl {
-    pub(crate) fn open(content: &Content) -> Result<Self, InputError> {
-        let reader = BufReader::with_capacity(1 << 16, content.open()?);
-        Ok(Self { path: content.path.clone(), reader, line: Vec::new(), number: 0 })
+    pub(crate) fn open(source: &Source) -> Result<Self, InputError> {
+        let reader = BufReader::with_capacity(1 << 16, source.open_text()?);
+        Ok(Self { path: source.path().to_path_buf(), reader, line: Vec::new(), number: 0 })
     }
 
     pub(crate) fn next(&mut self, sink: &mut Sink<'_>) -> Result<Option<Place>, InputError> {
@@ -29,14 +31,18 @@ impl Jsonl {
             self.number += 1;
             let place = Place::line(&self.path, self.number);
             let limited = (&mut self.reader).take(MAX_RECORD_BYTES + 1).read_until(b'\n', &mut self.line);
-            let read = limited.map_err(|e| InputError::new(place.clone(), Problem::Io(e)))?;
+            let read = limited.map_err(|e| InputError::new(place.clone(), self.reader.get_ref().problem(e)))?;
             if read == 0 {
                 return Ok(None);
             }
             if read as u64 > MAX_RECORD_BYTES {
                 return Err(InputError::new(place, Problem::TooLong));
             }
-            let line = self.line.trim_ascii();
+            let line = match self.number {
+                1 => self.line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.line),
+                _ => &self.line,
+            };
+            let line = line.trim_ascii();
             if line.is_empty() {
                 continue;
             }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use evergrove_commit::schema::{Row, RowError, Schema};
+use evergrove_verifier::schema::csv::CsvReader;
 
 /// A text is not a row.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +25,9 @@ pub enum RecordError {
     /// A column is named twice.
     #[error("duplicate column {0:?}")]
     DuplicateColumn(String),
+    /// The cell of a pair is in quotes, which would become a part of it.
+    #[error("column {0:?}: the quotes are within COLUMN=CELL, and belong around it")]
+    QuotedCell(String),
     /// Some columns are named, and there is no row to take the others from.
     #[error("the slot is empty and column {0:?} is not given")]
     Incomplete(String),
@@ -35,6 +39,13 @@ pub enum RecordError {
 /// A text whose every item begins with the name of a column and `=` holds pairs.
 pub fn parse_record(schema: &Schema, text: &str, current: Option<&Row>) -> Result<Row, RecordError> {
     let items = split(text)?;
+    // An item that begins with a quote may have what it likes behind the name.
+    if !schema.is_raw() && !text.starts_with('"') && !text.contains(",\"") {
+        let cell = items.iter().find_map(|item| pair(schema, item).filter(|(_, cell)| cell.starts_with('"')));
+        if let Some((at, _)) = cell {
+            return Err(RecordError::QuotedCell(schema.columns()[at].name.clone()));
+        }
+    }
     let pairs: Option<Vec<_>> = items.iter().map(|item| pair(schema, item)).collect();
     let Some(pairs) = pairs.filter(|_| !schema.is_raw()) else {
         if let Some(name) = unknown(schema, &items) {
@@ -86,12 +97,19 @@ fn unknown<'a>(schema: &Schema, items: &'a [String]) -> Option<&'a str> {
 
 fn split(text: &str) -> Result<Vec<String>, RecordError> {
     let malformed = || RecordError::Malformed(text.chars().take(60).collect());
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
-    let mut records = reader.records();
-    let Some(first) = records.next() else { return Ok(vec![String::new()]) };
-    let first = first.map_err(|_| malformed())?;
-    match records.next() {
-        Some(_) => Err(malformed()),
-        None => Ok(first.iter().map(str::to_owned).collect()),
+    let mut reader = CsvReader::new(b',');
+    let (taken, mut complete) = reader.feed(text.as_bytes()).map_err(|_| malformed())?;
+    if !complete {
+        complete = reader.finish().map_err(|_| malformed())?;
+    }
+    if !complete {
+        return Ok(vec![String::new()]);
+    }
+    let cells = reader.cells().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
+    // Behind an end of a line there is nothing.
+    let mut rest = reader.clone();
+    match rest.feed(&text.as_bytes()[taken..]).map(|(_, more)| more || rest.finish() != Ok(false)) {
+        Ok(false) => Ok(cells),
+        Ok(true) | Err(_) => Err(malformed()),
     }
 }

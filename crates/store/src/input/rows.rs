@@ -12,8 +12,9 @@ use super::delimited::Csv;
 use super::error::{InputError, Place, Problem};
 use super::jsonl::{self, Jsonl};
 use super::seen::Seen;
+use super::source::Source as Bytes;
 use super::values::Values;
-use super::{Content, Fields, Format, IndexSource};
+use super::{Fields, Format, IndexSource};
 use evergrove_verifier::schema::field::Field;
 
 /// Takes the fields of a record, by name.
@@ -29,14 +30,14 @@ pub(crate) enum Records {
 
 impl Records {
     /// `None` for raw files, which have no fields.
-    pub(crate) fn open(content: &Content, format: Format) -> Result<Option<Self>, InputError> {
+    pub(crate) fn open(source: &Bytes, format: Format) -> Result<Option<Self>, InputError> {
         Ok(Some(match format {
-            Format::Csv => Self::Csv(Csv::open(content)?),
-            Format::Jsonl => Self::Jsonl(Jsonl::open(content)?),
+            Format::Csv | Format::Tsv => Self::Csv(Csv::open(source, format)?),
+            Format::Jsonl => Self::Jsonl(Jsonl::open(source)?),
             #[cfg(feature = "parquet")]
-            Format::Parquet => Self::Parquet(Box::new(Parquet::open(&content.path)?)),
+            Format::Parquet => Self::Parquet(Box::new(Parquet::open(source)?)),
             #[cfg(not(feature = "parquet"))]
-            Format::Parquet => return Err(InputError::new(Place::file(&content.path), Problem::NoParquet)),
+            Format::Parquet => return Err(InputError::new(Place::file(source.path()), Problem::NoParquet)),
             Format::Raw => return Ok(None),
         }))
     }
@@ -89,6 +90,8 @@ struct Assembly {
     positions: HashMap<String, usize>,
     index_column: Option<String>,
     fields: Fields,
+    /// Texts that stand for null in nullable columns.
+    nulls: Vec<Vec<u8>>,
     slots: Vec<Option<Slot>>,
     index: Option<Result<u64, Problem>>,
     /// The first fields of the record that have no place, at most [`SHOWN`] of them.
@@ -102,20 +105,20 @@ enum Slot {
 
 impl Rows {
     pub(crate) fn open(
-        content: &Content,
+        bytes: &Bytes,
         format: Format,
         index: IndexSource,
         schema: &Schema,
         fields: Fields,
     ) -> Result<Self, InputError> {
-        let at = |p| InputError::new(Place::file(&content.path), p);
-        let source = match Records::open(content, format)? {
+        let at = |p| InputError::new(Place::file(bytes.path()), p);
+        let source = match Records::open(bytes, format)? {
             Some(records) => {
                 let index_column = match &index {
                     IndexSource::Column(name) => Some(name.clone()),
                     IndexSource::RowOrder | IndexSource::List(_) => None,
                 };
-                let assembly = Assembly::new(schema, index_column, fields);
+                let assembly = Assembly::new(schema, index_column, fields, bytes.nulls());
                 if let Some(names) = records.names() {
                     assembly.check_names(&names).map_err(at)?;
                 }
@@ -128,10 +131,10 @@ impl Rows {
                 if !schema.is_raw() {
                     return Err(at(Problem::RawForColumns));
                 }
-                Source::Values(Values::open(&content.path)?)
+                Source::Values(Values::open(bytes)?)
             }
         };
-        let path = content.path.clone();
+        let path = bytes.path().to_path_buf();
         Ok(Self { source, index, path, seen: Seen::default(), row: 0, place: None, done: false })
     }
 
@@ -201,12 +204,13 @@ impl Iterator for Rows {
 }
 
 impl Assembly {
-    fn new(schema: &Schema, index_column: Option<String>, fields: Fields) -> Self {
+    fn new(schema: &Schema, index_column: Option<String>, fields: Fields, nulls: &[String]) -> Self {
         let columns = if schema.is_raw() { raw_columns() } else { schema.columns().to_vec() };
         let positions = columns.iter().enumerate().map(|(i, c)| (c.name.clone(), i)).collect();
         let slots = columns.iter().map(|_| None).collect();
+        let nulls = nulls.iter().map(|text| text.clone().into_bytes()).collect();
         let schema = schema.clone();
-        Self { schema, columns, positions, index_column, fields, slots, index: None, unknown: Vec::new() }
+        Self { schema, columns, positions, index_column, fields, nulls, slots, index: None, unknown: Vec::new() }
     }
 
     fn check_names(&self, names: &[String]) -> Result<(), Problem> {
@@ -243,8 +247,11 @@ impl Assembly {
         if self.slots[at].is_some() {
             return Err(Problem::DuplicateColumn(name.into()));
         }
+        let is_null = |text: &[u8]| self.columns[at].nullable && self.nulls.iter().any(|null| null == text);
         self.slots[at] = Some(if self.schema.is_raw() {
             Slot::Element(field.text().into_owned())
+        } else if matches!(&field, Field::Text(text) if is_null(text)) {
+            Slot::Cell(Cell::Null)
         } else {
             Slot::Cell(field.cell(&self.columns[at]).map_err(|e| Problem::Row(RowError::Cell(e)))?)
         });
@@ -305,7 +312,7 @@ impl Assembly {
 /// # Errors
 /// What is wrong with the object, without a place.
 pub fn json_row(schema: &Schema, object: &str) -> Result<Row, Problem> {
-    let mut assembly = Assembly::new(schema, None, Fields::Exact);
+    let mut assembly = Assembly::new(schema, None, Fields::Exact, &[]);
     jsonl::record(object.as_bytes(), &mut |name, field| assembly.take(name, field))?;
     assembly.finish().map(|(_, row)| row)
 }

@@ -8,6 +8,7 @@ use super::*;
 
 #[cfg(feature = "parquet")]
 mod columnar;
+mod text;
 
 const FIXED2: ColumnType = ColumnType::Fixed { scale: 2 };
 
@@ -209,7 +210,11 @@ fn a_quote_that_is_not_closed_does_not_swallow_the_file() {
     let mut content = b"name,age,balance\n\"a,1,0\n".to_vec();
     content.resize(MAX_RECORD_BYTES as usize + (1 << 18), b'x');
     let e = read("t.csv", &content, IndexSource::RowOrder, &table());
-    assert_eq!(message(e), format!("t.csv: a record is longer than {MAX_RECORD_BYTES} bytes"));
+    let detail = format!("the quote of a cell is not closed within {MAX_RECORD_BYTES} bytes");
+    assert_eq!(message(e), format!("t.csv, line 2: malformed csv: {detail}"));
+    content[17] = b'x';
+    let e = read("t.csv", &content, IndexSource::RowOrder, &table());
+    assert_eq!(message(e), format!("t.csv, line 3: a record is longer than {MAX_RECORD_BYTES} bytes"));
     let e = read("t.jsonl", &content[18..], IndexSource::RowOrder, &table());
     assert!(matches!(*e.unwrap_err().problem, Problem::Malformed { .. } | Problem::TooLong));
 }
@@ -340,6 +345,10 @@ fn one_row_is_read_whole_or_by_columns() {
     assert_eq!(parse("age=,balance=-1", Some(&current)).unwrap(), cells("Ann", None, -100));
     assert_eq!(parse("\"name=a,b\"", Some(&current)).unwrap(), cells("a,b", Some(4), 150));
     assert_eq!(parse("name=a,age=1,balance=0", None).unwrap(), cells("a", Some(1), 0));
+    for text in ["name=\"Ann\"", "name=\"Smith, Ann\"", "age=1,name=\"Ann\""] {
+        assert_eq!(parse(text, Some(&current)), Err(RecordError::QuotedCell("name".into())), "{text}");
+    }
+    assert_eq!(parse("\"name=\"\"Ann\"\"\"", Some(&current)).unwrap(), cells("\"Ann\"", Some(4), 150));
     assert_eq!(parse("age=1", None), Err(RecordError::Incomplete("name".into())));
     let unknown = parse("ages=1", Some(&current)).unwrap_err();
     assert!(matches!(&unknown, RecordError::UnknownColumn { name, .. } if name == "ages"), "{unknown}");
@@ -365,7 +374,6 @@ fn what_is_not_held_is_not_written() {
     let e = writer.write(0, &Row::Cells(vec![Cell::Bytes(vec![])])).unwrap_err();
     assert_eq!(e.to_string(), "csv cannot tell the empty string in column \"t\" from null");
     assert!(TableWriter::new(Vec::new(), Format::Raw, &nullable).is_err());
-    assert!(TableWriter::new(Vec::new(), Format::Parquet, &nullable).is_err());
 }
 
 /// The columns of [`table`], and words.
@@ -401,7 +409,7 @@ proptest! {
     #[test]
     fn written_rows_are_read_back(rows in proptest::collection::btree_map(0..1u64 << 40, any_row(), 1..20)) {
         let rows: Vec<_> = rows.into_iter().collect();
-        for (name, format) in [("t.csv", Format::Csv), ("t.jsonl", Format::Jsonl)] {
+        for (name, format) in [("t.csv", Format::Csv), ("t.tsv", Format::Tsv), ("t.jsonl", Format::Jsonl)] {
             let mut out = Vec::new();
             let mut writer = TableWriter::new(&mut out, format, &wide()).unwrap();
             for (i, row) in &rows {
@@ -414,7 +422,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_a_reader_panic(bytes in proptest::collection::vec(prop_oneof![any::<u8>(), Just(b'"'), Just(b','), Just(b'\n'), Just(b'1')], 0..200)) {
-        for name in ["t.csv", "t.jsonl", "t.parquet", "t.raw"] {
+        for name in ["t.csv", "t.tsv", "t.csv.gz", "t.jsonl", "t.parquet", "t.raw", "t.raw.gz"] {
             let _ = infer(name, &bytes, IndexSource::RowOrder);
             let _ = read(name, &bytes, by("index"), &table());
         }

@@ -1,12 +1,12 @@
 //! Files of raw values, 32 bytes each.
 
-use std::fs::File;
 use std::io::{BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use evergrove_commit::schema::{Row, Schema};
 
 use super::error::{InputError, Place, Problem};
+use super::source::{Input, Source};
 
 /// Bytes of a value.
 pub(crate) const VALUE_BYTES: usize = 32;
@@ -14,19 +14,17 @@ pub(crate) const VALUE_BYTES: usize = 32;
 /// Values of a raw file.
 pub(crate) struct Values {
     path: PathBuf,
-    reader: BufReader<File>,
+    reader: BufReader<Input>,
     number: u64,
 }
 
 impl Values {
-    pub(crate) fn open(path: &Path) -> Result<Self, InputError> {
-        let io = |e| InputError::new(Place::file(path), Problem::Io(e));
-        let file = File::open(path).map_err(io)?;
-        let length = file.metadata().map_err(io)?.len();
-        if length % VALUE_BYTES as u64 != 0 {
-            return Err(InputError::new(Place::file(path), Problem::RawLength(length)));
+    pub(crate) fn open(source: &Source) -> Result<Self, InputError> {
+        let input = source.open()?;
+        if let Some(length) = source.length().filter(|length| length % VALUE_BYTES as u64 != 0) {
+            return Err(InputError::new(Place::file(source.path()), Problem::RawLength(length)));
         }
-        Ok(Self { path: path.into(), reader: BufReader::with_capacity(1 << 16, file), number: 0 })
+        Ok(Self { path: source.path().to_path_buf(), reader: BufReader::with_capacity(1 << 16, input), number: 0 })
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<(Place, Row)>, InputError> {
@@ -43,7 +41,7 @@ impl Values {
                 }
                 Ok(n) => filled += n,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(InputError::new(place, Problem::Io(e))),
+                Err(e) => return Err(InputError::new(place, self.reader.get_ref().problem(e))),
             }
         }
         match Schema::raw_row(&bytes) {

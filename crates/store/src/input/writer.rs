@@ -7,6 +7,8 @@ use evergrove_primitives::Digest;
 use evergrove_verifier::abi::AbiType;
 
 use super::Format;
+#[cfg(feature = "parquet")]
+use super::columnar_writer::ParquetWriter;
 use super::rows::raw_columns;
 use evergrove_verifier::schema::json::HEX_KEY;
 
@@ -16,9 +18,15 @@ pub enum WriteError {
     /// The output does not take the bytes.
     #[error("the rows cannot be written: {0}")]
     Io(#[from] std::io::Error),
-    /// The format is only read.
-    #[error("{} files cannot be written", .0.name())]
-    ReadOnly(Format),
+    /// This build writes no Parquet files.
+    #[error("this build does not write parquet files")]
+    NoParquet,
+    /// A string of a Parquet file is UTF-8.
+    #[error("parquet cannot hold the cell in column {column:?}, which is not UTF-8")]
+    NotUtf8 {
+        /// Name of the column.
+        column: String,
+    },
     /// A raw file for a table with columns.
     #[error("a raw file cannot hold a table with columns")]
     Columns,
@@ -30,30 +38,33 @@ pub enum WriteError {
     },
 }
 
-/// Writes rows with their positions so that [`super::Table`] reads them back: csv with a header, jsonl, or raw values.
+/// Writes rows with their positions so that [`super::Table`] reads them back: csv or tsv with a header, jsonl, parquet, or raw values.
 ///
 /// The column of positions is called [`Schema::index_name`]; raw mode has the columns e0 to e3. A raw file holds the values
 /// alone, in the order of the calls.
-pub struct TableWriter<W: Write> {
+pub struct TableWriter<W: Write + Send> {
     out: Output<W>,
     columns: Vec<Column>,
     index_name: String,
 }
 
-enum Output<W: Write> {
+enum Output<W: Write + Send> {
     Csv(Box<csv::Writer<W>>),
     Jsonl(W),
     Raw(W),
+    #[cfg(feature = "parquet")]
+    Parquet(Box<ParquetWriter<W>>),
 }
 
-impl<W: Write> TableWriter<W> {
+impl<W: Write + Send> TableWriter<W> {
     /// Starts a file; writes the header of a csv file.
     pub fn new(out: W, format: Format, schema: &Schema) -> Result<Self, WriteError> {
         let index_name = schema.index_name();
         let columns = if schema.is_raw() { raw_columns() } else { schema.columns().to_vec() };
         let out = match format {
-            Format::Csv => {
-                let mut writer = csv::Writer::from_writer(out);
+            Format::Csv | Format::Tsv => {
+                let separator = if format == Format::Csv { b',' } else { b'\t' };
+                let mut writer = csv::WriterBuilder::new().delimiter(separator).from_writer(out);
                 let names = std::iter::once(index_name.as_bytes()).chain(columns.iter().map(|c| c.name.as_bytes()));
                 writer.write_record(names).map_err(io)?;
                 Output::Csv(Box::new(writer))
@@ -61,7 +72,12 @@ impl<W: Write> TableWriter<W> {
             Format::Jsonl => Output::Jsonl(out),
             Format::Raw if schema.is_raw() => Output::Raw(out),
             Format::Raw => return Err(WriteError::Columns),
-            Format::Parquet => return Err(WriteError::ReadOnly(format)),
+            #[cfg(feature = "parquet")]
+            Format::Parquet => {
+                Output::Parquet(Box::new(ParquetWriter::new(out, &index_name, &columns, schema.is_raw())?))
+            }
+            #[cfg(not(feature = "parquet"))]
+            Format::Parquet => return Err(WriteError::NoParquet),
         };
         Ok(Self { out, columns, index_name })
     }
@@ -97,14 +113,18 @@ impl<W: Write> TableWriter<W> {
                 Row::Raw(value) => Ok(out.write_all(&Digest(*value).to_bytes())?),
                 Row::Cells(_) => Err(WriteError::Columns),
             },
+            #[cfg(feature = "parquet")]
+            Output::Parquet(writer) => writer.write(index, row, &self.columns),
         }
     }
 
     /// Flushes the output.
-    pub fn finish(mut self) -> Result<(), WriteError> {
-        match &mut self.out {
-            Output::Csv(writer) => Ok(writer.flush()?),
-            Output::Jsonl(out) | Output::Raw(out) => Ok(out.flush()?),
+    pub fn finish(self) -> Result<(), WriteError> {
+        match self.out {
+            Output::Csv(mut writer) => Ok(writer.flush()?),
+            Output::Jsonl(mut out) | Output::Raw(mut out) => Ok(out.flush()?),
+            #[cfg(feature = "parquet")]
+            Output::Parquet(writer) => writer.finish(),
         }
     }
 }

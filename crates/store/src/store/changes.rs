@@ -81,6 +81,7 @@ pub(crate) fn stage(view: &mut WriteView<'_>, current: &Epoch, changes: &Changes
     after.commitment = stage_tree(view, &slots, current.commitment, changes)?;
     for (name, indices) in &members {
         if let Some(index) = first_empty(view, indices)? {
+            check_range(index, after.commitment.height, false)?;
             return Err(Error::EmptySlot { index, batch: Some(name.clone()) });
         }
         let mut record = view.batch(name)?.ok_or_else(|| unknown(name, view))?;

@@ -116,7 +116,7 @@ fn changes_that_are_refused_change_nothing() {
         (Changes { clear: vec![210], ..none() }, "slot 210 is empty"),
         (Changes { clear: vec![256], ..none() }, "index 256 is outside"),
         (Changes { add: to("b", &[210]), ..none() }, "slot 210 is empty and cannot be in batch \"b\""),
-        (Changes { add: to("b", &[300]), ..none() }, "slot 300 is empty"),
+        (Changes { add: to("b", &[300]), ..none() }, "index 300 is outside the vector of 2^8 slots"),
         (Changes { add: to("b", &[9]), clear: vec![9], ..none() }, "it is in batch"),
         (Changes { add: to("b", &[3]), ..none() }, "index 3 is already in batch \"b\""),
         (Changes { add: to("b", &[9, 9]), ..none() }, "duplicate index 9"),

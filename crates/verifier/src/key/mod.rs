@@ -23,7 +23,7 @@ use crate::argument::transcript::Word;
 use crate::argument::{Claim, Machine, Parameters, Reader, Refusal, Statement, read_up_to_fixed, tags};
 
 pub use header::{Header, HeaderError, MAX_ELEMENTS};
-pub use stream::{Check, KeyError};
+pub use stream::{Check, KeyError, key_digest};
 pub use sums::{chunk_sum, chunk_weights, within};
 
 /// What a proof says: words of the application's, and a claim about P that it hands on.

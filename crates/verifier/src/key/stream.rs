@@ -238,6 +238,11 @@ impl<K: Extension> Check<K> {
     }
 }
 
+/// The digest of a key file, all of whose bytes the hasher has taken.
+pub fn key_digest(hasher: &Hasher) -> Digest {
+    Digest(name(hasher))
+}
+
 /// The digest of a key of these bytes.
 fn name(hasher: &Hasher) -> Word {
     let digest = hasher.finish();

@@ -195,8 +195,8 @@ impl Column {
     /// The cell that a text stands for, as in a csv file.
     ///
     /// Empty text is null in a nullable column, the empty string in a `bytes` column that is not nullable, and an error
-    /// elsewhere. Numbers are plain digits, with `-` in front and a decimal point where the type has them. ABI types:
-    /// [`AbiType::parse`].
+    /// elsewhere. Numbers are plain digits, with `-` in front and a decimal point where the type has them; `true` and `false` are 1 and 0
+    /// in `unsigned` and `signed` columns. ABI types: [`AbiType::parse`].
     pub fn parse(&self, text: &[u8]) -> Result<Cell, CellError> {
         if text.is_empty() {
             return match self.kind {
@@ -205,6 +205,11 @@ impl Column {
                 kind => Err(CellError::Null { column: self.name.clone(), kind }),
             };
         }
+        let text = match (self.kind, text) {
+            (ColumnType::Unsigned | ColumnType::Signed, b"true") => b"1",
+            (ColumnType::Unsigned | ColumnType::Signed, b"false") => b"0",
+            _ => text,
+        };
         match self.kind {
             ColumnType::Bytes => self.check(Cell::Bytes(text.to_vec())),
             ColumnType::Unsigned => self.parse_unsigned(text),

@@ -38,7 +38,6 @@ impl Field<'_> {
         match (self, column.kind) {
             (Field::Null, _) => column.check(Cell::Null),
             (Field::Bytes(b), ColumnType::Bytes) => column.check(Cell::Bytes(b.into_owned())),
-            (Field::Bool(b), ColumnType::Unsigned | ColumnType::Signed) => column.parse(if b { b"1" } else { b"0" }),
             (
                 Field::Number(n),
                 ColumnType::Unsigned | ColumnType::Signed | ColumnType::Fixed { .. } | ColumnType::Abi(_),

@@ -69,7 +69,8 @@ impl ProveArgs {
         let engine = config.engine([(&spec, config.app_costs(&spec, &circuits))])?;
         let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
         let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
-        let prover = Prover::new(store, &backends, engine.as_ref()).with_progress(&note);
+        let cancel = leader::cancel(&config)?;
+        let prover = Prover::new(store, &backends, engine.as_ref()).with_progress(&note).with_cancel(cancel);
 
         let costs = |s: &_| config.app_costs(s, &circuits);
         let estimate = prover.estimate_prove(&name, Some((&members, &choice)), &costs)?;

@@ -252,13 +252,13 @@ fn problem(last: Option<&Problem>) -> Option<Problem> {
 }
 
 fn write(last: Option<&WriteError>) -> Option<WriteError> {
-    use evergrove::store::input::Format;
     Some(match last {
         None => WriteError::Io(io(io::ErrorKind::StorageFull)),
-        Some(WriteError::Io(_)) => WriteError::ReadOnly(Format::Parquet),
-        Some(WriteError::ReadOnly(_)) => WriteError::Columns,
+        Some(WriteError::Io(_)) => WriteError::NoParquet,
+        Some(WriteError::NoParquet) => WriteError::Columns,
         Some(WriteError::Columns) => WriteError::EmptyString { column: "name".into() },
-        Some(WriteError::EmptyString { .. }) => return None,
+        Some(WriteError::EmptyString { .. }) => WriteError::NotUtf8 { column: "name".into() },
+        Some(WriteError::NotUtf8 { .. }) => return None,
     })
 }
 

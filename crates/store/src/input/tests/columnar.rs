@@ -189,3 +189,51 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn written_parquet_rows_are_read_back(rows in proptest::collection::btree_map(0..1u64 << 40, any_row(), 1..20)) {
+        let rows: Vec<_> = rows.into_iter().map(|(i, row)| (i, with_text(row))).collect();
+        let mut out = Vec::new();
+        let mut writer = TableWriter::new(&mut out, Format::Parquet, &wide()).unwrap();
+        for (i, row) in &rows {
+            writer.write(*i, row).unwrap();
+        }
+        writer.finish().unwrap();
+        prop_assert_eq!(&read("t.parquet", &out, by("index"), &wide()).unwrap(), &rows);
+    }
+}
+
+/// The row with a name that is UTF-8.
+fn with_text(row: Row) -> Row {
+    let Row::Cells(mut cells) = row else { return row };
+    if let Some(Cell::Bytes(name)) = cells.first_mut() {
+        *name = String::from_utf8_lossy(name).into_owned().into();
+    }
+    Row::Cells(cells)
+}
+
+#[test]
+fn parquet_files_hold_many_groups_values_and_extremes() {
+    let row = |n: u64| Row::Cells(vec![Cell::Bytes(vec![b'x'; n as usize % 3]), Cell::Null, Cell::Signed(-(1 << 62))]);
+    let mut out = Vec::new();
+    let mut writer = TableWriter::new(&mut out, Format::Parquet, &table()).unwrap();
+    (0..70_000).for_each(|n| writer.write(n, &row(n)).unwrap());
+    writer.finish().unwrap();
+    let rows = read("t.parquet", &out, by("index"), &table()).unwrap();
+    assert_eq!(rows.len(), 70_000);
+    assert!(rows.iter().all(|(n, found)| *found == row(*n)));
+
+    let p = evergrove_primitives::Goldilocks::new(0xffff_ffff_0000_0000);
+    let mut out = Vec::new();
+    let mut writer = TableWriter::new(&mut out, Format::Parquet, &Schema::raw()).unwrap();
+    writer.write(7, &Row::Raw([p; 4])).unwrap();
+    writer.finish().unwrap();
+    assert_eq!(read("t.parquet", &out, by("index"), &Schema::raw()).unwrap(), [(7, Row::Raw([p; 4]))]);
+
+    let mut writer = TableWriter::new(Vec::new(), Format::Parquet, &table()).unwrap();
+    let e = writer.write(0, &Row::Cells(vec![Cell::Bytes(vec![0xff]), Cell::Null, Cell::Signed(0)])).unwrap_err();
+    assert_eq!(e.to_string(), "parquet cannot hold the cell in column \"name\", which is not UTF-8");
+}
