@@ -131,7 +131,7 @@ pub struct Reshape {
 /// Bytes or a proof that are not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReshapeError {
-    /// The bytes are no proof.
+    /// The bytes are not a proof.
     #[error("not a proof about a contract's table: {0}")]
     Format(&'static str),
     /// The proof is about other claims.
@@ -197,7 +197,7 @@ impl Reshape {
     /// The proof in a file.
     ///
     /// # Errors
-    /// When the bytes are none.
+    /// When the bytes are not a proof.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ReshapeError> {
         let format = ReshapeError::Format;
         let rest = bytes.strip_prefix(MAGIC).ok_or(format("it begins otherwise"))?;

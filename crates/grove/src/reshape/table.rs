@@ -34,7 +34,7 @@ struct Slot {
     rest: u64,
 }
 
-/// Claims that are no table.
+/// Claims that do not make a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// They have no canonical digest.
@@ -103,7 +103,7 @@ fn divide(value: &Word, unit: u64) -> Option<[u64; 2]> {
 }
 
 impl StorageTable {
-    /// The table of claims about slots of one contract. A claim that its account has these fields may be among them, and is no row. A unit is 10^`decimals`.
+    /// The table of claims about slots of one contract. A claim that its account has these fields may be among them, and has no row. A unit is 10^`decimals`.
     ///
     /// # Errors
     /// [`TableError`].
