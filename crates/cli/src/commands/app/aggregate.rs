@@ -67,12 +67,12 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
 }
 
 /// The query that a text is about tables of this schema.
-pub(super) fn query(schema: &Schema, sql: &str) -> Result<Query> {
+pub(in crate::commands) fn query(schema: &Schema, sql: &str) -> Result<Query> {
     Query::parse(schema, sql).map_err(|e| Mistake::usage(format!("--sql: {e}"), e.remedy()))
 }
 
 /// The values of an answer: an array for programs, lines for people.
-pub(super) fn add_answer(report: &mut Report, answer: &Answer) {
+pub(in crate::commands) fn add_answer(report: &mut Report, answer: &Answer) {
     let values = answer.values.iter().map(|(name, value)| json!({ "name": name, "value": json_of(value) }));
     report.hidden("answer", values.collect::<Vec<_>>());
     for (name, value) in &answer.values {
