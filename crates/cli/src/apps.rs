@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use evergrove::AppKey;
 use evergrove::apps::catalog::Application;
 use evergrove::commit::schema::Schema;
 use evergrove::primitives::{Digest, Goldilocks};
@@ -14,6 +13,7 @@ use evergrove::proof::soundness::SoundnessBits;
 use evergrove::proof::tree::Value;
 use evergrove::proof::{BatchProof, Commitment, HeightClass, Policy, Profile, Scheme};
 use evergrove::store::{Backends, Verified, verify};
+use evergrove::{AppKey, Config};
 
 use crate::args::parse_profile;
 use crate::commands::verify::MAX_SUCCINCT_BYTES;
@@ -125,7 +125,31 @@ impl VerifyArgs {
     }
 }
 
+impl VerifyArgs {
+    /// Verifies the proof as one of a batch, without its rows.
+    ///
+    /// # Errors
+    /// A refusal with its reason, and when the file can not be read.
+    pub(crate) fn verify_batch(&self) -> Result<Verified> {
+        let policy = self.allow_profile.iter().fold(Policy::default(), |p, profile| p.allow_profile(*profile));
+        let bytes = files::read(&self.proof, MAX_SUCCINCT_BYTES, "check the path: no proof is that long")?;
+        let claimed = BatchProof::decode(&bytes);
+        let claimed = claimed.map_err(|e| Mistake::refused(format!("not a proof file: {e}"), "ask for the proof"))?;
+        let expected = Scheme::Evergrove;
+        if claimed.scheme != expected.name() {
+            let message = format!("the proof is of the scheme {}, not {expected}", claimed.scheme);
+            return Err(Mistake::refused(message, "give the query that it answers, or the proof of the batch"));
+        }
+        // The policy allows no application, and no other scheme.
+        Ok(verify(&bytes, &self.root, None, &policy, &Config::default().verifiers())?)
+    }
+}
+
 impl Accepted {
+    /// The bits of the proof.
+    pub(crate) fn bits(&self) -> SoundnessBits {
+        self.bits
+    }
     /// Adds which rows the output is over, in words and by their number where they were given, and how the proof was verified.
     pub(crate) fn add_rows_to(&self, report: &mut Report, over: &str, leaves: Option<usize>, schema: &Schema) {
         report.add("over", over);

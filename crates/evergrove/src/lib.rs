@@ -28,7 +28,7 @@
 //! **What.** [`prelude`] has what most programs need: a [`Table`] goes in, a [`Store`] holds it and proves batches of its rows,
 //! a [`Verifier`] judges proofs. [`Config`] says what they may use. The layers below are modules of this crate, so that a
 //! program depends on this crate alone: [`store`], [`commit`], [`proof`], [`jobs`], [`ethereum`], with `grove` or `plonky2` also `apps`, with
-//! `grove` `mpt`, and with `plonky2` `recursion`.
+//! `grove` `mpt` and `reshape`, and with `plonky2` `recursion`.
 //!
 //! **When.** Whenever a program proves or verifies. The command line, the service and the examples stand on this crate.
 //!
@@ -69,7 +69,7 @@ pub use evergrove_apps as apps;
 pub use evergrove_commit as commit;
 pub use evergrove_ethereum as ethereum;
 #[cfg(feature = "grove")]
-pub use evergrove_grove::mpt;
+pub use evergrove_grove::{mpt, reshape};
 pub use evergrove_jobs as jobs;
 pub use evergrove_primitives as primitives;
 #[cfg(feature = "plonky2")]

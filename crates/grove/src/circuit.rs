@@ -279,7 +279,7 @@ pub(crate) fn free<K: Extension>(b: &mut Builder<K>) -> [Word; 2] {
 }
 
 /// Demands a => c.
-fn implies<K: Extension>(b: &mut Builder<K>, a: Bool, c: Bool) {
+pub(crate) fn implies<K: Extension>(b: &mut Builder<K>, a: Bool, c: Bool) {
     let zero = b.zero();
     let [a, c]: [Base; 2] = [a.into(), c.into()];
     b.check([-ONE, ONE, ZERO], a.into(), c.into(), zero.into(), zero.into());

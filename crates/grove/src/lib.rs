@@ -18,6 +18,7 @@ mod engine;
 mod family;
 pub mod mpt;
 pub mod openzeppelin;
+pub mod reshape;
 pub mod translation;
 pub mod witness;
 

@@ -162,7 +162,7 @@ fn ordered<K: Extension>(b: &mut Builder<K>, x: Element, [low, high]: [[Word; 2]
 }
 
 /// Bytes 3 I to 3 I + 2 of two halves, 21 bits apart.
-fn bytes<const I: usize>(halves: &[Goldilocks]) -> Goldilocks {
+pub(crate) fn bytes<const I: usize>(halves: &[Goldilocks]) -> Goldilocks {
     let all = halves[0].as_u64() & MAX_HALF.as_u64() | halves[1].as_u64() << HALF_BITS;
     let byte = |i: usize| all.checked_shr(8 * i as u32).unwrap_or(0) & 0xff;
     Goldilocks::new((0..3).map(|i| byte(3 * I + i) << (bits::CHUNK * i)).sum())

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use evergrove_commit::schema::{Column, ColumnType, MAX_SCALE};
+use evergrove_commit::schema::{Cell, Column, ColumnType, MAX_SCALE};
 use evergrove_primitives::Goldilocks;
 use num_bigint::{BigInt, Sign};
 
@@ -26,8 +26,7 @@ pub struct Query {
 /// What is read for each group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Groups {
-    /// The columns.
-    pub(super) names: Vec<String>,
+    pub(super) columns: Vec<Column>,
     /// The count of the rows of all groups.
     pub(super) total: usize,
     pub(super) groups: Vec<Group>,
@@ -36,7 +35,7 @@ pub(super) struct Groups {
 /// A group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Group {
-    pub(super) key: Vec<String>,
+    pub(super) key: Vec<Cell>,
     /// The count of its rows.
     pub(super) count: usize,
     pub(super) readings: Vec<(String, Reading)>,
@@ -117,8 +116,8 @@ pub struct Answer {
 /// The values of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupAnswer {
-    /// Names and cells of the columns of `GROUP BY`; `NULL` of null.
-    pub key: Vec<(String, String)>,
+    /// The columns of `GROUP BY`, and their cells.
+    pub key: Vec<(Column, Cell)>,
     /// Names and values, in the order of the query.
     pub values: Vec<(String, Value)>,
 }
@@ -200,14 +199,14 @@ impl Query {
             values.collect::<Option<Vec<_>>>().ok_or(error.clone())
         };
         let mut answer = Answer { values: values(&self.readings)?, groups: vec![] };
-        let Some(Groups { names, total, groups }) = &self.groups else { return Ok(answer) };
+        let Some(Groups { columns, total, groups }) = &self.groups else { return Ok(answer) };
         let count = |at: usize| reader.numbers[at].elements[0].as_u64();
         let (given, all) = (groups.iter().map(|group| u128::from(count(group.count))).sum::<u128>(), count(*total));
         if given != u128::from(all) {
             return Err(OutputError::Groups { given: given as u64, all });
         }
         for group in groups.iter().filter(|group| count(group.count) > 0) {
-            let key = names.iter().cloned().zip(group.key.iter().cloned()).collect();
+            let key = columns.iter().cloned().zip(group.key.iter().cloned()).collect();
             answer.groups.push(GroupAnswer { key, values: values(&group.readings)? });
         }
         Ok(answer)

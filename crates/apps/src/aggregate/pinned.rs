@@ -117,7 +117,7 @@ pub enum NotPinned {
     Columns,
     /// Products, variances, weighted averages, a histogram, or an aggregate with a condition of its own are asked for.
     #[error(
-        "circuits with pinned keys know COUNT, SUM, AVG, MIN and MAX of a column, without products, histograms and FILTER"
+        "circuits with pinned keys know COUNT, SUM, AVG, MIN and MAX of a column, without products, histograms, FILTER, CASE and GROUP BY"
     )]
     Products,
     /// There is no place left for a column that is counted alone.
@@ -344,7 +344,7 @@ fn fits(accumulator: &Accumulator) -> bool {
 impl Plan {
     /// The plan with circuits of a width, whose accumulators are the family's.
     pub(super) fn with_pinned_key(self) -> Result<Self, NotPinned> {
-        if !in_order(&self.accumulators) {
+        if !in_order(&self.accumulators) || !self.conditions.is_empty() {
             return Err(NotPinned::Products);
         }
         let program = Program::new(&self)?;

@@ -111,11 +111,9 @@ impl Plan {
             return Ok(plan);
         }
         conditions.iter().flatten().try_for_each(|condition| condition.check(&plan.schema))?;
-        let steps = plan.filter.steps.len() + conditions.iter().flatten().map(|c| c.steps.len()).sum::<usize>();
-        if steps > MAX_STEPS {
-            return Err(QueryError::Steps(steps));
-        }
-        Ok(Self { conditions, ..plan })
+        let plan = Self { conditions, ..plan };
+        let steps = plan.filter.steps.len() + plan.conditions().iter().map(|c| c.steps.len()).sum::<usize>();
+        if steps > MAX_STEPS { Err(QueryError::Steps(steps)) } else { Ok(plan) }
     }
 
     /// The schema of the rows.
@@ -199,7 +197,7 @@ impl Plan {
         self.schema.columns()[..column as usize].iter().map(|c| c.kind.elements()).sum()
     }
 
-    /// The canonical bytes: a version, then the schema's canonical bytes, filter and accumulators in postcard.
+    /// The canonical bytes: a version, then the schema's canonical bytes, filter, accumulators and, in version 3, their conditions in postcard.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (schema, filter, accumulators) = (self.schema.to_bytes(), self.filter.clone(), self.accumulators.clone());
         // Lists of numbers: their serialisation into a growing vector has no way to fail.

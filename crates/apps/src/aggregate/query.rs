@@ -123,7 +123,7 @@ pub enum QueryError {
     #[error("the query has {0} accumulators, expected 1 to {MAX_ACCUMULATORS}")]
     Accumulators(usize),
     /// More than [`MAX_STEPS`].
-    #[error("the condition has {0} steps, expected at most {MAX_STEPS}")]
+    #[error("the conditions have {0} steps, expected at most {MAX_STEPS}")]
     Steps(usize),
     /// Steps that leave no single truth.
     #[error("step {0} of the condition lacks operands, or some are left over")]

@@ -1,5 +1,8 @@
 //! `evergrove eth`.
 
+#[cfg(feature = "local")]
+mod table;
+
 use std::path::{Path, PathBuf};
 #[cfg(feature = "local")]
 use std::time::Instant;
@@ -49,6 +52,10 @@ enum Eth {
     Claims(Claims),
     #[cfg(feature = "local")]
     Verify(Verify),
+    #[cfg(feature = "local")]
+    Table(table::Table),
+    #[cfg(feature = "local")]
+    VerifyTable(table::VerifyTable),
     Slot(Slot),
 }
 
@@ -224,6 +231,10 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         Eth::Claims(claims) => self::claims(claims, terminal),
         #[cfg(feature = "local")]
         Eth::Verify(verify) => self::verify(verify, terminal),
+        #[cfg(feature = "local")]
+        Eth::Table(table) => self::table::table(table, terminal),
+        #[cfg(feature = "local")]
+        Eth::VerifyTable(verify) => self::table::verify(verify, terminal),
         Eth::Slot(slot) => self::slot(slot, terminal),
     }
 }

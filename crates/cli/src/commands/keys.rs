@@ -69,6 +69,9 @@ struct Export {
         requires = "name"
     )]
     parameters: String,
+    /// The groups of a query with GROUP BY, one JSON object a line
+    #[arg(long, value_name = "FILE", requires = "name")]
+    groups: Option<PathBuf>,
     /// The key of the circuits with pinned keys that answer a query: the same for every query over rows of as many elements
     #[arg(long, requires = "name")]
     pinned: bool,
@@ -141,6 +144,10 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
         }
         _ => {
             let scheme = if args.all { Scheme::Complete } else { Scheme::Selected };
+            if args.groups.is_some() && !args.pinned && name == aggregate::NAME {
+                let query = app::aggregate::query(&schema, parameters, args.groups.as_deref())?;
+                return export_of(args, (app::aggregate::application(&query), scheme), class, terminal);
+            }
             if args.pinned {
                 if name != aggregate::NAME {
                     return Err(Mistake::usage(
@@ -148,7 +155,7 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
                         "leave it out",
                     ));
                 }
-                let query = app::aggregate::query(&schema, parameters, None)?;
+                let query = app::aggregate::query(&schema, parameters, args.groups.as_deref())?;
                 return export_of(
                     args,
                     (app::aggregate::application(&app::aggregate::pinned(&query)?), scheme),

@@ -107,7 +107,7 @@ fn an_answer_by_groups_has_all_of_them() {
     std::fs::write(world.path("fewer"), fewer.join("\n")).unwrap();
     assert_eq!(verify(&["--groups", "fewer"]).code, 1);
     let refused = world.run(&["app", "aggregate", "--store", "s", "--sql", sql, "--name", "b", "--groups", "fewer"]);
-    assert!(refused.code != 0 && refused.err.contains("a group is missing"), "{}", refused.err);
+    assert!(refused.code != 0 && refused.err.contains("--groups: the group age "), "{}", refused.err);
     std::fs::write(world.path("twice"), format!("{text}\n{counted}")).unwrap();
     assert_eq!(verify(&["--groups", "twice"]).code, 2);
 }

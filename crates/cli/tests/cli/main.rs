@@ -5,6 +5,7 @@ mod bls;
 mod bundle;
 mod errors;
 mod eth;
+mod eth_table;
 mod formats;
 mod help;
 mod inspect;

@@ -127,7 +127,7 @@ pub(super) struct Message {
 }
 
 /// Demands, where the bit is 1, that two words be equal: one is given to a set of its own, the other taken from it.
-pub(super) fn same_word<K: Extension>(b: &mut Builder<K>, bit: Bool, a: Word, c: Word) {
+pub(crate) fn same_word<K: Extension>(b: &mut Builder<K>, bit: Bool, a: Word, c: Word) {
     let set = b.set();
     b.give(set, a, Some(bit));
     b.take(set, c, Some(bit));
@@ -250,7 +250,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         self.b.check([ONE, ZERO, ZERO], Base::from(bit).into(), difference, zero, zero);
     }
     /// Demands, where the bit is 1, that words have these elements, and zeros behind them.
-    pub(super) fn same_words(&mut self, bit: Bool, words: &[Word], elements: &[Base]) {
+    pub(crate) fn same_words(&mut self, bit: Bool, words: &[Word], elements: &[Base]) {
         let zero = self.zero;
         for (i, &word) in words.iter().enumerate() {
             for half in [0, 2] {

@@ -21,15 +21,17 @@ use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::argument::Parameters;
 use evergrove_verifier::tables::WORD;
 
-use gadgets::{Gadgets, LANES, same_word};
+use gadgets::{Gadgets, LANES};
 
 use crate::circuit::{NODE_TAG, free};
 
 pub use batch::{Batch, Prepared, Progress};
 pub use edges::{Edge, Trie};
+pub(crate) use gadgets::same_word;
 pub use list::Sublist;
 pub use plan::{Plan, Planned};
 pub use proof::{Join, Kind, NodeProof, StateProof, StateProofError, StateProver, StateVerifier};
+pub(crate) use witness::merge;
 pub use witness::{PieceError, Witness};
 
 /// Elements of an address.

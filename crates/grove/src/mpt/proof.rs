@@ -476,6 +476,10 @@ impl StateProof {
     pub fn digest(&self) -> Digest {
         digest_of(&self.roots)
     }
+    /// d of the claims about the root of a tag, if the proof is about one.
+    pub fn digest_under(&self, tag: Tag) -> Option<Digest> {
+        self.roots.iter().find(|root| root.0 == tag).map(|root| root.2)
+    }
     /// The bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let Self { size, kind, roots, proof } = self;

@@ -677,7 +677,7 @@ pub(super) fn digest_under(tag: Tag, claims: &[Claim]) -> Result<Digest, ClaimsE
 }
 
 /// d of leaves by their keys, and the pairs that it is hashed from.
-fn merge(leaves: &[(Vec<u8>, Digest)], merges: &mut Vec<[Digest; 2]>) -> Digest {
+pub(crate) fn merge(leaves: &[(Vec<u8>, Digest)], merges: &mut Vec<[Digest; 2]>) -> Digest {
     let [(first, leaf), .., (last, _)] = leaves else { return leaves[0].1 };
     debug_assert!(leaves.len() > 1, "{leaf:?}");
     let at = first.iter().zip(last).position(|(a, b)| a != b).expect("no key begins another");

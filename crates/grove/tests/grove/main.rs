@@ -15,6 +15,7 @@ mod mutants;
 mod mutation;
 mod openzeppelin;
 mod python;
+mod reshape;
 mod soundcalc;
 mod translation;
 mod verifier;

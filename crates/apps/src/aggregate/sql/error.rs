@@ -3,7 +3,7 @@
 use evergrove_commit::schema::{ColumnType, RowError, SchemaError};
 
 use super::MAX_TOKENS;
-use crate::aggregate::query::QueryError;
+use crate::aggregate::query::{MAX_ACCUMULATORS, QueryError};
 
 /// A text is no query that can be proven. [`SqlError::remedy`] says what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,6 +86,15 @@ pub enum SqlError {
         /// What is wrong with it.
         source: RowError,
     },
+    /// Groups of a query that has none.
+    #[error("the query has no GROUP BY, and groups are given")]
+    NotGrouped,
+    /// There are too many.
+    #[error("the rows have more groups by {columns} than a query can have: {most}", most = MAX_ACCUMULATORS - 1)]
+    Groups {
+        /// The names of the columns.
+        columns: String,
+    },
     /// A group comes twice.
     #[error("group {0} comes twice")]
     GroupTwice(usize),
@@ -116,14 +125,16 @@ impl SqlError {
             Self::Literal { kind: ColumnType::Bytes, .. } => "write the text in single quotes".into(),
             Self::Literal { .. } => "write a number in plain digits, without quotes".into(),
             Self::Edge { .. } => "write ascending numbers that the column can hold".into(),
-            Self::Grouped => {
-                "give the groups: the prover writes them with --groups-out, and whether they are all is checked".into()
+            Self::Grouped => "give its groups, where the command or function takes them".into(),
+            Self::NotGrouped => "leave the groups out".into(),
+            Self::Groups { .. } => {
+                "group by columns of few values, narrow WHERE, or ask for the groups of interest with FILTER".into()
             }
             Self::Group { .. } | Self::GroupTwice(_) | Self::Columns(_) => {
                 "give a row of the columns of GROUP BY for each group, once".into()
             }
             Self::Query(QueryError::Accumulators(_)) => {
-                "ask for less at a time: each group takes as many numbers as the aggregates have, and one more".into()
+                "ask for fewer aggregates, or for fewer groups: each group takes those of its own, and a count".into()
             }
             Self::Query(e) => match e {
                 QueryError::Raw => "commit the table with a schema".into(),

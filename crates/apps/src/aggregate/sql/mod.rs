@@ -24,7 +24,7 @@ mod select;
 pub(super) use columns::offset;
 pub use error::SqlError;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, HashSet};
 
 use evergrove_commit::schema::{Cell, Column, Row, Schema};
 use sqlparser::ast::{GroupByExpr, Query as Ast, Select, SelectItem, SetExpr, Statement, TableFactor};
@@ -35,7 +35,9 @@ use sqlparser::tokenizer::{Token, Tokenizer};
 use self::columns::Columns;
 use self::select::Selection;
 use super::answer::Query;
-use super::query::{ColumnIndex, Filter, QueryError};
+use super::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError};
+use super::{Aggregate, Plan};
+use crate::{Leaf, MapReduce};
 
 /// The greatest number of tokens of a query: it bounds the depth of what is parsed.
 pub const MAX_TOKENS: usize = 1 << 11;
@@ -90,6 +92,9 @@ impl Query {
         let by = group_columns(&columns, &select)?;
         let mut selection = Selection::new(&columns);
         if by.is_empty() {
+            if !groups.is_empty() {
+                return Err(SqlError::NotGrouped);
+            }
             projection.into_iter().try_for_each(|(e, name)| selection.add(&e, name))?;
         } else {
             let groups = filters_of(&columns, &by, groups)?;
@@ -113,37 +118,95 @@ fn group_columns(columns: &Columns<'_>, select: &Select) -> Result<Vec<ColumnInd
     Ok(found)
 }
 
-/// The names and the conditions of groups.
-fn filters_of(
-    columns: &Columns<'_>,
-    by: &[ColumnIndex],
-    groups: &[Row],
-) -> Result<Vec<(Vec<String>, Filter)>, SqlError> {
+/// The cells and the conditions of groups, in the order of what their cells encode to.
+fn filters_of(columns: &Columns<'_>, by: &[ColumnIndex], groups: &[Row]) -> Result<Vec<(Vec<Cell>, Filter)>, SqlError> {
     let schema = Schema::new(by.iter().map(|column| columns.at(*column).clone()).collect())?;
-    let mut seen = BTreeSet::new();
-    let mut found = Vec::with_capacity(groups.len());
+    let mut found = BTreeMap::new();
     for (i, group) in groups.iter().enumerate() {
         let elements = schema.elements(group).map_err(|e| SqlError::Group { group: i, source: e })?;
-        if !seen.insert(elements.iter().map(|x| x.as_u64()).collect::<Vec<_>>()) {
-            return Err(SqlError::GroupTwice(i));
-        }
+        let Row::Cells(cells) = group else { return Err(SqlError::GroupTwice(i)) };
         let mut rest = elements.as_slice();
-        let mut cells = Vec::with_capacity(by.len());
+        let mut encoded = Vec::with_capacity(by.len());
         for column in by {
             let (cell, behind) = rest.split_at(columns.at(*column).kind.elements());
-            cells.push((*column, cell.to_vec()));
+            encoded.push((*column, cell.to_vec()));
             rest = behind;
         }
-        let cells_as_text = schema.format_row(group);
-        let texts = cells_as_text.iter().map(|text| String::from_utf8_lossy(text).into_owned());
-        let nulls = match group {
-            Row::Cells(cells) => cells.iter().map(|cell| *cell == Cell::Null).collect(),
-            Row::Raw(_) => vec![false; by.len()],
-        };
-        let names = texts.zip(nulls).map(|(text, null)| if null { "NULL".into() } else { text }).collect();
-        found.push((names, condition::equal(columns, &cells)));
+        let key: Vec<u64> = elements.iter().map(|x| x.as_u64()).collect();
+        if found.insert(key, (cells.clone(), condition::equal(columns, &encoded))).is_some() {
+            return Err(SqlError::GroupTwice(i));
+        }
     }
-    Ok(found)
+    Ok(found.into_values().collect())
+}
+
+/// Finds the groups of a query in the rows of a table.
+pub struct Grouping {
+    rows: Aggregate,
+    columns: Vec<Column>,
+    places: Vec<usize>,
+    found: HashSet<Vec<Cell>>,
+}
+
+impl Grouping {
+    /// Of a query with `GROUP BY`.
+    ///
+    /// # Errors
+    /// When the text is not SQL, or does not fit the schema.
+    pub fn new(schema: &Schema, text: &str) -> Result<Self, SqlError> {
+        let columns = Query::grouped_by(schema, text)?;
+        let select = parse(text)?;
+        let names = Columns { schema, tables: tables(&select)? };
+        let filter = select.selection.as_ref().map_or_else(|| Ok(Filter::all()), |e| condition::filter(&names, e))?;
+        let count = Accumulator::Count { known: vec![], at_least: None };
+        let rows = Aggregate::new(Plan::new(schema.clone(), filter, vec![count])?);
+        let places = group_columns(&names, &select)?.into_iter().map(usize::from).collect();
+        Ok(Self { rows, columns, places, found: HashSet::new() })
+    }
+
+    /// Looks at a row. Rows that do not pass the condition are in no group.
+    ///
+    /// # Errors
+    /// When there are more groups than a query can have; when the row is none of the schema.
+    pub fn add(&mut self, row: &Row) -> Result<(), SqlError> {
+        let Row::Cells(cells) = row else { return Ok(()) };
+        let group: Vec<Cell> = self.places.iter().map(|place| cells[*place].clone()).collect();
+        if self.found.contains(&group) || !self.passes(row)? {
+            return Ok(());
+        }
+        self.found.insert(group);
+        // One count is of all rows.
+        if self.found.len() < MAX_ACCUMULATORS {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
+        Err(SqlError::Groups { columns: names.join(", ") })
+    }
+
+    fn passes(&self, row: &Row) -> Result<bool, SqlError> {
+        let failed = |e| SqlError::Group { group: self.found.len(), source: e };
+        let schema = self.rows.plan().schema();
+        let value = schema.value(row).map_err(failed)?;
+        let opening = if self.rows.opening_len() == 0 { vec![] } else { schema.elements(row).map_err(failed)? };
+        // A row of the schema is mapped.
+        let output = self.rows.map(&Leaf { index: 0, value, opening: &opening });
+        Ok(output.is_ok_and(|output| output != self.rows.identity()))
+    }
+
+    /// The columns that are grouped by.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// Whether a group was found.
+    pub fn contains(&self, group: &Row) -> bool {
+        matches!(group, Row::Cells(cells) if self.found.contains(cells))
+    }
+
+    /// The groups, for [`Query::with_groups`].
+    pub fn groups(self) -> Vec<Row> {
+        self.found.into_iter().map(Row::Cells).collect()
+    }
 }
 
 /// The one `SELECT` of a text, without clauses that would go unread.
@@ -165,10 +228,10 @@ fn parse(text: &str) -> Result<Select, SqlError> {
     let select = match *query {
         Ast { with: Some(_), .. } => return Err(SqlError::unsupported("WITH", ONE_SELECT)),
         Ast { order_by: Some(_), .. } => {
-            return Err(SqlError::unsupported("ORDER BY", "leave it out: there is one row"));
+            return Err(SqlError::unsupported("ORDER BY", "leave it out"));
         }
         Ast { limit_clause: Some(_), .. } | Ast { fetch: Some(_), .. } => {
-            return Err(SqlError::unsupported("LIMIT", "leave it out: there is one row"));
+            return Err(SqlError::unsupported("LIMIT", "leave it out"));
         }
         Ast { ref body, .. } => match &**body {
             SetExpr::Select(select) if query.to_string() == select.to_string() => (**select).clone(),
@@ -189,7 +252,7 @@ fn only_known_clauses(select: &Select) -> Result<(), SqlError> {
         return Err(SqlError::unsupported("HAVING", "leave it out: the answer has all groups"));
     }
     if select.distinct.is_some() {
-        return Err(SqlError::unsupported("DISTINCT", "leave it out: there is one row"));
+        return Err(SqlError::unsupported("DISTINCT", "leave it out"));
     }
     // What is printed beyond these parts is a clause that nothing here reads.
     let list = |items: Vec<String>| items.join(", ");

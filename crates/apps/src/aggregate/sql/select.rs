@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use evergrove_commit::schema::ColumnType;
+use evergrove_commit::schema::{Cell, ColumnType};
 use sqlparser::ast::{
     BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
 };
@@ -148,27 +148,47 @@ impl<'a> Selection<'a> {
         found
     }
 
+    /// Adds aggregates of a query that groups by columns, which may be named among them.
+    fn projection(&mut self, by: &[ColumnIndex], projection: &[(Expr, String)]) -> Result<(), SqlError> {
+        for (e, name) in projection {
+            match self.columns.of(e)? {
+                Some(column) if by.contains(&column) && *name == e.to_string() => {}
+                Some(column) if by.contains(&column) => {
+                    return Err(SqlError::unsupported(
+                        format!("{name} as another name of {e}"),
+                        "leave the name out: groups are named by their columns",
+                    ));
+                }
+                Some(_) => {
+                    return Err(SqlError::unsupported(
+                        format!("{e} without an aggregate"),
+                        "group by it, or take an aggregate of it",
+                    ));
+                }
+                None => self.add(e, name.clone())?,
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the projection once for each group, and counts the rows of each and of all.
     pub(super) fn grouped(
         &mut self,
         by: &[ColumnIndex],
-        groups: &[(Vec<String>, Filter)],
+        groups: &[(Vec<Cell>, Filter)],
         projection: &[(Expr, String)],
     ) -> Result<(), SqlError> {
+        // Without groups it would not be read.
+        Selection::new(self.columns).projection(by, projection)?;
         let total = self.count(BTreeSet::new());
         let mut read = Vec::with_capacity(groups.len());
         for (key, filter) in groups {
             let count = self.within(filter.clone(), |selection| selection.count(BTreeSet::new()));
-            self.within(filter.clone(), |selection| {
-                projection.iter().try_for_each(|(e, name)| match selection.columns.of(e) {
-                    Ok(Some(column)) if by.contains(&column) => Ok(()),
-                    _ => selection.add(e, name.clone()),
-                })
-            })?;
+            self.within(filter.clone(), |selection| selection.projection(by, projection))?;
             read.push(Group { key: key.clone(), count, readings: core::mem::take(&mut self.readings) });
         }
-        let names = by.iter().map(|column| self.columns.at(*column).name.clone()).collect();
-        self.groups = Some(Groups { names, total, groups: read });
+        let columns = by.iter().map(|column| self.columns.at(*column).clone()).collect();
+        self.groups = Some(Groups { columns, total, groups: read });
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use evergrove::apps::MapReduce;
 use evergrove::apps::aggregate::{Aggregate, Answer, OutputError, Query, Value};
 use evergrove::apps::catalog::{Application, Catalog};
-use evergrove::commit::schema::{Column, Schema};
+use evergrove::commit::schema::Schema;
 use evergrove::proof::Scheme;
 use evergrove::store::Store;
 use evergrove::store::input::read_indices;
@@ -57,16 +57,15 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         (None, Some(list)) => Some(read_indices(list)?),
         (None, None) => None,
     };
-    let found = |by: &[Column]| groups::of_store(&store, by, members.as_deref());
+    let found = || groups::of_store(&store, &args.sql, members.as_deref());
     let (query, rows) = groups::query(store.schema(), &args.sql, args.groups.as_deref(), found)?;
     let query = if args.pinned { pinned(&query)? } else { query };
     let by = Query::grouped_by(store.schema(), &args.sql)?;
-    match &args.groups_out {
-        Some(_) if by.is_empty() => {
-            return Err(Mistake::usage("--groups-out: the query has no GROUP BY", "leave it out"));
-        }
-        Some(path) if !args.prove.is_dry_run() => groups::write(path, &by, &rows)?,
-        _ => {}
+    if args.groups_out.is_some() && by.is_empty() {
+        return Err(Mistake::usage("--groups-out: the query has no GROUP BY", "leave it out"));
+    }
+    if args.groups.is_some() {
+        groups::check(&by, &found()?, &rows)?;
     }
     let app = application(&query);
     let name = args.name.clone().unwrap_or_else(|| {
@@ -88,6 +87,9 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
                 if missing { "add it to --groups, or leave --groups out" } else { "run doctor" },
             )
         })?;
+        if let Some(path) = &args.groups_out {
+            groups::write(path, &by, &rows)?;
+        }
         add_answer(report, &answer);
         report.add("over", over);
         Ok(())
@@ -96,13 +98,17 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
 
 /// The query that a text is about tables of this schema, whose groups are in a file where it has `GROUP BY`.
 pub(crate) fn query(schema: &Schema, sql: &str, groups: Option<&Path>) -> Result<Query> {
-    let missing = |_: &[Column]| {
-        Err(Mistake::usage(
-            "--sql: the query has GROUP BY",
-            "give its groups with --groups: app aggregate writes them with --groups-out",
-        ))
+    let missing = || {
+        let remedy = "give its groups with --groups: app aggregate writes them with --groups-out";
+        Err(Mistake::usage("--sql: the query has GROUP BY", remedy))
     };
     Ok(groups::query(schema, sql, groups, missing)?.0)
+}
+
+/// The query by circuits with pinned keys, where it fits them, and by those of its shape.
+pub(crate) fn forms(schema: &Schema, sql: &str, groups: Option<&Path>) -> Result<Vec<Query>> {
+    let query = query(schema, sql, groups)?;
+    Ok(query.pinned().into_iter().chain([query]).collect())
 }
 
 /// The query by circuits with pinned keys.
@@ -117,7 +123,7 @@ pub(crate) fn application(query: &Query) -> Application {
 }
 
 /// The values of an answer: an array for programs, lines for people.
-pub(super) fn add_answer(report: &mut Report, answer: &Answer) {
+pub(in crate::commands) fn add_answer(report: &mut Report, answer: &Answer) {
     let values = answer.values.iter().map(|(name, value)| json!({ "name": name, "value": json_of(value) }));
     report.hidden("answer", values.collect::<Vec<_>>());
     for (name, value) in &answer.values {
@@ -131,14 +137,15 @@ pub(super) fn add_answer(report: &mut Report, answer: &Answer) {
     };
     let groups = answer.groups.iter().map(|group| {
         let key: serde_json::Map<String, Json> =
-            group.key.iter().map(|(name, cell)| (name.clone(), cell.clone().into())).collect();
+            group.key.iter().map(|(column, cell)| (column.name.clone(), groups::json_of(column, cell))).collect();
         json!({ "key": key, "answer": of(&group.values) })
     });
     report.hidden("groups", groups.collect::<Vec<_>>());
     for group in &answer.groups {
-        let key: Vec<String> = group.key.iter().map(|(name, cell)| format!("{name} {cell}")).collect();
-        let values: Vec<String> = group.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        report.note(format!("  {}: {}", key.join(", "), values.join(", ")));
+        let key = group.key.iter().map(|(column, cell)| format!("{} {}", column.name, groups::text(column, cell)));
+        let values = group.values.iter().map(|(name, value)| format!("{name} = {value}"));
+        let [key, values] = [key.collect::<Vec<_>>(), values.collect()].map(|parts| parts.join(", "));
+        report.note(format!("  {key}: {values}"));
     }
 }
 

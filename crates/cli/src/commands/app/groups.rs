@@ -1,10 +1,9 @@
 //! The groups of a query with `GROUP BY`: found in a store's rows, and in files with one JSON object a line.
 
-use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use evergrove::apps::aggregate::{MAX_ACCUMULATORS, Query};
+use evergrove::apps::aggregate::{Grouping, Query, SqlError};
 use evergrove::commit::schema::{Cell, Column, Row, Schema};
 use evergrove::store::Store;
 use evergrove::store::input::json_row;
@@ -17,32 +16,36 @@ use crate::files;
 const MAX_BYTES: u64 = 1 << 24;
 
 /// The groups that the rows of a store have: of all rows, or of those at some positions.
-pub(super) fn of_store(store: &Store, by: &[Column], members: Option<&[u64]>) -> Result<Vec<Row>> {
+pub(super) fn of_store(store: &Store, sql: &str, members: Option<&[u64]>) -> Result<Vec<Row>> {
+    let refused = |e: SqlError| Mistake::usage(format!("--sql: {e}"), e.remedy());
+    let mut grouping = Grouping::new(store.schema(), sql).map_err(refused)?;
     let view = store.view()?;
-    let places: Vec<usize> = by.iter().filter_map(|column| Some(store.schema().column(&column.name)?.0)).collect();
-    let (mut seen, mut found) = (HashSet::new(), Vec::new());
-    let mut add = |index: u64| -> Result<()> {
-        let Some(Row::Cells(cells)) = view.row(index)? else { return Ok(()) };
-        let group: Vec<Cell> = places.iter().map(|place| cells[*place].clone()).collect();
-        if seen.insert(format!("{group:?}")) {
-            found.push(Row::Cells(group));
-        }
-        // Each group has a count and an aggregate at least.
-        if found.len() > MAX_ACCUMULATORS / 2 {
-            let names: Vec<&str> = by.iter().map(|column| column.name.as_str()).collect();
-            let message = format!("--sql: more than {} groups by {}", MAX_ACCUMULATORS / 2, names.join(", "));
-            return Err(Mistake::usage(
-                message,
-                "group by columns of few values, or name those of interest with FILTER",
-            ));
-        }
-        Ok(())
-    };
+    let mut add =
+        |index: u64| -> Result<()> { view.row(index)?.map_or(Ok(()), |row| grouping.add(&row).map_err(refused)) };
     match members {
         Some(members) => members.iter().try_for_each(|index| add(*index))?,
         None => view.vector()?.occupied().try_for_each(|index| add(index?))?,
     }
-    Ok(found)
+    Ok(grouping.groups())
+}
+
+/// Refuses a list that lacks a group of the rows.
+pub(super) fn check(by: &[Column], found: &[Row], listed: &[Row]) -> Result<()> {
+    let missing = found.iter().find(|group| !listed.contains(group));
+    let Some(Row::Cells(cells)) = missing else { return Ok(()) };
+    let cells = by.iter().zip(cells).map(|(column, cell)| format!("{} {}", column.name, text(column, cell)));
+    let message = format!("--groups: the group {} is missing", cells.collect::<Vec<_>>().join(", "));
+    Err(Mistake::usage(message, "add it, or leave --groups out"))
+}
+
+/// A cell for people: null bare, what bytes hold in quotes.
+pub(super) fn text(column: &Column, cell: &Cell) -> String {
+    match (cell, json_of(column, cell)) {
+        (Cell::Null, _) => "NULL".into(),
+        (Cell::Bytes(_), json) => json.to_string(),
+        (_, Json::String(number)) => number,
+        (_, json) => json.to_string(),
+    }
 }
 
 /// The query of a text, with the groups of a file where it has `GROUP BY`.
@@ -50,9 +53,9 @@ pub(super) fn query(
     schema: &Schema,
     sql: &str,
     file: Option<&Path>,
-    found: impl FnOnce(&[Column]) -> Result<Vec<Row>>,
+    found: impl FnOnce() -> Result<Vec<Row>>,
 ) -> Result<(Query, Vec<Row>)> {
-    let refused = |e: evergrove::apps::aggregate::SqlError| Mistake::usage(format!("--sql: {e}"), e.remedy());
+    let refused = |e: SqlError| Mistake::usage(format!("--sql: {e}"), e.remedy());
     let by = Query::grouped_by(schema, sql).map_err(refused)?;
     let groups = match file {
         _ if by.is_empty() => {
@@ -62,7 +65,7 @@ pub(super) fn query(
             vec![]
         }
         Some(file) => read(file, &by)?,
-        None => found(&by)?,
+        None => found()?,
     };
     Ok((Query::with_groups(schema, sql, &groups).map_err(refused)?, groups))
 }
@@ -80,7 +83,8 @@ pub(super) fn write(path: &Path, by: &[Column], groups: &[Row]) -> Result<()> {
     })
 }
 
-fn json_of(column: &Column, cell: &Cell) -> Json {
+/// A cell in the form of files of groups.
+pub(super) fn json_of(column: &Column, cell: &Cell) -> Json {
     match cell {
         Cell::Null => Json::Null,
         Cell::Bytes(bytes) => match std::str::from_utf8(bytes) {

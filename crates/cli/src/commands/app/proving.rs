@@ -40,11 +40,6 @@ pub(super) struct Job {
 }
 
 impl ProveArgs {
-    /// Only the estimate is asked for.
-    pub(super) fn is_dry_run(&self) -> bool {
-        self.proving.dry_run
-    }
-
     /// Defines the batch, proves it, and prints `report` with what `describe` makes of the output; with `--dry-run` the estimate.
     pub(super) fn prove(
         &self,

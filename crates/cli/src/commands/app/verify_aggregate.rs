@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use evergrove::AppKey;
-use evergrove::apps::aggregate::Query;
 use evergrove::apps::catalog::Application;
 use evergrove::primitives::Digest;
 use evergrove::proof::Scheme;
 
 use super::super::Terminal;
 use super::super::verify::read_leaves;
-use super::aggregate::{add_answer, application, query};
+use super::aggregate::{add_answer, application, forms};
 use crate::apps::VerifyArgs;
 use crate::args::RowsArgs;
 use crate::exit::Mistake;
@@ -56,9 +55,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         let message = format!("the schema has the digest {}, --schema-digest is {expected}", schema.digest());
         return Err(Mistake::refused(message, "ask for the schema of the table"));
     }
-    // By circuits of the query's shape, or by those with pinned keys.
-    let query = query(&schema, &args.sql, args.groups.as_deref())?;
-    let queries: Vec<Query> = query.pinned().into_iter().chain([query]).collect();
+    let queries = forms(&schema, &args.sql, args.groups.as_deref())?;
     let apps: Vec<Application> = queries.iter().map(application).collect();
     let leaves = args.leaves.as_deref().map(|path| read_leaves(path, &schema, &args.rows)).transpose()?;
     let (scheme, wanted, over) = match (&leaves, args.digest) {

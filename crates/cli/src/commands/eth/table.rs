@@ -1,0 +1,224 @@
+//! `evergrove eth table` and `evergrove eth verify-table`.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use evergrove::apps::catalog::Application;
+use evergrove::mpt::{StateProof, StateProofError};
+use evergrove::proof::ethereum::{Address, Claim, Hex, Roots, Tag, canonical_digest};
+use evergrove::proof::soundness;
+use evergrove::proof::{HeightClass, Profile, Scheme};
+use evergrove::reshape::{DECIMALS_MAX, Reshape, ReshapeError, StorageTable, TableError};
+use evergrove::store::Store;
+
+use super::super::Terminal;
+use super::super::app::aggregate::{add_answer, application, forms};
+use super::{Block, PROOF_MAX, add_block, name, read, read_batch, read_claims};
+use crate::apps::VerifyArgs;
+use crate::args::StoreArgs;
+use crate::exit::Mistake;
+use crate::report::{Report, count, seconds};
+use crate::{files, leader, results};
+
+/// Name of the batch, where none is given.
+const BATCH: &str = "slots";
+
+/// Make a table of a contract's slots, and prove that its rows are those of the claims
+///
+/// A store is created. Row i is the i-th slot in the order of claims: its number (slot), and its value as units x 10^DECIMALS + rest, so that queries add and compare units. The batch holds
+/// all rows. Prove a query over the rows with app aggregate --batch: verify-table accepts the answer together with the proof of the claims. A claim about the account itself is left out.
+#[derive(Debug, clap::Args)]
+pub(super) struct Table {
+    /// The claims (JSON, as prove writes them to --claims-out)
+    #[arg(long, value_name = "FILE", required_unless_present = "batch", conflicts_with = "batch")]
+    claims: Option<PathBuf>,
+    /// Take the claims of a batch, as prove or update has written it
+    #[arg(long, value_name = "FILE")]
+    batch: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Name of the batch of all rows in the store
+    #[arg(long, value_name = "NAME", default_value = BATCH)]
+    name: String,
+    /// Decimal places of a unit: those of a token, for example. Units must be below 2^63
+    #[arg(long, value_name = "DECIMALS", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=i64::from(DECIMALS_MAX)))]
+    decimals: u8,
+    /// File that the proof is written to
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+/// Verify the answer to a query about a contract's slots: the proof of the claims, the table, the answer
+///
+/// The proofs must fit each other: the claims that are proven under the block's state root are those of the table's rows, and the answer is over exactly these rows. Slots that are not
+/// listed are not counted: that there are no others is not shown. Without --sql the proof is that of the batch.
+#[derive(Debug, clap::Args)]
+pub(super) struct VerifyTable {
+    /// The proof of the claims, as prove or update has written it
+    #[arg(long, value_name = "FILE")]
+    state: PathBuf,
+    #[command(flatten)]
+    block: Block,
+    /// The proof that relates claims and rows, as table has written it
+    #[arg(long, value_name = "FILE")]
+    table: PathBuf,
+    /// The contract whose slots they are, from a source that you trust
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    contract: Address,
+    /// Decimal places of a unit
+    #[arg(long, value_name = "DECIMALS", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=i64::from(DECIMALS_MAX)))]
+    decimals: u8,
+    /// The claims, to check which slots are listed (JSON, as prove writes them to --claims-out)
+    #[arg(long, value_name = "FILE")]
+    claims: Option<PathBuf>,
+    #[command(flatten)]
+    verify: VerifyArgs,
+    /// The query whose answer it is
+    #[arg(long, value_name = "QUERY")]
+    sql: Option<String>,
+}
+
+fn parse_address(text: &str) -> Result<Address, String> {
+    let bytes = text.strip_prefix("0x").and_then(|digits| hex::decode(digits).ok());
+    bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| "expected 0x and 40 hexadecimal digits".into())
+}
+
+/// The table of claims that a file has.
+fn table_of(claims: &[Claim], decimals: u8, path: &std::path::Path) -> Result<StorageTable> {
+    StorageTable::new(claims, decimals).map_err(|e| {
+        let remedy = match e {
+            TableError::Value { .. } => "give --decimals, such as 18 for a token of 18 decimals",
+            TableError::Other { .. } => "prove the slots of one contract with --claims, and name that file here",
+            _ => "give the claims about slots of one contract",
+        };
+        Mistake::usage(format!("{}: {e}", name(path)), remedy)
+    })
+}
+
+pub(super) fn table(args: &Table, terminal: Terminal) -> Result<()> {
+    let (claims, path) = match (&args.claims, &args.batch) {
+        (Some(path), _) => (read_claims(&read(path)?).with_context(|| name(path))?, path),
+        (None, Some(path)) => (read_batch(path)?.claims, path),
+        (None, None) => return Err(Mistake::usage("no claims were given".to_string(), "give --claims or --batch")),
+    };
+    let table = table_of(&claims, args.decimals, path)?;
+    files::check([&args.out])?;
+    let start = Instant::now();
+    let proof = Reshape::new(&table)?.to_bytes();
+    let elapsed = start.elapsed().as_secs_f64();
+
+    let rows = (0..).zip(table.rows()).map(Ok::<_, Infallible>);
+    let store = Store::create(&args.store.store, &StorageTable::schema(), None, rows)?;
+    let config = leader::config(None)?;
+    let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
+    let backends = config.backends();
+    let members: Vec<u64> = (0..table.slots() as u64).collect();
+    store.define_batch(&args.name, &members, backends.spec(&config.choice(), class)?)?;
+    files::write(&args.out, |file| Ok(file.write_all(&proof)?))?;
+
+    let mut report = Report::default();
+    report.add("commitment", store.commitment()?.to_string());
+    report.add("store", args.store.store.display().to_string());
+    report.add("batch", args.name.clone());
+    add_table(&mut report, table.address(), table.slots(), args.decimals);
+    report.add("claims_digest", table.claims_digest().to_string());
+    report.add("canonical_digest", table.rows_digest().to_string());
+    report.add("schema_digest", StorageTable::schema().digest().to_string());
+    report.add_as("seconds", elapsed, seconds(elapsed));
+    report.add("proof_bytes", proof.len());
+    report.print(terminal.format)
+}
+
+fn add_table(report: &mut Report, contract: &Address, slots: usize, decimals: u8) {
+    report.add("contract", Hex(contract).to_string());
+    report.add("slots", slots);
+    report.add_as("decimals", decimals, format!("{decimals}: value = units x 10^{decimals} + rest"));
+}
+
+pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
+    let (known, header) = args.block.read()?;
+    let bytes = files::read(&args.state, PROOF_MAX, "take the file that prove has written")?;
+    let of_state = |e: StateProofError| {
+        let remedy = "take proof, block and claims from one run of eth prove";
+        Mistake::refused(format!("{}: {e}", name(&args.state)), remedy)
+    };
+    let state = StateProof::from_bytes(&bytes).map_err(of_state)?;
+    let bytes = files::read(&args.table, PROOF_MAX, "take the file that table has written")?;
+    let of_table = |message: String| {
+        let remedy = "take the file that eth table has written for these claims and this table";
+        Mistake::refused(format!("{}: {message}", name(&args.table)), remedy)
+    };
+    let table = Reshape::from_bytes(&bytes).map_err(|e| of_table(e.to_string()))?;
+    if table.address != args.contract {
+        let message =
+            format!("the table is of the contract {}, --contract is {}", Hex(&table.address), Hex(&args.contract));
+        return Err(of_table(message));
+    }
+    if table.decimals != args.decimals {
+        let message = format!("its units are 10^{}, --decimals is {}", table.decimals, args.decimals);
+        return Err(of_table(message));
+    }
+    let claims = match &args.claims {
+        None => None,
+        Some(path) => Some(read_claims(&read(path)?).with_context(|| name(path))?),
+    };
+    let claims_digest = claims.as_deref().map(canonical_digest).transpose()?;
+    let none = || of_table("the proof of the claims is about no state root".into());
+    let of_claims = state.digest_under(Tag::State).ok_or_else(none)?;
+
+    // The claims, under the roots; then the rows, in the table; then that they are the same.
+    let bits_of_state = state.verify(&known, claims_digest).map_err(of_state)?;
+    let schema = StorageTable::schema();
+    let answered = match &args.sql {
+        Some(sql) => {
+            let queries = forms(&schema, sql, None)?;
+            let apps: Vec<Application> = queries.iter().map(application).collect();
+            let accepted = args.verify.verify(&apps, Scheme::Selected, None, "the answer over the batch")?;
+            let answer = queries[accepted.app].answer(&accepted.output);
+            let answer = answer.map_err(|e| Mistake::refused(e.to_string(), "ask for a proof of this query"))?;
+            Some((accepted, answer))
+        }
+        None => None,
+    };
+    let (verified, bits_of_rows) = match &answered {
+        Some((accepted, _)) => (accepted.verified.clone(), accepted.bits()),
+        None => {
+            let verified = args.verify.verify_batch()?;
+            let bits = soundness::bits(verified.profile, verified.class);
+            (verified, bits)
+        }
+    };
+    let rows = verified.statement.canonical;
+    let bits_of_table = table.verify(of_claims, rows).map_err(|e: ReshapeError| of_table(e.to_string()))?;
+
+    let mut report = Report::default();
+    report.add_as("accepted", true, "yes");
+    let roots = Roots::new(state.roots.iter().map(|&(tag, root, _)| (tag, root)).collect());
+    add_block(&mut report, &roots.context("roots of a proof")?, header.as_ref());
+    add_table(&mut report, &table.address, table.slots, table.decimals);
+    report.add("commitment", args.verify.root.to_string());
+    report.hidden("claims_digest", of_claims.to_string());
+    report.hidden("canonical_digest", rows.to_string());
+    report.add_as("listed", claims.is_some(), if claims.is_some() { "these claims" } else { "not checked" });
+    if let (Some((_, answer)), Some(sql)) = (&answered, &args.sql) {
+        report.add("query", sql.clone());
+        add_answer(&mut report, answer);
+    }
+    let listed =
+        format!("the {} that are listed; slots that are not listed are not counted", count(table.slots, "slot"));
+    report.add("over", listed);
+    report.hidden("profile", Profile::name(verified.profile));
+    results::add_soundness(&mut report, bits_of_state.min(bits_of_rows).min(bits_of_table));
+    if let Some(header) = &header {
+        let text = format!("that the block with hash {} is in the canonical chain was not shown", Hex(&header.hash));
+        report.note(text);
+    } else {
+        report.note("that a block has this state root was not shown");
+    }
+    if claims.is_none() {
+        report.note("which slots are listed was not checked: give the claims with --claims");
+    }
+    report.print(terminal.format)
+}
