@@ -80,7 +80,7 @@ fn an_answer_by_circuits_with_pinned_keys_needs_no_digest() {
 #[test]
 fn an_answer_by_groups_has_all_of_them() {
     let world = World::with_table();
-    let sql = "SELECT age, COUNT(*), SUM(amount) AS total FROM t WHERE age > 20 GROUP BY age";
+    let sql = "SELECT age, COUNT(*), SUM(amount) AS total FROM t WHERE age BETWEEN 20 AND 24 GROUP BY age";
     let prove =
         ["app", "aggregate", "--store", "s", "--sql", sql, "--name", "a", "--out", "a.proof", "--groups-out", "groups"];
     let proven = world.json(&prove);

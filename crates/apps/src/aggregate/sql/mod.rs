@@ -132,7 +132,12 @@ fn filters_of(columns: &Columns<'_>, by: &[ColumnIndex], groups: &[Row]) -> Resu
             encoded.push((*column, cell.to_vec()));
             rest = behind;
         }
-        let key: Vec<u64> = elements.iter().map(|x| x.as_u64()).collect();
+        // Nulls come first, so that the form of the conditions does not depend on contents.
+        let key: Vec<(bool, Vec<u64>)> = cells
+            .iter()
+            .zip(&encoded)
+            .map(|(cell, (_, encoded))| (*cell != Cell::Null, encoded.iter().map(|x| x.as_u64()).collect()))
+            .collect();
         if found.insert(key, (cells.clone(), condition::equal(columns, &encoded))).is_some() {
             return Err(SqlError::GroupTwice(i));
         }
@@ -145,7 +150,8 @@ pub struct Grouping {
     rows: Aggregate,
     columns: Vec<Column>,
     places: Vec<usize>,
-    found: HashSet<Vec<Cell>>,
+    seen: HashSet<Vec<Cell>>,
+    found: Vec<Row>,
 }
 
 impl Grouping {
@@ -161,7 +167,7 @@ impl Grouping {
         let count = Accumulator::Count { known: vec![], at_least: None };
         let rows = Aggregate::new(Plan::new(schema.clone(), filter, vec![count])?);
         let places = group_columns(&names, &select)?.into_iter().map(usize::from).collect();
-        Ok(Self { rows, columns, places, found: HashSet::new() })
+        Ok(Self { rows, columns, places, seen: HashSet::new(), found: Vec::new() })
     }
 
     /// Looks at a row. Rows that do not pass the condition are in no group.
@@ -171,10 +177,11 @@ impl Grouping {
     pub fn add(&mut self, row: &Row) -> Result<(), SqlError> {
         let Row::Cells(cells) = row else { return Ok(()) };
         let group: Vec<Cell> = self.places.iter().map(|place| cells[*place].clone()).collect();
-        if self.found.contains(&group) || !self.passes(row)? {
+        if self.seen.contains(&group) || !self.passes(row)? {
             return Ok(());
         }
-        self.found.insert(group);
+        self.found.push(Row::Cells(group.clone()));
+        self.seen.insert(group);
         // One count is of all rows.
         if self.found.len() < MAX_ACCUMULATORS {
             return Ok(());
@@ -193,19 +200,9 @@ impl Grouping {
         Ok(output.is_ok_and(|output| output != self.rows.identity()))
     }
 
-    /// The columns that are grouped by.
-    pub fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    /// Whether a group was found.
-    pub fn contains(&self, group: &Row) -> bool {
-        matches!(group, Row::Cells(cells) if self.found.contains(cells))
-    }
-
-    /// The groups, for [`Query::with_groups`].
+    /// The groups, in the order of their first rows: see [`Query::with_groups`].
     pub fn groups(self) -> Vec<Row> {
-        self.found.into_iter().map(Row::Cells).collect()
+        self.found
     }
 }
 
