@@ -1,7 +1,5 @@
 //! Verifiers of proofs of applications' outputs.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -97,8 +95,8 @@ impl VerifyArgs {
                     let message = "--key-file: the key of these circuits is not pinned";
                     Mistake::usage(message, "give --key-digest with the digest that it must have")
                 })?;
-                let file = File::open(path).with_context(|| path.display().to_string())?;
-                let key = AppKey::read(app, scheme, claimed.profile, class, &mut BufReader::new(file), digest);
+                let mut file = files::open(path)?;
+                let key = AppKey::read(app, scheme, claimed.profile, class, &mut file, digest);
                 let key = key.map_err(|e| {
                     let remedy =
                         "give the key of this application, scheme, profile and height class: keys export writes it";

@@ -90,7 +90,7 @@ struct Export {
     /// Profile of the proofs: grove-100 or grove-128
     #[arg(long, value_name = "PROFILE", value_parser = parse_profile, default_value = "grove-100")]
     profile: Profile,
-    /// Where to write the key
+    /// Where to write the key; compressed to a twentieth under a name that ends with .gz, which verifiers in other languages do not read
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 }
@@ -179,7 +179,7 @@ fn export_of(
     let start = Instant::now();
     let key = leader::config(None)?.app_key(&app, scheme, args.profile, class)?;
     let built = start.elapsed().as_secs_f64();
-    files::write(&args.out, |out| Ok(key.write(out)?))?;
+    files::write(&args.out, |out| files::compressed(&args.out, out, |out| Ok(key.write(out)?)))?;
 
     let bytes = fs::metadata(&args.out).map_or(0, |meta| meta.len());
     let mut report = Report::default();
@@ -219,7 +219,7 @@ fn pinned(terminal: Terminal) -> Result<()> {
 /// The key of batches.
 fn export_batches(args: &Export, class: HeightClass, terminal: Terminal) -> Result<()> {
     let key = leader::config(None)?.batch_key(args.profile, class)?;
-    files::write(&args.out, |out| Ok(key.write_key(out)?))?;
+    files::write(&args.out, |out| files::compressed(&args.out, out, |out| Ok(key.write_key(out)?)))?;
     let bytes = fs::metadata(&args.out).map_or(0, |meta| meta.len());
     let mut report = Report::default();
     report.add("key_digest", key.key_digest().to_string());

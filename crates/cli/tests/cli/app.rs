@@ -56,7 +56,10 @@ fn an_answer_by_circuits_with_pinned_keys_needs_no_digest() {
             ["app", "verify-aggregate", "--proof", proof, "--schema", "schema.toml", "--root", root, "--sql", sql];
         world.run(&[&args[..], more, &["--format", "json"]].concat())
     };
-    for more in [&[][..], &["--key-file", "a.key"]] {
+    let packed = [&export[..10], &["a.key.gz", "--parameters", SQL]].concat();
+    let (packed, whole) = (world.json(&packed)["bytes"].as_u64().unwrap(), key["bytes"].as_u64().unwrap());
+    assert!(10 * packed < whole, "{packed} of {whole}");
+    for more in [&[][..], &["--key-file", "a.key"], &["--key-file", "a.key.gz"]] {
         let accepted = verify("a.proof", sql, more);
         assert_eq!(accepted.code, 0, "{}", accepted.err);
         let accepted: serde_json::Value = serde_json::from_str(&accepted.out).unwrap();
