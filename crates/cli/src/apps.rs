@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use evergrove::apps::catalog::Application;
 use evergrove::commit::schema::Schema;
 use evergrove::primitives::{Digest, Goldilocks};
