@@ -87,6 +87,14 @@ fn proven() -> Proven {
     let table = ["eth", "table", "--claims", "claims.json", "--store", "t", "--decimals", "6", "--out", "table.proof"];
     let made = world.json(&table);
     assert_eq!((&made["slots"], &made["contract"], &made["batch"]), (&5.into(), &CONTRACT.into(), &"slots".into()));
+    // Of what fails there is nothing left.
+    for wrong in [["--name", "no name", "--out", "u.proof"], ["--name", "slots", "--out", "u/table.proof"]] {
+        let refused = world.run(
+            &[&["eth", "table", "--claims", "claims.json", "--store", "u"][..], &wrong, &["--decimals", "6"]].concat(),
+        );
+        assert_eq!(refused.code, 2, "{}", refused.err);
+        assert!(!world.path("u").exists() && !world.path("u.proof").exists(), "{wrong:?}");
+    }
     let query = ["app", "aggregate", "--store", "t", "--batch", "slots", "--sql", SUMS, "--out", "answer.proof"];
     assert_eq!(world.json(&query)["canonical_digest"], made["canonical_digest"]);
     let commitment = made["commitment"].as_str().unwrap().to_owned();

@@ -583,17 +583,21 @@ fn proofs_hold_for_what_they_say_alone() {
     let table = table(&claims, 6);
     let proof = Reshape::new(&table).unwrap();
     let [d_claims, d_rows] = [table.claims_digest(), table.rows_digest()];
-    let bits = proof.verify(d_claims, d_rows).unwrap();
+    let verify = |proof: &Reshape, claims, rows| proof.verify(table.address(), 6, claims, rows);
+    let bits = verify(&proof, d_claims, d_rows).unwrap();
     assert!(bits.unique_decoding >= 100.0);
     let bytes = proof.to_bytes();
     assert_eq!(Reshape::from_bytes(&bytes).unwrap(), proof);
-    assert_eq!(proof.verify(d_rows, d_rows), Err(ReshapeError::Claims { expected: d_rows, found: d_claims }));
-    assert_eq!(proof.verify(d_claims, d_claims), Err(ReshapeError::Rows { expected: d_claims, found: d_rows }));
+    assert_eq!(verify(&proof, d_rows, d_rows), Err(ReshapeError::Claims { expected: d_rows, found: d_claims }));
+    assert_eq!(verify(&proof, d_claims, d_claims), Err(ReshapeError::Rows { expected: d_claims, found: d_rows }));
+    assert_eq!(proof.verify(&[0x77; 20], 6, d_claims, d_rows), Err(ReshapeError::Contract));
+    let units = ReshapeError::Decimals { expected: 18, found: 6 };
+    assert_eq!(proof.verify(table.address(), 18, d_claims, d_rows), Err(units));
     // Each field of the statement.
     let refused = |what: &str, change: &dyn Fn(&mut Reshape)| {
         let mut other = proof.clone();
         change(&mut other);
-        let error = other.verify(other.claims, other.rows).unwrap_err();
+        let error = other.verify(&other.address, other.decimals, other.claims, other.rows).unwrap_err();
         assert!(matches!(error, ReshapeError::Refused(_) | ReshapeError::Format(_)), "{what}: {error}");
         let read = Reshape::from_bytes(&other.to_bytes());
         assert!(read.is_err() || read == Ok(other), "{what}");
@@ -616,11 +620,11 @@ fn proofs_hold_for_what_they_say_alone() {
     // Bytes.
     for length in (0..120).chain([bytes.len() - 8, bytes.len() - 1]) {
         let read = Reshape::from_bytes(&bytes[..length]);
-        assert!(read.is_err() || read.unwrap().verify(d_claims, d_rows).is_err(), "{length} bytes");
+        assert!(read.is_err() || verify(&read.unwrap(), d_claims, d_rows).is_err(), "{length} bytes");
     }
     let mut more = bytes.clone();
     more.extend([0; 8]);
-    assert!(Reshape::from_bytes(&more).unwrap().verify(d_claims, d_rows).is_err());
+    assert!(verify(&Reshape::from_bytes(&more).unwrap(), d_claims, d_rows).is_err());
     let mut other = bytes;
     other[4] = 2;
     assert_eq!(
@@ -639,7 +643,7 @@ fn provers_of_one_size_prove_many_tables() {
         let table = table(&all[..count], 0);
         let proof = prover.prove(&table).unwrap();
         assert_eq!(proof.slots, count);
-        proof.verify(table.claims_digest(), table.rows_digest()).unwrap();
+        proof.verify(table.address(), proof.decimals, table.claims_digest(), table.rows_digest()).unwrap();
     }
 }
 
@@ -656,7 +660,7 @@ fn the_largest_table_is_proven() {
     let built = start.elapsed();
     let proof = prover.prove(&table).unwrap();
     let proven = start.elapsed() - built;
-    let bits = proof.verify(table.claims_digest(), table.rows_digest()).unwrap();
+    let bits = proof.verify(table.address(), proof.decimals, table.claims_digest(), table.rows_digest()).unwrap();
     assert!(bits.unique_decoding >= 100.0);
     let (elements, variables) = prover.verifier().elements();
     let bytes = proof.to_bytes().len();

@@ -1,6 +1,7 @@
 //! `evergrove eth table` and `evergrove eth verify-table`.
 
 use std::convert::Infallible;
+use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -78,6 +79,9 @@ pub(super) struct VerifyTable {
     /// The query whose answer it is
     #[arg(long, value_name = "QUERY")]
     sql: Option<String>,
+    /// The groups of a query with GROUP BY, one JSON object a line, from anyone: that none is missing is checked
+    #[arg(long, value_name = "FILE", requires = "sql")]
+    groups: Option<PathBuf>,
 }
 
 fn parse_address(text: &str) -> Result<Address, String> {
@@ -104,19 +108,30 @@ pub(super) fn table(args: &Table, terminal: Terminal) -> Result<()> {
         (None, None) => return Err(Mistake::usage("no claims were given".to_string(), "give --claims or --batch")),
     };
     let table = table_of(&claims, args.decimals, path)?;
+    let dir = &args.store.store;
+    if args.out.starts_with(dir) {
+        let message = format!("--out {} lies in the store", args.out.display());
+        return Err(Mistake::usage(message, "name a file outside of it"));
+    }
     files::check([&args.out])?;
     let start = Instant::now();
     let proof = Reshape::new(&table)?.to_bytes();
     let elapsed = start.elapsed().as_secs_f64();
 
     let rows = (0..).zip(table.rows()).map(Ok::<_, Infallible>);
-    let store = Store::create(&args.store.store, &StorageTable::schema(), None, rows)?;
-    let config = leader::config(None)?;
-    let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
-    let backends = config.backends();
-    let members: Vec<u64> = (0..table.slots() as u64).collect();
-    store.define_batch(&args.name, &members, backends.spec(&config.choice(), class)?)?;
-    files::write(&args.out, |file| Ok(file.write_all(&proof)?))?;
+    let store = Store::create(dir, &StorageTable::schema(), None, rows)?;
+    let finished = leader::config(None).and_then(|config| {
+        let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
+        let members: Vec<u64> = (0..table.slots() as u64).collect();
+        store.define_batch(&args.name, &members, config.backends().spec(&config.choice(), class)?)?;
+        files::write(&args.out, |file| Ok(file.write_all(&proof)?))
+    });
+    if let Err(e) = finished {
+        // The store is of this run alone: creating another one in its place would have failed.
+        drop(store);
+        fs::remove_dir_all(dir).with_context(|| dir.display().to_string())?;
+        return Err(e);
+    }
 
     let mut report = Report::default();
     report.add("commitment", store.commitment()?.to_string());
@@ -165,7 +180,10 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
         Some(path) => Some(read_claims(&read(path)?).with_context(|| name(path))?),
     };
     let claims_digest = claims.as_deref().map(canonical_digest).transpose()?;
-    let none = || of_table("the proof of the claims is about no state root".into());
+    let none = || {
+        let message = format!("{}: the proof is not about a state root", name(&args.state));
+        Mistake::refused(message, "take the proof of claims about slots")
+    };
     let of_claims = state.digest_under(Tag::State).ok_or_else(none)?;
 
     // The claims, under the roots; then the rows, in the table; then that they are the same.
@@ -173,7 +191,7 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
     let schema = StorageTable::schema();
     let answered = match &args.sql {
         Some(sql) => {
-            let queries = forms(&schema, sql, None)?;
+            let queries = forms(&schema, sql, args.groups.as_deref())?;
             let apps: Vec<Application> = queries.iter().map(application).collect();
             let accepted = args.verify.verify(&apps, Scheme::Selected, None, "the answer over the batch")?;
             let answer = queries[accepted.app].answer(&accepted.output);
@@ -191,7 +209,9 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
         }
     };
     let rows = verified.statement.canonical;
-    let bits_of_table = table.verify(of_claims, rows).map_err(|e: ReshapeError| of_table(e.to_string()))?;
+    let bits_of_table = table
+        .verify(&args.contract, args.decimals, of_claims, rows)
+        .map_err(|e: ReshapeError| of_table(e.to_string()))?;
 
     let mut report = Report::default();
     report.add_as("accepted", true, "yes");
