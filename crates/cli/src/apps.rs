@@ -63,7 +63,7 @@ impl VerifyArgs {
     /// come from the file, the directory or circuits that are built here, before the clock starts.
     ///
     /// # Errors
-    /// A refusal with its reason, and when the file can not be read.
+    /// Why the proof is refused, or why the file cannot be read.
     pub(crate) fn verify(
         &self,
         apps: &[Application],
@@ -127,7 +127,7 @@ impl VerifyArgs {
     /// Verifies the proof as one of a batch, without its rows.
     ///
     /// # Errors
-    /// A refusal with its reason, and when the file can not be read.
+    /// Why the proof is refused, or why the file cannot be read.
     pub(crate) fn verify_batch(&self) -> Result<Verified> {
         let policy = self.allow_profile.iter().fold(Policy::default(), |p, profile| p.allow_profile(*profile));
         let bytes = files::read(&self.proof, MAX_SUCCINCT_BYTES, "check the path: no proof is that long")?;

@@ -155,7 +155,7 @@ pub struct Decimal {
     pub scale: u32,
 }
 
-/// An output is no answer to the query.
+/// An output that does not answer the query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
     /// It is not one of the query's plan.

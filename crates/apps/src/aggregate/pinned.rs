@@ -120,7 +120,7 @@ pub enum NotPinned {
         "circuits with pinned keys know COUNT, SUM, AVG, MIN and MAX of a column, without products, histograms, FILTER, CASE and GROUP BY"
     )]
     Products,
-    /// There is no place left for a column that is counted alone.
+    /// The query counts more columns than the circuits have room for.
     #[error(
         "circuits with pinned keys count one more column than those that are added up, and have no room for the one of this query"
     )]

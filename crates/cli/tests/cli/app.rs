@@ -101,7 +101,7 @@ fn an_answer_by_groups_has_all_of_them() {
     assert_eq!(accepted["groups"], proven["groups"]);
     assert_eq!(verify(&[]).code, 2);
 
-    // Another list is another statement, and a proof by a list that lacks a group is no answer.
+    // With another list of groups the proof is refused. A list that lacks a group is refused before proving.
     let text = std::fs::read_to_string(world.path("groups")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let has = |line: &&&str| groups.iter().any(|g| line.contains(&format!(":{}", g["key"]["age"])));

@@ -12,7 +12,7 @@
 //! ones, and which are zero slots, whose claim has no value and another tag.
 //!
 //! **Numbers.** A value is units 10^d + rest, with units below 2^63 and rest below 10^d. Units have three limbs of 21 bits, and 10^d times each power of 2^21 is words of 32 bits: so the
-//! product is four sums of at most 62 bits, of which carries, below 2^31, go to the next one. What is left of each is a word of the value.
+//! product is four sums of at most 62 bits. Each sum is a word of the value, plus 2^32 times a carry below 2^31 that the next sum takes in.
 //!
 //! **Slots** have words from the least significant end in claims, and in rows the bytes of their number from the most significant one on: each word is four bytes, and their sum in the other order is
 //! the row's.

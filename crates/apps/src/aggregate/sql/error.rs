@@ -78,7 +78,7 @@ pub enum SqlError {
     /// The groups of a query with `GROUP BY` are not given.
     #[error("the query has GROUP BY, and its groups are not given")]
     Grouped,
-    /// A group is no row of the columns that are grouped by.
+    /// The cells of a group do not fit the columns of `GROUP BY`.
     #[error("group {group}: {source}")]
     Group {
         /// Which one, from 0.

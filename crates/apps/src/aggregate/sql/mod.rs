@@ -73,7 +73,7 @@ impl Query {
     /// that passes the condition is in one of them, so that they may come from anyone.
     ///
     /// # Errors
-    /// Those of [`Self::parse`]; when a group is no row of the columns, or comes twice.
+    /// Those of [`Self::parse`]; when the cells of a group do not fit the columns, or a group comes twice.
     pub fn with_groups(schema: &Schema, text: &str, groups: &[Row]) -> Result<Self, SqlError> {
         if schema.is_raw() {
             return Err(QueryError::Raw.into());

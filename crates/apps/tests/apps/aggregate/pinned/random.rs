@@ -323,7 +323,7 @@ fn random_queries_have_the_answers_of_their_own_circuits() {
         let (own_output, pinned_output) = (output(&own_app, &cases).unwrap(), output(&app, &cases).unwrap());
         assert_eq!(query.answer(&pinned_output), own.answer(&own_output), "{what}");
         assert!(cases.iter().all(|leaf| agree(&app, leaf, &what)), "{what}");
-        // Of what is no row, the pinned plan maps no more than the query's own, and as that.
+        // Where a row is damaged, the pinned plan fails whenever the query's own does, and otherwise agrees with it.
         let others: Vec<Case> = rows.iter().map(|row| case(&schema, 9, &spoiled(rng, row))).collect();
         for other in &others {
             let mapped = agree(&app, other, &what);
