@@ -95,6 +95,13 @@ fn proven() -> Proven {
         assert_eq!(refused.code, 2, "{}", refused.err);
         assert!(!world.path("u").exists() && !world.path("u.proof").exists(), "{wrong:?}");
     }
+    // A directory that was there keeps what was in it.
+    std::fs::create_dir(world.path("kept")).unwrap();
+    world.write("kept/note", "a note");
+    let failing = ["--store", "kept", "--name", "no name", "--decimals", "6", "--out", "u.proof"];
+    assert_eq!(world.run(&[&["eth", "table", "--claims", "claims.json"][..], &failing].concat()).code, 2);
+    let left: Vec<_> = std::fs::read_dir(world.path("kept")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["note"]);
     let query = ["app", "aggregate", "--store", "t", "--batch", "slots", "--sql", SUMS, "--out", "answer.proof"];
     assert_eq!(world.json(&query)["canonical_digest"], made["canonical_digest"]);
     let commitment = made["commitment"].as_str().unwrap().to_owned();

@@ -16,6 +16,7 @@ use evergrove::store::Store;
 
 use super::super::Terminal;
 use super::super::app::aggregate::{add_answer, application, forms};
+use super::super::inspect::DATABASE;
 use super::{Block, PROOF_MAX, add_block, name, read, read_batch, read_claims};
 use crate::apps::VerifyArgs;
 use crate::args::StoreArgs;
@@ -119,6 +120,7 @@ pub(super) fn table(args: &Table, terminal: Terminal) -> Result<()> {
     let elapsed = start.elapsed().as_secs_f64();
 
     let rows = (0..).zip(table.rows()).map(Ok::<_, Infallible>);
+    let existed = dir.exists();
     let store = Store::create(dir, &StorageTable::schema(), None, rows)?;
     let finished = leader::config(None).and_then(|config| {
         let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
@@ -127,9 +129,12 @@ pub(super) fn table(args: &Table, terminal: Terminal) -> Result<()> {
         files::write(&args.out, |file| Ok(file.write_all(&proof)?))
     });
     if let Err(e) = finished {
-        // The store is of this run alone: creating another one in its place would have failed.
+        // The database is this run's, since none was there before. The directory may hold other files.
         drop(store);
-        fs::remove_dir_all(dir).with_context(|| dir.display().to_string())?;
+        fs::remove_file(dir.join(DATABASE)).with_context(|| dir.display().to_string())?;
+        if !existed {
+            fs::remove_dir(dir).with_context(|| dir.display().to_string())?;
+        }
         return Err(e);
     }
 
