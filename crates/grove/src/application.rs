@@ -23,6 +23,9 @@ pub struct Slot {
     pub value: [(Word, usize); WORD],
 }
 
+/// [`Circuits::larger`] of most applications.
+pub const LARGER: f64 = 1.25;
+
 /// The constraints of an application. Circuits of two applications may differ only if one of name, lengths, bounds, `most`, `larger` and what `fold` and `reduce` do differs;
 /// inputs are no part of them.
 pub trait Circuits: Send + Sync {
@@ -36,7 +39,7 @@ pub trait Circuits: Send + Sync {
     }
     /// The stack of buckets is at most so many times that of the merge alone: they then hold more leaves, and each proof takes longer.
     fn larger(&self) -> f64 {
-        1.25
+        LARGER
     }
     /// The free data that opens a slot: by default its opening, with zeros up to a block of a sponge. Of a slot without a leaf the opening is zeros.
     fn free(&self, mut opening: Vec<Goldilocks>) -> Vec<Goldilocks> {

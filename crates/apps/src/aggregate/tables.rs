@@ -13,14 +13,13 @@
 use std::collections::HashMap;
 
 use evergrove_commit::schema::{ColumnType, NULL};
-use evergrove_grove::application::{Circuits, Slot};
+use evergrove_grove::application::{Circuits, LARGER, Slot};
 use evergrove_multilinear::circuit::Arithmetic;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Word};
 use evergrove_primitives::Goldilocks;
 
 use super::limbs::{FACTOR_LIMBS, PRODUCTS, Width};
-use super::pinned::LARGER;
-use super::pinned::tables::Wires;
+use super::pinned::{self, tables::Wires};
 use super::plan::Kind;
 use super::query::{Accumulator, ColumnIndex, Filter, NUMBER_END, Test};
 use super::{Aggregate, Plan};
@@ -63,7 +62,7 @@ impl Circuits for Aggregate {
     }
 
     fn larger(&self) -> f64 {
-        if self.plan.width().is_some() { LARGER } else { 1.25 }
+        if self.plan.width().is_some() { pinned::LARGER } else { LARGER }
     }
 
     fn free(&self, opening: Vec<Goldilocks>) -> Vec<Goldilocks> {
@@ -214,12 +213,13 @@ impl Fold<'_> {
     fn output(mut self, b: &mut dyn Arithmetic, slots: &[Slot]) -> Vec<Base> {
         let plan = self.plan;
         let mut sums: Vec<Sum> = plan.accumulators().iter().map(|a| Sum::new(b, a)).collect();
+        let distinct = plan.conditions();
         for slot in slots {
             let mut row = Row::open(plan, b, slot);
             let (passes, mut input) = self.passes(b, &mut row, plan.filter(), 0);
             let counts = b.and(slot.active, passes);
-            let mut conditions = Vec::new();
-            for condition in plan.conditions() {
+            let mut conditions = Vec::with_capacity(distinct.len());
+            for &condition in &distinct {
                 let (passes, end) = self.passes(b, &mut row, condition, input);
                 conditions.push((condition, b.and(counts, passes)));
                 input = end;
