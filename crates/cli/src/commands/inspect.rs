@@ -58,7 +58,7 @@ const GROVE_KEY_MAGIC: &[u8] = b"evgrkey\0";
 /// No key file is longer.
 const MAX_KEY_BYTES: u64 = 1 << 30;
 /// The file in a store that has its tables.
-pub(super) const DATABASE: &str = "evergrove.redb";
+const DATABASE: &str = "evergrove.redb";
 
 impl Kind {
     fn of(head: &[u8]) -> Option<Self> {

@@ -1,8 +1,9 @@
 //! `evergrove eth table` and `evergrove eth verify-table`.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -16,7 +17,6 @@ use evergrove::store::Store;
 
 use super::super::Terminal;
 use super::super::app::aggregate::{add_answer, application, forms};
-use super::super::inspect::DATABASE;
 use super::{Block, PROOF_MAX, add_block, name, read, read_batch, read_claims};
 use crate::apps::VerifyArgs;
 use crate::args::StoreArgs;
@@ -91,7 +91,7 @@ fn parse_address(text: &str) -> Result<Address, String> {
 }
 
 /// The table of claims that a file has.
-fn table_of(claims: &[Claim], decimals: u8, path: &std::path::Path) -> Result<StorageTable> {
+fn table_of(claims: &[Claim], decimals: u8, path: &Path) -> Result<StorageTable> {
     StorageTable::new(claims, decimals).map_err(|e| {
         let remedy = match e {
             TableError::Value { .. } => "give --decimals, such as 18 for a token of 18 decimals",
@@ -121,6 +121,7 @@ pub(super) fn table(args: &Table, terminal: Terminal) -> Result<()> {
 
     let rows = (0..).zip(table.rows()).map(Ok::<_, Infallible>);
     let existed = dir.exists();
+    let before = entries(dir);
     let store = Store::create(dir, &StorageTable::schema(), None, rows)?;
     let finished = leader::config(None).and_then(|config| {
         let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
@@ -129,11 +130,14 @@ pub(super) fn table(args: &Table, terminal: Terminal) -> Result<()> {
         files::write(&args.out, |file| Ok(file.write_all(&proof)?))
     });
     if let Err(e) = finished {
-        // The database is this run's, since none was there before. The directory may hold other files.
+        // A store is made in a directory that may hold other files: they stay.
         drop(store);
-        fs::remove_file(dir.join(DATABASE)).with_context(|| dir.display().to_string())?;
+        for path in entries(dir).difference(&before) {
+            let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            removed.with_context(|| name(path))?;
+        }
         if !existed {
-            fs::remove_dir(dir).with_context(|| dir.display().to_string())?;
+            fs::remove_dir(dir).with_context(|| name(dir))?;
         }
         return Err(e);
     }
@@ -149,6 +153,11 @@ pub(super) fn table(args: &Table, terminal: Terminal) -> Result<()> {
     report.add_as("seconds", elapsed, seconds(elapsed));
     report.add("proof_bytes", proof.len());
     report.print(terminal.format)
+}
+
+/// What lies in a directory, if there is one.
+fn entries(dir: &Path) -> HashSet<PathBuf> {
+    fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
 fn add_table(report: &mut Report, contract: &Address, slots: usize, decimals: u8) {
