@@ -178,6 +178,12 @@ impl Filter {
         stack.swap_remove(0)
     }
 
+    /// Rows pass all of these tests.
+    pub(super) fn all_of(tests: Vec<Test>) -> Self {
+        let all = Step::All(tests.len() as u16);
+        Self { steps: tests.into_iter().map(|test| Step::Test { test, negated: false }).chain([all]).collect() }
+    }
+
     /// Rows pass both.
     #[must_use]
     pub(super) fn and(mut self, other: Self) -> Self {

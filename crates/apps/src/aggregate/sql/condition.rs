@@ -1,7 +1,6 @@
 //! `WHERE`: an expression as a filter, negations pushed to the tests.
 
-use evergrove_commit::schema::{ColumnType, NULL, content_digest};
-use evergrove_primitives::Goldilocks;
+use evergrove_commit::schema::{ColumnType, content_digest};
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
 
 use super::columns::Columns;
@@ -18,30 +17,6 @@ pub(super) fn filter(columns: &Columns<'_>, e: &Expr) -> Result<Filter, SqlError
     let mut steps = vec![];
     Conditions { columns, steps: &mut steps }.push(e, false)?;
     Ok(Filter { steps })
-}
-
-/// Rows whose cells in some columns encode to these elements.
-pub(super) fn equal(columns: &Columns<'_>, cells: &[(ColumnIndex, Vec<Goldilocks>)]) -> Filter {
-    let mut steps: Vec<Step> = cells
-        .iter()
-        .map(|(column, cell)| {
-            let (column, kind) = (*column, columns.at(*column).kind);
-            let test = match cell.as_slice() {
-                [first, rest @ ..]
-                    if *first == NULL && rest.iter().all(|x| *x == Goldilocks::ZERO) && columns.at(column).nullable =>
-                {
-                    Test::Null { column }
-                }
-                [a, b, c, d] if kind == ColumnType::Bytes => {
-                    Test::Content { column, digest: [a, b, c, d].map(|x| x.as_u64()) }
-                }
-                cell => Test::Within { column, low: cell[0].as_u64(), high: cell[0].as_u64() },
-            };
-            Step::Test { test, negated: false }
-        })
-        .collect();
-    steps.push(Step::All(cells.len() as u16));
-    Filter { steps }
 }
 
 struct Conditions<'a> {

@@ -35,7 +35,7 @@ use sqlparser::tokenizer::{Token, Tokenizer};
 use self::columns::Columns;
 use self::select::Selection;
 use super::answer::Query;
-use super::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError};
+use super::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError, Test};
 use super::{Aggregate, Plan};
 use crate::{Leaf, MapReduce};
 
@@ -51,8 +51,8 @@ impl Query {
     /// # Errors
     /// When the text is not SQL, says what can not be proven, or does not fit the schema.
     pub fn parse(schema: &Schema, text: &str) -> Result<Self, SqlError> {
-        let grouped = Self::grouped_by(schema, text)?;
-        if grouped.is_empty() { Self::with_groups(schema, text, &[]) } else { Err(SqlError::Grouped) }
+        let text = Text::read(schema, text)?;
+        if text.by.is_empty() { text.query(&[]) } else { Err(SqlError::Grouped) }
     }
 
     /// The columns that a query groups by, none of most queries. Their distinct rows are what [`Self::with_groups`] needs.
@@ -60,13 +60,7 @@ impl Query {
     /// # Errors
     /// When the text is not SQL, or does not fit the schema.
     pub fn grouped_by(schema: &Schema, text: &str) -> Result<Vec<Column>, SqlError> {
-        if schema.is_raw() {
-            return Err(QueryError::Raw.into());
-        }
-        let select = parse(text)?;
-        let columns = Columns { schema, tables: tables(&select)? };
-        let by = group_columns(&columns, &select)?;
-        Ok(by.into_iter().map(|column| columns.at(column).clone()).collect())
+        Ok(Text::read(schema, text)?.group_columns())
     }
 
     /// As [`Self::parse`], for a query that groups by columns. Its groups are rows of these columns alone, each once: the answer is only given where every row
@@ -75,32 +69,84 @@ impl Query {
     /// # Errors
     /// Those of [`Self::parse`]; when the cells of a group do not fit the columns, or a group comes twice.
     pub fn with_groups(schema: &Schema, text: &str, groups: &[Row]) -> Result<Self, SqlError> {
+        Text::read(schema, text)?.query(groups)
+    }
+}
+
+/// A text that was read, but for its aggregates.
+struct Text<'a> {
+    select: Select,
+    columns: Columns<'a>,
+    filter: Filter,
+    /// The columns after `GROUP BY`.
+    by: Vec<ColumnIndex>,
+}
+
+impl<'a> Text<'a> {
+    fn read(schema: &'a Schema, text: &str) -> Result<Self, SqlError> {
         if schema.is_raw() {
             return Err(QueryError::Raw.into());
         }
         let select = parse(text)?;
         let columns = Columns { schema, tables: tables(&select)? };
         let filter = select.selection.as_ref().map(|e| condition::filter(&columns, e)).transpose()?;
-        let mut projection = Vec::with_capacity(select.projection.len());
-        for item in &select.projection {
+        let by = group_columns(&columns, &select)?;
+        Ok(Self { select, columns, filter: filter.unwrap_or_else(Filter::all), by })
+    }
+
+    fn group_columns(&self) -> Vec<Column> {
+        self.by.iter().map(|column| self.columns.at(*column).clone()).collect()
+    }
+
+    fn query(self, groups: &[Row]) -> Result<Query, SqlError> {
+        let mut projection = Vec::with_capacity(self.select.projection.len());
+        for item in &self.select.projection {
             projection.push(match item {
                 SelectItem::UnnamedExpr(e) => (e.clone(), e.to_string()),
                 SelectItem::ExprWithAlias { expr, alias } => (expr.clone(), alias.value.clone()),
                 other => return Err(SqlError::unsupported(other, select::AGGREGATES)),
             });
         }
-        let by = group_columns(&columns, &select)?;
-        let mut selection = Selection::new(&columns);
-        if by.is_empty() {
+        let mut selection = Selection::new(&self.columns);
+        if self.by.is_empty() {
             if !groups.is_empty() {
                 return Err(SqlError::NotGrouped);
             }
             projection.into_iter().try_for_each(|(e, name)| selection.add(&e, name))?;
         } else {
-            let groups = filters_of(&columns, &by, groups)?;
-            selection.grouped(&by, &groups, &projection)?;
+            let groups = self.filters(groups)?;
+            selection.grouped(&self.by, &groups, &projection)?;
         }
-        Ok(selection.finish(filter.unwrap_or_else(Filter::all))?)
+        Ok(selection.finish(self.filter)?)
+    }
+
+    /// The cells and the conditions of groups, in the order of what their cells encode to.
+    fn filters(&self, groups: &[Row]) -> Result<Vec<(Vec<Cell>, Filter)>, SqlError> {
+        let schema = Schema::new(self.group_columns())?;
+        let mut found = BTreeMap::new();
+        for (i, group) in groups.iter().enumerate() {
+            let elements = schema.elements(group).map_err(|e| SqlError::Group { group: i, source: e })?;
+            let Row::Cells(cells) = group else { return Err(SqlError::GroupTwice(i)) };
+            let mut rest = elements.as_slice();
+            let (mut tests, mut key) = (Vec::with_capacity(cells.len()), Vec::with_capacity(cells.len()));
+            for (&column, cell) in self.by.iter().zip(cells) {
+                let (encoded, behind) = rest.split_at(self.columns.at(column).kind.elements());
+                rest = behind;
+                tests.push(match (cell, encoded) {
+                    (Cell::Null, _) => Test::Null { column },
+                    (Cell::Bytes(_), &[a, b, c, d]) => {
+                        Test::Content { column, digest: [a, b, c, d].map(|x| x.as_u64()) }
+                    }
+                    (_, encoded) => Test::Within { column, low: encoded[0].as_u64(), high: encoded[0].as_u64() },
+                });
+                // Nulls come first, so that the form of the conditions does not depend on contents.
+                key.push((*cell != Cell::Null, encoded.iter().map(|x| x.as_u64()).collect::<Vec<_>>()));
+            }
+            if found.insert(key, (cells.clone(), Filter::all_of(tests))).is_some() {
+                return Err(SqlError::GroupTwice(i));
+            }
+        }
+        Ok(found.into_values().collect())
     }
 }
 
@@ -118,33 +164,6 @@ fn group_columns(columns: &Columns<'_>, select: &Select) -> Result<Vec<ColumnInd
     Ok(found)
 }
 
-/// The cells and the conditions of groups, in the order of what their cells encode to.
-fn filters_of(columns: &Columns<'_>, by: &[ColumnIndex], groups: &[Row]) -> Result<Vec<(Vec<Cell>, Filter)>, SqlError> {
-    let schema = Schema::new(by.iter().map(|column| columns.at(*column).clone()).collect())?;
-    let mut found = BTreeMap::new();
-    for (i, group) in groups.iter().enumerate() {
-        let elements = schema.elements(group).map_err(|e| SqlError::Group { group: i, source: e })?;
-        let Row::Cells(cells) = group else { return Err(SqlError::GroupTwice(i)) };
-        let mut rest = elements.as_slice();
-        let mut encoded = Vec::with_capacity(by.len());
-        for column in by {
-            let (cell, behind) = rest.split_at(columns.at(*column).kind.elements());
-            encoded.push((*column, cell.to_vec()));
-            rest = behind;
-        }
-        // Nulls come first, so that the form of the conditions does not depend on contents.
-        let key: Vec<(bool, Vec<u64>)> = cells
-            .iter()
-            .zip(&encoded)
-            .map(|(cell, (_, encoded))| (*cell != Cell::Null, encoded.iter().map(|x| x.as_u64()).collect()))
-            .collect();
-        if found.insert(key, (cells.clone(), condition::equal(columns, &encoded))).is_some() {
-            return Err(SqlError::GroupTwice(i));
-        }
-    }
-    Ok(found.into_values().collect())
-}
-
 /// Finds the groups of a query in the rows of a table.
 pub struct Grouping {
     rows: Aggregate,
@@ -160,13 +179,10 @@ impl Grouping {
     /// # Errors
     /// When the text is not SQL, or does not fit the schema.
     pub fn new(schema: &Schema, text: &str) -> Result<Self, SqlError> {
-        let columns = Query::grouped_by(schema, text)?;
-        let select = parse(text)?;
-        let names = Columns { schema, tables: tables(&select)? };
-        let filter = select.selection.as_ref().map_or_else(|| Ok(Filter::all()), |e| condition::filter(&names, e))?;
+        let text = Text::read(schema, text)?;
+        let (columns, places) = (text.group_columns(), text.by.iter().map(|column| usize::from(*column)).collect());
         let count = Accumulator::Count { known: vec![], at_least: None };
-        let rows = Aggregate::new(Plan::new(schema.clone(), filter, vec![count])?);
-        let places = group_columns(&names, &select)?.into_iter().map(usize::from).collect();
+        let rows = Aggregate::new(Plan::new(schema.clone(), text.filter, vec![count])?);
         Ok(Self { rows, columns, places, seen: HashSet::new(), found: Vec::new() })
     }
 
