@@ -1,9 +1,10 @@
 //! Verifiers of proofs of applications' outputs.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use evergrove::apps::catalog::Application;
 use evergrove::commit::schema::Schema;
 use evergrove::primitives::{Digest, Goldilocks};
@@ -17,7 +18,7 @@ use crate::args::parse_profile;
 use crate::commands::verify::MAX_SUCCINCT_BYTES;
 use crate::exit::Mistake;
 use crate::report::{Report, count, seconds};
-use crate::{files, leader, results};
+use crate::{leader, results};
 
 /// What every verification of an application's proof takes.
 #[derive(Debug, clap::Args)]
@@ -95,7 +96,7 @@ impl VerifyArgs {
                     let message = "--key-file: the key of these circuits is not pinned";
                     Mistake::usage(message, "give --key-digest with the digest that it must have")
                 })?;
-                let mut file = files::open(path)?;
+                let mut file = File::open(path).with_context(|| path.display().to_string())?;
                 let key = AppKey::read(app, scheme, claimed.profile, class, &mut file, digest);
                 let key = key.map_err(|e| {
                     let remedy =

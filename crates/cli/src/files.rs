@@ -1,14 +1,13 @@
 //! Files that commands read and write.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Error, ErrorKind, Read, Write};
+use std::io::{self, BufWriter, Error, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use evergrove::commit::schema::Schema;
 use evergrove::store::input::{Format, IndexSource, Source, Table, read_indices};
 use flate2::Compression;
-use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
 use crate::args::RowsArgs;
@@ -79,17 +78,15 @@ pub(crate) fn compressed(path: &Path, out: &mut Out<'_>, fill: impl FnOnce(&mut 
     if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz")) {
         return fill(out);
     }
+    gzip(out, fill)
+}
+
+/// Lets `fill` write to a file that is compressed by gzip.
+pub(crate) fn gzip(out: &mut Out<'_>, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
     let mut out = GzEncoder::new(out, Compression::default());
     fill(&mut out)?;
     out.finish()?;
     Ok(())
-}
-
-/// Opens a file that may be compressed by gzip, as its first bytes say.
-pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>> {
-    let mut file = BufReader::new(File::open(path).with_context(|| path.display().to_string())?);
-    let is_gzip = file.fill_buf().with_context(|| path.display().to_string())?.starts_with(&[0x1f, 0x8b]);
-    Ok(if is_gzip { Box::new(GzDecoder::new(file)) } else { Box::new(file) })
 }
 
 /// The error that [`write`] would meet at one of these paths, before the work whose results are to be written.

@@ -1,13 +1,13 @@
 //! The backends of applications.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::Arc;
 
 use evergrove_apps::OnTables;
 use evergrove_apps::aggregate::{self, Plan};
 use evergrove_apps::catalog::{Application, CircuitsError};
 use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NodeProof, RecursionBackend};
-use evergrove_grove::{AppFamily, GroveVerifier};
+use evergrove_grove::{AppFamily, GroveVerifier, KeyError};
 use evergrove_primitives::hash::poseidon::hash_bytes;
 use evergrove_primitives::{Digest, Goldilocks};
 #[cfg(feature = "plonky2")]
@@ -20,6 +20,7 @@ use evergrove_store::{Backends, Store};
 use evergrove_verifier::keccak_tree::DIGEST_HALVES;
 use evergrove_verifier::soundness::SoundnessBits;
 use evergrove_verifier::{AppSpec, HeightClass, Profile, Scheme};
+use flate2::bufread::GzDecoder;
 
 use crate::backends::VerifierOnly;
 use crate::{Backend, Config, Error};
@@ -296,6 +297,13 @@ fn pinned(app: &Application, scheme: Scheme, profile: Profile, class: HeightClas
     Plan::from_bytes(&parameters).ok()?.width()?.key(scheme, profile, class)
 }
 
+/// The content of a file that may be compressed by gzip, as its first bytes say. A key does not begin with them.
+fn unpacked<'a>(from: &'a mut dyn Read) -> io::Result<Box<dyn Read + 'a>> {
+    let mut from = BufReader::new(from);
+    let is_gzip = from.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+    Ok(if is_gzip { Box::new(GzDecoder::new(from)) } else { Box::new(from) })
+}
+
 impl AppKey {
     /// The [digest](Self::digest) of the key of an application's circuits, where this program pins it: that of queries by circuits of the fixed family
     /// ([`Query::pinned`](evergrove_apps::aggregate::Query::pinned)).
@@ -303,7 +311,7 @@ impl AppKey {
         pinned(app, scheme, profile, class).map(trusted(app, scheme, profile, class))
     }
 
-    /// Reads what [`Self::write`] wrote. Nothing is built.
+    /// Reads what [`Self::write`] wrote, as it is or compressed by gzip. Nothing is built.
     ///
     /// The digest is trusted: take it from [`Self::digest`] of a key built by a program that is trusted ([`Config::app_key`]), never from a prover. It is
     /// that of one application up to the inputs of its circuits, one scheme, profile and height class: for another one the key is refused.
@@ -325,7 +333,8 @@ impl AppKey {
         };
         let on_tables = on_tables.as_ref().map(|app| app as &dyn evergrove_grove::application::Application);
         let name = trusted(app, scheme, profile, class);
-        let (verifier, bits) = GroveVerifier::read(on_tables, profile, from, &name, digest)?;
+        let mut from = unpacked(from).map_err(|e| KeyError::Read(e.into()))?;
+        let (verifier, bits) = GroveVerifier::read(on_tables, profile, &mut *from, &name, digest)?;
         let choice = BackendChoice::new(evergrove_grove::BACKEND_NAME, profile).with_app(scheme, app.spec());
         // What a bucket holds is nothing that a verifier asks for.
         let spec = BackendSpec { choice, version: evergrove_grove::BACKEND_VERSION, class, capacity: 1, wraps: false };
@@ -333,7 +342,7 @@ impl AppKey {
         Ok(Self { spec, verifier, bits, digest, inputs, output_len })
     }
 
-    /// Writes the key: 10 to 20 MB.
+    /// Writes the key: 10 to 35 MB, which gzip compresses to a twentieth.
     ///
     /// # Errors
     /// Those of `out`.

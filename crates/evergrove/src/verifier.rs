@@ -158,7 +158,6 @@ mod queries {
     use std::sync::Arc;
 
     use std::fs::File;
-    use std::io::BufReader;
     use std::path::PathBuf;
 
     use evergrove_apps::MapReduce;
@@ -290,7 +289,7 @@ mod queries {
                 Some((path, digest)) => {
                     let pinned = || AppKey::pinned_digest(app, scheme, claimed.profile, class);
                     let digest = digest.or_else(pinned).ok_or(Error::NoDigest)?;
-                    let mut file = BufReader::new(File::open(path).map_err(Error::io(path))?);
+                    let mut file = File::open(path).map_err(Error::io(path))?;
                     AppKey::read(app, scheme, claimed.profile, class, &mut file, digest)?.add_to(&mut backends);
                 }
                 None => {

@@ -90,7 +90,7 @@ struct Export {
     /// Profile of the proofs: grove-100 or grove-128
     #[arg(long, value_name = "PROFILE", value_parser = parse_profile, default_value = "grove-100")]
     profile: Profile,
-    /// Where to write the key; compressed to a twentieth under a name that ends with .gz, which verifiers in other languages do not read
+    /// Where to write the key. With --pinned, or under a name that ends in .gz, it is compressed by gzip to a twentieth; for verifiers in other languages unpack it
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 }
@@ -179,13 +179,16 @@ fn export_of(
     let start = Instant::now();
     let key = leader::config(None)?.app_key(&app, scheme, args.profile, class)?;
     let built = start.elapsed().as_secs_f64();
-    files::write(&args.out, |out| files::compressed(&args.out, out, |out| Ok(key.write(out)?)))?;
+    let pinned = AppKey::pinned_digest(&app, scheme, args.profile, class).is_some();
+    files::write(&args.out, |out| {
+        let fill = |out: &mut files::Out<'_>| Ok(key.write(out)?);
+        if pinned { files::gzip(out, fill) } else { files::compressed(&args.out, out, fill) }
+    })?;
 
     let bytes = fs::metadata(&args.out).map_or(0, |meta| meta.len());
     let mut report = Report::default();
     report.add("key_digest", key.digest().to_string());
     report.add("circuits_digest", key.circuits_digest().to_string());
-    let pinned = AppKey::pinned_digest(&app, scheme, args.profile, class).is_some();
     report.add_as("pinned", pinned, if pinned { "yes" } else { "no" });
     report.add("application", app.id().to_string());
     let inputs = key.inputs().map(|inputs| inputs.iter().map(ToString::to_string).collect::<Vec<_>>());
