@@ -18,7 +18,7 @@ use crate::args::parse_profile;
 use crate::commands::verify::MAX_SUCCINCT_BYTES;
 use crate::exit::Mistake;
 use crate::report::{Report, count, seconds};
-use crate::{leader, results};
+use crate::{files, leader, results};
 
 /// What every verification of an application's proof takes.
 #[derive(Debug, clap::Args)]
