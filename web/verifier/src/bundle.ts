@@ -14,6 +14,12 @@ export interface Bundle {
     readonly schema?: File;
     /** The key file. */
     readonly key?: File;
+    /** The query whose answer the proof shows, which `evergrove query --verify` verifies. */
+    readonly query?: File;
+    /** The groups of the query. */
+    readonly groups?: File;
+    /** The Merkle paths of rows that a query lists. */
+    readonly paths?: File;
 }
 
 /** The most bytes that each file may have. */
@@ -23,6 +29,9 @@ const LIMITS = {
     "rows.jsonl": 2 ** 28,
     "schema.toml": 2 ** 24,
     "circuits.key": 2 ** 28,
+    "query.sql": 2 ** 20,
+    "groups.jsonl": 2 ** 24,
+    "rows.paths": 2 ** 28,
 } as const;
 
 type Name = keyof typeof LIMITS;
@@ -55,9 +64,18 @@ export async function readBundle(bundle: Blob): Promise<Bundle> {
         files.set(name, new File([bundle.slice(content, content + length)], name));
         at = next;
     }
-    const [proof, csv, jsonl, schema, key] = NAMES.map((name) => files.get(name));
+    const [proof, csv, jsonl, schema, key, query, groups, paths] = NAMES.map((name) => files.get(name));
     if (proof === undefined) throw new Error("the bundle has no evergrove.proof");
-    return { proof, ...(csv && { rows: { csv } }), ...(jsonl && { rows: { jsonl } }), ...(schema && { schema }), ...(key && { key }) };
+    const rows = csv ? { csv } : jsonl && { jsonl };
+    return {
+        proof,
+        ...(rows && { rows }),
+        ...(schema && { schema }),
+        ...(key && { key }),
+        ...(query && { query }),
+        ...(groups && { groups }),
+        ...(paths && { paths }),
+    };
 }
 
 function parse(header: Uint8Array, at: number): { name: Name; length: number } {

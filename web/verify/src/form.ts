@@ -125,7 +125,8 @@ export async function unpackChosen(): Promise<string | null> {
 
 async function unpack(bundle: File): Promise<string | null> {
     try {
-        const { proof, rows, schema, key } = await readBundle(bundle);
+        const { proof, rows, schema, key, query } = await readBundle(bundle);
+        if (query) return `${bundle.name} holds the answer to a query, and this page verifies rows. Verify it with evergrove query --verify.`;
         choose("proof", new File([proof], `${bundle.name}: ${proof.name}`));
         // No rows or schema of another proof stay beside this one.
         choose("rows", rows ? ("csv" in rows ? rows.csv : rows.jsonl) : null);

@@ -179,6 +179,7 @@ fn write_bundle(store: &Store, name: &str, path: &Path, args: &Args, report: &mu
         rows: (!rows.is_empty()).then_some((form, &rows)),
         schema: (!rows.is_empty() && !schema.is_raw()).then_some(text.as_bytes()),
         key: (!key.is_empty()).then_some(&key),
+        ..Bundle::default()
     };
     let remedy = "send the files one by one: --proof, --leaves and --schema write them";
     let bytes = bundle.encode().map_err(|e| Mistake::usage(e.to_string(), remedy))?;

@@ -259,12 +259,21 @@ fn bundle(report: &mut Report, path: &Path, bytes: &[u8]) -> Result<()> {
         RowsForm::Csv => ("rows.csv", rows.len()),
         RowsForm::Jsonl => ("rows.jsonl", rows.len()),
     });
-    let held = [("evergrove.proof", Some(parts.proof.len())), ("schema.toml", parts.schema.map(<[u8]>::len))];
-    let held = held.into_iter().chain([("circuits.key", parts.key.map(<[u8]>::len))]);
-    let held: Vec<_> = held.filter_map(|(name, len)| Some((name, len?))).chain(rows).collect();
+    let held = [
+        ("evergrove.proof", Some(parts.proof)),
+        ("schema.toml", parts.schema),
+        ("circuits.key", parts.key),
+        ("query.sql", parts.query),
+        ("groups.jsonl", parts.groups),
+        ("rows.paths", parts.paths),
+    ];
+    let held: Vec<_> = held.into_iter().filter_map(|(name, part)| Some((name, part?.len()))).chain(rows).collect();
     let shown: Vec<_> = held.iter().map(|(name, len)| format!("{name} ({})", size(*len as u64))).collect();
     let object = held.iter().map(|(name, len)| ((*name).to_owned(), Value::from(*len))).collect();
     report.add_as("holds", Value::Object(object), shown.join(", "));
+    if let Some(text) = parts.query {
+        report.add("query", String::from_utf8_lossy(text));
+    }
     if let Some(text) = parts.schema {
         let schema = files::parse_schema(&path.join("schema.toml"), text.to_vec())?;
         report.add("schema_digest", schema.digest().to_string());

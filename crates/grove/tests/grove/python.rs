@@ -34,7 +34,7 @@ fn write(dir: &Path, which: usize, profile: Profile, members: u64) -> (PathBuf, 
     let rows = format!("index,e0,e1,e2,e3\n{}", rows.collect::<String>());
     fs::write(file("csv"), &rows).unwrap();
     let rows = Some((RowsForm::Csv, rows.as_bytes()));
-    let bundle = Bundle { proof: &proof, rows, schema: Some(b"raw = true\n"), key: Some(&key) };
+    let bundle = Bundle { proof: &proof, rows, schema: Some(b"raw = true\n"), key: Some(&key), ..Bundle::default() };
     fs::write(file("tar"), bundle.encode().unwrap()).unwrap();
     let commitment = crate::verifier::commitment(which).to_string();
     let about = serde_json::json!({

@@ -9,6 +9,7 @@ use evergrove_commit::schema::{Row, Schema};
 use evergrove_commit::{PageId, StoreError, Vector};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::tree::Value;
+use evergrove_verifier::wire::Multiproof;
 use evergrove_verifier::{Commitment, Opening};
 
 use super::database::{ReadTable, Readable, Reading, Table};
@@ -92,6 +93,17 @@ impl View {
         let siblings: Vec<Digest> = vector.siblings(index, 0, height).map_err(Error::vector(&self.dir))?;
         let value = vector.value(index).map_err(Error::vector(&self.dir))?;
         Ok(Opening { index, height, value, siblings })
+    }
+
+    /// The Merkle paths of filled slots at ascending positions. Reads at most ceil(H / 7) pages a slot.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], and those of a damaged store.
+    pub fn multiproof(&self, indices: &[u64]) -> Result<Multiproof, Error> {
+        indices.iter().try_for_each(|index| self.check(*index))?;
+        let vector = self.vector()?;
+        let node = |level, position| vector.node(level, position);
+        Multiproof::new(vector.height(), indices, node).map_err(|e| Error::vector(&self.dir)(e.into()))
     }
 
     /// Index and value of filled slots, in the order of `indices`: what a verifier brings to a proof of a batch.

@@ -6,12 +6,15 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The name of each file of a bundle, and the most bytes that it may have.
-const FILES: [(&str, Part, usize); 5] = [
+const FILES: [(&str, Part, usize); 8] = [
     ("evergrove.proof", Part::Proof, 1 << 24),
     ("rows.csv", Part::Rows(RowsForm::Csv), 1 << 28),
     ("rows.jsonl", Part::Rows(RowsForm::Jsonl), 1 << 28),
     ("schema.toml", Part::Schema, 1 << 24),
     ("circuits.key", Part::Key, 1 << 28),
+    ("query.sql", Part::Query, 1 << 20),
+    ("groups.jsonl", Part::Groups, 1 << 24),
+    ("rows.paths", Part::Paths, 1 << 28),
 ];
 
 /// Headers, and the unit that contents are filled up to.
@@ -23,6 +26,9 @@ enum Part {
     Rows(RowsForm),
     Schema,
     Key,
+    Query,
+    Groups,
+    Paths,
 }
 
 struct Entry<'a> {
@@ -42,7 +48,7 @@ pub enum RowsForm {
 
 /// The files of a bundle. All of them come from whoever made the bundle: a verifier takes the commitment, and the schema or its digest, from a source that
 /// is trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bundle<'a> {
     /// A proof file, or an opening.
     pub proof: &'a [u8],
@@ -52,6 +58,12 @@ pub struct Bundle<'a> {
     pub schema: Option<&'a [u8]>,
     /// The key file of the circuits.
     pub key: Option<&'a [u8]>,
+    /// The query whose answer the proof shows (SQL).
+    pub query: Option<&'a [u8]>,
+    /// The groups of the query, one JSON object per line.
+    pub groups: Option<&'a [u8]>,
+    /// The Merkle paths of rows that a query lists: a [`Multiproof`](super::Multiproof).
+    pub paths: Option<&'a [u8]>,
 }
 
 /// Bytes are not a bundle. Offsets count from the first byte of the bundle.
@@ -134,8 +146,15 @@ impl core::error::Error for BundleError {}
 impl<'a> Bundle<'a> {
     /// The most bytes of a bundle that [`Self::encode`] makes.
     pub const MAX_BYTES: usize = {
-        let (proof, rows, schema, key) = (FILES[0].2, FILES[1].2, FILES[3].2, FILES[4].2);
-        proof + rows + schema + key + 6 * BLOCK
+        // Rows are in one form.
+        let (mut sum, mut file) = (2 * BLOCK, 0);
+        while file < FILES.len() {
+            if file != 2 {
+                sum += FILES[file].2 + BLOCK;
+            }
+            file += 1;
+        }
+        sum
     };
 
     /// True if the bytes begin like an archive of tar.
@@ -148,21 +167,24 @@ impl<'a> Bundle<'a> {
     /// # Errors
     /// [`BundleError`].
     pub fn decode(bytes: &'a [u8]) -> Result<Self, BundleError> {
-        let (mut proof, mut rows, mut schema, mut key) = (None, None, None, None);
+        let (mut proof, mut parts) = (None, Self::default());
         let mut at = 0;
         while let Some(Entry { name, part, content }) = entry(bytes, at)? {
             let before = match part {
                 Part::Proof => proof.replace(content).is_some(),
-                Part::Rows(form) => rows.replace((form, content)).is_some(),
-                Part::Schema => schema.replace(content).is_some(),
-                Part::Key => key.replace(content).is_some(),
+                Part::Rows(form) => parts.rows.replace((form, content)).is_some(),
+                Part::Schema => parts.schema.replace(content).is_some(),
+                Part::Key => parts.key.replace(content).is_some(),
+                Part::Query => parts.query.replace(content).is_some(),
+                Part::Groups => parts.groups.replace(content).is_some(),
+                Part::Paths => parts.paths.replace(content).is_some(),
             };
             if before {
                 return Err(BundleError::Duplicate { name });
             }
             at += BLOCK + content.len().next_multiple_of(BLOCK);
         }
-        Ok(Self { proof: proof.ok_or(BundleError::NoProof)?, rows, schema, key })
+        Ok(Self { proof: proof.ok_or(BundleError::NoProof)?, ..parts })
     }
 
     /// The bytes of the bundle, the same for the same files.
@@ -176,6 +198,9 @@ impl<'a> Bundle<'a> {
                 Part::Rows(form) => self.rows.filter(|(found, _)| *found == form).map(|(_, text)| text),
                 Part::Schema => self.schema,
                 Part::Key => self.key,
+                Part::Query => self.query,
+                Part::Groups => self.groups,
+                Part::Paths => self.paths,
             };
             content.map(|content| (name, content, limit))
         });

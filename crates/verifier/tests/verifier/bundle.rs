@@ -21,7 +21,13 @@ fn other_programs_write_bundles() {
     let files = &vectors()["files"];
     let [proof, rows, schema, key] =
         ["evergrove.proof", "rows.csv", "schema.toml", "circuits.key"].map(|name| hex(&files[name]));
-    let expected = Bundle { proof: &proof, rows: Some((RowsForm::Csv, &rows)), schema: Some(&schema), key: Some(&key) };
+    let expected = Bundle {
+        proof: &proof,
+        rows: Some((RowsForm::Csv, &rows)),
+        schema: Some(&schema),
+        key: Some(&key),
+        ..Bundle::default()
+    };
     for archive in [PYTHON, GNU] {
         assert!(Bundle::is_bundle(archive));
         assert_eq!(Bundle::decode(archive), Ok(expected));
@@ -54,7 +60,7 @@ fn files_come_back() {
     for rows in [None, Some((RowsForm::Csv, &b""[..])), Some((RowsForm::Jsonl, &long))] {
         for schema in [None, Some(&b"x"[..])] {
             for key in [None, Some(&long[..512])] {
-                let bundle = Bundle { proof: &long, rows, schema, key };
+                let bundle = Bundle { proof: &long, rows, schema, key, ..Bundle::default() };
                 let bytes = bundle.encode().unwrap();
                 assert_eq!(bytes.len() % 512, 0);
                 assert!(bytes.len() <= Bundle::MAX_BYTES);
@@ -67,9 +73,9 @@ fn files_come_back() {
 #[test]
 fn files_beyond_the_limits_are_not_written() {
     let long = vec![0; (1 << 24) + 1];
-    let proof = Bundle { proof: &long, rows: None, schema: None, key: None };
+    let proof = Bundle { proof: &long, ..Bundle::default() };
     let error = BundleError::TooLong { name: "evergrove.proof", len: (1 << 24) + 1, limit: 1 << 24 };
     assert_eq!(proof.encode(), Err(error));
-    let rows = Bundle { proof: &[], rows: Some((RowsForm::Csv, &long)), schema: None, key: Some(&long) };
+    let rows = Bundle { rows: Some((RowsForm::Csv, &long)), key: Some(&long), ..Bundle::default() };
     assert_eq!(rows.encode().map(|bytes| bytes.len()), Ok(512 + 2 * (512 + (1 << 24) + 512) + 1024));
 }

@@ -5,6 +5,7 @@ mod common;
 mod ethereum;
 mod frozen;
 mod keys;
+mod multiproof;
 mod mutation;
 mod openzeppelin;
 mod policy;

@@ -124,7 +124,7 @@ proptest! {
     #[test]
     fn damaged_bundles(edits in edits(), form in 0usize..3, resum: bool) {
         let rows = [None, Some((RowsForm::Csv, &b"index,a\n1,2\n"[..])), Some((RowsForm::Jsonl, b"{}"))][form];
-        let bundle = Bundle { proof: &GOOD.openings[0], rows, schema: Some(b"raw = true\n"), key: Some(&GOOD.keys) };
+        let bundle = Bundle { proof: &GOOD.openings[0], rows, schema: Some(b"raw = true\n"), key: Some(&GOOD.keys), ..Bundle::default() };
         let good = bundle.encode().expect("short files");
         let mut bytes = mutated(&good, &edits);
         if resum {
