@@ -26,7 +26,7 @@ pub use limbs::{FACTOR_LIMBS, PRODUCTS, SUM, Width};
 pub use pinned::{NotPinned, PinnedKey, RowWidth};
 pub use plan::{DecodePlanError, Kind, Plan};
 pub use query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, MAX_STEPS, NUMBER_END, QueryError, Step, Test};
-pub use sql::{Grouping, MAX_TOKENS, SqlError};
+pub use sql::{Finder, Grouping, Listed, Listing, ListingError, MAX_LISTED, MAX_TOKENS, SqlError};
 
 use evergrove_grove::application::Circuits;
 use evergrove_primitives::Goldilocks;

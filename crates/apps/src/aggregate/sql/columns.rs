@@ -29,6 +29,14 @@ impl Columns<'_> {
         }
     }
 
+    /// The column that an expression names, of any type.
+    pub(super) fn listed(&self, e: &Expr) -> Result<Option<ColumnIndex>, SqlError> {
+        match e {
+            Expr::Identifier(name) => self.position(name).map(Some),
+            _ => self.of(e),
+        }
+    }
+
     /// The column of a name. Words of the ABI take no part in queries.
     fn named(&self, name: &Ident) -> Result<ColumnIndex, SqlError> {
         let at = self.position(name)?;

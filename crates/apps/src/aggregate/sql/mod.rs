@@ -18,16 +18,18 @@
 mod columns;
 mod condition;
 mod error;
+mod listing;
 mod literal;
 mod select;
 
 pub(super) use columns::offset;
 pub use error::SqlError;
+pub use listing::{Finder, Listed, Listing, ListingError, MAX_LISTED};
 
 use std::collections::{BTreeMap, HashSet};
 
-use evergrove_commit::schema::{Cell, Column, Row, Schema};
-use sqlparser::ast::{GroupByExpr, Query as Ast, Select, SelectItem, SetExpr, Statement, TableFactor};
+use evergrove_commit::schema::{Cell, Column, Row, RowError, Schema};
+use sqlparser::ast::{Expr, GroupByExpr, Query as Ast, Select, SelectItem, SetExpr, Statement, TableFactor};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, Tokenizer};
@@ -150,9 +152,17 @@ impl<'a> Text<'a> {
     }
 }
 
+/// What stands after `GROUP BY`.
+fn group_by(select: &Select) -> &[Expr] {
+    match &select.group_by {
+        GroupByExpr::Expressions(by, _) => by,
+        GroupByExpr::All(_) => &[],
+    }
+}
+
 /// The columns after `GROUP BY`.
 fn group_columns(columns: &Columns<'_>, select: &Select) -> Result<Vec<ColumnIndex>, SqlError> {
-    let GroupByExpr::Expressions(by, _) = &select.group_by else { return Ok(vec![]) };
+    let by = group_by(select);
     let mut found = Vec::with_capacity(by.len());
     for e in by {
         let column = columns.of(e)?.ok_or_else(|| SqlError::unsupported(format!("GROUP BY {e}"), GROUPS))?;
@@ -166,7 +176,7 @@ fn group_columns(columns: &Columns<'_>, select: &Select) -> Result<Vec<ColumnInd
 
 /// Finds the groups of a query in the rows of a table.
 pub struct Grouping {
-    rows: Aggregate,
+    rows: Passing,
     columns: Vec<Column>,
     places: Vec<usize>,
     seen: HashSet<Vec<Cell>>,
@@ -181,8 +191,7 @@ impl Grouping {
     pub fn new(schema: &Schema, text: &str) -> Result<Self, SqlError> {
         let text = Text::read(schema, text)?;
         let (columns, places) = (text.group_columns(), text.by.iter().map(|column| usize::from(*column)).collect());
-        let count = Accumulator::Count { known: vec![], at_least: None };
-        let rows = Aggregate::new(Plan::new(schema.clone(), text.filter, vec![count])?);
+        let rows = Passing::new(schema, &text.filter)?;
         Ok(Self { rows, columns, places, seen: HashSet::new(), found: Vec::new() })
     }
 
@@ -193,7 +202,8 @@ impl Grouping {
     pub fn add(&mut self, row: &Row) -> Result<(), SqlError> {
         let Row::Cells(cells) = row else { return Ok(()) };
         let group: Vec<Cell> = self.places.iter().map(|place| cells[*place].clone()).collect();
-        if self.seen.contains(&group) || !self.passes(row)? {
+        let failed = |source| SqlError::Group { group: self.found.len(), source };
+        if self.seen.contains(&group) || !self.rows.passes(row).map_err(failed)? {
             return Ok(());
         }
         self.found.push(Row::Cells(group.clone()));
@@ -206,24 +216,46 @@ impl Grouping {
         Err(SqlError::Groups { columns: names.join(", ") })
     }
 
-    fn passes(&self, row: &Row) -> Result<bool, SqlError> {
-        let failed = |e| SqlError::Group { group: self.found.len(), source: e };
-        let schema = self.rows.plan().schema();
-        let value = schema.value(row).map_err(failed)?;
-        let opening = if self.rows.opening_len() == 0 { vec![] } else { schema.elements(row).map_err(failed)? };
-        // A row of the schema is mapped.
-        let output = self.rows.map(&Leaf { index: 0, value, opening: &opening });
-        Ok(output.is_ok_and(|output| output != self.rows.identity()))
-    }
-
     /// The groups, in the order of their first rows: see [`Query::with_groups`].
     pub fn groups(self) -> Vec<Row> {
         self.found
     }
 }
 
-/// The one `SELECT` of a text, without clauses that would go unread.
+/// A condition, evaluated on rows.
+struct Passing(Aggregate);
+
+impl Passing {
+    fn new(schema: &Schema, filter: &Filter) -> Result<Self, QueryError> {
+        let count = Accumulator::Count { known: vec![], at_least: None };
+        Ok(Self(Aggregate::new(Plan::new(schema.clone(), filter.clone(), vec![count])?)))
+    }
+
+    /// The condition is true of this row.
+    fn passes(&self, row: &Row) -> Result<bool, RowError> {
+        let schema = self.0.plan().schema();
+        let value = schema.value(row)?;
+        let opening = if self.0.opening_len() == 0 { vec![] } else { schema.elements(row)? };
+        // A row of the schema is mapped.
+        let output = self.0.map(&Leaf { index: 0, value, opening: &opening });
+        Ok(output.is_ok_and(|output| output != self.0.identity()))
+    }
+}
+
+/// The one `SELECT` of a query for aggregates, without clauses that would go unread.
 fn parse(text: &str) -> Result<Select, SqlError> {
+    let query = one_select(text)?;
+    if query.order_by.is_some() {
+        return Err(SqlError::unsupported("ORDER BY", "leave it out: it is for queries that list rows"));
+    }
+    if query.limit_clause.is_some() {
+        return Err(SqlError::unsupported("LIMIT", "leave it out: it is for queries that list rows"));
+    }
+    select_of(&query, "")
+}
+
+/// The one query of a text.
+fn one_select(text: &str) -> Result<Box<Ast>, SqlError> {
     let dialect = GenericDialect {};
     let tokens =
         Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|e| SqlError::Syntax(e.to_string()))?;
@@ -238,22 +270,22 @@ fn parse(text: &str) -> Result<Select, SqlError> {
     else {
         return Err(SqlError::unsupported("a statement that is no SELECT", ONE_SELECT));
     };
-    let select = match *query {
-        Ast { with: Some(_), .. } => return Err(SqlError::unsupported("WITH", ONE_SELECT)),
-        Ast { order_by: Some(_), .. } => {
-            return Err(SqlError::unsupported("ORDER BY", "leave it out"));
-        }
-        Ast { limit_clause: Some(_), .. } | Ast { fetch: Some(_), .. } => {
-            return Err(SqlError::unsupported("LIMIT", "leave it out"));
-        }
-        Ast { ref body, .. } => match &**body {
-            SetExpr::Select(select) if query.to_string() == select.to_string() => (**select).clone(),
-            SetExpr::Select(_) => return Err(SqlError::unsupported("a clause after the SELECT", ONE_SELECT)),
-            _ => return Err(SqlError::unsupported("a query of more than one SELECT", ONE_SELECT)),
-        },
+    Ok(query)
+}
+
+/// The `SELECT` of a query whose further clauses are `read` elsewhere, without others.
+fn select_of(query: &Ast, read: &str) -> Result<Select, SqlError> {
+    if query.with.is_some() {
+        return Err(SqlError::unsupported("WITH", ONE_SELECT));
+    }
+    let SetExpr::Select(select) = &*query.body else {
+        return Err(SqlError::unsupported("a query of more than one SELECT", ONE_SELECT));
     };
-    only_known_clauses(&select)?;
-    Ok(select)
+    if query.to_string() != format!("{select}{read}") {
+        return Err(SqlError::unsupported("a clause after the SELECT", ONE_SELECT));
+    }
+    only_known_clauses(select)?;
+    Ok((**select).clone())
 }
 
 fn only_known_clauses(select: &Select) -> Result<(), SqlError> {

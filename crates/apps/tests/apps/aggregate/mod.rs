@@ -4,6 +4,7 @@ mod conditions;
 mod filters;
 mod groups;
 mod laws;
+mod listing;
 mod pinned;
 mod sqlite;
 pub(crate) mod table;

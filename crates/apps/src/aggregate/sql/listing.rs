@@ -1,0 +1,408 @@
+//! Queries that list rows: `SELECT column, .. FROM table [WHERE condition] [ORDER BY column [DESC], .. LIMIT n]`.
+//!
+//! No circuit lists rows. A verifier sees them, with Merkle paths to the commitment, and looks at each: it passes the condition, and it is where the order has it. What
+//! rows cannot show is that none is missing. That is shown by a proof over all rows of how many pass, and of how many come before the last row that is listed.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashSet};
+
+use evergrove_commit::schema::{Cell, Column, Row, RowError, Schema};
+use evergrove_primitives::Goldilocks;
+use sqlparser::ast::{
+    Expr, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderBySort, Query as Ast, Select, SelectItem, Value,
+};
+
+use super::columns::Columns;
+use super::{Passing, condition, one_select, select_of, tables};
+use crate::aggregate::query::{Accumulator, ColumnIndex, Filter, NUMBER_END, QueryError, Step, Test};
+use crate::aggregate::{Plan, SqlError};
+
+/// The most rows that a query lists.
+pub const MAX_LISTED: usize = 1 << 16;
+
+const ORDERS: &str = "order by columns of numbers, with ASC or DESC; nulls come last";
+const LIMITS: &str = "write ORDER BY column LIMIT n, with n from 1 to 65536";
+const COLUMNS: &str = "list columns by their names, or all with *";
+
+/// A query that lists rows.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    schema: Schema,
+    columns: Vec<ColumnIndex>,
+    filter: Filter,
+    order: Vec<Order>,
+    limit: Option<usize>,
+}
+
+/// A column that rows are ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Order {
+    column: ColumnIndex,
+    descends: bool,
+}
+
+/// Where a row stands in the order: nulls last, and rows that are equal by their positions.
+type Key = (Vec<(bool, u64)>, u64);
+
+/// Rows are no answer to a query that lists rows.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListingError {
+    /// A row that the condition excludes.
+    #[error("the row at position {0} does not pass the condition of the query")]
+    Excluded(u64),
+    /// A row that is not one of the schema.
+    #[error("the row at position {index}: {source}")]
+    Row {
+        /// Its position.
+        index: u64,
+        /// What is wrong with it.
+        source: RowError,
+    },
+    /// A position comes twice.
+    #[error("position {0} comes twice")]
+    Twice(u64),
+    /// More than the query can list.
+    #[error("the query lists more than {most} rows")]
+    Many {
+        /// The most rows.
+        most: usize,
+    },
+    /// Rows are missing, or some do not belong there.
+    #[error("{proven} rows {which}, and {listed} of them are listed")]
+    Missing {
+        /// Rows that there are.
+        proven: u64,
+        /// Rows that are listed.
+        listed: u64,
+        /// Which rows these are.
+        which: &'static str,
+    },
+    /// The proof states nothing of the kind.
+    #[error("the output of the proof has {0} elements, which these counts do not have")]
+    Output(usize),
+    /// What comes out of the text is no query.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+}
+
+impl Listing {
+    /// The query that `text` is; `None` where it asks for aggregates, which is [`Query::parse`](crate::aggregate::Query::parse)'s.
+    ///
+    /// # Errors
+    /// When the text is not SQL, says what cannot be proven, or does not fit the schema.
+    pub fn parse(schema: &Schema, text: &str) -> Result<Option<Self>, SqlError> {
+        let query = one_select(text)?;
+        let select = select_of(&query, &described(&query))?;
+        if !is_listing(&select) {
+            return Ok(None);
+        }
+        if schema.is_raw() {
+            return Err(QueryError::Raw.into());
+        }
+        let columns = Columns { schema, tables: tables(&select)? };
+        let filter = select.selection.as_ref().map(|e| condition::filter(&columns, e)).transpose()?;
+        let limit = limit(&query)?;
+        let order = order(&columns, query.order_by.as_ref())?;
+        if limit.is_some() == order.is_empty() {
+            let what = if order.is_empty() { "LIMIT without ORDER BY" } else { "ORDER BY without LIMIT" };
+            return Err(SqlError::unsupported(what, LIMITS));
+        }
+        let chosen = projection(&columns, &select)?;
+        let filter = filter.unwrap_or_else(Filter::all);
+        Plan::new(schema.clone(), filter.clone(), vec![COUNT])?;
+        Ok(Some(Self { schema: schema.clone(), columns: chosen, filter, order, limit }))
+    }
+
+    /// The columns that are listed.
+    pub fn columns(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().map(|column| &self.schema.columns()[usize::from(*column)])
+    }
+
+    /// The cells of these columns of a row.
+    pub fn cells<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = &'a Cell> {
+        let cells = match row {
+            Row::Cells(cells) => cells.as_slice(),
+            Row::Raw(_) => &[],
+        };
+        self.columns.iter().filter_map(|column| cells.get(usize::from(*column)))
+    }
+
+    /// The greatest number of rows, where the query has a limit.
+    pub fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+
+    /// The rows of a table that the query lists, which [`Finder::add`] is given one by one.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn finder(&self) -> Result<Finder<'_>, ListingError> {
+        let passing = Passing::new(&self.schema, &self.filter)?;
+        Ok(Finder { listing: self, passing, rows: BinaryHeap::new() })
+    }
+
+    /// These rows of a table as an answer, in the order of the query: each is looked at. Nothing is known of other rows before [`Listed::accept`] has seen the
+    /// output of a proof.
+    ///
+    /// # Errors
+    /// [`ListingError`].
+    pub fn listed(&self, rows: Vec<(u64, Row)>) -> Result<Listed, ListingError> {
+        let most = self.limit.unwrap_or(MAX_LISTED);
+        if rows.len() > most {
+            return Err(ListingError::Many { most });
+        }
+        let passing = Passing::new(&self.schema, &self.filter)?;
+        let mut positions = HashSet::with_capacity(rows.len());
+        let mut keyed = Vec::with_capacity(rows.len());
+        for (index, row) in rows {
+            let failed = |source| ListingError::Row { index, source };
+            if !passing.passes(&row).map_err(failed)? {
+                return Err(ListingError::Excluded(index));
+            }
+            if !positions.insert(index) {
+                return Err(ListingError::Twice(index));
+            }
+            keyed.push((self.key(index, &row).map_err(failed)?, row));
+        }
+        keyed.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let last = keyed.last().map(|((key, _), _)| key.clone());
+        // Without a limit, and with fewer rows than it allows, no row but these passes.
+        let last = last.filter(|_| self.limit == Some(keyed.len()));
+        let before = last.as_ref().map(|last| keyed.iter().filter(|((key, _), _)| key < last).count());
+        let mut accumulators = vec![(COUNT, None)];
+        accumulators.extend(last.map(|last| (COUNT, Some(self.before(&last)))));
+        let plan = Plan::with_conditions(self.schema.clone(), self.filter.clone(), accumulators)?;
+        let rows = keyed.into_iter().map(|((_, index), row)| (index, row)).collect();
+        Ok(Listed { plan, rows, before })
+    }
+
+    fn key(&self, index: u64, row: &Row) -> Result<Key, RowError> {
+        if self.order.is_empty() {
+            return Ok((vec![], index));
+        }
+        let elements = self.schema.elements(row)?;
+        let Row::Cells(cells) = row else { return Ok((vec![], index)) };
+        let part = |order: &Order| {
+            let number = self.number(&elements, order.column);
+            match cells.get(usize::from(order.column)) {
+                None | Some(Cell::Null) => (true, 0),
+                Some(_) if order.descends => (false, !number),
+                Some(_) => (false, number),
+            }
+        };
+        Ok((self.order.iter().map(part).collect(), index))
+    }
+
+    /// The encoded number of a column.
+    fn number(&self, elements: &[Goldilocks], column: ColumnIndex) -> u64 {
+        let before = &self.schema.columns()[..usize::from(column)];
+        elements[before.iter().map(|c| c.kind.elements()).sum::<usize>()].as_u64()
+    }
+
+    /// Rows that come before one with these numbers: at the first column in which they differ.
+    fn before(&self, last: &[(bool, u64)]) -> Filter {
+        let mut steps = vec![];
+        for at in 0..self.order.len() {
+            for (order, part) in self.order.iter().zip(last).take(at) {
+                steps.push(order.equal(*part));
+            }
+            steps.push(self.order[at].less(last[at]));
+            steps.push(Step::All(at as u16 + 1));
+        }
+        steps.push(Step::Any(self.order.len() as u16));
+        Filter { steps }
+    }
+}
+
+/// All rows that pass.
+const COUNT: Accumulator = Accumulator::Count { known: vec![], at_least: None };
+
+impl Order {
+    fn equal(self, (null, part): (bool, u64)) -> Step {
+        let column = self.column;
+        let number = if self.descends { !part } else { part };
+        let test = if null { Test::Null { column } } else { Test::Within { column, low: number, high: number } };
+        Step::Test { test, negated: false }
+    }
+
+    fn less(self, (null, part): (bool, u64)) -> Step {
+        let column = self.column;
+        if null {
+            return Step::Test { test: Test::Null { column }, negated: true };
+        }
+        let (low, high) = match self.descends {
+            true if !part == NUMBER_END - 1 => return Step::Any(0),
+            true => (!part + 1, NUMBER_END - 1),
+            false if part == 0 => return Step::Any(0),
+            false => (0, part - 1),
+        };
+        Step::Test { test: Test::Within { column, low, high }, negated: false }
+    }
+}
+
+/// Rows in the order of a query, and what has to be proven of all rows for them to be its answer.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    plan: Plan,
+    rows: Vec<(u64, Row)>,
+    /// Rows before the last one in the order, where there may be more rows than are listed.
+    before: Option<usize>,
+}
+
+impl Listed {
+    /// What has to be proven over all rows of the table.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Positions and rows, in the order of the query.
+    pub fn rows(&self) -> &[(u64, Row)] {
+        &self.rows
+    }
+
+    /// Accepts exactly when the output of the plan over all rows of the table says that no row is missing, provided that these rows are in the table.
+    ///
+    /// # Errors
+    /// [`ListingError`].
+    pub fn accept(&self, output: &[Goldilocks]) -> Result<(), ListingError> {
+        let listed = self.rows.len() as u64;
+        let equal = |proven: &Goldilocks, listed: u64, which| match proven.as_u64() {
+            proven if proven == listed => Ok(()),
+            proven => Err(ListingError::Missing { proven, listed, which }),
+        };
+        match (output, self.before) {
+            ([all], None) => equal(all, listed, "pass the condition"),
+            ([all, _], Some(_)) if all.as_u64() < listed => equal(all, listed, "pass the condition"),
+            ([_, before], Some(listed)) => equal(before, listed as u64, "come before the last one"),
+            _ => Err(ListingError::Output(output.len())),
+        }
+    }
+}
+
+/// Finds the rows that a query lists.
+pub struct Finder<'a> {
+    listing: &'a Listing,
+    passing: Passing,
+    /// The last one in the order on top.
+    rows: BinaryHeap<Keyed>,
+}
+
+/// A row that is compared by its key.
+struct Keyed(Key, Row);
+
+impl Finder<'_> {
+    /// Looks at a row.
+    ///
+    /// # Errors
+    /// When the row is none of the schema, or the rows become too many.
+    pub fn add(&mut self, index: u64, row: Row) -> Result<(), ListingError> {
+        let failed = |source| ListingError::Row { index, source };
+        if !self.passing.passes(&row).map_err(failed)? {
+            return Ok(());
+        }
+        let key = self.listing.key(index, &row).map_err(failed)?;
+        self.rows.push(Keyed(key, row));
+        match self.listing.limit {
+            Some(limit) if self.rows.len() > limit => {
+                self.rows.pop();
+            }
+            None if self.rows.len() > MAX_LISTED => return Err(ListingError::Many { most: MAX_LISTED }),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Positions and rows, in the order of the query.
+    pub fn rows(self) -> Vec<(u64, Row)> {
+        self.rows.into_sorted_vec().into_iter().map(|Keyed((_, index), row)| (index, row)).collect()
+    }
+}
+
+impl Ord for Keyed {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Keyed {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Keyed {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Keyed {}
+
+/// Nothing but columns is selected.
+fn is_listing(select: &Select) -> bool {
+    let plain = |item: &SelectItem| match item {
+        SelectItem::Wildcard(_) => true,
+        SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. } => {
+            matches!(e, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+        }
+        _ => false,
+    };
+    super::group_by(select).is_empty() && !select.projection.is_empty() && select.projection.iter().all(plain)
+}
+
+/// `ORDER BY` and `LIMIT` as they are printed, which are read here.
+fn described(query: &Ast) -> String {
+    let order = query.order_by.as_ref().map(|order| format!(" {order}")).unwrap_or_default();
+    let limit = query.limit_clause.as_ref().map(ToString::to_string).unwrap_or_default();
+    order + &limit
+}
+
+fn projection(columns: &Columns<'_>, select: &Select) -> Result<Vec<ColumnIndex>, SqlError> {
+    let mut chosen = vec![];
+    for item in &select.projection {
+        match item {
+            SelectItem::Wildcard(_) if item.to_string() == "*" => {
+                chosen.extend(0..columns.schema.columns().len() as ColumnIndex);
+            }
+            SelectItem::UnnamedExpr(e) => chosen.extend(columns.listed(e)?),
+            other => return Err(SqlError::unsupported(other, COLUMNS)),
+        }
+    }
+    Ok(chosen)
+}
+
+fn order(columns: &Columns<'_>, order: Option<&OrderBy>) -> Result<Vec<Order>, SqlError> {
+    let Some(order) = order else { return Ok(vec![]) };
+    let OrderByKind::Expressions(by) = &order.kind else { return Err(SqlError::unsupported(order, ORDERS)) };
+    let mut found: Vec<Order> = vec![];
+    for OrderByExpr { expr, options, with_fill } in by {
+        let refused = || SqlError::unsupported(format!("ORDER BY {expr}"), ORDERS);
+        let column = columns.of(expr)?.ok_or_else(refused)?;
+        columns.number(column, "an order")?;
+        if with_fill.is_some() || found.iter().any(|order| order.column == column) {
+            return Err(refused());
+        }
+        if options.nulls_first == Some(true) {
+            return Err(SqlError::unsupported("NULLS FIRST", ORDERS));
+        }
+        let descends = match options.sort {
+            None | Some(OrderBySort::Asc) => false,
+            Some(OrderBySort::Desc) => true,
+            Some(OrderBySort::Using(_)) => return Err(refused()),
+        };
+        found.push(Order { column, descends });
+    }
+    Ok(found)
+}
+
+fn limit(query: &Ast) -> Result<Option<usize>, SqlError> {
+    let Some(clause) = &query.limit_clause else { return Ok(None) };
+    let LimitClause::LimitOffset { limit: Some(Expr::Value(limit)), offset: None, limit_by } = clause else {
+        return Err(SqlError::unsupported(clause.to_string().trim(), LIMITS));
+    };
+    let Value::Number(text, false) = &limit.value else { return Err(SqlError::unsupported(clause, LIMITS)) };
+    match text.parse() {
+        Ok(n) if (1..=MAX_LISTED).contains(&n) && limit_by.is_empty() => Ok(Some(n)),
+        _ => Err(SqlError::unsupported(clause.to_string().trim(), LIMITS)),
+    }
+}
