@@ -25,23 +25,23 @@ use crate::{files, leader, results};
 pub(crate) struct VerifyArgs {
     /// The proof
     #[arg(long, value_name = "FILE")]
-    proof: PathBuf,
+    pub(crate) proof: PathBuf,
     /// Commitment of the table, like evergrove1:27:0123..
     #[arg(long, value_name = "COMMITMENT")]
     pub(crate) root: Commitment,
     /// Accept proofs of this profile too: johnson or paper. Repeat for both
     #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
-    allow_profile: Vec<Profile>,
+    pub(crate) allow_profile: Vec<Profile>,
     /// Directory in which keys are kept from run to run, trusted like this program [default: $EVERGROVE_KEYS, or
     /// evergrove/keys in the user's cache directory]
     #[arg(long, value_name = "DIR")]
-    keys: Option<PathBuf>,
+    pub(crate) keys: Option<PathBuf>,
     /// Take the key of the application's circuits from this file, which keys export writes, and build nothing
     #[arg(long, value_name = "FILE")]
-    key_file: Option<PathBuf>,
+    pub(crate) key_file: Option<PathBuf>,
     /// The digest that the key must have, from a source that is trusted: keys export shows it. Not needed for keys that this program pins
     #[arg(long, value_name = "HEX", requires = "key_file")]
-    key_digest: Option<Digest>,
+    pub(crate) key_digest: Option<Digest>,
 }
 
 /// A proof of an application's output that has been accepted.
@@ -72,12 +72,27 @@ impl VerifyArgs {
         leaves: Option<&[(u64, Value)]>,
         wanted: &str,
     ) -> Result<Accepted> {
+        let bytes = files::read(&self.proof, MAX_SUCCINCT_BYTES, "check the path: no proof is that long")?;
+        self.verify_bytes(&bytes, apps, scheme, leaves, wanted)
+    }
+
+    /// As [`Self::verify`], of a proof in memory.
+    ///
+    /// # Errors
+    /// Why the proof is refused.
+    pub(crate) fn verify_bytes(
+        &self,
+        bytes: &[u8],
+        apps: &[Application],
+        scheme: Scheme,
+        leaves: Option<&[(u64, Value)]>,
+        wanted: &str,
+    ) -> Result<Accepted> {
         let policy = self.allow_profile.iter().fold(Policy::default(), |p, profile| p.allow_profile(*profile));
         let policy = apps.iter().fold(policy, |policy, app| policy.allow_app(app.id(), scheme));
-        let bytes = files::read(&self.proof, MAX_SUCCINCT_BYTES, "check the path: no proof is that long")?;
         let refused =
             |message: String| Mistake::refused(message, format!("ask for a proof of {wanted} at this commitment"));
-        let claimed = BatchProof::decode(&bytes).map_err(|e| refused(format!("not a proof file: {e}")))?;
+        let claimed = BatchProof::decode(bytes).map_err(|e| refused(format!("not a proof file: {e}")))?;
         // What the file claims decides which keys are built; whether it is accepted, the policy alone.
         policy.check(&claimed, &self.root).map_err(|e| refused(format!("refused by the policy: {e}")))?;
         if claimed.scheme != scheme.name() {
@@ -116,7 +131,7 @@ impl VerifyArgs {
 
         let setup = setup.elapsed();
         let start = Instant::now();
-        let verified = verify(&bytes, &self.root, leaves, &policy, &backends)?;
+        let verified = verify(bytes, &self.root, leaves, &policy, &backends)?;
         let output = verified.app.as_ref().filter(|a| a.app == app.id() && verified.scheme == scheme);
         let output = output.map(|a| a.output.clone());
         let output = output.ok_or_else(|| refused(format!("the proof states nothing about {wanted}")))?;

@@ -19,8 +19,8 @@ use crate::commands::lab;
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    app, batches, commit, completions, doctor, eth, export, inspect, keys, man, migrate, open, prove, prune, status,
-    update, verify,
+    app, batches, commit, completions, doctor, eth, export, inspect, keys, man, migrate, open, prove, prune, query,
+    status, update, verify,
 };
 #[cfg(feature = "queue")]
 use crate::commands::{jobs, worker};
@@ -56,6 +56,7 @@ pub(crate) enum Output {
 pub(crate) enum Command {
     Commit(commit::Args),
     Prove(prove::Args),
+    Query(query::Args),
     Update(update::Args),
     Open(open::Args),
     Verify(verify::Args),

@@ -18,6 +18,7 @@ pub(crate) mod migrate;
 pub(crate) mod open;
 pub(crate) mod prove;
 pub(crate) mod prune;
+pub(crate) mod query;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
 pub(crate) mod status;
@@ -45,6 +46,7 @@ pub(crate) fn run(cli: Cli, catalog: &Catalog) -> Result<()> {
         Command::App(args) => app::run(&args, catalog, terminal),
         Command::Commit(args) => commit::run(&args, terminal),
         Command::Prove(args) => prove::run(&args, catalog, terminal),
+        Command::Query(args) => query::run(args, catalog, terminal),
         Command::Update(args) => update::run(&args, catalog, terminal),
         Command::Open(args) => open::run(&args, terminal),
         Command::Verify(args) => verify::run(&args, terminal),

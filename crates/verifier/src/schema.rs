@@ -220,13 +220,25 @@ impl Schema {
 
     /// The field elements of a row, [`Self::elements_per_row`] of them.
     pub fn elements(&self, row: &Row) -> Result<Vec<Goldilocks>, RowError> {
+        self.elements_where(row, |_| true)
+    }
+
+    /// The same with zeros for columns, by their positions, that `needed` leaves out: their cells are not looked at, nor hashed.
+    ///
+    /// # Errors
+    /// [`RowError`] when the row does not fit the schema.
+    pub fn elements_where(&self, row: &Row, needed: impl Fn(usize) -> bool) -> Result<Vec<Goldilocks>, RowError> {
         match row {
             Row::Raw(value) if self.is_raw() => Ok(value.to_vec()),
             Row::Cells(cells) if !self.is_raw() => {
                 self.check_width(cells.len())?;
                 let mut out = Vec::with_capacity(self.elements_per_row());
-                for (column, cell) in self.columns.iter().zip(cells) {
-                    column.encode(cell, &mut out)?;
+                for (i, (column, cell)) in self.columns.iter().zip(cells).enumerate() {
+                    if needed(i) {
+                        column.encode(cell, &mut out)?;
+                    } else {
+                        out.resize(out.len() + column.kind.elements(), Goldilocks::ZERO);
+                    }
                 }
                 Ok(out)
             }

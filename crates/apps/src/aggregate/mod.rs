@@ -28,6 +28,7 @@ pub use plan::{DecodePlanError, Kind, Plan};
 pub use query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, MAX_STEPS, NUMBER_END, QueryError, Step, Test};
 pub use sql::{Finder, Grouping, Listed, Listing, ListingError, MAX_LISTED, MAX_TOKENS, SqlError};
 
+use evergrove_commit::schema::{Row, RowError};
 use evergrove_grove::application::Circuits;
 use evergrove_primitives::Goldilocks;
 
@@ -59,6 +60,14 @@ impl Aggregate {
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// The output of one row of the schema, for whoever has the rows: as [`MapReduce::map`] of its leaf, without hashing it.
+    ///
+    /// # Errors
+    /// [`RowError`] when the row is none of the schema.
+    pub fn map_row(&self, row: &Row) -> Result<Vec<Goldilocks>, RowError> {
+        self.plan.map_row(row)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A plan's map and reduction, as code.
 
-use evergrove_commit::schema::{ColumnType, NULL};
+use evergrove_commit::schema::{ColumnType, NULL, Row, RowError};
 use evergrove_primitives::Goldilocks;
 
 use super::Plan;
@@ -142,6 +142,19 @@ impl Plan {
     /// The output of one row.
     pub(super) fn map(&self, leaf: &Leaf<'_>) -> Result<Vec<Goldilocks>, MapReduceError> {
         let elements = Elements { plan: self, elements: self.open(leaf)? };
+        self.check_numbers(&elements, leaf.index)?;
+        Ok(self.output(&elements))
+    }
+
+    /// The output of a row of the schema, which opens nothing.
+    pub(super) fn map_row(&self, row: &Row) -> Result<Vec<Goldilocks>, RowError> {
+        let columns = self.columns();
+        let elements = self.schema().elements_where(row, |i| columns.contains(&(i as ColumnIndex)))?;
+        Ok(self.output(&Elements { plan: self, elements: &elements }))
+    }
+
+    /// Every number that the plan reads is one.
+    fn check_numbers(&self, elements: &Elements<'_>, index: u64) -> Result<(), MapReduceError> {
         for &column in &self.columns() {
             let c = &self.schema().columns()[column as usize];
             let x = elements.cell(column)[0];
@@ -151,9 +164,13 @@ impl Plan {
                      or by none",
                     c.name, c.kind
                 );
-                return Err(MapReduceError::Leaf { index: leaf.index, reason });
+                return Err(MapReduceError::Leaf { index, reason });
             }
         }
+        Ok(())
+    }
+
+    fn output(&self, elements: &Elements<'_>) -> Vec<Goldilocks> {
         let passes = |filter: &Filter| {
             filter.run(
                 &mut (),
@@ -162,13 +179,13 @@ impl Plan {
             )
         };
         if !passes(self.filter()) {
-            return Ok(self.nothing());
+            return self.nothing();
         }
         let output = self.accumulators().iter().enumerate().flat_map(|(i, accumulator)| {
             let counts = self.condition(i).is_none_or(passes);
             if counts { elements.accumulate(accumulator) } else { accumulator.kind().nothing() }
         });
-        Ok(output.collect())
+        output.collect()
     }
 
     /// The elements of the leaf's row.

@@ -146,6 +146,10 @@ fn from_bundle(args: &Args, path: &Path) -> Result<(Vec<u8>, Option<Leaves>)> {
     let bytes = files::read(path, Bundle::MAX_BYTES as u64, "check the path: no bundle is that long")?;
     let remedy = "ask for a new bundle, made by export --bundle";
     let bundle = Bundle::decode(&bytes).map_err(|e| Mistake::usage(format!("{}: {e}", path.display()), remedy))?;
+    if bundle.query.is_some() {
+        let message = format!("{}: holds the answer to a query", path.display());
+        return Err(Mistake::usage(message, "verify it with query --verify"));
+    }
     let proof = bundle.proof.to_vec();
     let Some((form, text)) = bundle.rows else { return Ok((proof, None)) };
     let name = path.join("schema.toml");

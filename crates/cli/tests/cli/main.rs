@@ -17,6 +17,7 @@ mod openzeppelin;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod own;
+mod query;
 mod refusals;
 mod serve;
 mod store_trouble;

@@ -180,7 +180,8 @@ impl Listing {
         if self.order.is_empty() {
             return Ok((vec![], index));
         }
-        let elements = self.schema.elements(row)?;
+        let is_key = |column: usize| self.order.iter().any(|order| usize::from(order.column) == column);
+        let elements = self.schema.elements_where(row, is_key)?;
         let Row::Cells(cells) = row else { return Ok((vec![], index)) };
         let part = |order: &Order| {
             let number = self.number(&elements, order.column);

@@ -39,7 +39,7 @@ use self::select::Selection;
 use super::answer::Query;
 use super::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError, Test};
 use super::{Aggregate, Plan};
-use crate::{Leaf, MapReduce};
+use crate::MapReduce;
 
 /// The greatest number of tokens of a query: it bounds the depth of what is parsed.
 pub const MAX_TOKENS: usize = 1 << 11;
@@ -233,12 +233,7 @@ impl Passing {
 
     /// The condition is true of this row.
     fn passes(&self, row: &Row) -> Result<bool, RowError> {
-        let schema = self.0.plan().schema();
-        let value = schema.value(row)?;
-        let opening = if self.0.opening_len() == 0 { vec![] } else { schema.elements(row)? };
-        // A row of the schema is mapped.
-        let output = self.0.map(&Leaf { index: 0, value, opening: &opening });
-        Ok(output.is_ok_and(|output| output != self.0.identity()))
+        Ok(self.0.map_row(row)? != self.0.identity())
     }
 }
 

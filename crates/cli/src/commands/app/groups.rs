@@ -10,13 +10,13 @@ use evergrove::store::input::json_row;
 use serde_json::{Map, Value as Json, json};
 
 use crate::exit::Mistake;
-use crate::files;
+use crate::files::{self, Out};
 
 /// A file of groups has at most so many bytes.
 const MAX_BYTES: u64 = 1 << 24;
 
 /// The groups that the rows of a store have: of all rows, or of those at some positions.
-pub(super) fn of_store(store: &Store, sql: &str, members: Option<&[u64]>) -> Result<Vec<Row>> {
+pub(in crate::commands) fn of_store(store: &Store, sql: &str, members: Option<&[u64]>) -> Result<Vec<Row>> {
     let refused = |e: SqlError| Mistake::usage(format!("--sql: {e}"), e.remedy());
     let mut grouping = Grouping::new(store.schema(), sql).map_err(refused)?;
     let view = store.view()?;
@@ -30,7 +30,7 @@ pub(super) fn of_store(store: &Store, sql: &str, members: Option<&[u64]>) -> Res
 }
 
 /// Refuses a list that lacks a group of the rows.
-pub(super) fn check(by: &[Column], found: &[Row], listed: &[Row]) -> Result<()> {
+pub(in crate::commands) fn check(by: &[Column], found: &[Row], listed: &[Row]) -> Result<()> {
     let missing = found.iter().find(|group| !listed.contains(group));
     let Some(Row::Cells(cells)) = missing else { return Ok(()) };
     let cells = by.iter().zip(cells).map(|(column, cell)| format!("{} {}", column.name, text(column, cell)));
@@ -39,7 +39,7 @@ pub(super) fn check(by: &[Column], found: &[Row], listed: &[Row]) -> Result<()> 
 }
 
 /// A cell for people: null bare, what bytes hold in quotes.
-pub(super) fn text(column: &Column, cell: &Cell) -> String {
+pub(in crate::commands) fn text(column: &Column, cell: &Cell) -> String {
     match (cell, json_of(column, cell)) {
         (Cell::Null, _) => "NULL".into(),
         (Cell::Bytes(_), json) => json.to_string(),
@@ -49,7 +49,7 @@ pub(super) fn text(column: &Column, cell: &Cell) -> String {
 }
 
 /// The query of a text, with the groups of a file where it has `GROUP BY`.
-pub(super) fn query(
+pub(in crate::commands) fn query(
     schema: &Schema,
     sql: &str,
     file: Option<&Path>,
@@ -71,20 +71,23 @@ pub(super) fn query(
 }
 
 /// Writes groups, in the form that [`query`] reads.
-pub(super) fn write(path: &Path, by: &[Column], groups: &[Row]) -> Result<()> {
-    files::write(path, |out| {
-        for group in groups {
-            let Row::Cells(cells) = group else { continue };
-            let object: Map<String, Json> =
-                by.iter().zip(cells).map(|(column, cell)| (column.name.clone(), json_of(column, cell))).collect();
-            writeln!(out, "{}", Json::Object(object))?;
-        }
-        Ok(())
-    })
+pub(in crate::commands) fn write(path: &Path, by: &[Column], groups: &[Row]) -> Result<()> {
+    files::write(path, |out| write_to(out, by, groups))
+}
+
+/// The same where `out` leads.
+pub(in crate::commands) fn write_to(out: &mut Out<'_>, by: &[Column], groups: &[Row]) -> Result<()> {
+    for group in groups {
+        let Row::Cells(cells) = group else { continue };
+        let object: Map<String, Json> =
+            by.iter().zip(cells).map(|(column, cell)| (column.name.clone(), json_of(column, cell))).collect();
+        writeln!(out, "{}", Json::Object(object))?;
+    }
+    Ok(())
 }
 
 /// A cell in the form of files of groups.
-pub(super) fn json_of(column: &Column, cell: &Cell) -> Json {
+pub(in crate::commands) fn json_of(column: &Column, cell: &Cell) -> Json {
     match cell {
         Cell::Null => Json::Null,
         Cell::Bytes(bytes) => match std::str::from_utf8(bytes) {
@@ -97,7 +100,12 @@ pub(super) fn json_of(column: &Column, cell: &Cell) -> Json {
 
 fn read(path: &Path, by: &[Column]) -> Result<Vec<Row>> {
     let bytes = files::read(path, MAX_BYTES, "check the path: no list of groups is that long")?;
-    let text = String::from_utf8(bytes).with_context(|| path.display().to_string())?;
+    parse(path, &bytes, by)
+}
+
+/// The groups in the bytes of a file.
+pub(in crate::commands) fn parse(path: &Path, bytes: &[u8], by: &[Column]) -> Result<Vec<Row>> {
+    let text = std::str::from_utf8(bytes).with_context(|| path.display().to_string())?;
     let schema = Schema::new(by.to_vec())?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines

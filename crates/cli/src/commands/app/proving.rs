@@ -17,31 +17,44 @@ use crate::{files, leader, results};
 
 /// The flags of all of them.
 #[derive(Debug, clap::Args)]
-pub(super) struct ProveArgs {
+pub(in crate::commands) struct ProveArgs {
     #[command(flatten)]
-    pub(super) store: StoreArgs,
+    pub(in crate::commands) store: StoreArgs,
     /// Security profile: grove-100 or grove-128, which queries have; proven, johnson or paper [default: grove-100, else proven]
     #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
-    profile: Option<Profile>,
+    pub(in crate::commands) profile: Option<Profile>,
     /// Write the proof to this file
     #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    pub(in crate::commands) out: Option<PathBuf>,
     #[command(flatten)]
-    proving: ProvingArgs,
+    pub(in crate::commands) proving: ProvingArgs,
 }
 
 /// The batch whose output is to be proven.
-pub(super) struct Job {
-    pub(super) app: Application,
-    pub(super) scheme: Scheme,
-    pub(super) name: String,
+pub(in crate::commands) struct Job {
+    pub(in crate::commands) app: Application,
+    pub(in crate::commands) scheme: Scheme,
+    pub(in crate::commands) name: String,
     /// Its rows; none where the scheme is over all.
-    pub(super) members: Vec<u64>,
+    pub(in crate::commands) members: Vec<u64>,
 }
 
 impl ProveArgs {
     /// Defines the batch, proves it, and prints `report` with what `describe` makes of the output; with `--dry-run` the estimate.
-    pub(super) fn prove(
+    pub(in crate::commands) fn prove(
+        &self,
+        store: &Store,
+        catalog: &Catalog,
+        job: Job,
+        report: Report,
+        terminal: Terminal,
+        describe: impl FnOnce(&mut Report, &BatchReport) -> Result<()>,
+    ) -> Result<()> {
+        self.report(store, catalog, job, report, terminal, describe)?.print(terminal.format)
+    }
+
+    /// As [`Self::prove`], without printing.
+    pub(in crate::commands) fn report(
         &self,
         store: &Store,
         catalog: &Catalog,
@@ -49,7 +62,7 @@ impl ProveArgs {
         mut report: Report,
         terminal: Terminal,
         describe: impl FnOnce(&mut Report, &BatchReport) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<Report> {
         let Job { app, scheme, name, members } = job;
         let args = &self.proving;
         let trace = leader::trace(args);
@@ -71,7 +84,7 @@ impl ProveArgs {
         let estimate = prover.estimate_prove(&name, Some((&members, &choice)), &costs)?;
         if args.dry_run {
             results::add_estimate(&mut report, &estimate);
-            return report.print(terminal.format);
+            return Ok(report);
         }
         files::check([&self.out, &args.timings].into_iter().flatten())?;
         if !terminal.quiet && estimate.to_make() > 0 {
@@ -90,6 +103,6 @@ impl ProveArgs {
             report.add("proof", path.display().to_string());
         }
         leader::write_trace(&mut report, args, trace.as_ref())?;
-        report.print(terminal.format)
+        Ok(report)
     }
 }
