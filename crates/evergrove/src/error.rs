@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "apps")]
+use evergrove_apps::aggregate::ListingError;
 use evergrove_commit::schema::{NotAbi, RowError, SchemaError, SchemaTextError};
 use evergrove_commit::{BackendError, BackendSpec};
 use evergrove_store::input::{InputError, WriteError};
 use evergrove_store::{ErrorClass, VerifyError};
-use evergrove_verifier::wire::OpeningError;
+use evergrove_verifier::wire::{MultiproofError, OpeningError};
 use evergrove_verifier::{ParseCommitmentError, Profile, UnknownProfile};
 
 use crate::{Backend, UnknownBackend};
@@ -140,6 +142,17 @@ pub enum Error {
     #[cfg(feature = "apps")]
     #[error(transparent)]
     Query(#[from] evergrove_apps::aggregate::SqlError),
+    /// Rows are no answer to a query that lists rows.
+    #[cfg(feature = "apps")]
+    #[error(transparent)]
+    Listing(#[from] ListingError),
+    /// The query is for aggregates, and rows are asked for.
+    #[cfg(feature = "apps")]
+    #[error("the query asks for aggregates, not for rows")]
+    Aggregates,
+    /// Rows are not at their positions in the table.
+    #[error(transparent)]
+    Paths(#[from] MultiproofError),
     /// A proven output is not one of the query.
     #[cfg(feature = "apps")]
     #[error(transparent)]
@@ -161,7 +174,11 @@ impl Error {
         match self {
             Self::Store(e) => e.class(),
             Self::Verify(e) => e.class(),
-            Self::Opening(_) => ErrorClass::Refused,
+            Self::Opening(_) | Self::Paths(_) => ErrorClass::Refused,
+            #[cfg(feature = "apps")]
+            Self::Listing(ListingError::Many { .. } | ListingError::Query(_)) => ErrorClass::Usage,
+            #[cfg(feature = "apps")]
+            Self::Listing(_) => ErrorClass::Refused,
             Self::Input(e) if e.is_io() => ErrorClass::Io,
             Self::Write(WriteError::Io(_)) | Self::Io { .. } => ErrorClass::Io,
             Self::Backend(_) => ErrorClass::Proving,

@@ -52,6 +52,8 @@ mod error;
 #[cfg(feature = "grove")]
 mod grove;
 mod handle;
+#[cfg(feature = "apps")]
+pub mod listing;
 mod machine;
 mod migrate;
 pub mod openzeppelin;

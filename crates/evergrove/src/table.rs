@@ -254,6 +254,12 @@ impl Rows {
         self.rows.iter().map(move |(at, row)| (*at, NamedRow::new(&self.schema, *at, row, &unknown).values))
     }
 
+    /// Positions, ascending, and rows.
+    #[cfg(feature = "apps")]
+    pub(crate) fn as_slice(&self) -> &[(u64, Row)] {
+        &self.rows
+    }
+
     /// Position and committed value of every row, ascending. Hashes each `bytes` cell, and each row of more than 4
     /// elements.
     pub(crate) fn leaves(&self) -> Result<Vec<(u64, tree::Value)>, Error> {

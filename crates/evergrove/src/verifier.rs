@@ -266,7 +266,7 @@ mod queries {
             Ok(query.answer(&output)?)
         }
 
-        fn output(
+        pub(crate) fn output(
             &self,
             proof: &Proof,
             commitment: &Commitment,

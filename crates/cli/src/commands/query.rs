@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
+use evergrove::Error;
 use evergrove::apps::MapReduce;
 use evergrove::apps::aggregate::{Aggregate, Listed, Listing, ListingError, Query, SqlError};
 use evergrove::apps::catalog::{Application, Catalog};
@@ -14,12 +15,12 @@ use evergrove::commit::schema::{Column, Row, Schema};
 use evergrove::proof::wire::{Bundle, RowsForm};
 use evergrove::proof::{Profile, Scheme};
 use evergrove::store::input::{Format, read_indices};
-use evergrove::store::{BatchReport, Store, View};
+use evergrove::store::{BatchReport, Store};
 
 use self::answer::{Form, Grid};
 use self::verify::Verifying;
 use super::Terminal;
-use super::app::aggregate::{application, of_listing, pinned};
+use super::app::aggregate::{application, pinned};
 use super::app::groups;
 use super::app::proving::{Job, ProveArgs};
 use super::export;
@@ -158,10 +159,12 @@ impl Question {
             if in_family {
                 return Err(Mistake::usage("--pinned: not for queries that list rows", "leave it out"));
             }
-            let mut finder = listing.finder()?;
-            let too_many = |e: ListingError| Mistake::usage(e.to_string(), "narrow WHERE, or add ORDER BY and LIMIT");
-            each_row(&store.view()?, |index, row| finder.add(index, row).map_err(too_many))?;
-            let listed = listing.listed(finder.rows())?;
+            let listed = evergrove::listing::find(&store.view()?, &listing).map_err(|e| match e {
+                Error::Listing(ListingError::Many { .. }) => {
+                    Mistake::usage(e.to_string(), "narrow WHERE, or add ORDER BY and LIMIT")
+                }
+                e => e.into(),
+            })?;
             return Ok(Self::Rows { listing, listed });
         }
         let by = Query::grouped_by(store.schema(), sql).map_err(refused)?;
@@ -174,7 +177,7 @@ impl Question {
     fn application(&self) -> Application {
         match self {
             Self::Aggregates { query, .. } => application(query),
-            Self::Rows { listed, .. } => of_listing(listed),
+            Self::Rows { listed, .. } => evergrove::listing::application(listed),
         }
     }
 
@@ -253,7 +256,16 @@ impl Question {
                     add(&view.row(index)?.ok_or_else(missing)?)?;
                 }
             }
-            None => each_row(&view, |_, row| add(&row))?,
+            None => {
+                let mut found = Ok(());
+                view.for_each_row(|_, row| {
+                    if found.is_ok() {
+                        found = add(&row);
+                    }
+                    Ok(())
+                })?;
+                found?;
+            }
         }
         let answer = query.answer(&output).map_err(|e| Mistake::usage(e.to_string(), "run doctor"))?;
         Ok(Grid::of_answer(&answer, by))
@@ -290,18 +302,6 @@ impl Question {
         };
         bundle.encode().map_err(|e| Mistake::usage(e.to_string(), "narrow the query"))
     }
-}
-
-/// Calls `visit` with every row, up to its first error.
-fn each_row(view: &View, mut visit: impl FnMut(u64, Row) -> Result<()>) -> Result<()> {
-    let mut found = Ok(());
-    view.for_each_row(|index, row| {
-        if found.is_ok() {
-            found = visit(index, row);
-        }
-        Ok(())
-    })?;
-    found
 }
 
 fn unproven(

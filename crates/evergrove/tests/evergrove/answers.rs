@@ -52,6 +52,43 @@ fn check(config: Config) {
     }
 }
 
+#[cfg(feature = "grove")]
+#[test]
+fn rows_are_listed_proven_and_verified() {
+    use evergrove::listing::ListProof;
+
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path().join("db"), &table()).unwrap();
+    let all = "SELECT price FROM t WHERE stock >= 4";
+    let top = "SELECT * FROM t WHERE stock >= 2 ORDER BY price DESC, stock LIMIT 3";
+    let verifier = Verifier::default();
+    for (name, sql, len) in [("all", all, 6), ("top", top, 3)] {
+        let listed = store.list(sql).unwrap();
+        let proof = store.prove_list(name, sql).unwrap();
+        let commitment = store.commitment().unwrap();
+        assert_eq!((listed.len(), proof.rows.len()), (len, len));
+        assert_eq!(verifier.verify_list(&proof, &commitment, sql).unwrap(), listed);
+        let other = sql.replace("stock >=", "stock >");
+        assert!(verifier.verify_list(&proof, &commitment, &other).is_err());
+        // A row that is left out, with its paths.
+        let rows: Vec<_> = listed[1..].to_vec();
+        let positions: Vec<u64> = {
+            let mut positions: Vec<u64> = rows.iter().map(|(position, _)| *position).collect();
+            positions.sort_unstable();
+            positions
+        };
+        let paths = store.layer().view().unwrap().multiproof(&positions).unwrap();
+        let fewer = ListProof { rows: Rows::new(store.schema().clone(), rows), paths, ..proof.clone() };
+        let refused = verifier.verify_list(&fewer, &commitment, sql).unwrap_err();
+        assert_eq!(refused.class(), ErrorClass::Refused, "{refused}");
+        // The paths of other rows.
+        let paths = ListProof { paths: fewer.paths, ..proof };
+        let refused = verifier.verify_list(&paths, &commitment, sql).unwrap_err();
+        assert!(matches!(refused, Error::Paths(_)), "{refused}");
+    }
+    assert!(matches!(store.list("SELECT COUNT(*) FROM t"), Err(Error::Aggregates)));
+}
+
 /// By circuits with pinned keys: one key file for all queries, without a digest.
 #[cfg(feature = "grove")]
 #[test]

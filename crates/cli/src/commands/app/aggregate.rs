@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use evergrove::apps::MapReduce;
-use evergrove::apps::aggregate::{Aggregate, Answer, Listed, OutputError, Query, Value};
+use evergrove::apps::aggregate::{Aggregate, Answer, OutputError, Query, Value};
 use evergrove::apps::catalog::{Application, Catalog};
 use evergrove::commit::schema::Schema;
 use evergrove::proof::Scheme;
@@ -119,12 +119,6 @@ pub(crate) fn pinned(query: &Query) -> Result<Query> {
 /// The application that answers a query.
 pub(crate) fn application(query: &Query) -> Application {
     let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
-    app.into()
-}
-
-/// The application that proves what rows in the order of a query need.
-pub(crate) fn of_listing(listed: &Listed) -> Application {
-    let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(listed.plan().clone()));
     app.into()
 }
 

@@ -17,7 +17,7 @@ use super::answer::Grid;
 use crate::apps::{Accepted, VerifyArgs};
 use crate::args::parse_profile;
 use crate::commands::Terminal;
-use crate::commands::app::aggregate::{application, of_listing};
+use crate::commands::app::aggregate::application;
 use crate::commands::app::groups;
 use crate::exit::Mistake;
 use crate::files;
@@ -114,7 +114,7 @@ impl Case<'_> {
     fn rows(&self, listing: &Listing, report: &mut Report) -> Result<()> {
         let refused = |e: String| Mistake::refused(e, ASK);
         let listed = listing.listed(self.read()?).map_err(|e| refused(e.to_string()))?;
-        let app = of_listing(&listed);
+        let app = evergrove::listing::application(&listed);
         let accepted = self.accept(&[app], Scheme::Complete, None, "these rows")?;
         listed.accept(&accepted.output).map_err(|e| refused(e.to_string()))?;
         let paths = Multiproof::decode(self.bundle.paths.unwrap_or_default());
