@@ -205,10 +205,14 @@ impl Epochs {
         let patience = Patience::new(&self.shared, &self.runtime);
         let mut failing = Vec::new();
         for batch in store.batches()? {
-            if let Some(proven) = batch.proven.as_ref().filter(|_| batch.fresh) {
-                let gauge = self.shared.metrics.proven.get_or_create(&of_batch(&batch.name));
-                gauge.set(i64::try_from(proven.epoch).unwrap_or(i64::MAX));
-            } else if let Err(cause) = self.prove(&store, &batch.name, epoch, &patience) {
+            // Also of a batch that was never proven.
+            let proven = batch.proven.as_ref().map_or(0, |proven| proven.epoch);
+            let gauge = self.shared.metrics.proven.get_or_create(&of_batch(&batch.name));
+            gauge.set(i64::try_from(proven).unwrap_or(i64::MAX));
+            if batch.fresh {
+                continue;
+            }
+            if let Err(cause) = self.prove(&store, &batch.name, epoch, &patience) {
                 failing.push((batch.name, cause));
             }
         }

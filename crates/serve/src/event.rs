@@ -53,6 +53,13 @@ pub enum Event {
         /// Seconds until it is tried again without an epoch.
         retry_after: u64,
     },
+    /// No proof was begun or ended for a long time. Epochs are committed without theirs.
+    Stalled {
+        /// Why.
+        cause: String,
+    },
+    /// Proofs are made again.
+    Resumed,
     /// The service ends: the last event.
     Stopping,
 }
@@ -64,6 +71,8 @@ impl Event {
             Self::Epoch { .. } => "epoch",
             Self::Proof { .. } => "proof",
             Self::Failure { .. } => "failure",
+            Self::Stalled { .. } => "stalled",
+            Self::Resumed => "resumed",
             Self::Stopping => "stopping",
         }
     }
@@ -100,7 +109,7 @@ mod tests {
     #[test]
     fn names_are_those_in_the_data() {
         let failure = Event::Failure { batch: "b".into(), epoch: 3, cause: "no space".into(), retry_after: 1 };
-        for event in [failure, Event::Stopping] {
+        for event in [failure, Event::Stalled { cause: "no worker".into() }, Event::Resumed, Event::Stopping] {
             let json = serde_json::to_value(&event).unwrap();
             assert_eq!(json["event"], event.name());
         }

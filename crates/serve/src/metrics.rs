@@ -25,6 +25,7 @@ pub(crate) struct ServiceMetrics {
     pub(crate) commit: Histogram,
     pub(crate) refresh: Family<Label, Histogram>,
     pub(crate) failures: Family<Label, Counter>,
+    pub(crate) stalled: Gauge,
     pub(crate) answers: Family<Route, Counter>,
 }
 
@@ -49,12 +50,17 @@ impl ServiceMetrics {
             commit: seconds(),
             refresh: Family::new_with_constructor(seconds),
             failures: Family::default(),
+            stalled: Gauge::default(),
             answers: Family::default(),
         };
         let r = registry.sub_registry_with_prefix("evergrove");
         r.register("epoch", "The current epoch", made.epoch.clone());
         r.register("epochs", "Epochs committed since the start", made.epochs.clone());
-        r.register("proven_epoch", "The last epoch at which a batch was proven", made.proven.clone());
+        r.register(
+            "proven_epoch",
+            "The last epoch at which a batch was proven, 0 of one that never was",
+            made.proven.clone(),
+        );
         r.register("changes", "Changes committed, by kind", made.changes.clone());
         r.register("requests_waiting", "Requests with changes that wait for an epoch", made.waiting.clone());
         r.register("requests_turned_away", "Requests that found the queue full", made.full.clone());
@@ -62,6 +68,11 @@ impl ServiceMetrics {
         r.register_with_unit("commit", "Time to commit an epoch", Unit::Seconds, made.commit.clone());
         r.register_with_unit("refresh", "Time to refresh a batch", Unit::Seconds, made.refresh.clone());
         r.register("refresh_failures", "Refreshes that failed, by batch", made.failures.clone());
+        r.register(
+            "stalled",
+            "1 while nobody proves and epochs are committed without proofs, else 0",
+            made.stalled.clone(),
+        );
         r.register("http_answers", "Answers, by route and status", made.answers.clone());
         made
     }

@@ -13,7 +13,7 @@ use crate::service::Shared;
 /// Stops a refresh: at the end of the service, or when nothing was done for the time of [`Config::stall`](crate::Config).
 ///
 /// ```text
-///            nothing for the time of `stall`: /readyz says so
+///            nothing for the time of `stall`: status and metrics say so
 ///   patient ───────────────────────────────────────────────▶ stalled: a refresh has a quarter of that time
 ///      ▲                                                        │
 ///      └────────────────────────────────────────────────────────┘ a task was begun or ended

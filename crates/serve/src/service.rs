@@ -19,7 +19,7 @@ use crate::health::Health;
 use crate::http::connections::{self, Bounds};
 use crate::metrics::ServiceMetrics;
 use crate::problem::Problem;
-use crate::{Config, Event, http};
+use crate::{Config, Event, health, http};
 
 /// Events that a slow listener may be behind before it misses some.
 const EVENTS: usize = 256;
@@ -42,6 +42,8 @@ pub struct Parts {
     pub registry: Registry,
     /// What counts the tasks, also for the caller.
     pub tasks: Metrics,
+    /// Where `/healthz`, `/readyz` and `/metrics` are answered too, whatever callers do to the service.
+    pub probes: Option<TcpListener>,
 }
 
 /// Stages of a service.
@@ -212,8 +214,12 @@ impl Shared {
         self.stalled.load(Ordering::Relaxed)
     }
 
+    /// Notes it, and tells everyone who listens where it is new.
     pub(crate) fn set_stalled(&self, stalled: bool) {
-        self.stalled.store(stalled, Ordering::Relaxed);
+        if self.stalled.swap(stalled, Ordering::Relaxed) != stalled {
+            self.metrics.stalled.set(stalled.into());
+            self.publish(if stalled { Event::Stalled { cause: self.stop_reason() } } else { Event::Resumed });
+        }
     }
 
     /// Why a refresh was stopped.
@@ -225,13 +231,9 @@ impl Shared {
         format!("no proof was begun or ended for {seconds} s: see whether there are workers for this queue")
     }
 
-    /// Says whether the service takes changes and can prove them, or why not.
+    /// Says whether the service takes changes, or why not. Proofs may be late: epochs are committed without them.
     fn ready(&self) -> Result<(), String> {
-        match (self.is_running(), self.is_stalled()) {
-            (false, _) => Err("the service stops".into()),
-            (true, true) => Err(self.stop_reason()),
-            (true, false) => Ok(()),
-        }
+        if self.is_running() { Ok(()) } else { Err("the service stops".into()) }
     }
 
     /// Waits until the service is told to stop.
@@ -331,7 +333,7 @@ pub async fn serve(
     config: Config,
     shutdown: &Shutdown,
 ) -> Result<Summary, ServeError> {
-    let Parts { store, backends, engine, mut registry, tasks } = parts;
+    let Parts { store, backends, engine, mut registry, tasks, probes } = parts;
     let (queue, requests) = mpsc::channel(config.queue.max(1));
     let shared = Arc::new(Shared {
         schema: store.schema().clone(),
@@ -352,7 +354,9 @@ pub async fn serve(
     });
     let ready = shared.clone();
     let health = Health::new(Arc::new(registry), move || ready.ready());
-    let router = http::router(shared.clone(), health);
+    let router = http::router(shared.clone(), health.clone());
+    // Probes are answered to the end.
+    let probes = probes.map(|listener| tokio::spawn(health::health(listener, health, std::future::pending())));
 
     let (close, closed) = oneshot::channel::<()>();
     let closed = async move {
@@ -395,6 +399,9 @@ pub async fn serve(
         shared.summary()
     });
     let summary = summary.await.map_err(std::io::Error::other)?;
+    if let Some(probes) = probes {
+        probes.abort();
+    }
     outcome??;
     Ok(summary)
 }

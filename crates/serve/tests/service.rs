@@ -9,7 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Gate, TOKEN, World, set};
-use evergrove::store::Store;
+use evergrove::commit::BackendChoice;
+use evergrove::jobs::local::LocalEngine;
+use evergrove::proof::Profile;
+use evergrove::store::{Prover, Store};
 use evergrove_serve::{Config, Token};
 use evergrove_testkit::http::head;
 use serde_json::{Value, json};
@@ -366,18 +369,43 @@ fn epochs_go_on_where_nobody_proves() {
     assert_eq!(world.client.get("/readyz").status, 200);
     let mut next = || serde_json::from_str::<Value>(&events.next().unwrap().1).unwrap();
     assert_eq!(next()["event"], "epoch");
+    let stalled = next();
+    assert_eq!(stalled["event"], "stalled");
+    assert!(stalled["cause"].as_str().unwrap().contains("see whether there are workers"), "{stalled}");
     let failure = next();
     assert!(failure["cause"].as_str().unwrap().contains("no proof was begun or ended for 2 s"), "{failure}");
-    let ready = world.client.get("/readyz");
-    assert_eq!(ready.status, 503);
-    assert!(ready.text().contains("workers") && ready.text().starts_with("not ready: "), "{}", ready.text());
-    assert_eq!(world.client.get("/healthz").status, 200);
+    // It takes changes, so that it stays behind its endpoint.
+    assert_eq!(world.client.get("/readyz").status, 200);
+    assert_eq!(world.json("GET", "/v1/status", "", 200)["stalled"], true);
+    let stalled = |text: &str| world.client.get("/metrics").text().contains(&format!("evergrove_stalled {text}\n"));
+    assert!(stalled("1"));
     for epoch in 3..6 {
         assert_eq!(world.json("POST", "/v1/changes", &set(3, epoch), 200)["epoch"], epoch);
     }
     world.gate.set(true);
     world.wait(|status| status["batches"][0]["fresh"] == true && status["epoch"] == 5);
-    assert_eq!(world.client.get("/readyz").status, 200);
+    assert_eq!(world.json("GET", "/v1/status", "", 200)["stalled"], false);
+    assert!(stalled("0"));
+    assert!(events.by_ref().any(|(name, _)| name == "resumed"));
+    world.stop();
+}
+
+#[test]
+fn a_batch_that_was_never_proven_has_a_metric() {
+    let world = World::start(Config::default(), Gate::open());
+    let dir = world.dir.clone();
+    world.stop();
+    let store = Store::open(dir.path()).unwrap();
+    let (backends, engine) = (common::backends(), LocalEngine::new(1));
+    let choice = BackendChoice::new("native", Profile::Paper);
+    Prover::new(&store, &backends, &engine).define("c", &[1, 2], &choice).unwrap();
+    drop(store);
+    let world = World::in_dir(dir, Config::default(), Gate::closed());
+    let start = Instant::now();
+    while !world.probes.get("/metrics").text().contains("evergrove_proven_epoch{batch=\"c\"} 0\n") {
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
+    world.shutdown.abort();
     world.stop();
 }
 
@@ -391,6 +419,12 @@ fn slow_callers_and_too_many_keep_nobody_out_for_long() {
     let mut slow: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(world.client.addr()).unwrap()).collect();
     slow[0].write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-").unwrap();
     slow[1].write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    // Whoever holds all connections holds no probe up.
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        assert_eq!(world.probes.get(path).status, 200);
+    }
+    assert_eq!(world.probes.get("/v1/status").status, 404);
+    assert!(start.elapsed() < head_time, "answered while all connections were held");
     assert_eq!(world.client.get("/healthz").status, 200, "after the others have been shown out");
     assert!(start.elapsed() >= head_time && start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     for stream in &mut slow {

@@ -41,6 +41,9 @@ pub(crate) struct Args {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7070")]
     listen: SocketAddr,
+    /// Address for /healthz, /readyz and /metrics alone, which callers of --listen cannot hold up; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    health: Option<SocketAddr>,
     /// File that holds the token which callers show [default: $EVERGROVE_SERVE_TOKEN holds it]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -95,7 +98,7 @@ pub(crate) struct Args {
     #[command(flatten, next_help_heading = "Workers")]
     workers: QueueArgs,
     #[cfg(feature = "queue")]
-    /// Seconds without a proof begun or ended after which epochs are committed without theirs, and /readyz fails
+    /// Seconds without a proof begun or ended after which epochs are committed without theirs, and status, events and metrics say so
     #[arg(long, value_name = "S", default_value_t = 120, requires = "engine", help_heading = "Workers", value_parser = clap::value_parser!(u64).range(1..))]
     stall: u64,
 }
@@ -135,7 +138,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let stall = config.workers.as_ref().map(|_| Duration::from_secs(args.stall));
     #[cfg(not(feature = "queue"))]
     let stall = None;
-    let parts = Parts { store, backends, engine, registry, tasks };
+    let mut parts = Parts { store, backends, engine, registry, tasks, probes: None };
     let settings = ServeConfig {
         token,
         queue: args.max_waiting.into(),
@@ -151,6 +154,11 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let summary = runtime.block_on(async {
         let listener = TcpListener::bind(args.listen).await.with_context(|| format!("--listen {}", args.listen))?;
+        if let Some(addr) = args.health {
+            let probes = TcpListener::bind(addr).await.with_context(|| format!("--health {addr}"))?;
+            eprintln!("health at http://{}", probes.local_addr()?);
+            parts.probes = Some(probes);
+        }
         say_where(listener.local_addr()?, terminal)?;
         let shutdown = Shutdown::default();
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);

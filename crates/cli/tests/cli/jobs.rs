@@ -172,10 +172,11 @@ fn a_service_commits_and_says_so_while_there_is_no_worker() {
     for epoch in 2..4 {
         assert_eq!(service.client.post("/v1/changes", &set(3, epoch)).status, 200);
     }
-    let ready = wait("a service that is not ready", || {
-        Some(service.client.get("/readyz")).filter(|answer| answer.status == 503)
-    });
-    assert!(ready.text().contains("for 4 s: see whether there are workers"), "{}", ready.text());
+    let status = || serde_json::from_slice::<serde_json::Value>(&service.client.get("/v1/status").body).unwrap();
+    let status = wait("a service that is stalled", || Some(status()).filter(|status| status["stalled"] == true));
+    let cause = status["failing"][0]["cause"].as_str().unwrap();
+    assert!(cause.contains("for 4 s: see whether there are workers"), "{cause}");
+    assert_eq!(service.client.get("/readyz").status, 200, "it takes changes");
     let worker = ["worker", "--redis", &url, "--objects", &objects, "--threads", "1"];
     let _worker = Process::start(world.command().args(worker));
     assert_eq!(service.fresh()["epoch"], 3);

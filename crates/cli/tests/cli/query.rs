@@ -56,7 +56,7 @@ fn the_first_rows_of_an_order_are_all_there() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|row| format!("{},{}", row["name"].as_str().unwrap(), row["age"].as_str().unwrap()))
+        .map(|row| format!("\"{}\",{}", row["name"].as_str().unwrap(), row["age"].as_str().unwrap()))
         .collect();
     assert_eq!(shown, csv.out.lines().skip(1).collect::<Vec<_>>());
     let accepted = json_of(&verify(&world, &["--format", "json"]));
@@ -97,7 +97,7 @@ fn the_first_rows_of_an_order_are_all_there() {
 #[test]
 fn rows_that_pass_a_condition_are_complete() {
     let world = World::with_table();
-    let sql = "SELECT * FROM t WHERE age BETWEEN 10 AND 11";
+    let sql = "SELECT * FROM t WHERE age BETWEEN 11 AND 13";
     let proven = world.json(&["query", sql, "--store", "s", "--out", "a.tar", "--name", "r"]);
     let accepted = json_of(&verify(&world, &[sql, "--format", "json"]));
     assert!(accepted["rows"].as_array().unwrap().len() > 1);

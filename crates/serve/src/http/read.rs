@@ -34,6 +34,8 @@ pub(crate) struct Status {
     /// Digest of the schema: what a verifier compares its schema with.
     schema_digest: String,
     queue: Queue,
+    /// True while nobody proves and epochs are committed without proofs.
+    stalled: bool,
     /// The batch that is proven now.
     proving: Option<Proving>,
     /// Batches whose last refresh failed.
@@ -180,6 +182,7 @@ pub(crate) async fn status_of(shared: Arc<Shared>) -> Result<Status, Problem> {
             waiting: usize::try_from(shared.metrics.waiting.get()).unwrap_or(0),
             capacity: shared.config.queue,
         },
+        stalled: shared.is_stalled(),
         proving: shared.working().map(|w| Proving {
             batch: w.batch,
             epoch: w.epoch,

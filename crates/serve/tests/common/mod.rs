@@ -95,6 +95,8 @@ pub(crate) fn set(index: u64, x: u64) -> String {
 pub(crate) struct World {
     pub(crate) dir: Arc<TempDir>,
     pub(crate) client: Client,
+    /// Asks at the address for probes.
+    pub(crate) probes: Client,
     pub(crate) gate: Gate,
     pub(crate) shutdown: Shutdown,
     pub(crate) service: JoinHandle<Result<Summary, ServeError>>,
@@ -118,25 +120,28 @@ impl World {
     /// A service of the store in a directory.
     pub(crate) fn in_dir(dir: Arc<TempDir>, config: Config, gate: Gate) -> Self {
         let mut registry = Registry::default();
-        let parts = Parts {
+        let mut parts = Parts {
             store: Store::open(dir.path()).expect("opens"),
             backends: backends(),
             engine: Box::new(gate.clone()),
             tasks: Metrics::new(&mut registry),
             registry,
+            probes: None,
         };
         let shutdown = Shutdown::default();
-        let (told, tell) = (shutdown.clone(), std::sync::mpsc::channel::<SocketAddr>());
+        let (told, tell) = (shutdown.clone(), std::sync::mpsc::channel::<[SocketAddr; 2]>());
         let service = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
             runtime.block_on(async {
                 let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-                tell.0.send(listener.local_addr()?).expect("somebody waits");
+                let probes = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+                tell.0.send([listener.local_addr()?, probes.local_addr()?]).expect("somebody waits");
+                parts.probes = Some(probes);
                 serve(listener, parts, config, &told).await
             })
         });
-        let client = Client::new(tell.1.recv().expect("an address"));
-        Self { dir, client, gate, shutdown, service }
+        let [client, probes] = tell.1.recv().expect("addresses").map(Client::new);
+        Self { dir, client, probes, gate, shutdown, service }
     }
 
     /// Stops the service and gives what it says at its end.

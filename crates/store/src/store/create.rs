@@ -51,8 +51,12 @@ impl Store {
     }
 }
 
-/// The directory in which a store is being built. Dropped, it is taken away with all that is in it.
-pub(super) struct Site(PathBuf);
+/// The directory in which a store is being built. Dropped, it is taken away with all that is in it, and so is the directory of the store where that was made for it
+/// and holds nothing.
+pub(super) struct Site {
+    site: PathBuf,
+    made: Option<PathBuf>,
+}
 
 impl Site {
     pub(super) fn new(dir: &Path) -> Result<Self, Error> {
@@ -60,6 +64,7 @@ impl Site {
         if file.try_exists().map_err(Error::io(&file))? {
             return Err(Error::Exists(dir.into()));
         }
+        let made = (!dir.exists()).then(|| dir.to_owned());
         fs::create_dir_all(dir).map_err(Error::io(dir))?;
         for left in sites(dir) {
             fs::remove_dir_all(&left).map_err(Error::io(&left))?;
@@ -70,15 +75,15 @@ impl Site {
             _ => {}
         }
         fs::create_dir(&site).map_err(Error::io(&site))?;
-        Ok(Self(site))
+        Ok(Self { site, made })
     }
 
     pub(super) fn dir(&self) -> &Path {
-        &self.0
+        &self.site
     }
 
     pub(super) fn file(&self) -> PathBuf {
-        self.0.join(DATABASE)
+        self.site.join(DATABASE)
     }
 
     /// Puts the database in its place, unless there is one by now.
@@ -97,7 +102,11 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         // What is left of it is swept up by the next creation in this directory.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.site);
+        if let Some(dir) = &self.made {
+            // Only where it is empty.
+            let _ = fs::remove_dir(dir);
+        }
     }
 }
 

@@ -254,13 +254,15 @@ impl<'a> Selection<'a> {
                 return Err(SqlError::Literal { literal: text, column: c.name.clone(), kind: c.kind });
             };
             let at = number.at_scale(c.kind.scale()).ceiling();
-            let bound = (at - least) as u64;
+            let bound = at.saturating_sub(least) as u64;
             let ascends = bounds.last().is_none_or(|last| *last < bound);
-            if at <= least || at > greatest || !ascends {
+            if at < least || at > greatest || !ascends {
                 return Err(SqlError::Edge { edge: text, column: c.name.clone() });
             }
             bounds.push(bound);
-            counts.push(self.accumulator(Accumulator::Count { known: known.clone(), at_least: Some((column, bound)) }));
+            // All numbers are at or above the least one.
+            let at_least = (bound > 0).then_some((column, bound));
+            counts.push(self.accumulator(Accumulator::Count { known: known.clone(), at_least }));
         }
         Ok(Reading::Histogram { column, bounds, counts })
     }
