@@ -1,6 +1,6 @@
 //! Changes as JSON lines.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use evergrove::commit::schema::Schema;
@@ -34,10 +34,32 @@ pub(crate) struct Line<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Request {
     pub(crate) changes: Changes,
-    /// Every position that it names.
-    pub(crate) touched: HashSet<u64>,
+    pub(crate) named: Named,
     /// Number of lines with a change.
     pub(crate) lines: usize,
+}
+
+/// The positions that requests name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Named {
+    /// Those that get a row.
+    set: HashSet<u64>,
+    /// Those that are deleted, or join or leave a batch.
+    otherwise: HashSet<u64>,
+}
+
+impl Named {
+    /// True when what another request asks for can be part of the same epoch: one position may get several rows, the last of which stays.
+    pub(crate) fn fits(&self, other: &Self) -> bool {
+        let alone =
+            |one: &Self, two: &Self| one.otherwise.is_disjoint(&two.set) && one.otherwise.is_disjoint(&two.otherwise);
+        alone(self, other) && alone(other, self)
+    }
+
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.set.extend(&other.set);
+        self.otherwise.extend(&other.otherwise);
+    }
 }
 
 /// How many changes of each kind there are: rows set, rows deleted, members that join, members that leave.
@@ -73,18 +95,18 @@ impl Request {
         match line {
             Line { set: Some(index), row: Some(row), delete: None, add: None, remove: None, batch: None } => {
                 self.changes.set.push((index, json_row(schema, row.get())?));
-                self.touched.insert(index);
+                self.named.set.insert(index);
             }
             Line { set: None, row: None, delete: Some(index), add: None, remove: None, batch: None } => {
                 self.changes.clear.push(index);
-                self.touched.insert(index);
+                self.named.otherwise.insert(index);
             }
             Line { set: None, row: None, delete: None, add: Some(indices), remove: None, batch: Some(batch) } => {
-                self.touched.extend(&indices);
+                self.named.otherwise.extend(&indices);
                 self.changes.add.push((batch, indices));
             }
             Line { set: None, row: None, delete: None, add: None, remove: Some(indices), batch: Some(batch) } => {
-                self.touched.extend(&indices);
+                self.named.otherwise.extend(&indices);
                 self.changes.remove.push((batch, indices));
             }
             _ => {
@@ -93,16 +115,19 @@ impl Request {
         }
         Ok(())
     }
-
-    /// True when no position is named by both, so that they can be one epoch whatever their order.
-    pub(crate) fn is_apart_from(&self, touched: &HashSet<u64>) -> bool {
-        self.touched.is_disjoint(touched)
-    }
 }
 
-/// Adds the changes of one request to those of others.
+/// Adds the changes of one request to those of others that came before: its rows take the place of theirs.
 pub(crate) fn merge(all: &mut Changes, one: &Changes) {
-    all.set.extend_from_slice(&one.set);
+    let mut earlier: HashMap<u64, usize> = all.set.iter().enumerate().map(|(at, (index, _))| (*index, at)).collect();
+    for (index, row) in &one.set {
+        // A position that one request sets twice is refused.
+        match earlier.remove(index) {
+            Some(at) => all.set[at].1 = row.clone(),
+            None => all.set.push((*index, row.clone())),
+        }
+    }
+    all.requests.extend_from_slice(&one.requests);
     all.clear.extend_from_slice(&one.clear);
     all.add.extend_from_slice(&one.add);
     all.remove.extend_from_slice(&one.remove);
@@ -143,8 +168,8 @@ mod tests {
         assert_eq!(request.changes.add, [("b".into(), vec![5, 6])]);
         assert_eq!(request.changes.remove, [("b".into(), vec![7])]);
         assert_eq!(counts(&request.changes).map(|(_, n)| n), [2, 1, 2, 1]);
-        assert_eq!(request.touched, HashSet::from([5, 6, 7]));
-        assert!(request.is_apart_from(&HashSet::from([4, 8])) && !request.is_apart_from(&HashSet::from([7])));
+        assert_eq!(request.named.set, HashSet::from([5, 6]));
+        assert_eq!(request.named.otherwise, HashSet::from([5, 6, 7]));
     }
 
     #[test]
@@ -180,5 +205,21 @@ mod tests {
         merge(&mut all, &one.changes);
         merge(&mut all, &two.changes);
         assert_eq!((&all.clear[..], all.add.len()), (&[1, 2][..], 1));
+    }
+
+    #[test]
+    fn rows_of_one_position_share_an_epoch_and_the_last_stays() {
+        let set = |age| parse(&format!("{{\"set\":5,\"row\":{{\"who\":\"a\",\"age\":{age}}}}}")).unwrap();
+        let (one, two, delete) = (set(1), set(2), parse("{\"delete\":5}").unwrap());
+        assert!(one.named.fits(&two.named));
+        assert!(!one.named.fits(&delete.named) && !delete.named.fits(&one.named) && !delete.named.fits(&delete.named));
+        let mut all = Changes::default();
+        merge(&mut all, &one.changes);
+        merge(&mut all, &two.changes);
+        assert_eq!(all.set, two.changes.set);
+        // Twice in one request: both are there, and the store refuses them.
+        let twice = Changes { set: [&one.changes.set[..], &two.changes.set[..]].concat(), ..Changes::default() };
+        merge(&mut all, &twice);
+        assert_eq!(all.set.len(), 2);
     }
 }

@@ -1,12 +1,11 @@
 //! The thread that commits epochs and proves them, one after the other.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use evergrove::jobs::Observer;
 use evergrove::jobs::watch::Watch;
-use evergrove::store::{Changes, EpochReport, Error, ErrorClass, Prover, Store};
+use evergrove::store::{self, Changes, Epoch, EpochReport, Error, ErrorClass, Outcome, Prover, Store};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -24,7 +23,32 @@ const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 #[derive(Debug)]
 pub(crate) struct Submission {
     pub(crate) request: Request,
-    pub(crate) answer: oneshot::Sender<Result<EpochReport, Problem>>,
+    /// The epoch that the changes have to follow.
+    pub(crate) if_match: Option<u64>,
+    pub(crate) answer: oneshot::Sender<Result<Done, Problem>>,
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    /// The epoch that has its changes.
+    pub(crate) epoch: Epoch,
+    /// Number of its changes.
+    pub(crate) changes: u64,
+    /// It had been made before.
+    pub(crate) replayed: bool,
+}
+
+impl Submission {
+    fn key(&self) -> Option<&store::Request> {
+        self.request.changes.requests.first()
+    }
+
+    /// True when both can be part of one epoch, `next` after `self`.
+    fn fits(&self, next: &Self) -> bool {
+        let key = |one: &Self| one.key().map(|request| request.key.clone());
+        next.if_match.is_none() && (key(self).is_none() || key(self) != key(next))
+    }
 }
 
 /// Commits what is in the queue, then brings every batch up to date.
@@ -91,16 +115,16 @@ impl Epochs {
                 Err(()) => return Next::Retry,
             },
         };
-        let mut touched: HashSet<u64> = first.request.touched.clone();
+        let mut named = first.request.named.clone();
         let mut group = vec![first];
         let until = Instant::now() + self.shared.config.gather;
         while group.len() < self.shared.config.queue {
             let Some(next) = self.more(until) else { break };
-            if !next.request.is_apart_from(&touched) {
+            if !named.fits(&next.request.named) || !group.iter().all(|one: &Submission| one.fits(&next)) {
                 self.held = Some(next);
                 break;
             }
-            touched.extend(&next.request.touched);
+            named.extend(&next.request.named);
             group.push(next);
         }
         Next::Commit(group)
@@ -151,18 +175,52 @@ impl Epochs {
 
     /// Commits a group as one epoch; when the changes of some can not be made, each request as its own.
     fn commit(&self, group: Vec<Submission>) -> Result<(), Error> {
+        let mut wanted = Vec::with_capacity(group.len());
+        for one in group {
+            match self.known(&one) {
+                Ok(None) => wanted.push(one),
+                Ok(Some(known)) => self.shared.answer(one.answer, known),
+                Err(e) => {
+                    wanted.into_iter().chain([one]).for_each(|s| self.shared.answer(s.answer, Err(Problem::store())));
+                    return Err(e);
+                }
+            }
+        }
+        if wanted.is_empty() { Ok(()) } else { self.commit_all(wanted) }
+    }
+
+    /// What is answered to a request without an epoch: it was made before, nobody waits for it any more, or the table is not in the epoch that it names.
+    fn known(&self, one: &Submission) -> Result<Option<Result<Done, Problem>>, Error> {
+        let store = self.shared.store();
+        if let Some(key) = one.key()
+            && let Some(Outcome { epoch, digest, changes }) = store.request(&key.key)?
+        {
+            let done = Done { epoch, changes, replayed: true };
+            return Ok(Some(if digest == key.digest { Ok(done) } else { Err(Problem::key_reused(&key.key)) }));
+        }
+        if one.answer.is_closed() {
+            tracing::debug!("a caller is gone, and its request is dropped");
+            return Ok(Some(Err(Problem::stopping())));
+        }
+        let Some(expected) = one.if_match else { return Ok(None) };
+        let found = store.epoch()?.number;
+        Ok((found != expected).then(|| Err(Problem::changed(expected, found))))
+    }
+
+    fn commit_all(&self, group: Vec<Submission>) -> Result<(), Error> {
         let mut changes = Changes::default();
         group.iter().for_each(|s| change::merge(&mut changes, &s.request.changes));
         match self.apply(&changes) {
             Ok(report) => {
-                for Submission { request, answer } in group {
+                for Submission { request, answer, .. } in group {
                     tracing::debug!(epoch = report.after.number, lines = request.lines, "committed");
-                    self.shared.answer(answer, Ok(report.clone()));
+                    let done = Done { epoch: report.after, changes: request.lines as u64, replayed: false };
+                    self.shared.answer(answer, Ok(done));
                 }
                 Ok(())
             }
             Err(e) if e.class() == ErrorClass::Usage && group.len() > 1 => {
-                group.into_iter().try_for_each(|one| self.commit(vec![one]))
+                group.into_iter().try_for_each(|one| self.commit_all(vec![one]))
             }
             Err(e) if e.class() == ErrorClass::Usage => {
                 for Submission { answer, .. } in group {

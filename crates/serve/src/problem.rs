@@ -67,6 +67,19 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", title, detail)
     }
 
+    pub(crate) fn key_reused(key: &str) -> Self {
+        let detail =
+            format!("the key {key:?} is that of another request, which was made: take a new key for new changes");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "key-reused", "The key is another request's", detail)
+    }
+
+    pub(crate) fn changed(expected: u64, found: u64) -> Self {
+        let detail = format!(
+            "the table is in epoch {found}, If-Match names {expected}: read what has changed, and decide again"
+        );
+        Self::new(StatusCode::PRECONDITION_FAILED, "changed", "The table has changed", detail)
+    }
+
     pub(crate) fn too_large(limit: usize) -> Self {
         let detail = format!("a request has at most {limit} bytes: send the changes in several requests");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Request too large", detail)

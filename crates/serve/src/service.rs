@@ -8,13 +8,13 @@ use std::time::Duration;
 use evergrove::commit::schema::Schema;
 use evergrove::jobs::Engine;
 use evergrove::jobs::metrics::Metrics;
-use evergrove::store::{Backends, EpochReport, Error, Store};
+use evergrove::store::{Backends, Error, Store};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
-use crate::epochs::{Epochs, Submission};
+use crate::epochs::{Done, Epochs, Submission};
 use crate::health::Health;
 use crate::http::connections::{self, Bounds};
 use crate::metrics::ServiceMetrics;
@@ -252,7 +252,7 @@ impl Shared {
     }
 
     /// Answers a request that was in the queue.
-    pub(crate) fn answer(&self, to: oneshot::Sender<Result<EpochReport, Problem>>, with: Result<EpochReport, Problem>) {
+    pub(crate) fn answer(&self, to: oneshot::Sender<Result<Done, Problem>>, with: Result<Done, Problem>) {
         self.metrics.waiting.dec();
         // Who asked may have gone.
         let _ = to.send(with);

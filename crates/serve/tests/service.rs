@@ -354,9 +354,100 @@ fn a_caller_that_leaves_does_not_stop_the_service() {
     world.wait(|status| status["queue"]["waiting"] == 1);
     gone.get_mut().flush().unwrap();
     drop(gone);
+    // The service sees the end of the connection; nothing else shows that it has.
+    thread::sleep(Duration::from_secs(1));
     world.gate.set(true);
-    world.wait(|status| status["epoch"] == 3 && status["batches"][0]["fresh"] == true);
-    assert_eq!(world.json("POST", "/v1/changes", &set(5, 1), 200)["epoch"], 4);
+    world.wait(|status| status["queue"]["waiting"] == 0 && status["batches"][0]["fresh"] == true);
+    // Nobody waited for its epoch any more.
+    assert_eq!(world.json("POST", "/v1/changes", &set(5, 1), 200)["epoch"], 3);
+    world.stop();
+}
+
+/// Answers POST to /v1/changes with these headers.
+fn post(world: &World, headers: &[(&str, &str)], body: &str) -> (u16, Value, bool) {
+    let answer = world.client.send("POST", "/v1/changes", headers, body.as_bytes()).unwrap();
+    let replayed = answer.headers.get("idempotency-replayed").is_some_and(|text| text == "true");
+    (answer.status, serde_json::from_slice(&answer.body).unwrap(), replayed)
+}
+
+#[test]
+fn a_request_with_a_key_is_made_once() {
+    let world = World::start(Config::default(), Gate::open());
+    let key = [("idempotency-key", "order-17")];
+    let missing = world.problem("GET", "/v1/changes/order-17", "", 404, "not-found");
+    assert!(missing["detail"].as_str().unwrap().contains("order-17"));
+    let (status, first, replayed) = post(&world, &key, &set(3, 1));
+    assert_eq!((status, &first["epoch"], replayed), (200, &2.into(), false));
+    // Another caller writes a newer row. The first request, sent again, does not take it away.
+    let newer = world.json("POST", "/v1/changes", &set(3, 2), 200);
+    assert_eq!(newer["epoch"], 3);
+    assert_eq!(post(&world, &key, &set(3, 1)), (200, first.clone(), true));
+    let opening = world.client.get("/v1/openings/3");
+    world.check_opening(&opening.body, 3, newer["commitment"].as_str().unwrap(), 2);
+    let (status, problem, _) = post(&world, &key, &set(3, 9));
+    assert_eq!((status, &problem["type"]), (422, &"urn:evergrove:problem:key-reused".into()));
+    // One that was refused was not made.
+    let other = [("idempotency-key", "order-18")];
+    assert_eq!(post(&world, &other, "{\"delete\":127}").0, 422);
+    assert_eq!(post(&world, &other, &set(4, 1)).1["epoch"], 4);
+    assert_eq!(world.json("GET", "/v1/changes/order-17", "", 200), first);
+    for wrong in ["", "a b", &"k".repeat(129)] {
+        assert_eq!(post(&world, &[("idempotency-key", wrong)], &set(5, 1)).0, 400, "{wrong:?}");
+    }
+    // The keys are in the store.
+    let dir = world.dir.clone();
+    world.stop();
+    let world = World::in_dir(dir, Config::default(), Gate::open());
+    assert_eq!(post(&world, &key, &set(3, 1)), (200, first, true));
+    world.stop();
+}
+
+#[test]
+fn a_request_that_names_an_epoch_follows_it_or_is_refused() {
+    let world = World::start(Config::default(), Gate::open());
+    assert_eq!(post(&world, &[("if-match", "\"1\"")], &set(3, 1)).1["epoch"], 2);
+    let (status, problem, _) = post(&world, &[("if-match", "\"1\"")], &set(4, 1));
+    assert_eq!((status, &problem["type"]), (412, &"urn:evergrove:problem:changed".into()));
+    assert!(problem["detail"].as_str().unwrap().contains("the table is in epoch 2"), "{problem}");
+    assert_eq!(post(&world, &[("if-match", "2")], &set(4, 1)).1["epoch"], 3);
+    assert_eq!(post(&world, &[("if-match", "now")], &set(4, 1)).0, 400);
+    world.stop();
+}
+
+/// Eight callers who all set the same row while a proof is made: one epoch, in which the last row stays. Of those that name an epoch one is made.
+#[test]
+fn changes_of_one_row_share_an_epoch() {
+    let world = World::start(Config::default(), Gate::closed());
+    assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
+    thread::scope(|scope| {
+        let callers: Vec<_> = (0..8)
+            .map(|x| {
+                let caller = scope.spawn({
+                    let client = &world.client;
+                    move || client.send("POST", "/v1/changes", &[], set(3, 100 + x).as_bytes()).unwrap()
+                });
+                // One after the other, so that the last is known.
+                world.wait(|status| status["queue"]["waiting"] == x + 1);
+                caller
+            })
+            .collect();
+        world.gate.set(true);
+        for caller in callers {
+            let answer: Value = serde_json::from_slice(&caller.join().unwrap().body).unwrap();
+            assert_eq!(answer["epoch"], 3);
+        }
+    });
+    world.wait(|status| status["batches"][0]["fresh"] == true);
+    let status = world.json("GET", "/v1/status", "", 200);
+    assert_eq!(status["epoch"], 3);
+    let opening = world.client.get("/v1/openings/3");
+    world.check_opening(&opening.body, 3, status["commitment"].as_str().unwrap(), 107);
+    let epochs = thread::scope(|scope| {
+        let asked = || scope.spawn(|| post(&world, &[("if-match", "3")], &set(4, 1)).0);
+        let callers: Vec<_> = (0..4).map(|_| asked()).collect();
+        callers.into_iter().map(|caller| caller.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!((epochs.iter().filter(|s| **s == 200).count(), epochs.iter().filter(|s| **s == 412).count()), (1, 3));
     world.stop();
 }
 

@@ -56,6 +56,12 @@ pub enum Error {
     /// The height is not from 1 to 40.
     #[error("invalid height {0}: expected 1 to {HEIGHT_MAX}")]
     Height(u8),
+    /// A key that a request cannot have.
+    #[error("the key {0:?} of a request is not 1 to 128 visible ASCII characters")]
+    RequestKey(String),
+    /// A request with this key is part of an epoch already.
+    #[error("a request with the key {0:?} was made before")]
+    Repeated(String),
     /// One index is given twice.
     #[error("duplicate index {0}")]
     Duplicate(u64),

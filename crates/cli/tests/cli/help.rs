@@ -22,6 +22,7 @@ fn the_help_of_every_command() {
         "export",
         "inspect",
         "prune",
+        "query",
         "migrate",
         "doctor",
         "serve",

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Request as HttpRequest, State};
-use axum::http::header;
-use evergrove::store::EpochReport;
+use axum::extract::{Path, Request as HttpRequest, State};
+use axum::http::{HeaderMap, HeaderName, header};
+use evergrove::store::{self, Epoch, MAX_REQUEST_KEY, Outcome};
 use futures_util::StreamExt;
 use serde::Serialize;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 use utoipa::ToSchema;
 
+use super::read::ask;
 use crate::change::{Line, Request};
-use crate::epochs::Submission;
+use crate::epochs::{Done, Submission};
 use crate::problem::Problem;
 use crate::service::Shared;
 
@@ -28,23 +29,31 @@ pub(crate) struct Committed {
     /// Filled slots.
     rows: u64,
     /// Changes of this request: lines that were not blank.
-    changes: usize,
+    changes: u64,
 }
 
 impl Committed {
-    fn new(report: &EpochReport, changes: usize) -> Self {
-        let after = report.after;
-        Self { epoch: after.number, commitment: after.commitment.to_string(), rows: after.filled, changes }
+    fn new(epoch: Epoch, changes: u64) -> Self {
+        Self { epoch: epoch.number, commitment: epoch.commitment.to_string(), rows: epoch.filled, changes }
     }
 }
+
+/// The header with a key of the caller's choice: what is sent again with it is not made again.
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The header that says that the request had been made before.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// Make changes: all of a request in one epoch, or none of them.
 ///
 /// The answer comes when the epoch is committed: what it says is on disk and survives a crash. Changes of requests that wait at
-/// the same time become one epoch. Without an answer, read `/v1/status`, or send the request again: setting a row twice is
-/// the same as once.
+/// the same time become one epoch. With the header `Idempotency-Key` a request can be sent again if there was no answer: it is made once, and
+/// answered as the first time, for 24 hours. With the header `If-Match: "E"` it is made if the table is in epoch E, and else refused.
 #[utoipa::path(
     post, path = "/v1/changes", tag = "changes", security(("bearer" = [])),
+    params(
+        ("idempotency-key" = Option<String>, Header, description = "1 to 128 visible ASCII characters, new for each request"),
+        ("if-match" = Option<String>, Header, description = "The number of the epoch that the table has to be in"),
+    ),
     request_body(
         content = Line<'static>, content_type = "application/x-ndjson",
         description = "One change a line",
@@ -56,14 +65,19 @@ impl Committed {
         (status = 401, description = "No valid token", body = Problem, content_type = "application/problem+json"),
         (status = 403, description = "From a web page elsewhere, and the service has no token", body = Problem, content_type = "application/problem+json"),
         (status = 408, description = "The request did not arrive in time", body = Problem, content_type = "application/problem+json"),
+        (status = 412, description = "The table is in another epoch than If-Match names", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "The request is too large", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "The changes can not be made", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The changes can not be made, or the key is another request's", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "The queue is full: come again after Retry-After seconds", body = Problem, content_type = "application/problem+json"),
         (status = 500, description = "The store failed", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "The service stops", body = Problem, content_type = "application/problem+json"),
     )
 )]
-pub(crate) async fn post(State(shared): State<Arc<Shared>>, http: HttpRequest) -> Result<Json<Committed>, Problem> {
+pub(crate) async fn post(
+    State(shared): State<Arc<Shared>>,
+    http: HttpRequest,
+) -> Result<([(HeaderName, &'static str); 1], Json<Committed>), Problem> {
+    let (key, if_match) = (key(http.headers())?, if_match(http.headers())?);
     if !shared.is_running() {
         return Err(Problem::stopping());
     }
@@ -84,15 +98,58 @@ pub(crate) async fn post(State(shared): State<Arc<Shared>>, http: HttpRequest) -
     let body = body.await.map_err(|_| Problem::slow(config.body_time.as_secs()))??;
 
     let parser = shared.clone();
-    let parsed = tokio::task::spawn_blocking(move || Request::parse(&parser.schema, &body, parser.config.grow));
+    let parsed = tokio::task::spawn_blocking(move || {
+        let digest = *blake3::hash(&body).as_bytes();
+        Request::parse(&parser.schema, &body, parser.config.grow).map(|request| (request, digest))
+    });
     let parsed = parsed.await.map_err(|_| Problem::store())?;
-    let request = parsed?;
-    let lines = request.lines;
+    let (mut request, digest) = parsed?;
+    let changes = request.lines as u64;
+    request.changes.requests.extend(key.map(|key| store::Request { key, digest, changes }));
     let (answer, answered) = oneshot::channel();
     shared.metrics.waiting.inc();
-    place.send(Submission { request, answer });
-    let report = answered.await.map_err(|_| Problem::store())??;
-    Ok(Json(Committed::new(&report, lines)))
+    place.send(Submission { request, if_match, answer });
+    let Done { epoch, changes, replayed } = answered.await.map_err(|_| Problem::store())??;
+    let replayed = if replayed { "true" } else { "false" };
+    Ok(([(REPLAYED, replayed)], Json(Committed::new(epoch, changes))))
+}
+
+/// What became of a request with a key.
+#[utoipa::path(
+    get, path = "/v1/changes/{key}", tag = "changes", security(("bearer" = [])),
+    params(("key" = String, Path, description = "The key that the request had")),
+    responses(
+        (status = 200, description = "It was committed", body = Committed),
+        (status = 401, description = "No valid token", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "From a web page elsewhere, and the service has no token", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "No request with this key was committed in the last 24 hours", body = Problem, content_type = "application/problem+json"),
+        (status = 500, description = "The store failed", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn outcome(
+    State(shared): State<Arc<Shared>>,
+    Path(key): Path<String>,
+) -> Result<Json<Committed>, Problem> {
+    let asked = key.clone();
+    let outcome = ask(shared, move |store| store.request(&asked)).await?;
+    let missing = || Problem::not_found(format!("no request with the key {key:?} was committed in the last 24 hours"));
+    let Outcome { epoch, changes, .. } = outcome.ok_or_else(missing)?;
+    Ok(Json(Committed::new(epoch, changes)))
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(key) = headers.get(KEY) else { return Ok(None) };
+    let bytes = key.as_bytes();
+    let plain = (1..=MAX_REQUEST_KEY).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
+    let refused = || Problem::malformed("Idempotency-Key: give 1 to 128 visible ASCII characters");
+    String::from_utf8(bytes.to_vec()).ok().filter(|_| plain).ok_or_else(refused).map(Some)
+}
+
+fn if_match(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    let Some(epoch) = headers.get(header::IF_MATCH) else { return Ok(None) };
+    let text = epoch.to_str().ok().map(|text| text.trim().trim_matches('"'));
+    let refused = || Problem::malformed("If-Match: give the number of an epoch, like \"17\"");
+    text.and_then(|text| text.parse().ok()).ok_or_else(refused).map(Some)
 }
 
 /// A body of at most `limit` bytes.

@@ -57,6 +57,7 @@ impl Modify for Bearer {
 fn guarded() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::with_openapi(Described::openapi())
         .routes(routes!(changes::post))
+        .routes(routes!(changes::outcome))
         .routes(routes!(read::status))
         .routes(routes!(read::epoch))
         .routes(routes!(read::batches))

@@ -157,7 +157,7 @@ impl EpochView {
 }
 
 /// Asks the store on a thread that may block.
-async fn ask<T: Send + 'static>(
+pub(crate) async fn ask<T: Send + 'static>(
     shared: Arc<Shared>,
     question: impl FnOnce(&Store) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Problem> {

@@ -7,6 +7,7 @@ use evergrove_commit::schema::Row;
 use evergrove_verifier::tree::Value;
 use evergrove_verifier::{Commitment, HEIGHT_MAX};
 
+use super::requests::{self, Request};
 use super::{Epoch, Store, WriteView};
 use crate::Error;
 
@@ -23,6 +24,8 @@ pub struct Changes {
     pub remove: Vec<(String, Vec<u64>)>,
     /// Doubles the vector as often as the indices of `set` need it.
     pub grow: bool,
+    /// The requests that these changes are of, so far as they have keys: [`Store::request`] then says what became of them.
+    pub requests: Vec<Request>,
 }
 
 impl Changes {
@@ -57,7 +60,7 @@ impl Store {
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::TooHigh`], [`Error::Duplicate`], [`Error::Row`], [`Error::EmptySlot`],
     /// [`Error::InBatch`], [`Error::UnknownBatch`], [`Error::AlreadyMember`], [`Error::NotMember`], [`Error::EmptyBatch`],
-    /// [`Error::AllRows`].
+    /// [`Error::AllRows`], [`Error::RequestKey`], [`Error::Repeated`].
     pub fn apply(&self, changes: &Changes) -> Result<EpochReport, Error> {
         let _span = tracing::info_span!("commit", set = changes.set.len(), deleted = changes.clear.len()).entered();
         self.write(1, |view, current| {
@@ -93,6 +96,7 @@ pub(crate) fn stage(view: &mut WriteView<'_>, current: &Epoch, changes: &Changes
     }
     after.number = view.epoch();
     view.put_epoch(&after)?;
+    requests::stage(view, &after, &changes.requests)?;
     report.after = after;
     (report.set, report.cleared) = (changes.set.len(), changes.clear.len());
     report.batches = members.into_keys().collect();

@@ -310,6 +310,20 @@ impl Reading {
     }
 }
 
+impl Reading {
+    /// `None` where there is no such table.
+    pub(super) fn open_table_if_any<K: Key, V: Value>(
+        &self,
+        table: TableDefinition<'_, K, V>,
+    ) -> Result<Option<ReadTable<K, V>>, Error> {
+        match self.0.hold(|t| t.open_table(table)) {
+            Ok(held) => Ok(Some(Table::new(held))),
+            Err(Fault::Redb(redb::Error::TableDoesNotExist(_))) => Ok(None),
+            Err(fault) => Err(fault.of_table(self.0.dir())),
+        }
+    }
+}
+
 /// A transaction that writes. Dropped, it writes nothing.
 pub(crate) struct Writing(Held<redb::WriteTransaction>);
 

@@ -29,6 +29,11 @@ pub(crate) const BATCHES: TableDefinition<&str, &[u8]> = TableDefinition::new("b
 /// Name -> [`encode_members`].
 pub(crate) const MEMBERS: TableDefinition<&str, &[u8]> = TableDefinition::new("members");
 
+/// Key of a request -> [`super::requests::Outcome`]. Stores of version 0.1 have it from their next epoch on.
+pub(crate) const REQUESTS: TableDefinition<&str, &[u8]> = TableDefinition::new("requests");
+/// Epoch -> when its requests with keys were made, and their keys.
+pub(crate) const REQUESTS_OF: TableDefinition<u64, &[u8]> = TableDefinition::new("request-keys");
+
 /// Names in [`META`].
 pub(crate) mod meta {
     /// "evergrove-store" and the format, little-endian in 4 bytes.
@@ -43,6 +48,8 @@ pub(crate) mod meta {
     pub(crate) const EPOCH: &str = "epoch";
     /// The oldest epoch that can be read, likewise.
     pub(crate) const OLDEST: &str = "oldest";
+    /// The number of requests with keys, likewise.
+    pub(crate) const REQUESTS: &str = "requests";
 }
 
 /// A committed state of the table.

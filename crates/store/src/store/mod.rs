@@ -7,6 +7,7 @@ mod database;
 mod layout;
 mod migrate;
 mod prune;
+mod requests;
 mod v1;
 mod view;
 mod write;
@@ -23,6 +24,7 @@ pub use changes::{Changes, EpochReport};
 pub use database::{DatabaseFile, in_database};
 pub use layout::Epoch;
 pub use prune::PruneReport;
+pub use requests::{MAX_REQUEST_KEY, MAX_REQUESTS, Outcome, REQUESTS_KEPT, Request};
 pub use view::View;
 
 pub(crate) use batches::members_of;

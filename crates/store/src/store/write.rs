@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use evergrove_commit::page::Page;
 use evergrove_commit::schema::{Row, Schema};
@@ -10,8 +11,10 @@ use evergrove_verifier::tree::Value;
 
 use super::database::{Key, Readable, Table, WriteTable, Writing};
 use super::layout::{
-    BATCHES, BatchRecord, EPOCHS, Epoch, FORMAT, MEMBERS, META, PAGES, SLOTS, decode_members, encode_members, meta,
+    BATCHES, BatchRecord, EPOCHS, Epoch, FORMAT, MEMBERS, META, PAGES, REQUESTS, REQUESTS_OF, SLOTS, decode_members,
+    encode_members, meta,
 };
+use super::requests::decode_keys;
 use super::v1;
 use super::view::{
     PageKey, SlotKey, context, decode_page, join_slot, latest_page, latest_slot, read_value, split_slot,
@@ -30,6 +33,8 @@ pub(crate) struct WriteView<'t> {
     slots: WriteTable<'t, SlotKey, &'static [u8]>,
     batches: WriteTable<'t, &'static str, &'static [u8]>,
     members: WriteTable<'t, &'static str, &'static [u8]>,
+    requests: WriteTable<'t, &'static str, &'static [u8]>,
+    requests_of: WriteTable<'t, u64, &'static [u8]>,
 }
 
 impl<'t> WriteView<'t> {
@@ -45,6 +50,8 @@ impl<'t> WriteView<'t> {
             slots: write.open_table(SLOTS)?,
             batches: write.open_table(BATCHES)?,
             members: write.open_table(MEMBERS)?,
+            requests: write.open_table(REQUESTS)?,
+            requests_of: write.open_table(REQUESTS_OF)?,
         })
     }
 
@@ -89,6 +96,58 @@ impl<'t> WriteView<'t> {
     /// The members of a batch; none for a name that is no batch.
     pub(crate) fn members(&self, name: &str) -> Result<Vec<u64>, Error> {
         self.members.get(name)?.map_or(Ok(Vec::new()), |b| read_members(&self.dir, FORMAT, name, &b))
+    }
+
+    /// Notes what became of a request; false where its key is there already.
+    pub(crate) fn put_request(&mut self, key: &str, outcome: &[u8]) -> Result<bool, Error> {
+        if self.requests.get(key)?.is_some() {
+            return Ok(false);
+        }
+        self.requests.insert(key, outcome)?;
+        self.count_requests(|n| n + 1)?;
+        Ok(true)
+    }
+
+    /// Notes which requests are part of an epoch.
+    pub(crate) fn put_requests_of(&mut self, epoch: u64, keys: &[u8]) -> Result<(), Error> {
+        self.requests_of.insert(epoch, keys)
+    }
+
+    /// Forgets the requests of epochs before a time, and of the oldest ones while there are more than `most`.
+    pub(crate) fn forget_requests(&mut self, before: Duration, most: u64) -> Result<(), Error> {
+        let mut count = self.count_requests(|n| n)?;
+        let mut old = Vec::new();
+        for entry in self.requests_of.entries()? {
+            let (epoch, bytes) = entry?;
+            let decoded = decode_keys(&bytes);
+            let (time, keys) = decoded.ok_or_else(|| {
+                Error::corrupt(&self.dir, format!("the keys of the requests of epoch {epoch} are no list"))
+            })?;
+            if time >= before && count <= most {
+                break;
+            }
+            count = count.saturating_sub(keys.len() as u64);
+            old.push((epoch, keys.into_iter().map(str::to_owned).collect::<Vec<_>>()));
+        }
+        for (epoch, keys) in &old {
+            keys.iter().try_for_each(|key| self.requests.remove(key))?;
+            self.requests_of.remove(*epoch)?;
+        }
+        if !old.is_empty() {
+            self.count_requests(|_| count)?;
+        }
+        Ok(())
+    }
+
+    /// Changes the number of requests, and gives it.
+    fn count_requests(&mut self, change: impl FnOnce(u64) -> u64) -> Result<u64, Error> {
+        let bytes = self.meta.get(meta::REQUESTS)?;
+        let before = bytes.and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
+        let after = change(before);
+        if after != before {
+            self.put_meta(meta::REQUESTS, &after.to_le_bytes())?;
+        }
+        Ok(after)
     }
 
     pub(crate) fn batch_names(&self) -> Result<Vec<String>, Error> {
@@ -200,6 +259,7 @@ pub(crate) fn read_members(dir: &Path, format: u32, name: &str, bytes: &[u8]) ->
 #[cfg(test)]
 mod tests {
     use super::super::database::{Database, in_memory};
+    use super::super::requests::encode_keys;
     use super::*;
 
     /// A view of epoch 1 of an empty store, which lives as long as the test.
@@ -212,6 +272,30 @@ mod tests {
     #[test]
     fn keeps_the_laws_of_stores() {
         evergrove_testkit::store::laws(view);
+    }
+
+    #[test]
+    fn forgets_the_oldest_requests() {
+        let mut view = view();
+        for (epoch, keys) in [(2, vec!["a", "b"]), (3, vec!["c"]), (5, vec!["d", "e"])] {
+            for key in &keys {
+                assert!(view.put_request(key, &[7]).expect("writes"));
+                assert!(!view.put_request(key, &[8]).expect("reads"), "{key} is there");
+            }
+            view.put_requests_of(epoch, &encode_keys(Duration::from_secs(100 * epoch), &keys)).expect("writes");
+        }
+        let left = |view: &WriteView<'_>| {
+            view.requests.entries().expect("reads").map(|entry| entry.expect("an entry").0).collect::<String>()
+        };
+        view.forget_requests(Duration::from_secs(200), 5).expect("writes");
+        assert_eq!(left(&view), "abcde");
+        view.forget_requests(Duration::from_secs(201), 5).expect("writes");
+        assert_eq!(left(&view), "cde");
+        // A whole epoch goes where one key is too many.
+        view.forget_requests(Duration::ZERO, 2).expect("writes");
+        assert_eq!((left(&view).as_str(), view.count_requests(|n| n).expect("reads")), ("de", 2));
+        view.forget_requests(Duration::from_secs(501), 2).expect("writes");
+        assert_eq!((left(&view).as_str(), view.count_requests(|n| n).expect("reads")), ("", 0));
     }
 
     #[test]

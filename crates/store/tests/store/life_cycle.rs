@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::common::{choice, create, lenient, native, row, set, verify_batch, with_prover};
 use evergrove_commit::schema::Schema;
 use evergrove_commit::{Batch, MemoryStore, NativeBackend, RecursionBackend, Vector};
-use evergrove_store::{Backends, Changes, Error, ErrorClass, Store, VerifyError, verify};
+use evergrove_store::{Backends, Changes, Error, ErrorClass, Outcome, Request, Store, VerifyError, verify};
 use evergrove_testkit::commit::value;
 use evergrove_verifier::{HeightClass, Profile};
 
@@ -52,7 +52,7 @@ fn commits_proves_updates_and_verifies() {
             clear: vec![10],
             add: vec![("night".into(), vec![230])],
             remove: vec![("night".into(), vec![10])],
-            grow: false,
+            ..Changes::default()
         };
         let moved = prover.update(&changes).expect("updates");
         assert_eq!((moved.batches[0].members, moved.epoch.cleared), (40, 1));
@@ -242,4 +242,32 @@ fn a_backend_is_made_when_a_proof_is() {
     std::fs::write(&path, bytes).expect("writes");
     assert_eq!(prove(1), 1);
     assert_eq!(prove(0), 0);
+}
+
+#[test]
+fn what_became_of_a_request_is_kept_with_its_epoch() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = create(dir.path(), None, 0..20);
+    assert_eq!(store.request("k").expect("reads"), None);
+    let request = |key: &str| Request { key: key.into(), digest: [3; 32], changes: 1 };
+    let with =
+        |keys: &[&str], changes: Changes| Changes { requests: keys.iter().map(|k| request(k)).collect(), ..changes };
+    let report = store.apply(&with(&["k", "l"], set(&[(5, 1)]))).expect("commits");
+    drop(store);
+    let store = Store::open(dir.path()).expect("opens");
+    for key in ["k", "l"] {
+        let outcome = store.request(key).expect("reads").expect("is kept");
+        assert_eq!(outcome, Outcome { epoch: report.after, digest: [3; 32], changes: 1 });
+    }
+    // Nothing of an epoch that is refused stays.
+    let refused = store.apply(&with(&["m", "k"], set(&[(6, 1)]))).expect_err("was made");
+    assert!(
+        matches!(&refused, Error::Repeated(key) if key == "k") && refused.class() == ErrorClass::Usage,
+        "{refused}"
+    );
+    assert_eq!((store.epoch().expect("reads"), store.request("m").expect("reads")), (report.after, None));
+    for key in ["", " ", "a b", "\u{e9}", &"x".repeat(129)] {
+        assert!(matches!(store.apply(&with(&[key], set(&[(6, 1)]))), Err(Error::RequestKey(_))), "{key:?}");
+    }
+    store.apply(&with(&[&"x".repeat(128)], set(&[(6, 1)]))).expect("commits");
 }

@@ -65,6 +65,7 @@ fn a_batch_of_the_papers_scheme_lives_beside_ours() {
             add: vec![("theirs".into(), vec![400])],
             remove: vec![("theirs".into(), vec![50]), ("ours".into(), vec![50])],
             grow: true,
+            ..Changes::default()
         };
         prover.update(&changes).expect("updates");
         check(&store, &backends, "theirs");

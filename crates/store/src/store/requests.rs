@@ -1,0 +1,137 @@
+//! Requests by the keys of their callers: what became of each is written in the transaction of its epoch, so that one that is sent again is not made again.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use evergrove_verifier::wire::{DecodeError, Reader, Records, Writer};
+
+use super::layout::{Epoch, REQUESTS};
+use super::{Store, WriteView};
+use crate::Error;
+
+/// How long keys are kept.
+pub const REQUESTS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// The most keys that are kept: older ones go when there are more.
+pub const MAX_REQUESTS: u64 = 1 << 20;
+/// The longest key.
+pub const MAX_REQUEST_KEY: usize = 128;
+
+/// A request with changes, as its caller names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// 1 to [`MAX_REQUEST_KEY`] visible ASCII characters, the caller's choice.
+    pub key: String,
+    /// A hash of what it asks for.
+    pub digest: [u8; 32],
+    /// Number of its changes.
+    pub changes: u64,
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The epoch that its changes are part of.
+    pub epoch: Epoch,
+    /// A hash of what it asked for.
+    pub digest: [u8; 32],
+    /// Number of its changes.
+    pub changes: u64,
+}
+
+/// The kinds of records of an outcome.
+const REQUEST: u8 = 1;
+
+impl Outcome {
+    fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::default();
+        w.record(REQUEST, |w| {
+            w.bytes(&self.epoch.number.to_le_bytes());
+            w.bytes(&[self.epoch.commitment.height]);
+            w.digests(&[self.epoch.commitment.root]);
+            w.bytes(&self.epoch.filled.to_le_bytes());
+            w.bytes(&self.digest);
+            w.bytes(&self.changes.to_le_bytes());
+        });
+        w.0
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut records = Records::new(Reader::new(bytes));
+        let mut r = records.next(REQUEST, "outcome of a request")?;
+        let number = r.u64("epoch")?;
+        let epoch = Epoch::read(number, &mut r)?;
+        let outcome = Self { epoch, digest: r.array("digest")?, changes: r.u64("number of changes")? };
+        r.finish()?;
+        records.finish()?;
+        Ok(outcome)
+    }
+}
+
+impl Store {
+    /// What became of the request with this key; `None` of one that was not committed, or longer ago than [`REQUESTS_KEPT`].
+    ///
+    /// # Errors
+    /// When the store is damaged.
+    pub fn request(&self, key: &str) -> Result<Option<Outcome>, Error> {
+        let read = self.database.begin_read()?;
+        let Some(table) = read.open_table_if_any(REQUESTS)? else { return Ok(None) };
+        let bytes = table.get(key)?;
+        bytes.map(|b| Outcome::decode(&b).map_err(|e| self.corrupt_request(key, &e))).transpose()
+    }
+
+    fn corrupt_request(&self, key: &str, e: &DecodeError) -> Error {
+        Error::corrupt(self.dir(), format!("outcome of request {key:?}: {e}"))
+    }
+}
+
+/// Notes requests as part of an epoch, and forgets old ones.
+pub(super) fn stage(view: &mut WriteView<'_>, epoch: &Epoch, requests: &[Request]) -> Result<(), Error> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    if !requests.is_empty() {
+        let keys: Vec<&str> = requests.iter().map(|request| request.key.as_str()).collect();
+        for Request { key, digest, changes } in requests {
+            let plain = (1..=MAX_REQUEST_KEY).contains(&key.len()) && key.bytes().all(|c| c.is_ascii_graphic());
+            if !plain {
+                return Err(Error::RequestKey(key.clone()));
+            }
+            let outcome = Outcome { epoch: *epoch, digest: *digest, changes: *changes };
+            if !view.put_request(key, &outcome.encode())? {
+                return Err(Error::Repeated(key.clone()));
+            }
+        }
+        view.put_requests_of(epoch.number, &encode_keys(now, &keys))?;
+    }
+    view.forget_requests(now.saturating_sub(REQUESTS_KEPT), MAX_REQUESTS)
+}
+
+/// When the requests of an epoch were made, in seconds since 1970, and their keys, a line each.
+pub(super) fn encode_keys(time: Duration, keys: &[&str]) -> Vec<u8> {
+    let mut bytes = time.as_secs().to_le_bytes().to_vec();
+    bytes.extend_from_slice(keys.join("\n").as_bytes());
+    bytes
+}
+
+pub(super) fn decode_keys(bytes: &[u8]) -> Option<(Duration, Vec<&str>)> {
+    let (time, keys) = bytes.split_first_chunk()?;
+    let keys = std::str::from_utf8(keys).ok()?.lines().collect();
+    Some((Duration::from_secs(u64::from_le_bytes(*time)), keys))
+}
+
+#[cfg(test)]
+mod tests {
+    use evergrove_primitives::Digest;
+    use evergrove_verifier::Commitment;
+
+    use super::*;
+
+    #[test]
+    fn outcomes_and_keys_come_back() {
+        let commitment = Commitment { height: 9, root: Digest::ZERO };
+        let epoch = Epoch { number: 7, commitment, filled: 300 };
+        let outcome = Outcome { epoch, digest: [5; 32], changes: 2 };
+        assert_eq!(Outcome::decode(&outcome.encode()), Ok(outcome.clone()));
+        assert!(Outcome::decode(&outcome.encode()[1..]).is_err());
+        let keys = encode_keys(Duration::from_secs(9), &["a", "b-c"]);
+        assert_eq!(decode_keys(&keys), Some((Duration::from_secs(9), vec!["a", "b-c"])));
+        assert_eq!(decode_keys(&keys[..7]), None);
+    }
+}
