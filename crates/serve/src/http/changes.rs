@@ -90,10 +90,6 @@ pub(crate) async fn post(
         }
         TrySendError::Closed(_) => Problem::stopping(),
     })?;
-    let length = http.headers().get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > config.body_bytes) {
-        return Err(Problem::too_large(config.body_bytes));
-    }
     let body = tokio::time::timeout(config.body_time, read(http.into_body(), config.body_bytes));
     let body = body.await.map_err(|_| Problem::slow(config.body_time.as_secs()))??;
 
@@ -152,16 +148,23 @@ fn if_match(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     text.and_then(|text| text.parse().ok()).ok_or_else(refused).map(Some)
 }
 
+/// What is read of a body that is too long, and dropped: a caller that is still sending would not see an answer.
+const DROPPED_BYTES: usize = 64 << 20;
+
 /// A body of at most `limit` bytes.
 async fn read(body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
-    let mut bytes = Vec::new();
+    let (mut bytes, mut read) = (Vec::new(), 0usize);
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|e| Problem::malformed(format!("the request broke off: {e}")))?;
-        if bytes.len() + chunk.len() > limit {
-            return Err(Problem::too_large(limit));
+        read = read.saturating_add(chunk.len());
+        if read <= limit {
+            bytes.extend_from_slice(&chunk);
+        } else if read - limit > DROPPED_BYTES {
+            break;
+        } else {
+            bytes = Vec::new();
         }
-        bytes.extend_from_slice(&chunk);
     }
-    Ok(bytes)
+    if read > limit { Err(Problem::too_large(limit)) } else { Ok(bytes) }
 }
