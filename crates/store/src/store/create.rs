@@ -51,11 +51,12 @@ impl Store {
     }
 }
 
-/// The directory in which a store is being built. Dropped, it is taken away with all that is in it, and so is the directory of the store where that was made for it
-/// and holds nothing.
+/// The directory in which a store is being built. Dropped, it is taken away with all that is in it, and so are the directories that were made for it and hold
+/// nothing.
 pub(super) struct Site {
     site: PathBuf,
-    made: Option<PathBuf>,
+    /// Directories that were made for it, the innermost first.
+    made: Vec<PathBuf>,
 }
 
 impl Site {
@@ -64,7 +65,8 @@ impl Site {
         if file.try_exists().map_err(Error::io(&file))? {
             return Err(Error::Exists(dir.into()));
         }
-        let made = (!dir.exists()).then(|| dir.to_owned());
+        let made = dir.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists());
+        let made = made.map(Path::to_owned).collect();
         fs::create_dir_all(dir).map_err(Error::io(dir))?;
         for left in sites(dir) {
             fs::remove_dir_all(&left).map_err(Error::io(&left))?;
@@ -103,10 +105,8 @@ impl Drop for Site {
     fn drop(&mut self) {
         // What is left of it is swept up by the next creation in this directory.
         let _ = fs::remove_dir_all(&self.site);
-        if let Some(dir) = &self.made {
-            // Only where it is empty.
-            let _ = fs::remove_dir(dir);
-        }
+        // Only what is empty is taken away.
+        let _ = self.made.iter().try_for_each(fs::remove_dir);
     }
 }
 

@@ -36,7 +36,12 @@ fn a_creation_that_fails_leaves_nothing() {
     refused(try_create(&dir, None, vec![(1, Row::Cells(vec![]))]), usage, "row 1: ");
     let broken = [Ok((0, row(0))), Err("line 7: not a number".to_string())];
     refused(Store::create(&dir, &Schema::raw(), None, broken), usage, "line 7: not a number");
-    assert_eq!(fs::read_dir(&dir).expect("exists").count(), 0, "nothing is left");
+    assert!(!parent.path().join("a").exists(), "nothing is left");
+    // A directory that was there stays, with what is in it.
+    fs::create_dir_all(dir.join("mine")).expect("makes directories");
+    refused(try_create(&dir, Some(3), vec![(8, row(0))]), usage, "index 8 is outside the vector of 2^3 slots");
+    assert_eq!(fs::read_dir(&dir).expect("exists").count(), 1, "nothing is left");
+    fs::remove_dir(dir.join("mine")).expect("takes it away");
     refused(Store::open(&dir), ErrorClass::Store, "holds no store");
     refused(Store::open(&parent.path().join("c")), ErrorClass::Store, "does not exist");
     drop(try_create(&dir, None, vec![]).expect("creates"));
