@@ -192,6 +192,9 @@ impl CellError {
             Self::Decimals { column, .. } => {
                 format!("round the value, or give column {column:?} the type bytes in the schema")
             }
+            Self::Form { column, kind: ColumnType::Timestamp, value, .. } if value.0.parse::<i128>().is_ok() => {
+                format!("round it to microseconds, or give column {column:?} the type signed in the schema")
+            }
             Self::Form { column, kind, .. } => {
                 let form = match kind {
                     ColumnType::Boolean => "true or false",
