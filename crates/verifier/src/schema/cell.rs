@@ -241,6 +241,11 @@ impl Excerpt {
         }
         Self(out)
     }
+
+    /// The text, without quotes.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
 }
 
 impl fmt::Display for Excerpt {

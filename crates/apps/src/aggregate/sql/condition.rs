@@ -343,6 +343,10 @@ impl Conditions<'_> {
             let years = self.years(column).ok_or_else(|| SqlError::unsupported(e, YEARS))?;
             part.ranges(years, low, high)?
         };
+        if ranges.is_empty() {
+            self.nothing(column, negated);
+            return Ok(());
+        }
         for days in &ranges {
             let (low, high) = units(kind, days);
             self.within(column, low, high, negated);

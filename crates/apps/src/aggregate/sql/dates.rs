@@ -122,17 +122,15 @@ impl Part {
     /// The days of some years whose part is within bounds, as few ranges, ascending.
     pub(super) fn ranges(self, years: RangeInclusive<i64>, low: i64, high: i64) -> Result<Vec<Days>, QueryError> {
         let mut found: Vec<Days> = Vec::new();
-        let mut add = |first: i64, last: i64| match found.last_mut() {
-            _ if first > last => Ok(()),
-            Some(before) if *before.end() + 1 == first => {
-                *before = *before.start()..=last;
-                Ok(())
+        let mut add = |first: i64, last: i64| {
+            let ranges = found.len();
+            match found.last_mut() {
+                _ if first > last => {}
+                Some(before) if *before.end() + 1 == first => *before = *before.start()..=last,
+                _ if ranges == MAX_STEPS => return Err(QueryError::Steps(ranges + 1)),
+                _ => found.push(first..=last),
             }
-            _ if found.len() == MAX_STEPS => Err(QueryError::Steps(found.len() + 1)),
-            _ => {
-                found.push(first..=last);
-                Ok(())
-            }
+            Ok(())
         };
         for year in years {
             match self {
