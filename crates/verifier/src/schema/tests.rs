@@ -171,6 +171,35 @@ fn numbers_of_128_bits_are_read_at_the_edges_of_their_ranges() {
     assert!(matches!(Schema::new(vec![column(decimal(2, 3))]), Err(SchemaError::Precision { .. })));
 }
 
+/// What a program in Python makes of the same texts and columns.
+#[test]
+fn cells_have_the_elements_of_the_vectors() {
+    let vectors: serde_json::Value = serde_json::from_str(include_str!("../../../../vectors/columns.json")).unwrap();
+    let list = |name: &str| vectors[name].as_array().unwrap().clone();
+    let kind = |entry: &serde_json::Value| entry[0].as_str().unwrap().parse::<ColumnType>().unwrap();
+    let elements = |of: &serde_json::Value| {
+        let texts = of.as_array().unwrap().iter().map(|x| x.as_str().unwrap().parse::<u64>().unwrap());
+        texts.map(Goldilocks::new).collect::<Vec<_>>()
+    };
+    assert!(list("cells").len() > 45);
+    for entry in list("cells") {
+        let (column, text) = (column(kind(&entry)), entry[1].as_str().unwrap());
+        let cell = column.parse(text.as_bytes()).unwrap();
+        assert_eq!(encode(&column, &cell), elements(&entry[2]), "{entry}");
+        assert_eq!(column.parse(&column.format(&cell)), Ok(cell), "{entry}");
+    }
+    for entry in list("nulls") {
+        assert_eq!(encode(&column(kind(&entry)).nullable(), &Cell::Null), elements(&entry[1]), "{entry}");
+    }
+    for entry in list("not_cells") {
+        assert!(parse(kind(&entry), entry[1].as_str().unwrap()).is_err(), "{entry}");
+    }
+    for entry in list("schema_digests") {
+        let schema = Schema::new(vec![column(kind(&entry)).nullable()]).unwrap();
+        assert_eq!(schema.digest().to_string(), entry[1].as_str().unwrap(), "{entry}");
+    }
+}
+
 #[test]
 fn types_have_one_name() {
     for name in ["boolean", "date", "timestamp", "uuid", "integer128", "unsigned128", "decimal(38,0)", "decimal(1,1)"] {
