@@ -1,5 +1,5 @@
 """Rows of a csv file by a schema (docs/cli.md, Tables and Schemas; docs/formats.md, Schema)."""
-import csv, io, re, unicodedata
+import csv, datetime, io, re, unicodedata
 
 from ethereum import keccak
 from reference import P
@@ -7,6 +7,8 @@ from grove.field import byte_sponge, leaf, sponge, tag
 from grove.refusal import Refusal, read_file
 
 ABI = r"address|bool|(?:u?int)(?:8|16|24|32|40|48|56|64|72|80|88|96|[12][0-9]{2})|bytes(?:[1-9]|[12][0-9]|3[0-2])"
+DECIMAL = r"decimal\(([1-9]|[12][0-9]|3[0-8]),(0|[1-9]|[12][0-9]|3[0-8])\)"
+EPOCH = datetime.datetime(1970, 1, 1)
 RAW = [{"name": f"e{i}", "type": "element", "nullable": False} for i in range(4)]
 
 
@@ -18,6 +20,45 @@ def bits(kind):
     """The bits of an ABI type of integers that is a multiple of 8, else 8."""
     digits = kind.partition("int")[2]
     return 8 if not digits.isdigit() else int(digits) if int(digits) % 8 == 0 else 0
+
+
+def decimal(kind):
+    """Digits and places of a decimal type, None of others."""
+    m = re.fullmatch(DECIMAL, kind)
+    return (int(m[1]), int(m[2])) if m else None
+
+
+def is_wide(kind):
+    """True of types of four elements."""
+    return kind in ("bytes", "uuid", "integer128", "unsigned128") or bool(decimal(kind)) and decimal(kind)[0] > 18
+
+
+def micros(text):
+    """The microseconds from 1970 to a timestamp, None of other texts."""
+    m = re.fullmatch(
+        r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})0*)?)?(?:[Zz]|([+-])(\d\d)(?::?(\d\d))?)?)?", text, re.ASCII
+    )
+    try:
+        hour, minute, second, over, under = (int(x or 0) for x in (m[2], m[3], m[4], m[7], m[8]))
+        if over > 23 or under > 59:
+            return None
+        of_second = int((m[5] or "0").ljust(6, "0"))
+        local = datetime.datetime.fromisoformat(m[1]).replace(hour=hour, minute=minute, second=second, microsecond=of_second)
+        offset = datetime.timedelta(hours=over, minutes=under) * (-1 if m[6] == "-" else 1)
+        return (local - offset - EPOCH) // datetime.timedelta(microseconds=1)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def days(text):
+    try:
+        return (datetime.datetime.fromisoformat(text) - EPOCH).days if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) else None
+    except ValueError:
+        return None
+
+
+def quarters(x):
+    return [x >> shift & 0xFFFFFFFF for shift in (96, 64, 32, 0)]
 
 
 def read_schema(text):
@@ -39,7 +80,11 @@ def read_schema(text):
         raise Refusal("bad-rows", f"not a schema: {e}") from None
     for c in columns:
         strings = isinstance(c["name"], str) and isinstance(c["type"], str) and isinstance(c["nullable"], bool)
-        if not strings or not re.fullmatch(rf"unsigned|signed|bytes|fixed:(1[0-8]|[0-9])|{ABI}", c["type"]) or not 8 <= bits(c["type"]) <= 256:
+        named = rf"unsigned|signed|bytes|fixed:(1[0-8]|[0-9])|boolean|date|timestamp|uuid|integer128|unsigned128|{DECIMAL}|{ABI}"
+        known = strings and re.fullmatch(named, c["type"]) and (not is_abi(c["type"]) or 8 <= bits(c["type"]) <= 256)
+        if known and decimal(c["type"]):
+            known = decimal(c["type"])[1] <= decimal(c["type"])[0]
+        if not known:
             raise Refusal("bad-rows", f"column {c['name']}: unknown type {c['type']}")
         if c["nullable"] and is_abi(c["type"]):
             raise Refusal("bad-rows", f"column {c['name']}: type {c['type']} has no null")
@@ -70,7 +115,7 @@ def schema_digest(columns):
 def cell_elements(column, cell):
     kind, bad = column["type"], Refusal("bad-rows", f"column {column['name']}: {cell!r} is not of type {column['type']}")
     if cell == "" and column["nullable"]:
-        return [1 << 63] + [0] * (3 if kind == "bytes" else 0)
+        return [1 << 63] + [0] * (3 if is_wide(kind) else 0)
     if is_abi(kind):
         word = abi_word(kind, cell)
         if word is None:
@@ -78,11 +123,25 @@ def cell_elements(column, cell):
         return [int.from_bytes(word[i : i + 4], "little") for i in range(0, 32, 4)]
     if kind == "bytes":
         return byte_sponge(cell.encode(errors="surrogateescape"), "BYTE")
+    if kind == "boolean":
+        truth = {"true": 1, "1": 1, "false": 0, "0": 0}.get(cell.lower() if cell.isascii() else cell)
+        if truth is None:
+            raise bad
+        return [truth]
+    if kind in ("date", "timestamp"):
+        x = (days if kind == "date" else micros)(cell)
+        if x is None:
+            raise bad
+        return [x + (1 << 62)]
+    if kind == "uuid":
+        if not re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", cell):
+            raise bad
+        return quarters(int(cell.replace("-", ""), 16))
     if kind in ("unsigned", "signed"):
         cell = {"true": "1", "false": "0"}.get(cell, cell)
-    places = int(kind[6:]) if kind.startswith("fixed") else 0
+    places = int(kind[6:]) if kind.startswith("fixed") else decimal(kind)[1] if decimal(kind) else 0
     sign = "" if kind == "element" else "-?"
-    point = "" if kind in ("unsigned", "element") else r"(?:\.([0-9]+))?"
+    point = "" if kind in ("unsigned", "unsigned128", "element") else r"(?:\.([0-9]+))?"
     m = re.fullmatch(rf"({sign})([0-9]+){point}", cell, re.ASCII)
     fraction = (m[3] or "").rstrip("0") if m and point else ""
     # Longer numbers are beyond the range of every type.
@@ -93,6 +152,16 @@ def cell_elements(column, cell):
         if not 0 <= x < (1 << 63 if kind == "unsigned" else P):
             raise bad
         return [x]
+    if decimal(kind) and abs(x) >= 10 ** decimal(kind)[0]:
+        raise bad
+    if kind == "unsigned128":
+        if not 0 <= x < 1 << 128:
+            raise bad
+        return quarters(x)
+    if is_wide(kind):
+        if not -(1 << 127) <= x < 1 << 127:
+            raise bad
+        return quarters(x + (1 << 127))
     if not -(1 << 62) <= x < 1 << 62:
         raise bad
     return [x + (1 << 62)]

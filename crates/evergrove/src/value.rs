@@ -34,6 +34,16 @@ pub enum Value {
         /// The word.
         word: AbiWord,
     },
+    /// True or false, of a `boolean` column.
+    Boolean(bool),
+    /// A date, timestamp or UUID, or an integer of more than 127 bits: a cell with its type. It equals every text that the type reads
+    /// as this cell, a UUID for example in either case.
+    Typed {
+        /// The type.
+        kind: ColumnType,
+        /// The cell.
+        cell: Cell,
+    },
 }
 
 impl Value {
@@ -41,16 +51,21 @@ impl Value {
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::Bytes(bytes) => core::str::from_utf8(bytes).ok(),
-            Self::Null | Self::Integer(_) | Self::Decimal { .. } | Self::Word { .. } => None,
+            Self::Null
+            | Self::Integer(_)
+            | Self::Decimal { .. }
+            | Self::Word { .. }
+            | Self::Boolean(_)
+            | Self::Typed { .. } => None,
         }
     }
 
-    /// The whole number of an `unsigned` or `signed` column, or of an ABI type if it has at most 128 bits.
+    /// The whole number of a column of integers, or of an ABI type, if it has at most 128 bits with its sign.
     pub fn as_integer(&self) -> Option<i128> {
         match self {
             Self::Integer(n) => Some(*n),
             Self::Word { kind, word } => integer(*kind, word)?.ok(),
-            Self::Null | Self::Decimal { .. } | Self::Bytes(_) => None,
+            Self::Null | Self::Decimal { .. } | Self::Bytes(_) | Self::Boolean(_) | Self::Typed { .. } => None,
         }
     }
 
@@ -62,9 +77,20 @@ impl Value {
     pub(crate) fn of(column: &Column, cell: &Cell) -> Self {
         match (cell, column.kind) {
             (Cell::Null, _) => Self::Null,
+            (Cell::Unsigned(n), ColumnType::Boolean) => Self::Boolean(*n == 1),
             (Cell::Unsigned(n), _) => Self::Integer((*n).into()),
-            (Cell::Signed(n), ColumnType::Fixed { scale }) => Self::Decimal { units: (*n).into(), scale },
+            (Cell::Signed(_), ColumnType::Date | ColumnType::Timestamp) | (Cell::Uuid(_), _) => {
+                Self::Typed { kind: column.kind, cell: cell.clone() }
+            }
+            (Cell::Signed(n), ColumnType::Fixed { scale } | ColumnType::Decimal { scale, .. }) => {
+                Self::Decimal { units: (*n).into(), scale }
+            }
             (Cell::Signed(n), _) => Self::Integer((*n).into()),
+            (Cell::Integer128(units), ColumnType::Decimal { scale, .. }) => Self::Decimal { units: *units, scale },
+            (Cell::Integer128(n), _) => Self::Integer(*n),
+            (Cell::Unsigned128(n), kind) => {
+                i128::try_from(*n).map_or_else(|_| Self::Typed { kind, cell: cell.clone() }, Self::Integer)
+            }
             (Cell::Bytes(bytes), _) => Self::Bytes(bytes.clone()),
             (Cell::Word(word), ColumnType::Abi(kind)) => Self::Word { kind, word: *word },
             // No other column holds a word.
@@ -79,13 +105,20 @@ impl Value {
             Self::Null => column.check(Cell::Null),
             Self::Bytes(bytes) if is_bytes => column.check(Cell::Bytes(bytes.clone())),
             Self::Bytes(text) => column.parse(text),
+            Self::Boolean(_) if is_bytes => {
+                Err(CellError::Kind { column: column.name.clone(), kind: column.kind, found: "a truth value" })
+            }
+            Self::Typed { kind, cell } if *kind == column.kind => column.check(cell.clone()),
+            Self::Typed { .. } => column.parse(self.to_string().as_bytes()),
             Self::Integer(_) | Self::Decimal { .. } if is_bytes => {
                 Err(CellError::Kind { column: column.name.clone(), kind: column.kind, found: "a number" })
             }
             Self::Word { .. } if is_bytes => {
                 Err(CellError::Kind { column: column.name.clone(), kind: column.kind, found: "a word of the ABI" })
             }
-            Self::Integer(_) | Self::Decimal { .. } | Self::Word { .. } => column.parse(self.to_string().as_bytes()),
+            Self::Integer(_) | Self::Decimal { .. } | Self::Word { .. } | Self::Boolean(_) => {
+                column.parse(self.to_string().as_bytes())
+            }
         }
     }
 
@@ -94,13 +127,17 @@ impl Value {
         match self {
             Self::Integer(n) => Some((*n, 0)),
             Self::Decimal { units, scale } => Some((*units, *scale)),
-            Self::Null | Self::Bytes(_) | Self::Word { .. } => None,
+            Self::Null | Self::Bytes(_) | Self::Word { .. } | Self::Boolean(_) | Self::Typed { .. } => None,
         }
     }
 
     fn compare_integer(&self, other: i128) -> Option<Ordering> {
         if let Self::Word { kind, word } = self {
             return Some(integer(*kind, word)?.map_or_else(|side| side, |n| n.cmp(&other)));
+        }
+        if let Self::Typed { cell: Cell::Unsigned128(_), .. } = self {
+            // It is above every number of 127 bits.
+            return Some(Ordering::Greater);
         }
         let (units, scale) = self.number()?;
         let scaled = 10i128.checked_pow(scale.into()).and_then(|power| other.checked_mul(power));
@@ -111,6 +148,9 @@ impl Value {
     fn compare_float(&self, other: f64) -> Option<Ordering> {
         if let Self::Word { kind: kind @ (AbiType::Uint(_) | AbiType::Int(_)), word } = self {
             return kind.format(word).parse::<f64>().ok()?.partial_cmp(&other);
+        }
+        if let Self::Typed { cell: Cell::Unsigned128(n), .. } = self {
+            return (*n as f64).partial_cmp(&other);
         }
         let (units, scale) = self.number()?;
         (units as f64 / 10f64.powi(scale.into())).partial_cmp(&other)
@@ -132,6 +172,8 @@ impl fmt::Display for Value {
             }
             Self::Bytes(bytes) => f.write_str(&String::from_utf8_lossy(bytes)),
             Self::Word { kind, word } => f.write_str(&kind.format(word)),
+            Self::Boolean(truth) => truth.fmt(f),
+            Self::Typed { kind, cell } => f.write_str(&String::from_utf8_lossy(&Column::new("", *kind).format(cell))),
         }
     }
 }
@@ -191,7 +233,9 @@ impl PartialEq<str> for Value {
             // A text never equals a number.
             Self::Word { kind: AbiType::Uint(_) | AbiType::Int(_), .. } => false,
             Self::Word { kind, word } => kind.parse(other).as_ref() == Ok(word),
-            Self::Null | Self::Integer(_) | Self::Decimal { .. } => false,
+            Self::Typed { kind: ColumnType::Unsigned128, .. } => false,
+            Self::Typed { kind, cell } => Column::new("", *kind).parse(other.as_bytes()).as_ref() == Ok(cell),
+            Self::Null | Self::Integer(_) | Self::Decimal { .. } | Self::Boolean(_) => false,
         }
     }
 }
@@ -205,6 +249,18 @@ impl PartialEq<&str> for Value {
 impl PartialEq<String> for Value {
     fn eq(&self, other: &String) -> bool {
         self == other.as_str()
+    }
+}
+
+impl PartialEq<bool> for Value {
+    fn eq(&self, other: &bool) -> bool {
+        matches!(self, Self::Boolean(truth) if truth == other)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Self {
+        Self::Boolean(truth)
     }
 }
 
@@ -273,6 +329,32 @@ mod tests {
                 (Ok(Cell::Signed(units)), Value::Decimal { units: units.into(), scale: 2 })
             );
         }
+        for (kind, text) in [
+            ("boolean", "true"),
+            ("date", "2024-02-29"),
+            ("timestamp", "2024-02-29T12:00:00.500Z"),
+            ("uuid", "00112233-4455-6677-8899-aabbccddeeff"),
+            ("integer128", "-170141183460469231731687303715884105728"),
+            ("unsigned128", "340282366920938463463374607431768211455"),
+            ("unsigned128", "5"),
+            ("decimal(9,2)", "-0.05"),
+            ("decimal(38,2)", "12345678901234567890.50"),
+        ] {
+            let column = column(kind.parse().unwrap());
+            let cell = column.parse(text.as_bytes()).unwrap();
+            let value = Value::of(&column, &cell);
+            assert_eq!((value.cell(&column), value.to_string()), (Ok(cell), text.to_owned()), "{kind}");
+        }
+        let of = |kind: &str, text: &str| {
+            let column = column(kind.parse().unwrap());
+            Value::of(&column, &column.parse(text.as_bytes()).unwrap())
+        };
+        assert!(of("boolean", "true") == true && Value::from(false) != true && of("boolean", "1") != 1);
+        assert!(
+            of("timestamp", "2024-01-01") == "2024-01-01 01:00:00+01:00" && of("date", "2024-01-01") != "2024-01-02"
+        );
+        let large = of("unsigned128", "340282366920938463463374607431768211455");
+        assert!(large > i128::MAX && large != "340282366920938463463374607431768211455" && large > 3e38);
         assert_eq!(Value::from(2_500).cell(&column(ColumnType::Unsigned)), Ok(Cell::Unsigned(2_500)));
         assert!(matches!(
             Value::from(-1).cell(&column(ColumnType::Unsigned)),

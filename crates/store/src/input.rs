@@ -36,6 +36,7 @@ use evergrove_commit::schema::Schema;
 
 pub use error::{InputError, Place, Problem};
 pub use indices::{IndexListError, MAX_POSITIONS, parse_indices, read_indices};
+pub use infer::Untyped;
 pub use record::{RecordError, parse_record};
 pub use rows::{Rows, json_row};
 pub use source::Source;
@@ -132,6 +133,7 @@ pub struct Table {
     schema: Schema,
     fields: Fields,
     len: Option<u64>,
+    untyped: Vec<Untyped>,
 }
 
 impl Table {
@@ -142,7 +144,7 @@ impl Table {
 
     /// The same of a source.
     pub fn of(source: Source, format: Format, index: IndexSource, schema: Schema) -> Self {
-        Self { source, format, index, schema, fields: Fields::Exact, len: None }
+        Self { source, format, index, schema, fields: Fields::Exact, len: None, untyped: Vec::new() }
     }
 
     /// The same with csv or jsonl that is in memory. Errors name `path`, which is not read.
@@ -167,27 +169,33 @@ impl Table {
     }
 
     /// A table whose schema is found by reading the file once: integers become `unsigned` or `signed`, decimals `fixed` with
-    /// the largest number of places seen, all else `bytes`; a column with an empty cell is nullable. Raw files are raw. Records are
-    /// taken as [`Fields::Sparse`].
+    /// the largest number of places seen; truth values, dates, timestamps and UUIDs that are printed again as they are have types of
+    /// their own, all else is `bytes` ([`Self::untyped`]); a column with an empty cell is nullable. Raw files are raw. Records are taken as
+    /// [`Fields::Sparse`].
     pub fn infer(path: impl Into<PathBuf>, format: Format, index: IndexSource) -> Result<Self, InputError> {
         Self::infer_of(Source::file(path), format, index)
     }
 
     /// The same of a source.
     pub fn infer_of(source: Source, format: Format, index: IndexSource) -> Result<Self, InputError> {
-        let (schema, len) = match format {
-            Format::Raw => (Schema::raw(), None),
+        let (schema, len, untyped) = match format {
+            Format::Raw => (Schema::raw(), None, Vec::new()),
             Format::Csv | Format::Tsv | Format::Jsonl | Format::Parquet => {
-                let (schema, len) = infer::infer(&source, format, &index)?;
-                (schema, Some(len))
+                let infer::Inferred { schema, rows, untyped } = infer::infer(&source, format, &index)?;
+                (schema, Some(rows), untyped)
             }
         };
-        Ok(Self { source, format, index, schema, fields: Fields::Sparse, len })
+        Ok(Self { source, format, index, schema, fields: Fields::Sparse, len, untyped })
     }
 
     /// The schema, given or inferred.
     pub fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    /// For each column of an inferred schema that has the type `bytes`, the cell that made it so.
+    pub fn untyped(&self) -> &[Untyped] {
+        &self.untyped
     }
 
     /// Number of rows, where it is known before the rows are read.

@@ -10,6 +10,12 @@
 //! | `fixed:s` | 1 | as `signed`, x in units of 10^-s |
 //! | `bytes` | 4 | Poseidon sponge of the bytes, 7 per element, with the length in the domain tag |
 //! | `address`, `bool`, `uintN`, `intN`, `bytesN` | 8 | the word of Solidity's ABI as halves of 32 bits ([`abi`](crate::abi)); never null |
+//! | `boolean` | 1 | 1 for true, 0 for false |
+//! | `date`, `timestamp` | 1 | as `signed`, x days from 1970-01-01, or microseconds from 1970-01-01T00:00:00Z |
+//! | `decimal(p,s)`, p up to 18 | 1 | as `signed`, x in units of 10^-s |
+//! | `uuid` | 4 | the 16 bytes as four integers of 32 bits, big-endian |
+//! | `unsigned128` | 4 | x as four integers of 32 bits, the highest first |
+//! | `integer128`, `decimal(p,s)`, p above 18 | 4 | x + 2^127 likewise, decimals in units of 10^-s |
 //! | null in a nullable column | same | ([`NULL`], 0, ..): 2^63, outside the range of every number |
 //!
 //! A row of up to 4 elements *is* the value, padded with zeros ([`Schema::is_inline`]); a longer one is hashed with the
@@ -27,12 +33,13 @@ pub mod field;
 pub mod json;
 mod row;
 mod text;
+pub mod time;
 
 #[cfg(test)]
 mod tests;
 
 pub use cell::{Cell, CellError, Excerpt};
-pub use column::{Column, ColumnType, MAX_SCALE, ParseColumnTypeError};
+pub use column::{Column, ColumnType, MAX_PRECISION, MAX_SCALE, ParseColumnTypeError};
 pub use row::{Row, RowError};
 pub use text::{DecodeSchemaError, SchemaTextError};
 
@@ -46,8 +53,10 @@ use evergrove_primitives::{Digest, Goldilocks};
 
 /// The encoding of null: 2^63, the first integer that no number of a column is encoded as.
 pub const NULL: Goldilocks = Goldilocks::new(1 << 63);
-/// The offset of signed and fixed-point columns.
+/// The offset of signed and fixed-point columns, and of dates and timestamps.
 pub const SIGNED_OFFSET: u64 = 1 << 62;
+/// The offset of signed numbers of 128 bits.
+pub const WIDE_OFFSET: u128 = 1 << 127;
 /// The greatest number of columns of a schema.
 pub const MAX_COLUMNS: usize = 1024;
 /// The greatest length of a column's name, in bytes.
@@ -108,6 +117,16 @@ pub enum SchemaError {
         /// Its scale.
         scale: u8,
     },
+    /// A decimal column has no digits, too many, or more places than digits.
+    #[error(
+        "column {name:?} is of type {kind}: a decimal has 1 to {MAX_PRECISION} digits, and no more places than digits"
+    )]
+    Precision {
+        /// Name of the column.
+        name: String,
+        /// Its type.
+        kind: ColumnType,
+    },
 }
 
 /// Rows of a schema are not rows of ABI words.
@@ -135,7 +154,7 @@ impl Schema {
     ///
     /// # Errors
     /// [`SchemaError`]: no columns or more than [`MAX_COLUMNS`], an invalid or duplicate name, a scale above
-    /// [`MAX_SCALE`], nulls in a column of an ABI type.
+    /// [`MAX_SCALE`], a decimal beyond [`MAX_PRECISION`], nulls in a column of an ABI type.
     pub fn new(columns: Vec<Column>) -> Result<Self, SchemaError> {
         if columns.is_empty() {
             return Err(SchemaError::Empty);
@@ -152,6 +171,11 @@ impl Schema {
                 && scale > MAX_SCALE
             {
                 return Err(SchemaError::Scale { name: c.name.clone(), scale });
+            }
+            if let ColumnType::Decimal { precision, scale } = c.kind
+                && (scale > precision || !(1..=MAX_PRECISION).contains(&precision))
+            {
+                return Err(SchemaError::Precision { name: c.name.clone(), kind: c.kind });
             }
             if let ColumnType::Abi(kind) = c.kind
                 && c.nullable

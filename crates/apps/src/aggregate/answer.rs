@@ -131,6 +131,8 @@ pub enum Value {
     Exact(Decimal),
     /// A quotient or a root, rounded half away from zero in its last place.
     Rounded(Decimal),
+    /// A truth value, date or timestamp, as its column prints it.
+    Text(String),
     /// Rows by intervals, ascending.
     Histogram(Vec<Bin>),
 }
@@ -282,8 +284,8 @@ impl Reader<'_> {
                     _ => Value::Null,
                 }
             }
-            Reading::Least { at, column } => self.extremum(*column, least(self.numbers[*at].elements)),
-            Reading::Greatest { at, column } => self.extremum(*column, greatest(self.numbers[*at].elements)),
+            Reading::Least { at, column } => return self.extremum(*column, least(self.numbers[*at].elements)),
+            Reading::Greatest { at, column } => return self.extremum(*column, greatest(self.numbers[*at].elements)),
             Reading::Spread { products, sample, root } => return self.spread(products, *sample, *root),
             Reading::Histogram { column, bounds, counts } => {
                 let bound = |at: usize| bounds.get(at).map(|b| self.decimal(*column, *b));
@@ -336,8 +338,14 @@ impl Reader<'_> {
         Some(Value::Rounded(Decimal { units, scale: places }))
     }
 
-    fn extremum(&self, column: ColumnIndex, number: Option<u64>) -> Value {
-        number.map_or(Value::Null, |x| Value::Exact(self.decimal(column, x)))
+    fn extremum(&self, column: ColumnIndex, number: Option<u64>) -> Option<Value> {
+        let Some(number) = number else { return Some(Value::Null) };
+        let c = self.column(column);
+        if !matches!(c.kind, ColumnType::Boolean | ColumnType::Date | ColumnType::Timestamp) {
+            return Some(Value::Exact(self.decimal(column, number)));
+        }
+        let text = c.format(&c.decode(Goldilocks::new(number))?);
+        Some(Value::Text(String::from_utf8_lossy(&text).into_owned()))
     }
 
     /// An encoded number of a column.
@@ -363,10 +371,7 @@ impl Reader<'_> {
     }
 
     fn scale(&self, column: ColumnIndex) -> u32 {
-        match self.column(column).kind {
-            ColumnType::Fixed { scale } => scale.min(MAX_SCALE).into(),
-            _ => 0,
-        }
+        self.column(column).kind.scale().min(MAX_SCALE).into()
     }
 }
 
@@ -401,6 +406,7 @@ impl fmt::Display for Value {
         match self {
             Self::Null => f.write_str("NULL"),
             Self::Exact(d) | Self::Rounded(d) => d.fmt(f),
+            Self::Text(text) => f.write_str(text),
             Self::Histogram(bins) => {
                 for (k, bin) in bins.iter().enumerate() {
                     let end = |d: &Option<Decimal>| d.as_ref().map(ToString::to_string).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! A plan's map and reduction, as code.
 
-use evergrove_commit::schema::{ColumnType, NULL, Row, RowError};
+use evergrove_commit::schema::{NULL, Row, RowError};
 use evergrove_primitives::Goldilocks;
 
 use super::Plan;
@@ -158,7 +158,7 @@ impl Plan {
         for &column in &self.columns() {
             let c = &self.schema().columns()[column as usize];
             let x = elements.cell(column)[0];
-            if c.kind != ColumnType::Bytes && x.as_u64() > GREATEST && !elements.is_null(column) {
+            if c.kind.is_number() && x.as_u64() > GREATEST && !elements.is_null(column) {
                 let reason = format!(
                     "column {:?} holds {x}, which encodes no number of type {}: the table was committed by another schema, \
                      or by none",

@@ -16,7 +16,6 @@ pub(super) mod tables;
 
 pub use keys::PinnedKey;
 
-use evergrove_commit::schema::ColumnType;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::poseidon::{WIDTH, permute};
 use evergrove_verifier::tables::permutation::RATE;
@@ -190,7 +189,7 @@ impl Program {
     fn new(plan: &Plan) -> Result<Self, NotPinned> {
         let elements = plan.schema().elements_per_row();
         let width = RowWidth::of(elements).ok_or(NotPinned::Width(elements))?;
-        let is_content = |column: ColumnIndex| plan.schema().columns()[usize::from(column)].kind == ColumnType::Bytes;
+        let is_content = |column: ColumnIndex| !plan.schema().columns()[usize::from(column)].kind.is_number();
         let (mut tests, mut contents) = (Vec::new(), Vec::new());
         // For each condition in its order the bit that it has.
         let mut bits = Vec::new();

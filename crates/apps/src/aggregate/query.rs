@@ -29,11 +29,11 @@ pub enum Test {
         /// Greatest encoded number, at least `low` and below [`NUMBER_END`].
         high: u64,
     },
-    /// The content of a `bytes` column has this hash.
+    /// A cell of four elements has these: the hash of the content of a `bytes` column, a UUID, a number of 128 bits.
     Content {
-        /// A column of type `bytes`.
+        /// A column of four elements.
         column: ColumnIndex,
-        /// The elements of what `evergrove_commit::schema::content_digest` gives.
+        /// The elements: of a `bytes` column what `evergrove_commit::schema::content_digest` gives.
         digest: [u64; 4],
     },
     /// The number of one column is less than that of another of the same type.
@@ -228,10 +228,10 @@ impl Test {
                 let ordered = low <= high && high < NUMBER_END;
                 if ordered { Ok(()) } else { Err(QueryError::Form("the bounds of a range")) }
             }
-            Self::Content { column, digest } => match at(schema, column)?.kind {
-                ColumnType::Bytes if digest.iter().all(|x| *x < Goldilocks::ORDER) => Ok(()),
-                ColumnType::Bytes => Err(QueryError::Form("the elements of a digest")),
-                _ => Err(QueryError::Column(column)),
+            Self::Content { column, digest } => match at(schema, column)?.kind.is_number() {
+                false if digest.iter().all(|x| *x < Goldilocks::ORDER) => Ok(()),
+                false => Err(QueryError::Form("the elements of a digest")),
+                true => Err(QueryError::Column(column)),
             },
             Self::Less { left, right } => {
                 number(schema, left)?;
@@ -292,10 +292,7 @@ pub(super) fn at(schema: &Schema, column: ColumnIndex) -> Result<&Column, QueryE
 }
 
 pub(super) fn number(schema: &Schema, column: ColumnIndex) -> Result<(), QueryError> {
-    match at(schema, column)?.kind {
-        ColumnType::Bytes => Err(QueryError::Column(column)),
-        _ => Ok(()),
-    }
+    if at(schema, column)?.kind.is_number() { Ok(()) } else { Err(QueryError::Column(column)) }
 }
 
 fn nullable(schema: &Schema, column: ColumnIndex) -> Result<(), QueryError> {

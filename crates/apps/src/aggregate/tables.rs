@@ -353,7 +353,7 @@ impl<'a> Row<'a> {
             factors: HashMap::new(),
         };
         for column in columns {
-            if row.kind(column) != ColumnType::Bytes {
+            if row.kind(column).is_number() {
                 row.number(b, column);
             }
         }

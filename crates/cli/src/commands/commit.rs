@@ -6,7 +6,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use evergrove::openzeppelin::{self, Order};
 use evergrove::store::Store;
-use evergrove::store::input::{Fields, IndexSource, Table};
+use evergrove::store::input::{Fields, IndexSource, Table, Untyped};
+use serde_json::json;
 
 use super::Terminal;
 use crate::args::{RowsArgs, StoreArgs};
@@ -79,8 +80,18 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.hidden("schema_inferred", args.schema.is_none());
     report.add_as("seconds", elapsed, seconds(elapsed));
     if args.schema.is_none() {
+        let untyped = |u: &Untyped| json!({ "column": u.column, u.place.unit: u.place.number, "cell": u.cell.text() });
+        report.hidden("untyped", table.untyped().iter().map(untyped).collect::<Vec<_>>());
         report.note("\nThe schema was found from the content:\n");
         report.note(store.schema().to_toml().trim_end());
+        if !table.untyped().is_empty() {
+            report.note(
+                "\nColumns of type bytes, by the first cell that no other type holds and prints again as it is:\n",
+            );
+        }
+        for Untyped { column, place, cell } in table.untyped() {
+            report.note(format!("  {column}: {} {}: {cell}", place.unit, place.number.unwrap_or_default()));
+        }
     }
     report.print(terminal.format)
 }

@@ -67,13 +67,14 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.print(terminal.format)
 }
 
-/// The cells by column: integers as numbers, fixed-point numbers as strings, so that no digit is lost, and bytes that are no
-/// UTF-8 and words of the ABI as in jsonl files.
+/// The cells by column: integers of 64 bits as numbers, truth values as such, decimals and wider integers as strings, so that no digit is
+/// lost, dates, timestamps and UUIDs as strings, and bytes that are no UTF-8 and words of the ABI as in jsonl files.
 fn row_object(schema: &Schema, row: &Row) -> Value {
     let Row::Cells(cells) = row else { return Value::Null };
     let cells = schema.columns().iter().zip(cells).map(|(column, cell)| {
         let value = match (cell, column.kind) {
             (Cell::Null, _) => Value::Null,
+            (Cell::Unsigned(x), ColumnType::Boolean) => (*x == 1).into(),
             (Cell::Unsigned(x), _) => (*x).into(),
             (Cell::Signed(x), ColumnType::Signed) => (*x).into(),
             (Cell::Word(word), ColumnType::Abi(AbiType::Bool)) => (word[31] == 1).into(),

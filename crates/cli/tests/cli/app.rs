@@ -120,6 +120,45 @@ fn an_answer_by_groups_has_all_of_them() {
     assert_eq!(verify(&["--groups", "twice"]).code, 2);
 }
 
+/// Types are found in a csv file, a column that stays bytes says why, and groups of dates are proven and verified.
+#[test]
+fn dates_and_truth_values_are_found_and_queried() {
+    let world = World::new();
+    let csv = "id,paid,day,key,note\n\
+               1,true,2024-02-29,00112233-4455-6677-8899-aabbccddeeff,5\n\
+               2,false,2023-12-31,00112233-4455-6677-8899-aabbccddeeff,6\n\
+               3,,2024-03-01,,n/a\n";
+    std::fs::write(world.path("t.csv"), csv).unwrap();
+    let committed = world.json(&["commit", "--store", "s", "--input", "t.csv"]);
+    let kinds = committed["schema"]["column"].as_array().unwrap().iter().map(|c| c["type"].as_str().unwrap());
+    assert_eq!(kinds.collect::<Vec<_>>(), ["unsigned", "boolean", "date", "uuid", "bytes"]);
+    assert_eq!(committed["untyped"], serde_json::json!([{ "column": "note", "line": 4, "cell": "n/a" }]));
+    let root = committed["commitment"].as_str().unwrap();
+    let opened = world.json(&["open", "--store", "s", "--index", "0"]);
+    assert_eq!(opened["row"]["paid"], true);
+    assert_eq!(opened["row"]["day"], "2024-02-29");
+    world.json(&["export", "--store", "s", "--schema", "schema.toml", "--table", "again.csv"]);
+    let again = std::fs::read_to_string(world.path("again.csv")).unwrap();
+    assert!(again.contains("\n0,1,true,2024-02-29,00112233-4455-6677-8899-aabbccddeeff,5\n"), "{again}");
+
+    let sql = "SELECT EXTRACT(YEAR FROM day), COUNT(*) FILTER (WHERE NOT paid), MAX(day) FROM t GROUP BY EXTRACT(YEAR FROM day)";
+    let prove =
+        ["app", "aggregate", "--store", "s", "--sql", sql, "--name", "a", "--out", "a.proof", "--groups-out", "groups"];
+    let proven = world.json(&prove);
+    let groups = std::fs::read_to_string(world.path("groups")).unwrap();
+    assert_eq!(groups, "{\"EXTRACT(YEAR FROM day)\":\"2024\"}\n{\"EXTRACT(YEAR FROM day)\":\"2023\"}\n");
+    let verify =
+        ["app", "verify-aggregate", "--proof", "a.proof", "--schema", "schema.toml", "--root", root, "--sql", sql];
+    let accepted = world.json(&[&verify[..], &["--groups", "groups"]].concat());
+    assert_eq!(accepted["groups"], proven["groups"]);
+    assert_eq!(accepted["groups"][0]["key"]["EXTRACT(YEAR FROM day)"], "2023");
+    assert_eq!(accepted["groups"][0]["answer"][1]["value"], "2023-12-31");
+    let wrong = world.run(&["update", "--store", "s", "--set", "1=day=2023-02-29"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("\"2023-02-29\" is not of type date: the month has no such day"), "{}", wrong.err);
+    assert_eq!(world.run(&["update", "--store", "s", "--set", "1=day=2023-02-28,paid=true"]).code, 0);
+}
+
 fn refreshed(paper: &[&str], allow: &[&str]) {
     let world = World::with_table();
     let dry = world.json(&[&["app", "aggregate", "--store", "s", "--sql", SQL, "--dry-run"], paper].concat());

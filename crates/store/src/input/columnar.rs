@@ -1,6 +1,7 @@
 //! parquet files with flat columns, read a batch of rows at a time.
 //!
-//! Dates, times and timestamps are read as the integers that the file stores, in the unit of the column.
+//! Dates, timestamps and UUIDs are read as such where the schema has them, and elsewhere as the integers and bytes that the file stores. Times
+//! of day are the integers.
 //!
 //! The parquet crate panics on some damaged files. Every call into it goes through [`guarded`], which makes of a panic the
 //! error that it should have been; the reader is not used again after that.
@@ -10,7 +11,7 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use parquet::basic::{ConvertedType, LogicalType};
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
@@ -22,6 +23,12 @@ use super::rows::Sink;
 use super::source::Source;
 use evergrove_verifier::schema::field::Field;
 
+/// Units in a second.
+const MILLIS: u32 = 1_000;
+const MICROS: u32 = 1_000_000;
+const NANOS: u32 = 1_000_000_000;
+const DAY_NANOS: i128 = 86_400 * NANOS as i128;
+const JULIAN_DAY_OF_1970: i128 = 2_440_588;
 /// Rows read at a time.
 const BATCH: usize = 1024;
 
@@ -52,6 +59,9 @@ enum Numbers {
     Plain,
     Unsigned,
     Decimal { scale: i32 },
+    Date,
+    Timestamp { per_second: u32 },
+    Uuid,
 }
 
 impl Parquet {
@@ -149,6 +159,17 @@ fn form(column: &ColumnDescriptor) -> Result<ColumnForm, Problem> {
         (None, ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64) => {
             Numbers::Unsigned
         }
+        (Some(LogicalType::Date), _) | (None, ConvertedType::DATE) => Numbers::Date,
+        (Some(LogicalType::Timestamp(t)), _) => Numbers::Timestamp {
+            per_second: match t.unit {
+                TimeUnit::MILLIS => MILLIS,
+                TimeUnit::MICROS => MICROS,
+                TimeUnit::NANOS => NANOS,
+            },
+        },
+        (None, ConvertedType::TIMESTAMP_MILLIS) => Numbers::Timestamp { per_second: MILLIS },
+        (None, ConvertedType::TIMESTAMP_MICROS) => Numbers::Timestamp { per_second: MICROS },
+        (Some(LogicalType::Uuid), _) => Numbers::Uuid,
         _ => Numbers::Plain,
     };
     Ok(ColumnForm { name, numbers, optional: column.max_def_level() == 1 })
@@ -157,7 +178,9 @@ fn form(column: &ColumnDescriptor) -> Result<ColumnForm, Problem> {
 fn read(reader: &mut ColumnReader, column: &ColumnForm, rows: usize) -> Result<Vec<Field<'static>>, Problem> {
     let numbers = column.numbers;
     let integer = move |x: i64, unsigned: u64| match numbers {
-        Numbers::Plain => Ok(number(x.to_string())),
+        Numbers::Plain | Numbers::Uuid => Ok(number(x.to_string())),
+        Numbers::Date => Ok(Field::Date(x)),
+        Numbers::Timestamp { per_second } => Ok(Field::Timestamp { units: x.into(), per_second }),
         Numbers::Unsigned => Ok(number(unsigned.to_string())),
         Numbers::Decimal { scale } => decimal(x as i128, scale),
     };
@@ -165,18 +188,27 @@ fn read(reader: &mut ColumnReader, column: &ColumnForm, rows: usize) -> Result<V
         |x: f64, text: String| if x.is_finite() { number(text) } else { Field::Bytes(Cow::Owned(text.into_bytes())) };
     let bytes = |b: ByteArray| match numbers {
         Numbers::Decimal { scale } => big_endian(b.data()).ok_or_else(|| wide(column)).and_then(|x| decimal(x, scale)),
+        Numbers::Uuid if let Ok(bytes) = b.data().try_into() => Ok(Field::Uuid(bytes)),
         _ => Ok(Field::Bytes(Cow::Owned(b.data().to_vec()))),
     };
     match reader {
         ColumnReader::BoolColumnReader(r) => fields(r, column, rows, |b| Ok(Field::Bool(b))),
         ColumnReader::Int32ColumnReader(r) => fields(r, column, rows, |x| integer(x as i64, x as u32 as u64)),
         ColumnReader::Int64ColumnReader(r) => fields(r, column, rows, |x| integer(x, x as u64)),
-        ColumnReader::Int96ColumnReader(r) => fields(r, column, rows, |x| Ok(number(x.to_nanos().to_string()))),
+        ColumnReader::Int96ColumnReader(r) => {
+            fields(r, column, rows, |x| Ok(Field::Timestamp { units: nanos(x.data()), per_second: NANOS }))
+        }
         ColumnReader::FloatColumnReader(r) => fields(r, column, rows, |x| Ok(float(x as f64, x.to_string()))),
         ColumnReader::DoubleColumnReader(r) => fields(r, column, rows, |x| Ok(float(x, x.to_string()))),
         ColumnReader::ByteArrayColumnReader(r) => fields(r, column, rows, bytes),
         ColumnReader::FixedLenByteArrayColumnReader(r) => fields(r, column, rows, |b| bytes(b.into())),
     }
+}
+
+/// The nanoseconds from 1970-01-01T00:00:00Z of an INT96: those of the day, and its number in the Julian calendar.
+fn nanos(words: &[u32]) -> i128 {
+    let [low, high, day] = [0, 1, 2].map(|at| i128::from(words.get(at).copied().unwrap_or(0)));
+    (day - JULIAN_DAY_OF_1970) * DAY_NANOS + (high << 32) + low
 }
 
 fn wide(column: &ColumnForm) -> Problem {

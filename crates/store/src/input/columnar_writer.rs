@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use evergrove_commit::schema::{Cell, Column, ColumnType, Row};
 use evergrove_verifier::abi::AbiType;
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::data_type::{
-    BoolType, ByteArray, ByteArrayType, DataType, FixedLenByteArray, FixedLenByteArrayType, Int64Type,
+    BoolType, ByteArray, ByteArrayType, DataType, FixedLenByteArray, FixedLenByteArrayType, Int32Type, Int64Type,
 };
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -21,10 +21,13 @@ const GROUP_ROWS: usize = 1 << 16;
 const GROUP_BYTES: usize = 1 << 24;
 /// Bytes of a decimal number of 19 digits.
 const DECIMAL_BYTES: i32 = 9;
+/// Bytes of a decimal number of 38 digits, and of a UUID.
+const WIDE_BYTES: i32 = 16;
 /// The decimal digits of a number of a column `fixed`.
 const DECIMAL_DIGITS: i32 = 19;
 
-/// Writes rows with their positions: numbers as INT64, `fixed` as DECIMAL, `bytes` as STRING, `bool` as BOOLEAN, other types of the ABI as STRING.
+/// Writes rows with their positions: numbers as INT64, `fixed` and `decimal` as DECIMAL, `bytes` as STRING, `bool` and `boolean` as BOOLEAN,
+/// dates, timestamps and UUIDs as such, other types of the ABI and integers of 128 bits as STRING.
 pub(crate) struct ParquetWriter<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     /// The positions, then the columns.
@@ -43,7 +46,9 @@ struct Buffer {
 
 enum Values {
     Integers(Vec<i64>),
-    Decimals(Vec<FixedLenByteArray>),
+    Days(Vec<i32>),
+    /// Decimals and UUIDs.
+    Arrays(Vec<FixedLenByteArray>),
     Booleans(Vec<bool>),
     Strings(Vec<ByteArray>),
 }
@@ -54,13 +59,16 @@ impl<W: Write + Send> ParquetWriter<W> {
         let kinds = std::iter::once((&index, false)).chain(columns.iter().map(|column| (column, raw)));
         let (mut fields, mut group) = (Vec::new(), Vec::new());
         for (column, is_element) in kinds {
-            let (physical, logical, values) = form(column, is_element);
+            let Form { physical, logical, length, decimal, values } = form(column, is_element);
             let repetition = if column.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
             let mut field = Type::primitive_type_builder(&column.name, physical)
                 .with_repetition(repetition)
                 .with_logical_type(logical);
-            if let (Values::Decimals(_), ColumnType::Fixed { scale }) = (&values, column.kind) {
-                field = field.with_length(DECIMAL_BYTES).with_precision(DECIMAL_DIGITS).with_scale(scale.into());
+            if let Some(length) = length {
+                field = field.with_length(length);
+            }
+            if let Some((precision, scale)) = decimal {
+                field = field.with_precision(precision).with_scale(scale);
             }
             fields.push(Arc::new(field.build().map_err(error)?));
             let levels = column.nullable.then(Vec::new);
@@ -102,7 +110,8 @@ impl<W: Write + Send> ParquetWriter<W> {
             let levels = levels.as_deref();
             match &mut buffer.values {
                 Values::Integers(values) => column::<Int64Type, W>(&mut group, values, levels),
-                Values::Decimals(values) => column::<FixedLenByteArrayType, W>(&mut group, values, levels),
+                Values::Days(values) => column::<Int32Type, W>(&mut group, values, levels),
+                Values::Arrays(values) => column::<FixedLenByteArrayType, W>(&mut group, values, levels),
                 Values::Booleans(values) => column::<BoolType, W>(&mut group, values, levels),
                 Values::Strings(values) => column::<ByteArrayType, W>(&mut group, values, levels),
             }
@@ -130,10 +139,17 @@ impl Buffer {
             (_, Cell::Null) => {}
             (Values::Integers(values), Cell::Unsigned(x)) => values.push(*x as i64),
             (Values::Integers(values), Cell::Signed(x)) => values.push(*x),
-            (Values::Decimals(values), Cell::Signed(x)) => {
+            (Values::Arrays(values), Cell::Signed(x)) => {
                 let bytes = i128::from(*x).to_be_bytes();
                 values.push(FixedLenByteArray::from(bytes[bytes.len() - DECIMAL_BYTES as usize..].to_vec()));
             }
+            (Values::Arrays(values), Cell::Integer128(x)) => {
+                values.push(FixedLenByteArray::from(x.to_be_bytes().to_vec()));
+            }
+            (Values::Arrays(values), Cell::Uuid(bytes)) => values.push(FixedLenByteArray::from(bytes.to_vec())),
+            // Dates are far below 2^31.
+            (Values::Days(values), Cell::Signed(x)) => values.push(i32::try_from(*x).unwrap_or(i32::MAX)),
+            (Values::Booleans(values), Cell::Unsigned(x)) => values.push(*x == 1),
             (Values::Booleans(values), Cell::Word(word)) => values.push(word.last().is_some_and(|x| *x == 1)),
             (Values::Strings(values), cell) => {
                 let text = column.format(cell);
@@ -151,17 +167,48 @@ impl Buffer {
     }
 }
 
-fn form(column: &Column, is_element: bool) -> (Physical, Option<LogicalType>, Values) {
-    let string = || (Physical::BYTE_ARRAY, Some(LogicalType::String), Values::Strings(Vec::new()));
+/// How a column is held.
+struct Form {
+    physical: Physical,
+    logical: Option<LogicalType>,
+    length: Option<i32>,
+    /// Digits and places.
+    decimal: Option<(i32, i32)>,
+    values: Values,
+}
+
+fn form(column: &Column, is_element: bool) -> Form {
+    let plain = |physical, logical, values| Form { physical, logical, length: None, decimal: None, values };
+    let decimal = |length, precision: i32, scale: u8| Form {
+        physical: Physical::FIXED_LEN_BYTE_ARRAY,
+        logical: Some(LogicalType::decimal(scale.into(), precision)),
+        length: Some(length),
+        decimal: Some((precision, scale.into())),
+        values: Values::Arrays(Vec::new()),
+    };
     match column.kind {
-        _ if is_element => (Physical::INT64, Some(LogicalType::integer(64, false)), Values::Integers(Vec::new())),
-        ColumnType::Unsigned | ColumnType::Signed => (Physical::INT64, None, Values::Integers(Vec::new())),
-        ColumnType::Fixed { scale } => {
-            let decimal = LogicalType::decimal(scale.into(), DECIMAL_DIGITS);
-            (Physical::FIXED_LEN_BYTE_ARRAY, Some(decimal), Values::Decimals(Vec::new()))
+        _ if is_element => plain(Physical::INT64, Some(LogicalType::integer(64, false)), Values::Integers(Vec::new())),
+        ColumnType::Unsigned | ColumnType::Signed => plain(Physical::INT64, None, Values::Integers(Vec::new())),
+        ColumnType::Fixed { scale } => decimal(DECIMAL_BYTES, DECIMAL_DIGITS, scale),
+        ColumnType::Decimal { precision, scale } => {
+            let length = if column.kind.is_number() { DECIMAL_BYTES } else { WIDE_BYTES };
+            decimal(length, precision.into(), scale)
         }
-        ColumnType::Abi(AbiType::Bool) => (Physical::BOOLEAN, None, Values::Booleans(Vec::new())),
-        ColumnType::Bytes | ColumnType::Abi(_) => string(),
+        ColumnType::Boolean | ColumnType::Abi(AbiType::Bool) => {
+            plain(Physical::BOOLEAN, None, Values::Booleans(Vec::new()))
+        }
+        ColumnType::Date => plain(Physical::INT32, Some(LogicalType::Date), Values::Days(Vec::new())),
+        ColumnType::Timestamp => {
+            let logical = LogicalType::timestamp(true, TimeUnit::MICROS);
+            plain(Physical::INT64, Some(logical), Values::Integers(Vec::new()))
+        }
+        ColumnType::Uuid => Form {
+            length: Some(WIDE_BYTES),
+            ..plain(Physical::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Uuid), Values::Arrays(Vec::new()))
+        },
+        ColumnType::Bytes | ColumnType::Abi(_) | ColumnType::Integer128 | ColumnType::Unsigned128 => {
+            plain(Physical::BYTE_ARRAY, Some(LogicalType::String), Values::Strings(Vec::new()))
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evergrove_commit::schema::{Column, ColumnType, MAX_SCALE, Schema};
+use evergrove_commit::schema::{Column, ColumnType, Excerpt, MAX_PRECISION, MAX_SCALE, Schema};
 
 use super::error::{InputError, Place, Problem};
 use super::rows::{Records, position};
@@ -10,51 +10,141 @@ use super::source::Source;
 use super::{Format, IndexSource};
 use evergrove_verifier::schema::field::{Field, plain};
 
+/// Why a column has the type `bytes`: the first of its cells that no other type holds, or prints again as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untyped {
+    /// Name of the column.
+    pub column: String,
+    /// Where the cell is.
+    pub place: Place,
+    /// The cell, shortened.
+    pub cell: Excerpt,
+}
+
 /// What the cells of one column have in common.
-#[derive(Default)]
 struct Evidence {
+    /// The file has types: strings are no dates, and numbers may need 128 bits.
+    typed: bool,
     /// Records in which the column stands.
     cells: u64,
     /// Number of the last of them, from 1.
     last: u64,
     empty: bool,
-    /// A cell that is a number.
-    number: bool,
-    /// A cell that is no number in its usual form: `007` and `+5` would not be printed again as they were.
-    text: bool,
+    /// A cell that is not empty.
+    content: bool,
+    /// The types that all of the cells have so far.
+    kinds: Kinds,
     negative: bool,
     places: usize,
     /// The greatest integer part of a number that is not negative.
-    greatest: u64,
+    greatest: u128,
     /// The greatest integer part of a negative number.
-    greatest_negative: u64,
+    greatest_negative: u128,
+    /// The cell that leaves no type, and where it is.
+    untyped: Option<(Excerpt, Option<Place>)>,
 }
 
-impl Evidence {
-    fn take(&mut self, field: &Field<'_>) {
-        match field {
-            Field::Null => self.empty = true,
-            Field::Text(t) if t.is_empty() => self.empty = true,
-            // 1 and 0 in columns of integers, as truth values are.
-            Field::Text(t) if matches!(t.as_ref(), b"true" | b"false") => self.number("1"),
-            Field::Text(t) => self.number(std::str::from_utf8(t).unwrap_or("text")),
-            Field::Number(n) => self.number(plain(n).as_deref().unwrap_or(n)),
-            Field::Bool(_) => self.number("1"),
-            Field::Bytes(_) => self.text = true,
+/// Types that cells can have.
+#[derive(Clone, Copy, Default)]
+struct Kinds {
+    boolean: bool,
+    date: bool,
+    timestamp: bool,
+    uuid: bool,
+    number: bool,
+}
+
+impl Kinds {
+    const ALL: Self = Self { boolean: true, date: true, timestamp: true, uuid: true, number: true };
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            boolean: self.boolean && other.boolean,
+            date: self.date && other.date,
+            timestamp: self.timestamp && other.timestamp,
+            uuid: self.uuid && other.uuid,
+            number: self.number && other.number,
         }
     }
 
-    fn number(&mut self, text: &str) {
+    /// The types, among these, that print this text again.
+    fn of_text(self, text: &[u8]) -> Self {
+        let again = |possible: bool, kind: ColumnType| {
+            let column = Column::new("", kind);
+            possible && column.parse(text).is_ok_and(|cell| column.format(&cell) == text)
+        };
+        // No date is shorter, and no UUID longer.
+        let candidate = (10..=36).contains(&text.len());
+        Self {
+            date: candidate && again(self.date, ColumnType::Date),
+            timestamp: candidate && again(self.timestamp, ColumnType::Timestamp),
+            uuid: candidate && again(self.uuid, ColumnType::Uuid),
+            ..Self::default()
+        }
+    }
+}
+
+impl Evidence {
+    fn new(typed: bool) -> Self {
+        Self {
+            typed,
+            cells: 0,
+            last: 0,
+            empty: false,
+            content: false,
+            kinds: Kinds::ALL,
+            negative: false,
+            places: 0,
+            greatest: 0,
+            greatest_negative: 0,
+            untyped: None,
+        }
+    }
+
+    /// Looks at a cell; true where it is the first that leaves no type.
+    fn take(&mut self, field: &Field<'_>) -> bool {
+        let none = Kinds::default();
+        let kinds = match field {
+            Field::Null => return self.null(),
+            Field::Text(t) if t.is_empty() => return self.null(),
+            // 1 and 0 in columns of integers, as truth values are.
+            Field::Text(t) if matches!(t.as_ref(), b"true" | b"false") => {
+                Kinds { boolean: true, number: self.number("1"), ..none }
+            }
+            Field::Bool(_) => Kinds { boolean: true, number: self.number("1"), ..none },
+            Field::Text(t) => {
+                let number = self.kinds.number && std::str::from_utf8(t).is_ok_and(|text| self.number(text));
+                Kinds { number, ..self.kinds.of_text(t) }
+            }
+            Field::Number(n) => Kinds { number: self.number(plain(n).as_deref().unwrap_or(n)), ..none },
+            Field::Bytes(_) if self.typed => none,
+            Field::Bytes(text) => self.kinds.of_text(text),
+            Field::Date(_) => Kinds { date: true, ..none },
+            Field::Timestamp { .. } => Kinds { timestamp: true, ..none },
+            Field::Uuid(_) => Kinds { uuid: true, ..none },
+        };
+        self.content = true;
+        self.kinds = self.kinds.and(kinds);
+        let first = self.untyped.is_none() && self.kind() == ColumnType::Bytes;
+        if first {
+            self.untyped = Some((Excerpt::new(&field.text()), None));
+        }
+        first
+    }
+
+    fn null(&mut self) -> bool {
+        self.empty = true;
+        false
+    }
+
+    /// Takes a text that is a number in its usual form: `007` and `+5` would not be printed again as they were.
+    fn number(&mut self, text: &str) -> bool {
         let (negative, digits) = text.strip_prefix('-').map_or((false, text), |d| (true, d));
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
         let usual = (whole == "0" || !whole.starts_with('0')) && !whole.is_empty() && !fraction.is_empty();
         let all_digits = whole.bytes().chain(fraction.bytes()).all(|c| c.is_ascii_digit());
-        let integer = whole.parse::<u64>().ok().filter(|_| usual && all_digits);
-        let Some(integer) = integer else {
-            self.text = true;
-            return;
-        };
-        self.number = true;
+        let integer = whole.parse::<u128>().ok().filter(|_| usual && all_digits);
+        let Some(integer) = integer else { return false };
         if digits.contains('.') {
             self.places = self.places.max(fraction.len());
         }
@@ -64,28 +154,59 @@ impl Evidence {
         } else {
             self.greatest = self.greatest.max(integer);
         }
+        true
     }
 
     fn kind(&self) -> ColumnType {
-        const BOUND: u64 = 1 << 62;
-        let unit = 10u64.checked_pow(self.places as u32);
-        let fits = |whole: u64| unit.and_then(|u| whole.checked_add(1)?.checked_mul(u)).is_some_and(|x| x <= BOUND);
+        match self.kinds {
+            _ if !self.content => ColumnType::Bytes,
+            Kinds { boolean: true, .. } => ColumnType::Boolean,
+            Kinds { date: true, .. } => ColumnType::Date,
+            Kinds { timestamp: true, .. } => ColumnType::Timestamp,
+            Kinds { uuid: true, .. } => ColumnType::Uuid,
+            Kinds { number: true, .. } => self.numbers(),
+            _ => ColumnType::Bytes,
+        }
+    }
+
+    /// The type of numbers.
+    fn numbers(&self) -> ColumnType {
+        const BOUND: u128 = 1 << 62;
+        const WIDE: u128 = 1 << 127;
+        let greatest = self.greatest.max(self.greatest_negative);
+        let fits = |bound: u128| {
+            let unit = 10u128.checked_pow(self.places as u32);
+            unit.and_then(|unit| greatest.checked_add(1)?.checked_mul(unit)).is_some_and(|x| x <= bound)
+        };
         match self.places {
-            _ if self.text || !self.number => ColumnType::Bytes,
             0 if !self.negative && self.greatest < 1 << 63 => ColumnType::Unsigned,
             0 if self.greatest < BOUND && self.greatest_negative <= BOUND => ColumnType::Signed,
-            1.. if self.places <= MAX_SCALE as usize && fits(self.greatest) && fits(self.greatest_negative) => {
-                ColumnType::Fixed { scale: self.places as u8 }
+            0 if self.typed && !self.negative => ColumnType::Unsigned128,
+            0 if self.typed && self.greatest < WIDE && self.greatest_negative <= WIDE => ColumnType::Integer128,
+            1.. if self.places <= MAX_SCALE as usize && fits(BOUND) => ColumnType::Fixed { scale: self.places as u8 },
+            1.. if self.typed && fits(10u128.pow(MAX_PRECISION.into())) => {
+                ColumnType::Decimal { precision: MAX_PRECISION, scale: self.places as u8 }
             }
             _ => ColumnType::Bytes,
         }
     }
 }
 
+/// What a file's content says.
+pub(crate) struct Inferred {
+    pub(crate) schema: Schema,
+    pub(crate) rows: u64,
+    /// The columns of type `bytes` that have content.
+    pub(crate) untyped: Vec<Untyped>,
+}
+
 /// The schema of a file and the number of its rows. The index column is no part of the schema.
-pub(crate) fn infer(source: &Source, format: Format, index: &IndexSource) -> Result<(Schema, u64), InputError> {
+pub(crate) fn infer(source: &Source, format: Format, index: &IndexSource) -> Result<Inferred, InputError> {
     let at = |p| InputError::new(Place::file(source.path()), p);
-    let Some(mut records) = Records::open(source, format)? else { return Ok((Schema::raw(), 0)) };
+    let Some(mut records) = Records::open(source, format)? else {
+        return Ok(Inferred { schema: Schema::raw(), rows: 0, untyped: Vec::new() });
+    };
+    let typed = format == Format::Parquet;
     let nulls: Vec<&[u8]> = source.nulls().iter().map(String::as_bytes).collect();
     let index_column = match index {
         IndexSource::Column(name) => Some(name.as_str()),
@@ -104,16 +225,17 @@ pub(crate) fn infer(source: &Source, format: Format, index: &IndexSource) -> Res
     {
         return Err(at(Problem::NoColumn { name: name.into(), available: names }));
     }
-    let mut evidence: Vec<Evidence> = names.iter().map(|_| Evidence::default()).collect();
+    let mut evidence: Vec<Evidence> = names.iter().map(|_| Evidence::new(typed)).collect();
     let mut rows = 0u64;
     loop {
+        let mut first: Vec<usize> = Vec::new();
         let mut sink = |name: &str, field: Field<'_>| {
             let at = match seen.get(name) {
                 Some(at) => *at,
                 None => {
                     seen.insert(name.into(), names.len());
                     names.push(name.into());
-                    evidence.push(Evidence::default());
+                    evidence.push(Evidence::new(typed));
                     names.len() - 1
                 }
             };
@@ -127,12 +249,19 @@ pub(crate) fn infer(source: &Source, format: Format, index: &IndexSource) -> Res
             evidence[at].last = rows + 1;
             match &field {
                 Field::Text(text) if nulls.contains(&text.as_ref()) => evidence[at].empty = true,
-                field => evidence[at].take(field),
+                field => {
+                    if evidence[at].take(field) {
+                        first.push(at);
+                    }
+                }
             }
             Ok(())
         };
-        if records.next(&mut sink)?.is_none() {
-            break;
+        let Some(place) = records.next(&mut sink)? else { break };
+        for at in first {
+            if let Some((_, found)) = &mut evidence[at].untyped {
+                *found = Some(place.clone());
+            }
         }
         rows += 1;
     }
@@ -144,13 +273,18 @@ pub(crate) fn infer(source: &Source, format: Format, index: &IndexSource) -> Res
     {
         return Err(at(Problem::NoColumn { name: name.into(), available: names }));
     }
-    let columns =
-        names.iter().zip(&evidence).filter(|(name, _)| Some(name.as_str()) != index_column).map(|(name, e)| Column {
-            name: name.clone(),
-            kind: e.kind(),
-            // A record that lacks the column has a null there.
-            nullable: e.empty || e.cells < rows,
-        });
-    let schema = Schema::new(columns.collect()).map_err(|e| at(Problem::Schema(e)))?;
-    Ok((schema, rows))
+    let (mut columns, mut untyped) = (Vec::new(), Vec::new());
+    for (name, e) in names.into_iter().zip(evidence) {
+        if Some(name.as_str()) == index_column {
+            continue;
+        }
+        // A record that lacks the column has a null there.
+        let (kind, nullable) = (e.kind(), e.empty || e.cells < rows);
+        if let Some((cell, Some(place))) = e.untyped {
+            untyped.push(Untyped { column: name.clone(), place, cell });
+        }
+        columns.push(Column { name, kind, nullable });
+    }
+    let schema = Schema::new(columns).map_err(|e| at(Problem::Schema(e)))?;
+    Ok(Inferred { schema, rows, untyped })
 }

@@ -272,7 +272,7 @@ fn a_schema_is_inferred_from_the_content() {
     let (schema, rows) = infer("t.jsonl", jsonl, IndexSource::RowOrder).unwrap();
     let expected = [
         Column::new("a", ColumnType::Fixed { scale: 4 }),
-        Column::new("b", ColumnType::Unsigned).nullable(),
+        Column::new("b", ColumnType::Boolean).nullable(),
         Column::new("c", ColumnType::Bytes).nullable(),
         Column::new("d", ColumnType::Bytes).nullable(),
     ];
@@ -292,6 +292,17 @@ fn a_schema_is_inferred_from_the_content() {
         ("1e5", ColumnType::Bytes),
         ("-0", ColumnType::Signed),
         ("1.", ColumnType::Bytes),
+        ("true\nfalse", ColumnType::Boolean),
+        ("true\n5", ColumnType::Unsigned),
+        ("true\nTRUE", ColumnType::Bytes),
+        ("2024-02-29\n0001-01-01", ColumnType::Date),
+        ("2024-02-29\n2023-02-29", ColumnType::Bytes),
+        ("2024-02-29\n2024-02-29T00:00:00Z", ColumnType::Bytes),
+        ("2024-02-29T12:00:00.5Z", ColumnType::Bytes),
+        ("2024-02-29 12:00:00", ColumnType::Bytes),
+        ("2024-02-29T12:00:00Z\n2024-02-29T12:00:00.500Z", ColumnType::Timestamp),
+        ("00112233-4455-6677-8899-aabbccddeeff", ColumnType::Uuid),
+        ("00112233-4455-6677-8899-AABBCCDDEEFF", ColumnType::Bytes),
     ] {
         let (schema, _) = infer("t.csv", format!("x\n{column}\n"), IndexSource::RowOrder).unwrap();
         assert_eq!(schema.columns(), [Column::new("x", kind)], "{column}");
@@ -304,6 +315,23 @@ fn a_schema_is_inferred_from_the_content() {
         message(infer("t.csv", "id,a\nx,1\n", by("id")))
             .starts_with("t.csv, line 2: column \"id\": invalid position \"x\"")
     );
+}
+
+#[test]
+fn the_cell_that_makes_a_column_bytes_is_named() {
+    let untyped = |name: &str, content: &str| {
+        let dir = TempDir::new().unwrap();
+        let table = Table::infer(file(&dir, name, content), format(name), IndexSource::RowOrder).unwrap();
+        let found = table.untyped().iter();
+        found.map(|u| (u.column.clone(), u.place.number.unwrap(), u.cell.to_string())).collect::<Vec<_>>()
+    };
+    let csv = "a,b,c,d,e\n1,2024-01-01,,x,5\n,,,y,6\n2,2024-01-02,,z,9\n1_000,2023-02-29,,,12\nn/a,,,,7\n";
+    let expected = [("a", 5, "\"1_000\""), ("b", 5, "\"2023-02-29\""), ("d", 2, "\"x\"")];
+    assert_eq!(untyped("t.csv", csv), expected.map(|(c, n, cell)| (c.to_owned(), n, cell.to_owned())));
+    let jsonl = "{\"a\":1,\"b\":true}\n{\"a\":\"2\",\"b\":false}\n";
+    assert_eq!(untyped("t.jsonl", jsonl), [("a".to_owned(), 2, "\"2\"".to_owned())]);
+    let wide = "n\n4611686018427387904\n-1\n";
+    assert_eq!(untyped("t.csv", wide), [("n".to_owned(), 3, "\"-1\"".to_owned())]);
 }
 
 #[test]
@@ -376,17 +404,39 @@ fn what_is_not_held_is_not_written() {
     assert!(TableWriter::new(Vec::new(), Format::Raw, &nullable).is_err());
 }
 
-/// The columns of [`table`], and words.
+/// Types that may be null, and what the cells of theirs are in tests.
+const NULLABLE: [&str; 8] =
+    ["boolean", "date", "timestamp", "uuid", "integer128", "unsigned128", "decimal(12,3)", "decimal(38,10)"];
+
+/// The columns of [`table`], and words, and columns of [`NULLABLE`].
 fn wide() -> Schema {
     let words = ["address", "int128", "bool"].map(|kind| Column::new(kind, kind.parse().unwrap()));
-    Schema::new(table().columns().iter().cloned().chain(words).collect()).unwrap()
+    let nullable = NULLABLE.map(|kind| Column::new(kind, kind.parse().unwrap()).nullable());
+    Schema::new(table().columns().iter().cloned().chain(words).chain(nullable).collect()).unwrap()
+}
+
+fn any_nullable() -> impl Strategy<Value = Vec<Cell>> {
+    let decimal = 10i128.pow(38);
+    let cells: [BoxedStrategy<Cell>; 8] = [
+        (0..2u64).prop_map(Cell::Unsigned).boxed(),
+        (-719_162i64..=2_932_896).prop_map(Cell::Signed).boxed(),
+        (-62_135_596_800_000_000i64..253_402_300_800_000_000).prop_map(Cell::Signed).boxed(),
+        any::<[u8; 16]>().prop_map(Cell::Uuid).boxed(),
+        any::<i128>().prop_map(Cell::Integer128).boxed(),
+        any::<u128>().prop_map(Cell::Unsigned128).boxed(),
+        (-999_999_999_999i64..1_000_000_000_000).prop_map(Cell::Signed).boxed(),
+        (1 - decimal..decimal).prop_map(Cell::Integer128).boxed(),
+    ];
+    let cells = cells.map(|cell| prop_oneof![1 => Just(Cell::Null), 5 => cell].boxed());
+    cells.to_vec()
 }
 
 fn any_row() -> impl Strategy<Value = Row> {
     let number = -(1i64 << 62)..1 << 62;
     let words = (any::<[u8; 20]>(), any::<i128>(), any::<bool>());
-    (proptest::collection::vec(any::<u8>(), 0..12), proptest::option::of(0..1u64 << 63), number, words).prop_map(
-        |(name, age, cents, (address, change, paid))| {
+    let name = proptest::collection::vec(any::<u8>(), 0..12);
+    (name, proptest::option::of(0..1u64 << 63), number, words, any_nullable()).prop_map(
+        |(name, age, cents, (address, change, paid), nullable)| {
             let word = |own: &[u8], above: u8| {
                 let mut word = [above; 32];
                 word[32 - own.len()..].copy_from_slice(own);
@@ -398,7 +448,7 @@ fn any_row() -> impl Strategy<Value = Row> {
                 word(&[u8::from(paid)], 0),
             ];
             let cells = [Cell::Bytes(name), age.map_or(Cell::Null, Cell::Unsigned), Cell::Signed(cents)];
-            Row::Cells(cells.into_iter().chain(words).collect())
+            Row::Cells(cells.into_iter().chain(words).chain(nullable).collect())
         },
     )
 }

@@ -143,8 +143,8 @@ fn csv_text(column: &Column, cell: &Cell) -> Result<Vec<u8>, WriteError> {
     Ok(column.format(cell))
 }
 
-/// A cell as JSON: numbers in plain digits, bytes as a string or, where they are not UTF-8, as `{"hex": ".."}`, words of the ABI as
-/// strings, and those of type `bool` as truth values.
+/// A cell as JSON: numbers in plain digits, bytes as a string or, where they are not UTF-8, as `{"hex": ".."}`, truth values as such,
+/// and other words of the ABI, dates, timestamps, UUIDs and numbers of 128 bits as strings.
 fn json(column: &Column, cell: &Cell) -> String {
     match (cell, column.kind) {
         (Cell::Null, _) => "null".into(),
@@ -155,19 +155,26 @@ fn json(column: &Column, cell: &Cell) -> String {
                 format!("{{\"{HEX_KEY}\":\"{hex}\"}}")
             }
         },
-        // Numbers of 256 bits as strings, as JavaScript's libraries write them: readers of JSON round them.
-        (Cell::Word(_), ColumnType::Abi(kind)) if kind != AbiType::Bool => {
-            quoted(&String::from_utf8_lossy(&column.format(cell)))
-        }
+        (_, ColumnType::Unsigned | ColumnType::Signed | ColumnType::Fixed { .. } | ColumnType::Boolean)
+        | (_, ColumnType::Abi(AbiType::Bool)) => bare(column, cell),
+        (_, ColumnType::Decimal { .. }) if column.kind.is_number() => bare(column, cell),
+        // Numbers of 128 and 256 bits as strings, as JavaScript's libraries write them: readers of JSON round them.
         (
             _,
             ColumnType::Bytes
-            | ColumnType::Unsigned
-            | ColumnType::Signed
-            | ColumnType::Fixed { .. }
-            | ColumnType::Abi(_),
-        ) => String::from_utf8_lossy(&column.format(cell)).into_owned(),
+            | ColumnType::Abi(_)
+            | ColumnType::Date
+            | ColumnType::Timestamp
+            | ColumnType::Uuid
+            | ColumnType::Integer128
+            | ColumnType::Unsigned128
+            | ColumnType::Decimal { .. },
+        ) => quoted(&bare(column, cell)),
     }
+}
+
+fn bare(column: &Column, cell: &Cell) -> String {
+    String::from_utf8_lossy(&column.format(cell)).into_owned()
 }
 
 fn quoted(text: &str) -> String {

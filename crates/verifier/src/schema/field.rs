@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::string::ToString;
 
-use super::{Cell, CellError, Column, ColumnType};
+use super::{Cell, CellError, Column, ColumnType, Excerpt};
 
 /// One field of a record.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,17 @@ pub enum Field<'a> {
     Bytes(Cow<'a, [u8]>),
     /// A truth value.
     Bool(bool),
+    /// A date: days from 1970-01-01.
+    Date(i64),
+    /// A point in time: units from 1970-01-01T00:00:00Z.
+    Timestamp {
+        /// Their number.
+        units: i128,
+        /// Units in a second.
+        per_second: u32,
+    },
+    /// The bytes of a UUID.
+    Uuid([u8; 16]),
 }
 
 impl Field<'_> {
@@ -30,6 +41,9 @@ impl Field<'_> {
             Field::Text(t) | Field::Bytes(t) => Cow::Borrowed(t.as_ref()),
             Field::Number(n) => Cow::Borrowed(n.as_bytes()),
             Field::Bool(b) => Cow::Borrowed(if *b { b"true" } else { b"false" }),
+            Field::Date(days) => Cow::Owned(days.to_string().into_bytes()),
+            Field::Timestamp { units, .. } => Cow::Owned(units.to_string().into_bytes()),
+            Field::Uuid(bytes) => Cow::Owned(bytes.to_vec()),
         }
     }
 
@@ -38,16 +52,36 @@ impl Field<'_> {
         match (self, column.kind) {
             (Field::Null, _) => column.check(Cell::Null),
             (Field::Bytes(b), ColumnType::Bytes) => column.check(Cell::Bytes(b.into_owned())),
-            (
-                Field::Number(n),
-                ColumnType::Unsigned | ColumnType::Signed | ColumnType::Fixed { .. } | ColumnType::Abi(_),
-            ) => match plain(&n) {
+            (Field::Date(days), ColumnType::Date) => column.check(Cell::Signed(days)),
+            (Field::Timestamp { units, per_second }, ColumnType::Timestamp) => {
+                let micros = micros(units, per_second).map_err(|reason| CellError::Form {
+                    column: column.name.clone(),
+                    kind: column.kind,
+                    value: Excerpt::new(units.to_string().as_bytes()),
+                    reason,
+                })?;
+                column.check(Cell::Signed(micros))
+            }
+            (Field::Uuid(bytes), ColumnType::Uuid) => column.check(Cell::Uuid(bytes)),
+            (Field::Uuid(bytes), ColumnType::Bytes) => column.check(Cell::Bytes(bytes.to_vec())),
+            (Field::Number(n), kind) if kind != ColumnType::Bytes => match plain(&n) {
                 Some(digits) => column.parse(digits.as_bytes()),
                 None => column.parse(n.as_bytes()),
             },
             (field, _) => column.parse(&field.text()),
         }
     }
+}
+
+/// Units of so many a second as microseconds.
+fn micros(units: i128, per_second: u32) -> Result<i64, &'static str> {
+    const MICROS: i128 = 1_000_000;
+    let per_second = i128::from(per_second.max(1));
+    let scaled = units.checked_mul(MICROS).ok_or("it is outside the years 0001 to 9999")?;
+    if scaled % per_second != 0 {
+        return Err("it has parts of a microsecond");
+    }
+    i64::try_from(scaled / per_second).map_err(|_| "it is outside the years 0001 to 9999")
 }
 
 /// The most zeros that writing out an exponent may add.

@@ -1,16 +1,30 @@
 //! The names of a query: the table's and its columns'.
 
+use evergrove_commit::schema::time::DAY;
 use evergrove_commit::schema::{Column, ColumnType, SIGNED_OFFSET, Schema};
 use sqlparser::ast::{Expr, Ident};
 
 use super::error::SqlError;
 use crate::aggregate::query::{ColumnIndex, NUMBER_END};
 
+/// What a comparison of more and less needs.
+pub(super) const ORDER: &str = "an order";
+
 /// The columns of the table that a query is about.
 pub(super) struct Columns<'a> {
     pub(super) schema: &'a Schema,
     /// Names that may stand before a column's, with a point between them.
     pub(super) tables: Vec<String>,
+    /// What `WHERE` says of columns with dates.
+    pub(super) spans: Vec<Span>,
+}
+
+/// Dates or timestamps between which those of a column lie, in its units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) column: ColumnIndex,
+    pub(super) low: i128,
+    pub(super) high: i128,
 }
 
 impl Columns<'_> {
@@ -72,13 +86,22 @@ impl Columns<'_> {
         &self.schema.columns()[column as usize]
     }
 
-    /// Refuses columns of type `bytes` for `what`.
+    /// Refuses for `what` columns that have no order, and for all but an order and extrema those without sums.
     pub(super) fn number(&self, column: ColumnIndex, what: &str) -> Result<(), SqlError> {
         let c = self.at(column);
+        let ordered = matches!(what, ORDER | "MIN" | "MAX");
         match c.kind {
-            ColumnType::Bytes => Err(SqlError::ColumnType { what: what.into(), column: c.name.clone(), kind: c.kind }),
-            _ => Ok(()),
+            ColumnType::Boolean | ColumnType::Date | ColumnType::Timestamp if ordered => Ok(()),
+            ColumnType::Unsigned | ColumnType::Signed | ColumnType::Fixed { .. } => Ok(()),
+            ColumnType::Decimal { .. } if c.kind.is_number() => Ok(()),
+            kind => Err(SqlError::ColumnType { what: what.into(), column: c.name.clone(), kind }),
         }
+    }
+
+    /// The columns of dates and timestamps.
+    pub(super) fn calendars(&self) -> impl Iterator<Item = ColumnIndex> {
+        let columns = self.schema.columns().iter().enumerate();
+        columns.filter(|(_, c)| unit(c.kind).is_some()).map(|(at, _)| at as ColumnIndex)
     }
 
     /// Least and greatest number of a column, in its units. The least is encoded as 0.
@@ -91,7 +114,26 @@ impl Columns<'_> {
 /// What the encoding of a type of numbers adds to a number.
 pub(in crate::aggregate) fn offset(kind: ColumnType) -> u64 {
     match kind {
-        ColumnType::Signed | ColumnType::Fixed { .. } => SIGNED_OFFSET,
-        ColumnType::Unsigned | ColumnType::Bytes | ColumnType::Abi(_) => 0,
+        ColumnType::Signed
+        | ColumnType::Fixed { .. }
+        | ColumnType::Date
+        | ColumnType::Timestamp
+        | ColumnType::Decimal { .. } => SIGNED_OFFSET,
+        ColumnType::Unsigned
+        | ColumnType::Bytes
+        | ColumnType::Abi(_)
+        | ColumnType::Boolean
+        | ColumnType::Uuid
+        | ColumnType::Integer128
+        | ColumnType::Unsigned128 => 0,
+    }
+}
+
+/// Units of a day in a column of dates or timestamps.
+pub(super) fn unit(kind: ColumnType) -> Option<i128> {
+    match kind {
+        ColumnType::Date => Some(1),
+        ColumnType::Timestamp => Some(DAY.into()),
+        _ => None,
     }
 }

@@ -1,27 +1,42 @@
 //! `WHERE`: an expression as a filter, negations pushed to the tests.
 
-use evergrove_commit::schema::{ColumnType, content_digest};
-use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
+use core::ops::RangeInclusive;
 
-use super::columns::Columns;
+use evergrove_commit::schema::time::{DAY, parse_date, parse_timestamp, year_start};
+use evergrove_commit::schema::{Cell, Column, ColumnType, Row, Schema};
+use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator, Value};
+
+use super::columns::{Columns, ORDER, Span};
+use super::dates::{Part, extracted, units, years};
 use super::error::SqlError;
-use super::literal::Literal;
+use super::literal::{Floor, Literal};
 use crate::aggregate::query::{ColumnIndex, Filter, Step, Test};
 
 /// What the remedies of unsupported conditions say.
 const CONDITIONS: &str = "conditions are made of =, <>, <, <=, >, >=, BETWEEN, IN and IS NULL on a column and literals, \
                           or two columns of one type, joined by AND, OR and NOT";
 
+/// What the remedies of parts of dates say whose year is not bounded.
+const YEARS: &str = "bound the column's year in the same conjunction, like EXTRACT(YEAR FROM column) = 2024 AND ..; the other way is a range of dates";
+
 /// The filter that an expression is.
 pub(super) fn filter(columns: &Columns<'_>, e: &Expr) -> Result<Filter, SqlError> {
     let mut steps = vec![];
-    Conditions { columns, steps: &mut steps }.push(e, false)?;
+    Conditions { columns, steps: &mut steps, spans: columns.spans.clone() }.push(e, false)?;
     Ok(Filter { steps })
+}
+
+/// Between which dates an expression is true of those of columns.
+pub(super) fn spans(columns: &Columns<'_>, e: &Expr) -> Vec<Span> {
+    let all = columns.calendars().map(|column| span(columns, column, e));
+    all.filter(|span| (span.low, span.high) != (i128::MIN, i128::MAX)).collect()
 }
 
 struct Conditions<'a> {
     columns: &'a Columns<'a>,
     steps: &'a mut Vec<Step>,
+    /// What holds of columns of dates wherever the expression that is read matters.
+    spans: Vec<Span>,
 }
 
 /// `=`, `<`, `<=`, `>` and `>=`; `<>` is a negated `=`.
@@ -48,6 +63,19 @@ impl Comparison {
         })
     }
 
+    /// The bounds of the whole numbers that compare so with a number.
+    fn bounds(self, at: Floor) -> (i128, i128) {
+        let (least, greatest) = (i128::MIN, i128::MAX);
+        match self {
+            Self::Equal if at.exact => (at.floor, at.floor),
+            Self::Equal => (greatest, least),
+            Self::Less => (least, at.ceiling() - 1),
+            Self::AtMost => (least, at.floor),
+            Self::Greater => (at.floor + 1, greatest),
+            Self::AtLeast => (at.ceiling(), greatest),
+        }
+    }
+
     fn with_sides_exchanged(self) -> Self {
         match self {
             Self::Equal => Self::Equal,
@@ -63,6 +91,11 @@ impl Conditions<'_> {
     /// Pushes whether the expression, or its negation, is true.
     fn push(&mut self, e: &Expr, negated: bool) -> Result<(), SqlError> {
         match e {
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => self.truth(e, e, true, negated),
+            Expr::IsTrue(inner) => self.is_truth(e, inner, true, negated),
+            Expr::IsNotTrue(inner) => self.is_truth(e, inner, true, !negated),
+            Expr::IsFalse(inner) => self.is_truth(e, inner, false, negated),
+            Expr::IsNotFalse(inner) => self.is_truth(e, inner, false, !negated),
             Expr::Nested(inner) => self.push(inner, negated),
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => self.push(expr, !negated),
             Expr::BinaryOp { op: op @ (BinaryOperator::And | BinaryOperator::Or), .. } => self.join(e, op, negated),
@@ -94,18 +127,16 @@ impl Conditions<'_> {
 
     /// A chain of one connective, which parses as a tree of its own depth, in one loop.
     fn join(&mut self, e: &Expr, op: &BinaryOperator, negated: bool) -> Result<(), SqlError> {
-        let mut operands = vec![];
-        let mut spine = e;
-        while let Expr::BinaryOp { left, op: found, right } = spine
-            && found == op
-        {
-            operands.push(&**right);
-            spine = left;
+        let operands = operands(e, op);
+        let outer = self.spans.len();
+        if *op == BinaryOperator::And {
+            // Of a row that is outside of them the conjunction is not true, whatever its other parts are.
+            self.spans.extend(spans(self.columns, e));
         }
-        operands.push(spine);
         for operand in operands.iter().rev() {
             self.push(operand, negated)?;
         }
+        self.spans.truncate(outer);
         self.close(operands.len(), (*op == BinaryOperator::And) != negated);
         Ok(())
     }
@@ -135,12 +166,21 @@ impl Conditions<'_> {
     }
 
     fn between(&mut self, e: &Expr, low: &Expr, high: &Expr, negated: bool) -> Result<(), SqlError> {
-        if let (Some(column), Some(Literal::Number(low)), Some(Literal::Number(high))) =
-            (self.columns.of(e)?, Literal::of(low), Literal::of(high))
-            && self.columns.at(column).kind != ColumnType::Bytes
+        if let (Some((column, part)), Some(Literal::Number(low)), Some(Literal::Number(high))) =
+            (extracted(self.columns, e)?, Literal::of(low), Literal::of(high))
         {
-            let scale = self.columns.at(column).kind.scale();
-            self.within(column, low.at_scale(scale).ceiling(), high.at_scale(scale).floor, negated);
+            let (low, high) = (low.at_scale(0).ceiling(), high.at_scale(0).floor);
+            return self.part(e, (column, part), (low, high), negated);
+        }
+        if let Some(column) = self.name(e, low)?
+            && self.columns.at(column).kind.is_number()
+            && let (Some(from), Some(to)) = (Literal::of(low), Literal::of(high))
+            && from != Literal::Null
+            && to != Literal::Null
+        {
+            let c = self.columns.at(column);
+            let (from, to) = (point(c, &from, low)?, point(c, &to, high)?);
+            self.within(column, from.ceiling(), to.floor, negated);
             return Ok(());
         }
         // With a null or a column for a bound: x >= low AND x <= high, part by part.
@@ -152,7 +192,13 @@ impl Conditions<'_> {
 
     fn compare(&mut self, left: &Expr, op: Comparison, right: &Expr, negated: bool) -> Result<(), SqlError> {
         let unsupported = || SqlError::unsupported(format!("a comparison of {left} with {right}"), CONDITIONS);
-        match (self.columns.of(left)?, self.columns.of(right)?) {
+        if let Some(of) = extracted(self.columns, left)? {
+            return self.compare_part(left, of, op, right, negated);
+        }
+        if let Some(of) = extracted(self.columns, right)? {
+            return self.compare_part(right, of, op.with_sides_exchanged(), left, negated);
+        }
+        match (self.name(left, right)?, self.name(right, left)?) {
             (Some(l), Some(r)) => self.compare_columns(l, op, r, negated),
             (Some(column), None) => {
                 let literal = Literal::of(right).ok_or_else(unsupported)?;
@@ -179,7 +225,7 @@ impl Conditions<'_> {
             return Err(SqlError::TypesDiffer { left, left_kind: l.kind, right, right_kind: r.kind });
         }
         if op != Comparison::Equal {
-            self.columns.number(left, "an order")?;
+            self.columns.number(left, ORDER)?;
         }
         let (test, not) = match op {
             Comparison::Equal => (Test::Equal { left, right }, false),
@@ -204,32 +250,120 @@ impl Conditions<'_> {
         match (literal, c.kind) {
             // Nothing is true of a comparison with null, negated or not.
             (Literal::Null, _) => self.constant(false),
-            (Literal::Text(text), ColumnType::Bytes) => {
+            (literal, kind) if !kind.is_number() => {
+                let content = content(c, literal, written)?;
                 if op != Comparison::Equal {
-                    self.columns.number(column, "an order")?;
+                    self.columns.number(column, ORDER)?;
                 }
-                let digest = content_digest(text.as_bytes()).0.map(|x| x.as_u64());
-                self.test(Test::Content { column, digest }, negated);
+                match content {
+                    Some(digest) => self.test(Test::Content { column, digest }, negated),
+                    None => self.nothing(column, negated),
+                }
             }
-            (Literal::Number(number), ColumnType::Unsigned | ColumnType::Signed | ColumnType::Fixed { .. }) => {
-                let at = number.at_scale(c.kind.scale());
-                let (least, greatest) = (i128::MIN, i128::MAX);
-                let (low, high) = match op {
-                    Comparison::Equal if at.exact => (at.floor, at.floor),
-                    Comparison::Equal => (greatest, least),
-                    Comparison::Less => (least, at.ceiling() - 1),
-                    Comparison::AtMost => (least, at.floor),
-                    Comparison::Greater => (at.floor + 1, greatest),
-                    Comparison::AtLeast => (at.ceiling(), greatest),
-                };
+            (literal, _) => {
+                let (low, high) = op.bounds(point(c, literal, written)?);
                 self.within(column, low, high, negated);
-            }
-            _ => {
-                let (literal, column) = (written.to_string(), c.name.clone());
-                return Err(SqlError::Literal { literal, column, kind: c.kind });
             }
         }
         Ok(())
+    }
+
+    /// The column that an expression names; a name in double quotes beside a column may be meant as a text.
+    fn name(&self, e: &Expr, other: &Expr) -> Result<Option<ColumnIndex>, SqlError> {
+        self.columns.of(e).map_err(|error| match (e, error) {
+            (Expr::Identifier(Ident { value, quote_style: Some('"'), .. }), SqlError::UnknownColumn { .. })
+                if matches!(self.columns.of(other), Ok(Some(_))) =>
+            {
+                SqlError::DoubleQuotes(value.clone())
+            }
+            (_, error) => error,
+        })
+    }
+
+    /// A column of truth values by itself, where `e` is the condition.
+    fn truth(&mut self, e: &Expr, column: &Expr, truth: bool, negated: bool) -> Result<(), SqlError> {
+        let column = self.columns.of(column)?.ok_or_else(|| SqlError::unsupported(e, CONDITIONS))?;
+        if self.columns.at(column).kind != ColumnType::Boolean {
+            return Err(SqlError::unsupported(format!("the condition {e}"), CONDITIONS));
+        }
+        self.test(Test::Within { column, low: truth.into(), high: truth.into() }, negated);
+        Ok(())
+    }
+
+    /// `IS TRUE` and `IS FALSE`, which are not true of null, so that their negations are.
+    fn is_truth(&mut self, e: &Expr, column: &Expr, truth: bool, negated: bool) -> Result<(), SqlError> {
+        self.truth(e, column, truth, negated)?;
+        if let (true, Some(column)) = (negated, self.columns.of(column)?)
+            && self.columns.at(column).nullable
+        {
+            self.test(Test::Null { column }, false);
+            self.close(2, false);
+        }
+        Ok(())
+    }
+
+    /// A part of the dates of a column, compared with a number.
+    fn compare_part(
+        &mut self,
+        e: &Expr,
+        of: (ColumnIndex, Part),
+        op: Comparison,
+        written: &Expr,
+        negated: bool,
+    ) -> Result<(), SqlError> {
+        match Literal::of(written) {
+            Some(Literal::Null) => {
+                self.constant(false);
+                Ok(())
+            }
+            Some(Literal::Number(number)) => self.part(e, of, op.bounds(number.at_scale(0)), negated),
+            _ => Err(SqlError::unsupported(format!("a comparison of {e} with {written}"), "compare it with a number")),
+        }
+    }
+
+    /// A part of the dates of a column, within bounds.
+    fn part(
+        &mut self,
+        e: &Expr,
+        (column, part): (ColumnIndex, Part),
+        (low, high): (i128, i128),
+        negated: bool,
+    ) -> Result<(), SqlError> {
+        let values = part.values();
+        let [low, high] = [low.max(*values.start()), high.min(*values.end())];
+        if low > high {
+            self.nothing(column, negated);
+            return Ok(());
+        }
+        let [low, high] = [low, high].map(|x| x as i64);
+        let kind = self.columns.at(column).kind;
+        let ranges = if part == Part::Year {
+            vec![year_start(low)..=year_start(high + 1) - 1]
+        } else {
+            let years = self.years(column).ok_or_else(|| SqlError::unsupported(e, YEARS))?;
+            part.ranges(years, low, high)?
+        };
+        if ranges.is_empty() {
+            self.nothing(column, negated);
+            return Ok(());
+        }
+        for days in &ranges {
+            let (low, high) = units(kind, days);
+            self.within(column, low, high, negated);
+        }
+        if ranges.len() != 1 {
+            self.close(ranges.len(), negated);
+        }
+        Ok(())
+    }
+
+    /// The years of the dates of a column, wherever the expression that is read matters.
+    fn years(&self, column: ColumnIndex) -> Option<RangeInclusive<i64>> {
+        let spans = self.spans.iter().filter(|span| span.column == column);
+        let (low, high) =
+            spans.fold((i128::MIN, i128::MAX), |(low, high), span| (low.max(span.low), high.min(span.high)));
+        // Nothing is between them: the expression does not matter.
+        if low > high { Some(RangeInclusive::new(1, 0)) } else { years(self.columns.at(column).kind, low, high) }
     }
 
     /// Numbers of a column within bounds in its units, which may lie outside its range or be empty.
@@ -241,7 +375,12 @@ impl Conditions<'_> {
             return self.test(Test::Within { column, low, high }, negated);
         }
         // All of the range or nothing of it: then the condition says no more than that the number is known, or is not met.
-        if (low <= high) == negated {
+        self.nothing(column, negated != (low <= high));
+    }
+
+    /// What no cell of a column meets; of its negation, that the cell is known.
+    fn nothing(&mut self, column: ColumnIndex, negated: bool) {
+        if !negated {
             self.constant(false);
         } else if self.columns.at(column).nullable {
             self.test(Test::Null { column }, true);
@@ -249,4 +388,127 @@ impl Conditions<'_> {
             self.constant(true);
         }
     }
+}
+
+/// The operands of a chain of one connective, last first.
+fn operands<'e>(e: &'e Expr, op: &BinaryOperator) -> Vec<&'e Expr> {
+    let mut operands = vec![];
+    let mut spine = e;
+    while let Expr::BinaryOp { left, op: found, right } = spine
+        && found == op
+    {
+        operands.push(&**right);
+        spine = left;
+    }
+    operands.push(spine);
+    operands
+}
+
+/// A literal in units of a column of numbers.
+fn point(c: &Column, literal: &Literal, written: &Expr) -> Result<Floor, SqlError> {
+    let refused = || SqlError::Literal { literal: written.to_string(), column: c.name.clone(), kind: c.kind };
+    match (literal, c.kind) {
+        (Literal::Boolean(truth), ColumnType::Boolean) => Ok(Floor::whole((*truth).into())),
+        (
+            Literal::Number(number),
+            ColumnType::Unsigned | ColumnType::Signed | ColumnType::Fixed { .. } | ColumnType::Decimal { .. },
+        ) => Ok(number.at_scale(c.kind.scale())),
+        (Literal::Text(text), ColumnType::Date | ColumnType::Timestamp) => moment(text, c.kind, c.kind, written),
+        (
+            Literal::Typed(kind @ (ColumnType::Date | ColumnType::Timestamp), text),
+            ColumnType::Date | ColumnType::Timestamp,
+        ) => moment(text, *kind, c.kind, written),
+        _ => Err(refused()),
+    }
+}
+
+/// A text that is a date or a timestamp, in units of a column. The times of dates are midnight.
+fn moment(text: &str, named: ColumnType, kind: ColumnType, written: &Expr) -> Result<Floor, SqlError> {
+    let micros = match parse_date(text.as_bytes()) {
+        Ok(days) => Ok(days * DAY),
+        Err(_) if kind == ColumnType::Timestamp || named == ColumnType::Timestamp || text.len() > 10 => {
+            parse_timestamp(text.as_bytes())
+        }
+        Err(reason) => Err(reason),
+    };
+    let micros = micros.map_err(|reason| SqlError::Form { literal: written.to_string(), kind: named, reason })?;
+    let size = if kind == ColumnType::Date { DAY.into() } else { 1 };
+    Ok(Floor::whole(micros.into()).per(size))
+}
+
+/// The four elements of a literal in a column of them; `None` of a number that the column cannot hold.
+fn content(c: &Column, literal: &Literal, written: &Expr) -> Result<Option<[u64; 4]>, SqlError> {
+    let refused = || SqlError::Literal { literal: written.to_string(), column: c.name.clone(), kind: c.kind };
+    let cell = match (literal, c.kind) {
+        (Literal::Text(text), ColumnType::Bytes) => Some(Cell::Bytes(text.as_bytes().to_vec())),
+        (Literal::Text(text) | Literal::Typed(ColumnType::Uuid, text), ColumnType::Uuid) => {
+            let form = |_| SqlError::Form {
+                literal: written.to_string(),
+                kind: c.kind,
+                reason: "a UUID has 32 hexadecimal digits and 4 hyphens",
+            };
+            Some(Column::new("", c.kind).parse(text.as_bytes()).map_err(form)?)
+        }
+        (Literal::Number(number), ColumnType::Unsigned128) => {
+            number.whole(0).and_then(|x| x.try_into().ok()).map(Cell::Unsigned128)
+        }
+        (Literal::Number(number), ColumnType::Integer128 | ColumnType::Decimal { .. }) => {
+            number.whole(c.kind.scale()).and_then(|x| x.try_into().ok()).map(Cell::Integer128)
+        }
+        _ => return Err(refused()),
+    };
+    let elements = cell.and_then(|cell| {
+        let schema = Schema::new(vec![Column { name: "c".into(), ..c.clone() }]).ok()?;
+        let elements = schema.elements(&Row::Cells(vec![cell])).ok()?;
+        <[_; 4]>::try_from(elements).ok()
+    });
+    Ok(elements.map(|elements| elements.map(|x| x.as_u64())))
+}
+
+/// Between which dates an expression is true of those of a column: wider than need be where it is of another form.
+fn span(columns: &Columns<'_>, column: ColumnIndex, e: &Expr) -> Span {
+    let all = Span { column, low: i128::MIN, high: i128::MAX };
+    let meet = |a: Span, b: Span| Span { low: a.low.max(b.low), high: a.high.min(b.high), ..a };
+    let hull = |a: Span, b: Span| Span { low: a.low.min(b.low), high: a.high.max(b.high), ..a };
+    let of = |e: &Expr| span(columns, column, e);
+    let compared = |e: &Expr, op, literal| compared(columns, column, e, op, literal).unwrap_or(all);
+    match e {
+        Expr::Nested(inner) => of(inner),
+        Expr::BinaryOp { op: op @ BinaryOperator::And, .. } => operands(e, op).into_iter().map(of).fold(all, meet),
+        Expr::BinaryOp { op: op @ BinaryOperator::Or, .. } => {
+            operands(e, op).into_iter().map(of).reduce(hull).unwrap_or(all)
+        }
+        Expr::BinaryOp { left, op, right } => match Comparison::of(op) {
+            Some((op, false)) => meet(compared(left, op, right), compared(right, op.with_sides_exchanged(), left)),
+            _ => all,
+        },
+        Expr::Between { expr, negated: false, low, high } => {
+            meet(compared(expr, Comparison::AtLeast, low), compared(expr, Comparison::AtMost, high))
+        }
+        Expr::InList { expr, list, negated: false } => {
+            let items = list.iter().map(|item| compared(expr, Comparison::Equal, item));
+            items.reduce(hull).unwrap_or(all)
+        }
+        _ => all,
+    }
+}
+
+/// What a comparison of a column, or of its year, with a literal says of its dates; `None` of other comparisons.
+fn compared(columns: &Columns<'_>, column: ColumnIndex, e: &Expr, op: Comparison, written: &Expr) -> Option<Span> {
+    let c = columns.at(column);
+    let literal = Literal::of(written)?;
+    if columns.of(e).ok()? == Some(column) {
+        let (low, high) = op.bounds(point(c, &literal, written).ok()?);
+        return Some(Span { column, low, high });
+    }
+    let (Some((of, Part::Year)), Literal::Number(number)) = (extracted(columns, e).ok()?, literal) else { return None };
+    let (low, high) = op.bounds(number.at_scale(0));
+    let values = Part::Year.values();
+    let year = |x: i128| year_start(x.clamp(*values.start(), *values.end()) as i64);
+    let start = |year: i64| units(c.kind, &(year..=year)).0;
+    (of == column).then(|| Span {
+        column,
+        low: if low > *values.start() { start(year(low)) } else { i128::MIN },
+        high: if high < *values.end() { start(year(high + 1)) - 1 } else { i128::MAX },
+    })
 }

@@ -3,6 +3,7 @@
 use evergrove_commit::schema::{ColumnType, RowError, SchemaError};
 
 use super::MAX_TOKENS;
+use super::dates::EXTRACT;
 use crate::aggregate::query::{MAX_ACCUMULATORS, QueryError};
 
 /// A text is no query that can be proven. [`SqlError::remedy`] says what to do about it.
@@ -65,6 +66,19 @@ pub enum SqlError {
         /// Its type.
         kind: ColumnType,
     },
+    /// A text is no date, timestamp or UUID.
+    #[error("{literal} is not of type {kind}: {reason}")]
+    Form {
+        /// The literal.
+        literal: String,
+        /// The type.
+        kind: ColumnType,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A name in double quotes stands where a text is due.
+    #[error("{0:?} in double quotes is a name, and no column has it")]
+    DoubleQuotes(String),
     /// Edges of a histogram that are not numbers in ascending order and in the range of the column.
     #[error(
         "edge {edge} of the histogram of column {column:?} is not above the one before, or outside the column's range"
@@ -98,6 +112,9 @@ pub enum SqlError {
     /// A group comes twice.
     #[error("group {0} comes twice")]
     GroupTwice(usize),
+    /// The cells of a group are no years, months or beginnings of what the query groups by.
+    #[error("group {0} has no dates")]
+    GroupDates(usize),
     /// The columns that are grouped by.
     #[error(transparent)]
     Columns(#[from] SchemaError),
@@ -118,11 +135,38 @@ impl SqlError {
             Self::ColumnType { kind: ColumnType::Abi(_), .. } => {
                 "leave the column out: a query computes with numbers of 63 bits, a word of the ABI has 256".into()
             }
-            Self::ColumnType { .. } => {
+            Self::ColumnType { what, .. } if what == EXTRACT => "choose a column of type date or timestamp".into(),
+            Self::ColumnType { kind: ColumnType::Bytes, .. } => {
                 "choose a column of numbers: columns of type bytes know =, <>, IN and IS NULL".into()
+            }
+            Self::ColumnType { column, kind: ColumnType::Boolean, .. } => {
+                format!("write COUNT(*) FILTER (WHERE {column}), or group by {column}")
+            }
+            Self::ColumnType { what, kind: ColumnType::Date | ColumnType::Timestamp, .. } if what == "HISTOGRAM" => {
+                "group by date_trunc('month', column), or count with FILTER (WHERE column < DATE '2024-01-31')".into()
+            }
+            Self::ColumnType { column, kind: ColumnType::Date | ColumnType::Timestamp, .. } => {
+                format!("write MIN({column}) or MAX({column}), count rows, or group by date_trunc('month', {column})")
+            }
+            Self::ColumnType { column, kind, .. } => {
+                format!("leave {column} out: columns of type {kind} know =, <>, IN, IS NULL, GROUP BY and COUNT")
             }
             Self::TypesDiffer { .. } => "compare columns of one type".into(),
             Self::Literal { kind: ColumnType::Bytes, .. } => "write the text in single quotes".into(),
+            Self::Literal { column, kind: ColumnType::Boolean, .. } => {
+                format!("write {column} = TRUE or {column} = FALSE")
+            }
+            Self::Literal { kind: ColumnType::Date, .. } => "write a date, like DATE '2024-01-31'".into(),
+            Self::Literal { kind: ColumnType::Timestamp, .. } => {
+                "write a timestamp, like TIMESTAMP '2024-01-31 12:34:56'".into()
+            }
+            Self::Literal { kind: ColumnType::Uuid, .. } => "write the UUID in single quotes".into(),
+            Self::Form { kind: ColumnType::Date, .. } => "write a date, like DATE '2024-01-31'".into(),
+            Self::Form { kind: ColumnType::Timestamp, .. } => {
+                "write a timestamp, like TIMESTAMP '2024-01-31 12:34:56'".into()
+            }
+            Self::Form { .. } => "write 32 hexadecimal digits with hyphens, 8-4-4-4-12, in single quotes".into(),
+            Self::DoubleQuotes(text) => format!("write a text in single quotes: '{}'", text.replace('\'', "''")),
             Self::Literal { .. } => "write a number in plain digits, without quotes".into(),
             Self::Edge { .. } => "write ascending numbers that the column can hold".into(),
             Self::Grouped => "give its groups, where the command or function takes them".into(),
@@ -130,7 +174,7 @@ impl SqlError {
             Self::Groups { .. } => {
                 "group by columns of few values, narrow WHERE, or ask for the groups of interest with FILTER".into()
             }
-            Self::Group { .. } | Self::GroupTwice(_) | Self::Columns(_) => {
+            Self::Group { .. } | Self::GroupTwice(_) | Self::GroupDates(_) | Self::Columns(_) => {
                 "give a row of the columns of GROUP BY for each group, once".into()
             }
             Self::Query(QueryError::Accumulators(_)) => {

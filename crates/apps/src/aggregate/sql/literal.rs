@@ -1,7 +1,8 @@
 //! Literals: exact numbers and texts.
 
+use evergrove_commit::schema::ColumnType;
 use num_bigint::BigInt;
-use sqlparser::ast::{Expr, UnaryOperator, Value};
+use sqlparser::ast::{DataType, Expr, UnaryOperator, Value};
 
 /// Longer numbers are not read.
 const MAX_DIGITS: usize = 64;
@@ -12,6 +13,9 @@ pub(super) enum Literal {
     Null,
     Number(Decimal),
     Text(String),
+    Boolean(bool),
+    /// A text of a named type: `DATE '2024-01-31'`, `UUID '..'`.
+    Typed(ColumnType, String),
 }
 
 /// An exact decimal number: `units` * 10^-`places`.
@@ -31,6 +35,16 @@ pub(super) struct Floor {
 }
 
 impl Floor {
+    /// A whole number.
+    pub(super) const fn whole(floor: i128) -> Self {
+        Self { floor, exact: true }
+    }
+
+    /// The number in units of which each is `size` of these.
+    pub(super) const fn per(self, size: i128) -> Self {
+        Self { floor: self.floor.div_euclid(size), exact: self.exact && self.floor.rem_euclid(size) == 0 }
+    }
+
     /// The least whole number of units that is not below the number.
     pub(super) fn ceiling(self) -> i128 {
         self.floor + !self.exact as i128
@@ -49,11 +63,29 @@ impl Literal {
             Expr::Value(v) => match &v.value {
                 Value::Null => Some(Self::Null),
                 Value::SingleQuotedString(s) => Some(Self::Text(s.clone())),
+                Value::Boolean(truth) => Some(Self::Boolean(*truth)),
                 other => number(other).map(Self::Number),
+            },
+            Expr::TypedString(typed) => typed_text(&typed.data_type, &typed.value.value),
+            Expr::Cast { expr, data_type, format: None, .. } => match &**expr {
+                Expr::Value(v) => typed_text(data_type, &v.value),
+                _ => None,
             },
             _ => None,
         }
     }
+}
+
+/// A text of a type that columns have.
+fn typed_text(data_type: &DataType, value: &Value) -> Option<Literal> {
+    let Value::SingleQuotedString(text) = value else { return None };
+    let kind = match data_type {
+        DataType::Date => ColumnType::Date,
+        DataType::Timestamp(..) | DataType::TimestampNtz(_) | DataType::Datetime(_) => ColumnType::Timestamp,
+        DataType::Uuid => ColumnType::Uuid,
+        _ => return None,
+    };
+    Some(Literal::Typed(kind, text.clone()))
 }
 
 /// Plain digits with at most one point.
@@ -67,6 +99,14 @@ fn number(v: &Value) -> Option<Decimal> {
 }
 
 impl Decimal {
+    /// The number in units of 10^-`scale`, if it is a whole one.
+    pub(super) fn whole(&self, scale: u8) -> Option<BigInt> {
+        let scaled = &self.units * BigInt::from(10).pow(scale.into());
+        let one = BigInt::from(10).pow(self.places);
+        let quotient = &scaled / &one;
+        (&quotient * &one == scaled).then_some(quotient)
+    }
+
     /// The number in units of 10^-`scale`.
     pub(super) fn at_scale(&self, scale: u8) -> Floor {
         let scaled = &self.units * BigInt::from(10).pow(scale.into());

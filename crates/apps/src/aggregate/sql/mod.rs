@@ -11,13 +11,16 @@
 //! | `STDDEV_POP(c)`, `STDDEV_SAMP(c)`, `STDDEV(c)` | their square roots |
 //! | `HISTOGRAM(c, e, ..)` | rows with c below e, from e to the next edge, .., from the last edge on |
 //!
+//! Groups are of columns, of `EXTRACT(YEAR FROM d)`, also with `EXTRACT(MONTH FROM d)`, and of `date_trunc('month', d)`.
 //! Any of them with `FILTER (WHERE condition)`, and `SUM`, `COUNT`, `AVG`, `MIN` or `MAX` of `CASE WHEN condition THEN c END`.
 //!
 //! Parsing is `sqlparser`'s, recursion bounded. Whatever is in the text and not read here is an error: no clause is ignored.
 
 mod columns;
 mod condition;
+mod dates;
 mod error;
+mod keys;
 mod listing;
 mod literal;
 mod select;
@@ -35,9 +38,10 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, Tokenizer};
 
 use self::columns::Columns;
+use self::keys::Key;
 use self::select::Selection;
 use super::answer::Query;
-use super::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError, Test};
+use super::query::{Accumulator, Filter, MAX_ACCUMULATORS, QueryError, Test};
 use super::{Aggregate, Plan};
 use crate::MapReduce;
 
@@ -45,7 +49,7 @@ use crate::MapReduce;
 pub const MAX_TOKENS: usize = 1 << 11;
 
 const ONE_SELECT: &str = "write one SELECT of aggregates FROM one table, with WHERE if need be";
-const GROUPS: &str = "group by columns, each once";
+const GROUPS: &str = "group by columns, EXTRACT(YEAR FROM column) or date_trunc('month', column), each once";
 
 impl Query {
     /// The query that `text` is, about a table of this schema.
@@ -80,8 +84,8 @@ struct Text<'a> {
     select: Select,
     columns: Columns<'a>,
     filter: Filter,
-    /// The columns after `GROUP BY`.
-    by: Vec<ColumnIndex>,
+    /// What stands after `GROUP BY`.
+    by: Vec<Key>,
 }
 
 impl<'a> Text<'a> {
@@ -90,14 +94,15 @@ impl<'a> Text<'a> {
             return Err(QueryError::Raw.into());
         }
         let select = parse(text)?;
-        let columns = Columns { schema, tables: tables(&select)? };
+        let mut columns = Columns { schema, tables: tables(&select)?, spans: vec![] };
         let filter = select.selection.as_ref().map(|e| condition::filter(&columns, e)).transpose()?;
+        columns.spans = select.selection.as_ref().map(|e| condition::spans(&columns, e)).unwrap_or_default();
         let by = group_columns(&columns, &select)?;
         Ok(Self { select, columns, filter: filter.unwrap_or_else(Filter::all), by })
     }
 
     fn group_columns(&self) -> Vec<Column> {
-        self.by.iter().map(|column| self.columns.at(*column).clone()).collect()
+        self.by.iter().map(|key| key.description(&self.columns)).collect()
     }
 
     fn query(self, groups: &[Row]) -> Result<Query, SqlError> {
@@ -131,15 +136,15 @@ impl<'a> Text<'a> {
             let Row::Cells(cells) = group else { return Err(SqlError::GroupTwice(i)) };
             let mut rest = elements.as_slice();
             let (mut tests, mut key) = (Vec::with_capacity(cells.len()), Vec::with_capacity(cells.len()));
-            for (&column, cell) in self.by.iter().zip(cells) {
-                let (encoded, behind) = rest.split_at(self.columns.at(column).kind.elements());
+            for ((by, cell), described) in self.by.iter().zip(cells).zip(schema.columns()) {
+                let column = by.column;
+                let (encoded, behind) = rest.split_at(described.kind.elements());
                 rest = behind;
-                tests.push(match (cell, encoded) {
-                    (Cell::Null, _) => Test::Null { column },
-                    (Cell::Bytes(_), &[a, b, c, d]) => {
-                        Test::Content { column, digest: [a, b, c, d].map(|x| x.as_u64()) }
-                    }
-                    (_, encoded) => Test::Within { column, low: encoded[0].as_u64(), high: encoded[0].as_u64() },
+                tests.extend(match (cell, encoded) {
+                    _ if !by.is_value() => self.dates(by, cells).ok_or(SqlError::GroupDates(i))?,
+                    (Cell::Null, _) => Some(Test::Null { column }),
+                    (_, &[a, b, c, d]) => Some(Test::Content { column, digest: [a, b, c, d].map(|x| x.as_u64()) }),
+                    (_, encoded) => Some(Test::Within { column, low: encoded[0].as_u64(), high: encoded[0].as_u64() }),
                 });
                 // Nulls come first, so that the form of the conditions does not depend on contents.
                 key.push((*cell != Cell::Null, encoded.iter().map(|x| x.as_u64()).collect::<Vec<_>>()));
@@ -149,6 +154,17 @@ impl<'a> Text<'a> {
             }
         }
         Ok(found.into_values().collect())
+    }
+
+    /// The test of a column's dates in a group, with the first part of them that the query groups by; no test with the others.
+    fn dates(&self, by: &Key, cells: &[Cell]) -> Option<Option<Test>> {
+        let parts = self.by.iter().zip(cells).filter(|(key, _)| key.column == by.column && !key.is_value());
+        let parts: Vec<(&Key, &Cell)> = parts.collect();
+        if parts.first().is_some_and(|(first, _)| *first == by) {
+            keys::test(&self.columns, by.column, &parts).map(Some)
+        } else {
+            Some(None)
+        }
     }
 }
 
@@ -160,17 +176,18 @@ fn group_by(select: &Select) -> &[Expr] {
     }
 }
 
-/// The columns after `GROUP BY`.
-fn group_columns(columns: &Columns<'_>, select: &Select) -> Result<Vec<ColumnIndex>, SqlError> {
+/// The keys after `GROUP BY`.
+fn group_columns(columns: &Columns<'_>, select: &Select) -> Result<Vec<Key>, SqlError> {
     let by = group_by(select);
     let mut found = Vec::with_capacity(by.len());
     for e in by {
-        let column = columns.of(e)?.ok_or_else(|| SqlError::unsupported(format!("GROUP BY {e}"), GROUPS))?;
-        if found.contains(&column) {
+        let key = Key::of(columns, e)?.ok_or_else(|| SqlError::unsupported(format!("GROUP BY {e}"), GROUPS))?;
+        if found.contains(&key) {
             return Err(SqlError::unsupported(format!("GROUP BY {e} twice"), GROUPS));
         }
-        found.push(column);
+        found.push(key);
     }
+    keys::check(columns, &found)?;
     Ok(found)
 }
 
@@ -178,7 +195,7 @@ fn group_columns(columns: &Columns<'_>, select: &Select) -> Result<Vec<ColumnInd
 pub struct Grouping {
     rows: Passing,
     columns: Vec<Column>,
-    places: Vec<usize>,
+    by: Vec<Key>,
     seen: HashSet<Vec<Cell>>,
     found: Vec<Row>,
 }
@@ -190,9 +207,9 @@ impl Grouping {
     /// When the text is not SQL, or does not fit the schema.
     pub fn new(schema: &Schema, text: &str) -> Result<Self, SqlError> {
         let text = Text::read(schema, text)?;
-        let (columns, places) = (text.group_columns(), text.by.iter().map(|column| usize::from(*column)).collect());
+        let (columns, by) = (text.group_columns(), text.by);
         let rows = Passing::new(schema, &text.filter)?;
-        Ok(Self { rows, columns, places, seen: HashSet::new(), found: Vec::new() })
+        Ok(Self { rows, columns, by, seen: HashSet::new(), found: Vec::new() })
     }
 
     /// Looks at a row. Rows that do not pass the condition are in no group.
@@ -201,7 +218,9 @@ impl Grouping {
     /// When there are more groups than a query can have; when the row is none of the schema.
     pub fn add(&mut self, row: &Row) -> Result<(), SqlError> {
         let Row::Cells(cells) = row else { return Ok(()) };
-        let group: Vec<Cell> = self.places.iter().map(|place| cells[*place].clone()).collect();
+        let columns = self.rows.schema().columns();
+        let own = |key: &Key| key.cell(columns[usize::from(key.column)].kind, &cells[usize::from(key.column)]);
+        let group: Vec<Cell> = self.by.iter().map(own).collect();
         let failed = |source| SqlError::Group { group: self.found.len(), source };
         if self.seen.contains(&group) || !self.rows.passes(row).map_err(failed)? {
             return Ok(());
@@ -229,6 +248,10 @@ impl Passing {
     fn new(schema: &Schema, filter: &Filter) -> Result<Self, QueryError> {
         let count = Accumulator::Count { known: vec![], at_least: None };
         Ok(Self(Aggregate::new(Plan::new(schema.clone(), filter.clone(), vec![count])?)))
+    }
+
+    fn schema(&self) -> &Schema {
+        self.0.plan().schema()
     }
 
     /// The condition is true of this row.

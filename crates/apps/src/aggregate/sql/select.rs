@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use evergrove_commit::schema::{Cell, ColumnType};
+use evergrove_commit::schema::Cell;
 use sqlparser::ast::{
     BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
 };
@@ -10,6 +10,7 @@ use sqlparser::ast::{
 use super::columns::Columns;
 use super::condition;
 use super::error::SqlError;
+use super::keys::Key;
 use super::literal::Literal;
 use crate::aggregate::Plan;
 use crate::aggregate::answer::{Group, Groups, Moments, Products, Query, Reading};
@@ -149,11 +150,11 @@ impl<'a> Selection<'a> {
     }
 
     /// Adds aggregates of a query that groups by columns, which may be named among them.
-    fn projection(&mut self, by: &[ColumnIndex], projection: &[(Expr, String)]) -> Result<(), SqlError> {
+    fn projection(&mut self, by: &[Key], projection: &[(Expr, String)]) -> Result<(), SqlError> {
         for (e, name) in projection {
-            match self.columns.of(e)? {
-                Some(column) if by.contains(&column) && *name == e.to_string() => {}
-                Some(column) if by.contains(&column) => {
+            match Key::of(self.columns, e)? {
+                Some(key) if by.contains(&key) && *name == e.to_string() => {}
+                Some(key) if by.contains(&key) => {
                     return Err(SqlError::unsupported(
                         format!("{name} as another name of {e}"),
                         "leave the name out: groups are named by their columns",
@@ -174,7 +175,7 @@ impl<'a> Selection<'a> {
     /// Reads the projection once for each group, and counts the rows of each and of all.
     pub(super) fn grouped(
         &mut self,
-        by: &[ColumnIndex],
+        by: &[Key],
         groups: &[(Vec<Cell>, Filter)],
         projection: &[(Expr, String)],
     ) -> Result<(), SqlError> {
@@ -187,7 +188,7 @@ impl<'a> Selection<'a> {
             self.within(filter.clone(), |selection| selection.projection(by, projection))?;
             read.push(Group { key: key.clone(), count, readings: core::mem::take(&mut self.readings) });
         }
-        let columns = by.iter().map(|column| self.columns.at(*column).clone()).collect();
+        let columns = by.iter().map(|key| key.description(self.columns)).collect();
         self.groups = Some(Groups { columns, total, groups: read });
         Ok(())
     }
@@ -275,7 +276,6 @@ impl<'a> Selection<'a> {
     fn number(&self, name: &str, e: &Expr) -> Result<ColumnIndex, SqlError> {
         let column = self.column(e)?;
         self.columns.number(column, name)?;
-        debug_assert_ne!(self.columns.at(column).kind, ColumnType::Bytes);
         Ok(column)
     }
 }

@@ -29,13 +29,13 @@ fn orders() -> Table {
 }
 
 /// The groups of a query over all rows.
-fn groups(table: &Table, sql: &str) -> Vec<Row> {
+pub(super) fn groups(table: &Table, sql: &str) -> Vec<Row> {
     let mut grouping = Grouping::new(&table.schema, sql).unwrap();
     table.rows.iter().for_each(|row| grouping.add(row).unwrap());
     grouping.groups()
 }
 
-fn output(table: &Table, query: &Query) -> Vec<Goldilocks> {
+pub(super) fn output(table: &Table, query: &Query) -> Vec<Goldilocks> {
     let app = Aggregate::new(query.plan().clone());
     let cases = table.cases(&app);
     cases

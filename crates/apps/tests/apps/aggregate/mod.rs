@@ -1,6 +1,7 @@
 //! Aggregates: the semantics of SQL and code against circuits.
 
 mod conditions;
+mod dates;
 mod filters;
 mod groups;
 mod laws;

@@ -154,6 +154,7 @@ fn json_of(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,
         Value::Exact(d) | Value::Rounded(d) => d.to_string().into(),
+        Value::Text(text) => text.as_str().into(),
         Value::Histogram(bins) => {
             let end = |d: &Option<evergrove::apps::aggregate::Decimal>| d.as_ref().map(ToString::to_string);
             let bin = |b: &evergrove::apps::aggregate::Bin| json!({ "low": end(&b.low), "high": end(&b.high), "count": b.count });

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evergrove_commit::schema::{Column, ColumnType, INLINE_ELEMENTS, NULL};
+use evergrove_commit::schema::{Column, INLINE_ELEMENTS, NULL};
 use evergrove_primitives::Goldilocks;
 use plonky2::field::types::Field;
 use plonky2::hash::hashing::PlonkyPermutation;
@@ -59,7 +59,7 @@ impl<'a> RowTargets<'a> {
             bounds: HashMap::new(),
         };
         for column in columns {
-            if row.column(column).kind != ColumnType::Bytes {
+            if row.column(column).kind.is_number() {
                 row.number(b, column);
             }
         }

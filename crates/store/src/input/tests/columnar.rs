@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray, FixedLenByteArrayType, Int32Type,
-    Int64Type,
+    Int64Type, Int96, Int96Type,
 };
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
@@ -61,7 +61,7 @@ fn parquet_columns_become_cells() {
         column::<DoubleType>(g, &[2.0], None);
         column::<BoolType>(g, &[true], None);
         column::<Int32Type>(g, &[0], None);
-        column::<Int64Type>(g, &[1], None);
+        column::<Int64Type>(g, &[1000], None);
         column::<FixedLenByteArrayType>(g, &[FixedLenByteArray::from(vec![0; 9])], None);
     };
     write(&path, message, &[&first, &second]);
@@ -71,25 +71,115 @@ fn parquet_columns_become_cells() {
         Column::new("name", ColumnType::Bytes).nullable(),
         Column::new("money", FIXED2),
         Column::new("ratio", ColumnType::Fixed { scale: 5 }),
-        Column::new("flag", ColumnType::Unsigned),
+        Column::new("flag", ColumnType::Boolean),
         Column::new("counter", ColumnType::Unsigned),
-        Column::new("at", ColumnType::Unsigned),
+        Column::new("at", ColumnType::Timestamp),
         Column::new("wide", ColumnType::Fixed { scale: 1 }),
     ];
     assert_eq!(table.schema().columns(), expected);
     let rows: Vec<_> = table.rows().unwrap().collect::<Result<_, _>>().unwrap();
     let row = |name: Cell, money, ratio, flag, counter, at, wide| {
-        let (flag, counter, at) = (Cell::Unsigned(flag), Cell::Unsigned(counter), Cell::Unsigned(at));
+        let (flag, counter, at) = (Cell::Unsigned(flag), Cell::Unsigned(counter), Cell::Signed(at));
         Row::Cells(vec![name, Cell::Signed(money), Cell::Signed(ratio), flag, counter, at, Cell::Signed(wide)])
     };
     assert_eq!(
         rows,
         [
-            (10, row(Cell::Null, -5, 10_000, 1, u32::MAX as u64, 1_700_000_000_000_000_000, -15)),
+            (10, row(Cell::Null, -5, 10_000, 1, u32::MAX as u64, 1_700_000_000_000_000, -15)),
             (20, row(Cell::Bytes(b"Ann".into()), 1250, -3, 0, 7, 0, 20)),
             (30, row(Cell::Bytes(vec![]), 0, 200_000, 1, 0, 1, 0)),
         ]
     );
+}
+
+#[test]
+fn types_of_parquet_are_types_of_columns() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("t.parquet");
+    let message = "message t {
+        optional int32 day (DATE);
+        required int64 ms (TIMESTAMP(MILLIS, false));
+        required int64 us (TIMESTAMP_MICROS);
+        required int96 old;
+        required fixed_len_byte_array(16) id (UUID);
+        required int64 n (UINT_64);
+        required fixed_len_byte_array(16) money (DECIMAL(38, 2));
+        required fixed_len_byte_array(16) count (DECIMAL(38, 0));
+        required binary text (UTF8);
+    }";
+    let fill = |g: &mut Group<'_>| {
+        column::<Int32Type>(g, &[19_782], Some(&[1, 0]));
+        column::<Int64Type>(g, &[-1, 1_500], None);
+        column::<Int64Type>(g, &[-1, 1], None);
+        let mut old = Int96::new();
+        // The last microsecond of 1969, and midnight of 0001-01-01, which 64 bits of nanoseconds do not reach.
+        let nanos = 86_400_000_000_000u64 - 1000;
+        old.set_data(nanos as u32, (nanos >> 32) as u32, 2_440_587);
+        let mut first = Int96::new();
+        first.set_data(0, 0, 1_721_426);
+        column::<Int96Type>(g, &[old, first], None);
+        let uuid = FixedLenByteArray::from((0..16u8).collect::<Vec<_>>());
+        column::<FixedLenByteArrayType>(g, &[uuid.clone(), uuid], None);
+        column::<Int64Type>(g, &[-1, 0], None);
+        let wide = |x: i128| FixedLenByteArray::from(x.to_be_bytes().to_vec());
+        column::<FixedLenByteArrayType>(g, &[wide(10i128.pow(38) - 1), wide(-5)], None);
+        column::<FixedLenByteArrayType>(g, &[wide(-(1 << 100)), wide(7)], None);
+        column::<ByteArrayType>(g, &["2024-01-01".into(), "2024-01-02".into()], None);
+    };
+    write(&path, message, &[&fill]);
+    let table = Table::infer(&path, Format::Parquet, IndexSource::RowOrder).unwrap();
+    let expected = [
+        Column::new("day", ColumnType::Date).nullable(),
+        Column::new("ms", ColumnType::Timestamp),
+        Column::new("us", ColumnType::Timestamp),
+        Column::new("old", ColumnType::Timestamp),
+        Column::new("id", ColumnType::Uuid),
+        Column::new("n", ColumnType::Unsigned128),
+        Column::new("money", ColumnType::Decimal { precision: 38, scale: 2 }),
+        Column::new("count", ColumnType::Integer128),
+        Column::new("text", ColumnType::Bytes),
+    ];
+    assert_eq!(table.schema().columns(), expected);
+    let rows: Vec<_> =
+        table.rows().unwrap().map(|row| table.schema().format_row(&row.unwrap().1).join(&b' ')).collect();
+    let rows: Vec<_> = rows.into_iter().map(|row| String::from_utf8(row).unwrap()).collect();
+    let uuid = "00010203-0405-0607-0809-0a0b0c0d0e0f";
+    assert_eq!(
+        rows,
+        [
+            format!(
+                "2024-02-29 1969-12-31T23:59:59.999Z 1969-12-31T23:59:59.999999Z 1969-12-31T23:59:59.999999Z {uuid} {} {}.99 {} 2024-01-01",
+                u64::MAX,
+                "9".repeat(36),
+                -(1i128 << 100)
+            ),
+            format!(
+                " 1970-01-01T00:00:01.500Z 1970-01-01T00:00:00.000001Z 0001-01-01T00:00:00Z {uuid} 0 -0.05 7 2024-01-02"
+            ),
+        ]
+    );
+
+    // A schema with the integers and bytes of the file reads them as before.
+    let columns = [("day", "unsigned"), ("ms", "signed"), ("id", "bytes")];
+    let columns =
+        columns.map(|(name, kind)| Column { nullable: name == "day", ..Column::new(name, kind.parse().unwrap()) });
+    let table = Table::new(&path, Format::Parquet, IndexSource::RowOrder, Schema::new(columns.to_vec()).unwrap());
+    let (_, row) = table.with_fields(Fields::Selected).rows().unwrap().next().unwrap().unwrap();
+    assert_eq!(row, Row::Cells(vec![Cell::Unsigned(19_782), Cell::Signed(-1), Cell::Bytes((0..16).collect())]));
+}
+
+#[test]
+fn parts_of_a_microsecond_are_refused() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("t.parquet");
+    let fill = |g: &mut Group<'_>| column::<Int64Type>(g, &[1_000, 1_001], None);
+    write(&path, "message t { required int64 at (TIMESTAMP(NANOS, true)); }", &[&fill]);
+    let table = Table::infer(&path, Format::Parquet, IndexSource::RowOrder).unwrap();
+    let e = table.rows().unwrap().nth(1).unwrap().unwrap_err();
+    let what = "row 2: column \"at\": \"1001\" is not of type timestamp: it has parts of a microsecond";
+    assert!(e.to_string().ends_with(what), "{e}");
+    let Problem::Row(problem) = &*e.problem else { panic!("{e}") };
+    assert_eq!(problem.remedy(), "round it to microseconds, or give column \"at\" the type signed in the schema");
 }
 
 /// Words are taken as strings, and numbers also as numbers; bytes that are not text are refused.

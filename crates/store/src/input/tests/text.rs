@@ -102,8 +102,8 @@ fn truth_values_are_the_same_in_every_text() {
     assert!(parse_record(&schema, "True,0,x,true", None).is_err());
     let kinds = |rows: &(Schema, _)| rows.0.columns().iter().map(|column| column.kind).collect::<Vec<_>>();
     let rows = csv("a,b\ntrue,true\nfalse,x\n").unwrap();
-    assert_eq!(kinds(&rows), [ColumnType::Unsigned, ColumnType::Bytes]);
-    assert_eq!(texts(&rows), [["1", "true"], ["0", "x"]]);
+    assert_eq!(kinds(&rows), [ColumnType::Boolean, ColumnType::Bytes]);
+    assert_eq!(texts(&rows), [["true", "true"], ["false", "x"]]);
     let same = infer("t.jsonl", "{\"a\":true,\"b\":true}\n{\"a\":false,\"b\":\"x\"}\n", IndexSource::RowOrder).unwrap();
     assert_eq!(same, rows);
 }
