@@ -381,7 +381,11 @@ impl Query {
     /// [`NotPinned`] where it does not fit.
     pub fn pinned(&self) -> Result<Self, NotPinned> {
         let (plan, schema) = (&self.plan, self.plan.schema());
-        if !plan.accumulators().iter().all(fits) || !plan.conditions().is_empty() || self.groups.is_some() {
+        if !plan.accumulators().iter().all(fits)
+            || !plan.conditions().is_empty()
+            || self.groups.is_some()
+            || !self.complete.is_empty()
+        {
             return Err(NotPinned::Products);
         }
         let of = |kind: Kind| plan.accumulators().iter().filter(move |a| a.kind() == kind).cloned().collect::<Vec<_>>();
@@ -428,8 +432,8 @@ impl Query {
         let at = |old: usize| {
             plan.accumulators.iter().position(|a| *a == self.plan.accumulators[old]).expect("a place for each")
         };
-        let moved = |(name, reading): &(String, Reading)| Some((name.clone(), reading.moved(at)?));
+        let moved = |(name, reading): &(String, Reading)| Some((name.clone(), reading.moved(&at)?));
         let readings = self.readings.iter().map(moved).collect::<Option<_>>().ok_or(NotPinned::Products)?;
-        Ok(Self { plan, readings, groups: None })
+        Ok(Self { plan, readings, groups: None, complete: vec![] })
     }
 }

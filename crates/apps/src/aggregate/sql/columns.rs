@@ -1,9 +1,13 @@
 //! The names of a query: the table's and its columns'.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use evergrove_commit::schema::{Column, ColumnType, SIGNED_OFFSET, Schema};
 use sqlparser::ast::{Expr, Ident};
 
 use super::error::SqlError;
+use super::lists::{List, Needs};
 use crate::aggregate::query::{ColumnIndex, NUMBER_END};
 
 /// The columns of the table that a query is about.
@@ -11,6 +15,10 @@ pub(super) struct Columns<'a> {
     pub(super) schema: &'a Schema,
     /// Names that may stand before a column's, with a point between them.
     pub(super) tables: Vec<String>,
+    /// The values of columns that were given.
+    pub(super) lists: BTreeMap<Vec<ColumnIndex>, List>,
+    /// The columns whose values were asked for.
+    pub(super) needs: RefCell<Needs>,
 }
 
 impl Columns<'_> {

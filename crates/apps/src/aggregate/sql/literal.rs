@@ -3,6 +3,9 @@
 use num_bigint::BigInt;
 use sqlparser::ast::{Expr, UnaryOperator, Value};
 
+use super::arithmetic;
+use crate::aggregate::exact::Rational;
+
 /// Longer numbers are not read.
 const MAX_DIGITS: usize = 64;
 
@@ -44,13 +47,16 @@ impl Literal {
             Expr::Nested(inner) => Self::of(inner),
             Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match &**expr {
                 Expr::Value(v) => number(&v.value).map(|d| Self::Number(Decimal { units: -d.units, ..d })),
-                _ => None,
+                _ => arithmetic::constant(e).map(|value| Self::Number(Decimal::of(&value))),
             },
             Expr::Value(v) => match &v.value {
                 Value::Null => Some(Self::Null),
                 Value::SingleQuotedString(s) => Some(Self::Text(s.clone())),
                 other => number(other).map(Self::Number),
             },
+            Expr::BinaryOp { .. } | Expr::UnaryOp { .. } => {
+                arithmetic::constant(e).map(|value| Self::Number(Decimal::of(&value)))
+            }
             _ => None,
         }
     }
@@ -67,6 +73,20 @@ fn number(v: &Value) -> Option<Decimal> {
 }
 
 impl Decimal {
+    /// The number; where its decimal places do not end soon, one that compares as it does with all numbers of a column.
+    pub(super) fn of(value: &Rational) -> Self {
+        if let Some(places) = value.places() {
+            return Self { units: value.floor(places).0, places };
+        }
+        let places = MAX_DIGITS as u32;
+        Self { units: value.floor(places).0 * 10 + 5, places: places + 1 }
+    }
+
+    /// The same.
+    pub(super) fn rational(&self) -> Rational {
+        Rational::of_units(self.units.clone(), self.places)
+    }
+
     /// The number in units of 10^-`scale`.
     pub(super) fn at_scale(&self, scale: u8) -> Floor {
         let scaled = &self.units * BigInt::from(10).pow(scale.into());

@@ -15,29 +15,33 @@
 //!
 //! Parsing is `sqlparser`'s, recursion bounded. Whatever is in the text and not read here is an error: no clause is ignored.
 
+mod arithmetic;
 mod columns;
 mod condition;
 mod error;
+mod lists;
 mod literal;
 mod select;
 
 pub(super) use columns::offset;
 pub use error::SqlError;
+pub use lists::Grouping;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use evergrove_commit::schema::{Cell, Column, Row, Schema};
-use sqlparser::ast::{GroupByExpr, Query as Ast, Select, SelectItem, SetExpr, Statement, TableFactor};
+use evergrove_commit::schema::{Column, Row, Schema};
+use sqlparser::ast::{
+    BinaryOperator, Expr, GroupByExpr, Query as Ast, Select, SelectItem, SetExpr, Statement, TableFactor,
+};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, Tokenizer};
 
 use self::columns::Columns;
+use self::lists::{List, Need, Needs};
 use self::select::Selection;
 use super::answer::Query;
-use super::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError, Test};
-use super::{Aggregate, Plan};
-use crate::{Leaf, MapReduce};
+use super::query::{ColumnIndex, Filter, QueryError};
 
 /// The greatest number of tokens of a query: it bounds the depth of what is parsed.
 pub const MAX_TOKENS: usize = 1 << 11;
@@ -52,34 +56,57 @@ impl Query {
     /// When the text is not SQL, says what can not be proven, or does not fit the schema.
     pub fn parse(schema: &Schema, text: &str) -> Result<Self, SqlError> {
         let text = Text::read(schema, text)?;
-        if text.by.is_empty() { text.query(&[]) } else { Err(SqlError::Grouped) }
+        if text.needs()?.is_empty() { text.query() } else { Err(SqlError::Grouped) }
     }
 
-    /// The columns that a query groups by, none of most queries. Their distinct rows are what [`Self::with_groups`] needs.
+    /// The lists of columns whose different values a query needs to know: those of `GROUP BY`, then those of `LIKE` and of `DISTINCT`. None of most
+    /// queries.
     ///
     /// # Errors
     /// When the text is not SQL, or does not fit the schema.
-    pub fn grouped_by(schema: &Schema, text: &str) -> Result<Vec<Column>, SqlError> {
-        Ok(Text::read(schema, text)?.group_columns())
+    pub fn grouped_by(schema: &Schema, text: &str) -> Result<Vec<Vec<Column>>, SqlError> {
+        let text = Text::read(schema, text)?;
+        let columns = |need: Need| need.columns.iter().map(|column| text.columns.at(*column).clone()).collect();
+        Ok(text.needs()?.into_iter().map(columns).collect())
     }
 
-    /// As [`Self::parse`], for a query that groups by columns. Its groups are rows of these columns alone, each once: the answer is only given where every row
-    /// that passes the condition is in one of them, so that they may come from anyone.
+    /// As [`Self::parse`], for a query with `GROUP BY`, `DISTINCT` or `LIKE`. `groups` has for each list of columns that [`Self::grouped_by`] names the
+    /// values that there are, each once, as rows of these columns alone: [`Grouping`] finds them. The answer is only given where no row that
+    /// passes the condition has others, so that they may come from anyone.
     ///
     /// # Errors
     /// Those of [`Self::parse`]; when the cells of a group do not fit the columns, or a group comes twice.
-    pub fn with_groups(schema: &Schema, text: &str, groups: &[Row]) -> Result<Self, SqlError> {
-        Text::read(schema, text)?.query(groups)
+    pub fn with_groups(schema: &Schema, text: &str, groups: &[Vec<Row>]) -> Result<Self, SqlError> {
+        let mut text = Text::read(schema, text)?;
+        let needs = text.needs()?;
+        if needs.is_empty() && !groups.is_empty() {
+            return Err(SqlError::NotGrouped);
+        }
+        if needs.len() != groups.len() {
+            return Err(SqlError::Lists { expected: needs.len(), found: groups.len() });
+        }
+        for (need, rows) in needs.into_iter().zip(groups) {
+            let list = List::of(schema, &need.columns, rows)?;
+            let mut sorted = need.columns.clone();
+            sorted.sort_unstable();
+            if sorted != need.columns {
+                // Of these lists those of `DISTINCT` are looked for in the order of the columns.
+                text.columns.lists.insert(sorted, list.clone());
+            }
+            text.columns.lists.insert(need.columns, list);
+        }
+        text.query()
     }
 }
 
-/// A text that was read, but for its aggregates.
+/// A text that was read, but for its conditions and aggregates.
 struct Text<'a> {
     select: Select,
     columns: Columns<'a>,
-    filter: Filter,
     /// The columns after `GROUP BY`.
     by: Vec<ColumnIndex>,
+    /// What is after `SELECT`, and its name.
+    projection: Vec<(Expr, String)>,
 }
 
 impl<'a> Text<'a> {
@@ -88,66 +115,77 @@ impl<'a> Text<'a> {
             return Err(QueryError::Raw.into());
         }
         let select = parse(text)?;
-        let columns = Columns { schema, tables: tables(&select)? };
-        let filter = select.selection.as_ref().map(|e| condition::filter(&columns, e)).transpose()?;
+        let tables = tables(&select)?;
+        let columns = Columns { schema, tables, lists: BTreeMap::new(), needs: Needs::default().into() };
         let by = group_columns(&columns, &select)?;
-        Ok(Self { select, columns, filter: filter.unwrap_or_else(Filter::all), by })
-    }
-
-    fn group_columns(&self) -> Vec<Column> {
-        self.by.iter().map(|column| self.columns.at(*column).clone()).collect()
-    }
-
-    fn query(self, groups: &[Row]) -> Result<Query, SqlError> {
-        let mut projection = Vec::with_capacity(self.select.projection.len());
-        for item in &self.select.projection {
+        let mut projection = Vec::with_capacity(select.projection.len());
+        for item in &select.projection {
             projection.push(match item {
                 SelectItem::UnnamedExpr(e) => (e.clone(), e.to_string()),
                 SelectItem::ExprWithAlias { expr, alias } => (expr.clone(), alias.value.clone()),
-                other => return Err(SqlError::unsupported(other, select::AGGREGATES)),
+                other => return Err(SqlError::unsupported(format!("SELECT {other}"), select::ROWS)),
             });
         }
-        let mut selection = Selection::new(&self.columns);
-        if self.by.is_empty() {
-            if !groups.is_empty() {
-                return Err(SqlError::NotGrouped);
-            }
-            projection.into_iter().try_for_each(|(e, name)| selection.add(&e, name))?;
-        } else {
-            let groups = self.filters(groups)?;
-            selection.grouped(&self.by, &groups, &projection)?;
-        }
-        Ok(selection.finish(self.filter)?)
+        Ok(Self { select, columns, by, projection })
     }
 
-    /// The cells and the conditions of groups, in the order of what their cells encode to.
-    fn filters(&self, groups: &[Row]) -> Result<Vec<(Vec<Cell>, Filter)>, SqlError> {
-        let schema = Schema::new(self.group_columns())?;
-        let mut found = BTreeMap::new();
-        for (i, group) in groups.iter().enumerate() {
-            let elements = schema.elements(group).map_err(|e| SqlError::Group { group: i, source: e })?;
-            let Row::Cells(cells) = group else { return Err(SqlError::GroupTwice(i)) };
-            let mut rest = elements.as_slice();
-            let (mut tests, mut key) = (Vec::with_capacity(cells.len()), Vec::with_capacity(cells.len()));
-            for (&column, cell) in self.by.iter().zip(cells) {
-                let (encoded, behind) = rest.split_at(self.columns.at(column).kind.elements());
-                rest = behind;
-                tests.push(match (cell, encoded) {
-                    (Cell::Null, _) => Test::Null { column },
-                    (Cell::Bytes(_), &[a, b, c, d]) => {
-                        Test::Content { column, digest: [a, b, c, d].map(|x| x.as_u64()) }
-                    }
-                    (_, encoded) => Test::Within { column, low: encoded[0].as_u64(), high: encoded[0].as_u64() },
-                });
-                // Nulls come first, so that the form of the conditions does not depend on contents.
-                key.push((*cell != Cell::Null, encoded.iter().map(|x| x.as_u64()).collect::<Vec<_>>()));
-            }
-            if found.insert(key, (cells.clone(), Filter::all_of(tests))).is_some() {
-                return Err(SqlError::GroupTwice(i));
-            }
-        }
-        Ok(found.into_values().collect())
+    /// The columns whose values are to be given.
+    fn needs(&self) -> Result<Vec<Need>, SqlError> {
+        self.conditions()?;
+        self.selection(None)?;
+        Ok(Need::all(&self.by, &self.columns.needs.borrow()))
     }
+
+    /// `WHERE`: the parts that do not look at contents, and those that do.
+    fn conditions(&self) -> Result<(Filter, Option<Filter>), SqlError> {
+        let Some(e) = &self.select.selection else { return Ok((Filter::all(), None)) };
+        let asked = || self.columns.needs.borrow().asked;
+        let before = asked();
+        let all = condition::filter(&self.columns, e)?;
+        if asked() == before {
+            return Ok((all, None));
+        }
+        let (mut plain, mut listed) = (vec![], vec![]);
+        for part in conjuncts(e) {
+            let before = asked();
+            let filter = condition::filter(&self.columns, part)?;
+            if asked() == before { plain.push(filter) } else { listed.push(filter) }
+        }
+        let joined = |parts: Vec<Filter>| parts.into_iter().reduce(Filter::and);
+        Ok((joined(plain).unwrap_or_else(Filter::all), joined(listed)))
+    }
+
+    /// What is selected from rows that pass a condition beside the filter.
+    fn selection(&self, condition: Option<Filter>) -> Result<Selection<'_>, SqlError> {
+        let mut selection = Selection::new(&self.columns, condition);
+        if self.by.is_empty() {
+            self.projection.iter().try_for_each(|(e, name)| selection.add(e, name.clone()))?;
+        } else {
+            selection.grouped(&self.by, &self.projection)?;
+        }
+        Ok(selection)
+    }
+
+    fn query(self) -> Result<Query, SqlError> {
+        let (filter, condition) = self.conditions()?;
+        let mut selection = self.selection(condition)?;
+        let contents = self.columns.needs.borrow().contents.clone();
+        contents.into_iter().for_each(|column| selection.no_other_contents(column));
+        Ok(selection.finish(filter)?)
+    }
+}
+
+/// The parts of a condition that `AND` joins.
+fn conjuncts(e: &Expr) -> Vec<&Expr> {
+    let (mut parts, mut rest) = (vec![], vec![e]);
+    while let Some(e) = rest.pop() {
+        match e {
+            Expr::Nested(inner) => rest.push(inner),
+            Expr::BinaryOp { left, op: BinaryOperator::And, right } => rest.extend([&**right, &**left]),
+            part => parts.push(part),
+        }
+    }
+    parts
 }
 
 /// The columns after `GROUP BY`.
@@ -162,64 +200,6 @@ fn group_columns(columns: &Columns<'_>, select: &Select) -> Result<Vec<ColumnInd
         found.push(column);
     }
     Ok(found)
-}
-
-/// Finds the groups of a query in the rows of a table.
-pub struct Grouping {
-    rows: Aggregate,
-    columns: Vec<Column>,
-    places: Vec<usize>,
-    seen: HashSet<Vec<Cell>>,
-    found: Vec<Row>,
-}
-
-impl Grouping {
-    /// Of a query with `GROUP BY`.
-    ///
-    /// # Errors
-    /// When the text is not SQL, or does not fit the schema.
-    pub fn new(schema: &Schema, text: &str) -> Result<Self, SqlError> {
-        let text = Text::read(schema, text)?;
-        let (columns, places) = (text.group_columns(), text.by.iter().map(|column| usize::from(*column)).collect());
-        let count = Accumulator::Count { known: vec![], at_least: None };
-        let rows = Aggregate::new(Plan::new(schema.clone(), text.filter, vec![count])?);
-        Ok(Self { rows, columns, places, seen: HashSet::new(), found: Vec::new() })
-    }
-
-    /// Looks at a row. Rows that do not pass the condition are in no group.
-    ///
-    /// # Errors
-    /// When there are more groups than a query can have; when the row is none of the schema.
-    pub fn add(&mut self, row: &Row) -> Result<(), SqlError> {
-        let Row::Cells(cells) = row else { return Ok(()) };
-        let group: Vec<Cell> = self.places.iter().map(|place| cells[*place].clone()).collect();
-        if self.seen.contains(&group) || !self.passes(row)? {
-            return Ok(());
-        }
-        self.found.push(Row::Cells(group.clone()));
-        self.seen.insert(group);
-        // One count is of all rows.
-        if self.found.len() < MAX_ACCUMULATORS {
-            return Ok(());
-        }
-        let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
-        Err(SqlError::Groups { columns: names.join(", ") })
-    }
-
-    fn passes(&self, row: &Row) -> Result<bool, SqlError> {
-        let failed = |e| SqlError::Group { group: self.found.len(), source: e };
-        let schema = self.rows.plan().schema();
-        let value = schema.value(row).map_err(failed)?;
-        let opening = if self.rows.opening_len() == 0 { vec![] } else { schema.elements(row).map_err(failed)? };
-        // A row of the schema is mapped.
-        let output = self.rows.map(&Leaf { index: 0, value, opening: &opening });
-        Ok(output.is_ok_and(|output| output != self.rows.identity()))
-    }
-
-    /// The groups, in the order of their first rows: see [`Query::with_groups`].
-    pub fn groups(self) -> Vec<Row> {
-        self.found
-    }
 }
 
 /// The one `SELECT` of a text, without clauses that would go unread.
