@@ -52,9 +52,8 @@ impl Groups {
             let failed = |reason: String| Error::Groups { line: i + 1, reason };
             let object: Map<String, Json> = serde_json::from_str(line).unwrap_or_default();
             let names: BTreeSet<&str> = object.keys().map(String::as_str).collect();
-            let of = |columns: &[Column]| columns.iter().map(|column| column.name.as_str()).collect::<BTreeSet<_>>();
             // A line of other columns is held against the first list, for its error.
-            let list = lists.iter().position(|(columns, _)| of(columns) == names).unwrap_or(0);
+            let list = lists.iter().position(|(columns, _)| names_of(columns) == names).unwrap_or(0);
             let Some(schema) = schemas.get(list) else { return Err(failed("the query needs no groups".into())) };
             let row = json_row(schema, line).map_err(|e| failed(e.to_string()))?;
             lists[list].1.push(row);
@@ -91,6 +90,10 @@ impl Groups {
             cell => String::from_utf8_lossy(&column.format(cell)).into(),
         }
     }
+}
+
+fn names_of(columns: &[Column]) -> BTreeSet<&str> {
+    columns.iter().map(|column| column.name.as_str()).collect()
 }
 
 impl fmt::Display for Groups {

@@ -10,17 +10,17 @@ use super::columns::Columns;
 use super::error::SqlError;
 use super::lists::Contents;
 use super::literal::{Decimal, Literal};
+use super::select::SUBQUERY;
 use crate::aggregate::exact::Rational;
 use crate::aggregate::query::{ColumnIndex, Filter, Step, Test};
 
 /// What the remedies of unsupported conditions say.
-const CONDITIONS: &str = "conditions are made of =, <>, <, <=, >, >=, BETWEEN, IN and IS NULL on a column and literals, \
+const CONDITIONS: &str = "conditions are made of =, <>, <, <=, >, >=, BETWEEN, IN, LIKE and IS NULL on a column and literals, \
                           or two columns of one type, joined by AND, OR and NOT";
 
 const LINEAR: &str = "compare one column with a constant, like a * 2 > 10, or two columns of one type, like a - b > 0; keep \
                       what else is computed as a column of the table";
 const PREFIX: &str = "write LIKE 'prefix%', = or IN: a pattern has one %, at its end, and no _ or \\";
-const SUBQUERY: &str = "ask the inner query first, and write its answer as a literal";
 
 /// The filter that an expression is.
 pub(super) fn filter(columns: &Columns<'_>, e: &Expr) -> Result<Filter, SqlError> {

@@ -130,9 +130,10 @@ impl SqlError {
             Self::ColumnType { kind: ColumnType::Abi(_), .. } => {
                 "leave the column out: a query computes with numbers of 63 bits, a word of the ABI has 256".into()
             }
-            Self::ColumnType { .. } => {
-                "choose a column of numbers: columns of type bytes know =, <>, IN and IS NULL".into()
+            Self::ColumnType { kind: ColumnType::Bytes, .. } => {
+                "choose a column of numbers: columns of type bytes know comparisons with texts, IN, LIKE and IS NULL".into()
             }
+            Self::ColumnType { .. } => "compare numbers with =, <, > and BETWEEN".into(),
             Self::TypesDiffer { .. } => "compare columns of one type".into(),
             Self::Literal { kind: ColumnType::Bytes, .. } => "write the text in single quotes".into(),
             Self::Literal { .. } => "write a number in plain digits, without quotes".into(),

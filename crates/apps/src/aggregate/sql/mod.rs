@@ -3,6 +3,7 @@
 //! | aggregate | result |
 //! |---|---|
 //! | `COUNT(*)`, `COUNT(c)` | rows; rows in which c is not null |
+//! | `COUNT(DISTINCT c, ..)` | different values |
 //! | `SUM(c)`, `SUM(a * b)` | sum, of products |
 //! | `MIN(c)`, `MAX(c)` | least and greatest number |
 //! | `AVG(c)` | average |
@@ -11,7 +12,7 @@
 //! | `STDDEV_POP(c)`, `STDDEV_SAMP(c)`, `STDDEV(c)` | their square roots |
 //! | `HISTOGRAM(c, e, ..)` | rows with c below e, from e to the next edge, .., from the last edge on |
 //!
-//! Any of them with `FILTER (WHERE condition)`, and `SUM`, `COUNT`, `AVG`, `MIN` or `MAX` of `CASE WHEN condition THEN c END`.
+//! `SUM` and `AVG` also of polynomials of degree two, and arithmetic of all of these and of constants. Any of them with `FILTER (WHERE condition)`, and `SUM`, `COUNT`, `AVG`, `MIN` or `MAX` of `CASE WHEN condition THEN c END`.
 //!
 //! Parsing is `sqlparser`'s, recursion bounded. Whatever is in the text and not read here is an error: no clause is ignored.
 
@@ -47,6 +48,7 @@ use super::query::{ColumnIndex, Filter, QueryError};
 pub const MAX_TOKENS: usize = 1 << 11;
 
 const ONE_SELECT: &str = "write one SELECT of aggregates FROM one table, with WHERE if need be";
+const ALL: &str = "leave it out: an answer is one row, or all groups";
 const GROUPS: &str = "group by columns, each once";
 
 impl Query {
@@ -219,17 +221,20 @@ fn parse(text: &str) -> Result<Select, SqlError> {
         return Err(SqlError::unsupported("a statement that is no SELECT", ONE_SELECT));
     };
     let select = match *query {
-        Ast { with: Some(_), .. } => return Err(SqlError::unsupported("WITH", ONE_SELECT)),
+        Ast { with: Some(_), .. } => return Err(SqlError::unsupported("WITH", select::SUBQUERY)),
         Ast { order_by: Some(_), .. } => {
-            return Err(SqlError::unsupported("ORDER BY", "leave it out"));
+            return Err(SqlError::unsupported("ORDER BY", ALL));
         }
         Ast { limit_clause: Some(_), .. } | Ast { fetch: Some(_), .. } => {
-            return Err(SqlError::unsupported("LIMIT", "leave it out"));
+            return Err(SqlError::unsupported("LIMIT", ALL));
         }
         Ast { ref body, .. } => match &**body {
             SetExpr::Select(select) if query.to_string() == select.to_string() => (**select).clone(),
             SetExpr::Select(_) => return Err(SqlError::unsupported("a clause after the SELECT", ONE_SELECT)),
-            _ => return Err(SqlError::unsupported("a query of more than one SELECT", ONE_SELECT)),
+            SetExpr::SetOperation { op, .. } => {
+                return Err(SqlError::unsupported(op, "ask each SELECT on its own"));
+            }
+            _ => return Err(SqlError::unsupported("a statement that is no SELECT", ONE_SELECT)),
         },
     };
     only_known_clauses(&select)?;
@@ -242,10 +247,13 @@ fn only_known_clauses(select: &Select) -> Result<(), SqlError> {
         other => return Err(SqlError::unsupported(other, GROUPS)),
     };
     if select.having.is_some() {
-        return Err(SqlError::unsupported("HAVING", "leave it out: the answer has all groups"));
+        return Err(SqlError::unsupported("HAVING", ALL));
     }
     if select.distinct.is_some() {
-        return Err(SqlError::unsupported("DISTINCT", "leave it out"));
+        return Err(SqlError::unsupported(
+            "SELECT DISTINCT",
+            "write COUNT(DISTINCT column), or COUNT(*) with GROUP BY column",
+        ));
     }
     // What is printed beyond these parts is a clause that nothing here reads.
     let list = |items: Vec<String>| items.join(", ");
@@ -269,7 +277,14 @@ fn tables(select: &Select) -> Result<Vec<String>, SqlError> {
     let unsupported = |what: &dyn ToString| SqlError::unsupported(what.to_string(), "name one table after FROM");
     let [table] = select.from.as_slice() else { return Err(unsupported(&"a SELECT from no table, or from several")) };
     if let Some(join) = table.joins.first() {
-        return Err(unsupported(&join));
+        let join = join.to_string();
+        return Err(SqlError::unsupported(
+            join.trim(),
+            "join the tables before they are committed, and ask about the one table",
+        ));
+    }
+    if let TableFactor::Derived { .. } = &table.relation {
+        return Err(SqlError::unsupported(format!("the subquery {table} after FROM"), select::SUBQUERY));
     }
     let TableFactor::Table { name, alias, .. } = &table.relation else { return Err(unsupported(&table)) };
     let names = name.0.last().and_then(|part| part.as_ident()).into_iter().chain(alias.iter().map(|a| &a.name));

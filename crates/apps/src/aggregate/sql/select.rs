@@ -26,7 +26,7 @@ pub(super) const AGGREGATES: &str = "select COUNT(*), COUNT, SUM, MIN, MAX, AVG,
 pub(super) const ROWS: &str = "select aggregates, and take rows from a batch: prove proves rows, export writes them";
 
 const WINDOW: &str = "select aggregates of all rows, or of each group with GROUP BY";
-const SUBQUERY: &str = "ask the inner query first, and write its answer as a literal";
+pub(super) const SUBQUERY: &str = "ask the inner query first, and write its answer as a literal";
 const EXTREMUM: &str = "take it of one column, or of a multiple of one plus a constant, like MAX(a * 2 + 1)";
 const WHOLE: &str = "take it alone, or VAR_POP or VAR_SAMP in its place";
 const PLACES: &str = "write ROUND(aggregate, places) with 0 to 18 places";

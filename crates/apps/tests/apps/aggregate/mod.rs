@@ -4,8 +4,10 @@ mod conditions;
 mod filters;
 mod groups;
 mod laws;
+mod lists;
 mod pinned;
 mod sqlite;
+mod syntax;
 pub(crate) mod table;
 mod text;
 
