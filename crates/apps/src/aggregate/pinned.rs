@@ -115,9 +115,9 @@ pub enum NotPinned {
     /// Two columns are compared.
     #[error("circuits with pinned keys compare columns with constants alone, not with columns")]
     Columns,
-    /// Products, variances, weighted averages, a histogram, or an aggregate with a condition of its own are asked for.
+    /// Products, variances, weighted averages, a histogram, an aggregate with a condition of its own, or groups are asked for.
     #[error(
-        "circuits with pinned keys know COUNT, SUM, AVG, MIN and MAX of a column, without products, histograms, FILTER, CASE and GROUP BY"
+        "circuits with pinned keys know COUNT, SUM, AVG, MIN and MAX of a column, without products, histograms, FILTER, CASE, GROUP BY, DISTINCT and LIKE"
     )]
     Products,
     /// The query counts more columns than the circuits have room for.
