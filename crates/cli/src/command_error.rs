@@ -214,6 +214,8 @@ fn store(error: &evergrove::store::Error) -> Option<String> {
         E::TooHigh(_) => "correct the index",
         E::Height(_) => "correct --height, or leave it out to get the smallest vector that holds the table",
         E::Duplicate(_) => "give each index once",
+        E::RequestKey(_) => "choose another key",
+        E::Repeated(_) => "take a new key for new changes",
         E::EmptySlot { .. } => "choose a filled slot",
         E::EmptyBatch(_) => "leave at least one index in the batch, or drop the batch with batches --drop",
         E::UnknownBatch { .. } => "correct the name, or define the batch with prove --batch NAME --indices LIST",

@@ -153,6 +153,15 @@ pub enum Error {
     /// Rows are not at their positions in the table.
     #[error(transparent)]
     Paths(#[from] MultiproofError),
+    /// A line of the text of groups is none of the query.
+    #[cfg(feature = "apps")]
+    #[error("groups, line {line}: {reason}")]
+    Groups {
+        /// Its number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A proven output is not one of the query.
     #[cfg(feature = "apps")]
     #[error(transparent)]

@@ -224,12 +224,14 @@ mod queries {
     use evergrove_verifier::{HeightClass, Scheme};
 
     use super::Store;
-    use crate::Error;
+    use crate::{Error, Groups};
 
     impl Store {
         /// Proves the answer to a query over **all** rows, like `SELECT SUM(price), COUNT(*) FROM t WHERE qty > 5`. The
         /// answer becomes a batch of this name, which [`Store::update`] refreshes. If a batch of this name holds the
         /// answer to another query over all rows, that answer is replaced without an error.
+        ///
+        /// A query with `GROUP BY`, `DISTINCT` or `LIKE` is proven with the groups that the rows have: a verifier needs [`Self::groups`], too.
         ///
         /// # Errors
         /// [`Error::Query`] when the text is not a query about this table, and those of [`Store::prove`].
@@ -255,15 +257,25 @@ mod queries {
             sql: &str,
             positions: Option<&[u64]>,
         ) -> Result<Answer, Error> {
-            let query = Query::parse(self.schema(), sql)?.pinned()?;
+            let query = self.groups(sql, positions)?.query(self.schema(), sql)?.pinned()?;
             match positions {
                 Some(positions) => self.answer(batch, &query, Scheme::Selected, positions),
                 None => self.answer(batch, &query, Scheme::Complete, &[]),
             }
         }
 
+        /// The groups that a query has now, over all rows or those at these positions; none of most queries. Take them when the answer is proven: after an
+        /// update the proof is still about those that it was made with.
+        ///
+        /// # Errors
+        /// [`Error::Query`] when the text is not a query about this table, or has more groups than a query can have.
+        pub fn groups(&self, sql: &str, positions: Option<&[u64]>) -> Result<Groups, Error> {
+            Groups::of_store(&self.store, sql, positions)
+        }
+
         fn prove_answer(&mut self, batch: &str, sql: &str, scheme: Scheme, positions: &[u64]) -> Result<Answer, Error> {
-            let query = Query::parse(self.schema(), sql)?;
+            let over = matches!(scheme, Scheme::Selected).then_some(positions);
+            let query = self.groups(sql, over)?.query(self.schema(), sql)?;
             self.answer(batch, &query, scheme, positions)
         }
 

@@ -49,6 +49,8 @@ mod config;
 mod costs;
 mod engine;
 mod error;
+#[cfg(feature = "apps")]
+mod groups;
 #[cfg(feature = "grove")]
 mod grove;
 mod handle;
@@ -85,6 +87,8 @@ pub use changes::Changes;
 pub use config::Workers;
 pub use config::{Config, Environment};
 pub use error::Error;
+#[cfg(feature = "apps")]
+pub use groups::Groups;
 pub use handle::Store;
 pub use machine::Machine;
 pub use table::{NamedRow, Rows, Table};

@@ -30,4 +30,6 @@ pub use evergrove_store::input::Format;
 pub use evergrove_store::{BatchReport, BatchStatus, Epoch, ErrorClass, UpdateReport, Verified};
 pub use evergrove_verifier::{Commitment, Opening, Policy, Profile};
 
+#[cfg(feature = "apps")]
+pub use crate::Groups;
 pub use crate::{Backend, Changes, Config, Error, NamedRow, Proof, Rows, Store, Table, Value, Verifier};

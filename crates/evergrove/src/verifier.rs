@@ -90,6 +90,8 @@ pub struct Verifier {
     config: Config,
     #[cfg(feature = "apps")]
     key_file: Option<(std::path::PathBuf, Option<evergrove_primitives::Digest>)>,
+    #[cfg(feature = "apps")]
+    groups: crate::Groups,
     backends: Arc<Backends>,
 }
 
@@ -109,6 +111,8 @@ impl Verifier {
             config: config.clone(),
             #[cfg(feature = "apps")]
             key_file: None,
+            #[cfg(feature = "apps")]
+            groups: crate::Groups::default(),
             backends,
         }
     }
@@ -170,9 +174,16 @@ mod queries {
     use evergrove_verifier::{BatchProof, Commitment, HeightClass, PolicyError, Scheme};
 
     use super::{Proof, Verifier};
-    use crate::{AppKey, Error, Rows};
+    use crate::{AppKey, Error, Groups, Rows};
 
     impl Verifier {
+        /// Takes the groups of a query with `GROUP BY`, `DISTINCT` or `LIKE`. They may come from anyone: an answer that lacks one is refused.
+        #[must_use]
+        pub fn with_groups(mut self, groups: Groups) -> Self {
+            self.groups = groups;
+            self
+        }
+
         /// Takes the key of the circuits of queries and other applications from this file, which must have this digest: nothing is built. The digest
         /// is trusted, and is of one application or of the queries of one shape: the key is refused for others. See [`AppKey::read`].
         #[must_use]
@@ -248,7 +259,7 @@ mod queries {
             scheme: Scheme,
             leaves: Option<&[(u64, Value)]>,
         ) -> Result<Answer, Error> {
-            let mut query = Query::parse(schema, sql)?;
+            let mut query = self.groups.query(schema, sql)?;
             let app = |query: &Query| -> Application {
                 let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
                 app.into()

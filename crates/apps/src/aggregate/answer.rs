@@ -6,13 +6,11 @@ use evergrove_commit::schema::{Cell, Column, ColumnType, MAX_SCALE};
 use evergrove_primitives::Goldilocks;
 use num_bigint::{BigInt, Sign};
 
+use super::exact::{Form, MORE_PLACES, Number, Operation, Rational};
 use super::native::{greatest, least};
 use super::plan::{Kind, Plan};
 use super::query::ColumnIndex;
 use super::sql::offset;
-
-/// Decimal places that quotients and roots have beyond those of their column.
-const MORE_PLACES: u32 = 6;
 
 /// What is asked about a table: a plan, and how its output is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,16 +18,23 @@ pub struct Query {
     pub(super) plan: Plan,
     pub(super) readings: Vec<(String, Reading)>,
     /// Those of a query with `GROUP BY`, which has no other readings.
-    pub(super) groups: Option<Groups>,
+    pub(super) groups: Option<ByGroup>,
+    /// What must be so of an output for the values that were given to be all of them.
+    pub(super) complete: Vec<Complete>,
 }
 
 /// What is read for each group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Groups {
+pub(super) struct ByGroup {
     pub(super) columns: Vec<Column>,
-    /// The count of the rows of all groups.
-    pub(super) total: usize,
     pub(super) groups: Vec<Group>,
+}
+
+/// No row has other values of columns than those that were given: counts of the rows of each add up to that of all, or rows with others are counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Complete {
+    Parts { parts: Vec<usize>, all: usize },
+    Others { column: String, count: usize },
 }
 
 /// A group.
@@ -53,7 +58,7 @@ pub(super) enum Reading {
     },
     /// The sum over rows that meet a condition, where others count as 0: null where all rows meet it and none has a number.
     SumElseZero {
-        of: Moments,
+        of: Box<Reading>,
         all: usize,
         matching: usize,
     },
@@ -83,6 +88,41 @@ pub(super) enum Reading {
         bounds: Vec<u64>,
         counts: Vec<usize>,
     },
+    Polynomial(Linear),
+    /// The values of columns that rows have.
+    Distinct {
+        counts: Vec<usize>,
+        of: Distinct,
+    },
+    Constant(Rational),
+    Arithmetic(Operation, Box<[Reading; 2]>),
+    Round(Box<Reading>, u32),
+}
+
+/// What is read of the different values that there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Distinct {
+    Count,
+    Sum { column: ColumnIndex, encoded: Vec<u64> },
+    Average { column: ColumnIndex, encoded: Vec<u64> },
+}
+
+/// Sum of a polynomial over rows in which all of its columns are known, or the average.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Linear {
+    pub(super) terms: Vec<(Rational, Term)>,
+    /// Those rows.
+    pub(super) count: usize,
+    pub(super) form: Form,
+    pub(super) average: bool,
+}
+
+/// What a coefficient of a polynomial is multiplied with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Term {
+    One,
+    Column(Moments),
+    Product(Products),
 }
 
 /// Count and sum of a column over rows in which it is known.
@@ -176,6 +216,14 @@ pub enum OutputError {
         /// Rows of all groups.
         all: u64,
     },
+    /// There are contents of a column beside those that were given.
+    #[error("column {column:?} has other contents than those that were given in {rows} rows: a group is missing")]
+    Contents {
+        /// Name of the column.
+        column: String,
+        /// Rows with other contents.
+        rows: u64,
+    },
 }
 
 impl Query {
@@ -194,20 +242,16 @@ impl Query {
         if output.len() != expected || !self.plan.slots().all(|(_, kind, at)| kind.check(&output[at])) {
             return Err(error);
         }
-        let numbers = self.plan.slots().map(|(_, kind, at)| Number { kind, elements: &output[at] }).collect();
+        let numbers = self.plan.slots().map(|(_, kind, at)| Sum { kind, elements: &output[at] }).collect();
         let reader = Reader { plan: &self.plan, numbers };
         let values = |readings: &[(String, Reading)]| {
             let values = readings.iter().map(|(name, reading)| Some((name.clone(), reader.read(reading)?)));
             values.collect::<Option<Vec<_>>>().ok_or(error.clone())
         };
+        self.complete.iter().try_for_each(|complete| reader.check(complete))?;
         let mut answer = Answer { values: values(&self.readings)?, groups: vec![] };
-        let Some(Groups { columns, total, groups }) = &self.groups else { return Ok(answer) };
-        let count = |at: usize| reader.numbers[at].elements[0].as_u64();
-        let (given, all) = (groups.iter().map(|group| u128::from(count(group.count))).sum::<u128>(), count(*total));
-        if given != u128::from(all) {
-            return Err(OutputError::Groups { given: given as u64, all });
-        }
-        for group in groups.iter().filter(|group| count(group.count) > 0) {
+        let Some(ByGroup { columns, groups }) = &self.groups else { return Ok(answer) };
+        for group in groups.iter().filter(|group| reader.count(group.count) > 0) {
             let key = columns.iter().cloned().zip(group.key.iter().cloned()).collect();
             answer.groups.push(GroupAnswer { key, values: values(&group.readings)? });
         }
@@ -217,7 +261,7 @@ impl Query {
 
 impl Reading {
     /// The same of accumulators that stand elsewhere; `None` of others than readings of counts, sums and extrema.
-    pub(super) fn moved(&self, at: impl Fn(usize) -> usize) -> Option<Self> {
+    pub(super) fn moved(&self, at: &dyn Fn(usize) -> usize) -> Option<Self> {
         let moments = |m: &Moments| Moments { column: m.column, sum: at(m.sum), count: at(m.count) };
         Some(match self {
             Self::Count(count) => Self::Count(at(*count)),
@@ -230,58 +274,117 @@ impl Reading {
             | Self::SumOfProducts(_)
             | Self::WeightedAverage { .. }
             | Self::Spread { .. }
-            | Self::Histogram { .. } => return None,
+            | Self::Histogram { .. }
+            | Self::Polynomial(_)
+            | Self::Distinct { .. } => return None,
+            Self::Constant(value) => Self::Constant(value.clone()),
+            Self::Arithmetic(operation, sides) => {
+                let [left, right] = &**sides;
+                Self::Arithmetic(*operation, Box::new([left.moved(at)?, right.moved(at)?]))
+            }
+            Self::Round(of, places) => Self::Round(Box::new(of.moved(at)?), *places),
         })
     }
 }
 
 /// An accumulator's elements in an output.
-struct Number<'a> {
+struct Sum<'a> {
     kind: Kind,
     elements: &'a [Goldilocks],
 }
 
+/// What a reading comes to.
+enum Found {
+    Null,
+    Number(Number),
+    /// The root of a number, and the decimal places of the column.
+    Root(Rational, u32),
+    /// A date or a truth value.
+    Text(String),
+    Histogram(Vec<Bin>),
+}
+
+impl Found {
+    fn exact(units: BigInt, scale: u32) -> Self {
+        Self::Number(Number::exact(units, scale))
+    }
+
+    /// `numerator` / `denominator` in units of 10^-`scale`.
+    fn quotient(numerator: BigInt, denominator: BigInt, scale: u32) -> Self {
+        let (n, d) = (Rational::of_units(numerator, scale), Rational::of_units(denominator, 0));
+        let form = Form::quotient(scale);
+        d.inverse().map_or(Self::Null, |d| Self::Number(Number { value: n.times(&d), form }))
+    }
+
+    /// Rounded to decimal places; histograms are not.
+    fn rounded(self, places: u32) -> Option<Self> {
+        match self {
+            Self::Null => Some(Self::Null),
+            Self::Number(number) => Some(Self::exact(number.value.rounded(places), places)),
+            Self::Root(square, _) => Some(Self::exact(square.root(places), places)),
+            Self::Text(_) | Self::Histogram(_) => None,
+        }
+    }
+
+    fn value(self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Number(Number { value, form: Form { places, rounded: false } }) => {
+                Value::Exact(Decimal { units: value.rounded(places), scale: places })
+            }
+            Self::Number(Number { value, form }) => {
+                let scale = form.places + MORE_PLACES;
+                Value::Rounded(Decimal { units: value.rounded(scale), scale })
+            }
+            Self::Root(square, places) => {
+                let scale = places + MORE_PLACES;
+                Value::Rounded(Decimal { units: square.root(scale), scale })
+            }
+            Self::Text(text) => Value::Text(text),
+            Self::Histogram(bins) => Value::Histogram(bins),
+        }
+    }
+}
+
 struct Reader<'a> {
     plan: &'a Plan,
-    numbers: Vec<Number<'a>>,
+    numbers: Vec<Sum<'a>>,
 }
 
 impl Reader<'_> {
     /// The value; `None` where accumulators contradict each other.
     fn read(&self, reading: &Reading) -> Option<Value> {
+        self.find(reading).map(Found::value)
+    }
+
+    fn find(&self, reading: &Reading) -> Option<Found> {
         Some(match reading {
-            Reading::Count(at) => exact(self.integer(*at), 0),
-            Reading::Sum(m) => self.moments(m).map_or(Value::Null, |(sum, _)| exact(sum, self.scale(m.column))),
-            Reading::CountElseZero { all, .. } if self.integer(*all) == BigInt::ZERO => Value::Null,
-            Reading::CountElseZero { count, .. } => exact(self.integer(*count), 0),
+            Reading::Count(at) => Found::exact(self.integer(*at), 0),
+            Reading::Sum(m) => self.moments(m).map_or(Found::Null, |(sum, _)| Found::exact(sum, self.scale(m.column))),
+            Reading::CountElseZero { all, .. } if self.integer(*all) == BigInt::ZERO => Found::Null,
+            Reading::CountElseZero { count, .. } => Found::exact(self.integer(*count), 0),
             Reading::SumElseZero { of, all, matching } => {
-                let others = self.integer(*all) - self.integer(*matching);
-                if others < BigInt::ZERO {
-                    return None;
-                }
-                match self.moments(of) {
-                    Some((sum, _)) => exact(sum, self.scale(of.column)),
-                    None if others != BigInt::ZERO => exact(BigInt::ZERO, self.scale(of.column)),
-                    None => Value::Null,
+                let others = self.count(*all).checked_sub(self.count(*matching))?;
+                match self.find(of)? {
+                    Found::Null if others > 0 => Found::Number(Number { value: Rational::zero(), form: self.form(of) }),
+                    found => found,
                 }
             }
-            Reading::Average(m) => self.moments(m).map_or(Value::Null, |(sum, count)| {
-                let scale = self.scale(m.column);
-                quotient(sum, count, scale, scale + MORE_PLACES)
-            }),
+            Reading::Average(m) => {
+                let quotient = |(sum, count)| Found::quotient(sum, count, self.scale(m.column));
+                self.moments(m).map_or(Found::Null, quotient)
+            }
             Reading::SumOfProducts(p) => match self.products(p) {
-                Some(sum) => exact(sum, self.scale(p.left) + self.scale(p.right)),
-                None => Value::Null,
+                Some(sum) => Found::exact(sum, self.scale(p.left) + self.scale(p.right)),
+                None => Found::Null,
             },
             Reading::WeightedAverage { products, weight, weights } => {
                 let other = if *weight == products.left { products.right } else { products.left };
                 let weights = self.integer(*weights) - self.integer(products.count) * self.offset(*weight);
                 match self.products(products) {
-                    Some(sum) if weights != BigInt::ZERO => {
-                        // Units of both columns above those of the weight leave the units of the other.
-                        quotient(sum, weights, self.scale(other), self.scale(other) + MORE_PLACES)
-                    }
-                    _ => Value::Null,
+                    // Units of both columns above those of the weight leave the units of the other.
+                    Some(sum) => Found::quotient(sum, weights, self.scale(other)),
+                    None => Found::Null,
                 }
             }
             Reading::Least { at, column } => return self.extremum(*column, least(self.numbers[*at].elements)),
@@ -289,14 +392,92 @@ impl Reader<'_> {
             Reading::Spread { products, sample, root } => return self.spread(products, *sample, *root),
             Reading::Histogram { column, bounds, counts } => {
                 let bound = |at: usize| bounds.get(at).map(|b| self.decimal(*column, *b));
-                let count = |at: usize| counts.get(at).map_or(0, |c| self.numbers[*c].elements[0].as_u64());
+                let count = |at: usize| counts.get(at).map_or(0, |c| self.count(*c));
                 let bins = (0..counts.len()).map(|k| {
                     let count = count(k).checked_sub(count(k + 1))?;
                     Some(Bin { low: k.checked_sub(1).and_then(bound), high: bound(k), count })
                 });
-                Value::Histogram(bins.collect::<Option<_>>()?)
+                Found::Histogram(bins.collect::<Option<_>>()?)
             }
+            Reading::Polynomial(linear) => self.polynomial(linear),
+            Reading::Distinct { counts, of } => self.distinct(counts, of),
+            Reading::Constant(value) => Found::Number(Number::constant(value.clone())),
+            Reading::Arithmetic(operation, sides) => {
+                let [left, right] = &**sides;
+                match (self.find(left)?, self.find(right)?) {
+                    (Found::Number(l), Found::Number(r)) => l.joined(*operation, &r).map_or(Found::Null, Found::Number),
+                    _ => Found::Null,
+                }
+            }
+            Reading::Round(of, places) => self.find(of)?.rounded(*places)?,
         })
+    }
+
+    /// How a sum is given.
+    fn form(&self, reading: &Reading) -> Form {
+        match reading {
+            Reading::Sum(m) => Form::exact(self.scale(m.column)),
+            Reading::SumOfProducts(p) => Form::exact(self.scale(p.left) + self.scale(p.right)),
+            Reading::Polynomial(linear) => linear.form,
+            _ => Form::exact(0),
+        }
+    }
+
+    fn polynomial(&self, linear: &Linear) -> Found {
+        let count = Rational::of_units(self.integer(linear.count), 0);
+        let Some(one) = count.inverse() else { return Found::Null };
+        let sum = linear.terms.iter().fold(Rational::zero(), |sum, (coefficient, term)| {
+            let of = match term {
+                Term::One => Some(count.clone()),
+                Term::Column(m) => self.moments(m).map(|(sum, _)| Rational::of_units(sum, self.scale(m.column))),
+                Term::Product(p) => {
+                    self.products(p).map(|sum| Rational::of_units(sum, self.scale(p.left) + self.scale(p.right)))
+                }
+            };
+            of.map_or(sum.clone(), |of| sum.plus(&of.times(coefficient)))
+        });
+        Found::Number(if linear.average {
+            Number { value: sum.times(&one), form: Form::quotient(linear.form.places) }
+        } else {
+            Number { value: sum, form: linear.form }
+        })
+    }
+
+    fn distinct(&self, counts: &[usize], of: &Distinct) -> Found {
+        let there = counts.iter().map(|at| self.count(*at) > 0);
+        let number = BigInt::from(there.clone().filter(|there| *there).count());
+        let sum = |column: ColumnIndex, encoded: &[u64]| -> BigInt {
+            let values = encoded.iter().zip(there).filter(|(_, there)| *there);
+            values.map(|(x, _)| self.decimal(column, *x).units).sum()
+        };
+        match of {
+            Distinct::Count => Found::exact(number, 0),
+            _ if number == BigInt::ZERO => Found::Null,
+            Distinct::Sum { column, encoded } => Found::exact(sum(*column, encoded), self.scale(*column)),
+            Distinct::Average { column, encoded } => {
+                Found::quotient(sum(*column, encoded), number, self.scale(*column))
+            }
+        }
+    }
+
+    /// Refuses an output that has rows of other values than those that were given.
+    fn check(&self, complete: &Complete) -> Result<(), OutputError> {
+        match complete {
+            Complete::Parts { parts, all } => {
+                let given: u128 = parts.iter().map(|at| u128::from(self.count(*at))).sum();
+                let all = self.count(*all);
+                let same = given == u128::from(all);
+                if same { Ok(()) } else { Err(OutputError::Groups { given: given as u64, all }) }
+            }
+            Complete::Others { column, count } => match self.count(*count) {
+                0 => Ok(()),
+                rows => Err(OutputError::Contents { column: column.clone(), rows }),
+            },
+        }
+    }
+
+    fn count(&self, at: usize) -> u64 {
+        self.numbers[at].elements[0].as_u64()
     }
 
     /// Sum and count; `None` of no numbers.
@@ -316,7 +497,7 @@ impl Reader<'_> {
     }
 
     /// (n S2 - S1^2) / n^2, or / n (n - 1), where the offset of the encoding has no part in it; or the root of that.
-    fn spread(&self, p: &Products, sample: bool, root: bool) -> Option<Value> {
+    fn spread(&self, p: &Products, sample: bool, root: bool) -> Option<Found> {
         let n = self.integer(p.count);
         let sum = self.integer(p.left_sum);
         let numerator = &n * self.integer(p.products) - &sum * &sum;
@@ -324,28 +505,21 @@ impl Reader<'_> {
         if numerator < BigInt::ZERO {
             return None;
         }
-        if denominator <= BigInt::ZERO {
-            return Some(Value::Null);
-        }
         let scale = self.scale(p.left);
-        if !root {
-            return Some(quotient(numerator, denominator, 2 * scale, 2 * scale + MORE_PLACES));
-        }
-        // Half a unit of the last place is added before the root is cut off.
-        let places = scale + MORE_PLACES;
-        let doubled: BigInt = numerator * 4 * ten_to(2 * MORE_PLACES) / denominator;
-        let units = (doubled.sqrt() + 1) / 2;
-        Some(Value::Rounded(Decimal { units, scale: places }))
+        Some(match Found::quotient(numerator, denominator, 2 * scale) {
+            Found::Number(number) if root => Found::Root(number.value, scale),
+            found => found,
+        })
     }
 
-    fn extremum(&self, column: ColumnIndex, number: Option<u64>) -> Option<Value> {
-        let Some(number) = number else { return Some(Value::Null) };
+    fn extremum(&self, column: ColumnIndex, number: Option<u64>) -> Option<Found> {
+        let Some(number) = number else { return Some(Found::Null) };
         let c = self.column(column);
         if !matches!(c.kind, ColumnType::Boolean | ColumnType::Date | ColumnType::Timestamp) {
-            return Some(Value::Exact(self.decimal(column, number)));
+            return Some(Found::exact(self.decimal(column, number).units, self.scale(column)));
         }
         let text = c.format(&c.decode(Goldilocks::new(number))?);
-        Some(Value::Text(String::from_utf8_lossy(&text).into_owned()))
+        Some(Found::Text(String::from_utf8_lossy(&text).into_owned()))
     }
 
     /// An encoded number of a column.
@@ -373,22 +547,6 @@ impl Reader<'_> {
     fn scale(&self, column: ColumnIndex) -> u32 {
         self.column(column).kind.scale().min(MAX_SCALE).into()
     }
-}
-
-fn exact(units: BigInt, scale: u32) -> Value {
-    Value::Exact(Decimal { units, scale })
-}
-
-/// `numerator` / `denominator` in units of 10^-`scale`, given to `places` places.
-fn quotient(numerator: BigInt, denominator: BigInt, scale: u32, places: u32) -> Value {
-    let negative = (numerator.sign() == Sign::Minus) != (denominator.sign() == Sign::Minus);
-    let [n, d] = [numerator, denominator].map(|x| BigInt::from_biguint(Sign::Plus, x.into_parts().1));
-    let units: BigInt = (n * ten_to(places - scale) * 2 + &d) / (d * 2);
-    Value::Rounded(Decimal { units: if negative { -units } else { units }, scale: places })
-}
-
-fn ten_to(exponent: u32) -> BigInt {
-    BigInt::from(10).pow(exponent)
 }
 
 impl fmt::Display for Decimal {

@@ -13,6 +13,7 @@
 //! counts, from which averages and variances follow.
 
 mod answer;
+mod exact;
 mod limbs;
 mod native;
 mod pinned;

@@ -114,9 +114,9 @@ pub enum NotPinned {
     /// Two columns are compared.
     #[error("circuits with pinned keys compare columns with constants alone, not with columns")]
     Columns,
-    /// Products, variances, weighted averages, a histogram, or an aggregate with a condition of its own are asked for.
+    /// Products, variances, weighted averages, a histogram, an aggregate with a condition of its own, or groups are asked for.
     #[error(
-        "circuits with pinned keys know COUNT, SUM, AVG, MIN and MAX of a column, without products, histograms, FILTER, CASE and GROUP BY"
+        "circuits with pinned keys know COUNT, SUM, AVG, MIN and MAX of a column, without products, histograms, FILTER, CASE, GROUP BY, DISTINCT and LIKE"
     )]
     Products,
     /// The query counts more columns than the circuits have room for.
@@ -380,7 +380,11 @@ impl Query {
     /// [`NotPinned`] where it does not fit.
     pub fn pinned(&self) -> Result<Self, NotPinned> {
         let (plan, schema) = (&self.plan, self.plan.schema());
-        if !plan.accumulators().iter().all(fits) || !plan.conditions().is_empty() || self.groups.is_some() {
+        if !plan.accumulators().iter().all(fits)
+            || !plan.conditions().is_empty()
+            || self.groups.is_some()
+            || !self.complete.is_empty()
+        {
             return Err(NotPinned::Products);
         }
         let of = |kind: Kind| plan.accumulators().iter().filter(move |a| a.kind() == kind).cloned().collect::<Vec<_>>();
@@ -427,8 +431,8 @@ impl Query {
         let at = |old: usize| {
             plan.accumulators.iter().position(|a| *a == self.plan.accumulators[old]).expect("a place for each")
         };
-        let moved = |(name, reading): &(String, Reading)| Some((name.clone(), reading.moved(at)?));
+        let moved = |(name, reading): &(String, Reading)| Some((name.clone(), reading.moved(&at)?));
         let readings = self.readings.iter().map(moved).collect::<Option<_>>().ok_or(NotPinned::Products)?;
-        Ok(Self { plan, readings, groups: None })
+        Ok(Self { plan, readings, groups: None, complete: vec![] })
     }
 }

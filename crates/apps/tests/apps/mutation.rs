@@ -3,26 +3,29 @@
 //!
 //! `PROPTEST_CASES` sets the number of cases.
 
-use evergrove_apps::aggregate::{Plan, Query};
+use evergrove_apps::aggregate::{Plan, Query, SqlError};
 use evergrove_apps::bls::light_client::{self, Claim};
 use evergrove_apps::bls::{Output, Point, table};
 use evergrove_apps::catalog::Catalog;
 use evergrove_apps::digest_translation::{DigestTranslation, tree};
-use evergrove_commit::schema::{Column, ColumnType, Schema};
+use evergrove_commit::schema::{Cell, Column, ColumnType, Row, Schema};
 use evergrove_primitives::Goldilocks;
 use evergrove_verifier::AppSpec;
 use proptest::prelude::*;
 
 /// Queries that say all that can be said.
-const QUERIES: [&str; 4] = [
+const QUERIES: [&str; 7] = [
     "SELECT COUNT(*), SUM(a), AVG(a), SUM(a * b), VAR_SAMP(b) FROM t WHERE a > 3 AND NOT b IN (1, -2.5, NULL) OR c IS NULL",
     "SELECT MIN(b) AS x, MAX(a), HISTOGRAM(b, -1, 0, 2.25) FROM t AS s WHERE s.b BETWEEN -1 AND 0.5 AND c = 'text'",
     "SELECT WAVG(a, b), STDDEV_POP(a) FROM t WHERE a <> 5 AND (c <> 'x' OR a < 2) AND TRUE",
     "SELECT COUNT(c) FROM t WHERE c IN ('a', 'b') AND NOT (a >= 1 OR FALSE)",
+    "SELECT SUM(a * b * 0.9 - 2 / 4), ROUND( 100.0 * SUM(a) / COUNT(*) , 2), AVG((a + b) / 2) FROM t WHERE a * 2 - 1 > 10 / 3 AND b - b = 0",
+    "SELECT COUNT(DISTINCT c, a), SUM(DISTINCT b) FILTER (WHERE a > 1 ) FROM t WHERE c LIKE 'x%' AND c >= 'a'",
+    "SELECT c, MAX(2 * b + 1) - MIN( b ) FROM t WHERE c NOT LIKE 'x%' GROUP BY c",
 ];
 
 /// What queries are made of.
-const WORDS: [&str; 40] = [
+const WORDS: [&str; 51] = [
     "SELECT",
     "FROM",
     "WHERE",
@@ -62,6 +65,17 @@ const WORDS: [&str; 40] = [
     "EXISTS",
     "ALL",
     "INTERVAL",
+    "+",
+    "/",
+    "0.1",
+    "DISTINCT",
+    "LIKE",
+    "'x%'",
+    "ROUND",
+    "GROUP BY",
+    "FILTER",
+    "SUM(a)",
+    "COUNT(*)",
     ";",
 ];
 
@@ -75,7 +89,23 @@ fn schema() -> Schema {
 }
 
 fn query(at: usize) -> Query {
-    Query::parse(&schema(), QUERIES[at % QUERIES.len()]).expect("a query")
+    parse(QUERIES[at % QUERIES.len()]).expect("a query")
+}
+
+/// A query, with two groups of each list of columns where it needs any.
+fn parse(text: &str) -> Result<Query, SqlError> {
+    let lists = Query::grouped_by(&schema(), text)?;
+    if lists.is_empty() {
+        return Query::parse(&schema(), text);
+    }
+    let cell = |column: &Column, second: bool| match column.kind {
+        ColumnType::Bytes => Cell::Bytes(if second { b"xy".to_vec() } else { b"a".to_vec() }),
+        ColumnType::Unsigned => Cell::Unsigned(second.into()),
+        _ => Cell::Signed(second.into()),
+    };
+    let row = |columns: &[Column], second| Row::Cells(columns.iter().map(|column| cell(column, second)).collect());
+    let groups: Vec<_> = lists.iter().map(|columns| vec![row(columns, false), row(columns, true)]).collect();
+    Query::with_groups(&schema(), text, &groups)
 }
 
 /// Parameters of every application, and its name.
@@ -110,6 +140,12 @@ fn deep_and_long_queries_end_soon() {
             format!("SELECT COUNT(*) FROM t WHERE a = {}1", "-".repeat(depth)),
             format!("SELECT COUNT(*) FROM t WHERE a = {}", "CASE WHEN a = ".repeat(depth)),
             format!("{open}SELECT COUNT(*) FROM t{close}"),
+            format!("SELECT COUNT(*) FROM t WHERE a = {}1", "1+".repeat(depth)),
+            format!("SELECT COUNT(*) FROM t WHERE {}a = 1", "a+".repeat(depth)),
+            format!("SELECT SUM({}a) FROM t", "(a+".repeat(depth) + &close),
+            format!("SELECT SUM({}a) FROM t", "a/2+".repeat(depth)),
+            format!("SELECT {}1 FROM t", "SUM(a)*".repeat(depth / 3)),
+            format!("SELECT {}SUM(a{close} FROM t", "ROUND(".repeat(depth)),
         ] {
             let _ = Query::parse(&schema(), &text);
         }
@@ -150,7 +186,7 @@ proptest! {
 
     #[test]
     fn queries_of_any_words(
-        which in 0usize..4,
+        which in 0..QUERIES.len(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0..WORDS.len(), any::<bool>()), 0..6),
     ) {
         let mut words: Vec<&str> = QUERIES[which].split(' ').collect();
@@ -158,14 +194,16 @@ proptest! {
             let at = at.index(words.len());
             if replace { words[at] = WORDS[word] } else { words.insert(at, WORDS[word]) }
         }
-        if let Ok(query) = Query::parse(&schema(), &words.join(" ")) {
+        if let Ok(query) = parse(&words.join(" ")) {
             let again = Plan::from_bytes(&query.plan().to_bytes());
             prop_assert_eq!(again.as_ref(), Ok(query.plan()));
         }
     }
 
     #[test]
-    fn outputs_of_any_elements(which in 0usize..4, some in prop::collection::vec(any::<u64>(), 1..6), small: bool, n in 0usize..70) {
+    fn outputs_of_any_elements(
+        which in 0..QUERIES.len(),
+        some in prop::collection::vec(any::<u64>(), 1..6), small: bool, n in 0usize..70) {
         let query = query(which);
         let mask = if small { 0xff_ffff } else { u64::MAX };
         let some: Vec<u64> = some.iter().map(|x| x & mask).collect();

@@ -69,7 +69,7 @@ struct Export {
         requires = "name"
     )]
     parameters: String,
-    /// The groups of a query with GROUP BY, one JSON object a line
+    /// The groups of a query with GROUP BY, DISTINCT or LIKE, one JSON object a line
     #[arg(long, value_name = "FILE", requires = "name")]
     groups: Option<PathBuf>,
     /// The key of the circuits with pinned keys that answer a query: the same for every query over rows of as many elements

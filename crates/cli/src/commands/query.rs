@@ -7,21 +7,20 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove::Error;
 use evergrove::apps::MapReduce;
 use evergrove::apps::aggregate::{Aggregate, Listed, Listing, ListingError, Query, SqlError};
 use evergrove::apps::catalog::{Application, Catalog};
-use evergrove::commit::schema::{Column, Row, Schema};
+use evergrove::commit::schema::{Row, Schema};
 use evergrove::proof::wire::{Bundle, RowsForm};
 use evergrove::proof::{Profile, Scheme};
 use evergrove::store::input::{Format, read_indices};
 use evergrove::store::{BatchReport, Store};
+use evergrove::{Error, Groups};
 
 use self::answer::{Form, Grid};
 use self::verify::Verifying;
 use super::Terminal;
 use super::app::aggregate::{application, pinned};
-use super::app::groups;
 use super::app::proving::{Job, ProveArgs};
 use super::export;
 use crate::args::{Output, ProvingArgs, StoreArgs, parse_profile};
@@ -144,7 +143,7 @@ pub(crate) fn run(args: Args, catalog: &Catalog, terminal: Terminal) -> Result<(
 /// What a text asks.
 enum Question {
     /// What rows come to, by the groups that were found.
-    Aggregates { query: Query, by: Vec<Column>, groups: Vec<Row> },
+    Aggregates { query: Query, groups: Groups },
     /// Which rows there are.
     Rows { listing: Listing, listed: Listed },
 }
@@ -167,11 +166,14 @@ impl Question {
             })?;
             return Ok(Self::Rows { listing, listed });
         }
-        let by = Query::grouped_by(store.schema(), sql).map_err(refused)?;
-        let groups = if by.is_empty() { vec![] } else { groups::of_store(store, sql, members)? };
-        let query = Query::with_groups(store.schema(), sql, &groups).map_err(refused)?;
+        let of_query = |e: Error| match e {
+            Error::Query(e) => refused(e),
+            e => e.into(),
+        };
+        let groups = Groups::of_store(store, sql, members).map_err(of_query)?;
+        let query = groups.query(store.schema(), sql).map_err(of_query)?;
         let query = if in_family { pinned(&query)? } else { query };
-        Ok(Self::Aggregates { query, by, groups })
+        Ok(Self::Aggregates { query, groups })
     }
 
     fn application(&self) -> Application {
@@ -184,9 +186,9 @@ impl Question {
     /// The answer that a proof gives.
     fn grid(&self, batch: &BatchReport) -> Result<Grid> {
         match self {
-            Self::Aggregates { query, by, .. } => {
+            Self::Aggregates { query, .. } => {
                 let answer = query.answer(&batch.output).map_err(|e| Mistake::usage(e.to_string(), "run doctor"))?;
-                Ok(Grid::of_answer(&answer, by))
+                Ok(Grid::of_answer(&answer))
             }
             Self::Rows { listing, listed } => {
                 listed.accept(&batch.output).map_err(|e| Mistake::usage(e.to_string(), "run doctor"))?;
@@ -198,12 +200,14 @@ impl Question {
     /// Says what is proven.
     fn explain(&self, report: &mut Report, scheme: Scheme) {
         let (plan, kind, shown) = match self {
-            Self::Aggregates { query, by, .. } if by.is_empty() => {
+            Self::Aggregates { query, groups } if groups.lists().is_empty() => {
                 (query.plan(), "aggregates", "the answer is what all of these rows come to")
             }
-            Self::Aggregates { query, .. } => {
-                (query.plan(), "groups", "the answer has every group of these rows: their counts add up to that of all")
-            }
+            Self::Aggregates { query, .. } => (
+                query.plan(),
+                "groups",
+                "every group, different value or content of these rows is known: their counts add up to that of all",
+            ),
             Self::Rows { listing, listed } if listing.limit().is_none() => (
                 listed.plan(),
                 "rows",
@@ -219,9 +223,10 @@ impl Question {
         report.add("over", if scheme == Scheme::Complete { "all rows of the table" } else { "the rows of the batch" });
         report.add("shows", shown);
         match self {
-            Self::Aggregates { query, by, groups } => {
-                if !by.is_empty() {
-                    report.add("groups", groups.len());
+            Self::Aggregates { query, groups } => {
+                let values: usize = groups.lists().iter().map(|(_, rows)| rows.len()).sum();
+                if values > 0 {
+                    report.add("groups", values);
                 }
                 let fits = query.pinned().err().map(|e| e.to_string());
                 report.add_as("fits_pinned", fits.is_none(), fits.map_or("yes".into(), |why| format!("no: {why}")));
@@ -238,9 +243,9 @@ impl Question {
 
     /// The answer over the rows of a store, or some of them.
     fn unproven(&self, store: &Store, members: Option<&[u64]>) -> Result<Grid> {
-        let (query, by) = match self {
+        let query = match self {
             Self::Rows { listing, listed } => return Ok(Grid::of_rows(listing, listed.rows())),
-            Self::Aggregates { query, by, .. } => (query, by),
+            Self::Aggregates { query, .. } => query,
         };
         let app = Aggregate::new(query.plan().clone());
         let view = store.view()?;
@@ -268,17 +273,17 @@ impl Question {
             }
         }
         let answer = query.answer(&output).map_err(|e| Mistake::usage(e.to_string(), "run doctor"))?;
-        Ok(Grid::of_answer(&answer, by))
+        Ok(Grid::of_answer(&answer))
     }
 
     /// One file with the answer and all that a verifier needs beside the commitment and the schema.
     fn bundle(&self, store: &Store, sql: &str, batch: &BatchReport) -> Result<Vec<u8>> {
         let proof = store.export(&batch.name)?;
         let schema = store.schema().to_toml();
-        let (mut rows, mut listed_groups, mut paths) = (Vec::new(), Vec::new(), None);
+        let (mut rows, mut listed_groups, mut paths) = (Vec::new(), String::new(), None);
         match self {
-            Self::Aggregates { by, groups, .. } => {
-                groups::write_to(&mut listed_groups, by, groups)?;
+            Self::Aggregates { groups, .. } => {
+                listed_groups = groups.to_string();
                 if !batch.backend.choice.scheme.is_complete() {
                     let members = store.members(&batch.name)?;
                     export::fill(store, &batch.name, &members, &mut rows, Format::Jsonl, false)?;
@@ -296,7 +301,7 @@ impl Question {
             rows: (!rows.is_empty()).then_some((RowsForm::Jsonl, &rows)),
             schema: Some(schema.as_bytes()),
             query: Some(sql.as_bytes()),
-            groups: (!listed_groups.is_empty()).then_some(&listed_groups),
+            groups: (!listed_groups.is_empty()).then_some(listed_groups.as_bytes()),
             paths: paths.as_deref(),
             ..Bundle::default()
         };

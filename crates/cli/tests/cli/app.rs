@@ -159,6 +159,48 @@ fn dates_and_truth_values_are_found_and_queried() {
     assert_eq!(world.run(&["update", "--store", "s", "--set", "1=day=2023-02-28,paid=true"]).code, 0);
 }
 
+/// The values that `DISTINCT` counts are in the file of groups, too: one that is left out is missed.
+#[test]
+fn different_values_are_counted_by_a_verifier_with_groups() {
+    let world = World::with_table();
+    let sql =
+        "SELECT COUNT(DISTINCT age), ROUND(100.0 * SUM(amount) / COUNT(*), 1) FROM t WHERE age * 2 BETWEEN 40 AND 48";
+    let proven = world.json(&[
+        "app",
+        "aggregate",
+        "--store",
+        "s",
+        "--sql",
+        sql,
+        "--name",
+        "a",
+        "--out",
+        "a.proof",
+        "--groups-out",
+        "groups",
+    ]);
+    let root = proven["commitment"].as_str().unwrap();
+    let verify = |sql: &str, more: &[&str]| {
+        let args =
+            ["app", "verify-aggregate", "--proof", "a.proof", "--schema", "schema.toml", "--root", root, "--sql", sql];
+        world.run(&[&args[..], more, &["--format", "json"]].concat())
+    };
+    let accepted = verify(sql, &["--groups", "groups"]);
+    assert_eq!(accepted.code, 0, "{}", accepted.err);
+    let accepted: serde_json::Value = serde_json::from_str(&accepted.out).unwrap();
+    assert_eq!(answer(&accepted), answer(&proven));
+    let missing = verify(sql, &[]);
+    assert_eq!(missing.code, 2);
+    assert!(missing.err.contains("the query has GROUP BY, DISTINCT or LIKE"), "{}", missing.err);
+    let text = std::fs::read_to_string(world.path("groups")).unwrap();
+    std::fs::write(world.path("fewer"), text.split_once('\n').unwrap().1).unwrap();
+    assert_eq!(verify(sql, &["--groups", "fewer"]).code, 1);
+    let unneeded = verify("SELECT COUNT(*) FROM t", &["--groups", "groups"]);
+    assert!(unneeded.code == 2 && unneeded.err.contains("--groups: the query has no GROUP BY"), "{}", unneeded.err);
+    let refused = world.run(&["app", "aggregate", "--store", "s", "--sql", sql, "--name", "b", "--groups", "fewer"]);
+    assert!(refused.code != 0 && refused.err.contains("--groups: the group age "), "{}", refused.err);
+}
+
 fn refreshed(paper: &[&str], allow: &[&str]) {
     let world = World::with_table();
     let dry = world.json(&[&["app", "aggregate", "--store", "s", "--sql", SQL, "--dry-run"], paper].concat());

@@ -89,6 +89,43 @@ fn rows_are_listed_proven_and_verified() {
     assert!(matches!(store.list("SELECT COUNT(*) FROM t"), Err(Error::Aggregates)));
 }
 
+/// Groups, different values and contents are found in the rows; a verifier takes them as text from anyone, and misses one that is left out.
+#[cfg(feature = "grove")]
+#[test]
+fn answers_by_groups_are_proven_and_verified() {
+    let (dir, config) = (tempfile::tempdir().unwrap(), Config::default());
+    let mut store = Store::create_with(dir.path().join("db"), &table(), &config).unwrap();
+    let schema = store.schema().clone();
+    let by_stock = "SELECT stock, COUNT(*), SUM(price * 2) FROM t WHERE stock < 4 GROUP BY stock";
+    let distinct = "SELECT COUNT(DISTINCT name), SUM(stock) FROM t WHERE name LIKE 'item 1%'";
+    for (batch, sql, found) in [("groups", by_stock, "0.00 3.00 6.00"), ("distinct", distinct, "3 11")] {
+        let groups = store.groups(sql, None).unwrap();
+        let answer = store.prove_query(batch, sql).unwrap();
+        let (proof, commitment) = (store.proof(batch).unwrap(), store.commitment().unwrap());
+        let read = Groups::parse(&schema, sql, &groups.to_string()).unwrap();
+        assert_eq!(read, groups);
+        let verify =
+            |groups: Groups| Verifier::default().with_groups(groups).verify_answer(&proof, &commitment, &schema, sql);
+        assert_eq!(verify(read).unwrap(), answer, "{sql}");
+        let values = answer.groups.iter().filter_map(|group| group.values.last()).chain(&answer.values);
+        assert_eq!(values.map(|(_, value)| value.to_string()).collect::<Vec<_>>().join(" "), found, "{sql}");
+        let text = groups.to_string();
+        let (_, fewer) = text.split_once('\n').unwrap();
+        assert!(matches!(verify(Groups::parse(&schema, sql, fewer).unwrap()), Err(Error::Verify(_))), "{sql}");
+        assert!(matches!(verify(Groups::default()), Err(Error::Query(_))), "{sql}");
+        assert!(matches!(Groups::parse(&schema, sql, "{\"other\": 1}"), Err(Error::Groups { line: 1, .. })));
+        let over = store.groups(sql, Some(&[0, 4, 5])).unwrap();
+        let some = store.prove_query_over("some", sql, &[0, 4, 5]).unwrap();
+        let (proof, rows) = (store.proof("some").unwrap(), store.rows("some").unwrap());
+        let verifier = Verifier::default().with_groups(over);
+        assert_eq!(verifier.verify_answer_over(&proof, &commitment, &rows, sql).unwrap(), some, "{sql}");
+    }
+    let unneeded = Verifier::default().with_groups(store.groups(by_stock, None).unwrap());
+    store.prove_query("all", QUERY).unwrap();
+    let (proof, commitment) = (store.proof("all").unwrap(), store.commitment().unwrap());
+    assert!(matches!(unneeded.verify_answer(&proof, &commitment, &schema, QUERY), Err(Error::Query(_))));
+}
+
 /// By circuits with pinned keys: one key file for all queries, without a digest.
 #[cfg(feature = "grove")]
 #[test]

@@ -63,6 +63,14 @@ impl View {
         Vector::new(self.epoch.commitment.height, self).map_err(Error::vector(&self.dir))
     }
 
+    /// The positions of the rows, ascending.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn positions(&self) -> Result<Vec<u64>, Error> {
+        self.vector()?.occupied().map(|index| index.map_err(Error::store(&self.dir))).collect()
+    }
+
     /// The field elements of a row, which open the slot's value by the schema. One look-up.
     ///
     /// # Errors

@@ -1,10 +1,15 @@
 //! The names of a query: the table's and its columns'.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use evergrove_commit::schema::time::DAY;
 use evergrove_commit::schema::{Column, ColumnType, SIGNED_OFFSET, Schema};
 use sqlparser::ast::{Expr, Ident};
 
 use super::error::SqlError;
+use super::keys::Key;
+use super::lists::{List, Needs};
 use crate::aggregate::query::{ColumnIndex, NUMBER_END};
 
 /// What a comparison of more and less needs.
@@ -17,6 +22,10 @@ pub(super) struct Columns<'a> {
     pub(super) tables: Vec<String>,
     /// What `WHERE` says of columns with dates.
     pub(super) spans: Vec<Span>,
+    /// The values of columns that were given.
+    pub(super) lists: BTreeMap<Vec<Key>, List>,
+    /// The columns whose values were asked for.
+    pub(super) needs: RefCell<Needs>,
 }
 
 /// Dates or timestamps between which those of a column lie, in its units.

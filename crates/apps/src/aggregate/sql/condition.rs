@@ -1,23 +1,31 @@
 //! `WHERE`: an expression as a filter, negations pushed to the tests.
 
+use core::cmp::Ordering;
 use core::ops::RangeInclusive;
 
 use evergrove_commit::schema::time::{DAY, parse_date, parse_timestamp, year_start};
-use evergrove_commit::schema::{Cell, Column, ColumnType, Row, Schema};
+use evergrove_commit::schema::{Cell, Column, ColumnType, Row, Schema, content_digest};
 use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator, Value};
 
+use super::arithmetic::{self, Polynomial};
 use super::columns::{Columns, ORDER, Span};
 use super::dates::{Part, extracted, units, years};
 use super::error::SqlError;
-use super::literal::{Floor, Literal};
+use super::lists::Contents;
+use super::literal::{Decimal, Floor, Literal};
+use super::select::SUBQUERY;
+use crate::aggregate::exact::Rational;
 use crate::aggregate::query::{ColumnIndex, Filter, Step, Test};
 
 /// What the remedies of unsupported conditions say.
-const CONDITIONS: &str = "conditions are made of =, <>, <, <=, >, >=, BETWEEN, IN and IS NULL on a column and literals, \
+const CONDITIONS: &str = "conditions are made of =, <>, <, <=, >, >=, BETWEEN, IN, LIKE and IS NULL on a column and literals, \
                           or two columns of one type, joined by AND, OR and NOT";
 
 /// What the remedies of parts of dates say whose year is not bounded.
 const YEARS: &str = "bound the column's year in the same conjunction, like EXTRACT(YEAR FROM column) = 2024 AND ..; the other way is a range of dates";
+const LINEAR: &str = "compare one column with a constant, like a * 2 > 10, or two columns of one type, like a - b > 0; keep \
+                      what else is computed as a column of the table";
+const PREFIX: &str = "write LIKE 'prefix%', = or IN: a pattern has one %, at its end, and no _ or \\";
 
 /// The filter that an expression is.
 pub(super) fn filter(columns: &Columns<'_>, e: &Expr) -> Result<Filter, SqlError> {
@@ -76,6 +84,17 @@ impl Comparison {
         }
     }
 
+    /// Whether it holds of two values that compare like this.
+    fn holds(self, ordering: Ordering) -> bool {
+        match self {
+            Self::Equal => ordering.is_eq(),
+            Self::Less => ordering.is_lt(),
+            Self::AtMost => ordering.is_le(),
+            Self::Greater => ordering.is_gt(),
+            Self::AtLeast => ordering.is_ge(),
+        }
+    }
+
     fn with_sides_exchanged(self) -> Self {
         match self {
             Self::Equal => Self::Equal,
@@ -113,6 +132,15 @@ impl Conditions<'_> {
                 }
                 self.close(list.len(), negated);
                 Ok(())
+            }
+            Expr::Like { negated: not, any: false, expr, pattern, escape_char: None } => {
+                self.like(e, expr, pattern, negated != *not)
+            }
+            Expr::Like { .. } | Expr::ILike { .. } | Expr::SimilarTo { .. } | Expr::RLike { .. } => {
+                Err(SqlError::unsupported(e, PREFIX))
+            }
+            Expr::InSubquery { .. } | Expr::Exists { .. } | Expr::Subquery(_) => {
+                Err(SqlError::unsupported(format!("the subquery in {e}"), SUBQUERY))
             }
             Expr::Value(v) => match v.value {
                 Value::Boolean(truth) => {
@@ -198,8 +226,20 @@ impl Conditions<'_> {
         if let Some(of) = extracted(self.columns, right)? {
             return self.compare_part(right, of, op.with_sides_exchanged(), left, negated);
         }
+        if let Some(Expr::Subquery(_)) = [left, right].into_iter().find(|e| matches!(e, Expr::Subquery(_))) {
+            return Err(SqlError::unsupported(
+                format!("the subquery in a comparison of {left} with {right}"),
+                SUBQUERY,
+            ));
+        }
         match (self.name(left, right)?, self.name(right, left)?) {
             (Some(l), Some(r)) => self.compare_columns(l, op, r, negated),
+            (None, _) if Literal::of(left).is_none() && arithmetic::is_arithmetic(left) => {
+                self.compare_arithmetic(left, op, right, negated)
+            }
+            (_, None) if Literal::of(right).is_none() && arithmetic::is_arithmetic(right) => {
+                self.compare_arithmetic(left, op, right, negated)
+            }
             (Some(column), None) => {
                 let literal = Literal::of(right).ok_or_else(unsupported)?;
                 self.compare_literal(column, op, &literal, right, negated)
@@ -208,8 +248,103 @@ impl Conditions<'_> {
                 let literal = Literal::of(left).ok_or_else(unsupported)?;
                 self.compare_literal(column, op.with_sides_exchanged(), &literal, left, negated)
             }
-            (None, None) => Err(unsupported()),
+            (None, None) => match (arithmetic::constant(left), arithmetic::constant(right)) {
+                (Some(_), Some(_)) => self.compare_arithmetic(left, op, right, negated),
+                _ => Err(unsupported()),
+            },
         }
+    }
+
+    /// A comparison that comes to one of a column with a constant, of two columns, or of constants.
+    fn compare_arithmetic(&mut self, left: &Expr, op: Comparison, right: &Expr, negated: bool) -> Result<(), SqlError> {
+        let unsupported = || SqlError::unsupported(format!("a comparison of {left} with {right}"), LINEAR);
+        let mut difference = Polynomial::of(self.columns, left)?;
+        let minus_one = Rational::of_units((-1).into(), 0);
+        difference = difference.plus(Polynomial::of(self.columns, right)?.scaled(&minus_one));
+        let offset = difference.terms.remove(&vec![]).unwrap_or_else(Rational::zero);
+        let terms: Vec<_> = difference.terms.into_iter().collect();
+        let read: Vec<ColumnIndex> = match terms.as_slice() {
+            [] => {
+                let truth = op.holds(offset.sign());
+                self.constant(truth != negated);
+                vec![]
+            }
+            [(of, k)] if let [column] = of.as_slice() => {
+                let Some(bound) = k.inverse().map(|inverse| offset.negated().times(&inverse)) else {
+                    return Err(unsupported());
+                };
+                let op = if k.sign() == Ordering::Less { op.with_sides_exchanged() } else { op };
+                self.compare_literal(*column, op, &Literal::Number(Decimal::of(&bound)), right, negated)?;
+                vec![*column]
+            }
+            [(l, k), (r, other)] if offset.is_zero() && k.plus(other).is_zero() => {
+                let ([l], [r]) = (l.as_slice(), r.as_slice()) else { return Err(unsupported()) };
+                let (l, r) = if k.sign() == Ordering::Less { (*r, *l) } else { (*l, *r) };
+                self.compare_columns(l, op, r, negated)?;
+                vec![l, r]
+            }
+            _ => return Err(unsupported()),
+        };
+        // Columns that cancel out have to be known.
+        let others = difference.columns.into_iter().filter(|c| self.columns.at(*c).nullable && !read.contains(c));
+        let others: Vec<ColumnIndex> = others.collect();
+        if !others.is_empty() {
+            others.iter().for_each(|&column| self.test(Test::Null { column }, true));
+            self.close(others.len() + 1, true);
+        }
+        Ok(())
+    }
+
+    fn like(&mut self, e: &Expr, of: &Expr, pattern: &Expr, negated: bool) -> Result<(), SqlError> {
+        let column = self.columns.of(of)?.ok_or_else(|| SqlError::unsupported(e, PREFIX))?;
+        let pattern = match Literal::of(pattern) {
+            Some(Literal::Text(pattern)) => pattern,
+            Some(Literal::Null) => {
+                self.constant(false);
+                return Ok(());
+            }
+            _ => return Err(SqlError::unsupported(e, PREFIX)),
+        };
+        let c = self.columns.at(column);
+        if c.kind != ColumnType::Bytes {
+            return Err(SqlError::ColumnType { what: "LIKE".into(), column: c.name.clone(), kind: c.kind });
+        }
+        let prefix = pattern.trim_end_matches('%');
+        if prefix.contains(['%', '_', '\\']) {
+            return Err(SqlError::unsupported(e, PREFIX));
+        }
+        if prefix == pattern {
+            let digest = content_digest(pattern.as_bytes()).0.map(|x| x.as_u64());
+            self.test(Test::Content { column, digest }, negated);
+        } else if prefix.is_empty() {
+            self.known(column, !negated);
+        } else {
+            self.contents(column, negated, |content| content.starts_with(prefix.as_bytes()));
+        }
+        Ok(())
+    }
+
+    /// The column is not null, if `truth`; else never.
+    fn known(&mut self, column: ColumnIndex, truth: bool) {
+        if truth && self.columns.at(column).nullable {
+            self.test(Test::Null { column }, true);
+        } else {
+            self.constant(truth);
+        }
+    }
+
+    /// Contents of a column that are `wanted`: one of those that were given, which are shown to be all that there are.
+    fn contents(&mut self, column: ColumnIndex, negated: bool, wanted: impl Fn(&[u8]) -> bool) {
+        let Contents(all) = self.columns.contents(column);
+        let wanted: Vec<[u64; 4]> =
+            all.into_iter().filter(|(content, _)| wanted(content)).map(|(_, digest)| digest).collect();
+        if wanted.is_empty() {
+            return self.known(column, negated);
+        }
+        for &digest in &wanted {
+            self.test(Test::Content { column, digest }, negated);
+        }
+        self.close(wanted.len(), negated);
     }
 
     fn compare_columns(
@@ -253,6 +388,10 @@ impl Conditions<'_> {
             (literal, kind) if !kind.is_number() => {
                 let content = content(c, literal, written)?;
                 if op != Comparison::Equal {
+                    if let (Literal::Text(text), ColumnType::Bytes) = (literal, kind) {
+                        self.contents(column, negated, |content| op.holds(content.cmp(text.as_bytes())));
+                        return Ok(());
+                    }
                     self.columns.number(column, ORDER)?;
                 }
                 match content {

@@ -16,7 +16,7 @@ const PARTS: &str = "extract YEAR, MONTH or DAY, or compare the column itself wi
 const TRUNCATED: &str = "write date_trunc('year', column), with 'month' or with 'day'";
 
 /// A part of a date.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
     Year,
     Month,

@@ -4,7 +4,7 @@ use evergrove_commit::schema::{ColumnType, RowError, SchemaError};
 
 use super::MAX_TOKENS;
 use super::dates::EXTRACT;
-use crate::aggregate::query::{MAX_ACCUMULATORS, QueryError};
+use crate::aggregate::query::QueryError;
 
 /// A text is no query that can be proven. [`SqlError::remedy`] says what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -89,9 +89,17 @@ pub enum SqlError {
         /// Name of the column.
         column: String,
     },
-    /// The groups of a query with `GROUP BY` are not given.
-    #[error("the query has GROUP BY, and its groups are not given")]
+    /// The groups of a query with `GROUP BY`, `DISTINCT` or `LIKE` are not given.
+    #[error("the query has GROUP BY, DISTINCT or LIKE, and its groups are not given")]
     Grouped,
+    /// Another number of lists of groups than the query needs.
+    #[error("the query needs {expected} lists of groups, {found} are given")]
+    Lists {
+        /// What [`Query::grouped_by`](crate::aggregate::Query::grouped_by) names.
+        expected: usize,
+        /// What was given.
+        found: usize,
+    },
     /// The cells of a group do not fit the columns of `GROUP BY`.
     #[error("group {group}: {source}")]
     Group {
@@ -101,13 +109,17 @@ pub enum SqlError {
         source: RowError,
     },
     /// Groups of a query that has none.
-    #[error("the query has no GROUP BY, and groups are given")]
+    #[error("the query has no GROUP BY, DISTINCT or LIKE, and groups are given")]
     NotGrouped,
     /// There are too many.
-    #[error("the rows have more groups by {columns} than a query can have: {most}", most = MAX_ACCUMULATORS - 1)]
+    #[error("the rows have {found} values of {columns}, a query can have {most}")]
     Groups {
         /// The names of the columns.
         columns: String,
+        /// The values that were found before the count ended.
+        found: usize,
+        /// The greatest number of them.
+        most: usize,
     },
     /// A group comes twice.
     #[error("group {0} comes twice")]
@@ -137,7 +149,7 @@ impl SqlError {
             }
             Self::ColumnType { what, .. } if what == EXTRACT => "choose a column of type date or timestamp".into(),
             Self::ColumnType { kind: ColumnType::Bytes, .. } => {
-                "choose a column of numbers: columns of type bytes know =, <>, IN and IS NULL".into()
+                "choose a column of numbers: columns of type bytes know comparisons with texts, IN, LIKE and IS NULL".into()
             }
             Self::ColumnType { column, kind: ColumnType::Boolean, .. } => {
                 format!("write COUNT(*) FILTER (WHERE {column}), or group by {column}")
@@ -148,6 +160,7 @@ impl SqlError {
             Self::ColumnType { column, kind: ColumnType::Date | ColumnType::Timestamp, .. } => {
                 format!("write MIN({column}) or MAX({column}), count rows, or group by date_trunc('month', {column})")
             }
+            Self::ColumnType { kind, .. } if kind.is_number() => "compare numbers with =, <, > and BETWEEN".into(),
             Self::ColumnType { column, kind, .. } => {
                 format!("leave {column} out: columns of type {kind} know =, <>, IN, IS NULL, GROUP BY and COUNT")
             }
@@ -172,10 +185,10 @@ impl SqlError {
             Self::Grouped => "give its groups, where the command or function takes them".into(),
             Self::NotGrouped => "leave the groups out".into(),
             Self::Groups { .. } => {
-                "group by columns of few values, narrow WHERE, or ask for the groups of interest with FILTER".into()
+                "choose columns of few values, narrow WHERE by other columns, or name the values of interest with = or IN".into()
             }
-            Self::Group { .. } | Self::GroupTwice(_) | Self::GroupDates(_) | Self::Columns(_) => {
-                "give a row of the columns of GROUP BY for each group, once".into()
+            Self::Lists { .. } | Self::Group { .. } | Self::GroupTwice(_) | Self::GroupDates(_) | Self::Columns(_) => {
+                "give a row of the columns of GROUP BY, DISTINCT or LIKE for each of their values, once".into()
             }
             Self::Query(QueryError::Accumulators(_)) => {
                 "ask for fewer aggregates, or for fewer groups: each group takes those of its own, and a count".into()

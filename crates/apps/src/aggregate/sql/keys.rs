@@ -1,5 +1,7 @@
 //! What a query groups by: columns, and parts of their dates.
 
+use core::cmp::Ordering;
+
 use evergrove_commit::schema::time::{DATES, YEARS, year_start};
 use evergrove_commit::schema::{Cell, Column, ColumnType, SIGNED_OFFSET};
 use sqlparser::ast::Expr;
@@ -21,7 +23,7 @@ pub(super) struct Key {
 }
 
 /// What rows of a group have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum By {
     Value,
     Extract(Part),
@@ -30,11 +32,30 @@ enum By {
 
 impl PartialEq for Key {
     fn eq(&self, other: &Self) -> bool {
-        (self.column, self.by) == (other.column, other.by)
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Key {}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.column, self.by).cmp(&(other.column, other.by))
     }
 }
 
 impl Key {
+    /// A column as it is.
+    pub(super) fn value(column: ColumnIndex) -> Self {
+        Self { column, by: By::Value, name: String::new() }
+    }
+
     /// The column, or the part of one, that an expression is.
     pub(super) fn of(columns: &Columns<'_>, e: &Expr) -> Result<Option<Self>, SqlError> {
         let found = match (columns.of(e)?, extracted(columns, e)?) {

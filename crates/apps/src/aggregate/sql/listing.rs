@@ -13,7 +13,7 @@ use sqlparser::ast::{
 };
 
 use super::columns::Columns;
-use super::{Passing, condition, one_select, select_of, tables};
+use super::{Passing, columns_of, condition, one_select, select_of};
 use crate::aggregate::query::{Accumulator, ColumnIndex, Filter, NUMBER_END, QueryError, Step, Test};
 use crate::aggregate::{Plan, SqlError};
 
@@ -99,8 +99,14 @@ impl Listing {
         if schema.is_raw() {
             return Err(QueryError::Raw.into());
         }
-        let columns = Columns { schema, tables: tables(&select)? };
+        let columns = columns_of(schema, &select)?;
         let filter = select.selection.as_ref().map(|e| condition::filter(&columns, e)).transpose()?;
+        if columns.needs.borrow().asked > 0 {
+            return Err(SqlError::unsupported(
+                "LIKE, or an order of texts, in a query that lists rows",
+                "write = or IN",
+            ));
+        }
         let limit = limit(&query)?;
         let order = order(&columns, query.order_by.as_ref())?;
         if limit.is_some() == order.is_empty() {

@@ -4,6 +4,9 @@ use evergrove_commit::schema::ColumnType;
 use num_bigint::BigInt;
 use sqlparser::ast::{DataType, Expr, UnaryOperator, Value};
 
+use super::arithmetic;
+use crate::aggregate::exact::Rational;
+
 /// Longer numbers are not read.
 const MAX_DIGITS: usize = 64;
 
@@ -58,7 +61,7 @@ impl Literal {
             Expr::Nested(inner) => Self::of(inner),
             Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match &**expr {
                 Expr::Value(v) => number(&v.value).map(|d| Self::Number(Decimal { units: -d.units, ..d })),
-                _ => None,
+                _ => arithmetic::constant(e).map(|value| Self::Number(Decimal::of(&value))),
             },
             Expr::Value(v) => match &v.value {
                 Value::Null => Some(Self::Null),
@@ -71,6 +74,9 @@ impl Literal {
                 Expr::Value(v) => typed_text(data_type, &v.value),
                 _ => None,
             },
+            Expr::BinaryOp { .. } | Expr::UnaryOp { .. } => {
+                arithmetic::constant(e).map(|value| Self::Number(Decimal::of(&value)))
+            }
             _ => None,
         }
     }
@@ -105,6 +111,20 @@ impl Decimal {
         let one = BigInt::from(10).pow(self.places);
         let quotient = &scaled / &one;
         (&quotient * &one == scaled).then_some(quotient)
+    }
+
+    /// The number; where its decimal places do not end soon, one that compares as it does with all numbers of a column.
+    pub(super) fn of(value: &Rational) -> Self {
+        if let Some(places) = value.places() {
+            return Self { units: value.floor(places).0, places };
+        }
+        let places = MAX_DIGITS as u32;
+        Self { units: value.floor(places).0 * 10 + 5, places: places + 1 }
+    }
+
+    /// The same.
+    pub(super) fn rational(&self) -> Rational {
+        Rational::of_units(self.units.clone(), self.places)
     }
 
     /// The number in units of 10^-`scale`.

@@ -3,6 +3,7 @@
 //! | aggregate | result |
 //! |---|---|
 //! | `COUNT(*)`, `COUNT(c)` | rows; rows in which c is not null |
+//! | `COUNT(DISTINCT c, ..)` | different values |
 //! | `SUM(c)`, `SUM(a * b)` | sum, of products |
 //! | `MIN(c)`, `MAX(c)` | least and greatest number |
 //! | `AVG(c)` | average |
@@ -12,36 +13,42 @@
 //! | `HISTOGRAM(c, e, ..)` | rows with c below e, from e to the next edge, .., from the last edge on |
 //!
 //! Groups are of columns, of `EXTRACT(YEAR FROM d)`, also with `EXTRACT(MONTH FROM d)`, and of `date_trunc('month', d)`.
-//! Any of them with `FILTER (WHERE condition)`, and `SUM`, `COUNT`, `AVG`, `MIN` or `MAX` of `CASE WHEN condition THEN c END`.
+//! `SUM` and `AVG` also of polynomials of degree two, and arithmetic of all of these and of constants. Any of them with `FILTER (WHERE condition)`, and `SUM`, `COUNT`, `AVG`, `MIN` or `MAX` of `CASE WHEN condition THEN c END`.
 //!
 //! Parsing is `sqlparser`'s, recursion bounded. Whatever is in the text and not read here is an error: no clause is ignored.
 
+mod arithmetic;
 mod columns;
 mod condition;
 mod dates;
 mod error;
 mod keys;
 mod listing;
+mod lists;
 mod literal;
 mod select;
 
 pub(super) use columns::offset;
 pub use error::SqlError;
 pub use listing::{Finder, Listed, Listing, ListingError, MAX_LISTED};
+pub use lists::Grouping;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use evergrove_commit::schema::{Cell, Column, Row, RowError, Schema};
-use sqlparser::ast::{Expr, GroupByExpr, Query as Ast, Select, SelectItem, SetExpr, Statement, TableFactor};
+use evergrove_commit::schema::{Column, Row, RowError, Schema};
+use sqlparser::ast::{
+    BinaryOperator, Expr, GroupByExpr, Query as Ast, Select, SelectItem, SetExpr, Statement, TableFactor,
+};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, Tokenizer};
 
 use self::columns::Columns;
 use self::keys::Key;
+use self::lists::{List, Need, Needs};
 use self::select::Selection;
 use super::answer::Query;
-use super::query::{Accumulator, Filter, MAX_ACCUMULATORS, QueryError, Test};
+use super::query::{Accumulator, Filter, QueryError};
 use super::{Aggregate, Plan};
 use crate::MapReduce;
 
@@ -49,6 +56,7 @@ use crate::MapReduce;
 pub const MAX_TOKENS: usize = 1 << 11;
 
 const ONE_SELECT: &str = "write one SELECT of aggregates FROM one table, with WHERE if need be";
+const ALL: &str = "leave it out: an answer is one row, or all groups; queries that list columns have it";
 const GROUPS: &str = "group by columns, EXTRACT(YEAR FROM column) or date_trunc('month', column), each once";
 
 impl Query {
@@ -58,34 +66,57 @@ impl Query {
     /// When the text is not SQL, says what can not be proven, or does not fit the schema.
     pub fn parse(schema: &Schema, text: &str) -> Result<Self, SqlError> {
         let text = Text::read(schema, text)?;
-        if text.by.is_empty() { text.query(&[]) } else { Err(SqlError::Grouped) }
+        if text.needs()?.is_empty() { text.query() } else { Err(SqlError::Grouped) }
     }
 
-    /// The columns that a query groups by, none of most queries. Their distinct rows are what [`Self::with_groups`] needs.
+    /// The lists of columns whose different values a query needs to know: those of `GROUP BY`, then those of `LIKE` and of `DISTINCT`. None of most
+    /// queries.
     ///
     /// # Errors
     /// When the text is not SQL, or does not fit the schema.
-    pub fn grouped_by(schema: &Schema, text: &str) -> Result<Vec<Column>, SqlError> {
-        Ok(Text::read(schema, text)?.group_columns())
+    pub fn grouped_by(schema: &Schema, text: &str) -> Result<Vec<Vec<Column>>, SqlError> {
+        let text = Text::read(schema, text)?;
+        let columns = |need: Need| need.columns.iter().map(|key| key.description(&text.columns)).collect();
+        Ok(text.needs()?.into_iter().map(columns).collect())
     }
 
-    /// As [`Self::parse`], for a query that groups by columns. Its groups are rows of these columns alone, each once: the answer is only given where every row
-    /// that passes the condition is in one of them, so that they may come from anyone.
+    /// As [`Self::parse`], for a query with `GROUP BY`, `DISTINCT` or `LIKE`. `groups` has for each list of columns that [`Self::grouped_by`] names the
+    /// values that there are, each once, as rows of these columns alone: [`Grouping`] finds them. The answer is only given where no row that
+    /// passes the condition has others, so that they may come from anyone.
     ///
     /// # Errors
     /// Those of [`Self::parse`]; when the cells of a group do not fit the columns, or a group comes twice.
-    pub fn with_groups(schema: &Schema, text: &str, groups: &[Row]) -> Result<Self, SqlError> {
-        Text::read(schema, text)?.query(groups)
+    pub fn with_groups(schema: &Schema, text: &str, groups: &[Vec<Row>]) -> Result<Self, SqlError> {
+        let mut text = Text::read(schema, text)?;
+        let needs = text.needs()?;
+        if needs.is_empty() && !groups.is_empty() {
+            return Err(SqlError::NotGrouped);
+        }
+        if needs.len() != groups.len() {
+            return Err(SqlError::Lists { expected: needs.len(), found: groups.len() });
+        }
+        for (need, rows) in needs.into_iter().zip(groups) {
+            let list = List::of(&text.columns, &need.columns, rows)?;
+            let mut sorted = need.columns.clone();
+            sorted.sort_unstable();
+            if sorted != need.columns {
+                // Of these lists those of `DISTINCT` are looked for in the order of the columns.
+                text.columns.lists.insert(sorted, list.clone());
+            }
+            text.columns.lists.insert(need.columns, list);
+        }
+        text.query()
     }
 }
 
-/// A text that was read, but for its aggregates.
+/// A text that was read, but for its conditions and aggregates.
 struct Text<'a> {
     select: Select,
     columns: Columns<'a>,
-    filter: Filter,
     /// What stands after `GROUP BY`.
     by: Vec<Key>,
+    /// What is after `SELECT`, and its name.
+    projection: Vec<(Expr, String)>,
 }
 
 impl<'a> Text<'a> {
@@ -94,78 +125,84 @@ impl<'a> Text<'a> {
             return Err(QueryError::Raw.into());
         }
         let select = parse(text)?;
-        let mut columns = Columns { schema, tables: tables(&select)?, spans: vec![] };
-        let filter = select.selection.as_ref().map(|e| condition::filter(&columns, e)).transpose()?;
-        columns.spans = select.selection.as_ref().map(|e| condition::spans(&columns, e)).unwrap_or_default();
+        let columns = columns_of(schema, &select)?;
         let by = group_columns(&columns, &select)?;
-        Ok(Self { select, columns, filter: filter.unwrap_or_else(Filter::all), by })
-    }
-
-    fn group_columns(&self) -> Vec<Column> {
-        self.by.iter().map(|key| key.description(&self.columns)).collect()
-    }
-
-    fn query(self, groups: &[Row]) -> Result<Query, SqlError> {
-        let mut projection = Vec::with_capacity(self.select.projection.len());
-        for item in &self.select.projection {
+        let mut projection = Vec::with_capacity(select.projection.len());
+        for item in &select.projection {
             projection.push(match item {
                 SelectItem::UnnamedExpr(e) => (e.clone(), e.to_string()),
                 SelectItem::ExprWithAlias { expr, alias } => (expr.clone(), alias.value.clone()),
-                other => return Err(SqlError::unsupported(other, select::AGGREGATES)),
+                other => return Err(SqlError::unsupported(format!("SELECT {other}"), select::ROWS)),
             });
         }
-        let mut selection = Selection::new(&self.columns);
+        Ok(Self { select, columns, by, projection })
+    }
+
+    /// The columns whose values are to be given.
+    fn needs(&self) -> Result<Vec<Need>, SqlError> {
+        self.conditions()?;
+        self.selection(None)?;
+        Ok(Need::all(&self.by, &self.columns.needs.borrow()))
+    }
+
+    /// `WHERE`: the parts that do not look at contents, and those that do.
+    fn conditions(&self) -> Result<(Filter, Option<Filter>), SqlError> {
+        let Some(e) = &self.select.selection else { return Ok((Filter::all(), None)) };
+        let asked = || self.columns.needs.borrow().asked;
+        let before = asked();
+        let all = condition::filter(&self.columns, e)?;
+        if asked() == before {
+            return Ok((all, None));
+        }
+        let (mut plain, mut listed) = (vec![], vec![]);
+        for part in conjuncts(e) {
+            let before = asked();
+            let filter = condition::filter(&self.columns, part)?;
+            if asked() == before { plain.push(filter) } else { listed.push(filter) }
+        }
+        let joined = |parts: Vec<Filter>| parts.into_iter().reduce(Filter::and);
+        Ok((joined(plain).unwrap_or_else(Filter::all), joined(listed)))
+    }
+
+    /// What is selected from rows that pass a condition beside the filter.
+    fn selection(&self, condition: Option<Filter>) -> Result<Selection<'_>, SqlError> {
+        let mut selection = Selection::new(&self.columns, condition);
         if self.by.is_empty() {
-            if !groups.is_empty() {
-                return Err(SqlError::NotGrouped);
-            }
-            projection.into_iter().try_for_each(|(e, name)| selection.add(&e, name))?;
+            self.projection.iter().try_for_each(|(e, name)| selection.add(e, name.clone()))?;
         } else {
-            let groups = self.filters(groups)?;
-            selection.grouped(&self.by, &groups, &projection)?;
+            selection.grouped(&self.by, &self.projection)?;
         }
-        Ok(selection.finish(self.filter)?)
+        Ok(selection)
     }
 
-    /// The cells and the conditions of groups, in the order of what their cells encode to.
-    fn filters(&self, groups: &[Row]) -> Result<Vec<(Vec<Cell>, Filter)>, SqlError> {
-        let schema = Schema::new(self.group_columns())?;
-        let mut found = BTreeMap::new();
-        for (i, group) in groups.iter().enumerate() {
-            let elements = schema.elements(group).map_err(|e| SqlError::Group { group: i, source: e })?;
-            let Row::Cells(cells) = group else { return Err(SqlError::GroupTwice(i)) };
-            let mut rest = elements.as_slice();
-            let (mut tests, mut key) = (Vec::with_capacity(cells.len()), Vec::with_capacity(cells.len()));
-            for ((by, cell), described) in self.by.iter().zip(cells).zip(schema.columns()) {
-                let column = by.column;
-                let (encoded, behind) = rest.split_at(described.kind.elements());
-                rest = behind;
-                tests.extend(match (cell, encoded) {
-                    _ if !by.is_value() => self.dates(by, cells).ok_or(SqlError::GroupDates(i))?,
-                    (Cell::Null, _) => Some(Test::Null { column }),
-                    (_, &[a, b, c, d]) => Some(Test::Content { column, digest: [a, b, c, d].map(|x| x.as_u64()) }),
-                    (_, encoded) => Some(Test::Within { column, low: encoded[0].as_u64(), high: encoded[0].as_u64() }),
-                });
-                // Nulls come first, so that the form of the conditions does not depend on contents.
-                key.push((*cell != Cell::Null, encoded.iter().map(|x| x.as_u64()).collect::<Vec<_>>()));
-            }
-            if found.insert(key, (cells.clone(), Filter::all_of(tests))).is_some() {
-                return Err(SqlError::GroupTwice(i));
-            }
-        }
-        Ok(found.into_values().collect())
+    fn query(self) -> Result<Query, SqlError> {
+        let (filter, condition) = self.conditions()?;
+        let mut selection = self.selection(condition)?;
+        let contents = self.columns.needs.borrow().contents.clone();
+        contents.into_iter().for_each(|column| selection.no_other_contents(column));
+        Ok(selection.finish(filter)?)
     }
+}
 
-    /// The test of a column's dates in a group, with the first part of them that the query groups by; no test with the others.
-    fn dates(&self, by: &Key, cells: &[Cell]) -> Option<Option<Test>> {
-        let parts = self.by.iter().zip(cells).filter(|(key, _)| key.column == by.column && !key.is_value());
-        let parts: Vec<(&Key, &Cell)> = parts.collect();
-        if parts.first().is_some_and(|(first, _)| *first == by) {
-            keys::test(&self.columns, by.column, &parts).map(Some)
-        } else {
-            Some(None)
+/// The columns of the table of a query, with what its `WHERE` says of dates.
+fn columns_of<'a>(schema: &'a Schema, select: &Select) -> Result<Columns<'a>, SqlError> {
+    let (lists, needs) = (BTreeMap::new(), Needs::default().into());
+    let mut columns = Columns { schema, tables: tables(select)?, spans: vec![], lists, needs };
+    columns.spans = select.selection.as_ref().map(|e| condition::spans(&columns, e)).unwrap_or_default();
+    Ok(columns)
+}
+
+/// The parts of a condition that `AND` joins.
+fn conjuncts(e: &Expr) -> Vec<&Expr> {
+    let (mut parts, mut rest) = (vec![], vec![e]);
+    while let Some(e) = rest.pop() {
+        match e {
+            Expr::Nested(inner) => rest.push(inner),
+            Expr::BinaryOp { left, op: BinaryOperator::And, right } => rest.extend([&**right, &**left]),
+            part => parts.push(part),
         }
     }
+    parts
 }
 
 /// What stands after `GROUP BY`.
@@ -191,56 +228,6 @@ fn group_columns(columns: &Columns<'_>, select: &Select) -> Result<Vec<Key>, Sql
     Ok(found)
 }
 
-/// Finds the groups of a query in the rows of a table.
-pub struct Grouping {
-    rows: Passing,
-    columns: Vec<Column>,
-    by: Vec<Key>,
-    seen: HashSet<Vec<Cell>>,
-    found: Vec<Row>,
-}
-
-impl Grouping {
-    /// Of a query with `GROUP BY`.
-    ///
-    /// # Errors
-    /// When the text is not SQL, or does not fit the schema.
-    pub fn new(schema: &Schema, text: &str) -> Result<Self, SqlError> {
-        let text = Text::read(schema, text)?;
-        let (columns, by) = (text.group_columns(), text.by);
-        let rows = Passing::new(schema, &text.filter)?;
-        Ok(Self { rows, columns, by, seen: HashSet::new(), found: Vec::new() })
-    }
-
-    /// Looks at a row. Rows that do not pass the condition are in no group.
-    ///
-    /// # Errors
-    /// When there are more groups than a query can have; when the row is none of the schema.
-    pub fn add(&mut self, row: &Row) -> Result<(), SqlError> {
-        let Row::Cells(cells) = row else { return Ok(()) };
-        let columns = self.rows.schema().columns();
-        let own = |key: &Key| key.cell(columns[usize::from(key.column)].kind, &cells[usize::from(key.column)]);
-        let group: Vec<Cell> = self.by.iter().map(own).collect();
-        let failed = |source| SqlError::Group { group: self.found.len(), source };
-        if self.seen.contains(&group) || !self.rows.passes(row).map_err(failed)? {
-            return Ok(());
-        }
-        self.found.push(Row::Cells(group.clone()));
-        self.seen.insert(group);
-        // One count is of all rows.
-        if self.found.len() < MAX_ACCUMULATORS {
-            return Ok(());
-        }
-        let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
-        Err(SqlError::Groups { columns: names.join(", ") })
-    }
-
-    /// The groups, in the order of their first rows: see [`Query::with_groups`].
-    pub fn groups(self) -> Vec<Row> {
-        self.found
-    }
-}
-
 /// A condition, evaluated on rows.
 struct Passing(Aggregate);
 
@@ -264,10 +251,10 @@ impl Passing {
 fn parse(text: &str) -> Result<Select, SqlError> {
     let query = one_select(text)?;
     if query.order_by.is_some() {
-        return Err(SqlError::unsupported("ORDER BY", "leave it out: it is for queries that list rows"));
+        return Err(SqlError::unsupported("ORDER BY", ALL));
     }
     if query.limit_clause.is_some() {
-        return Err(SqlError::unsupported("LIMIT", "leave it out: it is for queries that list rows"));
+        return Err(SqlError::unsupported("LIMIT", ALL));
     }
     select_of(&query, "")
 }
@@ -294,10 +281,12 @@ fn one_select(text: &str) -> Result<Box<Ast>, SqlError> {
 /// The `SELECT` of a query whose further clauses are `read` elsewhere, without others.
 fn select_of(query: &Ast, read: &str) -> Result<Select, SqlError> {
     if query.with.is_some() {
-        return Err(SqlError::unsupported("WITH", ONE_SELECT));
+        return Err(SqlError::unsupported("WITH", select::SUBQUERY));
     }
-    let SetExpr::Select(select) = &*query.body else {
-        return Err(SqlError::unsupported("a query of more than one SELECT", ONE_SELECT));
+    let select = match &*query.body {
+        SetExpr::Select(select) => select,
+        SetExpr::SetOperation { op, .. } => return Err(SqlError::unsupported(op, "ask each SELECT on its own")),
+        _ => return Err(SqlError::unsupported("a statement that is no SELECT", ONE_SELECT)),
     };
     if query.to_string() != format!("{select}{read}") {
         return Err(SqlError::unsupported("a clause after the SELECT", ONE_SELECT));
@@ -312,10 +301,13 @@ fn only_known_clauses(select: &Select) -> Result<(), SqlError> {
         other => return Err(SqlError::unsupported(other, GROUPS)),
     };
     if select.having.is_some() {
-        return Err(SqlError::unsupported("HAVING", "leave it out: the answer has all groups"));
+        return Err(SqlError::unsupported("HAVING", ALL));
     }
     if select.distinct.is_some() {
-        return Err(SqlError::unsupported("DISTINCT", "leave it out"));
+        return Err(SqlError::unsupported(
+            "SELECT DISTINCT",
+            "write COUNT(DISTINCT column), or COUNT(*) with GROUP BY column",
+        ));
     }
     // What is printed beyond these parts is a clause that nothing here reads.
     let list = |items: Vec<String>| items.join(", ");
@@ -339,7 +331,14 @@ fn tables(select: &Select) -> Result<Vec<String>, SqlError> {
     let unsupported = |what: &dyn ToString| SqlError::unsupported(what.to_string(), "name one table after FROM");
     let [table] = select.from.as_slice() else { return Err(unsupported(&"a SELECT from no table, or from several")) };
     if let Some(join) = table.joins.first() {
-        return Err(unsupported(&join));
+        let join = join.to_string();
+        return Err(SqlError::unsupported(
+            join.trim(),
+            "join the tables before they are committed, and ask about the one table",
+        ));
+    }
+    if let TableFactor::Derived { .. } = &table.relation {
+        return Err(SqlError::unsupported(format!("the subquery {table} after FROM"), select::SUBQUERY));
     }
     let TableFactor::Table { name, alias, .. } = &table.relation else { return Err(unsupported(&table)) };
     let names = name.0.last().and_then(|part| part.as_ident()).into_iter().chain(alias.iter().map(|a| &a.name));

@@ -2,23 +2,37 @@
 
 use std::collections::BTreeSet;
 
-use evergrove_commit::schema::Cell;
 use sqlparser::ast::{
-    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator,
 };
 
+use super::arithmetic::{self, MAX_DEPTH, Polynomial};
 use super::columns::Columns;
 use super::condition;
 use super::error::SqlError;
 use super::keys::Key;
+use super::lists::Contents;
 use super::literal::Literal;
 use crate::aggregate::Plan;
-use crate::aggregate::answer::{Group, Groups, Moments, Products, Query, Reading};
-use crate::aggregate::query::{Accumulator, ColumnIndex, Filter, QueryError};
+use crate::aggregate::answer::{ByGroup, Complete, Distinct, Group, Linear, Moments, Products, Query, Reading, Term};
+use crate::aggregate::exact::{Operation, Rational};
+use crate::aggregate::query::{Accumulator, ColumnIndex, Filter, QueryError, Step, Test};
 
 /// What the remedies of unsupported aggregates say.
 pub(super) const AGGREGATES: &str = "select COUNT(*), COUNT, SUM, MIN, MAX, AVG, VAR_POP, VAR_SAMP, STDDEV_POP or STDDEV_SAMP of a \
-                                     column, SUM(a * b), WAVG(column, weight) or HISTOGRAM(column, edge, ..)";
+                                     column, SUM(a * b), WAVG(column, weight), HISTOGRAM(column, edge, ..), or arithmetic of these";
+
+/// What to write instead of rows.
+pub(super) const ROWS: &str = "select aggregates, and take rows from a batch: prove proves rows, export writes them";
+
+const WINDOW: &str = "select aggregates of all rows, or of each group with GROUP BY";
+pub(super) const SUBQUERY: &str = "ask the inner query first, and write its answer as a literal";
+const EXTREMUM: &str = "take it of one column, or of a multiple of one plus a constant, like MAX(a * 2 + 1)";
+const WHOLE: &str = "take it alone, or VAR_POP or VAR_SAMP in its place";
+const PLACES: &str = "write ROUND(aggregate, places) with 0 to 18 places";
+/// The greatest number of decimal places that are rounded to.
+const MAX_PLACES: u32 = 18;
+const CAST: &str = "leave the cast out: numbers are exact, and / is never cut off to an integer";
 
 /// What the remedies of unsupported cases say.
 const CASES: &str = "write SUM(CASE WHEN condition THEN column ELSE 0 END), SUM(CASE WHEN condition THEN 1 ELSE 0 END), or COUNT, SUM, \
@@ -30,42 +44,126 @@ pub(super) struct Selection<'a> {
     accumulators: Vec<(Accumulator, Option<Filter>)>,
     /// That of the aggregate that is read.
     condition: Option<Filter>,
-    groups: Option<Groups>,
+    groups: Option<ByGroup>,
+    complete: Vec<Complete>,
     readings: Vec<(String, Reading)>,
 }
 
 impl<'a> Selection<'a> {
-    pub(super) fn new(columns: &'a Columns<'a>) -> Self {
-        Self { columns, accumulators: vec![], condition: None, groups: None, readings: vec![] }
+    /// Of rows that pass a condition beside the filter.
+    pub(super) fn new(columns: &'a Columns<'a>, condition: Option<Filter>) -> Self {
+        Self { columns, accumulators: vec![], condition, groups: None, complete: vec![], readings: vec![] }
     }
 
     pub(super) fn finish(self, filter: Filter) -> Result<Query, QueryError> {
         let plan = Plan::with_conditions(self.columns.schema.clone(), filter, self.accumulators)?;
-        Ok(Query { plan, readings: self.readings, groups: self.groups })
+        Ok(Query { plan, readings: self.readings, groups: self.groups, complete: self.complete })
     }
 
-    /// Adds an aggregate under a name.
+    /// No row that passes the filter may have other contents of a column than those that were given.
+    pub(super) fn no_other_contents(&mut self, column: ColumnIndex) {
+        let Contents(contents) = self.columns.contents(column);
+        let tests = contents.into_iter().map(|(_, digest)| Test::Content { column, digest });
+        let mut steps: Vec<Step> = tests.map(|test| Step::Test { test, negated: true }).collect();
+        steps.push(Step::All(steps.len() as u16));
+        self.condition = Some(Filter { steps });
+        let count = self.count([column].into());
+        self.condition = None;
+        self.complete.push(Complete::Others { column: self.columns.at(column).name.clone(), count });
+    }
+
+    /// Adds an aggregate, or what is computed from some, under a name.
     pub(super) fn add(&mut self, e: &Expr, name: String) -> Result<(), SqlError> {
-        let reading = match e {
-            Expr::Function(f) => match &f.filter {
-                Some(e) => {
-                    let filter = condition::filter(self.columns, e)?;
-                    let function = Function { filter: None, ..f.clone() };
-                    self.within(filter, |selection| selection.function(&function))?
-                }
-                None => self.function(f)?,
-            },
-            Expr::Nested(inner) => return self.add(inner, name),
-            _ => return Err(SqlError::unsupported(e, AGGREGATES)),
-        };
+        let reading = self.reading(e, 0)?;
         self.readings.push((name, reading));
         Ok(())
     }
 
+    fn reading(&mut self, e: &Expr, depth: usize) -> Result<Reading, SqlError> {
+        if depth > MAX_DEPTH {
+            return Err(SqlError::unsupported("arithmetic that is nested that deeply", "shorten it"));
+        }
+        match e {
+            Expr::Nested(inner) => self.reading(inner, depth + 1),
+            Expr::Function(f) if f.name.to_string().eq_ignore_ascii_case("ROUND") => self.rounded(f, depth),
+            Expr::Function(f) => match &f.filter {
+                Some(e) => {
+                    let filter = condition::filter(self.columns, e)?;
+                    let function = Function { filter: None, ..f.clone() };
+                    self.within(filter, |selection| selection.function(&function))
+                }
+                None => self.function(f),
+            },
+            Expr::UnaryOp { op: UnaryOperator::Plus, expr } => self.reading(expr, depth + 1),
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
+                let sides = [Reading::Constant(Rational::zero()), self.operand(expr, depth + 1)?];
+                Ok(Reading::Arithmetic(Operation::Minus, Box::new(sides)))
+            }
+            Expr::BinaryOp { left, op, right } if arithmetic::constant(e).is_none() => {
+                let operation = arithmetic::operation(op).ok_or_else(|| SqlError::unsupported(e, AGGREGATES))?;
+                let (left, mut right) = (self.operand(left, depth + 1)?, self.operand(right, depth + 1)?);
+                // A quotient by a constant is a product.
+                if let (Operation::Over, Reading::Constant(by)) = (operation, &mut right)
+                    && let Some(inverse) = by.inverse()
+                {
+                    *by = inverse;
+                    return Ok(Reading::Arithmetic(Operation::Times, Box::new([left, right])));
+                }
+                Ok(Reading::Arithmetic(operation, Box::new([left, right])))
+            }
+            Expr::Subquery(_) => Err(SqlError::unsupported(format!("the subquery {e}"), SUBQUERY)),
+            Expr::Cast { .. } => Err(SqlError::unsupported(e, CAST)),
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
+                self.columns.of(e)?;
+                Err(SqlError::unsupported(format!("SELECT {e} without an aggregate"), ROWS))
+            }
+            _ => Err(SqlError::unsupported(e, AGGREGATES)),
+        }
+    }
+
+    /// A side of an operation.
+    fn operand(&mut self, e: &Expr, depth: usize) -> Result<Reading, SqlError> {
+        if let Some(value) = arithmetic::constant(e) {
+            return Ok(Reading::Constant(value));
+        }
+        let reading = self.reading(e, depth)?;
+        match reading {
+            Reading::Spread { root: true, .. } | Reading::Histogram { .. } => {
+                Err(SqlError::unsupported(format!("arithmetic of {e}"), WHOLE))
+            }
+            reading => Ok(reading),
+        }
+    }
+
+    /// `ROUND(x)` or `ROUND(x, places)`.
+    fn rounded(&mut self, f: &Function, depth: usize) -> Result<Reading, SqlError> {
+        let refused = || SqlError::unsupported(f, PLACES);
+        let arguments = arguments(f).ok_or_else(refused)?;
+        let (e, places) = match arguments.as_slice() {
+            [Some(e)] => (e, 0),
+            [Some(e), Some(places)] => {
+                let places = arithmetic::constant(places).map(|places| places.floor(0));
+                let places = places.filter(|(_, exact)| *exact).and_then(|(places, _)| u32::try_from(places).ok());
+                (e, places.filter(|places| *places <= MAX_PLACES).ok_or_else(refused)?)
+            }
+            _ => return Err(refused()),
+        };
+        match self.reading(e, depth + 1)? {
+            Reading::Histogram { .. } => Err(refused()),
+            reading => Ok(Reading::Round(Box::new(reading), places)),
+        }
+    }
+
     fn function(&mut self, f: &Function) -> Result<Reading, SqlError> {
+        if f.over.is_some() {
+            return Err(SqlError::unsupported(format!("the window function {f}"), WINDOW));
+        }
         let unsupported = || SqlError::unsupported(f, AGGREGATES);
-        let arguments = arguments(f).ok_or_else(unsupported)?;
         let name = f.name.to_string().to_ascii_uppercase();
+        if let Some(distinct) = distinct(f) {
+            return self.distinct(&name, &distinct, f);
+        }
+        let arguments = arguments(f).ok_or_else(unsupported)?;
         if let [Some(e)] = arguments.as_slice()
             && let Some(case) = Case::of(e)?
         {
@@ -73,23 +171,10 @@ impl<'a> Selection<'a> {
         }
         match (name.as_str(), arguments.as_slice()) {
             ("COUNT", [None]) => Ok(Reading::Count(self.count(BTreeSet::new()))),
-            ("COUNT", [Some(e)]) => {
-                let column = self.column(e)?;
-                Ok(Reading::Count(self.count([column].into())))
-            }
-            ("SUM", [Some(e)]) => match factors(e) {
-                Some((left, right)) => self.products(&name, left, right).map(Reading::SumOfProducts),
-                None => self.moments(&name, e).map(Reading::Sum),
-            },
-            ("MIN", [Some(e)]) => {
-                let column = self.number(&name, e)?;
-                Ok(Reading::Least { at: self.accumulator(Accumulator::Min { column }), column })
-            }
-            ("MAX", [Some(e)]) => {
-                let column = self.number(&name, e)?;
-                Ok(Reading::Greatest { at: self.accumulator(Accumulator::Max { column }), column })
-            }
-            ("AVG", [Some(e)]) => self.moments(&name, e).map(Reading::Average),
+            ("COUNT", [Some(e)]) => self.counted(e),
+            ("SUM", [Some(e)]) => self.total(&name, e),
+            ("MIN" | "MAX", [Some(e)]) => self.extremum(&name, e),
+            ("AVG", [Some(e)]) => self.average(&name, e),
             ("WAVG", [Some(e), Some(weight)]) => {
                 let products = self.products(&name, e, weight)?;
                 // The products' columns are in their canonical order: say which of them the weight is.
@@ -116,25 +201,152 @@ impl<'a> Selection<'a> {
     /// The same of rows that meet its condition; `all` counts the others too, where these count as 0.
     fn then(&mut self, name: &str, then: Then<'_>, all: Option<usize>) -> Result<Reading, SqlError> {
         match (name, then, all) {
-            ("COUNT", then, None) => match then {
-                Then::One => Ok(Reading::Count(self.count(BTreeSet::new()))),
-                Then::Of(e) => self.column(e).map(|column| Reading::Count(self.count([column].into()))),
-            },
+            ("COUNT", Then::One, None) => Ok(Reading::Count(self.count(BTreeSet::new()))),
+            ("COUNT", Then::Of(e), None) => self.counted(e),
             ("SUM", Then::One, Some(all)) => Ok(Reading::CountElseZero { count: self.count(BTreeSet::new()), all }),
-            ("SUM", Then::Of(e), Some(all)) => self.moments(name, e).map(|of| {
-                let matching = self.count(BTreeSet::new());
-                Reading::SumElseZero { of, all, matching }
-            }),
-            ("SUM", Then::Of(e), None) => self.moments(name, e).map(Reading::Sum),
-            ("AVG", Then::Of(e), None) => self.moments(name, e).map(Reading::Average),
-            ("MIN", Then::Of(e), None) => self
-                .number(name, e)
-                .map(|column| Reading::Least { at: self.accumulator(Accumulator::Min { column }), column }),
-            ("MAX", Then::Of(e), None) => self
-                .number(name, e)
-                .map(|column| Reading::Greatest { at: self.accumulator(Accumulator::Max { column }), column }),
+            ("SUM", Then::Of(e), Some(all)) => {
+                let of = Box::new(self.total(name, e)?);
+                Ok(Reading::SumElseZero { of, all, matching: self.count(BTreeSet::new()) })
+            }
+            ("SUM", Then::Of(e), None) => self.total(name, e),
+            ("AVG", Then::Of(e), None) => self.average(name, e),
+            ("MIN" | "MAX", Then::Of(e), None) => self.extremum(name, e),
             _ => Err(SqlError::unsupported(format!("{name} of this CASE"), CASES)),
         }
+    }
+
+    /// Rows in which an expression is not null.
+    fn counted(&mut self, e: &Expr) -> Result<Reading, SqlError> {
+        let columns = if arithmetic::is_arithmetic(e) || arithmetic::constant(e).is_some() {
+            Polynomial::of(self.columns, e)?.columns
+        } else {
+            [self.column(e)?].into()
+        };
+        Ok(Reading::Count(self.count(columns)))
+    }
+
+    /// The sum of a column, of a product of two, or of a polynomial.
+    fn total(&mut self, name: &str, e: &Expr) -> Result<Reading, SqlError> {
+        if let Some((left, right)) = factors(e)
+            && self.columns.of(left)?.is_some()
+            && self.columns.of(right)?.is_some()
+        {
+            return self.products(name, left, right).map(Reading::SumOfProducts);
+        }
+        if self.columns.of(e)?.is_some() {
+            return self.moments(name, e).map(Reading::Sum);
+        }
+        self.polynomial(name, e, false)
+    }
+
+    fn average(&mut self, name: &str, e: &Expr) -> Result<Reading, SqlError> {
+        if self.columns.of(e)?.is_some() {
+            return self.moments(name, e).map(Reading::Average);
+        }
+        self.polynomial(name, e, true)
+    }
+
+    /// Sum or average of a polynomial, over rows in which all of its columns are known.
+    fn polynomial(&mut self, name: &str, e: &Expr, average: bool) -> Result<Reading, SqlError> {
+        if !arithmetic::is_arithmetic(e) && arithmetic::constant(e).is_none() {
+            return Err(self.not_aggregated(name, e));
+        }
+        let Polynomial { terms, columns, form } = Polynomial::of(self.columns, e)?;
+        let mut read = Vec::with_capacity(terms.len());
+        for (of, coefficient) in terms {
+            let term = match *of.as_slice() {
+                [column] => {
+                    let sum = self.sum(column, columns.clone());
+                    Term::Column(Moments { column, sum, count: self.count(columns.clone()) })
+                }
+                [left, right] => Term::Product(self.products_where(left, right, &columns)),
+                _ => Term::One,
+            };
+            read.push((coefficient, term));
+        }
+        let count = self.count(columns);
+        Ok(Reading::Polynomial(Linear { terms: read, count, form, average }))
+    }
+
+    /// The sums behind that of the products of two columns over rows in which all of these are known.
+    fn products_where(&mut self, left: ColumnIndex, right: ColumnIndex, known: &BTreeSet<ColumnIndex>) -> Products {
+        let factors: BTreeSet<ColumnIndex> = [left, right].into();
+        let others = self.nullable(known.difference(&factors).copied().collect());
+        let product = Accumulator::Product { left, right };
+        let products = if others.is_empty() {
+            self.accumulator(product)
+        } else {
+            let tests = others.into_iter().map(|column| Step::Test { test: Test::Null { column }, negated: true });
+            let mut steps: Vec<Step> = tests.collect();
+            steps.push(Step::All(steps.len() as u16));
+            self.within(Filter { steps }, |selection| selection.accumulator(product))
+        };
+        let (left_sum, right_sum) = (self.sum(left, known.clone()), self.sum(right, known.clone()));
+        Products { left, right, products, left_sum, right_sum, count: self.count(known.clone()) }
+    }
+
+    /// The least or greatest number of a column, or of a multiple of one plus a constant.
+    fn extremum(&mut self, name: &str, e: &Expr) -> Result<Reading, SqlError> {
+        let mut least = name == "MIN";
+        let mut linear = None;
+        let column = if arithmetic::is_arithmetic(e) {
+            let mut polynomial = Polynomial::of(self.columns, e)?;
+            let one_column = || SqlError::unsupported(format!("{name}({e})"), EXTREMUM);
+            let offset = polynomial.terms.remove(&vec![]).unwrap_or_else(Rational::zero);
+            let (of, factor) = polynomial.terms.pop_first().ok_or_else(one_column)?;
+            let [column] = *of.as_slice() else { return Err(one_column()) };
+            if !polynomial.terms.is_empty() || polynomial.columns.len() > 1 {
+                return Err(one_column());
+            }
+            least ^= factor.sign().is_lt();
+            linear = Some((factor, offset));
+            column
+        } else {
+            self.number(name, e)?
+        };
+        let reading = if least {
+            Reading::Least { at: self.accumulator(Accumulator::Min { column }), column }
+        } else {
+            Reading::Greatest { at: self.accumulator(Accumulator::Max { column }), column }
+        };
+        Ok(match linear {
+            Some((factor, offset)) => {
+                let scaled = Reading::Arithmetic(Operation::Times, Box::new([Reading::Constant(factor), reading]));
+                Reading::Arithmetic(Operation::Plus, Box::new([scaled, Reading::Constant(offset)]))
+            }
+            None => reading,
+        })
+    }
+
+    /// `COUNT(DISTINCT a, ..)`, and `SUM`, `AVG`, `MIN` and `MAX` of one.
+    fn distinct(&mut self, name: &str, of: &[&Expr], f: &Function) -> Result<Reading, SqlError> {
+        let columns = of.iter().map(|e| self.column(e)).collect::<Result<BTreeSet<_>, _>>()?;
+        match (name, of) {
+            ("COUNT", [_, ..]) => {}
+            ("SUM" | "AVG", [e]) => _ = self.number(name, e)?,
+            ("MIN" | "MAX", [e]) => return self.extremum(name, e),
+            _ => {
+                return Err(SqlError::unsupported(
+                    f,
+                    "write COUNT(DISTINCT column, ..), SUM(DISTINCT column) or AVG(DISTINCT column)",
+                ));
+            }
+        }
+        let keys = self.columns.distinct(&columns);
+        let mut counts = Vec::with_capacity(keys.len());
+        let mut encoded = Vec::with_capacity(keys.len());
+        for key in keys {
+            counts.push(self.within(key.filter, |selection| selection.count(BTreeSet::new())));
+            encoded.extend(key.encoded.first().and_then(|elements| elements.first()));
+        }
+        let all = self.count(columns.clone());
+        self.complete.push(Complete::Parts { parts: counts.clone(), all });
+        let of = match (name, columns.first()) {
+            ("SUM", Some(&column)) => Distinct::Sum { column, encoded },
+            ("AVG", Some(&column)) => Distinct::Average { column, encoded },
+            _ => Distinct::Count,
+        };
+        Ok(Reading::Distinct { counts, of })
     }
 
     /// What `read` gives of the rows that pass a filter too.
@@ -173,23 +385,21 @@ impl<'a> Selection<'a> {
     }
 
     /// Reads the projection once for each group, and counts the rows of each and of all.
-    pub(super) fn grouped(
-        &mut self,
-        by: &[Key],
-        groups: &[(Vec<Cell>, Filter)],
-        projection: &[(Expr, String)],
-    ) -> Result<(), SqlError> {
+    pub(super) fn grouped(&mut self, by: &[Key], projection: &[(Expr, String)]) -> Result<(), SqlError> {
         // Without groups it would not be read.
-        Selection::new(self.columns).projection(by, projection)?;
+        Selection::new(self.columns, None).projection(by, projection)?;
         let total = self.count(BTreeSet::new());
-        let mut read = Vec::with_capacity(groups.len());
-        for (key, filter) in groups {
-            let count = self.within(filter.clone(), |selection| selection.count(BTreeSet::new()));
-            self.within(filter.clone(), |selection| selection.projection(by, projection))?;
-            read.push(Group { key: key.clone(), count, readings: core::mem::take(&mut self.readings) });
+        let keys = self.columns.lists.get(by).map_or(&[][..], |list| &list.0);
+        let mut groups = Vec::with_capacity(keys.len());
+        for key in keys {
+            let count = self.within(key.filter.clone(), |selection| selection.count(BTreeSet::new()));
+            self.within(key.filter.clone(), |selection| selection.projection(by, projection))?;
+            groups.push(Group { key: key.cells.clone(), count, readings: core::mem::take(&mut self.readings) });
         }
+        let parts = groups.iter().map(|group| group.count).collect();
+        self.complete.push(Complete::Parts { parts, all: total });
         let columns = by.iter().map(|key| key.description(self.columns)).collect();
-        self.groups = Some(Groups { columns, total, groups: read });
+        self.groups = Some(ByGroup { columns, groups });
         Ok(())
     }
 
@@ -269,7 +479,15 @@ impl<'a> Selection<'a> {
     }
 
     fn column(&self, e: &Expr) -> Result<ColumnIndex, SqlError> {
-        self.columns.of(e)?.ok_or_else(|| SqlError::unsupported(format!("an aggregate of {e}"), AGGREGATES))
+        self.columns.of(e)?.ok_or_else(|| self.not_aggregated("an aggregate", e))
+    }
+
+    fn not_aggregated(&self, name: &str, e: &Expr) -> SqlError {
+        match e {
+            Expr::Subquery(_) => SqlError::unsupported(format!("the subquery {e}"), SUBQUERY),
+            Expr::Cast { .. } => SqlError::unsupported(e, CAST),
+            _ => SqlError::unsupported(format!("{name} of {e}"), AGGREGATES),
+        }
     }
 
     /// A column of numbers.
@@ -324,6 +542,20 @@ fn factors(e: &Expr) -> Option<(&Expr, &Expr)> {
         Expr::BinaryOp { left, op: BinaryOperator::Multiply, right } => Some((left, right)),
         _ => None,
     }
+}
+
+/// The arguments of a call with `DISTINCT`; `None` of others.
+fn distinct(f: &Function) -> Option<Vec<&Expr>> {
+    let FunctionArguments::List(list) = &f.args else { return None };
+    let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct) && list.clauses.is_empty();
+    if !distinct || f.to_string() != format!("{}({list})", f.name) {
+        return None;
+    }
+    let expressions = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Some(e),
+        _ => None,
+    });
+    expressions.collect()
 }
 
 /// The arguments of a plain call, `None` for `*`; nothing for calls with clauses of any kind.

@@ -11,17 +11,22 @@ use super::table::{Table, cell};
 pub(super) fn corpus() -> (Table, Vec<Value>) {
     let text = include_str!("../../../../../vectors/aggregates.json");
     let corpus: Value = serde_json::from_str(text).unwrap();
-    let columns = corpus["columns"].as_array().unwrap().iter().map(|c| {
+    (table(&corpus), corpus["queries"].as_array().unwrap().clone())
+}
+
+/// The table of a document with columns and rows.
+pub(super) fn table(of: &Value) -> Table {
+    let columns = of["columns"].as_array().unwrap().iter().map(|c| {
         let column = Column::new(c["name"].as_str().unwrap(), c["type"].as_str().unwrap().parse().unwrap());
         if c["nullable"].as_bool().unwrap() { column.nullable() } else { column }
     });
     let schema = Schema::new(columns.collect()).unwrap();
-    let rows = corpus["rows"].as_array().unwrap().iter().map(|row| {
+    let rows = of["rows"].as_array().unwrap().iter().map(|row| {
         let cells = schema.columns().iter().zip(row.as_array().unwrap()).map(|(c, v)| cell(c, v));
         Row::Cells(cells.collect())
     });
     let rows = rows.collect();
-    (Table { rows, schema }, corpus["queries"].as_array().unwrap().clone())
+    Table { rows, schema }
 }
 
 /// Random conditions with nulls: every 16th query, over six rows that differ from query to query.

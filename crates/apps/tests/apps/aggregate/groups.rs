@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use evergrove_apps::MapReduce;
-use evergrove_apps::aggregate::{Aggregate, Answer, Grouping, OutputError, Query, SqlError};
+use evergrove_apps::aggregate::{Aggregate, Answer, OutputError, Query, SqlError};
 use evergrove_apps::laws::check;
 use evergrove_commit::RecursionBackend;
 use evergrove_commit::schema::{Cell, Row};
@@ -30,9 +30,8 @@ fn orders() -> Table {
 
 /// The groups of a query over all rows.
 pub(super) fn groups(table: &Table, sql: &str) -> Vec<Row> {
-    let mut grouping = Grouping::new(&table.schema, sql).unwrap();
-    table.rows.iter().for_each(|row| grouping.add(row).unwrap());
-    grouping.groups()
+    let [groups] = <[_; 1]>::try_from(table.groups(sql)).unwrap();
+    groups
 }
 
 pub(super) fn output(table: &Table, query: &Query) -> Vec<Goldilocks> {
@@ -75,7 +74,7 @@ fn groups_have_the_answers_of_sqlite() {
         ),
         ("SELECT status, COUNT(*) FROM t WHERE FALSE GROUP BY status", ""),
     ] {
-        let query = Query::with_groups(&table.schema, sql, &groups(&table, sql)).unwrap();
+        let query = Query::with_groups(&table.schema, sql, &table.groups(sql)).unwrap();
         let answer = query.answer(&output(&table, &query)).unwrap();
         assert!(answer.values.is_empty());
         let expected: BTreeSet<String> =
@@ -88,7 +87,7 @@ fn groups_have_the_answers_of_sqlite() {
 fn circuits_map_and_reduce_as_the_code_does() {
     let table = orders();
     let sql = "SELECT status, SUM(total), MAX(items) FROM t WHERE items < 9 GROUP BY status, country";
-    let query = Query::with_groups(&table.schema, sql, &groups(&table, sql)).unwrap();
+    let query = Query::with_groups(&table.schema, sql, &table.groups(sql)).unwrap();
     let app = Aggregate::new(query.plan().clone());
     check(&app, &table.cases(&app)[2..7]);
 }
@@ -102,7 +101,7 @@ fn all_groups_are_there_once() {
     for left_out in 0..all.len() {
         let mut some = all.clone();
         let Row::Cells(cells) = some.remove(left_out) else { panic!("cells") };
-        let query = Query::with_groups(&table.schema, sql, &some).unwrap();
+        let query = Query::with_groups(&table.schema, sql, &[some]).unwrap();
         let found = query.answer(&output(&table, &query));
         assert!(matches!(found, Err(OutputError::Groups { all: 6, .. })), "{cells:?}: {found:?}");
     }
@@ -110,13 +109,13 @@ fn all_groups_are_there_once() {
     assert_eq!(all.len(), 3);
     let mut more = all.clone();
     more.push(Row::Cells(vec![Cell::Bytes(b"gone".to_vec())]));
-    let query = Query::with_groups(&table.schema, sql, &more).unwrap();
+    let query = Query::with_groups(&table.schema, sql, &[more.clone()]).unwrap();
     assert_eq!(query.answer(&output(&table, &query)).unwrap().groups.len(), 3);
     more.push(all[0].clone());
-    assert_eq!(Query::with_groups(&table.schema, sql, &more), Err(SqlError::GroupTwice(4)));
+    assert_eq!(Query::with_groups(&table.schema, sql, &[more.clone()]), Err(SqlError::GroupTwice(4)));
     let wrong = [Row::Cells(vec![Cell::Unsigned(3)]), Row::Cells(vec![]), Row::Raw([Goldilocks::ZERO; 4])];
     for wrong in wrong {
-        assert!(matches!(Query::with_groups(&table.schema, sql, &[wrong]), Err(SqlError::Group { .. })));
+        assert!(matches!(Query::with_groups(&table.schema, sql, &[vec![wrong]]), Err(SqlError::Group { .. })));
     }
     assert_eq!(Query::parse(&table.schema, sql), Err(SqlError::Grouped));
     for refused in [
@@ -136,13 +135,13 @@ fn all_groups_are_there_once() {
         "SELECT nothing, COUNT(*) FROM t GROUP BY status",
         "SELECT MEDIAN(total) FROM t GROUP BY status",
     ] {
-        assert!(Query::with_groups(&table.schema, other, &all).is_err(), "{other}");
+        assert!(Query::with_groups(&table.schema, other, &[all.clone()]).is_err(), "{other}");
         assert!(Query::with_groups(&table.schema, other, &[]).is_err(), "{other}: without groups");
     }
-    assert_eq!(Query::with_groups(&table.schema, "SELECT COUNT(*) FROM t", &all), Err(SqlError::NotGrouped));
+    assert_eq!(Query::with_groups(&table.schema, "SELECT COUNT(*) FROM t", &[all.clone()]), Err(SqlError::NotGrouped));
     // In any order it is the same query.
     let turned: Vec<Row> = all.iter().rev().cloned().collect();
-    assert_eq!(Query::with_groups(&table.schema, sql, &turned), Query::with_groups(&table.schema, sql, &all));
+    assert_eq!(Query::with_groups(&table.schema, sql, &[turned]), Query::with_groups(&table.schema, sql, &[all]));
 }
 
 /// The groups are part of what is proven: with others the proof is refused, by a key of the same shape.
@@ -151,7 +150,7 @@ fn an_answer_by_groups_is_proven() {
     let table = orders();
     let sql = "SELECT status, COUNT(*), SUM(total) FROM t GROUP BY status";
     let all = groups(&table, sql);
-    let of = |groups: &[Row]| Query::with_groups(&table.schema, sql, groups).unwrap();
+    let of = |groups: &[Row]| Query::with_groups(&table.schema, sql, &[groups.to_vec()]).unwrap();
     let backend = |query: &Query| family(Aggregate::new(query.plan().clone()), Scheme::Complete, Profile::Grove100).1;
     let query = of(&all);
     let first = backend(&query);

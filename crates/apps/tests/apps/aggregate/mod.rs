@@ -6,8 +6,10 @@ mod filters;
 mod groups;
 mod laws;
 mod listing;
+mod lists;
 mod pinned;
 mod sqlite;
+mod syntax;
 pub(crate) mod table;
 mod text;
 

@@ -1,7 +1,7 @@
 //! A table in memory. The tests of `evergrove-recursion` include this file.
 
 use evergrove_apps::MapReduce;
-use evergrove_apps::aggregate::{Aggregate, Answer, Query};
+use evergrove_apps::aggregate::{Aggregate, Answer, Grouping, Query, SqlError};
 use evergrove_apps::laws::Case;
 use evergrove_commit::schema::{Cell, Column, Row, Schema};
 
@@ -24,9 +24,20 @@ impl Table {
         Self { schema, rows }
     }
 
-    /// The query that a text is.
+    /// The query that a text is, with the groups that the rows have.
     pub(crate) fn query(&self, sql: &str) -> Query {
-        Query::parse(&self.schema, sql).unwrap_or_else(|e| panic!("{sql}: {e}"))
+        let query = match Query::parse(&self.schema, sql) {
+            Err(SqlError::Grouped) => Query::with_groups(&self.schema, sql, &self.groups(sql)),
+            query => query,
+        };
+        query.unwrap_or_else(|e| panic!("{sql}: {e}"))
+    }
+
+    /// The groups of a query over all rows, for each list of columns.
+    pub(crate) fn groups(&self, sql: &str) -> Vec<Vec<Row>> {
+        let mut grouping = Grouping::new(&self.schema, sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
+        self.rows.iter().for_each(|row| grouping.add(row).unwrap());
+        grouping.groups().unwrap_or_else(|e| panic!("{sql}: {e}"))
     }
 
     /// The rows as leaves of an application.
@@ -40,10 +51,14 @@ impl Table {
 
     /// The answer over all rows.
     pub(crate) fn answer(&self, sql: &str) -> Answer {
-        let query = self.query(sql);
+        self.answer_of(&self.query(sql))
+    }
+
+    /// The answer to a query over all rows.
+    pub(crate) fn answer_of(&self, query: &Query) -> Answer {
         let app = Aggregate::new(query.plan().clone());
         let output = self.cases(&app).iter().fold(app.identity(), |acc, case| {
-            let mapped = app.map(&case.leaf()).unwrap_or_else(|e| panic!("{sql}: {e}"));
+            let mapped = app.map(&case.leaf()).unwrap_or_else(|e| panic!("{e}"));
             app.reduce(&acc, &mapped).unwrap()
         });
         query.answer(&output).unwrap()

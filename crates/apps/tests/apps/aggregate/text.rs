@@ -94,10 +94,7 @@ fn what_can_not_be_proven_is_refused_with_a_remedy() {
     let unsupported = [
         "SELECT price FROM t",
         "SELECT * FROM t",
-        "SELECT COUNT(DISTINCT qty) FROM t",
         "SELECT SUM(qty) OVER () FROM t",
-        "SELECT SUM(qty + 1) FROM t",
-        "SELECT SUM(qty) / 2 FROM t",
         "SELECT MEDIAN(qty) FROM t",
         "SELECT COUNT() FROM t",
         "SELECT AVG(*) FROM t",
@@ -119,9 +116,6 @@ fn what_can_not_be_proven_is_refused_with_a_remedy() {
         "SELECT COUNT(*) FROM t UNION SELECT COUNT(*) FROM t",
         "SELECT COUNT(*) FROM t; SELECT COUNT(*) FROM t",
         "INSERT INTO t VALUES (1)",
-        "SELECT COUNT(*) FROM t WHERE kind LIKE 't%'",
-        "SELECT COUNT(*) FROM t WHERE qty + 1 = 2",
-        "SELECT COUNT(*) FROM t WHERE 1 = 1",
         "SELECT COUNT(*) FROM t WHERE qty IN (SELECT 1)",
         "SELECT COUNT(*) FROM t WHERE qty = 1e3",
         "SELECT COUNT(*) FROM t WHERE qty",
@@ -137,7 +131,7 @@ fn what_can_not_be_proven_is_refused_with_a_remedy() {
     assert!(matches!(error("CHOOSE COUNT(*) FROM t"), SqlError::Syntax(_)));
     assert!(matches!(error("SELECT COUNT(* FROM t"), SqlError::Syntax(_)));
     assert!(matches!(error("SELECT SUM(kind) FROM t"), SqlError::ColumnType { .. }));
-    assert!(matches!(error("SELECT COUNT(*) FROM t WHERE kind < 'a'"), SqlError::ColumnType { .. }));
+    assert!(matches!(error("SELECT COUNT(*) FROM t WHERE qty LIKE '5%'"), SqlError::ColumnType { .. }));
     assert!(matches!(error("SELECT COUNT(*) FROM t WHERE kind = 5"), SqlError::Literal { .. }));
     assert!(matches!(error("SELECT COUNT(*) FROM t WHERE qty = '5'"), SqlError::Literal { .. }));
     assert!(matches!(error("SELECT COUNT(*) FROM t WHERE qty = price"), SqlError::TypesDiffer { .. }));

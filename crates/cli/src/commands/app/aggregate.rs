@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
+use evergrove::Groups;
 use evergrove::apps::MapReduce;
 use evergrove::apps::aggregate::{Aggregate, Answer, OutputError, Query, Value};
 use evergrove::apps::catalog::{Application, Catalog};
@@ -33,7 +34,7 @@ pub(crate) struct Args {
     /// shape, and verifiers build them or take a key file
     #[arg(long)]
     pinned: bool,
-    /// The groups of a query with GROUP BY, one JSON object a line; found in the rows if left out. Groups that are missing are an error
+    /// The groups of a query with GROUP BY, DISTINCT or LIKE, one JSON object a line; found in the rows if left out. Groups that are missing are an error
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
     /// Write the groups to this file, for verify-aggregate
@@ -60,12 +61,11 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let found = || groups::of_store(&store, &args.sql, members.as_deref());
     let (query, rows) = groups::query(store.schema(), &args.sql, args.groups.as_deref(), found)?;
     let query = if args.pinned { pinned(&query)? } else { query };
-    let by = Query::grouped_by(store.schema(), &args.sql)?;
-    if args.groups_out.is_some() && by.is_empty() {
-        return Err(Mistake::usage("--groups-out: the query has no GROUP BY", "leave it out"));
+    if args.groups_out.is_some() && rows.lists().is_empty() {
+        return Err(Mistake::usage("--groups-out: the query has no GROUP BY, DISTINCT or LIKE", "leave it out"));
     }
     if args.groups.is_some() {
-        groups::check(&by, &found()?, &rows)?;
+        groups::check(&found()?, &rows)?;
     }
     let app = application(&query);
     let name = args.name.clone().unwrap_or_else(|| {
@@ -81,14 +81,14 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     report.add("query", args.sql.clone());
     args.prove.prove(&store, catalog, job, report, terminal, |report, batch| {
         let answer = query.answer(&batch.output).map_err(|e| {
-            let missing = matches!(e, OutputError::Groups { .. });
+            let missing = matches!(e, OutputError::Groups { .. } | OutputError::Contents { .. });
             Mistake::usage(
                 e.to_string(),
                 if missing { "add it to --groups, or leave --groups out" } else { "run doctor" },
             )
         })?;
         if let Some(path) = &args.groups_out {
-            groups::write(path, &by, &rows)?;
+            groups::write(path, &rows)?;
         }
         add_answer(report, &answer);
         report.add("over", over);
@@ -96,11 +96,11 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     })
 }
 
-/// The query that a text is about tables of this schema, whose groups are in a file where it has `GROUP BY`.
+/// The query that a text is about tables of this schema, whose groups are in a file where it needs any.
 pub(crate) fn query(schema: &Schema, sql: &str, groups: Option<&Path>) -> Result<Query> {
     let missing = || {
         let remedy = "give its groups with --groups: app aggregate writes them with --groups-out";
-        Err(Mistake::usage("--sql: the query has GROUP BY", remedy))
+        Err(Mistake::usage("--sql: the query has GROUP BY, DISTINCT or LIKE", remedy))
     };
     Ok(groups::query(schema, sql, groups, missing)?.0)
 }
@@ -137,7 +137,7 @@ pub(in crate::commands) fn add_answer(report: &mut Report, answer: &Answer) {
     };
     let groups = answer.groups.iter().map(|group| {
         let key: serde_json::Map<String, Json> =
-            group.key.iter().map(|(column, cell)| (column.name.clone(), groups::json_of(column, cell))).collect();
+            group.key.iter().map(|(column, cell)| (column.name.clone(), Groups::json(column, cell))).collect();
         json!({ "key": key, "answer": of(&group.values) })
     });
     report.hidden("groups", groups.collect::<Vec<_>>());

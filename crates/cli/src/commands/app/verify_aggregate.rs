@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// The query whose answer it is
     #[arg(long, value_name = "QUERY")]
     sql: String,
-    /// The groups of a query with GROUP BY, one JSON object a line, from anyone: that none is missing is checked
+    /// The groups of a query with GROUP BY, DISTINCT or LIKE, one JSON object a line, from anyone: that none is missing is checked
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
     /// Schema of the table (TOML)

@@ -80,7 +80,7 @@ pub(super) struct VerifyTable {
     /// The query whose answer it is
     #[arg(long, value_name = "QUERY")]
     sql: Option<String>,
-    /// The groups of a query with GROUP BY, one JSON object a line, from anyone: that none is missing is checked
+    /// The groups of a query with GROUP BY, DISTINCT or LIKE, one JSON object a line, from anyone: that none is missing is checked
     #[arg(long, value_name = "FILE", requires = "sql")]
     groups: Option<PathBuf>,
 }

@@ -1,11 +1,11 @@
 //! Answers as tables.
 
 use anyhow::Result;
+use evergrove::Groups;
 use evergrove::apps::aggregate::{Answer, Listing};
 use evergrove::commit::schema::{Cell, Column, Row};
 use serde_json::{Map, Value as Json};
 
-use crate::commands::app::groups;
 use crate::report::{Report, plain, text};
 
 /// The form of an answer on stdout.
@@ -39,7 +39,7 @@ impl Field {
 
 impl Grid {
     /// One row, or one a group.
-    pub(super) fn of_answer(answer: &Answer, by: &[Column]) -> Self {
+    pub(super) fn of_answer(answer: &Answer) -> Self {
         let value = |value: &evergrove::apps::aggregate::Value| match value {
             evergrove::apps::aggregate::Value::Null => None,
             value => Some(Field::of(value.to_string())),
@@ -47,12 +47,13 @@ impl Grid {
         let values = |values: &[(String, evergrove::apps::aggregate::Value)]| {
             values.iter().map(|(_, found)| value(found)).collect::<Vec<_>>()
         };
-        if by.is_empty() {
+        if !answer.values.is_empty() {
             let header = answer.values.iter().map(|(name, _)| name.clone()).collect();
             return Self { header, rows: vec![values(&answer.values)] };
         }
-        let names = answer.groups.first().map_or(&[][..], |group| &group.values);
-        let header = by.iter().map(|c| c.name.clone()).chain(names.iter().map(|(name, _)| name.clone())).collect();
+        let Some(first) = answer.groups.first() else { return Self { header: vec![], rows: vec![] } };
+        let names = first.values.iter().map(|(name, _)| name.clone());
+        let header = first.key.iter().map(|(column, _)| column.name.clone()).chain(names).collect();
         let rows = answer.groups.iter().map(|group| {
             let key = group.key.iter().map(|(column, cell)| field(column, cell));
             key.chain(values(&group.values)).collect()
@@ -115,7 +116,7 @@ impl Grid {
 }
 
 fn field(column: &Column, cell: &Cell) -> Option<Field> {
-    let json = groups::json_of(column, cell);
+    let json = Groups::json(column, cell);
     match (cell, &json) {
         (Cell::Null, _) => None,
         (_, Json::String(text)) => Some(Field { text: text.clone(), json }),

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use evergrove::AppKey;
 use evergrove::apps::aggregate::{Listing, Query};
 use evergrove::apps::catalog::Application;
 use evergrove::commit::schema::{Row, Schema};
@@ -12,13 +11,13 @@ use evergrove::proof::tree::Value;
 use evergrove::proof::wire::{Bundle, Multiproof, RowsForm};
 use evergrove::proof::{Commitment, Profile, Scheme};
 use evergrove::store::input::{Format, IndexSource, Table};
+use evergrove::{AppKey, Error, Groups};
 
 use super::answer::Grid;
 use crate::apps::{Accepted, VerifyArgs};
 use crate::args::parse_profile;
 use crate::commands::Terminal;
 use crate::commands::app::aggregate::application;
-use crate::commands::app::groups;
 use crate::exit::Mistake;
 use crate::files;
 use crate::report::{Report, count};
@@ -135,11 +134,13 @@ impl Case<'_> {
 
     /// What rows come to: all rows of the table, or those of a batch.
     fn answer(&self, report: &mut Report) -> Result<()> {
-        let refused = |e: evergrove::apps::aggregate::SqlError| Mistake::usage(format!("query: {e}"), e.remedy());
-        let by = Query::grouped_by(&self.schema, self.sql).map_err(refused)?;
-        let name = self.path.join("groups.jsonl");
-        let groups = self.bundle.groups.map(|bytes| groups::parse(&name, bytes, &by)).transpose()?;
-        let query = Query::with_groups(&self.schema, self.sql, &groups.unwrap_or_default()).map_err(refused)?;
+        let refused = |e: Error| match e {
+            Error::Query(e) => Mistake::usage(format!("query: {e}"), e.remedy()),
+            e => Mistake::usage(format!("{}/groups.jsonl: {e}", self.path.display()), ASK),
+        };
+        let text = String::from_utf8_lossy(self.bundle.groups.unwrap_or_default());
+        let groups = Groups::parse(&self.schema, self.sql, &text).map_err(refused)?;
+        let query = groups.query(&self.schema, self.sql).map_err(refused)?;
         let queries: Vec<Query> = query.pinned().into_iter().chain([query]).collect();
         let apps: Vec<Application> = queries.iter().map(application).collect();
         let rows = self.bundle.rows.is_some().then(|| self.read()).transpose()?;
@@ -151,7 +152,7 @@ impl Case<'_> {
         let accepted = self.accept(&apps, scheme, leaves.as_deref(), "this query")?;
         let answer = queries[accepted.app].answer(&accepted.output);
         let answer = answer.map_err(|e| Mistake::refused(e.to_string(), ASK))?;
-        Grid::of_answer(&answer, &by).add_to(report);
+        Grid::of_answer(&answer).add_to(report);
         let verified = &accepted.verified;
         let pinned = AppKey::pinned_digest(&apps[accepted.app], scheme, verified.profile, verified.class).is_some();
         report.add_as("pinned", pinned, if pinned { "yes: by circuits whose key this program pins" } else { "no" });
