@@ -34,6 +34,14 @@ ROWS = [
         ("address", ""), ("address", "ab" * 20), ("address", "0x" + "ab" * 21), ("address", "0X" + "ab" * 20), ("address", "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"),
         ("bool", "1"), ("bool", "True"), ("uint8", "256"), ("uint8", "-1"), ("uint8", "+1"), ("uint8", "1.0"), ("uint256", str(2**256)), ("uint256", "0x1"),
         ("uint256", "9" * 2000), ("int8", "128"), ("int8", "-129"), ("int256", str(2**255)), ("bytes4", "0xa9059cbbaa"), ("bytes4", "a9059cbb"), ("bytes4", "0xa9059cbg")]),
+    *((A.format(kind), f"index,a\n1,{x}\n", "wrong-rows") for kind, x in [
+        ("boolean", "true"), ("boolean", "FALSE"), ("boolean", "1"), ("date", "2024-02-29"), ("date", "0001-01-01"), ("timestamp", "2024-02-29"), ("timestamp", "2024-02-29 12:34"),
+        ("timestamp", "2024-02-29T12:34:56.1234560+01:00"), ("uuid", "00112233-4455-6677-8899-AABBCCDDEEFF"), ("integer128", str(-(2**127))), ("integer128", "1.0"),
+        ("unsigned128", str(2**128 - 1)), ("unsigned128", "-0"), ("decimal(38,38)", "0." + "9" * 38), ("decimal(9,2)", "-9999999.99")]),
+    *((A.format(kind), f"index,a\n1,{x}\n", "bad-rows") for kind, x in [
+        ("boolean", "yes"), ("boolean", ""), ("date", "2023-02-29"), ("date", "2024-2-29"), ("date", "0000-01-01"), ("timestamp", "2024-02-29T24:00"), ("timestamp", "2024-02-29T12:34:56.1234567"),
+        ("timestamp", "2024-02-29T12:34:60Z"), ("timestamp", "0001-01-01T00:00:00+00:01"), ("uuid", "00112233445566778899aabbccddeeff"), ("integer128", str(2**127)),
+        ("unsigned128", str(2**128)), ("unsigned128", "1.0"), ("decimal(38,38)", "1"), ("decimal(9,2)", "10000000")]),
     (A.format("bytes") + "nullable = true\n", "index,a\n1,\n", "wrong-rows"),
     (A.format("bytes"), 'index,a\n1,"x', "wrong-rows"),
     (A.format("bytes"), "\ufeffindex,a\n1,x\n", "wrong-rows"),
@@ -47,7 +55,7 @@ ROWS = [
     ("raw = true", "index,e0,e1,e2,e3\n1,0,00,2,18446744069414584320\n", "wrong-rows"),
     *((None, f"index,e0,e1,e2,e3\n1,0,1,2,{x}\n", "bad-rows") for x in ["", "-1", "-0", "+1", "1.0", "18446744069414584321", "18446744073709551616"]),
     *((schema, "index,a\n1,x\n", "bad-rows") for schema in ["# none", "raw = 1", "raw = true\n" + A.format("bytes"), "row = true", A.format("text"),
-      A.format("fixed:19"), A.format("fixed:02"), *map(A.format, ["uint", "uint264", "uint12", "int08", "bytes0", "bytes33", "string", "Address"]), A.format("bool") + "nullable = true\n", A.format("bytes") * 2, A.format("bytes") + "null = true\n", A.format("bytes").replace('"a"', '""'),
+      A.format("fixed:19"), A.format("fixed:02"), *map(A.format, ["decimal(39,0)", "decimal(2,3)", "decimal(0,0)", "decimal(2, 1)", "decimal(02,1)", "Date", "int"]), *map(A.format, ["uint", "uint264", "uint12", "int08", "bytes0", "bytes33", "string", "Address"]), A.format("bool") + "nullable = true\n", A.format("bytes") * 2, A.format("bytes") + "null = true\n", A.format("bytes").replace('"a"', '""'),
       A.format("bytes").replace('"a"', '"\\u0007"'), A.format("bytes").replace('"a"', "7"), "column = 5", "column = []", "raw = false"]),
 ]
 

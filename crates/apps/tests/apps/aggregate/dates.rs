@@ -273,3 +273,17 @@ fn an_answer_about_dates_is_proven() {
     let values: Vec<String> = answer.values.iter().map(|(_, value)| value.to_string()).collect();
     assert_eq!(values, ["2", "2023-12-31", "1969-12-31T00:00:00Z"]);
 }
+
+/// Circuits with pinned keys compare the four elements of a cell whatever its type is.
+#[test]
+fn circuits_with_pinned_keys_know_the_types() {
+    let table = orders();
+    let sql = "SELECT COUNT(*), MAX(day), COUNT(key) FROM t WHERE NOT paid OR wide = 5 AND key <> \
+               '00112233-4455-6677-8899-aabbccddeefe'";
+    let own = table.query(sql);
+    let pinned = own.pinned().unwrap();
+    let answer = |query: &Query| query.answer(&output(&table, query)).unwrap();
+    assert_eq!(answer(&pinned), answer(&own));
+    let app = Aggregate::new(pinned.plan().clone());
+    check(&app, &table.cases(&app)[..3]);
+}
