@@ -513,6 +513,8 @@ fn queries() -> Section {
         "SELECT SUM(age) FROM t WHERE age > 'x'",
         "SELECT COUNT(*) FROM t WHERE age = amount",
         "SELECT COUNT(*) FROM t GROUP BY age + 1",
+        "SELECT COUNT(*) FROM t WHERE name LIKE 'row%'",
+        "SELECT COUNT(*) FROM t WHERE name LIKE '%row%'",
         "SELECT",
     ] {
         s.fails(&["app", "aggregate", "--store", "s", "--sql", sql]);

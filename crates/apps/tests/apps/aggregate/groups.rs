@@ -135,10 +135,13 @@ fn all_groups_are_there_once() {
         "SELECT nothing, COUNT(*) FROM t GROUP BY status",
         "SELECT MEDIAN(total) FROM t GROUP BY status",
     ] {
-        assert!(Query::with_groups(&table.schema, other, &[all.clone()]).is_err(), "{other}");
+        assert!(Query::with_groups(&table.schema, other, std::slice::from_ref(&all)).is_err(), "{other}");
         assert!(Query::with_groups(&table.schema, other, &[]).is_err(), "{other}: without groups");
     }
-    assert_eq!(Query::with_groups(&table.schema, "SELECT COUNT(*) FROM t", &[all.clone()]), Err(SqlError::NotGrouped));
+    assert_eq!(
+        Query::with_groups(&table.schema, "SELECT COUNT(*) FROM t", std::slice::from_ref(&all)),
+        Err(SqlError::NotGrouped)
+    );
     // In any order it is the same query.
     let turned: Vec<Row> = all.iter().rev().cloned().collect();
     assert_eq!(Query::with_groups(&table.schema, sql, &[turned]), Query::with_groups(&table.schema, sql, &[all]));

@@ -178,3 +178,16 @@ fn an_answer_by_values_is_proven() {
         assert!(matches!(refused, Err(OutputError::Groups { .. } | OutputError::Contents { .. })), "{refused:?}");
     }
 }
+
+#[test]
+#[ignore = "apps: circuits of 128 contents, a minute"]
+fn as_many_contents_as_a_query_can_have_are_proven() {
+    let rows: Vec<String> = (0..128).map(|i| format!("page {i}")).collect();
+    let cells: Vec<[&str; 2]> = rows.iter().map(|row| [row.as_str(), "7"]).collect();
+    let table = Table::new(&["page:bytes", "n:unsigned"], &cells.iter().map(|row| &row[..]).collect::<Vec<_>>());
+    let query = table.query("SELECT COUNT(*), SUM(n) FROM t WHERE page LIKE 'page 1%'");
+    let (_, backend) = family(Aggregate::new(query.plan().clone()), Scheme::Complete, Profile::Grove100);
+    let proof = answered(&backend, &table, &committed(&table, 8), &[], &mut Proofs::new());
+    let answer = query.answer(&proof.output).unwrap();
+    assert_eq!(answer.values.iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>(), ["39", "273"]);
+}
