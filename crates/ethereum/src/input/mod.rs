@@ -7,6 +7,7 @@ mod claims;
 mod entries;
 mod header;
 mod json;
+mod objects;
 mod proofs;
 mod witness;
 
