@@ -33,6 +33,8 @@ use crate::report::Report;
 use crate::report::seconds;
 #[cfg(feature = "local")]
 use crate::results;
+#[cfg(feature = "local")]
+pub(super) use table::add_table;
 
 /// Prove what Ethereum's clients answer about accounts, slots, receipts and other lists of a block, check it against the block, and number the slots of contracts
 #[derive(Debug, clap::Args)]
