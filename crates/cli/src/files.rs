@@ -85,11 +85,31 @@ pub(crate) fn compressed(path: &Path, out: &mut Out<'_>, fill: impl FnOnce(&mut 
     Ok(())
 }
 
+/// What a file begins with that is compressed by gzip.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+
 /// Opens a file that may be compressed by gzip, as its first bytes say.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>> {
     let mut file = BufReader::new(File::open(path).with_context(|| path.display().to_string())?);
-    let is_gzip = file.fill_buf().with_context(|| path.display().to_string())?.starts_with(&[0x1f, 0x8b]);
+    let is_gzip = file.fill_buf().with_context(|| path.display().to_string())?.starts_with(GZIP);
     Ok(if is_gzip { Box::new(GzDecoder::new(file)) } else { Box::new(file) })
+}
+
+/// [`read`] of a file that may be compressed by gzip: the limit is that of its content.
+pub(crate) fn read_text(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>> {
+    let mut bytes = read(path, limit, remedy)?;
+    if bytes.starts_with(GZIP) {
+        let packed = std::mem::take(&mut bytes);
+        GzDecoder::new(&packed[..]).take(limit + 1).read_to_end(&mut bytes).map_err(|e| {
+            let message = format!("{}: not a whole gzip file: {e}", path.display());
+            Mistake::usage(message, "copy or compress the file again")
+        })?;
+        if bytes.len() as u64 > limit {
+            let message = format!("{}: more than {limit} bytes when unpacked", path.display());
+            return Err(Mistake::usage(message, remedy));
+        }
+    }
+    Ok(bytes)
 }
 
 /// The error that [`write`] would meet at one of these paths, before the work whose results are to be written.

@@ -299,7 +299,7 @@ fn lists_of_a_block_are_proven_beside_accounts() {
     assert!(said.contains("few.json: withdrawals: their root is 0x"), "{said}");
     assert!(said.contains("give all of one block, in their order"), "{said}");
     let said = world.fails(2, &["eth", "check", "--receipts", "few.json", "--state-root", &state]);
-    assert!(said.contains("receipts 0: expected"), "{said}");
+    assert!(said.contains("receipts 0: missing field `status`"), "{said}");
     world.write("few.json", "[\"0x01\"]");
     let said = world.fails(2, &["eth", "check", "--receipts", "few.json", "--state-root", &state]);
     assert!(
@@ -308,4 +308,93 @@ fn lists_of_a_block_are_proven_beside_accounts() {
     );
     let said = world.fails(2, &["eth", "check", "--transactions", "few.json", "--transactions-root", &state]);
     assert!(said.contains("transactions 0: transaction: invalid RLP"), "{said}");
+}
+
+/// Answers are packed: each node once, by the name compressed or not. What reads the file gets the claims of the answers, and the same proof's size.
+#[test]
+fn answers_are_packed_into_a_file_of_nodes() {
+    let (world, block) = world_with_answers();
+    let header = ["--header", "header.txt", "--block-hash", block["hash"].as_str().unwrap()];
+    let answers = ["--proofs", "a.json", "b.json"];
+    let checked = world.json(&[&["eth", "check"], &answers[..], &header].concat());
+    let import = [&["eth", "import"], &answers[..], &header].concat();
+    let made = world.json(&[&import[..], &["--out", "nodes.json"]].concat());
+    for field in ["claims", "canonical_digest", "state_root", "stray_nodes"] {
+        assert_eq!(made[field], checked[field], "{field}");
+    }
+    assert_eq!((&made["files"], &made["refused"]), (&2.into(), &json!([])));
+    let nodes = made["nodes"].as_u64().unwrap();
+    let packed: Value = serde_json::from_slice(&world.read("nodes.json")).unwrap();
+    let mut listed: Vec<&str> = packed["state"].as_array().unwrap().iter().map(|node| node.as_str().unwrap()).collect();
+    assert_eq!(listed.len() as u64, nodes);
+    listed.sort_unstable();
+    listed.dedup();
+    assert_eq!(listed.len() as u64, nodes);
+    assert_eq!(packed["claims"], checked["claims"]);
+    // Twice the same file, and a second time by answers, is the same.
+    let again = world.json(&[&import[..], &["--nodes", "nodes.json", "nodes.json", "--out", "nodes.json.gz"]].concat());
+    assert_eq!((&again["canonical_digest"], &again["nodes"]), (&made["canonical_digest"], &made["nodes"]));
+    assert!(world.read("nodes.json.gz").starts_with(&[0x1f, 0x8b]));
+    assert!(again["file_bytes"].as_u64() < made["file_bytes"].as_u64());
+
+    let from_nodes = ["--nodes", "nodes.json.gz"];
+    let report = world.json(&[&["eth", "check"], &from_nodes[..], &header].concat());
+    assert_eq!((&report["claims"], &report["stray_nodes"]), (&checked["claims"], &0.into()));
+    let dry = |inputs: &[&str]| world.json(&[&["eth", "prove", "--dry-run"], inputs, &header].concat());
+    assert_eq!(dry(&from_nodes)["keccak_blocks"], dry(&answers)["keccak_blocks"]);
+    // Some of the claims: the other nodes are strays.
+    world.write("one.json", json!([checked["claims"][0]]).to_string());
+    let one = dry(&["--nodes", "nodes.json.gz", "--claims", "one.json"]);
+    assert_eq!(one["claims"].as_array().unwrap().len(), 1);
+    assert_eq!(one["stray_nodes"].as_u64().unwrap() + one["nodes"].as_u64().unwrap(), nodes);
+
+    // The new state of a batch, from the file.
+    let (_, before) = self::block("pre");
+    world.write("before.json", json!(before).to_string());
+    let old = block["preStateRoot"].as_str().unwrap();
+    let prove =
+        ["eth", "prove", "--proofs", "before.json", "--state-root", old, "--batch", "b.evgb", "--out", "b.proof"];
+    world.json(&prove);
+    let update = ["eth", "update", "--batch", "b.evgb", "--witness", "nodes.json.gz", "--dry-run"];
+    assert_eq!(world.json(&[&update[..], &header].concat())["canonical_digest"], checked["canonical_digest"]);
+
+    // Nodes that lack one, claims that are false, nodes without claims, a file that is cut off.
+    let mut changed = packed.clone();
+    changed["state"].as_array_mut().unwrap().pop();
+    world.write("few.json", changed.to_string());
+    let check = |file: &str, code| world.fails(code, &[&["eth", "check", "--nodes", file], &header[..]].concat());
+    let said = check("few.json", 1);
+    assert!(said.contains("few.json: ") && (said.contains("missing node") || said.contains("no node has")), "{said}");
+    let mut changed = packed.clone();
+    changed["claims"][0]["nonce"] = "0x123456".into();
+    world.write("false.json", changed.to_string());
+    assert!(check("false.json", 1).contains("false.json: account"), "{}", check("false.json", 1));
+    world.write("bare.json", packed["state"].to_string());
+    let said = check("bare.json", 2);
+    assert!(said.contains("bare.json: nodes without claims\nhelp: say with --claims"), "{said}");
+    world.write("list.json", checked["claims"].to_string());
+    let with = [&["eth", "check", "--nodes", "bare.json", "--claims", "list.json"], &header[..]].concat();
+    assert_eq!(world.json(&with)["canonical_digest"], checked["canonical_digest"]);
+    let cut = &world.read("nodes.json.gz")[..200];
+    std::fs::write(world.path("cut.json.gz"), cut).unwrap();
+    assert!(check("cut.json.gz", 2).contains("cut.json.gz: not a whole gzip file"), "{}", check("cut.json.gz", 2));
+
+    // Answers of another block, and a client's error: all are named, and nothing is written.
+    world.write("old.json", before[0].to_string());
+    world.write("error.json", "{\"jsonrpc\":\"2.0\",\"error\":{\"message\":\"missing trie node\"}}");
+    let mixed = ["eth", "import", "--proofs", "a.json", "old.json", "error.json", "b.json", "--out", "mixed.json"];
+    let mixed = [&mixed[..], &header].concat();
+    let said = world.fails(1, &mixed);
+    assert!(said.contains("error: 2 of 4 files refused: old.json: account 0x"), "{said}");
+    assert!(said.contains("; error.json: the client answered with an error: \"missing trie node\""), "{said}");
+    assert!(!world.path("mixed.json").exists());
+    let skipped = world.json(&[&mixed[..], &["--skip-refused"]].concat());
+    assert_eq!((&skipped["files"], &skipped["canonical_digest"]), (&2.into(), &checked["canonical_digest"]));
+    assert_eq!(skipped["refused"].as_array().unwrap().len(), 2);
+    assert_eq!(world.read("mixed.json"), world.read("nodes.json"));
+    let none = ["eth", "import", "--proofs", "old.json", "--skip-refused", "--out", "none.json"];
+    assert!(world.fails(1, &[&none[..], &header].concat()).contains("1 of 1 files refused"));
+    let other = ["eth", "import", "--proofs", "a.json", "--state-root", old, "--out", "none.json"];
+    assert!(world.fails(1, &other).contains("1 of 1 files refused: a.json"));
+    assert!(!world.path("none.json").exists());
 }
