@@ -151,7 +151,8 @@ struct Prove {
 /// Prove the claims of a batch about a later block, with new proofs only for what has changed
 ///
 /// The new state comes from answers of eth_getProof for the batch's keys, or from the block's witness and its changes, or from its new nodes alone where the keys themselves have not
-/// changed. The claims follow the new state: an account that was absent may be present now, a slot may be zero. The batch file is replaced after the proof has been written.
+/// changed. The claims follow the new state: an account that was absent may be present now, a slot may be zero. Entries of receipts, transactions and withdrawals stay proven under their own
+/// roots. The batch file is replaced after the proof has been written.
 #[cfg(feature = "local")]
 #[derive(Debug, clap::Args)]
 struct Update {
@@ -524,14 +525,17 @@ fn read_batch(path: &Path) -> Result<Batch> {
 #[cfg(feature = "local")]
 fn update(args: &Update, terminal: Terminal) -> Result<()> {
     let batch = read_batch(&args.batch)?;
-    if batch.claims.iter().any(|claim| claim.tag() != Tag::State) {
+    if batch.roots.get(Tag::State).is_none() {
         bail!(
             "{}: its receipts, transactions or withdrawals are of one block alone: prove those of the other block",
             name(&args.batch)
         );
     }
     let (known, header) = args.block.read()?;
-    let roots = Roots::of_state(*root_of(&known, Tag::State)?);
+    let state = *root_of(&known, Tag::State)?;
+    // Entries of lists stay those of their block.
+    let moved = |&(tag, root): &(Tag, Hash)| (tag, if tag == Tag::State { state } else { root });
+    let roots = Roots::new(batch.roots.iter().map(moved).collect()).context("roots of a batch")?;
     let mut all = batch.nodes.clone();
     for path in &args.proofs {
         for proof in read_proofs(&read(path)?).with_context(|| name(path))? {
@@ -547,7 +551,7 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
         Some(path) => {
             let mut tries = Tries::new(&batch.roots, Nodes::new(all)?);
             tries.apply(&read_changes(&read(path)?).with_context(|| name(path))?)?;
-            tries.expect_state_root(root_of(&roots, Tag::State)?)?;
+            tries.expect_state_root(&state)?;
             tries
         }
     };
@@ -570,6 +574,9 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
     report.add("claims", claims.len());
     report.add("changed_claims", changed);
     report.add("canonical_digest", canonical_digest(&claims)?.to_string());
+    for (tag, root) in roots.iter().filter(|(tag, _)| *tag != Tag::State) {
+        report.note(format!("the {tag} root {} is that of the batch: its entries are not of the new block", Hex(root)));
+    }
     let outputs = Outputs { out: args.out.as_deref(), claims: args.claims_out.as_deref(), dry_run: args.dry_run };
     Batched { nodes: &nodes, prepared, keep: Some(&args.batch) }.prove(report, &witness, &outputs, terminal)
 }

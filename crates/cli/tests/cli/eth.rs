@@ -398,3 +398,80 @@ fn answers_are_packed_into_a_file_of_nodes() {
     assert!(world.fails(1, &other).contains("1 of 1 files refused: a.json"));
     assert!(!world.path("none.json").exists());
 }
+
+/// Accounts of a batch move to the next block, and what it has of lists stays what it was, under its own root.
+#[test]
+fn entries_stay_when_the_state_moves() {
+    let (world, block) = world_with_answers();
+    let (_, before) = self::block("pre");
+    world.write("before.json", json!(before).to_string());
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/ethereum/mainnet-21925176.json");
+    let lists: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    world.write("withdrawals.json", lists["withdrawals"].to_string());
+    follow_with_lists(&world, &block, "before.json", &["--proofs", "a.json", "b.json"], &lists);
+}
+
+/// The same over block 19,807,080 and its transactions.
+#[test]
+#[ignore = "eth: real data"]
+fn entries_stay_over_a_block_of_transactions() {
+    let Some(dir) = std::env::var_os("EVERGROVE_TESTDATA") else {
+        return evergrove_testkit::not_tested("ETH", "EVERGROVE_TESTDATA is not set");
+    };
+    let read = |name: &str| -> Value {
+        let path = std::path::Path::new(&dir).join("ethereum-state").join(name);
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    };
+    let (pair, lists) = (read("mainnet-19807079-19807080-getproof.json"), read("mainnet-17463226.json"));
+    let [before, after] = [0, 1].map(|i| &pair["blocks"][i]);
+    let world = World::new();
+    world.write("header.txt", after["header"].as_str().unwrap());
+    world.write("before.json", before["proofs"].to_string());
+    world.write("after.json", after["proofs"].to_string());
+    world.write("withdrawals.json", lists["withdrawals"].to_string());
+    let block = json!({ "preStateRoot": before["stateRoot"], "stateRoot": after["stateRoot"] });
+    follow_with_lists(&world, &block, "before.json", &["--proofs", "after.json"], &lists);
+}
+
+/// Proves accounts before a block and withdrawals of another one in a batch, and brings the accounts to the block.
+fn follow_with_lists(world: &World, block: &Value, before: &str, after: &[&str], lists: &Value) {
+    let text = |of: &Value, name: &str| of[name].as_str().unwrap().to_string();
+    let (old, new) = (text(block, "preStateRoot"), text(block, "stateRoot"));
+    let withdrawals = text(lists, "withdrawalsRoot");
+    let inputs = ["--proofs", before, "--withdrawals", "withdrawals.json"];
+    let roots = ["--state-root", &old, "--withdrawals-root", &withdrawals];
+    // All accounts, a withdrawal, and an index that the list does not have.
+    let all = world.json(&[&["eth", "check"], &inputs[..], &roots].concat());
+    let of_list = |claim: &&Value| claim.get("trie").is_some();
+    let mut some: Vec<Value> = all["claims"].as_array().unwrap().iter().filter(|c| !of_list(c)).cloned().collect();
+    some.push(all["claims"].as_array().unwrap().iter().rfind(of_list).unwrap().clone());
+    some.push(json!({ "trie": "withdrawals", "index": 16, "absent": true }));
+    world.write("some.json", json!(some).to_string());
+    let options = ["--claims", "some.json", "--batch", "b.evgb", "--cut", "3", "--out", "b.proof"];
+    let made = world.json(&[&["eth", "prove"], &inputs[..], &roots, &options].concat());
+    let update = [&["eth", "update", "--batch", "b.evgb"], after, &["--header", "header.txt"]].concat();
+    let dry = world.run(&[&update[..], &["--dry-run"]].concat());
+    assert_eq!(dry.code, 0, "{}", dry.err);
+    let note = format!("the withdrawals root {withdrawals} is that of the batch: its entries are not of the new block");
+    assert!(dry.out.contains(&note), "{}", dry.out);
+    let done = world.json(&[&update[..], &["--out", "next.proof", "--claims-out", "next.json"]].concat());
+    assert_eq!((&done["state_root"], &done["withdrawals_root"]), (&json!(new), &json!(withdrawals)));
+    assert!(done["new_proofs"].as_u64() <= made["new_proofs"].as_u64());
+    let claims: Vec<Value> = serde_json::from_slice(&world.read("next.json")).unwrap();
+    let entries = |claims: &[Value]| claims.iter().filter(of_list).cloned().collect::<Vec<_>>();
+    assert_eq!((entries(&claims).len(), entries(&claims)), (2, entries(&some)));
+    assert_ne!(claims, some);
+    let verify = ["eth", "verify", "--proof", "next.proof", "--claims", "next.json"];
+    let by =
+        |state: &str| [&verify[..], &["--state-root", state, "--withdrawals-root", &withdrawals]].concat().join(" ");
+    let run = |state: &str, code: i32| {
+        let args = by(state);
+        let args: Vec<&str> = args.split(' ').collect();
+        if code == 0 { world.json(&args)["canonical_digest"].to_string() } else { world.fails(code, &args) }
+    };
+    assert_eq!(run(&new, 0), done["canonical_digest"].to_string());
+    assert!(run(&old, 1).contains("the proof is about another state root"));
+    // No block has both roots.
+    let said = world.fails(1, &[&verify[..], &["--header", "header.txt"]].concat());
+    assert!(said.contains("withdrawals root"), "{said}");
+}
