@@ -140,6 +140,11 @@ impl VerifyArgs {
 }
 
 impl VerifyArgs {
+    /// A flag that says where the keys of an application are from, if one was given: a batch has none.
+    pub(crate) fn key_flag(&self) -> Option<&'static str> {
+        let given = [("--keys", self.keys.is_some()), ("--key-file", self.key_file.is_some())];
+        given.into_iter().find_map(|(flag, given)| given.then_some(flag))
+    }
     /// Verifies the proof as one of a batch, without its rows.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use evergrove::commit::schema::Schema;
 use evergrove::store::input::{Format, IndexSource, Source, Table, read_indices};
 use flate2::Compression;
+use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
 use crate::args::RowsArgs;
@@ -87,6 +88,26 @@ pub(crate) fn gzip(out: &mut Out<'_>, fill: impl FnOnce(&mut Out<'_>) -> Result<
     fill(&mut out)?;
     out.finish()?;
     Ok(())
+}
+
+/// What a file begins with that is compressed by gzip.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+
+/// [`read`] of a file that may be compressed by gzip: the limit is that of its content.
+pub(crate) fn read_text(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>> {
+    let mut bytes = read(path, limit, remedy)?;
+    if bytes.starts_with(GZIP) {
+        let packed = std::mem::take(&mut bytes);
+        GzDecoder::new(&packed[..]).take(limit + 1).read_to_end(&mut bytes).map_err(|e| {
+            let message = format!("{}: not a whole gzip file: {e}", path.display());
+            Mistake::usage(message, "copy or compress the file again")
+        })?;
+        if bytes.len() as u64 > limit {
+            let message = format!("{}: more than {limit} bytes when unpacked", path.display());
+            return Err(Mistake::usage(message, remedy));
+        }
+    }
+    Ok(bytes)
 }
 
 /// The error that [`write`] would meet at one of these paths, before the work whose results are to be written.

@@ -62,6 +62,13 @@ impl Nodes {
         self.0.get(hash).map(Vec::as_slice)
     }
 
+    /// All of them, in the order of their hashes.
+    pub fn in_order(&self) -> Vec<&[u8]> {
+        let mut nodes: Vec<_> = self.0.iter().collect();
+        nodes.sort_unstable_by_key(|(hash, _)| **hash);
+        nodes.into_iter().map(|(_, node)| node.as_slice()).collect()
+    }
+
     pub(crate) fn insert(&mut self, bytes: Vec<u8>) -> Hash {
         let hash = keccak_256(&bytes);
         self.0.insert(hash, bytes);

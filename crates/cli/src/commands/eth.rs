@@ -1,8 +1,11 @@
 //! `evergrove eth`.
 
 #[cfg(feature = "local")]
+mod import;
+#[cfg(feature = "local")]
 mod table;
 
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 #[cfg(feature = "local")]
 use std::time::Instant;
@@ -16,12 +19,12 @@ use evergrove::ethereum::input::{read_changes, read_witness};
 use evergrove::ethereum::{Nodes, Tries};
 #[cfg(feature = "local")]
 use evergrove::mpt::{Batch, PieceError, Prepared, Progress, Size, StateProof, StateProofError, Witness};
+use evergrove::primitives::hash::keccak::keccak_256;
 use evergrove::proof::ethereum::{
     Anchor, Claim, Hash, Header, Hex, Roots, Shown, SlotRule, Step, Tag, Word, canonical_digest,
 };
 
 use super::Terminal;
-#[cfg(feature = "local")]
 use crate::exit::Mistake;
 use crate::files;
 #[cfg(feature = "local")]
@@ -33,6 +36,8 @@ use crate::report::Report;
 use crate::report::seconds;
 #[cfg(feature = "local")]
 use crate::results;
+#[cfg(feature = "local")]
+pub(super) use table::add_table;
 
 /// Prove what Ethereum's clients answer about accounts, slots, receipts and other lists of a block, check it against the block, and number the slots of contracts
 #[derive(Debug, clap::Args)]
@@ -44,6 +49,8 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Eth {
     Check(Check),
+    #[cfg(feature = "local")]
+    Import(import::Import),
     #[cfg(feature = "local")]
     Prove(Prove),
     #[cfg(feature = "local")]
@@ -60,7 +67,7 @@ enum Eth {
 }
 
 /// The block that is spoken of.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 struct Block {
     /// The state root
     #[arg(long, value_name = "HEX", value_parser = parse_hash, conflicts_with = "header", required_unless_present_any = ["header", "transactions_root", "receipts_root", "withdrawals_root"])]
@@ -88,15 +95,18 @@ struct Block {
 ///
 /// Accounts and slots that the answers show to be absent are claims as well. Fields that a client reports beside its proofs must agree with them. The canonical digest is that
 /// of the claims: a proof about them will have it.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 struct Check {
     /// Answers of eth_getProof, one or a list in each file, with or without the envelope of JSON-RPC
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["transactions", "receipts", "withdrawals"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["nodes", "transactions", "receipts", "withdrawals"])]
     proofs: Vec<PathBuf>,
-    /// All transactions of the block: a list of hexadecimal texts, or of answers of debug_getRawTransaction, in their order
+    /// Nodes, and the claims that they show if there is no --claims: what import has written. With --claims also an answer of debug_executionWitness, or a list
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    nodes: Vec<PathBuf>,
+    /// All transactions of the block: the block that eth_getBlockByHash answers with whole transactions, a list of hexadecimal texts, or of answers of debug_getRawTransaction, in their order
     #[arg(long, value_name = "FILE")]
     transactions: Option<PathBuf>,
-    /// All receipts of the block: an answer of debug_getRawReceipts
+    /// All receipts of the block: an answer of eth_getBlockReceipts or debug_getRawReceipts
     #[arg(long, value_name = "FILE")]
     receipts: Option<PathBuf>,
     /// All withdrawals of the block: a list of hexadecimal texts, or the block that eth_getBlockByHash answers
@@ -141,7 +151,8 @@ struct Prove {
 /// Prove the claims of a batch about a later block, with new proofs only for what has changed
 ///
 /// The new state comes from answers of eth_getProof for the batch's keys, or from the block's witness and its changes, or from its new nodes alone where the keys themselves have not
-/// changed. The claims follow the new state: an account that was absent may be present now, a slot may be zero. The batch file is replaced after the proof has been written.
+/// changed. The claims follow the new state: an account that was absent may be present now, a slot may be zero. Entries of receipts, transactions and withdrawals stay proven under their own
+/// roots. The batch file is replaced after the proof has been written.
 #[cfg(feature = "local")]
 #[derive(Debug, clap::Args)]
 struct Update {
@@ -153,7 +164,7 @@ struct Update {
     /// Answers of eth_getProof at the new block
     #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "witness")]
     proofs: Vec<PathBuf>,
-    /// Nodes: an answer of debug_executionWitness, or a list. With --changes nodes of the state before the block, else of the new state
+    /// Nodes: an answer of debug_executionWitness, a list, or what import has written. With --changes nodes of the state before the block, else of the new state
     #[arg(long, value_name = "FILE")]
     witness: Option<PathBuf>,
     /// What the block has changed, as a list or as prestateTracer answers with diffMode. The batch must be about the state before the block
@@ -224,6 +235,8 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
             report.print(terminal.format)
         }
         #[cfg(feature = "local")]
+        Eth::Import(import) => self::import::import(import, terminal),
+        #[cfg(feature = "local")]
         Eth::Prove(prove) => self::prove(prove, terminal),
         #[cfg(feature = "local")]
         Eth::Update(update) => self::update(update, terminal),
@@ -240,7 +253,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
-    files::read(path, TEXT_MAX as u64, "split the file")
+    files::read_text(path, TEXT_MAX as u64, "split the file")
 }
 
 fn name(path: &Path) -> String {
@@ -260,6 +273,14 @@ impl Block {
     }
 }
 
+impl Check {
+    /// The lists that are given, with their tags.
+    fn lists(&self) -> impl Iterator<Item = (Tag, &PathBuf)> {
+        let lists = [&self.transactions, &self.receipts, &self.withdrawals];
+        Tag::ALL.into_iter().skip(1).zip(lists).filter_map(|(tag, path)| Some((tag, path.as_ref()?)))
+    }
+}
+
 fn root_of(roots: &Roots, tag: Tag) -> Result<&Hash> {
     roots
         .get(tag)
@@ -276,7 +297,9 @@ struct Claimed {
 
 fn check(args: &Check) -> Result<(Report, Claimed)> {
     let (known, header) = args.block.read()?;
-    let (mut claims, mut nodes, mut strays) = (Vec::new(), Vec::new(), 0);
+    let (mut claims, mut nodes, mut strays) = (BTreeMap::new(), Vec::new(), 0);
+    // Two claims about one thing are equal where both are true.
+    let mut add = |more: Vec<Claim>| claims.extend(more.into_iter().map(|claim| (claim.key(), claim)));
     if !args.proofs.is_empty() {
         let mut proofs = Vec::new();
         for path in &args.proofs {
@@ -284,33 +307,55 @@ fn check(args: &Check) -> Result<(Report, Claimed)> {
         }
         let checked = check_proofs(root_of(&known, Tag::State)?, proofs)?;
         nodes.extend(checked.tries.nodes_of(&checked.claims)?.into_iter().map(<[u8]>::to_vec));
-        (claims, strays) = (checked.claims, checked.strays);
+        strays = checked.strays;
+        add(checked.claims);
     }
-    let lists = [&args.transactions, &args.receipts, &args.withdrawals];
-    for (tag, path) in Tag::ALL.into_iter().skip(1).zip(lists).filter_map(|(tag, path)| Some((tag, path.as_ref()?))) {
+    for (tag, path) in args.lists() {
         let values = read_entries(tag, &read(path)?).with_context(|| name(path))?;
         let checked = check_entries(tag, root_of(&known, tag)?, values).with_context(|| name(path))?;
-        claims.extend(checked.claims);
         nodes.extend(checked.nodes);
+        add(checked.claims);
+    }
+    let (mut given, mut listed) = (HashSet::new(), Vec::new());
+    for path in &args.nodes {
+        let read = read_witness(&read(path)?).with_context(|| name(path))?;
+        given.extend(read.nodes.iter().map(|node| keccak_256(node)));
+        nodes.extend(read.nodes);
+        listed.push((path, read.claims));
     }
     let tries = Tries::new(&known, Nodes::new(nodes)?);
     if let Some(path) = &args.claims {
-        claims = read_claims(&read(path)?).with_context(|| name(path))?;
+        listed = vec![(path, read_claims(&read(path)?).with_context(|| name(path))?)];
+    }
+    for (path, claims) in &listed {
         claims.iter().try_for_each(|claim| tries.check(claim)).with_context(|| name(path))?;
+    }
+    let claims: Vec<Claim> = if args.claims.is_some() {
+        listed.into_iter().flat_map(|(_, claims)| claims).collect()
+    } else {
+        add(listed.into_iter().flat_map(|(_, claims)| claims).collect());
+        claims.into_values().collect()
+    };
+    if let ([], [path, ..]) = (&claims[..], &args.nodes[..]) {
+        return Err(Mistake::usage(
+            format!("{}: nodes without claims", name(path)),
+            "say with --claims what they show",
+        ));
     }
     let digest = canonical_digest(&claims)?;
     let roots = known.of_claims(&claims).context("claims about a root that is not known")?;
+    let nodes = Nodes::new(tries.nodes_of(&claims)?.into_iter().map(<[u8]>::to_vec))?;
+    strays += given.iter().filter(|hash| nodes.get(hash).is_none()).count();
 
     let mut report = Report::default();
     add_block(&mut report, &roots, header.as_ref());
     let values = claims.iter().map(claim_value).collect::<Vec<_>>();
     report.add_as("claims", values, claims.len().to_string());
     report.add("canonical_digest", digest.to_string());
-    if !args.proofs.is_empty() {
+    if !args.proofs.is_empty() || !args.nodes.is_empty() {
         report.add_as("stray_nodes", strays, format!("{strays}, which no claim needs"));
     }
     note(&mut report, &roots, header.as_ref(), Some(&claims));
-    let nodes = Nodes::new(tries.nodes_of(&claims)?.into_iter().map(<[u8]>::to_vec))?;
     Ok((report, Claimed { roots, nodes, claims }))
 }
 
@@ -480,14 +525,17 @@ fn read_batch(path: &Path) -> Result<Batch> {
 #[cfg(feature = "local")]
 fn update(args: &Update, terminal: Terminal) -> Result<()> {
     let batch = read_batch(&args.batch)?;
-    if batch.claims.iter().any(|claim| claim.tag() != Tag::State) {
+    if batch.roots.get(Tag::State).is_none() {
         bail!(
             "{}: its receipts, transactions or withdrawals are of one block alone: prove those of the other block",
             name(&args.batch)
         );
     }
     let (known, header) = args.block.read()?;
-    let roots = Roots::of_state(*root_of(&known, Tag::State)?);
+    let state = *root_of(&known, Tag::State)?;
+    // Entries of lists stay those of their block.
+    let moved = |&(tag, root): &(Tag, Hash)| (tag, if tag == Tag::State { state } else { root });
+    let roots = Roots::new(batch.roots.iter().map(moved).collect()).context("roots of a batch")?;
     let mut all = batch.nodes.clone();
     for path in &args.proofs {
         for proof in read_proofs(&read(path)?).with_context(|| name(path))? {
@@ -503,7 +551,7 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
         Some(path) => {
             let mut tries = Tries::new(&batch.roots, Nodes::new(all)?);
             tries.apply(&read_changes(&read(path)?).with_context(|| name(path))?)?;
-            tries.expect_state_root(root_of(&roots, Tag::State)?)?;
+            tries.expect_state_root(&state)?;
             tries
         }
     };
@@ -526,6 +574,9 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
     report.add("claims", claims.len());
     report.add("changed_claims", changed);
     report.add("canonical_digest", canonical_digest(&claims)?.to_string());
+    for (tag, root) in roots.iter().filter(|(tag, _)| *tag != Tag::State) {
+        report.note(format!("the {tag} root {} is that of the batch: its entries are not of the new block", Hex(root)));
+    }
     let outputs = Outputs { out: args.out.as_deref(), claims: args.claims_out.as_deref(), dry_run: args.dry_run };
     Batched { nodes: &nodes, prepared, keep: Some(&args.batch) }.prove(report, &witness, &outputs, terminal)
 }

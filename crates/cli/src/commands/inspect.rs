@@ -15,6 +15,7 @@ use evergrove::proof::key::key_digest;
 use evergrove::proof::keys::{KEY_MAGIC, KeySet, PAPER_KEY_MAGIC, PaperKeys, pinned, pinned_grove, pinned_paper};
 use evergrove::proof::wire::{Bundle, OPENING_MAGIC, PROOF_MAGIC, RowsForm};
 use evergrove::proof::{BatchProof, Commitment, HeightClass, Opening, Profile};
+use evergrove::reshape::Reshape;
 use serde_json::{Value, json};
 
 use super::{Terminal, eth, status, verify};
@@ -24,7 +25,7 @@ use crate::report::{Report, count, size};
 
 /// Say what a file of Evergrove is and what it claims, without verifying it
 ///
-/// Takes proofs, openings, bundles, key files, proofs and batches of claims about Ethereum's state, claims, schemas, commitments, payloads of jobs, files of
+/// Takes proofs, openings, bundles, key files, proofs and batches of claims about Ethereum's state, proofs of tables of slots, claims, schemas, commitments, payloads of jobs, files of
 /// points, and the directories of stores.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -44,6 +45,7 @@ enum Kind {
     PaperKeys,
     StateProof,
     StateBatch,
+    TableProof,
     Payload,
     Points,
     Text,
@@ -70,6 +72,7 @@ impl Kind {
             _ if head.starts_with(&PAPER_KEY_MAGIC) => Self::PaperKeys,
             _ if head.starts_with(b"EVGE") => Self::StateProof,
             _ if head.starts_with(b"EVGB") => Self::StateBatch,
+            _ if head.starts_with(b"EVGR") => Self::TableProof,
             _ if head.starts_with(b"EVGJ") => Self::Payload,
             _ if head.starts_with(b"EVGC") => Self::Points,
             _ if head.get(BUNDLE_MAGIC..).is_some_and(|rest| rest.starts_with(b"ustar")) => Self::Bundle,
@@ -94,6 +97,7 @@ impl Kind {
             Self::PaperKeys => "keys of reckle-paper",
             Self::StateProof => "state proof",
             Self::StateBatch => "batch of claims",
+            Self::TableProof => "proof of a table of slots",
             Self::Payload => "payload of a job",
             Self::Points => "points of a curve",
             Self::Text => "text",
@@ -200,6 +204,14 @@ fn binary(report: &mut Report, path: &Path, kind: Kind) -> Result<()> {
             report.add("cut", batch.cut);
             add_bytes(report, bytes.len());
             report.note("\neth claims --batch prints the claims.");
+        }
+        Kind::TableProof => {
+            let bytes = whole(verify::MAX_SUCCINCT_BYTES)?;
+            let table = Reshape::from_bytes(&bytes).map_err(|e| damaged(&e))?;
+            eth::add_table(report, &table.address, table.slots, table.decimals);
+            report.add("claims_digest", table.claims.to_string());
+            report.add("canonical_digest", table.rows.to_string());
+            add_bytes(report, bytes.len());
         }
         Kind::Payload | Kind::Points => {
             let bytes = std::fs::metadata(path).with_context(|| path.display().to_string())?.len();

@@ -87,6 +87,23 @@ fn proven() -> Proven {
     let table = ["eth", "table", "--claims", "claims.json", "--store", "t", "--decimals", "6", "--out", "table.proof"];
     let made = world.json(&table);
     assert_eq!((&made["slots"], &made["contract"], &made["batch"]), (&5.into(), &CONTRACT.into(), &"slots".into()));
+    let said = world.json(&["inspect", "table.proof"]);
+    assert_eq!((&said["kind"], &said["format_version"]), (&"proof of a table of slots".into(), &1.into()));
+    for field in ["contract", "slots", "decimals", "claims_digest", "canonical_digest"] {
+        assert_eq!(said[field], made[field], "{field}");
+    }
+    assert_eq!(said["bytes"], made["proof_bytes"]);
+    // The same numbers without store and proof, at a place where there is a store already, or nowhere.
+    let dry = ["eth", "table", "--claims", "claims.json", "--decimals", "6", "--dry-run"];
+    for place in [&[][..], &["--store", "t", "--out", "dry.proof"]] {
+        let dry = world.json(&[&dry[..], place].concat());
+        for field in ["contract", "slots", "decimals", "claims_digest", "canonical_digest", "schema_digest"] {
+            assert_eq!(dry[field], made[field], "{field}");
+        }
+        assert_eq!((&dry["circuit_slots"], dry.get("commitment")), (&256.into(), None));
+        assert!(!world.path("dry.proof").exists());
+    }
+    assert!(world.fails(2, &dry[..6]).contains("--store"));
     // Of what fails there is nothing left.
     for wrong in [["--name", "no name", "--out", "u.proof"], ["--name", "slots", "--out", "u/table.proof"]] {
         let refused = world.run(
@@ -168,6 +185,13 @@ fn answers_about_listed_slots_are_verified() {
     assert_eq!(report.get("answer"), None);
     proven.refused(&[("--proof", "rows.proof")], "");
     proven.refused(&[("--sql", "")], "the proof is of the scheme evergrove1-selected, not evergrove1");
+    let of_batch = proven.args(&[("--proof", "rows.proof"), ("--sql", "")]);
+    for flag in ["--keys", "--key-file"] {
+        let said = world.fails(2, &[&of_batch[..], &[flag, "none"]].concat());
+        let line =
+            format!("error: {flag} is about the circuits of a query, and there is no --sql\nhelp: name the query");
+        assert!(said.contains(&line), "{said}");
+    }
 
     // The rows are those of the claims: an export shows slots and values.
     world.json(&["export", "--store", "t", "--batch", "slots", "--leaves", "rows.csv"]);

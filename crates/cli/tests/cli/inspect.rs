@@ -69,9 +69,18 @@ fn other_files_and_damaged_ones_are_refused() {
     let bytes = world.read("p");
     world.write("cut", &bytes[..bytes.len() / 2]);
     refused("cut", "cut: not a whole proof: ");
-    for head in
-        ["EVGO", "EVGE\u{4}\0", "EVGB\u{3}\0", "EVGK", "EVGL", "evgrkey\0", "evergrove1:x", "[1]", "[[column]]\n"]
-    {
+    for head in [
+        "EVGO",
+        "EVGE\u{4}\0",
+        "EVGB\u{3}\0",
+        "EVGR\u{1}\0",
+        "EVGK",
+        "EVGL",
+        "evgrkey\0",
+        "evergrove1:x",
+        "[1]",
+        "[[column]]\n",
+    ] {
         world.write("head", head);
         world.fails(2, &["inspect", "head"]);
     }

@@ -15,7 +15,10 @@ use super::json::{
 /// When the text is too large, is not JSON, or has another form. Two claims with one key are refused later, by
 /// [`canonical_digest`](evergrove_verifier::ethereum::canonical_digest).
 pub fn read_claims(text: &[u8]) -> Result<Vec<Claim>, InputError> {
-    let items = each(parse(text)?)?;
+    claims_of(&each(parse(text)?)?)
+}
+
+pub(super) fn claims_of(items: &[Value]) -> Result<Vec<Claim>, InputError> {
     let read = |(i, item): (usize, &Value)| claim(item).map_err(|e| e.inside(&format!("claim {i}")));
     items.iter().enumerate().map(read).collect()
 }

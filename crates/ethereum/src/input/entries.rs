@@ -5,7 +5,11 @@ use serde_json::Value;
 
 use super::header::check_transaction;
 use super::json::{At, InputError, InputFault, bytes, each, field, list, object, parse, small};
+use super::objects::{receipt, transaction};
 use crate::Trie;
+
+/// Bytes of a hash: no transaction is as short.
+const HASH: usize = 32;
 
 /// The values of a trie by their index, which lead to its root.
 #[derive(Clone, Debug)]
@@ -17,16 +21,17 @@ pub struct CheckedEntries {
 }
 
 /// Reads the values of a block's trie in the order of their indices: a list of hexadecimal texts, as `debug_getRawReceipts` answers, or a list of answers with one
-/// each, as `debug_getRawTransaction` gives them. Withdrawals may also be those of the block that `eth_getBlockByHash` answers.
+/// each, as `debug_getRawTransaction` gives them. Receipts may also be the objects that `eth_getBlockReceipts` answers, transactions and withdrawals those of the
+/// block that `eth_getBlockByHash` answers, with whole transactions.
 ///
 /// # Errors
 /// When the text is too large, is not JSON, or has another form.
 pub fn read_entries(tag: Tag, text: &[u8]) -> Result<Vec<Vec<u8>>, InputError> {
     let mut values = each(parse(text)?)?;
-    if let ([Value::Object(block)], Tag::Withdrawals) = (&values[..], tag)
-        && block.contains_key("withdrawals")
+    if let ([Value::Object(block)], Tag::Withdrawals | Tag::Transactions) = (&values[..], tag)
+        && block.contains_key(tag.name())
     {
-        values = field(block, "withdrawals", list)?.to_vec();
+        values = field(block, tag.name(), list)?.to_vec();
     }
     let read = |(i, value): (usize, &Value)| entry(tag, value).map_err(|e| e.inside(&format!("{tag} {i}")));
     values.iter().enumerate().map(read).collect()
@@ -43,11 +48,19 @@ fn entry(tag: Tag, value: &Value) -> Result<Vec<u8>, InputError> {
         rlp::write_string(&mut fields, rlp::trimmed(&field(withdrawal, "amount", small)?.to_be_bytes()));
         return Ok(rlp::list(&fields));
     }
-    let bytes = bytes(value)?;
-    if tag == Tag::Transactions {
-        check_transaction(&bytes)?;
+    match (tag, value) {
+        (Tag::Receipts, Value::Object(_)) => receipt(value),
+        (Tag::Transactions, Value::Object(_)) => transaction(value),
+        (Tag::Transactions, _) => {
+            let bytes = bytes(value)?;
+            if bytes.len() == HASH {
+                Err(InputFault::Hashes)?;
+            }
+            check_transaction(&bytes)?;
+            Ok(bytes)
+        }
+        _ => Ok(bytes(value)?),
     }
-    Ok(bytes)
 }
 
 /// Checks that values are all that a trie has.

@@ -149,6 +149,17 @@ pub enum InputFault {
     /// Bytes that are not RLP.
     #[error(transparent)]
     Rlp(#[from] RlpError),
+    /// A transaction or receipt of a type that is not known here.
+    #[error("type {kind} is not known to this version: give {remedy}")]
+    Type {
+        /// The type.
+        kind: u64,
+        /// What to give in its place.
+        remedy: &'static str,
+    },
+    /// The hashes of transactions, which say nothing of their bytes.
+    #[error("hashes of transactions: ask for the block with whole transactions (true), or for debug_getRawTransaction")]
+    Hashes,
     /// A blob transaction as it travels in the network.
     #[error("a blob transaction with its blobs: the trie has it without blobs, as eth_getRawTransactionByHash answers")]
     Blobs,

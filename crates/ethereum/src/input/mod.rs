@@ -7,6 +7,7 @@ mod claims;
 mod entries;
 mod header;
 mod json;
+mod objects;
 mod proofs;
 mod witness;
 
@@ -16,4 +17,4 @@ pub use entries::{CheckedEntries, check_entries, read_entries};
 pub use header::{check_transaction, read_header};
 pub use json::{InputError, InputFault, TEXT_MAX};
 pub use proofs::{AccountProof, Checked, SlotProof, check_proofs, read_proofs};
-pub use witness::{Witness, read_witness};
+pub use witness::{Witness, read_witness, witness_value};

@@ -1,8 +1,9 @@
-//! Answers of `debug_executionWitness`.
+//! Nodes: answers of `debug_executionWitness`, and files of nodes with their claims.
 
-use evergrove_verifier::ethereum::{Hash, Header, Roots, Tag};
-use serde_json::Value;
+use evergrove_verifier::ethereum::{Claim, Hash, Header, Hex, Roots, Tag};
+use serde_json::{Value, json};
 
+use super::claims::{claim_value, claims_of};
 use super::header::header_of;
 use super::json::{At, InputError, InputFault, all_bytes, bytes, list, optional, parse, printable, required};
 use crate::{LimitError, Nodes, Tries};
@@ -14,17 +15,26 @@ pub struct Witness {
     pub nodes: Vec<Vec<u8>>,
     /// Headers of blocks before, each the parent of the next.
     pub headers: Vec<Header>,
+    /// Claims that the nodes show, where a file has them beside: clients answer none.
+    pub claims: Vec<Claim>,
 }
 
-/// Reads a witness: a list of nodes, or an object with `state` (a list of nodes, or an object of nodes by their hashes) and maybe `headers`. Codes and
-/// keys are not needed.
+/// Claims and nodes in the form that [`read_witness`] reads: nodes in the order of their hashes.
+pub fn witness_value(claims: &[Claim], nodes: &Nodes) -> Value {
+    let claims: Vec<Value> = claims.iter().map(claim_value).collect();
+    let nodes: Vec<String> = nodes.in_order().into_iter().map(|node| Hex(node).to_string()).collect();
+    json!({ "claims": claims, "state": nodes })
+}
+
+/// Reads a witness: a list of nodes, or an object with `state` (a list of nodes, or an object of nodes by their hashes) and maybe `headers` and `claims`. Codes
+/// and keys are not needed.
 ///
 /// # Errors
 /// When the text is too large, is not JSON, or has another form; when a header does not follow the one before it.
 pub fn read_witness(text: &[u8]) -> Result<Witness, InputError> {
     let value = parse(text)?;
     let Value::Object(answer) = &value else {
-        return Ok(Witness { nodes: all_bytes(list(&value)?, "node")?, headers: Vec::new() });
+        return Ok(Witness { nodes: all_bytes(list(&value)?, "node")?, headers: Vec::new(), claims: Vec::new() });
     };
     let nodes = match required(answer, "state")? {
         Value::Object(map) => {
@@ -46,7 +56,9 @@ pub fn read_witness(text: &[u8]) -> Result<Witness, InputError> {
             Err(InputFault::Link { number: pair[1].number, parent: pair[1].parent })?;
         }
     }
-    Ok(Witness { nodes, headers })
+    let claims = optional(answer, "claims").map(list).transpose().at(|| "claims".into())?;
+    let claims = claims.map_or(Ok(Vec::new()), claims_of)?;
+    Ok(Witness { nodes, headers, claims })
 }
 
 impl Witness {

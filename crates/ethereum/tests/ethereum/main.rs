@@ -5,5 +5,6 @@ mod common;
 mod data;
 mod input;
 mod mutation;
+mod objects;
 mod refused;
 mod trie;

@@ -88,11 +88,11 @@ impl Size {
     }
     /// Permutations of Keccak: blocks, and one for each key that is hashed.
     pub fn keccak_blocks(&self) -> usize {
-        self.blocks + self.accounts + self.slots
+        self.blocks.saturating_add(self.accounts).saturating_add(self.slots)
     }
     /// Claims that there is room for.
     fn claims(&self) -> usize {
-        self.accounts + self.slots + self.entries
+        self.accounts.saturating_add(self.slots).saturating_add(self.entries)
     }
     /// Slots that a tree of claims may have for its inner nodes.
     fn merges(&self) -> usize {

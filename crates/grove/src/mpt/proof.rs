@@ -127,8 +127,11 @@ fn narrow(rounds: &[Round]) -> Vec<Round> {
     rounds
 }
 
-/// The circuit of a piece, and a key that has it twice; `None` if it is too large.
+/// The circuit of a piece, and a key that has it twice; `None` unless the size [is possible](Size::is_possible), and if the circuit is too large.
 fn pieces<K: Extension>(rounds: &[Round], size: Size) -> Option<(Circuit<K>, Key<K>)> {
+    if !size.is_possible() {
+        return None;
+    }
     let mut near = [1; Table::ALL.len()];
     near[Table::Keccak as usize] = size.keccak_blocks().div_ceil(64);
     near[Table::Range as usize] = 0;
@@ -166,7 +169,7 @@ fn information(lists: [Digest; 2], claim: Option<[Goldilocks; WORD]>) -> Vec<[Go
 }
 
 impl<K: Extension> StateVerifier<K> {
-    /// For proofs of circuits of this size, joined or not; `None` if they are too large.
+    /// For proofs of circuits of this size, joined or not; `None` if they are too large, or the size is not [possible](Size::is_possible).
     pub fn new(rounds: &[Round], size: Size, joined: bool) -> Option<Self> {
         let (_, pieces) = pieces(rounds, size)?;
         let joins = if joined { Some(joins(rounds, &pieces)?.1) } else { None };
@@ -262,7 +265,7 @@ impl<K: ProofField> Circuits<K> {
 }
 
 impl<K: ProofField> StateProver<K> {
-    /// For proofs of circuits of this size, joined or not; `None` if they are too large.
+    /// For proofs of circuits of this size, joined or not; `None` if they are too large, or the size is not [possible](Size::is_possible).
     pub fn new(rounds: &[Round], size: Size, joined: bool) -> Option<Self> {
         let (piece, key) = pieces(rounds, size)?;
         let mut verifier = StateVerifier { pieces: key, joins: None };

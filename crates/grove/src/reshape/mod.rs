@@ -43,7 +43,7 @@ pub use table::{StorageTable, TableError};
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
 
-/// log2 of the slots that a circuit has room for.
+/// log2 of the slots that a circuit has room for. With 2^13 its fixed columns would have more elements than those of a key.
 pub const HEIGHTS: [u8; 3] = [8, 10, 12];
 /// The most slots of a table.
 pub const SLOTS_MAX: usize = 1 << HEIGHTS[HEIGHTS.len() - 1];
@@ -63,20 +63,30 @@ const CARRY_BITS: usize = 31;
 /// Words that a value may have.
 const VALUE_WORDS: usize = 4;
 
-/// What a circuit depends on.
+/// What a circuit depends on: log2 of the slots that it has room for, at most the last of [`HEIGHTS`], and d of units of 10^d, at most [`DECIMALS_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Size {
-    /// log2 of the slots that it has room for.
-    pub height: u8,
-    /// d: a unit is 10^d.
-    pub decimals: u8,
+    height: u8,
+    decimals: u8,
 }
 
 impl Size {
+    /// With room for 2^`height` slots; `None` where no circuit is so large, or there is no such unit.
+    pub fn new(height: u8, decimals: u8) -> Option<Self> {
+        (height <= HEIGHTS[HEIGHTS.len() - 1] && decimals <= DECIMALS_MAX).then_some(Self { height, decimals })
+    }
     /// The smallest with room for so many slots; `None` where there is none, or no such unit.
     pub fn of(slots: usize, decimals: u8) -> Option<Self> {
         let height = HEIGHTS.into_iter().find(|height| slots <= 1 << height)?;
-        (slots > 0 && decimals <= DECIMALS_MAX).then_some(Self { height, decimals })
+        Self::new(height, decimals).filter(|_| slots > 0)
+    }
+    /// log2 of the slots that there is room for.
+    pub fn height(self) -> u8 {
+        self.height
+    }
+    /// d: a unit is 10^d.
+    pub fn decimals(self) -> u8 {
+        self.decimals
     }
     /// Slots that there is room for.
     pub fn room(self) -> usize {

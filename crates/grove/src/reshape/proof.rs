@@ -93,7 +93,7 @@ impl<K: ProofField> ReshapeProver<K> {
         let key = &self.verifier.key;
         let mut proof = Reshape {
             address: *table.address(),
-            decimals: table.size().decimals,
+            decimals: table.size().decimals(),
             slots: table.slots(),
             claims: table.claims_digest(),
             rows: table.rows_digest(),
@@ -101,7 +101,7 @@ impl<K: ProofField> ReshapeProver<K> {
         };
         let (point, value) = key.at(vec![K::ZERO; key.variables()]);
         let public = Public { information: proof.information(), point, value };
-        let mut free = table.data(table.size().height, key.digest());
+        let mut free = table.data(table.size(), key.digest());
         free.extend(claim_data(&public));
         let columns = self.circuit.witness(&free).map_err(|e| ReshapeError::Internal(e.to_string()))?;
         let elements = self.prover.prove(&public.statement(key.digest(), false), &columns);

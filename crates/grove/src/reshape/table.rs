@@ -183,12 +183,12 @@ impl StorageTable {
         (0..).zip(&self.slots).map(leaf).collect()
     }
 
-    /// The free data of [`reshape`](super::reshape) with room for 2^`height` slots, for this key.
+    /// The free data of [`reshape`](super::reshape) of a size, for this key.
     ///
     /// # Panics
-    /// If there are more.
-    pub fn data(&self, height: u8, key: [Goldilocks; WORD]) -> Vec<Goldilocks> {
-        let room = Size { height, ..self.size }.room();
+    /// If it has room for fewer slots.
+    pub fn data(&self, size: Size, key: [Goldilocks; WORD]) -> Vec<Goldilocks> {
+        let room = size.room();
         assert!(self.slots.len() <= room, "{} slots in a circuit of {room}", self.slots.len());
         let (mut of_claims, mut of_rows) = (Vec::new(), Vec::new());
         let claims = merge(&self.claim_leaves(), &mut of_claims);

@@ -33,6 +33,11 @@ pub(crate) fn fill(circuit: &Circuit<Quadratic>, free: &[Goldilocks]) -> Witness
     }
 }
 
+/// How many cases a long test tries: as many as `EVERGROVE_CASES` says.
+pub(crate) fn cases(default: u64) -> u64 {
+    std::env::var("EVERGROVE_CASES").map_or(default, |count| count.parse().expect("EVERGROVE_CASES is a number"))
+}
+
 /// Demands that 1 to `most` things are wrong.
 pub(crate) fn refused(what: &str, circuit: &Circuit<Quadratic>, witness: &Witness, most: usize) -> Vec<Fault> {
     let faults = witness.faults(circuit);

@@ -16,6 +16,8 @@ use evergrove_verifier::argument::UNIQUE_100;
 use evergrove_verifier::ethereum::{Account, Address, Claim, Hash, Roots, Tag, Word, canonical_digest, rlp};
 use evergrove_verifier::tables::{Tables, bits, query};
 
+use crate::common::cases;
+
 /// A key: what the circuit says of it is nothing.
 pub(crate) const KEY: [Goldilocks; 4] = [Goldilocks::ONE; 4];
 
@@ -670,8 +672,8 @@ fn a_mutated_root_is_read_as_natively() {
 
 #[test]
 #[ignore = "slow: minutes"]
-fn five_thousand_mutated_roots_are_read_as_natively() {
-    mutated_roots(5_000);
+fn many_mutated_roots_are_read_as_natively() {
+    mutated_roots(cases(5_000));
 }
 
 /// A prover may say that a child is a hash and a node in its parent at once: it does not count twice.
@@ -736,7 +738,13 @@ fn sizes_of_files_are_bounded() {
     ] {
         let error = StateProof::from_bytes(&of(size).to_bytes()).unwrap_err();
         assert_eq!(error, StateProofError::Format("no circuit has this size"));
+        assert!(StateVerifier::<Quadratic>::new(&UNIQUE_100, size, true).is_none());
+        assert!(StateProver::<Quadratic>::new(&UNIQUE_100, size, false).is_none());
     }
+    let most = usize::MAX;
+    let size = Size { blocks: most, accounts: most, slots: most, entries: most, ..size };
+    assert!(StateVerifier::<Quadratic>::new(&UNIQUE_100, size, false).is_none());
+    assert_eq!((size.keccak_blocks(), size.elements()), (most, u64::MAX));
 }
 
 #[test]

@@ -46,12 +46,16 @@ fn account() -> Claim {
     Claim::Account { address: CONTRACT, account }
 }
 
+fn size(height: u8, decimals: u8) -> Size {
+    Size::new(height, decimals).unwrap()
+}
+
 fn circuit(decimals: u8) -> Circuit<Quadratic> {
     let modes = reshape::modes();
     let tables =
         Tables::new(query::Parameters { bits: 6, variables: 3 }, bits::Parameters::new(modes.widths, modes.zeros));
     let mut b = Builder::new(tables);
-    reshape::reshape(&mut b, Size { height: HEIGHT, decimals });
+    reshape::reshape(&mut b, size(HEIGHT, decimals));
     b.finish()
 }
 
@@ -66,7 +70,7 @@ fn table(claims: &[Claim], decimals: u8) -> StorageTable {
 
 fn holds(claims: &[Claim], decimals: u8) {
     let circuit = circuit(decimals);
-    let columns = circuit.witness(&table(claims, decimals).data(HEIGHT, KEY)).unwrap();
+    let columns = circuit.witness(&table(claims, decimals).data(size(HEIGHT, decimals), KEY)).unwrap();
     let faults = columns.faults(&circuit);
     assert!(faults.is_empty(), "{claims:?}: {:?}", &faults[..faults.len().min(8)]);
 }
@@ -119,7 +123,7 @@ fn other_claims_are_refused() {
     let many: Vec<Claim> =
         (0..=SLOTS_MAX as u128).map(|i| Claim::Slot { address: CONTRACT, slot: number(i), value: number(1) }).collect();
     assert_eq!(text(&many), "4097 slots are more than the 4096 that one proof relates to a table: list fewer");
-    assert_eq!(StorageTable::new(&many[1..], 0).unwrap().size().height, 12);
+    assert_eq!(StorageTable::new(&many[1..], 0).unwrap().size().height(), 12);
 }
 
 /// Where a slot's elements begin, and what is where in them.
@@ -176,7 +180,7 @@ impl Attack {
         let Claim::Slot { value, .. } = &mut claims[1] else { unreachable!() };
         *value = number(0);
         let all = [vec![account()], claims.clone()].concat();
-        let free = table(&all, decimals).data(HEIGHT, KEY);
+        let free = table(&all, decimals).data(size(HEIGHT, decimals), KEY);
         assert_eq!(free.len(), at::end());
         let this = Self { circuit: circuit(decimals), free, claims, unit: 10_u64.pow(decimals.into()) };
         assert!(this.holds(&this.free));
@@ -518,6 +522,50 @@ fn carries_do_not_wrap() {
     assert!(faults.iter().all(|fault| matches!(fault, Fault::Constraint { table: Table::Bits, .. })), "{faults:?}");
 }
 
+/// A byte of 256 more, and one less above it, with the row's half that they say: nothing else is wrong.
+#[test]
+fn bytes_have_eight_bits() {
+    let attack = &*ATTACK;
+    let rows: Vec<u32> = attack.circuit.choices().collect();
+    let own = at::slot(0);
+    // The least significant word of the slot is the first of what twelve rows have, behind the tag; its bytes are those of the last half.
+    let word = attack.free[own + at::CLAIM + 5].as_u64();
+    let bytes: [u64; 4] = core::array::from_fn(|i| word >> (8 * i) & 0xff);
+    assert!(bytes[1] > 0);
+    let half = attack.free[own + at::HALVES + 7];
+    let sum = |bytes: [u64; 4]| bytes.iter().fold(0, |sum, byte| sum << 8 | byte);
+    assert_eq!(half, Goldilocks::new(sum(bytes)));
+    let mut free = attack.free.clone();
+    free[own + at::HALVES + 7] = half + Goldilocks::new((256 << 24) - (1 << 16));
+    let value = hash_tagged(&free[own..own + 10], row_tag(10));
+    free[own + at::VALUE..][..4].copy_from_slice(&value.0);
+    let leaves = attack.leaves(&free, 3);
+    Attack::trees(&mut free, [&leaves[0], &leaves[1]]);
+    let packed = (bytes[0] + 256) | ((bytes[1] - 1) << 21) | (bytes[2] << 42);
+    let chosen = [(rows[1], Goldilocks::new(packed))].into();
+    let faults = attack.circuit.witness_with(&free, &chosen).unwrap().faults(&attack.circuit);
+    // The sum over the bytes is another one, as a row of bits counts eight of each.
+    assert!((1..=2).contains(&faults.len()), "{faults:?}");
+}
+
+/// Units of 2^63 more, whose limbs are those of the value: only their highest bit is wrong.
+#[test]
+fn units_are_below_2_to_the_63() {
+    for attack in [&*ATTACK, &*UNITS, &*TOKENS] {
+        let mut free = attack.free.clone();
+        let own = at::slot(0);
+        let [claims, _] = attack.leaves(&free, 3);
+        free[own + at::UNITS] += Goldilocks::new(1 << 63);
+        let value = hash_tagged(&free[own..own + 10], row_tag(10));
+        free[own + at::VALUE..][..4].copy_from_slice(&value.0);
+        let [_, rows] = attack.leaves(&free, 3);
+        Attack::trees(&mut free, [&claims, &rows]);
+        let faults = attack.circuit.witness(&free).unwrap().faults(&attack.circuit);
+        assert!((1..=2).contains(&faults.len()), "{faults:?}");
+        assert!(faults.iter().all(|fault| matches!(fault, Fault::Constraint { table: Table::Bits, .. })), "{faults:?}");
+    }
+}
+
 /// No true claim has words of more than 32 bits. The reshape alone does not refuse them: the proof about the state does.
 #[test]
 fn words_are_left_to_the_proof_about_the_state() {
@@ -544,6 +592,17 @@ fn free_data_of_another_length_is_filled() {
     assert!(!fill(&attack.circuit, &attack.free[..40]).faults(&attack.circuit).is_empty());
 }
 
+#[test]
+fn sizes_are_those_of_circuits() {
+    assert_eq!(Size::new(12, DECIMALS_MAX).map(|size| (size.room(), size.height())), Some((SLOTS_MAX, 12)));
+    for (height, decimals) in [(13, 0), (64, 0), (u8::MAX, 0), (8, DECIMALS_MAX + 1), (8, u8::MAX)] {
+        assert_eq!(Size::new(height, decimals), None, "{height}, {decimals}");
+    }
+    assert_eq!([0, SLOTS_MAX + 1].map(|slots| Size::of(slots, 0)), [None; 2]);
+    let of = [1, 257, SLOTS_MAX].map(|slots| Size::of(slots, 3));
+    assert_eq!(of, [8, 10, 12].map(|height| Some(size(height, 3))));
+}
+
 fn verifier(size: Size) -> ReshapeVerifier<Quadratic> {
     ReshapeVerifier::new(&UNIQUE_100, size).unwrap()
 }
@@ -557,7 +616,7 @@ fn the_circuits_have_these_rows() {
         let tables =
             Tables::new(query::Parameters { bits: 6, variables: 3 }, bits::Parameters::new(modes.widths, modes.zeros));
         let mut b = Builder::<Quadratic>::new(tables);
-        reshape::reshape(&mut b, Size { height, decimals: 18 });
+        reshape::reshape(&mut b, size(height, 18));
         b
     });
     let [small, large] = &mut b;
@@ -567,7 +626,7 @@ fn the_circuits_have_these_rows() {
     lines.push(format!("a slot: rows {rows:?}, {elements} elements"));
     for height in [8, 10] {
         for decimals in [0, 18] {
-            let verifier = verifier(Size { height, decimals });
+            let verifier = verifier(size(height, decimals));
             let (elements, variables) = verifier.elements();
             let bits = verifier.bits();
             assert!(bits.unique_decoding >= 100.0, "{bits:?}");
@@ -637,7 +696,7 @@ fn proofs_hold_for_what_they_say_alone() {
 /// A prover with any free data makes no proof of a statement that does not hold.
 #[test]
 fn provers_of_one_size_prove_many_tables() {
-    let prover = ReshapeProver::<Quadratic>::new(&UNIQUE_100, Size { height: 8, decimals: 0 }).unwrap();
+    let prover = ReshapeProver::<Quadratic>::new(&UNIQUE_100, size(8, 0)).unwrap();
     let all: Vec<Claim> = (0..=255).map(|i| slot(i, u128::from(i) << 55)).collect();
     for count in [1, 200, 256] {
         let table = table(&all[..count], 0);

@@ -11,7 +11,7 @@ use evergrove::apps::catalog::Application;
 use evergrove::mpt::{StateProof, StateProofError};
 use evergrove::proof::ethereum::{Address, Claim, Hex, Roots, Tag, canonical_digest};
 use evergrove::proof::soundness;
-use evergrove::proof::{HeightClass, Profile, Scheme};
+use evergrove::proof::{Commitment, HeightClass, Profile, Scheme};
 use evergrove::reshape::{DECIMALS_MAX, Reshape, ReshapeError, StorageTable, TableError};
 use evergrove::store::Store;
 
@@ -19,7 +19,6 @@ use super::super::Terminal;
 use super::super::app::aggregate::{add_answer, application, forms};
 use super::{Block, PROOF_MAX, add_block, name, read, read_batch, read_claims};
 use crate::apps::VerifyArgs;
-use crate::args::StoreArgs;
 use crate::exit::Mistake;
 use crate::report::{Report, count, seconds};
 use crate::{files, leader, results};
@@ -39,8 +38,9 @@ pub(super) struct Table {
     /// Take the claims of a batch, as prove or update has written it
     #[arg(long, value_name = "FILE")]
     batch: Option<PathBuf>,
-    #[command(flatten)]
-    store: StoreArgs,
+    /// Directory of the store
+    #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
+    store: Option<PathBuf>,
     /// Name of the batch of all rows in the store
     #[arg(long, value_name = "NAME", default_value = BATCH)]
     name: String,
@@ -48,8 +48,11 @@ pub(super) struct Table {
     #[arg(long, value_name = "DECIMALS", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=i64::from(DECIMALS_MAX)))]
     decimals: u8,
     /// File that the proof is written to
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "dry_run")]
+    out: Option<PathBuf>,
+    /// Print what the table would have, and make neither store nor proof
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Verify the answer to a query about a contract's slots: the proof of the claims, the table, the answer
@@ -109,27 +112,63 @@ pub(super) fn table(args: &Table, terminal: Terminal) -> Result<()> {
         (None, None) => return Err(Mistake::usage("no claims were given".to_string(), "give --claims or --batch")),
     };
     let table = table_of(&claims, args.decimals, path)?;
-    let dir = &args.store.store;
-    if args.out.starts_with(dir) {
-        let message = format!("--out {} lies in the store", args.out.display());
-        return Err(Mistake::usage(message, "name a file outside of it"));
+    let mut report = Report::default();
+    let made = match (&args.store, &args.out) {
+        (Some(dir), Some(out)) if !args.dry_run => {
+            if out.starts_with(dir) {
+                let message = format!("--out {} lies in the store", out.display());
+                return Err(Mistake::usage(message, "name a file outside of it"));
+            }
+            files::check([out])?;
+            Some((dir, make(&table, dir, &args.name, out)?))
+        }
+        _ => None,
+    };
+    if let Some((dir, made)) = &made {
+        report.add("commitment", made.commitment.to_string());
+        report.add("store", dir.display().to_string());
+        report.add("batch", args.name.clone());
     }
-    files::check([&args.out])?;
+    add_table(&mut report, table.address(), table.slots(), args.decimals);
+    report.add("claims_digest", table.claims_digest().to_string());
+    report.add("canonical_digest", table.rows_digest().to_string());
+    report.add("schema_digest", StorageTable::schema().digest().to_string());
+    match made {
+        Some((_, made)) => {
+            report.add_as("seconds", made.seconds, seconds(made.seconds));
+            report.add("proof_bytes", made.proof_bytes);
+        }
+        None => report.add("circuit_slots", table.size().room()),
+    }
+    report.print(terminal.format)
+}
+
+/// A table that was made, and its proof.
+struct Made {
+    commitment: Commitment,
+    seconds: f64,
+    proof_bytes: usize,
+}
+
+/// Makes the store and the proof; if anything fails, neither.
+fn make(table: &StorageTable, dir: &Path, batch: &str, out: &Path) -> Result<Made> {
     let start = Instant::now();
-    let proof = Reshape::new(&table)?.to_bytes();
-    let elapsed = start.elapsed().as_secs_f64();
+    let proof = Reshape::new(table)?.to_bytes();
+    let seconds = start.elapsed().as_secs_f64();
 
     let rows = (0..).zip(table.rows()).map(Ok::<_, Infallible>);
     let existed = dir.exists();
     let before = entries(dir);
     let store = Store::create(dir, &StorageTable::schema(), None, rows)?;
     let finished = leader::config(None).and_then(|config| {
-        let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
+        let commitment = store.commitment()?;
+        let class = HeightClass::of(commitment.height).unwrap_or(HeightClass::H40);
         let members: Vec<u64> = (0..table.slots() as u64).collect();
-        store.define_batch(&args.name, &members, config.backends().spec(&config.choice(), class)?)?;
-        files::write(&args.out, |file| Ok(file.write_all(&proof)?))
+        store.define_batch(batch, &members, config.backends().spec(&config.choice(), class)?)?;
+        files::write(out, |file| Ok(file.write_all(&proof)?))?;
+        Ok(Made { commitment, seconds, proof_bytes: proof.len() })
     });
-    if let Err(e) = finished {
+    if finished.is_err() {
         // A store is made in a directory that may hold other files: they stay.
         drop(store);
         for path in entries(dir).difference(&before) {
@@ -139,20 +178,8 @@ pub(super) fn table(args: &Table, terminal: Terminal) -> Result<()> {
         if !existed {
             fs::remove_dir(dir).with_context(|| name(dir))?;
         }
-        return Err(e);
     }
-
-    let mut report = Report::default();
-    report.add("commitment", store.commitment()?.to_string());
-    report.add("store", args.store.store.display().to_string());
-    report.add("batch", args.name.clone());
-    add_table(&mut report, table.address(), table.slots(), args.decimals);
-    report.add("claims_digest", table.claims_digest().to_string());
-    report.add("canonical_digest", table.rows_digest().to_string());
-    report.add("schema_digest", StorageTable::schema().digest().to_string());
-    report.add_as("seconds", elapsed, seconds(elapsed));
-    report.add("proof_bytes", proof.len());
-    report.print(terminal.format)
+    finished
 }
 
 /// What lies in a directory, if there is one.
@@ -160,13 +187,17 @@ fn entries(dir: &Path) -> HashSet<PathBuf> {
     fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-fn add_table(report: &mut Report, contract: &Address, slots: usize, decimals: u8) {
+pub(crate) fn add_table(report: &mut Report, contract: &Address, slots: usize, decimals: u8) {
     report.add("contract", Hex(contract).to_string());
     report.add("slots", slots);
     report.add_as("decimals", decimals, format!("{decimals}: value = units x 10^{decimals} + rest"));
 }
 
 pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
+    if let (None, Some(flag)) = (&args.sql, args.verify.key_flag()) {
+        let message = format!("{flag} is about the circuits of a query, and there is no --sql");
+        return Err(Mistake::usage(message, format!("name the query with --sql, or leave {flag} out")));
+    }
     let (known, header) = args.block.read()?;
     let bytes = files::read(&args.state, PROOF_MAX, "take the file that prove has written")?;
     let of_state = |e: StateProofError| {
