@@ -56,7 +56,7 @@ use crate::MapReduce;
 pub const MAX_TOKENS: usize = 1 << 11;
 
 const ONE_SELECT: &str = "write one SELECT of aggregates FROM one table, with WHERE if need be";
-const ALL: &str = "leave it out: an answer is one row, or all groups; queries that list columns have it";
+const ALL: &str = "leave it out: an answer is one row, or all groups";
 const GROUPS: &str = "group by columns, EXTRACT(YEAR FROM column) or date_trunc('month', column), each once";
 
 impl Query {

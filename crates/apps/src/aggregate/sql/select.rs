@@ -23,7 +23,7 @@ pub(super) const AGGREGATES: &str = "select COUNT(*), COUNT, SUM, MIN, MAX, AVG,
                                      column, SUM(a * b), WAVG(column, weight), HISTOGRAM(column, edge, ..), or arithmetic of these";
 
 /// What to write instead of rows.
-pub(super) const ROWS: &str = "select aggregates, and take rows from a batch: prove proves rows, export writes them";
+pub(super) const ROWS: &str = "select aggregates, or list the rows with evergrove query";
 
 const WINDOW: &str = "select aggregates of all rows, or of each group with GROUP BY";
 pub(super) const SUBQUERY: &str = "ask the inner query first, and write its answer as a literal";

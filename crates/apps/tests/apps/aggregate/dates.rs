@@ -1,6 +1,6 @@
 //! Truth values, dates, timestamps, UUIDs and wide numbers: the answers of DuckDB, refusals, circuits and a proof.
 
-use evergrove_apps::aggregate::{Aggregate, Grouping, Query, SqlError};
+use evergrove_apps::aggregate::{Aggregate, Query, SqlError};
 use evergrove_apps::laws::check;
 use evergrove_commit::RecursionBackend;
 use evergrove_commit::schema::{Cell, Row};
@@ -33,7 +33,7 @@ fn corpus() -> (Table, Vec<Value>) {
 /// The keys and values of a query's groups, or the values of one without, as in the corpus.
 fn answers(table: &Table, sql: &str) -> Vec<Vec<Option<String>>> {
     let known = |text: String| Some(text).filter(|text| text != "NULL");
-    let query = Query::with_groups(&table.schema, sql, &groups_of(table, sql)).unwrap_or_else(|e| panic!("{sql}: {e}"));
+    let query = Query::with_groups(&table.schema, sql, &table.groups(sql)).unwrap_or_else(|e| panic!("{sql}: {e}"));
     let answer = query.answer(&output(table, &query)).unwrap_or_else(|e| panic!("{sql}: {e}"));
     if answer.groups.is_empty() && !answer.values.is_empty() {
         return vec![answer.values.iter().map(|(_, value)| known(value.to_string())).collect()];
@@ -48,11 +48,6 @@ fn answers(table: &Table, sql: &str) -> Vec<Vec<Option<String>>> {
     let mut groups: Vec<Vec<Option<String>>> = groups.collect();
     groups.sort();
     groups
-}
-
-fn groups_of(table: &Table, sql: &str) -> Vec<Row> {
-    let grouped = !Query::grouped_by(&table.schema, sql).unwrap_or_else(|e| panic!("{sql}: {e}")).is_empty();
-    if grouped { groups(table, sql) } else { vec![] }
 }
 
 #[test]
@@ -80,7 +75,7 @@ fn circuits_agree_on_dates_and_wide_cells() {
     let (table, queries) = corpus();
     for (k, query) in queries.iter().enumerate().step_by(48) {
         let sql = query["sql"].as_str().unwrap();
-        let query = Query::with_groups(&table.schema, sql, &groups_of(&table, sql)).unwrap();
+        let query = Query::with_groups(&table.schema, sql, &table.groups(sql)).unwrap();
         let plan = query.plan();
         if plan.filter().tests().count() > 16 || plan.accumulators().len() > 8 {
             continue;
@@ -237,25 +232,26 @@ fn groups_of_dates_are_disjoint_ranges() {
     let nulls = Row::Cells(vec![Cell::Null, Cell::Null]);
     assert_eq!(found, [key(2023, 12), key(2024, 1), key(2024, 2), key(2024, 3), nulls, key(2024, 12)]);
     let names = Query::grouped_by(&table.schema, by).unwrap();
-    assert_eq!(names[1].name, "EXTRACT(MONTH FROM day)");
+    assert_eq!(names[0][1].name, "EXTRACT(MONTH FROM day)");
     for wrong in
         [key(2024, 13), key(2024, 0), key(0, 1), key(10_000, 1), Row::Cells(vec![Cell::Null, Cell::Unsigned(1)])]
     {
-        assert_eq!(Query::with_groups(&table.schema, by, &[wrong]), Err(SqlError::GroupDates(0)));
+        assert_eq!(Query::with_groups(&table.schema, by, &[vec![wrong]]), Err(SqlError::GroupDates(0)));
     }
-    assert_eq!(Query::with_groups(&table.schema, by, &[key(2024, 1), key(2024, 1)]), Err(SqlError::GroupTwice(1)));
+    assert_eq!(
+        Query::with_groups(&table.schema, by, &[vec![key(2024, 1), key(2024, 1)]]),
+        Err(SqlError::GroupTwice(1))
+    );
     // The beginning of a month names it, and no other day does.
     let by = "SELECT date_trunc('month', day), COUNT(*) FROM t GROUP BY date_trunc('month', day)";
-    let of = |day: i64| Query::with_groups(&table.schema, by, &[Row::Cells(vec![Cell::Signed(day)])]);
+    let of = |day: i64| Query::with_groups(&table.schema, by, &[vec![Row::Cells(vec![Cell::Signed(day)])]]);
     assert!(of(19_723).is_ok());
     assert_eq!(of(19_724), Err(SqlError::GroupDates(0)));
     // A year that is left out is missed.
     let by = "SELECT EXTRACT(YEAR FROM day), COUNT(*) FROM t WHERE paid GROUP BY EXTRACT(YEAR FROM day)";
-    let mut grouping = Grouping::new(&table.schema, by).unwrap();
-    table.rows.iter().for_each(|row| grouping.add(row).unwrap());
-    let mut found = grouping.groups();
-    assert_eq!(found.len(), 3);
-    found.remove(0);
+    let mut found = table.groups(by);
+    assert_eq!(found[0].len(), 3);
+    found[0].remove(0);
     let query = Query::with_groups(&table.schema, by, &found).unwrap();
     assert!(query.answer(&output(&table, &query)).is_err());
 }

@@ -182,7 +182,7 @@ fn texts_that_list_no_rows() {
         ("SELECT name FROM t ORDER BY total, total LIMIT 3", "ORDER BY total"),
         ("SELECT name FROM t ORDER BY 1 LIMIT 3", "ORDER BY 1"),
         ("SELECT name AS who FROM t", "name AS who"),
-        ("SELECT DISTINCT name FROM t", "DISTINCT"),
+        ("SELECT DISTINCT name FROM t", "SELECT DISTINCT"),
         ("SELECT name FROM t FOR UPDATE", "a clause after the SELECT"),
         ("SELECT name FROM t FETCH FIRST 3 ROWS ONLY", "a clause after the SELECT"),
         ("WITH u AS (SELECT 1) SELECT name FROM t", "WITH"),

@@ -1,6 +1,6 @@
 //! docs/sql.md: every query of it is answered as it says, or refused with its sentence.
 
-use evergrove_apps::aggregate::{Answer, Query, SqlError};
+use evergrove_apps::aggregate::{Answer, Listing, Query, SqlError};
 use evergrove_commit::schema::Cell;
 
 use super::table::Table;
@@ -57,6 +57,15 @@ fn what_the_page_says_is_proven_is_answered() {
     let wrong = rows.iter().zip(&found).filter(|((_, expected), found)| expected.trim_matches('`') != found.as_str());
     let wrong: Vec<String> = wrong.map(|((sql, _), found)| format!("| `{sql}` | `{found}` |")).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_the_page_says_lists_rows_does() {
+    let (table, rows) = (orders(), rows("Rows"));
+    assert_eq!(rows.len(), 3);
+    for (sql, _) in rows {
+        assert!(Listing::parse(&table.schema, &sql).unwrap().is_some(), "{sql}");
+    }
 }
 
 #[test]
