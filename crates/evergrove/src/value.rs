@@ -349,7 +349,7 @@ mod tests {
             let column = column(kind.parse().unwrap());
             Value::of(&column, &column.parse(text.as_bytes()).unwrap())
         };
-        assert!(of("boolean", "true") == true && Value::from(false) != true && of("boolean", "1") != 1);
+        assert!(of("boolean", "true") == true && of("boolean", "false") != true && of("boolean", "1") != 1);
         assert!(
             of("timestamp", "2024-01-01") == "2024-01-01 01:00:00+01:00" && of("date", "2024-01-01") != "2024-01-02"
         );
