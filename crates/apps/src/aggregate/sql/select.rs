@@ -127,6 +127,7 @@ impl<'a> Selection<'a> {
             return Ok(Reading::Constant(value));
         }
         let reading = self.reading(e, depth)?;
+        self.check_number(&reading, "arithmetic")?;
         match reading {
             Reading::Spread { root: true, .. } | Reading::Histogram { .. } => {
                 Err(SqlError::unsupported(format!("arithmetic of {e}"), WHOLE))
@@ -148,9 +149,19 @@ impl<'a> Selection<'a> {
             }
             _ => return Err(refused()),
         };
-        match self.reading(e, depth + 1)? {
+        let reading = self.reading(e, depth + 1)?;
+        self.check_number(&reading, "ROUND")?;
+        match reading {
             Reading::Histogram { .. } => Err(refused()),
             reading => Ok(Reading::Round(Box::new(reading), places)),
+        }
+    }
+
+    /// Refuses the least or greatest date or truth value for `what`, which is about numbers.
+    fn check_number(&self, reading: &Reading, what: &str) -> Result<(), SqlError> {
+        match reading {
+            Reading::Least { column, .. } | Reading::Greatest { column, .. } => self.columns.number(*column, what),
+            _ => Ok(()),
         }
     }
 

@@ -143,6 +143,16 @@ fn refusals_say_what_to_write() {
     let table = orders();
     for (sql, error, remedy) in [
         (
+            "MAX(day) - MIN(day) FROM t",
+            "arithmetic does not work on column \"day\" of type date",
+            "write MIN(day) or MAX(day), count rows, or group by date_trunc('month', day)",
+        ),
+        (
+            "ROUND(MAX(day)) FROM t",
+            "ROUND does not work on column \"day\" of type date",
+            "write MIN(day) or MAX(day), count rows, or group by date_trunc('month', day)",
+        ),
+        (
             "SUM(paid) FROM t",
             "SUM does not work on column \"paid\" of type boolean",
             "write COUNT(*) FILTER (WHERE paid), or group by paid",
