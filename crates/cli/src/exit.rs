@@ -62,7 +62,7 @@ pub(crate) fn report(error: &Error, format: Output) -> ExitCode {
     let shown: Vec<_> = message.lines().map(plain).collect();
     eprintln!("error: {}", shown.join("\n"));
     if let Some(remedy) = &remedy {
-        eprintln!("help: {remedy}");
+        eprintln!("help: {}", plain(remedy));
     }
     if format == Output::Json && !printed {
         let mut object = json!({ "error": message, "help": remedy, "exit_code": code });

@@ -73,14 +73,22 @@ impl Store {
 }
 
 impl Verifier {
-    /// Accepts these rows as all that a query lists of the table of this commitment, and gives them in its order. The schema of the rows says what the columns of
+    /// Accepts these rows as all that a query lists of the table of this commitment, and gives them in its order. The schema says what the columns of
     /// the query mean: take it from a source that you trust.
     ///
     /// # Errors
     /// [`Error::Verify`], [`Error::Paths`] and [`Error::Listing`] with the reason why the rows are refused; when the text is not such a query about this schema.
-    pub fn verify_list(&self, proof: &ListProof, commitment: &Commitment, sql: &str) -> Result<Vec<(u64, Row)>, Error> {
+    pub fn verify_list(
+        &self,
+        proof: &ListProof,
+        commitment: &Commitment,
+        schema: &Schema,
+        sql: &str,
+    ) -> Result<Vec<(u64, Row)>, Error> {
         let ListProof { rows, counts, paths } = proof;
-        let listed = parse(rows.schema(), sql)?.listed(rows.as_slice().to_vec())?;
+        // The cells are somebody else's, and their meaning is not.
+        let rows = Rows::new(schema.clone(), rows.as_slice().to_vec());
+        let listed = parse(schema, sql)?.listed(rows.as_slice().to_vec())?;
         paths.verify(commitment, &rows.leaves()?)?;
         let output = self.output(counts, commitment, &application(&listed), Scheme::Complete, None)?;
         listed.accept(&output)?;

@@ -31,7 +31,7 @@ use crate::report::{Report, seconds, size};
 /// Ask a query of a table: the answer with a proof, or without one, or what a proof would cost; and verify answers
 ///
 /// Aggregates, by groups too, over all rows or those of a batch; rows that pass a condition, complete; the first rows of an order. Without --explain, --unproven or
-/// --verify the answer is proven. It becomes a batch of the store, which update refreshes.
+/// --verify the answer is proven. It becomes a batch of the store, which update refreshes; listed rows ask for again after an update.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("mode"))]
 pub(crate) struct Args {
@@ -68,7 +68,7 @@ pub(crate) struct Args {
     /// Security profile [default: grove-100]
     #[arg(long, value_name = "PROFILE", value_parser = parse_profile, conflicts_with = "verify")]
     profile: Option<Profile>,
-    /// Write the answer to this one file, for --verify: query, proof, schema, and groups or rows
+    /// Write the answer to this one file, for --verify: query, proof, schema, and groups, or rows and their Merkle paths
     #[arg(long, value_name = "FILE", conflicts_with_all = ["verify", "unproven", "explain"])]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -208,7 +208,7 @@ impl Question {
                 "groups",
                 "every group, different value or content of these rows is known: their counts add up to that of all",
             ),
-            Self::Rows { listing, listed } if listing.limit().is_none() => (
+            Self::Rows { listing, listed } if listing.limit() != Some(listed.rows().len()) => (
                 listed.plan(),
                 "rows",
                 "the rows are all that pass the condition: their number is proven, and each has a Merkle path",

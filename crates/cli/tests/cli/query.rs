@@ -80,7 +80,7 @@ fn the_first_rows_of_an_order_are_all_there() {
     with(&rows.replacen(&format!("\"age\":{age}"), "\"age\":999", 1));
     let first = rows.lines().next().unwrap();
     let second = rows.lines().nth(1).unwrap();
-    assert!(with(&rows.replacen(second, first, 1)).contains("comes twice"));
+    assert!(with(&rows.replacen(second, first, 1)).contains("duplicate"));
     with("");
     let e = spoiled(Bundle { paths: None, ..bundle });
     assert!(e.contains("rows.paths"), "{e}");
@@ -117,8 +117,49 @@ fn an_answer_over_a_batch_has_its_rows() {
     let proven = world.json(&["query", sql, "--store", "s", "--indices", "0,3,6", "--out", "a.tar"]);
     let native = world.json(&["query", sql, "--store", "s", "--indices", "0,3,6", "--unproven"]);
     assert_eq!(proven["rows"], native["rows"]);
-    let accepted = json_of(&verify(&world, &["--format", "json"]));
-    assert_eq!((&accepted["rows"], &accepted["leaves"]), (&native["rows"], &json!(3)));
+    // Only for those who ask for it: the rows are the prover's choice.
+    let refused = verify(&world, &[sql]);
+    assert_eq!(refused.code, 1, "{}", refused.out);
+    assert!(refused.err.contains("not over all of the table"), "{}", refused.err);
+    let accepted = json_of(&verify(&world, &["--over-batch", "--format", "json"]));
+    let of = |name: &str| &accepted[name];
+    assert_eq!((of("rows"), of("leaves"), of("complete")), (&native["rows"], &json!(3), &json!(false)));
+    let bytes = world.read("a.tar");
+    let bundle = Bundle::decode(&bytes).unwrap();
+    let (form, rows) = bundle.rows.unwrap();
+    let rows = std::str::from_utf8(rows).unwrap();
+    for spoiled in [rows.split_once('\n').unwrap().1.to_owned(), rows.replacen("\"age\":1", "\"age\":2", 1)] {
+        world.write("a.tar", Bundle { rows: Some((form, spoiled.as_bytes())), ..bundle }.encode().unwrap());
+        assert_eq!(verify(&world, &["--over-batch"]).code, 1, "{spoiled}");
+    }
+    // A complete proof is none of some rows, nor the reverse.
+    world.json(&["query", sql, "--store", "s", "--out", "b.tar"]);
+    let whole = world.read("b.tar");
+    let all = Bundle::decode(&whole).unwrap();
+    world.write("a.tar", Bundle { rows: bundle.rows, ..all }.encode().unwrap());
+    assert_eq!(verify(&world, &["--over-batch"]).code, 1);
+    world.write("a.tar", Bundle { rows: None, ..bundle }.encode().unwrap());
+    assert_eq!(verify(&world, &[]).code, 1);
+}
+
+/// The query in a file is somebody else's text: what could be read in two ways is refused.
+#[test]
+fn a_query_from_a_file_is_plain() {
+    let world = World::with_table();
+    let sql = "SELECT COUNT(*) AS n, MAX(age) AS n FROM t";
+    let proven = world.json(&["query", sql, "--store", "s", "--out", "a.tar"]);
+    assert_eq!(proven["columns"], json!(["n", "n (2)"]));
+    assert_eq!(proven["rows"], json!([{ "n": "500", "n (2)": "499" }]));
+    let bytes = world.read("a.tar");
+    let bundle = Bundle::decode(&bytes).unwrap();
+    for end in ["-- all", "\n WHERE 1 = 1", "/* all */", "WHERE 'a\\n' = 'a\\n'"] {
+        let other = format!("{sql} {end}");
+        world.write("a.tar", Bundle { query: Some(other.as_bytes()), ..bundle }.encode().unwrap());
+        let refused = verify(&world, &[]);
+        assert_eq!(refused.code, 2, "{other}");
+        assert!(refused.err.contains("has comments or ends of lines"), "{}", refused.err);
+        assert_eq!(verify(&world, &[sql]).code, 0, "{other}");
+    }
 }
 
 #[test]

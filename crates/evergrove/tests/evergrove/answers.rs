@@ -67,9 +67,9 @@ fn rows_are_listed_proven_and_verified() {
         let proof = store.prove_list(name, sql).unwrap();
         let commitment = store.commitment().unwrap();
         assert_eq!((listed.len(), proof.rows.len()), (len, len));
-        assert_eq!(verifier.verify_list(&proof, &commitment, sql).unwrap(), listed);
+        assert_eq!(verifier.verify_list(&proof, &commitment, store.schema(), sql).unwrap(), listed);
         let other = sql.replace("stock >=", "stock >");
-        assert!(verifier.verify_list(&proof, &commitment, &other).is_err());
+        assert!(verifier.verify_list(&proof, &commitment, store.schema(), &other).is_err());
         // A row that is left out, with its paths.
         let rows: Vec<_> = listed[1..].to_vec();
         let positions: Vec<u64> = {
@@ -79,11 +79,11 @@ fn rows_are_listed_proven_and_verified() {
         };
         let paths = store.layer().view().unwrap().multiproof(&positions).unwrap();
         let fewer = ListProof { rows: Rows::new(store.schema().clone(), rows), paths, ..proof.clone() };
-        let refused = verifier.verify_list(&fewer, &commitment, sql).unwrap_err();
+        let refused = verifier.verify_list(&fewer, &commitment, store.schema(), sql).unwrap_err();
         assert_eq!(refused.class(), ErrorClass::Refused, "{refused}");
         // The paths of other rows.
         let paths = ListProof { paths: fewer.paths, ..proof };
-        let refused = verifier.verify_list(&paths, &commitment, sql).unwrap_err();
+        let refused = verifier.verify_list(&paths, &commitment, store.schema(), sql).unwrap_err();
         assert!(matches!(refused, Error::Paths(_)), "{refused}");
     }
     assert!(matches!(store.list("SELECT COUNT(*) FROM t"), Err(Error::Aggregates)));

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashSet};
 
-use evergrove_commit::schema::{Cell, Column, Row, RowError, Schema};
+use evergrove_commit::schema::{Cell, Column, MAX_COLUMNS, Row, RowError, Schema};
 use evergrove_primitives::Goldilocks;
 use sqlparser::ast::{
     Expr, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderBySort, Query as Ast, Select, SelectItem, Value,
@@ -19,6 +19,9 @@ use crate::aggregate::{Plan, SqlError};
 
 /// The most rows that a query lists.
 pub const MAX_LISTED: usize = 1 << 16;
+
+/// The most columns of an order.
+const MAX_ORDER: usize = 8;
 
 const ORDERS: &str = "order by columns of numbers, with ASC or DESC; nulls come last";
 const LIMITS: &str = "write ORDER BY column LIMIT n, with n from 1 to 65536";
@@ -68,7 +71,7 @@ pub enum ListingError {
         most: usize,
     },
     /// Rows are missing, or some do not belong there.
-    #[error("{proven} rows {which}, and {listed} of them are listed")]
+    #[error("rows that {which}: {proven}; of these are listed: {listed}")]
     Missing {
         /// Rows that there are.
         proven: u64,
@@ -375,11 +378,17 @@ fn projection(columns: &Columns<'_>, select: &Select) -> Result<Vec<ColumnIndex>
             other => return Err(SqlError::unsupported(other, COLUMNS)),
         }
     }
+    if chosen.len() > MAX_COLUMNS {
+        return Err(SqlError::unsupported(format!("a list of {} columns", chosen.len()), "list each column once"));
+    }
     Ok(chosen)
 }
 
 fn order(columns: &Columns<'_>, order: Option<&OrderBy>) -> Result<Vec<Order>, SqlError> {
     let Some(order) = order else { return Ok(vec![]) };
+    if order.interpolate.is_some() {
+        return Err(SqlError::unsupported("INTERPOLATE", ORDERS));
+    }
     let OrderByKind::Expressions(by) = &order.kind else { return Err(SqlError::unsupported(order, ORDERS)) };
     let mut found: Vec<Order> = vec![];
     for OrderByExpr { expr, options, with_fill } in by {
@@ -398,6 +407,12 @@ fn order(columns: &Columns<'_>, order: Option<&OrderBy>) -> Result<Vec<Order>, S
             Some(OrderBySort::Using(_)) => return Err(refused()),
         };
         found.push(Order { column, descends });
+    }
+    if found.len() > MAX_ORDER {
+        return Err(SqlError::unsupported(
+            format!("an order by {} columns", found.len()),
+            "order by at most 8 columns",
+        ));
     }
     Ok(found)
 }

@@ -6,7 +6,7 @@ use evergrove::apps::aggregate::{Answer, Listing};
 use evergrove::commit::schema::{Cell, Column, Row};
 use serde_json::{Map, Value as Json};
 
-use crate::report::{Report, plain, text};
+use crate::report::{Report, count, plain, text};
 
 /// The form of an answer on stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -48,12 +48,12 @@ impl Grid {
             values.iter().map(|(_, found)| value(found)).collect::<Vec<_>>()
         };
         if !answer.values.is_empty() {
-            let header = answer.values.iter().map(|(name, _)| name.clone()).collect();
+            let header = apart(answer.values.iter().map(|(name, _)| name.clone()));
             return Self { header, rows: vec![values(&answer.values)] };
         }
         let Some(first) = answer.groups.first() else { return Self { header: vec![], rows: vec![] } };
         let names = first.values.iter().map(|(name, _)| name.clone());
-        let header = first.key.iter().map(|(column, _)| column.name.clone()).chain(names).collect();
+        let header = apart(first.key.iter().map(|(column, _)| column.name.clone()).chain(names));
         let rows = answer.groups.iter().map(|group| {
             let key = group.key.iter().map(|(column, cell)| field(column, cell));
             key.chain(values(&group.values)).collect()
@@ -61,25 +61,26 @@ impl Grid {
         Self { header, rows: rows.collect() }
     }
 
-    /// The rows that a query lists, with their positions where `positions` says so.
+    /// The rows that a query lists.
     pub(super) fn of_rows(listing: &Listing, rows: &[(u64, Row)]) -> Self {
-        let header = listing.columns().map(|column| column.name.clone()).collect();
+        let header = apart(listing.columns().map(|column| column.name.clone()));
         let row =
             |(_, row): &(u64, Row)| listing.columns().zip(listing.cells(row)).map(|(c, cell)| field(c, cell)).collect();
         Self { header, rows: rows.iter().map(row).collect() }
     }
 
-    /// The answer within a report, as a table.
+    /// The answer within a report, as a table with a margin, which no cell can leave.
     pub(super) fn add_to(&self, report: &mut Report) {
         report.hidden("columns", self.header.clone());
         report.hidden("rows", self.objects().collect::<Vec<_>>());
-        report.note(self.table().trim_end());
+        self.lines().for_each(|line| report.note(format!("  {line}")));
+        report.note(format!("  ({})", count(self.rows.len(), "row")));
     }
 
     /// The answer alone, on stdout.
     pub(super) fn print(&self, form: Form) -> Result<()> {
-        let shown = match form {
-            Form::Table => self.table(),
+        let shown: String = match form {
+            Form::Table => self.lines().map(|line| line + "\n").collect(),
             Form::Csv => {
                 let cell = |field: &Option<Field>| field.as_ref().map_or(String::new(), |f| quoted(&f.text));
                 let header = self.header.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(",");
@@ -99,20 +100,59 @@ impl Grid {
         })
     }
 
-    fn table(&self) -> String {
-        let shown = |field: &Option<Field>| field.as_ref().map_or("NULL".into(), |f| plain(&f.text).into_owned());
-        let mut lines: Vec<Vec<String>> = vec![self.header.iter().map(|name| plain(name).into_owned()).collect()];
-        lines.extend(self.rows.iter().map(|row| row.iter().map(shown).collect()));
-        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
-        let mut out = String::new();
-        for line in &lines {
-            let padded = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-            out.push_str(padded.collect::<Vec<_>>().join("  ").trim_end());
-            out.push('\n');
-        }
-        out
+    /// The header and the rows, in columns.
+    fn lines(&self) -> impl Iterator<Item = String> + '_ {
+        let header = self.header.iter().map(|name| cut(name));
+        let rows = self.rows.iter().map(|row| row.iter().map(shown).collect::<Vec<_>>());
+        let lines: Vec<Vec<String>> = std::iter::once(header.collect()).chain(rows).collect();
+        let length = |cell: &String| cell.chars().count();
+        let widths: Vec<usize> = (0..self.header.len())
+            .map(|column| lines.iter().filter_map(|line| line.get(column)).map(length).max().unwrap_or(0))
+            .collect();
+        lines.into_iter().map(move |line| {
+            let padded = line.iter().zip(&widths).map(|(cell, width)| {
+                let padding = width.saturating_sub(length(cell));
+                format!("{cell}{}", " ".repeat(padding))
+            });
+            padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        })
     }
+}
+
+/// The longest cell of a table; csv and jsonl have all of it.
+const CELL_CHARS: usize = 120;
+
+/// A cell for people: null bare, and a text in quotes that could be read as something else.
+fn shown(field: &Option<Field>) -> String {
+    let Some(Field { text, .. }) = field else { return "NULL".into() };
+    let unclear =
+        text.is_empty() || text == "NULL" || text.contains("  ") || text.contains('\'') || text.trim() != text;
+    let text = cut(text);
+    if unclear { format!("'{}'", text.replace('\'', "''")) } else { text }
+}
+
+fn cut(text: &str) -> String {
+    let mut chars = text.chars();
+    let mut start = plain(&chars.by_ref().take(CELL_CHARS).collect::<String>()).into_owned();
+    if chars.next().is_some() {
+        start.push_str("..");
+    }
+    start
+}
+
+/// Names that are told apart: the second `n` is `n (2)`.
+fn apart(names: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut apart: Vec<String> = Vec::new();
+    for name in names {
+        let mut own = name.clone();
+        let mut number = 2;
+        while apart.contains(&own) {
+            own = format!("{name} ({number})");
+            number += 1;
+        }
+        apart.push(own);
+    }
+    apart
 }
 
 fn field(column: &Column, cell: &Cell) -> Option<Field> {

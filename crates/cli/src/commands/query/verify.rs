@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use evergrove::apps::aggregate::{Listing, Query};
+use evergrove::apps::aggregate::{Listing, MAX_LISTED, Query};
 use evergrove::apps::catalog::Application;
 use evergrove::commit::schema::{Row, Schema};
 use evergrove::primitives::Digest;
 use evergrove::proof::tree::Value;
 use evergrove::proof::wire::{Bundle, Multiproof, RowsForm};
 use evergrove::proof::{Commitment, Profile, Scheme};
-use evergrove::store::input::{Format, IndexSource, Table};
+use evergrove::store::input::{Format, IndexSource, InputError, Table};
 use evergrove::{AppKey, Error, Groups};
 
 use super::answer::Grid;
@@ -20,7 +20,7 @@ use crate::commands::Terminal;
 use crate::commands::app::aggregate::application;
 use crate::exit::Mistake;
 use crate::files;
-use crate::report::{Report, count};
+use crate::report::Report;
 
 /// What a verifier has beside the answer.
 #[derive(Debug, clap::Args)]
@@ -37,6 +37,9 @@ pub(super) struct Verifying {
     /// Use the schema in the file of the answer if it has this digest, which status shows
     #[arg(long, value_name = "HEX", requires = "verify", help_heading = "Verifying")]
     schema_digest: Option<Digest>,
+    /// Accept an answer over the rows in the file, which whoever made it has chosen, and not over all rows of the table
+    #[arg(long, requires = "verify", help_heading = "Verifying")]
+    over_batch: bool,
     /// Accept proofs of this profile too: johnson or paper. Repeat for both
     #[arg(long, value_name = "PROFILE", requires = "verify", value_parser = parse_profile, help_heading = "Verifying")]
     allow_profile: Vec<Profile>,
@@ -59,13 +62,20 @@ impl Verifying {
             return Err(mistake("holds no answer to a query".into()));
         };
         let asked = std::str::from_utf8(asked).map_err(|e| mistake(format!("query.sql: {e}")))?.trim();
-        let sql = sql.unwrap_or(asked);
+        let sql = match sql {
+            Some(sql) => sql,
+            None if is_clear(asked) => asked,
+            None => {
+                let message = format!("{}: the query in the file has comments or ends of lines", path.display());
+                return Err(Mistake::usage(message, "give the query that you want to be answered"));
+            }
+        };
         let schema = self.schema(path, &bundle)?;
         let (proof, allow_profile) = (path.to_owned(), self.allow_profile.clone());
         let (key_file, key_digest) = (self.key_file.clone(), self.key_digest);
         let keys = keys.map(Path::to_owned);
         let judge = VerifyArgs { proof, root, allow_profile, keys, key_file, key_digest };
-        let case = Case { path, bundle, judge, sql, schema };
+        let case = Case { path, bundle, judge, sql, schema, over_batch: self.over_batch };
 
         let mut report = Report::default();
         report.add_as("accepted", true, "yes");
@@ -99,8 +109,15 @@ impl Verifying {
     }
 }
 
+/// A query of somebody else is read as it is: no comments, and nothing that a terminal shows as something else.
+fn is_clear(sql: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || c.is_ascii() && !c.is_ascii_control() && c != '\\';
+    !sql.contains("--") && !sql.contains("/*") && sql.chars().all(plain)
+}
+
 /// An answer that is looked at.
 struct Case<'a> {
+    over_batch: bool,
     path: &'a Path,
     bundle: Bundle<'a>,
     judge: VerifyArgs,
@@ -112,7 +129,8 @@ impl Case<'_> {
     /// Rows that are listed: each is at its position, and none is missing.
     fn rows(&self, listing: &Listing, report: &mut Report) -> Result<()> {
         let refused = |e: String| Mistake::refused(e, ASK);
-        let listed = listing.listed(self.read()?).map_err(|e| refused(e.to_string()))?;
+        let most = listing.limit().unwrap_or(MAX_LISTED);
+        let listed = listing.listed(self.read(most)?).map_err(|e| refused(e.to_string()))?;
         let app = evergrove::listing::application(&listed);
         let accepted = self.accept(&[app], Scheme::Complete, None, "these rows")?;
         listed.accept(&accepted.output).map_err(|e| refused(e.to_string()))?;
@@ -122,10 +140,10 @@ impl Case<'_> {
         Grid::of_rows(listing, listed.rows()).add_to(report);
         report.hidden("positions", listed.rows().iter().map(|(index, _)| *index).collect::<Vec<_>>());
         let shown = match listing.limit() {
-            None => "these rows are all that pass the condition, and each is in the table",
-            Some(_) => {
-                "these rows are in the table, and no other row that passes the condition comes before the last of them"
+            Some(limit) if listed.rows().len() == limit => {
+                "these rows are in the table, and no other row that passes the condition comes before the last of them; nulls come last"
             }
+            _ => "these rows are all that pass the condition, and each is in the table",
         };
         report.add("shown", shown);
         accepted.add_rows_to(report, "all rows of the table", None, &self.schema);
@@ -143,7 +161,13 @@ impl Case<'_> {
         let query = groups.query(&self.schema, self.sql).map_err(refused)?;
         let queries: Vec<Query> = query.pinned().into_iter().chain([query]).collect();
         let apps: Vec<Application> = queries.iter().map(application).collect();
-        let rows = self.bundle.rows.is_some().then(|| self.read()).transpose()?;
+        if self.bundle.rows.is_some() && !self.over_batch {
+            let file = self.path.display();
+            let message = format!("{file}: the answer is over the rows in the file, not over all of the table");
+            let remedy = "ask for an answer over all rows, or accept this one with --over-batch";
+            return Err(Mistake::refused(message, remedy));
+        }
+        let rows = self.bundle.rows.is_some().then(|| self.read(usize::MAX)).transpose()?;
         let leaves = rows.as_deref().map(|rows| self.leaves(rows)).transpose()?;
         let (scheme, over) = match &leaves {
             Some(_) => (Scheme::Selected, "the rows in the file, each once, each at its position in the table"),
@@ -156,13 +180,8 @@ impl Case<'_> {
         let verified = &accepted.verified;
         let pinned = AppKey::pinned_digest(&apps[accepted.app], scheme, verified.profile, verified.class).is_some();
         report.add_as("pinned", pinned, if pinned { "yes: by circuits whose key this program pins" } else { "no" });
+        report.hidden("complete", leaves.is_none());
         accepted.add_rows_to(report, over, leaves.as_ref().map(Vec::len), &self.schema);
-        if let Some(leaves) = &leaves {
-            report.note(format!(
-                "note: which rows these are is the choice of whoever made the answer: {}",
-                count(leaves.len(), "row")
-            ));
-        }
         Ok(())
     }
 
@@ -176,8 +195,8 @@ impl Case<'_> {
         self.judge.verify_bytes(self.bundle.proof, apps, scheme, leaves, wanted)
     }
 
-    /// The rows in the file, with their positions.
-    fn read(&self) -> Result<Vec<(u64, Row)>> {
+    /// The rows in the file with their positions, not many more than `most`.
+    fn read(&self, most: usize) -> Result<Vec<(u64, Row)>> {
         let Some((form, text)) = self.bundle.rows else { return Ok(vec![]) };
         let (name, format) = match form {
             RowsForm::Csv => ("rows.csv", Format::Csv),
@@ -185,7 +204,12 @@ impl Case<'_> {
         };
         let index = IndexSource::Column(self.schema.index_name());
         let table = Table::new(self.path.join(name), format, index, self.schema.clone()).with_text(text);
-        table.rows()?.map(|row| Ok(row?)).collect()
+        if text.iter().all(u8::is_ascii_whitespace) {
+            return Ok(vec![]);
+        }
+        let refused = |e: InputError| Mistake::refused(e.to_string(), ASK);
+        let rows = table.rows().map_err(refused)?;
+        rows.take(most.saturating_add(1)).map(|row| row.map_err(refused)).collect()
     }
 
     /// Their values, by position.
