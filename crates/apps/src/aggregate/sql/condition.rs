@@ -552,25 +552,31 @@ fn point(c: &Column, literal: &Literal, written: &Expr) -> Result<Floor, SqlErro
             Literal::Number(number),
             ColumnType::Unsigned | ColumnType::Signed | ColumnType::Fixed { .. } | ColumnType::Decimal { .. },
         ) => Ok(number.at_scale(c.kind.scale())),
-        (Literal::Text(text), ColumnType::Date | ColumnType::Timestamp) => moment(text, c.kind, c.kind, written),
+        (Literal::Text(text), ColumnType::Date | ColumnType::Timestamp) => moment(text, None, c.kind, written),
         (
             Literal::Typed(kind @ (ColumnType::Date | ColumnType::Timestamp), text),
             ColumnType::Date | ColumnType::Timestamp,
-        ) => moment(text, *kind, c.kind, written),
+        ) => moment(text, Some(*kind), c.kind, written),
         _ => Err(refused()),
     }
 }
 
 /// A text that is a date or a timestamp, in units of a column. The times of dates are midnight.
-fn moment(text: &str, named: ColumnType, kind: ColumnType, written: &Expr) -> Result<Floor, SqlError> {
+fn moment(text: &str, named: Option<ColumnType>, kind: ColumnType, written: &Expr) -> Result<Floor, SqlError> {
     let micros = match parse_date(text.as_bytes()) {
         Ok(days) => Ok(days * DAY),
-        Err(_) if kind == ColumnType::Timestamp || named == ColumnType::Timestamp || text.len() > 10 => {
+        // A bare text beside a column of dates may have a time of day, and is then compared as one.
+        Err(_) if named != Some(ColumnType::Date) && (kind == ColumnType::Timestamp || text.len() > 10) => {
             parse_timestamp(text.as_bytes())
         }
+        Err(_) if named == Some(ColumnType::Timestamp) => parse_timestamp(text.as_bytes()),
         Err(reason) => Err(reason),
     };
-    let micros = micros.map_err(|reason| SqlError::Form { literal: written.to_string(), kind: named, reason })?;
+    let micros = micros.map_err(|reason| SqlError::Form {
+        literal: written.to_string(),
+        kind: named.unwrap_or(kind),
+        reason,
+    })?;
     let size = if kind == ColumnType::Date { DAY.into() } else { 1 };
     Ok(Floor::whole(micros.into()).per(size))
 }
@@ -643,11 +649,14 @@ fn compared(columns: &Columns<'_>, column: ColumnIndex, e: &Expr, op: Comparison
     let (Some((of, Part::Year)), Literal::Number(number)) = (extracted(columns, e).ok()?, literal) else { return None };
     let (low, high) = op.bounds(number.at_scale(0));
     let values = Part::Year.values();
-    let year = |x: i128| year_start(x.clamp(*values.start(), *values.end()) as i64);
-    let start = |year: i64| units(c.kind, &(year..=year)).0;
+    // Of a year that is none the nearest one: a span may be wider than need be.
+    let whole = |year: i128| {
+        let year = year.clamp(*values.start(), *values.end()) as i64;
+        units(c.kind, &(year_start(year)..=year_start(year + 1) - 1))
+    };
     (of == column).then(|| Span {
         column,
-        low: if low > *values.start() { start(year(low)) } else { i128::MIN },
-        high: if high < *values.end() { start(year(high + 1)) - 1 } else { i128::MAX },
+        low: if low == i128::MIN { low } else { whole(low).0 },
+        high: if high == i128::MAX { high } else { whole(high).1 },
     })
 }

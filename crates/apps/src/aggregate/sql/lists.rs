@@ -109,9 +109,14 @@ impl Need {
     }
 
     /// The greatest number of values.
-    fn most(&self) -> usize {
+    pub(super) fn most(&self) -> usize {
         // One count is of all rows.
         if self.grouped || self.distinct { MAX_ACCUMULATORS - 1 } else { MAX_CONTENTS }
+    }
+
+    pub(super) fn too_many(&self, columns: &Columns<'_>, found: usize) -> SqlError {
+        let names: Vec<String> = self.columns.iter().map(|key| key.description(columns).name).collect();
+        SqlError::Groups { columns: names.join(", "), found, most: self.most() }
     }
 }
 
@@ -249,9 +254,7 @@ impl<'a> Grouping<'a> {
 
     fn too_many(&self, list: usize) -> SqlError {
         let Found { need, rows, .. } = &self.lists[list];
-        let names = need.columns.iter().map(|key| key.description(&self.text.columns).name);
-        let names: Vec<String> = names.collect();
-        SqlError::Groups { columns: names.join(", "), found: rows.len(), most: need.most() }
+        need.too_many(&self.text.columns, rows.len())
     }
 
     /// The values, in the order of their first rows, for each of the lists of columns that [`Query::grouped_by`](crate::aggregate::Query::grouped_by) names.

@@ -87,7 +87,8 @@ fn typed_text(data_type: &DataType, value: &Value) -> Option<Literal> {
     let Value::SingleQuotedString(text) = value else { return None };
     let kind = match data_type {
         DataType::Date => ColumnType::Date,
-        DataType::Timestamp(..) | DataType::TimestampNtz(_) | DataType::Datetime(_) => ColumnType::Timestamp,
+        // With a number of digits the time would be rounded.
+        DataType::Timestamp(None, _) | DataType::TimestampNtz(None) | DataType::Datetime(None) => ColumnType::Timestamp,
         DataType::Uuid => ColumnType::Uuid,
         _ => return None,
     };
@@ -119,7 +120,10 @@ impl Decimal {
             return Self { units: value.floor(places).0, places };
         }
         let places = MAX_DIGITS as u32;
-        Self { units: value.floor(places).0 * 10 + 5, places: places + 1 }
+        match value.floor(places) {
+            (units, true) => Self { units, places },
+            (units, false) => Self { units: units * 10 + 5, places: places + 1 },
+        }
     }
 
     /// The same.

@@ -96,6 +96,10 @@ impl Query {
             return Err(SqlError::Lists { expected: needs.len(), found: groups.len() });
         }
         for (need, rows) in needs.into_iter().zip(groups) {
+            // Before anything is made of them: they may be anybody's.
+            if rows.len() > need.most() {
+                return Err(need.too_many(&text.columns, rows.len()));
+            }
             let list = List::of(&text.columns, &need.columns, rows)?;
             let mut sorted = need.columns.clone();
             sorted.sort_unstable();

@@ -16,7 +16,7 @@ use super::literal::Literal;
 use crate::aggregate::Plan;
 use crate::aggregate::answer::{ByGroup, Complete, Distinct, Group, Linear, Moments, Products, Query, Reading, Term};
 use crate::aggregate::exact::{Operation, Rational};
-use crate::aggregate::query::{Accumulator, ColumnIndex, Filter, QueryError, Step, Test};
+use crate::aggregate::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError, Step, Test};
 
 /// What the remedies of unsupported aggregates say.
 pub(super) const AGGREGATES: &str = "select COUNT(*), COUNT, SUM, MIN, MAX, AVG, VAR_POP, VAR_SAMP, STDDEV_POP or STDDEV_SAMP of a \
@@ -37,6 +37,9 @@ const CAST: &str = "leave the cast out: numbers are exact, and / is never cut of
 /// What the remedies of unsupported cases say.
 const CASES: &str = "write SUM(CASE WHEN condition THEN column ELSE 0 END), SUM(CASE WHEN condition THEN 1 ELSE 0 END), or COUNT, SUM, \
                      AVG, MIN or MAX of CASE WHEN condition THEN column END; each is one condition";
+
+/// More accumulators are not collected, for the error that names their number.
+const MANY: usize = 64 * MAX_ACCUMULATORS;
 
 /// Aggregates and the accumulators that they share.
 pub(super) struct Selection<'a> {
@@ -418,7 +421,10 @@ impl<'a> Selection<'a> {
     fn accumulator(&mut self, accumulator: Accumulator) -> usize {
         let new = (accumulator, self.condition.clone());
         self.accumulators.iter().position(|a| *a == new).unwrap_or_else(|| {
-            self.accumulators.push(new);
+            // Far more than a plan has, which then is an error: no more work for them.
+            if self.accumulators.len() < MANY {
+                self.accumulators.push(new);
+            }
             self.accumulators.len() - 1
         })
     }

@@ -293,3 +293,25 @@ fn circuits_with_pinned_keys_know_the_types() {
     let app = Aggregate::new(pinned.plan().clone());
     check(&app, &table.cases(&app)[..3]);
 }
+
+#[test]
+fn literals_and_years_at_the_edges() {
+    let least = format!("0.{}1", "0".repeat(37));
+    let table = Table::new(&["x:decimal(38,38)", "d:date"], &[&[&least, "9999-12-31"]]);
+    let count = |condition: &str| table.values(&format!("SELECT COUNT(*) FROM t WHERE {condition}"));
+    // Folded constants are the numbers that they are.
+    for equal in [least.clone(), format!("{least} * 1"), format!("-(-{least})")] {
+        assert_eq!(count(&format!("x = {equal}")), ["1"], "{equal}");
+        assert_eq!(count(&format!("x <> {equal}")), ["0"], "{equal}");
+    }
+    // The last year bounds a column, too.
+    assert_eq!(count("EXTRACT(YEAR FROM d) = 9999 AND EXTRACT(MONTH FROM d) = 12"), ["1"]);
+    assert_eq!(count("EXTRACT(YEAR FROM d) BETWEEN 9998 AND 9999 AND EXTRACT(MONTH FROM d) = 11"), ["0"]);
+    // A date has no time of day.
+    for date in ["DATE '2024-01-31 12:00:00'", "CAST('2024-01-31T00:30:00+02:00' AS DATE)"] {
+        let found = Query::parse(&table.schema, &format!("SELECT COUNT(*) FROM t WHERE d = {date}"));
+        assert!(matches!(found, Err(SqlError::Form { .. })), "{date}: {found:?}");
+    }
+    let rounded = Query::parse(&table.schema, "SELECT COUNT(*) FROM t WHERE d = TIMESTAMP(0) '2024-01-31 00:00:00.7'");
+    assert!(rounded.is_err(), "{rounded:?}");
+}

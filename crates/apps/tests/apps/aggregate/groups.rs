@@ -165,3 +165,17 @@ fn an_answer_by_groups_is_proven() {
     assert_eq!(first.key_digest(), second.key_digest());
     assert!(second.verify(&proof).is_err());
 }
+
+/// A list is somebody else's: one that no query can have is refused before anything is made of it.
+#[test]
+fn more_groups_than_numbers_are_refused_at_once() {
+    let table = orders();
+    let groups: Vec<Row> = (0..100_000).map(|x| Row::Cells(vec![Cell::Unsigned(x)])).collect();
+    for (sql, most) in
+        [("SELECT items, COUNT(*) FROM t GROUP BY items", 63), ("SELECT COUNT(DISTINCT items) FROM t", 63)]
+    {
+        let found = Query::with_groups(&table.schema, sql, std::slice::from_ref(&groups));
+        let expected = SqlError::Groups { columns: "items".into(), found: 100_000, most };
+        assert_eq!(found, Err(expected), "{sql}");
+    }
+}
