@@ -134,7 +134,7 @@ fn dates_and_truth_values_are_found_and_queried() {
     assert_eq!(kinds.collect::<Vec<_>>(), ["unsigned", "boolean", "date", "uuid", "bytes"]);
     assert_eq!(committed["untyped"], serde_json::json!([{ "column": "note", "line": 4, "cell": "n/a" }]));
     let root = committed["commitment"].as_str().unwrap();
-    let opened = world.json(&["open", "--store", "s", "--index", "0"]);
+    let opened = world.json(&["open", "--store", "s", "0"]);
     assert_eq!(opened["row"]["paid"], true);
     assert_eq!(opened["row"]["day"], "2024-02-29");
     world.json(&["export", "--store", "s", "--schema", "schema.toml", "--table", "again.csv"]);
