@@ -31,7 +31,7 @@ use crate::report::{Report, seconds, size};
 /// Ask a query of a table: the answer with a proof, or without one, or what a proof would cost; and verify answers
 ///
 /// Aggregates, by groups too, over all rows or those of a batch; rows that pass a condition, complete; the first rows of an order. Without --explain, --unproven or
-/// --verify the answer is proven. It becomes a batch of the store, which update refreshes; listed rows ask for again after an update.
+/// --verify the answer is proven. It becomes a batch of the store, which update refreshes; for listed rows ask again after an update.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("mode"))]
 pub(crate) struct Args {
