@@ -153,7 +153,7 @@ pub enum Error {
     /// Rows are not at their positions in the table.
     #[error(transparent)]
     Paths(#[from] MultiproofError),
-    /// A line of the text of groups is none of the query.
+    /// A line of the text of groups does not fit the query.
     #[cfg(feature = "apps")]
     #[error("groups, line {line}: {reason}")]
     Groups {

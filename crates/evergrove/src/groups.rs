@@ -20,7 +20,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Those that rows of a store have, or the rows at some positions; none of a query that needs none.
+    /// Those that rows of a store have, or the rows at some positions. A query that needs no groups has an empty list.
     ///
     /// # Errors
     /// When the text is not a query about the store's table, or there are more than a query can have; those of the store.

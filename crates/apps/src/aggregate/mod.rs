@@ -66,7 +66,7 @@ impl Aggregate {
     /// The output of one row of the schema, for whoever has the rows: as [`MapReduce::map`] of its leaf, without hashing it.
     ///
     /// # Errors
-    /// [`RowError`] when the row is none of the schema.
+    /// [`RowError`] when the row does not fit the schema.
     pub fn map_row(&self, row: &Row) -> Result<Vec<Goldilocks>, RowError> {
         self.plan.map_row(row)
     }

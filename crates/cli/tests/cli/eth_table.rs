@@ -189,7 +189,7 @@ fn answers_about_listed_slots_are_verified() {
     for flag in ["--keys", "--key-file"] {
         let said = world.fails(2, &[&of_batch[..], &[flag, "none"]].concat());
         let line =
-            format!("error: {flag} is about the circuits of a query, and there is no --sql\nhelp: name the query");
+            format!("error: {flag} is about the circuits of a query, and --sql is missing\nhelp: name the query");
         assert!(said.contains(&line), "{said}");
     }
 

@@ -132,7 +132,7 @@ fn an_answer_over_a_batch_has_its_rows() {
         world.write("a.tar", Bundle { rows: Some((form, spoiled.as_bytes())), ..bundle }.encode().unwrap());
         assert_eq!(verify(&world, &["--over-batch"]).code, 1, "{spoiled}");
     }
-    // A complete proof is none of some rows, nor the reverse.
+    // A proof over all rows is not accepted for one over some, nor the reverse.
     world.json(&["query", sql, "--store", "s", "--out", "b.tar"]);
     let whole = world.read("b.tar");
     let all = Bundle::decode(&whole).unwrap();
@@ -206,7 +206,7 @@ fn what_makes_no_sense_is_refused() {
     let wrong = "1".repeat(64);
     let e = world.fails(1, &["query", "--verify", "a.tar", "--root", &world.commitment(), "--schema-digest", &wrong]);
     assert!(e.contains("--schema-digest is"), "{e}");
-    // A bundle with an answer is no batch.
+    // A bundle with an answer is not one of a batch.
     let e = world.fails(2, &["verify", "--bundle", "a.tar", "--root", &world.commitment(), "--schema", "schema.toml"]);
     assert!(e.contains("query --verify"), "{e}");
 }

@@ -71,7 +71,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// With room for 2^`height` slots; `None` where no circuit is so large, or there is no such unit.
+    /// With room for 2^`height` slots; `None` where that is more than circuits have, or where the unit does not exist.
     pub fn new(height: u8, decimals: u8) -> Option<Self> {
         (height <= HEIGHTS[HEIGHTS.len() - 1] && decimals <= DECIMALS_MAX).then_some(Self { height, decimals })
     }

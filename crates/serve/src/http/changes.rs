@@ -67,7 +67,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
         (status = 408, description = "The request did not arrive in time", body = Problem, content_type = "application/problem+json"),
         (status = 412, description = "The table is in another epoch than If-Match names", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "The request is too large", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "The changes can not be made, or the key is another request's", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The changes cannot be made, or the key is another request's", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "The queue is full: come again after Retry-After seconds", body = Problem, content_type = "application/problem+json"),
         (status = 500, description = "The store failed", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "The service stops", body = Problem, content_type = "application/problem+json"),

@@ -311,7 +311,7 @@ impl Reading {
 }
 
 impl Reading {
-    /// `None` where there is no such table.
+    /// `None` where the database does not have the table.
     pub(super) fn open_table_if_any<K: Key, V: Value>(
         &self,
         table: TableDefinition<'_, K, V>,

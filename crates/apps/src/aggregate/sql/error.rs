@@ -66,7 +66,7 @@ pub enum SqlError {
         /// Its type.
         kind: ColumnType,
     },
-    /// A text is no date, timestamp or UUID.
+    /// A text is not a date, timestamp or UUID.
     #[error("{literal} is not of type {kind}: {reason}")]
     Form {
         /// The literal.
@@ -130,7 +130,7 @@ pub enum SqlError {
     /// The columns that are grouped by.
     #[error(transparent)]
     Columns(#[from] SchemaError),
-    /// What comes out of the text is no query.
+    /// The text does not make a query.
     #[error(transparent)]
     Query(#[from] QueryError),
 }

@@ -137,7 +137,7 @@ fn one_year(columns: &Columns<'_>, column: ColumnIndex) -> Option<i64> {
     (years.start() == years.end()).then_some(*years.start())
 }
 
-/// The test of the parts of a column's dates, of which `keys` are all: a range, or null. `None` where there are no such dates.
+/// The test of the parts of a column's dates, of which `keys` are all: a range, or null. `None` where no date has these parts.
 pub(super) fn test(columns: &Columns<'_>, column: ColumnIndex, keys: &[(&Key, &Cell)]) -> Option<Test> {
     let nulls = keys.iter().filter(|(_, cell)| **cell == Cell::Null).count();
     if nulls > 0 {

@@ -83,7 +83,7 @@ pub enum ListingError {
     /// The proof states nothing of the kind.
     #[error("the output of the proof has {0} elements, which these counts do not have")]
     Output(usize),
-    /// What comes out of the text is no query.
+    /// The text does not make a query.
     #[error(transparent)]
     Query(#[from] QueryError),
 }
@@ -304,7 +304,7 @@ impl Finder<'_> {
     /// Looks at a row.
     ///
     /// # Errors
-    /// When the row is none of the schema, or the rows become too many.
+    /// When the row does not fit the schema, or the rows become too many.
     pub fn add(&mut self, index: u64, row: Row) -> Result<(), ListingError> {
         let failed = |source| ListingError::Row { index, source };
         if !self.passing.passes(&row).map_err(failed)? {

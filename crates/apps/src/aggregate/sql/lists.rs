@@ -198,7 +198,7 @@ impl<'a> Grouping<'a> {
     /// Looks at a row. Rows that do not pass the condition are in no group.
     ///
     /// # Errors
-    /// When there are far more values than a query can have; when the row is none of the schema.
+    /// When there are far more values than a query can have; when the row does not fit the schema.
     pub fn add(&mut self, row: &Row) -> Result<(), SqlError> {
         let Row::Cells(cells) = row else { return Ok(()) };
         let mut new: Vec<(usize, Vec<Cell>)> = Vec::new();
@@ -269,7 +269,7 @@ impl<'a> Grouping<'a> {
     }
 }
 
-/// A row that is none of the schema.
+/// A row that does not fit the schema.
 fn failed(source: RowError) -> SqlError {
     SqlError::Group { group: 0, source }
 }

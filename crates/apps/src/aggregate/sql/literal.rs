@@ -43,7 +43,7 @@ impl Floor {
         Self { floor, exact: true }
     }
 
-    /// The number in units of which each is `size` of these.
+    /// The number in units that are `size` times as large.
     pub(super) const fn per(self, size: i128) -> Self {
         Self { floor: self.floor.div_euclid(size), exact: self.exact && self.floor.rem_euclid(size) == 0 }
     }

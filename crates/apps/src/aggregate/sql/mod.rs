@@ -69,8 +69,8 @@ impl Query {
         if text.needs()?.is_empty() { text.query() } else { Err(SqlError::Grouped) }
     }
 
-    /// The lists of columns whose different values a query needs to know: those of `GROUP BY`, then those of `LIKE` and of `DISTINCT`. None of most
-    /// queries.
+    /// The lists of columns whose different values a query needs to know: those of `GROUP BY`, then those of `LIKE` and of `DISTINCT`. Most
+    /// queries have no such list.
     ///
     /// # Errors
     /// When the text is not SQL, or does not fit the schema.
@@ -277,7 +277,7 @@ fn one_select(text: &str) -> Result<Box<Ast>, SqlError> {
     let [Statement::Query(query)] = <[Statement; 1]>::try_from(statements)
         .map_err(|all| SqlError::unsupported(format!("a text of {} statements", all.len()), ONE_SELECT))?
     else {
-        return Err(SqlError::unsupported("a statement that is no SELECT", ONE_SELECT));
+        return Err(SqlError::unsupported("a statement other than SELECT", ONE_SELECT));
     };
     Ok(query)
 }
@@ -290,7 +290,7 @@ fn select_of(query: &Ast, read: &str) -> Result<Select, SqlError> {
     let select = match &*query.body {
         SetExpr::Select(select) => select,
         SetExpr::SetOperation { op, .. } => return Err(SqlError::unsupported(op, "ask each SELECT on its own")),
-        _ => return Err(SqlError::unsupported("a statement that is no SELECT", ONE_SELECT)),
+        _ => return Err(SqlError::unsupported("a statement other than SELECT", ONE_SELECT)),
     };
     if query.to_string() != format!("{select}{read}") {
         return Err(SqlError::unsupported("a clause after the SELECT", ONE_SELECT));

@@ -195,7 +195,7 @@ pub(crate) fn add_table(report: &mut Report, contract: &Address, slots: usize, d
 
 pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
     if let (None, Some(flag)) = (&args.sql, args.verify.key_flag()) {
-        let message = format!("{flag} is about the circuits of a query, and there is no --sql");
+        let message = format!("{flag} is about the circuits of a query, and --sql is missing");
         return Err(Mistake::usage(message, format!("name the query with --sql, or leave {flag} out")));
     }
     let (known, header) = args.block.read()?;
