@@ -317,20 +317,12 @@ impl Conditions<'_> {
             let digest = content_digest(pattern.as_bytes()).0.map(|x| x.as_u64());
             self.test(Test::Content { column, digest }, negated);
         } else if prefix.is_empty() {
-            self.known(column, !negated);
+            // Every text begins with nothing.
+            self.nothing(column, !negated);
         } else {
             self.contents(column, negated, |content| content.starts_with(prefix.as_bytes()));
         }
         Ok(())
-    }
-
-    /// The column is not null, if `truth`; else never.
-    fn known(&mut self, column: ColumnIndex, truth: bool) {
-        if truth && self.columns.at(column).nullable {
-            self.test(Test::Null { column }, true);
-        } else {
-            self.constant(truth);
-        }
     }
 
     /// Contents of a column that are `wanted`: one of those that were given, which are shown to be all that there are.
@@ -339,7 +331,7 @@ impl Conditions<'_> {
         let wanted: Vec<[u64; 4]> =
             all.into_iter().filter(|(content, _)| wanted(content)).map(|(_, digest)| digest).collect();
         if wanted.is_empty() {
-            return self.known(column, negated);
+            return self.nothing(column, negated);
         }
         for &digest in &wanted {
             self.test(Test::Content { column, digest }, negated);
