@@ -111,6 +111,27 @@ impl Algebra for Ground {
     fn dot(&mut self, coefficients: &[Goldilocks], values: &[Goldilocks]) -> Goldilocks {
         coefficients.iter().zip(values).map(|(&k, &v)| k * v).sum()
     }
+    fn add(&mut self, a: Goldilocks, b: Goldilocks) -> Goldilocks {
+        a + b
+    }
+    fn sub(&mut self, a: Goldilocks, b: Goldilocks) -> Goldilocks {
+        a - b
+    }
+    fn mul(&mut self, a: Goldilocks, b: Goldilocks) -> Goldilocks {
+        a * b
+    }
+    fn mul_add(&mut self, a: Goldilocks, b: Goldilocks, c: Goldilocks) -> Goldilocks {
+        a * b + c
+    }
+    fn scale(&mut self, k: Goldilocks, a: Goldilocks) -> Goldilocks {
+        k * a
+    }
+    fn add_scaled(&mut self, a: Goldilocks, k: Goldilocks, b: Goldilocks) -> Goldilocks {
+        a + k * b
+    }
+    fn boolean(&mut self, a: Goldilocks) -> Goldilocks {
+        a * a - a
+    }
 }
 
 /// q0 a b + q1 a + q2 c.

@@ -11,7 +11,7 @@ use super::fill;
 use super::wires::Wire;
 use super::{Choice, Circuit, Count, End, Half, Permutation, Sponge, Tuple, keccak, points, stream};
 use crate::poseidon;
-use evergrove_verifier::algebra::{Point, combine};
+use evergrove_verifier::algebra::{Ground, combine};
 use evergrove_verifier::poseidon::{OUTPUTS, SBOXES, chains, digest, join};
 use evergrove_verifier::tables::permutation::{self, RATE};
 use evergrove_verifier::tables::{Layout, Port, Row, TUPLE, Table, Tables, WORD, bits, sponge, tuple};
@@ -185,24 +185,23 @@ impl Witness {
     pub fn faults<K: Extension>(&self, circuit: &Circuit<K>) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut bus: HashMap<[u64; TUPLE], Goldilocks> = HashMap::new();
-        let mut f = Point { activity: K::ONE };
         let (mut values, mut ports) = (Vec::new(), Vec::new());
         for table in Table::ALL {
             let Some(shape) = circuit.layout.shape(table) else { continue };
             let places = circuit.layout.starts(table);
             for i in 0..shape.rows() {
-                let columns: Vec<K> = self.row(&circuit.tables, table, i).iter().map(|&x| x.into()).collect();
-                let fixed: Vec<K> = circuit.fixed(table, i).iter().map(|&x| x.into()).collect();
-                let row = Row { columns: &columns, fixed: &fixed, number: K::from_u64(i as u64), places: &places };
+                let columns = self.row(&circuit.tables, table, i);
+                let number = Goldilocks::new(i as u64);
+                let row = Row { columns, fixed: circuit.fixed(table, i), number, places: &places };
                 values.clear();
-                circuit.tables.equations(table, &mut f, &row, &mut values);
-                let wrong = values.iter().enumerate().filter(|(_, x)| !x.is_zero());
+                circuit.tables.equations(table, &mut Ground, &row, &mut values);
+                let wrong = values.iter().enumerate().filter(|(_, x)| **x != Goldilocks::ZERO);
                 faults.extend(wrong.map(|(constraint, _)| Fault::Constraint { table, row: i, constraint }));
                 ports.clear();
-                circuit.tables.ports(table, &mut f, &row, &mut ports);
+                circuit.tables.ports(table, &mut Ground, &row, &mut ports);
                 for Port { multiplicity, tuple, .. } in &ports {
-                    if !multiplicity.is_zero() {
-                        *bus.entry(tuple.map(|x| in_base(x).as_u64())).or_default() += in_base(*multiplicity);
+                    if *multiplicity != Goldilocks::ZERO {
+                        *bus.entry(tuple.map(|x| x.as_u64())).or_default() += *multiplicity;
                     }
                 }
             }
@@ -215,11 +214,6 @@ impl Witness {
             .extend(wrong.into_iter().map(|(tuple, count)| Fault::Tuple { tuple: tuple.map(Goldilocks::new), count }));
         faults
     }
-}
-
-fn in_base<K: Extension>(x: K) -> Goldilocks {
-    debug_assert!(x.as_ref()[1..].iter().all(|c| *c == Goldilocks::ZERO));
-    x.as_ref()[0]
 }
 
 /// A Merkle tree, a level within it and an index.
