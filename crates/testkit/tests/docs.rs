@@ -299,6 +299,26 @@ fn the_summary_lists_every_page() {
     }
 }
 
+/// README and concepts say of the default profile what its bits are, in the same words, and no document says that they rest on
+/// no conjecture at all.
+#[test]
+fn bits_are_claimed_with_what_they_rest_on() {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let claim = "100 bits for each layer and query, by unique decoding: no conjecture about codes";
+    for path in ["README.md", "docs/concepts.md"] {
+        let text = words(&read(&root().join(path)));
+        let line = format!("`grove-100`{}{claim}", if path == "README.md" { " has " } else { " (default) | " });
+        assert!(text.contains(&line), "{path} should say {line:?}");
+    }
+    for doc in documents() {
+        let text = words(&read(&doc));
+        for rest in ["rests on no conjecture", "rest on no conjecture"] {
+            let bare = text.split(rest).skip(1).find(|after| !after.starts_with(" about codes"));
+            assert!(bare.is_none(), "{}: {rest:?} without \"about codes\"", doc.display());
+        }
+    }
+}
+
 /// The program of README is the facade's first doctest, without the hidden lines.
 #[test]
 fn the_program_of_readme_is_tested() {
