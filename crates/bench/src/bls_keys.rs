@@ -48,8 +48,8 @@ pub(crate) struct Args {
     /// Updates; the median counts.
     #[arg(long, default_value_t = 3)]
     repeat: usize,
-    /// log2 of the largest committee that one circuit really proves; up to 2^7 the times are computed from it. 1 for none.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=7))]
+    /// log2 of the largest committee that one circuit really proves, 2^10 in some 10 GB; up to 2^10 the times are computed from it. 1 for none.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=10))]
     measured_log: u8,
     /// Threads, all cores by default.
     #[arg(long)]
@@ -333,12 +333,12 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
     })
 }
 
-/// One circuit for a committee of 2^2 to 2^7 in a tree of the paper's height: the bucket with as many slots as signers.
+/// One circuit for a committee of 2^2 to 2^10 in a tree of the paper's height: the bucket with as many slots as signers.
 fn baselines(args: &Args, profile: Profile, threads: usize, update: Took) -> anyhow::Result<Vec<Baseline>> {
     const HEIGHT: u8 = 21;
     let class = HeightClass::of(HEIGHT).context("a height of 1 to 40")?;
     let mut out: Vec<Baseline> = Vec::new();
-    for height in (2..=7).filter(|_| args.measured_log > 1) {
+    for height in (2..=10).filter(|_| args.measured_log > 1) {
         let signers = 1 << height;
         let spec = |degree_bits| {
             FamilySpec::new(

@@ -62,8 +62,8 @@ impl Proof {
 
 /// Accepts or refuses proofs, by a policy that is the verifier's choice and never the prover's.
 ///
-/// The default accepts proofs of 100 bits whose soundness rests on no conjecture: the profile `grove-100`, and the profile `proven`
-/// of Plonky2. A verifier needs no store, and only the keys that this crate pins. Of grove's keys it pins digests: the first
+/// The default accepts proofs of 100 bits for each layer and query, by unique decoding, without a conjecture about codes: the
+/// profile `grove-100`, and the profile `proven` of Plonky2. A verifier needs no store, and only the keys that this crate pins. Of grove's keys it pins digests: the first
 /// proof of a profile takes some tens of milliseconds more, in which its key is built and compared.
 ///
 /// ```no_run

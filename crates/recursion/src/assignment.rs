@@ -78,6 +78,15 @@ impl<'a> Assignment<'a> {
         &self.public_inputs
     }
 
+    /// True if some row has these values side by side, in this order.
+    pub fn has(&self, values: &[F]) -> bool {
+        let common = &self.data.common;
+        (0..common.degree()).any(|row| {
+            let wires: Vec<F> = (0..common.config.num_wires).map(|w| self.wires.get_wire(row, w)).collect();
+            wires.windows(values.len()).any(|window| window == values)
+        })
+    }
+
     /// Every row at which a gate's constraints do not hold, with the gate's name.
     pub fn violations(&self) -> BTreeSet<(usize, String)> {
         let common = &self.data.common;

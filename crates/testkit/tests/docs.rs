@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use evergrove_verifier::keys::pinned_grove;
+use evergrove_verifier::{HeightClass, Profile};
+
 /// The first component of what counts as a path of the repository when it stands between backticks.
 const ROOTS: [&str; 7] = ["crates", "docs", "examples", "scripts", "vectors", ".ci", ".cargo"];
 
@@ -297,6 +300,66 @@ fn the_summary_lists_every_page() {
             assert!(decisions.contains(decision), "docs/decisions/README.md does not list {decision}");
         }
     }
+}
+
+/// README and concepts say of the default profile what its bits are, in the same words, and no document says that they rest on
+/// no conjecture at all.
+#[test]
+fn bits_are_claimed_with_what_they_rest_on() {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let claim = "100 bits for each layer and query, by unique decoding: no conjecture about codes";
+    for path in ["README.md", "docs/concepts.md"] {
+        let text = words(&read(&root().join(path)));
+        let line = format!("`grove-100`{}{claim}", if path == "README.md" { " has " } else { " (default) | " });
+        assert!(text.contains(&line), "{path} should say {line:?}");
+    }
+    for doc in documents() {
+        let text = words(&read(&doc));
+        for rest in ["rests on no conjecture", "rest on no conjecture"] {
+            let bare = text.split(rest).skip(1).find(|after| !after.starts_with(" about codes"));
+            assert!(bare.is_none(), "{}: {rest:?} without \"about codes\"", doc.display());
+        }
+    }
+}
+
+/// Every invariant of the page for auditors is code at its line. `EVERGROVE_BLESS=1 cargo test` writes the lines that have moved.
+#[test]
+fn invariants_stand_at_their_lines() {
+    let path = root().join("docs/review.md");
+    let (mut text, mut moved) = (read(&path), Vec::new());
+    let rows = table(&text, "| invariant | file | line | code |");
+    assert!(rows.len() >= 40, "only {} invariants were found", rows.len());
+    for row in rows {
+        let [_, file, line, code] = &row[..] else { panic!("docs/review.md: {row:?} has not four cells") };
+        let source = read(&root().join(unquote(file)));
+        let is_there = |l: &str| l.contains(&unquote(code));
+        let lines: Vec<usize> = (1..).zip(source.lines()).filter(|(_, l)| is_there(l)).map(|(n, _)| n).collect();
+        let [found] = lines[..] else { panic!("{file} has {code} in the lines {lines:?}, expected one") };
+        if found.to_string() != *line {
+            let cells = |line: &str| format!("| {file} | {line} | {code} |");
+            text = text.replace(&cells(line), &cells(&found.to_string()));
+            moved.push(format!("{file}: {code} from line {line} to {found}"));
+        }
+    }
+    if std::env::var_os("EVERGROVE_BLESS").is_some() {
+        fs::write(&path, text).expect("docs/review.md can be written");
+    } else {
+        assert!(moved.is_empty(), "docs/review.md: run this test with EVERGROVE_BLESS=1:\n{}", moved.join("\n"));
+    }
+}
+
+/// The digests of the formats are those that verifiers have pinned.
+#[test]
+fn pinned_digests_are_those_of_the_formats() {
+    let stated = table(&read(&root().join("docs/formats.md")), "| profile, class | digest |");
+    let mut pinned = Vec::new();
+    for profile in Profile::GROVE {
+        for class in [HeightClass::H27, HeightClass::H40] {
+            let digest = pinned_grove(profile, class).expect("a profile of grove has a key");
+            pinned.push(vec![format!("`{profile}`, {}", class.height_max()), format!("`{digest}`")]);
+        }
+    }
+    assert_eq!(stated, pinned, "the digests of docs/formats.md and those that are pinned");
 }
 
 /// The program of README is the facade's first doctest, without the hidden lines.

@@ -10,13 +10,14 @@ use crate::policy::{GROVE_BACKEND, PLONKY2_BACKEND};
 /// it and [`Profile::Proven`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Profile {
-    /// 100 bits per layer and query by unique decoding alone, no conjecture.
+    /// 100 bits per layer and query by unique decoding alone, no conjecture about codes.
     Proven,
     /// 89 bits in the Johnson regime (ePrint 2025/2055).
     Johnson,
-    /// Plonky2's `standard_recursion_config`, as the Reckle paper uses it; its 100 bits rest on a disproved conjecture.
+    /// Plonky2's `standard_recursion_config`, as the code of the Reckle paper has it; the 100 bits that it targets rest on a
+    /// disproved conjecture.
     Paper,
-    /// Of the backend `grove`: 100 bits by unique decoding alone, no conjecture.
+    /// Of the backend `grove`: 100 bits per layer and query by unique decoding alone, no conjecture about codes.
     #[default]
     Grove100,
     /// Of the backend `grove`: 128 bits in the Johnson regime.

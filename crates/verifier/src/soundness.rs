@@ -141,7 +141,7 @@ impl Terms {
 /// Bits of soundness under three beliefs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SoundnessBits {
-    /// Proven without any conjecture, in the unique-decoding regime.
+    /// In the unique-decoding regime, without a conjecture about codes.
     pub unique_decoding: f64,
     /// In the Johnson regime, with the best multiplicity.
     pub johnson: f64,

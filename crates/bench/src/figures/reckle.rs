@@ -6,7 +6,7 @@ pub(super) mod table;
 use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
-use evergrove_verifier::Profile;
+use evergrove_verifier::{Profile, Scheme};
 
 use crate::plot::{Axis, Figure, Origin, Point, Scale, Series};
 use crate::published::{Published, Quantity};
@@ -58,7 +58,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let world = World::build(args.profile, args.log_size, args.fill_log, *largest)?;
     let names = SchemeArg::names(&args.schemes);
     let ours = ours(None, args.profile, &world, repeat)?;
-    let mut comparison = Comparison::load(&names, args.profile, &world, ours, 1 << args.measured_log, repeat)?;
+    let (block_height, largest) = (Scheme::BLOCK_HEIGHT, 1 << args.measured_log);
+    let mut comparison = Comparison::load(&names, args.profile, &world, ours, block_height, largest, repeat)?;
     comparison.footprints(args.profile, args.log_size, *largest, threads)?;
     let mut all: Vec<Vec<Compared>> = vec![];
     for log in &args.batch_logs {

@@ -76,6 +76,8 @@ pub(crate) struct Compared {
     pub(crate) facts: Facts,
     /// Of a process of its own, 0 where it was not measured.
     pub(crate) peak_rss_bytes: u64,
+    /// q of the paper's scheme.
+    block_height: Option<u8>,
     /// Seconds of ours for the same: aggregate, update, verify.
     ours: Option<[f64; 3]>,
 }
@@ -105,6 +107,9 @@ struct Row<'a> {
     verification_key_bytes: usize,
     proof_bytes: usize,
     peak_rss_bytes: u64,
+    /// q of the paper's scheme.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_height: Option<u8>,
 }
 
 impl Compared {
@@ -131,6 +136,7 @@ impl Compared {
                 verification_key_bytes: self.facts.verification_key_bytes,
                 proof_bytes: self.facts.proof_bytes,
                 peak_rss_bytes: self.peak_rss_bytes,
+                block_height: self.block_height,
             };
             if json {
                 print_json(&row)?;
@@ -138,7 +144,11 @@ impl Compared {
             }
             let ratio = row.ratio.map_or(String::new(), |r| format!(", {r:.2} times ours"));
             let how = if extrapolated { "extrapolated from a batch" } else { "measured on a batch" };
-            println!("{kernel} {:15} {seconds:.4} s, {proofs} proofs, {how} of {measured_batch}{ratio}", self.name);
+            let blocks = self.block_height.map_or(String::new(), |q| format!(", blocks of 2^{q}"));
+            println!(
+                "{kernel} {:15} {seconds:.4} s, {proofs} proofs{blocks}, {how} of {measured_batch}{ratio}",
+                self.name
+            );
         }
         if !json {
             let Facts { setup_s, proving_key_bytes, verification_key_bytes, proof_bytes } = self.facts;
@@ -159,28 +169,33 @@ pub(crate) struct Comparison {
     pub(crate) paper: Option<Recursive<PaperBackend>>,
     tree: Option<Tree>,
     circuit: Option<Circuit>,
+    /// q of the paper's scheme.
+    block_height: u8,
     repeat: usize,
     footprints: Vec<(&'static str, u64)>,
 }
 
 impl Comparison {
-    /// Builds the circuits of the named schemes. `largest` is the largest batch that `reckle-paper` and `tree-of-proofs`
-    /// really prove, `repeat` the number of updates.
+    /// Builds the circuits of the named schemes. Blocks of `reckle-paper` have 2^`block_height` slots. `largest` is the largest
+    /// batch that `reckle-paper` and `tree-of-proofs` really prove, `repeat` the number of updates.
     pub(crate) fn load(
         names: &[SchemeName],
         profile: Profile,
         world: &World,
         ours: Recursive<Plonky2Backend>,
+        block_height: u8,
         largest: usize,
         repeat: usize,
     ) -> anyhow::Result<Self> {
         let has = |name| names.contains(&name);
         let largest = largest.min(world.members.len());
+        let of_paper = || paper(profile, world, block_height, largest, repeat);
         Ok(Self {
             ours,
-            paper: has(SchemeName::RecklePaper).then(|| paper(profile, world, largest, repeat)).transpose()?,
+            paper: has(SchemeName::RecklePaper).then(of_paper).transpose()?,
             tree: has(SchemeName::TreeOfProofs).then(|| Tree::build(profile, world, largest)).transpose()?,
             circuit: has(SchemeName::Monolithic).then(|| Circuit::new(profile, world)),
+            block_height,
             repeat,
             footprints: vec![],
         })
@@ -196,7 +211,8 @@ impl Comparison {
     ) -> anyhow::Result<()> {
         let names: Vec<_> = self.schemes().map(|s| s.name()).collect();
         for name in names {
-            self.footprints.push((name, footprint::of(name, profile, log_size, batch_log, threads)?));
+            let peak = footprint::of(name, profile, self.block_height, log_size, batch_log, threads)?;
+            self.footprints.push((name, peak));
         }
         Ok(())
     }
@@ -215,7 +231,7 @@ impl Comparison {
     /// Every scheme on the batch of these members: the first result is ours. Updates take turns, so that a change of the
     /// machine's speed meets all of them.
     pub(crate) fn run(&mut self, members: &[u64]) -> anyhow::Result<Vec<Compared>> {
-        let repeat = self.repeat;
+        let (repeat, q) = (self.repeat, self.block_height);
         let footprints = self.footprints.clone();
         let mut aggregates = vec![];
         for scheme in self.schemes() {
@@ -238,21 +254,23 @@ impl Comparison {
             let name = scheme.name();
             let peak_rss_bytes = footprints.iter().find(|f| f.0 == name).map_or(0, |f| f.1);
             let facts = scheme.facts()?;
-            out.push(Compared { name, batch: members.len(), aggregate, update, verify, facts, peak_rss_bytes, ours });
+            let (batch, block_height) = (members.len(), (name == SchemeName::RecklePaper.name()).then_some(q));
+            out.push(Compared { name, batch, aggregate, update, verify, facts, peak_rss_bytes, block_height, ours });
         }
         Ok(out)
     }
 }
 
-/// The paper's scheme with all circuits of the vector's height.
+/// The paper's scheme, with blocks of 2^`block_height` slots, with all circuits of the vector's height.
 pub(crate) fn paper(
     profile: Profile,
     world: &World,
+    block_height: u8,
     largest: usize,
     repeat: usize,
 ) -> anyhow::Result<Recursive<PaperBackend>> {
     let (backend, setup_s) = timed(|| {
-        let backend = PaperBackend::new(profile, world.class)?;
+        let backend = PaperBackend::with_block_height(profile, world.class, block_height)?;
         backend.setup(world.height);
         Ok(backend)
     })?;

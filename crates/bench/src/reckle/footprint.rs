@@ -13,7 +13,13 @@ use super::world::World;
 use crate::memory;
 
 /// Sets the scheme up, proves a batch that takes a proof by each of its circuits, and prints the peak of memory in bytes.
-pub(crate) fn run(name: SchemeName, profile: Profile, log_size: u8, batch_log: u8) -> anyhow::Result<()> {
+pub(crate) fn run(
+    name: SchemeName,
+    profile: Profile,
+    block_height: u8,
+    log_size: u8,
+    batch_log: u8,
+) -> anyhow::Result<()> {
     // Twice the batch is filled, so that the tree hardly counts.
     let mut world = World::build(profile, log_size, batch_log + 1, batch_log)?;
     match name {
@@ -24,7 +30,7 @@ pub(crate) fn run(name: SchemeName, profile: Profile, log_size: u8, batch_log: u
         }
         SchemeName::RecklePaper => {
             world.members.truncate(1);
-            _ = paper(profile, &world, 1, 0)?.aggregate(&world.members)?;
+            _ = paper(profile, &world, block_height, 1, 0)?.aggregate(&world.members)?;
         }
         SchemeName::TreeOfProofs => _ = Tree::build(profile, &world, 8)?.aggregate(&world.members)?,
         SchemeName::Monolithic => _ = Circuit::new(profile, &world).aggregate(&world.members)?,
@@ -34,9 +40,17 @@ pub(crate) fn run(name: SchemeName, profile: Profile, log_size: u8, batch_log: u
 }
 
 /// [`run`] in a process of its own.
-pub(crate) fn of(name: &str, profile: Profile, log_size: u8, batch_log: u8, threads: usize) -> anyhow::Result<u64> {
+pub(crate) fn of(
+    name: &str,
+    profile: Profile,
+    block_height: u8,
+    log_size: u8,
+    batch_log: u8,
+    threads: usize,
+) -> anyhow::Result<u64> {
     let output = Command::new(std::env::current_exe()?)
         .args(["reckle", "--footprint", name, "--profile", profile.name()])
+        .args(["--block-height", &block_height.to_string()])
         .args(["--log-size", &log_size.to_string(), "--batch-log", &batch_log.to_string()])
         .args(["--threads", &threads.to_string()])
         .stderr(std::process::Stdio::inherit())

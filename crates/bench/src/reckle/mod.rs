@@ -76,6 +76,9 @@ pub(crate) struct Args {
     /// computed from the proofs of this one and the number of proofs of the batch.
     #[arg(long, default_value_t = 2)]
     measured_log: u8,
+    /// q of `reckle-paper`, whose blocks have 2^q slots: the paper's unless it is named.
+    #[arg(long, value_name = "Q", default_value_t = evergrove_verifier::Scheme::BLOCK_HEIGHT, value_parser = clap::value_parser!(u8).range(1..=12))]
+    block_height: u8,
     /// Print the peak memory of one scheme in this process, and nothing else.
     #[arg(long, hide = true, value_name = "NAME")]
     footprint: Option<SchemeName>,
@@ -146,7 +149,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     if let Some(name) = args.footprint {
-        return footprint::run(name, profile, args.log_size, args.batch_log);
+        return footprint::run(name, profile, args.block_height, args.log_size, args.batch_log);
     }
     let mut world = World::build(profile, args.log_size, args.fill_log, args.batch_log)?;
     let at_once = args.at_once.unwrap_or(if compares { 1 } else { threads });
@@ -171,7 +174,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     shown(&measure(args, profile, [threads, at_once], &mut world, &mut ours, Some(&scalar))?)?;
     if compares {
         let names = SchemeArg::names(&args.schemes);
-        let mut comparison = Comparison::load(&names, profile, &world, ours, 1 << args.measured_log, args.repeat)?;
+        let largest = 1 << args.measured_log;
+        let mut comparison = Comparison::load(&names, profile, &world, ours, args.block_height, largest, args.repeat)?;
         comparison.footprints(profile, args.log_size, args.batch_log, threads)?;
         for compared in comparison.run(&world.members)? {
             compared.print(profile, &world, threads, args.json)?;

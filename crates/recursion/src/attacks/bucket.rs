@@ -6,8 +6,11 @@ use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, Vector};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::Statement;
 use evergrove_verifier::tree::{Value, canonical_digest, leaf_digest, node_digest, null_digest};
+use plonky2::field::extension::quadratic::QuadraticExtension;
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
+use plonky2::hash::hashing::hash_n_to_m_no_pad;
+use plonky2::hash::poseidon::PoseidonPermutation;
 use plonky2::iop::target::Target;
 use plonky2::iop::witness::PartialWitness;
 use plonky2::plonk::circuit_data::CircuitConfig;
@@ -227,6 +230,36 @@ fn a_zero_operand_of_an_active_merge_is_refused() {
     let mut forced = merge(0, Digest::ZERO, a);
     forced.extend(digest(BUCKET.targets.node.canonical, node_digest(&Digest::ZERO, &a)));
     assert_refused(&Assignment::complete(&BUCKET.data, &forced, assign(&witness(&[5]))), 2);
+}
+
+#[test]
+fn a_digest_chosen_after_the_challenges_is_refused() {
+    let honest = witness(&[3, 5]);
+    let [a, b] = [3, 5].map(|i| leaf_digest(i, &value(i)));
+    // What the challenges hash: four slots, three merges, the flags of the slots as bits, d.
+    let (zero, unused) = (Digest::ZERO, node_digest(&Digest::ZERO, &Digest::ZERO));
+    let digests = [a, b, zero, zero, node_digest(&a, &b), unused, unused];
+    let mut transcript: Vec<F> = digests.iter().flat_map(|d| to_hash(d).elements).collect();
+    transcript.push(F::from_canonical_u64(0b1100));
+    let d = to_hash(&honest.statement.canonical).elements;
+    transcript.extend(d);
+    let challenges = hash_n_to_m_no_pad::<F, PoseidonPermutation<F>>(&transcript, 4);
+    let assignment = Assignment::complete(&BUCKET.data, &[], assign(&honest));
+    assert!(assignment.has(&challenges), "the circuit has other challenges");
+
+    // Another d with the same factor in the product, at these challenges: beta^3 + beta e_1 + e_0 = 0.
+    let beta = QuadraticExtension([challenges[0], challenges[1]]);
+    let cube = beta * beta * beta;
+    let e_1 = -cube.0[1] * beta.0[1].inverse();
+    let e_0 = -(cube.0[0] + beta.0[0] * e_1);
+    let forged = [d[0] + e_0, d[1] + e_1, d[2], d[3] + F::ONE];
+    let factor = |x: [F; 4]| {
+        x.iter().rev().fold(QuadraticExtension([F::ZERO; 2]), |sum, x| sum * beta + QuadraticExtension([*x, F::ZERO]))
+    };
+    assert_eq!(factor(forged), factor(d));
+    let forced: Vec<_> = BUCKET.targets.node.canonical.into_iter().zip(forged).collect();
+    // The challenges hash d: with it they change, and the products differ.
+    assert_refused(&Assignment::complete(&BUCKET.data, &forced, assign(&honest)), 2);
 }
 
 #[test]

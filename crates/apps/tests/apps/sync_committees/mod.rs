@@ -16,8 +16,8 @@ use data::{Data, Proofs, committed, data, one_from_the_other, prove};
 
 #[test]
 fn signatures_verify_under_the_sum_of_their_signers() {
-    let Some(Data { keys, signatures }) = data() else { return };
-    assert_eq!((keys.len(), signatures.len()), (3578, 8));
+    let Data { keys, signatures } = data();
+    assert!(matches!((keys.len(), signatures.len()), (512, 2) | (3578, 8)), "{} keys", keys.len());
     let schema = table::schema();
     for signed in &signatures {
         assert!(signed.signers.is_sorted_by(|a, b| a < b), "each signer once");
@@ -37,24 +37,26 @@ fn signatures_verify_under_the_sum_of_their_signers() {
         assert!(matches!(light_client::check(&output, &more), Err(ClaimError::TooFew { .. })));
     }
     let [first, second] = [0, 1].map(|k: usize| &signatures[k]);
-    let output = Output { key: first.aggregate, count: 511 };
+    let output = Output { key: first.aggregate, count: first.signers.len() as u64 };
     let claim = Claim { message: &second.message, signature: &second.signature, threshold: 342 };
     assert_eq!(light_client::check(&output, &claim), Err(ClaimError::Signature));
 }
 
 #[test]
 fn committees_are_proven_one_from_the_other() {
-    let Some(data) = data() else { return };
     let (family, backend) = crate::on_tables::family(BlsKeys, Scheme::Selected, Profile::Grove100);
     assert_eq!(family.capacity(), 512, "a committee is a bucket");
     let verifier = family.verifier().expect("its circuits");
     assert_eq!(verifier.key_digest(), backend.key_digest());
-    one_from_the_other(&backend, data);
+    one_from_the_other(&backend, data());
 }
 
 #[test]
 fn two_committees_are_two_buckets_and_a_merge() {
-    let Some(Data { keys, signatures }) = data() else { return };
+    let Data { keys, signatures } = data();
+    if keys.len() == 512 {
+        return evergrove_testkit::not_tested("SLOW", "EVERGROVE_TESTDATA is not set, and two committees are needed");
+    }
     let (_, backend) = crate::on_tables::family(BlsKeys, Scheme::Selected, Profile::Grove100);
     let vector = committed(&keys);
     let mut signers = [&signatures[0].signers[..], &signatures[1].signers].concat();

@@ -149,6 +149,15 @@ mod tests {
     }
 
     #[test]
+    fn blocks_of_two_to_the_tenth_are_the_largest_with_the_rows_of_a_level() {
+        let level = usize::from(Profile::Paper.recursion().unwrap().degree_bits);
+        for (q, degree_bits) in [(10, level), (11, level + 1)] {
+            let backend = PaperBackend::with_block_height(Profile::Paper, HeightClass::H27, q).unwrap();
+            assert_eq!(backend.rows(q).1, degree_bits, "{} rows for q = {q}", backend.rows(q).0);
+        }
+    }
+
+    #[test]
     fn an_update_is_one_block_and_the_levels_above_it() {
         let block = Block { height: 5, rows: 100, degree_bits: 7, seconds: 0.5 };
         let costs = Costs { level_s: 2.0, hash_s: 0.25, wrap_s: 1.0, height: 27, blocks: vec![block] };

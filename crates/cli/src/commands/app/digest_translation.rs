@@ -23,7 +23,7 @@ use crate::report::Report;
 pub(crate) struct Args {
     #[command(flatten)]
     prove: ProveArgs,
-    /// The Keccak tree: keccak-256 hashes positions and values. openzeppelin and openzeppelin-js hash rows as OpenZeppelin's MerkleProof takes them, for tables whose
+    /// The Keccak tree: keccak-256 hashes positions and values; the value of a row of more than four elements is its Poseidon hash. openzeppelin and openzeppelin-js hash rows as OpenZeppelin's MerkleProof takes them, for tables whose
     /// columns all have types of Solidity's ABI; the second one demands that the root be that of OpenZeppelin's JavaScript library
     #[arg(long, value_name = "TREE", default_value = "keccak-256", value_parser = ["keccak-256", "openzeppelin", "openzeppelin-js"])]
     tree: String,

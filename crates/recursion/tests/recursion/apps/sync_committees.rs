@@ -14,8 +14,7 @@ use data::{data, one_from_the_other};
 #[test]
 #[ignore = "apps: a minute, dozens of proofs of 2^14 rows"]
 fn committees_are_proven_one_from_the_other_by_plonky2() {
-    let Some(data) = data() else { return };
     let app = Arc::new(BlsKeys);
     let backend = AppBackend::load(app, Scheme::Selected, Profile::Paper, HeightClass::H27, None).expect("circuits");
-    one_from_the_other(&backend, data);
+    one_from_the_other(&backend, data());
 }
