@@ -58,8 +58,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let world = World::build(args.profile, args.log_size, args.fill_log, *largest)?;
     let names = SchemeArg::names(&args.schemes);
     let ours = ours(None, args.profile, &world, repeat)?;
-    let (block_height, largest) = (Scheme::BLOCK_HEIGHT, 1 << args.measured_log);
-    let mut comparison = Comparison::load(&names, args.profile, &world, ours, block_height, largest, repeat)?;
+    let (block_height, proven) = (Scheme::BLOCK_HEIGHT, 1 << args.measured_log);
+    let mut comparison = Comparison::load(&names, args.profile, &world, ours, block_height, proven, repeat)?;
     comparison.footprints(args.profile, args.log_size, *largest, threads)?;
     let mut all: Vec<Vec<Compared>> = vec![];
     for log in &args.batch_logs {
