@@ -1,11 +1,15 @@
-"""Checks rendered manifests and compose files by their schemas: what scripts/check-deploy.sh calls.
+"""Checks rendered manifests and compose files by their schemas, and what is said of metrics: what scripts/check-deploy.sh calls.
 
     check_deploy.py compose SCHEMA FILE..
     check_deploy.py kubernetes FILE..
+    check_deploy.py rules TESTS FILE DIR      writes the alerts of a rendering, and their tests with its job, for promtool
+    check_deploy.py metrics ROOT              compares the metrics of code, documents and alerts
 """
 
 import json
+import re
 import sys
+from pathlib import Path
 
 import yaml
 
@@ -17,6 +21,7 @@ OTHERS = {
     ),
     "TriggerAuthentication": (set(), {"secretTargetRef"}),
     "PodMonitor": ({"selector", "podMetricsEndpoints"}, set()),
+    "PrometheusRule": ({"groups"}, set()),
 }
 
 
@@ -70,6 +75,45 @@ def scaled_object(document, names):
             fail(f"a trigger refers to {reference}, which is not there")
 
 
+def selected(selector, documents):
+    """Pods of workloads that a selector chooses: name of the workload, and names of the ports."""
+    wanted = selector["matchLabels"].items()
+    found = {}
+    for document in documents:
+        if document["kind"] in ("Deployment", "StatefulSet"):
+            template = document["spec"]["template"]
+            if wanted <= template["metadata"]["labels"].items():
+                ports = [port["name"] for c in template["spec"]["containers"] for port in c.get("ports", [])]
+                found[document["metadata"]["name"]] = ports
+    return found
+
+
+def pod_monitor(document, documents):
+    spec = document["spec"]
+    pods = selected(spec["selector"], documents)
+    if not pods:
+        fail("a PodMonitor selects no pods")
+    endpoints = [endpoint["port"] for endpoint in spec["podMetricsEndpoints"]]
+    for name, ports in pods.items():
+        if sum(ports.count(endpoint) for endpoint in endpoints) != 1:
+            fail(f"a PodMonitor reads {endpoints} of {name}, which has {ports}: its metrics must be read once")
+
+
+def prometheus_rule(document, documents):
+    """The alerts of a release look at the series of that release, and at its service only where it has one."""
+    monitors = [d["metadata"] for d in documents if d["kind"] == "PodMonitor"]
+    groups = {group["name"]: group["rules"] for group in document["spec"]["groups"]}
+    if ("evergrove-service" in groups) != any(d["kind"] == "StatefulSet" for d in documents):
+        fail(f"a PrometheusRule has the groups {sorted(groups)}")
+    for rule in (rule for rules in groups.values() for rule in rules):
+        for series in re.findall(r"\b(?:evergrove_\w+|up)\b[^ ()]*", rule["expr"]):
+            job = re.search(r'\{job="([^"]*)"', series)
+            if not job or job[1] == "evergrove":
+                fail(f"{rule['alert']}: {series} is not limited to the series of the release")
+            if monitors and not job[1].endswith(f"/{monitors[0]['name']}"):
+                fail(f"{rule['alert']}: {series} is not of the job of the PodMonitor {monitors[0]['name']}")
+
+
 def kubernetes(files):
     import kubernetes_validate
 
@@ -94,7 +138,68 @@ def kubernetes(files):
                 fail(f"{name}: a {kind} has the fields {sorted(fields)}")
             if kind == "ScaledObject":
                 scaled_object(document, names)
+            if kind == "PodMonitor":
+                pod_monitor(document, documents)
+            if kind == "PrometheusRule":
+                prometheus_rule(document, documents)
     print(f"{count} manifests, by the schemas of Kubernetes {version}")
+
+
+def rules(tests, rendered, out):
+    with open(rendered) as f:
+        specs = [d["spec"] for d in yaml.safe_load_all(f) if d and d["kind"] == "PrometheusRule"]
+    if len(specs) != 1:
+        fail(f"{rendered}: {len(specs)} manifests of the kind PrometheusRule, expected 1")
+    job = re.search(r'job="([^"]*)"', specs[0]["groups"][0]["rules"][0]["expr"])[1]
+    text = re.sub(r'\b(job(?:="|: | ))evergrove\b', rf"\1{job}", Path(tests).read_text())
+    text = text.replace("helm/evergrove/files/rules.yaml", "rules.yaml")
+    (Path(out) / "rules.yaml").write_text(yaml.safe_dump(specs[0]))
+    (Path(out) / "rules_test.yaml").write_text(text)
+
+
+def exported(root):
+    """Names of the metrics that the code exports, each with its type: gauge, counter or histogram."""
+    found = {}
+    for source in ("crates/jobs/src/metrics.rs", "crates/serve/src/metrics.rs"):
+        text = (root / source).read_text().split("#[cfg(test)]")[0]
+        types = dict(re.findall(r"^    (?:pub\(crate\) )?(\w+): (?:Family<\w+, )?(Gauge|Counter|Histogram)\b", text, re.M))
+        calls = re.findall(r"\.register(?:_with_unit)?\(([^;]*?)made\.(\w+)\.clone\(\)", text)
+        if not calls or len(calls) != text.count(".register(") + text.count(".register_with_unit("):
+            fail(f"{source}: the registered metrics could not be read")
+        for arguments, field in calls:
+            unit = re.search(r"Unit::(\w+)", arguments)
+            name = "_".join(["evergrove", re.match(r'\s*"(\w+)"', arguments)[1], *([unit[1].lower()] if unit else [])])
+            kind = types[field].lower()
+            found[name + "_total" * (kind == "counter")] = kind
+    return found
+
+
+def documented(root):
+    """Names of the metrics in the table of docs/operations.md, each with its labels."""
+    table = (root / "docs/operations.md").read_text().split("| metric | labels | |\n")[1].split("\n\n")[0]
+    found = {}
+    for line in table.splitlines()[1:]:
+        names, labels, _ = line.strip("|").split("|", 2)
+        found |= {f"evergrove_{name}": set(re.findall(r"`(\w+)`", labels)) for name in re.findall(r"`(\w+)`", names)}
+    return found
+
+
+def metrics(root):
+    root = Path(root)
+    types, labels = exported(root), documented(root)
+    if types.keys() != labels.keys():
+        fail(f"docs/operations.md and the code differ in the metrics {sorted(types.keys() ^ labels.keys())}")
+    series = set()
+    for name, kind in types.items():
+        series |= {name + suffix for suffix in ("_bucket", "_sum", "_count")} if kind == "histogram" else {name}
+    for name in ("deploy/helm/evergrove/files/rules.yaml", "deploy/rules_test.yaml"):
+        for metric in re.findall(r"\bevergrove_\w+", (root / name).read_text()):
+            if metric not in series:
+                fail(f"{name}: {metric} is not a metric that the code exports")
+    for metric, given in re.findall(r"series: '(evergrove_\w+)\{([^}]*)\}", (root / "deploy/rules_test.yaml").read_text()):
+        if set(re.findall(r"(\w+)=", given)) - {"job", "instance"} != labels[metric]:
+            fail(f"deploy/rules_test.yaml: {metric} has the labels {given}, and in docs/operations.md {sorted(labels[metric])}")
+    print(f"{len(types)} metrics, the same in code, documents and alerts")
 
 
 match sys.argv[1:]:
@@ -102,5 +207,9 @@ match sys.argv[1:]:
         compose(schema, files)
     case ["kubernetes", *files]:
         kubernetes(files)
+    case ["rules", tests, rendered, out]:
+        rules(tests, rendered, out)
+    case ["metrics", root]:
+        metrics(root)
     case _:
         fail(__doc__)
