@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks deploy/ without a cluster: the Dockerfile by hadolint, compose.yaml by the schema of compose files, the chart by helm's
-# lint and its values' schema, what it renders by the schemas of Kubernetes, and alerts by promtool with their tests. What is
-# not there is skipped with a line; `make deploy-tools` fetches it. With EVERGROVE_REQUIRE_DEPLOY=1 nothing may be skipped.
+# lint and its values' schema, what it renders by the schemas of Kubernetes, and alerts and the dashboard's queries by promtool.
+# What is not there is skipped with a line; `make deploy-tools` fetches it. With EVERGROVE_REQUIRE_DEPLOY=1 nothing may be skipped.
 #
 #   scripts/check-deploy.sh
 set -euo pipefail
@@ -11,6 +11,7 @@ tools=$root/target/tools/deploy
 chart=$root/deploy/helm/evergrove
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+mkdir "$work/promtool"
 export PATH=$tools/bin:$PATH
 
 skip() {
@@ -29,7 +30,7 @@ if [ -x "$python" ] && [ -f "$tools/compose/compose_spec.json" ]; then
 else skip "the schema of compose files"; fi
 
 if [ -x "$python" ]; then
-    "$python" "$root/scripts/check_deploy.py" metrics "$root"
+    "$python" "$root/scripts/check_deploy.py" metrics "$root" "$work/promtool"
 else skip "python with yaml"; fi
 
 # Alerts, with their tests: the file and its tests.
@@ -41,6 +42,10 @@ alerts() {
 if command -v promtool >/dev/null; then
     alerts "$chart/files/rules.yaml" "$root/deploy/rules_test.yaml"
     echo "deploy/rules_test.yaml: fine"
+    if [ -f "$work/promtool/dashboard_test.yaml" ]; then
+        promtool test rules "$work/promtool/dashboard_test.yaml" >"$work/promtool.log" 2>&1 || { cat "$work/promtool.log" >&2; exit 1; }
+        echo "deploy/helm/evergrove/files/dashboard.json: every query has an answer"
+    fi
 else skip promtool; fi
 
 command -v helm >/dev/null || { skip helm; exit 0; }
@@ -49,7 +54,7 @@ variants=(
     ""
     "--set autoscaling.enabled=false,serve.enabled=false,worker.threads=2"
     "--set redis.url=rediss://redis.example:6380/1,redis.passwordSecret.name=redis,redis.caSecret.name=ca,objects.secret=s3,objects.env.AWS_REGION=eu-central-1"
-    "--set monitoring.enabled=true,monitoring.rules.enabled=true,monitoring.labels.release=prometheus,serve.grow=true,serve.keep=10,serve.remote=false,serve.persistence.existingClaim=data"
+    "--set monitoring.enabled=true,monitoring.rules.enabled=true,monitoring.dashboard.enabled=true,monitoring.dashboard.annotations.grafana_folder=Proofs,monitoring.labels.release=prometheus,serve.grow=true,serve.keep=10,serve.remote=false,serve.persistence.existingClaim=data"
     "--set monitoring.rules.enabled=true,monitoring.rules.job=workers,serve.enabled=false"
     "--set serviceAccount.create=false,image.tag=v1,image.pullSecrets[0].name=pull,serve.persistence.storageClass=fast"
 )
@@ -73,9 +78,9 @@ if [ -x "$python" ] && "$python" -c 'import kubernetes_validate' 2>/dev/null; th
 else skip kubernetes-validate; fi
 
 # The alerts of a release, which look at its job alone.
-helm template evergrove "$chart" --namespace proofs --set monitoring.enabled=true,monitoring.rules.enabled=true >"$work/rules-rendered.yaml"
+helm template evergrove "$chart" --namespace proofs --set monitoring.enabled=true,monitoring.rules.enabled=true >"$work/promtool/rendered.yaml"
 if [ -x "$python" ] && command -v promtool >/dev/null; then
-    "$python" "$root/scripts/check_deploy.py" rules "$root/deploy/rules_test.yaml" "$work/rules-rendered.yaml" "$work"
-    alerts "$work/rules.yaml" "$work/rules_test.yaml"
+    "$python" "$root/scripts/check_deploy.py" rules "$root/deploy/rules_test.yaml" "$work/promtool/rendered.yaml" "$work/promtool"
+    alerts "$work/promtool/rules.yaml" "$work/promtool/rules_test.yaml"
     echo "deploy/helm/evergrove: the alerts of a release, fine"
 fi

@@ -3,9 +3,11 @@
     check_deploy.py compose SCHEMA FILE..
     check_deploy.py kubernetes FILE..
     check_deploy.py rules TESTS FILE DIR      writes the alerts of a rendering, and their tests with its job, for promtool
-    check_deploy.py metrics ROOT              compares the metrics of code, documents and alerts
+    check_deploy.py metrics ROOT DIR          compares the metrics of code, documents, alerts and dashboard, and writes a test
+                                              of the dashboard's queries for promtool
 """
 
+import itertools
 import json
 import re
 import sys
@@ -126,6 +128,9 @@ def kubernetes(files):
         for document in documents:
             kind = document["kind"]
             count += 1
+            if kind == "ConfigMap":
+                for content in document["data"].values():
+                    json.loads(content)
             if kind not in OTHERS:
                 try:
                     kubernetes_validate.validate(document, version, strict=True)
@@ -184,7 +189,48 @@ def documented(root):
     return found
 
 
-def metrics(root):
+def samples(types, labels):
+    """Series of every metric with the labels of the documents: all of them of a service, those of tasks also of a worker."""
+    values = {"state": ["wait", "prioritized"], "status": ["200", "500"]}
+    for metric, kind in types.items():
+        choices = [[f'{label}="{value}"' for value in values.get(label, ["x"])] for label in sorted(labels[metric])]
+        for instance in ("serve", "worker") if re.match("evergrove_(task|result|queue)", metric) else ("serve",):
+            for chosen in itertools.product(*choices):
+                given = ", ".join(['job="evergrove"', f'instance="{instance}"', *chosen])
+                if kind == "histogram":
+                    for le, step in ("0.1", 30), ("1", 60), ("+Inf", 60):
+                        yield {"series": f'{metric}_bucket{{{given}, le="{le}"}}', "values": f"0+{step}x30"}
+                else:
+                    yield {"series": f"{metric}{{{given}}}", "values": "0+60x30" if kind == "counter" else "1x30"}
+
+
+def dashboard(path, types, labels):
+    """Panels that lie beside each other, and the tests of their queries: each has samples, with the labels of its legend."""
+    panels, cells, tests = json.loads(path.read_text())["panels"], {}, []
+    if len({panel["id"] for panel in panels}) != len(panels):
+        fail(f"{path}: two panels have the same id")
+    for panel in panels:
+        at = panel["gridPos"]
+        for cell in itertools.product(range(at["x"], at["x"] + at["w"]), range(at["y"], at["y"] + at["h"])):
+            if cell in cells or cell[0] >= 24:
+                fail(f"{path}: the panel {panel['title']!r} overlaps {cells.get(cell, 'the edge')!r}")
+            cells[cell] = panel["title"]
+        if panel["type"] != "row" and not panel["targets"]:
+            fail(f"{path}: the panel {panel['title']!r} has no query")
+        for target in panel.get("targets", []):
+            query = target["expr"].replace("$job", "evergrove").replace("$instance", ".+").replace("$__rate_interval", "5m")
+            legend = re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])
+            expression = f"({query}) >= 0"
+            for label in legend:
+                expression = f'label_replace({expression}, "has_{label}", "yes", "{label}", ".+")'
+            by = ", ".join(f"has_{label}" for label in legend)
+            sample = {"labels": "{" + ", ".join(f'has_{label}="yes"' for label in legend) + "}", "value": 1}
+            tests.append({"expr": f"count by ({by}) ({expression}) > bool 0", "eval_time": "20m", "exp_samples": [sample]})
+    series = list(samples(types, labels))
+    return {"evaluation_interval": "1m", "tests": [{"interval": "1m", "input_series": series, "promql_expr_test": tests}]}
+
+
+def metrics(root, out):
     root = Path(root)
     types, labels = exported(root), documented(root)
     if types.keys() != labels.keys():
@@ -192,14 +238,21 @@ def metrics(root):
     series = set()
     for name, kind in types.items():
         series |= {name + suffix for suffix in ("_bucket", "_sum", "_count")} if kind == "histogram" else {name}
-    for name in ("deploy/helm/evergrove/files/rules.yaml", "deploy/rules_test.yaml"):
-        for metric in re.findall(r"\bevergrove_\w+", (root / name).read_text()):
-            if metric not in series:
-                fail(f"{name}: {metric} is not a metric that the code exports")
+    chart = root / "deploy/helm/evergrove/files"
+    for path in (chart / "rules.yaml", chart / "dashboard.json", root / "deploy/rules_test.yaml"):
+        unknown = set(re.findall(r"\bevergrove_\w+", path.read_text())) - series
+        if unknown:
+            fail(f"{path}: the code exports no metric {', '.join(sorted(unknown))}")
     for metric, given in re.findall(r"series: '(evergrove_\w+)\{([^}]*)\}", (root / "deploy/rules_test.yaml").read_text()):
         if set(re.findall(r"(\w+)=", given)) - {"job", "instance"} != labels[metric]:
             fail(f"deploy/rules_test.yaml: {metric} has the labels {given}, and in docs/operations.md {sorted(labels[metric])}")
-    print(f"{len(types)} metrics, the same in code, documents and alerts")
+    alerts = set(re.findall(r"- alert: (\w+)", (chart / "rules.yaml").read_text()))
+    described = set(re.findall(r"^\| `(Evergrove\w+)`", (root / "docs/operations.md").read_text(), re.M))
+    if alerts != described:
+        fail(f"docs/operations.md and rules.yaml differ in the alerts {sorted(alerts ^ described)}")
+    test = dashboard(chart / "dashboard.json", types, labels)
+    (Path(out) / "dashboard_test.yaml").write_text(yaml.safe_dump(test))
+    print(f"{len(types)} metrics and {len(alerts)} alerts, the same wherever they are named")
 
 
 match sys.argv[1:]:
@@ -209,7 +262,7 @@ match sys.argv[1:]:
         kubernetes(files)
     case ["rules", tests, rendered, out]:
         rules(tests, rendered, out)
-    case ["metrics", root]:
-        metrics(root)
+    case ["metrics", root, out]:
+        metrics(root, out)
     case _:
         fail(__doc__)
