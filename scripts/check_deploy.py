@@ -78,16 +78,38 @@ def scaled_object(document, names):
 
 
 def selected(selector, documents):
-    """Pods of workloads that a selector chooses: name of the workload, and names of the ports."""
+    """Pods of workloads that a selector chooses: name of the workload, and its container."""
     wanted = selector["matchLabels"].items()
     found = {}
     for document in documents:
         if document["kind"] in ("Deployment", "StatefulSet"):
             template = document["spec"]["template"]
             if wanted <= template["metadata"]["labels"].items():
-                ports = [port["name"] for c in template["spec"]["containers"] for port in c.get("ports", [])]
-                found[document["metadata"]["name"]] = ports
+                [found[document["metadata"]["name"]]] = template["spec"]["containers"]
     return found
+
+
+def port_names(container):
+    return [port["name"] for port in container["ports"]]
+
+
+def only_one(kind, name, selector, documents):
+    """The container of the one workload that a manifest is for."""
+    found = selected(selector, documents)
+    if len(found) != 1:
+        fail(f"the {kind} {name} selects {sorted(found)}, expected one workload")
+    return found.popitem()[1]
+
+
+def network_policy(name, spec, documents):
+    container = only_one("NetworkPolicy", name, spec["podSelector"], documents)
+    entries = sorted(port["port"] for rule in spec["ingress"] for port in rule["ports"])
+    if entries != sorted(port_names(container)):
+        fail(f"the NetworkPolicy {name} lets in to {entries}, and its pods have {port_names(container)}")
+    exits = {port["port"] for rule in spec["egress"] for port in rule.get("ports", [])}
+    wanted = {53} | {int(port) for port in re.findall(r"rediss?://[^/ ]*:(\d+)", " ".join(container["args"]))}
+    if not wanted <= exits:
+        fail(f"the NetworkPolicy {name} lets out to {sorted(exits)}, and its pods need {sorted(wanted)}")
 
 
 def pod_monitor(document, documents):
@@ -96,7 +118,7 @@ def pod_monitor(document, documents):
     if not pods:
         fail("a PodMonitor selects no pods")
     endpoints = [endpoint["port"] for endpoint in spec["podMetricsEndpoints"]]
-    for name, ports in pods.items():
+    for name, ports in ((name, port_names(container)) for name, container in pods.items()):
         if sum(ports.count(endpoint) for endpoint in endpoints) != 1:
             fail(f"a PodMonitor reads {endpoints} of {name}, which has {ports}: its metrics must be read once")
 
@@ -131,6 +153,10 @@ def kubernetes(files):
             if kind == "ConfigMap":
                 for content in document["data"].values():
                     json.loads(content)
+            if kind == "NetworkPolicy":
+                network_policy(document["metadata"]["name"], document["spec"], documents)
+            if kind == "PodDisruptionBudget":
+                only_one(kind, document["metadata"]["name"], document["spec"]["selector"], documents)
             if kind not in OTHERS:
                 try:
                     kubernetes_validate.validate(document, version, strict=True)
