@@ -193,14 +193,18 @@ def exported(root):
     found = {}
     for source in ("crates/jobs/src/metrics.rs", "crates/serve/src/metrics.rs"):
         text = (root / source).read_text().split("#[cfg(test)]")[0]
-        types = dict(re.findall(r"^    (?:pub\(crate\) )?(\w+): (?:Family<\w+, )?(Gauge|Counter|Histogram)\b", text, re.M))
+        types = dict(re.findall(r"^    (?:pub\(crate\) )?(\w+): (?:Family<\w+, )?(\w+)>?,$", text, re.M))
+        # Types of the code's own, which say what they are.
+        own = dict(re.findall(r"impl EncodeMetric for (\w+) .*?MetricType::(\w+)", text, re.S))
         calls = re.findall(r"\.register(?:_with_unit)?\(([^;]*?)made\.(\w+)\.clone\(\)", text)
         if not calls or len(calls) != text.count(".register(") + text.count(".register_with_unit("):
             fail(f"{source}: the registered metrics could not be read")
         for arguments, field in calls:
             unit = re.search(r"Unit::(\w+)", arguments)
             name = "_".join(["evergrove", re.match(r'\s*"(\w+)"', arguments)[1], *([unit[1].lower()] if unit else [])])
-            kind = types[field].lower()
+            kind = own.get(types.get(field), types.get(field, "")).lower()
+            if kind not in ("gauge", "counter", "histogram"):
+                fail(f"{source}: the type of the metric {name} could not be read")
             found[name + "_total" * (kind == "counter")] = kind
     return found
 
