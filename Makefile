@@ -14,7 +14,7 @@ BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET
 export CARGO TEST_FEATURES BENCH_WORKSPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install cluster-demo tools rtl-tools arm-tools web-tools eth-tools web test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-c test-eth header test-full check fmt clippy rustdoc api api-bless deny typos book deploy deploy-tools fuzz bench bench-apps bench-native docs
+.PHONY: help demo install cluster-demo tools rtl-tools arm-tools web-tools eth-tools web test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-c test-eth header test-full check fmt clippy rustdoc api api-bless deny typos prose book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,7 +88,7 @@ header: ## write the C header, crates/ffi/include/evergrove.h
 test-full: ## make test and every group, with a table at the end
 	scripts/test-groups.sh test isa peers rtl faults slow apps web c eth
 
-check: fmt clippy rustdoc api deny typos book deploy fuzz ## formatting, lints, documentation, public API, dependencies, spelling, deployment, a bounded fuzz run
+check: fmt clippy rustdoc api deny typos prose book deploy fuzz ## formatting, lints, documentation, public API, dependencies, spelling, prose, deployment, a bounded fuzz run
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -126,6 +126,9 @@ deny:
 typos:
 	@if command -v typos >/dev/null; then typos; \
 	else echo "skipped: typos is not installed (cargo install --locked typos-cli)"; fi
+
+prose: ## phrases to replace in README and docs/, with what to write instead
+	scripts/prose.sh
 
 book:
 	@if command -v mdbook >/dev/null; then mdbook build docs; \

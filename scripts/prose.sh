@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Phrases that a native technical writer would not use, in README.md and docs/, with file, line and what to write instead. It
+# looks at text and tables, not at code. Passing does not make prose good: read it aloud. docs/decisions and docs/math are left out.
+#
+#   scripts/prose.sh [FILE..]
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+# Files that are not rewritten yet. Remove a file from this list when you rewrite it.
+exempt=(docs/formats.md docs/operations.md docs/performance.md docs/review.md docs/security.md docs/serve.md docs/sql.md docs/models/*.md)
+
+# An extended regular expression in lower case between spaces, a tab, and what to write instead.
+rules=$(grep -v '^ *$' <<'END' | sed 's/ *=> */\t/'
+can not                                  => cannot
+(is|are|was|were|be|been) no [a-z]+      => is not a ..
+none of                                  => no .., not ..
+no such                                  => name the thing: .. does not exist
+anew|once more                           => again
+, of which|of which (the|all|each)       => a second sentence
+in (the|its|their) place                 => instead of ..
+(inside|outside) of                      => inside, outside
+stands|stood                             => is, means
+, else                                   => , otherwise
+(if|when) left out|unless told otherwise => by default
+go on|goes on|went on|going on           => continue
+(take|takes|taken) away                  => remove
+(has|have) to be                         => must be
+what [a-z]+ (come|comes|came) to         => the result of ..
+what (is|are|was|were) [a-z]+ (is|are)   => name the thing: the missing proofs are ..
+END
+)
+
+files=("$@")
+if [ ${#files[@]} = 0 ]; then
+    while read -r file; do
+        [[ " ${exempt[*]} " == *" $file "* ]] || files+=("$file")
+    done < <(echo README.md && find docs -name '*.md' -not -path 'docs/decisions/*' -not -path 'docs/math/*' -not -path 'docs/book/*' | sort)
+fi
+
+# A phrase may begin at the end of the line before, so the last words of that line come first.
+RULES=$rules awk '
+    BEGIN {
+        n = split(ENVIRON["RULES"], line, "\n")
+        for (i = 1; i <= n; i++) { split(line[i], cell, "\t"); rule[i] = cell[1]; advice[i] = cell[2] }
+    }
+    FNR == 1 { tail = ""; fence = 0 }
+    /^ *```/ { fence = !fence; tail = ""; next }
+    fence { next }
+    {
+        gsub(/`[^`]*`|\]\([^)]*\)/, " x "); text = tolower($0); gsub(/[^a-z0-9.,;:?!-]+/, " ", text); gsub(/^ | $/, "", text)
+        gsub(/there (is|are|was|were) no/, "there x no", text); gsub(/(is|are) no longer/, "x", text)
+        gsub(/[.,;:?!]/, " &", text); text = " " tail " " text " "
+        for (i = 1; i <= n; i++) if (match(text, " (" rule[i] ") ") && RSTART + RLENGTH - 1 > length(tail) + 2) {
+            printf "%s:%d: \"%s\": %s\n", FILENAME, FNR, substr(text, RSTART + 1, RLENGTH - 2), advice[i]; bad = 1
+        }
+        count = split(text, word, " "); tail = count > 1 ? word[count - 1] " " word[count] : word[count]
+    }
+    END { exit bad }
+' "${files[@]}" && echo "prose: ${#files[@]} files, no phrase to replace"
