@@ -9,8 +9,8 @@ cd "$(dirname "$0")/.."
 # Files that are not rewritten yet. Remove a file from this list when you rewrite it.
 exempt=(docs/formats.md docs/operations.md docs/performance.md docs/review.md docs/security.md docs/serve.md docs/sql.md docs/models/*.md)
 
-# An extended regular expression in lower case between spaces, a tab, and what to write instead.
-rules=$(grep -v '^ *$' <<'END' | sed 's/ *=> */\t/'
+# An extended regular expression for lower-case words, and what to write instead.
+rules=$(cat <<'END'
 can not                                  => cannot
 (is|are|was|were|be|been) no [a-z]+      => is not a ..
 none of                                  => no .., not ..
@@ -41,7 +41,7 @@ fi
 RULES=$rules awk '
     BEGIN {
         n = split(ENVIRON["RULES"], line, "\n")
-        for (i = 1; i <= n; i++) { split(line[i], cell, "\t"); rule[i] = cell[1]; advice[i] = cell[2] }
+        for (i = 1; i <= n; i++) { split(line[i], cell, / *=> */); rule[i] = cell[1]; advice[i] = cell[2] }
     }
     FNR == 1 { tail = ""; fence = 0 }
     /^ *```/ { fence = !fence; tail = ""; next }
