@@ -210,12 +210,23 @@ impl Epochs {
     fn commit_all(&self, group: Vec<Submission>) -> Result<(), Error> {
         let mut changes = Changes::default();
         group.iter().for_each(|s| change::merge(&mut changes, &s.request.changes));
+        let before = self.shared.store().epoch()?.number;
         match self.apply(&changes) {
             Ok(report) => {
-                for Submission { request, answer, .. } in group {
-                    tracing::debug!(epoch = report.after.number, lines = request.lines, "committed");
-                    let done = Done { epoch: report.after, changes: request.lines as u64, replayed: false };
-                    self.shared.answer(answer, Ok(done));
+                self.shared.set_full(false);
+                self.answer_all(group, report.after);
+                Ok(())
+            }
+            Err(e) if e.is_full() => {
+                tracing::warn!(error = %e, "no room for an epoch");
+                self.shared.set_full(true);
+                self.shared.recover()?;
+                let now = self.shared.store().epoch()?;
+                if now.number > before {
+                    // Only what follows a commit has found no room.
+                    self.answer_all(group, now);
+                } else {
+                    group.into_iter().for_each(|s| self.shared.answer(s.answer, Err(Problem::full())));
                 }
                 Ok(())
             }
@@ -235,6 +246,13 @@ impl Epochs {
                 }
                 Err(e)
             }
+        }
+    }
+
+    fn answer_all(&self, group: Vec<Submission>, epoch: Epoch) {
+        for Submission { request, answer, .. } in group {
+            tracing::debug!(epoch = epoch.number, lines = request.lines, "committed");
+            self.shared.answer(answer, Ok(Done { epoch, changes: request.lines as u64, replayed: false }));
         }
     }
 
@@ -273,8 +291,12 @@ impl Epochs {
             if let Err(cause) = self.prove(&store, &batch.name, epoch, &patience) {
                 failing.push((batch.name, cause));
             }
+            if store.has_failed() {
+                break;
+            }
         }
         drop(store);
+        self.shared.recover()?;
         self.retry = match (failing.is_empty(), self.retry) {
             (true, _) => None,
             (false, None) => Some(RETRY[0]),
@@ -314,6 +336,7 @@ impl Epochs {
                 gauge.set(i64::try_from(report.epoch).unwrap_or(i64::MAX));
                 tracing::info!(made = report.made, total = report.total, seconds, "proven");
                 shared.set_stalled(false);
+                shared.set_full(false);
                 shared.count_proof();
                 shared.publish(Event::of_proof(&report, seconds));
                 Ok(())
@@ -322,6 +345,9 @@ impl Epochs {
                 if shared.is_aborting() {
                     tracing::info!("stopped: the next start goes on from the proofs that are made");
                     return Err(e.to_string());
+                }
+                if e.is_full() {
+                    shared.set_full(true);
                 }
                 let cause = if patience.is_over() { shared.stop_reason() } else { e.to_string() };
                 shared.metrics.failures.get_or_create(&of_batch(name)).inc();
@@ -336,8 +362,16 @@ impl Epochs {
         let Some(keep) = self.shared.config.keep else { return Ok(()) };
         let kept = self.shared.store().epochs()?.len() as u64;
         if kept >= keep.saturating_mul(2) && kept > keep {
-            let report = self.shared.store_alone().prune(keep, false)?;
-            tracing::info!(epochs = report.epochs, proofs = report.objects, "pruned");
+            let pruned = self.shared.store_alone().prune(keep, false);
+            match pruned {
+                Ok(report) => tracing::info!(epochs = report.epochs, proofs = report.objects, "pruned"),
+                Err(e) if e.is_full() => {
+                    tracing::warn!(error = %e, "no room to prune");
+                    self.shared.set_full(true);
+                    self.shared.recover()?;
+                }
+                Err(e) => return Err(e),
+            }
         }
         Ok(())
     }

@@ -105,6 +105,12 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "The service stops", detail).after(5)
     }
 
+    pub(crate) fn full() -> Self {
+        let detail =
+            "the disk of the store is full: these changes were not committed. Make room on it, then send them again";
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "full", "No room on the disk", detail).after(10)
+    }
+
     /// The store fails: what was asked for is not known to have happened.
     pub(crate) fn store() -> Self {
         let detail = "the store failed, see the service's log: read /v1/status before sending changes again";

@@ -164,6 +164,7 @@ pub(crate) struct Shared {
     working: Mutex<Option<Working>>,
     failing: Mutex<Vec<Failing>>,
     stalled: AtomicBool,
+    full: AtomicBool,
     cycle_millis: AtomicU64,
     epochs: AtomicU64,
     proofs: AtomicU64,
@@ -192,6 +193,21 @@ impl Shared {
     /// The store, with nobody else.
     pub(crate) fn store_alone(&self) -> RwLockWriteGuard<'_, Store> {
         self.parts().store.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens the store again after a read or write of its file has failed.
+    pub(crate) fn recover(&self) -> Result<(), Error> {
+        if self.store().has_failed() { self.store_alone().recover() } else { Ok(()) }
+    }
+
+    /// True since a write found no room on the disk, until one succeeds.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_full(&self, full: bool) {
+        self.full.store(full, Ordering::Relaxed);
+        self.metrics.disk_full.set(full.into());
     }
 
     /// True until the service is told to stop.
@@ -347,6 +363,7 @@ pub async fn serve(
         working: Mutex::default(),
         failing: Mutex::default(),
         stalled: AtomicBool::new(false),
+        full: AtomicBool::new(false),
         cycle_millis: AtomicU64::new(0),
         epochs: AtomicU64::new(0),
         proofs: AtomicU64::new(0),

@@ -14,6 +14,7 @@ use evergrove::jobs::local::LocalEngine;
 use evergrove::proof::Profile;
 use evergrove::store::{Prover, Store};
 use evergrove_serve::{Config, Token};
+use evergrove_testkit::faults::Disk;
 use evergrove_testkit::http::head;
 use serde_json::{Value, json};
 
@@ -539,5 +540,36 @@ fn slow_callers_and_too_many_keep_nobody_out_for_long() {
     let _ = long.read_to_end(&mut answer);
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 431 "), "{}", String::from_utf8_lossy(&answer));
     assert_eq!(world.client.get("/healthz").status, 200);
+    world.stop();
+}
+
+#[test]
+fn a_full_disk_stops_changes_and_nothing_else() {
+    let disk = Disk::new();
+    let world = World::on(&disk, Config::default(), Gate::open());
+    world.json("POST", "/v1/changes", &set(3, 1), 200);
+    world.wait(|status| status["batches"][0]["fresh"] == true);
+    let room = disk.blocks();
+    disk.limit(move || room);
+    // What is free inside the file is used up first.
+    let made = (2..500).find(|x| world.client.post("/v1/changes", &set(3, *x)).status == 507).expect("no room");
+    for x in 0..3 {
+        let problem = world.problem("POST", "/v1/changes", &set(3, 600 + x), 507, "full");
+        assert!(problem["detail"].as_str().unwrap().contains("Make room"), "{problem}");
+        // Reading goes on, on the page of each question.
+        let status = world.json("GET", "/v1/status", "", 200);
+        assert_eq!((&status["epoch"], &status["disk_full"]), (&made.into(), &true.into()));
+        let opening = world.client.get("/v1/openings/3");
+        world.check_opening(&opening.body, 3, status["commitment"].as_str().unwrap(), made - 1);
+        assert_eq!(world.client.get("/v1/batches/b/proof").status, 200);
+        assert_eq!(world.client.get("/readyz").status, 200);
+        assert!(world.client.get("/metrics").text().contains("\nevergrove_disk_full 1\n"));
+    }
+    disk.limit(|| usize::MAX);
+    let done = world.json("POST", "/v1/changes", &set(3, 7), 200);
+    assert_eq!(done["epoch"], made + 1);
+    world.wait(|status| status["batches"][0]["fresh"] == true && status["disk_full"] == false);
+    let proof = world.client.get("/v1/batches/b/proof");
+    world.verify(&proof.body, done["commitment"].as_str().unwrap());
     world.stop();
 }

@@ -71,6 +71,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
         (status = 429, description = "The queue is full: come again after Retry-After seconds", body = Problem, content_type = "application/problem+json"),
         (status = 500, description = "The store failed", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "The service stops", body = Problem, content_type = "application/problem+json"),
+        (status = 507, description = "The disk of the store is full: come again when there is room", body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn post(
