@@ -317,7 +317,13 @@ impl Database {
     /// [`Error::Corrupt`] also after any call of this database has panicked; [`Error::ReadOnly`].
     pub(super) fn begin_write(&self) -> Result<Writing, Error> {
         let held = self.whole()?;
-        held.hold(redb::Database::begin_write).map(Writing).map_err(|f| f.of(held.dir()))
+        let begun = held.hold(|database| {
+            let mut transaction = database.begin_write()?;
+            // Opening the file after a crash then takes milliseconds, not a walk through all of it.
+            transaction.set_quick_repair(true);
+            Ok::<_, redb::TransactionError>(transaction)
+        });
+        begun.map(Writing).map_err(|f| f.of(held.dir()))
     }
 
     /// Checks the checksums of the whole database. False when its bookkeeping had to be repaired.

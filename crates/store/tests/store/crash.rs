@@ -8,7 +8,7 @@ use evergrove_commit::schema::Schema;
 use evergrove_jobs::local::LocalEngine;
 use evergrove_jobs::{Cancel, Event, RunError};
 use evergrove_store::{Backends, Changes, Error, ErrorClass, Options, Store};
-use evergrove_testkit::faults::{Disk, FaultyObjects};
+use evergrove_testkit::faults::{BLOCK, Disk, FaultyObjects};
 use evergrove_verifier::Profile;
 
 fn create(dir: &Path, options: &Options) -> Result<Store, Error> {
@@ -80,6 +80,26 @@ fn an_epoch_is_there_whole_or_not_at_all() {
         verify_batch(&store, &backends, "b").expect("verifies");
     }
     assert!(ends.iter().all(|n| *n > 0), "crashes before and after the commit: {ends:?}");
+}
+
+#[test]
+fn opening_after_a_crash_does_not_read_the_whole_database() {
+    let (dir, disk) = (tempfile::tempdir().expect("a directory"), Disk::new());
+    let options = on(&disk, &FaultyObjects::new());
+    let rows = (0..20_000).map(|i| Ok::<_, Error>((i, row(i))));
+    let store = Store::create_with(dir.path(), &options, &Schema::raw(), None, rows).expect("a new store");
+    for round in 0..3 {
+        store.apply(&set(&[(round, 1), (10_000 + round, 2)])).expect("changes");
+    }
+    let epoch = store.epoch().expect("reads");
+    // A killed process closes nothing.
+    disk.crash(1);
+    drop(store);
+    let before = disk.bytes_read();
+    let store = Store::open_with(dir.path(), &options).expect("opens");
+    assert_eq!(store.epoch().expect("reads"), epoch);
+    let (read, all) = (disk.bytes_read() - before, (disk.blocks() * BLOCK) as u64);
+    assert!(all > 2 << 20 && read < all / 8, "{read} of {all} bytes");
 }
 
 #[test]
