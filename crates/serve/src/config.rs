@@ -13,14 +13,15 @@ pub struct Config {
     pub token: Option<Token>,
     /// Requests with changes that may wait for the next epoch. Further ones are told to come again.
     pub queue: usize,
-    /// Greatest size of a request in bytes. All waiting requests take at most twice `queue` times as much.
+    /// Greatest size of a request in bytes. Requests that wait take at most `queue` times as much, and those of the epoch that is
+    /// committed, at most 8 MiB and one request, several times their size.
     pub body_bytes: usize,
     /// Time in which the whole of a request has to arrive, and for which a caller may take nothing of its answer.
     pub body_time: Duration,
     /// How long an epoch waits for further requests after the first one.
     pub gather: Duration,
-    /// Lets positions beyond the vector double it.
-    pub grow: bool,
+    /// Lets positions beyond the vector double it, up to this height; `None` refuses them.
+    pub grow: Option<u8>,
     /// How many epochs are kept, with the proofs that batches can still use; `None` keeps all.
     pub keep: Option<u64>,
     /// How long a service that stops goes on with the proofs of its last epoch.
@@ -44,7 +45,7 @@ impl Default for Config {
             body_bytes: 1 << 20,
             body_time: Duration::from_secs(30),
             gather: Duration::ZERO,
-            grow: false,
+            grow: None,
             keep: None,
             grace: Duration::from_secs(30),
             streams: 64,

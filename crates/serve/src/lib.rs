@@ -30,3 +30,7 @@ pub use health::{Health, health};
 pub use http::openapi;
 pub use problem::Problem;
 pub use service::{Parts, ServeError, Shutdown, Summary, serve};
+
+#[cfg(test)]
+#[global_allocator]
+static HEAP: evergrove_testkit::heap::Counting = evergrove_testkit::heap::Counting;

@@ -85,6 +85,12 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Request too large", detail)
     }
 
+    pub(crate) fn head_too_large(limit: usize) -> Self {
+        let detail =
+            format!("the request line and the headers have at most {limit} bytes: send fewer or shorter headers");
+        Self::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "head-too-large", "Head too large", detail)
+    }
+
     pub(crate) fn slow(seconds: u64) -> Self {
         let detail = format!("the request did not arrive within {seconds} s: send fewer changes at a time");
         Self::new(StatusCode::REQUEST_TIMEOUT, "slow", "Request too slow", detail)

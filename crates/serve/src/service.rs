@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
-use crate::epochs::{Done, Epochs, Submission};
+use crate::epochs::{Done, Epochs, Waiting};
 use crate::health::Health;
 use crate::http::connections::{self, Bounds};
 use crate::metrics::ServiceMetrics;
@@ -24,7 +24,7 @@ use crate::{Config, Event, health, http};
 /// Events that a slow listener may be behind before it misses some.
 const EVENTS: usize = 256;
 /// Questions to the store at once; further ones wait. A proof of a past epoch takes the memory of its batch.
-const READERS: usize = 16;
+pub(crate) const READERS: usize = 16;
 /// Stack of the thread that commits and proves: what a main thread has on most systems.
 const STACK_BYTES: usize = 8 << 20;
 /// How long answers that are under way may take when everything else has ended.
@@ -156,9 +156,9 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) schema: Schema,
     pub(crate) metrics: ServiceMetrics,
-    pub(crate) queue: mpsc::Sender<Submission>,
+    pub(crate) queue: mpsc::Sender<Waiting>,
     pub(crate) streams: Arc<Semaphore>,
-    pub(crate) readers: Semaphore,
+    pub(crate) readers: Arc<Semaphore>,
     parts: Blocking,
     events: broadcast::Sender<Event>,
     working: Mutex<Option<Working>>,
@@ -356,7 +356,7 @@ pub async fn serve(
         metrics: ServiceMetrics::new(&mut registry, tasks),
         queue,
         streams: Arc::new(Semaphore::new(config.streams)),
-        readers: Semaphore::new(READERS),
+        readers: Arc::new(Semaphore::new(READERS)),
         config,
         parts: Blocking(Some(Box::new(Held { store: RwLock::new(store), backends, engine }))),
         events: broadcast::Sender::new(EVENTS),

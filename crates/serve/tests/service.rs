@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Gate, TOKEN, World, set};
+use common::{Gate, Hold, TOKEN, World, set};
 use evergrove::commit::BackendChoice;
 use evergrove::jobs::local::LocalEngine;
 use evergrove::proof::Profile;
@@ -276,7 +276,7 @@ fn proofs_that_fail_are_tried_again() {
 
 #[test]
 fn the_table_grows_and_old_epochs_go_where_that_is_wanted() {
-    let world = World::start(Config { grow: true, keep: Some(2), ..Config::default() }, Gate::open());
+    let world = World::start(Config { grow: Some(10), keep: Some(2), ..Config::default() }, Gate::open());
     assert_eq!(world.json("POST", "/v1/changes", &set(500, 1), 200)["epoch"], 2);
     for epoch in 3..=6 {
         assert_eq!(world.json("POST", "/v1/changes", &set(500, epoch), 200)["epoch"], epoch);
@@ -284,6 +284,11 @@ fn the_table_grows_and_old_epochs_go_where_that_is_wanted() {
     world.wait(|status| status["batches"][0]["proven"]["epoch"] == 6 && status["height"] == 9);
     world.problem("GET", "/v1/epochs/1", "", 404, "not-found");
     assert_eq!(world.json("GET", "/v1/epochs/5", "", 200)["rows"], 81);
+    // One mistaken position would make every later proof deeper.
+    let problem = world.problem("POST", "/v1/changes", &set(1 << 10, 1), 422, "refused");
+    assert!(problem["detail"].as_str().unwrap().contains("index 1024 is outside the vector of 2^9 slots"), "{problem}");
+    assert_eq!(world.json("POST", "/v1/changes", &set((1 << 10) - 1, 1), 200)["epoch"], 7);
+    world.wait(|status| status["height"] == 10);
     world.stop();
 }
 
@@ -546,7 +551,7 @@ fn slow_callers_and_too_many_keep_nobody_out_for_long() {
 #[test]
 fn a_full_disk_stops_changes_and_nothing_else() {
     let disk = Disk::new();
-    let world = World::on(&disk, Config::default(), Gate::open());
+    let world = World::on(&disk, &Hold::default(), Config::default(), Gate::open());
     world.json("POST", "/v1/changes", &set(3, 1), 200);
     world.wait(|status| status["batches"][0]["fresh"] == true);
     let room = disk.blocks();
@@ -571,5 +576,64 @@ fn a_full_disk_stops_changes_and_nothing_else() {
     world.wait(|status| status["batches"][0]["fresh"] == true && status["disk_full"] == false);
     let proof = world.client.get("/v1/batches/b/proof");
     world.verify(&proof.body, done["commitment"].as_str().unwrap());
+    world.stop();
+}
+
+#[test]
+fn questions_of_callers_who_are_gone_keep_their_turns() {
+    let (disk, hold) = (Disk::new(), Hold::default());
+    let world = World::on(&disk, &hold, Config::default(), Gate::open());
+    // The service looks at its batches when it starts, and reads nothing by itself after that.
+    thread::sleep(Duration::from_secs(1));
+    let start = Instant::now();
+    let ask = || world.client.open("GET", "/v1/openings/3", &[], b"").expect("sent");
+    hold.set(true);
+    let callers: Vec<_> = (0..40).map(|_| ask()).collect();
+    while hold.waiting() < 16 {
+        assert!(start.elapsed() < Duration::from_secs(30), "{} questions", hold.waiting());
+        thread::sleep(Duration::from_millis(1));
+    }
+    drop(callers);
+    let others: Vec<_> = (0..40).map(|_| ask()).collect();
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(hold.waiting(), 16, "16 questions at once");
+    hold.set(false);
+    for mut caller in others {
+        assert_eq!(head(&mut caller).expect("an answer").0, 200);
+    }
+    world.stop();
+}
+
+#[test]
+fn heads_are_taken_up_to_their_limits() {
+    let world = World::start(Config::default(), Gate::open());
+    let ask = |headers: &[(String, String)]| {
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        world.client.send("GET", "/v1/status", &headers, b"").map(|answer| answer.status)
+    };
+    let of_size = |size: usize| vec![("x-filling".to_owned(), "x".repeat(size))];
+    let of_number = |number: usize| (0..number).map(|n| (format!("x-{n}"), "x".into())).collect::<Vec<_>>();
+    assert_eq!(ask(&of_size(63 << 10)).expect("an answer"), 200);
+    assert_eq!(ask(&of_size(65 << 10)).expect("an answer"), 431);
+    // Besides these: host and content-length.
+    assert_eq!(ask(&of_number(98)).expect("an answer"), 200);
+    assert_eq!(ask(&of_number(99)).expect("an answer"), 431);
+    world.stop();
+}
+
+#[test]
+fn a_service_on_a_full_disk_prunes_what_it_need_not_keep() {
+    let (disk, keep) = (Disk::new(), 8);
+    let config = Config { keep: Some(keep), ..Config::default() };
+    let world = World::on(&disk, &Hold::default(), config, Gate::open());
+    let all = |x: u64| (0..80).map(|i| set(i, x + i)).collect::<Vec<_>>().join("\n");
+    (2..2 * keep - 1).for_each(|x| drop(world.json("POST", "/v1/changes", &all(x), 200)));
+    world.wait(|status| status["batches"][0]["fresh"] == true);
+    let room = disk.blocks();
+    disk.limit(move || room);
+    let statuses: Vec<_> = (0..10).map(|x| world.client.post("/v1/changes", &all(100 + x)).status).collect();
+    assert_eq!((statuses[0], statuses[1]), (507, 200), "{statuses:?}");
+    let status = world.json("GET", "/v1/status", "", 200);
+    world.json("GET", &format!("/v1/epochs/{}", status["epoch"].as_u64().unwrap() - keep + 1), "", 200);
     world.stop();
 }

@@ -62,9 +62,12 @@ pub(crate) struct Args {
     /// Milliseconds that an epoch waits for further requests
     #[arg(long, value_name = "MS", default_value_t = 0)]
     gather: u64,
-    /// Let positions beyond the vector double it
+    /// Let positions beyond the vector double it, up to --max-height
     #[arg(long)]
     grow: bool,
+    /// Height above which --grow does not make the vector higher: positions from 2^H on are refused
+    #[arg(long, value_name = "H", default_value_t = 32, requires = "grow", value_parser = clap::value_parser!(u8).range(1..=40))]
+    max_height: u8,
     /// Epochs to keep: older ones are pruned when there are twice as many; all if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     keep: Option<u64>,
@@ -144,7 +147,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         queue: args.max_waiting.into(),
         body_bytes: usize::try_from(args.max_body).unwrap_or(usize::MAX),
         gather: Duration::from_millis(args.gather),
-        grow: args.grow,
+        grow: args.grow.then_some(args.max_height),
         keep: args.keep,
         grace: Duration::from_secs(args.grace),
         connections: args.max_connections.into(),

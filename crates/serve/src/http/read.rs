@@ -164,8 +164,10 @@ pub(crate) async fn ask<T: Send + 'static>(
     question: impl Fn(&Store) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Problem> {
     let asked = shared.clone();
-    let _turn = shared.readers.acquire().await.map_err(|_| Problem::store())?;
+    let turn = shared.readers.clone().acquire_owned().await.map_err(|_| Problem::store())?;
     let answer = tokio::task::spawn_blocking(move || {
+        // The question goes on where its caller is gone, and so does its turn.
+        let _turn = turn;
         let first = question(&asked.store());
         if first.is_err() && asked.store().has_failed() {
             // What fails beside a write that fails is no fault of the question.

@@ -109,13 +109,37 @@ fn filled(dir: &Path, options: &Options) -> Store {
 
 /// The file of a [`Disk`] as the file of a database.
 #[derive(Debug)]
-struct OnDisk(DiskFile);
+struct OnDisk(DiskFile, Hold);
+
+/// Lets reads of a file wait.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hold(Arc<(AtomicBool, AtomicUsize)>);
+
+impl Hold {
+    pub(crate) fn set(&self, held: bool) {
+        self.0.0.store(held, Ordering::SeqCst);
+    }
+
+    /// Reads that wait now.
+    pub(crate) fn waiting(&self) -> usize {
+        self.0.1.load(Ordering::SeqCst)
+    }
+
+    fn pass(&self) {
+        self.0.1.fetch_add(1, Ordering::SeqCst);
+        while self.0.0.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.0.1.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 impl DatabaseFile for OnDisk {
     fn size(&self) -> io::Result<u64> {
         self.0.size()
     }
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.1.pass();
         self.0.read(offset, out)
     }
     fn set_len(&self, len: u64) -> io::Result<()> {
@@ -153,13 +177,13 @@ impl World {
         Self::of(store, dir, config, gate)
     }
 
-    /// A service of a store whose database is on `disk`, as of [`Self::start`].
-    pub(crate) fn on(disk: &Disk, config: Config, gate: Gate) -> Self {
+    /// A service of a store whose database is on `disk`, as of [`Self::start`]. It keeps nothing of it in memory.
+    pub(crate) fn on(disk: &Disk, hold: &Hold, config: Config, gate: Gate) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let disk = disk.clone();
-        let options = Options::default().with_database(move |path| {
+        let (disk, hold) = (disk.clone(), hold.clone());
+        let options = Options::default().with_cache_bytes(0).with_database(move |path| {
             std::fs::write(path, b"")?;
-            Ok(Box::new(OnDisk(disk.open())))
+            Ok(Box::new(OnDisk(disk.open(), hold.clone())))
         });
         let store = filled(dir.path(), &options);
         Self::of(store, Arc::new(dir), config, gate)
@@ -212,6 +236,7 @@ impl World {
         let problem: Value = serde_json::from_slice(&answer.body).expect("JSON");
         assert_eq!(problem["type"], format!("urn:evergrove:problem:{name}"), "{problem}");
         assert_eq!(problem["status"], status);
+        assert!(!problem["detail"].as_str().expect("a text").contains("--"), "flags are the operator's: {problem}");
         assert_eq!(answer.headers.contains_key("retry-after"), problem["retry_after"].is_number());
         problem
     }
