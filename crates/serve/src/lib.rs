@@ -24,7 +24,7 @@ mod patience;
 mod problem;
 mod service;
 
-pub use config::{Config, Token, TokenError};
+pub use config::{Config, Right, Token, TokenError, Tokens, TokensError};
 pub use event::Event;
 pub use health::{Health, health};
 pub use http::openapi;

@@ -49,6 +49,11 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "foreign", "Request from elsewhere", detail)
     }
 
+    pub(crate) fn read_only() -> Self {
+        let detail = "this token may ask, and make no changes: show one that may";
+        Self::new(StatusCode::FORBIDDEN, "read-only", "A token for reading", detail)
+    }
+
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", "Not found", detail)
     }

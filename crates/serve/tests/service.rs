@@ -13,9 +13,9 @@ use evergrove::commit::BackendChoice;
 use evergrove::jobs::local::LocalEngine;
 use evergrove::proof::Profile;
 use evergrove::store::{Prover, Store};
-use evergrove_serve::{Config, Token};
+use evergrove_serve::{Config, Token, Tokens};
 use evergrove_testkit::faults::Disk;
-use evergrove_testkit::http::head;
+use evergrove_testkit::http::{Client, head};
 use serde_json::{Value, json};
 
 #[test]
@@ -86,7 +86,10 @@ fn changes_become_epochs_and_every_epoch_has_its_proof() {
 #[test]
 fn what_is_wrong_with_a_request_is_told() {
     let config = Config { body_bytes: 2000, body_time: Duration::from_millis(200), ..Config::default() };
-    let world = World::start(Config { token: Some(Token::new(TOKEN).unwrap()), streams: 1, ..config }, Gate::open());
+    let world = World::start(
+        Config { tokens: Some(Tokens::one(Token::new(TOKEN).unwrap())), streams: 1, ..config },
+        Gate::open(),
+    );
     let known = world.client.with_token(TOKEN);
     for client in [world.client.clone(), world.client.with_token("another-token-0123"), known.with_token("")] {
         let answer = client.get("/v1/status");
@@ -294,7 +297,7 @@ fn the_table_grows_and_old_epochs_go_where_that_is_wanted() {
 
 #[test]
 fn metrics_and_the_description_are_there_without_a_token() {
-    let config = Config { token: Some(Token::new(TOKEN).unwrap()), ..Config::default() };
+    let config = Config { tokens: Some(Tokens::one(Token::new(TOKEN).unwrap())), ..Config::default() };
     let world = World::start(config, Gate::open());
     let known = world.client.with_token(TOKEN);
     assert_eq!(known.post("/v1/changes", &set(3, 1)).status, 200);
@@ -635,5 +638,20 @@ fn a_service_on_a_full_disk_prunes_what_it_need_not_keep() {
     assert_eq!((statuses[0], statuses[1]), (507, 200), "{statuses:?}");
     let status = world.json("GET", "/v1/status", "", 200);
     world.json("GET", &format!("/v1/epochs/{}", status["epoch"].as_u64().unwrap() - keep + 1), "", 200);
+    world.stop();
+}
+
+#[test]
+fn tokens_have_rights_and_are_exchanged_while_the_service_runs() {
+    let [reader, writer, next] = ["reader-0123456789", "writer-0123456789", "next-token-0123456789"];
+    let tokens = Tokens::parse(&format!("read {reader}\nwrite {writer}\n")).unwrap();
+    let world = World::start(Config { tokens: Some(tokens.clone()), ..Config::default() }, Gate::open());
+    let [reader, writer, next] = [reader, writer, next].map(|token| (token, world.client.with_token(token)));
+    let statuses = |client: &Client| [client.get("/v1/status").status, client.post("/v1/changes", &set(3, 1)).status];
+    assert_eq!([&reader, &writer, &next].map(|(_, client)| statuses(client)), [[200, 403], [200, 200], [401, 401]]);
+    let refused = reader.1.post("/v1/changes", &set(3, 1));
+    assert!(refused.text().contains("urn:evergrove:problem:read-only"), "{}", refused.text());
+    tokens.replace(Tokens::parse(&format!("{}\n", next.0)).unwrap());
+    assert_eq!([&reader, &writer, &next].map(|(_, client)| statuses(client)), [[401, 401], [401, 401], [200, 200]]);
     world.stop();
 }

@@ -170,7 +170,7 @@ pub(crate) async fn ask<T: Send + 'static>(
         let _turn = turn;
         let first = question(&asked.store());
         if first.is_err() && asked.store().has_failed() {
-            // What fails beside a write that fails is no fault of the question.
+            // A write has failed meanwhile, and every read until the store is opened again.
             asked.recover()?;
             return question(&asked.store());
         }
