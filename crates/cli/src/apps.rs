@@ -72,7 +72,7 @@ impl VerifyArgs {
         leaves: Option<&[(u64, Value)]>,
         wanted: &str,
     ) -> Result<Accepted> {
-        let bytes = files::read(&self.proof, MAX_SUCCINCT_BYTES, "check the path: no proof is that long")?;
+        let bytes = files::read_proof(&self.proof, MAX_SUCCINCT_BYTES, "check the path: no proof is that long")?;
         self.verify_bytes(&bytes, apps, scheme, leaves, wanted)
     }
 
@@ -151,7 +151,7 @@ impl VerifyArgs {
     /// Why the proof is refused, or why the file cannot be read.
     pub(crate) fn verify_batch(&self) -> Result<Verified> {
         let policy = self.allow_profile.iter().fold(Policy::default(), |p, profile| p.allow_profile(*profile));
-        let bytes = files::read(&self.proof, MAX_SUCCINCT_BYTES, "check the path: no proof is that long")?;
+        let bytes = files::read_proof(&self.proof, MAX_SUCCINCT_BYTES, "check the path: no proof is that long")?;
         let claimed = BatchProof::decode(&bytes);
         let claimed = claimed.map_err(|e| Mistake::refused(format!("not a proof file: {e}"), "ask for the proof"))?;
         let expected = Scheme::Evergrove;

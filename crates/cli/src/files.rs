@@ -16,11 +16,17 @@ use crate::exit::Mistake;
 
 /// Reads a whole file of at most `limit` bytes; `remedy` is for a longer one, of which nothing or no more than that is read.
 pub(crate) fn read(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>> {
+    read_or(path, limit, |message| Mistake::usage(message, remedy))
+}
+
+/// As [`read`], of a proof: one that is too long is refused, as every bad proof is.
+pub(crate) fn read_proof(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>> {
+    read_or(path, limit, |message| Mistake::refused(message, remedy))
+}
+
+fn read_or(path: &Path, limit: u64, mistake: impl Fn(String) -> anyhow::Error) -> Result<Vec<u8>> {
     let name = || path.display().to_string();
-    let too_long = |size: String| {
-        let message = format!("{}: {size}, at most {limit} bytes are read", path.display());
-        Mistake::usage(message, remedy)
-    };
+    let too_long = |size: String| mistake(format!("{}: {size}, at most {limit} bytes are read", path.display()));
     let file = File::open(path).with_context(name)?;
     let size = file.metadata().with_context(name)?.len();
     if size > limit {

@@ -18,8 +18,8 @@ use crate::files;
 
 /// Largest file of certificates: those that systems trust take a quarter of it.
 const CA_BYTES: u64 = 1 << 20;
-/// Pause between two looks at the depth of the queue.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// Pause between two looks at the depth of the queue, and how long one may take.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Which queue of a Redis server, and how to get in.
 #[derive(Clone, Debug, clap::Args)]
@@ -56,7 +56,7 @@ impl QueueArgs {
     }
 }
 
-/// Counts the tasks and the workers of the queue every few seconds, on a thread that lives as long as the process. Gives what
+/// Counts the tasks and the workers of the queue every two seconds, on a thread that lives as long as the process. Gives what
 /// says whether the queue answers.
 pub(crate) fn watch(config: Config, metrics: Metrics) -> Result<Arc<AtomicBool>> {
     let answers = Arc::new(AtomicBool::new(true));
@@ -67,9 +67,13 @@ pub(crate) fn watch(config: Config, metrics: Metrics) -> Result<Arc<AtomicBool>>
             if admin.is_none() {
                 admin = Admin::connect(&config).ok();
             }
-            let counts = admin.as_ref().and_then(|admin| Some((admin.counts().ok()?, admin.workers().ok()?)));
+            let counts = admin.as_ref().and_then(|admin| admin.look(LOOK_EVERY).ok());
             told.store(counts.is_some(), Ordering::Relaxed);
-            // The last counts stay.
+            metrics.queue_up(counts.is_some());
+            if counts.is_none() {
+                // A new connection shows sooner that the server is back.
+                admin = None;
+            }
             if let Some((counts, workers)) = counts {
                 metrics.workers(workers);
                 for (state, jobs) in counts {

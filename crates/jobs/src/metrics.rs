@@ -1,9 +1,12 @@
 //! What engines, workers and services count, for Prometheus.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -18,6 +21,27 @@ const OTHER: &str = "other";
 
 /// A label: its name and its value.
 type Label = [(&'static str, String); 1];
+
+/// A number that is not always known: it has no value then. Clones are the same.
+#[derive(Clone, Debug, Default)]
+struct Known(Arc<Mutex<Option<i64>>>);
+
+impl Known {
+    fn set(&self, value: Option<i64>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = value;
+    }
+}
+
+impl EncodeMetric for Known {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        let value = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        value.map_or(Ok(()), |value| encoder.encode_gauge(&value))
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Gauge
+    }
+}
 
 /// Tasks by kind and state, their seconds and bytes by kind, and the depth of queues.
 ///
@@ -35,8 +59,9 @@ pub struct Metrics {
     stalled: Counter,
     seconds: Family<Label, Histogram>,
     bytes: Family<Label, Counter>,
+    up: Known,
     queue: Family<Label, Gauge>,
-    workers: Gauge,
+    workers: Known,
 }
 
 impl Metrics {
@@ -54,8 +79,9 @@ impl Metrics {
             stalled: Counter::default(),
             seconds: Family::new_with_constructor(seconds),
             bytes: Family::default(),
+            up: Known::default(),
             queue: Family::default(),
-            workers: Gauge::default(),
+            workers: Known::default(),
         };
         let registry = registry.sub_registry_with_prefix("evergrove");
         registry.register("tasks_running", "Tasks that run now, by kind", made.running.clone());
@@ -68,6 +94,7 @@ impl Metrics {
         registry.register_with_unit("task", help, Unit::Seconds, made.seconds.clone());
         let help = "Size of the results that were stored, by kind";
         registry.register_with_unit("results", help, Unit::Bytes, made.bytes.clone());
+        registry.register("queue_up", "1 while the queue answers, else 0", made.up.clone());
         registry.register("queue_tasks", "Tasks in the queue, by state", made.queue.clone());
         registry.register("queue_workers", "Workers that share the queue", made.workers.clone());
         made
@@ -122,7 +149,16 @@ impl Metrics {
 
     /// So many workers share the queue now.
     pub fn workers(&self, workers: usize) {
-        self.workers.set(i64::try_from(workers).unwrap_or(i64::MAX));
+        self.workers.set(Some(i64::try_from(workers).unwrap_or(i64::MAX)));
+    }
+
+    /// The queue answers, or not: what it held and who shared it is unknown then, and not told.
+    pub fn queue_up(&self, up: bool) {
+        self.up.set(Some(up.into()));
+        if !up {
+            self.queue.clear();
+            self.workers.set(None);
+        }
     }
 
     /// The same label of a kind each time.
@@ -154,10 +190,21 @@ mod tests {
         metrics.dropped("merge");
         metrics.skipped(7);
         metrics.stalled(2);
+        let text = || {
+            let mut text = String::new();
+            encode(&mut text, &registry).unwrap();
+            text
+        };
+        assert!(!text().contains("\nevergrove_queue_"), "there is no queue");
+        metrics.queue_up(true);
         metrics.queue("wait", 3);
         metrics.workers(4);
-        let mut text = String::new();
-        encode(&mut text, &registry).unwrap();
+        let before = text();
+        metrics.queue_up(false);
+        let after = text();
+        let queue: Vec<_> = after.lines().filter(|line| line.starts_with("evergrove_queue_")).collect();
+        assert_eq!(queue, ["evergrove_queue_up 0"], "what is not known is not told");
+        let text = before;
         for line in [
             "evergrove_tasks_running{kind=\"merge\"} 1",
             "evergrove_tasks_done_total{kind=\"merge\"} 1",
@@ -170,6 +217,7 @@ mod tests {
             "evergrove_results_bytes_total{kind=\"merge\"} 1000",
             "evergrove_queue_tasks{state=\"wait\"} 3",
             "evergrove_queue_workers 4",
+            "evergrove_queue_up 1",
         ] {
             assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
         }

@@ -74,9 +74,9 @@ pub(crate) fn counts(changes: &Changes) -> [(&'static str, usize); 4] {
 }
 
 impl Request {
-    /// The changes of a body. Blank lines are skipped.
-    pub(crate) fn parse(schema: &Schema, body: &[u8], grow: bool) -> Result<Self, InputError> {
-        let mut request = Self { changes: Changes { grow, ..Changes::default() }, ..Self::default() };
+    /// The changes of a body, which may double the table up to a height of `grow`. Blank lines are skipped.
+    pub(crate) fn parse(schema: &Schema, body: &[u8], grow: Option<u8>) -> Result<Self, InputError> {
+        let mut request = Self::default();
         for (number, line) in body.split(|b| *b == b'\n').enumerate() {
             let line = line.trim_ascii();
             if !line.is_empty() {
@@ -87,6 +87,8 @@ impl Request {
         if request.changes.is_empty() {
             return Err(at(None, malformed("no line holds a change")));
         }
+        // Without leave to grow, positions in the table as it is are taken, and others refused.
+        request.changes.grow = grow.is_some_and(|height| request.named.set.iter().all(|index| index >> height == 0));
         Ok(request)
     }
 
@@ -154,7 +156,7 @@ mod tests {
     }
 
     fn parse(body: &str) -> Result<Request, String> {
-        Request::parse(&schema(), body.as_bytes(), false).map_err(|e| e.to_string())
+        Request::parse(&schema(), body.as_bytes(), None).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -191,7 +193,7 @@ mod tests {
             let error = parse(&format!("{good}{line}\n{good}")).unwrap_err();
             assert!(error.contains(says), "{line}: {error}");
         }
-        assert!(Request::parse(&schema(), b"\xff\n", false).is_err());
+        assert!(Request::parse(&schema(), b"\xff\n", None).is_err());
         for nothing in ["", "\n\n", "{\"add\":[],\"batch\":\"b\"}"] {
             assert!(parse(nothing).unwrap_err().contains("no line holds a change"), "{nothing:?}");
         }

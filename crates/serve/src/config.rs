@@ -1,6 +1,7 @@
 //! What a service is told.
 
 use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 /// Fewest bytes of a token: 16 random ones in hexadecimal digits are 32.
@@ -10,17 +11,18 @@ const TOKEN_MIN: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Config {
     /// What callers have to show; `None` lets everyone in.
-    pub token: Option<Token>,
+    pub tokens: Option<Tokens>,
     /// Requests with changes that may wait for the next epoch. Further ones are told to come again.
     pub queue: usize,
-    /// Greatest size of a request in bytes. All waiting requests take at most twice `queue` times as much.
+    /// Greatest size of a request in bytes. Requests that wait take at most `queue` times as much, and those of the epoch that is
+    /// committed, at most 8 MiB and one request, several times their size.
     pub body_bytes: usize,
     /// Time in which the whole of a request has to arrive, and for which a caller may take nothing of its answer.
     pub body_time: Duration,
     /// How long an epoch waits for further requests after the first one.
     pub gather: Duration,
-    /// Lets positions beyond the vector double it.
-    pub grow: bool,
+    /// Lets positions beyond the vector double it, up to this height; `None` refuses them.
+    pub grow: Option<u8>,
     /// How many epochs are kept, with the proofs that batches can still use; `None` keeps all.
     pub keep: Option<u64>,
     /// How long a service that stops goes on with the proofs of its last epoch.
@@ -39,12 +41,12 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            token: None,
+            tokens: None,
             queue: 64,
             body_bytes: 1 << 20,
             body_time: Duration::from_secs(30),
             gather: Duration::ZERO,
-            grow: false,
+            grow: None,
             keep: None,
             grace: Duration::from_secs(30),
             streams: 64,
@@ -99,6 +101,80 @@ impl fmt::Debug for Token {
     }
 }
 
+/// What the holder of a token may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Right {
+    /// Ask.
+    Read,
+    /// Ask, and make changes.
+    Write,
+}
+
+/// The tokens of a service, which can be exchanged while it runs. Clones are the same tokens.
+#[derive(Clone, Debug)]
+pub struct Tokens(Arc<RwLock<Vec<(Right, Token)>>>);
+
+/// A text is not a list of tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokensError {
+    /// A line is not `read TOKEN`, `write TOKEN` or `TOKEN`.
+    #[error("line {0}: expected read TOKEN, write TOKEN, or TOKEN alone")]
+    Line(usize),
+    /// A token will not do.
+    #[error("line {line}: {source}")]
+    Token {
+        /// The line, from 1.
+        line: usize,
+        /// Why.
+        #[source]
+        source: TokenError,
+    },
+    /// Nobody could get in.
+    #[error("the file has no token")]
+    Empty,
+}
+
+impl Tokens {
+    /// One token, which may write.
+    pub fn one(token: Token) -> Self {
+        Self(Arc::new(RwLock::new(vec![(Right::Write, token)])))
+    }
+
+    /// Those of a text with one a line: `read TOKEN`, `write TOKEN`, or a token alone, which may write. Blank lines and lines that begin with `#` are
+    /// skipped.
+    ///
+    /// # Errors
+    /// [`TokensError`], which does not show the text.
+    pub fn parse(text: &str) -> Result<Self, TokensError> {
+        let mut tokens = Vec::new();
+        for (line, words) in text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).enumerate() {
+            let line = line + 1;
+            let (right, token) = match words[..] {
+                [] => continue,
+                [first, ..] if first.starts_with('#') => continue,
+                [token] => (Right::Write, token),
+                ["read", token] => (Right::Read, token),
+                ["write", token] => (Right::Write, token),
+                _ => return Err(TokensError::Line(line)),
+            };
+            tokens.push((right, Token::new(token).map_err(|source| TokensError::Token { line, source })?));
+        }
+        if tokens.is_empty() { Err(TokensError::Empty) } else { Ok(Self(Arc::new(RwLock::new(tokens)))) }
+    }
+
+    /// Lets these tokens in from now on, and no others.
+    pub fn replace(&self, with: Self) {
+        let new = with.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = new;
+    }
+
+    /// What the holder of `text` may do. The time depends on the length of `text` and the number of tokens alone.
+    pub(crate) fn right_of(&self, text: &[u8]) -> Option<Right> {
+        let tokens = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        tokens.iter().fold(None, |best, (right, token)| if token.is(text) { best.max(Some(*right)) } else { best })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,5 +190,25 @@ mod tests {
         assert_eq!(Token::new("0123456789abcde").unwrap_err(), TokenError::Short(15));
         assert_eq!(Token::new("0123456789 abcdef").unwrap_err(), TokenError::Characters);
         assert_eq!(Token::new("0123456789abcdéf").unwrap_err(), TokenError::Characters);
+    }
+
+    #[test]
+    fn lists_of_tokens_have_rights_and_are_exchanged() {
+        let [reader, writer, old] = ["reader-0123456789", "writer-0123456789", "old-token-0123456789"];
+        let text = format!("# ours\n\nread {reader}\n  write {writer}\r\n{old}\n");
+        let tokens = Tokens::parse(&text).unwrap();
+        let right = |text: &str| tokens.right_of(text.as_bytes());
+        assert_eq!([reader, writer, old].map(right), [Some(Right::Read), Some(Right::Write), Some(Right::Write)]);
+        assert_eq!(["", "read", "reader-0123456788"].map(right), [None; 3]);
+        tokens.clone().replace(Tokens::parse(reader).unwrap());
+        assert_eq!([reader, writer, old].map(right), [Some(Right::Write), None, None]);
+        assert!(!format!("{tokens:?}").contains(reader));
+        let error = |text: &str| Tokens::parse(text).unwrap_err().to_string();
+        assert_eq!(error("# none\n"), "the file has no token");
+        assert_eq!(
+            error(&format!("{writer}\nadmin {writer}")),
+            "line 2: expected read TOKEN, write TOKEN, or TOKEN alone"
+        );
+        assert_eq!(error("read short"), "line 1: the token has 5 bytes, expected at least 16");
     }
 }

@@ -19,13 +19,28 @@ use crate::service::{Failing, Shared};
 /// The first wait before proofs that failed are tried again, and the longest.
 const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
-/// A request in the queue.
+/// Bytes of requests from which on an epoch takes no further ones: their changes take several times as much memory.
+const EPOCH_BYTES: usize = 8 << 20;
+
+/// A request in the queue: its changes can be read.
 #[derive(Debug)]
-pub(crate) struct Submission {
-    pub(crate) request: Request,
+pub(crate) struct Waiting {
+    pub(crate) body: Vec<u8>,
+    /// The key that the caller has given it.
+    pub(crate) key: Option<store::Request>,
     /// The epoch that the changes have to follow.
     pub(crate) if_match: Option<u64>,
     pub(crate) answer: oneshot::Sender<Result<Done, Problem>>,
+}
+
+/// A request whose turn it is.
+#[derive(Debug)]
+struct Submission {
+    request: Request,
+    /// Size of its body.
+    bytes: usize,
+    if_match: Option<u64>,
+    answer: oneshot::Sender<Result<Done, Problem>>,
 }
 
 /// What became of a request.
@@ -66,7 +81,7 @@ impl Submission {
 /// an epoch are finished before the next one is committed, so that each epoch has its proof, and meanwhile requests gather.
 pub(crate) struct Epochs {
     shared: Arc<Shared>,
-    queue: mpsc::Receiver<Submission>,
+    queue: mpsc::Receiver<Waiting>,
     runtime: Handle,
     /// A request that names a position of the group before it: it comes first in the next one.
     held: Option<Submission>,
@@ -82,7 +97,7 @@ enum Next {
 }
 
 impl Epochs {
-    pub(crate) fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Submission>, runtime: Handle) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Waiting>, runtime: Handle) -> Self {
         Self { shared, queue, runtime, held: None, retry: None }
     }
 
@@ -109,29 +124,50 @@ impl Epochs {
     fn next(&mut self) -> Next {
         let first = match self.held.take() {
             Some(held) => held,
-            None => match self.wait() {
-                Ok(Some(first)) => first,
-                Ok(None) => return Next::End,
-                Err(()) => return Next::Retry,
+            None => loop {
+                match self.wait().map(|waiting| waiting.map(|waiting| self.read(waiting))) {
+                    Ok(Some(Some(first))) => break first,
+                    Ok(Some(None)) => {}
+                    Ok(None) => return Next::End,
+                    Err(()) => return Next::Retry,
+                }
             },
         };
         let mut named = first.request.named.clone();
+        let mut bytes = first.bytes;
         let mut group = vec![first];
         let until = Instant::now() + self.shared.config.gather;
-        while group.len() < self.shared.config.queue {
+        while group.len() < self.shared.config.queue && bytes < EPOCH_BYTES {
             let Some(next) = self.more(until) else { break };
+            let Some(next) = self.read(next) else { continue };
             if !named.fits(&next.request.named) || !group.iter().all(|one: &Submission| one.fits(&next)) {
                 self.held = Some(next);
                 break;
             }
             named.extend(&next.request.named);
+            bytes += next.bytes;
             group.push(next);
         }
         Next::Commit(group)
     }
 
+    /// The changes of a request; `None` after an answer that says why they cannot be read.
+    fn read(&self, waiting: Waiting) -> Option<Submission> {
+        let Waiting { body, key, if_match, answer } = waiting;
+        match Request::parse(&self.shared.schema, &body, self.shared.config.grow) {
+            Ok(mut request) => {
+                request.changes.requests.extend(key);
+                Some(Submission { request, bytes: body.len(), if_match, answer })
+            }
+            Err(e) => {
+                self.shared.answer(answer, Err(e.into()));
+                None
+            }
+        }
+    }
+
     /// The next request; `None` at the end of the queue, an error when it is time to try failed proofs again.
-    fn wait(&mut self) -> Result<Option<Submission>, ()> {
+    fn wait(&mut self) -> Result<Option<Waiting>, ()> {
         let (retry, queue, shared) = (self.retry, &mut self.queue, &self.shared);
         self.runtime.block_on(async {
             let pause = async {
@@ -158,7 +194,7 @@ impl Epochs {
     }
 
     /// A further request that is there or comes before `until`.
-    fn more(&mut self, until: Instant) -> Option<Submission> {
+    fn more(&mut self, until: Instant) -> Option<Waiting> {
         if let Ok(next) = self.queue.try_recv() {
             return Some(next);
         }
@@ -210,12 +246,25 @@ impl Epochs {
     fn commit_all(&self, group: Vec<Submission>) -> Result<(), Error> {
         let mut changes = Changes::default();
         group.iter().for_each(|s| change::merge(&mut changes, &s.request.changes));
+        // One that may not grow the table keeps the others from it here, and is then refused alone.
+        changes.grow = group.iter().all(|s| s.request.changes.grow);
+        let before = self.shared.store().epoch()?.number;
         match self.apply(&changes) {
             Ok(report) => {
-                for Submission { request, answer, .. } in group {
-                    tracing::debug!(epoch = report.after.number, lines = request.lines, "committed");
-                    let done = Done { epoch: report.after, changes: request.lines as u64, replayed: false };
-                    self.shared.answer(answer, Ok(done));
+                self.shared.set_full(false);
+                self.answer_all(group, report.after);
+                Ok(())
+            }
+            Err(e) if e.is_full() => {
+                tracing::warn!(error = %e, "no room for an epoch");
+                self.shared.set_full(true);
+                self.shared.recover()?;
+                let now = self.shared.store().epoch()?;
+                if now.number > before {
+                    // Only what follows a commit has found no room.
+                    self.answer_all(group, now);
+                } else {
+                    group.into_iter().for_each(|s| self.shared.answer(s.answer, Err(Problem::full())));
                 }
                 Ok(())
             }
@@ -235,6 +284,13 @@ impl Epochs {
                 }
                 Err(e)
             }
+        }
+    }
+
+    fn answer_all(&self, group: Vec<Submission>, epoch: Epoch) {
+        for Submission { request, answer, .. } in group {
+            tracing::debug!(epoch = epoch.number, lines = request.lines, "committed");
+            self.shared.answer(answer, Ok(Done { epoch, changes: request.lines as u64, replayed: false }));
         }
     }
 
@@ -273,8 +329,12 @@ impl Epochs {
             if let Err(cause) = self.prove(&store, &batch.name, epoch, &patience) {
                 failing.push((batch.name, cause));
             }
+            if store.has_failed() {
+                break;
+            }
         }
         drop(store);
+        self.shared.recover()?;
         self.retry = match (failing.is_empty(), self.retry) {
             (true, _) => None,
             (false, None) => Some(RETRY[0]),
@@ -314,6 +374,7 @@ impl Epochs {
                 gauge.set(i64::try_from(report.epoch).unwrap_or(i64::MAX));
                 tracing::info!(made = report.made, total = report.total, seconds, "proven");
                 shared.set_stalled(false);
+                shared.set_full(false);
                 shared.count_proof();
                 shared.publish(Event::of_proof(&report, seconds));
                 Ok(())
@@ -323,6 +384,9 @@ impl Epochs {
                     tracing::info!("stopped: the next start goes on from the proofs that are made");
                     return Err(e.to_string());
                 }
+                if e.is_full() {
+                    shared.set_full(true);
+                }
                 let cause = if patience.is_over() { shared.stop_reason() } else { e.to_string() };
                 shared.metrics.failures.get_or_create(&of_batch(name)).inc();
                 tracing::warn!(error = cause, "not proven");
@@ -331,13 +395,21 @@ impl Epochs {
         }
     }
 
-    /// Takes old epochs away once there are twice as many as are to be kept.
+    /// Takes old epochs away once there are twice as many as are to be kept, or the disk is full.
     fn prune(&self) -> Result<(), Error> {
         let Some(keep) = self.shared.config.keep else { return Ok(()) };
         let kept = self.shared.store().epochs()?.len() as u64;
-        if kept >= keep.saturating_mul(2) && kept > keep {
-            let report = self.shared.store_alone().prune(keep, false)?;
-            tracing::info!(epochs = report.epochs, proofs = report.objects, "pruned");
+        if kept > keep && (kept >= keep.saturating_mul(2) || self.shared.is_full()) {
+            let pruned = self.shared.store_alone().prune(keep, false);
+            match pruned {
+                Ok(report) => tracing::info!(epochs = report.epochs, proofs = report.objects, "pruned"),
+                Err(e) if e.is_full() => {
+                    tracing::warn!(error = %e, "no room to prune");
+                    self.shared.set_full(true);
+                    self.shared.recover()?;
+                }
+                Err(e) => return Err(e),
+            }
         }
         Ok(())
     }

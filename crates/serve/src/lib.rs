@@ -24,9 +24,13 @@ mod patience;
 mod problem;
 mod service;
 
-pub use config::{Config, Token, TokenError};
+pub use config::{Config, Right, Token, TokenError, Tokens, TokensError};
 pub use event::Event;
 pub use health::{Health, health};
 pub use http::openapi;
 pub use problem::Problem;
 pub use service::{Parts, ServeError, Shutdown, Summary, serve};
+
+#[cfg(test)]
+#[global_allocator]
+static HEAP: evergrove_testkit::heap::Counting = evergrove_testkit::heap::Counting;

@@ -26,6 +26,7 @@ pub(crate) struct ServiceMetrics {
     pub(crate) refresh: Family<Label, Histogram>,
     pub(crate) failures: Family<Label, Counter>,
     pub(crate) stalled: Gauge,
+    pub(crate) disk_full: Gauge,
     pub(crate) answers: Family<Route, Counter>,
 }
 
@@ -51,6 +52,7 @@ impl ServiceMetrics {
             refresh: Family::new_with_constructor(seconds),
             failures: Family::default(),
             stalled: Gauge::default(),
+            disk_full: Gauge::default(),
             answers: Family::default(),
         };
         let r = registry.sub_registry_with_prefix("evergrove");
@@ -72,6 +74,11 @@ impl ServiceMetrics {
             "stalled",
             "1 while nobody proves and epochs are committed without proofs, else 0",
             made.stalled.clone(),
+        );
+        r.register(
+            "disk_full",
+            "1 since a write found no room on the disk, until one succeeds, else 0",
+            made.disk_full.clone(),
         );
         r.register("http_answers", "Answers, by route and status", made.answers.clone());
         made

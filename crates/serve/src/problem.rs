@@ -49,6 +49,11 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "foreign", "Request from elsewhere", detail)
     }
 
+    pub(crate) fn read_only() -> Self {
+        let detail = "this token may ask, and make no changes: show one that may";
+        Self::new(StatusCode::FORBIDDEN, "read-only", "A token for reading", detail)
+    }
+
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", "Not found", detail)
     }
@@ -85,6 +90,12 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Request too large", detail)
     }
 
+    pub(crate) fn head_too_large(limit: usize) -> Self {
+        let detail =
+            format!("the request line and the headers have at most {limit} bytes: send fewer or shorter headers");
+        Self::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "head-too-large", "Head too large", detail)
+    }
+
     pub(crate) fn slow(seconds: u64) -> Self {
         let detail = format!("the request did not arrive within {seconds} s: send fewer changes at a time");
         Self::new(StatusCode::REQUEST_TIMEOUT, "slow", "Request too slow", detail)
@@ -103,6 +114,12 @@ impl Problem {
     pub(crate) fn stopping() -> Self {
         let detail = "the service stops: these changes were not committed, send them again to its successor";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "The service stops", detail).after(5)
+    }
+
+    pub(crate) fn full() -> Self {
+        let detail =
+            "the disk of the store is full: these changes were not committed. Make room on it, then send them again";
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "full", "No room on the disk", detail).after(10)
     }
 
     /// The store fails: what was asked for is not known to have happened.

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
-use crate::epochs::{Done, Epochs, Submission};
+use crate::epochs::{Done, Epochs, Waiting};
 use crate::health::Health;
 use crate::http::connections::{self, Bounds};
 use crate::metrics::ServiceMetrics;
@@ -24,7 +24,7 @@ use crate::{Config, Event, health, http};
 /// Events that a slow listener may be behind before it misses some.
 const EVENTS: usize = 256;
 /// Questions to the store at once; further ones wait. A proof of a past epoch takes the memory of its batch.
-const READERS: usize = 16;
+pub(crate) const READERS: usize = 16;
 /// Stack of the thread that commits and proves: what a main thread has on most systems.
 const STACK_BYTES: usize = 8 << 20;
 /// How long answers that are under way may take when everything else has ended.
@@ -156,14 +156,15 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) schema: Schema,
     pub(crate) metrics: ServiceMetrics,
-    pub(crate) queue: mpsc::Sender<Submission>,
+    pub(crate) queue: mpsc::Sender<Waiting>,
     pub(crate) streams: Arc<Semaphore>,
-    pub(crate) readers: Semaphore,
+    pub(crate) readers: Arc<Semaphore>,
     parts: Blocking,
     events: broadcast::Sender<Event>,
     working: Mutex<Option<Working>>,
     failing: Mutex<Vec<Failing>>,
     stalled: AtomicBool,
+    full: AtomicBool,
     cycle_millis: AtomicU64,
     epochs: AtomicU64,
     proofs: AtomicU64,
@@ -192,6 +193,21 @@ impl Shared {
     /// The store, with nobody else.
     pub(crate) fn store_alone(&self) -> RwLockWriteGuard<'_, Store> {
         self.parts().store.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens the store again after a read or write of its file has failed.
+    pub(crate) fn recover(&self) -> Result<(), Error> {
+        if self.store().has_failed() { self.store_alone().recover() } else { Ok(()) }
+    }
+
+    /// True since a write found no room on the disk, until one succeeds.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_full(&self, full: bool) {
+        self.full.store(full, Ordering::Relaxed);
+        self.metrics.disk_full.set(full.into());
     }
 
     /// True until the service is told to stop.
@@ -340,13 +356,14 @@ pub async fn serve(
         metrics: ServiceMetrics::new(&mut registry, tasks),
         queue,
         streams: Arc::new(Semaphore::new(config.streams)),
-        readers: Semaphore::new(READERS),
+        readers: Arc::new(Semaphore::new(READERS)),
         config,
         parts: Blocking(Some(Box::new(Held { store: RwLock::new(store), backends, engine }))),
         events: broadcast::Sender::new(EVENTS),
         working: Mutex::default(),
         failing: Mutex::default(),
         stalled: AtomicBool::new(false),
+        full: AtomicBool::new(false),
         cycle_millis: AtomicU64::new(0),
         epochs: AtomicU64::new(0),
         proofs: AtomicU64::new(0),

@@ -8,13 +8,14 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Gate, TOKEN, World, set};
+use common::{Gate, Hold, TOKEN, World, set};
 use evergrove::commit::BackendChoice;
 use evergrove::jobs::local::LocalEngine;
 use evergrove::proof::Profile;
 use evergrove::store::{Prover, Store};
-use evergrove_serve::{Config, Token};
-use evergrove_testkit::http::head;
+use evergrove_serve::{Config, Token, Tokens};
+use evergrove_testkit::faults::Disk;
+use evergrove_testkit::http::{Client, head};
 use serde_json::{Value, json};
 
 #[test]
@@ -85,7 +86,10 @@ fn changes_become_epochs_and_every_epoch_has_its_proof() {
 #[test]
 fn what_is_wrong_with_a_request_is_told() {
     let config = Config { body_bytes: 2000, body_time: Duration::from_millis(200), ..Config::default() };
-    let world = World::start(Config { token: Some(Token::new(TOKEN).unwrap()), streams: 1, ..config }, Gate::open());
+    let world = World::start(
+        Config { tokens: Some(Tokens::one(Token::new(TOKEN).unwrap())), streams: 1, ..config },
+        Gate::open(),
+    );
     let known = world.client.with_token(TOKEN);
     for client in [world.client.clone(), world.client.with_token("another-token-0123"), known.with_token("")] {
         let answer = client.get("/v1/status");
@@ -275,7 +279,7 @@ fn proofs_that_fail_are_tried_again() {
 
 #[test]
 fn the_table_grows_and_old_epochs_go_where_that_is_wanted() {
-    let world = World::start(Config { grow: true, keep: Some(2), ..Config::default() }, Gate::open());
+    let world = World::start(Config { grow: Some(10), keep: Some(2), ..Config::default() }, Gate::open());
     assert_eq!(world.json("POST", "/v1/changes", &set(500, 1), 200)["epoch"], 2);
     for epoch in 3..=6 {
         assert_eq!(world.json("POST", "/v1/changes", &set(500, epoch), 200)["epoch"], epoch);
@@ -283,12 +287,17 @@ fn the_table_grows_and_old_epochs_go_where_that_is_wanted() {
     world.wait(|status| status["batches"][0]["proven"]["epoch"] == 6 && status["height"] == 9);
     world.problem("GET", "/v1/epochs/1", "", 404, "not-found");
     assert_eq!(world.json("GET", "/v1/epochs/5", "", 200)["rows"], 81);
+    // One mistaken position would make every later proof deeper.
+    let problem = world.problem("POST", "/v1/changes", &set(1 << 10, 1), 422, "refused");
+    assert!(problem["detail"].as_str().unwrap().contains("index 1024 is outside the vector of 2^9 slots"), "{problem}");
+    assert_eq!(world.json("POST", "/v1/changes", &set((1 << 10) - 1, 1), 200)["epoch"], 7);
+    world.wait(|status| status["height"] == 10);
     world.stop();
 }
 
 #[test]
 fn metrics_and_the_description_are_there_without_a_token() {
-    let config = Config { token: Some(Token::new(TOKEN).unwrap()), ..Config::default() };
+    let config = Config { tokens: Some(Tokens::one(Token::new(TOKEN).unwrap())), ..Config::default() };
     let world = World::start(config, Gate::open());
     let known = world.client.with_token(TOKEN);
     assert_eq!(known.post("/v1/changes", &set(3, 1)).status, 200);
@@ -539,5 +548,110 @@ fn slow_callers_and_too_many_keep_nobody_out_for_long() {
     let _ = long.read_to_end(&mut answer);
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 431 "), "{}", String::from_utf8_lossy(&answer));
     assert_eq!(world.client.get("/healthz").status, 200);
+    world.stop();
+}
+
+#[test]
+fn a_full_disk_stops_changes_and_nothing_else() {
+    let disk = Disk::new();
+    let world = World::on(&disk, &Hold::default(), Config::default(), Gate::open());
+    world.json("POST", "/v1/changes", &set(3, 1), 200);
+    world.wait(|status| status["batches"][0]["fresh"] == true);
+    let room = disk.blocks();
+    disk.limit(move || room);
+    // What is free inside the file is used up first.
+    let made = (2..500).find(|x| world.client.post("/v1/changes", &set(3, *x)).status == 507).expect("no room");
+    for x in 0..3 {
+        let problem = world.problem("POST", "/v1/changes", &set(3, 600 + x), 507, "full");
+        assert!(problem["detail"].as_str().unwrap().contains("Make room"), "{problem}");
+        // Reading goes on, on the page of each question.
+        let status = world.json("GET", "/v1/status", "", 200);
+        assert_eq!((&status["epoch"], &status["disk_full"]), (&made.into(), &true.into()));
+        let opening = world.client.get("/v1/openings/3");
+        world.check_opening(&opening.body, 3, status["commitment"].as_str().unwrap(), made - 1);
+        assert_eq!(world.client.get("/v1/batches/b/proof").status, 200);
+        assert_eq!(world.client.get("/readyz").status, 200);
+        assert!(world.client.get("/metrics").text().contains("\nevergrove_disk_full 1\n"));
+    }
+    disk.limit(|| usize::MAX);
+    let done = world.json("POST", "/v1/changes", &set(3, 7), 200);
+    assert_eq!(done["epoch"], made + 1);
+    world.wait(|status| status["batches"][0]["fresh"] == true && status["disk_full"] == false);
+    let proof = world.client.get("/v1/batches/b/proof");
+    world.verify(&proof.body, done["commitment"].as_str().unwrap());
+    world.stop();
+}
+
+#[test]
+fn questions_of_callers_who_are_gone_keep_their_turns() {
+    let (disk, hold) = (Disk::new(), Hold::default());
+    let world = World::on(&disk, &hold, Config::default(), Gate::open());
+    // The service looks at its batches when it starts, and reads nothing by itself after that.
+    thread::sleep(Duration::from_secs(1));
+    let start = Instant::now();
+    let ask = || world.client.open("GET", "/v1/openings/3", &[], b"").expect("sent");
+    hold.set(true);
+    let callers: Vec<_> = (0..40).map(|_| ask()).collect();
+    while hold.waiting() < 16 {
+        assert!(start.elapsed() < Duration::from_secs(30), "{} questions", hold.waiting());
+        thread::sleep(Duration::from_millis(1));
+    }
+    drop(callers);
+    let others: Vec<_> = (0..40).map(|_| ask()).collect();
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(hold.waiting(), 16, "16 questions at once");
+    hold.set(false);
+    for mut caller in others {
+        assert_eq!(head(&mut caller).expect("an answer").0, 200);
+    }
+    world.stop();
+}
+
+#[test]
+fn heads_are_taken_up_to_their_limits() {
+    let world = World::start(Config::default(), Gate::open());
+    let ask = |headers: &[(String, String)]| {
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        world.client.send("GET", "/v1/status", &headers, b"").map(|answer| answer.status)
+    };
+    let of_size = |size: usize| vec![("x-filling".to_owned(), "x".repeat(size))];
+    let of_number = |number: usize| (0..number).map(|n| (format!("x-{n}"), "x".into())).collect::<Vec<_>>();
+    assert_eq!(ask(&of_size(63 << 10)).expect("an answer"), 200);
+    assert_eq!(ask(&of_size(65 << 10)).expect("an answer"), 431);
+    // Besides these: host and content-length.
+    assert_eq!(ask(&of_number(98)).expect("an answer"), 200);
+    assert_eq!(ask(&of_number(99)).expect("an answer"), 431);
+    world.stop();
+}
+
+#[test]
+fn a_service_on_a_full_disk_prunes_what_it_need_not_keep() {
+    let (disk, keep) = (Disk::new(), 8);
+    let config = Config { keep: Some(keep), ..Config::default() };
+    let world = World::on(&disk, &Hold::default(), config, Gate::open());
+    let all = |x: u64| (0..80).map(|i| set(i, x + i)).collect::<Vec<_>>().join("\n");
+    (2..2 * keep - 1).for_each(|x| drop(world.json("POST", "/v1/changes", &all(x), 200)));
+    world.wait(|status| status["batches"][0]["fresh"] == true);
+    let room = disk.blocks();
+    disk.limit(move || room);
+    let statuses: Vec<_> = (0..10).map(|x| world.client.post("/v1/changes", &all(100 + x)).status).collect();
+    assert_eq!((statuses[0], statuses[1]), (507, 200), "{statuses:?}");
+    let status = world.json("GET", "/v1/status", "", 200);
+    world.json("GET", &format!("/v1/epochs/{}", status["epoch"].as_u64().unwrap() - keep + 1), "", 200);
+    world.stop();
+}
+
+#[test]
+fn tokens_have_rights_and_are_exchanged_while_the_service_runs() {
+    let [reader, writer, next] = ["reader-0123456789", "writer-0123456789", "next-token-0123456789"];
+    let tokens = Tokens::parse(&format!("read {reader}\nwrite {writer}\n")).unwrap();
+    let world = World::start(Config { tokens: Some(tokens.clone()), ..Config::default() }, Gate::open());
+    let [reader, writer, next] = [reader, writer, next].map(|token| (token, world.client.with_token(token)));
+    let statuses = |client: &Client| [client.get("/v1/status").status, client.post("/v1/changes", &set(3, 1)).status];
+    assert_eq!([&reader, &writer, &next].map(|(_, client)| statuses(client)), [[200, 403], [200, 200], [401, 401]]);
+    let refused = reader.1.post("/v1/changes", &set(3, 1));
+    assert!(refused.text().contains("urn:evergrove:problem:read-only"), "{}", refused.text());
+    tokens.replace(Tokens::parse(&format!("{}\n", next.0)).unwrap());
+    assert_eq!([&reader, &writer, &next].map(|(_, client)| statuses(client)), [[401, 401], [401, 401], [200, 200]]);
     world.stop();
 }

@@ -292,6 +292,20 @@ impl Error {
         }
     }
 
+    /// True when there was no room on the disk: nothing is damaged, and the same succeeds once there is some.
+    pub fn is_full(&self) -> bool {
+        use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        let full = |e: &std::io::Error| matches!(e.kind(), StorageFull | QuotaExceeded | FileTooLarge);
+        let mut next: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(e) = next {
+            if e.downcast_ref().is_some_and(full) {
+                return true;
+            }
+            next = e.source();
+        }
+        false
+    }
+
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }

@@ -1,6 +1,6 @@
 //! Disks and object stores that fail on demand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,12 +35,23 @@ struct State {
     left: Option<usize>,
     /// Writes and syncs so far.
     operations: usize,
+    /// Bytes read so far.
+    read: u64,
     /// Counts openings: a file that was opened before the last crash is dead.
     generation: usize,
+    /// Blocks of [`BLOCK`] bytes that the file has: like other files, it has none where nothing was written.
+    blocks: BTreeSet<u64>,
+    /// How many blocks it may have at most, `None` for any number.
+    room: Option<Arc<Room>>,
 }
+
+type Room = dyn Fn() -> usize + Send + Sync;
 
 /// Bytes that a disk writes whole or not at all.
 const SECTOR: usize = 512;
+
+/// Bytes for which a disk has room or not.
+pub const BLOCK: usize = 4096;
 
 impl Disk {
     /// An empty disk that does not fail.
@@ -52,12 +63,23 @@ impl Disk {
     pub fn fork(&self) -> Self {
         let state = self.lock();
         let (current, durable, unsynced) = (state.current.clone(), state.durable.clone(), state.unsynced.clone());
-        Self(Arc::new(Mutex::new(State { current, durable, unsynced, ..State::default() })))
+        let blocks = state.blocks.clone();
+        Self(Arc::new(Mutex::new(State { current, durable, unsynced, blocks, ..State::default() })))
     }
 
     /// Lets `operations` more writes and syncs succeed; then everything fails until [`Self::crash`].
     pub fn fail_after(&self, operations: usize) {
         self.lock().left = Some(operations);
+    }
+
+    /// Lets the file have `room()` blocks of [`BLOCK`] bytes: a write that needs more fails, and everything else goes on.
+    pub fn limit(&self, room: impl Fn() -> usize + Send + Sync + 'static) {
+        self.lock().room = Some(Arc::new(room));
+    }
+
+    /// Blocks that the file has.
+    pub fn blocks(&self) -> usize {
+        self.lock().blocks.len()
     }
 
     /// Writes and syncs that have succeeded so far.
@@ -92,6 +114,11 @@ impl Disk {
     /// The file, open.
     pub fn open(&self) -> DiskFile {
         DiskFile { disk: self.clone(), generation: self.lock().generation }
+    }
+
+    /// Bytes that have been read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.lock().read
     }
 
     /// True when nothing has been written.
@@ -142,7 +169,8 @@ impl DiskFile {
 
     /// Fills `out` with the bytes from `offset`.
     pub fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let state = self.read_state()?;
+        let mut state = self.read_state()?;
+        state.read += out.len() as u64;
         let from = offset as usize;
         let bytes = state.current.get(from..from + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
         out.copy_from_slice(bytes);
@@ -151,7 +179,9 @@ impl DiskFile {
 
     /// Cuts the file off, or fills it up with zeros.
     pub fn set_len(&self, len: u64) -> io::Result<()> {
-        self.write_state()?.current.resize(len as usize, 0);
+        let mut state = self.write_state()?;
+        state.current.resize(len as usize, 0);
+        state.blocks.split_off(&len.div_ceil(BLOCK as u64));
         Ok(())
     }
 
@@ -167,8 +197,14 @@ impl DiskFile {
     pub fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut state = self.write_state()?;
         let from = offset as usize;
+        let needed = offset / BLOCK as u64..(offset + data.len() as u64).div_ceil(BLOCK as u64);
+        let more = needed.clone().filter(|block| !state.blocks.contains(block)).count();
+        if more > 0 && state.room.as_ref().is_some_and(|room| state.blocks.len() + more > room()) {
+            return Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device"));
+        }
         let place = state.current.get_mut(from..from + data.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
         place.copy_from_slice(data);
+        state.blocks.extend(needed);
         state.unsynced.push((offset, data.len()));
         Ok(())
     }

@@ -604,7 +604,7 @@ const PROOF_MAX: u64 = 1 << 21;
 #[cfg(feature = "local")]
 fn verify(args: &Verify, terminal: Terminal) -> Result<()> {
     let (known, header) = args.block.read()?;
-    let bytes = files::read(&args.proof, PROOF_MAX, "take the file that prove has written")?;
+    let bytes = files::read_proof(&args.proof, PROOF_MAX, "take the file that prove has written")?;
     let refused = |e: StateProofError| {
         Mistake::refused(
             format!("{}: {e}", name(&args.proof)),

@@ -1,7 +1,8 @@
 //! `evergrove serve`.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -9,7 +10,7 @@ use evergrove::apps::catalog::Catalog;
 use evergrove::jobs::metrics::Metrics;
 use evergrove::store::Store;
 use evergrove::{Config, Environment};
-use evergrove_serve::{Config as ServeConfig, Parts, ServeError, Shutdown, Token, serve};
+use evergrove_serve::{Config as ServeConfig, Parts, ServeError, Shutdown, Token, Tokens, serve};
 use prometheus_client::registry::Registry;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -26,8 +27,12 @@ use crate::report::{self, Report, count};
 
 /// The variable that holds the token.
 const TOKEN: &str = "EVERGROVE_SERVE_TOKEN";
-/// Longest file of a token.
-const TOKEN_FILE_BYTES: u64 = 4096;
+/// What to do without a token that will do.
+const MAKE_ONE: &str = "make one with openssl rand -hex 32";
+/// Longest file of tokens.
+const TOKEN_FILE_BYTES: u64 = 1 << 16;
+/// Pause between two looks at the file of tokens.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Take changes over HTTP, commit them as epochs, and keep every batch proven
 ///
@@ -44,7 +49,8 @@ pub(crate) struct Args {
     /// Address for /healthz, /readyz and /metrics alone, which callers of --listen cannot hold up; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     health: Option<SocketAddr>,
-    /// File that holds the token which callers show [default: $EVERGROVE_SERVE_TOKEN holds it]
+    /// File of the tokens that callers show, one a line: `read TOKEN` may ask, `write TOKEN` or a token alone may make changes too. A changed
+    /// file holds within seconds [default: $EVERGROVE_SERVE_TOKEN holds one]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Let everyone in who reaches the address, which has to be one of this machine alone
@@ -62,9 +68,12 @@ pub(crate) struct Args {
     /// Milliseconds that an epoch waits for further requests
     #[arg(long, value_name = "MS", default_value_t = 0)]
     gather: u64,
-    /// Let positions beyond the vector double it
+    /// Let positions beyond the vector double it, up to --max-height
     #[arg(long)]
     grow: bool,
+    /// Height above which --grow does not make the vector higher: positions from 2^H on are refused
+    #[arg(long, value_name = "H", default_value_t = 32, requires = "grow", value_parser = clap::value_parser!(u8).range(1..=40))]
+    max_height: u8,
     /// Epochs to keep: older ones are pruned when there are twice as many; all if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     keep: Option<u64>,
@@ -104,7 +113,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
-    let token = token(args, &Config::from_env().environment)?;
+    let tokens = tokens(args, &Config::from_env().environment)?;
     let _log = logging::start(if terminal.quiet { Level::Warn } else { args.log }, terminal.format);
     let proving = ProvingArgs {
         dry_run: false,
@@ -140,11 +149,11 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let stall = None;
     let mut parts = Parts { store, backends, engine, registry, tasks, probes: None };
     let settings = ServeConfig {
-        token,
+        tokens,
         queue: args.max_waiting.into(),
         body_bytes: usize::try_from(args.max_body).unwrap_or(usize::MAX),
         gather: Duration::from_millis(args.gather),
-        grow: args.grow,
+        grow: args.grow.then_some(args.max_height),
         keep: args.keep,
         grace: Duration::from_secs(args.grace),
         connections: args.max_connections.into(),
@@ -195,7 +204,7 @@ fn say_where(addr: SocketAddr, terminal: Terminal) -> Result<()> {
 }
 
 /// What callers have to show.
-fn token(args: &Args, environment: &Environment) -> Result<Option<Token>> {
+fn tokens(args: &Args, environment: &Environment) -> Result<Option<Tokens>> {
     if args.no_token {
         if !args.listen.ip().is_loopback() {
             let message = format!("--no-token lets everyone in who reaches {}", args.listen);
@@ -203,17 +212,48 @@ fn token(args: &Args, environment: &Environment) -> Result<Option<Token>> {
         }
         return Ok(None);
     }
-    let (text, from) = match &args.token_file {
-        Some(path) => {
-            let bytes = files::read(path, TOKEN_FILE_BYTES, "give a file that holds the token alone")?;
-            (String::from_utf8(bytes).ok(), path.display().to_string())
-        }
-        None => (environment.serve_token.clone(), TOKEN.into()),
-    };
-    let Some(text) = text else {
+    if let Some(path) = &args.token_file {
+        let bytes = token_file(path)?;
+        let tokens = tokens_of(path, &bytes)?;
+        watch(path.clone(), bytes, tokens.clone())?;
+        return Ok(Some(tokens));
+    }
+    let Some(text) = &environment.serve_token else {
         let remedy = format!("put it into {TOKEN}, name a file with --token-file, or use --no-token on this machine");
         return Err(Mistake::usage("callers need a token, and none is given", remedy));
     };
-    let token = Token::new(&text);
-    Ok(Some(token.map_err(|e| Mistake::usage(format!("{from}: {e}"), "make one with openssl rand -hex 32"))?))
+    let token = Token::new(text).map_err(|e| Mistake::usage(format!("{TOKEN}: {e}"), MAKE_ONE))?;
+    Ok(Some(Tokens::one(token)))
+}
+
+fn token_file(path: &Path) -> Result<Vec<u8>> {
+    files::read(path, TOKEN_FILE_BYTES, "give a file that holds tokens alone")
+}
+
+fn tokens_of(path: &Path, bytes: &[u8]) -> Result<Tokens> {
+    let tokens = Tokens::parse(&String::from_utf8_lossy(bytes));
+    tokens.map_err(|e| Mistake::usage(format!("{}: {e}", path.display()), MAKE_ONE))
+}
+
+/// Exchanges the tokens whenever the file changes, on a thread that lives as long as the process. A file that will not do changes nothing.
+fn watch(path: PathBuf, mut last: Vec<u8>, tokens: Tokens) -> Result<()> {
+    let look = move || {
+        loop {
+            thread::sleep(LOOK_EVERY);
+            let read = token_file(&path).and_then(|bytes| {
+                if bytes != last {
+                    let new = tokens_of(&path, &bytes);
+                    last = bytes;
+                    tokens.replace(new?);
+                    tracing::info!("the tokens are those of the changed file");
+                }
+                Ok(())
+            });
+            if let Err(e) = read {
+                tracing::warn!(error = format!("{e:#}"), "the tokens stay as they were");
+            }
+        }
+    };
+    thread::Builder::new().name("tokens".into()).spawn(look).context("--token-file")?;
+    Ok(())
 }

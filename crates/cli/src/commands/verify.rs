@@ -135,10 +135,10 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
 fn proof_file(args: &Args, policy: &Policy) -> Result<Vec<u8>> {
     let path = args.given();
     if policy.backends().iter().any(|b| b.name == Backend::Native.name()) {
-        return files::read(path, MAX_NATIVE_BYTES, "check the path: no proof is that long");
+        return files::read_proof(path, MAX_NATIVE_BYTES, "check the path: no proof is that long");
     }
     let remedy = "check the path: only proofs of the backend native are that long, and need --allow-backend native";
-    files::read(path, MAX_SUCCINCT_BYTES, remedy)
+    files::read_proof(path, MAX_SUCCINCT_BYTES, remedy)
 }
 
 /// Proof and leaves of a bundle. Whoever made the bundle does not choose the schema.

@@ -164,6 +164,45 @@ fn a_service_proves_by_workers_that_tell_how_they_are() {
 }
 
 #[test]
+fn a_queue_that_is_gone_is_seen_within_seconds() {
+    let Some(mut redis) = RedisServer::start() else { return };
+    let (world, url) = (World::with_batch(), redis.url());
+    let objects = objects(&world);
+    let health = free_address();
+    let address = health.to_string();
+    let worker = ["worker", "--redis", &url, "--objects", &objects, "--health", &address, "--threads", "1"];
+    let _worker = Process::start(world.command().args(worker));
+    let vitals = Client::new(health);
+    let service = Service::start(&world, &["--engine", &url, "--objects", &objects]);
+    let both = [&vitals, &service.client];
+    let queue = |client: &Client| -> Vec<String> {
+        let text = client.send("GET", "/metrics", &[], b"").map(|answer| answer.text().to_owned()).unwrap_or_default();
+        text.lines().filter(|line| line.starts_with("evergrove_queue_")).map(str::to_owned).collect()
+    };
+    let sees = |client: &Client| {
+        let lines = queue(client);
+        ["evergrove_queue_up 1", "evergrove_queue_workers 1"].iter().all(|line| lines.iter().any(|l| l == line))
+    };
+    wait("a queue that is seen", || both.iter().all(|client| sees(client)).then_some(()));
+    wait("a worker that is ready", || (vitals.get("/readyz").status == 200).then_some(()));
+
+    redis.kill();
+    let gone = Instant::now();
+    wait("a queue that is missed", || {
+        both.iter().all(|client| queue(client) == ["evergrove_queue_up 0"]).then_some(())
+    });
+    let unready = vitals.get("/readyz");
+    assert_eq!((unready.status, unready.text()), (503, "not ready: the queue does not answer\n"));
+    assert!(gone.elapsed() < Duration::from_secs(15), "{:?}", gone.elapsed());
+    // It takes changes without workers.
+    assert_eq!(service.client.get("/readyz").status, 200);
+
+    redis.restart();
+    wait("a queue that is back", || both.iter().all(|client| sees(client)).then_some(()));
+    wait("a worker that is ready again", || (vitals.get("/readyz").status == 200).then_some(()));
+}
+
+#[test]
 fn a_service_commits_and_says_so_while_there_is_no_worker() {
     let Some(redis) = RedisServer::start() else { return };
     let (world, url) = (World::with_batch(), redis.url());

@@ -174,3 +174,32 @@ fn the_log_of_people_has_colors_on_a_terminal_alone() {
     assert_eq!(code, Some(0), "{log}");
     assert!(log.contains(" INFO epoch epoch=2 ") && !log.contains('\x1b'), "{log}");
 }
+
+#[test]
+fn tokens_of_a_file_are_exchanged_without_a_restart() {
+    let world = World::with_table();
+    let [reader, writer, next] = ["reader-0123456789", "writer-0123456789", "next-token-0123456789"];
+    world.write("tokens", format!("# of the auditors\nread {reader}\nwrite {writer}\n"));
+    let service = Service::start(&world, &["--token-file", "tokens"]);
+    let client = |token: &str| service.client.with_token(token);
+    assert_eq!(client(TOKEN).get("/v1/status").status, 401, "the file takes the place of the variable");
+    assert_eq!(client(reader).get("/v1/status").status, 200);
+    assert_eq!(client(reader).post("/v1/changes", &set(3, 1)).status, 403);
+    assert_eq!(client(writer).post("/v1/changes", &set(3, 1)).status, 200);
+    // What cannot be read changes nothing.
+    world.write("tokens", "short\n");
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!(client(writer).get("/v1/status").status, 200);
+    world.write("tokens", format!("{next}\n"));
+    let start = Instant::now();
+    while client(next).get("/v1/status").status != 200 {
+        assert!(start.elapsed() < Duration::from_secs(30));
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!([reader, writer].map(|token| client(token).get("/v1/status").status), [401, 401]);
+    service.signal("TERM");
+    let (code, _, err) = service.end();
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("tokens stay as they were") && err.contains("line 1: the token has 5 bytes"), "{err}");
+    assert!([reader, writer, next, "short"].iter().all(|token| !err.contains(token)), "{err}");
+}

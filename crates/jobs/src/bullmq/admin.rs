@@ -151,16 +151,19 @@ impl Admin {
     /// When the server does not answer, as of every call here.
     pub fn counts(&self) -> Result<Vec<(State, u64)>, QueueError> {
         let counts = self.connection.call("counting jobs", async || self.connection.queue.get_job_counts().await)?;
-        let count = |state| match state {
-            State::Waiting => counts.waiting + counts.paused,
-            State::Prioritized => counts.prioritized,
-            State::WaitingChildren => counts.waiting_children,
-            State::Delayed => counts.delayed,
-            State::Active => counts.active,
-            State::Completed => counts.completed,
-            State::Failed => counts.failed,
-        };
-        Ok(State::ALL.map(|state| (state, count(state))).to_vec())
+        Ok(by_state(&counts))
+    }
+
+    /// How many jobs there are in each state, and how many workers. Other calls wait a minute for a server that is away; this one
+    /// waits for `patience`.
+    ///
+    /// # Errors
+    /// As [`Self::counts`].
+    pub fn look(&self, patience: Duration) -> Result<(Vec<(State, u64)>, usize), QueueError> {
+        let queue = &self.connection.queue;
+        self.connection.try_once("counting jobs and workers", patience, async {
+            Ok((by_state(&queue.get_job_counts().await?), queue.get_workers_count().await?))
+        })
     }
 
     /// How many workers wait for or do jobs, this queue's alone.
@@ -274,6 +277,19 @@ impl Admin {
     fn unknown(&self, what: &'static str, id: &str) -> QueueError {
         QueueError::Unknown { what, id: id.into(), queue: self.connection.config.queue.clone() }
     }
+}
+
+fn by_state(counts: &bullmq::types::JobCounts) -> Vec<(State, u64)> {
+    let count = |state| match state {
+        State::Waiting => counts.waiting + counts.paused,
+        State::Prioritized => counts.prioritized,
+        State::WaitingChildren => counts.waiting_children,
+        State::Delayed => counts.delayed,
+        State::Active => counts.active,
+        State::Completed => counts.completed,
+        State::Failed => counts.failed,
+    };
+    State::ALL.map(|state| (state, count(state))).to_vec()
 }
 
 fn info(job: &bullmq::Job, state: Option<State>) -> JobInfo {

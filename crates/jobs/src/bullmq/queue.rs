@@ -155,6 +155,17 @@ impl Connection {
         self.runtime().block_on(attempts).map_err(self::call(&self.config, what))
     }
 
+    /// Makes calls once, within `patience`.
+    pub(super) fn try_once<T>(
+        &self,
+        what: &'static str,
+        patience: Duration,
+        calls: impl Future<Output = Result<T, bullmq::Error>>,
+    ) -> Result<T, QueueError> {
+        let outcome = self.runtime().block_on(async { tokio::time::timeout(patience, calls).await });
+        outcome.unwrap_or_else(|_| Err(bullmq::Error::Redis(late()))).map_err(call(&self.config, what))
+    }
+
     /// Removes jobs in this order, each without those that it needs. A job that is running stays.
     pub(super) fn remove(&self, names: &[String]) -> Result<(), QueueError> {
         for names in names.chunks(REMOVED) {
@@ -174,6 +185,11 @@ impl Connection {
     ) -> Result<T, QueueError> {
         self.call(what, async || self.queue.connection().cmd(&mut command.clone()).await)
     }
+}
+
+/// The error of a server that does not answer.
+fn late() -> redis::RedisError {
+    redis::RedisError::from((redis::ErrorKind::Io, "no answer in time"))
 }
 
 /// True of errors that a restart of the server explains.
@@ -200,8 +216,7 @@ async fn check(config: &Config) -> Result<(), QueueError> {
         let mut connection = client.get_multiplexed_async_connection().await?;
         redis::cmd("INFO").query_async::<String>(&mut connection).await
     };
-    let timeout = redis::RedisError::from((redis::ErrorKind::Io, "no answer in time"));
-    let answer = tokio::time::timeout(ANSWER, ask).await.unwrap_or(Err(timeout));
+    let answer = tokio::time::timeout(ANSWER, ask).await.unwrap_or_else(|_| Err(late()));
     let info = answer.map_err(|e| call(config, "connecting")(bullmq::Error::Redis(e)))?;
     judge(&info, &config.redis.to_string())
 }

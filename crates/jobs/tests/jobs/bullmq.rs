@@ -1,10 +1,11 @@
 //! The engine on BullMQ's queue keeps the laws of engines, on a real Redis server.
 
+use evergrove_jobs::bullmq::admin::Admin;
 use evergrove_jobs::bullmq::{BullmqEngine, Config, QueueError, Redis};
 use evergrove_jobs::{Cancel, Engine, MemoryResults, RunError, Silent};
 use evergrove_testkit::engine;
 use evergrove_testkit::servers::RedisServer;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn config(server: &RedisServer) -> Config {
     Config::new(Redis::new(&server.url(), None).expect("valid")).with_back_off(Duration::ZERO)
@@ -51,4 +52,24 @@ fn a_password_is_used_and_not_shown() {
         let refused = run(password).expect_err("refused").to_string();
         assert!(refused.contains(&server.url()) && !refused.contains("secret"), "{refused}");
     }
+}
+
+#[test]
+fn a_look_at_the_queue_does_not_wait_for_a_server_that_is_gone() {
+    let Some(mut server) = RedisServer::start() else { return };
+    let patience = Duration::from_secs(2);
+    let admin = Admin::connect(&config(&server)).expect("connects");
+    let (counts, workers) = admin.look(patience).expect("answers");
+    assert!(counts.iter().all(|(_, jobs)| *jobs == 0), "{counts:?}");
+    assert_eq!((counts, workers), (admin.counts().expect("answers"), 0));
+    server.kill();
+    for _ in 0..2 {
+        let start = Instant::now();
+        let gone = admin.look(patience).expect_err("the server is gone");
+        assert!(matches!(gone, QueueError::Call { .. }), "{gone}");
+        assert!(start.elapsed() < 2 * patience, "{:?}", start.elapsed());
+    }
+    server.restart();
+    let again = Admin::connect(&config(&server)).expect("connects");
+    assert_eq!(again.look(patience).expect("answers").1, 0);
 }

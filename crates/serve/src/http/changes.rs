@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::read::ask;
 use crate::change::{Line, Request};
-use crate::epochs::{Done, Submission};
+use crate::epochs::{Done, Waiting};
 use crate::problem::Problem;
 use crate::service::Shared;
 
@@ -63,7 +63,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
         (status = 200, description = "Committed", body = Committed),
         (status = 400, description = "A line is no change", body = Problem, content_type = "application/problem+json"),
         (status = 401, description = "No valid token", body = Problem, content_type = "application/problem+json"),
-        (status = 403, description = "From a web page elsewhere, and the service has no token", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "A token for reading, or from a web page elsewhere where the service has no token", body = Problem, content_type = "application/problem+json"),
         (status = 408, description = "The request did not arrive in time", body = Problem, content_type = "application/problem+json"),
         (status = 412, description = "The table is in another epoch than If-Match names", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "The request is too large", body = Problem, content_type = "application/problem+json"),
@@ -71,6 +71,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
         (status = 429, description = "The queue is full: come again after Retry-After seconds", body = Problem, content_type = "application/problem+json"),
         (status = 500, description = "The store failed", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "The service stops", body = Problem, content_type = "application/problem+json"),
+        (status = 507, description = "The disk of the store is full: come again when there is room", body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn post(
@@ -94,17 +95,18 @@ pub(crate) async fn post(
     let body = body.await.map_err(|_| Problem::slow(config.body_time.as_secs()))??;
 
     let parser = shared.clone();
-    let parsed = tokio::task::spawn_blocking(move || {
+    let checked = tokio::task::spawn_blocking(move || {
         let digest = *blake3::hash(&body).as_bytes();
-        Request::parse(&parser.schema, &body, parser.config.grow).map(|request| (request, digest))
+        // What waits is the body: its changes take several times as much.
+        let changes = Request::parse(&parser.schema, &body, parser.config.grow)?.lines as u64;
+        let key = key.map(|key| store::Request { key, digest, changes });
+        // The place is taken until here also where the caller is gone.
+        Ok::<_, Problem>((place, body, key))
     });
-    let parsed = parsed.await.map_err(|_| Problem::store())?;
-    let (mut request, digest) = parsed?;
-    let changes = request.lines as u64;
-    request.changes.requests.extend(key.map(|key| store::Request { key, digest, changes }));
+    let (place, body, key) = checked.await.map_err(|_| Problem::store())??;
     let (answer, answered) = oneshot::channel();
     shared.metrics.waiting.inc();
-    place.send(Submission { request, if_match, answer });
+    place.send(Waiting { body, key, if_match, answer });
     let Done { epoch, changes, replayed } = answered.await.map_err(|_| Problem::store())??;
     let replayed = if replayed { "true" } else { "false" };
     Ok(([(REPLAYED, replayed)], Json(Committed::new(epoch, changes))))
@@ -159,6 +161,11 @@ async fn read(body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
         let chunk = chunk.map_err(|e| Problem::malformed(format!("the request broke off: {e}")))?;
         read = read.saturating_add(chunk.len());
         if read <= limit {
+            if read > bytes.capacity() {
+                // No more than the limit, however the body is cut.
+                let wanted = (2 * bytes.capacity()).clamp(read, limit);
+                bytes.reserve_exact(wanted - bytes.len());
+            }
             bytes.extend_from_slice(&chunk);
         } else if read - limit > DROPPED_BYTES {
             break;
@@ -166,5 +173,31 @@ async fn read(body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
             bytes = Vec::new();
         }
     }
+    bytes.shrink_to_fit();
     if read > limit { Err(Problem::too_large(limit)) } else { Ok(bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Bytes;
+    use evergrove_testkit::heap;
+    use futures_util::stream;
+
+    use super::*;
+
+    #[test]
+    fn a_body_takes_no_more_than_it_may() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let limit = 1 << 20;
+        for (size, chunk) in [(limit, 1000), (limit, limit), (limit - 1, 3 << 10), (700_000, 1 << 16), (10, 1)] {
+            let chunk = Bytes::from(vec![7; chunk]);
+            let chunks =
+                (0..size.div_ceil(chunk.len())).map(|n| chunk.slice(..chunk.len().min(size - n * chunk.len())));
+            let body = Body::from_stream(stream::iter(chunks.map(Ok::<_, std::io::Error>).collect::<Vec<_>>()));
+            let (bytes, peak) = heap::peak(|| runtime.block_on(read(body, limit)).unwrap());
+            assert_eq!((bytes.len(), bytes.capacity()), (size, size));
+            // Both are there while a body grows.
+            assert!(peak <= 2 * limit, "{size} bytes in pieces of {}: {peak}", chunk.len());
+        }
+    }
 }

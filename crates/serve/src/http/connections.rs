@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep};
 
 /// What a connection may hold of requests and answers: a head that is longer is refused.
-const BUFFER: usize = 64 << 10;
+pub(crate) const BUFFER: usize = 64 << 10;
 /// Pause after an error of the listener, such as too many open files.
 const PAUSE: Duration = Duration::from_secs(1);
 

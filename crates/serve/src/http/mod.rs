@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -22,6 +22,7 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::config::Right;
 use crate::health::Health;
 use crate::problem::Problem;
 use crate::service::Shared;
@@ -88,12 +89,24 @@ pub(crate) fn router(shared: Arc<Shared>, health: Health) -> Router {
         .route("/openapi.json", get(move || std::future::ready(Json(document.clone()))))
         .method_not_allowed_fallback(async || Problem::method())
         .fallback(async || Problem::not_found("there is no such path: see /openapi.json"))
+        .layer(from_fn(bound_head))
         .layer(from_fn_with_state(shared, count))
+}
+
+/// Refuses a head that is longer than [`connections::BUFFER`]: what hyper reads at once may be more.
+async fn bound_head(request: Request, next: Next) -> Response {
+    let line = request.method().as_str().len() + request.uri().to_string().len() + " HTTP/1.1\r\n".len() + 1;
+    let header = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + ": \r\n".len();
+    let size = line + request.headers().iter().map(header).sum::<usize>() + "\r\n".len();
+    if size > connections::BUFFER {
+        return Problem::head_too_large(connections::BUFFER).into_response();
+    }
+    next.run(request).await
 }
 
 /// Lets a request pass that shows the token; where there is none, one that no page of another site has sent.
 async fn authorize(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
-    let Some(token) = &shared.config.token else {
+    let Some(tokens) = &shared.config.tokens else {
         if is_foreign(request.headers()) {
             return Problem::foreign().into_response();
         }
@@ -101,9 +114,11 @@ async fn authorize(State(shared): State<Arc<Shared>>, request: Request, next: Ne
     };
     let shown = request.headers().get(header::AUTHORIZATION).map(|value| value.as_bytes());
     let shown = shown.and_then(|value| value.split_at_checked("Bearer ".len()));
-    match shown {
-        Some((scheme, shown)) if scheme.eq_ignore_ascii_case(b"Bearer ") && token.is(shown) => next.run(request).await,
-        _ => Problem::unauthorized().into_response(),
+    let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"Bearer "));
+    match shown.and_then(|(_, shown)| tokens.right_of(shown)) {
+        None => Problem::unauthorized().into_response(),
+        Some(Right::Read) if !request.method().is_safe() => Problem::read_only().into_response(),
+        Some(_) => next.run(request).await,
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Status {
     queue: Queue,
     /// True while nobody proves and epochs are committed without proofs.
     stalled: bool,
+    /// True since a write found no room on the disk, until one succeeds.
+    disk_full: bool,
     /// The batch that is proven now.
     proving: Option<Proving>,
     /// Batches whose last refresh failed.
@@ -159,11 +161,21 @@ impl EpochView {
 /// Asks the store on a thread that may block.
 pub(crate) async fn ask<T: Send + 'static>(
     shared: Arc<Shared>,
-    question: impl FnOnce(&Store) -> Result<T, Error> + Send + 'static,
+    question: impl Fn(&Store) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Problem> {
     let asked = shared.clone();
-    let _turn = shared.readers.acquire().await.map_err(|_| Problem::store())?;
-    let answer = tokio::task::spawn_blocking(move || question(&asked.store()));
+    let turn = shared.readers.clone().acquire_owned().await.map_err(|_| Problem::store())?;
+    let answer = tokio::task::spawn_blocking(move || {
+        // The question goes on where its caller is gone, and so does its turn.
+        let _turn = turn;
+        let first = question(&asked.store());
+        if first.is_err() && asked.store().has_failed() {
+            // A write has failed meanwhile, and every read until the store is opened again.
+            asked.recover()?;
+            return question(&asked.store());
+        }
+        first
+    });
     Ok(answer.await.map_err(|_| Problem::store())??)
 }
 
@@ -183,6 +195,7 @@ pub(crate) async fn status_of(shared: Arc<Shared>) -> Result<Status, Problem> {
             capacity: shared.config.queue,
         },
         stalled: shared.is_stalled(),
+        disk_full: shared.is_full(),
         proving: shared.working().map(|w| Proving {
             batch: w.batch,
             epoch: w.epoch,

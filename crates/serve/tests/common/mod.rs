@@ -1,6 +1,8 @@
 //! A service on a free port, with an engine that waits or fails when it is told to.
 
+use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
@@ -13,8 +15,9 @@ use evergrove::jobs::local::LocalEngine;
 use evergrove::jobs::metrics::Metrics;
 use evergrove::jobs::{Cancel, Engine, Observer, Report, Results, RunError, Runner, TaskGraph};
 use evergrove::proof::{BackendId, Commitment, HeightClass, Opening, Policy, Profile};
-use evergrove::store::{Backends, Error, Prover, Store};
+use evergrove::store::{Backends, DatabaseFile, Error, Options, Prover, Store};
 use evergrove_serve::{Config, Parts, ServeError, Shutdown, Summary, serve};
+use evergrove_testkit::faults::{Disk, DiskFile};
 use evergrove_testkit::http::Client;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
@@ -92,6 +95,64 @@ pub(crate) fn set(index: u64, x: u64) -> String {
     format!("{{\"set\":{index},\"row\":{{\"name\":\"row {x}\",\"amount\":{x}}}}}")
 }
 
+/// A new store with 80 rows in 2^7 slots, and a batch `b` of slots 0, 3, .. 57, proven.
+fn filled(dir: &Path, options: &Options) -> Store {
+    let rows = (0..80).map(|i| Ok::<_, Error>((i, row(i))));
+    let store = Store::create_with(dir, options, &schema(), None, rows).expect("a new store");
+    let (backends, engine) = (backends(), LocalEngine::new(2));
+    let prover = Prover::new(&store, &backends, &engine);
+    let indices: Vec<u64> = (0..20).map(|i| 3 * i).collect();
+    prover.define("b", &indices, &BackendChoice::new("native", Profile::Paper)).expect("a new batch");
+    prover.prove("b").expect("proves");
+    store
+}
+
+/// The file of a [`Disk`] as the file of a database.
+#[derive(Debug)]
+struct OnDisk(DiskFile, Hold);
+
+/// Lets reads of a file wait.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hold(Arc<(AtomicBool, AtomicUsize)>);
+
+impl Hold {
+    pub(crate) fn set(&self, held: bool) {
+        self.0.0.store(held, Ordering::SeqCst);
+    }
+
+    /// Reads that wait now.
+    pub(crate) fn waiting(&self) -> usize {
+        self.0.1.load(Ordering::SeqCst)
+    }
+
+    fn pass(&self) {
+        self.0.1.fetch_add(1, Ordering::SeqCst);
+        while self.0.0.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.0.1.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl DatabaseFile for OnDisk {
+    fn size(&self) -> io::Result<u64> {
+        self.0.size()
+    }
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.1.pass();
+        self.0.read(offset, out)
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write(offset, data)
+    }
+}
+
 pub(crate) struct World {
     pub(crate) dir: Arc<TempDir>,
     pub(crate) client: Client,
@@ -106,22 +167,32 @@ impl World {
     /// A service of a store with 80 rows in 2^7 slots, and a batch `b` of slots 0, 3, .. 57, proven.
     pub(crate) fn start(config: Config, gate: Gate) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let rows = (0..80).map(|i| Ok::<_, Error>((i, row(i))));
-        let store = Store::create(dir.path(), &schema(), None, rows).expect("a new store");
-        let (backends, engine) = (backends(), LocalEngine::new(2));
-        let prover = Prover::new(&store, &backends, &engine);
-        let indices: Vec<u64> = (0..20).map(|i| 3 * i).collect();
-        prover.define("b", &indices, &BackendChoice::new("native", Profile::Paper)).expect("a new batch");
-        prover.prove("b").expect("proves");
-        drop(store);
+        drop(filled(dir.path(), &Options::default()));
         Self::in_dir(Arc::new(dir), config, gate)
     }
 
     /// A service of the store in a directory.
     pub(crate) fn in_dir(dir: Arc<TempDir>, config: Config, gate: Gate) -> Self {
+        let store = Store::open(dir.path()).expect("opens");
+        Self::of(store, dir, config, gate)
+    }
+
+    /// A service of a store whose database is on `disk`, as of [`Self::start`]. It keeps nothing of it in memory.
+    pub(crate) fn on(disk: &Disk, hold: &Hold, config: Config, gate: Gate) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (disk, hold) = (disk.clone(), hold.clone());
+        let options = Options::default().with_cache_bytes(0).with_database(move |path| {
+            std::fs::write(path, b"")?;
+            Ok(Box::new(OnDisk(disk.open(), hold.clone())))
+        });
+        let store = filled(dir.path(), &options);
+        Self::of(store, Arc::new(dir), config, gate)
+    }
+
+    fn of(store: Store, dir: Arc<TempDir>, config: Config, gate: Gate) -> Self {
         let mut registry = Registry::default();
         let mut parts = Parts {
-            store: Store::open(dir.path()).expect("opens"),
+            store,
             backends: backends(),
             engine: Box::new(gate.clone()),
             tasks: Metrics::new(&mut registry),
@@ -165,6 +236,7 @@ impl World {
         let problem: Value = serde_json::from_slice(&answer.body).expect("JSON");
         assert_eq!(problem["type"], format!("urn:evergrove:problem:{name}"), "{problem}");
         assert_eq!(problem["status"], status);
+        assert!(!problem["detail"].as_str().expect("a text").contains("--"), "flags are the operator's: {problem}");
         assert_eq!(answer.headers.contains_key("retry-after"), problem["retry_after"].is_number());
         problem
     }

@@ -1,7 +1,10 @@
 //! What proving would take, without proving.
 
+use std::collections::HashSet;
+
 use evergrove_commit::batch::{Batch, Input};
 use evergrove_commit::{BackendChoice, BackendSpec, Vector};
+use evergrove_jobs::Key;
 use evergrove_verifier::NodeKind;
 
 use super::{Prover, batch_error, class_of, proof_key};
@@ -117,11 +120,11 @@ impl Prover<'_> {
                 (members, self.spec_of(&record, name, view.commitment())?)
             }
         };
-        self.estimate(name, &view.vector()?, &members, spec, costs)
+        self.estimate(name, &view.vector()?, &members, spec, costs, &mut HashSet::new())
     }
 
     /// What [`Prover::update`] would do. Nothing is written, and no circuit is built; the changes go through all of their
-    /// checks.
+    /// checks. A proof that several batches need counts for the first of them.
     ///
     /// # Errors
     /// Those of [`crate::Store::apply`], and [`Error::UnknownBackend`].
@@ -133,7 +136,7 @@ impl Prover<'_> {
         self.store.write(1, |view, current| {
             let epoch = stage(view, current, changes)?;
             let commitment = epoch.after.commitment;
-            let mut batches = Vec::new();
+            let (mut batches, mut planned) = (Vec::new(), HashSet::new());
             for name in view.batch_names()? {
                 let Some(record) = view.batch(&name)? else { continue };
                 let proven = record.proven.as_ref();
@@ -143,12 +146,13 @@ impl Prover<'_> {
                 let spec = self.spec_of(&record, &name, commitment)?;
                 let members = view.members(&name)?;
                 let vector = Vector::new(commitment.height, &*view).map_err(Error::vector(self.store.dir()))?;
-                batches.push(self.estimate(&name, &vector, &members, spec, costs)?);
+                batches.push(self.estimate(&name, &vector, &members, spec, costs, &mut planned)?);
             }
             Ok((UpdateEstimate { epoch, batches }, false))
         })
     }
 
+    /// What is `planned` for another batch is there for this one; what is to be made for this one is added.
     fn estimate<S: evergrove_commit::Store>(
         &self,
         name: &str,
@@ -156,17 +160,19 @@ impl Prover<'_> {
         members: &[u64],
         backend: BackendSpec,
         costs: &dyn Fn(&BackendSpec) -> NodeCosts,
+        planned: &mut HashSet<Key>,
     ) -> Result<BatchEstimate, Error> {
         let batch =
             Batch::build_as(vector, members, backend.structure()).map_err(batch_error(self.store.dir(), name))?;
         let mut failed = None;
         let plan = batch.plan(backend.wraps, |statement, kind| {
-            let there = self.store.objects().exists(&proof_key(&backend, kind, statement));
-            there.unwrap_or_else(|e| failed.replace(e).is_some())
+            let key = proof_key(&backend, kind, statement);
+            planned.contains(&key) || self.store.objects().exists(&key).unwrap_or_else(|e| failed.replace(e).is_some())
         });
         if let Some(e) = failed {
             return Err(e.into());
         }
+        planned.extend(plan.steps.iter().map(|step| proof_key(&backend, step.kind, &step.statement)));
         let count = |kind| plan.steps.iter().filter(|s| s.kind == kind).count();
         let (buckets, merges, wraps) = (count(NodeKind::Bucket), count(NodeKind::Merge), count(NodeKind::Wrap));
         let cost = costs(&backend);

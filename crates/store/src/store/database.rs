@@ -42,18 +42,36 @@ struct Place {
     dir: PathBuf,
     /// What redb has panicked about. From then on nothing is written: a writer that panicked may hold its lock for ever.
     broken: OnceLock<String>,
+    /// How a read or write of the file has failed. From then on redb refuses every further one, until the file is opened again.
+    failed: OnceLock<io::ErrorKind>,
 }
 
 impl Place {
     fn of(dir: &Path) -> Arc<Self> {
-        Arc::new(Self { dir: dir.into(), broken: OnceLock::new() })
+        Arc::new(Self { dir: dir.into(), broken: OnceLock::new(), failed: OnceLock::new() })
     }
 
     fn guarded<R, E: Into<redb::Error>>(&self, call: impl FnOnce() -> Result<R, E>) -> Result<R, Fault> {
         let outer = INSIDE.replace(true);
         let outcome = catch_unwind(AssertUnwindSafe(call));
         INSIDE.set(outer);
-        outcome.map_or_else(|panic| Err(self.broken_by(&*panic)), |done| done.map_err(|e| Fault::Redb(e.into())))
+        outcome.map_or_else(|panic| Err(self.broken_by(&*panic)), |done| done.map_err(|e| self.failed_by(e.into())))
+    }
+
+    fn failed_by(&self, error: redb::Error) -> Fault {
+        let first = match &error {
+            redb::Error::Io(e) => *self.failed.get_or_init(|| e.kind()),
+            redb::Error::PreviousIo => *self.failed.get_or_init(|| io::ErrorKind::Other),
+            _ => return Fault::Redb(error),
+        };
+        match error {
+            // Who meets it later has the same to do about it.
+            redb::Error::PreviousIo => {
+                let what = "an earlier read or write of this file failed";
+                Fault::Redb(redb::Error::Io(io::Error::new(first, what)))
+            }
+            error => Fault::Redb(error),
+        }
     }
 
     fn broken_by(&self, panic: &(dyn Any + Send)) -> Fault {
@@ -75,10 +93,6 @@ impl Fault {
             Self::Panic(text) => Error::corrupt(dir, text),
             Self::Redb(E::DatabaseAlreadyOpen) => Error::Locked(dir.into()),
             Self::Redb(E::Io(source)) => Error::Io { path: dir.join(DATABASE), source },
-            Self::Redb(E::PreviousIo) => Error::Io {
-                path: dir.join(DATABASE),
-                source: io::Error::other("an earlier read or write of this file failed"),
-            },
             Self::Redb(E::UpgradeRequired(found)) => {
                 Error::Version { dir: dir.into(), found: format!("redb {found}"), known: FORMAT }
             }
@@ -153,16 +167,24 @@ impl<T> Held<T> {
     fn closed(&self) -> Error {
         Error::corrupt(self.dir(), "the database is closed")
     }
-}
 
-impl<T> Drop for Held<T> {
-    fn drop(&mut self) {
+    fn has_failed(&self) -> bool {
+        self.value.is_none() || self.place.failed.get().is_some()
+    }
+
+    fn close(&mut self) {
         let value = self.value.take();
         // Nobody is left to tell; what is written next meets the panic.
         let _ = self.place.guarded(|| {
             drop(value);
             Ok::<_, redb::Error>(())
         });
+    }
+}
+
+impl<T> Drop for Held<T> {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -247,6 +269,22 @@ impl Database {
         }
     }
 
+    /// True when a read or write of the file has failed: every further one fails then, until the database is opened again.
+    pub(super) fn has_failed(&self) -> bool {
+        match self {
+            Self::Whole(held) => held.has_failed(),
+            Self::ReadOnly(held) => held.has_failed(),
+        }
+    }
+
+    /// Lets go of the file, so that it can be opened again. Calls fail from then on.
+    pub(super) fn close(&mut self) {
+        match self {
+            Self::Whole(held) => held.close(),
+            Self::ReadOnly(held) => held.close(),
+        }
+    }
+
     fn whole(&self) -> Result<&Held<redb::Database>, Error> {
         match self {
             Self::Whole(held) => held.place.check().map(|()| held),
@@ -279,7 +317,13 @@ impl Database {
     /// [`Error::Corrupt`] also after any call of this database has panicked; [`Error::ReadOnly`].
     pub(super) fn begin_write(&self) -> Result<Writing, Error> {
         let held = self.whole()?;
-        held.hold(redb::Database::begin_write).map(Writing).map_err(|f| f.of(held.dir()))
+        let begun = held.hold(|database| {
+            let mut transaction = database.begin_write()?;
+            // Opening the file after a crash then takes milliseconds, not a walk through all of it.
+            transaction.set_quick_repair(true);
+            Ok::<_, redb::TransactionError>(transaction)
+        });
+        begun.map(Writing).map_err(|f| f.of(held.dir()))
     }
 
     /// Checks the checksums of the whole database. False when its bookkeeping had to be repaired.

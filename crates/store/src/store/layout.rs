@@ -13,6 +13,8 @@ pub(crate) const FORMAT: u32 = 2;
 pub(crate) const DATABASE: &str = "evergrove.redb";
 /// The proofs' directory in the store's directory.
 pub(crate) const OBJECTS: &str = "objects";
+/// The file that keeps some room on the disk for pruning.
+pub(super) const RESERVE: &str = "reserve";
 /// What the names of directories begin with in which a store is being created.
 pub(crate) const CREATING: &str = ".evergrove-new-";
 

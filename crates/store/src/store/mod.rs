@@ -8,6 +8,7 @@ mod layout;
 mod migrate;
 mod prune;
 mod requests;
+mod reserve;
 mod v1;
 mod view;
 mod write;
@@ -34,7 +35,7 @@ pub(crate) use view::split_slot;
 pub(crate) use write::WriteView;
 
 use database::{Database, OpenFile, Reading};
-use layout::{EPOCHS, META, OBJECTS, meta};
+use layout::{EPOCHS, META, OBJECTS, RESERVE, meta};
 
 use crate::Error;
 
@@ -103,6 +104,7 @@ pub struct Store {
     schema: Arc<Schema>,
     /// 1 or 2.
     format: u32,
+    options: Options,
 }
 
 impl Store {
@@ -128,7 +130,40 @@ impl Store {
 
     /// As [`Self::open`], with options.
     pub fn open_with(dir: &Path, options: &Options) -> Result<Self, Error> {
-        Self::of_database(dir, options, |file| options.open_database(dir, file, false))
+        let open = || Self::of_database(dir, options, |file| options.open_database(dir, file, false));
+        let store = match open() {
+            Err(e) if e.is_full() && reserve::give_up(dir) => open(),
+            opened => opened,
+        }?;
+        if store.format == FORMAT {
+            reserve::keep(dir);
+        }
+        Ok(store)
+    }
+
+    /// True when a read or write of the database's file has failed. Every further one fails then, also to read, until
+    /// [`Self::recover`].
+    pub fn has_failed(&self) -> bool {
+        self.database.has_failed()
+    }
+
+    /// Opens the database again, where [`Self::has_failed`]. Nobody may have a [`View`] then. What was committed is there, and what
+    /// was not is gone. Takes milliseconds after transactions of this version, else as long as reading the database.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`]; a later call tries again.
+    pub fn recover(&mut self) -> Result<(), Error> {
+        if !self.has_failed() {
+            return Ok(());
+        }
+        self.database.close();
+        self.database = match &self.database {
+            Database::Whole(_) => self.options.open_database(&self.dir, &self.dir.join(DATABASE), false)?,
+            Database::ReadOnly(_) => {
+                Database::open_to_read(&self.dir, &self.dir.join(DATABASE), self.options.cache_bytes)?
+            }
+        };
+        Ok(())
     }
 
     fn of_database(
@@ -152,7 +187,7 @@ impl Store {
         let format = check_format(dir, &read)?;
         let schema = read_meta(dir, &read, meta::SCHEMA)?;
         let schema = Arc::new(Schema::from_bytes(&schema).map_err(Error::schema(dir))?);
-        let store = Self { dir: dir.into(), database, objects, schema, format };
+        let store = Self { dir: dir.into(), database, objects, schema, format, options: options.clone() };
         store.epoch()?;
         Ok(store)
     }

@@ -4,8 +4,12 @@ use std::collections::HashSet;
 
 use evergrove_jobs::Key;
 
-use super::Store;
+use super::write::Old;
+use super::{Store, reserve};
 use crate::Error;
+
+/// Versions that the first transaction on a full disk takes away.
+const FIRST_STEP: usize = 64;
 
 /// What pruning takes away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +37,8 @@ impl Store {
     /// The current epoch and every batch stay as they are. Scans the tables once. The database's file gets smaller only
     /// as far as its last pages are free.
     ///
+    /// Works on a full disk: proofs go first, and old versions in small steps, with a reserve of room that the store keeps for this.
+    ///
     /// # Errors
     /// [`Error::KeepNothing`].
     pub fn prune(&mut self, keep: u64, dry_run: bool) -> Result<PruneReport, Error> {
@@ -43,12 +49,19 @@ impl Store {
         let wanted = self.referenced()?;
         let (objects, _) = self.objects().list()?;
         let orphans: Vec<_> = objects.into_iter().filter(|o| !wanted.contains(&o.key)).collect();
-        let mut report = self.write(0, |view, current| {
-            let before = self.epochs()?.first().map_or(current.number, |e| e.number);
-            let oldest = before.max((current.number + 1).saturating_sub(keep));
-            let (pages, slots, epochs) = view.prune(oldest)?;
-            Ok((PruneReport { oldest, epochs, pages, slots, ..PruneReport::default() }, !dry_run))
-        })?;
+        self.check_writable()?;
+        let newest = self.epoch()?.number;
+        let before = self.epochs()?.first().map_or(newest, |e| e.number);
+        let oldest = before.max((newest + 1).saturating_sub(keep));
+        let old = Old::find(&self.begin_read()?, oldest)?;
+        let mut report = PruneReport { oldest, ..PruneReport::default() };
+        for one in &old {
+            *match one {
+                Old::Page(_) => &mut report.pages,
+                Old::Slot(_) => &mut report.slots,
+                Old::Epoch(_) => &mut report.epochs,
+            } += 1;
+        }
         for object in &orphans {
             if !dry_run {
                 self.objects().delete(&object.key)?;
@@ -62,10 +75,39 @@ impl Store {
             }
             report.leftovers += 1;
         }
-        if !dry_run && report.pages + report.slots > 0 {
-            self.database.compact()?;
+        if !dry_run && !old.is_empty() {
+            self.remove(oldest, &old)?;
+            match self.database.compact() {
+                // What was taken away is free inside the file.
+                Err(e) if e.is_full() => self.recover()?,
+                done => done?,
+            }
+        }
+        if !dry_run {
+            reserve::keep(&self.dir);
         }
         Ok(report)
+    }
+
+    /// Takes old versions away in one transaction. On a full disk in several ones, small at first, each of which can use the pages that
+    /// those before it have freed.
+    fn remove(&mut self, oldest: u64, mut old: &[Old]) -> Result<(), Error> {
+        match self.write(0, |view, _| Ok((view.remove(oldest, old)?, true))) {
+            Err(e) if e.is_full() => {}
+            done => return done,
+        }
+        reserve::give_up(&self.dir);
+        let mut step = FIRST_STEP;
+        while !old.is_empty() {
+            self.recover()?;
+            let (now, later) = old.split_at(step.min(old.len()));
+            match self.write(0, |view, _| Ok((view.remove(oldest, now)?, true))) {
+                Ok(()) => (old, step) = (later, 2 * step),
+                Err(e) if e.is_full() && step > 1 => step = (step / 8).max(1),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
     }
 
     /// The keys of every proof that a batch refers to.

@@ -9,7 +9,7 @@ use evergrove_commit::schema::{Row, Schema};
 use evergrove_commit::{PageId, StoreError, StoreMut};
 use evergrove_verifier::tree::Value;
 
-use super::database::{Key, Readable, Table, WriteTable, Writing};
+use super::database::{Key, Readable, Reading, Table, WriteTable, Writing};
 use super::layout::{
     BATCHES, BatchRecord, EPOCHS, Epoch, FORMAT, MEMBERS, META, PAGES, REQUESTS, REQUESTS_OF, SLOTS, decode_members,
     encode_members, meta,
@@ -167,16 +167,47 @@ impl<'t> WriteView<'t> {
         self.members.remove(name)
     }
 
-    /// Takes away what no epoch from `oldest` on reads, and gives the number of page versions, slot versions and epochs.
-    pub(crate) fn prune(&mut self, oldest: u64) -> Result<(u64, u64, u64), Error> {
-        let pages = superseded(&self.pages, |(t, p, e)| ((t, p), e), oldest)?;
-        let slots = superseded(&self.slots, |(i, e)| (i, e), oldest)?;
-        let epochs = self.epochs.range(..oldest)?.map(|e| Ok(e?.0)).collect::<Result<Vec<_>, Error>>()?;
-        pages.iter().try_for_each(|k| self.pages.remove(*k))?;
-        slots.iter().try_for_each(|k| self.slots.remove(*k))?;
-        epochs.iter().try_for_each(|k| self.epochs.remove(*k))?;
-        self.put_meta(meta::OLDEST, &oldest.to_le_bytes())?;
-        Ok((pages.len() as u64, slots.len() as u64, epochs.len() as u64))
+    /// Takes versions away that no epoch from `oldest` on reads: those of [`Old::find`], or a part of them.
+    pub(crate) fn remove(&mut self, oldest: u64, old: &[Old]) -> Result<(), Error> {
+        for one in old {
+            match *one {
+                Old::Page(key) => self.pages.remove(key)?,
+                Old::Slot(key) => self.slots.remove(key)?,
+                Old::Epoch(key) => self.epochs.remove(key)?,
+            }
+        }
+        self.put_meta(meta::OLDEST, &oldest.to_le_bytes())
+    }
+}
+
+/// An entry that no kept epoch reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Old {
+    /// A version of a page.
+    Page(PageKey),
+    /// A version of a slot.
+    Slot(SlotKey),
+    /// The record of an epoch.
+    Epoch(u64),
+}
+
+impl Old {
+    /// Everything that no epoch from `oldest` on reads. Scans the tables once.
+    pub(crate) fn find(read: &Reading, oldest: u64) -> Result<Vec<Self>, Error> {
+        Self::among(&read.open_table(EPOCHS)?, &read.open_table(PAGES)?, &read.open_table(SLOTS)?, oldest)
+    }
+
+    fn among(
+        epochs: &Table<impl Readable<u64, &'static [u8]>, u64, &'static [u8]>,
+        pages: &Table<impl Readable<PageKey, &'static [u8]>, PageKey, &'static [u8]>,
+        slots: &Table<impl Readable<SlotKey, &'static [u8]>, SlotKey, &'static [u8]>,
+        oldest: u64,
+    ) -> Result<Vec<Self>, Error> {
+        let mut old: Vec<Self> =
+            epochs.range(..oldest)?.map(|e| Ok(Self::Epoch(e?.0))).collect::<Result<_, Error>>()?;
+        old.extend(superseded(pages, |(t, p, e)| ((t, p), e), oldest)?.into_iter().map(Self::Page));
+        old.extend(superseded(slots, |(i, e)| (i, e), oldest)?.into_iter().map(Self::Slot));
+        Ok(old)
     }
 }
 
@@ -329,7 +360,8 @@ mod tests {
                 seen.push(read(epoch));
             }
             let mut view = WriteView::new(Path::new("m"), 5, Arc::new(Schema::raw()), &write).expect("tables");
-            view.prune(oldest).expect("prunes");
+            let old = Old::among(&view.epochs, &view.pages, &view.slots, oldest).expect("reads");
+            view.remove(oldest, &old).expect("prunes");
             let left = view.slots.entries().expect("reads").count();
             drop(view);
             for epoch in oldest..=5 {

@@ -1,48 +1,15 @@
 //! Failures at every point of every operation: the store opens, is whole, and finishes.
 
-use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use crate::common::{choice, native, row, set, verify_batch, with_prover};
+use crate::common::{choice, native, on, row, set, verify_batch, with_prover};
 use evergrove_commit::schema::Schema;
 use evergrove_jobs::local::LocalEngine;
 use evergrove_jobs::{Cancel, Event, RunError};
-use evergrove_store::{Backends, Changes, DatabaseFile, Error, ErrorClass, Options, Store};
-use evergrove_testkit::faults::{Disk, DiskFile, FaultyObjects};
+use evergrove_store::{Backends, Changes, Error, ErrorClass, Options, Store};
+use evergrove_testkit::faults::{BLOCK, Disk, FaultyObjects};
 use evergrove_verifier::Profile;
-
-/// The file of a [`Disk`] as the file of a database.
-#[derive(Debug)]
-struct OnDisk(DiskFile);
-
-impl DatabaseFile for OnDisk {
-    fn size(&self) -> io::Result<u64> {
-        self.0.size()
-    }
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read(offset, out)
-    }
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
-    }
-    fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
-    }
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write(offset, data)
-    }
-}
-
-/// Options that keep the database on `disk`. Stands a file in the database's place, as the real thing would.
-fn on(disk: &Disk, objects: &FaultyObjects) -> Options {
-    let disk = disk.clone();
-    let open = move |path: &Path| -> io::Result<Box<dyn DatabaseFile>> {
-        std::fs::write(path, b"")?;
-        Ok(Box::new(OnDisk(disk.open())))
-    };
-    Options::default().with_database(open).with_objects(Arc::new(objects.clone()))
-}
 
 fn create(dir: &Path, options: &Options) -> Result<Store, Error> {
     Store::create_with(dir, options, &Schema::raw(), None, (0..150).map(|i| Ok::<_, Error>((i, row(i)))))
@@ -113,6 +80,26 @@ fn an_epoch_is_there_whole_or_not_at_all() {
         verify_batch(&store, &backends, "b").expect("verifies");
     }
     assert!(ends.iter().all(|n| *n > 0), "crashes before and after the commit: {ends:?}");
+}
+
+#[test]
+fn opening_after_a_crash_does_not_read_the_whole_database() {
+    let (dir, disk) = (tempfile::tempdir().expect("a directory"), Disk::new());
+    let options = on(&disk, &FaultyObjects::new());
+    let rows = (0..20_000).map(|i| Ok::<_, Error>((i, row(i))));
+    let store = Store::create_with(dir.path(), &options, &Schema::raw(), None, rows).expect("a new store");
+    for round in 0..3 {
+        store.apply(&set(&[(round, 1), (10_000 + round, 2)])).expect("changes");
+    }
+    let epoch = store.epoch().expect("reads");
+    // A killed process closes nothing.
+    disk.crash(1);
+    drop(store);
+    let before = disk.bytes_read();
+    let store = Store::open_with(dir.path(), &options).expect("opens");
+    assert_eq!(store.epoch().expect("reads"), epoch);
+    let (read, all) = (disk.bytes_read() - before, (disk.blocks() * BLOCK) as u64);
+    assert!(all > 2 << 20 && read < all / 8, "{read} of {all} bytes");
 }
 
 #[test]

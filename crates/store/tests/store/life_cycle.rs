@@ -134,6 +134,28 @@ fn estimates_are_what_proving_makes() {
 }
 
 #[test]
+fn an_estimate_counts_what_batches_share_once() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = create(dir.path(), None, 0..200);
+    let backends = native(4);
+    let members: Vec<u64> = (0..100).step_by(3).collect();
+    with_prover(&store, &backends, |prover| {
+        for (name, more) in [("a", None), ("b", None), ("c", Some(199))] {
+            let members: Vec<u64> = members.iter().copied().chain(more).collect();
+            prover.define(name, &members, &choice(Profile::Paper)).expect("a new batch");
+        }
+        prover.refresh().expect("proves");
+        let changes = set(&[(0, 5), (3, 6), (60, 7)]);
+        let estimate = prover.estimate_update(&changes, &|_| evergrove_store::NodeCosts::default()).expect("estimates");
+        let update = prover.update(&changes).expect("updates");
+        let estimated: Vec<_> = estimate.batches.iter().map(|b| (b.name.clone(), b.to_make())).collect();
+        let made: Vec<_> = update.batches.iter().map(|b| (b.name.clone(), b.made)).collect();
+        assert_eq!(estimated, made);
+        assert!(made[0].1 > 3 && made[1].1 == 0 && made[2].1 > 0, "{made:?}");
+    });
+}
+
+#[test]
 fn rows_of_a_schema_come_back_and_open() {
     let dir = tempfile::tempdir().expect("a directory");
     let schema = Schema::from_toml(

@@ -6,6 +6,7 @@ mod common;
 mod crash;
 mod damage;
 mod errors;
+mod full_disk;
 mod life_cycle;
 mod mutation;
 mod schemes;

@@ -175,3 +175,29 @@ fn doctor_finds_damage_in_the_tree() {
         assert!(found, "{text:?} is not among {:?}", report.findings);
     }
 }
+
+#[test]
+fn a_proof_of_any_length_heals() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let backends = native(4);
+    let mut store = create(dir.path(), None, 0..100);
+    with_prover(&store, &backends, |prover| {
+        prover.define("b", &(0..100).step_by(5).collect::<Vec<_>>(), &choice(Profile::Paper)).expect("a new batch");
+        prover.prove("b").expect("proves");
+    });
+    let place = dir.path().join("objects/proofs");
+    let files: Vec<_> =
+        fs::read_dir(place).expect("a directory").map(|entry| entry.expect("an entry").path()).collect();
+    for length in [0, 1 << 20, (64 << 20) + 1, 1 << 33] {
+        for file in &files {
+            // It takes no space.
+            fs::File::options().write(true).open(file).and_then(|file| file.set_len(length)).expect("another length");
+        }
+        let found = store.doctor(&backends).expect("looks").findings.len();
+        assert!(found >= files.len(), "{length} bytes: {found} of {} are found", files.len());
+        assert!(matches!(store.export("b"), Err(Error::LostProof { found: true, .. })));
+        let made = with_prover(&store, &backends, |prover| prover.prove("b")).expect("proves").made;
+        assert_eq!(made, files.len(), "{length} bytes");
+        verify_batch(&store, &backends, "b").expect("verifies");
+    }
+}

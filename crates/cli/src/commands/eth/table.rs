@@ -199,13 +199,13 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
         return Err(Mistake::usage(message, format!("name the query with --sql, or leave {flag} out")));
     }
     let (known, header) = args.block.read()?;
-    let bytes = files::read(&args.state, PROOF_MAX, "take the file that prove has written")?;
+    let bytes = files::read_proof(&args.state, PROOF_MAX, "take the file that prove has written")?;
     let of_state = |e: StateProofError| {
         let remedy = "take proof, block and claims from one run of eth prove";
         Mistake::refused(format!("{}: {e}", name(&args.state)), remedy)
     };
     let state = StateProof::from_bytes(&bytes).map_err(of_state)?;
-    let bytes = files::read(&args.table, PROOF_MAX, "take the file that table has written")?;
+    let bytes = files::read_proof(&args.table, PROOF_MAX, "take the file that table has written")?;
     let of_table = |message: String| {
         let remedy = "take the file that eth table has written for these claims and this table";
         Mistake::refused(format!("{}: {message}", name(&args.table)), remedy)

@@ -3,6 +3,7 @@
 
 pub mod counting;
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,9 +11,42 @@ use evergrove_commit::BackendChoice;
 use evergrove_commit::NativeBackend;
 use evergrove_commit::schema::{Row, Schema};
 use evergrove_jobs::local::LocalEngine;
-use evergrove_store::{Backends, Changes, Error, Prover, Store, VerifyError};
+use evergrove_store::{Backends, Changes, DatabaseFile, Error, Options, Prover, Store, VerifyError};
 use evergrove_testkit::commit::value;
+use evergrove_testkit::faults::{Disk, DiskFile, FaultyObjects};
 use evergrove_verifier::{BackendId, HeightClass, Policy, Profile};
+
+/// The file of a [`Disk`] as the file of a database.
+#[derive(Debug)]
+struct OnDisk(DiskFile);
+
+impl DatabaseFile for OnDisk {
+    fn size(&self) -> io::Result<u64> {
+        self.0.size()
+    }
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write(offset, data)
+    }
+}
+
+/// Options that keep the database on `disk`. Stands a file in the database's place, as the real thing would.
+pub fn on(disk: &Disk, objects: &FaultyObjects) -> Options {
+    let disk = disk.clone();
+    let open = move |path: &Path| -> io::Result<Box<dyn DatabaseFile>> {
+        std::fs::write(path, b"")?;
+        Ok(Box::new(OnDisk(disk.open())))
+    };
+    Options::default().with_database(open).with_objects(Arc::new(objects.clone()))
+}
 
 /// Native backends of both classes and all profiles, with buckets of `capacity` leaves.
 pub fn native(capacity: usize) -> Backends {
