@@ -40,6 +40,8 @@ struct Evidence {
     greatest: u128,
     /// The greatest integer part of a negative number.
     greatest_negative: u128,
+    /// A truth value is there: 1 or 0 in a column of `unsigned` or `signed`, and in no other column of numbers.
+    truth: bool,
     /// The cell that leaves no type, and where it is.
     untyped: Option<(Excerpt, Option<Place>)>,
 }
@@ -97,6 +99,7 @@ impl Evidence {
             places: 0,
             greatest: 0,
             greatest_negative: 0,
+            truth: false,
             untyped: None,
         }
     }
@@ -107,11 +110,8 @@ impl Evidence {
         let kinds = match field {
             Field::Null => return self.null(),
             Field::Text(t) if t.is_empty() => return self.null(),
-            // 1 and 0 in columns of integers, as truth values are.
-            Field::Text(t) if matches!(t.as_ref(), b"true" | b"false") => {
-                Kinds { boolean: true, number: self.number("1"), ..none }
-            }
-            Field::Bool(_) => Kinds { boolean: true, number: self.number("1"), ..none },
+            Field::Text(t) if matches!(t.as_ref(), b"true" | b"false") => self.truth(),
+            Field::Bool(_) => self.truth(),
             Field::Text(t) => {
                 let number = self.kinds.number && std::str::from_utf8(t).is_ok_and(|text| self.number(text));
                 Kinds { number, ..self.kinds.of_text(t) }
@@ -135,6 +135,11 @@ impl Evidence {
     fn null(&mut self) -> bool {
         self.empty = true;
         false
+    }
+
+    fn truth(&mut self) -> Kinds {
+        self.truth = true;
+        Kinds { boolean: true, number: self.number("1"), ..Kinds::default() }
     }
 
     /// Takes a text that is a number in its usual form: `007` and `+5` would not be printed again as they were.
@@ -181,6 +186,7 @@ impl Evidence {
         match self.places {
             0 if !self.negative && self.greatest < 1 << 63 => ColumnType::Unsigned,
             0 if self.greatest < BOUND && self.greatest_negative <= BOUND => ColumnType::Signed,
+            _ if self.truth => ColumnType::Bytes,
             0 if self.typed && !self.negative => ColumnType::Unsigned128,
             0 if self.typed && self.greatest < WIDE && self.greatest_negative <= WIDE => ColumnType::Integer128,
             1.. if self.places <= MAX_SCALE as usize && fits(BOUND) => ColumnType::Fixed { scale: self.places as u8 },
