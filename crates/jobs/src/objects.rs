@@ -237,7 +237,7 @@ impl Objects {
     /// Stores `bytes` under `key` unless an object is there.
     ///
     /// # Errors
-    /// When the store does not take them.
+    /// When the store does not take them, and when they are more than an object may have (64 MiB).
     pub fn put(&self, key: &Key, bytes: &[u8]) -> Result<Put, ObjectsError> {
         self.write(key, bytes, PutMode::Create)
     }
@@ -251,6 +251,11 @@ impl Objects {
     }
 
     fn write(&self, key: &Key, bytes: &[u8], mode: PutMode) -> Result<Put, ObjectsError> {
+        if bytes.len() as u64 > LARGEST {
+            let what = format!("{} bytes, and {LARGEST} at most can be read again", bytes.len());
+            let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, what);
+            return Err(ObjectsError { place: self.place(key), source });
+        }
         let (path, payload) = (self.path(key), PutPayload::from(bytes.to_vec()));
         let write = self.persist(async || {
             match self.shared.store.put_opts(&path, payload.clone(), PutOptions::from(mode.clone())).await {

@@ -88,7 +88,9 @@ impl Request {
             return Err(at(None, malformed("no line holds a change")));
         }
         // Without leave to grow, positions in the table as it is are taken, and others refused.
-        request.changes.grow = grow.is_some_and(|height| request.named.set.iter().all(|index| index >> height == 0));
+        request.changes.grow = grow.is_some_and(|height| {
+            request.named.set.iter().all(|index| index.checked_shr(height.into()).unwrap_or(0) == 0)
+        });
         Ok(request)
     }
 

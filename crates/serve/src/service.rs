@@ -25,6 +25,8 @@ use crate::{Config, Event, health, http};
 const EVENTS: usize = 256;
 /// Questions to the store at once; further ones wait. A proof of a past epoch takes the memory of its batch.
 pub(crate) const READERS: usize = 16;
+/// Bodies of changes that are parsed at the same time.
+const PARSERS: usize = 4;
 /// Stack of the thread that commits and proves: what a main thread has on most systems.
 const STACK_BYTES: usize = 8 << 20;
 /// How long answers that are under way may take when everything else has ended.
@@ -159,6 +161,8 @@ pub(crate) struct Shared {
     pub(crate) queue: mpsc::Sender<Waiting>,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) readers: Arc<Semaphore>,
+    /// Turns to parse a body of changes.
+    pub(crate) parsers: Arc<Semaphore>,
     parts: Blocking,
     events: broadcast::Sender<Event>,
     working: Mutex<Option<Working>>,
@@ -357,6 +361,7 @@ pub async fn serve(
         queue,
         streams: Arc::new(Semaphore::new(config.streams)),
         readers: Arc::new(Semaphore::new(READERS)),
+        parsers: Arc::new(Semaphore::new(PARSERS)),
         config,
         parts: Blocking(Some(Box::new(Held { store: RwLock::new(store), backends, engine }))),
         events: broadcast::Sender::new(EVENTS),

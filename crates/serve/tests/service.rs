@@ -651,7 +651,10 @@ fn tokens_have_rights_and_are_exchanged_while_the_service_runs() {
     assert_eq!([&reader, &writer, &next].map(|(_, client)| statuses(client)), [[200, 403], [200, 200], [401, 401]]);
     let refused = reader.1.post("/v1/changes", &set(3, 1));
     assert!(refused.text().contains("urn:evergrove:problem:read-only"), "{}", refused.text());
+    let mut events = reader.1.events("/v1/events");
+    assert_eq!(events.next().unwrap().0, "status");
     tokens.replace(Tokens::parse(&format!("{}\n", next.0)).unwrap());
     assert_eq!([&reader, &writer, &next].map(|(_, client)| statuses(client)), [[401, 401], [401, 401], [200, 200]]);
+    assert!(events.next().is_none(), "a stream ends with its token, before it tells of the next epoch");
     world.stop();
 }

@@ -235,13 +235,17 @@ fn tokens_of(path: &Path, bytes: &[u8]) -> Result<Tokens> {
     tokens.map_err(|e| Mistake::usage(format!("{}: {e}", path.display()), MAKE_ONE))
 }
 
-/// Exchanges the tokens whenever the file changes, on a thread that lives as long as the process. A file that will not do changes nothing.
+/// Exchanges the tokens whenever the file changes, on a thread that lives as long as the process. A file that will not do changes nothing, and nor
+/// does one that is not the same at two looks: somebody may be writing it.
 fn watch(path: PathBuf, mut last: Vec<u8>, tokens: Tokens) -> Result<()> {
     let look = move || {
+        let mut seen = last.clone();
         loop {
             thread::sleep(LOOK_EVERY);
             let read = token_file(&path).and_then(|bytes| {
-                if bytes != last {
+                let whole = bytes == seen;
+                seen.clone_from(&bytes);
+                if whole && bytes != last {
                     let new = tokens_of(&path, &bytes);
                     last = bytes;
                     tokens.replace(new?);

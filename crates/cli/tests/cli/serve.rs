@@ -188,7 +188,7 @@ fn tokens_of_a_file_are_exchanged_without_a_restart() {
     assert_eq!(client(writer).post("/v1/changes", &set(3, 1)).status, 200);
     // What cannot be read changes nothing.
     world.write("tokens", "short\n");
-    thread::sleep(Duration::from_secs(3));
+    thread::sleep(Duration::from_secs(6));
     assert_eq!(client(writer).get("/v1/status").status, 200);
     world.write("tokens", format!("{next}\n"));
     let start = Instant::now();

@@ -73,6 +73,10 @@ fn what_is_too_large_is_not_read() {
     assert_eq!(objects.get(&key(1)).expect("answers").map(|o| o.len() as u64), Some(largest));
     // Who judges it finds it damaged, and takes it away.
     assert_eq!(objects.get(&key(2)).expect("answers"), Some(Vec::new()));
+    // What could not be read again is not stored.
+    let error = objects.put(&key(3), &vec![0; largest as usize + 1]).expect_err("it is too large");
+    assert!(error.to_string().contains("67108865") || error.source.to_string().contains("67108865"), "{error}");
+    assert_eq!(objects.get(&key(3)).expect("answers"), None);
 }
 
 #[test]

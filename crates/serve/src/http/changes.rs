@@ -95,7 +95,10 @@ pub(crate) async fn post(
     let body = body.await.map_err(|_| Problem::slow(config.body_time.as_secs()))??;
 
     let parser = shared.clone();
+    // The changes of a body take several times its memory: few bodies are read at a time.
+    let turn = shared.parsers.clone().acquire_owned().await.map_err(|_| Problem::store())?;
     let checked = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
         let digest = *blake3::hash(&body).as_bytes();
         // What waits is the body: its changes take several times as much.
         let changes = Request::parse(&parser.schema, &body, parser.config.grow)?.lines as u64;

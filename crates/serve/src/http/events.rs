@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::sse::{self, KeepAlive, Sse};
 use futures_util::stream::{Stream, unfold};
@@ -13,9 +14,9 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::read;
-use crate::Event;
 use crate::problem::Problem;
 use crate::service::Shared;
+use crate::{Event, Token};
 
 /// A quiet stream shows at least this often that it is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -24,6 +25,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 struct Open {
     shared: Arc<Shared>,
     events: Receiver<Event>,
+    /// The token that the caller has shown.
+    shown: Option<Token>,
     /// Its place among the streams that may be open.
     _place: OwnedSemaphorePermit,
     next: Step,
@@ -51,11 +54,13 @@ enum Step {
 )]
 pub(crate) async fn stream(
     State(shared): State<Arc<Shared>>,
+    shown: Option<Extension<Token>>,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Problem> {
     let place = shared.streams.clone().try_acquire_owned();
     let place = place.map_err(|_| Problem::streams(shared.config.streams))?;
     let events = shared.subscribe();
-    let open = Open { shared, events, _place: place, next: Step::Status };
+    let shown = shown.map(|Extension(token)| token);
+    let open = Open { shared, events, shown, _place: place, next: Step::Status };
     let stream = unfold(open, |mut open| async {
         let event = open.next().await?;
         Some((Ok(event), open))
@@ -64,11 +69,19 @@ pub(crate) async fn stream(
 }
 
 impl Open {
+    /// True while the token lets its holder in that opened the stream.
+    fn may_ask(&self) -> bool {
+        let tokens = self.shared.config.tokens.as_ref();
+        tokens.is_none_or(|tokens| self.shown.as_ref().is_some_and(|shown| tokens.right_of(shown).is_some()))
+    }
+
     async fn next(&mut self) -> Option<sse::Event> {
         match self.next {
             Step::End => return None,
             Step::Status => self.next = Step::Events,
             Step::Events => match self.events.recv().await {
+                // The token was withdrawn since.
+                _ if !self.may_ask() => return None,
                 Ok(event) => {
                     if event == Event::Stopping {
                         self.next = Step::End;

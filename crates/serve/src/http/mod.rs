@@ -22,7 +22,7 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::config::Right;
+use crate::config::{Right, Token};
 use crate::health::Health;
 use crate::problem::Problem;
 use crate::service::Shared;
@@ -105,7 +105,7 @@ async fn bound_head(request: Request, next: Next) -> Response {
 }
 
 /// Lets a request pass that shows the token; where there is none, one that no page of another site has sent.
-async fn authorize(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
     let Some(tokens) = &shared.config.tokens else {
         if is_foreign(request.headers()) {
             return Problem::foreign().into_response();
@@ -115,7 +115,12 @@ async fn authorize(State(shared): State<Arc<Shared>>, request: Request, next: Ne
     let shown = request.headers().get(header::AUTHORIZATION).map(|value| value.as_bytes());
     let shown = shown.and_then(|value| value.split_at_checked("Bearer ".len()));
     let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"Bearer "));
-    match shown.and_then(|(_, shown)| tokens.right_of(shown)) {
+    let Some(shown) = shown.map(|(_, shown)| Token::shown(shown)) else {
+        return Problem::unauthorized().into_response();
+    };
+    let right = tokens.right_of(&shown);
+    request.extensions_mut().insert(shown);
+    match right {
         None => Problem::unauthorized().into_response(),
         Some(Right::Read) if !request.method().is_safe() => Problem::read_only().into_response(),
         Some(_) => next.run(request).await,

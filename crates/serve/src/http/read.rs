@@ -158,6 +158,9 @@ impl EpochView {
     }
 }
 
+/// How often a question is asked again after the store was opened again.
+const RECOVERIES: usize = 5;
+
 /// Asks the store on a thread that may block.
 pub(crate) async fn ask<T: Send + 'static>(
     shared: Arc<Shared>,
@@ -168,13 +171,21 @@ pub(crate) async fn ask<T: Send + 'static>(
     let answer = tokio::task::spawn_blocking(move || {
         // The question goes on where its caller is gone, and so does its turn.
         let _turn = turn;
-        let first = question(&asked.store());
-        if first.is_err() && asked.store().has_failed() {
-            // A write has failed meanwhile, and every read until the store is opened again.
+        // A write that fails makes every read fail until the store is opened again, and the next write may fail too.
+        for _ in 0..RECOVERIES {
+            let (answer, failed) = {
+                // Under one guard: right after it others may open the store again.
+                let store = asked.store();
+                let answer = question(&store);
+                let failed = answer.is_err() && store.has_failed();
+                (answer, failed)
+            };
+            if !failed {
+                return answer;
+            }
             asked.recover()?;
-            return question(&asked.store());
         }
-        first
+        question(&asked.store())
     });
     Ok(answer.await.map_err(|_| Problem::store())??)
 }

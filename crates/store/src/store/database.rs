@@ -285,6 +285,12 @@ impl Database {
         }
     }
 
+    /// # Errors
+    /// [`Error::ReadOnly`], and [`Error::Corrupt`] after a call of this database has panicked.
+    pub(super) fn check_whole(&self) -> Result<(), Error> {
+        self.whole().map(drop)
+    }
+
     fn whole(&self) -> Result<&Held<redb::Database>, Error> {
         match self {
             Self::Whole(held) => held.place.check().map(|()| held),

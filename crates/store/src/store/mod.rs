@@ -157,12 +157,28 @@ impl Store {
             return Ok(());
         }
         self.database.close();
-        self.database = match &self.database {
-            Database::Whole(_) => self.options.open_database(&self.dir, &self.dir.join(DATABASE), false)?,
-            Database::ReadOnly(_) => {
-                Database::open_to_read(&self.dir, &self.dir.join(DATABASE), self.options.cache_bytes)?
+        let file = self.dir.join(DATABASE);
+        let whole = matches!(self.database, Database::Whole(_));
+        let open = || {
+            if whole {
+                self.options.open_database(&self.dir, &file, false)
+            } else {
+                Database::open_to_read(&self.dir, &file, self.options.cache_bytes)
             }
         };
+        let mut given_up = false;
+        let opened = match open() {
+            // Opening writes, and file systems that copy on write need room for that.
+            Err(e) if whole && e.is_full() && reserve::give_up(&self.dir) => {
+                given_up = true;
+                open()
+            }
+            opened => opened,
+        };
+        self.database = opened?;
+        if given_up {
+            reserve::keep(&self.dir);
+        }
         Ok(())
     }
 

@@ -50,6 +50,9 @@ impl Store {
         let (objects, _) = self.objects().list()?;
         let orphans: Vec<_> = objects.into_iter().filter(|o| !wanted.contains(&o.key)).collect();
         self.check_writable()?;
+        if !dry_run {
+            self.database.check_whole()?;
+        }
         let newest = self.epoch()?.number;
         let before = self.epochs()?.first().map_or(newest, |e| e.number);
         let oldest = before.max((newest + 1).saturating_sub(keep));
@@ -104,7 +107,10 @@ impl Store {
             match self.write(0, |view, _| Ok((view.remove(oldest, now)?, true))) {
                 Ok(()) => (old, step) = (later, 2 * step),
                 Err(e) if e.is_full() && step > 1 => step = (step / 8).max(1),
-                Err(e) => return Err(e),
+                Err(e) => {
+                    reserve::keep(&self.dir);
+                    return Err(e);
+                }
             }
         }
         Ok(())

@@ -117,6 +117,12 @@ fn doctor_finds_damaged_proofs_and_prove_makes_them_anew() {
         assert_eq!((report.made, report.damaged), (1, 1));
     });
     verify_batch(&store, &backends, "b").expect("verifies");
+    // A store that is open to read keeps all.
+    drop(store);
+    let mut read = Store::open_to_read(dir.path()).expect("opens");
+    assert!(matches!(read.prune(9, false), Err(Error::ReadOnly(_))) && staged.exists());
+    drop(read);
+    let mut store = Store::open(dir.path()).expect("opens");
     assert_eq!(store.prune(9, false).expect("prunes").leftovers, 1);
     assert!(!staged.exists() && store.doctor(&backends).expect("looks").healthy());
 }
