@@ -195,7 +195,7 @@ mod tests {
             encode(&mut text, &registry).unwrap();
             text
         };
-        assert!(!text().contains("\nevergrove_queue_"), "there is no queue");
+        assert!(!text().contains("\nevergrove_queue_"), "without a queue, no gauges of one");
         metrics.queue_up(true);
         metrics.queue("wait", 3);
         metrics.workers(4);

@@ -15,7 +15,7 @@ pub struct Config {
     /// Requests with changes that may wait for the next epoch. Further ones are told to come again.
     pub queue: usize,
     /// Greatest size of a request in bytes. Requests that wait take at most `queue` times as much, and those of the epoch that is
-    /// committed, at most 8 MiB and one request, several times their size.
+    /// committed, at most 8 MiB and two requests, several times their size.
     pub body_bytes: usize,
     /// Time in which the whole of a request has to arrive, and for which a caller may take nothing of its answer.
     pub body_time: Duration,

@@ -564,7 +564,7 @@ fn a_full_disk_stops_changes_and_nothing_else() {
     for x in 0..3 {
         let problem = world.problem("POST", "/v1/changes", &set(3, 600 + x), 507, "full");
         assert!(problem["detail"].as_str().unwrap().contains("Make room"), "{problem}");
-        // Reading goes on, on the page of each question.
+        // Reads still work.
         let status = world.json("GET", "/v1/status", "", 200);
         assert_eq!((&status["epoch"], &status["disk_full"]), (&made.into(), &true.into()));
         let opening = world.client.get("/v1/openings/3");

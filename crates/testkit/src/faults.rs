@@ -72,7 +72,7 @@ impl Disk {
         self.lock().left = Some(operations);
     }
 
-    /// Lets the file have `room()` blocks of [`BLOCK`] bytes: a write that needs more fails, and everything else goes on.
+    /// Lets the file have `room()` blocks of [`BLOCK`] bytes: a write that needs more fails, and everything else still works.
     pub fn limit(&self, room: impl Fn() -> usize + Send + Sync + 'static) {
         self.lock().room = Some(Arc::new(room));
     }

@@ -169,7 +169,7 @@ pub(crate) async fn ask<T: Send + 'static>(
     let asked = shared.clone();
     let turn = shared.readers.clone().acquire_owned().await.map_err(|_| Problem::store())?;
     let answer = tokio::task::spawn_blocking(move || {
-        // The question goes on where its caller is gone, and so does its turn.
+        // Holds the turn until the question is answered, even if its caller has disconnected.
         let _turn = turn;
         // A write that fails makes every read fail until the store is opened again, and the next write may fail too.
         for _ in 0..RECOVERIES {

@@ -1,4 +1,4 @@
-//! A full disk: nothing is lost, reading goes on, and room makes the same process write again.
+//! A full disk: nothing is lost, reads still work, and the same process writes again once there is room.
 
 use crate::common::{choice, native, on, row, set, verify_batch, with_prover};
 use evergrove_commit::schema::Schema;
@@ -27,7 +27,7 @@ fn change(store: &Store, epochs: u64) -> Result<(), Error> {
     (0..epochs).try_for_each(|round| store.apply(&set(&slots(round))).map(drop))
 }
 
-/// Makes epochs until there is no room for one.
+/// Makes epochs until the disk is full.
 fn fill(store: &Store) -> Error {
     change(store, 1000).expect_err("the disk is full")
 }
