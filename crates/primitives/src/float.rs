@@ -1,14 +1,15 @@
-//! Logarithms, roots and powers of `f64`, which `core` does not have: soundness figures are made of them.
+//! Logarithms, roots and powers of `f64`, which `core` lacks, for soundness figures.
 
-/// Functions of the standard library that need more than `core`. Where `std` is there, its own are called: a method of a type goes before one of a trait.
+/// Functions of the standard library that need more than `core`. With `std`, its own functions are called: an inherent
+/// method takes precedence over a trait's.
 pub trait Float: Sized {
-    /// The base-2 logarithm, with an error below 2^-48; of zero or less, as that of the standard library.
+    /// The base-2 logarithm, with an error below 2^-48; for zero or less it is that of the standard library.
     fn log2(self) -> Self;
-    /// The square root, to the last bit but one, of zero or a normal number; not a number below zero.
+    /// The square root of zero or a normal number, exact to the last bit but one; NaN for a number below zero.
     fn sqrt(self) -> Self;
     /// The power.
     fn powi(self, exponent: i32) -> Self;
-    /// The least integer that is not less, below 2^63.
+    /// The least integer that is not less than the number, which is below 2^63.
     fn ceil(self) -> Self;
 }
 

@@ -1,7 +1,8 @@
-//! Reed-Solomon codes in soundness figures: how many codewords lie near a word, and what challenges and queries about a word may miss.
+//! Reed-Solomon codes in soundness figures: how many codewords lie near a word, and the errors of challenges and
+//! queries about a word.
 //!
-//! A [`Code`] is a rate and a radius. Its methods give -log2 of the error of one step of a proof. The figures of every profile are made of these
-//! methods, and so are the published figures of other systems that `vectors/soundcalc` has.
+//! A [`Code`] is a rate and a radius. Its methods give -log2 of the error of one step of a proof. The figures of every
+//! profile are computed with these methods, and so are the published figures of other systems in `vectors/soundcalc`.
 //!
 //! Notation: rho the rate, N the points of a domain, |K| the order of the field of challenges, L the list size, 1 - delta the agreement.
 
@@ -21,13 +22,14 @@ pub struct Code {
     pub list_size: f64,
     /// 1 - delta: the greatest agreement of a word outside the radius with a codeword.
     pub agreement: f64,
-    /// The multiplicity of the interpolation; none where the bound of lines is that of unique decoding.
+    /// The multiplicity of the interpolation; `None` where the bound of lines is that of unique decoding.
     pub multiplicity: Option<f64>,
 }
 
 impl Code {
-    /// Up to half the minimum distance. [`Code::fold`] and [`Code::curve`] take BCHKS25's corollary 1.4 (ePrint 2025/2055) at the end of the radius, as
-    /// ethereum/soundcalc does, outside of its stated range; what holds there for a line is N / |K| (ePrint 2020/654).
+    /// Up to half the minimum distance. [`Code::fold`] and [`Code::curve`] use BCHKS25's corollary 1.4 (ePrint
+    /// 2025/2055) at the end of the radius, as ethereum/soundcalc does, outside its stated range. The bound that is
+    /// proven there for a line is N / |K| (ePrint 2020/654).
     pub fn unique_decoding(field_bits: f64, rate: f64) -> Self {
         Self { field_bits, rate, list_size: 1.0, agreement: (1.0 + rate) / 2.0, multiplicity: None }
     }
@@ -64,7 +66,8 @@ impl Code {
             }
         }
     }
-    /// `count` exceptional challenges for each codeword of the list: L count / |K|. A polynomial identity of this degree, for one.
+    /// `count` exceptional challenges for each codeword of the list: L count / |K|. For example, a polynomial identity
+    /// of this degree.
     pub fn each(&self, count: f64) -> f64 {
         self.field_bits - (self.list_size * count).log2()
     }
@@ -72,15 +75,17 @@ impl Code {
     pub fn curve(&self, points: f64, degree: f64) -> f64 {
         self.field_bits - (degree * self.line(points)).log2()
     }
-    /// A fold of two words on `points` points, beside a SumCheck round: `degree` challenges for each codeword (WHIR, ePrint 2024/1586, theorem 5.2).
+    /// A fold of two words on `points` points, together with a SumCheck round: `degree` challenges for each codeword
+    /// (WHIR, ePrint 2024/1586, theorem 5.2).
     pub fn fold(&self, points: f64, degree: f64) -> f64 {
         self.field_bits - (self.line(points) + degree * self.list_size).log2()
     }
-    /// Two codewords of 2^`variables` coefficients in the list agree at so many points outside the domain (ePrint 2024/1586, lemma 4.25).
+    /// Two codewords of 2^`variables` coefficients in the list agree at `count` points outside the domain (ePrint
+    /// 2024/1586, lemma 4.25).
     pub fn samples(&self, variables: f64, count: f64) -> f64 {
         1.0 - 2.0 * self.list_size.log2() + count * (self.field_bits - variables)
     }
-    /// All queries miss what a word outside the radius has wrong, after a proof of work of `grinding` bits.
+    /// All queries miss the errors of a word outside the radius, after a proof of work of `grinding` bits.
     pub fn queries(&self, count: f64, grinding: f64) -> f64 {
         grinding - count * self.agreement.log2()
     }

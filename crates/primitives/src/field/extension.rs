@@ -1,7 +1,7 @@
 //! Extensions of the Goldilocks field F: of degree two, K2 = F\[X\]/(X^2 - 7), and of degree three, K3 = F\[X\]/(X^3 - X - 1).
 //!
-//! An element is its coefficients, that of 1 first. K2 is the extension that Plonky2 draws its challenges from, K3 that of Plonky3
-//! and soundcalc. 7 is not a square modulo p, and X^3 - X - 1 has no root there: both are fields, as tests show.
+//! An element is its coefficients, starting with that of 1. Plonky2 draws its challenges from K2, Plonky3 and soundcalc
+//! from K3. 7 is not a square modulo p, and X^3 - X - 1 has no root there: both are fields, as tests show.
 
 pub mod lanes;
 
@@ -33,7 +33,7 @@ pub trait Extension:
     /// The dimension.
     const DEGREE: usize;
 
-    /// The element with these coefficients, that of 1 first; `None` unless there are [`Extension::DEGREE`].
+    /// The element with these coefficients, starting with that of 1; `None` unless there are [`Extension::DEGREE`].
     fn from_coefficients(coefficients: &[Goldilocks]) -> Option<Self>;
 }
 

@@ -12,8 +12,8 @@ pub(crate) const EPSILON: u64 = 0xffff_ffff;
 
 /// An element of the field of order p = 2^64 - 2^32 + 1.
 ///
-/// The representative is always canonical (below p), so that equality, ordering and hashing of the integer are those of
-/// the field element.
+/// The representative is always canonical (below p), so equality, ordering and hashing of the integer are those of the
+/// field element.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Goldilocks(u64);
@@ -38,7 +38,7 @@ impl Goldilocks {
     /// The multiplicative identity.
     pub const ONE: Self = Self(1);
 
-    /// The generator of the multiplicative group that Plonky2 takes for the shift of its cosets.
+    /// The generator of the multiplicative group that Plonky2 uses as the shift of its cosets.
     pub const GENERATOR: Self = Self(14_293_326_489_335_486_720);
     /// 2^32 divides p - 1, and no higher power of two does.
     pub const TWO_ADICITY: u32 = 32;
@@ -48,7 +48,7 @@ impl Goldilocks {
     /// The element with canonical representative `x`.
     ///
     /// # Panics
-    /// If `x >= p`; meant for constants. Data goes through [`Goldilocks::from_canonical`].
+    /// If `x >= p`. Use this for constants, and [`Goldilocks::from_canonical`] for data.
     pub const fn new(x: u64) -> Self {
         assert!(x < Self::ORDER, "not a canonical field element");
         Self(x)
@@ -141,9 +141,9 @@ const fn by_halves(a: u64, b: u64) -> u128 {
 
 /// `x` modulo p up to one multiple of p: some `y < 2^64` with `y = x (mod p)`.
 ///
-/// With x = lo + 2^64 (hl + 2^32 hh): 2^64 = 2^32 - 1 and 2^96 = -1 modulo p. The borrow is taken by a branch, since it
-/// happens once in 2^32 products and a predicted branch is off the critical path; the carry is a coin toss, so that a branch would
-/// cost more than the product.
+/// Let x = lo + 2^64 (hl + 2^32 hh): 2^64 = 2^32 - 1 and 2^96 = -1 modulo p. A branch handles the borrow, since it
+/// happens once in 2^32 products and a predicted branch is off the critical path. The carry is a coin toss, so a branch
+/// would cost more than the product.
 #[inline(always)]
 pub(crate) fn partial_reduce(x: u128) -> u64 {
     let (lo, hi) = (x as u64, (x >> 64) as u64);
@@ -288,7 +288,7 @@ mod tests {
                 [greatest; 8],
                 [greatest, greatest, greatest, greatest, greatest, greatest, greatest, Goldilocks::ONE],
             );
-            // The last product makes the low 128 bits of the sum a multiple of p and `last` more.
+            // The last product makes the low 128 bits of the sum a multiple of p plus `last`.
             let low = (0..7).fold(0u128, |sum, _| sum.wrapping_add((p - 1) * (p - 1)));
             a[7] = Goldilocks(((p - low % p + last as u128) % p) as u64);
             let expected = (0..8).fold(0, |sum, i| (sum + a[i].0 as u128 * b[i].0 as u128 % p) % p);

@@ -20,7 +20,7 @@ pub(crate) use goldilocks::{EPSILON, fold, partial_reduce, wide};
 pub use extension::{Cubic, Quadratic};
 pub use goldilocks::{Goldilocks, NonCanonical};
 
-/// An element of a field, canonical, so that equality is that of the memory.
+/// An element of a field, canonical, so equality is equality of the memory.
 pub trait Field:
     Copy
     + Debug
@@ -56,8 +56,8 @@ pub trait Field:
     /// The multiplicative inverse, `None` for zero.
     fn inverse(self) -> Option<Self>;
 
-    /// What kernels that are bound by products of this field run on: the best instruction set of this CPU, or the one that was
-    /// [chosen](Isa::choose), except where plain Rust multiplies faster.
+    /// The instruction set for kernels that are bound by products of this field: the best one of this CPU, or the one
+    /// that was [chosen](Isa::choose), except where plain Rust multiplies faster.
     fn isa() -> Isa {
         Isa::detect()
     }
@@ -103,11 +103,11 @@ pub fn invert_all<F: Field>(elements: &mut [F]) {
 
 /// Arithmetic on eight elements of a field.
 ///
-/// Values in registers need not be canonical; the types keep their bounds apart. What is stored is canonical, so that results are
-/// the same on every instruction set. Element i of what is loaded is in lane i, operations act lane by lane, lane i is stored to
-/// element i.
+/// Values in registers need not be canonical; the types keep their bounds apart. Stored values are canonical, so
+/// results are the same on every instruction set. Element i of a load is in lane i, operations act lane by lane, and
+/// lane i is stored to element i.
 ///
-/// Every method is inlined into its caller, which must be compiled for the instruction set: a kernel's `run`, what is
+/// Every method is inlined into its caller, which must be compiled for the instruction set: a kernel's `run`, functions
 /// inlined into it, or a [`Body`].
 pub trait FieldLanes: Copy + Send + Sync {
     /// The element.
@@ -118,9 +118,9 @@ pub trait FieldLanes: Copy + Send + Sync {
     type V: Copy + Send + Sync;
     /// Eight sums or differences of two vectors, not reduced.
     type Lazy: Copy + Send + Sync + From<Self::V>;
-    /// Eight multipliers: what the cheapest product takes.
+    /// Eight multipliers, in the form for the cheapest product.
     type Factor: Copy + Send + Sync;
-    /// Eight factors of a sum of products, made ready once where they are used more often.
+    /// Eight factors of a sum of products, prepared once for repeated use.
     type Term: Copy + Send + Sync;
     /// Eight sums of products, not reduced: at most [`FieldLanes::TERMS`] terms after each [`FieldLanes::carry`], 2^15 in all.
     type Sum: Copy + Send + Sync;
@@ -233,7 +233,7 @@ pub trait FieldLanes: Copy + Send + Sync {
     fn outline<B: Body<Self>>(self, body: B) -> B::Output;
 }
 
-/// What [`FieldLanes`] asks of a field that is built over itself.
+/// The methods that [`FieldLanes`] requires of a field that is built over itself.
 macro_rules! over_itself {
     () => {
         type Base = Self;

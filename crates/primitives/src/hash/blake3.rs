@@ -1,6 +1,7 @@
-//! BLAKE3 of a stream of bytes, as its specification has it (section 2 of the paper): what keys are named by.
+//! BLAKE3 of a stream of bytes, as in its specification (section 2 of the paper): it names keys.
 //!
-//! Chunks are hashed side by side, [`ABREAST`] at a time, where so many are given at once. Digests of 32 bytes, no key.
+//! Chunks are hashed side by side, [`ABREAST`] at a time, if enough are given at once. Digests have 32 bytes; there is
+//! no key.
 
 use alloc::vec::Vec;
 
@@ -15,7 +16,7 @@ const ABREAST: usize = 8;
 
 const IV: [u32; 8] =
     [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
-/// Where a word of a block is in the next round.
+/// The place of a word of a block in the next round.
 const PERMUTATION: [usize; 16] = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8];
 
 const CHUNK_START: u32 = 1;
@@ -23,20 +24,20 @@ const CHUNK_END: u32 = 2;
 const PARENT: u32 = 4;
 const ROOT: u32 = 8;
 
-/// A hash in the making, of some 200 bytes and 32 bytes of heap for each level of the tree.
+/// An unfinished hash, of some 200 bytes and 32 bytes of heap for each level of the tree.
 #[derive(Clone, Debug)]
 pub struct Hasher {
     isa: Isa,
-    /// The chaining value of the chunk that is not complete.
+    /// The chaining value of the incomplete chunk.
     value: [u32; 8],
     block: [u8; BLOCK],
     /// Bytes in `block`, and in the chunk before it.
     filled: usize,
     before: usize,
-    /// Chunks that are complete.
+    /// Complete chunks.
     chunks: u64,
-    /// Of each complete subtree the chaining value, large ones first. The last subtrees are joined only when more bytes follow, since the root of all is
-    /// another one.
+    /// The chaining value of each complete subtree, large subtrees first. The last subtrees are joined only when more
+    /// bytes follow, since the root of the whole tree is computed differently.
     stack: Vec<[u32; 8]>,
 }
 
@@ -47,12 +48,12 @@ impl Default for Hasher {
 }
 
 impl Hasher {
-    /// A hash of no bytes so far, on an instruction set: [`update`](Self::update) panics if this CPU lacks it.
+    /// The hash of no bytes, on an instruction set: [`update`](Self::update) panics if this CPU lacks it.
     pub const fn on(isa: Isa) -> Self {
         Self { isa, value: IV, block: [0; BLOCK], filled: 0, before: 0, chunks: 0, stack: Vec::new() }
     }
 
-    /// Takes the next bytes in.
+    /// Absorbs the next bytes.
     pub fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.filled == BLOCK {
@@ -77,7 +78,7 @@ impl Hasher {
     /// The digest of all bytes.
     pub fn finish(&self) -> [u8; 32] {
         let (mut last, lefts) = match (self.filled, &self.stack[..]) {
-            // Nothing follows the last complete chunk, which is not the only one.
+            // The last complete chunk is the end of the bytes, and there are others.
             (0, [lefts @ .., left, right]) => (Node::parent(left, right), lefts),
             (_, lefts) => {
                 let last = Node {
@@ -106,7 +107,7 @@ impl Hasher {
         if self.before == 0 { CHUNK_START } else { 0 }
     }
 
-    /// A full block behind which there is more.
+    /// A full block that is followed by more bytes.
     fn next_block(&mut self) {
         let block = words(&self.block, BLOCK);
         let end = if self.before + BLOCK < CHUNK { 0 } else { CHUNK_END };
@@ -126,7 +127,7 @@ impl Hasher {
         self.chunks += 1;
     }
 
-    /// Joins complete subtrees of one size: each one in the number of chunks is a subtree.
+    /// Joins complete subtrees of equal size: each 1 bit of the number of chunks is a subtree.
     fn join(&mut self) {
         while self.stack.len() > self.chunks.count_ones() as usize
             && let (Some(right), Some(left)) = (self.stack.pop(), self.stack.pop())
@@ -136,7 +137,7 @@ impl Hasher {
     }
 }
 
-/// What one compression is of.
+/// The input of one compression.
 struct Node {
     value: [u32; 8],
     block: [u32; 16],
@@ -200,7 +201,7 @@ fn compress_abreast<const N: usize>(
     core::array::from_fn(|i| xor(&v[i], &v[i + 8]))
 }
 
-/// The chaining values of [`ABREAST`] whole chunks, of which the first has the number `first`.
+/// The chaining values of [`ABREAST`] whole chunks; the first chunk has the number `first`.
 struct Abreast<'a> {
     chunks: &'a [u8],
     first: u64,

@@ -4,7 +4,7 @@
 //! and AVX2) or one at a time, and [`two_to_one_many`] is its case of 64 bytes: the nodes of a binary Merkle tree. Both
 //! choose the instruction set when they are called, so call them once per chunk of work, inside a thread's closure.
 //!
-//! One body serves every instruction set; [`mod@reference`] is the definition it is held to.
+//! One body serves every instruction set; tests compare it with the definition, [`mod@reference`].
 
 mod lanes;
 pub mod reference;
@@ -48,7 +48,7 @@ pub struct LengthMismatch {
     pub bytes: usize,
     /// Bytes of one message, as given.
     pub message_bytes: usize,
-    /// Digests that there is room for.
+    /// Digests that fit in the buffer.
     pub digests: usize,
 }
 
@@ -81,8 +81,8 @@ pub fn permute(state: &mut [u64; STATE_WORDS]) {
 
 /// Hashes `digests.len()` messages of `message_bytes` bytes each, which lie one after the other in `messages`.
 ///
-/// Errors if `messages.len() != message_bytes * digests.len()`. Any count and any length. On AVX-512 a count that is not a
-/// multiple of eight costs as much as the next one, on AVX2 one that is not a multiple of four.
+/// Errors if `messages.len() != message_bytes * digests.len()`. Any count and any length are allowed. On AVX-512 a
+/// count is as expensive as the next multiple of eight, on AVX2 as the next multiple of four.
 pub fn hash_many(
     function: Function,
     messages: &[u8],
@@ -116,7 +116,7 @@ pub fn keccak_256_many(
 
 /// `parents[i]` = hash of `children[2i]` followed by `children[2i + 1]`: one level of a binary tree, one permutation a node.
 ///
-/// Errors if there are not two children to a parent.
+/// Errors unless there are two children for each parent.
 pub fn two_to_one_many(
     function: Function,
     children: &[[u8; DIGEST_BYTES]],

@@ -36,17 +36,17 @@ pub const PARTIAL_ROUNDS: usize = 22;
 /// Rounds of the permutation.
 pub const ROUNDS: usize = 2 * HALF_FULL_ROUNDS + PARTIAL_ROUNDS;
 
-/// Whether every word has an S-box in a round, from 0 to [`ROUNDS`] - 1; else word 0 alone has.
+/// Whether every word has an S-box in a round, from 0 to [`ROUNDS`] - 1; otherwise only word 0 has one.
 pub const fn is_full(round: usize) -> bool {
     round < HALF_FULL_ROUNDS || round >= HALF_FULL_ROUNDS + PARTIAL_ROUNDS
 }
 
-/// What is added to the words before the S-boxes of each round.
+/// The constants that are added to the words before the S-boxes of each round.
 pub const fn round_constants() -> &'static [[u64; WIDTH]; ROUNDS] {
     &constants::ROUND_CONSTANTS
 }
 
-/// The MDS matrix, by rows: word r of a round's result is the product of row r with what the S-boxes left.
+/// The MDS matrix, by rows: word r of a round's result is the product of row r with the outputs of the S-boxes.
 pub const fn matrix() -> [[u64; WIDTH]; WIDTH] {
     let mut rows = [[0; WIDTH]; WIDTH];
     let mut i = 0;
@@ -61,9 +61,9 @@ pub const fn matrix() -> [[u64; WIDTH]; WIDTH] {
 
 /// The permutation.
 ///
-/// Equal to [`reference::permute`] on every state, by other sums: the full rounds multiply by the MDS matrix as a cyclic
-/// convolution of length 12, and the partial rounds run as one linear recurrence (both in the source of this module's
-/// private halves). It makes some 1300 products of words where the definition has 4800.
+/// Equal to [`reference::permute`] on every state, by other sums: the full rounds multiply by the MDS matrix as a
+/// cyclic convolution of length 12, and the partial rounds run as one linear recurrence (both in private modules of
+/// this one). It makes some 1300 products of words; the definition makes 4800.
 pub fn permute(state: &mut [Goldilocks; WIDTH]) {
     let mut s = full::enter(state);
     full::rounds(&mut s, &full::FIRST);
@@ -120,8 +120,8 @@ pub const fn domain_tag(domain: u32, length: usize) -> Goldilocks {
     Goldilocks::reduce((domain as u64) << 32 | length as u64)
 }
 
-/// Sponge over bytes: little-endian groups of 7, the last one padded with zeros, at least one element; the tag carries the
-/// length, so that the padding names no other string. One permutation per 56 bytes.
+/// Sponge over bytes: little-endian groups of 7, the last one padded with zeros, at least one element. The tag carries
+/// the length, so the padded string names no other string. One permutation per 56 bytes.
 ///
 /// # Panics
 /// If there are 2^32 bytes or more.
@@ -151,8 +151,8 @@ pub fn hash_or_noop(input: &[Goldilocks]) -> Digest {
     }
 }
 
-/// Polygon zkEVM's `linear_hash`: up to four elements are the digest themselves (padded with zeros); more go through a sponge
-/// whose capacity is the digest of what was absorbed before, in blocks of 8 elements filled up with zeros.
+/// Polygon zkEVM's `linear_hash`: up to four elements are the digest themselves (padded with zeros). More elements go
+/// through a sponge whose capacity is the digest of the blocks before, in blocks of 8 elements filled up with zeros.
 ///
 /// The number of elements must be fixed by the context. ceil(n / 8) permutations for n > 4.
 pub fn linear_hash(input: &[Goldilocks]) -> Digest {

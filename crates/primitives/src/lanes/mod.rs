@@ -1,4 +1,4 @@
-//! Eight 64-bit lanes on whatever instruction set the CPU has.
+//! Eight 64-bit lanes on any instruction set of the CPU.
 //!
 //! **What.** A [`Kernel`] is a computation written once against [`Lanes`], eight words of 64 bits at a time. [`dispatch`]
 //! runs it on the best instruction set of this CPU, found at run time: [`Isa`] names them. No build flag is needed.
@@ -7,13 +7,14 @@
 //! nanoseconds, but nothing is inlined across it, and vectors that cross it go through memory.
 //!
 //! **Key types.** The witnesses [`Portable`], [`Avx2`](arch::Avx2), [`Avx512`](arch::Avx512) and
-//! [`Avx512Ifma`](arch::Avx512Ifma) have no size and no public constructor: dispatch makes one after it has asked the CPU for the
-//! features, hence their operations are safe. Vectors ([`Lanes::V`]) are plain data without operations of their own.
+//! [`Avx512Ifma`](arch::Avx512Ifma) have no size and no public constructor. Dispatch makes one after it has asked the
+//! CPU for the features, so their operations are safe. Vectors ([`Lanes::V`]) are plain data without operations of
+//! their own.
 //!
-//! **Inlining.** Whatever a kernel calls with a witness must be `#[inline(always)]`, so that it is compiled with the
-//! instruction set switched on; what is not costs a call per operation. Closures can't carry the attribute: one of an
-//! operation or two is inlined, a larger one or one behind an iterator may not be. Where a function should stay one,
-//! [`Lanes::outline`] makes a call that keeps the instruction set.
+//! **Inlining.** Every function that a kernel calls with a witness must be `#[inline(always)]`, so that it is compiled
+//! with the instruction set enabled; otherwise each operation costs a call. Closures cannot carry the attribute: one of
+//! an operation or two is inlined, but a larger one or one behind an iterator may not be. Where a function should stay
+//! separate, [`Lanes::outline`] makes a call that keeps the instruction set.
 
 #[allow(unsafe_code)]
 pub mod arch;
@@ -28,10 +29,11 @@ pub use arch::Portable;
 /// Lanes of a vector.
 pub const LANES: usize = 8;
 
-/// An instruction set that kernels are compiled for: a name. Names have no order; whether a CPU can run one is asked of the CPU
-/// ([`Isa::is_available`]).
+/// The name of an instruction set that kernels are compiled for. Names have no order; ask the CPU whether it can run
+/// one ([`Isa::is_available`]).
 ///
-/// A match on it names every variant: a new one does not compile before each choice that rests on measurements has its own.
+/// A match on it names every variant: a new variant does not compile until each choice that rests on measurements has a
+/// case for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Isa {
     /// Plain Rust, on every CPU.
@@ -49,10 +51,11 @@ static CHOSEN: AtomicU8 = AtomicU8::new(NONE);
 const NONE: u8 = u8::MAX;
 
 impl Isa {
-    /// Every instruction set, whether this CPU has it or not; those of one architecture from the plainest on.
+    /// Every instruction set, whether this CPU has it or not; those of one architecture are ordered from the plainest
+    /// up.
     pub const ALL: [Self; 4] = [Self::Portable, Self::Avx2, Self::Avx512, Self::Avx512Ifma];
 
-    /// The best instruction set of this CPU, or what was [chosen](Isa::choose).
+    /// The best instruction set of this CPU, or the [chosen](Isa::choose) one.
     #[inline]
     pub fn detect() -> Self {
         match CHOSEN.load(Ordering::Relaxed) {
@@ -61,7 +64,8 @@ impl Isa {
         }
     }
 
-    /// Makes this what [`Isa::detect`] gives in this process from now on: to measure what another CPU would do.
+    /// Makes [`Isa::detect`] return this instruction set in this process from now on: to measure how another CPU would
+    /// perform.
     ///
     /// # Panics
     /// If this CPU lacks the instruction set.
@@ -93,7 +97,7 @@ impl fmt::Display for Isa {
     }
 }
 
-/// The instruction sets of this CPU, from the plainest to the one that [`dispatch`] takes.
+/// The instruction sets of this CPU, from the plainest to the one that [`dispatch`] uses.
 pub fn available() -> impl Iterator<Item = Isa> {
     Isa::ALL.into_iter().filter(|isa| isa.is_available())
 }
@@ -120,15 +124,16 @@ pub fn dispatch_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     arch::run(isa, kernel)
 }
 
-/// Asks for the cache lines of `x` ahead of their use. A hint: nothing follows from it but time.
+/// Prefetches the cache lines of `x`. A hint: it affects only the time.
 #[inline(always)]
 pub fn prefetch<T>(x: &T) {
     arch::prefetch(x);
 }
 
-/// A part of a kernel that stays a function of its own: see [`Lanes::outline`].
+/// A part of a kernel that stays a separate function: see [`Lanes::outline`].
 ///
-/// A trait rather than a closure, since a closure can't be forced to be inlined into the function with the instruction set.
+/// A trait and not a closure, since a closure cannot be forced to be inlined into the function with the instruction
+/// set.
 pub trait Body<L> {
     /// What it returns.
     type Output;
@@ -136,13 +141,14 @@ pub trait Body<L> {
     fn run(self, lanes: L) -> Self::Output;
 }
 
-/// What the 52-bit multipliers read of a word.
+/// The bits of a word that the 52-bit multipliers read.
 const LOW52: u64 = (1 << 52) - 1;
 
-/// What the 32-bit multipliers read of a word. Modulo 2^64 - 2^32 + 1 it is 2^64.
+/// The bits of a word that the 32-bit multipliers read. Modulo 2^64 - 2^32 + 1 it is 2^64.
 const LOW32: u64 = (1 << 32) - 1;
 
-/// The bits of 2^52, of 3/2 2^52 and of 2^104 as floating-point numbers: what the products of [`Lanes::mul52_add`] begin at.
+/// The bits of 2^52, of 3/2 2^52 and of 2^104 as floating-point numbers: the initial values of the products of
+/// [`Lanes::mul52_add`].
 #[cfg(target_arch = "x86_64")]
 const TWO_52: u64 = 0x4330_0000_0000_0000;
 #[cfg(target_arch = "x86_64")]
@@ -172,7 +178,7 @@ mod sealed {
 
 /// Operations on vectors of eight lanes of 64 bits, and the proof that the CPU can do them.
 ///
-/// All arithmetic wraps modulo 2^64. Operations act on lanes independently, [`Lanes::transpose`] apart.
+/// All arithmetic wraps modulo 2^64. Operations act on lanes independently, except [`Lanes::transpose`].
 pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     /// Eight words.
     type V: Copy + Send + Sync;
@@ -238,8 +244,9 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     fn mul52_high(self, c: Self::V, a: Self::V, b: Self::V) -> Self::V {
         by_words(self, c, a, b, |c, product| c.wrapping_add((product >> 52) as u64))
     }
-    /// (low + l, high + h), where l + 2^52 h is the product of the low 52 bits of a and b. If [`Lanes::EXACT_LOW`], l is from 0 to
-    /// 2^52 - 1; else from -2^51 to 2^51. Two instructions of AVX-512 IFMA, some by floating point elsewhere.
+    /// (low + l, high + h), where l + 2^52 h is the product of the low 52 bits of a and b. If [`Lanes::EXACT_LOW`], l
+    /// is from 0 to 2^52 - 1; otherwise from -2^51 to 2^51. Two instructions of AVX-512 IFMA, some by floating point
+    /// elsewhere.
     #[inline(always)]
     fn mul52_add(self, low: Self::V, high: Self::V, a: Self::V, b: Self::V) -> (Self::V, Self::V) {
         (self.mul52_low(low, a, b), self.mul52_high(high, a, b))
@@ -272,7 +279,7 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     fn register(self, a: Self::V, _i: usize) -> Self::V {
         a
     }
-    /// `a` with register `i` of `b` in place of its own, for `i` below [`Lanes::REGISTERS`].
+    /// `a` with register `i` replaced by that of `b`, for `i` below [`Lanes::REGISTERS`].
     #[inline(always)]
     fn with_register(self, _a: Self::V, _i: usize, b: Self::V) -> Self::V {
         b
@@ -345,7 +352,7 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
     /// Arithmetic on eight elements of a prime field. Reached by [`PrimeElement::on`].
     fn prime<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize>(self) -> Self::Prime<F, N, M>;
 
-    /// Runs `body` in a function of its own, with the instruction set switched on.
+    /// Runs `body` in a separate function, with the instruction set enabled.
     fn outline<B: Body<Self>>(self, body: B) -> B::Output;
 
     /// The witness of the 52-bit multipliers, where the instruction set has them.

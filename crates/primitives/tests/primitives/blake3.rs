@@ -1,4 +1,4 @@
-//! BLAKE3 of the crate `blake3`, on every length around blocks, chunks and subtrees, in pieces of all sizes.
+//! BLAKE3 compared with the crate `blake3`, on every length around blocks, chunks and subtrees, in pieces of all sizes.
 
 use evergrove_primitives::hash::blake3::Hasher;
 use evergrove_primitives::lanes::available;

@@ -139,7 +139,7 @@ fn the_moduli_are_irreducible() {
     assert_eq!(frobenius(x), -x, "7 is not a square");
     let x = Cubic([0, 1, 0].map(Goldilocks::new));
     let conjugate = frobenius(x);
-    // A root in F would be a zero of X^p - X modulo X^3 - X - 1, which then had no inverse.
+    // A root in F would be a zero of X^p - X modulo X^3 - X - 1, which would then have no inverse.
     assert!((conjugate - x).inverse().is_some());
     assert_eq!(frobenius(frobenius(conjugate)), x);
 }

@@ -1,9 +1,9 @@
-//! What every field has in lanes, against single elements, on every instruction set.
+//! The lanes of every field compared with single elements, on every instruction set.
 
 use evergrove_primitives::field::{Field, FieldLanes};
 use evergrove_primitives::lanes::{Body, Kernel, LANES, Lanes, available, dispatch_on};
 
-/// What the operations give on three vectors, in the order of [`expected`].
+/// The results of the operations on three vectors, in the order of [`expected`].
 struct Operations<'a, F>(&'a [F; LANES], &'a [F; LANES], &'a [F; LANES]);
 
 impl<F: Field> Kernel for Operations<'_, F> {
@@ -35,7 +35,7 @@ impl<F: Field> Kernel for Operations<'_, F> {
             f.line(a, b, k),
             f.finish(f.empty()),
             f.finish(sum),
-            // Values that were stored nowhere in between.
+            // Values that were not stored in between.
             f.mul(f.add(f.mul(a, b), f.neg(c)), f.sub(f.double(f.double(a)), f.square(b))),
             f.outline(Cube(a)),
         ];
@@ -110,7 +110,7 @@ pub(super) fn check<F: Field>(a: &[F; LANES], b: &[F; LANES], c: &[F; LANES]) {
         let found = dispatch_on(isa, Operations(a, b, c));
         assert_eq!(found.len(), expected.len());
         for (i, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            // Elements are compared as they are in memory, so that one that is not canonical is not equal.
+            // Elements are compared as they are in memory, so one that is not canonical is not equal.
             assert_eq!(found, expected, "operation {i} on {isa}");
         }
         let [first, second, gathered, sum] = dispatch_on(isa, Moves(&sixteen));

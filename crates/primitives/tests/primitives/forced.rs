@@ -1,4 +1,5 @@
-//! The instruction set of a whole test program: with `EVERGROVE_ISA=avx2` everything that asks [`Isa::detect`] runs on AVX2.
+//! The instruction set of a whole test program: with `EVERGROVE_ISA=avx2` everything that calls [`Isa::detect`] runs on
+//! AVX2.
 //!
 //! Test programs of other crates have this file as a module too. `make test-isa` runs them on each instruction set of the CPU.
 
@@ -6,7 +7,7 @@ use evergrove_primitives::lanes::{Isa, Kernel, Lanes, dispatch};
 
 const ISA: &str = "EVERGROVE_ISA";
 
-/// What the variable names.
+/// The instruction set that the variable names.
 fn named() -> Option<Isa> {
     let name = std::env::var_os(ISA)?;
     let known = Isa::ALL.into_iter().find(|isa| *isa.to_string() == *name);
@@ -47,7 +48,7 @@ fn kernels_are_given_the_instruction_set_that_is_named() {
     }
 }
 
-/// The flags of the first processor in /proc/cpuinfo, which the kernel's own look at the CPU has made.
+/// The flags of the first processor in /proc/cpuinfo, which come from the kernel's own detection.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn what_the_cpu_has_is_available() {

@@ -1,4 +1,4 @@
-//! Every operation of eight Goldilocks elements, on every instruction set, against the same on single elements.
+//! Every operation of eight Goldilocks elements, on every instruction set, compared with the same on single elements.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::goldilocks::lanes::{GoldilocksLanes, Loose};
@@ -75,7 +75,7 @@ impl Kernel for Operations {
             })
             .collect();
         let rows = f.transpose([f.reduce(a), bc, cc, f.reduce(a), bc, cc, bc, bc]);
-        // What must be canonical is compared as it is.
+        // Values that must be canonical are compared as they are.
         for x in [
             f.reduce(a),
             f.reduce(f.mul(a, b)),
@@ -189,7 +189,7 @@ fn roots_of_unity_have_their_order() {
     }
 }
 
-/// The sum of the products of the given terms, so many times over.
+/// The sum of the products of the given terms, repeated the given number of times.
 struct Sums<'a>(&'a [[Words; 2]], u64);
 
 impl Kernel for Sums<'_> {

@@ -1,4 +1,4 @@
-//! Every operation of every instruction set against the same on single words.
+//! Every operation of every instruction set compared with the same on single words.
 
 use std::io::Write as _;
 
@@ -63,7 +63,7 @@ impl Kernel for Operations {
                 let (low, high) = l.mul52_add(c, a, a, b);
                 l.add(low, l.shl::<52>(high))
             },
-            // What rounding may take from the low part is in the high one.
+            // A part that rounding takes from the low word is in the high word.
             l.shr::<54>(l.add(l.mul52_add(l.splat(0), c, a, b).0, l.splat(1 << 51))),
             l.and(l.high32(a), l.splat(LOW32)),
             l.join32(a, b),
@@ -160,7 +160,7 @@ fn expected(a: Words, b: Words, c: Words) -> Vec<Words> {
     ]
 }
 
-/// What AVX-512 IFMA has beyond the rest.
+/// The operations that only AVX-512 IFMA has.
 #[cfg(target_arch = "x86_64")]
 impl Operations {
     fn ifma(self) -> Option<Vec<Words>> {
@@ -289,14 +289,14 @@ fn rows_become_columns_and_rows_again() {
 fn dispatch_takes_the_best() {
     let (isa, _) = dispatch(Operations { a: [1; LANES], b: [2; LANES], c: [3; LANES] });
     assert_eq!(isa, Isa::detect());
-    // Unless the whole program is to run on another one.
+    // Unless the whole program runs on another one.
     if std::env::var_os("EVERGROVE_ISA").is_none() {
         assert_eq!(available().last(), Some(isa));
     }
     assert_eq!(available().next(), Some(Isa::Portable));
 }
 
-/// What a witness stands for, asked of the CPU here once more.
+/// The features of a witness, checked here independently.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn an_instruction_set_is_there_where_all_its_features_are() {
@@ -322,7 +322,8 @@ fn an_instruction_set_that_is_missing_is_refused() {
     }
 }
 
-/// The tests of the group run on what this CPU has. What it lacks is said, or is a failure with `EVERGROVE_REQUIRE_ISA`.
+/// The tests of the group run on the instruction sets of this CPU. A missing one is reported, or is a failure with
+/// `EVERGROVE_REQUIRE_ISA`.
 #[test]
 #[ignore = "isa: says which instruction sets this CPU lacks"]
 fn every_instruction_set_is_there() {

@@ -1,4 +1,4 @@
-//! The permutation against its reference twin and against the values of Plonky2 (vectors/poseidon.json).
+//! The permutation compared with its reference and with the values of Plonky2 (vectors/poseidon.json).
 
 use evergrove_primitives::hash::poseidon::{self, WIDTH, reference};
 use evergrove_primitives::{Digest, Goldilocks};
@@ -128,7 +128,7 @@ proptest! {
         prop_assert_eq!(state, twin);
     }
 
-    /// Operands whose products are at the ends of what one reduction takes, against 128-bit remainders.
+    /// Operands whose products are at the ends of the range of one reduction, compared with 128-bit remainders.
     #[test]
     fn field_operations_are_those_of_integers(a in word(), b in word()) {
         let p = Goldilocks::ORDER as u128;

@@ -1,4 +1,4 @@
-//! Many permutations at a time against one at a time, on every instruction set of this CPU.
+//! Many permutations at a time compared with one at a time, on every instruction set of this CPU.
 
 use evergrove_primitives::hash::poseidon::lanes::{
     Groups, Interleaved, Matrix, Pairs, Permute, Sponge, compress_many, hash_no_pad_many, hash_or_noop_many,
@@ -95,7 +95,7 @@ fn every_edge_in_every_word() {
         }
     }
     check_permutations(&states);
-    // Not a multiple of the interleaved vectors, so that single vectors meet the same states.
+    // Not a multiple of the interleaved vectors, so single vectors process the same states.
     for chunk in states.chunks(8) {
         check_permutations(chunk);
     }

@@ -1,4 +1,4 @@
-//! Prime fields, eight elements at a time, against ark-ff and the textbook arithmetic, on every instruction set.
+//! Prime fields, eight elements at a time, compared with ark-ff and the textbook arithmetic, on every instruction set.
 
 use std::fmt::Debug;
 
@@ -9,10 +9,10 @@ use proptest::prelude::*;
 
 use super::fields;
 
-/// What the operations give on three vectors, in the order of [`expected`].
+/// The results of the operations on three vectors, in the order of [`expected`].
 struct Operations<'a, F>(&'a [F; LANES], &'a [F; LANES], &'a [F; LANES]);
 
-/// 1 in the place of 0.
+/// 1 instead of 0.
 fn nonzero<F: Field>(mut x: [F; LANES]) -> [F; LANES] {
     for x in x.iter_mut().filter(|x| **x == F::ZERO) {
         *x = F::ONE;
@@ -32,7 +32,7 @@ impl<F: PrimeElement + Field> Kernel for Operations<'_, F> {
             f.mul_difference(f.difference(a, b), c),
             f.mul_difference(f.signed_difference(a, b, &SIGNS), c),
             f.mul_difference(a.into(), b),
-            // Inverses of the lanes of a product that are not zero, and 1 else.
+            // Inverses of the lanes of a product that are not zero, and 1 for the others.
             f.invert(f.load(&nonzero(f.to_array(f.mul(a, b))))).expect("no lane is zero"),
             // The ends of the ranges.
             f.mul_difference(f.difference(f.sub(a, b), f.mul(b, c)), f.sub(c, a)),

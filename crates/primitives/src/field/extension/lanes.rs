@@ -1,7 +1,7 @@
 //! Eight elements of an extension at a time: a vector of each coefficient.
 //!
-//! Products are the schoolbook's, each coefficient a sum of products that is reduced once. Vectors are canonical, what is not
-//! reduced is loose.
+//! Products use the schoolbook method: each coefficient is a sum of products that is reduced once. Vectors are
+//! canonical; unreduced values are loose.
 
 use super::{Cubic, Quadratic};
 use crate::field::goldilocks::lanes::{Canonical, CompactSum, Factor, GoldilocksLanes, Loose};
@@ -32,7 +32,7 @@ impl<L: Lanes> QuadraticLanes<L> {
     pub fn new(lanes: L) -> Self {
         Self(GoldilocksLanes::new(lanes))
     }
-    /// `a` as a multiplier: 7 b1 is made here.
+    /// `a` as a multiplier: computes 7 b1.
     #[inline(always)]
     fn multiplier(self, [b0, b1]: [Loose<L::V>; 2]) -> QuadraticFactor<L::V> {
         let f = self.0;
@@ -152,8 +152,8 @@ fn plain_sum<L: Lanes, K: Extension, const D: usize>(
     }
 }
 
-/// The coefficients, each made from its number: no closure, which might be called in place of being inlined, and no loop, which the
-/// compiler would unroll in time that grows with the function that everything is inlined into.
+/// The coefficients, each made from its number. Not a closure, which might be called instead of being inlined, and not
+/// a loop, which the compiler would unroll in time that grows with the function into which everything is inlined.
 macro_rules! each {
     (2, $i:ident => $value:expr) => {
         [each!(@ $i = 0 => $value), each!(@ $i = 1 => $value)]
@@ -167,7 +167,7 @@ macro_rules! each {
     }};
 }
 
-/// What is the same for each coefficient.
+/// The operations that are the same for each coefficient.
 macro_rules! coefficients {
     ($name:ident, $element:ident, $degree:tt) => {
         type Element = $element;

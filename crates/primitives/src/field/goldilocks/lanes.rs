@@ -1,20 +1,20 @@
 //! Eight Goldilocks elements at a time.
 //!
-//! **What.** [`GoldilocksLanes`] has the operations of the field on vectors of any [`Lanes`]. A vector of elements comes as
-//! one of two types: [`Loose`] holds any representatives below 2^64, [`Canonical`] the least ones. Sums and differences take
-//! one canonical operand, since two loose ones may wrap twice; products take anything and give loose results; storing wants
-//! canonical vectors, as [`Goldilocks`] is canonical. [`GoldilocksLanes::reduce`] makes a loose vector canonical in two
-//! operations (five on AVX2, or three behind a sum, a difference or a product).
+//! **What.** [`GoldilocksLanes`] has the operations of the field on vectors of any [`Lanes`]. A vector of elements has
+//! one of two types: [`Loose`] holds any representatives below 2^64, [`Canonical`] the least ones. Sums and differences
+//! take one canonical operand, since two loose ones may wrap twice. Products take anything and give loose results.
+//! Storing takes canonical vectors, as [`Goldilocks`] is canonical. [`GoldilocksLanes::reduce`] makes a loose vector
+//! canonical in two operations (five on AVX2, or three after a sum, a difference or a product).
 //!
 //! **When.** In kernels that do bulk arithmetic. A factor that is used more than once is split once, by
 //! [`GoldilocksLanes::factor`].
 //!
-//! **Plain Rust** keeps every vector canonical and works lane by lane: loose vectors come from nowhere, and reducing costs nothing.
-//! A kernel must not rely on it.
+//! **Plain Rust** keeps every vector canonical and works lane by lane: there are no loose vectors, and reducing costs
+//! nothing. A kernel must not rely on it.
 //!
-//! **Words.** Modulo p, 2^64 = 2^32 - 1, 2^96 = -1. Hence a carry out of a word is made good by adding 2^32 - 1, a borrow by
-//! subtracting it, and a product of 128 bits is folded by one small product and two such corrections. Powers of two are
-//! roots of unity of order 192: a product with one is some shifts.
+//! **Words.** Modulo p, 2^64 = 2^32 - 1, 2^96 = -1. Hence adding 2^32 - 1 corrects a carry out of a word, subtracting
+//! it corrects a borrow, and one small product and two such corrections fold a product of 128 bits. Powers of two are
+//! roots of unity of order 192: a product with one is a few shifts.
 
 mod field;
 mod sum;
@@ -47,7 +47,7 @@ impl<V: Copy> Factor<V> {
     }
 }
 
-/// An operand of products, with the high part that the multipliers of the instruction set want beside it.
+/// An operand of products, with the high part that the multipliers of the instruction set need beside it.
 #[derive(Clone, Copy, Debug)]
 pub struct Factor<V> {
     word: V,
@@ -82,7 +82,7 @@ impl<L: Lanes> GoldilocksLanes<L> {
     /// The elements in order.
     #[inline(always)]
     pub fn load(self, elements: &[Goldilocks; LANES]) -> Canonical<L::V> {
-        // No closure, which might be called in place of being inlined.
+        // Not a closure, which might be called instead of being inlined.
         let [a, b, c, d, e, f, g, h] = elements;
         Canonical(self.0.load(&[a.0, b.0, c.0, d.0, e.0, f.0, g.0, h.0]))
     }
@@ -92,7 +92,8 @@ impl<L: Lanes> GoldilocksLanes<L> {
     pub fn store(self, x: Canonical<L::V>, elements: &mut [Goldilocks; LANES]) {
         let mut words = [0; LANES];
         self.0.store(x.0, &mut words);
-        // No loop: the compiler would unroll each one, in time that grows with the function that everything is inlined into.
+        // Not a loop: the compiler would unroll it, in time that grows with the function into which everything is
+        // inlined.
         let [a, b, c, d, e, f, g, h] = words;
         *elements = [
             Goldilocks(a),
@@ -197,7 +198,7 @@ impl<L: Lanes> GoldilocksLanes<L> {
         self.add(a, a)
     }
 
-    /// `x` made ready for products.
+    /// `x` prepared for products.
     #[inline(always)]
     pub fn factor(self, x: impl Into<Loose<L::V>>) -> Factor<L::V> {
         let word = x.into().0;

@@ -1,8 +1,9 @@
 //! The fastest body for products of 256 bits.
 //!
-//! Where AVX2 is the best that a CPU has, products in lanes (floating point, limbs of 52 bits) and products of plain Rust (the 64-bit multiplier)
-//! take about the same time, and which takes less differs from CPU to CPU. So both are measured, once in a process for all such fields: some tenths of a
-//! millisecond. All bodies give the same words.
+//! On a CPU whose best instruction set is AVX2, products in lanes (floating point, limbs of 52 bits) and products of
+//! plain Rust (the 64-bit multiplier) take about the same time, and the faster one differs from CPU to CPU. So both are
+//! measured, once in a process for all such fields. This takes some tenths of a millisecond. All bodies give the same
+//! words.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ const WORDS: usize = 4;
 const VECTORS: usize = 64;
 const TURNS: usize = 5;
 
-/// What products of the field are fastest on.
+/// The instruction set on which products of the field are fastest.
 pub(super) fn fastest<F: PrimeElement>() -> Isa {
     static MEASURED: OnceLock<Isa> = OnceLock::new();
     let best = Isa::detect();
@@ -27,7 +28,7 @@ pub(super) fn fastest<F: PrimeElement>() -> Isa {
     *MEASURED.get_or_init(|| measure::<F>(&[Isa::Portable, Isa::Avx2]))
 }
 
-/// The one of these instruction sets, which the CPU has, whose shortest turn is shortest.
+/// Among these instruction sets, which the CPU has, the one with the fastest turn.
 fn measure<F: PrimeElement>(candidates: &[Isa]) -> Isa {
     let mut least = vec![Duration::MAX; candidates.len()];
     let mut words = F::MODULUS;
@@ -44,7 +45,7 @@ fn measure<F: PrimeElement>(candidates: &[Isa]) -> Isa {
     *fastest
 }
 
-/// x := x x, as kernels do it: from memory to memory, none waiting for another.
+/// x := x x, as in kernels: from memory to memory, without dependencies.
 struct Squares<'a, F>(&'a mut [[F; LANES]]);
 
 impl<F: PrimeElement> Kernel for Squares<'_, F> {

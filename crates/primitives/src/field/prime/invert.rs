@@ -1,8 +1,9 @@
 //! Inverses, one element at a time: the optimized binary GCD of Pornin (ePrint 2020/972, Algorithm 2).
 //!
-//! Thirty-one steps of the binary algorithm see two words of 64 bits, which hold the highest 33 and the lowest 31 bits of the two
-//! numbers; what they did is four factors, by which the numbers and their cofactors are then combined. The words do not say
-//! for sure which number is greater, hence a combination may be negative: it is negated with its factors.
+//! Thirty-one steps of the binary algorithm see two words of 64 bits, which hold the highest 33 and the lowest 31 bits
+//! of the two numbers. The effect of these steps is four factors, which then combine the numbers and their cofactors.
+//! The words do not determine which number is greater, so a combination may be negative: it is negated together with
+//! its factors.
 
 use super::PrimeElement;
 use super::modulus::{power_of_two, sub};

@@ -1,15 +1,15 @@
 //! Prime fields of 253 to 381 bits, eight elements at a time.
 //!
 //! **What.** [`PrimeElement`] is an element in the memory layout that arkworks, blst and halo2curves share: N little-endian
-//! words of 64 bits that hold x 2^(64 N) mod p (the Montgomery form), canonical. [`PrimeLanes`] is arithmetic on eight of
-//! them in registers, with all that [`FieldLanes`] has. A kernel is written once:
+//! words of 64 bits that hold x 2^(64 N) mod p (the Montgomery form), canonical. [`PrimeLanes`] is arithmetic on eight
+//! elements in registers, with all operations of [`FieldLanes`]. A kernel is written once:
 //!
 //! ```
 //! use evergrove_primitives::field::FieldLanes;
 //! use evergrove_primitives::field::prime::PrimeElement;
 //! use evergrove_primitives::lanes::{Kernel, LANES, Lanes, dispatch};
 //!
-//! /// x[i] = x[i] y[i], the ends that fill no vector apart.
+//! /// x[i] = x[i] y[i], without the elements at the end that fill no vector.
 //! struct Multiply<'a, F>(&'a mut [F], &'a [F]);
 //!
 //! impl<F: PrimeElement> Kernel for Multiply<'_, F> {
@@ -33,20 +33,20 @@
 //!
 //! Its parts take `f: A` for an `A: PrimeLanes`, and are `#[inline(always)]` or go through [`FieldLanes::outline`].
 //!
-//! **Ranges.** Values in registers are not canonical. Four types keep their bounds apart, p being the modulus:
+//! **Ranges.** Values in registers are not canonical. Four types keep their bounds apart, where p is the modulus:
 //!
 //! | type | value | made by |
 //! |---|---|---|
 //! | [`V`](FieldLanes::V) | below 9/4 p | loads, products, reduced sums |
 //! | [`Difference`](PrimeLanes::Difference) | below 21/4 p | `difference`, `signed_difference`: for one product |
 //! | [`Lazy`](FieldLanes::Lazy) | below 8 p | `lazy_add`, `lazy_sub`, `extend`: no conditional subtraction |
-//! | [`Factor`](FieldLanes::Factor) | what the fastest product takes | `factor`: constants, challenges, tables |
+//! | [`Factor`](FieldLanes::Factor) | in the form for the fastest product | `factor`: constants, challenges, tables |
 //! | [`Sum`](FieldLanes::Sum) | a sum of products, not reduced | `accumulate`: dot products |
 //!
-//! The body of plain Rust keeps every value canonical; a kernel must not rely on it. What is stored is always
-//! canonical, so that results are the same words on every instruction set.
+//! The body of plain Rust keeps every value canonical; a kernel must not rely on it. Stored values are always
+//! canonical, so results are the same words on every instruction set.
 //!
-//! **Lanes.** Element i of what is loaded is in lane i, operations act lane by lane, and lane i is stored to element i.
+//! **Lanes.** Element i of a load is in lane i, operations act lane by lane, and lane i is stored to element i.
 //!
 //! **Neighbours.** With the feature `ark`, every field of ark-ff of four or six words is a [`PrimeElement`]. A type of
 //! another library becomes one by the trait's few methods.
@@ -115,7 +115,7 @@ pub trait PrimeElement: Copy + Debug + PartialEq + Send + Sync + 'static {
 
     /// x 2^(64 N) mod p.
     fn words(&self) -> &Self::Words;
-    /// The words, for what is stored.
+    /// The words, for storing.
     fn words_mut(&mut self) -> &mut Self::Words;
     /// The element with the words, which are below p.
     fn from_words(words: Self::Words) -> Self;
@@ -124,18 +124,19 @@ pub trait PrimeElement: Copy + Debug + PartialEq + Send + Sync + 'static {
 
     /// Whether the words are below p, as every element's should be.
     ///
-    /// No result is promised for an element that is not canonical; nothing worse happens.
+    /// The result for an element that is not canonical is unspecified, but safe.
     fn is_canonical(&self) -> bool {
         self.words().as_ref().iter().rev().lt(Self::MODULUS.as_ref().iter().rev())
     }
 }
 
-/// Arithmetic on eight elements of a prime field: what curves need besides [`FieldLanes`]. See the module for types and ranges.
+/// Arithmetic on eight elements of a prime field: the operations that curves need besides [`FieldLanes`]. See the
+/// module for types and ranges.
 pub trait PrimeLanes: FieldLanes<Element: PrimeElement, Base = Self> {
     /// Eight differences, below 21/4 p.
     type Difference: Copy + Send + Sync + From<Self::V>;
 
-    /// The elements to anywhere, below 2^(64 N) but not canonical: for [`FieldLanes::gather`] alone, which takes them back.
+    /// Stores the elements anywhere, below 2^(64 N) but not canonical: only [`FieldLanes::gather`] loads them again.
     #[inline(always)]
     fn park(self, v: Self::V, x: [&mut Self::Element; LANES]) {
         self.scatter(v, x);

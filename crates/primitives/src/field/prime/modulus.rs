@@ -1,4 +1,4 @@
-//! What the arithmetic needs to know of a modulus, computed at compile time.
+//! Constants that the arithmetic needs for a modulus, computed at compile time.
 
 /// -1/p mod 2^64, for the lowest word of an odd p.
 pub(super) const fn negated_inverse(p: u64) -> u64 {

@@ -4,18 +4,19 @@
 //! the product of two limbs into l + 2^52 h and adds both to *columns* of weight 2^(52 k); carries pass through the columns once,
 //! at the end. Where l is rounded ([`Lanes::EXACT_LOW`] is false) columns may be negative.
 //!
-//! **Montgomery's reduction** takes one limb a step. A *late* step takes m = -t/p mod 2^52 and t + m p; the column that is now
-//! 0 modulo 2^52 falls away. With exact l it carries (t + 2^52 - 1) >> 52, whatever m is. An *early* step spares the wait for
-//! m: with k = -1/p mod 2^52 and the multiple (k p + 1) / 2^52, a column q becomes q + (q mod 2^52) k p =
-//! 2^52 (q >> 52) + (q mod 2^52) (k p + 1). It adds up to 2^52 p to what remains, which the steps behind it make small: two
-//! steps are late. The multiples of p are kept apart from the product, so that neither waits for the other.
+//! **Montgomery's reduction** takes one limb in each step. A *late* step computes m = -t/p mod 2^52 and t + m p; the
+//! column that is now 0 modulo 2^52 is dropped. With exact l it carries (t + 2^52 - 1) >> 52, whatever m is. An *early*
+//! step does not wait for m: with k = -1/p mod 2^52 and the multiple (k p + 1) / 2^52, a column q becomes q + (q mod
+//! 2^52) k p = 2^52 (q >> 52) + (q mod 2^52) (k p + 1). It adds up to 2^52 p to the remaining columns, which the
+//! following steps make small: two steps are late. The multiples of p are kept apart from the product, so neither waits
+//! for the other.
 //!
-//! M steps divide by 2^(52 M), while memory holds x 2^(64 N). There are three ways out, and none converts a value on its way in
-//! or out:
+//! M steps divide by 2^(52 M), while memory holds x 2^(64 N). Three methods correct this, and they convert no value
+//! when it is loaded or stored:
 //!
-//! - `mul` stops early: the last step takes 64 N - 52 (M - 1) bits, so that the product is divided by 2^(64 N).
+//! - `mul` stops early: the last step takes 64 N - 52 (M - 1) bits, so the product is divided by 2^(64 N).
 //! - A *factor* is kept as x 2^(52 M) mod p, so that the product with a value x 2^(64 N) is again in that form.
-//! - A *sum* of products is divided by 2^(52 (M + 1)), and a product with a constant factor puts the rest right.
+//! - A *sum* of products is divided by 2^(52 (M + 1)), and a product with a constant factor corrects the rest.
 //!
 //! **Bounds**, for p < 2^(64 N - 1) and 2^(64 N) <= 2^(52 M - 4). A product of a and b divided by 2^k is below
 //! a b / 2^k + p. Values are below 9/4 p, lazy values below 8 p, factors below 5/4 p. With p / 2^(64 N) < 1/2:
@@ -77,10 +78,10 @@ type Factors<'a, V, const M: usize> = (&'a [V; M], &'a [V; M]);
 
 const BITS: u32 = 52;
 const MASK: u64 = (1 << BITS) - 1;
-/// More than what the columns below the highest may take from it or give to it, in its units.
+/// More than the columns below the highest may take from it or give to it, in its units.
 const SLACK: u64 = 65;
 
-/// The modulus of `F` in limbs, and what follows from it.
+/// The modulus of `F` in limbs, and constants that follow from it.
 struct Constants<F, const N: usize, const M: usize>(PhantomData<F>);
 
 impl<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> Constants<F, N, M> {
@@ -122,11 +123,11 @@ impl<F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize> Constant
     const DIFFERENCES_ARE_SETTLED: bool = F::MODULUS[N - 1] < 0x1b00_0000_0000_0000;
     /// Whether (21/4) (9/4) p / 2^(64 N) + 1 < 4.
     const DIFFERENCES_NEED_ONE: bool = F::MODULUS[N - 1] < 0x4000_0000_0000_0000;
-    /// 2^(52 M) mod p: what makes a factor of words.
+    /// 2^(52 M) mod p: turns words into a factor.
     const FACTOR: [u64; N] = power_of_two(BITS * M as u32, &F::MODULUS);
-    /// What makes a factor of a value: the factor 2^(52 M - 64 N).
+    /// Turns a value into a factor: the factor 2^(52 M - 64 N).
     const TO_FACTOR: [u64; M] = limbs(&power_of_two(2 * BITS * M as u32 - 64 * N as u32, &F::MODULUS));
-    /// What makes a value of a sum divided by 2^(52 (M + 1)).
+    /// Turns a sum divided by 2^(52 (M + 1)) into a value.
     const FINISH: [u64; M] = limbs(&power_of_two(BITS * (2 * M as u32 + 1) - 64 * N as u32, &F::MODULUS));
 }
 
@@ -159,7 +160,7 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         t
     }
 
-    /// What a column carries to the next.
+    /// The carry of a column to the next.
     #[inline(always)]
     fn carry_of(self, column: L::V) -> L::V {
         if L::EXACT_LOW { self.0.shr::<BITS>(column) } else { self.0.shr_signed::<BITS>(column) }
@@ -176,7 +177,7 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         t
     }
 
-    /// Columns worth less than 8 p as a value below 9/4 p.
+    /// Columns worth less than 8 p, as a value below 9/4 p.
     #[inline(always)]
     fn settle(self, t: [L::V; M]) -> Limbs<L::V, M> {
         let t = self.settle_one(t, const { &Constants::<F, N, M>::P4 });
@@ -258,7 +259,8 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         }
     }
 
-    /// Step i of the reduction of t + h by p; `low` bits of the column become zero. Returns the column, with what was added.
+    /// Step i of the reduction of t + h by p; `low` bits of the column become zero. Returns the column with the added
+    /// multiple.
     #[inline(always)]
     fn late_step(self, t: &mut [L::V], h: &mut [L::V], i: usize, low: u64) -> L::V {
         let (w, p) = (self.0, const { &Constants::<F, N, M>::P });
@@ -280,8 +282,8 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         column
     }
 
-    /// Row i + 1 of the product, if there is one, and step i of the reduction, of `steps`. Not a loop, since the compiler
-    /// unrolls small ones only, and columns would go to memory.
+    /// Row i + 1 of the product, if there is one, and step i of the reduction, of `steps`. Not a loop: the compiler
+    /// unrolls only small ones, and columns would go to memory.
     #[inline(always)]
     fn round(self, t: &mut [L::V], h: &mut [L::V], factors: Option<Factors<'_, L::V, M>>, i: usize, steps: usize) {
         if let Some((a, b)) = factors
@@ -289,8 +291,8 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         {
             self.row(t, a, b, i + 1);
         }
-        // An early step leaves up to 2^52 p in its place: it is early enough if two steps follow, or one and the last of
-        // `finish_words`.
+        // An early step leaves up to 2^52 p at its place: it is early enough if two steps follow, or one step and the
+        // last step of `finish_words`.
         if i + 2 < steps.max(M) {
             self.early_step(t, h, i);
         } else if i < steps {
@@ -298,8 +300,8 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         }
     }
 
-    /// `steps` rounds of the reduction of t, with the product of two factors on the way: what is left is 2^(52 steps) too
-    /// large. Steps are M - 1, M or M + 1.
+    /// `steps` rounds of the reduction of t, interleaved with the product of two factors: the result is 2^(52 steps)
+    /// too large. `steps` is M - 1, M or M + 1.
     #[inline(always)]
     fn rounds(self, t: &mut [L::V], h: &mut [L::V], factors: Option<Factors<'_, L::V, M>>, steps: usize) {
         if let Some((a, b)) = factors {
@@ -343,7 +345,7 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         self.finish_words(t, h, false)
     }
 
-    /// A sum / 2^(52 (M + 1)), as columns. One step more than in `multiply`: whatever the sum, the quotient is below 5/4 p.
+    /// A sum / 2^(52 (M + 1)), as columns. One more step than in `multiply`: the quotient is below 5/4 p for every sum.
     #[inline(always)]
     fn divide_sum(self, sum: &[[L::V; M]; 2]) -> [L::V; M] {
         let zero = [self.0.splat(0); M];
@@ -357,8 +359,8 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
         quotient
     }
 
-    /// Runs what is long: in place where a product is two instructions, else as a function, since the call costs little beside
-    /// it and the compiler much.
+    /// Runs a long operation: inline where a product is two instructions, otherwise as a function, since the call costs
+    /// little compared with the operation, and inlining costs much compile time.
     #[inline(always)]
     fn long(self, operation: Long<'_, L::V, M>) -> [L::V; M] {
         if L::EXACT_LOW { operation.run(self) } else { self.outline(operation) }
@@ -445,7 +447,7 @@ enum Long<'a, V, const M: usize> {
     Multiply(&'a [V; M], &'a [V; M], bool),
     /// [`Radix52::square_words`].
     Square(&'a [V; M]),
-    /// The columns and a product: added to them; the result is of no use.
+    /// Adds a product to the columns; the result is unused.
     Accumulate(&'a mut [[V; M]; 2], &'a [V; M], &'a [V; M]),
     /// [`Radix52::divide_sum`].
     Finish(&'a [[V; M]; 2]),
@@ -621,7 +623,7 @@ impl<L: Lanes, F: PrimeElement<Words = [u64; N]>, const N: usize, const M: usize
             g.words_mut(),
             h.words_mut(),
         ];
-        // 9/4 p is below 2^(64 N): a bit is free, and the limbs are normal.
+        // 9/4 p is below 2^(64 N): one bit is free, and the limbs are normal.
         const { assert!(F::MODULUS[N - 1] < u64::MAX / 9 * 4) };
         self.0.store_rows(self.pack(v.0), rows);
     }

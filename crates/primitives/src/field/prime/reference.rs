@@ -1,4 +1,4 @@
-//! The arithmetic as textbooks write it, word by word: what every other body is compared with.
+//! The arithmetic as textbooks write it, word by word. Every other body is compared with it.
 //!
 //! Elements are canonical before and after.
 
@@ -6,7 +6,7 @@ use alloc::vec;
 
 use super::PrimeElement;
 
-/// x minus p as often as that leaves it non-negative, for the number x = `high` 2^(64 N) + `low`.
+/// x minus the largest multiple of p that leaves it non-negative, for the number x = `high` 2^(64 N) + `low`.
 fn reduce<F: PrimeElement<Words = [u64; N]>, const N: usize>(mut high: u64, mut low: [u64; N]) -> F {
     loop {
         let (mut less, mut borrow) = (low, false);

@@ -1,8 +1,8 @@
-//! One element at a time: the body of plain Rust, and what constants and sums of lanes need.
+//! One element at a time: the body of plain Rust, and the scalar parts of constants and of sums of lanes.
 //!
-//! Words are canonical before and after. The modulus leaves the highest bit of its N words free, so that a sum of two
-//! elements fits them, and so does every row of the product: its two carries together are below 2^64 ("no-carry" CIOS,
-//! Botrel, Piellard, Housni, Kubjas, Tabaie: Gnark, 2022).
+//! Words are canonical before and after. The modulus leaves the highest bit of its N words free. So a sum of two
+//! elements fits the words, and so does every row of the product: its two carries together are below 2^64 ("no-carry"
+//! CIOS, Botrel, Piellard, Housni, Kubjas, Tabaie: Gnark, 2022).
 
 use core::marker::PhantomData;
 
@@ -25,7 +25,7 @@ impl<F: PrimeElement<Words = [u64; N]>, const N: usize> Constants<F, N> {
     pub(super) const R_SQUARED: [u64; N] = power_of_two(128 * N as u32, &Self::P);
 }
 
-/// x - p if that is not negative, else x; for x below 2 p.
+/// x - p if that is not negative, otherwise x; for x below 2 p.
 #[inline(always)]
 fn subtract_modulus<F: PrimeElement<Words = [u64; N]>, const N: usize>(x: [u64; N]) -> [u64; N] {
     let p = const { Constants::<F, N>::P };
@@ -107,8 +107,8 @@ pub(super) fn reduce_wide<F: PrimeElement<Words = [u64; N]>, const N: usize>(
         t[N - 1] = carry;
     }
     let t = subtract_modulus::<F, N>(t);
-    // The rest is an integer h + 2^(64 N) top; a product with 2^(128 N) 2^(-64 N) takes it modulo p and keeps it in place,
-    // twice for the top.
+    // The rest is an integer h + 2^(64 N) top. A product with 2^(128 N) 2^(-64 N) reduces it modulo p and keeps its
+    // weight; top takes two products.
     let r_squared = const { Constants::<F, N>::R_SQUARED };
     let one = {
         let mut one = [0; N];

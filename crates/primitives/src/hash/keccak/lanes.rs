@@ -1,7 +1,7 @@
 //! One body of Keccak for every instruction set: a state whose words hold the same word of `LANES` independent sponges.
 //!
-//! The bodies are `#[inline(always)]`, so that they are compiled with the features of the dispatch that calls them; closures
-//! are not, hence no operation on words is in one.
+//! The bodies are `#[inline(always)]`, so they are compiled with the features of the dispatch that calls them. Closures
+//! are not inlined in this way, so no closure contains an operation on words.
 
 use core::hint::black_box;
 use core::sync::atomic::{Ordering, compiler_fence};
@@ -81,10 +81,10 @@ fn chi<W: Words>(isa: W, b: [W::Word; 5]) -> [W::Word; 5] {
     ]
 }
 
-/// [`permute`] of every state. `other` is room for as many: what it holds does not matter.
+/// [`permute`] of every state. `other` is room for as many states; its contents do not matter.
 ///
-/// Where a state does not fit the registers, rounds go from memory to memory, and those of several states alternate: the one fills
-/// the gaps where the other waits for its columns.
+/// Where a state does not fit the registers, rounds go from memory to memory, and the rounds of several states
+/// alternate: one fills the gaps while another waits for its columns.
 #[inline(always)]
 fn permute_all<W: Words>(isa: W, states: &mut [State<W>], other: &mut [State<W>]) {
     if W::STATES == 1 {
@@ -93,7 +93,7 @@ fn permute_all<W: Words>(isa: W, states: &mut [State<W>], other: &mut [State<W>]
         }
         return;
     }
-    // Known to code elsewhere for all the compiler can tell, so that a fence keeps them in memory.
+    // The compiler must assume that other code has these pointers, so a fence keeps the states in memory.
     let (states, other) = (black_box(states), black_box(other));
     for constants in ROUND_CONSTANTS.as_chunks::<2>().0 {
         for (from, to) in states.iter().zip(&mut *other) {
@@ -105,7 +105,8 @@ fn permute_all<W: Words>(isa: W, states: &mut [State<W>], other: &mut [State<W>]
     }
 }
 
-/// [`round`] that reads a word when it needs it: words that are kept from theta on would be written to memory a second time.
+/// [`round`] that reads a word when it needs it: words that are kept from theta on would be written to memory a second
+/// time.
 #[inline(always)]
 fn round_in_memory<W: Words>(isa: W, from: &State<W>, to: &mut State<W>, constant: u64) {
     let d = theta(isa, from);
@@ -115,8 +116,8 @@ fn round_in_memory<W: Words>(isa: W, from: &State<W>, to: &mut State<W>, constan
 
 /// One round.
 ///
-/// Theta sums its two columns into `d` first, although one instruction could add both to each word: so 30 words are live
-/// at once and not 35, which is more than AVX-512 has registers.
+/// Theta first sums its two columns into `d`, although one instruction could add both to each word. So 30 words are
+/// live at once instead of 35, which is more than the registers of AVX-512.
 #[inline(always)]
 fn round<W: Words>(isa: W, a: &State<W>, constant: u64) -> State<W> {
     let mut out = *a;
@@ -124,7 +125,7 @@ fn round<W: Words>(isa: W, a: &State<W>, constant: u64) -> State<W> {
     out
 }
 
-/// What theta adds to each column.
+/// The words that theta adds to each column.
 #[inline(always)]
 fn theta<W: Words>(isa: W, a: &State<W>) -> [W::Word; 5] {
     let c = [column(isa, a, 0), column(isa, a, 1), column(isa, a, 2), column(isa, a, 3), column(isa, a, 4)];
@@ -198,7 +199,7 @@ fn rows<W: Words>(isa: W, a: &State<W>, d: &[W::Word; 5], constant: u64, out: &m
     out[20..].copy_from_slice(&row);
 }
 
-/// The word that follows the message in its last block: what is left of the message, then the domain byte.
+/// The word that follows the message in its last block: the rest of the message, then the domain byte.
 #[inline(always)]
 fn last_word(rest: &[u8], domain: u8) -> u64 {
     let mut word = [0; WORD_BYTES];

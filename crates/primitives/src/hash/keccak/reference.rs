@@ -1,4 +1,4 @@
-//! Keccak as FIPS 202 defines it: the twin that the rest of [`super`] is held to.
+//! Keccak as FIPS 202 defines it: the reference for the rest of [`super`].
 //!
 //! The round constants come from the LFSR of algorithm 5, the rotations from the walk of algorithm 2, and the sponge pads
 //! byte by byte. Some ten times slower than its twin; for tests.

@@ -1,6 +1,6 @@
 //! The constants of [`super::partial`], computed by the compiler from the round constants and the MDS matrix.
 //!
-//! No table of numbers has to be trusted. The names are those of the kernel's documentation. Everything here is linear
+//! So no table of numbers must be trusted. The names are those of the kernel's documentation. Everything here is linear
 //! algebra modulo p on canonical integers, in functions that are never called at run time.
 
 use super::constants::{MDS_CIRCULANT, MDS_DIAGONAL_0, ROUND_CONSTANTS};
@@ -19,7 +19,7 @@ pub(super) struct Coefficient {
     pub(super) negative: bool,
 }
 
-/// A multiple of p above what the negative terms of a sum can take away.
+/// A multiple of p above the negative terms of a sum.
 const HEADROOM: u128 = (P as u128) << 62;
 
 /// The constants of the partial rounds.
@@ -77,7 +77,7 @@ pub(super) const fn partial() -> Partial {
         n += 1;
     }
 
-    // The outputs and the last state when all of t and z are zero: what the round constants add.
+    // The outputs and the last state when all of t and z are zero: the part that the round constants add.
     let mut still = [0; PARTIAL_ROUNDS];
     let mut state = ROUND_CONSTANTS[HALF_FULL_ROUNDS];
     let mut n = 0;
@@ -122,7 +122,7 @@ pub(super) const fn partial() -> Partial {
             row = row_times(&row, &m);
             assert!(row[0] == b[n + 1]);
             out.q[n] = lift(&row);
-            // A complement stands for a negation: !x = 2^64 - 1 - x is -x + 2^32 - 2 modulo p.
+            // A complement replaces a negation: !x = 2^64 - 1 - x is -x + 2^32 - 2 modulo p.
             k = sub(k, mul(out.q[n][0], 0xffff_fffe));
         }
         out.k[n] += k as u128;
@@ -158,7 +158,7 @@ pub(super) const fn partial() -> Partial {
     out
 }
 
-/// Whether the sum for y_n stays within 128 bits, in any order, whatever the words below 2^64 are.
+/// Whether the sum for y_n stays within 128 bits, in any order, for all words below 2^64.
 const fn fits(derived: &Partial, n: usize) -> bool {
     let lags = if n < SHORT_END {
         SHORT
@@ -183,7 +183,7 @@ const fn fits(derived: &Partial, n: usize) -> bool {
     (n <= lags || lags == LONG) && minus < HEADROOM >> 64 && plus < (u128::MAX - derived.k[n]) >> 64
 }
 
-/// The one of c and c - p that is smaller in magnitude.
+/// c or c - p, whichever is smaller in magnitude.
 const fn signed(c: u64) -> Coefficient {
     if c <= P / 2 {
         Coefficient { magnitude: c, negative: false }
@@ -192,9 +192,9 @@ const fn signed(c: u64) -> Coefficient {
     }
 }
 
-/// Words 1 to 11 of `row`, raised by the same least amount so that none is negative, and that amount in place of word 0.
+/// Words 1 to 11 of `row`, raised by the same least amount so that none is negative, and that amount instead of word 0.
 ///
-/// Rows without signs can be looped over. The amount is to be multiplied by the negated sum of the other words.
+/// Rows without signs can be looped over. The amount must be multiplied by the negated sum of the other words.
 const fn lift(row: &Vector) -> Vector {
     let mut amount = 0;
     let mut i = 1;

@@ -1,11 +1,11 @@
 //! The full rounds: S-boxes on all words, and the MDS matrix as a convolution over the integers.
 //!
-//! **Layout.** 12 = 3 * 4 with coprime factors, so that word i sits at `[i mod 3][i mod 4]` and a cyclic convolution of
+//! **Layout.** 12 = 3 * 4 with coprime factors. So word i is at `[i mod 3][i mod 4]`, and a cyclic convolution of
 //! length 12 is a two-dimensional one of 3 by 4 (Good and Thomas), without twiddle factors.
 //!
-//! **MDS.** Along the axis of length 4 a discrete Fourier transform takes additions alone, since its roots are powers of i.
-//! What remains per frequency is a convolution of length 3 with the transform of the matrix' first row, divided by 4. Those
-//! constants are 1 or powers of two times signs (see [`SPECTRUM`]): shifts and additions, no product.
+//! **MDS.** Along the axis of length 4 a discrete Fourier transform takes only additions, since its roots are powers of
+//! i. For each frequency this leaves a convolution of length 3 with the transform of the matrix' first row, divided
+//! by 4. Those constants are 1 or powers of two times signs (see [`SPECTRUM`]): shifts and additions, no product.
 //!
 //! **Words.** The transform runs over the integers on halves of about 32 bits. The last product of an S-box is split into
 //! such halves without being reduced, and the halves of a sum become a word only after the round constant is added.
@@ -18,12 +18,13 @@ use crate::field::{EPSILON, Goldilocks, fold, partial_reduce, wide};
 
 /// Words (any representatives modulo p), word i at `[i mod 3][i mod 4]`.
 pub(super) type State = [[u64; 4]; 3];
-/// What the rounds add *after* their MDS product, representatives in [-p/2, p/2]: the constants of the next round.
+/// The constants that the rounds add *after* their MDS product, representatives in [-p/2, p/2]: those of the next
+/// round.
 type Constants = [[i64; 4]; 3];
 /// Half of a word, or a sum of halves. It stays below 2^44 in magnitude; wrapping spares the checks.
 type Half = Wrapping<i64>;
 
-/// The full rounds in front of the partial ones, without the last MDS product, which [`super::partial`] takes over.
+/// The full rounds before the partial ones, without the last MDS product, which [`super::partial`] computes.
 pub(super) static FIRST: [Constants; HALF_FULL_ROUNDS - 1] = [centred(1), centred(2), centred(3)];
 /// The full rounds after the partial ones. Nothing follows the last.
 pub(super) static LAST: [Constants; HALF_FULL_ROUNDS] = {
@@ -37,7 +38,7 @@ const fn centred(round: usize) -> Constants {
     while i < WIDTH {
         let c = ROUND_CONSTANTS[round][i];
         let centred = if c <= Goldilocks::ORDER / 2 { c as i64 } else { -((Goldilocks::ORDER - c) as i64) };
-        // Room for the half that it is added to.
+        // Room for adding a half.
         assert!(centred.unsigned_abs() < (1 << 63) - (1 << 44));
         out[i % 3][i % 4] = centred;
         i += 1;
@@ -140,7 +141,7 @@ fn join(l: Half, h: Half) -> u64 {
 pub(super) fn enter(state: &[Goldilocks; WIDTH]) -> State {
     let mut out = [[0; 4]; 3];
     for (i, (x, c)) in state.iter().zip(&ROUND_CONSTANTS[0]).enumerate() {
-        // Both are below p, so that one wrap is all.
+        // Both are below p, so one wrap is enough.
         let (sum, carry) = x.as_u64().overflowing_add(*c);
         out[i % 3][i % 4] = sum.wrapping_add(EPSILON * carry as u64);
     }

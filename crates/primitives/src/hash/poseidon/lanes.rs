@@ -1,17 +1,17 @@
 //! Many permutations at a time, eight to a vector.
 //!
 //! **What.** [`permute_many`], [`two_to_one_many`], [`compress_many`], [`hash_no_pad_many`], [`hash_or_noop_many`] and
-//! [`linear_hash_many`] return, word for word, what [`super::permute`], [`super::two_to_one`], [`super::compress`],
-//! [`super::hash_no_pad`], [`super::hash_or_noop`] and [`super::linear_hash`] return one at a time. Any number of states,
-//! pairs or rows will do: what does not fill a vector is padded.
+//! [`linear_hash_many`] return, word for word, the results that [`super::permute`], [`super::two_to_one`],
+//! [`super::compress`], [`super::hash_no_pad`], [`super::hash_or_noop`] and [`super::linear_hash`] return one at a
+//! time. They take any number of states, pairs or rows; an incomplete vector is padded.
 //!
-//! **Speed.** Vectors of eight states, four vectors interleaved: by products of 52 bits with AVX-512 IFMA, of 32 bits with
-//! AVX-512F and AVX2. Without those one state after the other by [`super::permute`]: the portable bodies of vectors would be
-//! slower.
+//! **Speed.** Vectors of eight states, four vectors interleaved: by products of 52 bits with AVX-512 IFMA, of 32 bits
+//! with AVX-512F and AVX2. Without these, [`super::permute`] processes one state after the other: the portable bodies
+//! of vectors would be slower.
 //!
-//! **When.** From some eight hashes on. The functions dispatch by themselves, once per call; the [`Kernel`]s [`Permute`] and
-//! [`Sponge`] behind them are for callers that choose the instruction set or have been dispatched already. Nothing here
-//! starts threads.
+//! **When.** For some eight hashes or more. The functions dispatch by themselves, once per call; the [`Kernel`]s
+//! [`Permute`] and [`Sponge`] behind them are for callers that choose the instruction set or have been dispatched
+//! already. This module does not start threads.
 
 mod chunks;
 mod constants;
@@ -34,7 +34,7 @@ pub fn permute_many(states: &mut [[Goldilocks; WIDTH]]) {
 /// [`super::two_to_one`] of every pair.
 ///
 /// # Panics
-/// If there are not as many digests as pairs.
+/// If the numbers of digests and pairs differ.
 pub fn two_to_one_many(pairs: &[[Digest; 2]], digests: &mut [Digest]) {
     compress_many(pairs, Goldilocks::ZERO, digests);
 }
@@ -42,7 +42,7 @@ pub fn two_to_one_many(pairs: &[[Digest; 2]], digests: &mut [Digest]) {
 /// [`super::compress`] of every pair, with the same tag.
 ///
 /// # Panics
-/// If there are not as many digests as pairs.
+/// If the numbers of digests and pairs differ.
 pub fn compress_many(pairs: &[[Digest; 2]], tag: Goldilocks, digests: &mut [Digest]) {
     dispatch(Sponge::new(Pairs::new(pairs), tag, digests));
 }
@@ -50,7 +50,7 @@ pub fn compress_many(pairs: &[[Digest; 2]], tag: Goldilocks, digests: &mut [Dige
 /// [`super::hash_no_pad`] of every row of a row-major matrix with `digests.len()` rows of `width` elements.
 ///
 /// # Panics
-/// If `rows` has not `width` elements for every digest.
+/// If `rows` does not have `width` elements for every digest.
 pub fn hash_no_pad_many(rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
     dispatch(Sponge::new(Matrix::new(rows, width), Goldilocks::ZERO, digests));
 }
@@ -58,7 +58,7 @@ pub fn hash_no_pad_many(rows: &[Goldilocks], width: usize, digests: &mut [Digest
 /// [`super::hash_or_noop`] of every row of a row-major matrix with `digests.len()` rows of `width` elements.
 ///
 /// # Panics
-/// If `rows` has not `width` elements for every digest.
+/// If `rows` does not have `width` elements for every digest.
 pub fn hash_or_noop_many(rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
     if width > 4 {
         return hash_no_pad_many(rows, width, digests);
@@ -69,7 +69,7 @@ pub fn hash_or_noop_many(rows: &[Goldilocks], width: usize, digests: &mut [Diges
 /// [`super::linear_hash`] of every row of a row-major matrix with `digests.len()` rows of `width` elements.
 ///
 /// # Panics
-/// If `rows` has not `width` elements for every digest.
+/// If `rows` does not have `width` elements for every digest.
 pub fn linear_hash_many(rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
     if width > 4 {
         return dispatch(Sponge::chained(Matrix::new(rows, width), digests));
@@ -85,8 +85,8 @@ fn pass_through(rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
     }
 }
 
-/// The permutation of eight states, by their words of any representatives, for kernels: S-boxes read what `inputs` says. The
-/// results are representatives below 2^64.
+/// The permutation of eight states, given by their words in any representatives, for kernels: S-boxes read the values
+/// of `inputs`. The results are representatives below 2^64.
 #[inline(always)]
 pub fn permute_with<L: Lanes, S: SboxInputs<L>>(lanes: L, state: [L::V; WIDTH], inputs: S) -> [L::V; WIDTH] {
     let mut states = [state];
@@ -124,7 +124,7 @@ pub struct Sponge<'a, R> {
     digests: &'a mut [Digest],
 }
 
-/// What a block does to the state.
+/// How a block changes the state.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
     /// Plonky2's, with a domain tag in the first capacity element.
@@ -142,11 +142,11 @@ impl Mode {
         }
     }
 
-    /// Absorbs a block, zero behind its `len` words, of which `start` words have gone before.
+    /// Absorbs a block, zero after its `len` words, after `start` earlier words.
     #[inline(always)]
     fn absorb<T: Copy>(self, state: &mut [T; WIDTH], block: &[T; RATE], start: usize, len: usize) {
         match self {
-            // A copy of a length that is known is no call.
+            // A copy of known length needs no call.
             Self::Overwrite { .. } if len == RATE => state[..RATE].copy_from_slice(block),
             Self::Overwrite { .. } => state[..len].copy_from_slice(&block[..len]),
             Self::Chain { .. } => {
@@ -163,12 +163,13 @@ impl<'a, R: Rows> Sponge<'a, R> {
     /// Plonky2's overwriting sponge with a domain tag in the first capacity element: row i of `rows` to digest i.
     ///
     /// # Panics
-    /// If there are not as many digests as rows. Where rows have no elements, any number of digests will do.
+    /// If the numbers of digests and rows differ. If rows have no elements, any number of digests is allowed.
     pub fn new(rows: R, tag: Goldilocks, digests: &'a mut [Digest]) -> Self {
         Self::with(rows, Mode::Overwrite { tag }, digests)
     }
 
-    /// Polygon zkEVM's sponge, likewise. Unlike [`super::linear_hash`] it also permutes rows of four elements and fewer.
+    /// Polygon zkEVM's sponge, with the same arguments. Unlike [`super::linear_hash`] it also permutes rows of four
+    /// elements and fewer.
     ///
     /// # Panics
     /// As [`Sponge::new`].
@@ -176,7 +177,7 @@ impl<'a, R: Rows> Sponge<'a, R> {
         Self::chained_from(rows, Goldilocks::ZERO, digests)
     }
 
-    /// [`Sponge::chained`] with a domain tag in the first capacity element in front of the first block.
+    /// [`Sponge::chained`] with a domain tag in the first capacity element before the first block.
     ///
     /// # Panics
     /// As [`Sponge::new`].
@@ -216,15 +217,15 @@ fn sponge<R: Rows>(rows: R, first: usize, mode: Mode, digests: &mut [Digest]) {
     }
 }
 
-/// Where the rows of a [`Sponge`] come from: [`Matrix`], [`Interleaved`], [`Pairs`] or [`Groups`].
+/// The source of the rows of a [`Sponge`]: [`Matrix`], [`Interleaved`], [`Pairs`] or [`Groups`].
 pub trait Rows: Copy + Send + sealed::Sealed {
     /// Elements of a row.
     fn width(self) -> usize;
     /// Whether there are `n` rows.
     fn has(self, n: usize) -> bool;
-    /// The elements of a row from `start` on, at most eight and zeros behind its end.
+    /// The elements of a row from `start` on, at most eight, followed by zeros.
     fn block(self, row: usize, start: usize) -> [Goldilocks; RATE];
-    /// The eight elements of a row from `start` on: [`Rows::block`] where the row does not end before.
+    /// The eight elements of a row from `start` on: [`Rows::block`] if the row has that many.
     fn whole_block(self, row: usize, start: usize) -> [Goldilocks; RATE];
 }
 
@@ -232,7 +233,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Rows of equal width, one behind the other.
+/// Rows of equal width, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a> {
     elements: &'a [Goldilocks],
@@ -271,7 +272,7 @@ impl Rows for Matrix<'_> {
     }
 }
 
-/// Rows of a matrix that lies in groups of eight interleaved columns.
+/// Rows of a matrix that is stored in groups of eight interleaved columns.
 ///
 /// Element j of row i is element j mod 8 of `groups[j / 8 * stride + i]`.
 #[derive(Clone, Copy, Debug)]
@@ -287,7 +288,7 @@ impl<'a> Interleaved<'a> {
     /// `rows` rows of `width` elements, from row `first` on, of groups of `stride` rows each.
     ///
     /// # Panics
-    /// If there are not as many groups or rows.
+    /// If there are fewer groups or rows.
     pub fn new(groups: &'a [[Goldilocks; RATE]], stride: usize, first: usize, rows: usize, width: usize) -> Self {
         let needed = width.div_ceil(RATE).checked_mul(stride);
         assert!(needed.is_some_and(|n| n <= groups.len()), "{width} columns in {} rows of groups", groups.len());
@@ -353,7 +354,7 @@ impl Rows for Pairs<'_> {
     }
 }
 
-/// Equally many digests are a row: the children of a node of a tree of any arity.
+/// A row is a fixed number of digests: the children of a node of a tree of any arity.
 #[derive(Clone, Copy, Debug)]
 pub struct Groups<'a> {
     digests: &'a [Digest],

@@ -18,19 +18,19 @@
 //! obey it), and b_n = h_n - sum_{i<n} a_i h_{n-i} with h_n = K_{n-1} B. M has small entries, so a and b are integers of at
 //! most 60 bits apart from b_12, and all terms of a sum fit 128 bits: 23 products of words and one reduction make a round.
 //!
-//! **The start.** The state in front is s_0 = M t + c_0, where t is what the S-boxes of the last full round return. M t =
-//! A t + B t_0, so that t_0 counts as z_{-1}. The words 1 to 11 of t enter y_0 to y_10 by the rows
-//! (K_n - sum_i a_i K_{n-i}) M, integers of at most 62 bits; there y_{n-i} with n < i is zero. The row for y_11 would be
-//! that of the vanishing polynomial of A.
+//! **The start.** The state before is s_0 = M t + c_0, where t are the outputs of the S-boxes of the last full round. M
+//! t = A t + B t_0, so t_0 counts as z_{-1}. The words 1 to 11 of t enter y_0 to y_10 by the rows (K_n - sum_i a_i
+//! K_{n-i}) M, integers of at most 62 bits; there y_{n-i} with n < i is zero. The row for y_11 would be that of the
+//! vanishing polynomial of A.
 //!
-//! **The end.** The window of the last 12 rounds determines the state behind them: with K the matrix of rows K_0 to K_11,
-//! s_10 = K^-1 (y_10..y_21 less their responses to z), and s_22 = A^12 s_10 + sum_j A^{11-j} B z_{10+j}. That is
-//! s_22 = G (y_11..y_21) + E (z_10..z_21) + f; y_10 drops out, once more since A has a zero column. G and E have entries of
+//! **The end.** The window of the last 12 rounds determines the state after them: with K the matrix of rows K_0 to
+//! K_11, s_10 = K^-1 (y_10..y_21 minus their responses to z), and s_22 = A^12 s_10 + sum_j A^{11-j} B z_{10+j}. That is
+//! s_22 = G (y_11..y_21) + E (z_10..z_21) + f; y_10 drops out, again since A has a zero column. G and E have entries of
 //! 64 bits.
 //!
-//! This is the classical passage from a state space to an ARMA model, and does the same as the sparse matrices of appendix B
-//! of the Poseidon paper with one reduction a round where those take twelve. All values are computed by [`super::derive`]
-//! while the crate compiles.
+//! This is the classical passage from a state space to an ARMA model. It does the same as the sparse matrices of
+//! appendix B of the Poseidon paper, with one reduction a round instead of twelve. [`super::derive`] computes all
+//! values while the crate compiles.
 
 use super::derive::{Coefficient, Partial, partial};
 use super::full::{State, sbox};
@@ -38,7 +38,7 @@ use super::{PARTIAL_ROUNDS, WIDTH};
 use crate::field::{EPSILON, fold, partial_reduce, wide};
 
 const DERIVED: Partial = partial();
-/// For what is indexed at run time.
+/// For values that are indexed at run time.
 static TABLES: Partial = DERIVED;
 
 /// Rounds before this one take the first `SHORT` lags of the recurrence: the words further back are zero.
@@ -79,7 +79,7 @@ struct History {
 }
 
 impl History {
-    /// The empty history, and what s_0 and the constants add to y_0 to y_10.
+    /// The empty history, and the terms that s_0 and the constants add to y_0 to y_10.
     #[inline(always)]
     fn enter(s: &State) -> (Self, [u128; MEDIUM_END]) {
         let mut t = [0; WIDTH];
@@ -88,7 +88,7 @@ impl History {
         }
         let mut history = Self { y: [0; HISTORY], z: [0; HISTORY], last: t[0] };
         history.z[PAD - 1] = t[0];
-        // What the lifted rows have too much of: see `derive::lift`.
+        // The excess of the lifted rows: see `derive::lift`.
         t[0] = !partial_reduce(t[1..].iter().map(|t| *t as u128).sum());
         let mut starts = [0; MEDIUM_END];
         for (n, start) in starts.iter_mut().enumerate() {
@@ -109,7 +109,7 @@ impl History {
             }
             plus(plus(sum, &DERIVED.b[i], self.z[PAD + n - i - 1]), &DERIVED.a[i - 1], self.y[PAD + n - i])
         };
-        // A loop would stay one, and look up at run time which coefficients are negative.
+        // A loop would not be unrolled, and would look up at run time which coefficients are negative.
         let mut sum = lag(start, 11);
         sum = lag(sum, 10);
         sum = lag(sum, 9);
@@ -121,7 +121,7 @@ impl History {
         sum = lag(sum, 3);
         sum = lag(sum, 2);
         sum = lag(sum, 1);
-        // z_{n-1}, the word that is ready last, meets a sum that is reduced already.
+        // z_{n-1}, the word that is ready last, is added to a sum that is reduced already.
         const { assert!(!DERIVED.b[0].negative) };
         let sum = plus(partial_reduce(sum) as u128, &DERIVED.b[0], self.last);
         let y = fold(sum as u64, (sum >> 64) as u64);
@@ -130,7 +130,7 @@ impl History {
         self.z[PAD + n] = self.last;
     }
 
-    /// The state behind the last round.
+    /// The state after the last round.
     #[inline(always)]
     fn leave(&self, s: &mut State) {
         let (y, z) = (&self.y[HISTORY - LONG..], &self.z[HISTORY - WIDTH..]);
@@ -152,7 +152,7 @@ fn plus(sum: u128, c: &Coefficient, w: u64) -> u128 {
     if c.negative { sum - product } else { sum + product }
 }
 
-/// A word less products of words: `low` - 2^128 `borrows`.
+/// A word minus products of words: `low` - 2^128 `borrows`.
 ///
 /// A difference, since its chain of borrows compiles to better code than the carries of a sum.
 #[derive(Clone, Copy)]

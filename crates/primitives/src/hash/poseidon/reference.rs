@@ -1,4 +1,4 @@
-//! The permutation as its definition reads: the twin that [`super::permute`] is held to.
+//! The permutation as its definition reads: the reference for [`super::permute`].
 //!
 //! Thirty rounds of round constants, S-boxes and a dense product with the MDS matrix, in operations of the field alone.
 //! Some ten times slower than its twin; for tests.

@@ -39,14 +39,14 @@ macro_rules! halves {
     }};
 }
 
-/// All bits of the lanes where a < b (as unsigned): AVX2 compares signed words only.
+/// All bits of the lanes where a < b (as unsigned): AVX2 compares only signed words.
 #[inline(always)]
 fn less(lanes: Avx2, a: V, b: V) -> V {
     let sign = lanes.splat(1 << 63);
     halves!(_mm256_cmpgt_epi64, lanes.xor(b, sign), lanes.xor(a, sign))
 }
 
-/// x in every lane, as a value that the compiler does not know: it would replace products with a constant by shifts.
+/// x in every lane, as a value that is opaque to the compiler, which would replace products with a constant by shifts.
 #[inline(always)]
 fn opaque(mut x: u64, lanes: Avx2) -> V {
     // SAFETY: the assembly is empty.
@@ -257,10 +257,12 @@ impl Lanes for Avx2 {
     fn mul_low32(self, a: V) -> V {
         self.mul32(a, opaque(LOW32, self))
     }
-    // Words are shifted by 2^63, which makes signed comparisons of them unsigned; the shifts between two such operations cancel.
+    // Words are shifted by 2^63, which makes signed comparisons unsigned; the shifts between two such operations
+    // cancel.
     //
-    // High halves decide alone. Let two words differ by b <= 2^64 - 2^32 and have equal high halves. If b < 2^32, nothing has wrapped.
-    // Else b >> 32 = 2^32 - 1 and the low halves gave a carry (or a borrow); but then the low half of b is zero and gives none.
+    // The high halves alone decide. Let two words differ by b <= 2^64 - 2^32 and have equal high halves. If b < 2^32,
+    // nothing has wrapped. Otherwise b >> 32 = 2^32 - 1 and the low halves gave a carry (or a borrow); but then the low
+    // half of b is zero and gives none.
     #[inline(always)]
     fn add_folded(self, a: V, b: V) -> V {
         let sign = self.splat(1 << 63);

@@ -11,28 +11,30 @@ use crate::lanes::{Body, Isa, LANES, LOW52, Lanes, THREE_51, TWO_52, TWO_104, se
 #[derive(Clone, Copy, Debug)]
 pub struct Avx512(());
 
-/// The witness of AVX-512F and AVX-512 IFMA. Its own methods are what the 52-bit kernels need beyond [`Lanes`].
+/// The witness of AVX-512F and AVX-512 IFMA. Its own methods are the operations that the 52-bit kernels need beyond
+/// [`Lanes`].
 #[derive(Clone, Copy, Debug)]
 pub struct Avx512Ifma(());
 
 impl Avx512 {
-    /// The witness, if this CPU has AVX-512F, and AVX2 and FMA, which the compiler counts among it: a hypervisor may hide any bit.
+    /// The witness, if this CPU has AVX-512F, and AVX2 and FMA, which the compiler includes in it: a hypervisor may
+    /// hide any bit.
     #[inline]
     pub(super) fn detect() -> Option<Self> {
-        // To switch on AVX-512F is to switch on F16C.
+        // Enabling AVX-512F enables F16C.
         let all = super::has_features!("avx512f", "f16c");
         (Avx2::detect().is_some() && all).then_some(Self(()))
     }
 }
 
 impl Avx512Ifma {
-    /// The witness, if this CPU has what [`Avx512`] is a witness of, and AVX-512 IFMA.
+    /// The witness, if this CPU has the features of [`Avx512`], and AVX-512 IFMA.
     #[inline]
     pub(super) fn detect() -> Option<Self> {
         (Avx512::detect().is_some() && super::has_features!("avx512ifma")).then_some(Self(()))
     }
 
-    /// The witness of AVX-512F, for which [`Avx512Ifma::detect`] has asked.
+    /// The witness of AVX-512F, which [`Avx512Ifma::detect`] has checked.
     #[inline(always)]
     fn avx512(self) -> Avx512 {
         Avx512(())

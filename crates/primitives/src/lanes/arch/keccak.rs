@@ -1,4 +1,5 @@
-//! What Keccak asks of an instruction set: words of one register, since its 25 words of state fill the registers.
+//! The operations that Keccak needs of an instruction set: words of one register, since its 25 words of state fill the
+//! registers.
 //!
 //! Unlike [`Lanes::V`], a word is exactly one register: 8 lanes of AVX-512, 4 of AVX2, 1 of plain Rust.
 
@@ -7,8 +8,8 @@ use crate::lanes::Lanes;
 
 /// Words of one register, each lane with the same word of another message.
 ///
-/// Messages lie in one slice, message i at `i * stride`. Lanes after `last` repeat the message `last`, so that a few messages
-/// need no padding to [`Words::LANES`].
+/// Messages lie in one slice, message i at `i * stride`. Lanes after `last` repeat the message `last`, so a few
+/// messages need no padding to [`Words::LANES`].
 pub trait Words: Copy {
     /// One register.
     type Word: Copy;

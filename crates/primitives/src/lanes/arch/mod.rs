@@ -1,9 +1,9 @@
 //! The instruction sets: their witnesses, and the dispatch to them.
 //!
-//! All unsafe code of the lanes is in this module. Its reason is the same everywhere: a witness has a field that is private to
-//! its file, and its only constructor, `detect`, asks the CPU for every feature that the methods of the witness use. So a
-//! method of a witness executes only where its instructions exist. [`Isa`] is a name and no part of this argument: neither
-//! its variants' order nor [`Lanes::ISA`] makes a witness.
+//! All unsafe code of the lanes is in this module. Its reason is the same everywhere: a witness has a field that is
+//! private to its file, and its only constructor, `detect`, asks the CPU for every feature that the methods of the
+//! witness use. So a method of a witness executes only where its instructions exist. [`Isa`] is a name and does not
+//! take part in this argument: neither its variants' order nor [`Lanes::ISA`] makes a witness.
 
 /// Whether this CPU has all of these features. Without `std`, whether every CPU of the target has them.
 #[cfg(target_arch = "x86_64")]
@@ -66,7 +66,7 @@ pub(super) fn has(isa: Isa) -> bool {
     }
 }
 
-/// A kernel as what runs with the instruction set switched on.
+/// A kernel as a body that runs with the instruction set enabled.
 #[cfg(target_arch = "x86_64")]
 struct Entry<K>(K);
 
@@ -111,10 +111,10 @@ pub(super) fn run<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     panic!("this CPU lacks {isa}: its best is {}", detect())
 }
 
-/// Aligns the stack frame of the function that this is inlined into to cache lines.
+/// Aligns the stack frame of the function into which this is inlined to cache lines.
 ///
-/// The compiler aligns a frame to whole registers only if it knows before it assigns them that a value of one lives in memory. Else
-/// the registers that it spills lie across lines.
+/// The compiler aligns a frame to whole registers only if it knows before register allocation that a register-sized
+/// value lives in memory. Otherwise the registers that it spills cross cache lines.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn align_frame() {
@@ -123,14 +123,14 @@ fn align_frame() {
     core::hint::black_box(&mut Line);
 }
 
-/// Asks for the cache lines of `x`, where the CPU can be asked; nothing is read.
+/// Prefetches the cache lines of `x`, if the CPU has prefetches; nothing is read.
 #[inline(always)]
 pub(super) fn prefetch<T>(x: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let start = core::ptr::from_ref(x).cast::<i8>();
-        // Where x begins late in a line, its last bytes are in one that no step is in.
+        // If x begins late in a line, its last bytes are in a line that no step touches.
         for offset in (0..size_of::<T>()).step_by(64).chain([size_of::<T>().saturating_sub(1)]) {
             // SAFETY: SSE is part of x86-64, a prefetch never faults, and the address is inside `x`, or its end if it has no bytes.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(start.add(offset)) };

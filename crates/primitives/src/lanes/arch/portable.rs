@@ -4,7 +4,7 @@ use super::keccak::WordsKernel;
 use crate::field::prime::{PrimeElement, Radix64};
 use crate::lanes::{Body, Isa, LANES, Lanes, sealed};
 
-/// The witness of nothing: arrays of words.
+/// The witness of no features: arrays of words.
 #[derive(Clone, Copy, Debug)]
 pub struct Portable(());
 

@@ -1,4 +1,4 @@
-//! [`FieldLanes`] of the Goldilocks field: vectors are canonical, what is not reduced is loose.
+//! [`FieldLanes`] of the Goldilocks field: vectors are canonical, unreduced values are loose.
 
 use super::{Canonical, Factor, Goldilocks, GoldilocksLanes, Loose, ProductSum};
 use crate::field::{Field, FieldLanes, Outlined, over_itself};

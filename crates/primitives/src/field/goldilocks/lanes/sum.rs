@@ -1,19 +1,19 @@
 //! Sums of products that are reduced once.
 //!
-//! With AVX-512 IFMA the partial products of 52 bits are summed by their weight. With AVX2 and AVX-512F, digits of 32 bits: a product
-//! d0 + 2^32 d1 + 2^64 d2 + 2^96 d3 is d0 - d3 + 2^32 d1 + 2^64 d2 modulo p, and three words sum these. 2^20 digits have room in a
-//! word with its sign. Plain Rust reduces each product.
+//! With AVX-512 IFMA the partial products of 52 bits are summed by their weight. AVX2 and AVX-512F use digits of 32
+//! bits: a product d0 + 2^32 d1 + 2^64 d2 + 2^96 d3 is d0 - d3 + 2^32 d1 + 2^64 d2 modulo p, and three words sum these.
+//! A word with its sign has room for 2^20 digits. Plain Rust reduces each product.
 
 use super::{EPSILON, Factor, Goldilocks, GoldilocksLanes, Loose};
 use crate::lanes::{Isa, LANES, Lanes};
 
 /// A sum of at most [`GoldilocksLanes::MAX_TERMS`] products.
 ///
-/// With AVX-512 IFMA the seven partial products of a term go to seven words, so that no two depend on each other.
+/// With AVX-512 IFMA the seven partial products of a term go to seven words, so no two depend on each other.
 #[derive(Clone, Copy, Debug)]
 pub struct ProductSum<V>([V; 7]);
 
-/// A [`ProductSum`] in three words: for sums of which many are under way at once, so that their words do not fit registers.
+/// A [`ProductSum`] in three words: for many sums in progress at once, whose words do not fit registers.
 #[derive(Clone, Copy, Debug)]
 pub struct CompactSum<V>([V; 3]);
 

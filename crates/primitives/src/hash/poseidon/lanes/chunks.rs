@@ -10,7 +10,7 @@ use crate::{Digest, Goldilocks};
 /// Vectors of states that are permuted side by side.
 const GROUPS: usize = 4;
 
-/// Fewer states than this go one after the other, where a vector of them would take longer.
+/// Fewer states than this are permuted one after the other, because a vector of them would take longer.
 const fn few(isa: Isa) -> usize {
     match isa {
         Isa::Portable | Isa::Avx2 => LANES,
@@ -26,7 +26,7 @@ pub(super) fn canonical<L: Lanes>(w: L, x: L::V) -> L::V {
 
 #[inline(always)]
 fn load<L: Lanes>(w: L, [a, b, c, d, e, f, g, h]: &[Goldilocks; LANES]) -> L::V {
-    // No closure, which might be called in place of being inlined.
+    // Not a closure, which might be called instead of being inlined.
     let words = [a.as_u64(), b.as_u64(), c.as_u64(), d.as_u64(), e.as_u64(), f.as_u64(), g.as_u64(), h.as_u64()];
     w.load(&words)
 }
@@ -45,7 +45,7 @@ fn store<L: Lanes>(w: L, x: L::V) -> [Goldilocks; LANES] {
     words.map(Goldilocks::from_word_below_order)
 }
 
-/// Eight G states from `states`, of which those behind its end repeat the last.
+/// Eight G states from `states`; lanes after its end repeat the last state.
 #[inline(always)]
 fn permute_chunk<L: Lanes, const G: usize>(w: L, states: &mut [[Goldilocks; WIDTH]]) {
     const REST: usize = WIDTH - LANES;
@@ -96,7 +96,7 @@ fn sponge_chunk<L: Lanes, const G: usize, R: Rows>(w: L, rows: R, first: usize, 
         let len = (rows.width() - start).min(RATE);
         for (g, vector) in vectors.iter_mut().enumerate() {
             let base = first + LANES * g;
-            // The last block apart: its copies have a length that is not known.
+            // The last block is separate: its copies have an unknown length.
             let block = if len == RATE {
                 w.transpose(from_fn(|j| load(w, &rows.whole_block((base + j).min(last), start))))
             } else {

@@ -6,7 +6,7 @@ use super::super::{HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH};
 use crate::Goldilocks;
 use crate::field::EPSILON;
 
-/// More than what negative low halves, above -2^54 - 2^43, can sum up to in a row of the matrix.
+/// More than the sum in a row of the matrix of negative low halves, which are above -2^54 - 2^43.
 const BIAS: u64 = (1 << 62) + (1 << 60);
 const _: () = {
     let (mut row, mut i) = (MDS_DIAGONAL_0, 0);
@@ -24,20 +24,20 @@ pub(super) struct Halves {
     pub(super) high: u64,
 }
 
-/// c as halves whose low one has `bias` on top.
+/// c as halves; `bias` is added to the low half.
 const fn halves(c: u64, bias: u64) -> Halves {
     let c = sub(c, bias % Goldilocks::ORDER);
     Halves { low: bias + (c & EPSILON), high: c >> 32 }
 }
 
 pub(super) struct Constants {
-    /// Added in front of the first round.
+    /// Added before the first round.
     pub(super) first: [u64; WIDTH],
-    /// Added behind the matrix of full round r: the constants of the next round.
+    /// Added after the matrix of full round r: the constants of the next round.
     pub(super) full: [[Halves; WIDTH]; 2 * HALF_FULL_ROUNDS],
-    /// Added to word 0 behind the matrix of partial round r: of the last, the constant of the round behind.
+    /// Added to word 0 after the matrix of partial round r; for the last round, the constant of the round after it.
     pub(super) partial: [Halves; PARTIAL_ROUNDS],
-    /// Added behind the partial rounds, to words 1 to 11.
+    /// Added after the partial rounds, to words 1 to 11.
     pub(super) middle: [Halves; WIDTH],
 }
 

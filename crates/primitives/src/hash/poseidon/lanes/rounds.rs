@@ -2,14 +2,14 @@
 //!
 //! **Words.** A state is twelve vectors of any representatives below 2^64.
 //!
-//! **MDS.** The matrix is applied over the integers to two halves l, h of a word l + 2^32 h, as the cyclic convolution of 3
-//! by 4 of [`super::super::full`]. Its rows sum to at most 264 < 2^8.05. In the full rounds l is signed and l, h are what the
-//! S-box left; the constants that follow carry an offset ([`super::constants`]) that makes the sums non-negative. In the
-//! partial rounds, words 1 to 11 pass three matrices before halves are made anew, and of the constants only those of word 0
-//! are left inside: the others are moved behind the last partial round.
+//! **MDS.** The matrix is applied over the integers to two halves l, h of a word l + 2^32 h, as the cyclic convolution
+//! of 3 by 4 of [`super::super::full`]. Its rows sum to at most 264 < 2^8.05. In the full rounds l is signed and l, h
+//! are the outputs of the S-box; the constants that follow carry an offset ([`super::constants`]) that makes the sums
+//! non-negative. In the partial rounds, words 1 to 11 pass three matrices before halves are made again, and only the
+//! constants of word 0 remain inside: the others are moved after the last partial round.
 //!
-//! **Interleaving.** Partial rounds of several vectors of states go side by side, since each waits for the S-box of the one
-//! before.
+//! **Interleaving.** Partial rounds of several vectors of states run side by side, since each waits for the S-box of
+//! the round before.
 
 use super::super::{HALF_FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH};
 use super::constants::{CONSTANTS, Halves};
@@ -20,7 +20,7 @@ use crate::lanes::{Body, Isa, Lanes};
 /// Word i of eight states, i from 0 to 11.
 pub(super) type State<V> = [V; WIDTH];
 
-/// What the S-boxes of eight permutations read, in place of what the rounds before them have computed.
+/// The inputs of the S-boxes of eight permutations, instead of the values that the rounds before them have computed.
 pub trait SboxInputs<L: Lanes> {
     /// Word `word` in full round `round`, from 0 to 7 over both halves: `x` has been computed.
     fn full(&mut self, lanes: L, round: usize, word: usize, x: L::V) -> L::V;
@@ -28,7 +28,7 @@ pub trait SboxInputs<L: Lanes> {
     fn partial(&mut self, lanes: L, round: usize, x: L::V) -> L::V;
 }
 
-/// The permutation itself: S-boxes read what was computed.
+/// The permutation itself: S-boxes read the computed values.
 impl<L: Lanes> SboxInputs<L> for () {
     #[inline(always)]
     fn full(&mut self, _: L, _: usize, _: usize, x: L::V) -> L::V {
@@ -42,7 +42,7 @@ impl<L: Lanes> SboxInputs<L> for () {
 
 /// S-boxes of a full round that are interleaved: half of them.
 const SBOXES: usize = WIDTH / 2;
-/// Partial rounds between two times that halves are made anew.
+/// Partial rounds after which halves are made again.
 const STRIDE: usize = 3;
 
 /// x + c modulo p, for c < p.
@@ -111,7 +111,7 @@ pub(super) fn convolve<L: Lanes>(w: L, s: &State<L::V>) -> State<L::V> {
     out
 }
 
-/// S-boxes, matrix and the constants behind it. The second state is room for high halves: what it holds does not matter.
+/// S-boxes, matrix and the constants after it. The second state is room for high halves; its contents do not matter.
 struct FullRound<'a, V>(&'a mut State<V>, &'a mut State<V>, &'a [Halves; WIDTH]);
 
 impl<L: Lanes> Body<L> for FullRound<'_, L::V> {
@@ -237,7 +237,7 @@ impl<L: Lanes> Body<L> for Renew<'_, L::V> {
     }
 }
 
-/// The partial rounds, and the constants of the round behind them. The states become their low halves and words again.
+/// The partial rounds, and the constants of the round after them. The states become their low halves and words again.
 #[inline(always)]
 fn partial_rounds<L: Lanes, S: SboxInputs<L>, const G: usize>(w: L, l: &mut [State<L::V>; G], inputs: &mut [S; G]) {
     let mut h = [[w.splat(0); WIDTH]; G];

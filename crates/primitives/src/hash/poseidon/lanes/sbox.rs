@@ -1,9 +1,10 @@
 //! The S-box x^7 on vectors, by products of 52 bits or of 32.
 //!
-//! **Products of 52 bits**, on AVX-512 IFMA. The multipliers read the low 52 bits of a word, so that a word x is taken as
-//! x mod 2^52 and x >> 52. Between the products of an S-box a word is a pair (l, u) that stands for (l mod 2^52) + 2^52 u with
-//! u below 2^24: see [`fold52`]. A product comes as three sums (p0, p1, p2) of weights 1, 2^52 and 2^104, with p0 < 2^52
-//! before what it began at, p1 < 2^54, p2 < 2^46. Modulo p, 2^64 = 2^32 - 1 and 2^96 = -1, so that with p1 = r + 2^12 q
+//! **Products of 52 bits**, on AVX-512 IFMA. The multipliers read the low 52 bits of a word, so a word x is split into
+//! x mod 2^52 and x >> 52. Between the products of an S-box a word is a pair (l, u) that represents (l mod 2^52) + 2^52
+//! u with u below 2^24: see [`fold52`]. A product is three sums (p0, p1, p2) of weights 1, 2^52 and 2^104, with p0 <
+//! 2^52 before its initial value is added, p1 < 2^54, p2 < 2^46. Modulo p, 2^64 = 2^32 - 1 and 2^96 = -1, so with p1 =
+//! r + 2^12 q
 //!
 //! ```text
 //! p0 + 2^52 p1 + 2^104 p2 = p0 + 2^52 r + 2^32 q - q - 2^8 p2.
@@ -12,17 +13,17 @@
 //! The multipliers also shift, mask and add in one instruction: the product with 2^k has the low 52 bits of x << k in its low
 //! half, and x >> (52 - k) in its high one.
 //!
-//! **Products of 32 bits**, elsewhere: four to a product, which comes as its lowest two words of 32 bits and its upper word of 64; three to
-//! a square, which comes as two words of 64 bits. Plain Rust takes words one by one.
+//! **Products of 32 bits**, elsewhere. A product takes four of them, and is its lowest two words of 32 bits and its
+//! upper word of 64. A square takes three, and is two words of 64 bits. Plain Rust processes words one by one.
 //!
-//! **Interleaving.** S-boxes are taken several at a time, since a chain of dependent products would leave the multipliers
-//! idle.
+//! **Interleaving.** Several S-boxes are computed at a time, since a chain of dependent products would leave the
+//! multipliers idle.
 
 use super::super::full::sbox;
 use crate::field::{EPSILON, partial_reduce};
 use crate::lanes::{Isa, LANES, Lanes};
 
-/// f(0) to f(N - 1), by a loop that is inlined and unrolled in every build. `f` should be an operation or two.
+/// f(0) to f(N - 1), by a loop that is inlined and unrolled in every build. `f` should be one or two operations.
 #[inline(always)]
 pub(super) fn from_fn<T: Copy, const N: usize>(f: impl Fn(usize) -> T) -> [T; N] {
     let mut out = [f(0); N];
@@ -108,7 +109,7 @@ pub(super) fn power7_words<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> [L:
 /// Three sums of weights 1, 2^52, 2^104, for N words.
 pub(super) type Sums<V, const N: usize> = ([V; N], [V; N], [V; N]);
 
-/// `start` + (a + 2^52 ah) (b + 2^52 bh), for high words below 2^24. Of a and b only the low 52 bits count.
+/// `start` + (a + 2^52 ah) (b + 2^52 bh), for high words below 2^24. Only the low 52 bits of a and b count.
 #[inline(always)]
 fn product<L: Lanes, const N: usize>(
     w: L,
@@ -142,10 +143,10 @@ fn square<L: Lanes, const N: usize>(w: L, start: L::V, a: &[L::V; N], ah: &[L::V
     (p0, p1, p2)
 }
 
-/// A product, begun at -(2^32 - 1), as (l, u) for (l mod 2^52) + 2^52 u.
+/// A product with the initial value -(2^32 - 1), as (l, u) for (l mod 2^52) + 2^52 u.
 ///
-/// l = p0 + (2^32 q mod 2^52) - q - 2^8 p2 may be negative, down to -2^55; u takes its carry and an offset of 2^12 that keeps
-/// it above 0. The offset weighs 2^64 = 2^32 - 1, which is where the product began. u < 2^12 + 2^12 + 2^22 + 2^2.
+/// l = p0 + (2^32 q mod 2^52) - q - 2^8 p2 may be negative, down to -2^55. u takes its carry and an offset of 2^12 that
+/// keeps it above 0. The offset weighs 2^64 = 2^32 - 1, which the initial value cancels. u < 2^12 + 2^12 + 2^22 + 2^2.
 #[inline(always)]
 pub(super) fn fold52<L: Lanes, const N: usize>(w: L, (p0, p1, p2): Sums<L::V, N>) -> ([L::V; N], [L::V; N]) {
     let (offset, low12, shift) = (w.splat(1 << 12), w.splat((1 << 12) - 1), w.splat(1 << 32));
@@ -163,7 +164,7 @@ fn power7_52<L: Lanes, const N: usize>(w: L, x: &[L::V; N]) -> Sums<L::V, N> {
     let start = w.splat(EPSILON.wrapping_neg());
     let xh: [L::V; N] = from_fn(|i| w.shr::<52>(x[i]));
     let (x2, x2h) = fold52(w, square(w, start, x, &xh));
-    // Both products before both foldings: the chains of the one fill the gaps of the other.
+    // Both products before both foldings: each chain fills the gaps of the other.
     let x4 = square(w, start, &x2, &x2h);
     let x3 = product(w, start, x, &xh, &x2, &x2h);
     let ((x4, x4h), (x3, x3h)) = (fold52(w, x4), fold52(w, x3));
@@ -184,7 +185,8 @@ pub(super) fn split_product52<L: Lanes>(w: L, p0: L::V, p1: L::V, p2: L::V) -> (
 /// A product of 52-bit words as a word.
 #[inline(always)]
 pub(super) fn reduce_product52<L: Lanes>(w: L, p0: L::V, p1: L::V, p2: L::V) -> L::V {
-    // 2^64 q = (2^32 - 1) (q mod 2^32) - (q >> 32), and q >> 32 = p1 >> 44. p0 is below 2^52: nothing starts it.
+    // 2^64 q = (2^32 - 1) (q mod 2^32) - (q >> 32), and q >> 32 = p1 >> 44. p0 is below 2^52, as its initial value is
+    // 0.
     let plus = w.add(p0, w.shl::<52>(p1));
     let minus = w.add(w.shr::<44>(p1), w.shl::<8>(p2));
     w.add_folded(w.sub_folded(plus, minus), w.mul_low32(w.shr::<12>(p1)))
@@ -193,7 +195,7 @@ pub(super) fn reduce_product52<L: Lanes>(w: L, p0: L::V, p1: L::V, p2: L::V) -> 
 /// Products of 128 bits: their lowest 32 bits and the 32 above them, each at the bottom of a word, and their upper words.
 pub(super) type Words<V, const N: usize> = ([V; N], [V; N], [V; N]);
 
-/// a b, by 32-bit halves: `ah` and `bh` are the upper ones. Of a and b only the lower ones count.
+/// a b, by 32-bit halves: `ah` and `bh` are the upper ones. Only the lower halves of a and b count.
 #[inline(always)]
 pub(super) fn product32<L: Lanes, const N: usize>(
     w: L,
@@ -233,7 +235,7 @@ pub(super) fn split_product32<L: Lanes>(w: L, low: L::V, middle: L::V, high: L::
     (w.sub(w.and(low, low32), w.add(h0, h1)), w.add(w.and(middle, low32), h0))
 }
 
-/// a^2 as two words, by 32-bit halves. `ah` is the upper one. Of a only the lower one counts.
+/// a^2 as two words, by 32-bit halves. `ah` is the upper one. Only the lower half of a counts.
 #[inline(always)]
 pub(super) fn square32<L: Lanes, const N: usize>(w: L, a: &[L::V; N], ah: &[L::V; N]) -> ([L::V; N], [L::V; N]) {
     let (mut ll, mut middle, mut high) = (*a, *a, *a);

@@ -49,7 +49,7 @@ fn word<L: Lanes>(w: L, x: L::V) -> u64 {
     words[3]
 }
 
-/// p0 below 2^52, p1 below 2^54 and p2 below 2^46, with the field element that they stand for.
+/// p0 below 2^52, p1 below 2^54 and p2 below 2^46, with the field element that they represent.
 fn sums() -> impl Iterator<Item = (u64, u64, u64, Goldilocks)> {
     edges(52).into_iter().flat_map(|p0| {
         edges(54).into_iter().flat_map(move |p1| {
@@ -223,7 +223,7 @@ fn the_matrix_is_that_of_the_definition() {
     on_every_instruction_set(Matrix);
 }
 
-/// Writes down what S-boxes read, or has them read what was written down.
+/// Records the inputs of S-boxes, or replaces them by recorded ones.
 enum Script {
     Record(Vec<u64>),
     Replay(Vec<u64>, usize),
@@ -278,7 +278,7 @@ impl Kernel for Scripted {
         // 8 full rounds of 12, 22 partial ones of one.
         assert_eq!(read.len(), 118);
         let replayed = |read: Vec<u64>| words(permute_with(w, [w.splat(3); WIDTH], &mut Script::Replay(read, 0)));
-        // What the last round reads decides alone.
+        // Only the inputs of the last round decide.
         let mut changed = read.clone();
         changed[117] = changed[117].wrapping_add(1);
         assert_ne!(replayed(changed), expected, "{}", L::ISA);
