@@ -1,23 +1,24 @@
 //! Number-theoretic transforms over Goldilocks, eight columns at a time.
 //!
-//! **What.** [`Forward`] evaluates polynomials of n = 2^k coefficients on a coset s H of the group H of order n, [`Inverse`]
-//! interpolates. [`Lde`] evaluates them on a coset of a group 2^rate_bits times as large: the low-degree extension. [`columns`]
-//! brings a matrix that lies column by column into groups and back.
+//! **What.** [`Forward`] evaluates polynomials of n = 2^k coefficients on a coset s H of the group H of order n,
+//! [`Inverse`] interpolates. [`Lde`] evaluates them on a coset of a group 2^rate_bits times as large: the low-degree
+//! extension. [`columns`] moves a matrix that is stored column by column into groups and back.
 //!
-//! **Groups.** Eight columns lie interleaved: a [`Row`] is one element of each. A transform works on rows, hence on eight
-//! polynomials at once, and no lane ever needs its neighbour. A matrix of c columns is ceil(c / 8) groups, one behind the
-//! other; the columns that fill up the last one are zeros.
+//! **Groups.** Eight columns are interleaved: a [`Row`] is one element of each. A transform works on rows, hence on
+//! eight polynomials at once, and no lane needs its neighbour. A matrix of c columns is ceil(c / 8) groups, one after
+//! the other; the columns that fill up the last group are zeros.
 //!
-//! **Orders.** Coefficients are in natural order; row k of the values belongs to the point s w^rev(k), w being
-//! [`Goldilocks::root_of_unity`] and rev(k) the bits of k reversed. That is the order of the leaves of Plonky2's Merkle
-//! trees, and neither transform has to permute for it. [`columns`] reverses bits where natural values are wanted.
+//! **Orders.** Coefficients are in natural order. Row k of the values belongs to the point s w^rev(k), where w is
+//! [`Goldilocks::root_of_unity`] and rev(k) is the bits of k reversed. That is the order of the leaves of Plonky2's
+//! Merkle trees, so transforms do not permute. [`columns`] reverses bits where values in natural order are wanted.
 //!
-//! **Algorithm.** The polynomial is reduced modulo the factors of X^n - s^n, sixteen at a time: with u^16 the constant of a
-//! factor X^m - u^16, coefficients are multiplied by powers of u and go through a transform of length 16, whose roots of
-//! unity are powers of two and cost shifts. So the shift of a coset is in the powers of u and costs nothing. Subtrees of
-//! [`CACHED`] rows are transformed in the cache, and above them each pass over memory does four of the log2 n levels.
+//! **Algorithm.** The polynomial is reduced modulo the factors of X^n - s^n, sixteen at a time: for a factor X^m -
+//! u^16, coefficients are multiplied by powers of u and go through a transform of length 16, whose roots of unity are
+//! powers of two and cost only shifts. So the powers of u include the shift of a coset, which costs nothing. Subtrees
+//! of [`CACHED`] rows are transformed in the cache, and above them each pass over memory does four of the log2 n
+//! levels.
 //!
-//! **Threads and instruction sets.** Work is split over the rayon pool that a call runs in; results depend on neither.
+//! **Threads and instruction sets.** Work is split over the rayon pool of the caller; results depend on neither.
 
 mod butterfly;
 pub mod columns;
@@ -46,7 +47,7 @@ pub fn groups(columns: usize) -> usize {
     columns.div_ceil(LANES)
 }
 
-/// Sizes for which there is no transform, or a buffer that does not fit one.
+/// Sizes without a transform, or a buffer that does not fit the transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NttError {
@@ -56,13 +57,13 @@ pub enum NttError {
         /// log2 of the length.
         log_size: u32,
     },
-    /// A coset s H needs an s.
+    /// The shift s of a coset s H is zero.
     #[error("a coset with shift 0 is one point: the shift must not be zero")]
     ZeroShift,
     /// A buffer of rows has another length than the transform.
     #[error("{found} rows were given for the {buffer}: {expected} are needed")]
     Rows {
-        /// What the buffer is for.
+        /// The purpose of the buffer.
         buffer: &'static str,
         /// Rows that it has.
         found: usize,
@@ -79,7 +80,7 @@ pub enum NttError {
         /// Elements that it needs.
         expected: usize,
     },
-    /// A column's length is no power of two, and its bits can not be reversed.
+    /// A column's length is not a power of two, so its bits cannot be reversed.
     #[error("columns of {rows} elements: their number must be a power of two; pad them")]
     RowCount {
         /// Elements of a column.

@@ -1,17 +1,19 @@
 //! Commitments to polynomials by their low-degree extensions: the oracles of FRI.
 //!
-//! **What.** A batch of polynomials, given by values on the group H of order 2^log_size or by coefficients, is extended to
-//! a coset 2^rate_bits times as large, and a Poseidon Merkle tree is built over the rows of the extension. The tree's leaves,
-//! cap and paths are those of Plonky2's `PolynomialBatch` without blinding: leaf i is the row of the point
-//! `GENERATOR` w^rev(i). A [`Domain::chained`] has no coset and hashes rows in another way.
+//! **What.** A batch of polynomials, given by values on the group H of order 2^log_size or by coefficients, is extended
+//! to a coset 2^rate_bits times as large, and a Poseidon Merkle tree is built over the rows of the extension. The
+//! tree's leaves, cap and paths are those of Plonky2's `PolynomialBatch` without blinding: leaf i is the row of the
+//! point `GENERATOR` w^rev(i). A [`Domain::chained`] has no coset, and hashes rows in another way.
 //!
-//! **How.** A [`Domain`] has the tables for one size and rate, to be shared. A [`Workspace`] has the buffers for a number of
-//! columns; a commitment takes them and gives an [`Oracle`], from which they can be had back for the next proof. Columns go
-//! through memory once in groups of eight ([`crate::ntt`]): nothing is transposed, and no leaf is a vector of its own.
+//! **How.** A [`Domain`] has the tables for one size and rate, which commitments share. A [`Workspace`] has the buffers
+//! for a number of columns. A commitment turns it into an [`Oracle`], which returns the buffers for the next proof.
+//! Columns go through memory once in groups of eight ([`crate::ntt`]): nothing is transposed, and no leaf is a separate
+//! vector.
 //!
-//! **Memory.** Coefficients are kept, in 8 bytes an element of the trace, and the digests of the tree. [`Keep::Values`] keeps
-//! the extension as well, which is 2^rate_bits times the trace. With [`Keep::Coefficients`] the extension is made and hashed
-//! one coset of H at a time, in as much memory as the trace, and a row that is opened is evaluated anew.
+//! **Memory.** Coefficients are kept, in 8 bytes an element of the trace, and so are the digests of the tree.
+//! [`Keep::Values`] also keeps the extension, which is 2^rate_bits times the trace. With [`Keep::Coefficients`] the
+//! extension is computed and hashed one coset of H at a time, in as much memory as the trace, and a row that is opened
+//! is evaluated again.
 
 mod domain;
 mod error;
@@ -35,7 +37,7 @@ pub use error::OracleError;
 /// Rows that one task hashes.
 const TASK: usize = 1 << 8;
 
-/// What an oracle holds besides the tree.
+/// The contents of an oracle besides the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// The coefficients.
@@ -63,7 +65,7 @@ pub struct Workspace {
     shape: Shape,
     keep: Keep,
     coefficients: Vec<Row>,
-    /// Of every group all blocks, or one block.
+    /// All blocks of every group, or one block.
     values: Vec<Row>,
     nodes: Vec<Digest>,
 }
@@ -111,26 +113,26 @@ impl Workspace {
         Ok(self.commit())
     }
 
-    /// What [`Workspace::commit`] commits to: groups of eight interleaved columns, one behind the other, of 2^log_size rows
-    /// each. The columns that fill up the last group are of no consequence.
+    /// The input of [`Workspace::commit`]: groups of eight interleaved columns, one after the other, of 2^log_size rows
+    /// each. The contents of the columns that fill up the last group do not matter.
     pub fn coefficients_mut(&mut self) -> &mut [Row] {
         &mut self.coefficients
     }
 
-    /// Takes what is in the coefficients for values on H in bit-reversed order, and puts the coefficients in their place.
+    /// Interprets the coefficients as values on H in bit-reversed order, and replaces them by the coefficients.
     pub fn interpolate(&mut self) {
         let n = self.domain.lde().size();
         let inverse = self.domain.inverse();
         self.coefficients.par_chunks_mut(n).for_each(|rows| inverse.transform_in_place(rows).expect("n rows"));
     }
 
-    /// Commits to the coefficients that are there.
+    /// Commits to the current coefficients.
     pub fn commit(self) -> Oracle {
         self.commit_observed(&mut |_| ())
     }
 
-    /// [`Workspace::commit`] that says when each stage has ended: extension and leaves once for each of the 2^rate_bits
-    /// blocks, in turns, and the levels.
+    /// [`Workspace::commit`] that reports the end of each stage: extension and leaves, in turn, once for each of the
+    /// 2^rate_bits blocks, and the levels.
     pub fn commit_observed(mut self, ended: &mut dyn FnMut(Stage)) -> Oracle {
         let (isa, rule, n) = (self.domain.isa(), self.domain.leaves(), self.domain.lde().size());
         let stride = self.values.len() / groups(self.columns);
@@ -158,7 +160,7 @@ impl Workspace {
         });
     }
 
-    /// Where a group's values on coset `b` begin.
+    /// The start of a group's values on coset `b`.
     fn first(&self, b: usize) -> usize {
         if self.keep == Keep::Values { b * self.domain.lde().size() } else { 0 }
     }
@@ -260,8 +262,8 @@ impl Oracle {
         &self.0.coefficients
     }
 
-    /// The extension, if it is kept: groups of 2^(log_size + rate_bits) rows, of which row i is leaf i. Block b of a group,
-    /// the values on one coset of H, is its rows from b 2^log_size on.
+    /// The extension, if it is kept: groups of 2^(log_size + rate_bits) rows, where row i is leaf i. Block b of a
+    /// group, the values on one coset of H, begins at row b 2^log_size.
     pub fn values(&self) -> Option<&[Row]> {
         (self.0.keep == Keep::Values).then_some(&self.0.values)
     }
@@ -269,7 +271,7 @@ impl Oracle {
     /// The values on coset `b` of H, group by group: block b of [`Oracle::values`]. Without the extension they are computed.
     ///
     /// # Panics
-    /// If there is no such coset.
+    /// If the coset does not exist.
     pub fn coset(&mut self, b: usize) -> impl ExactSizeIterator<Item = &[Row]> {
         if self.0.keep == Keep::Coefficients {
             self.0.extend(b);
@@ -279,7 +281,7 @@ impl Oracle {
         self.0.values.chunks_exact(stride).map(move |group| &group[first..][..n])
     }
 
-    /// Leaf `leaf` of the tree into a buffer of [`Oracle::columns`] elements.
+    /// Writes leaf `leaf` of the tree into a buffer of [`Oracle::columns`] elements.
     ///
     /// Without the extension, one evaluation of every polynomial.
     pub fn row(&self, leaf: usize, row: &mut [Goldilocks]) -> Result<(), OracleError> {
@@ -300,7 +302,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// The siblings from leaf `leaf` to the cap, the leaf's own first.
+    /// The siblings on the path from leaf `leaf` to the cap, starting with the leaf's sibling.
     pub fn path(&self, leaf: usize) -> Result<impl ExactSizeIterator<Item = Digest>, OracleError> {
         Ok(merkle::path(&self.0.shape, &self.0.nodes, leaf)?)
     }

@@ -13,7 +13,8 @@ const ROW_LOG: usize = 9;
 /// Rows of a task.
 const ROWS: usize = 128;
 
-/// Elements that [`evaluate`] works in, for `coordinates` of a point: the tables of eq for the rows' index and within a row.
+/// Elements of scratch memory for [`evaluate`], for `coordinates` of a point: the tables of eq for the rows' index and
+/// within a row.
 ///
 /// # Panics
 /// If there are more coordinates than a `usize` has bits.
@@ -22,7 +23,8 @@ pub fn evaluate_scratch(coordinates: usize) -> usize {
     (1 << low) + (1 << (coordinates - low))
 }
 
-/// The value at `point` of the multilinear extension of 2^mu values, with [`evaluate_scratch`] elements to work in.
+/// The value at `point` of the multilinear extension of 2^mu values, with [`evaluate_scratch`] elements of scratch
+/// memory.
 ///
 /// sum over h of eq(h, high) * sum over l of eq(l, low) values[512 h + l], for the 9 lowest coordinates `low` and the others
 /// `high` of the point. 2^mu products, reduced once in 512, and reads each value once.

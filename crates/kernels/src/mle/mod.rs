@@ -1,11 +1,12 @@
 //! Multilinear extensions (MLE): tables of 2^mu values on the hypercube.
 //!
-//! Index i of a table belongs to the point whose coordinate k is bit k of i: coordinate 0 is the lowest bit, as in arkworks
-//! and HyperPlonk. Buffers are the caller's; elements are those of any [`Field`](evergrove_primitives::field::Field).
+//! Index i of a table belongs to the point whose coordinate k is bit k of i: coordinate 0 is the lowest bit, as in
+//! arkworks and HyperPlonk. The caller supplies the buffers; elements are those of any
+//! [`Field`](evergrove_primitives::field::Field).
 //!
 //! | function | computes | multiplications |
 //! |---|---|---|
-//! | [`evaluate`] | the value at a point | 2^mu, of which 2^mu - 2^(mu-9) not reduced |
+//! | [`evaluate`] | the value at a point | 2^mu, 2^mu - 2^(mu-9) of them not reduced |
 //! | [`eq_table`] | eq(x, r) for all x | 2^mu - 2 |
 //! | [`product`] | the product of all values | 2^mu - 1 |
 //! | [`product_table`] | HyperPlonk's product MLE: every level of the product's tree | 2^mu - 1 |
@@ -21,14 +22,14 @@ pub use build::{eq_table, eq_table_on, eq_table_vec};
 pub use evaluate::{evaluate, evaluate_on, evaluate_scratch, evaluate_vec};
 pub use product::{product, product_on, product_table, product_table_on};
 
-/// Lengths that don't belong to a multilinear extension.
+/// Lengths that do not fit a multilinear extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MleError {
-    /// A table has another length than the point or the other table says.
+    /// The length of a table does not match the point or the other table.
     #[error("{found} elements were given for the {buffer}: {expected} are needed")]
     Length {
-        /// What the elements are.
+        /// The contents of the buffer.
         buffer: &'static str,
         /// Elements that were given.
         found: usize,
@@ -41,17 +42,17 @@ pub enum MleError {
         /// Values that were given.
         found: usize,
     },
-    /// The table for so many coordinates does not fit the address space.
+    /// The table for this many coordinates does not fit the address space.
     #[error("a point of {coordinates} coordinates: the {buffer} would have 2^{coordinates} elements")]
     TooLarge {
-        /// What the table is for.
+        /// The purpose of the table.
         buffer: &'static str,
         /// Coordinates of the point.
         coordinates: usize,
     },
 }
 
-/// 2^coordinates, where a slice of so many elements is thinkable.
+/// 2^coordinates, if a slice can have this many elements.
 fn table_len(buffer: &'static str, coordinates: usize) -> Result<usize, MleError> {
     let fits = coordinates <= crate::tree::schedule::MAX_HEIGHT as usize;
     if fits { Ok(1 << coordinates) } else { Err(MleError::TooLarge { buffer, coordinates }) }

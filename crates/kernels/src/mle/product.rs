@@ -11,12 +11,12 @@ use crate::tree::schedule::{Plan, Schedule, Tree};
 /// Values of a task.
 const TASK: usize = 1 << 14;
 
-/// Chains of products that run side by side: the latency of a product is some times its cost.
+/// Chains of products that run side by side: the latency of a product is several times its cost.
 const CHAINS: usize = 4;
 
 /// The product of any number of values; 1 for none.
 ///
-/// One multiplication for each value: the root of the multiplication tree, whose nodes are associated otherwise.
+/// One multiplication for each value: the root of the multiplication tree, with its nodes associated in another way.
 pub fn product<F: Field>(values: &[F]) -> F {
     product_on(F::isa(), values)
 }
@@ -51,8 +51,8 @@ impl<F: Field> Kernel for Chains<'_, F> {
     }
 }
 
-/// HyperPlonk's product MLE of 2^mu values, into 2^mu elements: the products of pairs, then of fours, up to the product of
-/// all, and a last 0.
+/// HyperPlonk's product MLE of 2^mu values, into 2^mu elements: the products of pairs, then of fours, up to the product
+/// of all, and finally a 0.
 ///
 /// Entry x is the product of entries 2 x and 2 x + 1 of the values followed by the table itself. 2^mu - 1 multiplications.
 pub fn product_table<F: Field>(values: &[F], table: &mut [F]) -> Result<(), MleError> {

@@ -1,20 +1,20 @@
-//! Textbook algorithms: the twins that the kernels are held to, and the baseline of their benchmarks.
+//! Textbook algorithms: tests compare the kernels with them, and benchmarks use them as the baseline.
 //!
-//! These are the algorithms of HyperPlonk's library, one fresh vector a level, in words of our own. [`eq_table`] multiplies
-//! for each child (2^(mu+1) - 4 multiplications, MTU paper section 3.1.1), and [`product_table`] finds the operands of an
-//! entry from the bits of its index, in vectors of their own, as that library does. They use the rayon pool that they run
-//! in where that library does.
+//! These are the algorithms of HyperPlonk's library, with one new vector for each level, in our own code. [`eq_table`]
+//! multiplies for each child (2^(mu+1) - 4 multiplications, MTU paper section 3.1.1). Like that library,
+//! [`product_table`] finds the operands of an entry from the bits of its index, in separate vectors. These functions
+//! use the rayon pool of the caller where that library uses threads.
 
 use evergrove_primitives::field::Field;
 use rayon::prelude::*;
 
-/// Entries of a level from which on that library uses threads.
+/// Entries of a level from which that library uses threads.
 const PARALLEL: usize = 1 << 12;
 
 /// The value at `point` of the multilinear extension of 2^mu values.
 ///
 /// # Panics
-/// If there are not 2^mu values for mu coordinates.
+/// If the number of values is not 2^mu for mu coordinates.
 pub fn evaluate<F: Field>(values: &[F], point: &[F]) -> F {
     assert_eq!(values.len(), 1 << point.len(), "one value for each point of the hypercube");
     let mut table = values.to_vec();
@@ -60,7 +60,7 @@ pub fn product<F: Field>(values: &[F]) -> F {
 pub fn product_table<F: Field>(values: &[F]) -> Vec<F> {
     assert!(values.len().is_power_of_two(), "one value for each point of the hypercube");
     let bits = values.len().ilog2() as usize;
-    // Grown entry by entry, as there.
+    // Grown entry by entry, as in that library.
     let mut table = Vec::new();
     for x in 0..values.len() - 1 {
         let (left, right, above) = operands(x, bits);

@@ -1,12 +1,12 @@
 //! Sums of points bucket by bucket, in any order of arrival and for any distribution over the buckets.
 //!
-//! **Pairing.** A bucket holds at most one operand that waits. A second one that arrives takes it along as a job of the
-//! next batch, and the bucket is empty again; the sum arrives at its bucket when the batch is done. So no job waits for
-//! another of its batch, whichever buckets the points belong to: the conflicts of textbook Pippenger become additions that
-//! would have been needed anyway, and n points in k buckets cost n - k additions, of which nearly all are in full batches.
-//! All points in one bucket are added up as a tree.
+//! **Pairing.** A bucket holds at most one waiting operand. A second operand that arrives forms a job of the next batch
+//! with the first, and the bucket is empty again. The sum arrives at its bucket when the batch is done. So no job waits
+//! for another job of its batch, whichever buckets the points belong to. The conflicts of textbook Pippenger become
+//! additions that are needed anyway, and n points in k buckets cost n - k additions, nearly all in full batches. Points
+//! that are all in one bucket are added as a tree.
 //!
-//! **Slots.** Sums are in slots, those of a waiting sum or of new ones; their words are parked, not canonical.
+//! **Slots.** Sums are in slots: that of a waiting sum, or a new one. Their words are parked, not canonical.
 
 use ark_ec::short_weierstrass::Affine;
 use ark_ff::{AdditiveGroup, Field};
@@ -19,7 +19,7 @@ use super::batch::{Batch, Canonical, DUMMIES, INDEX, Jobs, NEGATIVE, SLOT, STEP,
 /// Nothing waits.
 const EMPTY: u32 = u32::MAX;
 
-/// The memory of an [`Adder`], to be used again.
+/// The memory of an [`Adder`], for reuse.
 #[derive(Debug)]
 pub(super) struct Workspace<C: Curve> {
     slots: Vec<Affine<C>>,
@@ -41,7 +41,7 @@ pub(super) struct Adder<'a, C: Curve, A: PrimeLanes> {
     f: A,
     points: &'a [Affine<C>],
     memory: &'a mut Workspace<C>,
-    /// Slots below are read, and never written again.
+    /// Slots below this one are read, and never written again.
     fixed: u32,
     batch: usize,
     stash: Vec<Stash<A>>,
@@ -52,7 +52,7 @@ pub(super) struct Adder<'a, C: Curve, A: PrimeLanes> {
 }
 
 impl<'a, C: Curve, A: PrimeLanes<Element = C::BaseField>> Adder<'a, C, A> {
-    /// Sums of `points` in empty buckets, up to `batch` additions together: whole steps.
+    /// Sums of `points` in empty buckets, up to `batch` additions together, in whole steps.
     #[inline(always)]
     pub(super) fn new(
         f: A,
@@ -106,7 +106,7 @@ impl<'a, C: Curve, A: PrimeLanes<Element = C::BaseField>> Adder<'a, C, A> {
                 memory.slots.len() as u32 - 1
             })
         };
-        // By the time the batch runs, the operands have come.
+        // By the time the batch runs, the operands have arrived.
         for id in [a, b] {
             let index = (id & INDEX) as usize;
             prefetch(if id & SLOT != 0 { &memory.slots[index] } else { &self.points[index] });
@@ -114,14 +114,14 @@ impl<'a, C: Curve, A: PrimeLanes<Element = C::BaseField>> Adder<'a, C, A> {
         memory.jobs.push(a, b, out, bucket as u32);
     }
 
-    /// Runs batches until fewer jobs than one are left.
+    /// Runs batches until less than one batch of jobs is left.
     fn run(&mut self) {
         while self.memory.jobs.len() >= self.batch {
             self.run_one();
         }
     }
 
-    /// Runs the jobs there are, and lets their sums arrive.
+    /// Runs the available jobs, and delivers their sums.
     fn run_one(&mut self) {
         let memory = &mut *self.memory;
         core::mem::swap(&mut memory.jobs, &mut memory.running);
@@ -147,15 +147,15 @@ impl<'a, C: Curve, A: PrimeLanes<Element = C::BaseField>> Adder<'a, C, A> {
         }
     }
 
-    /// Adds up what there is.
+    /// Adds all remaining operands.
     fn finish(&mut self) {
         while self.memory.jobs.len() > 0 {
             self.run_one();
         }
     }
 
-    /// Adds up what there is, and goes on with as many empty `buckets`. Returns what was in the buckets, for
-    /// [`Adder::add_sum`] and [`Adder::sum`].
+    /// Adds all remaining operands, and continues with `buckets` empty buckets. Returns the contents of the old
+    /// buckets, for [`Adder::add_sum`] and [`Adder::sum`].
     pub(super) fn next(&mut self, buckets: usize) -> Vec<u32> {
         self.finish();
         self.fixed = self.memory.slots.len() as u32;

@@ -1,8 +1,8 @@
-//! Additions of affine points, a batch at a time: one inversion serves all of them.
+//! Additions of affine points, a batch at a time, with one inversion for the batch.
 //!
-//! With d = x_b - x_a and l = (y_b - y_a) / d, the sum of a and b is x = l^2 - x_a - x_b, y = l (x_a - x) - y_a. The inverses
-//! of all d come from one of their product (Montgomery's trick), so that a sum costs five products and a square. Two chains
-//! of products, each of eight lanes, keep the multipliers busy.
+//! With d = x_b - x_a and l = (y_b - y_a) / d, the sum of a and b is x = l^2 - x_a - x_b, y = l (x_a - x) - y_a. The
+//! inverses of all d come from the inverse of their product (Montgomery's trick), so a sum costs five products and a
+//! square. Two chains of products, each of eight lanes, keep the multipliers busy.
 
 use ark_ec::short_weierstrass::Affine;
 use ark_ff::{AdditiveGroup, Field};
@@ -14,14 +14,14 @@ use super::Curve;
 /// Sums that are computed together: two chains of lanes.
 pub(super) const STEP: usize = 2 * LANES;
 
-/// Where an operand is: bits of an index.
+/// The location of an operand: bits of an index.
 pub(super) const SLOT: u32 = 1 << 30;
-/// The operand is the negative of what its index names.
+/// The operand is the negative of the point at its index.
 pub(super) const NEGATIVE: u32 = 1 << 31;
 /// The index itself.
 pub(super) const INDEX: u32 = SLOT - 1;
 
-/// Slots of the sums that fill a batch up: (0, 0) + (1, 1), to places of their own.
+/// Slots of the sums that fill up a batch: (0, 0) + (1, 1), to separate places.
 pub(super) const DUMMIES: u32 = 2 + STEP as u32;
 
 /// Sums to be computed: parallel arrays.
@@ -62,7 +62,7 @@ impl Jobs {
         self.signs.push(u64::from((a ^ b) & NEGATIVE) << 32);
     }
 
-    /// Whole steps, by sums of dummies that belong to no bucket.
+    /// Fills up the last step with sums of dummies that belong to no bucket.
     pub(super) fn pad(&mut self) {
         while !self.len().is_multiple_of(STEP) {
             self.push(SLOT, SLOT | 1, 2 + (self.len() % STEP) as u32, u32::MAX);
@@ -70,13 +70,13 @@ impl Jobs {
     }
 }
 
-/// What eight sums need after the products are known.
+/// The values that eight sums need after the products are known.
 #[derive(Clone, Copy)]
 pub(super) struct Stash<A: PrimeLanes> {
     xa: A::V,
     ya: A::V,
     xb: A::V,
-    /// x_b - x_a, or what divides the numerator of a tangent.
+    /// x_b - x_a, or the denominator of a tangent.
     dx: A::Difference,
     /// y_b - y_a, or the numerator of a tangent.
     dy: A::Difference,

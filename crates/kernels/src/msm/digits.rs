@@ -1,9 +1,9 @@
-//! Scalars as signed digits, which are read off one at a time.
+//! Scalars as signed digits, which are read one at a time.
 //!
-//! A scalar k of the field of order r is the lesser of k and r - k in magnitude, and a sign. Windows of c_0, c_1, .. bits, from
-//! the lowest, cut the magnitude into digits from -2^(c - 1) to 2^(c - 1) - 1; that of the highest window is from 0 to
-//! 2^(c - 1). Digits need no carries: with 2^(c - 1) added in every window but the highest, a digit is the bits of its window
-//! less 2^(c - 1).
+//! A scalar k of the field of order r is represented by a sign and a magnitude, the smaller of k and r - k. Windows of
+//! c_0, c_1, .. bits, from the lowest, cut the magnitude into digits from -2^(c - 1) to 2^(c - 1) - 1; the digit of the
+//! highest window is from 0 to 2^(c - 1). Digits need no carries: with 2^(c - 1) added in every window but the highest,
+//! a digit is the bits of its window minus 2^(c - 1).
 
 use ark_ff::PrimeField;
 use rayon::prelude::*;
@@ -11,13 +11,13 @@ use rayon::prelude::*;
 use super::plan::Window;
 use super::words::{SIGN, Words, length, sub, words};
 
-/// Scalars of one thread's turn.
+/// Scalars that a thread takes at a time.
 const CHUNK: usize = 1 << 12;
 
-/// How many scalars have a magnitude of how many bits.
+/// The number of scalars for each number of bits of their magnitude.
 pub(super) type Lengths = [usize; 256];
 
-/// The sum of what chunks have.
+/// The sum over chunks.
 fn sum(chunks: impl ParallelIterator<Item = Lengths>) -> Lengths {
     let add = |mut a: Lengths, b: Lengths| {
         for (a, b) in a.iter_mut().zip(b) {
@@ -63,12 +63,12 @@ pub(super) fn lengths(magnitudes: &[Words]) -> Lengths {
     }))
 }
 
-/// The bits of the longest.
+/// The bits of the longest magnitude.
 pub(super) fn longest(lengths: &Lengths) -> u32 {
     lengths.iter().rposition(|&n| n > 0).unwrap_or(0) as u32
 }
 
-/// Adds to every magnitude what [`digit`] expects for these windows.
+/// Adds to every magnitude the offsets that [`digit`] expects for these windows.
 pub(super) fn shift(magnitudes: &mut [Words], windows: &[Window]) {
     let mut shift = [0u64; 4];
     for window in windows.split_last().map_or(&[][..], |(_, lower)| lower) {
@@ -85,13 +85,13 @@ pub(super) fn shift(magnitudes: &mut [Words], windows: &[Window]) {
     });
 }
 
-/// How a window's digits are read.
+/// How the digits of a window are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader {
     word: usize,
     shift: u32,
     mask: u64,
-    /// What was added to the digits.
+    /// The offset that was added to the digits.
     half: i64,
 }
 

@@ -14,20 +14,20 @@ use rayon::prelude::*;
 use super::Curve;
 use super::words::{SIGN, Words, add, length, product, product_low, sub, words};
 
-/// Bits behind the point of [`Quotient`].
+/// Bits after the binary point of [`Quotient`].
 const FRACTION: usize = 320;
 
-/// Scalars or points of one thread's turn.
+/// Scalars or points that a thread takes at a time.
 const CHUNK: usize = 1 << 12;
 
 /// A signed integer: negative, and its magnitude.
 type Signed = (bool, Words);
 
-/// n / r as a fraction, to multiply scalars with.
+/// n / r as a fraction, for multiplying scalars.
 #[derive(Clone, Copy, Debug)]
 struct Quotient {
     negative: bool,
-    /// 2^[`FRACTION`] times it, rounded down.
+    /// The fraction times 2^[`FRACTION`], rounded down.
     value: Words,
 }
 
@@ -51,7 +51,7 @@ impl Quotient {
         Self { negative, value }
     }
 
-    /// The magnitude of the integer next to k n / r; 0 in words that the product does not reach.
+    /// The magnitude of the integer nearest to k n / r; 0 in words that the product does not reach.
     #[inline(always)]
     fn times(&self, k: &Words) -> Words {
         let wide = product(k, &self.value);
@@ -73,7 +73,7 @@ impl Halves {
     pub(super) fn of<C: Curve>() -> Option<Self> {
         let vectors = C::SCALAR_DECOMP_COEFFS.map(|(positive, n)| (!positive, words(&n)));
         let [(_, n11), (negative, n12), (_, n21), (n22_negative, n22)] = vectors;
-        // A half is at most that of both vectors, and what rounding adds.
+        // A half is at most the sum of both vectors, plus the rounding error.
         let short = |a: &Words, b: &Words| length(&add(&add(a, b), &[2, 0, 0, 0])) <= 128;
         if !C::COEFF_A.is_zero() || !short(&n11, &n21) || !short(&n12, &n22) {
             return None;
@@ -83,7 +83,7 @@ impl Halves {
         Some(Self { vectors, quotients })
     }
 
-    /// The halves of a magnitude with its sign, likewise.
+    /// The halves of a magnitude, each with its sign.
     #[inline(always)]
     pub(super) fn split(&self, k: &Words) -> [Words; 2] {
         let sign = k[3] & SIGN;
@@ -119,14 +119,14 @@ impl Halves {
     }
 }
 
-/// The points, and behind them their images.
+/// The points, followed by their images.
 pub(super) fn with_images<C: Curve>(isa: Isa, points: &[Affine<C>]) -> Vec<Affine<C>> {
     let mut out = [points, points].concat();
     out[points.len()..].par_chunks_mut(CHUNK).for_each(|points| dispatch_on(isa, Images(points)));
     out
 }
 
-/// Makes points their images.
+/// Replaces points by their images.
 struct Images<'a, C: Curve>(&'a mut [Affine<C>]);
 
 impl<C: Curve> Kernel for Images<'_, C> {

@@ -8,14 +8,14 @@ use super::Curve;
 use super::endo::Halves;
 use super::words::{SIGN, Words};
 
-/// Odd multiples of a point that a table has: 1, 3, 5 and 7 times.
+/// Odd multiples of a point in a table: 1, 3, 5 and 7 times the point.
 const TABLE: usize = 4;
 
 /// Bits of the longest half, and one for the carry of its digits.
 const BITS: usize = 128;
 
-/// The digits of a magnitude from the lowest: 0, or odd and at most 2 [`TABLE`] - 1 in magnitude, four places apart at least
-/// (Solinas' width-w NAF for w = 4); those of 0 and 1 alone if `table` is 1.
+/// The digits of a magnitude from the lowest: 0, or odd and at most 2 [`TABLE`] - 1 in magnitude, at least four places
+/// apart (Solinas' width-w NAF for w = 4); if `table` is 1, only 0 and 1 in magnitude.
 fn digits(k: &Words, table: usize) -> [i8; BITS + 1] {
     let (width, mut digits) = (table.ilog2() + 2, [0; BITS + 1]);
     assert_eq!((k[2], k[3] & !SIGN, k[1] >> 63), (0, 0, 0), "halves have at most 127 bits");
@@ -41,7 +41,7 @@ pub(super) fn sum<C: Curve>(
     longest: u32,
     halves: &Halves,
 ) -> Projective<C> {
-    // A table of more than the point itself pays for itself with some digits.
+    // A larger table pays off after some digits.
     let table = if longest > 24 { TABLE } else { 1 };
     let multiples = multiples(points, table);
     let images: Vec<Affine<C>> =
@@ -64,7 +64,7 @@ pub(super) fn sum<C: Curve>(
     sum
 }
 
-/// The odd multiples of each point, `table` of them.
+/// The `table` odd multiples of each point.
 fn multiples<C: Curve>(points: &[Affine<C>], table: usize) -> Vec<Affine<C>> {
     if table == 1 {
         return points.to_vec();

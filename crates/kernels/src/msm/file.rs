@@ -1,4 +1,4 @@
-//! Points in a file, in the form that arkworks, blst and gnark have them in memory: see docs/formats.md.
+//! Points in a file, in the memory layout of arkworks, blst and gnark: see docs/formats.md.
 
 use core::marker::PhantomData;
 use std::io::{self, Read, Write};
@@ -15,14 +15,14 @@ const VERSION: u16 = 1;
 /// Points that are read at a time.
 const CHUNK: usize = 1 << 12;
 
-/// Why a file of points can't be read.
+/// Why a file of points cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
     /// The file could not be read.
     #[error("reading points: {0}")]
     Io(#[from] io::Error),
-    /// Another kind of file.
+    /// The file is of another kind.
     #[error(
         "no file of points: it starts with {found:02x?} instead of EVGC, version {VERSION}; write one with PointWriter"
     )]
@@ -33,7 +33,7 @@ pub enum FileError {
     /// Points of another curve.
     #[error("points of another curve: the file's modulus or coefficients differ")]
     Curve,
-    /// It ends too early.
+    /// The file ends too early.
     #[error("the file ends early: of {points} points, {read} or a few more are there; it was not written to its end")]
     Truncated {
         /// Points of whole blocks before the end.
@@ -41,13 +41,13 @@ pub enum FileError {
         /// Points that the header promises.
         points: u64,
     },
-    /// It goes on.
+    /// The file has bytes after the last point.
     #[error("bytes follow the last of {points} points: the file was written over, or its header is wrong")]
     Trailing {
         /// Points that the header promises.
         points: u64,
     },
-    /// A point is none.
+    /// A point is invalid.
     #[error(transparent)]
     Point(#[from] PointError),
 }
@@ -69,7 +69,7 @@ fn get<F: PrimeElement>(bytes: &[u8]) -> F {
     F::from_words(words)
 }
 
-/// What comes before the number of points.
+/// The bytes before the number of points.
 fn header<C: Curve>() -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     out.extend(VERSION.to_le_bytes());
@@ -102,10 +102,11 @@ impl<R, C> core::fmt::Debug for PointFile<R, C> {
 }
 
 impl<R: Read, C: Curve> PointFile<R, C> {
-    /// Reads the header. Points are checked as by [`CheckedPoints::new`], which takes some microseconds each.
+    /// Reads the header. Points are checked as by [`CheckedPoints::new`], which takes some microseconds for each point.
     ///
     /// # Errors
-    /// If it can't be read, is no file of points or one of another curve, or goes on behind a header of no points.
+    /// If the file cannot be read, is not a file of points, has points of another curve, or has bytes after a header
+    /// for zero points.
     pub fn new(mut reader: R) -> Result<Self, FileError> {
         let expected = header::<C>();
         let mut found = vec![0; expected.len()];
@@ -129,11 +130,11 @@ impl<R: Read, C: Curve> PointFile<R, C> {
         Ok(file)
     }
 
-    /// [`PointFile::new`] for points that the caller vouches for, as by [`CheckedPoints::trusted`]: of a file that was checked when
-    /// it was written, say. That coordinates are canonical is checked all the same.
+    /// [`PointFile::new`] for points that the caller vouches for, as by [`CheckedPoints::trusted`]: for example, points
+    /// of a file that was checked when it was written. Coordinates are still checked to be canonical.
     ///
     /// # Errors
-    /// As of [`PointFile::new`].
+    /// As for [`PointFile::new`].
     pub fn trusted(reader: R) -> Result<Self, FileError> {
         Ok(Self { trusted: true, ..Self::new(reader)? })
     }
@@ -148,10 +149,10 @@ impl<R: Read, C: Curve> PointFile<R, C> {
         self.points == 0
     }
 
-    /// Replaces `out` by the next points, `most` of them unless the file ends.
+    /// Replaces `out` by the next `most` points, or by fewer at the end of the file.
     ///
     /// # Errors
-    /// If the file can't be read, ends early or goes on behind the last point, or if a point is none.
+    /// If the file cannot be read, ends early or has bytes after the last point, or if a point is invalid.
     pub fn next(&mut self, most: usize, out: &mut Vec<Affine<C>>) -> Result<(), FileError> {
         out.clear();
         let first = self.read;
@@ -181,7 +182,7 @@ impl<R: Read, C: Curve> PointFile<R, C> {
         Ok(())
     }
 
-    /// Behind the last point, the file has to end.
+    /// After the last point, the file must end.
     fn check_end(&mut self) -> Result<(), FileError> {
         if self.read == self.points && self.reader.read(&mut [0])? != 0 {
             return Err(FileError::Trailing { points: self.points });
@@ -198,10 +199,10 @@ pub struct PointWriter<W, C> {
 }
 
 impl<W: Write, C: Curve> PointWriter<W, C> {
-    /// Writes the header, for so many points.
+    /// Writes the header, for `points` points.
     ///
     /// # Errors
-    /// If it can't be written.
+    /// If the header cannot be written.
     pub fn new(mut writer: W, points: u64) -> io::Result<Self> {
         writer.write_all(&header::<C>())?;
         writer.write_all(&points.to_le_bytes())?;
@@ -211,7 +212,7 @@ impl<W: Write, C: Curve> PointWriter<W, C> {
     /// Writes further points.
     ///
     /// # Errors
-    /// If they can't be written, or are more than were announced ([`io::ErrorKind::InvalidInput`]).
+    /// If they cannot be written, or exceed the announced number ([`io::ErrorKind::InvalidInput`]).
     pub fn write(&mut self, points: &[Affine<C>]) -> io::Result<()> {
         let Some(left) = self.left.checked_sub(points.len() as u64) else {
             return Err(invalid(format!("{} points where {} were left of those announced", points.len(), self.left)));
@@ -234,7 +235,7 @@ impl<W: Write, C: Curve> PointWriter<W, C> {
     /// The writer, with all points written and flushed.
     ///
     /// # Errors
-    /// If points that were announced are missing ([`io::ErrorKind::InvalidInput`]), or bytes can't be written.
+    /// If announced points are missing ([`io::ErrorKind::InvalidInput`]), or bytes cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         if self.left > 0 {
             return Err(invalid(format!("{} points are missing of those announced", self.left)));

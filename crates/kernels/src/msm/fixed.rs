@@ -1,4 +1,4 @@
-//! Sums over points that stay the same: multiples computed once spare windows, and the doublings between them.
+//! Sums over fixed points: precomputed multiples save windows, and the doublings between them.
 
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::{Affine, Projective};
@@ -12,17 +12,17 @@ use super::jacobian::{Double, Jacobian, Product};
 use super::plan::Plan;
 use super::{CheckedPoints, Curve, MsmError, batch, check_lengths, magnitudes, run};
 
-/// Points of an inversion.
+/// Points that share an inversion.
 const CHUNK: usize = 1 << 10;
 
-/// Points and multiples of theirs by powers of two, for sums with ever other scalars.
+/// Points and their multiples by powers of two, for repeated sums with different scalars.
 ///
-/// With m multiples of each point, itself among them, the windows t, t + s, t + 2 s, .. of a scalar, for s an m-th of all
-/// windows, are windows t of as many points: buckets are weighed s times only, and wider windows pay. n points take 2 n m
-/// coordinates of memory.
+/// Let there be m multiples of each point, itself included, and let s be the number of windows divided by m. The
+/// windows t, t + s, t + 2 s, .. of a scalar are then windows t of m points. So buckets are weighted only s times, and
+/// wider windows pay off. n points take 2 n m coordinates of memory.
 #[derive(Clone)]
 pub struct FixedBase<C: Curve> {
-    /// The points, then each further multiple of all.
+    /// The points, followed by each further multiple of all points.
     points: Vec<Affine<C>>,
     count: usize,
     plan: Plan,
@@ -35,9 +35,10 @@ impl<C: Curve> core::fmt::Debug for FixedBase<C> {
 }
 
 impl<C: Curve> FixedBase<C> {
-    /// As many multiples as `budget` bytes hold and speed sums up; the points themselves in any case, and no more than 2^30.
+    /// Computes as many multiples as fit in `budget` bytes and speed up sums; always the points themselves, and at most
+    /// 2^30 in all.
     ///
-    /// Some 40 ns for each point and each bit of the scalars, once.
+    /// Takes some 40 ns for each point and each bit of the scalars, once.
     ///
     /// # Errors
     /// If there are more than 2^30 points.
@@ -87,10 +88,10 @@ impl<C: Curve> FixedBase<C> {
         &self.plan
     }
 
-    /// The sum of `scalars[i]` times the i-th point, as of [`msm`](super::msm).
+    /// The sum of `scalars[i]` times the i-th point, as for [`msm`](super::msm).
     ///
     /// # Errors
-    /// If there are not as many points as scalars.
+    /// If the numbers of points and scalars differ.
     pub fn msm(&self, scalars: &[C::ScalarField]) -> Result<Projective<C>, MsmError> {
         self.msm_on(Isa::detect(), scalars)
     }
@@ -98,7 +99,7 @@ impl<C: Curve> FixedBase<C> {
     /// [`FixedBase::msm`] on a given instruction set.
     ///
     /// # Errors
-    /// If there are not as many points as scalars.
+    /// If the numbers of points and scalars differ.
     ///
     /// # Panics
     /// If this CPU lacks the instruction set.
@@ -110,7 +111,7 @@ impl<C: Curve> FixedBase<C> {
     }
 }
 
-/// Doubles points some times, at most [`CHUNK`] of them.
+/// Doubles at most [`CHUNK`] points several times.
 fn multiply<C: Curve>(isa: Isa, points: &mut [Affine<C>], doublings: u32) {
     if C::COEFF_A.is_zero() && dispatch_on(isa, Multiply(points, doublings)) {
         return;
@@ -124,8 +125,8 @@ fn multiply<C: Curve>(isa: Isa, points: &mut [Affine<C>], doublings: u32) {
     points.copy_from_slice(&Projective::normalize_batch(&multiples));
 }
 
-/// Doubles points some times, unless a multiple is infinity though its point is not, which points of the group have not. Returns
-/// whether it did.
+/// Doubles points several times, unless a multiple is infinity though its point is not; points of the group have no
+/// such multiples. Returns whether it doubled them.
 struct Multiply<'a, C: Curve>(&'a mut [Affine<C>], u32);
 
 impl<C: Curve> Kernel for Multiply<'_, C> {
@@ -139,7 +140,7 @@ impl<C: Curve> Kernel for Multiply<'_, C> {
         let mut product = one;
         let mut multiples = Vec::with_capacity(self.0.len().div_ceil(LANES));
         for chunk in self.0.chunks(LANES) {
-            // Any points in the place of infinity, and of those that are missing.
+            // Any points instead of infinity, and instead of missing points.
             let mut last = [C::GENERATOR; LANES];
             for (last, point) in last.iter_mut().zip(chunk) {
                 if *point != Affine::identity() {

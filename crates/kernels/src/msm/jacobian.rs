@@ -1,7 +1,8 @@
 //! Eight points in Jacobian coordinates: (X / Z^2, Y / Z^3) on a curve with a = 0, infinity where Z = 0.
 //!
-//! Formulas dbl-2009-l and madd of the Explicit-Formulas Database. They are not complete: from infinity they never come back,
-//! and a sum of equal points is infinity for them. So Z is not 0 if and only if no step met infinity or equal points.
+//! Formulas dbl-2009-l and madd of the Explicit-Formulas Database. They are not complete: they never return from
+//! infinity, and give infinity for a sum of equal points. So Z is not 0 if and only if no step met infinity or equal
+//! points.
 
 use evergrove_primitives::field::prime::PrimeLanes;
 use evergrove_primitives::lanes::Body;
@@ -14,7 +15,7 @@ pub(super) struct Jacobian<A: PrimeLanes> {
     pub(super) z: A::V,
 }
 
-/// A product in a function of its own, where speed is no matter.
+/// A product in a separate function, where speed does not matter.
 pub(super) struct Product<'a, A: PrimeLanes>(pub(super) &'a A::V, pub(super) &'a A::V);
 
 impl<A: PrimeLanes> Body<A> for Product<'_, A> {

@@ -1,21 +1,23 @@
 //! Multi-scalar multiplication: the sum of k_i P_i over points of an elliptic curve.
 //!
-//! **What.** [`msm`] over curves in short Weierstrass form whose base field has lanes, on the types of arkworks, in place: G1 of
-//! BLS12-377, BLS12-381 and BN254 among others. Pippenger's algorithm: scalars are cut into signed digits by
-//! [`Window`]s, the points of each digit are added up in its bucket, and the buckets are added up with their weights. All
-//! of that is additions of affine points, hundreds at a time in lanes around one inversion (`batch.rs`), paired so that no
-//! distribution of the digits leaves a batch empty or one addition waiting for another (`adder.rs`). Scalars of any
-//! distribution cost what their digits cost: zeros nothing, small ones their few windows.
+//! **What.** [`msm`] over curves in short Weierstrass form whose base field has lanes, directly on the types of
+//! arkworks: G1 of BLS12-377, BLS12-381 and BN254 among others. It is Pippenger's algorithm: scalars are cut into
+//! signed digits by [`Window`]s, the points of each digit are added in its bucket, and the buckets are added with their
+//! weights. All of these steps are additions of affine points, hundreds at a time in lanes around one inversion
+//! (`batch.rs`), paired so that for any distribution of digits no batch is empty and no addition waits for another
+//! (`adder.rs`). The cost of scalars is the cost of their digits: zeros cost nothing, small scalars only their few
+//! windows.
 //!
-//! **When.** For any number of points. Few, which fill no batch, are added up one by one (`few.rs`), and scalars of some
-//! thousand points are halved by the endomorphism where that is cheaper (`endo.rs`). Points that stay the same may come with
-//! multiples ([`FixedBase`]), those that don't fit memory from a file ([`msm_stream`]). Work is split over the rayon pool that
-//! the call runs in, and the sum is the same on every instruction set and for any number of threads.
+//! **When.** For any number of points. Few points, which fill no batch, are added one by one (`few.rs`), and scalars of
+//! some thousand points are halved by the endomorphism where that is cheaper (`endo.rs`). Fixed points may come with
+//! multiples ([`FixedBase`]), and points that do not fit memory may come from a file ([`msm_stream`]). Work is split
+//! over the rayon pool of the caller, and the sum is the same on every instruction set and for any number of threads.
 //!
-//! **Key types.** [`CheckedPoints`] says by its type that points are on the curve and in the group of the scalars' order;
-//! [`Plan`] has the windows and passes as data, with what they cost, and [`msm_with`] runs it.
+//! **Key types.** The type [`CheckedPoints`] shows that points are on the curve and in the group of the scalars' order.
+//! [`Plan`] has the windows and passes as data, with their costs, and [`msm_with`] runs it.
 //!
-//! **Neighbours.** `evergrove_primitives::field::prime` has the arithmetic. [`reference`](mod@reference) is the textbook's double and add.
+//! **Neighbours.** `evergrove_primitives::field::prime` has the arithmetic. [`reference`](mod@reference) is the
+//! textbook's double-and-add.
 
 mod adder;
 mod batch;
@@ -55,22 +57,22 @@ pub use subset::{subset_sum, subset_sum_on};
 
 /// A curve in short Weierstrass form over a prime field in lanes.
 ///
-/// Of what ark-ec calls its GLV parameters, those of curves with a = 0 are used, where the endomorphism is (x, y) -> (beta x, y).
+/// Of ark-ec's GLV parameters it uses those of curves with a = 0, where the endomorphism is (x, y) -> (beta x, y).
 pub trait Curve: GLVConfig<BaseField: PrimeElement + PrimeField> {}
 
 impl<C: GLVConfig<BaseField: PrimeElement + PrimeField>> Curve for C {}
 
-/// Points that fill no batch.
+/// Up to this number, points fill no batch.
 const FEW: usize = 22;
 
-/// Points up to which it pays to halve scalars: measured, see docs/msm.md.
+/// The number of points up to which halving scalars pays off: measured, see docs/msm.md.
 const HALVED: usize = 1 << 13;
 
-/// What can't be multiplied.
+/// Why a multi-scalar multiplication is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MsmError {
-    /// Points and scalars don't pair up.
+    /// The numbers of points and scalars differ.
     #[error("{points} points and {scalars} scalars: give as many of one as of the other")]
     Length {
         /// Points that were given.
@@ -78,18 +80,18 @@ pub enum MsmError {
         /// Scalars that were given.
         scalars: usize,
     },
-    /// The indices of points have 30 bits.
+    /// There are too many points: their indices have 30 bits.
     #[error("{points} points: at most 2^30 are multiplied at a time; add up the sums of chunks")]
     TooMany {
         /// Points that were given.
         points: usize,
     },
-    /// A plan that leaves bits out.
+    /// The windows of a plan do not cover all bits.
     #[error("a scalar of {longest} bits, and windows for {bits}: plan for the longest of k and r - k")]
     Plan {
-        /// Bits that the windows take.
+        /// Bits that the windows cover.
         bits: u32,
-        /// Bits of the longest scalar, or of the order less it, whichever is less.
+        /// Bits of the longest magnitude: a scalar or the order minus it, whichever is smaller.
         longest: u32,
     },
 }
@@ -104,13 +106,13 @@ fn check_lengths(points: usize, scalars: usize) -> Result<(), MsmError> {
     Ok(())
 }
 
-/// The sum of `scalars[i]` times `points[i]`; infinity for none. Its Z coordinate is 1, or 0 for infinity.
+/// The sum of `scalars[i]` times `points[i]`; infinity for no points. Its Z coordinate is 1, or 0 for infinity.
 ///
 /// About n (w + 2^c w 2.1 / n) additions of five products and a square, for w windows of c bits: see [`Plan`]. Takes 32 bytes
 /// for each scalar, and some MiB for each thread.
 ///
 /// # Errors
-/// If there are not as many points as scalars, or more than 2^30.
+/// If the numbers of points and scalars differ, or exceed 2^30.
 pub fn msm<C: Curve>(points: CheckedPoints<'_, C>, scalars: &[C::ScalarField]) -> Result<Projective<C>, MsmError> {
     msm_on(Isa::detect(), points, scalars)
 }
@@ -118,7 +120,7 @@ pub fn msm<C: Curve>(points: CheckedPoints<'_, C>, scalars: &[C::ScalarField]) -
 /// [`msm`] on a given instruction set.
 ///
 /// # Errors
-/// As of [`msm`].
+/// As for [`msm`].
 ///
 /// # Panics
 /// If this CPU lacks the instruction set.
@@ -143,10 +145,10 @@ pub fn msm_on<C: Curve>(
     Ok(run(isa, points, words, &plan).into())
 }
 
-/// [`msm`] by a given plan: of mixed windows ([`Plan::of_widths`]), say.
+/// [`msm`] by a given plan: for example with mixed windows ([`Plan::of_widths`]).
 ///
 /// # Errors
-/// As of [`msm`], and if the plan's windows are too few for the scalars.
+/// As for [`msm`], and if the plan's windows are too few for the scalars.
 pub fn msm_with<C: Curve>(
     plan: &Plan,
     points: CheckedPoints<'_, C>,
@@ -158,7 +160,7 @@ pub fn msm_with<C: Curve>(
 /// [`msm_with`] on a given instruction set.
 ///
 /// # Errors
-/// As of [`msm_with`].
+/// As for [`msm_with`].
 ///
 /// # Panics
 /// If this CPU lacks the instruction set.
@@ -178,12 +180,12 @@ pub fn msm_with_on<C: Curve>(
     Ok(run(isa, points, words, plan).into())
 }
 
-/// The magnitudes of the scalars, those of points at infinity as 0, and their lengths.
+/// The magnitudes of the scalars, 0 for points at infinity, and their lengths.
 fn magnitudes<C: Curve>(points: &[Affine<C>], scalars: &[C::ScalarField]) -> (Vec<Words>, digits::Lengths) {
     digits::magnitudes(scalars, |i| points[i].x.is_zero() && points[i] == Affine::identity())
 }
 
-/// The sum by a plan, of magnitudes times points; behind all points there may be their multiples.
+/// The sum by a plan, of magnitudes times points; the points may be followed by their multiples.
 fn run<C: Curve>(isa: Isa, points: &[Affine<C>], mut words: Vec<Words>, plan: &Plan) -> Affine<C> {
     digits::shift(&mut words, plan.windows());
     let scalars = words.as_slice();

@@ -1,4 +1,4 @@
-//! What a multi-scalar multiplication will do, as data.
+//! The plan of a multi-scalar multiplication, as data.
 
 use core::ops::Range;
 
@@ -8,10 +8,10 @@ pub(super) const BATCH: usize = 1024;
 const BUCKETS: usize = 1 << 15;
 /// Bits of the widest window.
 const WIDEST: u32 = 20;
-/// Points of the smallest part that a thread gets.
+/// The smallest number of points that a thread gets.
 const PART: usize = 1 << 12;
 
-/// A window: the digits of all scalars at one place.
+/// A window: the digits of all scalars at one position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The lowest bit.
@@ -21,15 +21,16 @@ pub struct Window {
 }
 
 impl Window {
-    /// Buckets: one for each magnitude but 0.
+    /// Buckets: one for each magnitude except 0.
     pub fn buckets(self) -> usize {
         1 << (self.bits - 1)
     }
 }
 
-/// Windows whose buckets are filled together, by one reading of the points.
+/// Windows whose buckets are filled together, in one pass over the points.
 ///
-/// Of a plan for multiples of points, it stands for those above as well: window t for t + [`Plan::stride`], and so on.
+/// In a plan for multiples of points, a pass also covers the windows above: with window t also t + [`Plan::stride`],
+/// and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pass {
     /// The first window.
@@ -44,33 +45,34 @@ impl Pass {
     }
 }
 
-/// What is expected of a plan, for digits that are spread evenly over their buckets.
+/// The expected work of a plan, for digits that are spread evenly over their buckets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
     /// Additions of points to buckets.
     pub additions: f64,
-    /// Additions of buckets with their weights.
+    /// Additions of weighted buckets.
     pub aggregation: f64,
-    /// Additions for which a bucket was busy in the batch, so that points met each other first.
+    /// Additions for which a bucket was busy in the batch, so that points were first added to each other.
     pub conflicts: f64,
     /// Inversions, one for each batch.
     pub inversions: f64,
     /// Doublings between windows.
     pub doublings: f64,
-    /// Bytes of points and scalars that are read, for the bytes of a point as given.
+    /// Bytes of points and scalars that are read, for the given bytes of a point.
     pub bytes: f64,
 }
 
 /// The windows and passes of a multi-scalar multiplication, chosen by the lengths of its scalars.
 ///
-/// Points are read once for each pass. With more threads than passes, points are cut into parts, whose buckets are added
-/// up apart.
+/// Points are read once for each pass. With more threads than passes, points are cut into parts, whose buckets are
+/// summed separately.
 ///
-/// For points that come with multiples of theirs ([`FixedBase`](super::FixedBase)), the windows t, t + s, t + 2 s, .. share buckets,
+/// For points that come with multiples ([`FixedBase`](super::FixedBase)), the windows t, t + s, t + 2 s, .. share
+/// buckets,
 /// each with its own multiple.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Scalars that have more than b bits, for each b up to the longest.
+    /// The number of scalars with more than b bits, for each b up to the longest.
     longer: Vec<usize>,
     windows: Vec<Window>,
     /// s.
@@ -79,7 +81,7 @@ pub struct Plan {
     parts: usize,
 }
 
-/// The scalars with more than b bits, for each b up to the longest, from how many have b.
+/// The number of scalars with more than b bits, for each b up to the longest, from the number with b bits.
 fn longer(lengths: &[usize]) -> Vec<usize> {
     let longest = lengths.iter().rposition(|&n| n > 0).unwrap_or(0);
     assert!(longest < 255, "magnitudes have at most 254 bits: {longest}");
@@ -93,16 +95,16 @@ fn longer(lengths: &[usize]) -> Vec<usize> {
 }
 
 impl Plan {
-    /// For scalars whose magnitudes, at most half the order, have so many bits: `lengths[b]` of them have b.
+    /// For scalars whose magnitudes are at most half the order: `lengths[b]` of them have b bits.
     ///
-    /// The cheapest split for so many threads by the model of `docs/msm.md`: all windows of almost equal width, which may
-    /// differ by a bit.
+    /// The cheapest split for this many threads by the model of `docs/msm.md`: the widths of all windows differ by at
+    /// most one bit.
     ///
     /// # Panics
     /// If a length is above 254.
     pub fn of_lengths(lengths: &[usize], threads: usize) -> Self {
         let longer = longer(lengths);
-        // A bit more than the magnitude, for the sign of digits.
+        // One bit more than the magnitude, for the sign of digits.
         let bits = longer.len() as u32 + 1;
         if longer.is_empty() {
             return Self::of_windows(longer, Vec::new(), 0, threads);
@@ -138,11 +140,11 @@ impl Plan {
         Self::of_windows(longer, windows, stride, threads)
     }
 
-    /// For `points` random scalars of `bits` bits, in windows of the given widths from the lowest: `[12; 6]` and `[13; 14]` one
-    /// after the other, for instance.
+    /// For `points` random scalars of `bits` bits, in windows of the given widths from the lowest: for example `[12;
+    /// 6]` followed by `[13; 14]`.
     ///
     /// # Panics
-    /// If `bits` is above 254, if a width is 0 or above 30, or if the widths don't add up to one more than `bits`.
+    /// If `bits` is above 254, if a width is 0 or above 30, or if the sum of the widths is not `bits` + 1.
     pub fn of_widths(points: usize, bits: u32, widths: &[u32], threads: usize) -> Self {
         assert!(bits < 255, "magnitudes have at most 254 bits: {bits}");
         let mut offset = 0;
@@ -173,7 +175,7 @@ impl Plan {
                 }
             }
         }
-        // As many tasks as threads can share evenly, of not too few points.
+        // As many tasks as threads can share evenly, each with enough points.
         let most = (points / PART).max(1);
         let parts =
             (1..=threads.min(most)).find(|p| (p * passes.len()).is_multiple_of(threads)).unwrap_or(most.min(threads));
@@ -185,12 +187,12 @@ impl Plan {
         &self.windows
     }
 
-    /// How many windows have buckets of their own: all of them, unless points come with multiples.
+    /// The number of windows with separate buckets: all windows, unless points come with multiples.
     pub fn stride(&self) -> usize {
         self.stride
     }
 
-    /// Bits of the longest magnitude that the windows take.
+    /// Bits of the longest magnitude that the windows cover.
     pub fn bits(&self) -> u32 {
         self.windows.last().map_or(0, |w| w.offset + w.bits - 1)
     }
@@ -200,7 +202,7 @@ impl Plan {
         &self.passes
     }
 
-    /// Into how many parts the points are cut.
+    /// The number of parts into which the points are cut.
     pub fn parts(&self) -> usize {
         self.parts
     }
@@ -210,14 +212,14 @@ impl Plan {
         BATCH
     }
 
-    /// What goes to the buckets of window `first`, of one part.
+    /// The number of digits that go to the buckets of window `first`, for one part.
     fn digits(&self, first: usize) -> f64 {
         let windows = self.windows.iter().skip(first).step_by(self.stride);
         let digits = |w: &Window| self.longer.get(w.offset as usize).map_or(0.0, |&n| n as f64);
         windows.map(digits).sum::<f64>() / self.parts as f64
     }
 
-    /// What it costs, where a point takes `point` bytes.
+    /// The expected work, where a point takes `point` bytes.
     pub fn expected(&self, point: usize) -> Expected {
         let parts = self.parts as f64;
         let mut sum = Expected {
@@ -230,7 +232,7 @@ impl Plan {
         };
         for (first, window) in self.windows[..self.stride].iter().enumerate() {
             let (digits, buckets) = (self.digits(first), window.buckets() as f64);
-            // Digits 0 have no bucket, and a bucket takes its first point without an addition.
+            // Digits 0 have no bucket, and the first point of a bucket takes no addition.
             let points = digits * (1.0 - 0.5 / buckets);
             let filled = buckets * (1.0 - (-points / buckets).exp());
             sum.additions += parts * (points - filled);
@@ -250,7 +252,7 @@ impl Plan {
     pub(super) fn time(&self, threads: usize) -> f64 {
         let pass = |pass: &Pass| {
             let buckets: usize = self.windows[pass.range()].iter().map(|w| w.buckets()).sum();
-            // Sums that don't fit the second-level cache come slower.
+            // Sums that do not fit the second-level cache are slower.
             let slow = 1.0 + 0.04 * (buckets as f64 / 16384.0).log2().max(0.0);
             let windows = pass.range().map(|first| {
                 let (digits, buckets) = (self.digits(first), self.windows[first].buckets() as f64);
@@ -261,12 +263,12 @@ impl Plan {
         };
         let total: f64 = self.passes.iter().map(pass).sum();
         let tasks = self.passes.len() * self.parts;
-        // An addition one by one takes as long as some in a batch.
+        // A single addition takes as long as several in a batch.
         total / self.passes.len().max(1) as f64 * tasks.div_ceil(threads) as f64 + 4.0 * self.doublings()
     }
 }
 
-/// Windows of one width, the highest as narrow as is enough.
+/// Windows of one width; the highest one is as narrow as possible.
 fn equal(bits: u32, width: u32) -> Vec<Window> {
     let window = |offset| Window { offset, bits: width.min(bits - offset) };
     (0..bits).step_by(width as usize).map(window).collect()

@@ -1,4 +1,4 @@
-//! Points that are known to be what a multi-scalar multiplication takes.
+//! Points that are known to be valid for a multi-scalar multiplication.
 
 use ark_ec::short_weierstrass::Affine;
 use ark_ff::{AdditiveGroup, Zero};
@@ -10,13 +10,13 @@ use rayon::prelude::*;
 use super::Curve;
 use super::subgroup::{Multiplier, Outside};
 
-/// Points of one thread's turn.
+/// Points that a thread takes at a time.
 const CHUNK: usize = 1 << 10;
 
 /// Points on the curve, in the subgroup of the scalars' order, or infinity; with canonical coordinates.
 ///
-/// Points off the curve lead to a sum that means nothing, and to nothing worse. Coordinates that are not canonical may also
-/// overflow, which panics where that is checked for.
+/// Points off the curve give a meaningless sum, and do no other harm. Coordinates that are not canonical may also
+/// overflow, which panics where overflow checks are enabled.
 pub struct CheckedPoints<'a, C: Curve>(&'a [Affine<C>]);
 
 impl<C: Curve> core::fmt::Debug for CheckedPoints<'_, C> {
@@ -33,7 +33,7 @@ impl<C: Curve> Clone for CheckedPoints<'_, C> {
 
 impl<C: Curve> Copy for CheckedPoints<'_, C> {}
 
-/// Why a point is none.
+/// Why a point is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -41,7 +41,7 @@ pub enum Reason {
     Coordinate,
     /// y^2 is not x^3 + a x + b.
     NotOnCurve,
-    /// Times the scalars' order it is not infinity.
+    /// The scalars' order times the point is not infinity.
     NotInSubgroup,
 }
 
@@ -55,7 +55,7 @@ impl core::fmt::Display for Reason {
     }
 }
 
-/// The first point that is none.
+/// The first invalid point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("point {index} {reason}: leave it out, or ask where it came from")]
 pub struct PointError {
@@ -66,12 +66,12 @@ pub struct PointError {
 }
 
 impl<'a, C: Curve> CheckedPoints<'a, C> {
-    /// Checks every point, in lanes: the equation of the curve in some nanoseconds each, and, where the cofactor is not 1, the
-    /// subgroup by a multiplication of half the order's bits, in some microseconds each (by ark-ec's rule for curves other
-    /// than those of Barreto, Lynn and Scott).
+    /// Checks every point, in lanes: the equation of the curve in some nanoseconds each. If the cofactor is not 1, it
+    /// also checks the subgroup by a multiplication of half the order's bits, in some microseconds each (by ark-ec's
+    /// rule for curves other than those of Barreto, Lynn and Scott).
     ///
     /// # Errors
-    /// The first point that is none.
+    /// The first invalid point.
     pub fn new(points: &'a [Affine<C>]) -> Result<Self, PointError> {
         Self::new_on(Isa::detect(), points)
     }
@@ -98,12 +98,12 @@ impl<'a, C: Curve> CheckedPoints<'a, C> {
             };
             outside.map_or(Ok(()), |i| Err(bad(i, Reason::NotInSubgroup)))
         };
-        // The first of several is named, whichever thread finds one first.
+        // The first of several is reported, whichever thread finds one first.
         let first = points.par_chunks(CHUNK).enumerate().filter_map(|c| chunk(c).err()).min_by_key(|e| e.index);
         first.map_or(Ok(Self(points)), Err)
     }
 
-    /// Points that the caller vouches for: of a trusted setup that was checked once, say.
+    /// Points that the caller vouches for: for example, of a trusted setup that was checked once.
     pub fn trusted(points: &'a [Affine<C>]) -> Self {
         Self(points)
     }

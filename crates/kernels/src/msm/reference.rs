@@ -1,4 +1,4 @@
-//! The sum term by term: what the kernel is compared with.
+//! The sum term by term: tests compare the kernel with it.
 
 use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ff::{AdditiveGroup, BigInteger, PrimeField};

@@ -1,4 +1,4 @@
-//! Sums over points that don't fit memory: chunk by chunk from a file, the next chunk read while one is summed up.
+//! Sums over points that do not fit memory: chunk by chunk from a file. The next chunk is read while one is summed.
 
 use core::ops::ControlFlow;
 use std::io::Read;
@@ -15,10 +15,10 @@ use super::{CheckedPoints, Curve, FileError, MsmError, PointFile, msm_on};
 /// The smallest chunk: fewer points fill no batches.
 const LEAST: usize = 1 << 10;
 
-/// How far a streamed sum has come.
+/// The progress of a streamed sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Points that are summed up.
+    /// Points that have been summed.
     pub done: u64,
     /// Points in all.
     pub points: u64,
@@ -34,24 +34,25 @@ pub enum StreamError {
     /// The points could not be multiplied.
     #[error(transparent)]
     Msm(#[from] MsmError),
-    /// The caller ended it.
+    /// The caller stopped the sum.
     #[error("stopped after {done} of {points} points, as the caller asked")]
     Stopped {
-        /// Points that were summed up.
+        /// Points that had been summed.
         done: u64,
         /// Points in all.
         points: u64,
     },
 }
 
-/// The sum of `scalars[i]` times the file's i-th point, of chunks that take `memory` bytes beside the scalars.
+/// The sum of `scalars[i]` times the file's i-th point, in chunks that take `memory` bytes in addition to the scalars.
 ///
-/// Two chunks of points and the digits of one are in `memory`, in which 2^10 points fit at least; buckets take some MiB more
-/// for each thread. Chunks of 2^20 points cost 6 % more than one sum, chunks of 2^22 cost 2 %. One thread more than the pool's
-/// reads. `progress` is told of every chunk that is done, and may end the sum.
+/// `memory` holds two chunks of points and the digits of one; it is at least enough for 2^10 points. Buckets take some
+/// MiB more for each thread. Chunks of 2^20 points cost 6 % more than one sum, chunks of 2^22 cost 2 %. One thread in
+/// addition to the pool's threads reads. `progress` is called after every chunk, and may stop the sum.
 ///
 /// # Errors
-/// If there are not as many points as scalars, if the file can't be read or a point is none, or if `progress` breaks.
+/// If the numbers of points and scalars differ, if the file cannot be read or a point is invalid, or if `progress`
+/// breaks.
 pub fn msm_stream<C: Curve, R: Read + Send>(
     file: PointFile<R, C>,
     scalars: &[C::ScalarField],
@@ -64,7 +65,7 @@ pub fn msm_stream<C: Curve, R: Read + Send>(
 /// [`msm_stream`] on a given instruction set.
 ///
 /// # Errors
-/// As of [`msm_stream`].
+/// As for [`msm_stream`].
 ///
 /// # Panics
 /// If this CPU lacks the instruction set.
@@ -90,7 +91,7 @@ pub fn msm_stream_on<C: Curve, R: Read + Send>(
         }
         scope.spawn(move || {
             for _ in 0..scalars.len().div_ceil(chunk) {
-                // The other side is gone once it has failed or was stopped.
+                // The other side hangs up once it has failed or was stopped.
                 let Ok(mut buffer) = buffers.recv() else { return };
                 let read = file.next(chunk, &mut buffer).map(|()| buffer);
                 let failed = read.is_err();

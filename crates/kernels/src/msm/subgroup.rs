@@ -1,10 +1,10 @@
-//! Which points of a curve are in the group of the scalars' order r, eight at a time.
+//! Tests which points of a curve are in the group of the scalars' order r, eight at a time.
 //!
-//! The endomorphism phi(x, y) = (beta x, y), with beta a cube root of 1, is a root of phi^2 + phi + 1 on the whole curve. If
-//! phi(P) = m P for an integer m with m^2 + m + 1 = r, then r P = phi^2(P) + phi(P) + P = 0; and in the group phi is the
-//! multiplication by lambda. So one multiplication by m = +-x^2, of half the bits of r, decides, with nothing left to chance:
-//! curves of Barreto, Lynn and Scott have such an m (Scott, ePrint 2021/1130, section 6; El Housni, Guillevic, Piellard,
-//! ePrint 2022/352).
+//! The endomorphism phi(x, y) = (beta x, y), with beta a cube root of 1, is a root of phi^2 + phi + 1 on the whole
+//! curve. If phi(P) = m P for an integer m with m^2 + m + 1 = r, then r P = phi^2(P) + phi(P) + P = 0; and in the group
+//! phi is the multiplication by lambda. So one multiplication by m = +-x^2, of half the bits of r, decides with
+//! certainty. Curves of Barreto, Lynn and Scott have such an m (Scott, ePrint 2021/1130, section 6; El Housni,
+//! Guillevic, Piellard, ePrint 2022/352).
 
 use ark_ec::short_weierstrass::Affine;
 use ark_ff::{AdditiveGroup, Field, PrimeField, Zero};
@@ -20,7 +20,7 @@ use super::words::{Words, length, product, sub, words};
 #[derive(Clone, Debug)]
 pub(super) struct Multiplier {
     negative: bool,
-    /// Digits -1, 0 and 1 of its magnitude from the highest, no two neighbours but 0.
+    /// Digits -1, 0 and 1 of its magnitude from the highest; of two neighbours at least one is 0.
     digits: Vec<i8>,
 }
 
@@ -43,7 +43,7 @@ impl Multiplier {
 
 /// The non-adjacent form of an integer of 128 bits, from the highest digit.
 fn naf(m: Words) -> Vec<i8> {
-    // Digit i is bit i + 1 of 3 m less that of m.
+    // Digit i is bit i + 1 of 3 m minus that of m.
     let triple = super::words::add(&m, &super::words::add(&m, &m));
     let bit = |k: &Words, at: usize| (k[at / 64] >> (at % 64) & 1) as i8;
     (1..length(&triple)).rev().map(|at| bit(&triple, at) - bit(&m, at)).collect()
@@ -90,7 +90,7 @@ impl<C: Curve, A: PrimeLanes<Element = C::BaseField>> evergrove_primitives::lane
                 f.outline(Add(&mut multiple, &signed[usize::from(*digit < 0)]));
             }
         }
-        // The multiple's coordinates less those of the image, times powers of Z; of the opposite where m is negative.
+        // The multiple's coordinates minus those of the image, times powers of Z; the opposite where m is negative.
         let Jacobian { x: mx, y: my, z } = multiple;
         let times = |a: A::V, b: A::V| f.outline(Product(&a, &b));
         let zz = times(z, z);
@@ -101,7 +101,7 @@ impl<C: Curve, A: PrimeLanes<Element = C::BaseField>> evergrove_primitives::lane
         core::array::from_fn(|i| {
             let zero = C::BaseField::ZERO;
             if z[i] == zero {
-                // A multiple that met infinity or the point itself: of small order, or infinity.
+                // A multiple that met infinity or the point itself: the point has small order or is infinity.
                 return !points[i].is_in_correct_subgroup_assuming_on_curve();
             }
             dx[i] != zero || dy[i] != zero

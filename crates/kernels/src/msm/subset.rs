@@ -10,13 +10,14 @@ use super::adder::{Adder, Workspace};
 use super::plan::BATCH;
 use super::{CheckedPoints, Curve, MsmError, check_lengths};
 
-/// Points of a task at least: enough for full batches.
+/// The least number of points of a task: enough for full batches.
 const CHUNK: usize = 1 << 14;
 
-/// The sum of the points whose member is set; as many additions less one. Its Z coordinate is 1, or 0 for infinity.
+/// The sum of the points whose member is set, with one addition fewer than there are such points. Its Z coordinate is
+/// 1, or 0 for infinity.
 ///
 /// # Errors
-/// If there are not as many members as points, or more than 2^30.
+/// If the numbers of points and members differ, or exceed 2^30.
 pub fn subset_sum<C: Curve>(points: CheckedPoints<'_, C>, members: &[bool]) -> Result<Projective<C>, MsmError> {
     subset_sum_on(Isa::detect(), points, members)
 }

@@ -1,8 +1,8 @@
 //! The buckets of some windows over some points, and their weighted sums.
 //!
-//! The sum of j S_j over j from 1 to n is that of rows and columns: with j = u 2^h + v it is 2^h times the sum of u R_u, for the
-//! sums R_u of rows, plus the sum of v C_v, for those of columns: twice n additions by the same [`Adder`], in full batches
-//! again, and two problems of the size of a square root.
+//! The sum of j S_j over j from 1 to n reduces to sums of rows and columns. With j = u 2^h + v it is 2^h times the sum
+//! of u R_u, where R_u are the sums of rows, plus the sum of v C_v, where C_v are the sums of columns. This takes 2 n
+//! additions by the same [`Adder`], again in full batches, and leaves two problems of the size of a square root.
 
 use core::ops::Range;
 
@@ -18,13 +18,13 @@ use super::digits::Reader;
 use super::plan::{Pass, Plan};
 use super::words::Words;
 
-/// Buckets whose sums are left to [`combine`].
+/// Up to this number of buckets, [`combine`] makes the sums.
 const FEW: usize = 2;
 
-/// A sum, to be multiplied by 2^shift.
+/// A sum that must be multiplied by 2^shift.
 pub(super) type Shifted<C> = (u32, Affine<C>);
 
-/// Buckets with weights 1, 2, .. of a problem whose result is to be multiplied by 2^shift.
+/// Buckets with weights 1, 2, .. of a problem whose result must be multiplied by 2^shift.
 #[derive(Clone, Copy, Debug)]
 struct Family {
     first: usize,
@@ -34,11 +34,11 @@ struct Family {
 
 /// See the module.
 pub(super) struct Task<'a, C: Curve> {
-    /// All points, and behind them their multiples, if there are any.
+    /// All points, followed by their multiples, if there are any.
     pub(super) points: &'a [Affine<C>],
     /// All scalars.
     pub(super) scalars: &'a [Words],
-    /// Which of the scalars.
+    /// The scalars of this task.
     pub(super) part: Range<usize>,
     pub(super) plan: &'a Plan,
     pub(super) pass: Pass,

@@ -1,6 +1,6 @@
 //! Integers of 256 bits, little-endian, modulo 2^256.
 
-/// Words of an integer; of a magnitude, the highest bit is its sign.
+/// Words of an integer; the highest bit of a magnitude is its sign.
 pub(super) type Words = [u64; 4];
 
 /// The sign of a magnitude, in its highest word.

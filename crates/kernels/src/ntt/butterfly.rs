@@ -80,9 +80,9 @@ fn join_four<F: Field, const N: usize, const Q: usize, const Q0: usize, const Q1
     join::<F, N, Q>(f, x, j, l);
 }
 
-/// The values at the N-th roots of unity, N from 2 to 16, in bit-reversed order, of N coefficients.
+/// The values at the N-th roots of unity, N from 2 to 16, in bit-reversed order, from N coefficients.
 ///
-/// By two levels on four values at a time: eight registers of AVX2, which has sixteen.
+/// By two levels on four values at a time: this takes eight registers of AVX2, which has sixteen.
 #[inline(always)]
 pub(super) fn evaluate<F: Field, const N: usize>(f: F, x: &mut [F::Loose; N]) {
     const { assert!(N == 2 || N == 4 || N == 8 || N == 16) };

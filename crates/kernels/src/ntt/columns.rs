@@ -7,19 +7,19 @@ use rayon::prelude::*;
 
 use super::{NttError, Row, ZERO_ROW, check_rows, groups, reverse};
 
-/// In which order rows lie in a group. In its columns they lie in natural order.
+/// The order of rows in a group. In columns, rows are in natural order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Row k is row k.
     Natural,
-    /// Row k is the one whose index has the bits of k reversed.
+    /// Row k is the row whose index has the bits of k reversed.
     BitReversed,
 }
 
 /// Elements of a column that one task takes.
 const TASK: usize = 1 << 12;
 
-/// `columns` of 2^k elements each to `groups(columns.len())` groups of 2^k rows, one behind the other.
+/// Moves `columns` of 2^k elements each to `groups(columns.len())` groups of 2^k rows, one after the other.
 ///
 /// Columns that fill up the last group become zeros.
 pub fn gather<C: AsRef<[Goldilocks]> + Sync>(columns: &[C], order: Order, rows: &mut [Row]) -> Result<(), NttError> {
@@ -65,7 +65,7 @@ pub fn gather_on<C: AsRef<[Goldilocks]> + Sync>(
     Ok(())
 }
 
-/// Groups to columns: the inverse of [`gather`]. Columns that fill up the last group are dropped.
+/// Groups to columns: the inverse of [`gather`]. The columns that fill up the last group are dropped.
 pub fn scatter<C: AsMut<[Goldilocks]>>(rows: &[Row], order: Order, columns: &mut [C]) -> Result<(), NttError> {
     scatter_on(Isa::detect(), rows, order, columns)
 }
@@ -131,10 +131,10 @@ fn check(mut lengths: impl Iterator<Item = usize>) -> Result<usize, NttError> {
 /// Rows of a tile: a page of 4 KiB.
 const TILE: usize = 64;
 
-/// The eighths of a group, cut into tiles, and these into tasks.
+/// The eighths of a group, cut into tiles, and the tiles grouped into tasks.
 ///
-/// Row j of an eighth comes from the elements 8 rev(j) to 8 rev(j) + 7 of the columns. A task has the rows whose middle bits
-/// are given: its tiles are as many pages of every eighth and of every column, and it goes through all of each.
+/// Row j of an eighth comes from the elements 8 rev(j) to 8 rev(j) + 7 of the columns. A task has the rows with given
+/// middle bits: its tiles are as many pages of every eighth and of every column, and it processes all of each page.
 struct Tasks<'a> {
     /// The tiles of every eighth, in ascending order, and the middle bits.
     tasks: Vec<([Vec<&'a mut [Row]>; LANES], usize)>,

@@ -1,4 +1,5 @@
-//! What the transforms ask of the field: eight elements at a time, or one where there are no vectors.
+//! The operations that the transforms need of the field: on eight elements at a time, or on one where there are no
+//! vectors.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::goldilocks::lanes::{Canonical, Factor, GoldilocksLanes, Loose};

@@ -8,9 +8,9 @@ use super::{Forward, NttError, Row, check_rows, reverse};
 
 /// Evaluation on `shift` H' with H' 2^rate_bits times as large as the number of coefficients.
 ///
-/// H' is 2^rate_bits cosets of H. *Block* b of the values, row b 2^log_size on, are those on the coset `shift` w^rev(b) H
-/// with w of order 2^(log_size + rate_bits), and all blocks together are the values in bit-reversed order: a block is one
-/// [`Forward`], and nothing multiplies the zeros that pad the coefficients.
+/// H' is 2^rate_bits cosets of H. *Block* b of the values, starting at row b 2^log_size, has the values on the coset
+/// `shift` w^rev(b) H with w of order 2^(log_size + rate_bits). All blocks together are the values in bit-reversed
+/// order: a block is one [`Forward`], and the zeros that pad the coefficients are never multiplied.
 #[derive(Clone, Debug)]
 pub struct Lde {
     rate_bits: u32,
@@ -19,8 +19,8 @@ pub struct Lde {
 }
 
 impl Lde {
-    /// The extension of 2^`log_size` coefficients by 2^`rate_bits`. Its tables take 2^(log_size + rate_bits) words, as much
-    /// as the values of one column.
+    /// The extension of 2^`log_size` coefficients by 2^`rate_bits`. Its tables take 2^(log_size + rate_bits) words, as
+    /// many as the values of one column.
     pub fn new(log_size: u32, rate_bits: u32, shift: Goldilocks) -> Result<Self, NttError> {
         Self::on(Isa::detect(), log_size, rate_bits, shift)
     }
@@ -57,14 +57,15 @@ impl Lde {
         &self.blocks
     }
 
-    /// The point of row `row` of the values, `None` behind the last.
+    /// The point of row `row` of the values, `None` after the last row.
     pub fn point(&self, row: usize) -> Option<Goldilocks> {
         let log = self.extended_size().ilog2();
         let root = Goldilocks::root_of_unity(log).expect("checked when this was made");
         (row < self.extended_size()).then(|| self.shift * root.pow(reverse(row, log) as u64))
     }
 
-    /// Groups of coefficients, one behind the other, to groups of values in bit-reversed order, likewise.
+    /// Extends groups of coefficients, one after the other, to groups of values in bit-reversed order, one after the
+    /// other.
     pub fn extend(&self, coefficients: &[Row], values: &mut [Row]) -> Result<(), NttError> {
         let n = self.size();
         check_rows("coefficients", coefficients, coefficients.len().next_multiple_of(n))?;

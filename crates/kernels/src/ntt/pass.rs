@@ -9,7 +9,8 @@ use super::butterfly::{evaluate, interpolate};
 use super::field::{Elements, Field};
 use super::twiddles::{Node, RADIX};
 
-/// The body for each number below N <= 16. No loop: the compiler may not unroll it, and what a variable indexes lies in memory.
+/// The body for each number below N <= 16. Not a loop: the compiler may not unroll it, and values indexed by a variable
+/// lie in memory.
 macro_rules! each_below {
     ($n:ident, $i:ident => $body:expr) => {
         each_below!(@ $n, $i => $body; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
@@ -53,7 +54,7 @@ impl<const N: usize> PartsMut for [&mut [Row]; N] {
     }
 }
 
-/// Parts one behind the other.
+/// Parts one after the other.
 struct Adjacent<'a> {
     rows: &'a mut [Row],
     part: usize,
@@ -122,7 +123,7 @@ trait Run {
     fn run<F: Field>(self, f: F);
 }
 
-/// Runs it on vectors, or element by element where there are none.
+/// Runs the kernel on vectors, or element by element where there are no vectors.
 #[inline(always)]
 fn on_lanes<L: Lanes>(lanes: L, kernel: impl Run) {
     if L::ISA == Isa::Portable { kernel.run(Elements) } else { kernel.run(GoldilocksLanes::new(lanes)) }

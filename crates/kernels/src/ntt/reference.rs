@@ -1,4 +1,5 @@
-//! Transforms of one column as textbooks have them: the twins of [`super::Forward`], [`super::Inverse`] and [`super::Lde`].
+//! Transforms of one column as in textbooks: the references of [`super::Forward`], [`super::Inverse`] and
+//! [`super::Lde`].
 
 use evergrove_primitives::Goldilocks;
 
@@ -9,10 +10,10 @@ pub fn value(coefficients: &[Goldilocks], point: Goldilocks) -> Goldilocks {
     coefficients.iter().rev().fold(Goldilocks::ZERO, |sum, c| sum * point + *c)
 }
 
-/// The values on `shift` H, natural order: n at shift w^k for k from 0 on, by radix-2 butterflies.
+/// The values on `shift` H in natural order: the n values at shift w^k for k from 0 on, by radix-2 butterflies.
 ///
 /// # Panics
-/// If the number of coefficients is no power of two or above 2^32.
+/// If the number of coefficients is not a power of two or is above 2^32.
 pub fn evaluate(coefficients: &[Goldilocks], shift: Goldilocks) -> Vec<Goldilocks> {
     let powers = core::iter::successors(Some(Goldilocks::ONE), |x| Some(*x * shift));
     transform(coefficients.iter().zip(powers).map(|(c, p)| *c * p).collect())
@@ -21,7 +22,7 @@ pub fn evaluate(coefficients: &[Goldilocks], shift: Goldilocks) -> Vec<Goldilock
 /// The coefficients from the values on `shift` H.
 ///
 /// # Panics
-/// If the number of values is no power of two or above 2^32, or the shift zero.
+/// If the number of values is not a power of two or is above 2^32, or the shift is zero.
 pub fn interpolate(values: &[Goldilocks], shift: Goldilocks) -> Vec<Goldilocks> {
     let mut coefficients = transform(values.to_vec());
     coefficients[1..].reverse();
@@ -45,7 +46,7 @@ pub fn extend(coefficients: &[Goldilocks], rate_bits: u32, shift: Goldilocks) ->
     evaluate(&padded, shift)
 }
 
-/// Natural order to natural order; in between by halves.
+/// From natural order to natural order, by halves.
 fn transform(mut x: Vec<Goldilocks>) -> Vec<Goldilocks> {
     assert!(x.len().is_power_of_two(), "a transform of length {}", x.len());
     let bits = x.len().ilog2();

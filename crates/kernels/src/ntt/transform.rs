@@ -1,4 +1,5 @@
-//! The transforms: a pass of radix 2 to 16 over all rows, then passes of radix 16, depth first down to what fits the cache.
+//! The transforms: a pass of radix 2 to 16 over all rows, then passes of radix 16, depth first down to subtrees that
+//! fit the cache.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::{Isa, dispatch_on};
@@ -117,7 +118,7 @@ impl Inverse {
     }
 }
 
-/// `f` on each of `count` equal parts of `rows`: in parallel where they are worth it.
+/// `f` on each of `count` equal parts of `rows`: in parallel if they are large enough.
 fn children(rows: &mut [Row], count: usize, f: impl Fn(usize, &mut [Row]) + Sync) {
     let part = rows.len() / count;
     match part {

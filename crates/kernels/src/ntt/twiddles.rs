@@ -14,17 +14,18 @@ const LOG_RADIX: u32 = RADIX.ilog2();
 /// The powers u^0 to u^15 of one node.
 pub(super) type Node = [Goldilocks; RADIX];
 
-/// Which way the transform goes: by u or by 1/u.
+/// The direction of the transform: by u or by 1/u.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Forward,
     Inverse,
 }
 
-/// What a transform of length 2^log_size on the coset of `shift` multiplies by.
+/// The factors of a transform of length 2^log_size on the coset of `shift`.
 ///
-/// The root splits X^n - s^n into 2, 4, 8 or 16 factors, so that the rest is in steps of 16. Level by level below it lie the
-/// nodes X^m - u^16 from left to right: the children of node q are 16 q to 16 q + 15 of the next level. n words in all.
+/// The root splits X^n - s^n into 2, 4, 8 or 16 factors, so the remaining levels come in steps of 16. Below the root,
+/// level by level, are the nodes X^m - u^16 from left to right: the children of node q are 16 q to 16 q + 15 of the
+/// next level. n words in all.
 #[derive(Clone, Debug)]
 pub(super) struct Twiddles {
     pub(super) log_size: u32,

@@ -39,8 +39,8 @@ impl Domain {
         Self::with(isa, log_size, rate_bits, Goldilocks::GENERATOR, Leaves::OrNoop)
     }
 
-    /// The extension to the group of order 2^(`log_size` + `rate_bits`) itself, whose rows are hashed in whole blocks of eight elements, each
-    /// with the digest before it as capacity, from (`tag`, 0, 0, 0).
+    /// The extension to the group of order 2^(`log_size` + `rate_bits`) itself. Its rows are hashed in whole blocks of
+    /// eight elements, each with the digest before it as capacity, from (`tag`, 0, 0, 0).
     pub fn chained(log_size: u32, rate_bits: u32, tag: Goldilocks) -> Result<Self, NttError> {
         Self::with(Isa::detect(), log_size, rate_bits, Goldilocks::ONE, Leaves::Chain { tag })
     }
@@ -76,7 +76,7 @@ impl Domain {
     }
 }
 
-/// Polynomials that are evaluated side by side, since one chain of products would wait for itself.
+/// Polynomials that are evaluated side by side, since the products of one chain depend on each other.
 const CHAINS: usize = 4;
 
 /// The values of a group of eight polynomials at a point, by Horner's rule: one product per coefficient.
@@ -110,7 +110,7 @@ impl Kernel for Evaluate<'_> {
         for sum in sums.into_iter().rev() {
             value = f.add(f.mul_by(value, point), f.reduce(sum));
         }
-        // One or two coefficients are no chunk: they are all there are.
+        // One or two coefficients fill no chunk; there are no others.
         for row in rest.iter().rev() {
             value = f.add(f.mul_by(value, point), f.load(row));
         }

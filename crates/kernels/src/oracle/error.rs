@@ -1,18 +1,18 @@
-//! What a commitment may be refused for.
+//! Why a commitment may be refused.
 
 use thiserror::Error;
 
 use crate::ntt::NttError;
 use crate::tree::merkle::MerkleError;
 
-/// Sizes for which there is no commitment, or columns that do not have them.
+/// Sizes without a commitment, or columns that do not have these sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OracleError {
-    /// There is no transform of that length.
+    /// There is no transform of this length.
     #[error(transparent)]
     Ntt(#[from] NttError),
-    /// There is no tree of that shape: no columns, or more digests in the cap than rows.
+    /// There is no tree of this shape: no columns, or more digests in the cap than rows.
     #[error(transparent)]
     Merkle(#[from] MerkleError),
     /// Another number of columns.
@@ -33,10 +33,10 @@ pub enum OracleError {
         /// Elements that it needs.
         expected: usize,
     },
-    /// There is no such row of the extension.
+    /// The extension has no such row.
     #[error("leaf {leaf} of an extension of {rows} rows: indices are below {rows}")]
     Leaf {
-        /// The row that was asked for.
+        /// The requested row.
         leaf: usize,
         /// Rows of the extension.
         rows: usize,

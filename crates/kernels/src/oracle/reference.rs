@@ -1,4 +1,4 @@
-//! The commitment as its definition reads: the twin of [`super::Workspace`].
+//! The commitment as its definition reads: the reference for [`super::Workspace`].
 
 use evergrove_primitives::{Digest, Goldilocks};
 
@@ -21,7 +21,7 @@ pub struct Commitment {
 /// Column by column, row by row, hash by hash.
 ///
 /// # Panics
-/// If the columns have not as many elements as the domain.
+/// If a column does not have as many elements as the domain.
 pub fn commit(domain: &Domain, columns: &[Vec<Goldilocks>], cap_height: u32) -> Result<Commitment, OracleError> {
     assert!(columns.iter().all(|c| c.len() == domain.lde().size()), "columns of {} elements", domain.lde().size());
     let rows = domain.lde().extended_size();

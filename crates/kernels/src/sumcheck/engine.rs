@@ -1,13 +1,13 @@
-//! The tables while their variables are bound, and who works on which part of them.
+//! The tables while their variables are bound, and the division of the work between threads.
 //!
-//! **Passes.** A round is one pass: bind the last challenge and sample the next polynomial while the values are in registers.
-//! It is cut into tasks of [`TASK`] pairs, each of which owns its part of every table.
+//! **Passes.** A round is one pass: it binds the last challenge and samples the next polynomial while the values are in
+//! registers. A pass is cut into tasks of [`TASK`] pairs, and each task owns its part of every table.
 //!
-//! **Places.** Borrowed tables are read twice, by the first two passes; the second writes the bound values, half as many,
-//! into the workspace. From there on, or from the start when the caller gives the tables away, values are bound in place:
-//! - highest variable first: table i takes part i and part i + half, and what is left is the front half;
-//! - lowest variable first: neighbours are bound, so that a table of one piece could not be shared between tasks. Each task
-//!   keeps a block of its own, which shrinks towards its front; short blocks are gathered at the front of the table.
+//! **Places.** The first two passes read borrowed tables. The second pass writes the bound values, half as many, into
+//! the workspace. After that, or from the start when the caller gives the tables away, values are bound in place:
+//! - highest variable first: table i uses part i and part i + half, and the front half remains;
+//! - lowest variable first: neighbours are bound, so tasks could not share a table of one piece. Each task keeps a
+//!   separate block, which shrinks towards its front; short blocks are gathered at the front of the table.
 //!
 //! The last few values are bound one at a time.
 
@@ -40,7 +40,7 @@ pub(super) struct LanesEngine<'a, F> {
     rounds: usize,
     /// Borrowed tables, until the second pass.
     from: Option<&'a [&'a [F]]>,
-    /// Where the values are, or will be.
+    /// The place of the values, now or later.
     to: Vec<&'a mut [F]>,
     /// Values of each table now.
     len: usize,
@@ -50,7 +50,7 @@ pub(super) struct LanesEngine<'a, F> {
 }
 
 impl<'a, F: Field> LanesEngine<'a, F> {
-    /// Over borrowed tables of 2^n values each, with a workspace of half as many per table.
+    /// For borrowed tables of 2^n values each, with a workspace of half as many for each table.
     pub(super) fn borrowed(
         isa: Isa,
         polynomial: &'a VirtualPolynomial<F>,
@@ -65,7 +65,7 @@ impl<'a, F: Field> LanesEngine<'a, F> {
         Self { isa, polynomial, order, point, rounds: 0, from: Some(tables), to, len, block: len, stride: len }
     }
 
-    /// Over tables that are used up.
+    /// For tables that the caller gives away.
     pub(super) fn in_place(
         isa: Isa,
         polynomial: &'a VirtualPolynomial<F>,
@@ -86,7 +86,7 @@ impl<'a, F: Field> LanesEngine<'a, F> {
         })
     }
 
-    /// Runs tasks of `pairs` pairs each, and adds up what they return.
+    /// Runs tasks of `pairs` pairs each, and adds their results.
     fn run(&self, challenge: Option<F>, samples: &[Sample], pairs: usize, tasks: Vec<Vec<Piece<'_, F>>>) -> Vec<F> {
         let split = self.remaining().map(|w| {
             let k = INNER.min(w.len().div_ceil(2)).max(LANES.ilog2() as usize).min(pairs.ilog2() as usize);
@@ -244,7 +244,7 @@ impl<'a, F: Field> LanesEngine<'a, F> {
         self.to = to;
     }
 
-    /// The coefficients, and the terms that are constants.
+    /// Applies the coefficients, and adds the terms that are constants.
     fn combine(&self, sums: &[F], samples: &[Sample]) -> Vec<F> {
         let terms = self.polynomial.terms();
         // The sum of the weights of all pairs.
@@ -259,7 +259,7 @@ impl<'a, F: Field> LanesEngine<'a, F> {
     }
 }
 
-/// The pieces of every task, from those of every table.
+/// The pieces for each task, from the pieces of each table.
 fn transpose<P>(columns: impl Iterator<Item = impl Iterator<Item = P>>, tasks: usize) -> Vec<Vec<P>> {
     let mut columns: Vec<_> = columns.collect();
     (0..tasks)

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 /// Values of a task, which share one inversion.
 const TASK: usize = 1 << 12;
 
-/// `out[i]` = the product of the numerators at i over that of the denominators, none of which is 0.
+/// `out[i]` = the product of the numerators at i divided by that of the denominators, which are not 0.
 ///
 /// Montgomery's trick, eight chains side by side: with k numerators and l denominators k + 2 l + 1 multiplications a value.
 pub(super) fn quotients<F: Field>(isa: Isa, numerators: &[&[F]], denominators: &[&[F]], out: &mut [F]) {
@@ -35,7 +35,7 @@ fn part<'a, F>(tables: &[&'a [F]], range: &Range<usize>) -> Vec<&'a [F]> {
     tables.iter().map(|table| &table[range.clone()]).collect()
 }
 
-/// [`quotients`] of a multiple of [`LANES`] values, and as many of the tables or more.
+/// [`quotients`] of a multiple of [`LANES`] values, from tables that have at least this many.
 struct Quotients<'a, F> {
     numerators: &'a [&'a [F]],
     denominators: &'a [&'a [F]],
@@ -58,7 +58,7 @@ impl<F: Field> Kernel for Quotients<'_, F> {
     fn run<L: Lanes>(self, lanes: L) {
         let f = F::on(lanes);
         let (out, _) = self.out.as_chunks_mut::<LANES>();
-        // What stands before each eight, then from the end its inverse.
+        // The product before each group of eight, then from the end its inverse.
         let mut product = f.splat(&F::ONE);
         for (eight, out) in out.iter_mut().enumerate() {
             f.store(product, out);

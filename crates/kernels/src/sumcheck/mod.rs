@@ -1,24 +1,27 @@
 //! SumCheck, ZeroCheck and ProductCheck over virtual polynomials.
 //!
-//! **What.** A [`VirtualPolynomial`] f is a sum of products of multilinear polynomials, which the prover has as tables of 2^n
-//! values. [`SumCheck`] proves the sum of f, or of eq(w, x) f(x), over the cube; [`ZeroCheck`] that f is 0 on all of it;
-//! [`ProductCheck`] a product of values, or a quotient of products. Each leaves a verifier with values of the multilinear
-//! polynomials at one point, [`Evaluations`], which the caller holds against its commitments.
+//! **What.** A [`VirtualPolynomial`] f is a sum of products of multilinear polynomials, which the prover has as tables
+//! of 2^n values. [`SumCheck`] proves the sum of f, or of eq(w, x) f(x), over the cube; [`ZeroCheck`] proves that f is
+//! 0 on the whole cube; [`ProductCheck`] proves a product of values, or a quotient of products. Each leaves a verifier
+//! with values of the multilinear polynomials at one point, [`Evaluations`], which the caller checks against its
+//! commitments.
 //!
-//! **Messages.** The polynomial of a round is sent as coefficients without the constant one, which the claim gives: degree d
-//! costs d elements. Under weights eq(w, x) the factor of the round's variable is not sent either (Gruen), so that eq adds nothing to
-//! the degree. The values of all tables at the final point end the proof. See docs/math/sumcheck.md.
+//! **Messages.** The polynomial of a round is sent as coefficients without the constant one, which follows from the
+//! claim: degree d costs d elements. Under weights eq(w, x) the factor of the round's variable is not sent either
+//! (Gruen), so eq adds nothing to the degree. The values of all tables at the final point end the proof. See
+//! docs/math/sumcheck.md.
 //!
-//! **Provers** run eight lanes wide on the best instruction set of the CPU and on the threads of the current rayon pool, and
-//! send the same bytes whatever these are. They take tables in two ways ([`Tables`]): borrowed, with a workspace of half
-//! their size, or given away, without one. No table of weights is built. [`Order`] says which variable goes first.
+//! **Provers** run eight lanes wide on the best instruction set of the CPU and on the threads of the current rayon
+//! pool, and send the same bytes on all of them. They take tables in two ways ([`Tables`]): borrowed, with a workspace
+//! of half their size, or given away, without a workspace. No table of weights is built. [`Order`] says which variable
+//! is bound first.
 //!
-//! **Fields.** All of this is generic over [`Field`], and challenges are elements of it: over a field
-//! of 64 bits a proof is not sound by itself. [`SpongeProver`] is for prime fields of ark-ff, with the feature `ark`.
+//! **Fields.** Everything here is generic over [`Field`], and challenges are its elements: over a field of 64 bits a
+//! proof alone is not sound. [`SpongeProver`] is for prime fields of ark-ff, with the feature `ark`.
 //!
-//! **Verifiers** are scalar, use no threads and never panic: whatever is wrong with a proof is a [`VerifyError`].
+//! **Verifiers** are scalar, use no threads and never panic: every defect of a proof is a [`VerifyError`].
 //!
-//! **Transcripts** are behind two small traits; [`SpongeProver`] and [`SpongeVerifier`] are those to use.
+//! **Transcripts** implement two small traits; use [`SpongeProver`] and [`SpongeVerifier`].
 //!
 //! ```
 //! use ark_bls12_381::Fr;
@@ -29,7 +32,7 @@
 //! let check = SumCheck::new(VirtualPolynomial::product(3, 2)?, Order::LowFirst);
 //! let mut workspace = vec![Fr::from(0); check.workspace()];
 //!
-//! // The context is what the statement rests on: commitments to a and b.
+//! // The context holds what the statement depends on: commitments to a and b.
 //! let mut transcript = SpongeProver::new(b"example", b"commitments");
 //! let tables = Tables::Borrowed { tables: &[&a, &b], workspace: &mut workspace };
 //! let (claim, _) = check.prove(tables, None, &mut transcript)?;
@@ -39,7 +42,7 @@
 //! let mut transcript = SpongeVerifier::new(b"example", b"commitments", &proof);
 //! let evaluations = check.verify(claim, &mut transcript)?;
 //! transcript.finish()?;
-//! // What is left: that a and b have the values `evaluations.values` at `evaluations.point`.
+//! // Still to check: a and b have the values `evaluations.values` at `evaluations.point`.
 //! # assert_eq!(evaluations.point.len(), 3);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -75,7 +78,7 @@ pub use verifier::{Evaluations, VerifyError};
 pub use weights::eq;
 pub use zero::ZeroCheck;
 
-/// Which variable a prover binds first. Another order gives other messages.
+/// The variable that a prover binds first. Another order gives other messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// x_0 first: neighbours in a table. The order of arkworks and HyperPlonk.
@@ -94,25 +97,25 @@ impl Order {
     }
 }
 
-/// The values of the multilinear polynomials: for each, 2^n, canonical.
+/// The values of the multilinear polynomials: 2^n canonical values for each.
 ///
-/// For an element of arkworks that is not canonical (none comes out of its checked constructors) the proof is one that no
-/// verifier accepts, or the prover reports [`ProveError::Claim`].
+/// If an element of arkworks is not canonical (its checked constructors return no such element), no verifier accepts
+/// the proof, or the prover reports [`ProveError::Claim`].
 #[derive(Debug)]
 pub enum Tables<'a, F> {
     /// Read only.
     Borrowed {
         /// One slice per table.
         tables: &'a [&'a [F]],
-        /// Room to work in: `workspace()` elements of any value.
+        /// Scratch memory: `workspace()` elements of any value.
         workspace: &'a mut [F],
     },
-    /// Used up: what is in them afterwards means nothing.
+    /// Overwritten: the contents are meaningless afterwards.
     InPlace(Vec<&'a mut [F]>),
 }
 
 impl<F> Tables<'_, F> {
-    /// That there are as many tables and values as the polynomial says, and as much workspace as needed.
+    /// Checks the numbers of tables, values and elements of the workspace against the polynomial.
     fn check<G: Field>(&self, polynomial: &VirtualPolynomial<G>) -> Result<(), ProveError> {
         let (found, lengths): (_, Vec<usize>) = match self {
             Self::Borrowed { tables, .. } => (tables.len(), tables.iter().map(|table| table.len()).collect()),
@@ -139,11 +142,11 @@ fn workspace_of<F: Field>(polynomial: &VirtualPolynomial<F>) -> usize {
     polynomial.tables() * (polynomial.len() / 2)
 }
 
-/// What a prover can't work with.
+/// Why a prover refuses its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProveError {
-    /// Another number of tables than the polynomial is made of.
+    /// The number of tables differs from the polynomial's.
     #[error("{found} tables were given for a polynomial made of {expected}")]
     Tables {
         /// Tables that were given.
@@ -151,7 +154,7 @@ pub enum ProveError {
         /// Tables of the polynomial.
         expected: usize,
     },
-    /// A table has not 2^n values.
+    /// A table does not have 2^n values.
     #[error("table {table} has {found} values: {expected} are needed")]
     Values {
         /// Position of the table.
@@ -177,7 +180,7 @@ pub enum ProveError {
         /// Elements that are needed.
         expected: usize,
     },
-    /// The claim that was given is not the sum, or the polynomial is not 0 on the cube: the proof is worthless.
+    /// The given claim is not the sum, or the polynomial is not 0 on the cube: the proof is worthless.
     #[error("the claim is wrong: after {rounds} rounds it is not the value of the polynomial")]
     Claim {
         /// Rounds.
@@ -209,7 +212,7 @@ impl<F: Field> SumCheck<F> {
 
     /// The sum of eq(w, x) f(x), for a point w that prover and verifier know.
     ///
-    /// Errors if w has not n coordinates.
+    /// Errors unless w has n coordinates.
     pub fn weighted(polynomial: VirtualPolynomial<F>, w: Vec<F>, order: Order) -> Result<Self, VerifyError> {
         if w.len() != polynomial.variables() {
             return Err(VerifyError::Point { found: w.len(), expected: polynomial.variables() });
@@ -233,10 +236,10 @@ impl<F: Field> SumCheck<F> {
         transcript.public(&[claim]);
     }
 
-    /// Proves the sum, and returns it. A `claim` that is known saves a part of the first round; a wrong one is an error.
+    /// Proves the sum, and returns it. A known `claim` saves a part of the first round; a wrong one is an error.
     ///
-    /// For one product of d tables under weights d (d - 1) 2^n multiplications, d 2^n without reduction, and d 2^n to bind. Borrowed
-    /// tables are read twice.
+    /// For one product of d tables under weights this takes d (d - 1) 2^n multiplications, d 2^n without reduction, and
+    /// d 2^n for binding. Borrowed tables are read twice.
     pub fn prove(
         &self,
         tables: Tables<'_, F>,
@@ -264,7 +267,7 @@ impl<F: Field> SumCheck<F> {
 
     /// Checks the rounds and the final evaluations: about n d multiplications.
     ///
-    /// The caller checks the evaluations against its commitments, and that the proof has come to its end.
+    /// The caller checks the evaluations against its commitments, and that the proof has ended.
     pub fn verify(&self, claim: F, transcript: &mut impl VerifierTranscript<F>) -> Result<Evaluations<F>, VerifyError> {
         self.announce(transcript, claim);
         verifier::verify(&self.polynomial, self.point.as_deref(), self.order, claim, transcript)

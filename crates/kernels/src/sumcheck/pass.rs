@@ -6,12 +6,12 @@ use evergrove_primitives::lanes::{Kernel, LANES, Lanes};
 use super::polynomial::VirtualPolynomial;
 use super::prover::Sample;
 
-/// Positions after which sums are reduced where no weights say so.
+/// Positions after which sums are reduced where weights do not determine the runs.
 const RUN: usize = 128;
 
-/// Part of one table: where its values are, and where they go once the next variable is bound.
+/// A part of one table: the place of its values, and their place once the next variable is bound.
 ///
-/// Position p stands for [`LANES`] neighbouring pairs of what is left after binding.
+/// Position p is [`LANES`] neighbouring pairs of the values that remain after binding.
 pub(super) enum Piece<'a, F> {
     /// Nothing is bound yet; the lowest variable is next.
     LowFirst(&'a [F]),
@@ -86,7 +86,7 @@ impl<F: Field> Piece<'_, F> {
         let (zero, one) = (f.line(zero_zero, zero_one, challenge), f.line(one_zero, one_one, challenge));
         match self {
             Self::LowFirst(_) | Self::HighFirst(_) => {}
-            // In place, what is overwritten was read at this position or at one before.
+            // In place, the overwritten values were read at this position or at an earlier one.
             Self::LowFrom(_, to) => f.store_pairs(zero, one, sixteen_mut(to, position)),
             Self::LowIn(to) => f.store_pairs(zero, one, sixteen_mut(to, position)),
             Self::HighFrom(_, [a, b]) => {
@@ -111,8 +111,8 @@ pub(super) struct PassWeights<'a, F> {
     pub(super) outer: &'a [F],
 }
 
-/// A pass over pieces of all tables. Returns, for each sample and each term, the weighted sum of the term's product without
-/// its coefficient, samples outside; a term of degree below d, or without factors, has 0 at infinity, or everywhere.
+/// A pass over pieces of all tables. Returns the weighted sum of each term's product without its coefficient, for each
+/// sample (outer) and each term. A term of degree below d has 0 at infinity; a term without factors has 0 everywhere.
 pub(super) struct Pass<'a, F> {
     pub(super) polynomial: &'a VirtualPolynomial<F>,
     pub(super) samples: &'a [Sample],

@@ -1,13 +1,13 @@
-//! Virtual polynomials: sums of products of multilinear polynomials that are given by their values.
+//! Virtual polynomials: sums of products of multilinear polynomials, which are given by their values.
 
 use evergrove_primitives::field::Field;
-/// Variables that a polynomial may have.
+/// The greatest number of variables of a polynomial.
 pub const MAX_VARIABLES: usize = 40;
-/// Multilinear polynomials that one virtual polynomial may be made of.
+/// The greatest number of multilinear polynomials in one virtual polynomial.
 pub const MAX_TABLES: usize = 32;
-/// Products that one virtual polynomial may be the sum of.
+/// The greatest number of products in one virtual polynomial.
 pub const MAX_TERMS: usize = 64;
-/// Factors that one product may have.
+/// The greatest number of factors in one product.
 pub const MAX_DEGREE: usize = 8;
 
 /// A coefficient times a product of multilinear polynomials, which are named by their positions.
@@ -15,7 +15,7 @@ pub const MAX_DEGREE: usize = 8;
 /// A position may occur more than once: [0, 0] is a square. Without factors the term is a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term<F> {
-    /// What the product is multiplied by.
+    /// The factor of the product.
     pub coefficient: F,
     /// Positions of the factors among the tables.
     pub factors: Vec<usize>,
@@ -30,8 +30,9 @@ impl<F> Term<F> {
 
 /// The shape of f(x) = sum over k of c_k times the product over i in T_k of f_i(x).
 ///
-/// The f_i are multilinear in n variables and shared between the terms. The values are not here: prover and verifier agree
-/// on a shape, the prover alone holds tables of 2^n values, f_i(x) at index x_0 + 2 x_1 + 4 x_2 + ... as in arkworks.
+/// The f_i are multilinear in n variables and shared between the terms. The values are not part of the shape: prover
+/// and verifier agree on a shape, and only the prover holds tables of 2^n values, with f_i(x) at index x_0 + 2 x_1 + 4
+/// x_2 + ... as in arkworks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VirtualPolynomial<F> {
     variables: usize,
@@ -40,7 +41,7 @@ pub struct VirtualPolynomial<F> {
     degree: usize,
 }
 
-/// A shape that no polynomial has, or that is beyond the bounds of this module.
+/// An invalid shape, or one beyond the bounds of this module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
@@ -73,7 +74,7 @@ pub enum ShapeError {
     /// A constant has no round polynomials.
     #[error("a polynomial whose products have no factors is a constant: nothing is left to prove")]
     Constant,
-    /// A factor that is not there.
+    /// A factor names a missing table.
     #[error("product {term} names the multilinear polynomial {factor}, but there are {tables}")]
     Factor {
         /// Position of the product.
@@ -88,7 +89,7 @@ pub enum ShapeError {
 impl<F: Field> VirtualPolynomial<F> {
     /// The sum of `terms` over `tables` multilinear polynomials in `variables` variables.
     ///
-    /// Errors beyond the bounds of this module, if a term names a table that is not there, and if no term has a factor.
+    /// Errors beyond the bounds of this module, if a term names a missing table, and if no term has a factor.
     pub fn new(variables: usize, tables: usize, terms: Vec<Term<F>>) -> Result<Self, ShapeError> {
         if variables > MAX_VARIABLES {
             return Err(ShapeError::Variables { variables });
@@ -139,7 +140,7 @@ impl<F: Field> VirtualPolynomial<F> {
     pub fn len(&self) -> usize {
         1 << self.variables
     }
-    /// Never: 2^n is at least 1.
+    /// Always false: 2^n is at least 1.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -155,7 +156,7 @@ impl<F: Field> VirtualPolynomial<F> {
             .sum()
     }
 
-    /// The shape as bytes: what a transcript absorbs. Injective, and no encoding is the beginning of another.
+    /// The shape as bytes, for a transcript. Injective, and no encoding is the beginning of another.
     pub(super) fn description(&self) -> (Vec<u8>, Vec<F>) {
         let mut bytes = Vec::new();
         let mut push = |n: usize| bytes.extend_from_slice(&(n as u32).to_le_bytes());

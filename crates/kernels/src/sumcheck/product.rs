@@ -19,9 +19,9 @@ use crate::mle::product_table_on;
 
 /// The statement that the product over the cube of f_1(x) ... f_k(x) is P times that of g_1(x) ... g_l(x).
 ///
-/// The prover commits to v, built by [`ProductWitness`], before its transcript reaches this protocol: the commitment belongs into
-/// the context or among the public bytes. The halves of v are the fraction v(x, 0) = f_1 ... f_k / (g_1 ... g_l), which is f_1
-/// itself if that is all, and the product MLE v(x, 1).
+/// The prover commits to v, built by [`ProductWitness`], before its transcript reaches this protocol: the commitment
+/// must be in the context or among the public bytes. The halves of v are the fraction v(x, 0) = f_1 ... f_k / (g_1 ...
+/// g_l), which is f_1 itself if there are no other factors, and the product MLE v(x, 1).
 #[derive(Clone, Debug)]
 pub struct ProductCheck<F> {
     variables: usize,
@@ -38,10 +38,11 @@ pub struct ProductWitness<'a, F> {
     product: &'a [F],
 }
 
-/// What the verifier is left with: values of v and of the f and g, to be checked against their commitments.
+/// The values of v and of the f and g that the verifier must check against their commitments.
 ///
-/// The root, v(0, 1, ..., 1) = P, is to be checked too. A caller that commits to the halves of v opens each at (0, r') and at (1, r'),
-/// r' being the point r without its last coordinate: v(b, r) = (1 - r_(n-1)) v(b, r', 0) + r_(n-1) v(b, r', 1).
+/// The verifier must also check the root, v(0, 1, ..., 1) = P. A caller that commits to the halves of v opens each at
+/// (0, r') and at (1, r'), where r' is the point r without its last coordinate: v(b, r) = (1 - r_(n-1)) v(b, r', 0) +
+/// r_(n-1) v(b, r', 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProductEvaluations<F> {
     /// r.
@@ -54,7 +55,7 @@ pub struct ProductEvaluations<F> {
     pub right: F,
     /// v(r, 0), where the fraction is not the only numerator.
     pub fraction: Option<F>,
-    /// f_i(r), likewise.
+    /// f_i(r), in the same case.
     pub numerators: Vec<F>,
     /// g_i(r).
     pub denominators: Vec<F>,
@@ -64,7 +65,7 @@ impl<F: Field> ProductCheck<F> {
     /// For `numerators` and `denominators` multilinear polynomials in `variables` variables, at least one of each of the first
     /// two.
     ///
-    /// Errors as [`VirtualPolynomial::new`] does.
+    /// Errors as [`VirtualPolynomial::new`].
     pub fn new(variables: usize, numerators: usize, denominators: usize, order: Order) -> Result<Self, ShapeError> {
         let this = Self { variables, numerators, denominators, order, marker: std::marker::PhantomData };
         if variables == 0 || numerators == 0 {
@@ -74,7 +75,7 @@ impl<F: Field> ProductCheck<F> {
         Ok(this)
     }
 
-    /// Whether v(x, 0) is a table of its own.
+    /// Whether v(x, 0) is a separate table.
     fn has_fraction(&self) -> bool {
         self.numerators > 1 || self.denominators > 0
     }
@@ -94,7 +95,7 @@ impl<F: Field> ProductCheck<F> {
         VirtualPolynomial::new(self.variables, tables, terms)
     }
 
-    /// Takes in the statement, draws alpha and w.
+    /// Absorbs the statement, and draws alpha and w.
     fn begin(&self, product: F, transcript: &mut impl Transcript<F>) -> (VirtualPolynomial<F>, Vec<F>) {
         let shape = self.polynomial(F::ONE).expect("a shape that was checked");
         announce(transcript, b"productcheck", &shape, self.order);
@@ -115,7 +116,7 @@ impl<F: Field> ProductCheck<F> {
 
     /// Proves the statement for the `witness` made of the same tables, and returns P, the root of v, with the final evaluations.
     ///
-    /// 6 2^n multiplications for one numerator alone, in the way of [`SumCheck::prove`](super::SumCheck::prove).
+    /// 6 2^n multiplications for one numerator alone, counted as for [`SumCheck::prove`](super::SumCheck::prove).
     pub fn prove(
         &self,
         witness: &ProductWitness<'_, F>,

@@ -1,4 +1,4 @@
-//! The rounds from the prover's side, over whatever holds the tables.
+//! The rounds from the prover's side, over any engine that holds the tables.
 
 use super::Order;
 use super::polynomial::VirtualPolynomial;
@@ -12,7 +12,7 @@ use evergrove_primitives::field::Field;
 pub(super) enum Sample {
     /// At a small number.
     At(u64),
-    /// The coefficient of X^d, d being the degree of the virtual polynomial.
+    /// The coefficient of X^d, where d is the degree of the virtual polynomial.
     Infinity,
 }
 
@@ -21,13 +21,13 @@ pub(super) trait Engine<F> {
     /// Binds the last round's variable to its challenge, unless this is the first round, then samples this round's polynomial
     /// t(X) = sum over the other free variables x of weight(x) f(X, x).
     ///
-    /// The weight is eq of the point's coordinates of the variables in x, or 1.
+    /// The weight is eq at the point's coordinates of the variables in x, or 1.
     fn round(&mut self, challenge: Option<F>, samples: &[Sample]) -> Vec<F>;
     /// Binds the last variable, if there is one: the value of every table.
     fn finish(&mut self, challenge: Option<F>) -> Vec<F>;
 }
 
-/// What the prover knows of the sum beforehand.
+/// The prover's advance knowledge of the sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim<F> {
     /// Nothing: the first round costs one more sample.
@@ -38,7 +38,7 @@ pub(super) enum Claim<F> {
     Vanishing,
 }
 
-/// What went wrong in the rounds: the claim is not the sum.
+/// The failure of the rounds: the claim is not the sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WrongClaim;
 
@@ -93,7 +93,8 @@ pub(super) fn prove<F: Field, T: ProverTranscript<F>>(
     Ok((first, Evaluations { point: challenges, values }))
 }
 
-/// The coefficients of a round's polynomial, and its claim, from as few samples as the claim allows: d of d + 1.
+/// The coefficients of a round's polynomial, and its claim, from as few samples as the claim allows: d instead of d +
+/// 1.
 fn round<F: Field>(
     interpolation: &Interpolation<F>,
     weight: Weight<F>,

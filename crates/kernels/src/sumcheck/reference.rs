@@ -1,7 +1,7 @@
-//! The provers by definition, and the textbook's, which is HyperPlonk's.
+//! The provers by definition, and the textbook provers of HyperPlonk.
 //!
-//! [`sum_check`] writes every round's polynomial as the sum that defines it; the provers of this module send the same messages.
-//! [`textbook`] has the algorithm that they are measured against, whose messages are values.
+//! [`sum_check`] computes every round's polynomial as the sum that defines it; the provers of the parent module send
+//! the same messages. [`textbook`] has the algorithm for performance comparisons, whose messages are values.
 
 use evergrove_primitives::field::Field;
 pub mod textbook;
@@ -15,8 +15,8 @@ fn eq_at<F: Field>(w: &[F], index: usize) -> F {
 
 /// The rounds and final evaluations over `claim` = sum over x of weight(x) f(x), the weight being eq(point, x) or 1.
 ///
-/// A round's polynomial is t(X) = sum over the later variables x of weight(x) f(r, X, x), sent as its coefficients but the constant
-/// one. Costs d^2 2^n multiplications and more.
+/// A round's polynomial is t(X) = sum over the later variables x of weight(x) f(r, X, x), sent as its coefficients
+/// without the constant one. Costs d^2 2^n multiplications and more.
 ///
 /// # Panics
 /// If the tables or the point are not of the polynomial's size.

@@ -1,8 +1,8 @@
-//! One round: the polynomial that the prover sends, and what ties it to the claim.
+//! One round: the polynomial that the prover sends, and its relation to the claim.
 //!
-//! A round's polynomial t has degree d and is sent as its coefficients t_1, ..., t_d. The constant one follows from the claim
-//! c of the round: without weights t(0) + t(1) = c, under the weight eq(w, X) of the round's variable
-//! (1 - w) t(0) + w t(1) = c. Either is solved for t_0 whatever w is.
+//! A round's polynomial t has degree d and is sent as its coefficients t_1, ..., t_d. The constant one follows from the
+//! claim c of the round: without weights t(0) + t(1) = c; under the weight eq(w, X) of the round's variable (1 - w)
+//! t(0) + w t(1) = c. Both can be solved for t_0 for every w.
 
 use evergrove_primitives::field::Field;
 /// The weight of the values 0 and 1 of a round's variable.
@@ -23,7 +23,8 @@ impl<F: Field> Weight<F> {
         }
     }
 
-    /// The value at 1, from the claim and the value at 0; the value at 0 where the claim says nothing about that at 1.
+    /// The value at 1, from the claim and the value at 0; the value at 0 if the claim does not determine the value at
+    /// 1.
     pub(super) fn other(&self, claim: F) -> Other<F> {
         match *self {
             Self::Uniform => Other::AtOne { scale: F::ONE, zero: F::ONE, claim },
@@ -45,10 +46,10 @@ impl<F: Field> Weight<F> {
     }
 }
 
-/// What a claim gives besides a sample.
+/// The information that a claim adds to a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Other<F> {
-    /// The value at 0 by itself, and nothing else: the weight of 1 is 0.
+    /// The value at 0, and nothing else: the weight of 1 is 0.
     AtZero(F),
     /// The value at 1 from that at 0: (claim - zero * at_zero) * scale.
     AtOne {
@@ -95,7 +96,7 @@ impl<F: Field> Interpolation<F> {
     pub(super) fn coefficients(&self, values: &[F], leading: F) -> Vec<F> {
         let degree = self.inverse_factorials.len();
         assert_eq!(values.len(), degree, "a value at each of 0, 1, ..., d - 1");
-        // What is left without the leading term has degree d - 1.
+        // The polynomial without the leading term has degree d - 1.
         let mut differences: Vec<F> = values
             .iter()
             .enumerate()

@@ -4,9 +4,10 @@
 //! ceil(log2(p) / 8) bytes, little-endian, below the modulus (in standard, not Montgomery form). Challenges are 128 bits longer
 //! than the modulus before they are reduced.
 //!
-//! **Domain separation.** The session identifier is derived from [`PROTOCOL`] and the application's own tag. The context is the
-//! first thing absorbed: it must fix whatever the caller's statement rests on and the protocol does not absorb by itself,
-//! the commitments to the multilinear polynomials above all. The protocols absorb shapes, points, claims and orders.
+//! **Domain separation.** The session identifier is derived from [`PROTOCOL`] and the application's own tag. The
+//! context is absorbed first. It must fix everything that the caller's statement depends on and that the protocol does
+//! not absorb itself, above all the commitments to the multilinear polynomials. The protocols absorb shapes, points,
+//! claims and orders.
 
 use ark_ff::{BigInteger, PrimeField};
 use spongefish::{
@@ -15,7 +16,7 @@ use spongefish::{
 
 use super::transcript::{ProverTranscript, Transcript, TranscriptError, VerifierTranscript};
 
-/// The tag of the protocols and encodings of this module. Whatever changes a message or a challenge changes it.
+/// The tag of the protocols and encodings of this module. Change it whenever a message or a challenge changes.
 pub const PROTOCOL: &[u8] = b"evergrove/sumcheck/v1";
 
 /// Bytes of an element in a proof.
@@ -27,7 +28,7 @@ fn session(application: &[u8]) -> SessionId {
     derive_session_id::<DefaultHash>(&[&(PROTOCOL.len() as u64).to_le_bytes(), PROTOCOL, application].concat())
 }
 
-/// Bytes behind their number.
+/// Bytes preceded by their number.
 fn framed(bytes: &[u8]) -> Vec<u8> {
     [&(bytes.len() as u64).to_le_bytes(), bytes].concat()
 }
@@ -41,12 +42,12 @@ fn encode<F: PrimeField>(elements: &[F]) -> Vec<u8> {
     bytes
 }
 
-/// Elements behind their number.
+/// Elements preceded by their number.
 fn framed_elements<F: PrimeField>(elements: &[F]) -> Vec<u8> {
     [&(elements.len() as u64).to_le_bytes()[..], &encode(elements)].concat()
 }
 
-/// None at and above the modulus.
+/// `None` at and above the modulus.
 fn decode<F: PrimeField>(bytes: &[u8]) -> Option<F> {
     let mut limbs = F::BigInt::default();
     for (limb, bytes) in limbs.as_mut().iter_mut().zip(bytes.chunks(8)) {
@@ -69,7 +70,7 @@ pub struct SpongeProver {
 impl SpongeProver {
     /// A transcript for an application, named by its tag, and a context: see the module.
     pub fn new(application: &[u8], context: &[u8]) -> Self {
-        // The protocols draw no secret coins, so that the generator of secrets is never asked.
+        // The protocols draw no secret coins, so the generator of secrets is never used.
         let no_secrets = PrivateRng::from_seed([0; 32]);
         let mut state = ProverState::from_parts(&session(application), b"c", no_secrets);
         state.public_message_as(context, framed);
@@ -109,14 +110,14 @@ pub struct SpongeVerifier<'a> {
 }
 
 impl<'a> SpongeVerifier<'a> {
-    /// The transcript of [`SpongeProver::new`] with the same arguments, over the proof that came out of it.
+    /// The transcript of [`SpongeProver::new`] with the same arguments, over the resulting proof.
     pub fn new(application: &[u8], context: &[u8], proof: &'a [u8]) -> Self {
         let mut state = VerifierState::new(&session(application), b"c", proof);
         state.public_message_as(context, framed);
         Self { state, len: proof.len(), offset: 0 }
     }
 
-    /// That the proof ends here: the last call of a verifier.
+    /// Checks that the proof ends here: the last call of a verifier.
     pub fn finish(self) -> Result<(), TranscriptError> {
         let Self { state, len, offset } = self;
         match state.into_narg_string() {

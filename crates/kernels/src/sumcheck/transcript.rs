@@ -1,33 +1,33 @@
-//! What the protocols ask of a Fiat-Shamir transcript.
+//! The interface of a Fiat-Shamir transcript for the protocols.
 //!
 //! A protocol is written once for the prover, against [`ProverTranscript`], and once for the verifier, against
 //! [`VerifierTranscript`]. [`sponge`](super::sponge) has the transcript to use; tests use others, to fix the challenges.
 
-/// What both sides do: take in what both know, and draw challenges.
+/// The operations of both sides: absorb public data, and draw challenges.
 ///
-/// Every call changes all later challenges, and its length is part of what it changes.
+/// Every call changes all later challenges, and the length of its argument is part of the change.
 pub trait Transcript<F> {
-    /// Takes in bytes that both sides know and that are not in the proof.
+    /// Absorbs bytes that both sides know and that are not in the proof.
     fn public_bytes(&mut self, bytes: &[u8]);
-    /// Takes in field elements, likewise.
+    /// Absorbs field elements that both sides know and that are not in the proof.
     fn public(&mut self, elements: &[F]);
-    /// A challenge, uniform but for a bias below 2^-128.
+    /// A challenge, uniform except for a bias below 2^-128.
     fn challenge(&mut self) -> F;
 }
 
 /// The prover's side.
 pub trait ProverTranscript<F>: Transcript<F> {
-    /// Takes in a message of the prover and appends it to the proof. The protocol fixes its length.
+    /// Absorbs a message of the prover and appends it to the proof. The protocol fixes its length.
     fn send(&mut self, message: &[F]);
 }
 
 /// The verifier's side.
 pub trait VerifierTranscript<F>: Transcript<F> {
-    /// Reads a message of the prover, as long as `message`, from the proof, and takes it in.
+    /// Reads a message of the prover, as long as `message`, from the proof, and absorbs it.
     fn receive(&mut self, message: &mut [F]) -> Result<(), TranscriptError>;
 }
 
-/// A proof that can't be read.
+/// A proof that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TranscriptError {

@@ -1,4 +1,4 @@
-//! What the three verifiers share: the rounds and the final evaluation. Scalar, without threads or panics.
+//! The shared part of the three verifiers: the rounds and the final evaluation. Scalar, without threads or panics.
 
 use super::Order;
 use super::polynomial::VirtualPolynomial;
@@ -6,10 +6,11 @@ use super::round::{Weight, evaluate};
 use super::transcript::{TranscriptError, VerifierTranscript};
 use evergrove_primitives::field::Field;
 
-/// What a verifier is left with: values of the multilinear polynomials at one point, to be checked against their commitments.
+/// The result of a verifier: values of the multilinear polynomials at one point, which must be checked against their
+/// commitments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evaluations<F> {
-    /// The point: its coordinate i is that of x_i, whatever the order of binding.
+    /// The point: its coordinate i is that of x_i, for every order of binding.
     pub point: Vec<F>,
     /// f_i(point) for each table i.
     pub values: Vec<F>,
@@ -19,16 +20,16 @@ pub struct Evaluations<F> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// The proof can't be read.
+    /// The proof cannot be read.
     #[error(transparent)]
     Transcript(#[from] TranscriptError),
-    /// The values at the end do not give what the rounds came to: some message of the prover is wrong, or the claim is.
+    /// The final values do not match the rounds: a message of the prover or the claim is wrong.
     #[error("the evaluations at the end do not match the claim after {rounds} rounds")]
     FinalEvaluation {
         /// Rounds.
         rounds: usize,
     },
-    /// A point with another number of coordinates than there are variables.
+    /// The number of coordinates of the point differs from the number of variables.
     #[error("a point of {found} coordinates for a polynomial in {expected} variables")]
     Point {
         /// Coordinates that were given.

@@ -1,7 +1,7 @@
 //! eq(w, x) = product of w_i x_i + (1 - w_i)(1 - x_i), and its values over a cube as an outer product of two short tables.
 //!
-//! Gruen ("Some improvements for the PIOP for ZeroCheck", ePrint 2024/108) takes the factor of the round's own variable out
-//! of the sum; Dao and Thaler ("More optimizations to sum-check proving", ePrint 2024/1210) split the rest, so that no
+//! Gruen ("Some improvements for the PIOP for ZeroCheck", ePrint 2024/108) takes the factor of the round's own variable
+//! out of the sum. Dao and Thaler ("More optimizations to sum-check proving", ePrint 2024/1210) split the rest. So no
 //! table of 2^n weights is ever built, read or bound.
 
 use evergrove_primitives::field::Field;

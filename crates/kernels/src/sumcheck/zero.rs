@@ -11,9 +11,9 @@ use super::{
 
 /// The statement that f(x) = 0 for every x of the cube.
 ///
-/// By the sum of eq(w, x) f(x) at a random point w, which is 0 for every w only if f is (HyperPlonk, ePrint 2022/1355, section 3.2;
-/// Spartan, ePrint 2019/550).
-/// The first round's polynomial is 0 at 0 and at 1, so that an honest prover needs one sample less there.
+/// It is proven by the sum of eq(w, x) f(x) at a random point w, which is 0 for every w only if f is 0 (HyperPlonk,
+/// ePrint 2022/1355, section 3.2; Spartan, ePrint 2019/550). The first round's polynomial is 0 at 0 and at 1, so an
+/// honest prover needs one sample less there.
 #[derive(Clone, Debug)]
 pub struct ZeroCheck<F> {
     polynomial: VirtualPolynomial<F>,
@@ -35,13 +35,14 @@ impl<F: Field> ZeroCheck<F> {
         workspace_of(&self.polynomial)
     }
 
-    /// Takes in the statement and draws w.
+    /// Absorbs the statement and draws w.
     fn point(&self, transcript: &mut impl Transcript<F>) -> Vec<F> {
         announce(transcript, b"zerocheck", &self.polynomial, self.order);
         (0..self.polynomial.variables()).map(|_| transcript.challenge()).collect()
     }
 
-    /// Proves the statement; [`ProveError::Claim`] if it is wrong. Costs what [`SumCheck::prove`](super::SumCheck::prove) does.
+    /// Proves the statement; [`ProveError::Claim`] if it is wrong. Costs as much as
+    /// [`SumCheck::prove`](super::SumCheck::prove).
     pub fn prove(
         &self,
         tables: Tables<'_, F>,

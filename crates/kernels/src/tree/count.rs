@@ -1,14 +1,14 @@
-//! Exact counts of what a traversal does: nodes computed, words through memory, local storage, arithmetic.
+//! Exact counts for a traversal: nodes computed, words through memory, local storage, arithmetic.
 //!
-//! Counts come from the steps of the plan themselves, not from formulas; a test compares the two. Hardware models take them
-//! as their workload, reports as what a schedule costs. A word is one node: 32 bytes for a field element of 255 bits or a
-//! digest.
+//! Counts come from the steps of the plan themselves, not from formulas; a test compares the two. Hardware models use
+//! them as their workload, reports as the cost of a schedule. A word is one node: 32 bytes for a field element of 255
+//! bits or a digest.
 
 use core::ops::{Add, AddAssign, Mul};
 
 use super::schedule::{Plan, Step, Tree};
 
-/// What a plan does, whatever the operation of its nodes.
+/// The counts of a plan, for any operation of its nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traffic {
     /// Nodes that come from memory.
@@ -65,7 +65,8 @@ impl Traffic {
                         Step::Spill(_) => {
                             let result = run.level == last || plan.tree() == Tree::InvertedLevels;
                             *(if result { &mut out.results } else { &mut out.spills }) += len;
-                            // What a level-by-level traversal stores as a result is the operand of its next band as well.
+                            // A level that a level-by-level traversal stores as a result is also the operand of its
+                            // next band.
                             local -= len;
                         }
                     }
@@ -81,7 +82,7 @@ impl Traffic {
         self.loads + self.spills + self.results
     }
 
-    /// The arithmetic of all nodes, for an operation that takes `node(level)` at a node of that level.
+    /// The arithmetic of all nodes, for an operation that takes `node(level)` for a node of that level.
     pub fn arithmetic(&self, node: impl Fn(u32) -> Arithmetic) -> Arithmetic {
         let mut sum = Arithmetic::default();
         for (level, count) in (1..).zip(&self.nodes) {
@@ -103,7 +104,7 @@ pub struct Arithmetic {
 }
 
 impl Arithmetic {
-    /// So many multiplications, additions and subtractions.
+    /// This many multiplications, additions and subtractions.
     pub const fn field(multiplications: u64, additions: u64) -> Self {
         Self { multiplications, additions, hashes: 0 }
     }

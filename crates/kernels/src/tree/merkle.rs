@@ -1,8 +1,8 @@
 //! Merkle trees over the rows of a matrix.
 //!
-//! Level 0 holds the digests of the rows, each further level those of the groups of 2, 4 or 8 nodes below. The *cap* of
-//! height c is the level c levels below the root; c = 0 is the root. A [`Shape`] has the sizes, a [`TreeHash`] the hash:
-//! [`Poseidon`], [`Polygon`] or [`Keccak`].
+//! Level 0 holds the digests of the rows; each further level holds those of the groups of 2, 4 or 8 nodes below. The
+//! *cap* of height c is the level c levels below the root; c = 0 is the root. A [`Shape`] has the sizes, a [`TreeHash`]
+//! the hash: [`Poseidon`], [`Polygon`] or [`Keccak`].
 //!
 //! | function | makes | holds |
 //! |---|---|---|
@@ -16,10 +16,10 @@
 //! | [`path`], [`fold_path`] | an opening, and the node of the cap that it leads to | |
 //! | [`multi_path`], [`fold_multi_path`], [`verify_rows`] | the same for many leaves, each sibling once | |
 //!
-//! **Schedule.** Subtrees of at most [`BLOCK`] leaves are built one per task, level by level while their digests are in the
-//! cache; the levels above them are short and built breadth first. Each task calls the hash on slices, which dispatches once.
-//! A stream keeps the levels above its blocks on a stack that counts in the base of the arity. Results do not depend on
-//! threads, instruction sets or the way in which a tree is made.
+//! **Schedule.** Each task builds a subtree of at most [`BLOCK`] leaves, level by level while its digests are in the
+//! cache. The levels above are short and built breadth first. Each task calls the hash on slices, which dispatches
+//! once. A stream keeps the levels above its blocks on a stack that counts in the base of the arity. Results do not
+//! depend on threads, instruction sets or the way in which a tree is built.
 //!
 //! With [`Poseidon`] and [`Shape::new`], caps and paths are those of Plonky2's `MerkleTree::<_, PoseidonHash>`; with
 //! [`Polygon`] and [`Shape::padded`], roots are those of Polygon zkEVM.
@@ -46,10 +46,10 @@ pub use shape::{Arity, BLOCK, Shape};
 pub use stream::{ReversedStream, Stream};
 pub use update::{Workspace, update};
 
-/// The siblings on the way from a leaf to the cap, those of the leaf first and from left to right: arity - 1 a level. In a
-/// binary tree this is Plonky2's `MerkleTree::prove`.
+/// The siblings on the way from a leaf to the cap, starting with those of the leaf, from left to right: arity - 1 for
+/// each level. In a binary tree this is Plonky2's `MerkleTree::prove`.
 ///
-/// `nodes` is what [`build`] made for the same shape.
+/// `nodes` is the result of [`build`] for the same shape.
 pub fn path<'a, D: Copy + Default>(
     shape: &Shape,
     nodes: &'a [D],
@@ -70,9 +70,10 @@ pub fn path<'a, D: Copy + Default>(
     }))
 }
 
-/// The node of the cap that a leaf's digest and the siblings of its [`path`] lead to. One hash a level, by the plain code.
+/// The node of the cap that a leaf's digest and the siblings of its [`path`] lead to. One hash for each level, by the
+/// scalar code.
 ///
-/// Errors if there is no such leaf, or if the siblings are not those of all levels.
+/// Errors if the leaf does not exist, or if the siblings are not those of all levels.
 pub fn fold_path<H: TreeHash>(
     hash: H,
     shape: &Shape,

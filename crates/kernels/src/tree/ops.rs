@@ -1,7 +1,8 @@
 //! Operations on the nodes of a tree, executed by any schedule on vectors and threads.
 //!
-//! A [`NodeOp`] says what a node is and how eight of them lie in lanes; [`Combine`] makes a node from its children,
-//! [`Expand`] the children from a node. [`reduce`], [`reduce_levels`] and [`expand`] execute a [`Plan`](super::schedule::Plan) with it:
+//! A [`NodeOp`] defines a node and how eight nodes are stored in lanes; [`Combine`] makes a node from its children,
+//! [`Expand`] the children from a node. [`reduce`], [`reduce_levels`] and [`expand`] execute a
+//! [`Plan`](super::schedule::Plan) with it:
 //!
 //! | operation | type | trait |
 //! |---|---|---|
@@ -10,9 +11,9 @@
 //! | multiplication tree, product MLE | [`Product`] | [`Combine`] |
 //! | Merkle tree | [`Merkle`] | [`Combine`] |
 //!
-//! **Lanes.** The tasks of a band are of one shape, so that eight adjacent ones run in lockstep, one in each lane: every step
-//! of the schedule is one vector operation for each of its nodes, and no operation crosses lanes. A band with fewer tasks is
-//! computed node by node.
+//! **Lanes.** The tasks of a band have one shape, so eight adjacent ones run in lockstep, one in each lane: every step
+//! of the schedule is one vector operation for each of its nodes, and no operation crosses lanes. A band with fewer
+//! tasks is computed node by node.
 //!
 //! **Results** are those of the operation on single nodes: the same words for every schedule, instruction set and number of
 //! threads, since nodes are exact and no operation is reordered within a node.
@@ -37,13 +38,13 @@ pub use merkle::Merkle;
 pub use mle::{BuildMle, Coordinates, EvaluateMle};
 pub use product::Product;
 
-/// What the nodes of a tree are, one at a time in memory and eight at a time in lanes.
+/// The nodes of a tree, one at a time in memory and eight at a time in lanes.
 pub trait NodeOp: Sync {
     /// A node in memory.
     type Node: Copy + Debug + PartialEq + Send + Sync;
     /// Eight nodes in registers.
     type Vector<L: Lanes>: Copy;
-    /// What a task needs of the operation's constants on an instruction set.
+    /// The operation's constants that a task needs, on an instruction set.
     type Prepared<L: Lanes>;
 
     /// The constants for nodes of these levels.
@@ -54,11 +55,11 @@ pub trait NodeOp: Sync {
     fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>, to: [&mut Self::Node; LANES]);
     /// The arithmetic of a node of level `level` >= 1 in a tree of height `height`.
     fn arithmetic(&self, level: u32, height: u32) -> Arithmetic;
-    /// What the operation runs on: see [`Field::isa`](evergrove_primitives::field::Field::isa).
+    /// The instruction set of the operation: see [`Field::isa`](evergrove_primitives::field::Field::isa).
     fn isa(&self) -> Isa {
         Isa::detect()
     }
-    /// The levels that the operation is defined for, if it is not for all: the height of its trees.
+    /// The height of the operation's trees, if it is not defined for all levels.
     fn height(&self) -> Option<u32> {
         None
     }
@@ -75,7 +76,7 @@ pub trait Combine: NodeOp {
         left: Self::Vector<L>,
         right: Self::Vector<L>,
     ) -> Self::Vector<L>;
-    /// The node over one pair, by the plainest code there is: what [`Combine::combine`] is held to.
+    /// The node over one pair, by the simplest code: the reference for [`Combine::combine`].
     fn node(&self, level: u32, left: &Self::Node, right: &Self::Node) -> Self::Node;
 }
 
@@ -91,6 +92,6 @@ pub trait Expand: NodeOp {
     ) -> [Self::Vector<L>; 2];
     /// The root of the tree.
     fn root(&self) -> Self::Node;
-    /// The children of one node, by the plainest code there is: what [`Expand::expand`] is held to.
+    /// The children of one node, by the simplest code: the reference for [`Expand::expand`].
     fn children(&self, level: u32, node: &Self::Node) -> [Self::Node; 2];
 }

@@ -1,23 +1,24 @@
-//! Which node of a balanced binary tree goes next: traversals as plain data.
+//! The order of the nodes of a balanced binary tree: traversals as plain data.
 //!
 //! A tree of height h has 2^h leaves on level 0 and its root on level h; node i of level k has the nodes 2i and 2i + 1 of
 //! level k - 1 as its children. An *inverted* tree runs from the leaves to the root (evaluation of a multilinear extension,
 //! products, Merkle trees), a *forward* tree from the root to the leaves (Build MLE).
 //!
-//! A [`Plan`] cuts the levels into [`Band`]s, which follow one after the other. The [tasks](Band::tasks) of a band don't
-//! depend on each other, and each is a sequence of [`Step`]s between a memory and the local storage of whoever executes it: a
-//! lane of a vector, a thread, a processing element, a worker. Local storage is a stack: a step takes its operands from the
-//! top and leaves its results there.
+//! A [`Plan`] cuts the levels into [`Band`]s, which follow one after the other. The [tasks](Band::tasks) of a band do
+//! not depend on each other. Each is a sequence of [`Step`]s between a memory and the local storage of its executor: a
+//! lane of a vector, a thread, a processing element, a worker. Local storage is a stack: a step takes its operands from
+//! the top and leaves its results there.
 //!
 //! | [`Schedule`] | bands | local storage | words through memory |
 //! |---|---|---|---|
 //! | breadth first | one a level | one chunk | 3n - 3 |
 //! | depth first | subtrees, then the trees over their roots | one node a level | n + 1, and two for each root below the last band's |
-//! | hybrid | likewise | one block and one node a level | likewise |
+//! | hybrid | the same | one block and one node a level | the same |
 //!
-//! Depth first and hybrid differ in what they ask of the executor, not of memory: the nodes of a block can be computed side
-//! by side and its leaves come in one run, while depth first hands over single nodes. Source: "MTU: The Multifunction Tree
-//! Unit in zkSpeed", sections 3.2 and 4; its machine with eight processing elements is `Hybrid { subtree: h, block: 3 }`.
+//! Depth first and hybrid make different demands on the executor, and the same on memory: the nodes of a block can be
+//! computed side by side and its leaves arrive in one run, while depth first delivers single nodes. Source: "MTU: The
+//! Multifunction Tree Unit in zkSpeed", sections 3.2 and 4; its machine with eight processing elements is `Hybrid {
+//! subtree: h, block: 3 }`.
 
 mod steps;
 
@@ -25,13 +26,13 @@ pub use steps::Steps;
 
 use core::ops::Range;
 
-/// log2 of the lanes of a vector: a level that is wide enough is cut into at least so many tasks.
+/// log2 of the lanes of a vector: a level that is wide enough is cut into at least this many tasks.
 const LANES_LOG: u32 = 3;
 
 /// The greatest height of a tree whose nodes can be numbered: 2^h leaves and the levels above them fit a `usize`.
 pub const MAX_HEIGHT: u32 = usize::BITS - 2;
 
-/// Which way a tree is computed, and which nodes are results.
+/// The direction of a tree, and its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tree {
     /// From the root; the leaves are the results.
@@ -50,7 +51,8 @@ pub enum Schedule {
         /// log2 of the parents of a task. Narrower levels are cut into eight tasks, or into single parents.
         chunk: u32,
     },
-    /// Disjoint subtrees, each by a stack that never holds two nodes of a level; then the tree over their roots, likewise.
+    /// Disjoint subtrees, each with a stack that never holds two nodes of a level; then the tree over their roots, in
+    /// the same way.
     DepthFirst {
         /// log2 of the leaves of a subtree, at least 1. A tree of fewer leaves is one subtree.
         subtree: u32,
@@ -70,12 +72,13 @@ impl Schedule {
     pub const BREADTH_FIRST: Self = Self::BreadthFirst { chunk: 5 };
     /// Depth first as the kernels run it: subtrees of 512 leaves.
     pub const DEPTH_FIRST: Self = Self::DepthFirst { subtree: 9 };
-    /// Hybrid as the kernels run it: subtrees of 512 leaves in blocks of 128. Of a block 64 vectors are kept at a time, which
-    /// for elements of 255 bits are 20 KiB: larger blocks leave the first-level cache, smaller ones cost more steps.
+    /// Hybrid as the kernels run it: subtrees of 512 leaves in blocks of 128. At most 64 vectors of a block are kept at
+    /// a time, which is 20 KiB for elements of 255 bits: larger blocks do not fit the first-level cache, smaller ones
+    /// cost more steps.
     pub const HYBRID: Self = Self::Hybrid { subtree: 9, block: 7 };
 
-    /// [`Schedule::HYBRID`] with subtrees for a tree of height `height`: eight at least where there are leaves enough for the
-    /// lanes, and larger ones in large trees.
+    /// [`Schedule::HYBRID`] with subtrees for a tree of height `height`: at least eight if there are enough leaves for
+    /// the lanes, and larger ones in large trees.
     pub fn hybrid_for(height: u32) -> Self {
         let subtree = match height {
             ..=12 => height.saturating_sub(LANES_LOG).max(1),
@@ -85,7 +88,7 @@ impl Schedule {
         Self::Hybrid { subtree, block: 7 }
     }
 
-    /// The name that reports print.
+    /// The name in reports.
     pub fn name(&self) -> &'static str {
         match self {
             Self::BreadthFirst { .. } => "bfs",
@@ -113,15 +116,16 @@ impl Run {
     }
 }
 
-/// What happens next in a task. The run of a step is in order, its last node on top of the stack, unless said otherwise.
+/// The next step of a task. The run of a step is in order, its last node on top of the stack, unless documented
+/// otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// Nodes come from memory onto the stack.
+    /// Nodes are loaded from memory onto the stack.
     Load(Run),
     /// Inverted trees: the children of these nodes, on top of the stack, are replaced by the nodes.
     Combine(Run),
-    /// Forward trees: these nodes, on top of the stack, are replaced by their children. Children of a single node lie in
-    /// reverse, so that the left one is on top; children of a block's nodes ([`Band::in_block`]) lie in order.
+    /// Forward trees: these nodes, on top of the stack, are replaced by their children. Children of a single node are
+    /// in reverse order, so the left one is on top; children of a block's nodes ([`Band::in_block`]) are in order.
     Expand(Run),
     /// Nodes on top of the stack are copied to memory, as results.
     Emit(Run),
@@ -145,15 +149,15 @@ pub enum ScheduleError {
     /// Subtrees of one leaf compute nothing.
     #[error("subtrees of one leaf compute nothing: log2 of their leaves must be at least 1")]
     EmptySubtree,
-    /// The nodes can't be numbered.
+    /// The tree has too many nodes to number.
     #[error("a tree of height {height} has more nodes than can be numbered: at most {MAX_HEIGHT}")]
     TooHigh {
-        /// The height that was asked for.
+        /// The requested height.
         height: u32,
     },
 }
 
-/// Consecutive levels of a tree, cut into tasks that don't depend on each other.
+/// Consecutive levels of a tree, cut into tasks that do not depend on each other.
 ///
 /// A task computes 2^`roots` adjacent trees of 2^`height` leaves: nodes of level `bottom` are its leaves, nodes of level
 /// `bottom + height` its roots.
@@ -203,7 +207,7 @@ impl Band {
     /// The steps of a task; nodes are numbered in the whole tree.
     ///
     /// # Panics
-    /// If there is no such task: see [`Band::tasks`].
+    /// If the task does not exist: see [`Band::tasks`].
     pub fn steps(&self, task: usize) -> Steps {
         assert!(task < self.tasks(), "task {task} of {}", self.tasks());
         Steps::new(*self, task)
@@ -220,7 +224,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The traversal of a tree of 2^`height` leaves. A tree of one leaf has nothing to compute, hence no band.
+    /// The traversal of a tree of 2^`height` leaves. A tree of one leaf needs no computation, hence no band.
     pub fn new(tree: Tree, height: u32, schedule: Schedule) -> Result<Self, ScheduleError> {
         if height > MAX_HEIGHT {
             return Err(ScheduleError::TooHigh { height });
@@ -251,7 +255,7 @@ impl Plan {
         Ok(Self { tree, height, schedule, bands })
     }
 
-    /// Which way, and which results.
+    /// The direction and the results.
     pub fn tree(&self) -> Tree {
         self.tree
     }
@@ -273,7 +277,8 @@ impl Plan {
     }
     /// Nodes that pass from band to band besides the leaves and the results: the scratch memory of an execution.
     ///
-    /// In an inverted tree two bands' results take turns. In a forward tree the leaves' own memory takes every other turn.
+    /// In an inverted tree the results of two bands alternate. In a forward tree every other band uses the leaves' own
+    /// memory.
     pub fn scratch(&self) -> usize {
         let between = self.bands.len().saturating_sub(1);
         let results = |band: &Band| match self.tree {
@@ -292,8 +297,8 @@ impl Plan {
     }
 }
 
-/// Where level `level` >= 1 of a tree of 2^`height` leaves lies in a buffer of all nodes above the leaves: level 1 first, the
-/// root last, each level from left to right.
+/// The place of level `level` >= 1 of a tree of 2^`height` leaves in a buffer of all nodes above the leaves: level 1
+/// first, the root last, each level from left to right.
 ///
 /// # Panics
 /// If `level` is 0 or above `height`.

@@ -1,4 +1,4 @@
-//! The frozen files of points of version 1 (vectors/frozen/v1): what is written today is what was frozen, and it still reads.
+//! The frozen files of points of version 1 (vectors/frozen/v1): programs still write and read the frozen bytes.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Kernels against their definitions and against ark, on every instruction set.
+//! Kernels compared with their definitions and with ark, on every instruction set.
 
 mod counts;
 mod fields;

@@ -1,4 +1,4 @@
-//! Merkle trees against their definition, against Plonky2's caps and paths, and against bad sizes.
+//! Merkle trees compared with their definition and with Plonky2's caps and paths, and tested with bad sizes.
 
 use evergrove_kernels::tree::merkle::{
     Arity, BLOCK, Keccak, MerkleError, Polygon, Poseidon, Shape, TreeHash, build, build_vec, cap, cap_vec,
@@ -94,7 +94,7 @@ fn roots_are_those_of_polygon() {
     }
     let found = root(Polygon, &elements, 128).unwrap();
     assert_eq!(found.0.map(Goldilocks::as_u64).to_vec(), words(&vectors["merkle_root_of_64_rows_of_128"]));
-    // There a row without elements has four zeros for its digest, as a row of up to four zeros has.
+    // In that tree a row without elements has four zeros as its digest, like a row of up to four zeros.
     let found = root(Polygon, &[Goldilocks::ZERO; 64], 1).unwrap();
     assert_eq!(found.0.map(Goldilocks::as_u64).to_vec(), words(&vectors["merkle_root_of_64_rows_of_0"]));
 }

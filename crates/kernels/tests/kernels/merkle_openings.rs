@@ -1,4 +1,4 @@
-//! Openings of many leaves at once: each sibling once, and nothing but the tree's rows verifies.
+//! Openings of many leaves at once: each sibling occurs once, and only the tree's rows verify.
 
 use evergrove_kernels::tree::merkle::{
     Arity, Keccak, MerkleError, Polygon, Poseidon, Shape, TreeHash, build_vec, fold_multi_path, multi_path, path,
@@ -33,7 +33,7 @@ fn check<H: TreeHash>(hash: H, shape: &Shape, elements: &[H::Element], indices: 
     let count = |found| Err(MerkleError::Digests { buffer: "siblings", found, expected });
     assert_eq!(verify_rows(hash, shape, cap, indices, &rows, &other), count(expected + 1));
     for at in [0, expected / 2, expected.wrapping_sub(1)] {
-        // Some other digest of the tree in the place of a sibling.
+        // Another digest of the tree instead of a sibling.
         let Some(sibling) = siblings.get(at) else { continue };
         let Some(stranger) = nodes.iter().find(|node| *node != sibling) else { continue };
         let mut changed = siblings.clone();

@@ -1,4 +1,5 @@
-//! The ways of making a Merkle tree against the definition: in pieces, by changes, from other orders of elements.
+//! The ways of building a Merkle tree compared with the definition: in pieces, by changes, from other orders of
+//! elements.
 
 use evergrove_kernels::tree::merkle::{
     Arity, BLOCK, Keccak, Layout, MerkleError, Order, Polygon, Poseidon, ReversedStream, Shape, Stream, TreeHash,

@@ -1,4 +1,4 @@
-//! Multilinear extensions against the textbook, brute force and ark-poly, on every instruction set.
+//! Multilinear extensions compared with the textbook, brute force and ark-poly, on every instruction set.
 
 #![cfg(feature = "ark")]
 

@@ -1,5 +1,5 @@
-//! No bytes make a verifier or a reader panic, none are a proof of what is wrong, and no points make a sum do worse than mean
-//! nothing.
+//! No bytes make a verifier or a reader panic or prove a false statement, and points do no more harm than a meaningless
+//! sum.
 
 #![cfg(feature = "ark")]
 
@@ -29,7 +29,7 @@ proptest! {
         let polynomial = VirtualPolynomial::new(variables, 2, terms).unwrap();
         let transcript = || SpongeVerifier::new(b"tests", b"tables", &proof);
 
-        // Zeros prove that zeros are 0; nothing that is found by chance proves a 1.
+        // Zeros prove that zeros are 0; random bytes prove no 1.
         let zero = ZeroCheck::new(polynomial.clone(), order).verify(&mut transcript());
         prop_assert!(zero.is_err() || proof.iter().take(64).all(|x| *x == 0));
         prop_assert!(SumCheck::new(polynomial.clone(), order).verify(Fr::ONE, &mut transcript()).is_err());
@@ -45,7 +45,7 @@ proptest! {
 type Bls = ark_bls12_381::g1::Config;
 type Bn = ark_bn254::g1::Config;
 
-/// Canonical coordinates, those around 0 and p among them: of points that are on no curve.
+/// Canonical coordinates, including those around 0 and p, of points that are on no curve.
 fn coordinate() -> impl Strategy<Value = Fq> {
     let near = (0u64..3).prop_map(|by| {
         let mut words = Fq::MODULUS.0;
@@ -61,7 +61,7 @@ fn coordinate() -> impl Strategy<Value = Fq> {
     prop_oneof![few, near, any].prop_map(|words| Fq::new_unchecked(BigInt(words)))
 }
 
-/// A sequence of points without a pattern, from some that repeat: equal ones, inverse ones and infinity among them.
+/// A sequence of points without a pattern, from a few that repeat, including equal points, inverse points and infinity.
 fn garbage(some: &[(Fq, Fq)], n: usize) -> Vec<Affine<Bls>> {
     let generator = Affine::<Bls>::generator();
     let point = |i: usize| match some.get(i % (some.len() + 4)) {
@@ -79,7 +79,7 @@ fn file<C: Curve>(points: &[Affine<C>]) -> Vec<u8> {
     writer.finish().expect("all points")
 }
 
-/// Every point of a file, some at a time: no more than it has bytes for.
+/// Reads all points of a file, some at a time: no more than it has bytes for.
 fn read<C: Curve>(bytes: &[u8], trusted: bool, most: usize) -> Result<Vec<Affine<C>>, FileError> {
     let mut file = if trusted { PointFile::<_, C>::trusted(bytes)? } else { PointFile::new(bytes)? };
     let (mut all, mut next) = (Vec::new(), Vec::new());
@@ -95,7 +95,7 @@ fn read<C: Curve>(bytes: &[u8], trusted: bool, most: usize) -> Result<Vec<Affine
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
 
-    /// What [`CheckedPoints::trusted`] says of points that are none.
+    /// The promise of [`CheckedPoints::trusted`] for invalid points.
     #[test]
     fn sums_of_what_is_no_point(
         some in prop::collection::vec((coordinate(), coordinate()), 1..6),
@@ -146,7 +146,8 @@ proptest! {
         count in prop_oneof![0u64..7, any::<u64>()],
         trusted: bool,
     ) {
-        // Behind a good header, so that the number of points is the bytes' own; small highest bytes make coordinates of them.
+        // After a valid header, so that the number of points matches the bytes; small highest bytes make valid
+        // coordinates.
         let body: Vec<u8> = body.iter().enumerate().map(|(i, x)| if i % 48 == 47 { x & 15 } else { *x }).collect();
         let empty = file::<Bls>(&[]);
         let bytes = [&empty[..empty.len() - 8], &count.to_le_bytes(), &body].concat();

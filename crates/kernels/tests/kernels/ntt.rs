@@ -1,4 +1,4 @@
-//! Transforms of groups of eight columns against those of single columns, on every instruction set.
+//! Transforms of groups of eight columns compared with those of single columns, on every instruction set.
 
 use evergrove_kernels::ntt::columns::{Order, gather_on, scatter_on};
 use evergrove_kernels::ntt::{CACHED, Forward, Inverse, Lde, NttError, Row, ZERO_ROW, columns, groups, reference};
@@ -100,8 +100,8 @@ fn extensions_are_those_of_padded_polynomials() {
     }
 }
 
-/// Values of an extension of 2^`log` coefficients at some of its points, against the definition: every coefficient counts in
-/// each of them.
+/// Values of an extension of 2^`log` coefficients at some of its points, compared with the definition: every
+/// coefficient affects each of them.
 fn check_points(isa: Isa, log: u32, rate_bits: u32) {
     let n = 1 << log;
     let columns: Vec<_> = (0..3).map(|c| column(c, n)).collect();

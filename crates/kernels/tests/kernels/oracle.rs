@@ -1,4 +1,4 @@
-//! Commitments in lanes against the definition, on every instruction set.
+//! Commitments in lanes compared with the definition, on every instruction set.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn column(seed: u64, n: usize) -> Vec<Goldilocks> {
     (0..n).map(element).collect()
 }
 
-/// Every part of an oracle against the reference.
+/// Every part of an oracle compared with the reference.
 fn check(oracle: &Oracle, expected: &reference::Commitment, keep: Keep, what: &str) {
     let (columns, n) = (oracle.columns(), oracle.domain().lde().size());
     assert_eq!(oracle.cap(), expected.levels.last().unwrap(), "{what}");

@@ -1,4 +1,5 @@
-//! Traversals executed by a strict machine: operands are there, every node is computed once, results arrive, counts are exact.
+//! Traversals executed by a strict machine: operands are present, every node is computed once, results arrive, counts
+//! are exact.
 
 use std::collections::HashSet;
 

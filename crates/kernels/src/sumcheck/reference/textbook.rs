@@ -1,8 +1,8 @@
-//! HyperPlonk's provers: what an implementer writes from the paper, and what ours are measured against.
+//! HyperPlonk's provers: a direct implementation of the paper, as the baseline of measurements.
 //!
-//! The algorithm of EspressoSystems/hyperplonk: every round copies every table, binds it into a new one, and evaluates the product at
-//! 0, 1, ..., d by steps, one field element at a time; eq is a table like any other, built level by level into new
-//! buffers. Polynomials are sent as values. As many threads as the current rayon pool has.
+//! The algorithm of EspressoSystems/hyperplonk. Every round copies every table, binds it into a new one, and evaluates
+//! the product at 0, 1, ..., d by steps, one field element at a time. eq is a table like any other, built level by
+//! level into new buffers. Polynomials are sent as values. It uses as many threads as the current rayon pool has.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::super::{ProverTranscript, Term, VirtualPolynomial};
 
-/// What is left of a run: the sum, and the final point and values.
+/// The result of a run: the sum, and the final point and values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome<F> {
     /// The sum over the cube.
@@ -77,7 +77,7 @@ fn extrapolate<F: Field>(mut values: Vec<F>, len: usize) -> Vec<F> {
 /// SumCheck.
 ///
 /// # Panics
-/// If a table has not 2^n values, or if there are no variables.
+/// If a table does not have 2^n values, or if there are no variables.
 pub fn sum_check<F: Field>(
     polynomial: &VirtualPolynomial<F>,
     tables: &[Arc<Vec<F>>],

@@ -1,4 +1,4 @@
-//! Trees over rows that are all there, one behind the other.
+//! Trees over rows that are all available, one after the other.
 
 use rayon::prelude::*;
 
@@ -40,7 +40,7 @@ pub fn build<H: TreeHash>(
     Ok(())
 }
 
-/// The levels above level `first`, which is there already.
+/// Computes the levels above level `first`, which must be complete.
 pub(crate) fn levels_above<H: TreeHash>(hash: H, shape: &Shape, first: usize, nodes: &mut [H::Digest]) {
     for level in first + 1..shape.levels() {
         let (below, above) = nodes.split_at_mut(shape.level(level).start);
@@ -49,7 +49,8 @@ pub(crate) fn levels_above<H: TreeHash>(hash: H, shape: &Shape, first: usize, no
     }
 }
 
-/// The cap of the tree over `rows`, into a buffer of [`Shape::cap_len`] digests, with one of [`Shape::scratch`] to work in.
+/// The cap of the tree over `rows`, into a buffer of [`Shape::cap_len`] digests, with one of [`Shape::scratch`] as
+/// scratch memory.
 ///
 /// The hashes of [`build`], but only one digest per block of rows goes through memory.
 pub fn cap<H: TreeHash>(
@@ -73,7 +74,7 @@ pub fn cap<H: TreeHash>(
     Ok(())
 }
 
-/// The root of every block of rows, of which the last may have fewer leaves.
+/// The root of every block of rows; the last block may have fewer leaves.
 pub(super) fn block_tops<H: TreeHash>(hash: H, shape: &Shape, rows: &[H::Element], tops: &mut [H::Digest]) {
     let arity = shape.arity().get();
     tops.par_iter_mut().zip(rows.par_chunks(shape.block() * shape.width())).for_each(|(top, rows)| {

@@ -1,13 +1,13 @@
-//! What is refused, with the numbers.
+//! Reasons for refusals, with the numbers.
 
-/// Sizes that do not make a tree, or a buffer that does not fit one.
+/// Sizes that do not make a tree, or a buffer that does not fit a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MerkleError {
-    /// The leaves of a complete tree are a power of its arity.
+    /// The number of leaves of a complete tree is not a power of its arity.
     #[error("a Merkle tree of arity {arity} over {rows} rows: their number must be a power of {arity}; pad the matrix")]
     RowCount {
-        /// Rows that were asked for.
+        /// Requested rows.
         rows: usize,
         /// Children of a node.
         arity: usize,
@@ -41,32 +41,32 @@ pub enum MerkleError {
     Elements {
         /// Elements that were given.
         found: usize,
-        /// Elements that the shape asks for.
+        /// Elements that the shape requires.
         expected: usize,
         /// Rows of the matrix.
         rows: usize,
         /// Elements of a row.
         width: usize,
     },
-    /// A buffer of digests has another length than the shape says.
+    /// The length of a buffer of digests does not match the shape.
     #[error("a buffer of {found} digests was given for the {buffer}: {expected} are needed")]
     Digests {
-        /// What the buffer is for.
+        /// The purpose of the buffer.
         buffer: &'static str,
         /// Digests that it holds.
         found: usize,
-        /// Digests that the shape asks for.
+        /// Digests that the shape requires.
         expected: usize,
     },
-    /// There is no such leaf.
+    /// The leaf does not exist.
     #[error("leaf {index} of a Merkle tree of {rows} rows: indices are below {rows}")]
     LeafIndex {
-        /// The leaf that was asked for.
+        /// The requested leaf.
         index: usize,
         /// Rows of the matrix.
         rows: usize,
     },
-    /// The leaves of an update or an opening are not in ascending order, or one is named twice.
+    /// The leaves of an update or an opening are not in ascending order, or one is repeated.
     #[error("leaf {next} follows leaf {index}: name each leaf once, in ascending order")]
     Order {
         /// A leaf.
@@ -88,7 +88,7 @@ pub enum MerkleError {
         /// Elements of a row.
         width: usize,
     },
-    /// A stream was given more rows than its shape has, or ended before all were there.
+    /// A stream was given more rows than its shape has, or ended before all rows were given.
     #[error("{found} rows were given to a stream of {expected}")]
     Rows {
         /// Rows that were given.
@@ -96,13 +96,13 @@ pub enum MerkleError {
         /// Rows of the shape.
         expected: usize,
     },
-    /// Rows in bit-reversed order are a power of two.
+    /// The number of rows in bit-reversed order is not a power of two.
     #[error("{rows} rows in bit-reversed order: their number must be a power of two")]
     BitReversal {
         /// Rows of the matrix.
         rows: usize,
     },
-    /// A word is no field element.
+    /// A word is not a field element.
     #[error("word {position} is {word}, which is not below the order of the field")]
     NonCanonical {
         /// Its place among the words.

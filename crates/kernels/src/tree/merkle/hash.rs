@@ -1,4 +1,4 @@
-//! The hashes that trees are made of.
+//! The hashes of trees.
 
 use core::fmt;
 
@@ -21,16 +21,16 @@ pub trait TreeHash: Copy + Sync {
     fn leaves(&self, rows: &[Self::Element], width: usize, digests: &mut [Self::Digest]);
     /// Digest i is that of group i of `digests.len()` groups of `arity` children each.
     fn nodes(&self, children: &[Self::Digest], arity: usize, digests: &mut [Self::Digest]);
-    /// The digest of one row, by the plainest code there is: what [`TreeHash::leaves`] is held to.
+    /// The digest of one row, by the simplest code: the reference for [`TreeHash::leaves`].
     fn leaf(&self, row: &[Self::Element]) -> Self::Digest;
-    /// The digest of one group of children, likewise.
+    /// The digest of one group of children, by the simplest code.
     fn node(&self, children: &[Self::Digest]) -> Self::Digest;
 }
 
 /// Plonky2's Poseidon: `hash_or_noop` for rows, `two_to_one` for pairs.
 ///
-/// Groups of 4 and 8 digests are the rows of 16 and 32 words: 2 and 4 permutations, as many as a binary tree would take
-/// less one.
+/// Groups of 4 and 8 digests are hashed as rows of 16 and 32 words: 2 and 4 permutations, where a binary tree takes 3
+/// and 7.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Poseidon;
 
@@ -42,8 +42,9 @@ pub struct Polygon;
 
 /// SHA3-256 or Keccak-256 of rows of bytes and of the children's bytes, one after the other.
 ///
-/// The 136 bytes of the rate hold a node of arity 4: one permutation, where arity 8 takes two. Nothing separates leaves from
-/// nodes, hence trees of different heights may share a root: it is a commitment only together with the number of rows.
+/// The 136 bytes of the rate hold a node of arity 4: one permutation, while arity 8 takes two. Nothing separates leaves
+/// from nodes, so trees of different heights may share a root: it is a commitment only together with the number of
+/// rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Keccak(pub Function);
 

@@ -1,13 +1,14 @@
-//! Openings of many leaves of one tree, in which every sibling stands once.
+//! Openings of many leaves of one tree, in which every sibling occurs once.
 
 use super::shape::check_digests;
 use super::{MerkleError, Shape, TreeHash};
 
-/// The siblings that lead from the leaves `indices`, strictly ascending, to the cap: level by level from the leaves, and from left
-/// to right, those nodes beside a node on a path that are on no path themselves. A padded tree's missing ones are default
-/// digests.
+/// The siblings that lead from the leaves `indices`, strictly ascending, to the cap: level by level from the leaves,
+/// and from left to right, the nodes that are beside a node on a path and on no path themselves. The missing siblings
+/// of a padded tree are default digests.
 ///
-/// At most arity - 1 a leaf and level, and none twice. `nodes` is what [`build`](super::build) made for the same shape.
+/// At most arity - 1 for each leaf and level, without duplicates. `nodes` is the result of [`build`](super::build) for
+/// the same shape.
 ///
 /// Errors if the nodes are not those of the shape, an index is not below the number of rows, or they do not ascend.
 pub fn multi_path<D: Copy + Default>(shape: &Shape, nodes: &[D], indices: &[usize]) -> Result<Vec<D>, MerkleError> {
@@ -30,7 +31,7 @@ pub fn multi_path<D: Copy + Default>(shape: &Shape, nodes: &[D], indices: &[usiz
 
 /// The nodes of the cap, with their positions, that the leaves' digests and the siblings of their [`multi_path`] lead to.
 ///
-/// One hash for each node on a path, by the plain code; panics on no siblings.
+/// One hash for each node on a path, by the scalar code; does not panic on any siblings.
 ///
 /// Errors if an index is not below the number of rows, they do not ascend, or the siblings are too few or too many.
 pub fn fold_multi_path<H: TreeHash>(
@@ -64,11 +65,12 @@ pub fn fold_multi_path<H: TreeHash>(
     Ok(level)
 }
 
-/// Accepts exactly if the rows `indices`, one behind the other in `rows`, are those of the tree with this cap.
+/// Accepts exactly if the rows `indices`, one after the other in `rows`, are those of the tree with this cap.
 ///
-/// Scalar, like all of [`fold_multi_path`]; panics on no input.
+/// Scalar, like [`fold_multi_path`]; does not panic on any input.
 ///
-/// Errors as [`fold_multi_path`] does, if sizes do not match, and with [`MerkleError::Opening`] where a path leads elsewhere.
+/// Errors as [`fold_multi_path`], if sizes do not match, and with [`MerkleError::Opening`] where a path leads
+/// elsewhere.
 pub fn verify_rows<H: TreeHash>(
     hash: H,
     shape: &Shape,

@@ -1,4 +1,4 @@
-//! Trees over matrices whose rows do not lie one behind the other in the order of the leaves.
+//! Trees over matrices whose rows are not stored one after the other in the order of the leaves.
 
 use rayon::prelude::*;
 
@@ -6,29 +6,29 @@ use super::build::{combine, levels_above};
 use super::shape::check_digests;
 use super::{BLOCK, MerkleError, Shape, TreeHash};
 
-/// Rows that are brought together at a time: a cache line holds eight words of a column.
+/// Rows that are collected at a time: a cache line holds eight words of a column.
 const TILE: usize = 64;
 
-/// Where the elements of a matrix lie.
+/// The layout of the elements of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// Row i at `i * width`, one behind the other.
+    /// Row i at `i * width`, one after the other.
     RowMajor,
-    /// Column j at `j * rows`, one behind the other: the values of polynomials.
+    /// Column j at `j * rows`, one after the other: the values of polynomials.
     ColumnMajor,
 }
 
-/// Which row is leaf i.
+/// The row of leaf i.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Row i.
     Natural,
-    /// The row whose number has the bits of i in reverse: what a commitment to a low-degree extension takes.
+    /// The row whose number has the bits of i in reverse, as in a commitment to a low-degree extension.
     BitReversed,
 }
 
 impl Order {
-    /// Errors for rows that can not be taken in this order.
+    /// Errors for rows that cannot be used in this order.
     pub(super) fn check(self, rows: usize) -> Result<(), MerkleError> {
         match self {
             Self::BitReversed if !rows.is_power_of_two() => Err(MerkleError::BitReversal { rows }),
@@ -37,12 +37,12 @@ impl Order {
     }
 }
 
-/// [`build`](super::build) over rows that lie in columns or are taken in bit-reversed order.
+/// [`build`](super::build) over rows that are stored in columns or used in bit-reversed order.
 ///
-/// Rows are hashed in the order in which they lie, and the digests are moved. Elements in columns are copied once, `TILE`
-/// rows at a time.
+/// Rows are hashed in the order of storage, and the digests are moved. Elements in columns are copied once, `TILE` rows
+/// at a time.
 ///
-/// Errors as [`build`](super::build) does, and if the rows in bit-reversed order are no power of two.
+/// Errors as [`build`](super::build), and if the number of rows in bit-reversed order is not a power of two.
 pub fn build_ordered<H: TreeHash>(
     hash: H,
     shape: &Shape,
@@ -62,12 +62,13 @@ pub fn build_ordered<H: TreeHash>(
     Ok(())
 }
 
-/// [`cap`](super::cap) over rows that lie in columns or are taken in bit-reversed order.
+/// [`cap`](super::cap) over rows that are stored in columns or used in bit-reversed order.
 ///
-/// The hashes of [`build_ordered`], whose nodes it holds up to the level above the leaves: `scratch` has
-/// [`Shape::ordered_scratch`] digests. Rows that lie in the order of the leaves take [`cap`](super::cap) itself.
+/// Makes the hashes of [`build_ordered`], and holds its nodes up to the level above the leaves: `scratch` has
+/// [`Shape::ordered_scratch`] digests. For rows that are stored in the order of the leaves it calls
+/// [`cap`](super::cap).
 ///
-/// Errors as [`build_ordered`] does.
+/// Errors as [`build_ordered`].
 pub fn cap_ordered<H: TreeHash>(
     hash: H,
     shape: &Shape,
@@ -98,7 +99,7 @@ pub fn cap_ordered<H: TreeHash>(
     Ok(())
 }
 
-/// The digests of all rows, in the order in which the rows are numbered.
+/// The digests of all rows, in the order of the row numbers.
 fn leaves<H: TreeHash>(hash: H, shape: &Shape, layout: Layout, elements: &[H::Element], leaves: &mut [H::Digest]) {
     let (rows, width) = (shape.rows(), shape.width());
     match layout {
@@ -122,7 +123,7 @@ fn leaves<H: TreeHash>(hash: H, shape: &Shape, layout: Layout, elements: &[H::El
     }
 }
 
-/// Entry i to the place with the bits of i in reverse, for a power of two of them.
+/// Moves entry i to the place with the bits of i in reverse, for a power of two of entries.
 pub(super) fn reverse<D>(digests: &mut [D]) {
     let bits = digests.len().ilog2();
     for i in 0..digests.len() {

@@ -1,4 +1,4 @@
-//! The tree as its definition reads: the twin that every way of making one is held to.
+//! The tree as its definition reads: the reference for every way of building one.
 
 use super::{MerkleError, Shape, TreeHash};
 

@@ -58,11 +58,11 @@ impl Shape {
         Self::checked(rows, width, arity, cap_height)
     }
 
-    /// A tree of any number of rows: what a level lacks to a multiple of the arity, default digests stand for. They are not
-    /// stored. The cap is the level `cap_height` levels below the root.
+    /// A tree of any number of rows: default digests fill up a level to a multiple of the arity. They are not stored.
+    /// The cap is the level `cap_height` levels below the root.
     ///
-    /// For digests of field elements the default is four zeros, as in Polygon zkEVM's tree. A root does not tell how many of
-    /// the rows at the end have zeros for their digest: it is a commitment only together with the number of rows.
+    /// For digests of field elements the default is four zeros, as in Polygon zkEVM's tree. A root does not tell how
+    /// many of the last rows have the digest zero: it is a commitment only together with the number of rows.
     pub fn padded(rows: usize, width: usize, arity: Arity, cap_height: u32) -> Result<Self, MerkleError> {
         if rows == 0 {
             return Err(MerkleError::NoRows);
@@ -115,23 +115,24 @@ impl Shape {
     pub fn nodes(&self) -> usize {
         (0..self.levels()).map(|level| self.len(level)).sum()
     }
-    /// Where a level lies in the buffer of all nodes: the leaves come first, the cap last, each level from left to right.
+    /// The place of a level in the buffer of all nodes: the leaves come first, the cap last, each level from left to
+    /// right.
     ///
     /// # Panics
-    /// If there is no such level: see [`Shape::levels`].
+    /// If the level does not exist: see [`Shape::levels`].
     pub fn level(&self, level: usize) -> Range<usize> {
         assert!(level < self.levels(), "level {level} of a tree of {} levels", self.levels());
         let start: usize = (0..level).map(|below| self.len(below)).sum();
         start..start + self.len(level)
     }
-    /// Digests that [`cap`](super::cap) needs to work in: one for every block of [`BLOCK`] leaves (fewer under a high cap), and
-    /// one for as many of those as a node has children.
+    /// Digests of scratch memory for [`cap`](super::cap): one for every block of [`BLOCK`] leaves (fewer under a high
+    /// cap), and one for as many of those as a node has children.
     pub fn scratch(&self) -> usize {
         let blocks = self.blocks();
         blocks + blocks.div_ceil(self.arity.get())
     }
-    /// Digests that [`cap_ordered`](super::cap_ordered) needs to work in: one for every leaf and for every node above the
-    /// leaves.
+    /// Digests of scratch memory for [`cap_ordered`](super::cap_ordered): one for every leaf and for every node above
+    /// the leaves.
     pub fn ordered_scratch(&self) -> usize {
         let above = self.rows.div_ceil(self.arity.get());
         (self.rows + above).max(self.scratch())
@@ -146,7 +147,7 @@ impl Shape {
         // A level with more leaves below it than words have bits would be far above the root.
         (level as u32 * self.arity.log()).min(usize::BITS - 1)
     }
-    /// The level that the subtrees of the tasks end at: none reaches above the cap.
+    /// The level at which the subtrees of the tasks end, at most that of the cap.
     pub(super) fn block_level(&self) -> usize {
         ((BLOCK.ilog2() / self.arity.log()) as usize).min(self.levels() - 1)
     }

@@ -1,4 +1,4 @@
-//! Trees over rows that come a few at a time.
+//! Trees over rows that arrive a few at a time.
 
 use core::mem;
 
@@ -13,16 +13,16 @@ const BLOCKS_AT_ONCE: usize = 1024;
 
 /// The cap of a tree, from its rows in order, in any number of pieces.
 ///
-/// Holds fewer rows than one block of [`BLOCK`](super::BLOCK) and, per level above the blocks, fewer digests than a node has
-/// children: they count the blocks in the base of the arity, and a carry is a hash. Makes the hashes of
-/// [`cap`](super::cap); the blocks of one piece are hashed in parallel, so large pieces are faster.
+/// Holds fewer rows than one block of [`BLOCK`](super::BLOCK) and, for each level above the blocks, fewer digests than
+/// a node has children: they count the blocks in the base of the arity, and a carry is a hash. It makes the same hashes
+/// as [`cap`](super::cap). The blocks of one piece are hashed in parallel, so large pieces are faster.
 #[derive(Clone, Debug)]
 pub struct Stream<H: TreeHash> {
     hash: H,
     shape: Shape,
     /// Rows taken so far.
     rows: usize,
-    /// The rows of a block that is not complete.
+    /// The rows of an incomplete block.
     pending: Vec<H::Element>,
     /// Digests of level `shape.block_level() + i` that wait for their siblings, at i.
     waiting: Vec<Vec<H::Digest>>,
@@ -32,7 +32,7 @@ pub struct Stream<H: TreeHash> {
 }
 
 impl<H: TreeHash> Stream<H> {
-    /// A stream of the rows of `shape`, of which none is there.
+    /// A stream of the rows of `shape`, without any rows yet.
     pub fn new(hash: H, shape: &Shape) -> Self {
         Self {
             hash,
@@ -52,7 +52,7 @@ impl<H: TreeHash> Stream<H> {
 
     /// Takes the next rows, any number of them.
     ///
-    /// Errors, and takes none, if the elements are not whole rows or the rows are more than those of the shape.
+    /// Errors, and takes no rows, if the elements are not whole rows or exceed the rows of the shape.
     pub fn push(&mut self, elements: &[H::Element]) -> Result<(), MerkleError> {
         let width = self.shape.width();
         let found = rows_after(&self.shape, self.rows, elements.len())?;
@@ -78,14 +78,14 @@ impl<H: TreeHash> Stream<H> {
         Ok(())
     }
 
-    /// The cap, once all rows are there.
+    /// The cap, once all rows have been given.
     ///
     /// Errors if rows are missing.
     pub fn finish(mut self) -> Result<Vec<H::Digest>, MerkleError> {
         if self.rows != self.shape.rows() {
             return Err(MerkleError::Rows { found: self.rows, expected: self.shape.rows() });
         }
-        // Only a padded tree has blocks and groups that are not complete.
+        // Only a padded tree has incomplete blocks and groups.
         if !self.pending.is_empty() {
             let pending = mem::take(&mut self.pending);
             self.take_blocks(&pending);
@@ -120,7 +120,7 @@ impl<H: TreeHash> Stream<H> {
         }
     }
 
-    /// Makes the parent of the digests that wait.
+    /// Makes the parent of the waiting digests.
     fn carry(&mut self, i: usize) {
         let mut parent = [H::Digest::default()];
         parents(self.hash, self.shape.arity().get(), &self.waiting[i], &mut parent);
@@ -132,15 +132,15 @@ impl<H: TreeHash> Stream<H> {
 /// The cap of a tree whose leaves are rows in bit-reversed order, from the rows in their natural order, in any number of
 /// pieces.
 ///
-/// The siblings of a leaf are rows n / a, 2 n / a, .. further on, for n rows and arity a: a group is complete when its last row
-/// comes, and its node takes the place of its first. So this holds at most (1 - 1 / a) n digests, and no rows.
+/// The siblings of a leaf are rows n / a, 2 n / a, .. later, for n rows and arity a: a group is complete when its last
+/// row arrives, and its node replaces its first row. So this holds at most (1 - 1 / a) n digests, and no rows.
 #[derive(Clone, Debug)]
 pub struct ReversedStream<H: TreeHash> {
     hash: H,
     shape: Shape,
     /// Rows taken so far.
     rows: usize,
-    /// The digests of the first rows, of which the first few have become nodes of level 1.
+    /// The digests of the first rows; the first few have been replaced by nodes of level 1.
     digests: Vec<H::Digest>,
     /// The digests of the rows that were hashed last, and the groups that they complete.
     fresh: Vec<H::Digest>,
@@ -148,9 +148,9 @@ pub struct ReversedStream<H: TreeHash> {
 }
 
 impl<H: TreeHash> ReversedStream<H> {
-    /// A stream of the rows of `shape`, of which none is there.
+    /// A stream of the rows of `shape`, without any rows yet.
     ///
-    /// Errors if the rows are no power of two.
+    /// Errors if the number of rows is not a power of two.
     pub fn new(hash: H, shape: &Shape) -> Result<Self, MerkleError> {
         Order::BitReversed.check(shape.rows())?;
         let (digests, fresh, groups) = (Vec::new(), Vec::new(), Vec::new());
@@ -162,9 +162,9 @@ impl<H: TreeHash> ReversedStream<H> {
         self.rows
     }
 
-    /// Takes the next rows, any number of them. They are hashed in parallel, so that large pieces are faster.
+    /// Takes the next rows, any number of them. They are hashed in parallel, so large pieces are faster.
     ///
-    /// Errors, and takes none, if the elements are not whole rows or the rows are more than those of the shape.
+    /// Errors, and takes no rows, if the elements are not whole rows or exceed the rows of the shape.
     pub fn push(&mut self, elements: &[H::Element]) -> Result<(), MerkleError> {
         let width = self.shape.width();
         let found = rows_after(&self.shape, self.rows, elements.len())?;
@@ -174,7 +174,7 @@ impl<H: TreeHash> ReversedStream<H> {
             .par_chunks_mut(BLOCK)
             .zip(elements.par_chunks(BLOCK * width))
             .for_each(|(digests, rows)| self.hash.leaves(rows, width, digests));
-        // Rows from `first` on complete groups, where the leaves are not the cap.
+        // Rows from `first` on complete groups, unless the leaves are the cap.
         let first = self.shape.rows() - if self.shape.levels() > 1 { self.shape.len(1) } else { 0 };
         let (waiting, last) = fresh.split_at(first.saturating_sub(self.rows).min(fresh.len()));
         self.digests.extend_from_slice(waiting);
@@ -187,14 +187,14 @@ impl<H: TreeHash> ReversedStream<H> {
         Ok(())
     }
 
-    /// The cap, once all rows are there.
+    /// The cap, once all rows have been given.
     ///
     /// Errors if rows are missing.
     pub fn finish(mut self) -> Result<Vec<H::Digest>, MerkleError> {
         if self.rows != self.shape.rows() {
             return Err(MerkleError::Rows { found: self.rows, expected: self.shape.rows() });
         }
-        // Level 1 is there, in the natural order of its own rows; each further level likewise.
+        // Level 1 is complete, in the natural order of its own rows, and so is each further level.
         for level in 2..self.shape.levels() {
             self.nodes(level, 0, self.shape.len(level), None);
         }
@@ -207,7 +207,7 @@ impl<H: TreeHash> ReversedStream<H> {
     /// the groups, where they are not among the digests.
     fn nodes(&mut self, level: usize, from: usize, to: usize, last: Option<&[H::Digest]>) {
         let (arity, below, stride) = (self.shape.arity().get(), self.shape.len(level - 1), self.shape.len(level));
-        // Below the root of a padded tree may be fewer.
+        // There may be fewer below the root of a padded tree.
         let members = below.min(arity);
         self.groups.clear();
         for i in from..to {
@@ -224,7 +224,7 @@ impl<H: TreeHash> ReversedStream<H> {
     }
 }
 
-/// The rows taken once `elements` more are, which have to be whole rows, and no more than those of the shape.
+/// The number of rows after `elements` more elements, which must be whole rows, and no more than those of the shape.
 fn rows_after(shape: &Shape, taken: usize, elements: usize) -> Result<usize, MerkleError> {
     let width = shape.width();
     if !elements.is_multiple_of(width) {

@@ -1,4 +1,4 @@
-//! Trees of which some leaves change.
+//! Trees with changed leaves.
 
 use rayon::prelude::*;
 
@@ -6,7 +6,7 @@ use super::multi::check_ascending;
 use super::shape::{check_digests, check_rows};
 use super::{BLOCK, MerkleError, Shape, TreeHash};
 
-/// Buffers of [`update`], for the next call to use again.
+/// Buffers of [`update`], for reuse.
 #[derive(Clone, Debug, Default)]
 pub struct Workspace<D> {
     /// Positions of the nodes of a level that change.
@@ -15,11 +15,11 @@ pub struct Workspace<D> {
     digests: Vec<D>,
 }
 
-/// Changes the rows `indices`, strictly ascending, to `rows`, one behind the other, and hashes the nodes above them.
+/// Changes the rows `indices`, strictly ascending, to `rows`, one after the other, and hashes the nodes above them.
 ///
-/// `nodes` is what [`build`](super::build) made for the same shape, and is what it would make of the new rows afterwards. A
-/// node above several changed leaves is hashed once, a node above none is not touched. Returns the number of nodes hashed:
-/// at most k times the number of levels, for k leaves.
+/// `nodes` is the result of [`build`](super::build) for the same shape, and afterwards equals its result for the new
+/// rows. A node above several changed leaves is hashed once; a node above no changed leaf is not touched. Returns the
+/// number of nodes hashed: at most k times the number of levels, for k leaves.
 ///
 /// Errors, and changes nothing, if the sizes do not match, an index is not below the number of rows, or they do not ascend.
 pub fn update<H: TreeHash>(

@@ -9,7 +9,8 @@ use super::execute::{Lockstep, Single, forward, inverted};
 use super::{Combine, Expand, NodeOp, TreeError};
 use crate::tree::schedule::{Band, Plan, Tree, level_above_leaves};
 
-/// Leaves that one dispatch takes at least, where a band has so many: more than a dispatch and its stack cost.
+/// The least number of leaves that one dispatch takes, if a band has so many: enough to outweigh a dispatch and its
+/// stack.
 const GRAIN: usize = 1 << 12;
 
 /// One direction of computing tasks.
@@ -42,7 +43,7 @@ impl<O: Expand> Pass<O> for Forwarding {
     }
 }
 
-/// Adjacent tasks of a band, with what they load and store.
+/// Adjacent tasks of a band, with the buffers that they load from and store to.
 struct Item<'a, 'b, O: NodeOp, P> {
     op: &'a O,
     band: &'a Band,
@@ -78,7 +79,7 @@ impl<O: NodeOp, P: Pass<O>> Kernel for Item<'_, '_, O, P> {
 /// Computes a band. `to` has a buffer for each level that is stored.
 fn compute<O: NodeOp, P: Pass<O>>(isa: Isa, op: &O, band: &Band, from: &[O::Node], to: Vec<&mut [O::Node]>) {
     let tasks = band.tasks();
-    // Lockstep needs eight tasks, hence a multiple of eight, since their number is a power of two.
+    // Lockstep needs eight tasks, hence a multiple of eight, since the number of tasks is a power of two.
     let leaves = band.width(0);
     let per_item = if tasks < LANES { 1 } else { LANES.max(GRAIN / leaves).min(tasks) };
     let items = tasks / per_item;
@@ -125,9 +126,10 @@ fn check_length<T>(buffer: &'static str, nodes: &[T], expected: usize) -> Result
     if found == expected { Ok(()) } else { Err(TreeError::Length { buffer, found, expected }) }
 }
 
-/// The root of an inverted tree over `leaves`, with [`Plan::scratch`] nodes to work in, whose contents don't matter.
+/// The root of an inverted tree over `leaves`, with [`Plan::scratch`] nodes of scratch memory, whose contents do not
+/// matter.
 ///
-/// 2^h - 1 nodes are computed; the steps of the plan say what goes through memory.
+/// 2^h - 1 nodes are computed; the steps of the plan determine the traffic to memory.
 pub fn reduce<O: Combine>(
     op: &O,
     plan: &Plan,
@@ -207,7 +209,7 @@ pub fn reduce_levels_on<O: Combine>(
     Ok(())
 }
 
-/// The leaves of a forward tree, with [`Plan::scratch`] nodes to work in, whose contents don't matter.
+/// The leaves of a forward tree, with [`Plan::scratch`] nodes of scratch memory, whose contents do not matter.
 pub fn expand<O: Expand>(
     op: &O,
     plan: &Plan,
@@ -236,7 +238,7 @@ pub fn expand_on<O: Expand>(
         leaves.copy_from_slice(&root);
         return Ok(());
     }
-    // The last band writes the leaves, hence the one before it the scratch memory, and so on in turns.
+    // The last band writes the leaves, hence the band before it the scratch memory, and so on alternately.
     let (mut this, mut other) = if plan.bands().len() % 2 == 1 { (leaves, scratch) } else { (scratch, leaves) };
     for (i, band) in plan.bands().iter().enumerate() {
         let from = if i == 0 { &root } else { &other[..band.tasks() * band.width(band.height())] };

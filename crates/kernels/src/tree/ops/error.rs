@@ -2,24 +2,24 @@
 
 use crate::tree::schedule::Tree;
 
-/// Sizes that don't fit each other.
+/// Sizes that do not fit each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TreeError {
-    /// A buffer of nodes has another length than the plan says.
+    /// The length of a buffer of nodes does not match the plan.
     #[error("a buffer of {found} nodes was given for the {buffer}: {expected} are needed")]
     Length {
-        /// What the buffer is for.
+        /// The purpose of the buffer.
         buffer: &'static str,
         /// Nodes that it holds.
         found: usize,
-        /// Nodes that the plan asks for.
+        /// Nodes that the plan requires.
         expected: usize,
     },
-    /// The operation is made for trees of another height, as a point with so many coordinates is.
+    /// The operation is for trees of another height, which is the number of coordinates of a point.
     #[error("the operation is for trees of height {operation}, but the plan is for height {plan}")]
     Height {
-        /// The height that the operation is made for.
+        /// The height of the operation's trees.
         operation: u32,
         /// The height of the plan.
         plan: u32,
@@ -27,9 +27,9 @@ pub enum TreeError {
     /// The plan is for the other direction, or for other results.
     #[error("the plan is for a tree {found:?}, but {expected:?} was asked for")]
     Direction {
-        /// What the plan is for.
+        /// The tree of the plan.
         found: Tree,
-        /// What the function computes.
+        /// The tree of the function.
         expected: Tree,
     },
 }

@@ -5,7 +5,7 @@ use evergrove_primitives::lanes::{LANES, Lanes};
 use super::{Combine, Expand, NodeOp};
 use crate::tree::schedule::{Band, Run, Step};
 
-/// Executes steps. Runs are those of a band's first task; operands and results lie on top of a stack.
+/// Executes steps. Runs are those of a band's first task; operands and results are on top of a stack.
 pub(super) trait Machine {
     fn load(&mut self, run: Run);
     fn spill(&mut self, run: Run);
@@ -73,9 +73,9 @@ pub(super) struct Lockstep<'a, 'b, O: NodeOp, L: Lanes> {
     pub(super) band: &'a Band,
     /// The first of the tasks.
     pub(super) task: usize,
-    /// What tasks load from, one after the other.
+    /// The nodes that tasks load, one task after the other.
     pub(super) from: &'a [O::Node],
-    /// Where results go, for each level that is stored; the last entry is for what is spilled.
+    /// The places of results, for each level that is stored; the last entry is for spilled nodes.
     pub(super) to: &'a mut [&'b mut [O::Node]],
     pub(super) local: &'a mut Vec<O::Vector<L>>,
 }

@@ -10,8 +10,8 @@ use crate::tree::merkle::TreeHash;
 
 /// A node is the hash of its two children: 2^h - 1 hashes over 2^h digests.
 ///
-/// The leaves are digests of rows. [`crate::tree::merkle`] hashes rows as well, and is the one to use for a commitment;
-/// this is the same tree under any schedule. The hash picks its own instruction set.
+/// The leaves are digests of rows. [`crate::tree::merkle`] also hashes rows; use it for a commitment. This is the same
+/// tree under any schedule. The hash picks its own instruction set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Merkle<H>(pub H);
 

@@ -4,9 +4,9 @@ use super::{Band, Run, Step, Tree};
 
 /// An iterator over the steps of one task of a [`Band`].
 ///
-/// Blocks are taken from left to right. In an inverted tree the number of trailing ones of a block's number says how many
-/// levels of the stack its root completes; in a forward tree that of trailing zeros says how far up its nearest ancestor
-/// waits on the stack. This is the carry of a binary counter.
+/// Blocks are processed from left to right. In an inverted tree the number of trailing ones of a block's number is the
+/// number of levels of the stack that its root completes. In a forward tree the number of trailing zeros says how far
+/// up its nearest ancestor waits on the stack. This is the carry of a binary counter.
 #[derive(Clone, Debug)]
 pub struct Steps {
     band: Band,
@@ -20,13 +20,13 @@ pub struct Steps {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// A run is to be loaded.
+    /// A run must be loaded.
     Load,
-    /// Nodes are to be computed.
+    /// Nodes must be computed.
     Compute,
-    /// Nodes that were just computed are to be copied out.
+    /// Computed nodes must be copied out.
     Emit,
-    /// Nodes are to leave the stack.
+    /// Nodes must leave the stack.
     Spill,
     Done,
 }

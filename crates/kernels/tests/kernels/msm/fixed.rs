@@ -57,7 +57,7 @@ fn more_memory_means_fewer_families_of_buckets() {
     let strides: Vec<usize> = [1, 2, 4, 8, 100].map(|copies| fixed(copies).plan().stride()).into();
     assert!(strides.is_sorted_by(|a, b| a > b), "{strides:?}");
     assert_eq!(strides[4], 1);
-    // Points that are in no group, of order 2 and at infinity, among others: a sum that means nothing.
+    // Among others, points outside the group, of order 2 and at infinity: the sum is meaningless.
     let odd = Affine::<ark_bls12_377::g1::Config>::new_unchecked((-1).into(), 0.into());
     assert!(odd.is_on_curve());
     let fixed = FixedBase::new(CheckedPoints::trusted(&[odd; 20]), 1 << 20).expect("few points");

@@ -1,4 +1,4 @@
-//! Multi-scalar multiplication against ark-ec, on every instruction set.
+//! Multi-scalar multiplication compared with ark-ec, on every instruction set.
 
 mod common;
 mod fixed;

@@ -1,4 +1,4 @@
-//! What is taken for a point, and sums of subsets.
+//! Which points are accepted, and sums of subsets.
 
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::{Affine, Projective};
@@ -54,7 +54,7 @@ fn others_are_named_with_their_reason() {
     }
 }
 
-/// k times a point, whichever its order.
+/// k times a point of any order.
 fn times<C: Curve>(point: Projective<C>, k: &[u64]) -> Projective<C> {
     let mut sum = Projective::ZERO;
     for bit in BitIteratorBE::without_leading_zeros(k) {
@@ -66,8 +66,8 @@ fn times<C: Curve>(point: Projective<C>, k: &[u64]) -> Projective<C> {
     sum
 }
 
-/// The rule in lanes against a multiplication by the order, for points all over the curve: r and `exponent` times a point is
-/// infinity.
+/// The rule in lanes compared with a multiplication by the order, for points all over the curve: r times `exponent`
+/// times a point is infinity.
 fn outside<C: Curve>(exponent: u64, divisors: &[u64]) {
     let order = C::ScalarField::characteristic();
     let all_over = (1u64..).filter_map(|x| Affine::<C>::get_point_from_x_unchecked(x.into(), x % 3 == 0));

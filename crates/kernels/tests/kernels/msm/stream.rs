@@ -99,10 +99,10 @@ fn files_that_are_none_are_refused() {
         PointFile::<_, Bls>::new(&[&none[..], &[0]].concat()[..]),
         Err(FileError::Trailing { points: 0 })
     ));
-    // One scalar less.
+    // One scalar fewer.
     let other = failure::<Bls>(&good, &scalars[1..]);
     assert!(matches!(other, StreamError::Msm(MsmError::Length { points: 3000, scalars: 2999 })), "{other}");
-    // Points that are none, in the last chunk, whose index counts from the first.
+    // Invalid points in the last chunk; the reported index counts from the first chunk.
     let high = Fp::new_unchecked(BigInt([u64::MAX; 6]));
     for (bad, reason) in [
         (Affine::<Bls>::new_unchecked(points[0].x, points[1].y), Reason::NotOnCurve),
