@@ -25,10 +25,10 @@ use flate2::bufread::GzDecoder;
 use crate::backends::VerifierOnly;
 use crate::{Backend, Config, Error};
 
-/// The circuits of an application in one scheme, profile and height class, before they are built.
+/// The circuits of an application in one scheme, profile and height class, not built yet.
 #[derive(Clone)]
 pub enum AppCircuits {
-    /// Of Plonky2.
+    /// Plonky2's circuits.
     #[cfg(feature = "plonky2")]
     Plonky2(Size),
     /// On the tables of the backend `grove`.
@@ -45,7 +45,7 @@ impl AppCircuits {
         }
     }
 
-    /// Those on tables.
+    /// The circuits on tables.
     pub fn tables(self) -> Option<Box<AppFamily>> {
         match self {
             #[cfg(feature = "plonky2")]
@@ -63,7 +63,7 @@ fn check_profile(app: &Application, profile: Profile) -> Result<(), CircuitsErro
     app.check_profile(profile, known)
 }
 
-/// The circuits of Plonky2 of an application, where the profile is one of Plonky2's.
+/// The Plonky2 circuits of an application, if the profile is one of Plonky2's.
 #[cfg(feature = "plonky2")]
 fn on_plonky2(app: &Application, profile: Profile) -> Option<OnPlonky2> {
     if profile.fits(BACKEND_NAME) { OnPlonky2::new(app) } else { None }
@@ -73,8 +73,8 @@ impl Config {
     /// Adds the backends of the applications of a store's batches, as they were defined.
     ///
     /// # Errors
-    /// When the catalog of this configuration does not have an application, or the vector has outgrown its height class and the application has no
-    /// circuits there.
+    /// When the catalog of this configuration does not have an application, or when the vector has outgrown its height
+    /// class and the application has no circuits there.
     pub fn add_apps(&self, backends: &mut Backends, store: &Store) -> Result<(), Error> {
         let class = HeightClass::of(store.commitment()?.height).unwrap_or(HeightClass::H40);
         for batch in store.batches()? {
@@ -91,8 +91,8 @@ impl Config {
         Ok(())
     }
 
-    /// What the backend of an application will be, and its circuits. Takes tenths of a second for those on tables, and seconds for those of Plonky2 whose
-    /// keys are not kept: circuits are built without commitments.
+    /// The backend of an application before it is built, and its circuits. Takes tenths of a second for circuits on
+    /// tables, and seconds for Plonky2 circuits whose keys are not kept: these are built without commitments.
     ///
     /// # Errors
     /// When the application has no circuits in this scheme and profile.
@@ -131,7 +131,7 @@ impl Config {
         Ok(AppCircuits::Tables(Box::new(app.circuits(scheme, profile, class)?)))
     }
 
-    /// Adds the backend of an application with these circuits. It is made when it is first needed.
+    /// Adds the backend of an application with these circuits. It is built when it is first needed.
     pub fn add_app(&self, backends: &mut Backends, spec: BackendSpec, app: Application, circuits: &AppCircuits) {
         self.register(backends, spec, app, Some(circuits.clone()));
     }
@@ -146,8 +146,8 @@ impl Config {
         });
     }
 
-    /// Adds the verifier of an application's proofs. Its keys follow from circuits built here: on tables in tenths of a second, those of Plonky2 in
-    /// seconds, or they are kept. Gives the bits of its proofs.
+    /// Adds the verifier of an application's proofs. Its keys follow from circuits that are built here: in tenths of a
+    /// second on tables, in seconds with Plonky2 unless its keys are kept. Returns the bits of its proofs.
     ///
     /// # Errors
     /// When the application has no circuits in this scheme and profile.
@@ -159,7 +159,7 @@ impl Config {
         profile: Profile,
         class: HeightClass,
     ) -> Result<SoundnessBits, Error> {
-        // Of Plonky2's circuits it is the keys that are looked for, not their size.
+        // Of Plonky2's circuits the keys are looked for, not the size.
         #[cfg(feature = "plonky2")]
         if profile.fits(BACKEND_NAME) {
             return self.add_plonky2_verifier(backends, app, scheme, profile, class);
@@ -213,7 +213,7 @@ impl Config {
         Ok(bits)
     }
 
-    /// What proves an application, made here.
+    /// Builds the backend of an application.
     fn app_backend(
         &self,
         app: &Application,
@@ -231,7 +231,8 @@ impl Config {
         app.backend_on_tables(&app.circuits(scheme, profile, class).map_err(failed)?, observer)
     }
 
-    /// The backend of any specification: what a worker makes for a payload. `known` has the backends without an application.
+    /// The backend of any specification: a worker builds it for a payload. `known` has the backends without an
+    /// application.
     ///
     /// # Errors
     /// When this program does not know the backend or the application, or its circuits cannot be built.
@@ -248,9 +249,10 @@ impl Config {
     }
 }
 
-/// The key of an application's circuits on tables, in one scheme, profile and height class: all that a verifier needs of them.
+/// The key of an application's circuits on tables, in one scheme, profile and height class: everything about them that
+/// a verifier needs.
 ///
-/// Queries that differ in constants alone have one key, and one digest.
+/// Queries that differ only in constants have one key, and one digest.
 pub struct AppKey {
     spec: BackendSpec,
     verifier: GroveVerifier,
@@ -260,7 +262,8 @@ pub struct AppKey {
     output_len: usize,
 }
 
-/// What the circuits of an application take as inputs (`None` of digest translation, whose output is words), and the elements of its output.
+/// The inputs of an application's circuits (`None` for digest translation, whose output is words), and the number of
+/// elements of its output.
 fn inputs(app: &Application) -> (Option<Vec<Goldilocks>>, usize) {
     use evergrove_grove::application::Application as _;
     match app {
@@ -275,8 +278,8 @@ fn inputs(app: &Application) -> (Option<Vec<Goldilocks>>, usize) {
 /// Domain of the digest of an application's key, ASCII "AKEY".
 const KEY_DOMAIN: u32 = 0x414b_4559;
 
-/// The digest by which a key of these circuits is trusted. It names what the key is for, since a proof does not bind its application's parameters: the
-/// key does.
+/// The trusted digest of the key of these circuits. It names the purpose of the key, since a proof does not bind its
+/// application's parameters: the key does.
 fn trusted(app: &Application, scheme: Scheme, profile: Profile, class: HeightClass) -> impl Fn(Digest) -> Digest {
     let (name, shape) = (app.spec().name, app.shape());
     let mut bytes = Vec::new();
@@ -288,7 +291,7 @@ fn trusted(app: &Application, scheme: Scheme, profile: Profile, class: HeightCla
     move |key| hash_bytes(KEY_DOMAIN, &[&bytes[..], &key.to_bytes()].concat())
 }
 
-/// The digest of the key of these circuits, where this program pins it.
+/// The digest of the key of these circuits, if this program pins it.
 fn pinned(app: &Application, scheme: Scheme, profile: Profile, class: HeightClass) -> Option<Digest> {
     let AppSpec { name, parameters } = app.spec();
     if name != aggregate::NAME {
@@ -297,7 +300,8 @@ fn pinned(app: &Application, scheme: Scheme, profile: Profile, class: HeightClas
     Plan::from_bytes(&parameters).ok()?.width()?.key(scheme, profile, class)
 }
 
-/// The content of a file that may be compressed by gzip, as its first bytes say. A key does not begin with them.
+/// The content of a file that may be compressed by gzip: its first bytes tell, since a key does not begin with the
+/// bytes of gzip.
 fn unpacked<'a>(from: &'a mut dyn Read) -> io::Result<Box<dyn Read + 'a>> {
     let mut from = BufReader::new(from);
     let is_gzip = from.fill_buf()?.starts_with(&[0x1f, 0x8b]);
@@ -305,19 +309,20 @@ fn unpacked<'a>(from: &'a mut dyn Read) -> io::Result<Box<dyn Read + 'a>> {
 }
 
 impl AppKey {
-    /// The [digest](Self::digest) of the key of an application's circuits, where this program pins it: that of queries by circuits of the fixed family
-    /// ([`Query::pinned`](evergrove_apps::aggregate::Query::pinned)).
+    /// The [digest](Self::digest) of the key of an application's circuits, if this program pins it: it pins those of
+    /// queries by circuits of the fixed family ([`Query::pinned`](evergrove_apps::aggregate::Query::pinned)).
     pub fn pinned_digest(app: &Application, scheme: Scheme, profile: Profile, class: HeightClass) -> Option<Digest> {
         pinned(app, scheme, profile, class).map(trusted(app, scheme, profile, class))
     }
 
-    /// Reads what [`Self::write`] wrote, as it is or compressed by gzip. Nothing is built.
+    /// Reads the output of [`Self::write`], uncompressed or compressed by gzip. Builds no circuits.
     ///
-    /// The digest is trusted: take it from [`Self::digest`] of a key built by a program that is trusted ([`Config::app_key`]), never from a prover. It is
-    /// that of one application up to the inputs of its circuits, one scheme, profile and height class: for another one the key is refused.
+    /// The digest must be trusted: take it from [`Self::digest`] of a key built by a trusted program
+    /// ([`Config::app_key`]), never from a prover. It belongs to one application (up to the inputs of its circuits),
+    /// scheme, profile and height class: for others the key is refused.
     ///
     /// # Errors
-    /// [`Error::Key`]; when the application has no circuits on tables.
+    /// [`Error::Key`]; an error when the application has no circuits on tables.
     pub fn read(
         app: &Application,
         scheme: Scheme,
@@ -336,32 +341,32 @@ impl AppKey {
         let mut from = unpacked(from).map_err(|e| KeyError::Read(e.into()))?;
         let (verifier, bits) = GroveVerifier::read(on_tables, profile, &mut *from, &name, digest)?;
         let choice = BackendChoice::new(evergrove_grove::BACKEND_NAME, profile).with_app(scheme, app.spec());
-        // What a bucket holds is nothing that a verifier asks for.
+        // A verifier does not need the capacity of a bucket.
         let spec = BackendSpec { choice, version: evergrove_grove::BACKEND_VERSION, class, capacity: 1, wraps: false };
         let (inputs, output_len) = inputs(app);
         Ok(Self { spec, verifier, bits, digest, inputs, output_len })
     }
 
-    /// Writes the key: 10 to 35 MB, which gzip compresses to a twentieth.
+    /// Writes the key: 10 to 35 MB, which gzip compresses to a twentieth of the size.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         self.verifier.write_key(out)
     }
 
-    /// The digest of the key and of what it is for: whoever has it needs to trust nobody for the file.
+    /// The digest of the key and of its purpose. With it, the source of the file need not be trusted.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// The digest of the key alone, which proofs state: that of the circuits.
+    /// The digest of the key alone, which proofs state: the digest of the circuits.
     pub fn circuits_digest(&self) -> Digest {
         self.verifier.key_digest()
     }
 
-    /// The inputs of this application's circuits, which its statements name: with the digest of the key alone, all that a verifier without the application
-    /// needs. `None` of digest translation.
+    /// The inputs of this application's circuits, which its statements name. With the digest of the key alone, they are
+    /// all that a verifier without the application needs. `None` for digest translation.
     pub fn inputs(&self) -> Option<&[Goldilocks]> {
         self.inputs.as_deref()
     }

@@ -26,7 +26,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// All of them, the default first.
+    /// All backends, the default first.
     pub const ALL: [Self; 3] = [Self::Grove, Self::Plonky2, Self::Native];
 
     /// The name that proofs record.
@@ -48,7 +48,7 @@ impl Backend {
         BackendId::new(self.name(), version)
     }
 
-    /// True of proofs that are short and whose soundness is a number of bits.
+    /// True if proofs are short and their soundness is a number of bits.
     pub const fn is_succinct(self) -> bool {
         match self {
             Self::Grove | Self::Plonky2 => true,
@@ -56,7 +56,7 @@ impl Backend {
         }
     }
 
-    /// The profiles of its proofs, the first of which new batches have where none is named. Native stands for any SNARK.
+    /// The profiles of its proofs. New batches have the first one by default. Native accepts the profiles of any SNARK.
     pub const fn profiles(self) -> &'static [Profile] {
         match self {
             Self::Grove => &Profile::GROVE,
@@ -65,7 +65,7 @@ impl Backend {
         }
     }
 
-    /// True where this build has the backend.
+    /// True if this build has the backend.
     pub(crate) const fn is_built(self) -> bool {
         match self {
             Self::Grove => cfg!(feature = "grove"),
@@ -95,7 +95,7 @@ impl FromStr for Backend {
 }
 
 impl Config {
-    /// Every backend without an application that this build has, to prove and to verify with. Circuits are built, or read from
+    /// Every backend without an application in this build, for proving and verifying. Circuits are built, or read from
     /// [`Config::keys`], when a backend is first needed.
     pub fn provers(&self) -> Backends {
         let backends = natives();
@@ -106,8 +106,8 @@ impl Config {
         backends
     }
 
-    /// The same backends, to verify with, by pinned keys. Those of Plonky2 are part of this program; those of grove are built (in less
-    /// than a tenth of a second) when they are first needed, and accepted by their pinned digests.
+    /// The same backends, for verifying with pinned keys. Plonky2's keys are part of this program. Grove's keys are
+    /// built (in less than a tenth of a second) when they are first needed, and accepted by their pinned digests.
     pub fn verifiers(&self) -> Backends {
         let backends = natives();
         #[cfg(feature = "plonky2")]
@@ -117,8 +117,8 @@ impl Config {
         backends
     }
 
-    /// The backends that this process needs for its batches: those that prove, or where workers do that, those that verify what
-    /// the workers have made.
+    /// The backends that this process needs for its batches: provers, or if workers prove, verifiers of the workers'
+    /// proofs.
     pub fn backends(&self) -> Backends {
         #[cfg(feature = "queue")]
         if self.workers.is_some() {
@@ -142,7 +142,7 @@ pub(crate) fn classes_of(profiles: &'static [Profile]) -> impl Iterator<Item = (
     profiles.iter().flat_map(|p| HeightClass::ALL.into_iter().map(move |c| (*p, c)))
 }
 
-/// A verifier in the place of a backend.
+/// A verifier instead of a backend.
 pub(crate) struct VerifierOnly {
     spec: BackendSpec,
     keys: Digest,

@@ -8,7 +8,7 @@ use evergrove_store::View;
 use crate::table::{to_row, unknown_column};
 use crate::{Error, Value};
 
-/// Changes that form one epoch together.
+/// Changes that together form one epoch.
 ///
 /// ```
 /// use evergrove::prelude::*;
@@ -91,7 +91,7 @@ impl Changes {
         self
     }
 
-    /// The changes as whole rows, with the cells of `view` where they stay.
+    /// The changes as whole rows; unchanged cells come from `view`.
     pub(crate) fn resolve(self, schema: &Schema, view: &View) -> Result<evergrove_store::Changes, Error> {
         let Self { cells, rows, mut rest } = self;
         for (position, values) in rows {

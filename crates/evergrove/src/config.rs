@@ -1,4 +1,4 @@
-//! What proving and verifying may use.
+//! Settings of proving and verifying.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use evergrove_verifier::Profile;
 
 use crate::{Backend, Error, Machine};
 
-/// What proving and verifying may use. The default is the production backend and profile, on all cores, with half of the memory
-/// that is free, without a directory of keys.
+/// Settings of proving and verifying. The default is the production backend and profile, on all cores, with half of the
+/// free memory, without a directory of keys.
 ///
 /// ```
 /// use evergrove::prelude::*;
@@ -35,39 +35,40 @@ pub struct Config {
     pub backend: Backend,
     /// The security profile of new batches: one of [`Backend::profiles`].
     pub profile: Profile,
-    /// Directory in which circuits and keys are kept from run to run. It is trusted like the program itself. Without one they
-    /// are built in every run (seconds).
+    /// Directory in which circuits and keys are kept between runs. It is trusted like the program itself. Without a
+    /// directory they are built in every run (seconds).
     pub keys: Option<PathBuf>,
     /// Threads to use; all cores if `None`.
     pub threads: Option<usize>,
-    /// Bytes of memory that proofs of this process may take, by the estimates of [`Config::costs`]: fewer proofs are
-    /// made at a time, and [`Error::Memory`] comes before proving if one proof takes more. If `None`, half of the free
-    /// memory, and always enough for one proof.
+    /// Bytes of memory that proofs of this process may take, by the estimates of [`Config::costs`]. Fewer proofs are
+    /// made at a time, and [`Error::Memory`] is returned before proving if one proof takes more. If `None`, half of the
+    /// free memory, and always enough for one proof.
     pub max_memory: Option<u64>,
-    /// How fast this machine proves, for estimates: see [`Config::measured`].
+    /// The proving speed of this machine, for estimates: see [`Config::measured`].
     pub machine: Option<Machine>,
     /// The implementation that proves Plonky2's circuits. The proofs verify with the same keys.
     #[cfg(feature = "plonky2")]
     pub prover: ProverKind,
-    /// The applications that batches of a store may state outputs of: the [standard](Catalog::standard) ones, and those that a program adds.
+    /// The applications whose outputs batches of a store may state: the [standard](Catalog::standard) ones, and those
+    /// that a program adds.
     #[cfg(feature = "apps")]
     pub catalog: Catalog,
-    /// Is told of every proof and its steps.
+    /// Is notified of every proof and its steps.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Workers that make the proofs in the place of this process.
+    /// Workers that make the proofs instead of this process.
     #[cfg(feature = "queue")]
     pub workers: Option<Workers>,
     /// Secrets and settings of services, for callers that connect to them.
     pub environment: Environment,
 }
 
-/// Where workers are found.
+/// How workers are reached.
 #[cfg(feature = "queue")]
 #[derive(Clone, Debug)]
 pub struct Workers {
     /// The queue that leader and workers share.
     pub queue: bullmq::Config,
-    /// Where they find payloads and leave proofs.
+    /// The place of payloads and proofs.
     pub objects: Objects,
 }
 
@@ -78,19 +79,20 @@ pub struct Environment {
     pub redis_password: Option<String>,
     /// `EVERGROVE_REDIS_CA`: a file of certificates that vouch for a Redis server.
     pub redis_ca: Option<PathBuf>,
-    /// `EVERGROVE_SERVE_TOKEN`: what callers of the service have to show.
+    /// `EVERGROVE_SERVE_TOKEN`: the token that callers of the service must present.
     pub serve_token: Option<String>,
-    /// Every variable that is UTF-8 text: credentials and settings of object stores are among them.
+    /// Every variable that is UTF-8 text, including credentials and settings of object stores.
     pub variables: Vec<(String, String)>,
 }
 
 impl Config {
-    /// The default, with what the environment says: keys in `EVERGROVE_KEYS`, else in `evergrove/keys` of the user's cache
-    /// directory, and the variables of [`Environment`]. No other function of this crate reads the environment.
+    /// The default with the settings of the environment: keys in `EVERGROVE_KEYS`, otherwise in `evergrove/keys` of the
+    /// user's cache directory, and the variables of [`Environment`]. No other function of this crate reads the
+    /// environment.
     pub fn from_env() -> Self {
         let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let cache = || variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
-        // A user without a usable cache directory has circuits built in every run.
+        // A user without a usable cache directory builds circuits in every run.
         let usual = || Some(cache()?.join("evergrove").join("keys")).filter(|dir| file_above(dir).is_none());
         let text = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
         let pair = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
@@ -105,11 +107,12 @@ impl Config {
         Self { keys: variable("EVERGROVE_KEYS").or_else(usual), environment, ..Self::default() }
     }
 
-    /// Checks that the backend has the profile, and that [`Self::keys`] is a directory or can be created. If keys cannot be
-    /// kept, every run builds them again and does not say so.
+    /// Checks that the backend has the profile, and that [`Self::keys`] is a directory or can be created. If keys
+    /// cannot be kept, every run builds them again without a message.
     ///
     /// # Errors
-    /// [`Error::ForeignProfile`]; [`Error::KeysDirectory`] when a file takes the place of the directory or of one above.
+    /// [`Error::ForeignProfile`]; [`Error::KeysDirectory`] when there is a file instead of the directory or of one
+    /// above.
     pub fn check(&self) -> Result<(), Error> {
         if !self.profile.fits(self.backend.name()) {
             return Err(Error::ForeignProfile { backend: self.backend, profile: self.profile });
@@ -123,9 +126,9 @@ impl Config {
         BackendChoice::new(self.backend.name(), self.profile)
     }
 
-    /// The choice `known` with another backend or profile, where one is named. If only the backend is named and does not have the
-    /// known profile, the first of its own takes its place. If only the profile is named and the known backend does not have
-    /// it, the backend that has it takes its place; an application keeps its backend.
+    /// The choice `known` with another backend or profile, if one is named. If only the backend is named and does not
+    /// have the known profile, the first of its own profiles is used. If only the profile is named and the known
+    /// backend does not have it, the backend that has it is used; an application keeps its backend.
     ///
     /// # Errors
     /// [`Error::ForeignProfile`] when the backend does not have the named profile.
@@ -149,7 +152,7 @@ impl Config {
     }
 }
 
-/// The file that takes the place of a directory, at its path or above it.
+/// The file that exists instead of a directory, at its path or above it.
 fn file_above(dir: &Path) -> Option<PathBuf> {
     let there = dir.ancestors().find(|path| path.exists())?;
     (!there.is_dir()).then(|| there.into())

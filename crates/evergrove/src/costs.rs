@@ -1,4 +1,4 @@
-//! What proofs cost, as estimates.
+//! Estimates of the costs of proofs.
 
 use evergrove_commit::BackendSpec;
 use evergrove_store::NodeCosts;
@@ -8,12 +8,13 @@ use evergrove_verifier::{Profile, Scheme};
 use crate::AppCircuits;
 use crate::{Backend, Config, Machine};
 
-/// Seconds that a proof by a worker takes beside the proving, as an estimate: payload, inputs and result as objects, and about a
-/// millisecond in the queue (`evergrove-bench jobs`).
+/// Estimated seconds that a proof by a worker takes in addition to the proving: payload, inputs and result as objects,
+/// and about a millisecond in the queue (`evergrove-bench jobs`).
 #[cfg(feature = "queue")]
 const QUEUE_SECONDS: f64 = 0.01;
 
-/// Seconds of a piece about Ethereum's state on the reference machine: for every one, and for each element of its rows.
+/// Seconds of a piece about Ethereum's state on the reference machine: a fixed part, and a part for each element of its
+/// rows.
 #[cfg(feature = "grove")]
 const PIECE: (f64, f64) = (0.03, 6.5e-8);
 /// Seconds of a join of pieces.
@@ -26,18 +27,18 @@ const PIECE_SETUP: f64 = 1e-8;
 const JOIN_SETUP: f64 = 0.1;
 
 impl Config {
-    /// What proofs cost by our prover on this machine, in proportion to its figures in [`Config::machine`]; without figures, on two
-    /// cores of a Zen 5 with AVX-512 IFMA. Plonky2's own prover takes five times as long.
+    /// The costs of proofs by our prover on this machine, scaled by its figures in [`Config::machine`]; without
+    /// figures, on two cores of a Zen 5 with AVX-512 IFMA. Plonky2's own prover takes five times as long.
     ///
-    /// The circuits of an application may have more rows than the profile's: how many is known from its keys, or by a search,
-    /// which takes seconds.
+    /// The circuits of an application may have more rows than the profile's. Their number is known from the keys, or by
+    /// a search, which takes seconds.
     pub fn costs(&self, spec: &BackendSpec) -> NodeCosts {
         #[cfg(feature = "apps")]
         if let Some(app) = &spec.choice.app {
             let (scheme, profile) = (spec.choice.scheme, spec.choice.profile);
             let app = self.catalog.make(app).ok();
             let circuits = app.and_then(|app| self.app_circuits(&app, scheme, profile, spec.class).ok());
-            // Of an application without circuits here there is nothing to estimate: proving says so.
+            // For an application without circuits here there is nothing to estimate; proving reports it.
             if let Some(circuits) = circuits {
                 return self.app_costs(spec, &circuits);
             }
@@ -45,7 +46,8 @@ impl Config {
         self.here(profile_costs(spec))
     }
 
-    /// [`Self::costs`] of an application with these circuits. Those of digest translation by Plonky2 do not depend on it.
+    /// [`Self::costs`] of an application with these circuits. The costs of digest translation by Plonky2 do not depend
+    /// on the application.
     #[cfg(feature = "apps")]
     pub fn app_costs(&self, spec: &BackendSpec, circuits: &AppCircuits) -> NodeCosts {
         let costs = profile_costs(spec);
@@ -58,7 +60,7 @@ impl Config {
                 let factor = (1u64 << size.degree_bits.saturating_sub(known)) as f64;
                 (factor, factor)
             }
-            // Their size is searched for. Nearly all of a proof is in proportion to what is committed to.
+            // A search finds their size. Nearly all of the cost of a proof is proportional to the committed elements.
             AppCircuits::Tables(family) => (4.0, family.growth()),
         };
         self.here(NodeCosts {
@@ -71,7 +73,8 @@ impl Config {
         })
     }
 
-    /// Seconds that proofs about Ethereum's state and lists take here, with their circuits: of so many pieces of a size, and joins.
+    /// Seconds that proofs about Ethereum's state and lists take here, including their circuits: for this many pieces
+    /// of a size, and joins.
     #[cfg(feature = "grove")]
     pub fn state_seconds(&self, size: &evergrove_grove::mpt::Size, [pieces, joins]: [usize; 2]) -> f64 {
         let slowness = self.machine.as_ref().map_or(1.0, Machine::slowness);
@@ -81,7 +84,7 @@ impl Config {
         slowness * (setup + pieces as f64 * piece + joins as f64 * JOIN)
     }
 
-    /// The costs on this machine, with what the engine takes.
+    /// The costs on this machine, including the engine's.
     fn here(&self, costs: NodeCosts) -> NodeCosts {
         let slowness = self.machine.as_ref().map_or(1.0, Machine::slowness);
         let costs = NodeCosts {
@@ -99,7 +102,8 @@ impl Config {
     }
 }
 
-/// Costs of the profile's own circuits. Those of Plonky2 with a foreign profile, which nothing makes, are those of `proven`.
+/// Costs of the profile's own circuits. The costs of Plonky2 with a foreign profile, which is never used, are those of
+/// `proven`.
 fn profile_costs(spec: &BackendSpec) -> NodeCosts {
     if spec.choice.name == Backend::Grove.name() {
         let (node, proof) = if spec.choice.profile == Profile::Grove128 { (0.19, 235) } else { (0.14, 330) };
@@ -147,7 +151,7 @@ fn profile_costs(spec: &BackendSpec) -> NodeCosts {
         };
     }
     if spec.choice.scheme == Scheme::RecklePaper {
-        // A block takes little, a level what a merge takes; every level has a circuit of its own.
+        // A block takes little, and a level as much as a merge; every level has a circuit of its own.
         let levels = f64::from(spec.class.height_max()) - f64::from(Scheme::BLOCK_HEIGHT);
         let (level, circuit, wrap, proof) = match spec.choice.profile {
             Profile::Paper => (0.23, 75 << 20, 0.2, 192 << 20),

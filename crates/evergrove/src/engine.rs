@@ -15,8 +15,8 @@ impl Config {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, Into::into))
     }
 
-    /// The engine for proofs of these backends, with these costs: the workers', or one of this process that keeps to the threads
-    /// and the memory of this configuration.
+    /// The engine for proofs of these backends, with these costs: the workers, or an engine of this process that keeps
+    /// to the threads and the memory of this configuration.
     ///
     /// # Errors
     /// [`Error::Memory`] when one proof takes more memory than proofs may take; [`Error::Threads`].
@@ -45,7 +45,7 @@ impl Config {
     }
 }
 
-/// Memory that programs may still take without swapping, in bytes, where the system tells.
+/// Memory that programs may still take without swapping, in bytes, if the system reports it.
 fn free_memory() -> Option<u64> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

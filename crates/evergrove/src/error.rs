@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use evergrove_verifier::{ParseCommitmentError, Profile, UnknownProfile};
 
 use crate::{Backend, UnknownBackend};
 
-/// An error of this crate. [`Error::class`] says who has to act on it.
+/// An error of this crate. [`Error::class`] says who must act on it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -50,7 +50,7 @@ pub enum Error {
     /// The table does not have this column.
     #[error("unknown column {name:?} (known: {})", known.join(", "))]
     UnknownColumn {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The names of the table's columns.
         known: Vec<String>,
@@ -60,14 +60,15 @@ pub enum Error {
     Row {
         /// Its position.
         position: u64,
-        /// How it does not fit.
+        /// Why it does not fit.
         #[source]
         source: RowError,
     },
-    /// OpenZeppelin's tree is asked for, and a column is not of an ABI type.
+    /// OpenZeppelin's tree was requested, and a column is not of an ABI type.
     #[error(transparent)]
     NotAbi(#[from] NotAbi),
-    /// Two rows of a table for OpenZeppelin's tree are equal: a contract that marks leaves as used takes one of them alone.
+    /// Two rows of a table for OpenZeppelin's tree are equal: a contract that marks leaves as used accepts only one of
+    /// them.
     #[error("rows {first} and {second} are equal")]
     EqualRows {
         /// Number of the first row, from 0.
@@ -92,7 +93,7 @@ pub enum Error {
     /// Threads for proofs could not be started.
     #[error(transparent)]
     Threads(#[from] evergrove_jobs::CoresError),
-    /// Keys cannot be kept in a directory, because a file takes its place.
+    /// Keys cannot be kept in a directory, because a file exists in its path.
     #[error("keys cannot be kept in {}: {} is not a directory", dir.display(), file.display())]
     KeysDirectory {
         /// The directory.
@@ -100,7 +101,7 @@ pub enum Error {
         /// The file at it or above it.
         file: PathBuf,
     },
-    /// The profile is one of another backend.
+    /// The profile belongs to another backend.
     #[error("backend {backend} has no profile {profile} (known: {})", backend.profiles().iter().map(|p| p.name()).collect::<Vec<_>>().join(", "))]
     ForeignProfile {
         /// The backend.
@@ -111,7 +112,7 @@ pub enum Error {
     /// This build does not have the backend.
     #[error("this build does not have the backend {0}")]
     NoBackend(Backend),
-    /// A backend failed outside of a batch.
+    /// A backend failed outside a batch.
     #[error(transparent)]
     Backend(#[from] BackendError),
     /// A batch states the output of an application that this program does not know.
@@ -126,11 +127,11 @@ pub enum Error {
     #[cfg(feature = "plonky2")]
     #[error(transparent)]
     Plonky2Circuits(#[from] evergrove_recursion::apps::family::SizeError),
-    /// A key file is not taken.
+    /// A key file is refused.
     #[cfg(feature = "apps")]
     #[error(transparent)]
     Key(#[from] evergrove_grove::KeyError),
-    /// A key file has no digest that is trusted.
+    /// A key file has no trusted digest.
     #[cfg(feature = "apps")]
     #[error("the key of these circuits is not pinned: give the digest that it must have")]
     NoDigest,
@@ -142,11 +143,11 @@ pub enum Error {
     #[cfg(feature = "apps")]
     #[error(transparent)]
     Query(#[from] evergrove_apps::aggregate::SqlError),
-    /// Rows are no answer to a query that lists rows.
+    /// Rows are not the answer to a query that lists rows.
     #[cfg(feature = "apps")]
     #[error(transparent)]
     Listing(#[from] ListingError),
-    /// The query is for aggregates, and rows are asked for.
+    /// The query is for aggregates, and rows were requested.
     #[cfg(feature = "apps")]
     #[error("the query asks for aggregates, not for rows")]
     Aggregates,
@@ -159,10 +160,10 @@ pub enum Error {
     Groups {
         /// Its number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// A proven output is not one of the query.
+    /// A proven output is not an output of the query.
     #[cfg(feature = "apps")]
     #[error(transparent)]
     Answer(#[from] evergrove_apps::aggregate::OutputError),
@@ -171,14 +172,14 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         source: std::io::Error,
     },
 }
 
 impl Error {
-    /// Who has to act.
+    /// Who must act.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Store(e) => e.class(),

@@ -1,4 +1,4 @@
-//! The different values of columns that the answer to a query is complete by.
+//! The distinct values of columns that make the answer to a query complete.
 
 use core::fmt;
 use std::collections::BTreeSet;
@@ -10,20 +10,23 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::Error;
 
-/// The groups of a query with `GROUP BY`, the values that `DISTINCT` counts, and the contents that `LIKE` looks at.
+/// The groups of a query with `GROUP BY`, the values that `DISTINCT` counts, and the contents that `LIKE` matches.
 ///
-/// [`Store::groups`](crate::Store::groups) finds them. As text they are JSON objects, one a line: each has the columns of `GROUP BY`, of `DISTINCT` or of
-/// `LIKE`, and their values. The text may come from anyone: a [`Verifier`](crate::Verifier) refuses an answer where one is missing.
+/// [`Store::groups`](crate::Store::groups) finds them. As text they are JSON objects, one on each line: each has the
+/// columns of `GROUP BY`, of `DISTINCT` or of `LIKE`, and their values. The text may come from anyone: a
+/// [`Verifier`](crate::Verifier) refuses an answer if a group is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups {
     lists: Vec<(Vec<Column>, Vec<Row>)>,
 }
 
 impl Groups {
-    /// Those that rows of a store have, or the rows at some positions. A query that needs no groups has an empty list.
+    /// The groups in the rows of a store, or in the rows at some positions. The list is empty for a query that needs no
+    /// groups.
     ///
     /// # Errors
-    /// When the text is not a query about the store's table, or there are more than a query can have; those of the store.
+    /// When the text is not a query about the store's table, or there are more groups than a query can have; the errors
+    /// of the store.
     pub fn of_store(store: &evergrove_store::Store, sql: &str, positions: Option<&[u64]>) -> Result<Self, Error> {
         let columns = Query::grouped_by(store.schema(), sql)?;
         if columns.is_empty() {
@@ -52,7 +55,7 @@ impl Groups {
             let failed = |reason: String| Error::Groups { line: i + 1, reason };
             let object: Map<String, Json> = serde_json::from_str(line).unwrap_or_default();
             let names: BTreeSet<&str> = object.keys().map(String::as_str).collect();
-            // A line of other columns is held against the first list, for its error.
+            // A line with other columns is compared with the first list, to give its error.
             let list = lists.iter().position(|(columns, _)| names_of(columns) == names).unwrap_or(0);
             let Some(schema) = schemas.get(list) else { return Err(failed("the query needs no groups".into())) };
             let row = json_row(schema, line).map_err(|e| failed(e.to_string()))?;
@@ -61,10 +64,10 @@ impl Groups {
         Ok(Self { lists })
     }
 
-    /// The query that a text is, with these groups where it needs any.
+    /// The query in a text, with these groups if it needs any.
     ///
     /// # Errors
-    /// When the text is not a query about this schema; when a group comes twice.
+    /// When the text is not a query about this schema; when a group is repeated.
     pub fn query(&self, schema: &Schema, sql: &str) -> Result<Query, Error> {
         let rows: Vec<Vec<Row>> = self.lists.iter().map(|(_, rows)| rows.clone()).collect();
         Ok(if Query::grouped_by(schema, sql)?.is_empty() && rows.is_empty() {
@@ -74,7 +77,7 @@ impl Groups {
         })
     }
 
-    /// Columns and their values, for each list of columns that the query looks at.
+    /// Columns and their values, for each list of columns in the query.
     pub fn lists(&self) -> &[(Vec<Column>, Vec<Row>)] {
         &self.lists
     }

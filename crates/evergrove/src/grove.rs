@@ -11,7 +11,7 @@ use crate::backends::{VerifierOnly, classes_of};
 use crate::{Config, Error};
 
 impl Config {
-    /// These backends and those of grove.
+    /// These backends together with grove's.
     pub(crate) fn with_grove_provers(&self, mut backends: Backends) -> Backends {
         for (spec, profile, class) in specs() {
             let observer = self.observer.clone();
@@ -27,7 +27,8 @@ impl Config {
         backends
     }
 
-    /// What writes the key of batches of a profile and height class: some 20 MB, for verifiers that build no circuits. Its digest is pinned.
+    /// Writes the key of batches of a profile and height class: some 20 MB, for verifiers that build no circuits. Its
+    /// digest is pinned.
     ///
     /// # Errors
     /// For a profile of another backend.
@@ -36,7 +37,7 @@ impl Config {
     }
 }
 
-/// These backends and those that verify grove's proofs, by keys that are built and have the pinned digest.
+/// These backends together with those that verify grove's proofs, by keys that are built and have the pinned digest.
 pub(crate) fn with_verifiers(mut backends: Backends) -> Backends {
     for (spec, profile, class) in specs() {
         let known = spec.clone();

@@ -1,4 +1,4 @@
-//! A store with all that its batches need.
+//! A store with everything that its batches need.
 
 use std::fmt;
 use std::path::Path;
@@ -13,11 +13,11 @@ use crate::{Changes, Config, Error, Proof, Rows, Table, openzeppelin};
 
 /// A table with its versions, and batches of its rows with their proofs, in one directory.
 ///
-/// One process at a time has a store open. Calls block until they are done, `prove` and `update` for as long as proving
-/// takes: do not make them on a thread that drives an asynchronous runtime.
+/// Only one process at a time can have a store open. Calls block until they are done; `prove` and `update` block as
+/// long as proving takes. Do not call them on a thread that drives an asynchronous runtime.
 ///
-/// The layer below, [`evergrove_store::Store`], has everything that this type leaves out: views of older epochs,
-/// estimates, pruning. [`Store::layer`] leads to it.
+/// The layer below, [`evergrove_store::Store`], has the operations that this type omits: views of older epochs,
+/// estimates, pruning. [`Store::layer`] returns it.
 pub struct Store {
     store: evergrove_store::Store,
     backends: Backends,
@@ -25,10 +25,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Commits a table: creates a store in `dir`, which is created too if need be.
+    /// Commits a table: creates a store in `dir`, and `dir` itself if it is missing.
     ///
     /// # Errors
-    /// When `dir` holds a store already, and those of the table's rows. There is then no store.
+    /// When `dir` already holds a store, and the errors of the table's rows. No store is created then.
     pub fn create(dir: impl AsRef<Path>, table: &Table) -> Result<Self, Error> {
         Self::create_with(dir, table, &Config::default())
     }
@@ -36,14 +36,14 @@ impl Store {
     /// As [`Self::create`], with a configuration.
     ///
     /// # Errors
-    /// Those of [`Self::create`] and [`Config::check`].
+    /// The errors of [`Self::create`] and [`Config::check`].
     pub fn create_with(dir: impl AsRef<Path>, table: &Table, config: &Config) -> Result<Self, Error> {
         config.check()?;
         let store = evergrove_store::Store::create(dir.as_ref(), table.schema(), None, table.rows()?)?;
         Self::with(store, config)
     }
 
-    /// Opens the store in `dir`. One process at a time has a store open.
+    /// Opens the store in `dir`. Only one process at a time can have a store open.
     ///
     /// # Errors
     /// When there is no store, or it is in use, damaged, or of another version.
@@ -54,7 +54,7 @@ impl Store {
     /// As [`Self::open`], with a configuration.
     ///
     /// # Errors
-    /// Those of [`Self::open`] and [`Config::check`].
+    /// The errors of [`Self::open`] and [`Config::check`].
     pub fn open_with(dir: impl AsRef<Path>, config: &Config) -> Result<Self, Error> {
         config.check()?;
         Self::with(evergrove_store::Store::open(dir.as_ref())?, config)
@@ -73,8 +73,8 @@ impl Store {
         Ok(())
     }
 
-    /// Defines a batch of the rows at these positions, if it is new, and proves that they are in the table. Makes the proofs that
-    /// are missing: an interrupted call continues where it stopped.
+    /// Defines a batch of the rows at these positions, if it is new, and proves that they are in the table. Makes the
+    /// missing proofs: after an interruption, the next call continues where it stopped.
     ///
     /// The backend and the profile are those of the configuration, and the batch records them. If a batch of this name
     /// has the same members and another backend, profile or query, its proof is replaced without an error.
@@ -100,24 +100,24 @@ impl Store {
         Ok(prover.prove(batch)?)
     }
 
-    /// Commits changes as the next epoch, in one transaction, and then brings every batch to it as [`Self::refresh`]
-    /// does.
+    /// Commits changes as the next epoch, in one transaction, and then brings every batch to that epoch, like
+    /// [`Self::refresh`].
     ///
     /// # Errors
     /// - When a change does not fit the table or its batches: [`Error::UnknownColumn`], [`Error::Row`],
     ///   [`Error::SetTwice`], or [`Error::Store`] about a position or a batch. Nothing is committed.
-    /// - Those of [`Self::refresh`]. The epoch is committed and some batches are stale: call [`Self::refresh`], not
-    ///   `update` with the same changes.
+    /// - The errors of [`Self::refresh`]. Then the epoch is committed and some batches are stale: call
+    ///   [`Self::refresh`], not `update` with the same changes.
     ///
-    /// After an error of the operating system [`Self::epoch`] says which epoch is committed.
+    /// After an error of the operating system, [`Self::epoch`] says which epoch is committed.
     pub fn update(&mut self, changes: Changes) -> Result<UpdateReport, Error> {
         let changes = changes.resolve(self.store.schema(), &self.store.view()?)?;
         let epoch = self.store.apply(&changes)?;
         Ok(UpdateReport { epoch, batches: self.refresh()? })
     }
 
-    /// Brings every stale batch to the current epoch, each with the backend and the profile that it records, whatever
-    /// the configuration says.
+    /// Brings every stale batch to the current epoch, each with the backend and the profile that it records,
+    /// independent of the configuration.
     ///
     /// # Errors
     /// When a proof cannot be made, or this program does not know a batch's backend or application; [`Error::Memory`]
@@ -131,18 +131,18 @@ impl Store {
         Ok(self.prover(engine.as_ref()).refresh()?)
     }
 
-    /// The proof of a batch, of the current commitment.
+    /// The proof of a batch, about the current commitment.
     ///
     /// # Errors
-    /// When there is no such batch, or it is stale.
+    /// When the batch does not exist, or is stale.
     pub fn proof(&self, batch: &str) -> Result<Proof, Error> {
         Ok(Proof::from_bytes(self.store.export(batch)?))
     }
 
-    /// The rows of a batch as they are in the current epoch.
+    /// The current rows of a batch.
     ///
     /// # Errors
-    /// When there is no such batch.
+    /// When the batch does not exist.
     pub fn rows(&self, batch: &str) -> Result<Rows, Error> {
         let view = self.store.view()?;
         let row = |index: u64| {
@@ -153,8 +153,8 @@ impl Store {
         Ok(Rows::new(self.store.schema().clone(), rows))
     }
 
-    /// What a contract with OpenZeppelin's `MerkleProof` takes to accept the rows at these positions. Reads the table, and hashes it
-    /// once: see [`openzeppelin::prove`].
+    /// The proofs with which a contract that uses OpenZeppelin's `MerkleProof` accepts the rows at these positions.
+    /// Reads the table, and hashes it once: see [`openzeppelin::prove`].
     ///
     /// # Errors
     /// [`Error::NotAbi`] when a column is not of an ABI type; [`Error::Store`] when a position is outside the table or empty.
@@ -231,10 +231,11 @@ mod queries {
         /// answer becomes a batch of this name, which [`Store::update`] refreshes. If a batch of this name holds the
         /// answer to another query over all rows, that answer is replaced without an error.
         ///
-        /// A query with `GROUP BY`, `DISTINCT` or `LIKE` is proven with the groups that the rows have: a verifier needs [`Self::groups`], too.
+        /// A query with `GROUP BY`, `DISTINCT` or `LIKE` is proven with the groups in the rows: a verifier also needs
+        /// [`Self::groups`].
         ///
         /// # Errors
-        /// [`Error::Query`] when the text is not a query about this table, and those of [`Store::prove`].
+        /// [`Error::Query`] when the text is not a query about this table, and the errors of [`Store::prove`].
         pub fn prove_query(&mut self, batch: &str, sql: &str) -> Result<Answer, Error> {
             self.prove_answer(batch, sql, Scheme::Complete, &[])
         }
@@ -242,15 +243,16 @@ mod queries {
         /// As [`Self::prove_query`], over the rows at these positions.
         ///
         /// # Errors
-        /// Those of [`Self::prove_query`].
+        /// The errors of [`Self::prove_query`].
         pub fn prove_query_over(&mut self, batch: &str, sql: &str, positions: &[u64]) -> Result<Answer, Error> {
             self.prove_answer(batch, sql, Scheme::Selected, positions)
         }
 
-        /// As [`Self::prove_query`], by circuits with pinned keys ([`Query::pinned`]): over the rows at these positions, or over all rows without them.
+        /// As [`Self::prove_query`], by circuits with pinned keys ([`Query::pinned`]): over the rows at these
+        /// positions, or without positions over all rows.
         ///
         /// # Errors
-        /// Those of [`Self::prove_query`], and [`Error::NotPinned`] where the query does not fit.
+        /// The errors of [`Self::prove_query`], and [`Error::NotPinned`] if the query does not fit.
         pub fn prove_query_pinned(
             &mut self,
             batch: &str,
@@ -264,8 +266,8 @@ mod queries {
             }
         }
 
-        /// The groups that a query has now, over all rows or those at these positions; none of most queries. Take them when the answer is proven: after an
-        /// update the proof is still about those that it was made with.
+        /// The current groups of a query, over all rows or those at these positions; most queries have no groups. Get
+        /// them when the answer is proven: after an update the proof is still about the groups that it was made with.
         ///
         /// # Errors
         /// [`Error::Query`] when the text is not a query about this table, or has more groups than a query can have.
@@ -285,13 +287,13 @@ mod queries {
             Ok(query.answer(&report.output)?)
         }
 
-        /// Proves the output of an application in one of its schemes: over the rows at these positions, or where the scheme is
-        /// over all rows, without positions. The store keeps its name and parameters: [`Config::catalog`](crate::Config::catalog) has its
-        /// kind, here and wherever the store is opened.
+        /// Proves the output of an application in one of its schemes: over the rows at these positions, or without
+        /// positions if the scheme is over all rows. The store keeps the application's name and parameters:
+        /// [`Config::catalog`](crate::Config::catalog) must have its kind, here and wherever the store is opened.
         ///
         /// # Errors
-        /// [`Error::Application`] when the catalog does not have the application; when the application has no circuits in this scheme, and
-        /// those of [`Store::prove`].
+        /// [`Error::Application`] when the catalog does not have the application; an error when the application has no
+        /// circuits in this scheme; and the errors of [`Store::prove`].
         pub fn prove_app(
             &mut self,
             batch: &str,

@@ -1,8 +1,8 @@
 //! Succinct proofs about a large, changing table, kept fresh.
 //!
-//! Evergrove commits to the rows of a table with a Merkle tree, proves in one short proof that a batch of rows is in it, and
-//! when rows change makes only the few parts of the proof again that the change touches. Whoever has the commitment checks the
-//! proof in milliseconds, without the table.
+//! Evergrove commits to the rows of a table with a Merkle tree. One short proof then shows that a batch of rows is in
+//! the table. When rows change, Evergrove proves again only the few parts of the proof that the change touches. Anyone
+//! with the commitment checks the proof in milliseconds, without the table.
 //!
 #![cfg_attr(feature = "grove", doc = "```standalone_crate")]
 #![cfg_attr(not(feature = "grove"), doc = "```no_run")]
@@ -25,19 +25,19 @@
 //! }
 //! ```
 //!
-//! **What.** [`prelude`] has what most programs need: a [`Table`] goes in, a [`Store`] holds it and proves batches of its rows,
-//! a [`Verifier`] judges proofs. [`Config`] says what they may use. The layers below are modules of this crate, so that a
-//! program depends on this crate alone: [`store`], [`commit`], [`proof`], [`jobs`], [`ethereum`], with `grove` or `plonky2` also `apps`, with
-//! `grove` `mpt` and `reshape`, and with `plonky2` `recursion`.
+//! **What.** [`prelude`] has what most programs need: a [`Store`] holds a [`Table`] and proves batches of its rows, and
+//! a [`Verifier`] judges proofs. [`Config`] has their settings. The layers below are modules of this crate, so a
+//! program depends on this crate alone: [`store`], [`commit`], [`proof`], [`jobs`], [`ethereum`], with `grove` or
+//! `plonky2` also `apps`, with `grove` `mpt` and `reshape`, and with `plonky2` `recursion`.
 //!
-//! **When.** Whenever a program proves or verifies. The command line, the service and the examples stand on this crate.
+//! **When.** Whenever a program proves or verifies. The command line, the service and the examples use this crate.
 //!
-//! **Features.** `grove` (default): our own SNARK, for batches, queries and other applications. `plonky2`: the SNARK on Plonky2, for the
-//! profiles of version 0.1; a project that depends on this crate then needs `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own
-//! `.cargo/config.toml`. Without `grove` choose another backend by
-//! name: `Config { backend: Backend::Native, ..Config::default() }` to prove, and
-//! `Verifier::default().allow_backend(Backend::Native)` to verify. `parquet`: tables in Parquet files. `queue`:
-//! proofs by workers. `cloud`: objects in buckets.
+//! **Features.** `grove` (default): our own SNARK, for batches, queries and other applications. `plonky2`: the SNARK on
+//! Plonky2, for the profiles of version 0.1; a project that depends on this crate then needs `RUSTC_BOOTSTRAP =
+//! "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. Without `grove`, choose another backend by name:
+//! `Config { backend: Backend::Native, ..Config::default() }` to prove, and
+//! `Verifier::default().allow_backend(Backend::Native)` to verify. `parquet`: tables in Parquet files. `queue`: proofs
+//! by workers. `cloud`: objects in buckets.
 
 #![forbid(unsafe_code)]
 

@@ -12,12 +12,12 @@ use evergrove_verifier::{Commitment, Scheme};
 
 use crate::{Error, Proof, Rows, Store, Verifier};
 
-/// The rows that a query lists, with what shows that each is in the table, and that none is missing.
+/// The rows that a query lists, with the proof that each row is in the table, and that no row is missing.
 #[derive(Clone, Debug)]
 pub struct ListProof {
     /// The rows, whole.
     pub rows: Rows,
-    /// How many rows pass the condition, and how many come before the last one that is listed: a proof over all rows.
+    /// The number of rows that pass the condition, and of rows before the last listed one: a proof over all rows.
     pub counts: Proof,
     /// The rows' Merkle paths.
     pub paths: Multiproof,
@@ -26,7 +26,7 @@ pub struct ListProof {
 /// The rows of a table that a query lists, without a proof. Reads the table once.
 ///
 /// # Errors
-/// [`Error::Listing`] when there are too many, and those of a damaged store.
+/// [`Error::Listing`] when there are too many rows, and the errors of a damaged store.
 pub fn find(view: &View, listing: &Listing) -> Result<Listed, Error> {
     let mut finder = listing.finder()?;
     let mut found = Ok(());
@@ -40,7 +40,7 @@ pub fn find(view: &View, listing: &Listing) -> Result<Listed, Error> {
     Ok(listing.listed(finder.rows())?)
 }
 
-/// The application whose output over all rows says that none is missing.
+/// The application whose output over all rows shows that no row is missing.
 pub fn application(listed: &Listed) -> Application {
     let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(listed.plan().clone()));
     app.into()
@@ -51,16 +51,16 @@ impl Store {
     /// without a proof.
     ///
     /// # Errors
-    /// [`Error::Query`] when the text is not a query about this table; [`Error::Aggregates`]; those of [`find`].
+    /// [`Error::Query`] when the text is not a query about this table; [`Error::Aggregates`]; the errors of [`find`].
     pub fn list(&self, sql: &str) -> Result<Vec<(u64, Row)>, Error> {
         Ok(find(&self.layer().view()?, &parse(self.schema(), sql)?)?.rows().to_vec())
     }
 
-    /// Proves that the rows which a query lists are all of them. What is proven about all rows becomes a batch of this name, which [`Store::update`]
-    /// refreshes; after an update ask again for the rows.
+    /// Proves that the rows which a query lists are all of them. The statement about all rows becomes a batch of this
+    /// name, which [`Store::update`] refreshes; after an update, call this again for the rows.
     ///
     /// # Errors
-    /// Those of [`Store::list`] and [`Store::prove_query`].
+    /// The errors of [`Store::list`] and [`Store::prove_query`].
     pub fn prove_list(&mut self, batch: &str, sql: &str) -> Result<ListProof, Error> {
         let view = self.layer().view()?;
         let listed = find(&view, &parse(self.schema(), sql)?)?;
@@ -73,11 +73,12 @@ impl Store {
 }
 
 impl Verifier {
-    /// Accepts these rows as all that a query lists of the table of this commitment, and gives them in its order. The schema says what the columns of
-    /// the query mean: take it from a source that you trust.
+    /// Accepts these rows as the complete answer of a query to the table of this commitment, and returns them in its
+    /// order. The schema gives the columns of the query their meaning: take it from a source that you trust.
     ///
     /// # Errors
-    /// [`Error::Verify`], [`Error::Paths`] and [`Error::Listing`] with the reason why the rows are refused; when the text is not such a query about this schema.
+    /// [`Error::Verify`], [`Error::Paths`] and [`Error::Listing`] with the reason why the rows are refused; an error
+    /// when the text is not a query of this kind about this schema.
     pub fn verify_list(
         &self,
         proof: &ListProof,
@@ -86,7 +87,7 @@ impl Verifier {
         sql: &str,
     ) -> Result<Vec<(u64, Row)>, Error> {
         let ListProof { rows, counts, paths } = proof;
-        // The cells are somebody else's, and their meaning is not.
+        // The cells come from an untrusted source; their meaning does not.
         let rows = Rows::new(schema.clone(), rows.as_slice().to_vec());
         let listed = parse(schema, sql)?.listed(rows.as_slice().to_vec())?;
         paths.verify(commitment, &rows.leaves()?)?;

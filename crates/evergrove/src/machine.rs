@@ -1,4 +1,4 @@
-//! How fast this machine proves, as measured on it.
+//! The proving speed of this machine, by measurement.
 
 use std::fs;
 use std::io;
@@ -11,10 +11,10 @@ use evergrove_primitives::lanes::Isa;
 
 use crate::Config;
 
-/// How fast a machine proves. Estimates ([`Config::costs`]) are in proportion to it.
+/// The proving speed of a machine, which scales estimates ([`Config::costs`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// The model of the CPU, as the system names it.
+    /// The model of the CPU, as the system reports it.
     pub cpu: String,
     /// The instruction set that kernels use.
     pub isa: Isa,
@@ -26,10 +26,11 @@ pub struct Machine {
     pub proof_seconds: f64,
 }
 
-/// Permutations a second, and seconds of a proof, on two cores of a Zen 5 with AVX-512 IFMA: the constants of `costs` are for this machine.
+/// Permutations a second, and seconds of a proof, on two cores of a Zen 5 with AVX-512 IFMA: the reference machine of
+/// `costs`.
 const REFERENCE: (f64, f64) = (12.2e6, 0.14);
 
-/// File in the directory of keys: one line for each machine that was measured.
+/// File in the directory of keys: one line for each measured machine.
 const FILE: &str = "machines";
 /// First field of a line. Another version of the program measures again.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -40,9 +41,9 @@ const HASHING: Duration = Duration::from_millis(400);
 const STATES: usize = 1 << 10;
 
 impl Machine {
-    /// Measures this machine: one second or two.
+    /// Measures this machine in one or two seconds.
     ///
-    /// The proof runs on the threads of the current rayon pool, which should be as many as `threads`.
+    /// The proof runs on the threads of the current rayon pool, which should have `threads` threads.
     pub fn measure(threads: usize) -> Self {
         let permutations = permutations(threads.max(1));
         let by_hashing = REFERENCE.1 * REFERENCE.0 / permutations;
@@ -90,7 +91,7 @@ impl Machine {
         format!("{VERSION}\t{cpu}\t{isa}\t{threads}\t{permutations:.0}\t{proof_seconds:.4}\n")
     }
 
-    /// A line of this version, whose figures are above 0.
+    /// A line of this version with figures above 0.
     fn of_line(line: &str) -> Option<Self> {
         let fields: Vec<&str> = line.split('\t').collect();
         let [VERSION, cpu, isa, threads, permutations, proof_seconds] = fields[..] else { return None };
@@ -106,8 +107,8 @@ impl Machine {
 }
 
 impl Config {
-    /// The configuration with this machine's figures: those kept in [`Config::keys`], or measured now and kept there. `measures` is
-    /// called before a measurement. Figures that cannot be kept are measured in each run.
+    /// The configuration with this machine's figures: those kept in [`Config::keys`], or figures that are measured now
+    /// and kept there. Calls `measures` before a measurement. Figures that cannot be kept are measured in each run.
     #[must_use]
     pub fn measured(mut self, measures: impl FnOnce()) -> Self {
         if self.machine.is_none() {
@@ -116,7 +117,7 @@ impl Config {
             self.machine = Some(kept.unwrap_or_else(|| {
                 measures();
                 let machine = Machine::measure(threads);
-                // A directory that cannot be written to costs time alone.
+                // An unwritable directory costs only time.
                 let _ = self.keys.as_deref().map(|dir| machine.keep(dir));
                 machine
             }));
@@ -125,7 +126,8 @@ impl Config {
     }
 }
 
-/// The model of the first core by /proc/cpuinfo. Different models may share a name, but not the numbers of family, model and stepping.
+/// The model of the first core in /proc/cpuinfo. Different models may share a name, but not the numbers of family,
+/// model and stepping.
 fn cpu() -> String {
     const KNOWN: [&str; 7] =
         ["vendor_id", "cpu family", "model", "model name", "stepping", "CPU implementer", "CPU part"];
@@ -136,7 +138,7 @@ fn cpu() -> String {
     if words.is_empty() { std::env::consts::ARCH.into() } else { words.join(" ") }
 }
 
-/// Permutations a second on so many threads at a time.
+/// Permutations a second on this many threads at a time.
 fn permutations(threads: usize) -> f64 {
     let hash = || {
         let mut states = vec![[Goldilocks::ZERO; 12]; STATES];
@@ -154,7 +156,7 @@ fn permutations(threads: usize) -> f64 {
     })
 }
 
-/// Seconds of a proof of a bucket: the lesser of two, since the first one also allocates.
+/// Seconds of a proof of a bucket: the faster of two, since the first one also allocates.
 #[cfg(feature = "grove")]
 fn proof_seconds() -> Option<f64> {
     use evergrove_commit::{Batch, MemoryStore, RecursionBackend, Vector};
@@ -213,7 +215,7 @@ mod tests {
             fs::write(dir.path().join(FILE), &line).unwrap();
             assert_eq!(Machine::kept(dir.path(), 1), None, "{line}");
         }
-        // Another CPU's line stays when this one's is added.
+        // Another CPU's line is kept when this one's is added.
         let other = Machine { cpu: "another".into(), ..good.clone() };
         fs::write(dir.path().join(FILE), format!("{}damaged\n", other.line())).unwrap();
         good.keep(dir.path()).unwrap();

@@ -12,13 +12,13 @@ impl Store {
     /// Copies the store in `from`, of this format or of version 0.1, to a new one in `to`, and proves its batches with the
     /// backend and the profile of the configuration.
     ///
-    /// The source stays as it is. Every root of the copy is computed again and compared with the source's. Batches that Plonky2
-    /// proves without an application get the new backend, the others keep their backends and their proofs. If proving fails,
-    /// the copy is there with what has been proven, and [`Self::refresh`] continues.
+    /// The source does not change. Every root of the copy is computed again and compared with the source's. Batches
+    /// that Plonky2 proves without an application get the new backend; the others keep their backends and their proofs.
+    /// If proving fails, the copy exists with the finished proofs, and [`Self::refresh`] continues.
     ///
     /// # Errors
-    /// When there is no store in `from`, there is one in `to`, or the source is damaged; then nothing is left in `to`. Those of
-    /// [`Self::refresh`].
+    /// When there is no store in `from`, a store in `to`, or the source is damaged; then nothing is left in `to`. The
+    /// errors of [`Self::refresh`].
     pub fn migrate(from: impl AsRef<Path>, to: impl AsRef<Path>, config: &Config) -> Result<Self, Error> {
         config.check()?;
         let source = evergrove_store::Store::open_to_read(from.as_ref())?;
@@ -33,8 +33,8 @@ impl Store {
 }
 
 impl Config {
-    /// The batches that another backend proves after a migration, and that backend: the one of this configuration takes the place
-    /// of Plonky2 where a batch has our scheme and no application.
+    /// The batches that another backend proves after a migration, and that backend: this configuration's backend
+    /// replaces Plonky2 if a batch has our scheme and no application.
     ///
     /// # Errors
     /// When this build does not have the backend.

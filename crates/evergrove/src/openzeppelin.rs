@@ -1,14 +1,15 @@
 //! OpenZeppelin's Merkle tree over a table, whose rows a contract checks with `MerkleProof`.
 //!
-//! **What.** [`prove`] gives the [`RowProof`]s of rows, for a contract. [`positions`] places rows where the tree has the root of OpenZeppelin's
-//! JavaScript library, and [`Tree::order`] says whether a table's rows are there.
+//! **What.** [`prove`] returns the [`RowProof`]s of rows, for a contract. [`positions`] places rows so that the tree
+//! has the root of OpenZeppelin's JavaScript library, and [`Tree::order`] says whether a table's rows have these
+//! positions.
 //!
-//! **When.** For tables whose columns are all of ABI types, like `address` and `uint256`. Contracts accept proofs of rows at any
-//! positions. [`Order`] matters only where the root must be that of `@openzeppelin/merkle-tree`: a change of a row or of
-//! their number then changes the positions of others, and the table has to be committed again.
+//! **When.** For tables whose columns all have ABI types, like `address` and `uint256`. Contracts accept proofs of rows
+//! at any positions. [`Order`] matters only if the root must be that of `@openzeppelin/merkle-tree`: a change of a row
+//! or of the number of rows then changes the positions of others, and the table must be committed again.
 //!
-//! **Neighbours.** [`evergrove_verifier::openzeppelin`] defines leaves, nodes and the library's slots. Circuits that prove the root are in
-//! the application `digest-translation`.
+//! **Neighbours.** [`evergrove_verifier::openzeppelin`] defines leaves, nodes and the library's slots. The application
+//! `digest-translation` has circuits that prove the root.
 
 use core::fmt;
 use core::str::FromStr;
@@ -29,9 +30,9 @@ const CHUNK: usize = 1 << 10;
 /// Positions of rows at which the tree's root is that of `@openzeppelin/merkle-tree`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// By the digests of rows: what the library does unless told otherwise.
+    /// By the digests of rows: the library's default.
     Sorted,
-    /// As the rows come: the library's `sortLeaves: false`.
+    /// In the given order of rows: the library's `sortLeaves: false`.
     Unsorted,
 }
 
@@ -67,10 +68,11 @@ impl FromStr for Order {
     }
 }
 
-/// The positions of rows in an order, row by row. n leaves are hashed and sorted; 40 bytes of memory for each.
+/// The positions of rows in an order, row by row. n leaves are hashed and sorted, with 40 bytes of memory for each.
 ///
 /// # Errors
-/// [`Error::NotAbi`]; [`Error::EqualRows`] with the numbers of two equal rows, unless `duplicates` allows them; errors of `rows`.
+/// [`Error::NotAbi`]; [`Error::EqualRows`] with the numbers of two equal rows, unless `duplicates` allows them; the
+/// errors of `rows`.
 pub fn positions<E: Into<Error>>(
     schema: &Schema,
     rows: impl IntoIterator<Item = Result<(u64, Row), E>>,
@@ -85,7 +87,7 @@ pub fn positions<E: Into<Error>>(
     let leaves = hasher.finish();
     let n = leaves.len();
     let mut ranks: Vec<usize> = (0..n).collect();
-    // Equal rows keep their order, here as in the library.
+    // Equal rows keep their order, as in the library.
     ranks.sort_by_key(|&row| leaves[row].1);
     let equal = |pair: &[usize]| leaves[pair[0]].1 == leaves[pair[1]].1;
     if !duplicates && let Some(pair) = ranks.windows(2).filter(|pair| equal(pair)).min_by_key(|pair| pair[1]) {
@@ -110,7 +112,7 @@ impl Tree {
     /// The tree over an epoch of a table. Reads every row, and hashes its words twice.
     ///
     /// # Errors
-    /// [`Error::NotAbi`], and those of a damaged store.
+    /// [`Error::NotAbi`], and the errors of a damaged store.
     pub fn of(view: &View) -> Result<Self, Error> {
         let types = view.schema().abi_types()?;
         let mut leaves = Leaves::new(view.schema())?;
@@ -131,13 +133,13 @@ impl Tree {
         &self.leaves
     }
 
-    /// The root; `None` of a table without rows. Fewer than n permutations for n rows.
+    /// The root; `None` for a table without rows. Fewer than n permutations for n rows.
     pub fn root(&self) -> Option<KeccakDigest> {
         self.climb(&[]).0
     }
 
-    /// The order in which the library would place these rows where they are; `None` where it would place them elsewhere, so that its root is
-    /// another one. n look-ups.
+    /// The order in which the library would place these rows at their positions; `None` if it would place them
+    /// elsewhere, so that its root differs. n look-ups.
     pub fn order(&self) -> Option<Order> {
         let n = self.leaves.len();
         let leaf = |j: usize| {
@@ -184,7 +186,7 @@ fn above(level: &[(u64, KeccakDigest)]) -> Vec<(u64, KeccakDigest)> {
     parents
 }
 
-/// A row with what a contract takes to accept it.
+/// A row with everything that a contract needs to accept it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowProof {
     /// The row's position.
@@ -208,11 +210,11 @@ impl RowProof {
     }
 }
 
-/// The proofs of rows at these positions, in their order. Reads every row of the table; for n rows it hashes n leaves twice and fewer than n
-/// nodes, eight at a time, and takes 120 bytes of memory a row.
+/// The proofs of rows at these positions, in their order. Reads every row of the table. For n rows it hashes n leaves
+/// twice and fewer than n nodes, eight at a time, and takes 120 bytes of memory for each row.
 ///
 /// # Errors
-/// [`Error::NotAbi`]; [`Error::Store`] when a position is outside the table or empty, and of a damaged store.
+/// [`Error::NotAbi`]; [`Error::Store`] when a position is outside the table or empty, or the store is damaged.
 pub fn prove(view: &View, positions: &[u64]) -> Result<Vec<RowProof>, Error> {
     // Before the table is read.
     let types = view.schema().abi_types()?;

@@ -15,7 +15,7 @@ use crate::Config;
 use crate::backends::{VerifierOnly, classes_of};
 
 impl Config {
-    /// These backends and those on Plonky2.
+    /// These backends together with those on Plonky2.
     pub(crate) fn with_plonky2_provers(&self, mut backends: Backends) -> Backends {
         for spec in paper_specs() {
             let (profile, class, keys, prover) = (spec.choice.profile, spec.class, self.keys.clone(), self.prover);
@@ -39,7 +39,7 @@ impl Config {
     }
 }
 
-/// These backends and those that verify proofs on Plonky2 with pinned keys.
+/// These backends together with those that verify proofs on Plonky2 with pinned keys.
 pub(crate) fn with_verifiers(mut backends: Backends) -> Backends {
     for spec in specs() {
         let known = spec.clone();
@@ -53,7 +53,7 @@ pub(crate) fn with_verifiers(mut backends: Backends) -> Backends {
         let known = spec.clone();
         backends.register(spec, move || {
             if pinned_paper(known.choice.profile).is_none() {
-                // Its key follows from the circuits, which take a verifier as long to build as the prover.
+                // Its key follows from the circuits, and building them takes a verifier as long as a prover.
                 let backend = PaperBackend::new(known.choice.profile, known.class)?;
                 return Ok(Arc::new(backend) as Arc<dyn RecursionBackend>);
             }

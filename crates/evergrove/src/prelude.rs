@@ -1,15 +1,15 @@
-//! What most programs need: `use evergrove::prelude::*`.
+//! The types that most programs need: `use evergrove::prelude::*`.
 //!
 //! Read the types in this order.
 //!
 //! 1. [`Table`]: rows from a csv file, or from memory. [`Table::rows_where`] finds positions of rows by their cells.
 //! 2. [`Store`]: a committed table in a directory. [`Store::prove`] proves that rows are in it, [`Store::update`] takes
-//!    [`Changes`] and refreshes the proofs, [`Store::proof`] gives a [`Proof`] out.
+//!    [`Changes`] and refreshes the proofs, [`Store::proof`] returns a [`Proof`].
 //! 3. [`Verifier`]: judges a proof against a [`Commitment`] and [`Rows`].
-//! 4. [`Config`]: [`Backend`], [`Profile`], memory, threads, and where keys are kept.
+//! 4. [`Config`]: [`Backend`], [`Profile`], memory, threads, and the directory of keys.
 //!
-//! The functions of these types give [`Error`]; those of the layers below (`Schema`, `Opening`, `Policy`, and `parse`
-//! of `Commitment`, `Profile` and `Backend`) give errors of their own, most of which `?` turns into [`Error`].
+//! The functions of these types return [`Error`]. Those of the layers below (`Schema`, `Opening`, `Policy`, and `parse`
+//! of `Commitment`, `Profile` and `Backend`) return errors of their own, most of which `?` converts into [`Error`].
 //!
 //! # Terms
 //!

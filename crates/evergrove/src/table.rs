@@ -1,4 +1,4 @@
-//! Tables that are to be committed, and rows that a proof is about.
+//! Tables to be committed, and the rows of a proof.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -31,7 +31,7 @@ impl Table {
     /// like `007`, `+5` or `1e3`, or with a number out of range. A column with an empty cell is nullable.
     /// [`Self::with_schema`] fixes the types.
     ///
-    /// The file is read here once, and once more by each [`Self::rows`], [`Self::rows_where`] and
+    /// The file is read once here, and again by each [`Self::rows`], [`Self::rows_where`] and
     /// [`Store::create`](crate::Store::create). It must not change in between.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Table {
     /// The table in a file with one JSON object per line. The types are found as by [`Self::from_csv`].
     ///
     /// # Errors
-    /// Those of [`Self::from_csv`].
+    /// The errors of [`Self::from_csv`].
     pub fn from_jsonl(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::infer(path.as_ref(), Format::Jsonl)
     }
@@ -51,7 +51,7 @@ impl Table {
     /// The table in an Apache Parquet file with flat columns.
     ///
     /// # Errors
-    /// Those of [`Self::from_csv`].
+    /// The errors of [`Self::from_csv`].
     #[cfg(feature = "parquet")]
     pub fn from_parquet(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::infer(path.as_ref(), Format::Parquet)
@@ -61,8 +61,8 @@ impl Table {
         Ok(Self(Source::File(input::Table::infer(path, format, IndexSource::RowOrder)?)))
     }
 
-    /// The table in a file of this format, with the columns of `schema`: other fields of the file are left out. The
-    /// file is first opened by the calls that read rows, and errors in it come from them.
+    /// The table in a file of this format, with the columns of `schema`; other fields of the file are ignored. The
+    /// calls that read rows open the file and report its errors.
     pub fn with_schema(path: impl AsRef<Path>, format: Format, schema: &Schema) -> Self {
         let table = input::Table::new(path.as_ref(), format, IndexSource::RowOrder, schema.clone());
         Self(Source::File(table.with_fields(Fields::Selected)))
@@ -85,7 +85,7 @@ impl Table {
     ///
     /// # Errors
     /// [`Error::NotAbi`] when a column is not of an ABI type; [`Error::EqualRows`] when two rows are equal, unless
-    /// `duplicates` allows it; those of [`Self::rows`].
+    /// `duplicates` allows it; the errors of [`Self::rows`].
     pub fn in_order(self, order: openzeppelin::Order, duplicates: bool) -> Result<Self, Error> {
         let positions = openzeppelin::positions(self.schema(), self.rows()?, order, duplicates)?;
         Ok(Self(match self.0 {
@@ -121,7 +121,8 @@ impl Table {
     /// The positions of the rows for which `wanted` is true.
     ///
     /// # Errors
-    /// [`Error::UnknownColumn`] when `wanted` asks for a column that the table does not have, and those of [`Self::rows`].
+    /// [`Error::UnknownColumn`] when `wanted` asks for a column that the table does not have, and the errors of
+    /// [`Self::rows`].
     pub fn rows_where(&self, mut wanted: impl FnMut(&NamedRow<'_>) -> bool) -> Result<Vec<u64>, Error> {
         let unknown = RefCell::new(None);
         let mut out = Vec::new();
@@ -140,7 +141,7 @@ impl Table {
 
 /// A row whose cells are found by the names of their columns: `row["state"]`.
 ///
-/// A column that the table does not have reads as [`Value::Null`], and [`Table::rows_where`] then fails with its name.
+/// A column that the table does not have reads as [`Value::Null`], and [`Table::rows_where`] then fails and names it.
 #[derive(Debug)]
 pub struct NamedRow<'a> {
     schema: &'a Schema,
@@ -206,8 +207,8 @@ impl Rows {
     }
 
     /// The rows in a file of comma-separated values with a header line. The column [`Schema::index_name`] (`index`,
-    /// unless the table has a column of that name) holds their positions; the other columns are those of `schema`, no
-    /// more and no fewer. The schema must come from a source that the verifier trusts: it says what the values mean.
+    /// unless the table has a column of that name) holds their positions. The other columns must be exactly those of
+    /// `schema`. The schema must come from a source that the verifier trusts: it gives the values their meaning.
     ///
     /// # Errors
     /// [`Error::Input`] when the file cannot be read, or its columns or cells do not match `schema`; the error names

@@ -26,8 +26,8 @@ pub enum Value {
     },
     /// The content of a `bytes` column, for example UTF-8 text.
     Bytes(Vec<u8>),
-    /// The word of a column of an ABI type. A number compares with numbers; a word of another type equals every text that
-    /// the type reads as this word, an address for example in either case.
+    /// The word of a column of an ABI type. A number compares with numbers. A word of another type equals every text
+    /// that the type reads as this word: for example, an address in either case.
     Word {
         /// The type.
         kind: AbiType,
@@ -36,8 +36,8 @@ pub enum Value {
     },
     /// True or false, of a `boolean` column.
     Boolean(bool),
-    /// A date, timestamp or UUID, or an integer of more than 127 bits: a cell with its type. It equals every text that the type reads
-    /// as this cell, a UUID for example in either case.
+    /// A date, timestamp or UUID, or an integer of more than 127 bits: a cell with its type. It equals every text that
+    /// the type reads as this cell: for example, a UUID in either case.
     Typed {
         /// The type.
         kind: ColumnType,
@@ -136,7 +136,7 @@ impl Value {
             return Some(integer(*kind, word)?.map_or_else(|side| side, |n| n.cmp(&other)));
         }
         if let Self::Typed { cell: Cell::Unsigned128(_), .. } = self {
-            // It is above every number of 127 bits.
+            // It is greater than every number of 127 bits.
             return Some(Ordering::Greater);
         }
         let (units, scale) = self.number()?;
@@ -178,7 +178,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// The number of an ABI type; of more than 128 bits, how it compares with numbers of 128. `None` of other types.
+/// The number of an ABI type; for more than 128 bits, its comparison with numbers of 128 bits. `None` for other types.
 fn integer(kind: AbiType, word: &AbiWord) -> Option<Result<i128, Ordering>> {
     let below_zero = match kind {
         AbiType::Uint(_) => false,

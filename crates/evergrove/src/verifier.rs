@@ -62,9 +62,10 @@ impl Proof {
 
 /// Accepts or refuses proofs, by a policy that is the verifier's choice and never the prover's.
 ///
-/// The default accepts proofs of 100 bits for each layer and query, by unique decoding, without a conjecture about codes: the
-/// profile `grove-100`, and the profile `proven` of Plonky2. A verifier needs no store, and only the keys that this crate pins. Of grove's keys it pins digests: the first
-/// proof of a profile takes some tens of milliseconds more, in which its key is built and compared.
+/// The default accepts proofs of 100 bits for each layer and query, by unique decoding, without a conjecture about
+/// codes: the profile `grove-100`, and the profile `proven` of Plonky2. A verifier needs no store, and only the keys
+/// that this crate pins. It pins digests of grove's keys: the first proof of a profile takes some tens of milliseconds
+/// more, in which its key is built and compared.
 ///
 /// ```no_run
 /// use evergrove::prelude::*;
@@ -75,7 +76,7 @@ impl Proof {
 ///     store.rows("dawn")?.write_csv("dawn.csv")
 /// }
 ///
-/// /// The verifier has the files from anyone, and schema and commitment from a source that it trusts.
+/// /// The verifier has the files from anyone, and schema and commitment from a trusted source.
 /// fn check(schema: &str, commitment: &str) -> Result<Verified, Error> {
 ///     let schema = Schema::from_toml(schema)?;
 ///     let commitment: Commitment = commitment.parse()?;
@@ -102,7 +103,8 @@ impl Default for Verifier {
 }
 
 impl Verifier {
-    /// A verifier with this policy. It uses no field of `config` but `keys`, and that for answers to queries, whose keys it trusts.
+    /// A verifier with this policy. It uses only the field `keys` of `config`, for answers to queries, and trusts these
+    /// keys.
     pub fn new(policy: Policy, config: &Config) -> Self {
         let backends = Arc::new(config.verifiers());
         Self {
@@ -117,14 +119,14 @@ impl Verifier {
         }
     }
 
-    /// Accepts proofs of this backend too. Proofs of [`Backend::Native`] need this: the default does not accept them.
+    /// Also accepts proofs of this backend. Proofs of [`Backend::Native`] need this: the default does not accept them.
     #[must_use]
     pub fn allow_backend(mut self, backend: Backend) -> Self {
         self.policy = self.policy.allow_backend(backend.id());
         self
     }
 
-    /// Accepts proofs of this profile too.
+    /// Also accepts proofs of this profile.
     #[must_use]
     pub fn allow_profile(mut self, profile: Profile) -> Self {
         self.policy = self.policy.allow_profile(profile);
@@ -134,11 +136,11 @@ impl Verifier {
     /// Accepts a proof that each of these rows is at its position in the table of this commitment, and that the batch has no
     /// other rows. Never panics on any bytes.
     ///
-    /// The commitment does not name the columns: the same values under another schema verify too. Take the schema of the rows
-    /// from a source that you trust, as you take the commitment.
+    /// The commitment does not name the columns: the same values under another schema verify too. Take the schema of
+    /// the rows from a source that you trust, like the commitment.
     ///
-    /// Costs 2 permutations per row, the hashes of its `bytes` cells and of a row of more than 4 elements, and
-    /// milliseconds for the proof. A proof of an answer to a query is refused: `verify_answer` takes it.
+    /// Costs 2 permutations for each row, the hashes of its `bytes` cells and of a row of more than 4 elements, and
+    /// milliseconds for the proof. A proof of an answer to a query is refused: use `verify_answer`.
     ///
     /// # Errors
     /// [`Error::Verify`] with the reason why the proof is refused; [`Error::Row`] when a row does not fit its schema.
@@ -177,36 +179,40 @@ mod queries {
     use crate::{AppKey, Error, Groups, Rows};
 
     impl Verifier {
-        /// Takes the groups of a query with `GROUP BY`, `DISTINCT` or `LIKE`. They may come from anyone: an answer that lacks one is refused.
+        /// Sets the groups of a query with `GROUP BY`, `DISTINCT` or `LIKE`. They may come from anyone: an answer is
+        /// refused if one is missing.
         #[must_use]
         pub fn with_groups(mut self, groups: Groups) -> Self {
             self.groups = groups;
             self
         }
 
-        /// Takes the key of the circuits of queries and other applications from this file, which must have this digest: nothing is built. The digest
-        /// is trusted, and is of one application or of the queries of one shape: the key is refused for others. See [`AppKey::read`].
+        /// Takes the key of the circuits of queries and other applications from this file, which must have this digest.
+        /// No circuits are built. The digest must be trusted. It belongs to one application or to the queries of one
+        /// shape: for others the key is refused. See [`AppKey::read`].
         #[must_use]
         pub fn with_key_file(mut self, path: impl Into<PathBuf>, digest: Digest) -> Self {
             self.key_file = Some((path.into(), Some(digest)));
             self
         }
 
-        /// Takes the key of queries by circuits of the fixed family from this file, which must have the digest that this program pins. Proofs by other
-        /// circuits are refused. See [`Query::pinned`].
+        /// Takes the key of queries by circuits of the fixed family from this file, which must have the digest that
+        /// this program pins. Refuses proofs by other circuits. See [`Query::pinned`].
         #[must_use]
         pub fn with_pinned_key_file(mut self, path: impl Into<PathBuf>) -> Self {
             self.key_file = Some((path.into(), None));
             self
         }
 
-        /// Accepts a proof of the answer to a query over **all** rows of the table of this commitment, and gives the answer. The
-        /// schema says what the columns of the query mean: take it from a source that you trust.
+        /// Accepts a proof of the answer to a query over **all** rows of the table of this commitment, and returns the
+        /// answer. The schema gives the columns of the query their meaning: take it from a source that you trust.
         ///
-        /// The keys of the query's circuits are kept in the configured directory, or follow from circuits built here (seconds).
+        /// The keys of the query's circuits are in the configured directory, or follow from circuits built here
+        /// (seconds).
         ///
         /// # Errors
-        /// [`Error::Verify`] with the reason why the proof is refused; when the text is not a query about this schema.
+        /// [`Error::Verify`] with the reason why the proof is refused; an error when the text is not a query about this
+        /// schema.
         pub fn verify_answer(
             &self,
             proof: &Proof,
@@ -217,11 +223,11 @@ mod queries {
             self.answer(proof, commitment, schema, sql, Scheme::Complete, None)
         }
 
-        /// As [`Self::verify_answer`], over these rows alone, each of which is shown to be at its position. The schema is that of the
-        /// rows.
+        /// As [`Self::verify_answer`], over exactly these rows, each of which is shown to be at its position. The
+        /// schema is that of the rows.
         ///
         /// # Errors
-        /// Those of [`Self::verify_answer`].
+        /// The errors of [`Self::verify_answer`].
         pub fn verify_answer_over(
             &self,
             proof: &Proof,
@@ -232,12 +238,14 @@ mod queries {
             self.answer(proof, commitment, rows.schema(), sql, Scheme::Selected, Some(&rows.leaves()?))
         }
 
-        /// Accepts a proof of an application's output in a scheme, and gives the output: over all rows of the table of this commitment,
-        /// or in scheme [`Selected`](Scheme::Selected) over these rows, each of which is shown to be at its position. In that scheme
-        /// without rows it is over *some* rows, each once. Take the application's parameters from a source that you trust.
+        /// Accepts a proof of an application's output in a scheme, and returns the output: over all rows of the table
+        /// of this commitment, or in scheme [`Selected`](Scheme::Selected) over these rows, each of which is shown to
+        /// be at its position. In that scheme without rows, the output is over *some* rows, each once. Take the
+        /// application's parameters from a source that you trust.
         ///
         /// # Errors
-        /// [`Error::Verify`] with the reason why the proof is refused; when the application has no circuits for the proof's profile.
+        /// [`Error::Verify`] with the reason why the proof is refused; an error when the application has no circuits
+        /// for the proof's profile.
         pub fn verify_app(
             &self,
             proof: &Proof,
@@ -264,7 +272,7 @@ mod queries {
                 let app: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
                 app.into()
             };
-            // The file decides which circuits answer, both of them this query.
+            // The file decides which circuits answer; both kinds prove this query.
             evergrove_store::check_length(proof.as_bytes(), &self.policy)?;
             let claimed =
                 BatchProof::decode(proof.as_bytes()).map_err(VerifyError::from)?.app.map(|claimed| claimed.app);
@@ -286,7 +294,7 @@ mod queries {
             leaves: Option<&[(u64, Value)]>,
         ) -> Result<Vec<Goldilocks>, Error> {
             let policy = self.policy.clone().allow_app(app.id(), scheme);
-            // What the file claims decides which keys are built; whether it is accepted, the policy alone.
+            // The file decides which keys are built; only the policy decides whether it is accepted.
             evergrove_store::check_length(proof.as_bytes(), &policy)?;
             let claimed = BatchProof::decode(proof.as_bytes()).map_err(VerifyError::from)?;
             policy.check(&claimed, commitment).map_err(VerifyError::from)?;
@@ -308,7 +316,7 @@ mod queries {
                 }
             }
             let verified = evergrove_store::verify(proof.as_bytes(), commitment, leaves, &policy, &backends)?;
-            // The policy accepts this scheme with this application alone.
+            // The policy accepts this scheme only with this application.
             Ok(verified.app.map_or(Vec::new(), |app| app.output))
         }
     }

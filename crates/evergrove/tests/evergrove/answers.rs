@@ -70,7 +70,7 @@ fn rows_are_listed_proven_and_verified() {
         assert_eq!(verifier.verify_list(&proof, &commitment, store.schema(), sql).unwrap(), listed);
         let other = sql.replace("stock >=", "stock >");
         assert!(verifier.verify_list(&proof, &commitment, store.schema(), &other).is_err());
-        // A row that is left out, with its paths.
+        // Leaves out a row, with its paths.
         let rows: Vec<_> = listed[1..].to_vec();
         let positions: Vec<u64> = {
             let mut positions: Vec<u64> = rows.iter().map(|(position, _)| *position).collect();
@@ -89,7 +89,8 @@ fn rows_are_listed_proven_and_verified() {
     assert!(matches!(store.list("SELECT COUNT(*) FROM t"), Err(Error::Aggregates)));
 }
 
-/// Groups, different values and contents are found in the rows; a verifier takes them as text from anyone, and misses one that is left out.
+/// Groups, distinct values and contents are found in the rows; a verifier takes them as text from anyone, and notices a
+/// missing one.
 #[cfg(feature = "grove")]
 #[test]
 fn answers_by_groups_are_proven_and_verified() {
@@ -190,7 +191,7 @@ fn a_key_file_takes_the_place_of_circuits() {
         key.write(&mut std::fs::File::create(&path).unwrap()).unwrap();
         path
     };
-    // Made of a query with other constants.
+    // Built from a query with other constants.
     let other = QUERY.replace(">= 4", ">= 5");
     let right = key(&other, Scheme::Complete);
     let path = kept("right", &right);
@@ -200,7 +201,7 @@ fn a_key_file_takes_the_place_of_circuits() {
         verifier.verify_answer(&proof, &commitment, schema, QUERY).map(|answer| answer.values.len())
     };
     assert_eq!(answer(path.clone(), right.digest()).unwrap(), 2);
-    // Nothing in a proof binds its label. The key does, and its digest is of one shape.
+    // Nothing in a proof binds its label. The key does, and its digest belongs to one shape.
     let label = |sql: &str| {
         let mut file = evergrove::proof::BatchProof::decode(proof.as_bytes()).unwrap();
         file.app.as_mut().unwrap().app = app(sql).id();
@@ -238,7 +239,7 @@ fn a_key_file_takes_the_place_of_circuits() {
     std::fs::write(&path, [&bytes[..], &[0]].concat()).unwrap();
     assert!(matches!(answer(path, right.digest()), Err(Error::Key(_))));
     assert!(matches!(answer(dir.path().join("none"), right.digest()), Err(Error::Io { .. })));
-    // A key of the other profile cannot lend its name to this one.
+    // A key of the other profile is not accepted under this profile's name.
     let johnson = config.app_key(&app(QUERY), Scheme::Complete, Profile::Grove128, class).unwrap();
     let path = kept("johnson", &johnson);
     assert!(matches!(answer(path, johnson.digest()), Err(Error::Key(_))));

@@ -1,4 +1,4 @@
-//! What builds of the library and of the command line stand on.
+//! The dependencies of builds of the library and of the command line.
 
 use std::path::Path;
 use std::process::Command;
@@ -37,7 +37,7 @@ fn only_the_feature_plonky2_stands_on_plonky2() {
     assert!(names(&without[0], "evergrove-apps ") && names(&without[0], "evergrove-multilinear "));
 }
 
-/// The crates of a workspace that name one of these as a dependency in their manifest, of whatever kind.
+/// The crates of a workspace whose manifest names one of these as a dependency of any kind.
 fn users(manifest: &str, names: &[&str]) -> Vec<String> {
     let out = Command::new(env!("CARGO"))
         .args(["metadata", "--offline", "--locked", "--no-deps", "--format-version", "1", "--manifest-path"])
@@ -55,7 +55,7 @@ fn users(manifest: &str, names: &[&str]) -> Vec<String> {
     packages.iter().filter(|package| uses(package)).map(name).collect()
 }
 
-/// The crate to compare with, and the benchmarks.
+/// The crate for comparison, and the benchmarks.
 #[test]
 fn only_the_comparison_depends_on_plonky2() {
     let names = ["plonky2", "plonky2_field", "plonky2_util", "plonky2_maybe_rayon", "starky"];

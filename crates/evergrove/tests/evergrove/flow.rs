@@ -32,7 +32,7 @@ fn a_batch_stays_proven_through_changes() {
     assert!(matches!(verifier.verify(&proof, &before, &rows), Err(Error::Verify(_))));
     assert!(matches!(Verifier::default().verify(&proof, &commitment, &rows), Err(Error::Verify(_))));
 
-    // What another program does, with files alone.
+    // The steps of another program, with files alone.
     let path = |name: &str| dir.path().join(name);
     proof.write(path("night.proof")).unwrap();
     rows.write_csv(path("night.csv")).unwrap();
@@ -44,7 +44,7 @@ fn a_batch_stays_proven_through_changes() {
     let other = Rows::from_csv(path("night.csv"), store.schema()).unwrap();
     assert!(matches!(verifier.verify(&proof, &commitment, &other), Err(Error::Verify(_))));
 
-    // A store opens where it was left.
+    // A store opens in the state in which it was closed.
     drop(store);
     let mut store = Store::open_with(path("db"), &native()).unwrap();
     assert_eq!(store.commitment().unwrap(), commitment);

@@ -1,4 +1,4 @@
-//! Backends and their profiles: how they are chosen, and that the default proves.
+//! Backends and their profiles: how they are chosen, and a proof with the default.
 
 use evergrove::commit::BackendChoice;
 use evergrove::prelude::*;

@@ -85,7 +85,7 @@ fn a_store_of_version_0_1_is_read() {
     }
     store.opening(2).unwrap().verify(&commitment).unwrap();
     assert!(store.opening(39).unwrap().value.is_none(), "slot 39 was emptied");
-    // It is read, not written.
+    // The old store is read, not written.
     for error in [
         store.update(Changes::new().set(2, "stock", 9)).unwrap_err(),
         store.prove("new", &[1, 2]).unwrap_err(),
@@ -149,7 +149,7 @@ fn a_store_of_version_0_1_is_migrated() {
     drop(store);
     layer = source.copy_to(&to, &|_| Ok(None)).map(drop).unwrap_err();
     assert!(matches!(layer, store::Error::Exists(_)), "{layer}");
-    // One that is open to read is not written.
+    // A store opened for reading is not written.
     let mut copy = store::Store::open_to_read(&to).unwrap();
     assert!(matches!(copy.prune(1, false), Err(store::Error::ReadOnly(_))));
     assert!(matches!(copy.drop_batch("new"), Err(store::Error::ReadOnly(_))));
@@ -164,7 +164,7 @@ fn a_damaged_source_leaves_nothing() {
     let (from, to) = (dir.path().join("old"), dir.path().join("new"));
     let database = from.join("evergrove.redb");
     let mut bytes = fs::read(&database).unwrap();
-    // A row's text, where the value beside it says otherwise.
+    // The text of a row, which contradicts the value beside it.
     let at = bytes.windows(6).position(|w| w == b"item 1").expect("a row");
     bytes[at] = b'I';
     fs::write(&database, &bytes).unwrap();

@@ -1,4 +1,4 @@
-//! Mistakes are errors that name the value, and leave the store as it was.
+//! Mistakes are errors that name the value, and leave the store unchanged.
 
 use evergrove::prelude::*;
 

@@ -49,7 +49,8 @@ fn words_are_found_changed_and_proven() {
     );
 }
 
-/// The order of the rows decides the root of the unsorted order alone, and a change of a row leaves the sorted one.
+/// The order of the rows affects only the root of the unsorted order, and a change of a row takes the table out of the
+/// sorted order.
 #[test]
 fn rows_are_placed_as_the_library_does() {
     let create = |rows: &[u64], order: Option<Order>| {
