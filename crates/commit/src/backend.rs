@@ -1,4 +1,4 @@
-//! The seam between the vector commitment and whatever proves its nodes.
+//! The seam between the vector commitment and the backends that prove its nodes.
 
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::tree::Value;
@@ -7,7 +7,7 @@ pub use evergrove_verifier::{BackendId, NodeKind};
 
 use crate::batch::Structure;
 
-/// Which backend proves a batch, whatever the height of its vector.
+/// The backend of a batch, independent of the height of its vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendChoice {
     /// The backend's name, for example `plonky2`.
@@ -37,7 +37,8 @@ impl BackendChoice {
     }
 }
 
-/// A backend as it is known before its circuits are built: all that batch structures, content keys and proof files depend on.
+/// A backend as known before its circuits are built: everything that batch structures, content keys and proof files
+/// depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendSpec {
     /// The choice that leads to it.
@@ -46,9 +47,9 @@ pub struct BackendSpec {
     pub version: u32,
     /// The height class of its circuits.
     pub class: HeightClass,
-    /// m, the greatest number of leaves in a bucket; where buckets are blocks, the number of their slots.
+    /// m, the greatest number of leaves in a bucket; the number of slots where buckets are blocks.
     pub capacity: usize,
-    /// True when the proof of a whole batch is wrapped once more.
+    /// True when the proof of a whole batch is wrapped.
     pub wraps: bool,
 }
 
@@ -63,12 +64,12 @@ impl BackendSpec {
         self.choice.app.as_ref().map(AppSpec::id)
     }
 
-    /// Which proofs a batch consists of.
+    /// The proofs that a batch consists of.
     pub fn structure(&self) -> Structure {
         Structure::of(self.choice.scheme, self.capacity)
     }
 
-    /// The refusal of a step that batches of this scheme do not have, or that has another number of children.
+    /// The refusal of a step that batches of this scheme do not have, or that has the wrong number of children.
     pub fn foreign_step(&self, witness: &Witness, children: usize) -> BackendError {
         let scheme = self.choice.scheme;
         BackendError::Witness(format!("the batches of {scheme} have no {} over {children} proofs", witness.name()))
@@ -80,9 +81,9 @@ impl BackendSpec {
 pub struct NodeProof {
     /// The circuit.
     pub kind: NodeKind,
-    /// What is proven.
+    /// The proven statement.
     pub statement: Statement,
-    /// Of an application, the output over the leaves of the statement; else empty.
+    /// The output of an application over the leaves of the statement; otherwise empty.
     pub output: Vec<Goldilocks>,
     /// The proof in the backend's own encoding.
     pub bytes: Vec<u8>,
@@ -95,14 +96,14 @@ pub struct LeafWitness {
     pub index: u64,
     /// The slot's value.
     pub value: Value,
-    /// Siblings on the path from the leaf to the bucket's root, bottom up: `statement.height` of them, and none where the
-    /// bucket has the whole block ([`Structure::is_complete`]).
+    /// Siblings on the path from the leaf to the bucket's root, bottom up: `statement.height` siblings, or none where
+    /// the bucket has the whole block ([`Structure::is_complete`]).
     pub siblings: Vec<Digest>,
-    /// What opens the value for an application; else empty.
+    /// The opening of the value for an application; otherwise empty.
     pub opening: Vec<Goldilocks>,
 }
 
-/// All that a bucket proof needs.
+/// The inputs of a bucket proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketWitness {
     /// The statement to prove.
@@ -111,7 +112,7 @@ pub struct BucketWitness {
     pub leaves: Vec<LeafWitness>,
 }
 
-/// All that a merge proof needs beside its children.
+/// The inputs of a merge proof besides its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeWitness {
     /// The statement to prove: the node to which the merge climbs.
@@ -121,18 +122,18 @@ pub struct MergeWitness {
     pub siblings: Vec<Digest>,
 }
 
-/// All that the proof of a block of [`Structure::Levels`] needs.
+/// The inputs of the proof of a block of [`Structure::Levels`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockWitness {
     /// The statement to prove.
     pub statement: Statement,
     /// The leaf digests of all 2^`statement.height` slots.
     pub leaves: Vec<Digest>,
-    /// Which of the slots are members.
+    /// Flags of the slots that are members.
     pub members: Vec<bool>,
 }
 
-/// All that the proof of a level of [`Structure::Levels`] or [`Structure::Tree`] needs beside its children.
+/// The inputs of the proof of a level of [`Structure::Levels`] or [`Structure::Tree`] besides its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelWitness {
     /// The statement to prove.
@@ -144,10 +145,10 @@ pub struct LevelWitness {
 }
 
 impl LevelWitness {
-    /// The proofs of the children, left and right, from those of the children that have members.
+    /// The proofs of the children, left and right, from the proofs of those children that have members.
     ///
     /// # Errors
-    /// [`BackendError::Witness`] when their number is another.
+    /// [`BackendError::Witness`] when their number is wrong.
     pub fn children<'a>(&self, proofs: &[&'a NodeProof]) -> Result<[Option<&'a NodeProof>; 2], BackendError> {
         let expected = self.canonicals.iter().flatten().count();
         if proofs.len() != expected {
@@ -159,18 +160,18 @@ impl LevelWitness {
     }
 }
 
-/// All that the proof of a node needs beside the proofs below it.
+/// The inputs of the proof of a node besides the proofs below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Witness {
-    /// Of a bucket, or of a block of all its leaves. No children. Not of the paper's scheme.
+    /// For a bucket, or for a block of all its leaves. No children. Not in the paper's scheme.
     Bucket(BucketWitness),
-    /// Of a merge: two children, each a bucket or a merge. Not where there are levels.
+    /// For a merge: two children, each a bucket or a merge. Not where there are levels.
     Merge(MergeWitness),
-    /// Of a block of the paper's scheme. No children.
+    /// For a block of the paper's scheme. No children.
     Block(BlockWitness),
-    /// Of a level of the paper's scheme or of [`Scheme::Tree`]: one or two children, those that have members.
+    /// For a level of the paper's scheme or of [`Scheme::Tree`]: one or two children, those that have members.
     Level(LevelWitness),
-    /// Of a wrap, which needs its one child alone: the proof of a whole vector (`base == 0`, height of the vector).
+    /// For a wrap, which needs only its one child: the proof of a whole vector (`base == 0`, height of the vector).
     Wrap,
 }
 
@@ -199,7 +200,7 @@ impl From<LevelWitness> for Witness {
 }
 
 impl Witness {
-    /// What is proven, in one word.
+    /// The kind of node, in one word.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Bucket(_) => "bucket",
@@ -210,7 +211,7 @@ impl Witness {
         }
     }
 
-    /// Adds what opens the values of a bucket's leaves, by their positions.
+    /// Adds the openings of the values of a bucket's leaves, by their positions.
     pub fn open<E>(&mut self, mut opening: impl FnMut(u64) -> Result<Vec<Goldilocks>, E>) -> Result<(), E> {
         if let Self::Bucket(witness) = self {
             for leaf in &mut witness.leaves {
@@ -221,7 +222,7 @@ impl Witness {
     }
 }
 
-/// A backend could not prove or does not accept a proof.
+/// A backend could not make a proof or does not accept one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
     /// The witness does not satisfy the statement.
@@ -237,17 +238,18 @@ pub enum BackendError {
 
 /// A recursive proof system for the nodes of batch structures, for one scheme, profile and height class.
 pub trait RecursionBackend: Send + Sync {
-    /// What this backend is.
+    /// The specification of this backend.
     fn spec(&self) -> &BackendSpec;
-    /// A digest of the verifier's keys, [`Digest::ZERO`] where there are none: backends that agree in it, and in [`Self::spec`],
-    /// accept each other's proofs. Detects misconfiguration; it is not a security check.
+    /// A digest of the verifier's keys, [`Digest::ZERO`] if there are none: backends with equal digests and equal
+    /// [`Self::spec`] accept each other's proofs. Detects misconfiguration; it is not a security check.
     fn key_digest(&self) -> Digest {
         Digest::ZERO
     }
-    /// Proves a node from its witness and the proofs below it. The proof verifies: an implementation checks it first.
+    /// Proves a node from its witness and the proofs below it. Implementations verify the proof before they return it.
     ///
     /// # Errors
-    /// [`BackendError::Witness`] when the witness or a child does not give the statement, or the scheme has no such step.
+    /// [`BackendError::Witness`] when the witness or a child does not give the statement, or the scheme has no such
+    /// step.
     fn prove(&self, witness: &Witness, children: &[&NodeProof]) -> Result<NodeProof, BackendError>;
     /// Accepts exactly the proofs of `proof.statement` made by the circuit `proof.kind`. Never panics on any bytes.
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError>;

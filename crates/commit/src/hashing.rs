@@ -1,6 +1,7 @@
 //! The hashing rules of [`evergrove_verifier::tree`], many at a time in lanes.
 //!
-//! Each function here returns, digest for digest, what its scalar twin there returns one at a time. Many pairs are hashed on all threads.
+//! Each function here returns, digest for digest, the results of its scalar counterpart there. Many pairs are hashed on
+//! all threads.
 
 use evergrove_primitives::hash::poseidon::lanes::compress_many;
 use evergrove_primitives::{Digest, Goldilocks};
@@ -35,7 +36,7 @@ pub(crate) fn leaf_digests(leaves: impl Iterator<Item = (u64, Value)>) -> Vec<Di
     digests
 }
 
-/// [`compress_many`], on all threads where that pays.
+/// [`compress_many`], on all threads if there are enough pairs.
 fn compress_all(pairs: &[[Digest; 2]], tag: Goldilocks, digests: &mut [Digest]) {
     const TASK: usize = 256;
     if pairs.len() <= TASK {
@@ -47,20 +48,20 @@ fn compress_all(pairs: &[[Digest; 2]], tag: Goldilocks, digests: &mut [Digest]) 
 
 /// [`canonical_digest`](evergrove_verifier::tree::canonical_digest) of leaves with strictly increasing indices.
 ///
-/// The tree is found in one pass over the indices. Its nodes are hashed in waves, each with all nodes whose children are
-/// there: some log2(n) waves for indices that are spread out.
+/// The tree is found in one pass over the indices. Its nodes are hashed in waves, each with all nodes whose children
+/// are ready: some log2(n) waves for indices that are spread out.
 pub(crate) fn canonical_digest(leaves: &[(u64, Digest)]) -> Digest {
     if leaves.is_empty() {
         return Digest::ZERO;
     }
-    // Nodes: leaf i is i, the inner ones follow. Of each wave, the children and the node.
+    // Nodes: leaf i is i, the inner ones follow. For each wave, the children and the node.
     let mut nodes: Vec<Digest> = leaves.iter().map(|(_, digest)| *digest).collect();
     let mut waves: Vec<Vec<[usize; 3]>> = Vec::new();
-    // Subtrees that are complete to the left: node, wave, and the height at which each parts from its left neighbour.
+    // Subtrees that are complete on the left: node, wave, and the height at which each parts from its left neighbour.
     let mut open: Vec<(usize, usize, u8)> = vec![(0, 0, u8::MAX)];
     let gaps = leaves.array_windows().map(|[(a, _), (b, _)]| split_level(*a, *b));
     for (i, gap) in gaps.chain([u8::MAX]).enumerate() {
-        // What parts below the gap is joined before it.
+        // Subtrees that part below the gap are joined before it.
         while let [.., left, right] = open[..]
             && right.2 < gap
         {

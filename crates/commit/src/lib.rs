@@ -1,11 +1,11 @@
-//! The vector commitment: a table in, commitments, batches and plans of proofs out.
+//! The vector commitment: it turns a table into commitments, batches and plans of proofs.
 //!
-//! **What.** A [`Vector`] of 2^H slots with its Merkle tree; a [`Batch`], the structure of proofs for a set of its slots; and
-//! the plan of an update ([`Batch::plan`]): which proofs are to be made, from what, in which order. [`schema`] says how a
-//! table's rows become values. [`watch`] is what backends tell of their proofs.
+//! **What.** A [`Vector`] of 2^H slots with its Merkle tree; a [`Batch`], the structure of proofs for a set of its
+//! slots; and the plan of an update ([`Batch::plan`]): the proofs to make, their inputs and their order. [`schema`]
+//! defines how a table's rows become values. [`watch`] has what backends report about their proofs.
 //!
-//! **When.** To commit to a table and keep proofs about parts of it fresh. [`vc`] has all algorithms under the paper's names
-//! and shows in a few lines each how the pieces fit. Nothing here touches files, clocks or sockets.
+//! **When.** To commit to a table and keep proofs about parts of it fresh. [`vc`] has all algorithms under the paper's
+//! names and shows in a few lines each how the pieces fit. This crate does not touch files, clocks or sockets.
 //!
 //! **Neighbours.** Generic over [`RecursionBackend`] (implemented by `evergrove-recursion`, and here by the re-executing
 //! [`NativeBackend`]) and over [`Store`] (implemented by the `evergrove` crate on redb, and here in memory). Statements and

@@ -8,7 +8,7 @@ use evergrove_verifier::tree::Value;
 use crate::page::Page;
 use crate::{PageId, Store, StoreError, StoreMut};
 
-/// One epoch of a vector in memory. A clone shares the pages and is a snapshot: later writes do not reach it.
+/// One epoch of a vector in memory. A clone shares the pages and is a snapshot: later writes do not affect it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStore {
     pages: HashMap<PageId, Arc<Page>>,

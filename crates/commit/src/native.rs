@@ -1,9 +1,10 @@
 //! A backend that proves by showing everything and verifies by executing it again.
 //!
-//! For tests and teaching: its proofs have the witness' size, hide nothing and need no keys, but state what the
-//! circuits state and refuse what they refuse. It refuses a little more: the shape of a bucket's canonical digest is free in
-//! the circuit and canonical here, and a wrap here is of height 1 at least. A bucket's proof is its leaves with their paths, a merge's its children's proofs and the siblings of
-//! its climb, a wrap's its child.
+//! For tests and teaching. Its proofs are as large as the witness, hide nothing and need no keys, but make the
+//! statements of the circuits and refuse whatever the circuits refuse. It refuses a little more: the shape of a
+//! bucket's canonical digest is free in the circuit and canonical here, and a wrap here has at least height 1. A
+//! bucket's proof is its leaves with their paths. A merge's proof is its children's proofs and the siblings of its
+//! climb. A wrap's proof is its child.
 
 mod complete;
 mod levels;
@@ -29,15 +30,16 @@ impl NativeBackend {
     /// The version of its proofs.
     pub const VERSION: u32 = 1;
 
-    /// The backend that stands for the circuits of this profile and class: their capacity, and their wrap if they have one.
+    /// The backend that replaces the circuits of this profile and class, with their capacity, and their wrap if they
+    /// have one.
     pub fn new(profile: Profile, class: HeightClass) -> Self {
         let (capacity, wraps) = (profile.bucket_capacity(class), profile.wrap().is_some());
         let choice = BackendChoice::new(Self::NAME, profile);
         Self { spec: BackendSpec { choice, version: Self::VERSION, class, capacity, wraps } }
     }
 
-    /// The backend that stands for the circuits of the paper's scheme, with blocks of 2^`block_height` slots. What it accepts
-    /// of a node's base is what those circuits do: anything.
+    /// The backend that replaces the circuits of the paper's scheme, with blocks of 2^`block_height` slots. Like those
+    /// circuits, it accepts any base of a node.
     ///
     /// # Panics
     /// If `block_height` is above 20.
@@ -45,7 +47,7 @@ impl NativeBackend {
         Self::of_blocks(Scheme::RecklePaper, profile, class, block_height)
     }
 
-    /// The backend that stands for the circuits of [`Scheme::Complete`] with blocks of 2^`block_height` slots, without an
+    /// The backend that replaces the circuits of [`Scheme::Complete`] with blocks of 2^`block_height` slots, without an
     /// application.
     ///
     /// # Panics
@@ -54,7 +56,7 @@ impl NativeBackend {
         Self::of_blocks(Scheme::Complete, profile, class, block_height)
     }
 
-    /// The backend that stands for the circuits of [`Scheme::Tree`] with blocks of 2^`block_height` slots, without an
+    /// The backend that replaces the circuits of [`Scheme::Tree`] with blocks of 2^`block_height` slots, without an
     /// application.
     ///
     /// # Panics
@@ -86,8 +88,8 @@ impl NativeBackend {
         self
     }
 
-    /// The statement that these bytes prove. `depth` is the number of merges that may still nest: a merge is higher than its
-    /// children, so that H_max bounds it, and the recursion.
+    /// The statement that these bytes prove. `depth` is the number of merges that may still nest: a merge is higher
+    /// than its children, so H_max bounds it, and the recursion.
     fn execute(&self, kind: NodeKind, bytes: &[u8], depth: u8) -> Result<Statement, String> {
         let mut r = Reader(bytes);
         let statement = match kind {
@@ -123,7 +125,7 @@ impl NativeBackend {
         self.execute(kind, bytes, depth)
     }
 
-    /// What a bucket of these leaves proves: every constraint of the bucket circuit, executed.
+    /// The statement of a bucket of these leaves: executes every constraint of the bucket circuit.
     ///
     /// # Errors
     /// The constraint that does not hold, in words.
@@ -161,7 +163,7 @@ impl NativeBackend {
         Ok(Statement { root, canonical: canonical_digest(&digests), height, base })
     }
 
-    /// What a merge of two children of these statements proves: every constraint of the merge circuit, executed.
+    /// The statement of a merge of two children of these statements: executes every constraint of the merge circuit.
     ///
     /// # Errors
     /// The constraint that does not hold, in words.
@@ -196,10 +198,10 @@ impl NativeBackend {
         })
     }
 
-    /// What a wrap of a child of this statement proves.
+    /// The statement of a wrap of a child of this statement.
     ///
     /// # Errors
-    /// When the child is not of a whole vector, or there is no wrap.
+    /// When the child does not state a whole vector, or there is no wrap.
     pub fn wrap_statement(&self, child: &Statement) -> Result<Statement, String> {
         if !self.spec.wraps {
             return Err("this backend does not wrap".into());
@@ -329,7 +331,7 @@ fn push_child(bytes: &mut Vec<u8>, child: &NodeProof) {
     bytes.extend_from_slice(&child.bytes);
 }
 
-/// Takes a proof's bytes apart; every length is checked before anything is allocated.
+/// Splits the bytes of a proof; every length is checked before anything is allocated.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -364,7 +366,7 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| self.digest()).collect()
     }
 
-    /// The leaves of a bucket, refused before they are read if there are more than `capacity`.
+    /// The leaves of a bucket; more than `capacity` leaves are refused before they are read.
     fn leaves(&mut self, capacity: usize) -> Result<Vec<LeafWitness>, String> {
         let count = u64::from(u32::from_le_bytes(self.array()?));
         if count > capacity as u64 {

@@ -30,10 +30,10 @@ pub struct Page {
 /// Bytes are not a page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
-    /// The length is not that of a bitmap and as many digests as it has bits.
+    /// The length is not that of a bitmap and one digest for each of its set bits.
     #[error("a page with {nodes} nodes has {expected} bytes, but there are {found}: the page is truncated or damaged")]
     Length {
-        /// Nodes according to the bitmap, 0 when the bitmap itself is cut.
+        /// Nodes according to the bitmap, 0 if the bitmap itself is incomplete.
         nodes: usize,
         /// Bytes of such a page.
         expected: usize,
@@ -62,7 +62,7 @@ fn number(level: u8, position: u64) -> usize {
 }
 
 impl Page {
-    /// A page that holds nothing.
+    /// A page without held nodes.
     pub const fn new() -> Self {
         Self { bitmap: [0; 4], digests: Vec::new() }
     }
@@ -91,7 +91,7 @@ impl Page {
         }
     }
 
-    /// Lets go of the node at `position` of `level`: it is its level's null digest.
+    /// Releases the node at `position` of `level`: it becomes its level's null digest.
     ///
     /// # Panics
     /// As [`Page::get`].
@@ -134,7 +134,7 @@ impl Page {
     /// The page that [`Page::encode`] writes as exactly these bytes.
     ///
     /// # Errors
-    /// [`PageError`] when there is none; never panics.
+    /// [`PageError`] if no page has these bytes; never panics.
     pub fn decode(bytes: &[u8]) -> Result<Self, PageError> {
         let length =
             |nodes| PageError::Length { nodes, expected: BITMAP_BYTES + DIGEST_BYTES * nodes, found: bytes.len() };
@@ -163,9 +163,9 @@ impl Page {
 
     /// Each page of `levels` levels after changes to its bottom nodes, and the digest of its root.
     ///
-    /// Changes are pairs of a position in the level, of which the low bits count, and a digest, in strictly increasing order.
-    /// `nulls` are the null digests of the pages' levels and of their roots. At most 7 permutations per change; those of one
-    /// level of all pages are made together, so that pages with few changes fill vectors too.
+    /// Changes are pairs of a position in the level, whose low bits count, and a digest, in strictly increasing order.
+    /// `nulls` are the null digests of the pages' levels and of their roots. At most 7 permutations for each change;
+    /// the permutations of one level of all pages are made together, so pages with few changes also fill vectors.
     pub(crate) fn rebuilt(
         levels: u8,
         nulls: &[Digest],

@@ -1,4 +1,4 @@
-//! The seam between the tree and whatever keeps its pages.
+//! The seam between the tree and the store of its pages.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ pub struct PageId {
     pub position: u64,
 }
 
-/// Why a store did not answer.
+/// Why a store failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{context}: {source}")]
 pub struct StoreError {
-    /// What was being done.
+    /// The operation in progress.
     pub context: String,
     /// The cause.
     #[source]
@@ -36,7 +36,7 @@ pub trait Store: Sync {
     fn value(&self, index: u64) -> Result<Option<Value>, StoreError>;
 }
 
-/// A view that an update writes to. Nothing is visible to others before its owner commits it.
+/// A view that an update writes to. Others see nothing before its owner commits it.
 pub trait StoreMut: Store {
     /// Replaces a page; `None` when its subtree has become empty.
     fn put_page(&mut self, id: PageId, page: Option<Page>) -> Result<(), StoreError>;

@@ -1,11 +1,12 @@
 //! The algorithms of the vector commitment, under the names of Definition 2.2 and Fig. 3 of the paper.
 //!
-//! Thin: each is a few lines over [`Vector`], [`Batch`] and a [`RecursionBackend`], and shows how they fit together. A caller
-//! that keeps proofs on disk or has workers make them uses those directly, through [`Batch::plan`].
+//! The functions are thin: each is a few lines over [`Vector`], [`Batch`] and a [`RecursionBackend`], and shows how
+//! they fit together. A caller that keeps proofs on disk or has workers make them uses those types directly, through
+//! [`Batch::plan`].
 //!
-//! Where the paper changes position u *by delta*, these functions take the new value, `None` to empty the slot. Where
-//! it recomputes the proofs on the path of u, one change at a time, [`upd_batch_proof`] takes all changes of one epoch, so
-//! that they share the proofs above them.
+//! Where the paper changes position u *by delta*, these functions take the new value, or `None` to empty the slot. The
+//! paper recomputes the proofs on the path of u, one change at a time. [`upd_batch_proof`] takes all changes of one
+//! epoch, so they share the proofs above them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,16 +21,16 @@ use crate::{
     BackendError, MemoryStore, NodeProof, PageId, RecursionBackend, Store, StoreMut, Vector, VectorError, batch_digest,
 };
 
-/// An algorithm of the vector commitment could not do its work, or [`ver`] does not accept.
+/// An algorithm of the vector commitment failed, or [`ver`] does not accept.
 #[derive(Debug, thiserror::Error)]
 pub enum VcError {
-    /// Of the vector.
+    /// An error of the vector.
     #[error(transparent)]
     Vector(#[from] VectorError),
-    /// Of the batch.
+    /// An error of the batch.
     #[error(transparent)]
     Batch(#[from] BatchError),
-    /// Of the backend.
+    /// An error of the backend.
     #[error(transparent)]
     Backend(#[from] BackendError),
     /// The backend's circuits are not for this height.
@@ -40,10 +41,10 @@ pub enum VcError {
         /// Class of the backend.
         class: HeightClass,
     },
-    /// The store holds a vector already.
+    /// The store already holds a vector.
     #[error("the store holds a vector already: update that one, or commit to an empty store")]
     NotEmpty,
-    /// Two openings are not of one commitment.
+    /// Two openings have different commitments.
     #[error("the openings of slots {0} and {1} are not of one commitment: take both from the same epoch")]
     Epochs(u64, u64),
     /// The opening does not lead to the commitment.
@@ -55,7 +56,7 @@ pub enum VcError {
     /// The proof is by a circuit that does not prove whole batches here.
     #[error("a {} proof is not the proof of a batch of this backend", .0.name())]
     Kind(NodeKind),
-    /// The proof is of another statement than the commitment and the leaves give.
+    /// The proof's statement differs from that of the commitment and the leaves.
     #[error("the proof states {found:?}, commitment and leaves give {expected:?}")]
     Statement {
         /// From commitment and leaves.
@@ -81,7 +82,7 @@ pub struct BatchData {
     pub batch: Batch,
     /// The proofs of its nodes and of the wrap.
     pub proofs: HashMap<(Statement, NodeKind), Arc<NodeProof>>,
-    /// How many of them the last [`agg`] or [`upd_batch_proof`] made.
+    /// How many proofs the last [`agg`] or [`upd_batch_proof`] made.
     pub made: usize,
 }
 
@@ -100,7 +101,7 @@ pub fn r#gen<B: RecursionBackend>(height: u8, backend: B) -> Result<PublicParame
 /// Com(a) -> C: the Merkle root. `slots` are the non-empty slots of a; the tree goes to `store`, which must be empty.
 ///
 /// # Errors
-/// [`VcError::NotEmpty`], and those of [`Vector::apply`].
+/// [`VcError::NotEmpty`], and the errors of [`Vector::apply`].
 pub fn com<B, S: StoreMut>(
     pp: &PublicParameters<B>,
     slots: &[(u64, Value)],
@@ -120,19 +121,20 @@ pub fn open<S: Store>(index: u64, vector: &Vector<S>) -> Result<Opening, VcError
     Ok(vector.open(index)?)
 }
 
-/// OpenAll(a) -> (pi_0, .., pi_{n-1}): the paper returns the Merkle tree, which `vector` is already. This reads from it the
-/// openings of all slots that hold a value, in ascending order, one at a time.
+/// OpenAll(a) -> (pi_0, .., pi_{n-1}): the paper returns the Merkle tree, which `vector` already is. This reads from it
+/// the openings of all slots that hold a value, in ascending order, one at a time.
 pub fn open_all<S: Store>(vector: &Vector<S>) -> impl Iterator<Item = Result<Opening, VcError>> + '_ {
     vector.occupied().map(|index| open(index.map_err(VectorError::from)?, vector))
 }
 
 /// Agg((a_i, pi_i)_{i in I}) -> (pi_I, A_I): the batch proof and the batch-proof data structure.
 ///
-/// The paper's T_I, the tree formed by the openings, is read from `vector` ([`agg_openings`] takes the openings); its loop over all nodes of T_I is the loop over
-/// the fewer nodes of [`Batch`], with one proof per bucket and per merge.
+/// The paper's T_I, the tree formed by the openings, is read from `vector` ([`agg_openings`] takes the openings). Its
+/// loop over all nodes of T_I becomes the loop over the fewer nodes of [`Batch`], with one proof for each bucket and
+/// each merge.
 ///
 /// # Errors
-/// Those of [`Batch::build`] and of the backend.
+/// The errors of [`Batch::build`] and of the backend.
 pub fn agg<B: RecursionBackend, S: Store>(
     pp: &PublicParameters<B>,
     indices: &[u64],
@@ -142,12 +144,14 @@ pub fn agg<B: RecursionBackend, S: Store>(
     prove(&pp.backend, batch, vector, &HashMap::new())
 }
 
-/// [`agg`] without the vector, from the openings of the members: Agg as Definition 2.2 has it. The openings are all that T_I is made of.
+/// [`agg`] without the vector, from the openings of the members: Agg as in Definition 2.2. T_I consists of the openings
+/// alone.
 ///
-/// Takes H permutations an opening before the first proof. The proof is the one that [`agg`] makes.
+/// Takes H permutations for each opening before the first proof. The proof equals that of [`agg`].
 ///
 /// # Errors
-/// [`VcError::Opening`] of the first opening that does not lead to `commitment`, [`VcError::Whole`], and those of [`agg`].
+/// [`VcError::Opening`] for the first opening that does not lead to `commitment`, [`VcError::Whole`], and the errors of
+/// [`agg`].
 pub fn agg_openings<B: RecursionBackend>(
     pp: &PublicParameters<B>,
     commitment: &Commitment,
@@ -166,7 +170,7 @@ pub fn agg_openings<B: RecursionBackend>(
     prove(&pp.backend, Batch::build_as(&vector, &indices, structure)?, &vector, &HashMap::new())
 }
 
-/// The nodes that openings show, and no others: those on paths, and their siblings.
+/// Only the nodes that openings show: those on paths, and their siblings.
 fn shown(commitment: &Commitment, openings: &[Opening]) -> Result<MemoryStore, VcError> {
     if let Some(wrong) = openings.iter().find(|opening| opening.verify(commitment).is_err()) {
         return Err(VcError::Opening(wrong.index));
@@ -197,7 +201,7 @@ fn shown(commitment: &Commitment, openings: &[Opening]) -> Result<MemoryStore, V
 /// (C, d_I), of the whole vector and by a circuit that ends a batch.
 ///
 /// # Errors
-/// `Ok` is acceptance; every error is a refusal and says why.
+/// `Ok` is acceptance; every error is a refusal with its reason.
 pub fn ver<B: RecursionBackend + ?Sized>(
     commitment: &Commitment,
     leaves: &[(u64, Value)],
@@ -239,7 +243,7 @@ pub fn upd_dig(value: Option<Value>, commitment: &Commitment, aux: &Opening) -> 
 /// (aux = pi_u). One sibling changes, at the level at which the paths of u and i part; none when u = i.
 ///
 /// # Errors
-/// [`VcError::Epochs`] when the two are not of one commitment.
+/// [`VcError::Epochs`] when the two have different commitments.
 pub fn upd_proof(value: Option<Value>, proof: &Opening, aux: &Opening) -> Result<Opening, VcError> {
     let mut out = proof.clone();
     let height = usize::from(proof.height.min(HEIGHT_MAX));
@@ -265,14 +269,14 @@ pub fn upd_proof(value: Option<Value>, proof: &Opening, aux: &Opening) -> Result
 ///
 /// The five updates of section 1.1 of the paper:
 /// - (a) a member's value changes: it is in `touched`;
-/// - (b) the value of another slot changes: likewise;
+/// - (b) the value of another slot changes: it is in `touched`;
 /// - (c) index w joins the batch: in `joins`;
 /// - (d) index w leaves it: in `leaves`;
-/// - (e) an element is added to or removed from the memory: in `touched`, a member that is removed also in `leaves`. The
-///   paper rebalances; here positions are fixed and a vector that is full has grown ([`Vector::grow`]) before.
+/// - (e) an element is added to or removed from the memory: it is in `touched`, and a member that is removed also in
+///   `leaves`. The paper rebalances; here positions are fixed, and a full vector must grow first ([`Vector::grow`]).
 ///
 /// # Errors
-/// Those of [`Batch::update`] and of the backend. `data` stays as it was.
+/// The errors of [`Batch::update`] and of the backend. `data` does not change then.
 pub fn upd_batch_proof<B: RecursionBackend, S: Store>(
     pp: &PublicParameters<B>,
     data: &BatchData,
@@ -289,7 +293,7 @@ pub fn upd_batch_proof<B: RecursionBackend, S: Store>(
 /// the tree from which all openings are read.
 ///
 /// # Errors
-/// Those of [`Vector::apply`].
+/// The errors of [`Vector::apply`].
 pub fn upd_all_proofs<S: StoreMut>(
     vector: &mut Vector<S>,
     changes: &[(u64, Option<Value>)],
@@ -297,7 +301,7 @@ pub fn upd_all_proofs<S: StoreMut>(
     Ok(vector.apply(changes)?)
 }
 
-/// Makes the proofs of `batch` that `old` lacks.
+/// Makes the proofs of `batch` that are missing in `old`.
 fn prove<B: RecursionBackend, S: Store>(
     backend: &B,
     batch: Batch,

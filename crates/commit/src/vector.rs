@@ -1,4 +1,4 @@
-//! A vector of 2^H slots, of which most may be empty, and its Merkle tree.
+//! A vector of 2^H slots, most of which may be empty, and its Merkle tree.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{PageId, Store, StoreError, StoreMut};
 
 /// Pages of one tier that an update builds in parallel before it writes them.
 const PAGES_AT_ONCE: usize = 1 << 13;
-/// Pages that one task builds, in 8 KiB each.
+/// Pages that one task builds, with 8 KiB each.
 const PAGES_PER_TASK: usize = 32;
 /// Leaves that one task hashes.
 const LEAVES_PER_TASK: usize = 256;
@@ -24,10 +24,10 @@ pub enum VectorError {
     /// The height is not from 1 to 40.
     #[error("invalid height {0}: expected 1 to {HEIGHT_MAX}")]
     Height(u8),
-    /// The vector has the greatest height already.
+    /// The vector already has the greatest height.
     #[error("the vector has the greatest height, {HEIGHT_MAX}, and cannot grow")]
     Full,
-    /// There is no such slot.
+    /// The slot does not exist.
     #[error("index {index} is out of range: a vector of height {height} has slots 0 to {}", (1u64 << height) - 1)]
     OutOfRange {
         /// The index.
@@ -38,16 +38,16 @@ pub enum VectorError {
     /// One slot is changed twice in one update.
     #[error("duplicate index {0} in one update")]
     Duplicate(u64),
-    /// The store did not answer.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 /// A vector of 2^height slots over a store of its pages and values.
 ///
-/// Slot `i` is the leaf at position `i` of level 0; its digest is [`leaf_digest`](evergrove_verifier::tree::leaf_digest) of index and value, or null_0 when the
-/// slot is empty. A store that holds no page is the empty vector, whose root is null_H. Positions never move: a
-/// vector is extended by [`Vector::grow`].
+/// Slot `i` is the leaf at position `i` of level 0; its digest is
+/// [`leaf_digest`](evergrove_verifier::tree::leaf_digest) of index and value, or null_0 if the slot is empty. A store
+/// without pages is the empty vector, whose root is null_H. Positions never move: [`Vector::grow`] extends a vector.
 #[derive(Clone, Debug)]
 pub struct Vector<S> {
     height: u8,
@@ -83,7 +83,7 @@ impl<S: Store> Vector<S> {
         &self.store
     }
 
-    /// The store, taken out.
+    /// Returns the store.
     pub fn into_store(self) -> S {
         self.store
     }
@@ -96,7 +96,7 @@ impl<S: Store> Vector<S> {
         self.reader().node(level, position)
     }
 
-    /// The node at `position` of `level` of the vector as grown to `level`, where that is above H.
+    /// The node at `position` of `level` of the vector as grown to `level`, if that is above H.
     ///
     /// # Panics
     /// If `position` is not below 2^(H - level), or not 0 above H.
@@ -121,17 +121,17 @@ impl<S: Store> Vector<S> {
     /// The value of a slot, `None` when it is empty.
     ///
     /// # Errors
-    /// [`VectorError::OutOfRange`] and the store's.
+    /// [`VectorError::OutOfRange`] and the errors of the store.
     pub fn value(&self, index: u64) -> Result<Option<Value>, VectorError> {
         self.check(index)?;
         Ok(self.store.value(index)?)
     }
 
     /// The siblings of the nodes of levels `from` to `to - 1` on the path from leaf `index` to the root, bottom up:
-    /// what leads from the path's node of level `from` to that of level `to`. Reads at most ceil(H / 7) pages.
+    /// they lead from the path's node of level `from` to that of level `to`. Reads at most ceil(H / 7) pages.
     ///
     /// # Errors
-    /// [`VectorError::OutOfRange`] and the store's.
+    /// [`VectorError::OutOfRange`] and the errors of the store.
     ///
     /// # Panics
     /// If `from > to` or `to > H`.
@@ -143,7 +143,7 @@ impl<S: Store> Vector<S> {
     /// The opening of a slot, empty or not: its value and the siblings of its path. Reads at most ceil(H / 7) pages.
     ///
     /// # Errors
-    /// [`VectorError::OutOfRange`] and the store's.
+    /// [`VectorError::OutOfRange`] and the errors of the store.
     pub fn open(&self, index: u64) -> Result<Opening, VectorError> {
         let value = self.value(index)?;
         Ok(Opening { index, height: self.height, value, siblings: self.siblings(index, 0, self.height)? })
@@ -171,15 +171,15 @@ impl<S: Store> Vector<S> {
 }
 
 impl<S: StoreMut> Vector<S> {
-    /// Sets slots to values, or empties them (`None`), and returns the new commitment. The order of the changes is free.
+    /// Sets slots to values, or empties them (`None`), and returns the new commitment. The changes may be in any order.
     ///
     /// Works tier by tier: the pages of a tier are built in parallel, some thousands at a time, and written in ascending
     /// order; a page that does not change is not written. One change touches at most ceil(H / 7) pages and takes H + 1
     /// permutations; k changes share the nodes above them.
     ///
     /// # Errors
-    /// Nothing is written on [`VectorError::OutOfRange`] and [`VectorError::Duplicate`]. After an error of the store, what
-    /// was written is incomplete: its owner abandons it.
+    /// [`VectorError::OutOfRange`] and [`VectorError::Duplicate`], before anything is written. After an error of the
+    /// store the written data is incomplete: its owner discards it.
     pub fn apply(&mut self, changes: &[(u64, Option<Value>)]) -> Result<Commitment, VectorError> {
         changes.iter().try_for_each(|(i, _)| self.check(*i))?;
         let mut order: Vec<&(u64, Option<Value>)> = changes.iter().collect();
@@ -242,10 +242,11 @@ impl<S: StoreMut> Vector<S> {
         Ok(above)
     }
 
-    /// Doubles the number of slots, the new ones empty: height H + 1 and C' = H2(C, null_H). Reads and writes one page.
+    /// Doubles the number of slots; the new slots are empty: height H + 1 and C' = H2(C, null_H). Reads and writes one
+    /// page.
     ///
     /// # Errors
-    /// [`VectorError::Full`] at height 40, and the store's.
+    /// [`VectorError::Full`] at height 40, and the errors of the store.
     pub fn grow(&mut self) -> Result<Commitment, VectorError> {
         if self.height == HEIGHT_MAX {
             return Err(VectorError::Full);
@@ -264,10 +265,10 @@ impl<S: StoreMut> Vector<S> {
     }
 }
 
-/// Reads nodes and keeps the last page of each tier, so that paths in ascending order fetch each page once.
+/// Reads nodes and keeps the last page of each tier, so paths in ascending order fetch each page once.
 pub(crate) struct Reader<'a, S> {
     vector: &'a Vector<S>,
-    /// Of each tier: position and content of the page read last.
+    /// For each tier, position and content of the page read last.
     pages: [Option<(u64, Option<Arc<Page>>)>; 6],
 }
 

@@ -1,4 +1,4 @@
-//! How many proofs a batch takes, and how many a change makes anew.
+//! How many proofs a batch takes, and how many a change makes again.
 
 use evergrove_verifier::NodeKind;
 
@@ -13,7 +13,7 @@ pub struct Cost {
     pub merges: usize,
     /// Wraps, 0 or 1.
     pub wraps: usize,
-    /// Proofs on the longest chain from a bucket to the final proof: the rounds that unlimited workers take.
+    /// Proofs on the longest chain from a bucket to the final proof: the number of rounds with unlimited workers.
     pub depth: usize,
 }
 
@@ -29,9 +29,10 @@ fn depth(node: &Node) -> usize {
 }
 
 impl Structure {
-    /// The most proofs that one change makes anew in a vector of height `height`: [`worst_case`] of ours; of the paper's one
-    /// block and the H - q levels above it, whatever the change, and of a tree of all slots too; of the compressed trie of all
-    /// slots that of blocks for leaves, since a change may fill a block or leave it empty.
+    /// The most proofs that one change makes again in a vector of height `height`. For our structure it is
+    /// [`worst_case`]. For the paper's structure and for a tree of all slots it is one block and the H - q levels above
+    /// it, whatever the change. For the compressed trie of all slots it is that of blocks instead of leaves, since a
+    /// change may fill a block or leave it empty.
     pub fn worst_case(self, height: u8, change: Change, wraps: bool) -> usize {
         match self {
             Self::Compressed { capacity } => worst_case(height, capacity, change, wraps),
@@ -44,7 +45,7 @@ impl Structure {
 }
 
 impl Batch {
-    /// Proofs of the whole batch from scratch; `wraps` is that of the backend.
+    /// Proofs of the whole batch from scratch; `wraps` is the backend's.
     pub fn cost(&self, wraps: bool) -> Cost {
         let (mut buckets, mut merges) = (0, 0);
         self.root.post_order(&mut |node| match node.kind() {
@@ -55,7 +56,7 @@ impl Batch {
     }
 }
 
-/// A change of one position, by what it does to a batch.
+/// A change of one position, by its effect on a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The slot gets another value, is filled or is emptied, and membership stays: (a), (b) and (e) of section 1.1 of the
@@ -67,16 +68,16 @@ pub enum Change {
     Leave,
 }
 
-/// The most proofs that one change makes anew in a vector of height `height` with buckets of `capacity` leaves. Exact: some
-/// batch attains it.
+/// The most proofs that one change makes again in a vector of height `height` with buckets of `capacity` leaves. Exact:
+/// some batch attains it.
 ///
-/// Every new proof but one is of a node whose subtree has the changed position p, because any other node has the same
-/// members, the same digests and the same range as before. These nodes lie on one path. The merges of a path have strictly
-/// decreasing child heights b, each with more than m = `capacity` members in 2^(b+1) slots, so that
-/// floor(log2 m) <= b <= H - 1: there are at most M = H - floor(log2 m) of them (none when that is not positive), then one
-/// bucket. The exception is a join that makes a merge where none was: a full bucket splits in two, or a subtree that used to
-/// climb through p's range now ends beside it; the side without p is new as well. After a leave, p's own slot holds no
-/// member; when m + 1 is a power of two the lowest of the M merges would need it. Hence
+/// Every new proof except one belongs to a node whose subtree has the changed position p, because any other node has
+/// the same members, the same digests and the same range as before. These nodes lie on one path. The merges of a path
+/// have strictly decreasing child heights b, each with more than m = `capacity` members in 2^(b+1) slots, so floor(log2
+/// m) <= b <= H - 1. There are at most M = H - floor(log2 m) merges (none when that is not positive), then one bucket.
+/// The exception is a join that makes a new merge: a full bucket splits in two, or a subtree that used to climb through
+/// p's range now ends beside it; the side without p is new as well. After a leave, p's own slot holds no member; when
+/// m + 1 is a power of two the lowest of the M merges would need it. Hence
 ///
 /// | change | proofs, before a wrap |
 /// |---|---|
@@ -84,10 +85,10 @@ pub enum Change {
 /// | [`Change::Join`] | M + 2, and 1 where M = 0 |
 /// | [`Change::Leave`] | M + 1; M where m + 1 is a power of two, but at least 1 |
 ///
-/// The worst batches are chains of lone leaves (one member beside each node of p's path) above m + 1 members in one corner;
-/// for members spread at random M is replaced by about log2(|I| / m). k changes of one epoch make at most the sum of their
-/// bounds, with one wrap, and fewer as they share the merges above them. A growth by one level makes one proof anew
-/// and the wrap: the top merge or the only bucket.
+/// The worst batches are chains of lone leaves (one member beside each node of p's path) above m + 1 members in one
+/// corner; for members spread at random, replace M by about log2(|I| / m). k changes of one epoch make at most the sum
+/// of their bounds, with one wrap, and fewer as they share the merges above them. Growth by one level makes one proof
+/// again, the top merge or the only bucket, and the wrap.
 ///
 /// # Panics
 /// If `capacity` is 0.

@@ -1,5 +1,5 @@
-//! The paper's structure: a proof for every node with members, from blocks of 2^q slots up to the root. The members may be all
-//! filled slots.
+//! The paper's structure: a proof for every node with members, from blocks of 2^q slots up to the root. The members may
+//! be all filled slots.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ impl<'a, S: Store> Builder<'a, S> {
         Self { vector, block_height: block_height.min(vector.height()), all: false }
     }
 
-    /// Of [`super::Structure::Tree`], whose vector counts as grown to a block.
+    /// True for [`super::Structure::Tree`], whose vector counts as grown to a block.
     pub(super) fn of_all(vector: &'a Vector<S>, block_height: u8) -> Self {
         assert!(block_height <= evergrove_verifier::HEIGHT_MAX, "blocks of 2^{block_height} slots");
         Self { vector, block_height, all: true }
     }
 
-    /// The structure of `indices`, ascending, at (`top`, `base`). Of none it is that of the first block.
+    /// The structure of `indices`, ascending, at (`top`, `base`). For no indices it is that of the first block.
     pub(super) fn anew(&self, indices: &[u64], top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
         if top == self.block_height {
             return self.block(indices.to_vec(), base);
@@ -47,18 +47,19 @@ impl<'a, S: Store> Builder<'a, S> {
         self.level([left?, right?], top, base)
     }
 
-    /// The root's structure after an update; `height` is the vector's, which may have grown. Some member remains.
+    /// The root's structure after an update; `height` is the vector's, which may have grown. At least one member
+    /// remains.
     pub(super) fn revise_whole(&self, old: &Arc<Node>, height: u8, delta: Delta<'_>) -> Result<Arc<Node>, BatchError> {
         if old.statement.height < self.block_height {
-            // A vector of less than a block has grown, and its block with it.
+            // A vector smaller than a block has grown, and its block with it.
             return self.anew(&remaining(Some(old), delta), height, 0);
         }
         let root = self.revise(Some(old), height, 0, delta)?;
         root.ok_or(BatchError::Empty)
     }
 
-    /// The node at (`top`, `base`), `None` when no member is left there. Invariants: `old` is the old node there, or the old
-    /// root where the vector has grown beyond it; `delta` is the part below (`top`, `base`).
+    /// The node at (`top`, `base`), `None` if no member is left there. Invariants: `old` is the old node there, or the
+    /// old root if the vector has grown beyond it; `delta` is the part below (`top`, `base`).
     fn revise(
         &self,
         old: Option<&Arc<Node>>,

@@ -1,20 +1,21 @@
 //! Batches: which proofs show that a set of slots is in a vector.
 //!
-//! **The structure A_I** of a batch I (paper, Fig. 3) is a compressed trie over I cut into buckets of at most m leaves. With
-//! `top` and `base` the height and first position of a subtree and I its members there:
+//! **The structure A_I** of a batch I (paper, Fig. 3) is a compressed trie over I cut into buckets of at most m leaves.
+//! Let `top` and `base` be the height and first position of a subtree, and I its members there:
 //!
 //! - at most m members are one *bucket*: each leaf climbs its own path to (`top`, `base`);
-//! - more are one *merge*: the members part at the highest bit in which the first and the last differ; the two children are
-//!   the structures of the two halves with that bit as `top`, and the merge climbs from above them to (`top`, `base`).
+//! - more members are one *merge*: they part at the highest bit in which the first and the last differ. The two
+//!   children are the structures of the two halves with that bit as `top`, and the merge climbs from above them to
+//!   (`top`, `base`).
 //!
-//! The whole batch has `top` = H and `base` = 0. A proof is made only where two sides of more than m members meet, about
-//! |I| / m of them, and neither a bucket nor a merge stands for a lone sibling: it is climbed. The structure is a function of
-//! (I, H, m) alone, so that after any sequence of updates it is the one made from scratch. [`worst_case`] bounds the proofs
-//! that one change makes anew.
+//! The whole batch has `top` = H and `base` = 0. A proof is made only where two sides of together more than m members
+//! meet, about |I| / m proofs, and a lone sibling needs neither a bucket nor a merge: it is climbed. The structure is a
+//! function of (I, H, m) alone, so after any sequence of updates it equals the one made from scratch. [`worst_case`]
+//! bounds the proofs that one change makes again.
 //!
-//! **The paper's structure**, to compare with, is the second variant of [`Structure`]: T_I' of its section 3.3, a proof for every
-//! node with members from blocks of 2^q slots up. Over all slots there are both shapes. Plans, updates and witnesses work alike
-//! for all.
+//! **The paper's structure**, for comparison, is the second variant of [`Structure`]: T_I' of its section 3.3, a proof
+//! for every node with members from blocks of 2^q slots up. Over all slots there are both shapes. Plans, updates and
+//! witnesses work the same way for all.
 
 mod cost;
 mod levels;
@@ -37,13 +38,13 @@ use crate::{Store, StoreError, Vector};
 /// A batch could not be built, changed or proven.
 #[derive(Debug, thiserror::Error)]
 pub enum BatchError {
-    /// No index.
+    /// There is no index.
     #[error("the batch has no index: there is no proof of an empty batch, name at least one slot")]
     Empty,
-    /// An index is named twice.
+    /// An index is repeated.
     #[error("index {0} is named twice: a batch is a set, name it once")]
     Duplicate(u64),
-    /// There is no such slot.
+    /// The slot does not exist.
     #[error("index {index} is out of range: a vector of height {height} has slots 0 to {}; correct it or grow the vector", (1u64 << height) - 1)]
     OutOfRange {
         /// The index.
@@ -54,13 +55,13 @@ pub enum BatchError {
     /// A slot of the batch holds no value.
     #[error("slot {0} is empty and can not be in a batch: give it a value, or take it out of the batch first")]
     EmptySlot(u64),
-    /// An index that joins is in the batch.
+    /// A joining index is already in the batch.
     #[error("index {0} is in the batch already: leave it out of those that join")]
     AlreadyMember(u64),
-    /// An index that leaves is not in the batch.
+    /// A leaving index is not in the batch.
     #[error("index {0} is not in the batch: leave it out of those that leave")]
     NotMember(u64),
-    /// The vector is not the one that the batch was built over.
+    /// The vector is not the one over which the batch was built.
     #[error(
         "the subtree of height {height} at {base} has root {found} in the vector and {expected} in the batch: update the batch to the vector's epoch first"
     )]
@@ -74,12 +75,12 @@ pub enum BatchError {
         /// Its root in the vector.
         found: Digest,
     },
-    /// The store did not answer.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Which proofs a batch consists of.
+/// The proofs that a batch consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Structure {
     /// Ours: a compressed trie cut into buckets of at most `capacity` leaves.
@@ -93,15 +94,15 @@ pub enum Structure {
         /// q. A vector of a lower height is one block.
         block_height: u8,
     },
-    /// All filled slots: the compressed trie over the blocks of 2^`block_height` adjacent slots that are not empty. A vector of a
-    /// lower height counts as grown to it ([`Commitment::grown`](evergrove_verifier::Commitment::grown)). Statements have no
-    /// canonical digest.
+    /// All filled slots: the compressed trie over the blocks of 2^`block_height` adjacent slots that are not empty. A
+    /// vector of a lower height counts as grown to it ([`Commitment::grown`](evergrove_verifier::Commitment::grown)).
+    /// Statements have no canonical digest.
     Complete {
         /// k.
         block_height: u8,
     },
-    /// All filled slots: a proof for every node that is not empty, from blocks of 2^`block_height` slots up. Else like
-    /// [`Self::Complete`].
+    /// All filled slots: a proof for every node that is not empty, from blocks of 2^`block_height` slots up. Otherwise
+    /// like [`Self::Complete`].
     Tree {
         /// k.
         block_height: u8,
@@ -136,8 +137,8 @@ impl Structure {
     }
 }
 
-/// What a node of a batch structure consists of. Buckets and merges are of [`Structure::Compressed`], blocks and levels of
-/// [`Structure::Levels`], filled blocks and merges of [`Structure::Complete`], filled blocks and levels of [`Structure::Tree`].
+/// The parts of a node of a batch structure. [`Structure::Compressed`] has buckets and merges, [`Structure::Levels`]
+/// blocks and levels, [`Structure::Complete`] filled blocks and merges, [`Structure::Tree`] filled blocks and levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeShape {
     /// 1 to m members, ascending.
@@ -151,7 +152,7 @@ pub enum NodeShape {
     },
     /// Members among the 2^height adjacent slots of a block, ascending.
     Block(Vec<u64>),
-    /// All filled slots, ascending, of a block and hence of the node.
+    /// All filled slots of a block, ascending; they are those of the node.
     Filled(Vec<u64>),
     /// The left and right child that have members: one or both.
     Level([Option<Arc<Node>>; 2]),
@@ -160,7 +161,7 @@ pub enum NodeShape {
 /// A node of a batch structure: one proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// What its proof states.
+    /// The statement of its proof.
     pub statement: Statement,
     /// Bucket or merge.
     pub shape: NodeShape,
@@ -177,7 +178,7 @@ impl Node {
         }
     }
 
-    /// The children, left first: none of a bucket or block, two of a merge, one or two of a level.
+    /// The children, left first: none for a bucket or block, two for a merge, one or two for a level.
     pub fn children(&self) -> impl Iterator<Item = &Arc<Node>> {
         let pair = match &self.shape {
             NodeShape::Bucket(_) | NodeShape::Block(_) | NodeShape::Filled(_) => [None, None],
@@ -204,7 +205,7 @@ impl Node {
     }
 }
 
-/// The structure A_I of a batch over one epoch of a vector. Cheap to clone; an update shares what it does not change.
+/// The structure A_I of a batch over one epoch of a vector. Cheap to clone; an update shares the unchanged parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     root: Arc<Node>,
@@ -218,7 +219,7 @@ impl Batch {
     ///
     /// # Errors
     /// [`BatchError::Empty`], [`BatchError::Duplicate`], [`BatchError::OutOfRange`], [`BatchError::EmptySlot`], and the
-    /// store's.
+    /// errors of the store.
     ///
     /// # Panics
     /// If `capacity` is 0.
@@ -226,11 +227,11 @@ impl Batch {
         Self::build_as(vector, indices, Structure::Compressed { capacity })
     }
 
-    /// [`Self::build`] of any structure. Those over all rows have every filled slot, whatever `indices` says; of an empty
-    /// vector they are the first block with what is above it.
+    /// [`Self::build`] for any structure. Structures over all rows have every filled slot and ignore `indices`; for an
+    /// empty vector they are the first block and the nodes above it.
     ///
     /// # Errors
-    /// Those of [`Self::build`].
+    /// The errors of [`Self::build`].
     ///
     /// # Panics
     /// If the capacity is 0 or the height of blocks above 40.
@@ -267,7 +268,7 @@ impl Batch {
         &self.root
     }
 
-    /// What the proof of the whole batch states.
+    /// The statement of the proof of the whole batch.
     pub fn statement(&self) -> &Statement {
         &self.root.statement
     }
@@ -277,7 +278,7 @@ impl Batch {
         self.height
     }
 
-    /// Which proofs the batch consists of.
+    /// The proofs that the batch consists of.
     pub fn structure(&self) -> Structure {
         self.structure
     }
@@ -327,7 +328,7 @@ impl Batch {
     }
 }
 
-/// The indices in ascending order, or the first that occurs twice.
+/// The indices in ascending order, or the first repeated one.
 fn sorted(indices: &[u64]) -> Result<Vec<u64>, BatchError> {
     let mut out = indices.to_vec();
     out.sort_unstable();
@@ -341,7 +342,7 @@ fn in_range(index: u64, height: u8) -> Result<(), BatchError> {
     if index >> height == 0 { Ok(()) } else { Err(BatchError::OutOfRange { index, height }) }
 }
 
-/// Where the members between `first < last` part: height and bases of the two children.
+/// The node at which the members between `first < last` part: height and bases of the two children.
 fn parting(first: u64, last: u64) -> (u8, u64, u64) {
     let bit = split_level(first, last);
     let left = first >> bit << bit;

@@ -1,4 +1,4 @@
-//! Which proofs are to be made, in which order.
+//! The proofs that must be made, and their order.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use evergrove_verifier::{NodeKind, Statement};
 
 use super::{Batch, Node};
 
-/// Where an input of a step, or the result of a plan, comes from.
+/// The source of an input of a step, or of the result of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// The step of this number, an earlier one.
+    /// The step of this number, which comes earlier.
     Step(usize),
     /// A proof that exists already.
     Existing {
-        /// What it states.
+        /// Its statement.
         statement: Statement,
         /// Its circuit.
         kind: NodeKind,
@@ -23,24 +23,24 @@ pub enum Input {
 /// One proof to make.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// What it states.
+    /// Its statement.
     pub statement: Statement,
     /// Its circuit.
     pub kind: NodeKind,
-    /// The node of the structure; of a wrap, the one that is wrapped.
+    /// The node of the structure; for a wrap, the wrapped node.
     pub node: Arc<Node>,
-    /// The proofs that it stands on: those of the node's children, left first; of a wrap, the one that is wrapped.
+    /// The proofs that it uses: those of the node's children, left first; for a wrap, the wrapped proof.
     pub inputs: Vec<Input>,
 }
 
-/// The proofs that a batch lacks, as pure data.
+/// The missing proofs of a batch, as pure data.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The proofs to make, each after its inputs.
     pub steps: Vec<Step>,
     /// The proof of the whole batch.
     pub result: Input,
-    /// Number of proofs of the structure, the wrap included: what from scratch would take.
+    /// Number of proofs of the structure, including the wrap: the number from scratch.
     pub total: usize,
 }
 
@@ -55,7 +55,7 @@ impl Plan {
         self.steps.is_empty()
     }
 
-    /// Proofs on the longest chain of steps: the rounds that unlimited workers take.
+    /// Proofs on the longest chain of steps: the number of rounds with unlimited workers.
     pub fn depth(&self) -> usize {
         let mut depths: Vec<usize> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
@@ -67,9 +67,9 @@ impl Plan {
 }
 
 impl Batch {
-    /// The proofs to make for the batch's proof, where `have` tells which exist. `wraps` is that of the backend.
+    /// The proofs to make for the batch's proof, where `have` tells which exist. `wraps` is the backend's.
     ///
-    /// Works from the top: what lies below a proof that exists is not asked for. Each statement is asked for once.
+    /// Works from the top: proofs below an existing proof are not requested. Each statement is requested once.
     pub fn plan(&self, wraps: bool, mut have: impl FnMut(&Statement, NodeKind) -> bool) -> Plan {
         let mut steps = Vec::new();
         let statement = *self.statement();

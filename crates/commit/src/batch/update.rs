@@ -1,4 +1,4 @@
-//! The structure after an update, sharing the nodes that stay.
+//! The structure after an update, which shares the unchanged nodes.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use evergrove_verifier::NodeKind;
 use super::{Batch, BatchError, Builder, Node, NodeShape, Structure, in_range, levels, parting, sorted};
 use crate::{Store, Vector};
 
-/// What changes below one subtree. All slices ascend.
+/// The changes below one subtree. All slices ascend.
 #[derive(Clone, Copy)]
 pub(super) struct Delta<'a> {
     pub(super) joins: &'a [u64],
@@ -31,18 +31,18 @@ impl<'a> Delta<'a> {
 }
 
 impl Batch {
-    /// The structure over `vector`, a later epoch of the batch's vector, after the slots `joins` have joined the batch and
-    /// the members `leaves` have left it. `touched` are the positions whose slots differ between the two epochs, members or
-    /// not. All three in any order; a vector that has grown is welcome.
+    /// The structure over `vector`, a later epoch of the batch's vector, after the slots `joins` have joined the batch
+    /// and the members `leaves` have left it. `touched` are the positions whose slots differ between the two epochs,
+    /// members or not. All three may be in any order, and the vector may have grown.
     ///
-    /// The result equals [`Batch::build`] of the new set, and shares every node whose subtree no change touches. Rebuilds one
-    /// bucket per change at most beside a split, and O(H - log m) merges, shared by the changes. Structures over all rows are
-    /// built anew: their nodes take no hashing.
+    /// The result equals [`Batch::build`] of the new set, and shares every node whose subtree no change touches.
+    /// Rebuilds at most one bucket for each change apart from splits, and O(H - log m) merges, which the changes share.
+    /// Structures over all rows are built again: their nodes take no hashing.
     ///
     /// # Errors
     /// [`BatchError::AlreadyMember`], [`BatchError::NotMember`], [`BatchError::Duplicate`] within `joins` or `leaves`;
-    /// [`BatchError::Empty`] when all members leave; [`BatchError::EmptySlot`] when a member's slot has been emptied and does
-    /// not leave; [`BatchError::OutOfRange`]; and the store's.
+    /// [`BatchError::Empty`] when all members leave; [`BatchError::EmptySlot`] when a member's slot has been emptied
+    /// and the member does not leave; [`BatchError::OutOfRange`]; and the errors of the store.
     pub fn update<S: Store>(
         &self,
         vector: &Vector<S>,
@@ -70,7 +70,7 @@ impl Batch {
             Structure::Compressed { .. } => {
                 Builder::new(vector, self.structure).revise(Some(&self.root), height, 0, delta)?
             }
-            // What is filled is the vector's to say.
+            // The vector determines the filled slots.
             Structure::Complete { .. } | Structure::Tree { .. } => return Self::build_as(vector, &[], self.structure),
             Structure::Levels { block_height } => {
                 levels::Builder::new(vector, block_height).revise_whole(&self.root, height, delta)?
@@ -127,7 +127,7 @@ pub(super) fn remaining(node: Option<&Arc<Node>>, delta: Delta<'_>) -> Vec<u64> 
 
 impl<S: Store> Builder<'_, S> {
     /// The node at (`top`, `base`). Invariants: `old` has exactly the old members there, `delta` is the part below
-    /// (`top`, `base`), and some member remains.
+    /// (`top`, `base`), and at least one member remains.
     fn revise(
         &self,
         mut old: Option<&Arc<Node>>,
@@ -139,7 +139,8 @@ impl<S: Store> Builder<'_, S> {
         if let Some(node) = old.filter(same) {
             return Ok(node.clone());
         }
-        // Down to the node at which the members that stay part, so that its children have the new structure's ranges.
+        // Descends to the node at which the remaining members part, so that its children have the new structure's
+        // ranges.
         let mut leaves = delta.leaves;
         while let Some(node) = old {
             if node.count == leaves.len() {
@@ -159,7 +160,7 @@ impl<S: Store> Builder<'_, S> {
         }
         let delta = Delta { leaves, ..delta };
         let count = old.map_or(0, |n| n.count) + delta.joins.len() - leaves.len();
-        // A bucket that stays whole may come to lie beside a new merge; one that loses a member is made anew.
+        // A bucket that stays whole may end up beside a new merge; one that loses a member is built again.
         let Some(node) = old.filter(|n| count > self.capacity && (leaves.is_empty() || n.kind() == NodeKind::Merge))
         else {
             return self.anew(&remaining(old, delta), top, base);
@@ -172,7 +173,7 @@ impl<S: Store> Builder<'_, S> {
         let (old_left, old_right) = match (own[0] < Some(right_base), own[1] < Some(right_base), &node.shape) {
             (true, true, _) => (old, None),
             (false, _, _) => (None, old),
-            // Its members part where the new ones do, and its children have the ranges of the new ones.
+            // Its members part at the same node as the new ones, and its children have the ranges of the new ones.
             (true, false, NodeShape::Merge { left, right }) => (Some(left), Some(right)),
             (true, false, _) => return self.anew(&remaining(old, delta), top, base),
         };

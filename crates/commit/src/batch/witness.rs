@@ -1,4 +1,4 @@
-//! What the proof of a node needs, read from a vector.
+//! The inputs of the proof of a node, read from a vector.
 
 use evergrove_verifier::NodeKind;
 
@@ -10,8 +10,8 @@ impl Node {
     /// of a block, or the two children of a level.
     ///
     /// # Errors
-    /// [`BatchError::Stale`] when `vector` is not of the node's epoch, [`BatchError::EmptySlot`] when the store lacks the
-    /// value of a member, and the store's.
+    /// [`BatchError::Stale`] when `vector` is not of the node's epoch, [`BatchError::EmptySlot`] when the store lacks
+    /// the value of a member, and the errors of the store.
     pub fn witness<S: Store>(&self, vector: &Vector<S>) -> Result<Witness, BatchError> {
         let statement = self.statement;
         let (height, base) = (statement.height, statement.base);

@@ -1,5 +1,4 @@
-//! Proofs about all leaves, executed: what the circuits of [`Scheme::Complete`] constrain, as
-//! code.
+//! Proofs about all leaves, executed: the constraints of the circuits of [`Scheme::Complete`] as code.
 
 use evergrove_primitives::Digest;
 use evergrove_verifier::tree::{leaf_digest, node_digest, null_digests};
@@ -9,8 +8,8 @@ use super::{NativeBackend, Reader, climb};
 use crate::{BackendError, BucketWitness, LeafWitness, NodeProof};
 
 impl NativeBackend {
-    /// What a block of these leaves proves, climbed to `height`: that they are all leaves of the node. Without a leaf it is the
-    /// first block.
+    /// The statement of a block of these leaves, climbed to `height`: they are all leaves of the node. Without leaves
+    /// it is the first block.
     ///
     /// # Errors
     /// The constraint that does not hold, in words.
@@ -51,7 +50,7 @@ impl NativeBackend {
         Ok(Statement { root, canonical: Digest::ZERO, height, base: start >> height << height })
     }
 
-    /// A climb from `level` passes over empty subtrees alone.
+    /// A climb from `level` passes only over empty subtrees.
     pub(super) fn check_empty(&self, level: u8, siblings: &[Digest]) -> Result<(), String> {
         let nulls = null_digests(self.spec.class.height_max());
         let found = (level..).zip(siblings).find(|(l, s)| nulls.get(usize::from(*l)) != Some(*s));

@@ -1,4 +1,4 @@
-//! The paper's scheme and the tree over all leaves, executed: what their circuits constrain, as code.
+//! The paper's scheme and the tree over all leaves, executed: the constraints of their circuits as code.
 
 use evergrove_primitives::Digest;
 use evergrove_verifier::tree::{canonical_digest, node_digest, null_digests};
@@ -8,7 +8,7 @@ use super::{NativeBackend, Reader, push_child};
 use crate::{BackendError, BlockWitness, LevelWitness, NodeProof};
 
 impl NativeBackend {
-    /// What a block of these slots proves, with base 0: its circuit does not know where it lies.
+    /// The statement of a block of these slots, with base 0: its circuit does not know its position.
     ///
     /// # Errors
     /// The constraint that does not hold, in words.
@@ -30,8 +30,8 @@ impl NativeBackend {
         Ok(Statement { root: level[0], canonical: canonical_digest(&chosen), height, base: 0 })
     }
 
-    /// What a level above children of these statements proves. `children` are those with members. The base is 0 in the paper's
-    /// scheme, whose circuits know none.
+    /// The statement of a level above children of these statements. `children` are those with members. The base is 0 in
+    /// the paper's scheme, whose circuits have no base.
     ///
     /// # Errors
     /// The constraint that does not hold, in words.
@@ -69,7 +69,7 @@ impl NativeBackend {
         Ok(Statement { root, canonical, height, base: 0 })
     }
 
-    /// The base of the node above these children, of which those without a statement are empty.
+    /// The base of the node above these children; children without a statement are empty.
     fn parent_of(&self, children: [Option<&Statement>; 2], roots: &[Digest; 2], height: u8) -> Result<u64, String> {
         let (mut base, null) = (None, null_digests(height)[usize::from(height) - 1]);
         for (k, (child, root)) in children.into_iter().zip(roots).enumerate() {

@@ -1,6 +1,7 @@
-//! The steps of proofs, for whoever watches provers.
+//! The steps of proofs, for observers of provers.
 //!
-//! A prover has no clock: it tells an [`Observer`] when a step has ended, and what the step was made of. [`Trace`] keeps a record.
+//! A prover has no clock: it tells an [`Observer`] when a step has ended, and what work the step did. [`Trace`] keeps a
+//! record.
 
 mod trace;
 mod work;
@@ -8,7 +9,8 @@ mod work;
 pub use trace::{Level, Running, TRACE_VERSION, Trace};
 pub use work::Work;
 
-/// A part of a proof. Those of Plonky2's circuits are from the trace to the queries, those of grove's the witness, and from the claims on.
+/// A part of a proof. Plonky2's circuits have the parts from the trace to the queries. Grove's circuits have the
+/// witness, and the parts from the claims on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
     /// Witness generation.
@@ -29,7 +31,7 @@ pub enum Phase {
     Openings,
     /// The combination of all polynomials.
     Combination,
-    /// A layer of FRI to the next.
+    /// From one layer of FRI to the next.
     Folding,
     /// Proof of work.
     Grinding,
@@ -45,11 +47,11 @@ pub enum Phase {
     Rows,
     /// The opening of the commitment.
     Opening,
-    /// The fresh proof is verified.
+    /// Verification of the new proof.
     Check,
 }
 
-/// What a step works on.
+/// The data that a step works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Matrix {
     /// The wires.
@@ -62,7 +64,7 @@ pub enum Matrix {
     Layer,
 }
 
-/// What takes a proof's time, as the phase profile groups it.
+/// The parts of a proof's time, as the phase profile groups them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Category {
     /// Witness and trace.
@@ -79,7 +81,7 @@ pub enum Category {
     Fri,
     /// Proof of work.
     Grinding,
-    /// Claims of children, and the check of the fresh proof.
+    /// Claims of children, and the check of the new proof.
     Verification,
     /// The commitment to all columns.
     Commitment,
@@ -92,19 +94,19 @@ pub enum Category {
 /// A step of a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Which part of the proof.
+    /// The part of the proof.
     pub phase: Phase,
-    /// Of commitments, which.
+    /// The matrix, for a step about a commitment.
     pub matrix: Option<Matrix>,
-    /// What it was made of.
+    /// The work of the step.
     pub work: Work,
 }
 
-/// Is told of proofs.
+/// Is notified of proofs.
 pub trait Observer: Send + Sync {
-    /// A proof of the circuit `name` of `rows` rows begins. What comes back is told each step when it has ended, in the order in
-    /// which they follow each other without a gap, and is dropped when the proof is made or has failed. Called on any thread,
-    /// for several proofs at once.
+    /// A proof of the circuit `name` with `rows` rows begins. The returned observer is told each step when it has
+    /// ended, in order and without gaps, and is dropped when the proof is made or has failed. Called on any thread, for
+    /// several proofs at once.
     fn proof(&self, name: &'static str, rows: usize) -> Box<dyn FnMut(Step)>;
 }
 
@@ -191,7 +193,7 @@ impl Step {
         Self { phase, matrix: Some(matrix), work }
     }
 
-    /// The name in traces: the phase, after the matrix where there is one.
+    /// The name in traces: the phase, after the matrix if there is one.
     pub fn name(&self) -> String {
         match self.matrix {
             Some(matrix) => format!("{}.{}", matrix.name(), self.phase.name()),
@@ -199,7 +201,7 @@ impl Step {
         }
     }
 
-    /// What the phase profile counts it among.
+    /// The category of the step in the phase profile.
     pub fn category(&self) -> Category {
         match self.phase {
             _ if self.matrix == Some(Matrix::Layer) => Category::Fri,

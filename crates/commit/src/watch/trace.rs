@@ -1,6 +1,6 @@
 //! A record of proofs: as a table of phases, and as a trace in Chrome's JSON format.
 //!
-//! docs/formats.md specifies the JSON. Times come from a clock of the caller's.
+//! docs/formats.md specifies the JSON. Times come from the caller's clock.
 
 use core::fmt;
 use core::time::Duration;
@@ -14,7 +14,7 @@ use super::{Category, Observer, Step, Work};
 /// Version of the JSON.
 pub const TRACE_VERSION: u32 = 1;
 
-/// Rows of spans in the trace, each with tracks of its own.
+/// Groups of spans in the trace, each with its own tracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Tasks of an engine, from their start to the storing of the result.
@@ -36,7 +36,7 @@ impl Level {
 
 /// Spans of time, and the steps of every proof.
 ///
-/// A span is put on the first track of its level that is free when it begins, so that the spans of a track follow each other
+/// A span is put on the first track of its level that is free when it begins, so the spans of a track follow each other
 /// or lie within each other.
 #[derive(Clone)]
 pub struct Trace(Arc<Inner>);
@@ -49,7 +49,7 @@ struct Inner {
 #[derive(Default)]
 struct Recorded {
     spans: Vec<Span>,
-    /// Which tracks are taken, by level.
+    /// The tracks in use, by level.
     tracks: [Vec<bool>; 2],
     totals: BTreeMap<Category, Total>,
     proofs: usize,
@@ -71,7 +71,7 @@ struct Total {
     work: Work,
 }
 
-/// A span that has begun. It ends when this is ended; dropped, it leaves no trace.
+/// A span that has begun. Ending it records it; dropping it leaves no trace.
 pub struct Running {
     trace: Trace,
     level: Level,
@@ -132,7 +132,7 @@ impl Trace {
 }
 
 impl Running {
-    /// Ends the span under this name and category, with what else is known of it.
+    /// Ends the span under this name and category, with further properties.
     pub fn end(self, name: impl Into<String>, category: &'static str, args: Map<String, Value>) {
         let end = (self.trace.0.clock)();
         self.trace.recorded().spans.push(Span {
@@ -153,7 +153,7 @@ impl Drop for Running {
     }
 }
 
-/// A proof under way.
+/// A proof in progress.
 struct Watched {
     running: Option<Running>,
     name: &'static str,
@@ -216,7 +216,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// The table of phases: seconds over all proofs, and what they were made of.
+/// The table of phases: seconds over all proofs, and their work.
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let recorded = self.recorded();
@@ -247,7 +247,7 @@ mod tests {
     use super::super::{Matrix, Phase};
     use super::*;
 
-    /// A clock that every reading moves by a millisecond.
+    /// A trace with a clock that every reading advances by a millisecond.
     fn trace() -> Trace {
         let now = AtomicU64::new(0);
         Trace::new(move || Duration::from_millis(now.fetch_add(1, Ordering::Relaxed)))

@@ -1,9 +1,9 @@
-//! What the steps of a proof are made of, counted from shapes.
+//! The work of the steps of a proof, counted from shapes.
 //!
-//! Counts are those of the algorithms here, without the columns that fill up a group of eight. *Hashes* are permutations of
-//! Poseidon. *Multiplications* are products of two field elements outside of permutations; products by powers of two are
-//! shifts, and not among them. *Bytes* are the least that must be read and written if every array of the step goes through
-//! memory once.
+//! Counts are those of the algorithms here, without the columns that fill up a group of eight. *Hashes* are
+//! permutations of Poseidon. *Multiplications* are products of two field elements outside permutations; products by
+//! powers of two are shifts and do not count. *Bytes* are the least number that must be read and written if every array
+//! of the step goes through memory once.
 
 use core::iter::Sum;
 use core::ops::Add;
@@ -15,7 +15,8 @@ const DIGEST: u64 = 32;
 /// Elements that a permutation absorbs.
 const RATE: u64 = 8;
 
-/// What a step was made of. A sum of steps has the sums of all but rows and columns, which are those of its largest.
+/// The work of a step. A sum of steps has the sums of all fields, except rows and columns, which are those of its
+/// largest step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Rows of the matrix that the step makes or reads.
@@ -24,14 +25,15 @@ pub struct Work {
     pub columns: u64,
     /// Permutations of Poseidon.
     pub hashes: u64,
-    /// Products of field elements outside of permutations.
+    /// Products of field elements outside permutations.
     pub multiplications: u64,
     /// Bytes read and written.
     pub bytes: u64,
 }
 
 impl Work {
-    /// A transform of polynomials with `rows` coefficients: a product an element for each pass of up to four levels.
+    /// A transform of polynomials with `rows` coefficients: one product for each element and each pass of up to four
+    /// levels.
     pub fn transform(rows: usize, columns: usize) -> Self {
         let (rows, columns) = (rows as u64, columns as u64);
         let passes = u64::from(rows.max(2).ilog2().div_ceil(4));

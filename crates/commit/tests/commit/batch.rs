@@ -16,7 +16,7 @@ fn keys(batch: &Batch) -> Keys {
     batch.nodes().into_iter().map(|n| (n.statement, n.kind())).collect()
 }
 
-/// Proofs of `new` that `old` lacks.
+/// Proofs of `new` that are missing in `old`.
 fn made(old: &Batch, new: &Batch) -> usize {
     let have = keys(old);
     let plan = new.plan(false, |s, k| have.contains(&(*s, k)));
@@ -75,7 +75,7 @@ fn worst_case_is_attained_by_chains() {
     let cases = [(1, 1), (2, 1), (9, 1), (40, 1), (7, 2), (40, 3), (27, 4), (12, 7), (13, 8), (27, 200), (40, 144)];
     for (height, m) in cases {
         let (members, joins) = worst_join(height, m);
-        // Where the corner has room, one more member stays in it after the leave.
+        // If the corner has room, one more member stays in it after the leave.
         let corner = 1u64 << (m.ilog2() + 1);
         let spare = Some(m as u64 + 1).filter(|i| *i < corner);
         let v = vector(height, members.iter().copied().chain([joins]).chain(spare));
@@ -196,7 +196,7 @@ fn levels_have_a_node_for_every_node_with_members_above_the_blocks() {
     }
 }
 
-/// The paper's O(log n): one change makes anew the proofs of one path, whatever the batch.
+/// The paper's O(log n): one change makes again the proofs of one path, for every batch.
 #[test]
 fn a_change_below_levels_makes_one_path_anew() {
     let members = [3, 17, 18, 19, 40, 200, 255];
@@ -207,7 +207,7 @@ fn a_change_below_levels_makes_one_path_anew() {
         for p in [0, 3, 16, 19, 100, 255] {
             let other = with_value(&v, p, 999);
             let value = made(&old, &old.update(&other, &[], &[], &[p]).unwrap());
-            // Outside of the batch the path is proven from the first node on that has members.
+            // Outside the batch the path is proven from the first node that has members.
             let lowest = (q..=8).find(|l| members.iter().any(|m| m >> l == p >> l)).unwrap();
             assert_eq!(value, usize::from(8 - lowest) + 1, "q = {q}, value of {p}");
             assert!(value <= structure.worst_case(8, Change::Value, false));
@@ -270,7 +270,7 @@ fn plans_are_in_order_and_resume() {
     assert_eq!(plan.result, Input::Step(plan.len() - 1));
     let mut have = Keys::new();
     for (n, step) in plan.steps.iter().enumerate() {
-        // After a crash with the first n proofs done, the rest is planned, in the same order.
+        // After a crash with the first n proofs done, the plan has the rest, in the same order.
         let rest = batch.plan(true, |s, k| have.contains(&(*s, k)));
         let expected: Vec<_> = plan.steps[n..].iter().map(|s| (s.statement, s.kind)).collect();
         assert_eq!(rest.steps.iter().map(|s| (s.statement, s.kind)).collect::<Vec<_>>(), expected);
@@ -293,7 +293,7 @@ fn plans_are_in_order_and_resume() {
     let done = batch.plan(true, |s, k| have.contains(&(*s, k)));
     assert!(done.is_empty() && done.depth() == 0);
     assert_eq!(done.result, Input::Existing { statement: *batch.statement(), kind: NodeKind::Wrap });
-    // What lies below an existing proof is not asked for.
+    // Proofs below an existing proof are not requested.
     let top = batch.plan(false, |s, _| s == batch.statement());
     assert!(top.is_empty() && top.total == cost.total() - 1);
 }
@@ -315,7 +315,7 @@ fn refusals_name_the_value_and_the_remedy() {
     assert!(matches!(update(&[], &[1, 2, 3]), BatchError::Empty));
     assert!(matches!(update(&[10], &[]), BatchError::EmptySlot(10)));
     assert!(matches!(update(&[1 << 33], &[]), BatchError::OutOfRange { index: 8589934592, height: 5 }));
-    // A member whose slot is emptied leaves explicitly.
+    // A member whose slot is emptied must leave explicitly.
     let mut emptied = v.clone();
     emptied.apply(&[(2, None)]).unwrap();
     assert!(matches!(batch.update(&emptied, &[], &[], &[2]).unwrap_err(), BatchError::EmptySlot(2)));

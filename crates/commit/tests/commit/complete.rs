@@ -1,4 +1,4 @@
-//! Batches over all slots: their structure, their statements, and what the native backend refuses of them.
+//! Batches over all slots: their structure, their statements, and what the native backend refuses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ fn key(s: &Statement, kind: NodeKind) -> (u8, u64, [u8; 32], u8) {
     (s.height, s.base, s.root.to_bytes(), kind.code())
 }
 
-/// Proves what is missing; gives the proof of the whole and how many were made.
+/// Makes the missing proofs; returns the proof of the whole batch and how many were made.
 fn prove(vector: &Vector<MemoryStore>, batch: &Batch, proofs: &mut Proofs) -> (NodeProof, usize) {
     let Plan { steps, result, .. } = batch.plan(false, |s, kind| proofs.contains_key(&key(s, kind)));
     for step in &steps {
@@ -203,7 +203,7 @@ fn nodes_of_a_tree_that_are_none_are_refused() {
     };
     let (left, right) = (proof(2, 8), proof(2, 12));
     backend.prove(&witness(3, 8).into(), &[&left, &right]).unwrap();
-    // A child left out, the two exchanged, and one above the other's sibling.
+    // A child left out, the two children exchanged, and one child above the other's sibling.
     let mut alone = witness(3, 8);
     alone.canonicals[1] = None;
     refused([Some(&left), None], &alone, "not empty");
@@ -217,7 +217,7 @@ fn nodes_of_a_tree_that_are_none_are_refused() {
     refused([None, None], &LevelWitness { canonicals: [None; 2], ..alone }, "without a child");
     let merge = MergeWitness { statement: witness(3, 8).statement, siblings: vec![] };
     assert!(backend.prove(&merge.into(), &[&left, &right]).is_err());
-    // Bytes of a tree, like those of the other scheme.
+    // Damaged bytes of a tree's proof, as for the other scheme.
     let mut rng = Rng(10);
     let whole = proof(4, 0);
     for _ in 0..1000 {

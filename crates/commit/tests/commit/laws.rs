@@ -1,4 +1,4 @@
-//! The laws of `evergrove-testkit` on what this crate implements.
+//! The laws of `evergrove-testkit` for the implementations of this crate.
 
 use evergrove_commit::{MemoryStore, NativeBackend};
 use evergrove_testkit::{backend, commit, store};

@@ -1,4 +1,4 @@
-//! Bytes from outside: decoding and verifying never panic, and accept nothing but what was encoded.
+//! Bytes from outside: decoding and verifying never panic, and accept only encoded values.
 
 use std::sync::{Arc, LazyLock};
 

@@ -176,7 +176,7 @@ fn nested_merges_do_not_exhaust_the_stack() {
     let pp = vc::r#gen(3, native(1, true)).unwrap();
     let (vector, _) = vc::com(&pp, &table(0..8), MemoryStore::new()).unwrap();
     let (proof, _) = vc::agg(&pp, &[0, 7], &vector).unwrap();
-    // Each level: a merge of a merge of all that follows but its end, an empty bucket, and no sibling.
+    // Each level: a merge of a merge of all that follows except its end, an empty bucket, and no sibling.
     let levels = 200_000u64;
     let (merge, bucket) = (NodeKind::Merge.code(), NodeKind::Bucket.code());
     let mut bytes = Vec::new();

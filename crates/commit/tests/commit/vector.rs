@@ -1,4 +1,4 @@
-//! The vector against a dense reference tree, and its pages.
+//! The vector compared with a dense reference tree, and its pages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ proptest! {
                 prop_assert_eq!(vector.open(*i).unwrap().verify(&c), Ok(()));
             }
         }
-        // Emptied again, nothing is left of it.
+        // After all slots are emptied again, nothing is left.
         let all: Vec<_> = slots.keys().map(|i| (*i, None)).collect();
         let c = vector.apply(&all).unwrap();
         prop_assert_eq!(c.root, null_digest(c.height));
@@ -140,7 +140,7 @@ fn one_leaf_touches_one_page_of_each_tier() {
             (*store.reads.get_mut(), store.writes) = (0, 0);
             vector = Vector::new(height, store).unwrap();
             vector.apply(&[(index, change)]).unwrap();
-            // An update that changes nothing reads the root beside.
+            // An update that changes nothing also reads the root.
             assert!(vector.store().reads.load(Ordering::Relaxed) <= tiers.max(2));
             assert_eq!(vector.store().writes, writes, "height {height}");
         }
