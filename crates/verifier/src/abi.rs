@@ -1,10 +1,10 @@
 //! Words of Solidity's ABI: the static types, each a word of 32 bytes.
 //!
-//! **What.** An [`AbiType`] says which words are values of a type ([`AbiType::is_canonical`]) and how a value is written ([`AbiType::parse`],
-//! [`AbiType::format`]). [`word_elements`] has a word as field elements.
+//! **What.** An [`AbiType`] says which words are values of a type ([`AbiType::is_canonical`]) and how a value is
+//! written ([`AbiType::parse`], [`AbiType::format`]). [`word_elements`] gives a word as field elements.
 //!
-//! **When.** For rows whose bytes a contract must see: [`openzeppelin`](crate::openzeppelin) hashes them. Types of a dynamic length (`string`, `bytes`, arrays) are not
-//! among the types.
+//! **When.** For rows whose bytes a contract must see: [`openzeppelin`](crate::openzeppelin) hashes them. Types of
+//! dynamic length (`string`, `bytes`, arrays) are not supported.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -36,7 +36,7 @@ impl Width {
     /// The greatest width.
     pub const MAX: Self = Self(WORD_BYTES as u8);
 
-    /// The width of so many bytes; `None` unless they are 1 to 32.
+    /// The width of this many bytes; `None` unless it is 1 to 32.
     pub const fn new(bytes: usize) -> Option<Self> {
         if bytes >= 1 && bytes <= WORD_BYTES { Some(Self(bytes as u8)) } else { None }
     }
@@ -54,8 +54,8 @@ impl Width {
 
 /// A static type of Solidity's ABI.
 ///
-/// As text, Solidity's canonical names: `address`, `bool`, `uint8` to `uint256` and `int8` to `int256` in steps of 8, `bytes1` to `bytes32`. The aliases `uint` and
-/// `int` are refused, so that a list of types has one text.
+/// As text, Solidity's canonical names: `address`, `bool`, `uint8` to `uint256` and `int8` to `int256` in steps of 8,
+/// `bytes1` to `bytes32`. The aliases `uint` and `int` are refused, so each list of types has one text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AbiType {
     /// 12 bytes of zero, then the address.
@@ -71,7 +71,7 @@ pub enum AbiType {
 }
 
 impl AbiType {
-    /// True when the word is a value of this type, as contracts demand of their arguments.
+    /// True when the word is a value of this type, as contracts require of their arguments.
     pub fn is_canonical(self, word: &AbiWord) -> bool {
         let all = |bytes: &[u8], x: u8| bytes.iter().all(|&b| b == x);
         match self {
@@ -86,11 +86,11 @@ impl AbiType {
         }
     }
 
-    /// The word of a text. Integers are decimal; an address and bytes are `0x` and two hexadecimal digits a byte, all of them; a bool is `true` or `false`. An address
-    /// with letters of both cases must have the checksum of EIP-55.
+    /// The word of a text. Integers are decimal. An address or bytes are `0x` and two hexadecimal digits for every
+    /// byte. A bool is `true` or `false`. An address with letters of both cases must have the checksum of EIP-55.
     ///
     /// # Errors
-    /// [`AbiError`]: the text is not one of this type.
+    /// [`AbiError`] if the text is not a value of this type.
     pub fn parse(self, text: &str) -> Result<AbiWord, AbiError> {
         let of = |fault| AbiError { kind: self, text: text.chars().take(EXCERPT).collect(), fault };
         let form = || of(AbiFault::Form);
@@ -119,7 +119,7 @@ impl AbiType {
                 if negative {
                     negate(&mut word);
                 }
-                // The sign of the word is that of the number, where the number fits: -0 has none.
+                // The sign of the word is that of the number, if the number fits: -0 has no sign.
                 let below_zero = matches!(self, Self::Int(_)) && word[0] & 0x80 != 0;
                 let wraps = below_zero != negative && word != [0; WORD_BYTES];
                 if wraps || !self.is_canonical(&word) {
@@ -130,7 +130,8 @@ impl AbiType {
         Ok(word)
     }
 
-    /// The text of a word, which [`Self::parse`] reads: letters of hexadecimal digits are lower case. A word that is no value of this type is written whole, as `bytes32`.
+    /// The text of a word, which [`Self::parse`] reads: letters of hexadecimal digits are lower case. A word that is
+    /// not a value of this type is written whole, as `bytes32`.
     pub fn format(self, word: &AbiWord) -> String {
         if !self.is_canonical(word) {
             return Hex(word).to_string();
@@ -150,12 +151,13 @@ impl AbiType {
     }
 }
 
-/// A word as field elements: halves of 32 bits, in order, each with its first byte as the least significant. These are what the circuits of Keccak absorb.
+/// A word as field elements: halves of 32 bits, in order, with the first byte of each as the least significant. The
+/// circuits of Keccak absorb these elements.
 pub fn word_elements(word: &AbiWord) -> [Goldilocks; WORD_HALVES] {
     crate::keccak_tree::to_elements(word)
 }
 
-/// False when hexadecimal digits of an address have letters of both cases that are not those of its checksum (EIP-55).
+/// False when the hexadecimal digits of an address have letters of both cases that do not match its checksum (EIP-55).
 pub fn checksum_holds(digits: &str) -> bool {
     let mixed = digits.bytes().any(|c| c.is_ascii_lowercase()) && digits.bytes().any(|c| c.is_ascii_uppercase());
     let hash = reference::hash(Function::Keccak256, digits.to_ascii_lowercase().as_bytes());
@@ -177,7 +179,7 @@ fn decode(text: &str, bytes: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// word = 10 word + digit; `None` where that is 2^256 or more.
+/// word = 10 word + digit; `None` if that is 2^256 or more.
 fn add_digit(word: &mut AbiWord, digit: u8) -> Option<()> {
     let mut carry = u16::from(digit);
     for byte in word.iter_mut().rev() {
@@ -224,7 +226,7 @@ impl fmt::Display for AbiType {
     }
 }
 
-/// A text names no static type of the ABI.
+/// A text does not name a static type of the ABI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownAbiType(pub String);
 
@@ -275,11 +277,11 @@ pub struct AbiError {
     pub kind: AbiType,
     /// The text, shortened.
     pub text: String,
-    /// What is wrong.
+    /// The fault.
     pub fault: AbiFault,
 }
 
-/// What is wrong with a text.
+/// The fault of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbiFault {
     /// It has another form.
@@ -446,7 +448,7 @@ mod tests {
         }
     }
 
-    /// A word with one bit too many is no value, and is shown whole.
+    /// A word with one bit too many is not a value, and is shown whole.
     #[test]
     fn words_that_are_no_values() {
         let ones = "f".repeat(64);

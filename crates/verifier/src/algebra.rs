@@ -1,13 +1,13 @@
-//! The arithmetic that constraints are written in.
+//! The arithmetic of constraints.
 //!
-//! A constraint is written once, against [`Algebra`], and read three times: by the prover, on symbols, as a polynomial in the columns or as a
-//! list of steps (`prover::polynomial`); by a verifier, at a point ([`Point`]); by a circuit that verifies, where each step becomes a row
-//! of its tables ([`circuit::Builder`](crate::circuit::Builder)).
+//! A constraint is written once, against [`Algebra`], and read three times: by the prover, on symbols, as a polynomial
+//! in the columns or as a list of steps (`prover::polynomial`); by a verifier, at a point ([`Point`]); by a circuit
+//! that verifies, where each step becomes a row of its tables ([`circuit::Builder`](crate::circuit::Builder)).
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
-/// Values that constraints are written in, and what can be done with them.
+/// The values in constraints, and their operations.
 pub trait Algebra {
     /// A value: a column on eight rows, an evaluation, a wire.
     type V: Copy;
@@ -21,7 +21,7 @@ pub trait Algebra {
     /// The sum of coefficient times value.
     ///
     /// # Panics
-    /// Unless there are as many coefficients as values.
+    /// If the numbers of coefficients and values differ.
     fn dot(&mut self, coefficients: &[Goldilocks], values: &[Self::V]) -> Self::V;
 
     /// The sum of a_i b_i.
@@ -66,11 +66,11 @@ pub trait Algebra {
     }
 }
 
-/// A point of a table: values are evaluations of columns, 1 is worth the sum over active blocks of eq(point, block) there. With
-/// activity 1, a row.
+/// A point of a table: values are evaluations of columns, and 1 is replaced by the sum over active blocks of eq(point,
+/// block) there. With activity 1, a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<K> {
-    /// What a constant 1 is worth.
+    /// The value of a constant 1.
     pub activity: K,
 }
 
@@ -140,7 +140,7 @@ pub fn combine<K: Extension>([q0, q1, q2]: [Goldilocks; 3], a: K, b: K, c: K) ->
     product + a * q1 + c * q2
 }
 
-/// The product in K of two elements that are given by their coefficients: by X^2 = 7 in K2, by X^3 = X + 1 in K3.
+/// The product in K of two elements given by their coefficients: by X^2 = 7 in K2, by X^3 = X + 1 in K3.
 ///
 /// # Panics
 /// Unless both have [`Extension::DEGREE`] coefficients.

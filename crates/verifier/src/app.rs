@@ -1,4 +1,4 @@
-//! Applications: what else a proof may state of its leaves.
+//! Applications: further statements of a proof about its leaves.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -29,7 +29,7 @@ impl AppId {
     }
 }
 
-/// An application by all that makes it: what a store keeps to make its circuits again.
+/// The full definition of an application: a store keeps it to build its circuits again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AppSpec {
     /// The kind: 1 to 32 of a-z, 0-9, - and _.
@@ -45,8 +45,9 @@ impl AppSpec {
     }
 }
 
-/// What a proof states beside its statement: the output of an application over the statement's leaves, which are those of d
-/// in scheme [`Selected`](crate::Scheme::Selected), and all where [`Scheme::is_complete`](crate::Scheme::is_complete).
+/// A further statement of a proof: the output of an application over the statement's leaves. In scheme
+/// [`Selected`](crate::Scheme::Selected) these are the leaves of d; if
+/// [`Scheme::is_complete`](crate::Scheme::is_complete) they are all leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppOutput {
     /// The application.
@@ -61,10 +62,10 @@ impl fmt::Display for AppId {
     }
 }
 
-/// What an application's inputs are hashed from.
+/// The tag from which an application's inputs are hashed.
 pub const INPUTS_TAG: Goldilocks = Goldilocks::new(0x696e_7075);
 
-/// The digest of inputs, constants that an application's circuits take: two in a block.
+/// The digest of inputs, the constants of an application's circuits: two in each block.
 pub fn inputs_digest(inputs: &[Goldilocks]) -> [Goldilocks; WORD] {
     let z = Goldilocks::ZERO;
     inputs.chunks(2).fold([INPUTS_TAG, z, z, z], |h, pair| {

@@ -1,9 +1,9 @@
-//! Which prover and which circuit made a proof.
+//! The prover and the circuit of a proof.
 
 use alloc::string::String;
 use core::fmt;
 
-/// Name and version of a backend, recorded in every proof that it makes.
+/// Name and version of a backend, which every proof records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BackendId {
     /// Name, for example `plonky2` or `native`: 1 to 32 of a-z, 0-9, - and _.
@@ -25,7 +25,7 @@ impl fmt::Display for BackendId {
     }
 }
 
-/// Which circuit made a proof.
+/// The circuit of a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeKind {
     /// Up to m leaves below one node, by their own paths.

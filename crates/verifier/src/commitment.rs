@@ -10,14 +10,14 @@ use evergrove_primitives::hash::ParseDigestError;
 
 use crate::tree::{node_digest, null_digests};
 
-/// The name of Evergrove's own scheme, as it stands in commitments and proofs.
+/// The name of Evergrove's own scheme in commitments and proofs.
 pub const SCHEME: &str = "evergrove1";
 /// The greatest height of a vector: 2^40 slots.
 pub const HEIGHT_MAX: u8 = 40;
 
 /// The public commitment to a vector: scheme, height H and Merkle root C.
 ///
-/// The height is part of it: the same root opened at two heights would name two vectors. The one text form is
+/// It includes the height: the same root opened at two heights would name two vectors. The only text form is
 /// `evergrove1:27:<64 hexadecimal characters>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Commitment {
@@ -50,7 +50,7 @@ impl fmt::Display for Commitment {
 pub enum ParseCommitmentError {
     /// Not of the form `scheme:height:root`.
     Form,
-    /// Another scheme than [`SCHEME`].
+    /// The scheme is not [`SCHEME`].
     Scheme(String),
     /// The height is not a number from 1 to [`HEIGHT_MAX`] without leading zeros.
     Height(String),

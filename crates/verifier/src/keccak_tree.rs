@@ -1,4 +1,4 @@
-//! The Keccak tree over the slots of a vector: what digest translation proves beside the Poseidon tree.
+//! The Keccak tree over the slots of a vector: digest translation proves it beside the Poseidon tree.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,12 +13,12 @@ pub type KeccakDigest = [u8; DIGEST_BYTES];
 
 /// Halves of 32 bits of a digest.
 pub const DIGEST_HALVES: usize = DIGEST_BYTES / 4;
-/// What an empty slot of the Keccak tree is the hash of. No leaf and no node is hashed from four bytes.
+/// The message that an empty slot of the Keccak tree is the hash of. No leaf and no node is hashed from four bytes.
 pub const NULL_MESSAGE: &[u8] = b"NULL";
 /// Bytes that a leaf is hashed from.
 pub const LEAF_BYTES: usize = 40;
 
-/// A slot's value as 32 bytes: four words, each with its least byte first.
+/// A slot's value as 32 bytes: four words, each with its least significant byte first.
 pub fn value_bytes(value: &Value) -> [u8; 32] {
     let mut bytes = [0; 32];
     for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(value) {
@@ -27,7 +27,7 @@ pub fn value_bytes(value: &Value) -> [u8; 32] {
     bytes
 }
 
-/// What a leaf of the Keccak tree is hashed from: its index, most significant byte first, and its value.
+/// The message of a leaf of the Keccak tree: its index, most significant byte first, and its value.
 pub fn leaf_message(index: u64, value: &Value) -> [u8; LEAF_BYTES] {
     let mut bytes = [0; LEAF_BYTES];
     bytes[..8].copy_from_slice(&index.to_be_bytes());
@@ -43,7 +43,7 @@ pub fn leaf_digest(index: u64, value: Option<&Value>) -> KeccakDigest {
     }
 }
 
-/// What a node is hashed from.
+/// The message of a node.
 pub fn node_message(left: &KeccakDigest, right: &KeccakDigest) -> [u8; NODE_BYTES] {
     let mut bytes = [0; NODE_BYTES];
     bytes[..DIGEST_BYTES].copy_from_slice(left);
@@ -68,7 +68,7 @@ pub fn to_elements(digest: &KeccakDigest) -> [Goldilocks; DIGEST_HALVES] {
     core::array::from_fn(|i| Goldilocks::new(u32::from_le_bytes(words[i]).into()))
 }
 
-/// The digest that [`to_elements`] makes these of; `None` where it makes them of none.
+/// The digest with these elements; `None` if there is none.
 pub fn from_elements(elements: &[Goldilocks]) -> Option<KeccakDigest> {
     let mut digest = [0; DIGEST_BYTES];
     if elements.len() != DIGEST_HALVES {
@@ -80,7 +80,8 @@ pub fn from_elements(elements: &[Goldilocks]) -> Option<KeccakDigest> {
     Some(digest)
 }
 
-/// All levels of the Keccak tree over the slots from position `base` on, the leaves' first; their number is a power of two.
+/// All levels of the Keccak tree over the slots from position `base` on, starting with the leaves; the number of slots
+/// is a power of two.
 ///
 /// Some eight leaves or nodes at a time.
 pub fn levels(base: u64, slots: &[Option<Value>]) -> Vec<Vec<KeccakDigest>> {

@@ -36,7 +36,7 @@ const PINNED: &[(Profile, HeightClass, &[u8])] = &[
     (Profile::Paper, HeightClass::H40, include_bytes!("../keys/paper-40.key")),
 ];
 
-/// The key file of a profile of Plonky2 and height class, `None` where this build has none.
+/// The key file of a profile of Plonky2 and height class, `None` if this build does not have one.
 pub fn pinned(profile: Profile, class: HeightClass) -> Option<&'static [u8]> {
     PINNED.iter().find(|(p, c, _)| (*p, *c) == (profile, class)).map(|(_, _, bytes)| *bytes)
 }
@@ -59,7 +59,7 @@ pub struct CircuitKey {
     pub common: Vec<u8>,
 }
 
-/// The keys of a profile and height class: bucket, merge, and the wrap where the profile has one.
+/// The keys of a profile and height class: bucket, merge, and the wrap if the profile has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySet {
     /// The backend whose circuits these are.
@@ -92,8 +92,8 @@ impl KeySet {
     /// The file's bytes. Common data that several circuits share is written once.
     ///
     /// # Panics
-    /// If the keys are not those of the profile's circuits in order, a cap's length is no power of two up to 256, or a common
-    /// data blob has 4 GiB or more.
+    /// If the keys are not those of the profile's circuits in order, a cap's length is not a power of two up to 256, or
+    /// a common data blob has 4 GiB or more.
     pub fn encode(&self) -> Vec<u8> {
         assert!(
             self.keys.iter().map(|k| k.kind).eq(kinds(self.profile)),
@@ -111,7 +111,7 @@ impl KeySet {
     /// The keys in a file.
     ///
     /// # Errors
-    /// Accepts exactly what [`Self::encode`] writes.
+    /// Accepts exactly the output of [`Self::encode`].
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(bytes);
         r.header(KEY_MAGIC, "key file", &[KEY_VERSION])?;
@@ -129,7 +129,7 @@ impl KeySet {
 /// The keys, then the common data that they name, each once.
 ///
 /// # Panics
-/// If a cap's length is no power of two up to 256, or a common data blob has 4 GiB or more.
+/// If a cap's length is not a power of two up to 256, or a common data blob has 4 GiB or more.
 fn write_keys(w: &mut Writer, keys: &[CircuitKey]) {
     let mut blobs: Vec<&[u8]> = Vec::new();
     for key in keys {
@@ -151,7 +151,7 @@ fn write_keys(w: &mut Writer, keys: &[CircuitKey]) {
     }
 }
 
-/// What [`write_keys`] writes of keys of these kinds, in this order.
+/// Reads the output of [`write_keys`] for keys of these kinds, in this order.
 fn read_keys(r: &mut Reader<'_>, kinds: impl Iterator<Item = NodeKind>) -> Result<Vec<CircuitKey>, DecodeError> {
     let mut keys = Vec::new();
     let mut places = Vec::new();

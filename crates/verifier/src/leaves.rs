@@ -1,4 +1,4 @@
-//! The verifier's side of a batch: its leaves, and the canonical digest that they have.
+//! The verifier's side of a batch: its leaves, and their canonical digest.
 
 use core::fmt;
 
@@ -9,12 +9,12 @@ use evergrove_primitives::Digest;
 use crate::HEIGHT_MAX;
 use crate::tree::{Value, canonical_digest, leaf_digest};
 
-/// Leaves are no batch of a vector of this height.
+/// Leaves are not a batch of a vector of this height.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeavesError {
     /// No leaves: an empty batch has no proof.
     Empty,
-    /// An index is not one of the vector's.
+    /// An index is outside the vector.
     Index {
         /// Place in the list, from 0.
         place: usize,
@@ -70,13 +70,13 @@ pub fn check_batch(height: u8, leaves: &[(u64, Value)]) -> Result<(), LeavesErro
 
 /// The canonical digest d of a batch of leaves (index, value) of a vector of height `height`.
 ///
-/// A verifier that recomputes d from the leaves it was given knows, once the proof of d is accepted, that each of them is in
-/// the vector. A d taken from the proof itself is only the root of some hash tree over a non-empty set of leaves of the vector:
-/// it need not be canonical for them, and says nothing about which they are. Costs `2 leaves.len() - 1` permutations, one
-/// after the other; `evergrove_commit::batch_digest` makes eight at a time.
+/// A verifier that recomputes d from the leaves it was given knows, once the proof of d is accepted, that each of them
+/// is in the vector. A d taken from the proof itself is only the root of some hash tree over a non-empty set of leaves
+/// of the vector. It need not be canonical for them, and does not tell which leaves they are. Costs `2 leaves.len() -
+/// 1` permutations, one after the other; `evergrove_commit::batch_digest` makes eight at a time.
 ///
 /// # Errors
-/// Those of [`check_batch`].
+/// The errors of [`check_batch`].
 pub fn batch_digest(height: u8, leaves: &[(u64, Value)]) -> Result<Digest, LeavesError> {
     check_batch(height, leaves)?;
     let hashed: Vec<(u64, Digest)> = leaves.iter().map(|(index, value)| (*index, leaf_digest(*index, value))).collect();

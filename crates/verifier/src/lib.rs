@@ -1,22 +1,25 @@
-//! All that a verifier needs, and nothing else.
+//! Everything that a verifier needs, and nothing else.
 //!
-//! **What.** [`verify::Request`] goes from the bytes of a proof file or opening, a [`Commitment`] and a [`Policy`] to a verdict. What it stands on:
+//! **What.** [`verify::Request`] turns the bytes of a proof file or opening, a [`Commitment`] and a [`Policy`] into a
+//! verdict. Its parts:
 //!
 //! | question | module |
 //! |---|---|
 //! | what does a proof state, and how are rows tied to it? | [`Statement`], [`tree`], [`batch_digest`], [`keccak_tree`]; `schema` with the feature of that name |
 //! | what do bytes mean? | [`wire`], [`Opening`], [`BatchProof`] |
-//! | what does a contract hash rows to? | [`abi`], [`openzeppelin`] |
+//! | how does a contract hash rows? | [`abi`], [`openzeppelin`] |
 //! | what is claimed of Ethereum's state? | [`ethereum`] |
 //! | does the SNARK hold? | [`argument`], over [`tables`], both written in [`algebra`]; [`key`] has the fixed columns, and the only ways to a verified statement |
 //! | which keys are right? | [`keys`], pinned |
 //! | how many bits is that worth? | [`soundness`], [`argument::soundness`] |
 //!
-//! **When.** Whenever something that came from outside is decoded or judged. Scalar, single-threaded, on plain stable Rust with `core` and `alloc`; nothing here panics
-//! on any bytes, and nothing is allocated before the bytes that ask for it are there.
+//! **When.** Whenever data from outside is decoded or judged. Scalar, single-threaded, on plain stable Rust with `core`
+//! and `alloc`. No bytes make this crate panic, and it allocates nothing before the bytes that require the memory have
+//! arrived.
 //!
-//! **Neighbours.** Depends on `evergrove-primitives` alone. Provers and circuits (`evergrove-multilinear`) use the same constraints from here; `evergrove-ffi`
-//! is this crate for C and WebAssembly. `evergrove-recursion` checks the proofs of Plonky2.
+//! **Neighbours.** Depends only on `evergrove-primitives`. Provers and circuits (`evergrove-multilinear`) use the
+//! constraints of this crate; `evergrove-ffi` is this crate for C and WebAssembly. `evergrove-recursion` checks the
+//! proofs of Plonky2.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What a verifier accepts.
+//! The policy of a verifier.
 
 use core::fmt;
 
@@ -12,7 +12,7 @@ use evergrove_primitives::Digest;
 
 use crate::{AppId, BackendId, BatchProof, Commitment, HeightClass, NodeKind, Profile, SCHEME, Scheme};
 
-/// The SNARK of our own: name and version. New batches are proven with it.
+/// Our own SNARK: name and version. New batches are proven with it.
 pub const GROVE_BACKEND: (&str, u32) = ("grove", 1);
 /// The SNARK on Plonky2: name and version.
 pub const PLONKY2_BACKEND: (&str, u32) = ("plonky2", 1);
@@ -41,40 +41,41 @@ impl Default for Policy {
     }
 }
 
-/// A proof is not what the verifier asked for. None of these says that the proof is false: it was not looked into.
+/// A proof does not match the verifier's request. These errors do not say that the proof is false: it was not examined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicyError {
     /// The proof is for another scheme.
     Scheme {
         /// Named in the proof.
         found: String,
-        /// The accepted ones.
+        /// The accepted schemes.
         accepted: String,
     },
     /// The proof was made by a backend that is not accepted.
     Backend {
         /// Named in the proof.
         found: BackendId,
-        /// The accepted ones.
+        /// The accepted backends.
         accepted: String,
     },
     /// The proof has a profile that is not accepted.
     Profile {
         /// Named in the proof.
         found: Profile,
-        /// The accepted ones.
+        /// The accepted profiles.
         accepted: String,
         /// The bits of the profile by unique decoding, rounded down.
         bits: u32,
     },
-    /// The profile is of another backend.
+    /// The profile belongs to another backend.
     Foreign {
         /// Named in the proof.
         backend: BackendId,
         /// Named in the proof.
         profile: Profile,
     },
-    /// The proof has an application's output where its scheme states none, or none where it states one.
+    /// The proof has an application's output although its scheme states none, or lacks one although its scheme states
+    /// one.
     Output {
         /// Named in the proof.
         scheme: String,
@@ -83,10 +84,10 @@ pub enum PolicyError {
     App {
         /// Named in the proof.
         found: AppId,
-        /// The accepted ones.
+        /// The accepted applications.
         accepted: String,
     },
-    /// A proof about all leaves names some.
+    /// A proof about all leaves names a set of leaves.
     Canonical(Digest),
     /// The proof is about a vector or subtree of another height.
     Height {
@@ -104,7 +105,7 @@ pub enum PolicyError {
         /// The class named in the proof.
         found: HeightClass,
     },
-    /// The commitment's height is of no class.
+    /// There is no class for the commitment's height.
     NoSuchHeight(u8),
     /// The proof is about a subtree that does not begin at position 0.
     Base(u64),
@@ -115,15 +116,15 @@ pub enum PolicyError {
         /// Root in the proof.
         found: Digest,
     },
-    /// The canonical digest is the one of no leaves.
+    /// The canonical digest is that of no leaves.
     Empty,
-    /// The profile's proofs are handed out by another circuit.
+    /// The profile publishes proofs of another circuit.
     Kind {
         /// The profile.
         profile: Profile,
-        /// What it should be.
+        /// The expected circuit.
         expected: &'static str,
-        /// What it is.
+        /// The circuit of the proof.
         found: NodeKind,
     },
 }
@@ -170,7 +171,7 @@ impl fmt::Display for PolicyError {
 impl core::error::Error for PolicyError {}
 
 impl Policy {
-    /// Accepts proofs of this profile too.
+    /// Also accepts proofs of this profile.
     #[must_use]
     pub fn allow_profile(mut self, profile: Profile) -> Self {
         if !self.profiles.contains(&profile) {
@@ -179,7 +180,7 @@ impl Policy {
         self
     }
 
-    /// Accepts proofs of this backend too.
+    /// Also accepts proofs of this backend.
     #[must_use]
     pub fn allow_backend(mut self, backend: BackendId) -> Self {
         if !self.backends.contains(&backend) {
@@ -188,7 +189,7 @@ impl Policy {
         self
     }
 
-    /// Accepts proofs for this scheme too.
+    /// Also accepts proofs for this scheme.
     #[must_use]
     pub fn allow_scheme(mut self, scheme: impl Into<String>) -> Self {
         let scheme = scheme.into();
@@ -198,7 +199,7 @@ impl Policy {
         self
     }
 
-    /// Accepts outputs of this application too, in this scheme: over the leaves of a batch or over all.
+    /// Also accepts outputs of this application in this scheme: over the leaves of a batch or over all leaves.
     #[must_use]
     pub fn allow_app(mut self, app: AppId, scheme: Scheme) -> Self {
         let allowed = (app, scheme);
@@ -208,7 +209,7 @@ impl Policy {
         self.allow_scheme(scheme.name())
     }
 
-    /// The accepted applications, each in the scheme beside it alone.
+    /// The accepted applications, each only in the scheme beside it.
     pub fn apps(&self) -> &[(AppId, Scheme)] {
         &self.apps
     }
@@ -228,12 +229,12 @@ impl Policy {
         &self.schemes
     }
 
-    /// Accepts when the proof is of an accepted scheme, backend and profile, comes from the circuit that the profile hands out,
-    /// and is about the whole vector of `commitment`. The body is still to be verified by the backend, against
-    /// `proof.statement`.
+    /// Accepts if the proof is of an accepted scheme, backend and profile, comes from the circuit whose proofs the
+    /// profile publishes, and is about the whole vector of `commitment`. The backend must still verify the body,
+    /// against `proof.statement`.
     ///
     /// # Errors
-    /// [`PolicyError`]: the first of these that does not hold.
+    /// [`PolicyError`]: the first condition that does not hold.
     pub fn check(&self, proof: &BatchProof, commitment: &Commitment) -> Result<(), PolicyError> {
         if !self.schemes.contains(&proof.scheme) {
             return Err(PolicyError::Scheme { found: proof.scheme.clone(), accepted: self.schemes.join(", ") });
@@ -265,7 +266,7 @@ impl Policy {
         }
         let statement = &proof.statement;
         let complete = scheme.is_some_and(Scheme::is_complete);
-        // The slots that a vector gets by growing are empty, and add nothing to what all leaves come to.
+        // The slots that a vector gains by growing are empty, and do not change the result over all leaves.
         let about = if complete { commitment.grown(statement.height) } else { *commitment };
         if statement.height != about.height {
             return Err(PolicyError::Height { expected: about.height, found: statement.height });

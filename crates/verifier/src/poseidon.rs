@@ -27,7 +27,8 @@ pub fn join(m: [[Goldilocks; OUTPUTS]; 2], h: [Goldilocks; OUTPUTS]) -> [Goldilo
 }
 
 /// Hashes many chains side by side. `next` is given a chain's number, its steps so far and their digest, which is
-/// `starts` at first, and says which state is hashed in the next step, or that the chain has ended. `permute` permutes the states of a step.
+/// `starts` at first. It returns the state to hash in the next step, or that the chain has ended. `permute` permutes
+/// the states of a step.
 pub fn chains(
     starts: Vec<[Goldilocks; OUTPUTS]>,
     mut next: impl FnMut(usize, usize, &[Goldilocks; OUTPUTS]) -> Option<[Goldilocks; WIDTH]>,

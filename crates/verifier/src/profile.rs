@@ -10,24 +10,25 @@ use crate::policy::{GROVE_BACKEND, PLONKY2_BACKEND};
 /// it and [`Profile::Proven`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Profile {
-    /// 100 bits per layer and query by unique decoding alone, no conjecture about codes.
+    /// 100 bits for each layer and query by unique decoding alone, no conjecture about codes.
     Proven,
     /// 89 bits in the Johnson regime (ePrint 2025/2055).
     Johnson,
-    /// Plonky2's `standard_recursion_config`, as the code of the Reckle paper has it; the 100 bits that it targets rest on a
-    /// disproved conjecture.
+    /// Plonky2's `standard_recursion_config`, as in the code of the Reckle paper; the 100 bits that it targets rest on
+    /// a disproved conjecture.
     Paper,
-    /// Of the backend `grove`: 100 bits per layer and query by unique decoding alone, no conjecture about codes.
+    /// For the backend `grove`: 100 bits for each layer and query by unique decoding alone, no conjecture about codes.
     #[default]
     Grove100,
-    /// Of the backend `grove`: 128 bits in the Johnson regime.
+    /// For the backend `grove`: 128 bits in the Johnson regime.
     Grove128,
 }
 
 /// Parameters of one FRI-based proof layer of Plonky2: everything that a profile decides about the soundness of its proofs.
 ///
-/// Whoever reads parameters for a circuit's configuration, a proof's shape, a verifier's check of its keys or the soundness
-/// formulas destructures this struct without `..`: a new field does not compile before each of them treats it.
+/// Code that reads parameters for a circuit's configuration, a proof's shape, a verifier's check of its keys or the
+/// soundness formulas destructures this struct without `..`: a new field does not compile until each of them handles
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FriParams {
     /// log2 of the blow-up of the low-degree extension.
@@ -38,7 +39,7 @@ pub struct FriParams {
     pub pow_bits: u8,
     /// Challenges of the permutation argument and of the constraint combination.
     pub challenges: u8,
-    /// Degree of the extension field that the opening point and FRI's challenges are drawn from.
+    /// Degree of the extension field from which the opening point and FRI's challenges are drawn.
     pub extension_degree: u8,
     /// Height of the Merkle caps.
     pub cap_height: u8,
@@ -61,7 +62,8 @@ impl Profile {
     /// The profiles of grove's proofs.
     pub const GROVE: [Self; 2] = [Self::Grove100, Self::Grove128];
 
-    /// Degree of the extension field of Plonky2's proofs. It is a number of types, hence one for all layers of all profiles.
+    /// Degree of the extension field of Plonky2's proofs. It is a constant of types, hence the same for all layers of
+    /// all profiles.
     pub const EXTENSION_DEGREE: usize = {
         let mut degree = 0;
         let mut at = 0;
@@ -78,7 +80,7 @@ impl Profile {
         degree as usize
     };
 
-    /// The name of the SNARK whose parameters these are.
+    /// The name of the SNARK with these parameters.
     pub const fn backend(self) -> &'static str {
         match self {
             Self::Proven | Self::Johnson | Self::Paper => PLONKY2_BACKEND.0,
@@ -86,13 +88,14 @@ impl Profile {
         }
     }
 
-    /// True where proofs of a backend may have this profile: a SNARK has its own profiles, and other backends stand for any.
+    /// True if proofs of a backend may have this profile: a SNARK has its own profiles, and other backends may have
+    /// any.
     pub fn fits(self, backend: &str) -> bool {
         let snark = [PLONKY2_BACKEND.0, GROVE_BACKEND.0].contains(&backend);
         !snark || backend == self.backend()
     }
 
-    /// The name, as it stands in proofs and on the command line.
+    /// The name in proofs and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Proven => "proven",
@@ -160,7 +163,8 @@ impl Profile {
         Some(params)
     }
 
-    /// Parameters of Plonky2's final wrap, where the profile has one: grove's have none. The number of rows of the wrap follows from the circuit.
+    /// Parameters of Plonky2's final wrap, if the profile has one; grove's have none. The number of rows of the wrap
+    /// follows from the circuit.
     pub const fn wrap(self) -> Option<FriParams> {
         match self {
             Self::Paper => Some(FriParams {
@@ -220,7 +224,7 @@ impl FromStr for Profile {
     }
 }
 
-/// The class of a vector's height: each class has circuits and keys of its own.
+/// The class of a vector's height: each class has its own circuits and keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HeightClass {
     /// Heights 1 to 27.

@@ -1,4 +1,4 @@
-//! What the rows of a table are and how a row becomes the value of a slot.
+//! The rows of a table, and how a row becomes the value of a slot.
 //!
 //! **What.** A [`Schema`] lists [`Column`]s; a [`Row`] holds one [`Cell`] per column. [`Schema::value`] maps a row to the
 //! [`Value`] that the tree commits to, by this rule:
@@ -15,16 +15,16 @@
 //! | `decimal(p,s)`, p up to 18 | 1 | as `signed`, x in units of 10^-s |
 //! | `uuid` | 4 | the 16 bytes as four integers of 32 bits, big-endian |
 //! | `unsigned128` | 4 | x as four integers of 32 bits, the highest first |
-//! | `integer128`, `decimal(p,s)`, p above 18 | 4 | x + 2^127 likewise, decimals in units of 10^-s |
+//! | `integer128`, `decimal(p,s)`, p above 18 | 4 | x + 2^127 in the same form, decimals in units of 10^-s |
 //! | null in a nullable column | same | ([`NULL`], 0, ..): 2^63, outside the range of every number |
 //!
 //! A row of up to 4 elements *is* the value, padded with zeros ([`Schema::is_inline`]); a longer one is hashed with the
 //! number of its elements in the domain tag. In raw mode there are no columns: a row is 4 field elements.
 //!
-//! **When.** On every row that is committed, opened or exported. The bytes of hashed columns are kept beside the tree
-//! ([`Schema::encode_row`]), so that a table can be printed again.
+//! **When.** For every row that is committed, opened or exported. The bytes of hashed columns are kept beside the tree
+//! ([`Schema::encode_row`]), so a table can be printed again.
 //!
-//! **Neighbours.** Files are read and written by the module `input` of `evergrove-store`; nothing here does I/O.
+//! **Neighbours.** The module `input` of `evergrove-store` reads and writes files; this module does no I/O.
 
 mod cell;
 mod column;
@@ -51,7 +51,7 @@ use crate::tree::Value;
 use evergrove_primitives::hash::poseidon::{domain_tag, hash_bytes, hash_tagged};
 use evergrove_primitives::{Digest, Goldilocks};
 
-/// The encoding of null: 2^63, the first integer that no number of a column is encoded as.
+/// The encoding of null: 2^63, the first integer that does not encode a number of a column.
 pub const NULL: Goldilocks = Goldilocks::new(1 << 63);
 /// The offset of signed and fixed-point columns, and of dates and timestamps.
 pub const SIGNED_OFFSET: u64 = 1 << 62;
@@ -219,7 +219,7 @@ impl Schema {
         self.elements_per_row() <= INLINE_ELEMENTS
     }
 
-    /// The types of the columns where all are of the ABI: the table then has a tree of OpenZeppelin
+    /// The types of the columns if all are ABI types: the table then has a tree of OpenZeppelin
     /// ([`openzeppelin`](crate::openzeppelin)).
     ///
     /// # Errors
@@ -232,8 +232,8 @@ impl Schema {
         if self.is_raw() { Err(NotAbi::Raw) } else { types.collect() }
     }
 
-    /// Header of the column of positions in a table of this schema: `index`, followed by as many `_` as it takes to differ
-    /// from every column.
+    /// Header of the column of positions in a table of this schema: `index`, followed by as many `_` as needed to
+    /// differ from every column.
     pub fn index_name(&self) -> String {
         let mut name = String::from("index");
         while self.column(&name).is_some() {
@@ -247,7 +247,8 @@ impl Schema {
         self.elements_where(row, |_| true)
     }
 
-    /// The same with zeros for columns, by their positions, that `needed` leaves out: their cells are not looked at, nor hashed.
+    /// The same with zeros for columns, by their positions, that are not in `needed`: their cells are neither read nor
+    /// hashed.
     ///
     /// # Errors
     /// [`RowError`] when the row does not fit the schema.
@@ -287,7 +288,7 @@ impl Schema {
         }
     }
 
-    /// The tag under which the elements of a row that [`Self::is_inline`] denies are hashed to its value.
+    /// The tag with which the elements of a row are hashed to its value, unless [`Self::is_inline`].
     pub fn row_tag(&self) -> Goldilocks {
         row_tag(self.elements_per_row())
     }
@@ -298,7 +299,7 @@ impl Schema {
     }
 }
 
-/// The tag under which rows of so many elements are hashed: [`Schema::row_tag`].
+/// The tag with which rows of this many elements are hashed: [`Schema::row_tag`].
 pub fn row_tag(elements: usize) -> Goldilocks {
     domain_tag(ROW_DOMAIN, elements)
 }

@@ -1,4 +1,4 @@
-//! The schemes: which circuits stand behind a proof.
+//! The schemes: the circuits of a proof.
 
 use alloc::string::String;
 use core::fmt;
@@ -6,24 +6,26 @@ use core::str::FromStr;
 
 use crate::SCHEME;
 
-/// A scheme of batch proofs. All are about one and the same tree, commitment and canonical digest; they differ in what is
-/// proven of them, and by which proofs. The name stands in every proof, and a verifier's policy accepts names.
+/// A scheme of batch proofs. All schemes are about the same tree, commitment and canonical digest; they differ in the
+/// statements and in the proofs. Every proof has the name, and a verifier's policy accepts names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Scheme {
-    /// Ours: buckets and one universal merge, with index and position binding. The only one that the default policy accepts.
+    /// Ours: buckets and one universal merge, with index and position binding. The default policy accepts only this
+    /// scheme.
     #[default]
     Evergrove,
-    /// The paper's (sections 3.3 to 3.7): one circuit per level, a proof for every node. It does not tie a leaf's index to its
-    /// position, so that it is sound only for a commitment made by an honest party.
+    /// The paper's (sections 3.3 to 3.7): one circuit per level, a proof for every node. It does not tie a leaf's index
+    /// to its position, so it is sound only for a commitment made by an honest party.
     RecklePaper,
-    /// An application's output over chosen leaves: our buckets and merge, with map and reduce. The batch is what the
-    /// canonical digest says.
+    /// An application's output over chosen leaves: our buckets and merge, with map and reduce. The canonical digest
+    /// determines the batch.
     Selected,
-    /// An application's output over **all** leaves: buckets of full subtrees, and a merge that passes over empty ones alone.
-    /// There is no choice, and no canonical digest.
+    /// An application's output over **all** leaves: buckets of full subtrees, and a merge that passes only over empty
+    /// subtrees. There is no choice, and no canonical digest.
     Complete,
-    /// The root of another hash tree over **all** leaves, as an application's output: blocks of full subtrees, and a proof for
-    /// every node above them that is not empty, since the other tree has no climb. No canonical digest either.
+    /// The root of another hash tree over **all** leaves, as an application's output: blocks of full subtrees, and a
+    /// proof for every node above them that is not empty, since the other tree has no climb. It has no canonical digest
+    /// either.
     Tree,
 }
 
@@ -33,10 +35,10 @@ impl Scheme {
     /// The schemes of proofs without an application.
     pub const PLAIN: [Self; 2] = [Self::Evergrove, Self::RecklePaper];
 
-    /// q of [`Scheme::RecklePaper`]: its blocks have 2^5 leaves, the size that section 3.7 of the paper finds to be best.
+    /// q of [`Scheme::RecklePaper`]: its blocks have 2^5 leaves, the best size according to section 3.7 of the paper.
     pub const BLOCK_HEIGHT: u8 = 5;
 
-    /// The name, as it stands in proofs and on the command line.
+    /// The name in proofs and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Evergrove => SCHEME,
@@ -52,7 +54,7 @@ impl Scheme {
         matches!(self, Self::Selected) || self.is_complete()
     }
 
-    /// True when its proofs are over all leaves: there is nothing to choose, and no canonical digest.
+    /// True when its proofs are over all leaves: there is no choice, and no canonical digest.
     pub const fn is_complete(self) -> bool {
         matches!(self, Self::Complete | Self::Tree)
     }
@@ -64,7 +66,7 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// A text names no scheme.
+/// A text does not name a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownScheme(pub String);
 

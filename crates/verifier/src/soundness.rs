@@ -1,4 +1,4 @@
-//! How many bits of soundness a proof has, computed from its parameters.
+//! The bits of soundness of a proof, computed from its parameters.
 //!
 //! A number here is -log2 of the error of one layer per query to the random oracle: an adversary who makes Q queries wins
 //! with probability at most about Q times the error. The bits of a layer are the minimum over all of its error terms
@@ -65,10 +65,10 @@ impl CircuitShape {
     }
 }
 
-/// Everything that the soundness of one layer depends on.
+/// The values that the soundness of one layer depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// The circuit whose proof this is.
+    /// The circuit of the proof.
     pub kind: NodeKind,
     /// Parameters of the argument.
     pub fri: FriParams,
@@ -76,11 +76,11 @@ pub struct Layer {
     pub arity_bits: Vec<u32>,
     /// Counts of the circuit.
     pub shape: CircuitShape,
-    /// m, for the multiset argument of a bucket's canonical digest; `None` where the circuit has none.
+    /// m, for the multiset argument of a bucket's canonical digest; `None` if the circuit has no such argument.
     pub bucket_capacity: Option<usize>,
 }
 
-/// What is believed about Reed-Solomon codes.
+/// The belief about Reed-Solomon codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Regime {
     /// Up to half the minimum distance: proven (ePrint 2020/654; 2025/2055).
@@ -159,7 +159,8 @@ impl SoundnessBits {
         }
     }
 
-    /// What is left when an adversary may attack any of `proofs` proofs: the union bound takes log2 of their number.
+    /// The bits that remain when an adversary may attack any of `proofs` proofs: the union bound subtracts log2 of
+    /// their number.
     pub fn union(self, proofs: u64) -> Self {
         let cost = (proofs.max(1) as f64).log2();
         let less = |bits: f64| (bits - cost).max(0.0);
@@ -201,7 +202,7 @@ impl Layer {
     /// All terms of the layer. Tries about 1000 multiplicities; takes well below a millisecond.
     pub fn terms(&self) -> LayerTerms {
         let rows = 2f64.powi(self.fri.degree_bits.into());
-        // The multiplicity is bounded by what the degree still resolves.
+        // The degree bounds the useful multiplicities.
         let bound = (0.5 / ((1.0 + 2.0 / rows).sqrt() - 1.0)) as u32;
         let mut best: Option<(u32, Terms)> = None;
         for multiplicity in MULTIPLICITIES.start..MULTIPLICITIES.end.min(bound).max(MULTIPLICITIES.start + 1) {
@@ -223,7 +224,8 @@ impl Layer {
     }
 }
 
-/// The layers of a profile of Plonky2: bucket, merge, and the wrap where there is one. None for a profile of another backend.
+/// The layers of a profile of Plonky2: bucket, merge, and the wrap if there is one. A profile of another backend has no
+/// layers here.
 pub fn layers(profile: Profile, class: HeightClass) -> Vec<Layer> {
     let Some(node) = profile.recursion() else { return Vec::new() };
     let layer = |kind, fri: FriParams, bucket_capacity| {
@@ -238,9 +240,9 @@ pub fn layers(profile: Profile, class: HeightClass) -> Vec<Layer> {
     out
 }
 
-/// The bits of a profile: the minimum over every layer and every error term, for one layer and one query. Those of grove's
-/// profiles are pinned: a test of `evergrove-grove` compares them with the program that computes them from the parameters.
-/// [`SoundnessBits::union`] says what is left over a whole tree of proofs.
+/// The bits of a profile: the minimum over every layer and every error term, for one layer and one query. The bits of
+/// grove's profiles are pinned: a test of `evergrove-grove` compares them with the program that computes them from the
+/// parameters. [`SoundnessBits::union`] gives the bits over a whole tree of proofs.
 pub fn bits(profile: Profile, class: HeightClass) -> SoundnessBits {
     match profile {
         Profile::Proven | Profile::Johnson | Profile::Paper => least(&layers(profile, class)),

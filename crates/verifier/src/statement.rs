@@ -1,4 +1,4 @@
-//! What a proof states.
+//! The statement of a proof.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,15 +11,16 @@ use crate::tables::WORD;
 /// "`canonical` is the root of some hash tree over a non-empty set of leaves of the subtree of height `height` whose first
 /// position is `base` and whose Merkle digest is `root`."
 ///
-/// The shape of that hash tree is not stated: whoever recomputes `canonical` as the canonical digest of leaves that they have
-/// ([`crate::batch_digest`]) learns that these are in the subtree, and whoever has no leaves learns nothing about which.
+/// The shape of that hash tree is not stated. A verifier that recomputes `canonical` as the canonical digest of leaves
+/// that it has ([`crate::batch_digest`]) learns that these are in the subtree. A verifier without leaves learns nothing
+/// about which leaves they are.
 ///
-/// The statement of a batch proof has `base = 0` and the vector's own height; the proofs below it speak of subtrees.
+/// The statement of a batch proof has `base = 0` and the vector's own height; the proofs below it are about subtrees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Statement {
     /// C of the subtree.
     pub root: Digest,
-    /// d; of an honest prover the canonical digest of the chosen leaves.
+    /// d; for an honest prover the canonical digest of the chosen leaves.
     pub canonical: Digest,
     /// Height of the subtree.
     pub height: u8,
@@ -56,10 +57,10 @@ mod tests {
     }
 }
 
-/// How the public inputs say an application's output.
+/// The form of an application's output in the public inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// The digest of the inputs ([`inputs_digest`](crate::inputs_digest)), then a word for each element.
+    /// The digest of the inputs ([`inputs_digest`](crate::inputs_digest)), followed by a word for each element.
     Elements {
         /// The digest.
         inputs: [Goldilocks; WORD],
@@ -68,8 +69,8 @@ pub enum Said {
     Words,
 }
 
-/// The words of a statement: the public inputs of all circuits. Of an application follow the digest of its inputs and its output, a word for each
-/// element.
+/// The words of a statement: the public inputs of all circuits. For an application they are followed by the digest of
+/// its inputs and its output, with a word for each element.
 pub fn information(statement: &Statement, said: Option<Said>, output: &[Goldilocks]) -> Vec<[Goldilocks; WORD]> {
     let number = |x: Goldilocks| [x, Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO];
     let Statement { root, canonical, height, base } = statement;

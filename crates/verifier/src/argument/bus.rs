@@ -11,13 +11,13 @@ use super::points::{constant, horner, mul, mul_add, sub, sub_mul, sum};
 /// Claims on numerator and denominator of the leaves at a point.
 #[derive(Clone, Debug)]
 pub(super) struct Leaves<E> {
-    /// Coordinates, that of the lowest bit of a leaf's number first.
+    /// Coordinates, starting with that of the lowest bit of a leaf's number.
     pub point: Vec<E>,
     pub numerator: E,
     pub denominator: E,
 }
 
-/// Checks that the fractions sum to 1 / `delta`: the definition of the public inputs, which nothing uses.
+/// Checks that the fractions sum to 1 / `delta`: the definition of the public inputs, which nothing on the bus uses.
 ///
 /// The numerator N and denominator Q of the root must satisfy N delta = Q, and the prover sends an inverse of Q delta: a denominator of zero is
 /// refused. Node x of layer k has the children x and x + 2^k: p = p0 q1 + p1 q0, q = q0 q1.
@@ -60,7 +60,7 @@ pub(super) fn verify<M: Machine>(m: &mut M, variables: usize, delta: M::Element)
     Leaves { point, numerator: p, denominator: q }
 }
 
-/// Two values each to one, at a new highest coordinate.
+/// Reduces two values to one, at a new highest coordinate.
 fn halves<M: Machine>(m: &mut M, point: &mut Vec<M::Element>, [p0, p1, q0, q1]: [M::Element; 4]) -> [M::Element; 2] {
     let r = m.challenge();
     point.push(r);
@@ -70,7 +70,8 @@ fn halves<M: Machine>(m: &mut M, point: &mut Vec<M::Element>, [p0, p1, q0, q1]: 
     })
 }
 
-/// The value at r of s(X) = c_0 + c_1 X + ..., where (1 - w) s(0) + w s(1) is the claim and all coefficients but c_0 are given.
+/// The value at r of s(X) = c_0 + c_1 X + ..., where (1 - w) s(0) + w s(1) is the claim and all coefficients except c_0
+/// are given.
 pub(super) fn within_eq<M: Machine>(
     m: &mut M,
     claim: M::Element,
@@ -83,7 +84,7 @@ pub(super) fn within_eq<M: Machine>(
     at(m, constant, message, r)
 }
 
-/// The same, where s(0) + s(1) is the claim.
+/// The same, if s(0) + s(1) is the claim.
 pub(super) fn plain<M: Machine>(m: &mut M, claim: M::Element, message: &[M::Element], r: M::Element) -> M::Element {
     let step = sum(m, message);
     let half = Goldilocks::half();
@@ -102,7 +103,7 @@ fn at<M: Machine>(m: &mut M, constant: M::Element, message: &[M::Element], r: M:
     mul_add(m, value, r, constant)
 }
 
-/// alpha less the tuple with the powers of beta: a denominator.
+/// alpha minus the tuple with the powers of beta: a denominator.
 pub(super) fn denominator<M: Machine>(
     m: &mut M,
     alpha: M::Element,

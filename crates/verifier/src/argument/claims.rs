@@ -1,8 +1,9 @@
-//! Claims about fixed columns, and how four become one.
+//! Claims about fixed columns, and their reduction to one claim.
 //!
-//! The fixed stacks of the two circuits of a key are one polynomial P of one variable more than a stack: the highest variable says which circuit.
-//! A proof comes with a claim of its own, <W, P> = v for the weights W that its columns' values were batched with; and, if it is a proof about
-//! proofs, with a claim P(z) = v among its public inputs. A challenge theta combines them, and a sumcheck leaves one claim P(z) = v.
+//! The fixed stacks of the two circuits of a key are one polynomial P with one variable more than a stack: the highest
+//! variable selects the circuit. A proof comes with its own claim, <W, P> = v for the weights W that batched its
+//! columns' values. A proof about proofs also has a claim P(z) = v among its public inputs. A challenge theta combines
+//! them, and a sumcheck leaves one claim P(z) = v.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,7 +16,8 @@ use super::rows;
 use super::transcript::Word;
 use super::{Machine, Parameters, bus, tags};
 
-/// That the values of the fixed columns at a point are those of a circuit of the key. What a proof states is not verified before this is.
+/// The claim that the values of the fixed columns at a point are those of a circuit of the key. The statement of a
+/// proof is not verified before this claim is.
 #[derive(Debug)]
 #[must_use = "a proof is not verified before the claim about its fixed columns is"]
 pub struct FixedClaim<E> {
@@ -23,7 +25,7 @@ pub struct FixedClaim<E> {
     pub circuit: E,
     /// The point of the rows.
     pub point: Coordinates<E>,
-    /// Whose powers the columns have.
+    /// The column weights are powers of eta.
     pub eta: E,
     /// The sum of all columns' values times these powers.
     pub value: E,
@@ -33,7 +35,7 @@ pub struct FixedClaim<E> {
 #[derive(Debug)]
 #[must_use = "a claim about fixed columns is to be checked, or handed on"]
 pub enum Claim<E> {
-    /// A proof's own.
+    /// A proof's own claim.
     Fixed(FixedClaim<E>),
     /// P(point) = value.
     At {
@@ -54,13 +56,13 @@ pub struct Reduced<E> {
     pub value: E,
 }
 
-/// What the transcript takes in beside the key: numbers of claims and of variables.
+/// The words that the transcript absorbs besides the key: the numbers of claims and of variables.
 pub fn counts<K: Extension, E>(parameters: &Parameters<K>, claims: &[Claim<E>]) -> Word {
     let variables = parameters.layout().fixed().variables() + 1;
     [claims.len() as u64, variables as u64, 0, 0].map(Goldilocks::new)
 }
 
-/// What the transcript takes in of claims.
+/// The elements of claims that the transcript absorbs.
 pub fn observe_claims<E: Copy>(claims: &[Claim<E>]) -> Vec<E> {
     let mut all = Vec::new();
     for claim in claims {
@@ -79,13 +81,13 @@ pub fn observe_claims<E: Copy>(claims: &[Claim<E>]) -> Vec<E> {
     all
 }
 
-/// One claim that holds if all of these do, and otherwise does not but with probability (claims + 2 variables) / |K|: a point and a value, which the
-/// prover sends.
+/// One claim that holds if all of these claims hold, and otherwise fails, except with probability (claims + 2
+/// variables) / |K|. It is a point and a value, which the prover sends.
 ///
-/// theta is drawn when all claims are taken in, in their order; each message before its challenge.
+/// theta is drawn after all claims are absorbed, in their order; each message is absorbed before its challenge.
 ///
 /// # Panics
-/// If a claim's point has not a coordinate for each variable of P.
+/// If a claim's point does not have a coordinate for each variable of P.
 pub fn reduce<M: Machine>(
     m: &mut M,
     parameters: &Parameters<M::Field>,

@@ -1,4 +1,4 @@
-//! What a verifier runs on: a program that reads a proof, or a circuit that will.
+//! The interface under a verifier: a program that reads a proof, or a circuit that will read one.
 
 use alloc::vec::Vec;
 
@@ -8,13 +8,13 @@ use evergrove_primitives::field::extension::Extension;
 use crate::algebra::Algebra;
 use crate::tables::WORD;
 
-/// The steps that a verifier is made of.
+/// The steps of a verifier.
 ///
-/// The verifier is written once, against this trait. A machine never fails in between: what is wrong, it remembers.
+/// The verifier is written once, against this trait. A machine never fails in between: it remembers refusals.
 ///
-/// **Transcript.** A state of one digest, begun with a constant. Eight elements of F are taken in at a time, h := f(m; h); a message fills its last
-/// block with zeros. A challenge is the next element of K in h; when h has no more, and in front of the first block, h := f(0; h). What indices leave of h is
-/// not drawn.
+/// **Transcript.** A state of one digest, initialised with a constant. Eight elements of F are absorbed at a time, h :=
+/// f(m; h); a message fills its last block with zeros. A challenge is the next element of K in h; when h has no unused
+/// element, and before the first block, h := f(0; h). Elements of h that indices leave over are not drawn.
 pub trait Machine {
     /// K.
     type Field: Extension;
@@ -48,22 +48,25 @@ pub trait Machine {
     fn begin(&mut self, tag: Goldilocks);
     /// The state of the transcript.
     fn digest(&self) -> Self::Word;
-    /// Takes words that both sides know into the transcript.
+    /// Absorbs words that both sides know into the transcript.
     fn observe(&mut self, words: &[Self::Word]);
-    /// Takes elements that both sides know into the transcript.
+    /// Absorbs elements that both sides know into the transcript.
     fn observe_elements(&mut self, elements: &[Self::Element]);
-    /// The next message of the proof, taken into the transcript.
+    /// The next message of the proof, which the transcript absorbs.
     fn receive(&mut self, count: usize) -> Vec<Self::Element>;
     /// A challenge.
     fn challenge(&mut self) -> Self::Element;
-    /// The cap of 2^`cap` digests of a tree of 2^`depth` leaves, from the proof, taken into the transcript: the number of the tree.
+    /// Reads the cap of 2^`cap` digests of a tree of 2^`depth` leaves from the proof, and absorbs it into the
+    /// transcript. Returns the number of the tree.
     fn receive_cap(&mut self, depth: usize, cap: usize) -> usize;
-    /// A proof of work: an element from the proof is taken into the transcript, and the lowest `bits` bits of the last element of h must then be 0.
+    /// A proof of work: the transcript absorbs an element of the proof, and the lowest `bits` bits of the last element
+    /// of h must then be 0.
     fn grind(&mut self, bits: usize);
-    /// Indices of `width` bits each, from all elements of h but the last, and then from those of f(0; h), f(0; f(0; h)), ...: three from each
-    /// element, of its bits from 0, 21 and 42 on.
+    /// Indices of `width` bits each, from all elements of h except the last, and then from those of f(0; h), f(0; f(0;
+    /// h)), ...: three from each element, from its bits starting at 0, 21 and 42.
     fn indices(&mut self, count: usize, width: usize) -> Vec<Self::Index>;
-    /// The words of the leaf of a tree at an index, hashed from `tag`; its path is checked, up to the cap or to a node on an earlier path.
+    /// The words of the leaf of a tree at an index, hashed from `tag`. Checks its path up to the cap or to a node on an
+    /// earlier path.
     fn open(&mut self, tree: usize, tag: Goldilocks, index: Self::Index, words: usize) -> Vec<Self::Word>;
     /// The weight of a query: see [`query`](crate::tables::query).
     fn query(&mut self, index: Self::Index, r: &[Self::Element]) -> Self::Element;

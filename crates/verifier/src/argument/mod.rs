@@ -1,10 +1,12 @@
 //! The verifier of a proof of a circuit, written once for programs and for circuits.
 //!
-//! **What.** [`verify`], or [`read_up_to_fixed`] for a program, checks all of a proof but one thing: that the fixed columns are those of the circuit. That is a claim about the stack
-//! of fixed columns, [`FixedClaim`]. **Nothing is verified before it is checked**, by whoever stands at the root; a circuit hands it on, together
-//! with those that it was handed, as one claim ([`reduce`]).
+//! **What.** [`verify`], or [`read_up_to_fixed`] for a program, checks everything about a proof except one thing: that
+//! the fixed columns are those of the circuit. That is a claim about the stack of fixed columns, [`FixedClaim`].
+//! **Nothing is verified before this claim is checked**, by the verifier at the root. A circuit hands it on, together
+//! with the claims that it received, as one claim ([`reduce`]).
 //!
-//! **On what.** A [`Machine`]: [`Reader`] for programs, [`InCircuit`](evergrove_multilinear::circuit::InCircuit) for circuits.
+//! **Machines.** A verifier runs on a [`Machine`]: [`Reader`] for programs,
+//! [`InCircuit`](evergrove_multilinear::circuit::InCircuit) for circuits.
 
 mod bus;
 mod claims;
@@ -31,7 +33,7 @@ pub use machine::Machine;
 pub use reader::{Reader, Refusal};
 pub use whir::{JOHNSON_128, Round, Schedule, UNIQUE_100};
 
-/// What hashes begin with. 0 is that of inner nodes; all are different, so that no hash is two things.
+/// The initial states of hashes. 0 is that of inner nodes. All are different, so no hash has two meanings.
 pub mod tags {
     use evergrove_primitives::Goldilocks;
 
@@ -47,7 +49,7 @@ pub mod tags {
     pub const EXTENSION_ORACLE: Goldilocks = Goldilocks::new(0x6578_7465);
 }
 
-/// What a verifier must know of a circuit, besides its fixed columns.
+/// The parameters of a circuit that a verifier must know, besides its fixed columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters<K> {
     tables: Tables<K>,
@@ -55,7 +57,7 @@ pub struct Parameters<K> {
     schedule: Schedule,
 }
 
-/// Parameters that do not belong together.
+/// Parameters that are inconsistent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParametersError {
     /// The first oracle does not hold the stack.
@@ -67,16 +69,16 @@ pub enum ParametersError {
         /// Columns of its first oracle.
         width: usize,
     },
-    /// A leaf is not hashed in whole blocks.
+    /// A leaf does not consist of whole blocks.
     Leaf {
         /// The oracle.
         oracle: usize,
         /// Elements of its leaves.
         elements: usize,
     },
-    /// No rows of permutations.
+    /// There are no rows of permutations.
     Permutations,
-    /// An oracle that cannot be.
+    /// An impossible oracle.
     Round {
         /// The oracle.
         oracle: usize,
@@ -114,7 +116,7 @@ impl fmt::Display for ParametersError {
 impl core::error::Error for ParametersError {}
 
 impl<K: Extension> Parameters<K> {
-    /// Tables of so many blocks each, in the order of [`Table::ALL`], opened by this schedule.
+    /// Tables with these numbers of blocks, in the order of [`Table::ALL`], opened by this schedule.
     pub fn new(
         tables: Tables<K>,
         blocks: [usize; Table::ALL.len()],
@@ -169,30 +171,30 @@ impl<K: Extension> Parameters<K> {
     }
 }
 
-/// Variables of a stack, and of a fold, are at most so many.
+/// The greatest number of variables of a stack, and of a fold.
 const MAX_VARIABLES: usize = 32;
 const MAX_FOLD: usize = 12;
-/// Trees are lower: an index is one of three in an element, and levels of different trees must not meet.
+/// Trees are lower than this: an index is one of three in an element, and levels of different trees must not meet.
 const MAX_DEPTH: usize = 20;
 
-/// What a proof is about.
+/// The statement of a proof.
 #[derive(Clone, Copy, Debug)]
 pub struct Statement<W, B> {
     /// The digest of the key: format, parameters, fixed columns of all circuits.
     pub key: W,
-    /// Which circuit of the key.
+    /// The circuit of the key.
     pub circuit: B,
     /// The digest of the public inputs.
     pub public: W,
 }
 
-/// Checks a proof, but for the claim about fixed columns: see [`FixedClaim`]. Nothing is verified before that claim is.
+/// Checks a proof, except the claim about fixed columns: see [`FixedClaim`]. Nothing is verified before that claim is.
 pub fn read_up_to_fixed<K: Extension>(
     proof: &[Goldilocks],
     parameters: &Parameters<K>,
     statement: &Statement<[Goldilocks; WORD], bool>,
 ) -> Result<FixedClaim<K>, Refusal> {
-    // Leaves take most of a proof's memory: they are to be there.
+    // Leaves take most of a proof's memory, so they must be present.
     let taken = parameters.schedule.opened::<K>();
     if proof.len() < taken {
         return Err(Refusal::Length { given: proof.len(), taken });
@@ -203,7 +205,8 @@ pub fn read_up_to_fixed<K: Extension>(
     Ok(claim)
 }
 
-/// Checks a proof that the machine reads: what does not hold, the machine remembers ([`Reader::finish`]) or demands of its circuit.
+/// Checks a proof that the machine reads: the machine remembers equations that do not hold ([`Reader::finish`]), or
+/// demands them of its circuit.
 pub fn verify<M: Machine>(
     m: &mut M,
     parameters: &Parameters<M::Field>,

@@ -1,7 +1,8 @@
 //! The Merkle paths of a proof.
 //!
-//! Which elements of a proof are leaves and siblings follows from the indices of queries alone. So a reader takes them in first, and hashes all paths
-//! at the end: those of all openings together, one level after the other, as many at a time as fit in vectors.
+//! The indices of queries alone determine which elements of a proof are leaves and siblings. So a reader collects these
+//! elements first, and hashes all paths at the end: those of all openings together, level by level, as many at a time
+//! as fit in vectors.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -35,9 +36,9 @@ struct Opening {
     tag: Goldilocks,
     index: u64,
     leaf: Vec<Word>,
-    /// From the leaf on, up to the cap or to a node on an earlier path.
+    /// From the leaf up to the cap or to a node on an earlier path.
     siblings: Vec<Word>,
-    /// That of the earlier path.
+    /// The opening of the earlier path.
     joins: Option<usize>,
 }
 
@@ -55,7 +56,7 @@ impl Paths {
         self.trees.len() - 1
     }
 
-    /// Adds an opened leaf, whose siblings `take` reads as far as they are not on an earlier path.
+    /// Adds an opened leaf. `take` reads those siblings that are not on an earlier path.
     pub(super) fn open(
         &mut self,
         tree: usize,
@@ -101,7 +102,7 @@ impl Paths {
         self.openings.iter().enumerate().filter(is_wrong).map(|(number, _)| number).collect()
     }
 
-    /// The digests on the path of each opening, from its leaf's on.
+    /// The digests on the path of each opening, starting with its leaf's.
     fn digests(&self) -> Vec<Vec<Word>> {
         let tags = self.openings.iter().map(|opening| word(opening.tag)).collect();
         let mut paths: Vec<Vec<Word>> = vec![Vec::new(); self.openings.len()];

@@ -8,10 +8,10 @@ use evergrove_primitives::field::Field;
 
 use super::Machine;
 
-/// What several steps need of one point: its coordinates r, and 1 - r.
+/// Values of one point that several steps need: its coordinates r, and 1 - r.
 #[derive(Clone, Debug)]
 pub struct Coordinates<E> {
-    /// The coordinates, that of the lowest bit first.
+    /// The coordinates, starting with that of the lowest bit.
     pub r: Vec<E>,
     not: Vec<E>,
 }
@@ -23,7 +23,7 @@ impl<E: Copy> Coordinates<E> {
         let not = r.iter().map(|r| sub(m, one, *r)).collect();
         Self { r, not }
     }
-    /// The coordinate, or one less it: what bit `bit` of an index weighs.
+    /// The coordinate, or one minus it: the weight of bit `bit` of an index.
     fn factor(&self, variable: usize, bit: bool) -> E {
         if bit { self.r[variable] } else { self.not[variable] }
     }
@@ -36,7 +36,7 @@ impl<E: Copy> Coordinates<E> {
         from: usize,
         len: usize,
     ) -> Vec<E> {
-        // The bits that all of them share are one factor; the others are a tree whose branches that nobody needs are left out.
+        // The bits that all of them share are one factor. The other bits form a tree without its unneeded branches.
         let mut level = vec![(0, None)];
         for i in (0..count).rev() {
             let needed = |prefix: usize| prefix << i < from + len && (prefix + 1) << i > from;
@@ -128,7 +128,7 @@ pub fn inner<M: Machine>(m: &mut M, a: &[M::Element], b: &[M::Element]) -> M::El
         }
     }
 }
-/// eq(r, i) for all i, of the values that the low bits of i choose first.
+/// eq(r, i) for all i, for values that are chosen by the low bits of i first.
 pub fn eq_table<M: Machine>(m: &mut M, r: &[M::Element]) -> Vec<M::Element> {
     let mut table = vec![constant(m, 1)];
     for (i, r) in r.iter().enumerate() {

@@ -17,14 +17,14 @@ use crate::tables::{WORD, query};
 /// Why a proof is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It ends too early or too late.
+    /// The proof ends too early or too late.
     Length {
         /// Elements of the proof.
         given: usize,
         /// Elements that the verifier reads.
         taken: usize,
     },
-    /// What fills a word is not 0.
+    /// An element that fills a word is not 0.
     Padding {
         /// Its number.
         element: usize,
@@ -61,14 +61,14 @@ pub struct Reader<'a, K> {
     rounds: usize,
     /// Both sides of each equation.
     equations: Vec<(K, K)>,
-    /// What was read whole before the proof ended too early: equations, other refusals, openings.
+    /// The numbers of items that were read whole before the proof ended too early: equations, other refusals, openings.
     ended: Option<[usize; 3]>,
-    /// What is wrong besides equations and paths.
+    /// Refusals other than equations and paths.
     refusals: Vec<Refusal>,
 }
 
 impl<'a, K: Extension> Reader<'a, K> {
-    /// At the beginning of a proof.
+    /// A reader at the beginning of a proof.
     pub fn new(proof: &'a [Goldilocks]) -> Self {
         Self {
             proof,
@@ -81,11 +81,11 @@ impl<'a, K: Extension> Reader<'a, K> {
             refusals: Vec::new(),
         }
     }
-    /// Whether all that was read holds, and nothing is left.
+    /// Accepts if everything that was read holds, and nothing is left.
     ///
     /// # Errors
-    /// One thing that is wrong. What a false proof has of siblings follows from indices, which a false transcript changes: so the length is what is wrong only if
-    /// nothing is that was read whole.
+    /// Returns one refusal. The number of siblings in a false proof follows from indices, which a false transcript
+    /// changes. So the length is the reason only if everything that was read whole holds.
     pub fn finish(self) -> Result<(), Refusal> {
         let [equations, refusals, openings] = self.ended.unwrap_or_else(|| self.whole());
         if let Some(i) = self.equations[..equations].iter().position(|(a, b)| a != b) {
@@ -106,7 +106,7 @@ impl<'a, K: Extension> Reader<'a, K> {
     fn whole(&self) -> [usize; 3] {
         [self.equations.len(), self.refusals.len(), self.paths.openings()]
     }
-    /// All that is wrong. Hashes all paths.
+    /// All refusals. Hashes all paths.
     pub fn refusals(&self) -> impl Iterator<Item = Refusal> {
         let equations = self.equations.iter().enumerate().filter(|(_, (a, b))| a != b);
         let paths = self.paths.wrong().into_iter().map(Refusal::Path);
@@ -117,7 +117,7 @@ impl<'a, K: Extension> Reader<'a, K> {
     pub fn taken(&self) -> usize {
         self.taken
     }
-    /// Both sides of each equation so far, for comparisons with a circuit.
+    /// Both sides of each equation so far, for comparison with a circuit.
     pub fn equations(&self) -> &[(K, K)] {
         &self.equations
     }
@@ -126,7 +126,7 @@ impl<'a, K: Extension> Reader<'a, K> {
         take(self.proof, &mut self.taken, out);
         self.note_end(self.whole());
     }
-    /// Notes what was whole before something was read, unless the proof had ended before.
+    /// Records what was whole before something was read, unless the proof had ended before.
     fn note_end(&mut self, whole: [usize; 3]) {
         if self.taken > self.proof.len() {
             self.ended.get_or_insert(whole);
@@ -134,7 +134,7 @@ impl<'a, K: Extension> Reader<'a, K> {
     }
 }
 
-/// The next elements of a proof; zeros where it has ended.
+/// The next elements of a proof; zeros after its end.
 fn take(proof: &[Goldilocks], taken: &mut usize, out: &mut [Goldilocks]) {
     for x in out {
         *x = proof.get(*taken).copied().unwrap_or(Goldilocks::ZERO);

@@ -1,14 +1,15 @@
-//! One sumcheck over the rows of all tables: constraints are 0, and ports are what the bus says.
+//! One sumcheck over the rows of all tables: constraints are 0, and ports match the bus.
 //!
-//! With n_T the variables of table T's row number, rho the point of the leaves of the bus and E_T the weight of a row, the claim is
+//! Let n_T be the number of variables of table T's row number, rho the point of the leaves of the bus and E_T the
+//! weight of a row. The claim is
 //!
 //! sum over T, x of E_T(x) (sum over ports of eq(rho from n_T on, place) (numerator(x) + lambda denominator(x)) + sum over i of
 //! lambda^(2 + i) constraint_i(x)) = N + lambda (Q - padding),
 //!
-//! where constraints are numbered through all tables, and padding is what places without an active row hold, 1 each:
-//! 1 - sum over T, ports of eq(rho from n_T on, place) activity_T(rho). E_T(x) = eq(rho, x) over the variables within a block,
-//! times the sum over active blocks b of eq(rho, b) eq(x, b), times eq(rho, x) over the variables that T does not have. There is one claim at the
-//! start and one at the end; tables of fewer rows bring none of their own.
+//! where constraints are numbered through all tables, and padding is the value of the places without an active row, 1
+//! each: 1 - sum over T, ports of eq(rho from n_T on, place) activity_T(rho). E_T(x) = eq(rho, x) over the variables
+//! within a block, times the sum over active blocks b of eq(rho, b) eq(x, b), times eq(rho, x) over the variables that
+//! T does not have. There is one claim at the start and one at the end; tables with fewer rows do not add claims.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -27,7 +28,7 @@ use crate::tables::{BLOCK, BLOCK_LOG, DEGREE, Port, Row, Shape, TUPLE, Table};
 pub(super) struct Values<E> {
     /// The point.
     pub point: Coordinates<E>,
-    /// Of each table with rows: committed columns, fixed columns.
+    /// For each table with rows: committed columns, fixed columns.
     pub tables: Vec<(Table, Vec<E>, Vec<E>)>,
 }
 
@@ -51,7 +52,7 @@ pub(super) fn verify<M: Machine>(
     let rho = Coordinates::new(m, leaves.point.clone());
     let heights: Vec<(Table, Shape)> = layout.heights().collect();
 
-    // What eq gives to the places of each port, and to active rows.
+    // The eq weights of the places of each port, and of active rows.
     let place_weights = place_weights(m, parameters, &rho);
     let blocks: Vec<Blocks<M::Element>> = heights.iter().map(|&(_, shape)| Blocks::new(m, &rho, shape)).collect();
     let mut padding = constant(m, 1);
@@ -81,7 +82,7 @@ pub(super) fn verify<M: Machine>(
     }
     let point = Coordinates::new(m, r);
 
-    // The values of columns, and the sum that they make.
+    // The values of columns, and their sum.
     let widths: Vec<[usize; 2]> = heights
         .iter()
         .map(|&(table, _)| [parameters.tables().columns(table), parameters.tables().fixed(table)])
@@ -115,19 +116,19 @@ pub(super) fn verify<M: Machine>(
     values
 }
 
-/// The challenges that tuples and constraints are combined by.
+/// The challenges that combine tuples and constraints.
 #[derive(Clone, Copy, Debug)]
 pub struct Bus<E> {
-    /// What denominators begin with.
+    /// Denominators begin with alpha.
     pub alpha: E,
-    /// Whose powers the elements of a tuple have.
+    /// The elements of a tuple are combined by powers of beta.
     pub beta: E,
-    /// Whose powers ports and constraints have.
+    /// Ports and constraints are combined by powers of lambda.
     pub lambda: E,
 }
 
-/// What is summed for a row of a table: its ports, by the weights of their places, and its constraints times `power` and higher powers of
-/// lambda. `power` becomes that of the next table.
+/// The summand of a row of a table: its ports, weighted by their places, and its constraints times `power` and higher
+/// powers of lambda. `power` becomes that of the next table.
 #[expect(clippy::too_many_arguments, reason = "what a row is combined by")]
 pub fn summand<M: Machine>(
     m: &mut M,
@@ -145,7 +146,7 @@ pub fn summand<M: Machine>(
     parameters.tables().ports(table, &mut at, row, &mut ports);
     let congruences = parameters.tables().congruences(table, &mut at, row);
     let alpha = mul(m, bus.alpha, activity);
-    // Uses of lookup tables are many, and alike: their sums are taken element by element.
+    // There are many similar uses of lookup tables: their sums are taken element by element.
     let mut uses = Uses::default();
     let (mut weights, mut numerators, mut denominators) = (Vec::new(), Vec::new(), Vec::new());
     for (port, &weight) in ports.iter().zip(places) {
@@ -184,7 +185,7 @@ pub fn summand<M: Machine>(
 /// Sums over uses, each by the weight of its place.
 struct Uses<E> {
     space: Option<E>,
-    /// Of the weights, then of each element of the tuples behind the namespace.
+    /// For the weights, then for each element of the tuples after the namespace.
     sums: Vec<Option<E>>,
 }
 
@@ -217,7 +218,7 @@ impl<E: Copy> Uses<E> {
     }
 }
 
-/// For each table with rows, what eq gives to the places of its ports.
+/// The eq weights of the places of the ports, for each table with rows.
 pub fn place_weights<M: Machine>(
     m: &mut M,
     parameters: &Parameters<M::Field>,
@@ -239,7 +240,7 @@ struct Blocks<E> {
     /// eq(point, block) for each active block.
     table: Vec<E>,
     activity: E,
-    /// The value of the polynomial that is the number of each active row.
+    /// The value of the polynomial that equals the number of each active row.
     number: E,
 }
 
@@ -258,7 +259,7 @@ impl<E: Copy> Blocks<E> {
     }
 }
 
-/// The sum of all columns' values times powers of eta, as [`weight`] takes them.
+/// The sum of all columns' values times powers of eta, with the weights of [`weight`].
 pub(super) fn combined<M: Machine>(
     m: &mut M,
     parameters: &Parameters<M::Field>,
@@ -268,7 +269,7 @@ pub(super) fn combined<M: Machine>(
 ) -> M::Element {
     let stack = parameters.stack(committed);
     let powers = squares(m, eta, stack.pieces().iter().map(|piece| piece.width).max().unwrap_or(0) + 1);
-    // From the last piece: each is followed by what comes behind it, past the columns that it has room for.
+    // From the last piece: each is followed by the next one, after the columns that it has room for.
     let mut total = constant(m, 0);
     for piece in stack.pieces().iter().rev() {
         let columns = &values.of(piece.table, committed)[piece.columns.clone()];

@@ -1,12 +1,13 @@
-//! How many bits a proof has: the error of each step of the transcript, for one query to the hash.
+//! The bits of a proof: the error of each step of the transcript, for one query to the hash.
 //!
-//! **Unique decoding.** A word has at most one codeword within (1 - rho) / 2, so that what is committed to is one table, and errors are those of
-//! polynomials and of queries alone. The bounds of folds are ethereum/soundcalc's; what holds them, by leaves and from ePrint 2020/654, is better
-//! (`docs/math/soundness.md`).
+//! **Unique decoding.** A word has at most one codeword within (1 - rho) / 2, so a commitment fixes one table, and the
+//! only errors are those of polynomials and of queries. The bounds of folds are ethereum/soundcalc's. A better bound,
+//! by leaves and from ePrint 2020/654, is proven (`docs/math/soundness.md`).
 //!
-//! **Up to the Johnson bound.** A word may be close to several tables, within 1 - sqrt(rho) (1 + 1 / (2 mu)): at most (mu + 1/2) / sqrt(rho) of them, for a
-//! multiplicity mu that is chosen for each oracle. A sample outside the domain leaves one of them (ePrint 2024/1586, lemma 4.25); all steps about
-//! a table are counted for each of them all the same. The bounds of folds are BCHKS25's theorem 4.2 with an explicit mu, as in soundcalc.
+//! **Up to the Johnson bound.** A word may be close to several tables, within 1 - sqrt(rho) (1 + 1 / (2 mu)): at most
+//! (mu + 1/2) / sqrt(rho) tables, for a multiplicity mu that is chosen for each oracle. A sample outside the domain
+//! leaves one table (ePrint 2024/1586, lemma 4.25); nevertheless all steps about a table are counted for each of them.
+//! The bounds of folds are BCHKS25's theorem 4.2 with an explicit mu, as in soundcalc.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -26,22 +27,24 @@ use super::{Parameters, Reader, Round, Schedule};
 use crate::soundness::SoundnessBits;
 use crate::tables::{DEGREE, Row, TUPLE, Table};
 
-/// Errors of a round of the opening's SumCheck for each table, beside those of its fold: d of WHIR's theorem 5.2, which is at least 3.
+/// Errors of a round of the opening's SumCheck for each table, in addition to those of its fold: d of WHIR's theorem
+/// 5.2, which is at least 3.
 pub const SUMCHECK: f64 = 3.0;
 
 /// The error of a step, as -log2.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
-    /// What errs.
+    /// The step.
     pub name: String,
     /// -log2 of the probability.
     pub bits: f64,
 }
 
-/// The terms in unique decoding. The least is what the proof has, up to the hash: a collision has 128 bits. Rounds over the table that is sent, and
-/// those of [`reduce`](super::reduce), have 2 / |K| each and are left out.
+/// The terms in unique decoding. The least term gives the bits of the proof, up to the hash: a collision has 128 bits.
+/// Rounds over the table that is sent, and those of [`reduce`](super::reduce), have 2 / |K| each and are omitted.
 ///
-/// Where one answer of the hash is used twice, the errors are added: the coordinates of the bus point are the zerocheck's, too.
+/// If one answer of the hash is used twice, the errors are added: the coordinates of the bus point also serve the
+/// zerocheck.
 pub fn unique_decoding<K: Extension>(parameters: &Parameters<K>) -> Vec<Term> {
     one_table(parameters, Code::unique_decoding)
 }
@@ -51,7 +54,7 @@ pub fn random_words<K: Extension>(parameters: &Parameters<K>) -> Vec<Term> {
     one_table(parameters, Code::random_words)
 }
 
-/// The terms where a word stands for one table, and `radius` makes the code of a field and a rate.
+/// The terms where a word determines one table, and `radius` makes the code for a field and a rate.
 fn one_table<K: Extension>(parameters: &Parameters<K>, radius: impl Fn(f64, f64) -> Code) -> Vec<Term> {
     let schedule = parameters.schedule();
     let codes: Vec<Code> = schedule.rounds.iter().map(|round| radius(field::<K>(), rho(round))).collect();
@@ -66,7 +69,7 @@ fn one_table<K: Extension>(parameters: &Parameters<K>, radius: impl Fn(f64, f64)
     terms
 }
 
-/// The terms up to the Johnson bound, each oracle with the multiplicity that is best for its least term.
+/// The terms up to the Johnson bound. Each oracle has the multiplicity with the best least term.
 pub fn johnson<K: Extension>(parameters: &Parameters<K>) -> Vec<Term> {
     let oracles = best(parameters);
     let last = oracles.last().zip(parameters.schedule().rounds.iter().enumerate().next_back());
@@ -79,7 +82,7 @@ pub fn johnson_codes<K: Extension>(parameters: &Parameters<K>) -> Vec<Code> {
     best(parameters).into_iter().map(|(code, _)| code).collect()
 }
 
-/// Multiplicities that are tried: three is the least that soundcalc takes.
+/// The multiplicities to try: three is the least that soundcalc allows.
 const MULTIPLICITIES: RangeInclusive<u32> = 3..=1000;
 
 /// Codes and terms of each oracle.
@@ -88,7 +91,7 @@ fn best<K: Extension>(parameters: &Parameters<K>) -> Vec<(Code, Vec<Term>)> {
     let least = |terms: &[Term]| terms.iter().map(|term| term.bits).fold(f64::INFINITY, f64::min);
     let count = combined(parameters);
     let mut all = Vec::new();
-    // From the last oracle, whose next table is sent: it is one.
+    // From the last oracle on; its next table is sent, so there is one.
     let mut next = 1.0;
     for (i, round) in rounds.iter().enumerate().rev() {
         let mut best: Option<(Code, Vec<Term>)> = None;
@@ -107,7 +110,8 @@ fn best<K: Extension>(parameters: &Parameters<K>) -> Vec<(Code, Vec<Term>)> {
     all
 }
 
-/// The terms that are about oracle i: the tables that it may stand for are the list of its code, and `next` those that the next one may.
+/// The terms about oracle i: the tables that it may commit to are the list of its code, and `next` is the number of
+/// tables of the next oracle.
 fn oracle<K: Extension>(parameters: &Parameters<K>, combined: usize, i: usize, code: &Code, next: f64) -> Vec<Term> {
     let schedule = parameters.schedule();
     let round = &schedule.rounds[i];
@@ -144,16 +148,17 @@ fn folds(schedule: &Schedule, i: usize, code: &Code) -> Term {
     let points = 2f64.powi((schedule.tables()[i] - 1 + schedule.rounds[i].rate) as i32);
     Term { name: format!("folds {i}"), bits: code.fold(points, SUMCHECK) }
 }
-/// So many values of the table after oracle i are joined to its sum by powers of a challenge.
+/// This many values of the table after oracle i are joined to its sum by powers of a challenge.
 fn joining(i: usize, values: usize, code: &Code) -> Term {
     Term { name: format!("joining {i}"), bits: code.each((values + 1) as f64) }
 }
-/// All queries miss what a word has wrong.
+/// All queries miss the errors of a word.
 fn queries(i: usize, round: &Round, code: &Code) -> Term {
     Term { name: format!("queries {i}"), bits: code.queries(round.queries as f64, round.grinding as f64) }
 }
 
-/// The steps that are about the tables of the circuit: degrees, or numbers of errors, for each table that the first oracle may stand for.
+/// The steps about the tables of the circuit: degrees, or numbers of errors, for each table that the first oracle may
+/// commit to.
 fn polynomials<K: Extension>(parameters: &Parameters<K>, combined: usize, code: &Code) -> Vec<Term> {
     let layout = parameters.layout();
     let fractions = 2f64.powi(layout.bus_variables() as i32) + 1.0;
@@ -162,19 +167,20 @@ fn polynomials<K: Extension>(parameters: &Parameters<K>, combined: usize, code: 
     [
         // The numerator of the sum, cleared of denominators, in alpha and beta.
         ("bus", (TUPLE - 1) as f64 * fractions),
-        // A round of degree 2, or lambda; a coordinate serves the zerocheck as well, and the last one may be drawn with lambda of the rows.
+        // A round of degree 2, or lambda. A coordinate also serves the zerocheck, and the last one may be drawn with
+        // lambda of the rows.
         ("layer of the bus", 3.0),
         ("lambda", combined as f64),
         ("round over rows", (DEGREE + 1) as f64),
         ("eta", (columns(true) + columns(false)) as f64),
-        // Of two children.
+        // Claims of two children.
         ("claims", 4.0),
     ]
     .map(|(name, count)| Term { name: name.to_owned(), bits: code.each(count) })
     .to_vec()
 }
 
-/// What powers of lambda combine: the constraints of all tables, and four claims of the bus.
+/// The terms that powers of lambda combine: the constraints of all tables, and four claims of the bus.
 pub fn combined<K: Extension>(parameters: &Parameters<K>) -> usize {
     parameters.layout().heights().map(|(table, _)| count(parameters, table)).sum::<usize>() + 4
 }
@@ -185,7 +191,7 @@ fn count<K: Extension>(parameters: &Parameters<K>, table: Table) -> usize {
     let (columns, fixed) = (vec![K::ZERO; tables.columns(table)], vec![K::ZERO; tables.fixed(table)]);
     let row = Row { columns: &columns, fixed: &fixed, number: K::ZERO, places: &[] };
     let mut out = Vec::new();
-    // On the machine that verifies: no other one is then compiled for this.
+    // Uses the machine that verifies, so no other machine is compiled for this.
     let mut machine = Reader::<K>::new(&[]);
     tables.equations(table, &mut At { machine: &mut machine, activity: K::ONE }, &row, &mut out);
     out.len()

@@ -13,7 +13,7 @@ use crate::tables::{WORD, bits};
 /// Four elements of F.
 pub type Word = [Goldilocks; WORD];
 
-/// A state, and the challenges in it that were not drawn.
+/// A state, and its undrawn challenges.
 #[derive(Clone, Debug)]
 pub struct Transcript<K> {
     state: Word,
@@ -24,24 +24,24 @@ impl<K: Extension> Transcript<K> {
     /// Elements of K in half a block.
     pub const HALF: usize = WORD / K::DEGREE;
 
-    /// Begins with `tag`.
+    /// A transcript whose state is `tag`.
     pub fn new(tag: Goldilocks) -> Self {
         Self { state: word(tag), left: Vec::new() }
     }
-    /// The digest of what was taken in.
+    /// The digest of everything absorbed.
     pub fn state(&self) -> Word {
         self.state
     }
-    /// Takes a block in.
+    /// Absorbs a block.
     pub fn absorb(&mut self, left: Word, right: Word) {
         self.state = hash([left, right], self.state);
         self.left = self.state.chunks_exact(K::DEGREE).filter_map(K::from_coefficients).collect();
     }
-    /// Takes words in.
+    /// Absorbs words.
     pub fn observe(&mut self, words: &[Word]) {
         blocks(words).for_each(|[left, right]| self.absorb(left, right));
     }
-    /// Takes elements in.
+    /// Absorbs elements.
     pub fn observe_elements(&mut self, elements: &[K]) {
         element_blocks(elements).for_each(|[left, right]| self.absorb(left, right));
     }
@@ -52,7 +52,7 @@ impl<K: Extension> Transcript<K> {
         }
         self.left.remove(0)
     }
-    /// Whether a proof of work of so many bits was just taken in.
+    /// Whether a proof of work of this many bits was just absorbed.
     pub fn has_work(&self, bits: usize) -> bool {
         self.state[WORD - 1].as_u64().trailing_zeros() >= bits as u32
     }

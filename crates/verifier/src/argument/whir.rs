@@ -1,9 +1,10 @@
 //! The opening of a stack: the sum over its places x of W(x) f(x), by WHIR (ePrint 2024/1586).
 //!
-//! A table of 2^m elements is committed to as a matrix of 2^(m - k) rows and 2^k columns, element (row, column) at place row + 2^(m - k)
-//! column: each column's elements are the coefficients of a polynomial, and a leaf holds the values of all columns at a point of the domain. Folding
-//! by k challenges, which bind the column's bits from the highest on, leaves a table of 2^(m - k) elements of K, whose polynomial has at that point the
-//! leaf's elements times eq(challenges, column).
+//! A table of 2^m elements is committed to as a matrix of 2^(m - k) rows and 2^k columns, with element (row, column) at
+//! place row + 2^(m - k) column. The elements of each column are the coefficients of a polynomial, and a leaf holds the
+//! values of all columns at a point of the domain. Folding by k challenges, which bind the column's bits from the
+//! highest one down, leaves a table of 2^(m - k) elements of K. The value of its polynomial at that point is the sum of
+//! the leaf's elements times eq(challenges, column).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,18 +17,18 @@ use super::points::{Coordinates, add, constant, eq_table, evaluate, horner, mul,
 use super::{Machine, tags};
 use crate::tables::WORD;
 
-/// The shape of an opening: how often it folds, and what each round asks.
+/// The shape of an opening: the number of its folds, and the demands of each round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// log2 of the elements of the table.
     pub variables: usize,
-    /// Columns of the first oracle that are not zero for certain: a multiple of 8.
+    /// Columns of the first oracle that may be nonzero: a multiple of 8.
     pub width: usize,
     /// One for each oracle.
     pub rounds: Vec<Round>,
 }
 
-/// An oracle, and what is asked of it.
+/// An oracle, and the demands on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
     /// log2 of its columns.
@@ -40,7 +41,8 @@ pub struct Round {
     pub cap: usize,
     /// Zero bits of the proof of work before its queries.
     pub grinding: usize,
-    /// Points outside the domain at which its table is sampled when its cap is known: one where a word may be close to several tables.
+    /// Points outside the domain at which its table is sampled when its cap is known: one point if a word may be close
+    /// to several tables.
     pub samples: usize,
 }
 
@@ -58,13 +60,13 @@ pub const UNIQUE_100: [Round; 4] =
 pub const JOHNSON_128: [Round; 3] = [johnson(7, 2, 113, 8), johnson(4, 4, 57, 7), johnson(4, 7, 33, 7)];
 
 impl Schedule {
-    /// For a stack of so many elements, at least 2^17: folds and queries as given.
+    /// For a stack of this many elements, at least 2^17, with the given folds and queries.
     pub fn new(rounds: &[Round], elements: usize) -> Self {
         let variables = elements.next_power_of_two().ilog2().max(17) as usize;
         let columns = elements.div_ceil(1 << (variables - rounds[0].fold));
         Self { variables, width: columns.next_multiple_of(8), rounds: rounds.to_vec() }
     }
-    /// Variables of the table of each oracle, and at the end of the one that is sent.
+    /// Variables of the table of each oracle, followed by those of the table that is sent.
     pub fn tables(&self) -> Vec<usize> {
         let mut variables = vec![self.variables];
         for round in &self.rounds {
@@ -76,27 +78,27 @@ impl Schedule {
     pub fn depth(&self, i: usize) -> usize {
         self.tables()[i + 1] + self.rounds[i].rate
     }
-    /// Elements in the leaves that a proof over K opens: it has more.
+    /// Elements in the leaves that a proof over K opens; the proof has more elements.
     pub fn opened<K: Extension>(&self) -> usize {
         let leaf = |oracle: usize, round: &Round| if oracle == 0 { self.width } else { K::DEGREE << round.fold };
         self.rounds.iter().enumerate().map(|(oracle, round)| round.queries * leaf(oracle, round)).sum()
     }
 }
 
-/// The claim at the end: what the weights times [`End::value`] must be.
+/// The final claim: the required value of the weights times [`End::value`].
 #[derive(Clone, Debug)]
 pub(super) struct End<E> {
-    /// The point, that of the lowest variable first.
+    /// The point, starting with the coordinate of the lowest variable.
     pub point: Coordinates<E>,
     /// The value of the table at the point.
     pub value: E,
-    /// The claim that is left.
+    /// The remaining claim.
     pub claim: E,
-    /// What the weights of samples and queries add to those of the claim at the start.
+    /// The part that samples and queries add to the weights of the initial claim.
     pub queries: E,
 }
 
-/// Values of a table outside the domain: sum of x^i times element i. Joined to a sum before anything else is.
+/// Values of a table outside the domain: sum of x^i times element i. They are joined to a sum before anything else is.
 #[derive(Clone, Debug)]
 pub(super) struct Samples<E> {
     points: Vec<E>,
@@ -138,7 +140,7 @@ pub(super) fn verify<M: Machine>(
 ) -> End<M::Element> {
     let tables = schedule.tables();
     let mut point = vec![claim; schedule.variables];
-    // What was joined to the sum: how many variables are left, the samples, the queries, the challenge.
+    // The values joined to the sum: how many variables are left, the samples, the queries, the challenge.
     let mut asked = Vec::new();
     if !samples.points.is_empty() {
         let joining = m.challenge();
@@ -233,7 +235,7 @@ fn coefficients<M: Machine>(m: &mut M, weights: &[M::Element]) -> Vec<M::Element
     all
 }
 
-/// Demands what is left: (weights + those of queries) times the value is the claim.
+/// Demands the remaining claim: (weights + those of queries) times the value is the claim.
 pub(super) fn finish<M: Machine>(m: &mut M, end: &End<M::Element>, weight: M::Element) {
     let weight = add(m, weight, end.queries);
     let product = mul(m, weight, end.value);

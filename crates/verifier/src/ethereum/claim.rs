@@ -1,4 +1,4 @@
-//! Claims: what is said about a chain's state, its key, its leaf digest.
+//! Claims: their statement about a chain's state, their key, and their leaf digest.
 
 use core::fmt;
 
@@ -13,15 +13,15 @@ use crate::poseidon::{OUTPUTS, digest, join};
 
 /// Elements that a step of a chain absorbs.
 const STEP: usize = 2 * OUTPUTS;
-/// Longest node of a trie in bytes: 290 blocks of Keccak, what one proof of a piece of a trie may hash.
+/// Longest node of a trie in bytes: 290 blocks of Keccak, the most that one proof of a piece of a trie may hash.
 pub const NODE_MAX: usize = 290 * RATE_BYTES - 1;
-/// Longest value of an entry: what a leaf of [`NODE_MAX`] bytes has room for beside the longest key.
+/// Longest value of an entry: the room that a leaf of [`NODE_MAX`] bytes has beside the longest key.
 pub const VALUE_MAX: usize = NODE_MAX - 17;
 
 /// The four fields of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Account {
-    /// Number of transactions sent, or of contracts made.
+    /// Number of transactions sent, or of contracts created.
     pub nonce: u64,
     /// Balance in wei, most significant byte first.
     pub balance: Word,
@@ -32,7 +32,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// The RLP of the four fields: what the state has at the hash of an address.
+    /// The RLP of the four fields: the state's value at the hash of an address.
     pub fn rlp(&self) -> Vec<u8> {
         let mut fields = Vec::with_capacity(110);
         rlp::write_string(&mut fields, rlp::trimmed(&self.nonce.to_be_bytes()));
@@ -44,7 +44,7 @@ impl Account {
     /// The account with this RLP.
     ///
     /// # Errors
-    /// When it is that of no account.
+    /// When it is not the RLP of an account.
     pub fn from_rlp(bytes: &[u8]) -> Result<Self, RlpError> {
         let mut outer = Reader::new(bytes);
         let mut fields = outer.list()?;
@@ -160,9 +160,9 @@ impl Claim {
 
     /// L: a chain of Poseidon from the tag of the claim's kind over its fields, eight elements a step, the last step filled with zeros.
     ///
-    /// Each element is 32 bits. Addresses, hashes and values of entries are cut into groups of four bytes, the first byte of a group the least
-    /// significant, as Keccak's lanes have them; numbers are cut from their least significant end. The kind fixes how many elements follow, and
-    /// for an entry its length, which comes before its value.
+    /// Each element is 32 bits. Addresses, hashes and values of entries are cut into groups of four bytes; the first
+    /// byte of a group is the least significant, as in Keccak's lanes. Numbers are cut from their least significant
+    /// end. The kind fixes the number of elements; for an entry the length does, which comes before its value.
     pub fn leaf_digest(&self) -> Digest {
         let (tag, elements) = self.elements();
         let mut state = [Goldilocks::ZERO; OUTPUTS];
@@ -171,7 +171,7 @@ impl Claim {
         Digest(steps.iter().fold(state, |state, step| digest(join(*step, state))))
     }
 
-    /// What L is a chain over: the tag of the claim's kind, four letters, and the elements, filled up to whole steps.
+    /// The input of the chain L: the tag of the claim's kind, four letters, and the elements, filled up to whole steps.
     pub fn elements(&self) -> ([u8; 4], Vec<Goldilocks>) {
         let mut elements = Elements(Vec::with_capacity(32));
         let tag = match self {

@@ -12,20 +12,20 @@ use super::claim::{Key, VALUE_MAX};
 use super::{Claim, Tag};
 use crate::tree::node_digest;
 
-/// Most claims of one batch.
+/// The greatest number of claims of one batch.
 pub const CLAIMS_MAX: usize = 1 << 20;
 
-/// Claims that have no canonical digest. Places count from 0.
+/// Claims that have no canonical digest. Places are numbered from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClaimsError {
     /// No claims: an empty batch has no proof.
     Empty,
-    /// More than [`CLAIMS_MAX`].
+    /// There are more than [`CLAIMS_MAX`].
     TooMany {
-        /// How many.
+        /// Their number.
         found: usize,
     },
-    /// Two claims about one thing: the same account, present or absent; the same slot; the same entry.
+    /// Two claims about the same account (present or absent), the same slot or the same entry.
     Duplicate {
         /// Place of the first.
         first: usize,
@@ -71,7 +71,7 @@ impl core::error::Error for ClaimsError {}
 /// The claims' keys in increasing order, each with the claim's place in `claims`.
 ///
 /// # Errors
-/// When there are no claims or too many, two have one key, or an entry cannot be.
+/// When there are no claims or too many, two have one key, or an entry is impossible.
 pub fn sorted(claims: &[Claim]) -> Result<Vec<(Key, usize)>, ClaimsError> {
     if claims.is_empty() {
         return Err(ClaimsError::Empty);
@@ -103,10 +103,11 @@ pub fn sorted(claims: &[Claim]) -> Result<Vec<(Key, usize)>, ClaimsError> {
 
 /// The canonical digest d of claims in any order: [`canonical_digest_of`] their leaf digests at their keys, with q = 2.
 ///
-/// Costs one permutation of Poseidon a claim and those of the leaves, and one or two of Keccak a claim.
+/// Costs one permutation of Poseidon for each claim and those of the leaves, and one or two permutations of Keccak for
+/// each claim.
 ///
 /// # Errors
-/// Those of [`sorted`].
+/// The errors of [`sorted`].
 pub fn canonical_digest(claims: &[Claim]) -> Result<Digest, ClaimsError> {
     let leaves: Vec<(Key, Digest)> =
         sorted(claims)?.into_iter().map(|(key, place)| (key, claims[place].leaf_digest())).collect();
@@ -143,13 +144,14 @@ impl Arity {
     }
 }
 
-/// The canonical digest of a q-ary tree (section 3.8 of the paper) with these leaves at their keys: of a node the hash of the list of its
-/// children's canonical digests, those without a leaf of the batch left out; a child that is alone is passed through. No leaves have the digest 0.
+/// The canonical digest of a q-ary tree (section 3.8 of the paper) with these leaves at their keys. The digest of a
+/// node is the hash of the list of its children's canonical digests; children without a leaf of the batch are left out,
+/// and a single child's digest is passed through. The digest of no leaves is 0.
 ///
-/// Two digests are hashed as in a binary tree; k > 2 by a sponge whose tag is `NODE` and k.
+/// Two digests are hashed as in a binary tree. k > 2 digests are hashed by a sponge whose tag is `NODE` and k.
 ///
-/// Keys strictly increase and none is the beginning of another. At most one permutation a leaf where q = 2. The depth of the recursion is at
-/// most the number of digits of a key.
+/// Keys must strictly increase, and no key may be the beginning of another. At most one permutation for each leaf if
+/// q = 2. The depth of the recursion is at most the number of digits of a key.
 ///
 /// # Panics
 /// If a key is the beginning of the one after it.

@@ -1,4 +1,4 @@
-//! The header of a block: its hash, its roots and the frame that fixes where they are.
+//! The header of a block: its hash, its roots and the frame that fixes their places.
 
 use core::fmt;
 
@@ -11,11 +11,11 @@ use super::{Hash, Hex, Roots, Tag};
 
 /// Longest header in bytes: 8 blocks of Keccak.
 pub const HEADER_MAX: usize = 8 * RATE_BYTES - 1;
-/// Shortest header in bytes: 4 blocks of Keccak. Those of mainnet have 4 or 5 so far.
+/// Shortest header in bytes: 4 blocks of Keccak. Headers of mainnet have 4 or 5 so far.
 const HEADER_MIN: usize = 3 * RATE_BYTES;
 /// Numbers of fields, from Frontier's on.
 const FIELDS: core::ops::RangeInclusive<usize> = 15..=24;
-/// Where the header's frame has a byte, and which: the headers of the strings before the fields of fixed length.
+/// The bytes of the header's frame, with their places: the headers of the strings before the fields of fixed length.
 ///
 /// A message with this frame has its state root at byte 91, its transactions root at 124 and its receipts root at 157.
 const FRAME: [(usize, u8); 10] = [
@@ -31,7 +31,7 @@ const FRAME: [(usize, u8); 10] = [
     (191, 0x00),
 ];
 
-/// What a header says.
+/// The contents of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Keccak-256 of the header's bytes: the hash of the block.
@@ -48,7 +48,7 @@ pub struct Header {
     pub blocks: usize,
 }
 
-/// Bytes that are no header.
+/// Bytes that are not a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeaderError {
     /// Too short or too long.
@@ -56,16 +56,16 @@ pub enum HeaderError {
         /// The number of bytes found.
         found: usize,
     },
-    /// Another byte than all headers have there.
+    /// A byte differs from that of all headers.
     Frame {
-        /// Where.
+        /// Its place.
         at: usize,
         /// The byte that headers have.
         expected: u8,
         /// The byte found.
         found: u8,
     },
-    /// Fewer fields than the first fork has, or more than a later one may.
+    /// There are fewer fields than the first fork has, or more than a later one may have.
     Fields {
         /// The number found.
         found: usize,
@@ -74,7 +74,7 @@ pub enum HeaderError {
     Rlp(RlpError),
     /// The hash is not the expected one.
     Hash {
-        /// The hash asked for.
+        /// The expected hash.
         expected: Hash,
         /// The hash of the bytes.
         found: Hash,
@@ -110,11 +110,11 @@ impl From<RlpError> for HeaderError {
 impl Header {
     /// Reads a header of any fork of mainnet; fields after the withdrawals root are strings that are not read.
     ///
-    /// The hash is that of the bytes. Whether a block with this hash is in the chain cannot be seen from its header: since the
-    /// Merge a header carries no work, so anybody can make one with any state root.
+    /// The hash is that of the bytes. A header does not show whether its block is in the chain: since the Merge a
+    /// header carries no work, so anybody can make one with any state root.
     ///
     /// # Errors
-    /// When the bytes are no header.
+    /// When the bytes are not a header.
     pub fn parse(bytes: &[u8]) -> Result<Self, HeaderError> {
         if !(HEADER_MIN..=HEADER_MAX).contains(&bytes.len()) {
             return Err(HeaderError::Length { found: bytes.len() });
@@ -169,7 +169,7 @@ impl Header {
     /// [`Header::parse`] of the block with a known hash.
     ///
     /// # Errors
-    /// As there, and when the hash is another one.
+    /// As for [`Header::parse`], and when the hash differs.
     pub fn with_hash(bytes: &[u8], expected: &Hash) -> Result<Self, HeaderError> {
         let header = Self::parse(bytes)?;
         if header.hash == *expected {

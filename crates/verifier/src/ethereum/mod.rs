@@ -1,8 +1,10 @@
-//! Statements about Ethereum's state: claims, their canonical digest, the roots that they are true under, and what may be said of an accepted proof.
+//! Statements about Ethereum's state: claims, their canonical digest, the roots under which they are true, and the
+//! meaning of an accepted proof.
 //!
-//! A proof of the scheme [`SCHEME`] has a list of [`Roots`] and a digest d. It states: *there is a non-empty set of claims with distinct keys, a binary
-//! hash tree with root d whose leaves are exactly their digests, and each claim is true in every trie whose root is the listed one of
-//! its tag.* Whoever has the claims recomputes d by [`canonical_digest`]. [`Shown`] prints what that shows, and what it does not.
+//! A proof of the scheme [`SCHEME`] has a list of [`Roots`] and a digest d. It states: *there is a non-empty set of
+//! claims with distinct keys, a binary hash tree with root d whose leaves are exactly their digests, and each claim is
+//! true in every trie whose root is the listed one of its tag.* A verifier with the claims recomputes d by
+//! [`canonical_digest`]. [`Shown`] prints what this shows, and what it does not.
 //!
 //! `docs/math/ethereum.md` has the definitions and the theorem. Nothing here needs a proof system; tries are in `evergrove-ethereum`.
 
@@ -54,7 +56,8 @@ impl fmt::Display for Hex<'_> {
     }
 }
 
-/// Which trie of a block a root belongs to. The tag alone decides what keys and values are: under a root of transactions, the senders choose the values.
+/// The trie of a block that a root belongs to. The tag alone decides what keys and values are: under a root of
+/// transactions, the senders choose the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Tag {
@@ -94,7 +97,7 @@ impl fmt::Display for Tag {
 pub struct Roots(Vec<(Tag, Hash)>);
 
 impl Roots {
-    /// A list of roots; `None` where it is empty or its tags do not strictly increase.
+    /// A list of roots; `None` if it is empty or its tags do not strictly increase.
     pub fn new(roots: Vec<(Tag, Hash)>) -> Option<Self> {
         let increasing = roots.windows(2).all(|pair| pair[0].0 < pair[1].0);
         (increasing && !roots.is_empty()).then_some(Self(roots))
@@ -105,7 +108,7 @@ impl Roots {
         Self(Vec::from([(Tag::State, root)]))
     }
 
-    /// Those that claims are about; `None` where one of them is not listed, or there are no claims.
+    /// The roots that claims are about; `None` if one of them is not listed, or there are no claims.
     pub fn of_claims(&self, claims: &[Claim]) -> Option<Self> {
         let about = |tag: Tag| claims.iter().any(|claim| claim.tag() == tag);
         let roots = Tag::ALL.into_iter().filter(|tag| about(*tag)).map(|tag| Some((tag, *self.get(tag)?)));

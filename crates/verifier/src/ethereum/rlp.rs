@@ -1,4 +1,4 @@
-//! RLP, strictly: one encoding for each value, so that what bytes mean is a function of the bytes.
+//! RLP, strictly: one encoding for each value, so the meaning of bytes is a function of the bytes.
 //!
 //! Source: Ethereum's Yellow Paper, appendix B.
 
@@ -21,16 +21,16 @@ pub enum Item<'a> {
     List(Reader<'a>),
 }
 
-/// Bytes that are no RLP of what is read there.
+/// Bytes that are not valid RLP of the expected item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RlpError {
-    /// What is wrong.
+    /// The fault.
     pub fault: RlpFault,
-    /// The byte where the item begins, counted from the beginning of what is decoded.
+    /// The byte at which the item begins, counted from the beginning of the decoded bytes.
     pub at: usize,
 }
 
-/// What is wrong with an item.
+/// The fault of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RlpFault {
     /// The bytes end before the item does.
@@ -43,9 +43,9 @@ pub enum RlpFault {
     LengthZero,
     /// A single byte below 0x80 with a header.
     SingleByte,
-    /// A list in the place of a string.
+    /// A list instead of a string.
     NotAString,
-    /// A string in the place of a list.
+    /// A string instead of a list.
     NotAList,
     /// An integer that begins with a zero byte.
     IntegerZero,
@@ -100,12 +100,12 @@ impl<'a> Reader<'a> {
         self.bytes.is_empty()
     }
 
-    /// Bytes that are left: of a list from [`Item::List`] the length of its items.
+    /// The number of remaining bytes; for a list from [`Item::List`] the length of its items.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The bytes that are left.
+    /// The remaining bytes.
     pub fn rest(&self) -> &'a [u8] {
         self.bytes
     }
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
         Ok(out)
     }
 
-    /// Nothing must follow.
+    /// Checks that no bytes follow.
     ///
     /// # Errors
     /// When bytes follow.
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The bytes of an integer, most significant first, without its leading zeros: the string that RLP has of it.
+/// The bytes of an integer, most significant first, without its leading zeros: its string in RLP.
 pub fn trimmed(bytes: &[u8]) -> &[u8] {
     &bytes[bytes.iter().take_while(|b| **b == 0).count()..]
 }
@@ -239,7 +239,7 @@ pub fn list(payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// An integer as a string: the key of an index-keyed trie. No such key is the beginning of another.
+/// An integer as a string: the key of an index-keyed trie. No key is the beginning of another.
 pub fn integer(number: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(9);
     write_string(&mut out, trimmed(&number.to_be_bytes()));

@@ -1,26 +1,27 @@
-//! What a verifier may say after it has accepted.
+//! The report of a verifier after it has accepted.
 
 use core::fmt;
 
 use super::{Claim, Hash, Header, Hex, Roots, SlotRule};
 
-/// Where the verifier has its roots from.
+/// The source of the verifier's roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor<'a> {
     /// The roots themselves.
     Roots(&'a Roots),
     /// A header, which the verifier has hashed.
     Header(&'a Header),
-    /// The hash of a block whose header is inside of the proof.
+    /// The hash of a block whose header is inside the proof.
     Block(&'a Hash),
 }
 
-/// What an accepted proof shows. [`Display`](fmt::Display) prints it, a sentence a line.
+/// The facts that an accepted proof shows. [`Display`](fmt::Display) prints them, one sentence on each line.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
     /// The anchor.
     pub anchor: Anchor<'a>,
-    /// The claims whose canonical digest the verifier recomputed, each with the rule that its slot was derived by; `None` where it had no claims.
+    /// The claims whose canonical digest the verifier recomputed, each with the rule for its slot; `None` if it had no
+    /// claims.
     pub claims: Option<&'a [(Claim, Option<SlotRule>)]>,
 }
 

@@ -8,7 +8,7 @@ use evergrove_primitives::hash::keccak::keccak_256;
 
 use super::{Hex, Word};
 
-/// A step from the slot of a variable to a slot inside of it.
+/// A step from the slot of a variable to a slot inside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Solidity's mapping: keccak(key, slot), the key as a word of the ABI.
@@ -31,7 +31,7 @@ pub struct SlotRule {
 }
 
 impl SlotRule {
-    /// The slot. One permutation of Keccak a step.
+    /// The slot. One permutation of Keccak for each step.
     pub fn slot(&self) -> Word {
         self.steps.iter().fold(self.base, |slot, step| match step {
             Step::Mapping(key) => keccak_256([*key, slot].as_flattened()),

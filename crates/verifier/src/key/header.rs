@@ -8,32 +8,33 @@ use evergrove_primitives::field::extension::Extension;
 use crate::argument::{Parameters, ParametersError, Round, Schedule};
 use crate::tables::{BLOCK, Table, Tables, bits, query};
 
-/// What a key's bytes begin with, before the version.
+/// The first bytes of a key, before the version.
 const NAME: u64 = u64::from_le_bytes(*b"evgrkey\0");
-/// Tables in the header of a key of version 1. Each further version has one more, the last of which has rows.
+/// Tables in the header of a key of version 1. Each further version has one more table, and its last table has rows.
 const FIRST_TABLES: usize = 7;
-/// The last version that is read: without the feature `mpt` that of the tables up to Keccak's.
+/// The last supported version: without the feature `mpt` that of the tables up to Keccak's.
 const VERSIONS: u64 = (LAST_TABLES - FIRST_TABLES + 1) as u64;
 const LAST_TABLES: usize = if cfg!(feature = "mpt") { Table::ALL.len() } else { Table::KeccakGate as usize };
-/// Elements of a stack, at most.
+/// The greatest number of elements of a stack.
 pub const MAX_ELEMENTS: usize = 1 << 23;
-/// Places and elements of all tables, at most.
+/// The greatest number of places and elements of all tables.
 const MAX_PLACES: u64 = 1 << 30;
-/// Numbers that parameters have at most.
+/// The greatest number of numbers in parameters.
 const MAX_NUMBERS: u64 = 256;
 
-/// What a key's bytes begin with: words of eight bytes, least significant first. Name, version, how many numbers follow, the numbers.
+/// The header of a key: words of eight bytes, least significant first. They are the name, the version, the number of
+/// numbers, and the numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header<K>(pub Parameters<K>);
 
-/// Words that are no header of a key.
+/// Words that are not the header of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeaderError {
-    /// They begin otherwise.
+    /// The first words differ.
     Format,
     /// A number that no key has.
     Range(&'static str),
-    /// Parameters that do not belong together.
+    /// Inconsistent parameters.
     Parameters(ParametersError),
 }
 
@@ -56,7 +57,7 @@ impl From<ParametersError> for HeaderError {
 }
 
 impl<K: Extension> Header<K> {
-    /// How many words there are in a header that begins with these three.
+    /// The number of words in a header that begins with these three.
     ///
     /// # Errors
     /// When no key begins with them.
@@ -172,7 +173,8 @@ fn decode<K: Extension>(numbers: &[u64], tables: usize) -> Result<Parameters<K>,
         rounds.push(round);
     }
     let tables = Tables::new(query, bits::Parameters::new(widths, zeros));
-    // Places on the bus and elements of the stacks, all tables together: what follows from them has 32 bits.
+    // Places on the bus and elements of the stacks, for all tables together: numbers derived from them must have 32
+    // bits.
     let places = Table::ALL.into_iter().zip(blocks).map(|(table, blocks)| {
         let each = tables.columns(table) + tables.fixed(table) + tables.ports_of(table);
         each.next_power_of_two() as u64 * BLOCK as u64 * blocks.next_power_of_two() as u64

@@ -1,13 +1,13 @@
-//! Keys: what a verifier must have of the two circuits whose proofs may be proven about, and the end of verification.
+//! Keys: the data about the two circuits that a verifier needs, and the end of verification.
 //!
-//! **The two circuits** have one layout, hence one [`Parameters`]; proofs about proofs take either. Their stacks of fixed columns are one
-//! polynomial P, whose highest variable says which.
+//! **The two circuits** have one layout, hence one [`Parameters`]; proofs about proofs accept proofs of either. Their
+//! stacks of fixed columns are one polynomial P, whose highest variable selects the stack.
 //!
-//! **The digest** of a key is BLAKE3 of its bytes, each eight of them reduced modulo p: format, parameters, both stacks. It is part of every
-//! statement, so that a proof about proofs is about those of its own key.
+//! **The digest** of a key is BLAKE3 of its bytes (format, parameters, both stacks); each eight bytes of this hash are
+//! reduced modulo p. It is part of every statement, so a proof about proofs is about proofs of its own key.
 //!
-//! **Verified.** [`verify`] and [`Check`] are the only ways to a [`Verified`]: they check a proof, its own claim about P and the one among its public
-//! inputs. `Check` reads the key's bytes once, from a file of any size, and keeps none of them.
+//! **Verified.** Only [`verify`] and [`Check`] make a [`Verified`]: they check a proof, its own claim about P and the
+//! one among its public inputs. `Check` reads the key's bytes once, from a file of any size, and keeps no part of them.
 
 mod header;
 mod stream;
@@ -26,19 +26,20 @@ pub use header::{Header, HeaderError, MAX_ELEMENTS};
 pub use stream::{Check, KeyError, key_digest};
 pub use sums::{chunk_sum, chunk_weights, within};
 
-/// What a proof says: words of the application's, and a claim about P that it hands on.
+/// The public inputs of a proof: words of the application, and a claim about P that it hands on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Public<W, E> {
-    /// The application's.
+    /// The application's words.
     pub information: Vec<W>,
-    /// A point, with a coordinate for each variable of P. A proof that is about none may hand on any claim: it is checked like every other.
+    /// A point, with a coordinate for each variable of P. A proof that verifies no proofs may hand on any claim: it is
+    /// checked like every other claim.
     pub point: Vec<E>,
     /// The value of P there.
     pub value: E,
 }
 
 impl<W: Copy, E: Copy> Public<W, E> {
-    /// The digest that a statement has.
+    /// The digest in a statement.
     pub fn digest<M: Machine<Word = W, Element = E>>(&self, m: &mut M, key: W) -> W {
         m.begin(tags::PUBLIC_INPUTS);
         let elements: Vec<E> = self.point.iter().copied().chain([self.value]).collect();
@@ -55,14 +56,14 @@ impl<K: Extension> Public<Word, K> {
     }
 }
 
-/// The end of the digest: key, numbers of words and coordinates, words.
+/// The last words of the digest: key, numbers of words and coordinates, words.
 pub fn observe_words<M: Machine>(m: &mut M, key: M::Word, coordinates: usize, information: &[M::Word]) -> M::Word {
     let counts = m.word([information.len() as u64, coordinates as u64, 0, 0].map(Goldilocks::new));
     m.observe(&[&[key, counts], information].concat());
     m.digest()
 }
 
-/// What was verified: nothing else makes one.
+/// A verified statement: only this module makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
     key: Word,
@@ -79,7 +80,7 @@ impl Verified {
     pub fn information(&self) -> &[Word] {
         &self.information
     }
-    /// Which of the key's circuits the proof is of.
+    /// The circuit of the key that the proof is of.
     pub fn circuit(&self) -> bool {
         self.circuit
     }
@@ -90,16 +91,16 @@ impl Verified {
 pub enum VerifyError {
     /// The proof itself does not hold.
     Refused(Refusal),
-    /// The claim has another number of coordinates.
+    /// The number of coordinates of the claim is wrong.
     Point {
-        /// Coordinates that it has.
+        /// Its coordinates.
         given: usize,
         /// Variables of P.
         needed: usize,
     },
     /// The fixed columns that the proof used are not those of the key.
     Circuit,
-    /// The claim among the public inputs is wrong: a proof below is of another circuit than the key's.
+    /// The claim among the public inputs is wrong: a proof below belongs to a circuit outside the key.
     Handed,
 }
 
@@ -125,7 +126,8 @@ impl From<Refusal> for VerifyError {
     }
 }
 
-/// The fixed columns of a key's circuits, for whoever has them in memory. What [`verify`] says is as true as what an implementation says.
+/// The fixed columns of a key's circuits in memory. The result of [`verify`] is as true as the answers of an
+/// implementation.
 pub trait FixedColumns<K> {
     /// The parameters of both circuits.
     fn parameters(&self) -> &Parameters<K>;
@@ -135,7 +137,8 @@ pub trait FixedColumns<K> {
     fn hold(&self, claims: [&Claim<K>; 2]) -> [bool; 2];
 }
 
-/// Verifies a proof of one of the two circuits, and with it all proofs that it is about. The result is as true as what `columns` says.
+/// Verifies a proof of one of the two circuits, and with it all proofs that it verifies. The result is as true as the
+/// answers of `columns`.
 ///
 /// # Errors
 /// [`VerifyError`].
@@ -151,7 +154,7 @@ pub fn verify<K: Extension>(
     Ok((Verified { key, information: public.information.clone(), circuit }, claims))
 }
 
-/// Checks all of a proof but its two claims about P: its own, and the one that it hands on.
+/// Checks everything about a proof except its two claims about P: its own, and the one that it hands on.
 fn read_claims<K: Extension>(
     parameters: &Parameters<K>,
     key: Word,

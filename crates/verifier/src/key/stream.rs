@@ -1,4 +1,4 @@
-//! Verification beside a key file, which is read once from its beginning to its end.
+//! Verification beside a key file, which is read once from beginning to end.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -33,7 +33,7 @@ pub struct Check<K> {
     rounds: &'static [Round],
     circuit: bool,
     information: Vec<Word>,
-    /// The claim that is handed on, then the proof.
+    /// The claim that the proof hands on, followed by the proof.
     body: Vec<Goldilocks>,
     hasher: Hasher,
     taken: u64,
@@ -81,7 +81,7 @@ pub enum KeyError {
     Digest {
         /// Digest of the file.
         found: Digest,
-        /// The digest that was asked for.
+        /// The expected digest.
         expected: Digest,
     },
 }
@@ -111,8 +111,8 @@ impl From<HeaderError> for KeyError {
 }
 
 impl<K: Extension> Check<K> {
-    /// A check of a proof by the key of the digest `expected`, whose proofs are opened by `rounds`. `body` is the claim that is handed on and then the
-    /// proof's own elements; `information` is what is to be shown.
+    /// A check of a proof with the key of the digest `expected`, whose proofs are opened by `rounds`. `body` is the
+    /// claim that is handed on, followed by the proof's own elements; `information` is the words that must be shown.
     pub fn new(
         expected: Word,
         rounds: &'static [Round],
@@ -243,7 +243,7 @@ pub fn key_digest(hasher: &Hasher) -> Digest {
     Digest(name(hasher))
 }
 
-/// The digest of a key of these bytes.
+/// The digest of a key with these bytes.
 fn name(hasher: &Hasher) -> Word {
     let digest = hasher.finish();
     let words = digest.as_chunks::<8>().0;
@@ -254,13 +254,13 @@ fn name(hasher: &Hasher) -> Word {
 #[derive(Debug)]
 struct Columns<K> {
     isa: Isa,
-    /// Elements of a stack, and of both that are still to come.
+    /// Elements of a stack, and the remaining elements of both.
     elements: usize,
     left: usize,
     chunk: Vec<Goldilocks>,
-    /// A proof's own claim: weights within a chunk, of each chunk of a stack; the circuit; the sum, its value.
+    /// A proof's own claim: weights within a chunk, of each chunk of a stack; the circuit; the sum and its value.
     own: ([Vec<K>; 2], K, [K; 2]),
-    /// The claim that is handed on: weights within a chunk, of each chunk of both stacks; the sum, its value.
+    /// The claim that is handed on: weights within a chunk, of each chunk of both stacks; the sum and its value.
     handed: ([Vec<K>; 2], [K; 2]),
 }
 

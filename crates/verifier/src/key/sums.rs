@@ -1,4 +1,5 @@
-//! Sums over the fixed columns: a stack is chunks of 512 elements, and a claim gives an element the weight of its place in its chunk times that of the chunk.
+//! Sums over the fixed columns. A stack is chunks of 512 elements. A claim weights an element by its place in its chunk
+//! times the weight of the chunk.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -20,7 +21,7 @@ pub fn within<K: Extension>(point: &[K]) -> Vec<K> {
     eq_table(&point[..BLOCK_LOG])
 }
 
-/// eq(point, i) for i from 0 to 2^n - 1, n the coordinates.
+/// eq(point, i) for i from 0 to 2^n - 1, where n is the number of coordinates.
 pub(super) fn eq_table<K: Extension>(point: &[K]) -> Vec<K> {
     points::eq_table(&mut Reader::<K>::new(&[]), point)
 }
@@ -28,7 +29,7 @@ pub(super) fn eq_table<K: Extension>(point: &[K]) -> Vec<K> {
 /// The weight of each chunk of `count` in a proof's own claim, at `point` and with powers of `eta`.
 ///
 /// # Panics
-/// If a table of the stack has no height, or the point too few coordinates.
+/// If a table of the stack has no height, or the point has too few coordinates.
 pub fn chunk_weights<K: Extension>(
     count: usize,
     stack: &Stack,
@@ -75,7 +76,7 @@ impl<K: Extension> Kernel for ChunkSum<'_, K> {
     fn run<L: Lanes>(self, lanes: L) -> K {
         let (f, g) = (K::on(lanes), GoldilocksLanes::new(lanes));
         let mut sum = f.empty();
-        // A term for each vector: fewer than a sum may have.
+        // One term for each vector: fewer than a sum may have.
         for (x, weight) in self.chunk.as_chunks::<LANES>().0.iter().zip(self.weights.as_chunks::<LANES>().0) {
             f.accumulate_base(&mut sum, f.term(f.load(weight).into()), g.term(FieldLanes::load(g, x).into()));
         }

@@ -4,7 +4,8 @@ use evergrove_primitives::{Digest, Goldilocks};
 
 use crate::{HeightClass, Profile};
 
-/// The digest of the key of a profile and height class, `None` of a profile of another backend. A test of `evergrove-grove` compares.
+/// The digest of the key of a profile and height class, `None` for a profile of another backend. A test of
+/// `evergrove-grove` compares.
 pub fn pinned_grove(profile: Profile, class: HeightClass) -> Option<Digest> {
     let words = match (profile, class) {
         (Profile::Grove100, HeightClass::H27) => {

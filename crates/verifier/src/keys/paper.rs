@@ -1,7 +1,8 @@
 //! The verifier's keys of the paper's scheme, pinned.
 //!
-//! Its circuits form a chain, each with the key of the one below as a constant, so that the key of the circuit at the top
-//! stands for all of them. A verifier needs one key: that of the circuit whose proofs of vectors of the height are handed out.
+//! Its circuits form a chain, each with the key of the one below as a constant, so the key of the top circuit
+//! represents all of them. A verifier needs one key: that of the circuit whose proofs are published for vectors of the
+//! height.
 
 use alloc::format;
 use alloc::string::String;
@@ -14,10 +15,10 @@ use crate::{BackendId, DecodeError, HEIGHT_MAX, NodeKind, Profile};
 /// The first bytes of a key file of the paper's scheme.
 pub const PAPER_KEY_MAGIC: [u8; 4] = *b"EVGL";
 
-/// Files built into this crate: the profile of the paper. A verifier of another profile builds the chain itself.
+/// Files built into this crate: those of the paper's profile. A verifier of another profile builds the chain itself.
 const PINNED: &[(Profile, &[u8])] = &[(Profile::Paper, include_bytes!("../../keys/reckle-paper-paper.key"))];
 
-/// The key file of a profile, `None` where this build has none.
+/// The key file of a profile, `None` if this build does not have one.
 pub fn pinned_paper(profile: Profile) -> Option<&'static [u8]> {
     PINNED.iter().find(|(p, _)| *p == profile).map(|(_, bytes)| *bytes)
 }
@@ -27,7 +28,8 @@ pub fn paper_file_name(profile: Profile) -> String {
     format!("{}-{profile}.key", crate::Scheme::RecklePaper)
 }
 
-/// The keys of a profile for vectors of heights 1, 2, ...: of the wrap where the profile has one, else of the block or level.
+/// The keys of a profile for vectors of heights 1, 2, ...: of the wrap if the profile has one, otherwise of the block
+/// or level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaperKeys {
     /// The backend whose circuits these are.
@@ -36,12 +38,12 @@ pub struct PaperKeys {
     pub profile: Profile,
     /// q: blocks have 2^q slots.
     pub block_height: u8,
-    /// The keys by height, that of height 1 first; at most 40.
+    /// The keys by height, starting with height 1; at most 40.
     pub keys: Vec<CircuitKey>,
 }
 
 impl PaperKeys {
-    /// The circuit whose proofs of vectors of a height are handed out.
+    /// The circuit whose proofs are published for vectors of a height.
     pub fn kind(profile: Profile, block_height: u8, height: u8) -> NodeKind {
         match profile.wrap() {
             Some(_) => NodeKind::Wrap,
@@ -62,8 +64,8 @@ impl PaperKeys {
     /// The file's bytes. Common data that several circuits share is written once.
     ///
     /// # Panics
-    /// If there are more than 40 keys or they are not of the circuits that they should be, a cap's length is no power of two
-    /// up to 256, or a common data blob has 4 GiB or more.
+    /// If there are more than 40 keys or they are not of the expected circuits, a cap's length is not a power of two up
+    /// to 256, or a common data blob has 4 GiB or more.
     pub fn encode(&self) -> Vec<u8> {
         let count = self.keys.len() as u8;
         assert!(self.keys.len() <= HEIGHT_MAX.into(), "a key for each height");
@@ -80,7 +82,7 @@ impl PaperKeys {
     /// The keys in a file.
     ///
     /// # Errors
-    /// Accepts exactly what [`Self::encode`] writes.
+    /// Accepts exactly the output of [`Self::encode`].
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(bytes);
         r.header(PAPER_KEY_MAGIC, "key file of the paper's scheme", &[KEY_VERSION])?;

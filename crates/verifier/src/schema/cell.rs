@@ -1,4 +1,4 @@
-//! Cells: text in, field elements out.
+//! Cells: from text to field elements.
 
 use alloc::format;
 use alloc::string::String;
@@ -21,7 +21,7 @@ const SIGNED_MIN: i64 = -(1 << 62);
 const SIGNED_MAX: i64 = (1 << 62) - 1;
 /// Greatest number of an unsigned column.
 const UNSIGNED_MAX: u64 = (1 << 63) - 1;
-/// Where the hyphens of a UUID stand.
+/// The positions of the hyphens in a UUID.
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
 /// The content of one column of one row.
@@ -46,10 +46,10 @@ pub enum Cell {
     Uuid([u8; 16]),
 }
 
-/// A cell does not fit its column. [`CellError::remedy`] says what to do about it.
+/// A cell does not fit its column. [`CellError::remedy`] says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CellError {
-    /// A null, or an empty text where a number is due.
+    /// A null, or an empty text instead of a number.
     #[error("column {column:?} ({kind}) is empty")]
     Null {
         /// Name of the column.
@@ -100,7 +100,7 @@ pub enum CellError {
         kind: ColumnType,
         /// The offending text, shortened.
         value: Excerpt,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// More than [`MAX_CELL_BYTES`].
@@ -116,7 +116,7 @@ pub enum CellError {
     Abi {
         /// Name of the column.
         column: String,
-        /// What is wrong, and what to write.
+        /// The fault, and what to write.
         error: AbiError,
     },
     /// The word is not a value of the column's ABI type.
@@ -129,20 +129,20 @@ pub enum CellError {
         /// The word in hexadecimal digits.
         value: String,
     },
-    /// The cell is of another kind than its column.
+    /// The kind of the cell differs from that of its column.
     #[error("column {column:?} is of type {kind}, the cell is {found}")]
     Kind {
         /// Name of the column.
         column: String,
         /// Its type.
         kind: ColumnType,
-        /// What the cell is.
+        /// The kind of the cell.
         found: &'static str,
     },
 }
 
 impl CellError {
-    /// What to do about it, in one sentence.
+    /// What to do, in one sentence.
     pub fn remedy(&self) -> String {
         match self {
             Self::Null { kind: ColumnType::Abi(_), .. } => "fill the cell: types of the ABI have no null".into(),
@@ -210,7 +210,7 @@ impl CellError {
         }
     }
 
-    /// Name of the column at fault.
+    /// Name of the column with the fault.
     pub fn column(&self) -> &str {
         match self {
             Self::Null { column, .. }
@@ -255,12 +255,13 @@ impl fmt::Display for Excerpt {
 }
 
 impl Column {
-    /// The cell that a text stands for, as in a csv file.
+    /// The cell that a text represents, as in a csv file.
     ///
     /// Empty text is null in a nullable column, the empty string in a `bytes` column that is not nullable, and an error
-    /// elsewhere. Numbers are plain digits, with `-` in front and a decimal point where the type has them; `true` and `false` are 1 and 0
-    /// in `unsigned` and `signed` columns. In a `boolean` column 1 and 0 are `true` and `false`, in letters of either case. Dates
-    /// are `YYYY-MM-DD`, points in time as [`time::parse_timestamp`] reads them, UUIDs 32 digits with hyphens. ABI types: [`AbiType::parse`].
+    /// elsewhere. Numbers are plain digits, preceded by `-` and with a decimal point if the type has them; `true` and
+    /// `false` are 1 and 0 in `unsigned` and `signed` columns. In a `boolean` column 1 and 0 are `true` and `false`, in
+    /// letters of either case. Dates are `YYYY-MM-DD`, points in time as [`time::parse_timestamp`] reads them, UUIDs 32
+    /// digits with hyphens. ABI types: [`AbiType::parse`].
     pub fn parse(&self, text: &[u8]) -> Result<Cell, CellError> {
         if text.is_empty() {
             return match self.kind {
@@ -365,7 +366,7 @@ impl Column {
         CellError::OutOfRange { column: self.name.clone(), kind: self.kind, value: Excerpt::new(text), range }
     }
 
-    /// The cell itself when it fits this column: its kind, its range, null only where allowed.
+    /// The cell itself if it fits this column: its kind, its range, null only where allowed.
     pub fn check(&self, cell: Cell) -> Result<Cell, CellError> {
         self.fits(&cell)?;
         Ok(cell)
@@ -431,8 +432,8 @@ impl Column {
         Ok(())
     }
 
-    /// The cell that an element of a numeric column encodes; `None` where it encodes none, and for columns of
-    /// other types.
+    /// The cell that an element of a numeric column encodes; `None` if it encodes no cell, and for columns of other
+    /// types.
     pub fn decode(&self, element: Goldilocks) -> Option<Cell> {
         let x = element.as_u64();
         let cell = match self.kind {
@@ -445,8 +446,9 @@ impl Column {
         self.fits(&cell).is_ok().then_some(cell)
     }
 
-    /// The text of a cell as in a csv file: empty for null, all `scale` places of a fixed-point number, bytes as they are.
-    /// [`Self::parse`] gives the cell back, but for an empty string in a nullable `bytes` column, which reads as null.
+    /// The text of a cell as in a csv file: empty for null, all `scale` places of a fixed-point number, bytes
+    /// unchanged. [`Self::parse`] returns the cell again, except for an empty string in a nullable `bytes` column,
+    /// which reads as null.
     pub fn format(&self, cell: &Cell) -> Vec<u8> {
         match cell {
             Cell::Null => Vec::new(),
@@ -476,7 +478,7 @@ fn sign(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// True where a column of this type has cells of this kind, as numbers of units.
+/// True if a column of this type has cells of this kind, as numbers of units.
 fn has_units(cell: &Cell, kind: ColumnType) -> bool {
     match kind {
         ColumnType::Signed | ColumnType::Fixed { .. } | ColumnType::Date | ColumnType::Timestamp => {

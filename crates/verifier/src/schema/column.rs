@@ -50,7 +50,7 @@ pub enum ColumnType {
     Integer128,
     /// Integers below 2^128.
     Unsigned128,
-    /// Decimal numbers of up to `precision` digits, `scale` of them behind the point, as integers of units 10^-scale.
+    /// Decimal numbers of up to `precision` digits, `scale` of them after the point, as integers of units 10^-scale.
     Decimal {
         /// Number of digits, 1 to [`MAX_PRECISION`].
         precision: u8,
@@ -87,7 +87,8 @@ impl Column {
 }
 
 impl ColumnType {
-    /// Field elements of a cell: 4 for hashed bytes, UUIDs and numbers of 128 bits, 8 for a word of the ABI, else 1.
+    /// Field elements of a cell: 4 for hashed bytes, UUIDs and numbers of 128 bits, 8 for a word of the ABI, otherwise
+    /// 1.
     pub const fn elements(self) -> usize {
         match self {
             Self::Bytes | Self::Uuid | Self::Integer128 | Self::Unsigned128 => WIDE_ELEMENTS,
@@ -103,12 +104,12 @@ impl ColumnType {
         }
     }
 
-    /// True where a cell is one number below 2^63, which keeps the order of the cells.
+    /// True if a cell is one number below 2^63, which keeps the order of the cells.
     pub const fn is_number(self) -> bool {
         self.elements() == 1
     }
 
-    /// Decimal places: 0 for all but decimal numbers.
+    /// Decimal places: 0 for all types except decimal numbers.
     pub const fn scale(self) -> u8 {
         match self {
             Self::Fixed { scale } | Self::Decimal { scale, .. } => scale,
@@ -145,7 +146,7 @@ impl fmt::Display for ColumnType {
     }
 }
 
-/// A text names no column type.
+/// A text does not name a column type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown column type {0:?}: choose unsigned, signed, fixed:0 to fixed:{MAX_SCALE}, bytes, boolean, date, timestamp, uuid, \

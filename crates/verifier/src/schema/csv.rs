@@ -1,9 +1,11 @@
 //! Records of separated values: csv and tsv texts, by RFC 4180.
 //!
-//! - A cell that begins with a quote ends with one; within it a quote is written twice, and separators and ends of lines are content. An
-//!   end of the text within it, and anything but a separator or an end of a line behind it, are errors.
-//! - A quote within a cell that begins with another character is a character like others: `5" pipe`.
-//! - LF, CRLF and CR end a line, within quotes too. Empty lines are skipped. A byte order mark in front of the text is left out.
+//! - A cell that begins with a quote ends with one. Within it a quote is written twice, and separators and ends of
+//!   lines are content. If the text ends within it, or anything except a separator or an end of a line follows it, that
+//!   is an error.
+//! - A quote within a cell that begins with another character is an ordinary character: `5" pipe`.
+//! - LF, CRLF and CR end a line, also within quotes. Empty lines are skipped. A byte order mark before the text is
+//!   ignored.
 //! - Spaces belong to cells, and cells may hold any bytes.
 
 use alloc::vec::Vec;
@@ -12,7 +14,7 @@ use core::fmt;
 /// The byte order mark in UTF-8.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The text does not keep the rules of quotes.
+/// The text breaks the rules of quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CsvError {
     /// The text ends within a quoted cell.
@@ -20,7 +22,7 @@ pub enum CsvError {
         /// The line on which the cell begins, from 1.
         line: u64,
     },
-    /// Something else than a separator or an end of a line follows the quote that closes a cell.
+    /// The quote that closes a cell is not followed by a separator or an end of a line.
     AfterQuote {
         /// The line, from 1.
         line: u64,
@@ -28,7 +30,7 @@ pub enum CsvError {
 }
 
 impl CsvError {
-    /// The line of the text that is at fault, from 1.
+    /// The line of the text with the fault, from 1.
     pub const fn line(&self) -> u64 {
         match self {
             Self::Unclosed { line } | Self::AfterQuote { line } => *line,
@@ -47,7 +49,7 @@ impl fmt::Display for CsvError {
 
 impl core::error::Error for CsvError {}
 
-/// Where the reader is.
+/// The state of the reader.
 ///
 /// ```text
 ///  Start --> Cell --> Plain --+
@@ -57,24 +59,24 @@ impl core::error::Error for CsvError {}
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// In front of a record.
+    /// Before a record.
     Start,
-    /// In front of a cell that is not the first.
+    /// Before a cell that is not the first.
     Cell,
     /// In a cell without quotes.
     Plain,
     /// In a quoted cell.
     Quoted,
-    /// Behind a quote in a quoted cell.
+    /// After a quote in a quoted cell.
     Closed,
 }
 
-/// Reads records from a text that comes in pieces of any size. The memory is that of one record.
+/// Reads records from a text that comes in pieces of any size. Uses the memory of one record.
 #[derive(Clone, Debug)]
 pub struct CsvReader {
     separator: u8,
     state: State,
-    /// The contents of the cells of the record, with some separators between, and where in them each cell begins and ends.
+    /// The contents of the cells of the record, with some separators between them, and where each cell begins and ends.
     bytes: Vec<u8>,
     ends: Vec<(usize, usize)>,
     /// Where the current cell begins.
@@ -85,14 +87,14 @@ pub struct CsvReader {
     now: u64,
     line: u64,
     quote: u64,
-    /// The last byte was a carriage return: a line feed behind it is part of the same end.
+    /// The last byte was a carriage return: a following line feed is part of the same end of a line.
     carriage: bool,
-    /// Bytes of a mark that have come in front of the text; its length where no mark can come.
+    /// Bytes of a mark that have come before the text; its length if no mark can come.
     mark: usize,
 }
 
 impl CsvReader {
-    /// A reader of cells that this byte separates, which is not a quote and ends no line.
+    /// A reader of cells with this separator, which must not be a quote or the end of a line.
     pub const fn new(separator: u8) -> Self {
         Self {
             separator,
@@ -109,10 +111,11 @@ impl CsvReader {
         }
     }
 
-    /// Takes bytes up to the end of a record: how many, and whether a record is complete. Without one, all bytes are taken.
+    /// Takes bytes up to the end of a record. Returns their number, and whether a record is complete. If no record is
+    /// complete, all bytes are taken.
     ///
     /// # Errors
-    /// [`CsvError`]; the reader is not used again.
+    /// [`CsvError`]; the reader must not be used afterwards.
     pub fn feed(&mut self, text: &[u8]) -> Result<(usize, bool), CsvError> {
         self.clear();
         let mut at = 0;
@@ -154,7 +157,7 @@ impl CsvReader {
                     self.state = State::Quoted;
                 }
                 State::Start | State::Cell => {
-                    // This byte is looked at again: it may be a separator.
+                    // This byte is processed again: it may be a separator.
                     self.begin();
                     self.state = State::Plain;
                     continue;
@@ -175,7 +178,7 @@ impl CsvReader {
         Ok((at, false))
     }
 
-    /// The text has ended: whether its last line is a record.
+    /// Ends the text. Returns whether its last line is a record.
     ///
     /// # Errors
     /// [`CsvError`].
@@ -194,7 +197,7 @@ impl CsvReader {
         Ok(true)
     }
 
-    /// The cells of the record that is complete.
+    /// The cells of the complete record.
     pub fn cells(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.ends.iter().map(|(start, end)| &self.bytes[*start..*end])
     }
@@ -204,12 +207,12 @@ impl CsvReader {
         self.line
     }
 
-    /// The line on which the quoted cell begins within which the reader is.
+    /// The line on which the reader's current quoted cell begins.
     pub fn open_quote(&self) -> Option<u64> {
         (self.state == State::Quoted).then_some(self.quote)
     }
 
-    /// Lets go of a record that was complete.
+    /// Releases a complete record.
     fn clear(&mut self) {
         if core::mem::take(&mut self.complete) {
             self.bytes.clear();
@@ -217,7 +220,7 @@ impl CsvReader {
         }
     }
 
-    /// No mark is in front of the text: what seemed to be one is content.
+    /// The text has no mark: the bytes that looked like one are content.
     fn unmark(&mut self) {
         let begun = core::mem::replace(&mut self.mark, BYTE_ORDER_MARK.len());
         if begun > 0 {
@@ -242,7 +245,8 @@ impl CsvReader {
         self.carriage = byte == b'\r';
     }
 
-    /// Takes cells without quotes, the first of which has begun: how many bytes, and whether they end the record.
+    /// Takes cells without quotes, the first of which has begun. Returns the number of bytes, and whether they end the
+    /// record.
     fn plain(&mut self, text: &[u8]) -> (usize, bool) {
         let before = self.bytes.len();
         let mut at = 0;
@@ -266,7 +270,7 @@ impl CsvReader {
         (at, false)
     }
 
-    /// A separator or an end of a line ends a cell; true where it ends the record.
+    /// A separator or an end of a line ends a cell; true if it ends the record.
     fn end_cell(&mut self, byte: u8) -> bool {
         self.ends.push((self.cell, self.bytes.len()));
         if byte == self.separator {
@@ -287,7 +291,7 @@ mod tests {
 
     type Records = Vec<(u64, Vec<Vec<u8>>)>;
 
-    /// What the rules say, byte by byte over a whole text.
+    /// The rules, applied byte by byte to a whole text.
     fn reference(text: &[u8], separator: u8) -> (Records, Option<CsvError>) {
         let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         let line_at = |at: usize| {
@@ -343,7 +347,7 @@ mod tests {
         (records, None)
     }
 
-    /// What the reader finds in a text that comes in pieces of these lengths.
+    /// The records that the reader finds in a text that comes in pieces of these lengths.
     fn read(text: &[u8], separator: u8, mut piece: impl FnMut() -> usize) -> (Records, Option<CsvError>) {
         let mut reader = CsvReader::new(separator);
         let (mut records, mut rest) = (vec![], text);

@@ -1,4 +1,4 @@
-//! Fields as they stand in files, and the cells that they become.
+//! Fields in files, and the cells that they become.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -34,7 +34,7 @@ pub enum Field<'a> {
 }
 
 impl Field<'_> {
-    /// The text of the field, as error messages and positions take it.
+    /// The text of the field, for error messages and positions.
     pub fn text(&self) -> Cow<'_, [u8]> {
         match self {
             Field::Null => Cow::Borrowed(b""),
@@ -47,7 +47,7 @@ impl Field<'_> {
         }
     }
 
-    /// The cell that the field is in this column.
+    /// The cell of the field in this column.
     pub fn cell(self, column: &Column) -> Result<Cell, CellError> {
         match (self, column.kind) {
             (Field::Null, _) => column.check(Cell::Null),
@@ -73,7 +73,7 @@ impl Field<'_> {
     }
 }
 
-/// Units of so many a second as microseconds.
+/// Converts `units`, of which a second has `per_second`, to microseconds.
 fn micros(units: i128, per_second: u32) -> Result<i64, &'static str> {
     const MICROS: i128 = 1_000_000;
     let per_second = i128::from(per_second.max(1));
@@ -87,7 +87,8 @@ fn micros(units: i128, per_second: u32) -> Result<i64, &'static str> {
 /// The most zeros that writing out an exponent may add.
 const MAX_SHIFT: i32 = 64;
 
-/// A number with an exponent as plain digits (`1.5e-3` is `0.0015`); `None` when it has none, or one too large to matter.
+/// A number with an exponent as plain digits (`1.5e-3` is `0.0015`); `None` if it has no exponent, or one that is too
+/// large to matter.
 pub fn plain(number: &str) -> Option<String> {
     let at = number.find(['e', 'E'])?;
     let exponent: i32 = number[at + 1..].parse().ok()?;

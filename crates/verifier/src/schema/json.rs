@@ -13,14 +13,14 @@ use serde_json::value::RawValue;
 use super::Excerpt;
 use super::field::Field;
 
-/// The key of the object that stands for bytes that are not UTF-8: `{"hex": "ff00"}`.
+/// The key of the object that represents bytes that are not UTF-8: `{"hex": "ff00"}`.
 pub const HEX_KEY: &str = "hex";
 
 /// A line is not a record, or `sink` refused a field.
 pub enum RecordError<P> {
-    /// Why the line is no record.
+    /// Why the line is not a record.
     Malformed(String),
-    /// What `sink` said.
+    /// The error of `sink`.
     Refused(P),
 }
 
@@ -28,12 +28,12 @@ fn malformed<P>(detail: impl fmt::Display) -> RecordError<P> {
     RecordError::Malformed(detail.to_string())
 }
 
-/// Hands the fields of one object to `sink`.
+/// Passes the fields of one object to `sink`.
 ///
 /// # Errors
 /// [`RecordError`].
 pub fn record<P>(line: &[u8], sink: &mut dyn FnMut(&str, Field<'_>) -> Result<(), P>) -> Result<(), RecordError<P>> {
-    // The parser's error quotes all of the string.
+    // The parser's error quotes the whole string.
     if line.trim_ascii_start().starts_with(b"\"") {
         return Err(malformed("invalid type: string, expected an object"));
     }

@@ -21,17 +21,18 @@ pub enum Row {
 }
 
 impl Row {
-    /// The words of a row of a schema with [`Schema::abi_types`], in the order of the columns; cells of other types are left out.
+    /// The words of a row of a schema with [`Schema::abi_types`], in the order of the columns; cells of other types are
+    /// skipped.
     pub fn words(&self) -> Vec<AbiWord> {
         let Self::Cells(cells) = self else { return Vec::new() };
         cells.iter().filter_map(|cell| if let Cell::Word(word) = cell { Some(*word) } else { None }).collect()
     }
 }
 
-/// A row does not fit the schema. [`RowError::remedy`] says what to do about it.
+/// A row does not fit the schema. [`RowError::remedy`] says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
-    /// Another number of cells than columns.
+    /// The numbers of cells and columns differ.
     #[error("{found} cells for {expected} columns")]
     Width {
         /// Columns of the schema.
@@ -62,7 +63,7 @@ pub enum RowError {
 }
 
 impl RowError {
-    /// What to do about it, in one sentence.
+    /// What to do, in one sentence.
     pub fn remedy(&self) -> String {
         match self {
             Self::Width { expected, .. } => format!("give {expected} cells, in the order of the schema"),
@@ -78,7 +79,8 @@ impl RowError {
 }
 
 impl Schema {
-    /// The row that texts stand for: one per column ([`super::Column::parse`]), or in raw mode 4 integers below p.
+    /// The row that texts represent: one text for each column ([`super::Column::parse`]), or in raw mode 4 integers
+    /// below p.
     pub fn parse_row<T: AsRef<[u8]>>(&self, texts: &[T]) -> Result<Row, RowError> {
         if self.is_raw() {
             let expected = 4;
@@ -119,8 +121,8 @@ impl Schema {
         }
     }
 
-    /// The bytes that a store keeps of a row: the cells in postcard, the bytes of hashed columns included; in raw mode the
-    /// 32 bytes of the value.
+    /// The bytes that a store keeps of a row: the cells in postcard, including the bytes of hashed columns; in raw mode
+    /// the 32 bytes of the value.
     pub fn encode_row(&self, row: &Row) -> Result<Vec<u8>, RowError> {
         match row {
             Row::Raw(value) if self.is_raw() => Ok(Digest(*value).to_bytes().to_vec()),
@@ -133,7 +135,7 @@ impl Schema {
         }
     }
 
-    /// The row that [`Self::encode_row`] made these bytes of. Checks every cell against its column.
+    /// The row that [`Self::encode_row`] encodes as these bytes. Checks every cell against its column.
     pub fn decode_row(&self, bytes: &[u8]) -> Result<Row, RowError> {
         if self.is_raw() {
             let bytes: &[u8; 32] = bytes.try_into().map_err(|_| RowError::Encoding)?;

@@ -171,7 +171,7 @@ fn numbers_of_128_bits_are_read_at_the_edges_of_their_ranges() {
     assert!(matches!(Schema::new(vec![column(decimal(2, 3))]), Err(SchemaError::Precision { .. })));
 }
 
-/// What a program in Python makes of the same texts and columns.
+/// The results of a Python program for the same texts and columns.
 #[test]
 fn cells_have_the_elements_of_the_vectors() {
     let vectors: serde_json::Value = serde_json::from_str(include_str!("../../../../vectors/columns.json")).unwrap();
@@ -214,7 +214,7 @@ fn types_have_one_name() {
     assert_eq!(schema.to_bytes(), b"\x01\x01\x01c\x0ddecimal(20,2)\x00");
 }
 
-/// A cell that a program makes, or stored bytes, may hold any word: what the type does not have is refused.
+/// A cell that a program makes, or stored bytes, may hold any word: words outside the type are refused.
 #[test]
 fn words_of_the_abi_are_canonical() {
     let address = column(ColumnType::Abi(AbiType::Address));

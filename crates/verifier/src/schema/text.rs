@@ -21,10 +21,10 @@ pub enum SchemaTextError {
     /// Not TOML of the right form.
     #[error("the schema does not read: {0}")]
     Toml(String),
-    /// Columns that make no schema.
+    /// The columns are not a valid schema.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// Raw mode and columns at once.
+    /// Raw mode together with columns.
     #[error("raw = true excludes columns: delete one or the other")]
     RawWithColumns,
 }
@@ -32,16 +32,16 @@ pub enum SchemaTextError {
 /// The bytes are not a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeSchemaError {
-    /// Another version of the encoding.
+    /// The version of the encoding is not supported.
     #[error("schema encoding version {found}, this program reads {VERSION}")]
     Version {
         /// The version found.
         found: u8,
     },
-    /// Not the canonical encoding of a schema.
+    /// The bytes are not the canonical encoding of a schema.
     #[error("not the canonical encoding of a schema")]
     Encoding,
-    /// Columns that make no schema.
+    /// The columns are not a valid schema.
     #[error(transparent)]
     Schema(#[from] SchemaError),
 }
@@ -82,7 +82,7 @@ impl Schema {
     /// The canonical bytes: a version byte, then the columns in postcard (none in raw mode).
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
-        // Columns are strings and flags: their serialisation into a growing vector has no way to fail.
+        // Columns are strings and flags, so their serialisation into a growing vector cannot fail.
         out.extend(postcard::to_allocvec(&self.columns).unwrap_or_default());
         out
     }
@@ -98,7 +98,7 @@ impl Schema {
         if schema.to_bytes() == bytes { Ok(schema) } else { Err(DecodeSchemaError::Encoding) }
     }
 
-    /// Poseidon digest of the canonical bytes: names the schema.
+    /// Poseidon digest of the canonical bytes, which names the schema.
     pub fn digest(&self) -> Digest {
         hash_bytes(SCHEMA_DOMAIN, &self.to_bytes())
     }

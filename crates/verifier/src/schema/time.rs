@@ -20,14 +20,14 @@ const DATE_FORM: &str = "a date is YYYY-MM-DD";
 const TIME_FORM: &str = "a time of day is HH:MM:SS with up to 6 decimal places";
 const ZONE_FORM: &str = "a time zone is Z, or an offset +HH:MM or -HH:MM below 24 hours";
 
-/// Days from 1970-01-01 to the first day of a year. Of any year that a number of dates can be asked about.
+/// Days from 1970-01-01 to the first day of a year, for any year that the range of dates can refer to.
 pub const fn year_start(year: i64) -> i64 {
     month_start(year, 1)
 }
 
 /// Days from 1970-01-01 to the first day of a month, 1 to 12 (Hinnant, "chrono-compatible low-level date algorithms").
 pub const fn month_start(year: i64, month: i64) -> i64 {
-    // Years that begin in March, so that the day of a leap year is the last.
+    // Years begin in March, so the leap day is the last day.
     let year = if month > 2 { year } else { year - 1 };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5;
@@ -51,7 +51,7 @@ pub const fn month_end(year: i64, month: i64) -> i64 {
     if month == 12 { month_start(year + 1, 1) } else { month_start(year, month + 1) }
 }
 
-/// The days from 1970-01-01 to a date `YYYY-MM-DD`, or what is wrong with the text.
+/// The days from 1970-01-01 to a date `YYYY-MM-DD`, or the fault of the text.
 pub fn parse_date(text: &[u8]) -> Result<i64, &'static str> {
     let &[y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = text else { return Err(DATE_FORM) };
     let year = digits(&[y0, y1, y2, y3]).ok_or(DATE_FORM)?;
@@ -76,10 +76,10 @@ pub fn format_date(days: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// The microseconds from 1970-01-01T00:00:00Z to a point in time, or what is wrong with the text.
+/// The microseconds from 1970-01-01T00:00:00Z to a point in time, or the fault of the text.
 ///
-/// A date, `T` or a space, and a time of day, of which the seconds may be missing, with `Z` or an offset behind it. Without
-/// one it is UTC. A date alone is its midnight.
+/// A date, `T` or a space, and a time of day with optional seconds, followed by an optional `Z` or offset. Without
+/// these it is UTC. A date alone is its midnight.
 pub fn parse_timestamp(text: &[u8]) -> Result<i64, &'static str> {
     let Some((date, rest)) = text.split_at_checked(10) else { return Err(DATE_FORM) };
     let start = parse_date(date)? * DAY;
@@ -104,7 +104,7 @@ pub fn format_timestamp(micros: i64) -> String {
     format!("{date}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
 }
 
-/// Microseconds of a time of day, and what follows.
+/// Microseconds of a time of day, and the rest of the text.
 fn clock(text: &[u8]) -> Result<(i64, &[u8]), &'static str> {
     let &[h0, h1, b':', m0, m1, ref rest @ ..] = text else { return Err(TIME_FORM) };
     let (hour, minute) = (digits(&[h0, h1]).ok_or(TIME_FORM)?, digits(&[m0, m1]).ok_or(TIME_FORM)?);

@@ -1,7 +1,7 @@
 //! The formulas, in the order in which the protocol draws its challenges.
 //!
-//! Notation: p the order of the base field, K the extension field, k rows, N = k / rho points of the evaluation domain, c
-//! challenges, L the list size of the regime.
+//! Notation: p is the order of the base field, K the extension field, k the number of rows, N = k / rho the points of
+//! the evaluation domain, c the number of challenges, L the list size of the regime.
 
 #[allow(unused_imports, reason = "where any crate uses `std`, its methods are found first")]
 use evergrove_primitives::float::Float;
@@ -18,7 +18,7 @@ pub fn terms(layer: &Layer, regime: Regime) -> Terms {
         pow_bits,
         challenges,
         extension_degree,
-        // Caps are parts of the trees: no error depends on where a path ends.
+        // Caps are parts of the trees: the level at which a path ends affects no error.
         cap_height: _,
         // How these fold the layer is in its own `arity_bits`.
         arity_bits: _,
@@ -57,7 +57,7 @@ pub fn terms(layer: &Layer, regime: Regime) -> Terms {
 /// The code of a layer's words under a regime.
 fn code(field_bits: f64, rate: f64, rows: f64, regime: Regime) -> Code {
     match regime {
-        // The opened quotients have degree k + 1 at most: two points.
+        // The degree of the opened quotients is at most k + 1: two points.
         Regime::UniqueDecoding => {
             let agreement = (1.0 + (rows + 2.0) * rate / rows) / 2.0;
             Code { agreement, ..Code::unique_decoding(field_bits, rate) }
