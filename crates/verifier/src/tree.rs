@@ -1,7 +1,7 @@
 //! Hashing rules of the committed tree and of the canonical digest.
 //!
-//! Three zeros, never confused: [`null_digest`] is the digest of an empty subtree; [`Digest::ZERO`] as a canonical digest
-//! means that no leaf below is a member of the batch; a padding slot exists only inside a circuit.
+//! Three zeros, never confused: [`null_digest`] is the digest of an empty subtree; [`Digest::ZERO`] as a canonical
+//! digest means that no leaf below is a member of the batch; a padding slot exists only inside a circuit.
 
 use alloc::vec::Vec;
 
@@ -18,10 +18,10 @@ pub type Value = [Goldilocks; 4];
 
 /// The digest of the leaf at `index` with `value`: Poseidon of (index, value, 0, 0, 0 | LEAF, 0, 0, 0).
 ///
-/// The tag is the paper's `leaf()` predicate (section 3.3): an inner node can not pass as a leaf.
+/// The tag is the paper's `leaf()` predicate (section 3.3): an inner node cannot pass as a leaf.
 ///
 /// # Panics
-/// If `index >= p`; heights end at 40, so that every index of a vector is far below.
+/// If `index >= p`; the greatest height is 40, so every index of a vector is far below.
 pub fn leaf_digest(index: u64, value: &Value) -> Digest {
     let mut s = [Goldilocks::ZERO; WIDTH];
     s[0] = Goldilocks::new(index);
@@ -38,7 +38,7 @@ pub fn node_digest(left: &Digest, right: &Digest) -> Digest {
 
 /// The digest of an empty subtree of height `height`: null_0 has a tag of its own, null_{h+1} = H(null_h, null_h).
 ///
-/// Costs `height + 1` permutations: keep a [`null_digests`] table where many are needed.
+/// Costs `height + 1` permutations: keep a [`null_digests`] table if you need many.
 pub fn null_digest(height: u8) -> Digest {
     (0..height).fold(null_leaf(), |d, _| node_digest(&d, &d))
 }
@@ -67,8 +67,8 @@ pub fn canonical_digest(leaves: &[(u64, Digest)]) -> Digest {
     }
 }
 
-/// Where the canonical digest of two or more leaves splits: the number of leaves below the left child of the node at which
-/// they part. Strictly increasing indices are a precondition.
+/// The split of the canonical digest of two or more leaves: the number of leaves below the left child of the node at
+/// which they part. Strictly increasing indices are a precondition.
 pub fn canonical_split<T>(leaves: &[(u64, T)]) -> usize {
     let bit = split_level(leaves[0].0, leaves[leaves.len() - 1].0);
     leaves.partition_point(|(i, _)| i >> bit & 1 == 0)

@@ -7,8 +7,9 @@
 //!
 //! **Words** are wires: all four halves; the first two and zeros; zeros and the last two.
 //!
-//! **Parts** are offered as ([`BYTES`], address, kind, word), as often as the prover says. A *window* is the sixteen bytes from an address on, as four halves: the sum of
-//! its *low* part, which has zeros behind the end of the row, and its *high* part, which is of the next row and has zeros before its beginning.
+//! **Parts** are offered as ([`BYTES`], address, kind, word), as often as the prover says. A *window* is the sixteen
+//! bytes from an address on, as four halves. It is the sum of its *low* part, which has zeros after the end of the row,
+//! and its *high* part, which belongs to the next row and has zeros before its beginning.
 //!
 //! | kind | of row i, for o = 0 to 15 | address |
 //! |---|---|---|
@@ -52,12 +53,12 @@ pub const FIXED: usize = USES + WORDS;
 /// Ports: words, parts.
 pub const PORTS: usize = WORDS + KINDS * ROW;
 
-/// Where row 0 has the first address of a kind; row i has it 16 i higher.
+/// The first address of a kind in row 0; in row i it is 16 i higher.
 fn first(kind: usize) -> Goldilocks {
     if kind == HIGH { -Goldilocks::new(ROW as u64) } else { Goldilocks::ZERO }
 }
 
-/// The first place of a part that a byte of the row stands at, which byte, and how many follow each other.
+/// The first place in a part that holds a byte of the row, that byte, and the number of bytes from there.
 fn run(kind: usize, offset: usize) -> (usize, usize, usize) {
     match kind {
         LOW => (0, offset, ROW - offset),

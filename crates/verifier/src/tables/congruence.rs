@@ -5,12 +5,14 @@
 //!
 //! e_2j + 2^16 e_(2j+1) + c_(j-1) = 2^32 c_j for j = 0, ..., 23, where c_(-1) = c_23 = 0.
 //!
-//! **Over the integers.** Limbs are below 2^17 in absolute value where they are sums or differences, those of q lie in \[-2^15, 2^15), carries
-//! in \[-2^24, 2^24). With at most 72 2^32 from products and the linear part and 12 2^32 from q p, |e_k| < 84 2^32, and both sides of an equation stay
-//! below 2^57 < (2^64 - 2^32) / 2: so they are equal as integers, since they are equal in F. The sum of the equations times powers of 2^32 is the identity.
+//! **Over the integers.** Limbs are below 2^17 in absolute value where they are sums or differences, those of q lie in
+//! \[-2^15, 2^15), and carries in \[-2^24, 2^24). With at most 72 2^32 from products and the linear part and 12 2^32
+//! from q p, |e_k| < 84 2^32, and both sides of an equation stay below 2^57 < (2^64 - 2^32) / 2. So they are equal as
+//! integers, since they are equal in F. The sum of the equations times powers of 2^32 is the identity.
 //!
-//! **Columns** of a congruence: the limbs of q with 2^15 added; of each carry with 2^24 added the low 16 bits, and the other 9. Each is
-//! checked by the table of [ranges](super::range): 2^7 h as well as h says that h is below 2^9.
+//! **Columns** of a congruence: the limbs of q with 2^15 added; and for each carry with 2^24 added the low 16 bits, and
+//! the other 9 bits. The table of [ranges](super::range) checks each: looking up 2^7 h as well as h shows that h is
+//! below 2^9.
 
 use alloc::vec::Vec;
 use core::array;
@@ -57,9 +59,9 @@ pub(super) const fn power(n: usize) -> Goldilocks {
     Goldilocks::new(1 << n)
 }
 
-/// What is added to a limb of a quotient.
+/// The offset of a limb of a quotient.
 pub const QUOTIENT: u64 = 1 << (LIMB_BITS - 1);
-/// What is added to a carry.
+/// The offset of a carry.
 pub const CARRY: u64 = 1 << 24;
 
 /// An element, limb by limb.
@@ -76,7 +78,7 @@ pub struct Congruence<V> {
 }
 
 impl<V: Copy> Congruence<V> {
-    /// Of these products and this linear part, with the quotient and the carries in `columns`.
+    /// The congruence of these products and this linear part, with the quotient and the carries in `columns`.
     pub(super) fn new<A: Algebra<V = V>>(
         f: &mut A,
         products: Vec<[Limbs<V>; 2]>,
@@ -124,8 +126,8 @@ impl<V: Copy> Congruence<V> {
 }
 
 impl<E: Copy> Congruence<E> {
-    /// The sum of the equations times powers of y: with A_0 and A_1 the polynomials of the even and the odd limbs of a, a product a b comes to A_0 B_0 + y A_1 B_1 + 2^16
-    /// (A_0 B_1 + A_1 B_0).
+    /// The sum of the equations times powers of y. If A_0 and A_1 are the polynomials of the even and the odd limbs of
+    /// a, a product a b contributes A_0 B_0 + y A_1 B_1 + 2^16 (A_0 B_1 + A_1 B_0).
     pub fn at<M: Machine<Element = E>>(&self, m: &mut M, y: E) -> E {
         let modulus = MODULUS.map(|limb| constant(m, limb));
         let quotient = product(m, &self.quotient, &modulus, y);
@@ -166,7 +168,7 @@ fn carry<V: Copy>(columns: &[V], i: usize) -> [V; 2] {
     [columns[LIMBS + 2 * i], columns[LIMBS + 2 * i + 1]]
 }
 
-/// What must be below 2^16 of a congruence's columns.
+/// The columns of a congruence that must be below 2^16.
 pub(super) fn ranges<A: Algebra>(f: &mut A, columns: &[A::V], out: &mut Vec<A::V>) {
     out.extend_from_slice(&columns[..LIMBS]);
     for i in 0..CARRIES {

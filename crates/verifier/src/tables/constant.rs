@@ -1,4 +1,4 @@
-//! Constant words: a row is one, and has nothing to commit.
+//! Constant words: each row is one word, and commits to nothing.
 //!
 //! | fixed column | |
 //! |---|---|

@@ -7,8 +7,8 @@
 //! | D | before | 5 | number of before |
 //! | D | sum | 6 | uses of the sum |
 //!
-//! This is how leaves of oracles are folded, how linear layers with constant coefficients are taken, and how one element of a word becomes
-//! a wire: with 1 for one weight and 0 for the others.
+//! Dot rows fold leaves of oracles, compute linear layers with constant coefficients, and turn one element of a word
+//! into a wire, with 1 for one weight and 0 for the others.
 
 use alloc::vec::Vec;
 

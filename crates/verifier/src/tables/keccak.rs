@@ -1,37 +1,43 @@
 //! Rounds of Keccak-f\[1600\]: a row is three of them, eight rows are a permutation up to its last chi.
 //!
-//! **Parts.** A lane of 64 bits is 16 *parts*: part k holds the bits k, k + 16, k + 32, k + 48 as digits of a number to base 16. Digits of sums stay below 16, so
-//! sums of parts are digit-wise sums. A rotation of the lane moves whole parts, and turns the digits of a part in a circle.
+//! **Parts.** A lane of 64 bits is 16 *parts*: part k holds the bits k, k + 16, k + 32, k + 48 as digits of a number to
+//! base 16. Digits of sums stay below 16, so sums of parts are digit-wise sums. A rotation of the lane moves whole
+//! parts, and rotates the four digits of a part.
 //!
-//! **A round**, from state to state. Both are states between pi and chi. With a, b, c three neighbours of a plane, the next state has the lane
-//! (a xor (not b and c)) xor theta xor constant, rotated. With E = C\[x-1\] + rot(C\[x+1\], 1) for the column parities C, each digit of
+//! **A round**, from state to state. Both states are between pi and chi. Let a, b, c be three neighbours of a plane.
+//! The next state has the lane (a xor (not b and c)) xor theta xor constant, rotated. With E = C\[x-1\] +
+//! rot(C\[x+1\], 1) for the column parities C, each digit of
 //!
 //! s = 9 - 2 (a + E + constant) + b - c
 //!
-//! is from 0 to 10, and says the bit: it is 1 where s modulo 4 is 0 or 3. A use of the [lookup table](super::keccak_lookup) takes s to the part with its
-//! digits turned (the next state) and to the part as it is. Of these the sum over a column has, together with E, the parity C: the theta that went into
-//! it counts five times and once more, hence not at all. So C is the parity of the columns before theta, although it is committed to before them.
+//! is from 0 to 10, and determines the bit: it is 1 where s modulo 4 is 0 or 3. A use of the [lookup
+//! table](super::keccak_lookup) maps s to the part with its digits turned (the next state) and to the part unturned.
+//! The sum of the unturned parts over a column, together with E, has the parity C: the theta in the parts counts five
+//! times and once more, hence not at all. So C is the parity of the columns before theta, although it is committed to
+//! before them.
 //!
 //! | committed | |
 //! |---|---|
-//! | 0 to 399 | the state that comes in: 16 parts of each of 25 lanes, lane x + 5 y |
+//! | 0 to 399 | the incoming state: 16 parts of each of 25 lanes, lane x + 5 y |
 //! | then for each round | the next state (400), parts that were turned as they were before ([`TURNED`]), C (80), part 15 of each C turned by one (5) |
 //!
 //! | fixed | |
 //! |---|---|
-//! | [`INNER`] | 0 in the first row of a permutation, whose first round is theta, rho and pi alone; else 1 |
+//! | [`INNER`] | 0 in the first row of a permutation, whose first round is theta, rho and pi alone; otherwise 1 |
 //! | [`ACTIVE`] | 1, or 0 in a row that only fills a block |
-//! | [`REST`] | 1 if all lanes that go out are used, 0 if those of the first plane are |
-//! | [`KEYS`] to + 24 | keys of the lanes that come in |
+//! | [`REST`] | 1 if all outgoing lanes are used, 0 if only those of the first plane are |
+//! | [`KEYS`] to + 24 | keys of the incoming lanes |
 //! | [`CONSTANTS`] to + 14 | the parts of lane 0 that constants change, of each round |
 //!
-//! **Lanes on the bus.** A lane is two tuples ([`LANE`], key, 0 or 1, four values); value j of eight is part j + 2^32 part (j + 8). The lanes that go out of row i have
-//! the keys 32 (i + 1) + lane, each once. The row before a row is that whose lanes it uses.
+//! **Lanes on the bus.** A lane is two tuples ([`LANE`], key, 0 or 1, four values); value j of eight is part j + 2^32
+//! part (j + 8). The outgoing lanes of row i have the keys 32 (i + 1) + lane, each once. The row before a row is the
+//! one whose lanes it uses.
 //!
-//! **What a row says.** Every column but the incoming ones is a use's result, hence a part whose digits are bits. The incoming ones are what the tuples
-//! say: keys of uses are below 2^19, so five neighbours a satisfy a system of determinant -22 (or -2 each, in a first round) whose right side is below 2^20, and 22 a is an integer
-//! below 2^28 in absolute value. Two such numbers times 1 and 2^32 sum to what is known in one way. Then all sums are digit-wise, below 2^16, and each use is of the
-//! kind that its port says.
+//! **What a row shows.** Every column except the incoming ones is the result of a use, hence a part whose digits are
+//! bits. The tuples determine the incoming columns. Keys of uses are below 2^19, so five neighbours a satisfy a system
+//! of determinant -22 (or -2 each, in a first round) whose right side is below 2^20, and 22 a is an integer below 2^28
+//! in absolute value. A known value is the sum of two such numbers, times 1 and 2^32, in only one way. Then all sums
+//! are digit-wise, below 2^16, and each use has the kind of its port.
 
 use alloc::vec::Vec;
 
@@ -61,7 +67,7 @@ pub const VALUES: usize = PARTS / 2;
 pub const INNER: usize = 0;
 /// The fixed column that is 0 in rows that fill a block.
 pub const ACTIVE: usize = 1;
-/// The fixed column that says whether lanes behind the first plane are used.
+/// The fixed column that says whether lanes after the first plane are used.
 pub const REST: usize = 2;
 /// The first fixed column of keys.
 pub const KEYS: usize = 3;
@@ -99,35 +105,35 @@ pub const ROUND_CONSTANTS: [u64; 24] = [
     0x0000000080000001,
     0x8000000080008008,
 ];
-/// How far each lane x + 5 y is rotated.
+/// The rotation of each lane x + 5 y.
 pub const ROTATIONS: [u32; LANES] =
     [0, 1, 62, 28, 27, 36, 44, 6, 55, 20, 3, 10, 43, 25, 39, 41, 45, 15, 21, 8, 18, 2, 61, 56, 14];
 
 /// A part with all digits 1.
 pub const ONES: u64 = 0x1111;
-/// What each digit of s has where the others count nothing.
+/// The value of each digit of s where all other terms are 0.
 pub const BIAS: u64 = 9;
-/// From kind to kind of uses, keys lie so far apart.
+/// The distance of keys from one kind of uses to the next.
 pub const KINDS: u64 = 1 << 16;
-/// The kind of uses that take parities: those below turn the result by so many digits.
+/// The kind of uses that take parities; smaller kinds turn the result by that many digits.
 pub const PARITY: u64 = DIGITS as u64;
 
-/// Where a part of a state goes in a round.
+/// The place to which a round moves a part of a state.
 #[derive(Clone, Copy, Debug)]
 pub struct Move {
-    /// The digits it is turned by.
+    /// The digits by which it is turned.
     pub turn: u8,
     /// Its column among those of the round before it is turned.
     pub before: u16,
-    /// Its column after that: lane and part of the next state.
+    /// Its column afterwards: lane and part of the next state.
     pub after: u16,
 }
 
 /// Parts that are turned in a round.
 pub const TURNED: usize = 273;
-/// Where the parities of a round begin.
+/// The first column of the parities of a round.
 pub const PARITIES: usize = STATE + TURNED;
-/// Where the turned parts of parities begin.
+/// The first column of the turned parts of parities.
 pub const TURNED_PARITIES: usize = PARITIES + 5 * PARTS;
 /// Columns of a round.
 pub const STAGE: usize = TURNED_PARITIES + 5;
@@ -181,12 +187,12 @@ pub const fn turned(part: u64, by: u8) -> u64 {
 pub fn values(lane: u64) -> [Goldilocks; VALUES] {
     core::array::from_fn(|j| Goldilocks::new(part(lane, j) | part(lane, j + VALUES) << 32))
 }
-/// The key of a lane that goes out of a row.
+/// The key of an outgoing lane of a row.
 pub fn key(row: usize, lane: usize) -> u64 {
     32 * (row as u64 + 1) + lane as u64
 }
 
-/// Of each use of a round the key, and the result turned and as it is.
+/// For each use of a round the key, and the result turned and unturned.
 #[inline(never)]
 fn stage_uses<A: Algebra>(f: &mut A, stage: usize, state: &[A::V], own: &[A::V], fixed: &[A::V]) -> Vec<[A::V; 3]> {
     let number = Goldilocks::new;
@@ -316,7 +322,8 @@ pub fn set_constants(fixed: &mut [Goldilocks], constants: [u64; STAGES]) {
     }
 }
 
-/// The constants of a row of a permutation: the first round is theta alone, and each later one begins with the constant of the round before.
+/// The constants of a row of a permutation: the first round is theta alone, and each later round begins with the
+/// constant of the round before.
 pub fn constants(row: usize) -> [u64; STAGES] {
     core::array::from_fn(|stage| (STAGES * row + stage).checked_sub(1).map_or(0, |round| ROUND_CONSTANTS[round]))
 }

@@ -1,14 +1,14 @@
-//! Two lanes of a message, added to two lanes of a state: the way into [Keccak's rounds](super::keccak).
+//! Two lanes of a message, added to two lanes of a state: the input of [Keccak's rounds](super::keccak).
 //!
 //! | committed | | fixed | |
 //! |---|---|---|---|
 //! | 0 to 127 | the bits of four halves of 32 bits | [`NUMBER`] | number of the word of the halves |
 //! | [`STATE`] to + 15 | values of two lanes | [`LATER`] | 1 where the lanes are of a state, 0 where they are zero |
 //! | | | [`KEYS`], + 1 | keys of these lanes |
-//! | | | [`USES`], + 1 | uses of the lanes that go out |
+//! | | | [`USES`], + 1 | uses of the outgoing lanes |
 //!
-//! The word is a wire, whose elements are below 2^32 by their bits. The lanes that go out of row i have the keys 2^40 + 2 i and one more. Digits of their parts are from 0 to 2:
-//! sums, which the first round of a permutation takes as they are.
+//! The word is a wire, whose elements are below 2^32 by their bits. The outgoing lanes of row i have the keys 2^40 + 2
+//! i and one more. Digits of their parts are from 0 to 2: sums, which the first round of a permutation accepts.
 
 use alloc::vec::Vec;
 
@@ -37,7 +37,7 @@ pub const FIXED: usize = 6;
 /// Ports: the word, lanes in, lanes out.
 pub const PORTS: usize = 9;
 
-/// The key of a lane that goes out.
+/// The key of an outgoing lane.
 pub fn key(row: usize, lane: usize) -> u64 {
     (1 << 40) + 2 * row as u64 + lane as u64
 }
@@ -55,7 +55,7 @@ pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut 
         out.push(f.boolean(*bit));
     }
     for value in &row.columns[STATE..] {
-        // Zero, where they are of no state.
+        // Zero, if they belong to no state.
         out.push(f.combine([-Goldilocks::ONE, Goldilocks::ONE, Goldilocks::ZERO], *value, row.fixed[LATER], *value));
     }
 }

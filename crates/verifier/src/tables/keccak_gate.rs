@@ -1,12 +1,13 @@
-//! Five lanes of a Keccak state, or zeros where a bit is 0: what the next block is added to, where the prover says whether it begins a message.
+//! Five lanes of a Keccak state, or zeros where a bit is 0. The next block is added to them; the prover's bit says
+//! whether the block begins a message.
 //!
 //! | committed | | fixed | |
 //! |---|---|---|---|
 //! | 0 to 39 | values of the five lanes of a plane, as on the bus | [`NUMBER`] | number of the bit |
-//! | [`BIT`] | the bit | [`KEY`] | key of the first lane that comes in |
+//! | [`BIT`] | the bit | [`KEY`] | key of the first incoming lane |
 //! | | | [`ACTIVE`] | 1, or 0 in a row that only fills a block |
 //!
-//! The bit is a wire. The lanes that go out of row i have the keys 2^42 + 8 i and following ones, each once.
+//! The bit is a wire. The outgoing lanes of row i have the keys 2^42 + 8 i and following, each once.
 
 use alloc::vec::Vec;
 
@@ -33,7 +34,7 @@ pub const FIXED: usize = 3;
 /// Ports: the bit, lanes in, lanes out.
 pub const PORTS: usize = 1 + 2 * LANES * TUPLES;
 
-/// The key of a lane that goes out.
+/// The key of an outgoing lane.
 pub fn key(row: usize, lane: usize) -> u64 {
     (1 << 42) + 8 * row as u64 + lane as u64
 }

@@ -5,10 +5,12 @@
 //! | 0 | how often it is offered | 0 | key |
 //! | | | 1, 2 | the result with its digits turned, the result |
 //!
-//! A key is 2^16 times the kind and a number of four digits to base 16. Kinds 0 to 3 take digits s from 0 to 10 to the bits that are 1 where s modulo
-//! 4 is 0 or 3, turned by as many digits as the kind says. Kind 4 takes digits from 0 to 7 to their parities.
+//! A key is 2^16 times the kind plus a number of four digits to base 16. Kinds 0 to 3 map digits s from 0 to 10 to the
+//! bits that are 1 where s modulo 4 is 0 or 3, turned by that many digits. Kind 4 maps digits from 0 to 7 to their
+//! parities.
 //!
-//! *A use is of a row.* There are fewer than p uses, so a tuple that is used is offered, and nothing else is in this namespace.
+//! *A use is a row.* There are fewer than p uses, so a tuple that is used is offered, and only this table offers in
+//! this namespace.
 
 use alloc::vec::Vec;
 
@@ -24,12 +26,12 @@ pub const FIXED: usize = 3;
 pub const CHI: u64 = 11;
 /// Digits of a parity's sum.
 pub const SUMS: u64 = 8;
-/// Rows of a kind that is no parity.
+/// Rows of a kind other than parities.
 const CHI_ROWS: usize = CHI.pow(DIGITS as u32) as usize;
 /// Rows with content.
 pub const ROWS: usize = DIGITS * CHI_ROWS + SUMS.pow(DIGITS as u32) as usize;
 
-/// The content of a row: key, turned, plain. Rows behind the last one repeat it.
+/// The content of a row: key, turned, unturned. Rows after the last one repeat it.
 pub fn content(row: usize) -> [u64; FIXED] {
     let row = row.min(ROWS - 1);
     let (kind, mut rest, base) = match row / CHI_ROWS {

@@ -1,14 +1,15 @@
-//! The last step of a Keccak permutation on a plane, bit by bit: the way out of [Keccak's rounds](super::keccak).
+//! The last step of a Keccak permutation on a plane, bit by bit: the output of [Keccak's rounds](super::keccak).
 //!
 //! | committed | | fixed | |
 //! |---|---|---|---|
 //! | 0 to 319 | the bits of five lanes | [`KEY`] | key of the first lane |
 //! | 320 to 323 | bits [`CONSTANT_BITS`] of the first result, before the constant | [`ACTIVE`] | 1, or 0 in a row that only fills a block |
 //! | | | [`FIRST`] | 1 where the last constant is added: in the first plane |
-//! | | | [`LANE_USES`] | 1 where the lanes that go out are used |
+//! | | | [`LANE_USES`] | 1 where the outgoing lanes are used |
 //! | | | [`USES`], + 1 | uses of both words |
 //!
-//! The first four results are two words of four halves of 32 bits, low halves first: the digest. As lanes the results of row i have the keys 2^41 + 8 i and following ones.
+//! The first four results are two words of four halves of 32 bits, low halves first: the digest. As lanes, the results
+//! of row i have the keys 2^41 + 8 i and following.
 
 use alloc::vec::Vec;
 
@@ -42,7 +43,7 @@ pub const FIXED: usize = 6;
 /// Ports: both words, lanes in, lanes out.
 pub const PORTS: usize = 2 + 2 * 5 * super::keccak::TUPLES;
 
-/// The key of a lane that goes out.
+/// The key of an outgoing lane.
 pub fn key(row: usize, lane: usize) -> u64 {
     (1 << 41) + 8 * row as u64 + lane as u64
 }

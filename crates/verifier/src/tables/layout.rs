@@ -1,4 +1,4 @@
-//! Where tables lie: their ports on the bus, their columns in the stacks that are committed to.
+//! The places of tables: of their ports on the bus, and of their columns in the committed stacks.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -11,11 +11,12 @@ use super::{BLOCK, BLOCK_LOG, Shape, Table, Tables};
 /// Widths of tables are rounded up to a multiple of this, and small ones to a power of two.
 const ROUND: usize = 8;
 
-/// Heights of tables, and what follows from them.
+/// Heights of tables, and their consequences.
 ///
-/// **Bus.** An array of 2^[`Layout::bus_variables`] fractions. Port j of a table takes 2^n neighbouring places, n the variables of the table's
-/// row number, starting at a multiple of 2^n: tall tables come first. Port by port, row i's fraction is at the i-th of them, and the number of a
-/// wire is the place of its definition. Places without an active row hold 0 / 1.
+/// **Bus.** An array of 2^[`Layout::bus_variables`] fractions. Port j of a table takes 2^n neighbouring places, where n
+/// is the number of variables of the table's row number. They start at a multiple of 2^n, since tall tables come first.
+/// Within a port, row i's fraction is at the i-th place, and the number of a wire is the place of its definition.
+/// Places without an active row hold 0 / 1.
 ///
 /// **Stacks.** The committed columns of all tables are one multilinear polynomial, and so are the fixed ones: see [`Stack`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub struct Place {
 }
 
 impl Layout {
-    /// For tables of so many blocks each, in the order of [`Table::ALL`]; 0 for a table without rows.
+    /// For tables with these numbers of blocks, in the order of [`Table::ALL`]; 0 for a table without rows.
     ///
     /// # Panics
     /// If a table has more than 2^20 blocks.
@@ -68,7 +69,7 @@ impl Layout {
             fixed: stack(&|table| tables.fixed(table)),
         }
     }
-    /// The height of a table, `None` for one without rows.
+    /// The height of a table, `None` for a table without rows.
     pub fn shape(&self, table: Table) -> Option<Shape> {
         self.shapes[table as usize]
     }
@@ -92,7 +93,7 @@ impl Layout {
     pub fn places(&self) -> &[Place] {
         &self.places
     }
-    /// Where the ports of a table begin on the bus.
+    /// The first place of each port of a table on the bus.
     pub fn starts(&self, table: Table) -> Vec<Goldilocks> {
         self.places
             .iter()
@@ -112,10 +113,11 @@ impl Layout {
 
 /// Columns of several tables as one table of 2^m elements.
 ///
-/// A table's columns are cut into *pieces* of 2^w columns (its width, rounded up to a multiple of 8, in binary, large ones first). Of a piece's
-/// block the element of row l and column c, counted within the piece, is at place l + 2^9 c; blocks follow each other. Pieces with larger blocks
-/// come first, so that each block starts at a multiple of its size. Places of a piece that belong to no column are columns of zeros: they have weights,
-/// and count as 0. Places behind the last piece have no weight.
+/// A table's columns are cut into *pieces* of 2^w columns (its width, rounded up to a multiple of 8, in binary, large
+/// pieces first). In a piece's block, the element of row l and column c, counted within the piece, is at place l + 2^9
+/// c; blocks follow each other. Pieces with larger blocks come first, so each block starts at a multiple of its size.
+/// Places of a piece that belong to no column are columns of zeros: they have weights, and count as 0. Places after the
+/// last piece have no weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
     pieces: Vec<Piece>,
@@ -133,7 +135,7 @@ pub struct Piece {
     pub width: usize,
     /// Blocks of rows.
     pub blocks: usize,
-    /// Where it begins.
+    /// Its first place.
     pub start: usize,
 }
 
@@ -169,7 +171,7 @@ impl Stack {
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
-    /// Of each of a table's columns the place of its first block, and how far it is from block to block.
+    /// For each of a table's columns the place of its first block, and the distance from block to block.
     pub fn columns(&self, table: Table, width: usize) -> Vec<(usize, usize)> {
         let piece = |column: usize| {
             let mut pieces = self.pieces.iter().filter(|piece| piece.table == table);

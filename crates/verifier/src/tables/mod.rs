@@ -1,16 +1,17 @@
-//! The tables that a circuit is made of: their columns, constraints and ports.
+//! The tables of a circuit: their columns, constraints and ports.
 //!
-//! A circuit is a list of rows in eighteen tables ([`Table`]). A row has *committed* columns, which the prover fills, and *fixed* ones,
-//! which are the circuit. Rows are connected by the *bus*: each port ([`Port`]) of a row puts a tuple on the bus with a multiplicity, and the
-//! multiplicities of equal tuples must sum to 0. There is no other connection between rows: a table that needs values of the row before it (as
-//! byte machines and Keccak do) hands them over by a tuple whose key is the row's number, in a namespace of its own.
+//! A circuit is a list of rows in eighteen tables ([`Table`]). A row has *committed* columns, which the prover fills,
+//! and *fixed* columns, which are the circuit. The *bus* connects rows: each port ([`Port`]) of a row puts a tuple on
+//! the bus with a multiplicity, and the multiplicities of equal tuples must sum to 0. There is no other connection
+//! between rows. A table that needs values of the row before (such as byte machines and Keccak) hands them over by a
+//! tuple whose key is the row's number, in a namespace of its own.
 //!
-//! **Wires.** A wire is a tuple ([`WIRE`], number, 0, word): its definition has as many of them as the wire has uses, and each use takes one
-//! away. The number of a wire is the place of its definition on the bus, so that no wire has two definitions. A *word* is
-//! four elements of F: a digest, four values, or an element of K and zeros.
+//! **Wires.** A wire is a tuple ([`WIRE`], number, 0, word): its definition has the number of its uses as multiplicity,
+//! and each use takes one. The number of a wire is the place of its definition on the bus, so no wire has two
+//! definitions. A *word* is four elements of F: a digest, four values, or an element of K and zeros.
 //!
-//! **Where a constraint is written.** Here, once: [`Tables::constraints`] and [`Tables::ports`] are generic over [`Algebra`]. A constraint
-//! has degree at most [`DEGREE`] in the columns.
+//! **Constraints** are written once, here: [`Tables::constraints`] and [`Tables::ports`] are generic over [`Algebra`].
+//! A constraint has degree at most [`DEGREE`] in the columns.
 
 pub mod addition;
 pub mod bits;
@@ -80,7 +81,7 @@ pub enum Table {
     Operation,
     /// Four more terms of a sum of products of F and K.
     Dot,
-    /// What a query of an oracle weighs.
+    /// The weight of a query of an oracle.
     Query,
     /// The 64 bits of an element of F.
     Bits,
@@ -98,7 +99,7 @@ pub enum Table {
     Addition,
     /// Three rounds of Keccak.
     Keccak,
-    /// What Keccak's rounds look up.
+    /// The lookup table of Keccak's rounds.
     KeccakLookup,
     /// Two lanes that go into a Keccak state.
     KeccakAbsorb,
@@ -108,7 +109,7 @@ pub enum Table {
     KeccakGate,
     /// Sixteen bytes.
     Bytes,
-    /// What is at an address.
+    /// The bytes at an address.
     Read,
 }
 
@@ -135,7 +136,7 @@ impl Table {
         Self::Read,
     ];
 
-    /// Blocks of all tables, none of those behind the first ones.
+    /// Blocks of all tables; tables after the first `N` have no blocks.
     pub fn blocks<const N: usize>(first: [usize; N]) -> [usize; Self::ALL.len()] {
         core::array::from_fn(|table| first.get(table).copied().unwrap_or(0))
     }
@@ -165,14 +166,14 @@ impl Table {
     }
 }
 
-/// What a port of a row puts on the bus.
+/// The tuple that a port of a row puts on the bus.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Port<V> {
-    /// How often: -1 for a use, the number of uses for a definition.
+    /// Its multiplicity: -1 for a use, the number of uses for a definition.
     pub multiplicity: V,
     /// Namespace, key, level, word.
     pub tuple: [V; TUPLE],
-    /// What is behind so many elements is 0: no verifier has to take it in.
+    /// Elements from this one on are 0: a verifier need not process them.
     pub len: usize,
 }
 
@@ -183,9 +184,9 @@ pub struct Row<'a, V> {
     pub columns: &'a [V],
     /// Fixed columns.
     pub fixed: &'a [V],
-    /// The number of the row: of a wire that is defined at port j of the row, the number is `places[j]` more.
+    /// The number of the row: a wire that is defined at port j of the row has this number plus `places[j]`.
     pub number: V,
-    /// Where each port of the table begins on the bus.
+    /// The first place of each port of the table on the bus.
     pub places: &'a [Goldilocks],
 }
 
@@ -253,7 +254,7 @@ impl<K: Extension> Tables<K> {
     pub fn permutes(table: Table) -> bool {
         matches!(table, Table::Permutation | Table::Sponge)
     }
-    /// The constraints of a row, each 0 on a row that is right, appended to `out`.
+    /// The constraints of a row, each 0 on a valid row, appended to `out`.
     ///
     /// # Panics
     /// Unless the row has as many values as the table has columns.
@@ -278,7 +279,7 @@ impl<K: Extension> Tables<K> {
             Table::Bytes => {}
         }
     }
-    /// The congruences of a row, whose equations are constraints behind those of [`Tables::constraints`].
+    /// The congruences of a row, whose equations are constraints that follow those of [`Tables::constraints`].
     pub fn congruences<A: Algebra>(&self, table: Table, f: &mut A, row: &Row<'_, A::V>) -> Vec<Congruence<A::V>> {
         let mut out = Vec::new();
         match table {
@@ -357,7 +358,8 @@ fn defined<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, port: usize, uses: A::V, 
     Port { multiplicity: uses, tuple: wire(f, number, word), len: TUPLE }
 }
 
-/// A use of the wire of the number `last`, where `check` is 1; where it is 0, the definition of the port's wire, used `last` times.
+/// If `check` is 1, a use of the wire with the number `last`; if it is 0, the definition of the port's wire, used
+/// `last` times.
 fn used_or_defined<A: Algebra>(
     f: &mut A,
     row: &Row<'_, A::V>,

@@ -1,9 +1,10 @@
-//! One operation in K: d = q0 a b + q1 a + q2 c, where a, b, c are wires and d is a new one, or, in a *check*, a wire that is there.
+//! One operation in K: d = q0 a b + q1 a + q2 c, where a, b, c are wires and d is a new wire or, in a *check*, an
+//! existing one.
 //!
 //! | committed | | fixed | |
 //! |---|---|---|---|
 //! | D each | a, b, c, d | 0 to 2 | q0, q1, q2, in F |
-//! | | | 3 | 1 in a check, else 0 |
+//! | | | 3 | 1 in a check, otherwise 0 |
 //! | | | 4 to 6 | numbers of a, b, c |
 //! | | | 7 | uses of d; in a check the number of d |
 //!

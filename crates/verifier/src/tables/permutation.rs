@@ -2,21 +2,22 @@
 //!
 //! | committed | |
 //! |---|---|
-//! | 0 to 117 | what the S-boxes read ([`poseidon`]); 0 to 7 are m, 8 to 11 are h |
+//! | 0 to 117 | the inputs of the S-boxes ([`poseidon`]); 0 to 7 are m, 8 to 11 are h |
 //! | 118 to 121 | the digest |
 //! | [`INDEX`], [`LEVEL`] | place of a node in its Merkle tree |
 //! | [`ACTIVE`] | whether a node row counts, 0 or 1 |
 //! | [`LEFT`], [`RIGHT`] | how often the two halves of m are offered as nodes |
 //!
-//! **Modes** are fixed. In a *hash* row, h is a wire. Each half of m is a wire that is used, or one that is defined here (free data, as
-//! the words of a proof), or a node that is offered (the cap of a tree). With [`FIELD`], for K of degree two, a half is two elements
-//! of K, each a wire of its own. In a *node* row h is zero, and the row says: if the digest is the node (index, level + 1), then the
-//! halves of m are the nodes (2 index, level) and (2 index + 1, level).
+//! **Modes** are fixed. In a *hash* row, h is a wire. Each half of m is a wire that is used, or a wire that is defined
+//! here (free data, like the words of a proof), or a node that is offered (the cap of a tree). With [`FIELD`], for K of
+//! degree two, a half is two elements of K, each a separate wire. In a *node* row h is zero, and the row says: if the
+//! digest is the node (index, level + 1), then the halves of m are the nodes (2 index, level) and (2 index + 1, level).
 //!
-//! **Nodes.** A tuple ([`NODE`], index, level, digest) is offered by a node row with a multiplicity of the prover's, and used by a
-//! node row below, or by a [`LEAF`] row, once. A node row must be active to offer anything. As a use takes one away and there are fewer than
-//! p uses, what is used is offered, hence is either in the cap or half of an active row one level above. So leaves
-//! hang on the cap; paths that meet share their rows. Levels of different trees lie 2^20 apart, more than there are rows.
+//! **Nodes.** A node row offers a tuple ([`NODE`], index, level, digest) with a multiplicity that the prover chooses. A
+//! node row below, or a [`LEAF`] row, uses it once. Only an active node row offers anything. Each use takes one, and
+//! there are fewer than p uses, so every tuple that is used is offered, hence is either in the cap or half of an active
+//! row one level above. So leaves hang on the cap; paths that meet share their rows. Levels of different trees lie 2^20
+//! apart, more than there are rows.
 //!
 //! | port | hash row | node row |
 //! |---|---|---|
@@ -61,7 +62,7 @@ pub const FREE_LEFT: usize = 1;
 pub const USE_RIGHT: usize = 2;
 /// The fixed column: the second half defines a wire.
 pub const FREE_RIGHT: usize = 3;
-/// The fixed column: each half is elements of K, two for K of degree two, else one.
+/// The fixed column: each half is elements of K, two for K of degree two, otherwise one.
 pub const FIELD: usize = 4;
 /// The fixed column: a node row.
 pub const INNER: usize = 5;
@@ -71,8 +72,9 @@ pub const CAP: usize = 6;
 pub const LEAF: usize = 7;
 /// The fixed column: the digest is that of the public inputs.
 pub const DIGEST: usize = 8;
-/// The fixed column of the first port: number of what is used, uses of what is defined. Those of the other ports follow. In a cap row that of
-/// port 1 is the index of the first node, that of port 2 the level; in a leaf row that of port 4 is the level.
+/// The fixed column of the first port: number of the wire that is used, or uses of the wire that is defined. Those of
+/// the other ports follow. In a cap row that of port 1 is the index of the first node, that of port 2 the level; in a
+/// leaf row that of port 4 is the level.
 pub const NUMBERS: usize = 9;
 /// Ports.
 pub const PORTS: usize = 8;
@@ -84,12 +86,12 @@ pub(super) fn rounds<A: Algebra>(f: &mut A, columns: &[A::V], outputs: usize, ou
     let one = f.one();
     let matrix = matrix();
     let rounds = round_constants();
-    // The state in front of the S-boxes.
+    // The state before the S-boxes.
     let mut state = [f.zero(); WIDTH];
     for (i, word) in state.iter_mut().enumerate() {
         *word = f.add_scaled(columns[i], Goldilocks::new(rounds[0][i]), one);
     }
-    // Words that no S-box reads are kept without the constants that were added to them.
+    // Words that no S-box reads are kept without their added constants.
     let mut constants = [Goldilocks::ZERO; WIDTH];
     let mut column = WIDTH;
     for round in 0..rounds.len() {
@@ -111,7 +113,7 @@ pub(super) fn rounds<A: Algebra>(f: &mut A, columns: &[A::V], outputs: usize, ou
             let line = line.map(Goldilocks::new);
             added[i] += line.iter().zip(&constants).map(|(&m, &c)| m * c).sum::<Goldilocks>();
             if i < read {
-                // The column less the linear form: 0.
+                // The column minus the linear form: 0.
                 let mut coefficients = [Goldilocks::ONE; WIDTH + 2];
                 let mut values = [columns[column]; WIDTH + 2];
                 for j in 0..WIDTH {
@@ -138,7 +140,7 @@ pub(super) fn constraints<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::
     for i in RATE..WIDTH {
         out.push(f.mul(row.fixed[INNER], row.columns[i]));
     }
-    // Halves that are elements of K of degree three have nothing behind them.
+    // Halves that are elements of K of degree three have zeros after them.
     if K::DEGREE == 3 {
         out.push(f.mul(row.fixed[FIELD], row.columns[WORD - 1]));
         out.push(f.mul(row.fixed[FIELD], row.columns[RATE - 1]));
@@ -189,7 +191,8 @@ pub(super) fn ports<K: Extension, A: Algebra>(f: &mut A, row: &Row<'_, A::V>, ou
         let (using, free) = (fixed(USE_LEFT + 2 * side), fixed(FREE_LEFT + 2 * side));
         let number = fixed(NUMBERS + 1 + side);
         let place = place(f, row, 1 + side);
-        // A use has the number; a definition the place; a node of the cap the index of the first, a node below 2 index, plus the side.
+        // A use has the number; a definition the place; a node of the cap the index of the first node, a node below 2
+        // index, plus the side.
         let key = f.mul(using, number);
         let key = f.mul_add(free, place, key);
         let key = f.mul_add(cap, fixed(NUMBERS + 1), key);

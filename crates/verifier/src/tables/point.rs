@@ -1,26 +1,28 @@
 //! Points of BLS12-381 G1 from numbers of 56 bits: the coordinates are below p and on the curve y^2 = x^3 + 4.
 //!
-//! Seven numbers a coordinate, least significant first; the [limbs](super::congruence) 3, 10 and 17 lie in two of them, a byte in each. With the row's bit the row defines the words of
-//! the point ([`addition`](super::addition)); without it, zeros, and says nothing about the numbers.
+//! There are seven numbers for each coordinate, least significant first. The [limbs](super::congruence) 3, 10 and 17
+//! lie in two numbers, one byte in each. If the row's bit is set, the row defines the words of the point
+//! ([`addition`](super::addition)). Otherwise it defines zeros, and says nothing about the numbers.
 //!
 //! **Below p.** x + t = p - 1 for a t of 24 limbs, three limbs at a time with carries of one bit: both sides stay below 2^50.
 //!
-//! **On the curve.** s = x^2 and y^2 = x s + 4 c, modulo p, for a bit c that is 1 where the row's bit is: an honest one is 0 for zeros alone.
+//! **On the curve.** s = x^2 and y^2 = x s + 4 c, modulo p, for a bit c that is 1 if the row's bit is: an honest one is
+//! 0 only for zeros.
 //!
 //! | committed | |
 //! |---|---|
-//! | [`COORDINATES`] to + 53 | of x, then of y: the limbs, of those in two numbers the low byte; the three high bytes |
+//! | [`COORDINATES`] to + 53 | of x, then of y: the limbs (for limbs in two numbers the low byte), and the three high bytes |
 //! | [`COMPLEMENTS`] to + 61 | of x, then of y: t, and seven carries |
 //! | [`SQUARE`] to + 23 | s |
 //! | [`CONGRUENCES`] on | of each congruence quotient and carries |
 //! | [`ACTIVE`] | the bit |
 //! | [`CURVE`] | c |
-//! | [`REST`], + 1 | what is behind the last number in its word |
+//! | [`REST`], + 1 | the elements after the last number in its word |
 //!
 //! | port | fixed | |
 //! |---|---|---|
 //! | 0 to 3 | number | the numbers as four words, where [`APART`] is 0 |
-//! | 4 to 17 | number, the first four those of ports 0 to 3 | the numbers as wires of their own, where it is 1 |
+//! | 4 to 17 | number, the first four those of ports 0 to 3 | the numbers as separate wires, where it is 1 |
 //! | 18 | number | use of the bit |
 //! | 19 to 30 | uses | definitions of the words of the point |
 //! | then | | ranges |
@@ -61,16 +63,16 @@ pub const SQUARE: usize = COMPLEMENTS + 2 * COMPLEMENT;
 pub const CONGRUENCES: usize = SQUARE + LIMBS;
 /// The committed column of the bit.
 pub const ACTIVE: usize = CONGRUENCES + 2 * congruence::COLUMNS;
-/// The committed column of what the curve's constant is multiplied by.
+/// The committed column of the factor of the curve's constant.
 pub const CURVE: usize = ACTIVE + 1;
-/// The first committed column of what is behind the last number.
+/// The first committed column of the elements after the last number.
 pub const REST: usize = CURVE + 1;
 /// Committed columns.
 pub const COLUMNS: usize = REST + 2;
 
-/// The fixed column that is 1 where numbers are wires of their own.
+/// The fixed column that is 1 where numbers are separate wires.
 pub const APART: usize = 0;
-/// The fixed column of the first number's wire; that of the bit is behind the last one's.
+/// The fixed column of the first number's wire; the column of the bit follows that of the last number.
 pub const WIRES: usize = 1;
 /// The fixed column of the uses of the point's first word.
 pub const USES: usize = WIRES + NUMBERS + 1;
@@ -132,7 +134,7 @@ pub(super) fn constraints<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut 
             for i in 0..GROUP {
                 let limb = group * GROUP + i;
                 let both = f.add(x[limb], t[limb]);
-                // p is odd: p - 1 has one less in its lowest limb.
+                // p is odd: the lowest limb of p - 1 is one less.
                 let due = Goldilocks::new(MODULUS[limb] - u64::from(limb == 0));
                 let excess = f.add_scaled(both, -due, one);
                 sum = f.add_scaled(sum, power(LIMB_BITS * i), excess);
@@ -196,7 +198,7 @@ pub fn word<A: Algebra>(f: &mut A, columns: &[A::V], word: usize) -> [A::V; WORD
     array::from_fn(|i| f.mul(columns[ACTIVE], limbs[(word * WORD + i) % LIMBS]))
 }
 
-/// What must be below 2^16.
+/// The columns that must be below 2^16.
 pub fn ranges<A: Algebra>(f: &mut A, columns: &[A::V], out: &mut Vec<A::V>) {
     for coordinate in columns[COORDINATES..COMPLEMENTS].chunks_exact(COORDINATE) {
         for (i, &limb) in coordinate.iter().enumerate() {

@@ -1,9 +1,10 @@
-//! What a query of an oracle weighs: y = the product over v of (1 + r_v (z^(2^v) - 1)), for z the domain's point at an index and r a
-//! point of K, so that the sum of a table of coefficients times these weights is the polynomial's value at z.
+//! The weight of a query of an oracle: y = the product over v of (1 + r_v (z^(2^v) - 1)), where z is the domain's point
+//! at an index and r a point of K. So the sum of a table of coefficients times these weights is the polynomial's value
+//! at z.
 //!
-//! An oracle's leaf i is at z = g_1^(i_0) g_2^(i_1) g_3^(i_2) ..., for the bits i_0, i_1, ... of i and g_j of order 2^j: the domain in
-//! bit-reversed order, where z does not depend on how many leaves there are. Coordinates of r behind the oracle's last variable
-//! are the wire 0.
+//! An oracle's leaf i is at z = g_1^(i_0) g_2^(i_1) g_3^(i_2) ..., for the bits i_0, i_1, ... of i and g_j of order
+//! 2^j: the domain in bit-reversed order, where z does not depend on the number of leaves. Coordinates of r after the
+//! oracle's last variable are the wire 0.
 //!
 //! | committed | |
 //! |---|---|

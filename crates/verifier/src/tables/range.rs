@@ -1,7 +1,8 @@
-//! The numbers below 2^16: what is used of them is one of them.
+//! The numbers below 2^16: a number that is used here is one of them.
 //!
-//! Row i offers the tuple ([`RANGE`], i) as often as its one column says. A use takes one away, and there are fewer than p uses; so what is used is
-//! offered, hence the number of a row. The table has all of its [`ROWS`] rows or none.
+//! Row i offers the tuple ([`RANGE`], i) as often as its one column says. Each use takes one, and there are fewer than
+//! p uses. So every tuple that is used is offered, hence is the number of a row. The table has all of its [`ROWS`] rows
+//! or no rows.
 
 use alloc::vec::Vec;
 

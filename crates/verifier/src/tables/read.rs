@@ -1,4 +1,4 @@
-//! What is at an address: a [window](super::bytes) of sixteen bytes, or a byte.
+//! The bytes at an address: a [window](super::bytes) of sixteen bytes, or a byte.
 //!
 //! | committed | | fixed | |
 //! |---|---|---|---|
@@ -7,7 +7,8 @@
 //! | [`HIGH`] to + 3 | high part | [`WINDOW`] | 1 for a window, 0 for a byte |
 //! | | | [`USES`] | uses of the word |
 //!
-//! The word is the sum of both parts, for a byte the low one. The address is any wire: one at which nothing is has no part that could be read.
+//! The word is the sum of both parts; for a byte it is the low part. The address is any wire: an address without bytes
+//! has no part that could be read.
 
 use alloc::vec::Vec;
 
@@ -45,7 +46,7 @@ pub(super) fn ports<A: Algebra>(f: &mut A, row: &Row<'_, A::V>, out: &mut Vec<Po
     out.push(used(f, row.fixed[NUMBER], word));
     let space = f.scale(BYTES, one);
     let [low, high]: [[A::V; WORD]; 2] = [LOW, HIGH].map(|first| core::array::from_fn(|i| row.columns[first + i]));
-    // Of a byte the level is that of bytes, of a window that of low parts.
+    // For a byte the level is that of bytes, for a window that of low parts.
     let byte = f.scale(Goldilocks::new(bytes::BYTE as u64), one);
     let step = Goldilocks::new(bytes::LOW as u64) - Goldilocks::new(bytes::BYTE as u64);
     let levels = [f.add_scaled(byte, step, window), f.scale(Goldilocks::new(bytes::HIGH as u64), one)];

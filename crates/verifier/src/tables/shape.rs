@@ -1,4 +1,4 @@
-//! How many rows a table has.
+//! The number of rows of a table.
 
 use core::fmt;
 
@@ -8,16 +8,16 @@ pub const BLOCK_LOG: usize = 9;
 pub const BLOCK: usize = 1 << BLOCK_LOG;
 /// The highest degree of a constraint in the columns.
 pub const DEGREE: usize = 7;
-/// Blocks that a table may have.
+/// The greatest number of blocks of a table.
 pub const MAX_BLOCKS: usize = 1 << 20;
 
-/// How many rows a table has: whole blocks, not padded to a power of two.
+/// The number of rows of a table: whole blocks, not padded to a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     blocks: usize,
 }
 
-/// A number of rows that no table has.
+/// An invalid number of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShapeError {
     /// The rows.

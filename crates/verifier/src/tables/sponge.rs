@@ -2,8 +2,8 @@
 //!
 //! | committed | |
 //! |---|---|
-//! | 0 to 117 | what the S-boxes read ([`poseidon`](crate::poseidon)); 0 to 11 are the state |
-//! | 118 to 129 | the state behind the permutation |
+//! | 0 to 117 | the inputs of the S-boxes ([`poseidon`](crate::poseidon)); 0 to 11 are the state |
+//! | 118 to 129 | the state after the permutation |
 //!
 //! | fixed | |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | 2 | number of the third word, the capacity |
 //! | 3 to 5 | uses of the three words of the next state |
 //!
-//! The sponge overwrites its rate: a step's first two words are the prover's choice, and a circuit ties what is not absorbed to the state
-//! before ([`Builder::sponge`](crate::circuit::Builder::sponge)).
+//! The sponge overwrites its rate. The prover chooses a step's first two words, and a circuit ties the elements that
+//! are not absorbed to the state before ([`Builder::sponge`](crate::circuit::Builder::sponge)).
 
 use alloc::vec::Vec;
 
@@ -26,7 +26,7 @@ use crate::poseidon::SBOXES;
 pub const COLUMNS: usize = SBOXES + WIDTH;
 /// Ports: the words of the state, those of the next one.
 pub const PORTS: usize = 2 * WIDTH / WORD;
-/// Fixed columns: of each port the number of its wire, or how often it is used.
+/// Fixed columns: for each port the number of its wire, or the number of its uses.
 pub const FIXED: usize = PORTS;
 /// The port of the capacity, which is used.
 pub const CAPACITY: usize = 2;

@@ -1,18 +1,20 @@
-//! A tuple on the bus whose values are wires, as often as a bit says: nodes of trees whose root, height and place are wires, and multisets.
+//! A tuple of wires on the bus, as often as a bit says: nodes of trees whose root, height and place are wires, and
+//! multisets.
 //!
 //! | committed | | fixed | |
 //! |---|---|---|---|
 //! | [`KEY`] | key | [`SPACE`] | namespace |
 //! | [`LEVEL`] | level | [`TIMES`] | 1 or -1: the multiplicity is this times the count |
-//! | [`VALUE`] to + 3 | word | [`USED`] | 1 where the count is a wire that is there |
-//! | [`COUNT`] | count | [`FREE`] | 1 where the count is any number, else it is 0 or 1 |
+//! | [`VALUE`] to + 3 | word | [`USED`] | 1 where the count is an existing wire |
+//! | [`COUNT`] | count | [`FREE`] | 1 where the count is any number, otherwise it is 0 or 1 |
 //! | | | [`NUMBERS`] to + 2 | numbers of key, level, word |
 //! | | | [`NUMBERS`] + 3 | number of the count, or how often the wire that it defines is used |
 //!
 //! **Trees.** The tuple of a root is offered with a free count; every tuple of the same tree that is used, here with a count of 1 or by a
 //! [node row](super::permutation), hangs on it by the claim there.
 //!
-//! **Multisets.** Tuples of a set are given and taken with bits for counts, fewer than p: what is given is what is taken, each as often.
+//! **Multisets.** Tuples of a set are given and taken with bits as counts, fewer than p: what is given is what is
+//! taken, each equally often.
 
 use alloc::vec::Vec;
 
@@ -34,7 +36,7 @@ pub const COLUMNS: usize = COUNT + 1;
 
 /// The fixed column of the namespace.
 pub const SPACE: usize = 0;
-/// The fixed column of what the count is multiplied by.
+/// The fixed column of the factor of the count.
 pub const TIMES: usize = 1;
 /// The fixed column that is 1 where the count is a wire that is used.
 pub const USED: usize = 2;

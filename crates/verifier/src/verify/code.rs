@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// What came out, as one word.
+/// The outcome, as one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
@@ -15,13 +15,13 @@ pub enum Code {
     Trailing = 2,
     /// The file is of another kind.
     Magic = 3,
-    /// The file has a version that is not known.
+    /// The version of the file is unknown.
     Version = 4,
-    /// A record is unknown, missing, doubled or out of order.
+    /// A record is unknown, missing, duplicate or out of order.
     Record = 5,
     /// A field has a value that no writer gives it.
     Malformed = 6,
-    /// An integer that stands for an element is p or more.
+    /// An integer that encodes an element is p or more.
     NonCanonical = 7,
     /// The policy does not accept the scheme.
     Scheme = 8,
@@ -29,25 +29,25 @@ pub enum Code {
     UnsupportedBackend = 9,
     /// The policy does not accept the profile.
     Profile = 10,
-    /// The height is not the commitment's, or the circuits are for other heights.
+    /// The height differs from the commitment's, or the circuits are for other heights.
     Height = 11,
-    /// The proof is about another table, or about an earlier or later state of it.
+    /// The proof is about another table, or about another state of this one.
     WrongRoot = 12,
     /// The rows are not those of the proof.
     WrongRows = 13,
-    /// The proof is about another application, or other parameters, than asked for.
+    /// The proof is about another application, or other parameters, than requested.
     Application = 14,
     /// The key has tables that this program does not know.
     UnsupportedTables = 15,
-    /// The key file is damaged, or another one.
+    /// The key file is damaged, or for another key.
     WrongKey = 16,
     /// An equation of the proof does not hold.
     Refused = 17,
-    /// The question itself is wrong.
+    /// The request itself is invalid.
     Usage = 18,
     /// A file cannot be read.
     Unreadable = 19,
-    /// The rows are no rows of the schema.
+    /// The rows do not fit the schema.
     BadRows = 20,
     /// There is no key file, hence no verdict.
     KeyMissing = 21,

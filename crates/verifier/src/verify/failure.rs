@@ -1,4 +1,4 @@
-//! Why there is no `accepted`.
+//! Why a file is not accepted.
 
 use core::fmt;
 
@@ -15,24 +15,24 @@ use crate::{AppId, BackendId, DecodeError, LeavesError, PolicyError};
 pub enum Failure {
     /// The bytes are not a proof file or opening.
     Decode(DecodeError),
-    /// The file is longer than any that is read here.
+    /// The file is longer than any file that is read here.
     TooLong {
         /// Its bytes.
         found: usize,
         /// The most that are read.
         most: usize,
     },
-    /// The proof is not of the kind, or about the commitment, that is accepted.
+    /// The proof is not of an accepted kind, or not about the commitment.
     Policy(PolicyError),
     /// The proof is of a backend that is verified elsewhere.
     Backend(BackendId),
     /// The proof has a scheme that is not verified here.
     Scheme(&'static str),
-    /// The policy accepts this application, but not what its circuits and their key are.
+    /// The policy accepts this application, but its circuits and their key were not given.
     Unknown(AppId),
-    /// The proof is about a batch alone, and the verifier asked for the output of this application.
+    /// The proof is only about a batch, and the verifier requested the output of this application.
     NoOutput(AppId),
-    /// Another number of elements than the application's output has.
+    /// The number of elements differs from that of the application's output.
     Output {
         /// Elements in the proof.
         found: usize,
@@ -54,7 +54,7 @@ pub enum Failure {
     TakesNoRows,
     /// The opening does not show what it claims.
     Opening(OpeningError),
-    /// The body is not one of elements.
+    /// The body does not consist of elements.
     Body {
         /// Its bytes.
         found: usize,
@@ -64,9 +64,9 @@ pub enum Failure {
         /// Its number.
         element: usize,
     },
-    /// The position is above any tree.
+    /// The position is above every tree.
     Base(u64),
-    /// There is no key, or another one: no verdict.
+    /// The key is missing or wrong: no verdict.
     Key(KeyError),
     /// The proof does not hold.
     Proof(VerifyError),

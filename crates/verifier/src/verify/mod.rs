@@ -46,7 +46,7 @@ use crate::{
 pub use code::Code;
 pub use failure::Failure;
 
-/// The longest file that is read: three times a proof of the backend `grove`, and more than any opening.
+/// The longest file that is read: three times as long as a proof of the backend `grove`, and longer than any opening.
 pub const MAX_BYTES: usize = MAX_BODY + (1 << 20);
 /// The longest body, in bytes.
 pub const MAX_BODY: usize = 1 << 20;
@@ -62,15 +62,17 @@ pub struct Request<'a> {
     key: Option<Digest>,
 }
 
-/// An application that is accepted, by what its circuits are: [`Policy::allow_app`] says in which schemes.
+/// An accepted application, described by its circuits: [`Policy::allow_app`] says in which schemes.
 ///
-/// **The key decides what an output means.** A proof does not bind the parameters of its application but their inputs: so the digest of the key is that of a
-/// program that built the circuits (`evergrove keys export`), never of a prover.
+/// **The key decides what an output means.** A proof does not bind the parameters of its application, only their
+/// inputs. So take the digest of the key from a program that built the circuits (`evergrove keys export`), never from a
+/// prover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Application {
     /// Kind and digest of the parameters.
     pub id: AppId,
-    /// What its circuits take as inputs: the constants of a query. `None` of digest translation, which has none and whose output is words.
+    /// The inputs of its circuits: the constants of a query. `None` for digest translation, which has no inputs and
+    /// whose output is words.
     pub inputs: Option<Vec<Goldilocks>>,
     /// Elements of its output.
     pub output_len: usize,
@@ -84,7 +86,7 @@ pub struct Application {
 pub enum Outcome {
     /// The verdict.
     Verdict(Verdict),
-    /// Only the proof itself is still to be checked. The key file must follow.
+    /// Only the proof itself must still be checked. The key file must follow.
     Key(Check),
 }
 
@@ -106,8 +108,9 @@ pub enum Shown {
     Batch {
         /// The statement.
         statement: Statement,
-        /// How many leaves the verifier gave. Each is shown to be in the vector, and `canonical` is their canonical digest. With `None` only the statement is
-        /// shown: not which leaves it is about, nor that `canonical` is canonical for them.
+        /// The number of leaves that the verifier gave. Each is shown to be in the vector, and `canonical` is their
+        /// canonical digest. With `None` only the statement is shown: not which leaves it is about, nor that
+        /// `canonical` is canonical for them.
         leaves: Option<usize>,
         /// The scheme.
         scheme: Scheme,
@@ -121,7 +124,7 @@ pub enum Shown {
         app: Option<AppOutput>,
         /// The digest of the key.
         key: Digest,
-        /// Whether that is the digest which this crate pins; else it was given.
+        /// Whether this crate pins that digest; otherwise it was given.
         pinned: bool,
         /// The bits of the proof.
         bits: SoundnessBits,
@@ -129,27 +132,27 @@ pub enum Shown {
 }
 
 impl<'a> Request<'a> {
-    /// Whether the file shows something about the table of this commitment that the policy accepts.
+    /// A request: does the file show something about the table of this commitment that the policy accepts?
     pub fn new(file: &'a [u8], commitment: &'a Commitment, policy: &'a Policy) -> Self {
         Self { file, commitment, policy, leaves: None, application: None, key: None }
     }
-    /// About these leaves: index and value, in the order of indices.
+    /// Requests a proof about these leaves: index and value, in the order of indices.
     #[must_use]
     pub fn leaves(self, leaves: &'a [(u64, Value)]) -> Self {
         Self { leaves: Some(leaves), ..self }
     }
-    /// About the output of this application: a proof without one is refused.
+    /// Requests a proof about the output of this application: a proof without one is refused.
     #[must_use]
     pub fn application(self, application: &'a Application) -> Self {
         Self { application: Some(application), ..self }
     }
-    /// With the key of this digest in place of the one that this crate pins for batches.
+    /// Uses the key of this digest instead of the one that this crate pins for batches.
     #[must_use]
     pub fn key(self, digest: Digest) -> Self {
         Self { key: Some(digest), ..self }
     }
 
-    /// Compares all that needs no key: the cheap checks come first. Never panics on any bytes.
+    /// Makes all comparisons that need no key, the cheap ones first. Never panics on any bytes.
     ///
     /// # Errors
     /// [`Failure`].
@@ -239,7 +242,7 @@ impl<'a> Request<'a> {
         let known = self.application.filter(|known| known.id == app.app);
         let known = known.ok_or_else(|| Failure::Unknown(app.app.clone()))?;
         let (found, expected) = (app.output.len(), known.output_len);
-        // Of words, all elements are said.
+        // For words, all elements are stated.
         if found != expected || known.inputs.is_none() && !expected.is_multiple_of(WORD) {
             return Err(Failure::Output { found, expected });
         }
@@ -292,7 +295,7 @@ impl Inner {
 }
 
 impl Check {
-    /// The digest of the key that is needed.
+    /// The digest of the required key.
     pub fn needed(&self) -> Digest {
         match &self.verdict.shown {
             Shown::Batch { key, .. } => *key,
@@ -331,7 +334,7 @@ impl Check {
     }
 }
 
-/// The bits of the key's proofs, where they are not known.
+/// The bits of the key's proofs, if they are not known.
 fn finish<K: Extension>(check: key::Check<K>, known: bool) -> Result<Option<SoundnessBits>, Failure> {
     let (verified, parameters) = check.finish()?;
     let _verified = verified?;

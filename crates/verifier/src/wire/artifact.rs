@@ -8,7 +8,7 @@ use crate::{AppId, AppOutput, BackendId, HeightClass, NodeKind, Profile, Scheme,
 
 /// The first bytes of a proof file.
 pub const PROOF_MAGIC: [u8; 4] = *b"EVGP";
-/// The most elements that an application's output has.
+/// The greatest number of elements of an application's output.
 const OUTPUT_MAX: usize = u16::MAX as usize;
 
 /// The kinds of records.
@@ -17,10 +17,10 @@ const STATEMENT: u8 = 2;
 const OUTPUT: u8 = 3;
 const BODY: u8 = 4;
 
-/// A proof as it is stored and handed out: what is proven, by what, and the proof itself in its backend's encoding.
+/// A proof as it is stored and published: the statement, the prover, and the proof itself in its backend's encoding.
 ///
-/// All of it is a claim of whoever made the file. [`crate::Policy::check`] compares it with what a verifier accepts and
-/// with the commitment; the backend then checks the body against the very same statement.
+/// All fields are claims of whoever made the file. [`crate::Policy::check`] compares them with the verifier's policy
+/// and with the commitment; the backend then checks the body against the same statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchProof {
     /// Name of the commitment scheme, [`crate::SCHEME`] for ours.
@@ -35,7 +35,7 @@ pub struct BatchProof {
     pub kind: NodeKind,
     /// What is proven.
     pub statement: Statement,
-    /// The application with its output, in the schemes that have them ([`Scheme::has_app`]) and in no other.
+    /// The application with its output, exactly in the schemes that have them ([`Scheme::has_app`]).
     pub app: Option<AppOutput>,
     /// The proof, in the backend's encoding.
     pub body: Vec<u8>,
@@ -45,8 +45,9 @@ impl BatchProof {
     /// The file's bytes.
     ///
     /// # Panics
-    /// If scheme, backend or application is no name (1 to 32 of a-z, 0-9, - and _), an application is there or not against
-    /// the scheme, its output has no or more than 65,535 elements, or the body has 4 GiB or more.
+    /// If scheme, backend or application is not a valid name (1 to 32 of a-z, 0-9, - and _), an application is present
+    /// or missing contrary to the scheme, its output has no or more than 65,535 elements, or the body has 4 GiB or
+    /// more.
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::header(PROOF_MAGIC, FORMAT_VERSION);
         w.record(CLAIM, |w| {
@@ -69,7 +70,7 @@ impl BatchProof {
         w.0
     }
 
-    /// The proof in a file of version 1 or 2. The body is not looked into.
+    /// The proof in a file of version 1 or 2. The body is not examined.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(bytes);
         match r.header(PROOF_MAGIC, "proof file", &[1, FORMAT_VERSION])? {
@@ -123,7 +124,7 @@ impl BatchProof {
     }
 }
 
-/// What a file says of its proof before the statement.
+/// The fields of a file about its proof, before the statement.
 struct Claim {
     scheme: String,
     backend: BackendId,

@@ -1,11 +1,11 @@
-//! A proof and what is checked beside it, as one file: an archive of tar in the format ustar.
+//! A proof and the data to check it with, as one file: a tar archive in the format ustar.
 
 use core::fmt;
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The name of each file of a bundle, and the most bytes that it may have.
+/// The name of each file of a bundle, and its greatest length in bytes.
 const FILES: [(&str, Part, usize); 8] = [
     ("evergrove.proof", Part::Proof, 1 << 24),
     ("rows.csv", Part::Rows(RowsForm::Csv), 1 << 28),
@@ -17,7 +17,7 @@ const FILES: [(&str, Part, usize); 8] = [
     ("rows.paths", Part::Paths, 1 << 28),
 ];
 
-/// Headers, and the unit that contents are filled up to.
+/// Bytes of a header, and the unit to which contents are padded.
 const BLOCK: usize = 512;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ struct Entry<'a> {
     content: &'a [u8],
 }
 
-/// How a bundle holds rows.
+/// The form of rows in a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowsForm {
     /// Comma-separated values with a header line.
@@ -76,24 +76,24 @@ pub enum BundleError {
         /// The least length that its headers allow.
         needed: u64,
     },
-    /// A header that tar does not write, or of another format of tar.
+    /// A header that tar does not write, or that has another format of tar.
     Header {
         /// Where it starts.
         at: usize,
     },
-    /// A file that no bundle has.
+    /// A file that does not belong in a bundle.
     Name {
         /// Its name; a question mark for each byte that is not printable.
         name: String,
     },
-    /// A folder, a link or the like.
+    /// An entry that is not a file: a folder, a link or the like.
     Kind {
         /// Its name.
         name: &'static str,
     },
-    /// A part that is there already.
+    /// A duplicate part.
     Duplicate {
-        /// The file that has it again.
+        /// The file that repeats it.
         name: &'static str,
     },
     /// A file that is too long.
@@ -102,7 +102,7 @@ pub enum BundleError {
         name: &'static str,
         /// Its length.
         len: u64,
-        /// The most that it may have.
+        /// The greatest length.
         limit: usize,
     },
     /// Bytes follow the end.
@@ -157,7 +157,7 @@ impl<'a> Bundle<'a> {
         sum
     };
 
-    /// True if the bytes begin like an archive of tar.
+    /// True if the bytes begin like a tar archive.
     pub fn is_bundle(bytes: &[u8]) -> bool {
         bytes.get(257..262) == Some(b"ustar")
     }
@@ -219,14 +219,14 @@ impl<'a> Bundle<'a> {
     }
 }
 
-/// The file whose header is at this byte; none at the end.
+/// The file whose header is at this byte; `None` at the end.
 fn entry(bytes: &[u8], at: usize) -> Result<Option<Entry<'_>>, BundleError> {
     let len = bytes.len();
     let truncated = |needed| BundleError::Truncated { len, needed };
     let rest = bytes.get(at..).unwrap_or_default();
     let Some(header) = rest.first_chunk::<BLOCK>() else { return Err(truncated((at + BLOCK) as u64)) };
     if header.iter().all(|byte| *byte == 0) {
-        // An archive ends with two blocks of zeros, and whole records of more.
+        // An archive ends with two blocks of zeros, and further zeros up to whole records.
         return match rest.iter().position(|byte| *byte != 0) {
             Some(more) => Err(BundleError::Trailing { at: at + more }),
             None if rest.len() < 2 * BLOCK => Err(truncated((at + 2 * BLOCK) as u64)),
@@ -280,7 +280,7 @@ fn header(name: &str, len: usize) -> [u8; BLOCK] {
     header
 }
 
-/// The sum of the header's bytes, with spaces in place of the sum.
+/// The sum of the header's bytes, with spaces instead of the sum.
 fn checksum(header: &[u8; BLOCK]) -> u64 {
     let at = |i: usize, byte: u8| if (CHECKSUM..CHECKSUM + 8).contains(&i) { b' ' } else { byte };
     header.iter().enumerate().map(|(i, byte)| u64::from(at(i, *byte))).sum()
@@ -290,7 +290,7 @@ fn digits<const N: usize>(x: u64) -> [u8; N] {
     core::array::from_fn(|i| b'0' + (x >> (3 * (N - 1 - i)) & 7) as u8)
 }
 
-/// A number of so many octal digits. What ends the field is a zero byte or a space.
+/// A number in octal digits. A zero byte or a space ends the field.
 fn octal(field: &[u8], digits: usize) -> Option<u64> {
     let (number, end) = field.split_at_checked(digits)?;
     let ended = end.iter().all(|byte| matches!(byte, 0 | b' '));

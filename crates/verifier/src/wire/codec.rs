@@ -1,8 +1,8 @@
 //! The compressed encoding of a [`Snark`].
 //!
-//! Leaves that several queries open are written once; Merkle siblings and cap entries that follow from opened leaves are not
-//! written at all. The layout is a function of the shape and of the query indices, so that a proof has one encoding and a length
-//! that is known before anything is allocated.
+//! Leaves that several queries open are written once. Merkle siblings and cap entries that follow from opened leaves
+//! are not written. The layout is a function of the shape and of the query indices, so a proof has one encoding and a
+//! length that is known before anything is allocated.
 
 use alloc::vec::Vec;
 
@@ -94,24 +94,24 @@ pub fn encode(snark: &Snark, shape: &SnarkShape) -> Vec<u8> {
 
 /// The proof with this encoding.
 ///
-/// Accepts exactly one encoding of each proof. Nothing here says that the proof is true: the SNARK's verifier derives its own
-/// query indices and checks every path against the caps.
+/// Accepts exactly one encoding of each proof. Decoding does not show that the proof is true: the SNARK's verifier
+/// derives its own query indices and checks every path against the caps.
 ///
 /// # Errors
-/// When the length is not the one that `shape` and the query indices give, an index lies outside the domain, or an element is
-/// not canonical. Costs about one hash per opened leaf and tree node, memory in proportion to the uncompressed proof.
+/// When the length does not match `shape` and the query indices, an index lies outside the domain, or an element is not
+/// canonical. Costs about one hash per opened leaf and tree node, and memory in proportion to the uncompressed proof.
 pub fn decode(bytes: &[u8], shape: &SnarkShape) -> Result<Snark, DecodeError> {
     read(bytes, shape, Cap::Unknown, &ScalarHasher)
 }
 
-/// [`decode`], and every opened leaf lies at the place of its query under its tree's cap; that of the constants and sigmas is
-/// `constants_cap`, of the verifier's key.
+/// [`decode`], with a check that every opened leaf lies at the place of its query under its tree's cap. The cap of the
+/// constants and sigmas is `constants_cap`, of the verifier's key.
 ///
-/// The caps in the proof follow from the leaves, so that this takes the hashes of decoding and those of one tree: a verifier
-/// that has compared the query indices with its own needs no others.
+/// The caps in the proof follow from the leaves, so this takes the hashes of decoding and those of one tree. A verifier
+/// that has compared the query indices with its own needs no other hashes.
 ///
 /// # Errors
-/// Those of [`decode`]; [`DecodeError::Cap`].
+/// The errors of [`decode`]; [`DecodeError::Cap`].
 pub fn open(
     bytes: &[u8],
     shape: &SnarkShape,

@@ -12,16 +12,16 @@ use alloc::vec::Vec;
 pub enum DecodeError {
     /// The bytes end inside a value.
     Truncated {
-        /// What was being read.
+        /// The value that was being read.
         what: &'static str,
         /// Where it starts.
         offset: usize,
         /// Its length.
         needed: usize,
-        /// The bytes that are left.
+        /// The remaining bytes.
         left: usize,
     },
-    /// The bytes go on after the last value.
+    /// Bytes follow the last value.
     Trailing {
         /// Where the encoding ends.
         offset: usize,
@@ -35,28 +35,28 @@ pub enum DecodeError {
         /// The length found.
         found: usize,
     },
-    /// An integer that stands for a field element is not below p.
+    /// An integer that encodes a field element is not below p.
     NonCanonical {
-        /// Where it stands.
+        /// Its offset.
         offset: usize,
         /// The integer.
         value: u64,
     },
     /// The file starts with other bytes.
     Magic {
-        /// What was expected.
+        /// The expected kind of file.
         what: &'static str,
         /// The first bytes found.
         found: [u8; 4],
     },
-    /// The file is of a format version that this program does not know.
+    /// The format version of the file is unknown.
     Version {
         /// The version found.
         found: u16,
-        /// The versions that are read.
+        /// The supported versions.
         known: &'static [u16],
     },
-    /// A record that this program does not know, or that is not in its place.
+    /// A record that is unknown or out of order.
     Record {
         /// The number of its kind.
         kind: u8,
@@ -67,7 +67,7 @@ pub enum DecodeError {
     },
     /// A code that names no known value.
     Code {
-        /// What the code should name.
+        /// The expected meaning of the code.
         what: &'static str,
         /// The code.
         found: u8,
@@ -88,7 +88,7 @@ pub enum DecodeError {
         /// The height of the subtree.
         height: u8,
     },
-    /// A name is empty, too long or holds other characters than lower-case letters, digits, `-` and `_`.
+    /// A name is empty, too long or has characters other than lower-case letters, digits, `-` and `_`.
     Name {
         /// Which name.
         what: &'static str,

@@ -1,8 +1,8 @@
-//! Wire formats: bytes in, typed data out, and back.
+//! Wire formats: from bytes to typed data and back.
 //!
-//! Files are written in version 2, a sequence of [`Records`]; proofs and openings of version 1 are read too. A decoder accepts
-//! one encoding of each value in each version, checks every length before it allocates, refuses trailing bytes, records that it
-//! does not know and elements that are not canonical, and never panics. The bytes are specified in `docs/formats.md`.
+//! Files are written in version 2, a sequence of [`Records`]; proofs and openings of version 1 are read too. A decoder
+//! accepts one encoding of each value in each version, checks every length before it allocates, refuses trailing bytes,
+//! unknown records and elements that are not canonical, and never panics. `docs/formats.md` specifies the bytes.
 
 mod artifact;
 mod bundle;
@@ -28,5 +28,5 @@ pub use records::Records;
 pub use shape::{FriStep, SnarkParams, SnarkShape};
 pub use snark::{Ext, OpenedLeaf, OpenedSnark, Openings, Query, Snark};
 
-/// Version of the files that are written: it follows their magic. Key files are of version 1.
+/// Version of the written files; it follows their magic. Key files have version 1.
 pub const FORMAT_VERSION: u16 = 2;

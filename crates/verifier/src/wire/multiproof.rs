@@ -19,8 +19,8 @@ const VERSION: u16 = 1;
 const HEIGHT: u8 = 1;
 const SIBLINGS: u8 = 2;
 
-/// What leads from some slots of a vector to its root: the siblings on their paths that are on none of these paths themselves. Levels from the leaves up, a level
-/// from left to right.
+/// The siblings that lead from some slots of a vector to its root: those on their paths that are on none of these paths
+/// themselves. Levels are ordered from the leaves up, and each level from left to right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Multiproof {
     /// Height of the vector.
@@ -32,23 +32,23 @@ pub struct Multiproof {
 /// A multiproof does not show that leaves are at their positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MultiproofError {
-    /// It is of a vector of another height.
+    /// It is for a vector of another height.
     Height {
         /// Height in the commitment.
         expected: u8,
         /// Height in the multiproof.
         found: u8,
     },
-    /// The positions do not ascend, or one is not the vector's.
+    /// The positions do not ascend, or one is outside the vector.
     Position {
         /// The position.
         index: u64,
     },
-    /// There are more or fewer siblings than the positions ask for.
+    /// There are more or fewer siblings than the positions need.
     Siblings {
-        /// What they ask for.
+        /// The needed number.
         expected: usize,
-        /// What there is.
+        /// The number found.
         found: usize,
     },
     /// The paths lead to another root.
@@ -82,10 +82,11 @@ impl fmt::Display for MultiproofError {
 impl core::error::Error for MultiproofError {}
 
 impl Multiproof {
-    /// The multiproof of filled slots, whose positions ascend, in a vector of which `node` gives the digest of a level and a position.
+    /// The multiproof of filled slots, whose positions ascend, in a vector. `node` returns the digest at a level and a
+    /// position.
     ///
     /// # Errors
-    /// Those of `node`.
+    /// The errors of `node`.
     pub fn new<E>(height: u8, indices: &[u64], mut node: impl FnMut(u8, u64) -> Result<Digest, E>) -> Result<Self, E> {
         let mut siblings = Vec::new();
         let paths = indices.iter().map(|index| (*index, ())).collect();
@@ -97,8 +98,8 @@ impl Multiproof {
         Ok(Self { height, siblings })
     }
 
-    /// Accepts exactly when these leaves, whose positions ascend, are at their positions in the vector of the commitment. Of no leaves nothing is shown. Costs at
-    /// most `height + 1` permutations a leaf.
+    /// Accepts exactly when these leaves, whose positions ascend, are at their positions in the vector of the
+    /// commitment. Without leaves nothing is shown. Costs at most `height + 1` permutations for each leaf.
     ///
     /// # Errors
     /// [`MultiproofError`].
@@ -118,7 +119,7 @@ impl Multiproof {
         let mut used = 0;
         let sibling = |_, _| {
             used += 1;
-            // Too few of them are an error below, whatever the root.
+            // Too few siblings are an error below, for every root.
             Ok::<_, core::convert::Infallible>(self.siblings.get(used - 1).copied().unwrap_or(Digest::ZERO))
         };
         let Ok(root) = climb(found, digests, sibling, |left, right| node_digest(&left, &right));
@@ -161,7 +162,8 @@ impl Multiproof {
     }
 }
 
-/// The root of paths that begin at ascending positions: `sibling` gives what is on no path, `join` makes a node of two. `None` of no paths.
+/// The root of paths that begin at ascending positions: `sibling` returns a node that is on no path, `join` makes a
+/// node of two. `None` without paths.
 fn climb<T, E>(
     height: u8,
     mut paths: Vec<(u64, T)>,

@@ -28,28 +28,28 @@ pub struct Opening {
     pub height: u8,
     /// The value, `None` when the slot is empty.
     pub value: Option<Value>,
-    /// Siblings on the path, bottom up: `height` of them.
+    /// Siblings on the path, bottom up, `height` in number.
     pub siblings: Vec<Digest>,
 }
 
 /// An opening does not show what it claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpeningError {
-    /// The opening is of a vector of another height.
+    /// The opening is for a vector of another height.
     Height {
         /// Height in the commitment.
         expected: u8,
         /// Height in the opening.
         found: u8,
     },
-    /// The index is not one of the vector's.
+    /// The index is outside the vector.
     Index {
         /// The index.
         index: u64,
         /// Height of the vector.
         height: u8,
     },
-    /// The path has another length than the height.
+    /// The length of the path differs from the height.
     PathLength {
         /// Height of the vector.
         expected: u8,
@@ -87,8 +87,8 @@ impl fmt::Display for OpeningError {
 impl core::error::Error for OpeningError {}
 
 impl Opening {
-    /// Accepts exactly when the path leads from the slot to the commitment's root, the index giving the turns.
-    /// Costs `height + 1` permutations.
+    /// Accepts exactly when the path leads from the slot to the commitment's root, where the index determines the
+    /// turns. Costs `height + 1` permutations.
     pub fn verify(&self, commitment: &Commitment) -> Result<(), OpeningError> {
         let Self { index, height, .. } = *self;
         if height != commitment.height {
@@ -116,7 +116,7 @@ impl Opening {
     /// The file's bytes.
     ///
     /// # Panics
-    /// If there are not `height` siblings.
+    /// If the number of siblings is not `height`.
     pub fn encode(&self) -> Vec<u8> {
         assert_eq!(self.siblings.len(), self.height as usize, "a path has one sibling per level");
         let mut w = Writer::header(OPENING_MAGIC, FORMAT_VERSION);

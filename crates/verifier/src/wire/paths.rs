@@ -1,8 +1,8 @@
 //! Several opened leaves of one Merkle tree, each node once.
 //!
-//! A node is *on a path* when an opened leaf lies below it. The sibling of such a node is either on a path itself, and then
-//! its digest follows from the leaves, or it is written. Paths end at the cap; the cap's entries on a path follow from the
-//! leaves too, so that only the others are written.
+//! A node is *on a path* when an opened leaf lies below it. The sibling of such a node is either on a path itself, and
+//! then its digest follows from the leaves, or it is written. Paths end at the cap. The cap's entries on a path also
+//! follow from the leaves, so only the others are written.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ use evergrove_primitives::{Digest, Goldilocks};
 use super::reader::{Reader, Writer};
 use super::{DecodeError, OpenedLeaf};
 
-/// The hashes of a Merkle tree, many at a time: what [`open`](super::open) spends most of its time in.
+/// The hashes of a Merkle tree, many at a time: [`open`](super::open) spends most of its time in them.
 pub trait TreeHasher {
     /// [`hash_or_noop`] of row i of `width` elements to digest i. There are `width` elements for every digest.
     fn rows(&self, rows: &[Goldilocks], width: usize, digests: &mut [Digest]);
@@ -21,7 +21,7 @@ pub trait TreeHasher {
     fn pairs(&self, pairs: &[[Digest; 2]], digests: &mut [Digest]);
 }
 
-/// The hashes one after the other, by the plain code.
+/// The hashes one after the other, by the scalar code.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScalarHasher;
 
@@ -39,14 +39,14 @@ impl TreeHasher for ScalarHasher {
     }
 }
 
-/// Where the cap of a tree comes from.
+/// The source of the cap of a tree.
 #[derive(Clone, Copy)]
 pub(super) enum Cap<'a> {
-    /// From the proof, which has written so many digests less those that follow from the leaves.
+    /// The proof, which contains this many digests minus those that follow from the leaves.
     Written(usize),
-    /// From the verifier's key: the leaves must lead to it.
+    /// The verifier's key: the leaves must lead to this cap.
     Known(&'a [Digest]),
-    /// From the verifier's key, which is not at hand: where the leaves lead stays open.
+    /// The verifier's key, which is not available: the ends of the paths are not checked.
     Unknown,
 }
 
@@ -81,8 +81,8 @@ impl Paths {
         self.levels.len() - 1
     }
 
-    /// Where the sibling of the `i`th node of level `l` stands in that level, if it is on a path. Siblings are neighbours in
-    /// the sorted order.
+    /// The place of the sibling of the `i`th node of level `l` in that level, if it is on a path. Siblings are
+    /// neighbours in the sorted order.
     fn sibling(&self, l: usize, i: usize) -> Option<usize> {
         let level = &self.levels[l];
         let (other, want) =
@@ -109,7 +109,8 @@ impl Paths {
         self.leaves().len() * width * 8 + 32 * (self.open_ends().count() + self.open_cap(cap_len).count())
     }
 
-    /// Writes each leaf once, then the siblings, then what is left of the cap. `opened` finds what a query opened at a leaf.
+    /// Writes each leaf once, then the siblings, then the remaining entries of the cap. `opened` finds the leaf that a
+    /// query opened.
     pub(super) fn write<'a>(&self, w: &mut Writer, cap: &[Digest], opened: impl Fn(u32) -> &'a OpenedLeaf) {
         let leaves: Vec<&OpenedLeaf> = self.leaves().iter().map(|&x| opened(x)).collect();
         leaves.iter().for_each(|o| w.elements(&o.leaf));
@@ -120,8 +121,8 @@ impl Paths {
         self.open_cap(cap.len()).for_each(|x| w.digests(&[cap[x as usize]]));
     }
 
-    /// Reads leaves of `width` elements, the siblings and what is written of the cap; answers the opened leaf of each of
-    /// [`Self::leaves`], and the cap where it is written.
+    /// Reads leaves of `width` elements, the siblings and the written entries of the cap. Returns the opened leaf of
+    /// each of [`Self::leaves`], and the cap if it is written.
     pub(super) fn read(
         &self,
         r: &mut Reader<'_>,
@@ -156,8 +157,8 @@ impl Paths {
         Ok((self.leaves().iter().enumerate().map(open).collect(), cap))
     }
 
-    /// Computes the digests on the paths, level by level, fills in the siblings that are on a path, and answers the digests of
-    /// the top level (meaningful only with `to_the_top`).
+    /// Computes the digests on the paths, level by level, fills in the siblings that are on a path, and returns the
+    /// digests of the top level (meaningful only with `to_the_top`).
     fn climb(
         &self,
         hasher: &impl TreeHasher,
@@ -201,8 +202,8 @@ impl Paths {
         (0..self.path_len()).map(|l| siblings[l][self.levels[l].partition_point(|&x| x < leaf >> l)]).collect()
     }
 
-    /// Which digests have to be computed: those of a node with its sibling on a path and all below such a node, or simply all
-    /// when those of the top level are wanted.
+    /// Which digests must be computed: those of a node with its sibling on a path and all below such a node, or all if
+    /// those of the top level are wanted.
     fn needed(&self, to_the_top: bool) -> Vec<Vec<bool>> {
         let mut needed: Vec<Vec<bool>> = self.levels.iter().map(|x| vec![to_the_top; x.len()]).collect();
         for l in (0..self.path_len()).rev() {

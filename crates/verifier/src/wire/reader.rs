@@ -71,14 +71,14 @@ impl<'a> Reader<'a> {
         if known.contains(&found) { Ok(found) } else { Err(DecodeError::Version { found, known }) }
     }
 
-    /// The bytes that are left.
+    /// The remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         let rest = self.bytes.get(self.offset..).unwrap_or_default();
         self.offset = self.bytes.len();
         rest
     }
 
-    /// The number of bytes that are left.
+    /// The number of remaining bytes.
     pub fn left(&self) -> usize {
         self.bytes.len() - self.offset
     }
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
         Ok(Statement { root: self.digest("root")?, canonical: self.digest("canonical digest")?, height, base })
     }
 
-    /// `n` values of `size` bytes each; allocates only once the bytes are known to be there.
+    /// `n` values of `size` bytes each; allocates only once the bytes are known to be present.
     fn many<T>(
         &mut self,
         n: usize,
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses bytes that are left.
+    /// Refuses remaining bytes.
     pub fn finish(self) -> Result<(), DecodeError> {
         match self.left() {
             0 => Ok(()),
@@ -192,7 +192,7 @@ impl Writer {
         w
     }
 
-    /// Bytes as they are.
+    /// Bytes, unchanged.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
@@ -200,7 +200,7 @@ impl Writer {
     /// A name.
     ///
     /// # Panics
-    /// If `name` is not one that [`Reader::name`] accepts.
+    /// If [`Reader::name`] does not accept `name`.
     pub fn name(&mut self, name: &str) {
         assert!(is_name(name), "{name:?} is no name: 1 to 32 of a-z, 0-9, - and _");
         self.0.push(name.len() as u8);

@@ -2,19 +2,19 @@
 
 use super::{DecodeError, Reader, Writer};
 
-/// The version of every record that is known.
+/// The version of every known record.
 const VERSION: u8 = 1;
 
 /// A sequence of records: the number of a kind in a byte, a version in a byte, a length in four bytes, and as many bytes.
 ///
-/// A reader takes the records in the order in which they are written, so a value has one encoding. It refuses records that it
-/// does not know, since it cannot tell whether they change what the others say. A later version of this program can add a
-/// kind of record where it is needed: earlier versions still read the values that do without it.
+/// A reader takes the records in the order in which they are written, so a value has one encoding. It refuses unknown
+/// records, since it cannot tell whether they change the meaning of the others. A later version of this program can add
+/// a kind of record where it is needed: earlier versions still read the values without it.
 #[derive(Clone, Debug)]
 pub struct Records<'a>(Reader<'a>);
 
 impl<'a> Records<'a> {
-    /// The records that `reader` has left.
+    /// The remaining records of `reader`.
     pub fn new(reader: Reader<'a>) -> Self {
         Self(reader)
     }
@@ -22,7 +22,7 @@ impl<'a> Records<'a> {
     /// The record of this kind, which comes next. `what` is its name in errors.
     ///
     /// # Errors
-    /// Another record comes next, or none.
+    /// When another record comes next, or no record.
     pub fn next(&mut self, kind: u8, what: &'static str) -> Result<Reader<'a>, DecodeError> {
         let start = self.0.offset;
         let (found, version) = (self.0.u8(what)?, self.0.u8(what)?);
@@ -38,16 +38,16 @@ impl<'a> Records<'a> {
     /// The record of this kind if it comes next.
     ///
     /// # Errors
-    /// The record has another version, or is truncated.
+    /// When the record has another version, or is truncated.
     pub fn optional(&mut self, kind: u8, what: &'static str) -> Result<Option<Reader<'a>>, DecodeError> {
         let found = self.0.bytes.get(self.0.offset);
         if found == Some(&kind) { self.next(kind, what).map(Some) } else { Ok(None) }
     }
 
-    /// Refuses records that are left.
+    /// Refuses remaining records.
     ///
     /// # Errors
-    /// There are some, or other bytes.
+    /// When records or other bytes remain.
     pub fn finish(mut self) -> Result<(), DecodeError> {
         if self.0.left() < 6 {
             return self.0.finish();
@@ -58,7 +58,7 @@ impl<'a> Records<'a> {
 }
 
 impl Writer {
-    /// A record of this kind with what `write` writes.
+    /// A record of this kind with the output of `write`.
     ///
     /// # Panics
     /// If the record has 4 GiB or more.

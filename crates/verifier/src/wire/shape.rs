@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::FriParams;
 
-/// What determines the shape of a Plonky2 proof without zero knowledge and without lookups.
+/// The parameters that determine the shape of a Plonky2 proof without zero knowledge and without lookups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnarkParams {
     /// Number of public inputs.
@@ -52,13 +52,13 @@ impl SnarkParams {
         out
     }
 
-    /// Plonky2's standard widths (135 wires of which 80 are routed, quotients of degree factor 8) with the given FRI
+    /// Plonky2's standard widths (135 wires, 80 of them routed, quotients of degree factor 8) with the given FRI
     /// parameters.
     pub fn standard(fri: FriParams, num_public_inputs: usize, num_constants: usize) -> Self {
         let FriParams {
             rate_bits,
             queries,
-            // A proof has one nonce, whatever work it shows.
+            // A proof has one nonce, for any amount of work.
             pow_bits: _,
             challenges,
             // The length of an `Ext`.
@@ -97,8 +97,8 @@ impl SnarkShape {
     /// The shape of proofs with these parameters.
     ///
     /// # Panics
-    /// If the parameters are no Plonky2 configuration: a domain of more than 2^32 points, trees lower than their cap, more
-    /// folding than the degree allows, no query, no routed wire or more routed wires than wires.
+    /// If the parameters are not a valid Plonky2 configuration: a domain of more than 2^32 points, trees lower than
+    /// their cap, more folding than the degree allows, no query, no routed wire or more routed wires than wires.
     pub fn new(params: SnarkParams) -> Self {
         let p = &params;
         let lde_bits = p.degree_bits + p.rate_bits;
@@ -168,8 +168,8 @@ impl SnarkShape {
         self.lde_bits() - self.params.cap_height
     }
 
-    /// For each FRI step: by how many bits a query index is shifted to give the leaf, the log2 of the folding factor, and the
-    /// siblings on a path.
+    /// For each FRI step: the number of bits by which a query index is shifted to give the leaf, the log2 of the
+    /// folding factor, and the siblings on a path.
     pub fn steps(&self) -> impl Iterator<Item = FriStep> + '_ {
         let top = self.initial_path_len();
         self.params.arity_bits.iter().scan(0, move |shift, &arity_bits| {

@@ -33,7 +33,7 @@ pub struct Snark {
     pub pow_witness: Goldilocks,
 }
 
-/// A proof whose opened leaves lie under the caps, each at the place that its query's index says: by [`open`](super::open).
+/// A proof whose opened leaves lie under the caps, each at the place of its query's index: by [`open`](super::open).
 ///
 /// The indices themselves are the proof's: a verifier compares them with those of its transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl OpenedLeaf {
 }
 
 impl Snark {
-    /// True when every length and every query index is the one that `shape` gives.
+    /// True when every length and every query index matches `shape`.
     pub fn has_shape(&self, shape: &SnarkShape) -> bool {
         let p = shape.params();
         let cap = shape.cap_len();

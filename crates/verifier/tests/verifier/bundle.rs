@@ -1,4 +1,5 @@
-//! Bundles: those of other programs, damaged ones, and the bytes of our own. The page's reader has the same sentences, from the same file.
+//! Bundles: from other programs, damaged, and the bytes of our own. The page's reader gives the same messages, from the
+//! same file.
 
 use evergrove_verifier::wire::{Bundle, BundleError, RowsForm};
 use serde_json::Value as Json;

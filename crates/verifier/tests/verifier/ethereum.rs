@@ -1,4 +1,5 @@
-//! Claims about Ethereum's state against vectors/ethereum.json, the refusals of claims and headers, and what is printed.
+//! Claims about Ethereum's state compared with vectors/ethereum.json, the refusals of claims and headers, and the
+//! printed reports.
 
 use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_verifier::ethereum::{

@@ -1,4 +1,4 @@
-//! The frozen files (vectors/frozen/v1, v2): version 2 writes what was frozen, and both versions still read.
+//! The frozen files (vectors/frozen/v1, v2): version 2 writes the frozen bytes, and both versions still read.
 
 use std::path::PathBuf;
 

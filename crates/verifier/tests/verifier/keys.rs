@@ -74,14 +74,14 @@ fn the_key_file_of_the_papers_scheme_has_one_encoding() {
         let key = keys.get(height).unwrap();
         assert_eq!(key.kind, NodeKind::Wrap);
         assert!(32 * (key.cap.len() + 1) <= 1024);
-        // Each height has a key of its own.
+        // Each height has a separate key.
         assert!((1..height).all(|lower| keys.get(lower).unwrap().circuit_digest != key.circuit_digest));
     }
     for n in (0..bytes.len()).step_by(97) {
         assert!(PaperKeys::decode(&bytes[..n]).is_err(), "{n} bytes");
     }
     assert!(matches!(PaperKeys::decode(&[bytes, &[0]].concat()), Err(DecodeError::Trailing { .. })));
-    // Without a wrap, a block ends the batches of low vectors and a level those of higher ones.
+    // Without a wrap, batches of low vectors end with a block, and those of higher vectors with a level.
     for (height, kind) in [(1, NodeKind::Bucket), (5, NodeKind::Bucket), (6, NodeKind::Merge), (40, NodeKind::Merge)] {
         assert_eq!(PaperKeys::kind(Profile::Proven, 5, height), kind);
     }

@@ -74,7 +74,7 @@ proptest! {
             let honest = batch_proof();
             let commitment = Commitment { height: 27, root: honest.statement.root };
             if Policy::default().check(&proof, &commitment).is_ok() {
-                // What is left to the SNARK: another canonical digest, the other bare circuit, another body.
+                // Left to the SNARK: another canonical digest, the other bare circuit, another body.
                 prop_assert_eq!(proof.profile, honest.profile);
                 prop_assert_eq!(proof.backend, honest.backend);
                 prop_assert_eq!((proof.statement.base, proof.statement.root), (0, honest.statement.root));
@@ -128,7 +128,7 @@ proptest! {
         let good = bundle.encode().expect("short files");
         let mut bytes = mutated(&good, &edits);
         if resum {
-            // Headers with the sum of what they have now, so that their fields are reached.
+            // Headers with a corrected sum, so that their fields are reached.
             for header in bytes.as_chunks_mut::<512>().0.iter_mut().filter(|h| h[257..262] == *b"ustar") {
                 header[148..156].fill(b' ');
                 let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();

@@ -1,4 +1,4 @@
-//! OpenZeppelin's tree against the trees of its own library, `vectors/openzeppelin.json`.
+//! OpenZeppelin's tree compared with the trees of its own library, `vectors/openzeppelin.json`.
 
 use evergrove_verifier::abi::{AbiType, AbiWord};
 use evergrove_verifier::openzeppelin::{
@@ -37,7 +37,7 @@ fn roots_and_proofs_are_those_of_the_library() {
         let n = values.len();
         let tree = digests(&case["tree"]);
         let mut slots = vec![None; n.next_power_of_two()];
-        // Leaf j is the heap's node 2n - 2 - j, and each leaf has a slot of its own.
+        // Leaf j is the heap's node 2n - 2 - j, and each leaf has a separate slot.
         for j in 0..n {
             let leaf = tree[2 * n - 2 - j];
             assert_eq!(slots[js_slot(n, j).unwrap()].replace(leaf), None, "{name} {j}");
@@ -69,7 +69,7 @@ fn roots_and_proofs_are_those_of_the_library() {
             }
         }
     }
-    // All rows but those of the simple trees and those with strings.
+    // All rows except those of the simple trees and those with strings.
     assert_eq!(hashed, 1 + 2 + 3 + 4 + 5 + 7 + 8 + 16 + 128 + 5 + 8 + 4);
     // Of the tree of 128 rows, the library has proven four.
     assert_eq!(proven, hashed - 124 + 4 + 8 + 7);
@@ -81,7 +81,7 @@ fn lone_children_are_promoted() {
     let [a, b] = [leaf(1), leaf(2)];
     assert_eq!(node_digest(&a, &b), node_digest(&b, &a));
     assert_eq!([parent(None, None), parent(Some(a), None), parent(None, Some(a))], [None, Some(a), Some(a)]);
-    // Empty slots before, between and behind leaves change nothing, nor does a higher tree.
+    // Empty slots before, between and after leaves change nothing, nor does a higher tree.
     let node = node_digest(&a, &b);
     for slots in [vec![Some(a), Some(b)], vec![None, Some(a), None, None, Some(b)], vec![Some(a), None, None, Some(b)]]
     {

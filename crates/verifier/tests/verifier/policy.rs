@@ -1,4 +1,4 @@
-//! A verifier's policy: what is refused by default, and that every field counts.
+//! A verifier's policy: the refusals of the default, and the effect of every field.
 
 use crate::common::{app_proof, batch_proof};
 use evergrove_primitives::Digest;
@@ -83,7 +83,7 @@ fn a_profile_belongs_to_its_backend() {
         assert_eq!(check(&whole), Ok(()));
         let wrap = BatchProof { kind: NodeKind::Wrap, ..proof.clone() };
         assert!(matches!(whole.check(&wrap, &commitment()), Err(PolicyError::Kind { .. })));
-        // Each is accepted, but not the one with the other.
+        // Each is accepted, but not in combination with the other.
         for (backend, profile) in [(BackendId::new("plonky2", 1), profile), (grove.clone(), Profile::Proven)] {
             let crossed = BatchProof { backend, profile, ..batch_proof() };
             assert!(matches!(whole.check(&crossed, &commitment()), Err(PolicyError::Foreign { .. })));
@@ -132,7 +132,7 @@ fn applications_are_named_with_their_scheme() {
         let policy = Policy::default().allow_app(other, Scheme::Selected);
         assert!(matches!(check(&policy, &proof), Err(PolicyError::App { found, .. }) if found == tally));
     }
-    // Two applications, each in a scheme of its own, are not accepted in each other's.
+    // Two applications, each in its own scheme, are not accepted in each other's.
     let other = AppId::new("tally", &[21]);
     let crossed = Policy::default().allow_app(tally.clone(), Scheme::Complete).allow_app(other, Scheme::Selected);
     assert!(matches!(check(&crossed, &proof), Err(PolicyError::App { .. })));
@@ -140,7 +140,7 @@ fn applications_are_named_with_their_scheme() {
     assert!(matches!(check(&selected, &outputless), Err(PolicyError::Output { .. })));
     let misplaced = BatchProof { scheme: batch_proof().scheme, ..app_proof() };
     assert!(matches!(check(&selected, &misplaced), Err(PolicyError::Output { .. })));
-    // Over all rows is another statement than over some.
+    // A statement over all rows differs from one over some rows.
     let complete = BatchProof { scheme: Scheme::Complete.name().into(), ..app_proof() };
     assert!(matches!(check(&selected, &complete), Err(PolicyError::Scheme { .. })));
     let of_all = Policy::default().allow_app(tally, Scheme::Complete);
@@ -149,7 +149,7 @@ fn applications_are_named_with_their_scheme() {
     let mut nameless = complete.clone();
     nameless.statement.canonical = Digest::ZERO;
     assert_eq!(check(&of_all, &nameless), Ok(()));
-    // Both schemes over all rows are alike, and accepted each by its own name.
+    // Both schemes over all rows are alike, and each is accepted by its own name.
     let tree = BatchProof { scheme: Scheme::Tree.name().into(), ..nameless.clone() };
     assert!(matches!(check(&of_all, &tree), Err(PolicyError::Scheme { .. })));
     let of_trees = Policy::default().allow_app(AppId::new("tally", &[20]), Scheme::Tree);

@@ -1,4 +1,5 @@
-//! The formulas against values of an independent program (vectors/soundness.json), and the numbers of the profiles.
+//! The formulas compared with values of an independent program (vectors/soundness.json), and the numbers of the
+//! profiles.
 
 use evergrove_verifier::soundness::{CircuitShape, Layer, LayerTerms, Terms, bits, layers};
 use evergrove_verifier::{HeightClass, NodeKind, Profile};

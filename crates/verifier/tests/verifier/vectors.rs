@@ -1,4 +1,5 @@
-//! Hashing rules against vectors/hashing.json, and the canonical digest against the literal recursion of section 3.1.
+//! Hashing rules compared with vectors/hashing.json, and the canonical digest with the literal recursion of section
+//! 3.1.
 
 use crate::common::Random;
 use evergrove_primitives::hash::poseidon;

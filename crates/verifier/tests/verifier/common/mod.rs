@@ -66,7 +66,7 @@ pub(crate) fn small_shape() -> SnarkShape {
     })
 }
 
-/// A tree known only along the paths of some leaves; what is off the paths is random.
+/// A tree known only along the paths of some leaves; the digests off the paths are random.
 fn open_tree(
     random: &mut Random,
     positions: &[u32],
@@ -150,7 +150,7 @@ pub(crate) fn snark(seed: u64, shape: &SnarkShape) -> Snark {
     }
 }
 
-/// A proof file of the default profile with a body that is no proof.
+/// A proof file of the default profile with an invalid body.
 pub(crate) fn batch_proof() -> BatchProof {
     let r = &mut Random(11);
     let statement = Statement { root: r.digest(), canonical: r.digest(), height: 27, base: 0 };
@@ -166,7 +166,7 @@ pub(crate) fn batch_proof() -> BatchProof {
     }
 }
 
-/// A proof file of an application over chosen leaves, with a body that is no proof.
+/// A proof file of an application over chosen leaves, with an invalid body.
 pub(crate) fn app_proof() -> BatchProof {
     let app = AppId::new("tally", &[20]);
     let output = [0, 1, Goldilocks::ORDER - 1].map(Goldilocks::new).to_vec();
