@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What came out, as one word.
+// The outcome, as one word.
 enum evg_code
 #ifdef __cplusplus
   : uint32_t
@@ -32,13 +32,13 @@ enum evg_code
   EVG_CODE_TRAILING = 2,
   // The file is of another kind.
   EVG_CODE_MAGIC = 3,
-  // The file has a version that is not known.
+  // The version of the file is unknown.
   EVG_CODE_VERSION = 4,
-  // A record is unknown, missing, doubled or out of order.
+  // A record is unknown, missing, duplicate or out of order.
   EVG_CODE_RECORD = 5,
   // A field has a value that no writer gives it.
   EVG_CODE_MALFORMED = 6,
-  // An integer that stands for an element is p or more.
+  // An integer that encodes an element is p or more.
   EVG_CODE_NON_CANONICAL = 7,
   // The policy does not accept the scheme.
   EVG_CODE_SCHEME = 8,
@@ -46,25 +46,25 @@ enum evg_code
   EVG_CODE_UNSUPPORTED_BACKEND = 9,
   // The policy does not accept the profile.
   EVG_CODE_PROFILE = 10,
-  // The height is not the commitment's, or the circuits are for other heights.
+  // The height differs from the commitment's, or the circuits are for other heights.
   EVG_CODE_HEIGHT = 11,
-  // The proof is about another table, or about an earlier or later state of it.
+  // The proof is about another table, or about another state of this one.
   EVG_CODE_WRONG_ROOT = 12,
   // The rows are not those of the proof.
   EVG_CODE_WRONG_ROWS = 13,
-  // The proof is about another application, or other parameters, than asked for.
+  // The proof is about another application, or other parameters, than requested.
   EVG_CODE_APPLICATION = 14,
   // The key has tables that this program does not know.
   EVG_CODE_UNSUPPORTED_TABLES = 15,
-  // The key file is damaged, or another one.
+  // The key file is damaged, or for another key.
   EVG_CODE_WRONG_KEY = 16,
   // An equation of the proof does not hold.
   EVG_CODE_REFUSED = 17,
-  // The question itself is wrong.
+  // The request itself is invalid.
   EVG_CODE_USAGE = 18,
   // A file cannot be read.
   EVG_CODE_UNREADABLE = 19,
-  // The rows are no rows of the schema.
+  // The rows do not fit the schema.
   EVG_CODE_BAD_ROWS = 20,
   // There is no key file, hence no verdict.
   EVG_CODE_KEY_MISSING = 21,
